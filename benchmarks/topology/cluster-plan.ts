@@ -1,0 +1,97 @@
+/** The plan of a cluster: which node is primary of which slots, and which replicas it has. Pure. */
+import type { PlacedNode, Shape } from "./placement";
+import { byZone, nodeCount, sharePrimaries } from "./placement";
+import { assignReplicas } from "./replica-assignment";
+import type { SlotRange } from "./slots";
+import { SLOT_COUNT, shareSlots } from "./slots";
+
+/** A primary, its slots and its replicas, by node name. */
+export interface ShardPlan {
+  readonly primary: string;
+  readonly replicas: readonly string[];
+  readonly slots: SlotRange;
+}
+
+export interface ClusterPlan {
+  readonly shards: readonly ShardPlan[];
+  /** Ways in which the plan is not zone-safe; empty when it is. */
+  readonly warnings: readonly string[];
+}
+
+/** A plan that cannot be made; `problems` says every reason. */
+export class PlanError extends Error {
+  constructor(readonly problems: readonly string[]) {
+    super(`no cluster can be planned: ${problems.join("; ")}`);
+    this.name = "PlanError";
+  }
+}
+
+/**
+ * Plans a cluster over nodes whose zones are known: primaries spread over the zones as evenly as
+ * possible, every replica in another zone than its primary, the replicas of one primary in distinct
+ * zones as far as possible. Where zones do not allow it the plan is made all the same and its
+ * warnings say what is unsafe. Deterministic: the same nodes give the same plan.
+ * @throws PlanError when the number of nodes does not fit the shape, or names repeat.
+ */
+export function planCluster(nodes: readonly PlacedNode[], shape: Shape): ClusterPlan {
+  const problems = impossibilities(nodes, shape);
+  if (problems.length > 0) throw new PlanError(problems);
+
+  const zones = byZone(nodes);
+  const sizes = new Map([...zones].map(([zone, members]) => [zone, members.length]));
+  const shares = sharePrimaries(sizes, shape) ?? evenShares(sizes, shape.primaries);
+  const primaries = interleave([...zones].map(([zone, members]) => members.slice(0, shares.get(zone))));
+  const replicas = [...zones].flatMap(([zone, members]) => members.slice(shares.get(zone)));
+  const assigned = assignReplicas(primaries, replicas, shape.replicasPerPrimary);
+
+  const ranges = shareSlots(shape.primaries);
+  const shards = primaries.map((primary, index) => ({
+    primary: primary.name,
+    replicas: (assigned.get(primary.name) ?? []).map((replica) => replica.name),
+    slots: ranges[index] ?? { from: 0, to: SLOT_COUNT - 1 },
+  }));
+  return { shards, warnings: zoneWarnings(shards, nodes) };
+}
+
+function impossibilities(nodes: readonly PlacedNode[], shape: Shape): string[] {
+  const problems: string[] = [];
+  const { primaries, replicasPerPrimary } = shape;
+  if (!Number.isInteger(primaries) || primaries < 3) problems.push(`${primaries} primaries: a cluster needs at least 3`);
+  if (primaries > SLOT_COUNT) problems.push(`${primaries} primaries: there are only ${SLOT_COUNT} slots`);
+  if (!Number.isInteger(replicasPerPrimary) || replicasPerPrimary < 0) {
+    problems.push(`${replicasPerPrimary} replicas per primary: 0 or more`);
+  }
+  if (problems.length === 0 && nodes.length !== nodeCount(shape)) {
+    problems.push(
+      `${nodes.length} nodes: ${primaries} primaries with ${replicasPerPrimary} replicas each need ${nodeCount(shape)}`,
+    );
+  }
+  const seen = new Set<string>();
+  for (const { name } of nodes) {
+    if (seen.has(name)) problems.push(`node ${name} is named twice`);
+    seen.add(name);
+  }
+  return problems;
+}
+
+/** Even shares bounded by zone sizes only: what remains when zone safety cannot be had. */
+function evenShares(sizes: ReadonlyMap<string, number>, primaries: number): Map<string, number> {
+  const shares = sharePrimaries(sizes, { primaries, replicasPerPrimary: 0 });
+  if (shares === undefined) throw new PlanError([`${primaries} primaries do not fit the zones`]);
+  return shares;
+}
+
+/** a1 b1 c1 a2 b2 …: neighbouring slot ranges are in different zones. */
+function interleave<T>(groups: readonly (readonly T[])[]): T[] {
+  const longest = Math.max(0, ...groups.map((group) => group.length));
+  return Array.from({ length: longest }).flatMap((_, index) => groups.flatMap((group) => group.slice(index, index + 1)));
+}
+
+function zoneWarnings(shards: readonly ShardPlan[], nodes: readonly PlacedNode[]): string[] {
+  const zoneOf = new Map(nodes.map((node) => [node.name, node.zone]));
+  return shards.flatMap((shard) =>
+    shard.replicas
+      .filter((replica) => zoneOf.get(replica) === zoneOf.get(shard.primary))
+      .map((replica) => `${replica} is in the zone of its primary ${shard.primary}, ${zoneOf.get(replica) ?? "unknown"}`),
+  );
+}

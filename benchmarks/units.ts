@@ -1,0 +1,42 @@
+/** Numbers with units, as people read them. Pure. */
+
+const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
+
+/** `1.5 GiB` */
+export function formatBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < BYTE_UNITS.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${value >= 100 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${BYTE_UNITS[unit] ?? "B"}`;
+}
+
+/** Whole seconds as `42s`, `3m 05s`, `2h 04m`, `12d`. */
+export function formatDuration(seconds: number): string {
+  const s = Math.floor(seconds);
+  if (s < 60) return `${s}s`;
+  if (s < 3600) return `${Math.floor(s / 60)}m ${String(s % 60).padStart(2, "0")}s`;
+  if (s < 86_400) return `${Math.floor(s / 3600)}h ${String(Math.floor((s % 3600) / 60)).padStart(2, "0")}m`;
+  return `${Math.floor(s / 86_400)}d`;
+}
+
+/** `1,234,567` */
+export function formatCount(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
+}
+
+/** A latency with as many digits as it deserves: `0.567`, `12.3`, `1850`. */
+export function formatMs(milliseconds: number): string {
+  if (milliseconds < 10) return milliseconds.toFixed(3);
+  return milliseconds < 1000 ? milliseconds.toFixed(1) : String(Math.round(milliseconds));
+}
+
+/** Bytes of a size as valkey.conf writes it: `256mb` (2^20 each), `1g` (10^9), `1024`; undefined when it is none. */
+export function parseSize(text: string): number | undefined {
+  const match = /^(\d+)\s*(b|k|kb|m|mb|g|gb)?$/i.exec(text.trim());
+  if (match === null) return undefined;
+  const factors: Readonly<Record<string, number>> = { "": 1, b: 1, k: 1e3, kb: 1024, m: 1e6, mb: 1024 ** 2, g: 1e9, gb: 1024 ** 3 };
+  return Number(match[1]) * (factors[(match[2] ?? "").toLowerCase()] ?? 1);
+}

@@ -1,0 +1,31 @@
+/** CLUSTER NODES texts of clusters that exist only in tests, as any of their nodes would print them. */
+import { ViewParser } from "../../benchmarks/topology/cluster-view";
+import type { ClusterView } from "../../benchmarks/topology/cluster-view";
+
+export interface FakeNode {
+  readonly name: string;
+  readonly primary?: string;
+  readonly slots?: string;
+  readonly epoch?: number;
+  readonly flags?: string;
+  readonly link?: "connected" | "disconnected";
+}
+
+/** A node id that shows its node: forty hexadecimal digits from the number in the name. */
+export function idOf(name: string): string {
+  return (/\d+/.exec(name)?.[0] ?? "").padStart(40, "0");
+}
+
+export function clusterText(self: string, nodes: readonly FakeNode[]): string {
+  return nodes
+    .map(({ name, primary, slots = "", epoch = 1, flags, link = "connected" }) => {
+      const role = primary === undefined ? "master" : "slave";
+      const all = [...(name === self ? ["myself"] : []), role, ...(flags === undefined ? [] : [flags])].join(",");
+      return `${idOf(name)} 10.0.0.1:7000@17000 ${all} ${primary === undefined ? "-" : idOf(primary)} 0 0 ${epoch} ${link} ${slots}`.trim();
+    })
+    .join("\n");
+}
+
+export function fakeView(self: string, nodes: readonly FakeNode[], parser = new ViewParser()): ClusterView {
+  return parser.parse(clusterText(self, nodes));
+}
