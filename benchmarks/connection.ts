@@ -1,0 +1,142 @@
+/** Connections to nodes, over ioredis: no retries, no reconnects, errors that say which node and what to do. */
+import { readFileSync } from "node:fs";
+import type { ConnectionOptions } from "node:tls";
+import { Redis } from "ioredis";
+import type { Access, Deployment, DeploymentNode, Endpoint } from "./deployment";
+import { formatEndpoint } from "./deployment";
+import { BadInput, Failure, messageOf } from "./errors";
+
+/** What this project uses of a client. */
+export type Connection = Redis;
+
+/** How long connecting, and any one command, may take, milliseconds. */
+const TIMEOUT_MS = 10_000;
+
+/**
+ * Connects and authenticates.
+ * @param name the node's, for messages
+ * @throws Failure when there is no answer or the credentials do not fit
+ */
+export async function connect(name: string, endpoint: Endpoint, access: Access, timeoutMs = TIMEOUT_MS): Promise<Connection> {
+  let lastError: Error | undefined;
+  const client = new Redis({
+    ...endpoint,
+    ...(access.tls === undefined ? {} : { tls: tlsOptions(access, endpoint.host) }),
+    protocol: 2,
+    lazyConnect: true,
+    retryStrategy: null,
+    maxRetriesPerRequest: 0,
+    enableReadyCheck: false,
+    enableOfflineQueue: false,
+    disableClientInfo: true,
+    connectTimeout: timeoutMs,
+    commandTimeout: timeoutMs,
+  });
+  client.on("error", (error: Error) => (lastError = error));
+  const where = `${name} (${formatEndpoint(endpoint)})`;
+  try {
+    await client.connect();
+  } catch (error) {
+    client.disconnect();
+    throw new Failure(`${where} cannot be reached: ${messageOf(lastError ?? error)}`, { cause: error });
+  }
+  try {
+    await authenticate(client, access);
+    return client;
+  } catch (error) {
+    client.disconnect();
+    throw new Failure(`${where}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/**
+ * By a command of ours and not ioredis', which lets a wrong or superfluous password pass with a warning.
+ * @throws Failure in words a user can act on
+ */
+async function authenticate(client: Redis, access: Access): Promise<void> {
+  const { username, password } = access;
+  try {
+    if (password === undefined) await client.ping();
+    else await (username === undefined ? client.auth(password) : client.auth(username, password));
+  } catch (error) {
+    const message = messageOf(error);
+    if (message.startsWith("NOAUTH")) throw new Failure("wants a password, and none was given (VALKEY_PASSWORD)");
+    if (message.startsWith("WRONGPASS")) throw new Failure("refuses the password that was given");
+    if (message.includes("without any password configured")) throw new Failure("has no password, but one was given");
+    // LOADING and the like: the node is there and says so itself.
+    if (!/^(LOADING|MASTERDOWN|BUSY)/.test(message)) throw error;
+  }
+}
+
+function tlsOptions({ tls }: Access, host: string): ConnectionOptions {
+  const file = (path: string | undefined): Buffer | undefined => {
+    if (path === undefined) return undefined;
+    try {
+      return readFileSync(path);
+    } catch (error) {
+      throw new BadInput("TLS", [messageOf(error)]);
+    }
+  };
+  const ca = file(tls?.cacert);
+  const cert = file(tls?.cert);
+  const key = file(tls?.key);
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+    servername: tls?.sni ?? (/^[\d.]+$|:/.test(host) ? "" : host),
+    rejectUnauthorized: tls?.insecure !== true,
+  };
+}
+
+/** A node with a connection, or with why there is none. */
+export type Reached =
+  | { readonly node: DeploymentNode; readonly connection: Connection }
+  | { readonly node: DeploymentNode; readonly connection: undefined; readonly why: string };
+
+/** Tries to connect to every node at once; closes all connections when `use` is done. */
+export async function withEveryNode<T>(deployment: Deployment, use: (reached: readonly Reached[]) => Promise<T>): Promise<T> {
+  const reached = await Promise.all(
+    deployment.nodes.map(async (node): Promise<Reached> => {
+      try {
+        return { node, connection: await deployment.connect(node) };
+      } catch (error) {
+        return { node, connection: undefined, why: messageOf(error) };
+      }
+    }),
+  );
+  try {
+    return await use(reached);
+  } finally {
+    for (const { connection } of reached) connection?.disconnect();
+  }
+}
+
+/**
+ * Connections to all nodes, which the caller closes.
+ * @throws Failure naming every node that cannot be reached
+ */
+export async function openConnections(deployment: Deployment): Promise<Map<DeploymentNode, Connection>> {
+  const tried = await Promise.allSettled(deployment.nodes.map(async (node) => [node, await deployment.connect(node)] as const));
+  const opened = tried.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  const missing = tried.flatMap((each) => (each.status === "rejected" ? [messageOf(each.reason)] : []));
+  if (missing.length === 0) return new Map(opened);
+  for (const [, connection] of opened) connection.disconnect();
+  throw new Failure(`${deployment.name}: ${missing.join("; ")}`);
+}
+
+/**
+ * Connections to all nodes while `use` runs.
+ * @throws Failure naming every node that cannot be reached
+ */
+export async function withConnections<T>(
+  deployment: Deployment,
+  use: (connections: ReadonlyMap<DeploymentNode, Connection>) => Promise<T>,
+): Promise<T> {
+  const connections = await openConnections(deployment);
+  try {
+    return await use(connections);
+  } finally {
+    for (const connection of connections.values()) connection.disconnect();
+  }
+}

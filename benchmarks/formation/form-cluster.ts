@@ -1,0 +1,151 @@
+/** Carrying out a cluster's plan: in parallel, finished only when every node agrees and every replica's link is up. */
+import type { Connection } from "../connection";
+import { withConnections } from "../connection";
+import type { Deployment, DeploymentNode } from "../deployment";
+import { Failure, messageOf } from "../errors";
+import type { ClusterPlan } from "../topology/cluster-plan";
+import { ViewParser } from "../topology/cluster-view";
+import { infoNumber, parseInfo } from "../topology/info";
+import type { Shape } from "../topology/placement";
+import { SLOT_COUNT } from "../topology/slots";
+import type { FormationOptions, FormationResult } from "./awaiting";
+import { Awaiting } from "./awaiting";
+import type { FormationSteps, NodeState } from "./cluster-steps";
+import { formationState } from "./cluster-steps";
+import { QUICK_SYNC, TemporarySettings } from "./temporary-settings";
+
+/** A member while it is being formed. */
+interface Member {
+  readonly node: DeploymentNode;
+  readonly connection: Connection;
+  readonly id: string;
+}
+
+/** A node is introduced to its parent in an 8-ary tree, and gossip does the rest: n introductions instead of n². */
+const TREE_ARITY = 8;
+
+/** The server's default, at which no node is taken for failed merely because it is busy forming. */
+const PATIENT_TIMEOUT = 15_000;
+
+/**
+ * Milliseconds between pings while forming. Pings carry the slots, so short is fast; their number grows with
+ * nodes² / interval, so it grows with the cluster, up to what the default node timeout makes of it.
+ */
+export function formingPingInterval(nodes: number): number {
+  return Math.min(PATIENT_TIMEOUT / 2, Math.max(250, 5 * nodes));
+}
+
+/** Node timeout while forming, milliseconds, for servers (before 9.1) whose ping interval is half of it. */
+export function formingTimeout(nodes: number): number {
+  return Math.min(PATIENT_TIMEOUT, Math.max(1000, 20 * nodes));
+}
+
+/**
+ * Forms the cluster a plan describes. Settings that are changed meanwhile to be quick are put back, also on
+ * failure. On a formed cluster it changes nothing.
+ * @throws Failure saying what stands in the way, or what was still missing when the time was up
+ */
+export async function formCluster(deployment: Deployment, plan: ClusterPlan, shape: Shape, options: FormationOptions = {}): Promise<FormationResult> {
+  const awaiting = new Awaiting(deployment.name, deployment.nodes.length, options);
+  return withConnections(deployment, async (connections) => {
+    const { members, states } = await readStates(connections);
+    const state = formationState(plan, shape, states);
+    if (state.kind === "blocked") throw new Failure(`${deployment.name} cannot be formed: ${state.reasons.join("; ")}`);
+    if (state.kind === "incomplete") await complete(deployment, members, state.steps, awaiting);
+    return { changed: state.kind === "incomplete", milliseconds: awaiting.elapsed };
+  });
+}
+
+async function readStates(connections: ReadonlyMap<DeploymentNode, Connection>): Promise<{ members: Member[]; states: NodeState[] }> {
+  const parser = new ViewParser();
+  const states = await Promise.all(
+    [...connections].map(async ([node, connection]): Promise<NodeState> => {
+      const [text, keys] = await Promise.all([connection.cluster("NODES"), connection.dbsize()]);
+      return { name: node.name, zone: node.zone ?? "", view: parser.parse(String(text)), keys };
+    }),
+  );
+  const members = [...connections].map(([node, connection], index) => ({ node, connection, id: states[index]?.view.selfId ?? "" }));
+  return { members, states };
+}
+
+async function complete(deployment: Deployment, members: readonly Member[], steps: FormationSteps, awaiting: Awaiting): Promise<void> {
+  const settings = new TemporarySettings(deployment, members.map(({ connection }) => connection));
+  const timeout = (milliseconds: number): Promise<boolean> => settings.set(new Map([["cluster-node-timeout", String(milliseconds)]]));
+  try {
+    await settings.set(QUICK_SYNC);
+    const pingsApart = await settings.set(new Map([["cluster-ping-interval", String(formingPingInterval(members.length))]]));
+    await timeout(pingsApart ? PATIENT_TIMEOUT : formingTimeout(members.length));
+    await carryOut(steps, members, awaiting);
+    await Promise.all(members.map((member) => awaiting.until(() => lacksSlots(member, members.length))));
+    // A primary that was alone serves only after a node timeout, of 5 s at most; one no longer than the time that
+    // has passed lets it serve at once, and is still long beside the pings.
+    if (pingsApart) await timeout(Math.min(5000, Math.max(500, Math.floor(awaiting.elapsed))));
+    await Promise.all(members.map((member) => awaiting.until(() => lacksService(member))));
+    await awaiting.until(() => disagreement(members));
+  } finally {
+    await settings.restore();
+  }
+}
+
+async function carryOut(steps: FormationSteps, members: readonly Member[], awaiting: Awaiting): Promise<void> {
+  const byName = new Map(members.map((member) => [member.node.name, member]));
+  const member = (name: string): Member => {
+    const found = byName.get(name);
+    if (found === undefined) throw new Error(`no member is named ${name}`);
+    return found;
+  };
+  await Promise.all([
+    ...steps.addSlots.map(({ node, ranges }) => member(node).connection.call("CLUSTER", "ADDSLOTSRANGE", ...ranges.flatMap(({ from, to }) => [from, to]))),
+    ...steps.setEpoch.map(({ node, epoch }) => member(node).connection.cluster("SET-CONFIG-EPOCH", epoch)),
+  ]);
+  if (steps.meet) await meetAll(members);
+  await Promise.all(steps.replicate.map(({ node, primary }) => awaiting.until(() => replicate(member(node), member(primary)))));
+}
+
+async function meetAll(members: readonly Member[]): Promise<void> {
+  await Promise.all(
+    members.slice(1).map(async ({ connection }, index) => {
+      const parent = members[Math.floor(index / TREE_ARITY)]?.node;
+      if (parent === undefined) return;
+      const { host, port } = parent.endpoint;
+      await connection.call("CLUSTER", "MEET", host, port, parent.busPort ?? port + 10_000);
+    }),
+  );
+}
+
+/** Says what is missing until the replica has heard of its primary. */
+async function replicate(replica: Member, primary: Member): Promise<string | undefined> {
+  try {
+    await replica.connection.cluster("REPLICATE", primary.id);
+    return undefined;
+  } catch (error) {
+    if (/Unknown node/i.test(messageOf(error))) return `${replica.node.name} has not heard of ${primary.node.name}`;
+    throw new Failure(`${replica.node.name} does not become a replica of ${primary.node.name}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** By the node's own word: whom it knows and which slots it sees served. */
+async function lacksSlots({ node, connection }: Member, nodes: number): Promise<string | undefined> {
+  const info = parseInfo(await connection.cluster("INFO"));
+  if (infoNumber(info, "cluster_known_nodes") !== nodes) return `${node.name} knows ${info.get("cluster_known_nodes") ?? "?"} of ${nodes} nodes`;
+  if (infoNumber(info, "cluster_slots_ok") !== SLOT_COUNT) return `${node.name} sees ${info.get("cluster_slots_ok") ?? "?"} of ${SLOT_COUNT} slots served`;
+  return undefined;
+}
+
+async function lacksService({ node, connection }: Member): Promise<string | undefined> {
+  const [cluster, replication] = await Promise.all([connection.cluster("INFO"), connection.info("replication")]);
+  const info = parseInfo(cluster);
+  const state = info.get("cluster_state");
+  if (state !== "ok" || infoNumber(info, "cluster_slots_ok") !== SLOT_COUNT) return `${node.name} says the cluster's state is ${state ?? "unknown"}`;
+  const link = parseInfo(replication).get("master_link_status");
+  return link === undefined || link === "up" ? undefined : `${node.name}'s link to its primary is ${link}`;
+}
+
+async function disagreement(members: readonly Member[]): Promise<string | undefined> {
+  const parser = new ViewParser();
+  const views = await Promise.all(members.map(async ({ connection }) => parser.parse(String(await connection.cluster("NODES")))));
+  const troubled = members.filter((_member, index) => (views[index]?.troubles.length ?? 0) > 0);
+  if (troubled.length > 0) return `${troubled.length} nodes do not see all others healthy, ${troubled[0]?.node.name ?? ""} among them`;
+  const different = new Set(views.map(({ topology }) => topology.fingerprint)).size;
+  return different === 1 ? undefined : `the nodes have ${different} different views of the cluster`;
+}

@@ -1,0 +1,53 @@
+/** Starting processes that put themselves on the run's record, and noticing when they end. */
+import type { ChildProcess, StdioOptions } from "node:child_process";
+import { spawn } from "node:child_process";
+import { RECORD_AND_EXEC } from "./process-identity";
+import type { RunDirectory } from "./run-directory";
+
+/** How a process ended: its exit code or the signal that ended it. */
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface RecordedProcess {
+  readonly name: string;
+  readonly pid: number;
+  readonly child: ChildProcess;
+  /** Resolves when the process has ended and its output is drained; never rejects. */
+  readonly ended: Promise<Exit>;
+}
+
+let serial = 0;
+
+/**
+ * Starts a command in a session of its own (a Ctrl-C on the terminal reaches the runner only, which then
+ * decides) and on the run's record, so that a later run can end it when this one is killed.
+ * @param command the program's path; secrets have no place in `args`
+ * @throws Error when no process can be made at all; a program that is not there ends with code 127
+ */
+export function startRecorded(
+  run: RunDirectory,
+  name: string,
+  command: string,
+  args: readonly string[],
+  options: { readonly cwd?: string; readonly stdio: StdioOptions },
+): RecordedProcess {
+  const record = run.processRecord(`${name}.${++serial}`);
+  const child = spawn("/bin/sh", ["-c", RECORD_AND_EXEC, "sh", record, command, ...args], {
+    cwd: options.cwd,
+    stdio: options.stdio,
+    detached: true,
+  });
+  const ended = new Promise<Exit>((resolve) => {
+    child.once("error", () => { resolve({ code: 127, signal: null }); });
+    child.once("close", (code, signal) => { resolve({ code, signal }); });
+  });
+  if (child.pid === undefined) throw new Error(`no process can be started for ${name}`);
+  return { name, pid: child.pid, child, ended };
+}
+
+/** `exit status 1` or `SIGKILL`. */
+export function describeExit(exit: Exit): string {
+  return exit.signal ?? `exit status ${exit.code ?? "unknown"}`;
+}

@@ -1,0 +1,163 @@
+/**
+ * The directory of one run on this machine: who runs it, which processes it started, their data and logs.
+ *
+ *   RUNS/ID/run.json            the runner's identity, the stack, whether the deployment is kept
+ *   RUNS/ID/processes/NAME      a process the run started, recorded by that process itself
+ *   RUNS/ID/DEPLOYMENT/NODE/    a node's configuration, data and log
+ */
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { codeOf, Failure, messageOf } from "../errors";
+import type { ProcessIdentity } from "./process-identity";
+import { identify, isAlive, parseRecord, signalProcess } from "./process-identity";
+
+const runSchema = z.object({
+  id: z.string(),
+  runner: z.object({ pid: z.number(), started: z.string() }),
+  stack: z.string(),
+  kept: z.boolean(),
+});
+
+export type RunInfo = z.infer<typeof runSchema>;
+
+/** How long a process told to end may take before it is killed, and before that is given up on, milliseconds. */
+const GRACE_MS = 2000;
+const GIVE_UP_MS = 10_000;
+
+export class RunDirectory {
+  private constructor(
+    readonly path: string,
+    private info: RunInfo,
+  ) {}
+
+  /**
+   * Makes the directory of a new run by this process.
+   * @throws Failure when it cannot be written
+   */
+  static create(runs: string, stack: string): RunDirectory {
+    const runner = identify(process.pid);
+    if (runner === undefined) throw new Failure("this process cannot be identified (is /proc mounted?)");
+    const id = `${new Date().toISOString().replace(/[-:]|\..*/g, "").replace("T", "-")}-${randomBytes(2).toString("hex")}`;
+    const path = join(runs, id);
+    // Under a hidden name until run.json is there: another run must not take it for an abandoned one.
+    const hidden = join(runs, `.${id}`);
+    try {
+      mkdirSync(join(hidden, "processes"), { recursive: true, mode: 0o700 });
+      const info = { id, runner, stack, kept: false };
+      writeInfo(hidden, info);
+      renameSync(hidden, path);
+      return new RunDirectory(path, info);
+    } catch (error) {
+      throw new Failure(`the run's directory ${path} cannot be written: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  /** The runs on record, oldest first. What is no run (no readable run.json) is nobody's and is left alone. */
+  static list(runs: string): { path: string; info: RunInfo }[] {
+    if (!existsSync(runs)) return [];
+    return readdirSync(runs, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+      .map((entry) => join(runs, entry.name))
+      .sort()
+      .flatMap((path) => {
+        const info = readInfo(path);
+        return info === undefined ? [] : [{ path, info }];
+      });
+  }
+
+  get id(): string {
+    return this.info.id;
+  }
+
+  get kept(): boolean {
+    return this.info.kept;
+  }
+
+  /** The file a process named so records itself in. */
+  processRecord(name: string): string {
+    return join(this.path, "processes", name);
+  }
+
+  /** A directory for one node, private to the user. */
+  nodeDirectory(deployment: string, node: string): string {
+    const path = join(this.path, deployment, node);
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    return path;
+  }
+
+  /** Leaves the deployment up when this process ends, and every later run alone with it. */
+  keep(): void {
+    this.info = { ...this.info, kept: true };
+    writeInfo(this.path, this.info);
+  }
+
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+function writeInfo(path: string, info: RunInfo): void {
+  const file = join(path, "run.json");
+  writeFileSync(`${file}.new`, JSON.stringify(info, null, 2));
+  renameSync(`${file}.new`, file);
+}
+
+function readInfo(path: string): RunInfo | undefined {
+  try {
+    return runSchema.parse(JSON.parse(readFileSync(join(path, "run.json"), "utf8")));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The processes on record in a run's directory that are still alive. */
+export function livingProcesses(path: string): ProcessIdentity[] {
+  const directory = join(path, "processes");
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory).flatMap((name) => {
+    const identity = parseRecord(readRecord(join(directory, name)));
+    return identity !== undefined && isAlive(identity) ? [identity] : [];
+  });
+}
+
+function readRecord(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return "";
+    throw error;
+  }
+}
+
+/**
+ * Ends the recorded processes of a run, in parallel, by SIGTERM and after a grace period by SIGKILL, and
+ * removes its directory. No other process is touched. Doing it twice at once does no harm.
+ * @returns how many processes it had to end
+ * @throws Failure when a process outlives SIGKILL; the directory stays then
+ */
+export async function stopRun(path: string): Promise<number> {
+  const living = livingProcesses(path);
+  for (const identity of living) signalProcess(identity, "SIGTERM");
+  const began = Date.now();
+  let rest = living;
+  while ((rest = rest.filter(isAlive)).length > 0) {
+    const waited = Date.now() - began;
+    if (waited > GIVE_UP_MS) throw new Failure(`processes ${rest.map(({ pid }) => pid).join(", ")} of ${path} cannot be ended`);
+    if (waited > GRACE_MS) for (const identity of rest) signalProcess(identity, "SIGKILL");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  rmSync(path, { recursive: true, force: true });
+  return living.length;
+}
+
+/**
+ * Stops what runs that were killed left behind. Runs whose runner lives and runs that are kept stay.
+ * @returns how many processes were ended
+ */
+export async function stopAbandonedRuns(runs: string): Promise<number> {
+  const abandoned = RunDirectory.list(runs).filter(({ info }) => !info.kept && !isAlive(info.runner));
+  const ended = await Promise.all(abandoned.map(({ path }) => stopRun(path)));
+  return ended.reduce((sum, count) => sum + count, 0);
+}

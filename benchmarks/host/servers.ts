@@ -1,0 +1,157 @@
+/** valkey-server processes on this machine: started together, known to be up, watched, each with a directory of its own. */
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect } from "../connection";
+import { Failure } from "../errors";
+import { configText } from "../settings";
+import { parseInfo } from "../topology/info";
+import { findFreePorts } from "./ports";
+import type { Exit, RecordedProcess } from "./processes";
+import { describeExit, startRecorded } from "./processes";
+import type { Programs } from "./programs";
+import type { RunDirectory } from "./run-directory";
+
+/** A server to be. */
+export interface ServerPlan {
+  readonly deployment: string;
+  /** The node's name, unique in the run. */
+  readonly name: string;
+  readonly cluster: boolean;
+  readonly password: string;
+  /** Directive to value, as CONFIG GET prints them. */
+  readonly directives: ReadonlyMap<string, string>;
+}
+
+export interface Server {
+  readonly plan: ServerPlan;
+  readonly port: number;
+  readonly busPort: number | undefined;
+  readonly directory: string;
+  readonly process: RecordedProcess;
+}
+
+/** How often a server may find its port taken before that is an error. */
+const PORT_ATTEMPTS = 5;
+const START_TIMEOUT_MS = 30_000;
+
+/**
+ * Starts servers side by side and returns when every one accepts connections. A server whose port was
+ * taken meanwhile gets another.
+ * @param onDeath called when one of them ends later on without being told to
+ * @throws Failure when a server ends or stays silent; the others then still run and are the run's to stop
+ */
+export async function startServers(
+  run: RunDirectory,
+  programs: Programs,
+  plans: readonly ServerPlan[],
+  onDeath: (server: Server, exit: Exit) => void,
+  signal: AbortSignal,
+): Promise<Server[]> {
+  const ports = await findFreePorts(plans.length * 2);
+  const servers = await Promise.all(plans.map((plan, i) => startServer(run, programs, plan, [ports[2 * i] ?? 0, ports[2 * i + 1] ?? 0], signal)));
+  for (const server of servers) void server.process.ended.then((exit) => { onDeath(server, exit); });
+  return servers;
+}
+
+async function startServer(
+  run: RunDirectory,
+  programs: Programs,
+  plan: ServerPlan,
+  firstPorts: readonly number[],
+  signal: AbortSignal,
+): Promise<Server> {
+  const directory = run.nodeDirectory(plan.deployment, plan.name);
+  let ports = firstPorts;
+  for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted();
+    const [port = 0, busPort = 0] = ports;
+    const server = launch(run, programs, plan, directory, port, busPort);
+    const exit = await acceptsConnections(server, signal);
+    if (exit === undefined) return server;
+    if (attempt >= PORT_ATTEMPTS || !/Address already in use|Failed listening on port/.test(logTail(server))) throw deathOf(server, exit);
+    ports = await findFreePorts(2);
+  }
+}
+
+function launch(run: RunDirectory, programs: Programs, plan: ServerPlan, directory: string, port: number, busPort: number): Server {
+  const config = join(directory, "valkey.conf");
+  for (const file of ["log", "output"]) rmSync(join(directory, file), { force: true });
+  writeFileSync(config, serverConfig(plan, directory, port, busPort), { mode: 0o600 });
+  const output = openSync(join(directory, "output"), "a", 0o600);
+  try {
+    const process = startRecorded(run, plan.name, programs.server, [config], { cwd: directory, stdio: ["ignore", output, output] });
+    return { plan, port, busPort: plan.cluster ? busPort : undefined, directory, process };
+  } finally {
+    closeSync(output);
+  }
+}
+
+function serverConfig(plan: ServerPlan, directory: string, port: number, busPort: number): string {
+  const own = new Map([
+    ["bind", "127.0.0.1"],
+    ["port", String(port)],
+    ["protected-mode", "yes"],
+    ["requirepass", plan.password],
+    ["primaryauth", plan.password],
+    ["dir", directory],
+    ["logfile", join(directory, "log")],
+    ["daemonize", "no"],
+    // The data is thrown away: no snapshot and no waiting for replicas when told to end.
+    ["shutdown-on-sigterm", "nosave now force"],
+    ["shutdown-on-sigint", "nosave now force"],
+    ...(plan.cluster ? [["cluster-enabled", "yes"] as const, ["cluster-config-file", "nodes.conf"] as const, ["cluster-port", String(busPort)] as const] : []),
+  ]);
+  return configText(own) + configText(plan.directives);
+}
+
+/** Waits until the server answers; returns how it ended if it does that instead. */
+async function acceptsConnections(server: Server, signal: AbortSignal): Promise<Exit | undefined> {
+  let exit: Exit | undefined;
+  void server.process.ended.then((ended) => (exit = ended));
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  while (!(await answers(server))) {
+    signal.throwIfAborted();
+    if (exit !== undefined) return exit;
+    if (Date.now() > deadline) throw new Failure(`${server.plan.name} does not answer on port ${server.port} after ${START_TIMEOUT_MS / 1000} s${quoteLog(server)}`);
+    await sleep(10);
+  }
+  return undefined;
+}
+
+/** Whether it is this very process that answers on the port: another program may have taken it. */
+async function answers({ plan, port, process }: Server): Promise<boolean> {
+  try {
+    const connection = await connect(plan.name, { host: "127.0.0.1", port }, { password: plan.password });
+    try {
+      return parseInfo(await connection.info("server")).get("process_id") === String(process.pid);
+    } finally {
+      connection.disconnect();
+    }
+  } catch {
+    return false;
+  }
+}
+
+/** A failure that names the server, how it ended and the last it logged. */
+export function deathOf(server: Server, exit: Exit): Failure {
+  return new Failure(`${server.plan.name} (port ${server.port}, pid ${server.process.pid}) ended by itself: ${describeExit(exit)}${quoteLog(server)}`);
+}
+
+function quoteLog(server: Server): string {
+  const lines = logTail(server).trim().split("\n").slice(-5);
+  return lines.length === 0 || lines[0] === "" ? "" : `; the last it said:\n${lines.map((line) => `    ${line}`).join("\n")}`;
+}
+
+/** The end of the log, then of what was printed before there was a log. */
+function logTail(server: Server): string {
+  return ["output", "log"].map((name) => readTail(join(server.directory, name))).join("");
+}
+
+function readTail(file: string): string {
+  try {
+    return readFileSync(file, "utf8").slice(-4000);
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,118 @@
+/** Settings of a server: typed where they matter to topology, durability or speed, with a free map for the rest. Pure. */
+
+export const MAXMEMORY_POLICIES = [
+  "noeviction",
+  "allkeys-lru",
+  "allkeys-lfu",
+  "allkeys-random",
+  "volatile-lru",
+  "volatile-lfu",
+  "volatile-random",
+  "volatile-ttl",
+] as const;
+
+export const APPENDFSYNC = ["always", "everysec", "no"] as const;
+
+/** By Valkey's own directive names. What is left out has Valkey's default. */
+export interface ServerSettings {
+  /** Bytes; 0 is no limit. */
+  readonly maxmemory?: number | undefined;
+  readonly "maxmemory-policy"?: (typeof MAXMEMORY_POLICIES)[number] | undefined;
+  readonly appendonly?: boolean | undefined;
+  readonly appendfsync?: (typeof APPENDFSYNC)[number] | undefined;
+  /** Snapshot rule as in valkey.conf, `3600 1 300 100`; empty for none. */
+  readonly save?: string | undefined;
+  /** Threads for network work, the main one included. */
+  readonly "io-threads"?: number | undefined;
+  /** Milliseconds. */
+  readonly "cluster-node-timeout"?: number | undefined;
+  readonly "cluster-require-full-coverage"?: boolean | undefined;
+  readonly "cluster-allow-reads-when-down"?: boolean | undefined;
+  /** Bytes. */
+  readonly "repl-backlog-size"?: number | undefined;
+  /** Seconds a primary waits for more replicas before it starts a diskless transfer. */
+  readonly "repl-diskless-sync-delay"?: number | undefined;
+  readonly "min-replicas-to-write"?: number | undefined;
+  /** Seconds. */
+  readonly "min-replicas-max-lag"?: number | undefined;
+  /** Any other directive, as valkey.conf would have it. */
+  readonly other?: Readonly<Record<string, string | number | boolean>> | undefined;
+}
+
+/** Directives that the deployment itself decides; setting them would break it. */
+export const RESERVED_DIRECTIVES: readonly string[] = [
+  "port",
+  "tls-port",
+  "bind",
+  "unixsocket",
+  "protected-mode",
+  "requirepass",
+  "primaryauth",
+  "masterauth",
+  "primaryuser",
+  "masteruser",
+  "user",
+  "aclfile",
+  "replicaof",
+  "slaveof",
+  "cluster-enabled",
+  "cluster-config-file",
+  "cluster-port",
+  "cluster-announce-ip",
+  "cluster-announce-port",
+  "cluster-announce-bus-port",
+  "dir",
+  "logfile",
+  "pidfile",
+  "daemonize",
+  "supervised",
+  "include",
+  "loadmodule",
+  "availability-zone",
+];
+
+/**
+ * Directives whose values must be the same on every node of a deployment. Names unknown to a server's
+ * version are simply not among what CONFIG GET returns.
+ */
+export const SETTINGS_THAT_MATTER: readonly string[] = [
+  "maxmemory",
+  "maxmemory-policy",
+  "appendonly",
+  "appendfsync",
+  "save",
+  "io-threads",
+  "cluster-node-timeout",
+  "cluster-require-full-coverage",
+  "cluster-allow-reads-when-down",
+  "cluster-replica-no-failover",
+  "repl-backlog-size",
+  "repl-diskless-sync",
+  "repl-diskless-sync-delay",
+  "min-replicas-to-write",
+  "min-replicas-max-lag",
+  "replica-read-only",
+  "lazyfree-lazy-user-del",
+  "activedefrag",
+  "hz",
+  "databases",
+];
+
+/** Directive to value as CONFIG GET would print it: sizes in bytes, booleans as yes and no. */
+export function directives(settings: ServerSettings): Map<string, string> {
+  const { other, ...typed } = settings;
+  const entries = Object.entries<string | number | boolean | undefined>({ ...typed, ...other });
+  return new Map(
+    entries.flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, formatValue(value)]])),
+  );
+}
+
+function formatValue(value: string | number | boolean): string {
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return String(value);
+}
+
+/** Lines of a valkey.conf. Values are written as they are (several words are several arguments), an empty one as `""`. */
+export function configText(values: ReadonlyMap<string, string>): string {
+  return [...values].map(([name, value]) => `${name} ${value === "" ? '""' : value}\n`).join("");
+}
