@@ -1,0 +1,48 @@
+/** What verification knows: read from every node, by itself, at about the same time. Plain data. */
+import type { DeploymentNode, Mode } from "../deployment";
+import type { ClusterView } from "../topology/cluster-view";
+import type { Shape } from "../topology/placement";
+
+/** Something read from a node, or why it could not be. */
+export type Learnt<T> = { readonly known: true; readonly value: T } | { readonly known: false; readonly why: string };
+
+export const known = <T>(value: T): Learnt<T> => ({ known: true, value });
+export const unknown = (why: string): Learnt<never> => ({ known: false, why });
+
+/** Applies `pick` to what is known. */
+export function mapLearnt<T, U>(learnt: Learnt<T>, pick: (value: T) => U): Learnt<U> {
+  return learnt.known ? known(pick(learnt.value)) : learnt;
+}
+
+/** One node, as it describes itself. */
+export interface NodeFacts {
+  readonly node: Pick<DeploymentNode, "name" | "zone" | "machine" | "endpoint">;
+  /** INFO server, replication, persistence and memory; keys to values. */
+  readonly info: Learnt<ReadonlyMap<string, string>>;
+  /** CLUSTER INFO; unknown on a server without cluster mode. */
+  readonly clusterInfo: Learnt<ReadonlyMap<string, string>>;
+  /** CLUSTER NODES. */
+  readonly view: Learnt<ClusterView>;
+  /** CONFIG GET of the settings that matter. */
+  readonly settings: Learnt<ReadonlyMap<string, string>>;
+  /** DBSIZE. */
+  readonly keys: Learnt<number>;
+}
+
+/** Assertions a user may ask to leave out, because a managed service forbids the commands. */
+export const OPTIONAL_ASSERTIONS = ["settings"] as const;
+export type OptionalAssertion = (typeof OPTIONAL_ASSERTIONS)[number];
+
+export interface Facts {
+  readonly deployment: string;
+  readonly mode: Mode;
+  /** The wanted numbers; those left out are inferred from the nodes. */
+  readonly shape: Partial<Shape>;
+  /** Directives that must have these values on every node. */
+  readonly directives: ReadonlyMap<string, string>;
+  readonly nodes: readonly NodeFacts[];
+  /** The zones to be spread over, where that is known apart from the nodes. */
+  readonly zones?: readonly string[] | undefined;
+  /** Left out on request; the verdict names them. */
+  readonly without: readonly OptionalAssertion[];
+}

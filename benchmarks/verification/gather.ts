@@ -1,0 +1,79 @@
+/** Reading the facts: every node is asked, at once, over a connection of its own. */
+import type { ChainableCommander } from "ioredis";
+import type { Connection, Reached } from "../connection";
+import { withEveryNode } from "../connection";
+import type { Deployment } from "../deployment";
+import { messageOf } from "../errors";
+import { SETTINGS_THAT_MATTER } from "../settings";
+import { ViewParser } from "../topology/cluster-view";
+import { parseInfo } from "../topology/info";
+import type { Facts, Learnt, NodeFacts, OptionalAssertion } from "./facts";
+import { known, mapLearnt, unknown } from "./facts";
+
+/**
+ * Asks every node of a deployment. Never throws for a node: what cannot be read is in the facts as not known.
+ * @param without assertions whose facts are not asked for
+ */
+export async function gatherFacts(deployment: Deployment, without: readonly OptionalAssertion[] = []): Promise<Facts> {
+  const parser = new ViewParser();
+  const nodes = await withEveryNode(deployment, (reached) =>
+    Promise.all(reached.map((each) => askNode(each, deployment.mode === "cluster", without, parser))),
+  );
+  const { name, mode, shape, directives, zones } = deployment;
+  return { deployment: name, mode, shape, directives, zones, nodes, without };
+}
+
+async function askNode(reached: Reached, isCluster: boolean, without: readonly OptionalAssertion[], parser: ViewParser): Promise<NodeFacts> {
+  const { node } = reached;
+  if (reached.connection === undefined) {
+    const why = unknown(reached.why);
+    return { node, info: why, clusterInfo: why, view: why, settings: why, keys: why };
+  }
+  const wantsSettings = !without.includes("settings");
+  const [info, keys, settings, clusterInfo, view] = await ask(reached.connection, (pipeline) => {
+    pipeline.info("server", "replication", "persistence", "memory").dbsize();
+    if (wantsSettings) pipeline.config("GET", ...(SETTINGS_THAT_MATTER as [string]));
+    else pipeline.echo("");
+    if (isCluster) pipeline.cluster("INFO").cluster("NODES");
+  });
+  const none = unknown("not asked");
+  return {
+    node: { ...node, zone: node.zone ?? zoneOf(info) },
+    info: mapLearnt(info ?? none, (text) => parseInfo(String(text))),
+    keys: mapLearnt(keys ?? none, Number),
+    settings: wantsSettings ? mapLearnt(settings ?? none, (flat) => pairs(flat as string[])) : none,
+    clusterInfo: mapLearnt(clusterInfo ?? none, (text) => parseInfo(String(text))),
+    view: parseView(view ?? none, parser),
+  };
+}
+
+/** One round trip; each command's answer, or why there is none. */
+async function ask(connection: Connection, commands: (pipeline: ChainableCommander) => void): Promise<Learnt<unknown>[]> {
+  const pipeline = connection.pipeline();
+  commands(pipeline);
+  try {
+    const replies = (await pipeline.exec()) ?? [];
+    return replies.map(([error, value]) => (error === null ? known(value) : unknown(messageOf(error))));
+  } catch (error) {
+    return Array.from({ length: pipeline.length }, () => unknown(messageOf(error)));
+  }
+}
+
+function parseView(text: Learnt<unknown>, parser: ViewParser): NodeFacts["view"] {
+  if (!text.known) return text;
+  try {
+    return known(parser.parse(String(text.value)));
+  } catch (error) {
+    return unknown(messageOf(error));
+  }
+}
+
+/** A server may know its zone itself (availability-zone, Valkey 8.1 and newer). */
+function zoneOf(info: Learnt<unknown> | undefined): string | undefined {
+  const zone = info?.known === true ? parseInfo(String(info.value)).get("availability_zone") : undefined;
+  return zone === "" ? undefined : zone;
+}
+
+function pairs(flat: readonly string[]): Map<string, string> {
+  return new Map(flat.flatMap((name, index): [string, string][] => (index % 2 === 0 ? [[name, flat[index + 1] ?? ""]] : [])));
+}

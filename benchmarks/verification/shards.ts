@@ -1,0 +1,50 @@
+/** Who is primary of what and who follows whom, by each node's own word. Pure. */
+import type { KnownNode } from "../topology/cluster-view";
+import type { SlotRange } from "../topology/slots";
+import type { Facts, NodeFacts } from "./facts";
+
+/** A primary and its replicas, by node name. */
+export interface Shard {
+  /** Undefined when replicas follow a primary that is none of the nodes. */
+  readonly primary: string | undefined;
+  readonly replicas: readonly string[];
+  /** Empty in replication mode. */
+  readonly slots: readonly SlotRange[];
+}
+
+/** The shards of a deployment in slot order. Nodes that could not be asked appear only where others' facts place them. */
+export function shardsOf(facts: Facts): Shard[] {
+  return facts.mode === "cluster" ? clusterShards(facts.nodes) : replicationShards(facts.nodes);
+}
+
+/** A cluster node as it sees itself. */
+export function selfOf({ view }: NodeFacts): KnownNode | undefined {
+  return view.known ? view.value.topology.nodes.get(view.value.selfId) : undefined;
+}
+
+function clusterShards(nodes: readonly NodeFacts[]): Shard[] {
+  const nameOf = new Map(nodes.flatMap((each) => (each.view.known ? [[each.view.value.selfId, each.node.name] as const] : [])));
+  const replicas = new Map<string, string[]>();
+  for (const each of nodes) {
+    const self = selfOf(each);
+    if (self?.primaryId !== undefined) replicas.set(self.primaryId, [...(replicas.get(self.primaryId) ?? []), each.node.name]);
+  }
+  const primaries = nodes.flatMap((each) => {
+    const self = selfOf(each);
+    return self?.role === "primary" ? [{ id: self.id, name: each.node.name, slots: self.slots }] : [];
+  });
+  const shards: Shard[] = primaries.map(({ id, name, slots }) => ({ primary: name, slots, replicas: (replicas.get(id) ?? []).sort() }));
+  const orphans = [...replicas].filter(([id]) => !primaries.some((primary) => primary.id === id));
+  for (const [id, names] of orphans) shards.push({ primary: nameOf.get(id), slots: [], replicas: names.sort() });
+  return shards.sort((a, b) => (a.slots[0]?.from ?? Infinity) - (b.slots[0]?.from ?? Infinity));
+}
+
+function replicationShards(nodes: readonly NodeFacts[]): Shard[] {
+  const role = ({ info }: NodeFacts): string | undefined => (info.known ? info.value.get("role") : undefined);
+  const primaries = nodes.filter((each) => role(each) === "master");
+  const replicas = nodes.filter((each) => role(each) === "slave").map(({ node }) => node.name);
+  const [only] = primaries;
+  if (primaries.length === 1 && only !== undefined) return [{ primary: only.node.name, replicas, slots: [] }];
+  const alone = primaries.map(({ node }): Shard => ({ primary: node.name, replicas: [], slots: [] }));
+  return replicas.length === 0 ? alone : [...alone, { primary: undefined, replicas, slots: [] }];
+}

@@ -1,0 +1,23 @@
+/** Verification of a deployment: facts, then the verdict. */
+import type { Deployment } from "../deployment";
+import { clusterVerdict } from "./cluster-verdict";
+import type { Facts, OptionalAssertion } from "./facts";
+import { gatherFacts } from "./gather";
+import { replicationVerdict } from "./replication-verdict";
+import type { Verdict } from "./verdict";
+
+export interface Verification {
+  readonly facts: Facts;
+  readonly verdict: Verdict;
+}
+
+/** @param without assertions left out on request, named in the verdict */
+export async function verify(deployment: Deployment, without: readonly OptionalAssertion[] = []): Promise<Verification> {
+  const facts = await gatherFacts(deployment, without);
+  return { facts, verdict: judge(facts) };
+}
+
+/** The verdict that facts lead to. Pure. */
+export function judge(facts: Facts): Verdict {
+  return facts.mode === "cluster" ? clusterVerdict(facts) : replicationVerdict(facts);
+}
