@@ -1,0 +1,158 @@
+/** The servers' own counters, sampled while a load generator runs, and what they say of an interval. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Connection } from "../connection";
+import { messageOf } from "../errors";
+import { infoFields, infoNumber, parseInfo } from "../topology/info";
+
+/** One node's counters at one moment. */
+export interface CounterSample {
+  /** Milliseconds since the epoch by the clock of this machine. */
+  readonly atMs: number;
+  /** Calls of the command under test. */
+  readonly calls: number;
+  readonly hits: number;
+  readonly misses: number;
+  readonly evictions: number;
+  /** Seconds of CPU: the whole process, and its main thread where the server tells (Linux). */
+  readonly cpuSeconds: number;
+  readonly mainThreadSeconds: number | undefined;
+  readonly rejectedCalls: number;
+}
+
+/** A node with a connection to ask it over. */
+export interface SampledNode {
+  readonly name: string;
+  readonly connection: Connection;
+}
+
+/** @throws Error when the reply lacks a figure that every server has */
+export function parseSample(text: string, command: string, atMs: number): CounterSample {
+  const info = parseInfo(text);
+  const need = (key: string): number => {
+    const value = infoNumber(info, key);
+    if (value === undefined) throw new Error(`INFO has no ${key}`);
+    return value;
+  };
+  const stats = infoFields(info.get(`cmdstat_${command}`) ?? "calls=0,rejected_calls=0,failed_calls=0");
+  const mainSystem = infoNumber(info, "used_cpu_sys_main_thread");
+  const mainUser = infoNumber(info, "used_cpu_user_main_thread");
+  return {
+    atMs,
+    calls: Number(stats.get("calls") ?? 0),
+    hits: need("keyspace_hits"),
+    misses: need("keyspace_misses"),
+    evictions: need("evicted_keys"),
+    cpuSeconds: need("used_cpu_sys") + need("used_cpu_user"),
+    mainThreadSeconds: mainSystem === undefined || mainUser === undefined ? undefined : mainSystem + mainUser,
+    rejectedCalls: Number(stats.get("rejected_calls") ?? 0) + Number(stats.get("failed_calls") ?? 0),
+  };
+}
+
+/**
+ * Samples a node's counters at intervals. The server's own clock dates a sample where the server tells it,
+ * for its reply may have waited in a queue behind the load; the difference of the two clocks is that of
+ * the quickest reply.
+ */
+export class CounterSampler {
+  readonly #samples: { sentMs: number; receivedMs: number; serverMs: number | undefined; text: string }[] = [];
+  readonly #stop = new AbortController();
+  #loop: Promise<void> | undefined;
+  #error: string | undefined;
+
+  constructor(
+    private readonly node: SampledNode,
+    private readonly command: string,
+    private readonly intervalMs: number,
+  ) {}
+
+  /** Takes a first sample, then one each interval until `finish`. */
+  async start(): Promise<void> {
+    await this.#sample();
+    this.#loop = this.#run();
+  }
+
+  /** Takes a last sample. @returns the samples in order, or why there are none to rely on */
+  async finish(): Promise<CounterSample[] | string> {
+    this.#stop.abort();
+    await this.#loop;
+    await this.#sample();
+    if (this.#error !== undefined) return this.#error;
+    try {
+      return this.#dated();
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      const told = await sleep(this.intervalMs, false, { signal: this.#stop.signal }).catch(() => true);
+      if (told || this.#error !== undefined) return;
+      await this.#sample();
+    }
+  }
+
+  async #sample(): Promise<void> {
+    try {
+      const sentMs = now();
+      const text = await this.node.connection.info("server", "stats", "commandstats", "cpu");
+      const serverUs = infoNumber(parseInfo(text), "server_time_usec");
+      this.#samples.push({ sentMs, receivedMs: now(), serverMs: serverUs === undefined ? undefined : serverUs / 1000, text });
+    } catch (error) {
+      this.#error ??= `${this.node.name}: ${messageOf(error)}`;
+    }
+  }
+
+  #dated(): CounterSample[] {
+    const quickest = [...this.#samples].sort((a, b) => a.receivedMs - a.sentMs - (b.receivedMs - b.sentMs))[0];
+    const middle = ({ sentMs, receivedMs }: { sentMs: number; receivedMs: number }): number => (sentMs + receivedMs) / 2;
+    const offset = quickest?.serverMs === undefined ? 0 : middle(quickest) - quickest.serverMs;
+    return this.#samples.map((sample) => parseSample(sample.text, this.command, sample.serverMs === undefined ? middle(sample) : sample.serverMs + offset));
+  }
+}
+
+/** Milliseconds since the epoch with fractions, never running backwards. */
+export function now(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+/** An interval of the load generator's: milliseconds since the epoch. */
+export interface Interval {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** What one node's counters say of an interval. */
+export interface NodeCounts {
+  readonly calls: number;
+  readonly hits: number;
+  readonly misses: number;
+  readonly evictions: number;
+  readonly rejectedCalls: number;
+  /** Cores: seconds of CPU per second. */
+  readonly cores: number;
+  readonly mainThreadCores: number | undefined;
+}
+
+/**
+ * Counts of an interval outside which nothing is sent: all that was counted between the first sample, before it,
+ * and the last, after it. CPU goes on outside, so it is taken between the samples within the interval.
+ */
+export function countsWithin(samples: readonly CounterSample[], interval: Interval): NodeCounts {
+  const first = samples[0];
+  const last = samples.at(-1);
+  if (first === undefined || last === undefined) throw new Error("no samples");
+  const during = (figure: (sample: CounterSample) => number): number => figure(last) - figure(first);
+  const inside = samples.filter((sample) => sample.atMs >= interval.fromMs && sample.atMs <= interval.toMs);
+  const [begin = first, end = last] = inside.length >= 2 ? [inside[0], inside.at(-1)] : [first, last];
+  const seconds = Math.max((end.atMs - begin.atMs) / 1000, 0.001);
+  return {
+    calls: during((sample) => sample.calls),
+    hits: during((sample) => sample.hits),
+    misses: during((sample) => sample.misses),
+    evictions: during((sample) => sample.evictions),
+    rejectedCalls: during((sample) => sample.rejectedCalls),
+    cores: (end.cpuSeconds - begin.cpuSeconds) / seconds,
+    mainThreadCores: end.mainThreadSeconds === undefined || begin.mainThreadSeconds === undefined ? undefined : (end.mainThreadSeconds - begin.mainThreadSeconds) / seconds,
+  };
+}

@@ -1,0 +1,117 @@
+/** Reasons not to trust a measurement, from what was measured beside it. Pure; every limit is named here. */
+import type { CanaryRecord, Doubt, MeasurementRecord } from "../results/schema";
+import { TICK_SECONDS } from "../valkey-benchmark/arguments";
+
+/** Client's and servers' rates may differ by so much. */
+export const CLOCK_LIMIT = 0.01;
+/** Reads of prefilled keys that may miss. */
+const MISS_LIMIT = 0.001;
+/** A primary's share of the calls may be off its expected share by so much of it. */
+const SHARE_LIMIT = 0.05;
+/** A load generator that uses so much of its threads is taken to be the limit, unless a server's main thread does too. */
+const BUSY = 0.9;
+/** A machine that is busy to this part has nothing left to give to whoever wants more. */
+const MACHINE_BUSY = 0.95;
+/** Cores taken by others or stolen by the hypervisor, of the machine's. */
+const NEIGHBOUR_LIMIT = 0.1;
+/** A canary may be off the median canary by so much. */
+export const CANARY_LIMIT = 0.1;
+/** An offered rate must be reached to this part. */
+const RATE_LIMIT = 0.98;
+/** A measurement shorter than this says little, whatever the clock. */
+const LEAST_SECONDS = 1;
+
+/** What doubts are drawn from: a record before it has any, and what only the measuring knows. */
+export interface Evidence {
+  readonly record: Omit<MeasurementRecord, "doubts">;
+  /** Whether the tool looked at its clock in ticks and counted requests, so that its time is rounded up to a tick. */
+  readonly ticked: boolean;
+  readonly reads: boolean;
+  readonly ranEmpty: boolean;
+  readonly serversUnknown: string | undefined;
+}
+
+export function doubtsOf(evidence: Evidence): Doubt[] {
+  return [
+    ...clockDoubts(evidence),
+    ...lengthDoubts(evidence),
+    ...workDoubts(evidence),
+    ...saturationDoubts(evidence),
+    ...shareDoubts(evidence),
+  ];
+}
+
+function clockDoubts({ record: { servers, client }, serversUnknown }: Evidence): Doubt[] {
+  if (servers === null) return [doubt("servers-unknown", `the servers' counters could not be read (${serversUnknown ?? "no reason given"})`)];
+  if (Math.abs(servers.disagreement) <= CLOCK_LIMIT) return [];
+  return [doubt("clocks-disagree", `the load generator says ${rounded(client.rps)}/s, the servers counted ${rounded(servers.rps)}/s (${percent(servers.disagreement)})`)];
+}
+
+function lengthDoubts({ record: { client, rate }, ticked }: Evidence): Doubt[] {
+  const doubts: Doubt[] = [];
+  const tick = TICK_SECONDS / client.seconds;
+  if (ticked && tick > 0.01) doubts.push(doubt("too-short", `time is read in ticks of ${TICK_SECONDS * 1000} ms, ${percent(tick)} of the ${client.seconds.toFixed(2)} s this took`));
+  else if (client.seconds < LEAST_SECONDS * 0.98) doubts.push(doubt("too-short", `it took ${client.seconds.toFixed(2)} s only`));
+  if (rate !== null && client.rps < RATE_LIMIT * rate) doubts.push(doubt("rate-missed", `${rounded(client.rps)}/s of the ${rounded(rate)}/s that were offered`));
+  return doubts;
+}
+
+function workDoubts({ record: { servers, title }, reads, ranEmpty }: Evidence): Doubt[] {
+  const doubts: Doubt[] = [];
+  if (ranEmpty) doubts.push(doubt("ran-empty", `the last requests of ${title} found nothing left to take`));
+  if (servers === null) return doubts;
+  if (reads && servers.hitRatio !== null && servers.hitRatio < 1 - MISS_LIMIT) doubts.push(doubt("hit-ratio", `${percent(1 - servers.hitRatio)} of the reads found nothing, which is less work`));
+  if (servers.evictions > 0) doubts.push(doubt("evictions", `${servers.evictions} keys were evicted meanwhile`));
+  if (servers.rejectedCalls > 0) doubts.push(doubt("errors", `${servers.rejectedCalls} calls failed or were refused`));
+  return doubts;
+}
+
+/** Rules of thumb until they are calibrated: who had no CPU left while the other still had some. */
+function saturationDoubts({ record: { cpu, rate } }: Evidence): Doubt[] {
+  const doubts: Doubt[] = [];
+  const mainThreads = cpu.servers.flatMap(({ role, mainThread }) => (role === "primary" && mainThread !== null ? [mainThread] : []));
+  const busiest = Math.max(0, ...mainThreads);
+  const clientBusy = cpu.client === null ? 0 : cpu.client / cpu.clientLimit;
+  if (rate === null && clientBusy >= BUSY && busiest < BUSY) {
+    doubts.push(doubt("client-bound", `the load generator used ${percent(clientBusy)} of its threads while no server's main thread used more than ${percent(busiest)}`));
+  }
+  const busy = cpu.machineBusy === null ? 0 : cpu.machineBusy / cpu.machineCores;
+  if (rate === null && busy >= MACHINE_BUSY && busiest < BUSY) {
+    const sharers = cpu.serversHere ? "load generator and servers share" : "the load generator's machine has";
+    doubts.push(doubt("machine-bound", `${sharers} ${cpu.machineCores} cores, which were ${percent(busy)} busy`));
+  }
+  const ours = (cpu.client ?? 0) + cpu.runner + (cpu.serversHere ? cpu.servers.reduce((sum, { cores }) => sum + cores, 0) : 0);
+  const others = cpu.machineBusy === null ? 0 : Math.max(0, cpu.machineBusy - ours) + (cpu.machineStolen ?? 0);
+  if (others > NEIGHBOUR_LIMIT * cpu.machineCores) doubts.push(doubt("neighbour", `others used ${others.toFixed(2)} of the machine's ${cpu.machineCores} cores`));
+  return doubts;
+}
+
+function shareDoubts({ record: { servers } }: Evidence): Doubt[] {
+  const uneven = (servers?.shares ?? []).filter(({ share, expectedShare }) => Math.abs(share - expectedShare) > SHARE_LIMIT * expectedShare);
+  if (uneven.length === 0) return [];
+  return [doubt("uneven-shares", uneven.map(({ node, share, expectedShare }) => `${node} had ${percent(share)} of the calls and should have ${percent(expectedShare)}`).join(", "))];
+}
+
+/** Whether the canaries before and after a round stayed near the median of all of them. */
+export function canaryDoubts(round: number, canaries: readonly CanaryRecord[]): Doubt[] {
+  const rates = canaries.map(({ rps }) => rps).sort((a, b) => a - b);
+  const median = rates[Math.floor(rates.length / 2)];
+  if (median === undefined) return [];
+  const around = canaries.filter((canary) => canary.round === round || canary.round === round + 1);
+  const moved = around.filter(({ rps }) => Math.abs(rps / median - 1) > CANARY_LIMIT);
+  if (moved.length === 0) return [];
+  return [doubt("canary-moved", `a fixed load ran at ${moved.map(({ rps }) => percent(rps / median)).join(" and ")} of its usual rate beside it: the machine was not the same throughout`)];
+}
+
+function doubt(code: Doubt["code"], text: string): Doubt {
+  return { code, text };
+}
+
+function percent(part: number): string {
+  const value = part * 100;
+  return `${Math.abs(value) < 10 ? value.toFixed(1) : Math.round(value)} %`;
+}
+
+function rounded(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
+}

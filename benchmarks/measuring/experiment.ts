@@ -1,0 +1,209 @@
+/** The whole measuring of one run: prefilled, interleaved, repeated, with canaries, deployment against deployment. */
+import { randomInt } from "node:crypto";
+import { BadInput, Failure, messageOf } from "../errors";
+import type { Report } from "../progress";
+import type { RunDirectory } from "../host/run-directory";
+import type { CanaryRecord, MeasurementRecord } from "../results/schema";
+import type { ToolRun } from "../valkey-benchmark/arguments";
+import { effectiveLength } from "../valkey-benchmark/arguments";
+import type { ToolFeatures } from "../valkey-benchmark/features";
+import type { TestName } from "../workloads/named-tests";
+import { NAMED_TESTS, namedTest } from "../workloads/named-tests";
+import type { PrefillSize } from "../workloads/prefill";
+import type { Workload } from "../workloads/workload";
+import { availableCores } from "./cpu";
+import { recordOf } from "./evidence";
+import type { Measured, WatchedNode } from "./measure";
+import { measure, ToolFailure } from "./measure";
+import { interleave } from "./schedule";
+import type { Contender } from "./session";
+import { Session } from "./session";
+
+export interface Experiment {
+  readonly contenders: readonly Contender[];
+  readonly workload: Workload;
+  readonly repeats: number;
+  /** Set where the servers are somebody's: keys are put there only where there are none of their names, and removed again. */
+  readonly foreign?: { readonly overwrite: boolean } | undefined;
+  /** Whether the servers run on this machine. */
+  readonly serversHere: boolean;
+}
+
+export interface Equipment {
+  readonly run: RunDirectory;
+  readonly benchmark: string;
+  readonly features: ToolFeatures;
+  readonly signal: AbortSignal;
+}
+
+/** Told of everything as it happens, so that nothing measured is lost when the rest is. */
+export interface ExperimentListener {
+  readonly progress: Report;
+  readonly canary: (canary: CanaryRecord) => void;
+  readonly record: (record: MeasurementRecord) => void;
+  /** The tool's output, untouched. */
+  readonly raw: (heading: string, output: string) => void;
+}
+
+/**
+ * The fixed load of every canary: it depends on nothing a user sets, and touches no data. Its rate is also more
+ * than any test's with as few clients could be.
+ */
+const CANARY: Workload = {
+  name: "canary",
+  tests: ["ping_mbulk"],
+  clients: 12,
+  pipeline: 16,
+  dataSize: 3,
+  threads: 1,
+  keySpace: 1,
+  length: { seconds: 1 },
+  warmup: 0,
+  rate: undefined,
+};
+/** What a canary sends where the tool cannot be told a duration. */
+const CANARY_REQUESTS = 500_000;
+/** How often a run of the tool that hangs is begun. */
+const ATTEMPTS = 2;
+/** Requests of a trial that tells how many a measurement needs, likewise. */
+const TRIAL_REQUESTS = 400_000;
+
+interface Variant {
+  readonly session: Session;
+  readonly test: TestName;
+}
+
+/**
+ * Measures every test on every deployment, `repeats` times.
+ * @throws ToolFailure, Failure, or the signal's reason; what was measured before has been reported
+ */
+export async function runExperiment(experiment: Experiment, equipment: Equipment, listener: ExperimentListener): Promise<void> {
+  if (experiment.workload.rate !== undefined && !equipment.features.rate) {
+    throw new BadInput("rate", ["this valkey-benchmark cannot be told one (it has no --rps; 9.1 has)"]);
+  }
+  const sessions: Session[] = [];
+  try {
+    for (const contender of experiment.contenders) sessions.push(await Session.open(contender, experiment.foreign));
+    await new Measuring(experiment, sessions, equipment, listener).run();
+  } finally {
+    await Promise.allSettled(sessions.map((session) => session.close()));
+  }
+}
+
+class Measuring {
+  /** Requests per second of the last canary. */
+  #ceiling = 0;
+  readonly #trialRates = new Map<string, number>();
+  readonly #seed = randomInt(1, 1_000_000_000);
+  #runs = 0;
+
+  constructor(
+    private readonly experiment: Experiment,
+    private readonly sessions: readonly Session[],
+    private readonly equipment: Equipment,
+    private readonly listener: ExperimentListener,
+  ) {}
+
+  async run(): Promise<void> {
+    const { workload, repeats } = this.experiment;
+    const groups = workload.tests.map((test) => this.sessions.map((session): Variant => ({ session, test })));
+    for (const step of interleave(groups, repeats)) {
+      this.equipment.signal.throwIfAborted();
+      if (step.kind === "canary") await this.#canary(step.round);
+      else await this.#measure(step.round, step.variant);
+    }
+  }
+
+  async #canary(round: number): Promise<void> {
+    const [session] = this.sessions;
+    if (session === undefined) throw new Failure("there is no deployment to measure");
+    this.listener.progress(`canary ${round} of ${this.experiment.repeats + 1}`, true);
+    const length = this.equipment.features.duration ? CANARY.length : { requests: CANARY_REQUESTS };
+    const tool: ToolRun = { ...this.#tool(session, "ping_mbulk", CANARY), mode: "replication", length };
+    const measured = await this.#attempt(`canary ${round}`, session, tool, []);
+    this.#ceiling = measured.report.rate;
+    this.listener.canary({ round, rps: measured.report.rate, startedAt: measured.startedAt });
+  }
+
+  async #measure(round: number, variant: Variant): Promise<void> {
+    const { session, test: testName } = variant;
+    const { serversHere } = this.experiment;
+    const { signal } = this.equipment;
+    const test = namedTest(testName);
+    const what = `round ${round} of ${this.experiment.repeats}: ${test.title} on ${session.deployment.name}`;
+    const size = this.#size();
+    this.listener.progress(`${what}: putting its keys in place`, true);
+    await session.prepare(test, size, signal);
+    const tool = await this.#sized(what, session, testName);
+    await this.#warmUp(what, session, tool);
+    this.listener.progress(what, true);
+    const measured = await this.#attempt(what, session, tool, session.nodes);
+    const empty = await session.tidyAfter(test, size);
+    const machineCores = availableCores();
+    const record = recordOf(measured, { deployment: session.deployment, testName, tool, round, ranEmpty: empty, machineCores, serversHere });
+    this.listener.record(record);
+    this.listener.progress(`${what}: ${Math.round(record.client.rps).toLocaleString("en-US")}/s, p50 ${record.client.p50Ms} ms`);
+  }
+
+  #size(): PrefillSize {
+    const { keySpace, dataSize, length, warmup, clients, pipeline } = this.experiment.workload;
+    // A canary's rate is faster than any command that takes something, with a fifth to spare.
+    const stock = "requests" in length ? length.requests + clients * pipeline : Math.ceil(this.#ceiling * 1.2 * (length.seconds + warmup + 0.5));
+    const takes = this.experiment.workload.tests.some((test) => NAMED_TESTS[test].leaves === "less");
+    return { keySpace, dataSize, stock: takes ? stock : 0 };
+  }
+
+  #tool(session: Session, test: TestName, workload: Workload): ToolRun {
+    return {
+      mode: session.deployment.mode,
+      endpoint: session.endpoint,
+      test: namedTest(test),
+      workload,
+      length: workload.length,
+      seed: this.#seed + this.#runs++,
+      credentials: session.user,
+      tls: session.deployment.access.tls,
+    };
+  }
+
+  /** A run of its own, before anything counts: see `toolArguments`. */
+  async #warmUp(what: string, session: Session, tool: ToolRun): Promise<void> {
+    const { warmup } = this.experiment.workload;
+    if (warmup === 0 || !this.equipment.features.duration) return;
+    await this.#attempt(`${what}, warm-up`, session, { ...tool, seed: this.#seed + this.#runs++, length: { seconds: warmup } }, []);
+  }
+
+  /** With a length this tool can be told; where it cannot be told seconds, a trial finds the count that takes as long. */
+  async #sized(what: string, session: Session, testName: TestName): Promise<ToolRun> {
+    const { workload } = this.experiment;
+    const tool = this.#tool(session, testName, workload);
+    if ("requests" in workload.length || this.equipment.features.duration) return tool;
+    const key = `${session.deployment.name} ${testName}`;
+    let rate = this.#trialRates.get(key);
+    if (rate === undefined) {
+      this.listener.progress(`${what}: a trial, because this valkey-benchmark has no --duration`);
+      rate = (await this.#attempt(`${what}, trial`, session, { ...tool, length: { requests: TRIAL_REQUESTS } }, [])).report.rate;
+      this.#trialRates.set(key, rate);
+    }
+    return { ...tool, length: effectiveLength(workload, session.deployment.mode, this.equipment.features, rate) };
+  }
+
+  /** One run of the tool, again if it hangs; its output is reported whether it succeeds or not. */
+  async #attempt(what: string, session: Session, tool: ToolRun, nodes: readonly WatchedNode[], left = ATTEMPTS): Promise<Measured> {
+    try {
+      const measured = await measure(session.deployment, tool, nodes, this.equipment);
+      this.listener.raw(`${what}: ${measured.command.join(" ")}`, measured.output);
+      return measured;
+    } catch (error) {
+      if (error instanceof ToolFailure) {
+        this.listener.raw(`${what}: failed`, error.output);
+        if (error.hung && left > 1) {
+          this.listener.progress(`${what}: valkey-benchmark did not end and was ended; again`);
+          return this.#attempt(what, session, tool, nodes, left - 1);
+        }
+        throw new ToolFailure(`${what}: ${messageOf(error)}`, error.output, { hung: error.hung, cause: error });
+      }
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,203 @@
+/** Charts of a run as ECharts options, for a width. Pure. */
+import type { EChartsOption, SeriesOption } from "echarts";
+import type { CumulativeCount } from "../valkey-benchmark/output";
+import type { Row } from "../results/rows";
+import { sideBySide } from "../results/rows";
+import type { Results } from "../results/schema";
+import { formatCount } from "../units";
+
+/** Wide for a desk, narrow for a telephone; both are in the report, and its style shows one. */
+export type Width = "wide" | "narrow";
+
+/** Okabe and Ito's colours, told apart by every kind of eye; the deployments take them in order. */
+const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"] as const;
+const INK = "#1f2933";
+const KEYS = "#6b7785";
+
+export function colourOf(index: number): string {
+  return COLOURS[Math.max(0, index) % COLOURS.length] ?? INK;
+}
+
+function deploymentLegend(shown: readonly string[], all: readonly string[]): Chart["legend"] {
+  return shown.map((name) => ({ name, colour: colourOf(all.indexOf(name)) }));
+}
+const LINES = "#d5dbe1";
+
+export interface Chart {
+  readonly id: string;
+  readonly title: string;
+  /** What to read in it, and how. */
+  readonly caption: string;
+  readonly legend: readonly { readonly name: string; readonly colour: string }[];
+  readonly heights: Readonly<Record<Width, number>>;
+  readonly option: (width: Width) => EChartsOption;
+}
+
+export function chartsOf(results: Results): Chart[] {
+  const { deployments, comparisons } = sideBySide(results);
+  if (comparisons.length === 0) return [];
+  return [throughput(deployments, results), ...comparisons.map(({ title, rows }) => latency(title, rows.flatMap((row) => row ?? []), deployments)), ...keyShares(results)];
+}
+
+function base(width: Width): EChartsOption {
+  return {
+    animation: false,
+    textStyle: { fontFamily: "system-ui, sans-serif", color: INK },
+    grid: { left: width === "wide" ? 56 : 44, right: width === "wide" ? 24 : 12, top: 16, bottom: 48 },
+  };
+}
+
+const axisLabel = (width: Width): { color: string; fontSize: number } => ({ color: INK, fontSize: width === "wide" ? 12 : 11 });
+const splitLine = { lineStyle: { color: LINES } };
+
+/** Bars with the interval of the median on each. */
+function throughput(deployments: readonly string[], results: Results): Chart {
+  const { comparisons } = sideBySide(results);
+  const confidence = comparisons.flatMap(({ rows }) => rows).find((row) => row !== undefined)?.rps.confidence ?? 0;
+  return {
+    id: "throughput",
+    title: "Throughput",
+    caption: `Requests per second by the load generator's clock: median over the repeats; the line is the interval that holds the true median with ${(confidence * 100).toFixed(0)} % confidence.`,
+    legend: deploymentLegend(deployments, deployments),
+    heights: { wide: 320, narrow: 280 },
+    option: (width) => ({
+      ...base(width),
+      xAxis: { type: "category", data: comparisons.map(({ title }) => title), axisLabel: { ...axisLabel(width), interval: 0, rotate: comparisons.length > 6 ? 40 : 0 }, axisTick: { show: false }, axisLine: { lineStyle: { color: LINES } } },
+      yAxis: { type: "value", axisLabel: { ...axisLabel(width), formatter: shortCount }, splitLine },
+      series: deployments.flatMap((name, index): SeriesOption[] => {
+        const rows = comparisons.map(({ rows: found }) => found.find((row) => row?.deployment === name));
+        return [
+          {
+            type: "bar",
+            name,
+            barMaxWidth: 56,
+            itemStyle: { color: colourOf(index) },
+            data: rows.map((row) => row?.rps.median ?? 0),
+            label: { show: comparisons.length <= 4, position: "insideBottom", color: "#fff", fontSize: width === "wide" ? 12 : 10, formatter: ({ value }) => shortCount(Number(value)) },
+          },
+          intervals(rows, index, deployments.length, comparisons.length, width),
+        ];
+      }),
+    }),
+  };
+}
+
+/** ECharts has no error bars: a vertical line with two caps, placed where the bar of the same series is. */
+function intervals(rows: readonly (Row | undefined)[], index: number, series: number, categories: number, width: Width): SeriesOption {
+  return {
+    type: "custom",
+    // So that the axis reaches to the ends of the intervals.
+    encode: { x: 0, y: [1, 2] },
+    silent: true,
+    z: 10,
+    legendHoverLink: false,
+    data: rows.map((row, category) => [category, row?.rps.low ?? 0, row?.rps.high ?? 0]),
+    renderItem: (_parameters, api) => {
+      const category = Number(api.value(0));
+      const size = api.size?.([1, 0]);
+      const band = Array.isArray(size) ? (size[0] ?? 0) : 0;
+      // ECharts gives the bars of a category 80 % of it, with gaps of 30 % of a bar, up to their greatest width.
+      const bar = Math.min(56, (band * 0.8) / (series + 0.3 * (series - 1)));
+      const offset = (index - (series - 1) / 2) * bar * 1.3;
+      const at = (value: number): [number, number] => {
+        const [x = 0, y = 0] = api.coord([category, value]);
+        return [x + offset, y];
+      };
+      const [x, low] = at(Number(api.value(1)));
+      const [, high] = at(Number(api.value(2)));
+      const cap = width === "wide" ? 6 : 4;
+      const line = (x1: number, y1: number, x2: number, y2: number): { type: "line"; shape: Record<string, number>; style: Record<string, unknown> } => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: INK, lineWidth: categories > 8 ? 1 : 1.5 } });
+      return { type: "group", children: [line(x, low, x, high), line(x - cap, low, x + cap, low), line(x - cap, high, x + cap, high)] };
+    },
+  };
+}
+
+/** The axis is stretched towards the tail: each decade of 1 − p takes the same room. */
+const PERCENTILE_TICKS = [0, 50, 90, 99, 99.9, 99.99] as const;
+const stretch = (part: number): number => -Math.log10(1 - part);
+
+function latency(title: string, rows: readonly Row[], deployments: readonly string[]): Chart {
+  return {
+    id: `latency-${title.toLowerCase().replaceAll(/\W+/g, "-")}`,
+    title: `Latency of ${title}`,
+    caption: "Milliseconds within which a part of the requests was answered, all repeats merged by their counts. A closed loop at full speed: it shows queueing at saturation, not what a client sees at an offered load.",
+    legend: deploymentLegend(rows.map((row) => row.deployment), deployments),
+    heights: { wide: 290, narrow: 260 },
+    option: (width) => ({
+      ...base(width),
+      xAxis: {
+        type: "value",
+        min: 0,
+        max: stretch(0.9999),
+        name: "percentile",
+        nameLocation: "middle",
+        nameGap: 30,
+        nameTextStyle: { color: INK },
+        axisLabel: { ...axisLabel(width), customValues: PERCENTILE_TICKS.map((p) => stretch(p / 100)), formatter: (value: number) => percentileLabel(value) },
+        axisTick: { customValues: PERCENTILE_TICKS.map((p) => stretch(p / 100)) },
+        splitLine: { show: false },
+      },
+      yAxis: { type: "value", axisLabel: axisLabel(width), splitLine },
+      series: rows.map((row): SeriesOption => {
+        const colour = colourOf(deployments.indexOf(row.deployment));
+        return { type: "line", name: row.deployment, step: "start", symbol: "none", lineStyle: { width: 2, color: colour }, itemStyle: { color: colour }, data: curve(row.latencies) };
+      }),
+    }),
+  };
+}
+
+/** Points of a cumulative distribution; ends where fewer than one request in ten thousand is left. */
+function curve(counts: readonly CumulativeCount[]): [number, number][] {
+  const total = counts.at(-1)?.count ?? 0;
+  if (total === 0) return [];
+  const points = counts.map(({ ms, count }): [number, number] => [stretch(Math.min(count / total, 0.9999)), ms]);
+  const end = points.findIndex(([x]) => x >= stretch(0.9999));
+  return end < 0 ? points : points.slice(0, end + 1);
+}
+
+function percentileLabel(value: number): string {
+  const nearest = PERCENTILE_TICKS.find((p) => Math.abs(stretch(p / 100) - value) < 1e-6);
+  return nearest === undefined ? "" : String(nearest);
+}
+
+/** How keys and calls fell on the primaries of each cluster. */
+function keyShares(results: Results): Chart[] {
+  return results.topologies.flatMap((topology): Chart[] => {
+    const primaries = topology.nodes.filter(({ role }) => role === "primary");
+    if (primaries.length < 2) return [];
+    const keys = primaries.map(({ keysAfter }) => keysAfter ?? 0);
+    const total = keys.reduce((sum, count) => sum + count, 0);
+    const records = results.records.filter(({ deployment }) => deployment === topology.deployment);
+    const titles = [...new Set(records.map(({ title }) => title))];
+    const shareOf = (title: string, node: string): number => {
+      const shares = records.flatMap((record) => (record.title === title ? (record.servers?.shares ?? []).filter((share) => share.node === node) : []));
+      return shares.length === 0 ? 0 : shares.reduce((sum, { share }) => sum + share, 0) / shares.length;
+    };
+    const names = primaries.map(({ name }) => name);
+    const bars = (name: string, values: readonly number[], colour: string): SeriesOption => ({ type: "bar", name, barMaxWidth: 40, itemStyle: { color: colour }, data: values.map((value) => Number((value * 100).toFixed(2))) });
+    return [
+      {
+        id: `shares-${topology.deployment}`,
+        title: `Keys and calls by primary of ${topology.deployment}`,
+        caption: `Per cent of all keys after the run (${formatCount(total)}), and of the calls of each test. Even shares are ${(100 / primaries.length).toFixed(1)} % each; primaries are found by role, not by name.`,
+        legend: [{ name: "keys", colour: KEYS }, ...titles.slice(0, 5).map((title, index) => ({ name: title, colour: colourOf(index) }))],
+        heights: { wide: 280, narrow: 260 },
+        option: (width) => ({
+          ...base(width),
+          xAxis: { type: "category", data: names, axisLabel: { ...axisLabel(width), interval: 0, rotate: names.length > 6 ? 60 : 0 }, axisTick: { show: false }, axisLine: { lineStyle: { color: LINES } } },
+          yAxis: { type: "value", axisLabel: axisLabel(width), splitLine },
+          series: [
+            bars("keys", keys.map((count) => (total === 0 ? 0 : count / total)), KEYS),
+            ...titles.slice(0, 5).map((title, index) => bars(title, names.map((node) => shareOf(title, node)), colourOf(index))),
+          ],
+        }),
+      },
+    ];
+  });
+}
+
+/** `1.2M`, `350k` */
+function shortCount(value: number): string {
+  if (value >= 1e6) return `${Number((value / 1e6).toFixed(2))}M`;
+  return value >= 1e3 ? `${Number((value / 1e3).toFixed(value < 1e4 ? 1 : 0))}k` : String(Math.round(value));
+}

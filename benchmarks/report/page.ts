@@ -1,0 +1,147 @@
+/** report.html: one file with everything in it, readable on a desk and on a telephone, without a network. Pure. */
+import * as echarts from "echarts";
+import type { DoubtNote } from "../results/doubt-notes";
+import { doubtNotes, NO_DOUBTS, noteLetter } from "../results/doubt-notes";
+import type { SideBySide, Row } from "../results/rows";
+import { sideBySide } from "../results/rows";
+import type { Results, TopologyRecord } from "../results/schema";
+import { shapeOf } from "../results/summary";
+import { formatBytes, formatCount, formatMs } from "../units";
+import type { Chart, Width } from "./charts";
+import { chartsOf, colourOf } from "./charts";
+import type { Html } from "./html";
+import { Html as RawHtml, html } from "./html";
+import { STYLE } from "./style";
+
+const CHART_WIDTHS: Readonly<Record<Width, number>> = { wide: 880, narrow: 360 };
+
+/** The whole page as text. */
+export function renderReport(results: Results): string {
+  const table = sideBySide(results);
+  const notes = doubtNotes(table.comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Valkey, measured: ${results.stack}, ${results.timestamp}</title>
+<style>${new RawHtml(STYLE)}</style>
+</head>
+<body>
+<main>
+${header(results)}
+${comparison(table, notes)}
+${table.comparisons.length === 0 ? undefined : doubts(notes)}
+${chartsOf(results).map(figure)}
+${results.topologies.map(topology)}
+${results.topologies.map(verification)}
+${environment(results)}
+</main>
+</body>
+</html>
+`;
+  return page.text;
+}
+
+function header(results: Results): Html {
+  const status = results.complete ? undefined : html`<p class="warning">Incomplete: ${results.reason ?? "the run was stopped"}. What was measured until then is shown.</p>`;
+  return html`<header>
+<h1>Valkey, measured</h1>
+<p>Stack <b>${results.stack}</b>, ${results.timestamp} UTC, ${results.records.length} measurements.</p>
+${status}
+<ul class="deployments">
+${results.topologies.map(
+  (each) => html`<li><b>${each.deployment}</b>: ${shapeOf(each)}, ${each.version} <span class="${each.verdict.pass ? "pass" : "fail"}">${each.verdict.pass ? "verified" : "not verified"}</span></li>`,
+)}
+</ul>
+</header>`;
+}
+
+function comparison({ deployments, comparisons }: SideBySide, notes: readonly DoubtNote[]): Html {
+  if (comparisons.length === 0) return html`<section><h2>Side by side</h2><p>Nothing was measured.</p></section>`;
+  const compared = deployments.length > 1;
+  return html`<section>
+<h2>Side by side</h2>
+<div class="scroll"><table>
+<thead><tr><th>Test</th>${deployments.map((name) => html`<th>${name}</th>`)}${compared ? html`<th>${deployments.at(-1)} speed-up</th>` : undefined}</tr></thead>
+<tbody>
+${comparisons.map(
+  ({ title, rows, speedUp }) => html`<tr><th>${title}</th>${rows.map((row) => cell(row, notes))}${
+    compared ? html`<td>${speedUp === undefined ? "–" : html`<b>${speedUp.median.toFixed(2)}×</b><small>${speedUp.low.toFixed(2)} … ${speedUp.high.toFixed(2)}</small>`}</td>` : undefined
+  }</tr>`,
+)}
+</tbody></table></div>
+</section>`;
+}
+
+function cell(row: Row | undefined, notes: readonly DoubtNote[]): Html {
+  if (row === undefined) return html`<td>not measured</td>`;
+  const hits = row.hitRatio === null ? "" : `, ${(row.hitRatio * 100).toFixed(1)} % hits`;
+  const marks = notes.flatMap(({ code }) => {
+    const doubt = row.doubts.find((each) => each.code === code);
+    return doubt === undefined ? [] : [html` <span class="doubt" title="${doubt.text}">${noteLetter(notes, code)}</span>`];
+  });
+  return html`<td><b>${formatCount(row.rps.median)}</b>/s${marks}<small>${formatCount(row.rps.low)} … ${formatCount(row.rps.high)}</small><small>p50 ${formatMs(row.p50Ms)} ms, p99 ${formatMs(row.p99Ms)} ms${hits}</small></td>`;
+}
+
+function doubts(notes: readonly DoubtNote[]): Html {
+  if (notes.length === 0) return html`<section><h2>Doubts</h2><p>${NO_DOUBTS}</p></section>`;
+  return html`<section><h2>Doubts</h2><p>Figures with a letter are shown with the reasons not to take them at their word; each reason is given with the figures of its first case.</p>
+<dl>${notes.map(({ code, text, where }) => html`<dt><span class="doubt">${noteLetter(notes, code)}</span> ${code}</dt><dd>${text}<small>${where.join(", ")}</small></dd>`)}</dl></section>`;
+}
+
+function figure(chart: Chart): Html {
+  const svg = (width: Width): Html => html`<div class="${width}">${new RawHtml(renderChart(chart, width))}</div>`;
+  return html`<section><figure id="${chart.id}"><h2>${chart.title}</h2><p class="legend">${chart.legend.map(({ name, colour }) => html`<span><i style="background: ${colour}"></i>${name}</span>`)}</p>${svg("wide")}${svg("narrow")}<figcaption>${chart.caption}</figcaption></figure></section>`;
+}
+
+/** SVG text; ids are made unique, for both widths and all charts stand in one document. */
+function renderChart(chart: Chart, width: Width): string {
+  const instance = echarts.init(null, null, { renderer: "svg", ssr: true, width: CHART_WIDTHS[width], height: chart.heights[width] });
+  try {
+    instance.setOption(chart.option(width));
+    return instance
+      .renderToSVGString()
+      .replaceAll(/\bzr\d+-/g, (id) => `${chart.id}-${width}-${id}`)
+      .replace("<svg ", `<svg role="img" aria-label="${chart.title}" `);
+  } finally {
+    instance.dispose();
+  }
+}
+
+/** Zones side by side, the nodes of a shard in one colour. */
+function topology(record: TopologyRecord): Html {
+  const zones = [...new Set(record.nodes.map(({ zone }) => zone ?? "unknown zone"))].sort();
+  const shardOf = (name: string): number => record.shards.findIndex(({ primary, replicas }) => primary === name || replicas.includes(name));
+  const node = ({ name, role, keysAfter }: TopologyRecord["nodes"][number]): Html => {
+    const shard = shardOf(name);
+    const slots = role === "primary" && record.mode === "cluster" ? html`<small>slots ${record.shards[shard]?.slots ?? ""}</small>` : undefined;
+    const keys = role === "primary" && keysAfter !== null ? html`<small>${formatCount(keysAfter)} keys</small>` : undefined;
+    const follows = role === "replica" ? html`<small>of ${record.shards[shard]?.primary ?? "unknown"}</small>` : undefined;
+    return html`<li class="${role}" style="--shard: ${colourOf(shard)}"><b>${name}</b> ${role}${slots}${follows}${keys}</li>`;
+  };
+  return html`<section><h2>Topology of ${record.deployment}</h2>
+<div class="zones">${zones.map((zone) => html`<div class="zone"><h3>${zone}</h3><ul>${record.nodes.filter((each) => (each.zone ?? "unknown zone") === zone).map(node)}</ul></div>`)}</div>
+<p class="note">Colour is the shard: a primary is filled, its replicas are outlined.${record.formationMs === null ? "" : ` Formed in ${(record.formationMs / 1000).toFixed(1)} s.`}</p></section>`;
+}
+
+function verification(record: TopologyRecord): Html {
+  return html`<section><h2>Verification of ${record.deployment}: <span class="${record.verdict.pass ? "pass" : "fail"}">${record.verdict.pass ? "PASS" : "FAIL"}</span></h2>
+<div class="scroll"><table class="assertions"><thead><tr><th></th><th>Assertion</th><th>Expected</th><th>Found</th></tr></thead><tbody>
+${record.verdict.assertions.map((each) => html`<tr><td class="${each.pass ? "pass" : "fail"}">${each.pass ? "✓" : "✗"}</td><td>${each.what}</td><td>${each.expected}</td><td>${each.found}</td></tr>`)}
+</tbody></table></div></section>`;
+}
+
+function environment({ environment: machine, configuration, canaries }: Results): Html {
+  const rows: [string, string][] = [
+    ["Machine", `${machine.cpuModel}, ${machine.coresAvailable} of ${machine.cores} cores, ${formatBytes(machine.memoryBytes)}`],
+    ["System", `${machine.platform}, kernel ${machine.kernel}, Node ${machine.node}`],
+    ["Valkey", machine.programs === null ? "found elsewhere" : `${machine.programs.version} from ${machine.programs.source}`],
+    ["Kernel settings", `transparent huge pages ${machine.transparentHugePages ?? "unknown"}, overcommit_memory ${machine.overcommitMemory ?? "unknown"}, somaxconn ${machine.somaxconn ?? "unknown"}, governor ${machine.governor ?? "unknown"}`],
+    ["Load before", machine.loadAverage.map((load) => load.toFixed(2)).join(", ")],
+    ["Canary", canaries.length === 0 ? "none ran" : `${canaries.map(({ rps }) => formatCount(rps)).join(", ")} PING/s`],
+  ];
+  return html`<section><h2>Where this was measured</h2>
+<div class="scroll"><table>${rows.map(([name, value]) => html`<tr><th>${name}</th><td>${value}</td></tr>`)}</table></div>
+<details><summary>Configuration</summary><pre>${JSON.stringify(configuration, null, 2)}</pre></details></section>`;
+}

@@ -1,0 +1,123 @@
+/** Results as they come to be: written after each record, so that nothing measured is lost when the rest is. */
+import type { ExperimentListener } from "../measuring/experiment";
+import { canaryDoubts } from "../measuring/doubts";
+import { formatRanges } from "../topology/slots";
+import { selfOf } from "../verification/shards";
+import { serverVersion } from "../verification/verdict";
+import type { Verification } from "../verification/verify";
+import type { Artifacts } from "./artifacts";
+import { describeEnvironment } from "./environment";
+import type { CanaryRecord, Environment, MeasurementRecord, Results, TopologyRecord } from "./schema";
+import { SCHEMA_VERSION } from "./schema";
+
+/** What is known of a run before it begins. */
+export interface RunDescription {
+  readonly timestamp: string;
+  readonly stack: string;
+  /** As parsed, without secrets. */
+  readonly configuration: unknown;
+}
+
+export class ResultsCollector {
+  readonly #environment: Environment;
+  #programs: Environment["programs"] = null;
+  readonly #topologies: TopologyRecord[] = [];
+  readonly #canaries: CanaryRecord[] = [];
+  readonly #records: MeasurementRecord[] = [];
+  readonly #raw: string[] = [];
+
+  constructor(
+    private readonly artifacts: Artifacts,
+    private readonly description: RunDescription,
+  ) {
+    this.#environment = describeEnvironment(null);
+  }
+
+  get isEmpty(): boolean {
+    return this.#topologies.length === 0 && this.#records.length === 0;
+  }
+
+  readonly listener: Omit<ExperimentListener, "progress"> = {
+    canary: (canary) => {
+      this.#canaries.push(canary);
+    },
+    record: (record) => {
+      this.#records.push(record);
+      this.artifacts.writeProgress(this.#results("the run has not ended"), this.#rawText());
+    },
+    raw: (heading, output) => {
+      this.#raw.push(`### ${heading}\n${output.endsWith("\n") ? output : `${output}\n`}`);
+    },
+  };
+
+  setPrograms({ version, source }: NonNullable<Environment["programs"]>): void {
+    this.#programs = { version, source };
+  }
+
+  addTopology(verification: Verification, formationMs: number | null): void {
+    this.#topologies.push(topologyOf(verification, formationMs));
+  }
+
+  /** Keys after the run, of the nodes in the roles they have then. */
+  addAfterwards({ facts, verdict }: Verification): void {
+    const topology = this.#topologies.find(({ deployment }) => deployment === facts.deployment);
+    if (topology === undefined) return;
+    const primaries = new Set(verdict.shards.map(({ primary }) => primary));
+    for (const { node, keys } of facts.nodes) {
+      const record = topology.nodes.find(({ name }) => name === node.name);
+      if (record === undefined) continue;
+      record.keysAfter = keys.known ? keys.value : null;
+      record.role = primaries.has(node.name) ? "primary" : "replica";
+    }
+  }
+
+  /**
+   * Writes everything.
+   * @param reason why the results are incomplete; null when they are not
+   */
+  finish(reason: string | null): Results {
+    const results = this.#results(reason);
+    this.artifacts.writeAll(results, this.#rawText());
+    return results;
+  }
+
+  #results(reason: string | null): Results {
+    return {
+      schema: SCHEMA_VERSION,
+      ...this.description,
+      complete: reason === null,
+      reason,
+      environment: { ...this.#environment, programs: this.#programs },
+      topologies: this.#topologies,
+      canaries: this.#canaries,
+      // Whether a canary moved is known only beside all the others.
+      records: this.#records.map((record) => ({ ...record, doubts: [...record.doubts, ...canaryDoubts(record.round, this.#canaries)] })),
+    };
+  }
+
+  #rawText(): string {
+    return this.#raw.join("\n");
+  }
+}
+
+function topologyOf({ facts, verdict }: Verification, formationMs: number | null): TopologyRecord {
+  const primaries = new Set(verdict.shards.map(({ primary }) => primary));
+  const [first] = facts.nodes.flatMap(({ info }) => (info.known ? [serverVersion(info.value)] : []));
+  const [settings] = facts.nodes.flatMap((each) => (each.settings.known ? [each.settings.value] : []));
+  return {
+    deployment: facts.deployment,
+    mode: facts.mode,
+    version: first ?? "unknown",
+    nodes: facts.nodes.map((each) => ({
+      name: each.node.name,
+      zone: each.node.zone ?? null,
+      machine: each.node.machine,
+      role: primaries.has(each.node.name) || selfOf(each)?.role === "primary" ? "primary" : "replica",
+      keysAfter: null,
+    })),
+    shards: verdict.shards.map(({ primary, replicas, slots }) => ({ primary: primary ?? null, replicas: [...replicas], slots: formatRanges(slots) })),
+    settings: Object.fromEntries(settings ?? []),
+    formationMs,
+    verdict: { pass: verdict.pass, assertions: verdict.assertions.map((each) => ({ ...each, nodes: [...each.nodes] })), without: [...verdict.without] },
+  };
+}

@@ -1,0 +1,46 @@
+/** results.csv: S1's nine columns by the same names, then what they leave out. Pure. */
+import type { Row } from "./rows";
+import { rowsOf } from "./rows";
+import type { Results } from "./schema";
+
+type Cell = string | number | null;
+
+/** Column to its value. Settings are the first repeat's, which all repeats share. */
+const COLUMNS: readonly (readonly [name: string, value: (row: Row, results: Results) => Cell])[] = [
+  ["workload", ({ workload }) => workload],
+  ["mode", ({ mode }) => mode],
+  ["test", ({ title }) => title],
+  ["rps", ({ rps }) => Math.round(rps.median)],
+  ["p50_ms", ({ p50Ms }) => milliseconds(p50Ms)],
+  ["clients", ({ records }) => records[0]?.clients ?? null],
+  ["pipeline", ({ records }) => records[0]?.pipeline ?? null],
+  ["datasize", ({ records }) => records[0]?.dataSize ?? null],
+  ["timestamp", (_row, { timestamp }) => timestamp],
+  ["avg_ms", ({ avgMs }) => milliseconds(avgMs)],
+  ["p95_ms", ({ p95Ms }) => milliseconds(p95Ms)],
+  ["p99_ms", ({ p99Ms }) => milliseconds(p99Ms)],
+  ["max_ms", ({ maxMs }) => milliseconds(maxMs)],
+  ["server_rps", ({ serverRps }) => (serverRps === null ? null : Math.round(serverRps))],
+  ["hit_ratio", ({ hitRatio }) => (hitRatio === null ? null : hitRatio.toFixed(4))],
+  ["repeats", ({ repeats }) => repeats],
+  ["rps_low", ({ rps }) => Math.round(rps.low)],
+  ["rps_high", ({ rps }) => Math.round(rps.high)],
+  ["client_cpu", ({ clientCpu }) => cores(clientCpu)],
+  ["server_cpu", ({ serverCpu }) => cores(serverCpu)],
+  ["doubts", ({ doubts }) => doubts.map(({ code }) => code).join(" ")],
+];
+
+/** One row per deployment and test; what is not known is empty. */
+export function formatCsv(results: Results): string {
+  const lines = rowsOf(results).map((row) => COLUMNS.map(([, value]) => quote(value(row, results))).join(","));
+  return [COLUMNS.map(([name]) => name).join(","), ...lines].map((line) => `${line}\n`).join("");
+}
+
+const milliseconds = (value: number): string => value.toFixed(3);
+const cores = (value: number | null): string | null => (value === null ? null : value.toFixed(2));
+
+/** As RFC 4180 has it. */
+function quote(cell: Cell): string {
+  const text = cell === null ? "" : String(cell);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

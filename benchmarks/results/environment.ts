@@ -1,0 +1,41 @@
+/** The machine a run was made on, as far as it bears on the figures. */
+import { readFileSync } from "node:fs";
+import { arch, cpus, freemem, hostname, loadavg, release, totalmem, type } from "node:os";
+import { availableCores } from "../measuring/cpu";
+import type { Environment } from "./schema";
+
+/** @param programs null where no servers of this machine take part */
+export function describeEnvironment(programs: Environment["programs"]): Environment {
+  const [cpu] = cpus();
+  return {
+    platform: `${type()} ${arch()}`,
+    kernel: release(),
+    hostname: hostname(),
+    cpuModel: cpu?.model.trim() ?? "unknown",
+    cores: cpus().length,
+    coresAvailable: availableCores(),
+    memoryBytes: totalmem(),
+    memoryFreeBytes: freemem(),
+    loadAverage: loadavg(),
+    governor: firstLine("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+    transparentHugePages: chosen(firstLine("/sys/kernel/mm/transparent_hugepage/enabled")),
+    overcommitMemory: firstLine("/proc/sys/vm/overcommit_memory"),
+    somaxconn: firstLine("/proc/sys/net/core/somaxconn"),
+    node: process.version,
+    programs,
+  };
+}
+
+/** Null where the system has no such file. */
+function firstLine(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8").trim().split("\n")[0] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** `always [madvise] never` → `madvise` */
+function chosen(text: string | null): string | null {
+  return text === null ? null : (/\[(\w+)\]/.exec(text)?.[1] ?? text);
+}

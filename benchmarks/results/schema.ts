@@ -1,0 +1,172 @@
+/** results.json: everything needed to judge a run and to repeat it. Units are in the names; what is not known is null, never 0. */
+import { z } from "zod";
+
+/** Raised when a reader of an older file could misread a newer one. */
+export const SCHEMA_VERSION = 1;
+
+export const DOUBT_CODES = [
+  "servers-unknown",
+  "clocks-disagree",
+  "too-short",
+  "rate-missed",
+  "ran-empty",
+  "hit-ratio",
+  "evictions",
+  "errors",
+  "client-bound",
+  "machine-bound",
+  "neighbour",
+  "uneven-shares",
+  "canary-moved",
+] as const;
+
+const count = z.number().min(0);
+const mode = z.enum(["replication", "cluster"]);
+const role = z.enum(["primary", "replica"]);
+
+/** A reason not to take a figure at its word, in one sentence with the figures it is drawn from. */
+const doubtSchema = z.strictObject({ code: z.enum(DOUBT_CODES), text: z.string() });
+export type Doubt = z.infer<typeof doubtSchema>;
+
+const cumulativeSchema = z.array(z.strictObject({ ms: count, count }));
+
+/** One test on one deployment, once. */
+const measurementSchema = z.strictObject({
+  id: z.string(),
+  round: z.int().min(1),
+  deployment: z.string(),
+  mode,
+  /** Tag of the results. */
+  workload: z.string(),
+  test: z.string(),
+  title: z.string(),
+  startedAt: z.iso.datetime(),
+  /** Arguments of the load generator; secrets are replaced. */
+  command: z.array(z.string()),
+  seed: z.int(),
+  clients: count,
+  pipeline: count,
+  /** Bytes. */
+  dataSize: count,
+  threads: count,
+  keySpace: count,
+  /** Requests offered per second; null is as many as can be. */
+  rate: count.nullable(),
+  warmupSeconds: count,
+  /** By the load generator's clock; latencies are of a whole pipeline. */
+  client: z.strictObject({
+    requests: count,
+    rps: count,
+    seconds: count,
+    avgMs: count,
+    minMs: count,
+    p50Ms: count,
+    p95Ms: count,
+    p99Ms: count,
+    maxMs: count,
+    percentiles: cumulativeSchema,
+    cumulative: cumulativeSchema,
+  }),
+  /** By the primaries' own counters; null where they could not be read. */
+  servers: z
+    .strictObject({
+      rps: count,
+      calls: count,
+      /** (client − servers) / servers. */
+      disagreement: z.number(),
+      hits: count,
+      misses: count,
+      /** Null for tests that look nothing up. */
+      hitRatio: z.number().min(0).max(1).nullable(),
+      evictions: count,
+      rejectedCalls: count,
+      shares: z.array(z.strictObject({ node: z.string(), calls: count, share: z.number(), expectedShare: z.number() })),
+    })
+    .nullable(),
+  /** Cores: seconds of CPU per second. */
+  cpu: z.strictObject({
+    client: count.nullable(),
+    clientLimit: count,
+    servers: z.array(z.strictObject({ node: z.string(), role, cores: count, mainThread: count.nullable() })),
+    runner: count,
+    serversHere: z.boolean(),
+    machineBusy: count.nullable(),
+    machineStolen: count.nullable(),
+    machineCores: count,
+  }),
+  doubts: z.array(doubtSchema),
+});
+export type MeasurementRecord = z.infer<typeof measurementSchema>;
+
+/** The fixed load before each round and after the last. */
+const canarySchema = z.strictObject({ round: z.int().min(1), rps: count, startedAt: z.iso.datetime() });
+export type CanaryRecord = z.infer<typeof canarySchema>;
+
+const assertionSchema = z.strictObject({
+  id: z.string(),
+  what: z.string(),
+  expected: z.string(),
+  found: z.string(),
+  pass: z.boolean(),
+  nodes: z.array(z.string()),
+});
+
+/** A deployment as verification found it. */
+const topologySchema = z.strictObject({
+  deployment: z.string(),
+  mode,
+  version: z.string(),
+  nodes: z.array(
+    z.strictObject({
+      name: z.string(),
+      zone: z.string().nullable(),
+      machine: z.string(),
+      role,
+      /** Keys after the run. */
+      keysAfter: count.nullable(),
+    }),
+  ),
+  shards: z.array(z.strictObject({ primary: z.string().nullable(), replicas: z.array(z.string()), slots: z.string() })),
+  /** Directive to value, as the first node has them. */
+  settings: z.record(z.string(), z.string()),
+  formationMs: count.nullable(),
+  verdict: z.strictObject({ pass: z.boolean(), assertions: z.array(assertionSchema), without: z.array(z.string()) }),
+});
+export type TopologyRecord = z.infer<typeof topologySchema>;
+
+const environmentSchema = z.strictObject({
+  platform: z.string(),
+  kernel: z.string(),
+  hostname: z.string(),
+  cpuModel: z.string(),
+  cores: count,
+  /** After affinity and quota. */
+  coresAvailable: count,
+  memoryBytes: count,
+  memoryFreeBytes: count,
+  /** Over 1, 5 and 15 minutes, before the run. */
+  loadAverage: z.array(count),
+  governor: z.string().nullable(),
+  transparentHugePages: z.string().nullable(),
+  overcommitMemory: z.string().nullable(),
+  somaxconn: z.string().nullable(),
+  node: z.string(),
+  programs: z.strictObject({ version: z.string(), source: z.string() }).nullable(),
+});
+export type Environment = z.infer<typeof environmentSchema>;
+
+export const resultsSchema = z.strictObject({
+  schema: z.literal(SCHEMA_VERSION),
+  /** UTC, `20261121-090000`. */
+  timestamp: z.string().regex(/^\d{8}-\d{6}$/),
+  stack: z.string(),
+  /** False when something that was asked for is missing; `reason` says why. */
+  complete: z.boolean(),
+  reason: z.string().nullable(),
+  configuration: z.unknown(),
+  environment: environmentSchema,
+  topologies: z.array(topologySchema),
+  canaries: z.array(canarySchema),
+  records: z.array(measurementSchema),
+});
+export type Results = z.infer<typeof resultsSchema>;

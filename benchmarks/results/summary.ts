@@ -1,0 +1,67 @@
+/** summary.txt and the end of a run on the terminal: the table side by side, keys by primary, doubts. Pure. */
+import { textTable } from "../table";
+import { formatCount, formatMs } from "../units";
+import type { DoubtNote } from "./doubt-notes";
+import { doubtNotes, NO_DOUBTS, noteLetter } from "./doubt-notes";
+import type { Comparison, Row } from "./rows";
+import { sideBySide } from "./rows";
+import type { Results, TopologyRecord } from "./schema";
+
+/** All of it, lines without colour. */
+export function formatSummary(results: Results): string[] {
+  const { deployments, comparisons } = sideBySide(results);
+  const notes = doubtNotes(comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
+  return [
+    ...(results.complete ? [] : [`INCOMPLETE: ${results.reason ?? "the run was stopped"}`, ""]),
+    "=== Side by side ===",
+    ...(comparisons.length === 0 ? ["Nothing was measured."] : tableLines(deployments, comparisons, notes, results.topologies)),
+    ...results.topologies.flatMap(keyLines),
+    ...(comparisons.length === 0 ? [] : ["", "=== Doubts ===", ...doubtLines(notes)]),
+  ];
+}
+
+function tableLines(deployments: readonly string[], comparisons: readonly Comparison[], notes: readonly DoubtNote[], topologies: readonly TopologyRecord[]): string[] {
+  const compared = deployments.length > 1;
+  const shapes = deployments.map((name) => topologies.find(({ deployment }) => deployment === name));
+  const head = ["Test", ...deployments, ...(compared ? [`${deployments.at(-1) ?? ""} speed-up`] : [])];
+  const under = ["", ...shapes.map((topology) => (topology === undefined ? "" : shapeOf(topology))), ...(compared ? [""] : [])];
+  const body = comparisons.map(({ title, rows, speedUp }) => {
+    const [first] = rows;
+    const last = rows.at(-1);
+    const p50 = first === undefined || last === undefined ? "" : ` · p50 ${(first.p50Ms / last.p50Ms).toFixed(2)}× lower`;
+    return [title, ...rows.map((row) => cell(row, notes)), ...(compared ? [speedUp === undefined ? "–" : `${speedUp.median.toFixed(2)}× (${speedUp.low.toFixed(2)} … ${speedUp.high.toFixed(2)})${p50}`] : [])];
+  });
+  const [row] = comparisons.flatMap(({ rows }) => rows.flatMap((each) => each ?? []));
+  const confidence = row === undefined || row.repeats < 2 ? [] : [`Medians of ${row.repeats} repeats; in brackets the interval that holds the true median with ${(row.rps.confidence * 100).toFixed(0)} % confidence.`];
+  return [...textTable([head, under, ...body]), ...confidence];
+}
+
+/** `1,234,567/s a · p50 0.567 ms` with the letters of its doubts. */
+function cell(row: Row | undefined, notes: readonly DoubtNote[]): string {
+  if (row === undefined) return "not measured";
+  const letters = row.doubts.map(({ code }) => noteLetter(notes, code)).sort().join("");
+  const hits = row.hitRatio === null ? "" : ` · ${(row.hitRatio * 100).toFixed(1)} % hits`;
+  return `${formatCount(row.rps.median)}/s${letters === "" ? "" : ` [${letters}]`} · p50 ${formatMs(row.p50Ms)} ms${hits}`;
+}
+
+/** Keys by the primaries there are, found by role. */
+function keyLines({ deployment, nodes }: TopologyRecord): string[] {
+  const primaries = nodes.filter(({ role, keysAfter }) => role === "primary" && keysAfter !== null);
+  const total = primaries.reduce((sum, { keysAfter }) => sum + (keysAfter ?? 0), 0);
+  if (primaries.length === 0) return [];
+  const rows = primaries.map(({ name, keysAfter }) => [name, `${formatCount(keysAfter ?? 0)} keys`, total === 0 ? "" : `${(((keysAfter ?? 0) / total) * 100).toFixed(1)} %`]);
+  return ["", `=== Keys by primary of ${deployment} after the run ===`, ...textTable(rows, "lrr")];
+}
+
+function doubtLines(notes: readonly DoubtNote[]): string[] {
+  if (notes.length === 0) return [NO_DOUBTS];
+  return notes.map((note) => `[${noteLetter(notes, note.code)}] ${note.code}: ${note.text} (${note.where.join(", ")})`);
+}
+
+/** `3 primaries + 3 replicas`, by role. */
+export function shapeOf({ nodes }: Pick<TopologyRecord, "nodes">): string {
+  const count = (role: "primary" | "replica"): number => nodes.filter((node) => node.role === role).length;
+  const primaries = count("primary");
+  const replicas = count("replica");
+  return `${primaries} ${primaries === 1 ? "primary" : "primaries"} + ${replicas} ${replicas === 1 ? "replica" : "replicas"}`;
+}

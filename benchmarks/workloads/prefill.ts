@@ -1,0 +1,189 @@
+/**
+ * Putting exactly the keys in place that a test will touch, counting them, and taking them away again.
+ *
+ * The servers make their own keys, by a script, in slices short enough to let other commands through: nothing
+ * but the tags travels, so it is as quick over a port-forward as over loopback. Scripts touch only
+ * slots their own node serves.
+ */
+import type { Connection } from "../connection";
+import { Failure, messageOf } from "../errors";
+import type { SlotRange } from "../topology/slots";
+import { keyInfixes, keysPerInfix } from "./key-space";
+import type { Prefill } from "./named-tests";
+
+/** A primary, by role as verification found it. */
+export interface PrimaryTarget {
+  readonly name: string;
+  readonly connection: Connection;
+  /** Undefined in replication mode. */
+  readonly slots: readonly SlotRange[] | undefined;
+  readonly replicas: number;
+}
+
+export interface PrefillSize {
+  readonly keySpace: number;
+  /** Bytes per value. */
+  readonly dataSize: number;
+  /** Elements that a `stock` must hold over all primaries. */
+  readonly stock: number;
+}
+
+/** Keys or elements written per script call: a few milliseconds of a server's time. */
+const SLICE = 2_000;
+const REPLICATION_TIMEOUT_MS = 60_000;
+
+/**
+ * ARGV: verb, kind, family, first number, last number, value, infixes…; returns how many keys there were.
+ * `allow-cross-slot-keys` because one call covers many slots of its node.
+ */
+const SCRIPT = `#!lua flags=allow-cross-slot-keys
+local verb, kind, family, first, last, value = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+local call, done = redis.call, 0
+for i = 7, #ARGV do
+  local key = family .. ARGV[i]
+  if kind == 'numbered' then
+    for n = first, last do
+      local name = key .. string.format(':%012d', n)
+      if verb == 'count' then done = done + call('EXISTS', name)
+      elseif verb == 'remove' then done = done + call('UNLINK', name)
+      else call('SET', name, value); done = done + 1 end
+    end
+  elseif verb == 'count' then
+    done = done + call('EXISTS', key)
+  elseif verb == 'remove' then
+    done = done + call('UNLINK', key)
+  else
+    for n = first, last do
+      local element = string.format('element:%012d', n)
+      if kind == 'list' then call('RPUSH', key, value)
+      elseif kind == 'set' then call('SADD', key, element)
+      elseif kind == 'hash' then call('HSET', key, element, value)
+      else call('ZADD', key, n, element) end
+      done = done + 1
+    end
+  end
+end
+return done`;
+
+/** The library that valkey-benchmark's own FCALL test loads, with the function it calls. */
+const LIBRARY = "#!lua name=benchlib\nlocal function foo1(keys, args)\nreturn keys[0]\nend\nserver.register_function('foo1', foo1)\n";
+
+/** What a prefill comes to on one primary. */
+interface Extent {
+  readonly kind: "numbered" | "list" | "set" | "hash" | "zset" | "any";
+  readonly family: string;
+  /** Numbers per infix, 0 … count − 1. */
+  readonly count: number;
+  readonly value: string;
+}
+
+/**
+ * Puts a test's keys in place on every primary, waits for the replicas, and counts them.
+ * @throws Failure when a server refuses or the count is not what it must be
+ */
+export async function prefill(targets: readonly PrimaryTarget[], what: Prefill, size: PrefillSize, signal?: AbortSignal): Promise<void> {
+  await Promise.all(
+    targets.map(async (target) => {
+      if (what.kind === "functions") {
+        await guard(target, target.connection.call("FUNCTION", "LOAD", "REPLACE", LIBRARY));
+        return;
+      }
+      const extent = extentOf(what, size, target);
+      // Filling twice adds to a list and refills a stock; numbered keys and members just stay.
+      if (what.kind === "list" || what.kind === "stock" || what.kind === "grown") await eachSlice(target, extent, "remove", signal);
+      if (what.kind === "grown") return;
+      await eachSlice(target, extent, "fill", signal);
+      await replicated(target);
+      const infixes = keyInfixes(target.slots).length;
+      const expected = extent.kind === "numbered" ? infixes * extent.count : infixes;
+      const found = await eachSlice(target, extent, "count", signal);
+      if (found !== expected) throw new Failure(`${target.name} holds ${found} of the ${expected} ${what.family} keys it was given (evicted, or removed by somebody?)`);
+    }),
+  );
+}
+
+/** Takes a test's keys away again. */
+export async function removeKeys(targets: readonly PrimaryTarget[], what: Prefill, size: PrefillSize): Promise<void> {
+  await Promise.all(
+    targets.map(async (target) => {
+      if (what.kind === "functions") await target.connection.call("FUNCTION", "DELETE", "benchlib").catch(() => undefined);
+      else await eachSlice(target, extentOf(what, size, target), "remove");
+    }),
+  );
+}
+
+/** How many of a test's keys there are. */
+export async function countKeys(targets: readonly PrimaryTarget[], what: Prefill, size: PrefillSize): Promise<number> {
+  if (what.kind === "functions") return 0;
+  const counts = await Promise.all(targets.map((target) => eachSlice(target, extentOf(what, size, target), "count")));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** Whether a collection that a test takes from is used up on some primary: its last requests then found nothing. */
+export async function ranEmpty(targets: readonly PrimaryTarget[], what: Prefill, size: PrefillSize): Promise<boolean> {
+  if (what.kind !== "stock") return false;
+  const collections = targets.reduce((sum, { slots }) => sum + keyInfixes(slots).length, 0);
+  return (await countKeys(targets, what, size)) < collections;
+}
+
+function extentOf(what: Exclude<Prefill, { kind: "functions" }>, size: PrefillSize, target: PrimaryTarget): Extent {
+  const isCluster = target.slots !== undefined;
+  const perInfix = keysPerInfix(size.keySpace, isCluster);
+  const value = "x".repeat(size.dataSize);
+  switch (what.kind) {
+    case "strings":
+      return { kind: "numbered", family: what.family, count: perInfix, value };
+    case "counters":
+      return { kind: "numbered", family: what.family, count: perInfix, value: "0" };
+    case "members":
+      return { kind: what.type, family: what.family, count: perInfix, value };
+    case "list":
+      return { kind: "list", family: what.family, count: what.length, value };
+    case "grown":
+      return { kind: "any", family: what.family, count: 1, value };
+    case "stock":
+      return { kind: what.type, family: what.family, count: stockPerInfix(size.stock, isCluster ? 16384 : 1), value };
+  }
+}
+
+/** Takings fall on the tags by chance: six standard deviations above the mean leave no tag short. */
+function stockPerInfix(stock: number, infixes: number): number {
+  const mean = stock / infixes;
+  return Math.ceil(infixes === 1 ? mean : mean + 6 * Math.sqrt(mean));
+}
+
+async function eachSlice(target: PrimaryTarget, extent: Extent, verb: "fill" | "count" | "remove", signal?: AbortSignal): Promise<number> {
+  const infixes = keyInfixes(target.slots);
+  const whole = extent.kind !== "numbered" && verb !== "fill";
+  const perInfix = whole ? 1 : extent.count;
+  const infixesAtOnce = Math.max(1, Math.floor(SLICE / Math.max(1, perInfix)));
+  let sum = 0;
+  for (let i = 0; i < infixes.length; i += infixesAtOnce) {
+    for (let first = 0; first < perInfix; first += SLICE) {
+      signal?.throwIfAborted();
+      const last = Math.min(first + SLICE, perInfix) - 1;
+      const call = target.connection.eval(SCRIPT, 0, verb, extent.kind, extent.family, first, last, extent.value, ...infixes.slice(i, i + infixesAtOnce));
+      sum += Number(await guard(target, call));
+    }
+  }
+  return sum;
+}
+
+async function guard<T>(target: PrimaryTarget, reply: Promise<T>): Promise<T> {
+  try {
+    return await reply;
+  } catch (error) {
+    const message = messageOf(error);
+    const hint = message.includes("OOM") ? "; its maxmemory is too small for this workload" : "";
+    throw new Failure(`${target.name} refuses to be filled: ${message}${hint}`, { cause: error });
+  }
+}
+
+/** @throws Failure when the replicas do not have the keys in time */
+async function replicated(target: PrimaryTarget): Promise<void> {
+  if (target.replicas === 0) return;
+  const began = Date.now();
+  while ((await target.connection.wait(target.replicas, 5_000)) < target.replicas) {
+    if (Date.now() - began > REPLICATION_TIMEOUT_MS) throw new Failure(`the replicas of ${target.name} do not keep up with its prefill`);
+  }
+}

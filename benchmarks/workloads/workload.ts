@@ -1,0 +1,77 @@
+/** A workload: what is sent to a deployment, how much at a time and for how long. Plain data. */
+import { SLOT_COUNT } from "../topology/slots";
+import type { TestName } from "./named-tests";
+
+export interface Workload {
+  /** Tag for results; the deployment's name where there is none. */
+  readonly name: string | undefined;
+  readonly tests: readonly TestName[];
+  /** Connections in parallel, over all threads. */
+  readonly clients: number;
+  /** Requests sent before the first reply is awaited. */
+  readonly pipeline: number;
+  /** Bytes per value. */
+  readonly dataSize: number;
+  /** Threads of the load generator. */
+  readonly threads: number;
+  /** Distinct keys of each family. */
+  readonly keySpace: number;
+  /** How long each measurement lasts: seconds, or a number of requests. */
+  readonly length: { readonly seconds: number } | { readonly requests: number };
+  /** Seconds before anything counts. */
+  readonly warmup: number;
+  /** Requests per second offered in all; undefined is as fast as can be. */
+  readonly rate: number | undefined;
+}
+
+/**
+ * The nearest key space that every deployment can have exactly. In a cluster valkey-benchmark draws a slot
+ * tag and a number, so its keys are 16384 times a whole number; other deployments then use as many.
+ */
+export function fitKeySpace(keySpace: number, anyCluster: boolean): number {
+  return anyCluster ? Math.max(1, Math.round(keySpace / SLOT_COUNT)) * SLOT_COUNT : keySpace;
+}
+
+/** What is uneven about clients and threads over primaries, with the nearest numbers that are even. */
+export interface Unevenness {
+  readonly setting: "clients" | "threads";
+  readonly why: string;
+  readonly nearest: readonly number[];
+}
+
+/**
+ * In cluster mode valkey-benchmark binds each connection to one primary: connection i to primary i mod P
+ * when there are fewer threads than primaries, else to that of its thread, thread t to primary t mod P, and
+ * connection i to thread i mod T. Every primary gets the same share only when these divide.
+ */
+export function unevenness(clients: number, threads: number, primaries: number): Unevenness[] {
+  const faults: Unevenness[] = [];
+  if (threads > primaries && threads % primaries !== 0) {
+    faults.push({ setting: "threads", why: `${threads} threads cannot be shared evenly by ${primaries} primaries`, nearest: multiplesAround(threads, primaries) });
+  }
+  const unit = threads > primaries ? threads : leastCommonMultiple(threads, primaries);
+  if (clients % unit !== 0) {
+    const sharers = threads > 1 ? `${primaries} primaries and ${threads} threads` : `${primaries} primaries`;
+    faults.push({ setting: "clients", why: `${clients} clients cannot be shared evenly by ${sharers}`, nearest: multiplesAround(clients, unit) });
+  }
+  return faults;
+}
+
+function multiplesAround(value: number, unit: number): number[] {
+  const below = Math.floor(value / unit) * unit;
+  return below === 0 ? [unit] : [below, below + unit];
+}
+
+function leastCommonMultiple(a: number, b: number): number {
+  const gcd = (x: number, y: number): number => (y === 0 ? x : gcd(y, x % y));
+  return (a / gcd(a, b)) * b;
+}
+
+/**
+ * Bytes the keys of a workload take on the node that holds `share` of them: a key of 16 to 24 bytes, the
+ * value, and about 90 bytes for object, entry and table, which swings by 13 % as tables double.
+ */
+export function dataBytes(workload: Workload, families: number, share: number): number {
+  const PER_ENTRY = 24 + 90;
+  return Math.ceil(workload.keySpace * share * families * (PER_ENTRY + workload.dataSize) * 1.13);
+}

@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import { escapeHtml, html } from "../../../benchmarks/report/html";
+import { renderReport } from "../../../benchmarks/report/page";
+import { measured, results } from "../../support/records";
+
+const records = [1, 2, 3].flatMap((round) => [measured("replication", round, 100_000 + round), measured("cluster", round, 200_000 + round, 0.5)]);
+
+describe("html", () => {
+  it("escapes what comes from outside and nothing else", () => {
+    expect(html`<p title="${'"'}">${"<&>"}${html`<b>${1}</b>`}${undefined}${["a", html`<i></i>`]}</p>`.text).toBe('<p title="&#34;">&#60;&#38;&#62;<b>1</b>a<i></i></p>');
+    expect(escapeHtml("it's")).toBe("it&#39;s");
+  });
+});
+
+describe("report.html", () => {
+  const page = renderReport(results(records));
+
+  it("is one file that asks for nothing: no script, no link, no image, no font", () => {
+    expect(page.match(/<script|<link|<img|@import|url\((?!#)|src=|https?:\/\/(?!www\.w3\.org)/g)).toBeNull();
+  });
+
+  it("has every chart twice, wide and narrow, with no id twice", () => {
+    for (const id of ["throughput", "latency-get", "shares-cluster"]) expect(page).toContain(`<figure id="${id}">`);
+    expect(page.match(/<svg /g)).toHaveLength(6);
+    const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it("shows the figures that are in the results, and the interval", () => {
+    expect(page).toContain("<b>100,002</b>/s");
+    expect(page).toContain("100,001 … 100,003");
+    expect(page).toContain("<b>2.00×</b>");
+    expect(page).toContain("zone-b");
+    expect(page).toContain("CPU &#60;b&#62;");
+  });
+
+  it("says what is doubtful, incomplete or not verified", () => {
+    const doubts = [{ code: "hit-ratio", text: "61 % <missed>" }] as const;
+    const [cluster] = results([]).topologies;
+    if (cluster === undefined) throw new Error("no topology");
+    const failed = { ...cluster, verdict: { ...cluster.verdict, pass: false } };
+    const bad = renderReport(results(records.map((each) => ({ ...each, doubts: [...doubts] })), { complete: false, reason: "stopped by SIGINT", topologies: [failed] }));
+    expect(bad).toContain("61 % &#60;missed&#62;");
+    expect(bad).toContain("Incomplete: stopped by SIGINT");
+    expect(bad).toContain("not verified");
+    expect(bad).toMatch(/Verification of cluster: <span class="fail">FAIL/);
+  });
+
+  it("can be made of nothing measured", () => {
+    expect(renderReport(results([]))).toContain("Nothing was measured.");
+  });
+});

@@ -1,0 +1,91 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { BadInput, Failure } from "../../../benchmarks/errors";
+import { ARTIFACT_NAMES, Artifacts, timestampOf } from "../../../benchmarks/results/artifacts";
+import { ResultsCollector } from "../../../benchmarks/results/collector";
+import { resultsSchema } from "../../../benchmarks/results/schema";
+import { judge } from "../../../benchmarks/verification/verify";
+import { clusterFacts } from "../../support/facts";
+import { measured, results } from "../../support/records";
+
+let root: string;
+beforeEach(() => { root = mkdtempSync(join(tmpdir(), "artifacts-")); });
+afterEach(() => { rmSync(root, { recursive: true, force: true }); });
+
+const open = (output?: string): Artifacts => Artifacts.open(root, "20261121-090000", output, () => "<html>");
+
+describe("the directory of results", () => {
+  it("is named by the time, and once more for a run of the same second", () => {
+    expect(timestampOf(new Date("2026-11-21T09:00:07.123Z"))).toBe("20261121-090007");
+    expect(open().directory).toBe(join(root, "results", "20261121-090000"));
+    expect(open().directory).toBe(join(root, "results", "20261121-090000-2"));
+  });
+
+  it("holds whole files only", () => {
+    const artifacts = open();
+    artifacts.writeAll(results([measured("cluster", 1, 5)]), "raw\n");
+    expect(readdirSync(artifacts.directory).sort()).toEqual([...ARTIFACT_NAMES].sort());
+    expect(readFileSync(artifacts.path("raw.txt"), "utf8")).toBe("raw\n");
+  });
+
+  it("goes again when nothing came of the run", () => {
+    const artifacts = open();
+    artifacts.discardIfEmpty();
+    expect(readdirSync(join(root, "results"))).toEqual([]);
+  });
+
+  it.each<[string, (path: string) => void, RegExp]>([
+    ["holds other results", (path) => { mkdirSync(path); writeFileSync(join(path, "results.csv"), "theirs"); }, /holds results already \(results\.csv\)/],
+    ["is a file", (path) => { writeFileSync(path, ""); }, /is not a directory; name another with --output/],
+  ])("is refused where it %s", (_what, make, message) => {
+    const path = join(root, "there");
+    make(path);
+    expect(() => open(path)).toThrow(message);
+    expect(() => open(path)).toThrow(BadInput);
+  });
+
+  it("that goes away meanwhile is a failure in one sentence", () => {
+    const artifacts = open();
+    rmSync(artifacts.directory, { recursive: true });
+    expect(() => { artifacts.writeProgress(results([]), ""); }).toThrow(Failure);
+  });
+});
+
+describe("the collector", () => {
+  const facts = clusterFacts(3, 1);
+  const verification = { facts, verdict: judge(facts) };
+  const description = { timestamp: "20261121-090000", stack: "local", configuration: {} };
+
+  it("has each record on disk at once, incomplete until the end", () => {
+    const artifacts = open();
+    const collector = new ResultsCollector(artifacts, description);
+    collector.addTopology(verification, 12);
+    const read = (): unknown => JSON.parse(readFileSync(artifacts.path("results.json"), "utf8"));
+    collector.listener.raw("round 1", "as printed");
+    collector.listener.record(measured("cluster", 1, 5));
+    expect(resultsSchema.parse(read())).toMatchObject({ complete: false, reason: "the run has not ended", records: [{ round: 1 }] });
+    expect(readFileSync(artifacts.path("raw.txt"), "utf8")).toBe("### round 1\nas printed\n");
+    collector.finish(null);
+    expect(resultsSchema.parse(read())).toMatchObject({ complete: true, reason: null });
+  });
+
+  it("doubts the rounds beside a canary that moved", () => {
+    const collector = new ResultsCollector(open(), description);
+    for (const [index, rps] of [100, 100, 50, 100].entries()) collector.listener.canary({ round: index + 1, rps, startedAt: "2026-11-21T09:00:00.000Z" });
+    for (const round of [1, 2, 3]) collector.listener.record(measured("cluster", round, 5));
+    expect(collector.finish(null).records.map(({ doubts }) => doubts.map(({ code }) => code))).toEqual([[], ["canary-moved"], ["canary-moved"]]);
+  });
+
+  it("counts keys of the primaries there are afterwards, by role", () => {
+    const collector = new ResultsCollector(open(), description);
+    collector.addTopology(verification, null);
+    const [shard] = verification.verdict.shards;
+    const swapped = verification.verdict.shards.map((each) => (each === shard ? { ...each, primary: each.replicas[0], replicas: [each.primary ?? ""] } : each));
+    collector.addAfterwards({ facts, verdict: { ...verification.verdict, shards: swapped } });
+    const nodes = collector.finish(null).topologies[0]?.nodes ?? [];
+    expect(nodes.find(({ name }) => name === shard?.replicas[0])).toMatchObject({ role: "primary", keysAfter: 10 });
+    expect(nodes.find(({ name }) => name === shard?.primary)).toMatchObject({ role: "replica" });
+  });
+});

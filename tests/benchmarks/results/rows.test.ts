@@ -1,0 +1,111 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { formatCsv } from "../../../benchmarks/results/csv";
+import { doubtNotes, noteLetter } from "../../../benchmarks/results/doubt-notes";
+import { mergeCounts, rowsOf, sideBySide } from "../../../benchmarks/results/rows";
+import type { MeasurementRecord } from "../../../benchmarks/results/schema";
+import { resultsSchema } from "../../../benchmarks/results/schema";
+import { formatSummary } from "../../../benchmarks/results/summary";
+import { measured, record, results } from "../../support/records";
+
+const three = [1, 2, 3].flatMap((round) => [measured("cluster", round, 200_000 + round, 0.5), measured("replication", round, 100_000 - round)]);
+const withServers = (changes: Partial<NonNullable<MeasurementRecord["servers"]>>): MeasurementRecord => {
+  const base = record();
+  return { ...base, servers: base.servers === null ? null : { ...base.servers, ...changes } };
+};
+
+describe("side by side", () => {
+  it("has replication first, and the speed-up of the cluster round by round", () => {
+    const { deployments, comparisons } = sideBySide(results(three));
+    expect(deployments).toEqual(["replication", "cluster"]);
+    expect(comparisons).toHaveLength(1);
+    expect(comparisons[0]?.rows.map((row) => row?.rps.median)).toEqual([99_998, 200_002]);
+    expect(comparisons[0]?.speedUp?.low).toBeCloseTo(200_001 / 99_999, 9);
+    expect(comparisons[0]?.speedUp?.high).toBeCloseTo(200_003 / 99_997, 9);
+  });
+
+  it("leaves a gap where something was not measured, and no speed-up", () => {
+    const { comparisons } = sideBySide(results([measured("replication", 1, 5), { ...measured("cluster", 1, 9), title: "SET" }]));
+    expect(comparisons.map(({ rows }) => rows.map((row) => row?.rps.median))).toEqual([[5, undefined], [undefined, 9]]);
+    expect(comparisons.map(({ speedUp }) => speedUp)).toEqual([undefined, undefined]);
+  });
+
+  it("gives no figure of the servers when one repeat lacks it", () => {
+    const [row] = rowsOf(results([record(), { ...record({ round: 2 }), servers: null }]));
+    expect(row).toMatchObject({ serverRps: null, hitRatio: null, clientCpu: 0.5, serverCpu: 0.95 });
+  });
+});
+
+describe("mergeCounts", () => {
+  const distribution = fc
+    .array(fc.tuple(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 1000 })), { minLength: 1, maxLength: 20 })
+    .map((steps) => {
+      let count = 0;
+      return [...new Map(steps)].sort(([a], [b]) => a - b).map(([ms, more]) => ({ ms, count: (count += more) }));
+    });
+
+  it("keeps every request: ascending steps that end at the sum", () => {
+    fc.assert(
+      fc.property(fc.array(distribution, { minLength: 1, maxLength: 5 }), (all) => {
+        const merged = mergeCounts(all);
+        expect(merged.at(-1)?.count).toBe(all.reduce((sum, counts) => sum + (counts.at(-1)?.count ?? 0), 0));
+        for (const { ms, count } of merged) expect(count).toBe(all.reduce((sum, counts) => sum + (counts.findLast((step) => step.ms <= ms)?.count ?? 0), 0));
+      }),
+    );
+  });
+});
+
+describe("results.csv", () => {
+  it("begins with S1's nine columns by their names", () => {
+    const [head, first] = formatCsv(results([measured("cluster", 1, 1_000_000, 0.567)])).split("\n");
+    expect(head).toBe("workload,mode,test,rps,p50_ms,clients,pipeline,datasize,timestamp,avg_ms,p95_ms,p99_ms,max_ms,server_rps,hit_ratio,repeats,rps_low,rps_high,client_cpu,server_cpu,doubts");
+    expect(first).toBe("cluster,cluster,GET,1000000,0.567,48,16,256,20261121-090000,1.000,2.000,3.000,9.000,100200,1.0000,1,1000000,1000000,0.50,0.95,");
+  });
+
+  it("leaves empty what is not known, quotes what needs it, and names doubts", () => {
+    const csv = formatCsv(results([{ ...record({ servers: null }), title: 'LRANGE "first, 100"', doubts: [{ code: "servers-unknown", text: "a" }, { code: "too-short", text: "b" }] }]));
+    expect(csv.split("\n")[1]).toMatch(/^cluster,cluster,"LRANGE ""first, 100""",.*,9\.000,,,1,.*,servers-unknown too-short$/);
+  });
+
+  it("has a row per deployment and test", () => {
+    expect(formatCsv(results(three)).trimEnd().split("\n")).toHaveLength(3);
+    expect(formatCsv(results([])).trimEnd().split("\n")).toHaveLength(1);
+  });
+});
+
+describe("doubts as notes", () => {
+  it("are said once each, with all they concern", () => {
+    const doubtful = three.map((each) => ({ ...each, doubts: [{ code: "too-short" as const, text: `round ${each.round}` }] }));
+    const notes = doubtNotes(rowsOf(results(doubtful)));
+    expect(notes).toEqual([{ code: "too-short", text: "round 1", where: ["GET of replication", "GET of cluster"] }]);
+    expect(noteLetter(notes, "too-short")).toBe("a");
+  });
+});
+
+describe("summary.txt", () => {
+  it("reads as S1's table does: rates, p50, speed-up, keys by the primaries there are", () => {
+    const text = formatSummary(results(three)).join("\n");
+    expect(text).toMatch(/^=== Side by side ===\nTest +replication +cluster +cluster speed-up\n +1 primary \+ 1 replica +3 primaries \+ 3 replicas/);
+    expect(text).toMatch(/GET +99,998\/s · p50 1\.000 ms · 100\.0 % hits +200,002\/s · p50 0\.500 ms · 100\.0 % hits +2\.00× \(2\.00 … 2\.00\) · p50 2\.00× lower/);
+    expect(text).toContain("75 % confidence");
+    expect(text).toMatch(/=== Keys by primary of cluster after the run ===\ncluster-0 +1,000 keys +33\.3 %/);
+    expect(text).toContain("None: both clocks agree");
+  });
+
+  it("says first of all when it is incomplete, and marks what is doubtful", () => {
+    const doubtful = { ...withServers({ hitRatio: 0.39 }), doubts: [{ code: "hit-ratio" as const, text: "61 % of the reads found nothing" }] };
+    const lines = formatSummary(results([doubtful], { complete: false, reason: "stopped by SIGINT" }));
+    expect(lines[0]).toBe("INCOMPLETE: stopped by SIGINT");
+    expect(lines.join("\n")).toContain("100,000/s [a] · p50 0.900 ms · 39.0 % hits");
+    expect(lines.join("\n")).toContain("[a] hit-ratio: 61 % of the reads found nothing (GET of cluster)");
+  });
+});
+
+describe("results.json", () => {
+  it("is what its schema says, and nothing more", () => {
+    expect(resultsSchema.parse(results(three))).toEqual(results(three));
+    expect(resultsSchema.safeParse({ ...results(three), schema: 2 }).success).toBe(false);
+    expect(resultsSchema.safeParse({ ...results(three), password: "x" }).success).toBe(false);
+    expect(resultsSchema.safeParse(results([{ ...record(), client: { ...record().client, rps: Number.NaN } }])).success).toBe(false);
+  });
+});

@@ -1,0 +1,60 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { featuresIn } from "../../../benchmarks/valkey-benchmark/features";
+import { parseReports } from "../../../benchmarks/valkey-benchmark/output";
+import { fixture } from "../../support/fixtures";
+
+describe.each(["8.0", "9.1"])("valkey-benchmark %s", (version) => {
+  it("prints a report that is read whole", () => {
+    const [report, ...more] = parseReports(fixture(`valkey-benchmark-${version}-cluster`));
+    expect(more).toEqual([]);
+    expect(report?.title).toBe("SET");
+    expect(report?.requests).toBeGreaterThanOrEqual(30_000);
+    expect((report?.rate ?? 0) * (report?.seconds ?? 0)).toBeCloseTo(report?.requests ?? NaN, 3);
+    const ordered = [report?.minMs, report?.p50Ms, report?.p95Ms, report?.p99Ms, report?.maxMs].map(Number);
+    expect([...ordered].sort((a, b) => a - b)).toEqual(ordered);
+    for (const counts of [report?.percentiles ?? [], report?.cumulative ?? []]) {
+      expect(counts.length).toBeGreaterThan(2);
+      expect(counts.map(({ count }) => count)).toEqual([...counts.map(({ count }) => count)].sort((a, b) => a - b));
+    }
+    expect(report?.cumulative.at(-1)?.count).toBe(report?.percentiles.at(-1)?.count);
+  });
+
+  it.each(["csv", "quiet", "refused", "moved", "wrong-command"])("is not taken at its word when it prints %s", (what) => {
+    expect(() => parseReports(fixture(`valkey-benchmark-${version}-${what}`))).toThrow(/not understood: no report/);
+  });
+});
+
+describe("parseReports", () => {
+  const text = fixture("valkey-benchmark-9.1-cluster");
+
+  it("reads several reports in order", () => {
+    const reports = parseReports(text + text.replace("====== SET ======", "====== GET ======"));
+    expect(reports.map(({ title }) => title)).toEqual(["SET", "GET"]);
+  });
+
+  it("reads a custom command's title", () => {
+    expect(parseReports(fixture("valkey-benchmark-9.1-lrange"))[0]?.title).toBe("LRANGE mylist:{tag} 0 99");
+  });
+
+  it("says what a report lacks, whichever line is missing", () => {
+    const needed = text.split(/\r\n|\r|\n/).filter((line) => /completed|throughput|avg|distribution|====/.test(line));
+    expect(needed.length).toBeGreaterThanOrEqual(5);
+    for (const line of needed.filter((each) => !each.includes("rps="))) expect(() => parseReports(text.replaceAll(line, "")), line).toThrow(/not understood/);
+  });
+
+  it("takes no figure for one that is none", () => {
+    expect(() => parseReports(text.replace(/throughput summary: \S+/, "throughput summary: nan"))).toThrow(/the throughput is nan/);
+  });
+
+  it("never mistakes rubbish for a report", () => {
+    fc.assert(fc.property(fc.string({ maxLength: 300 }), (rubbish) => { expect(() => parseReports(rubbish)).toThrow(); }));
+  });
+});
+
+describe("features", () => {
+  it("are read from the help, not guessed from the version", () => {
+    expect(featuresIn(fixture("valkey-benchmark-9.1-help"))).toEqual({ duration: true, rate: true });
+    expect(featuresIn(fixture("valkey-benchmark-8.0-help"))).toEqual({ duration: false, rate: false });
+  });
+});

@@ -1,0 +1,80 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { resolveTests, TEST_NAMES } from "../../../benchmarks/workloads/named-tests";
+import { dataBytes, fitKeySpace, unevenness } from "../../../benchmarks/workloads/workload";
+
+/** valkey-benchmark's own rule (createClient): connection i belongs to thread i mod T and to this primary. */
+function connectionsPerPrimary(clients: number, threads: number, primaries: number): number[] {
+  const counts = new Array<number>(primaries).fill(0);
+  for (let i = 0; i < clients; i++) {
+    const primary = threads < primaries ? i % primaries : (i % threads) % primaries;
+    counts[primary] = (counts[primary] ?? 0) + 1;
+  }
+  return counts;
+}
+
+const numbers = fc.tuple(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 1, max: 24 }), fc.integer({ min: 3, max: 12 }));
+
+describe("unevenness", () => {
+  it("finds nothing only where every primary has as many connections as any other", () => {
+    fc.assert(
+      fc.property(numbers, ([clients, threads, primaries]) => {
+        const counts = connectionsPerPrimary(clients, threads, primaries);
+        if (unevenness(clients, threads, primaries).length === 0) expect(new Set(counts).size).toBe(1);
+      }),
+    );
+  });
+
+  it("offers numbers that are even, the nearest on either side", () => {
+    fc.assert(
+      fc.property(numbers, ([clients, threads, primaries]) => {
+        for (const { setting, nearest } of unevenness(clients, threads, primaries)) {
+          for (const offered of nearest) {
+            const again = setting === "clients" ? unevenness(offered, threads, primaries) : unevenness(clients, offered, primaries);
+            expect(again.filter((fault) => fault.setting === setting)).toEqual([]);
+            expect(offered).toBeGreaterThan(0);
+          }
+        }
+      }),
+    );
+  });
+
+  it("refuses S1's own flags, 50 clients on 4 threads over 3 primaries, and says what would do", () => {
+    expect(connectionsPerPrimary(50, 4, 3)).toEqual([25, 13, 12]);
+    expect(unevenness(50, 4, 3)).toEqual([
+      { setting: "threads", why: "4 threads cannot be shared evenly by 3 primaries", nearest: [3, 6] },
+      { setting: "clients", why: "50 clients cannot be shared evenly by 3 primaries and 4 threads", nearest: [48, 52] },
+    ]);
+  });
+});
+
+describe("the key space", () => {
+  it("is the nearest a cluster can have exactly, and as asked for without one", () => {
+    expect(fitKeySpace(1_000_000, true)).toBe(61 * 16_384);
+    expect(fitKeySpace(1, true)).toBe(16_384);
+    expect(fitKeySpace(1_000_000, false)).toBe(1_000_000);
+  });
+
+  it("takes memory for what is beside the values too", () => {
+    const workload = { name: undefined, tests: [], clients: 1, pipeline: 1, dataSize: 64, threads: 1, keySpace: 1_000_000, length: { seconds: 1 }, warmup: 0, rate: undefined };
+    const perEntry = dataBytes(workload, 1, 1) / 1_000_000;
+    // Measured with SETEX at 64 B: 138 to 156 bytes; an estimate must not be below, nor far above.
+    expect(perEntry).toBeGreaterThan(156);
+    expect(perEntry).toBeLessThan(250);
+  });
+});
+
+describe("resolveTests", () => {
+  it("knows names in any case, aliases and repetitions", () => {
+    expect(resolveTests(["SET", " get ", "set", "ping"])).toEqual({ tests: ["set", "get", "ping_inline", "ping_mbulk"], unknown: [] });
+    expect(resolveTests(["lrange"]).tests).toEqual(["lrange_100", "lrange_300", "lrange_500", "lrange_600"]);
+    expect(resolveTests(["sett"])).toEqual({ tests: [], unknown: ["sett"] });
+  });
+
+  it("covers every test that valkey-benchmark names", () => {
+    expect(TEST_NAMES).toEqual([
+      "ping_inline", "ping_mbulk", "set", "get", "incr", "lpush", "rpush", "lpop", "rpop", "sadd", "hset", "spop", "zadd", "zpopmin",
+      "lrange_100", "lrange_300", "lrange_500", "lrange_600", "mset", "mget", "xadd", "function_load", "fcall",
+    ]);
+  });
+});
