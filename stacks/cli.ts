@@ -1,0 +1,92 @@
+/** The command line. `npm start` is `run local`; every error is one message and an exit status. */
+import { Command, CommanderError } from "commander";
+import { BadInput, Failure, Interrupted, messageOf } from "../benchmarks/errors";
+import { exitStatusOf, listenForInterruption } from "./interruption";
+import { addBenchmarkOptions, addServerOptions, benchmarkOverrides } from "./options";
+import { complain } from "./output";
+
+/** Bad input: nothing was started. */
+const BAD_INPUT = 2;
+
+function buildProgram(signal: AbortSignal, finish: (status: number) => void): Command {
+  const program = new Command("npm start --")
+    .description("Deploys Valkey in replication and cluster mode, verifies it, benchmarks it, and reports figures that hold.")
+    .configureOutput({ writeErr: () => undefined })
+    .exitOverride();
+
+  addBenchmarkOptions(
+    program
+      .command("run", { isDefault: true })
+      .description("deploy a stack on this machine, verify, benchmark, compare, stop")
+      .argument("[stack]", "a stack with a file in stacks/", "local"),
+  )
+    .option("--mode <mode>", "only the deployments in this mode: cluster or replication")
+    .option("--keep", "leave the deployments up and say how to connect")
+    .option("--keep-runner", "the same")
+    .action(async (stack: string, values: Record<string, unknown>) => {
+      const { runStack } = await import("./commands/run.js");
+      const mode = values["mode"];
+      finish(await runStack({ stack, overrides: benchmarkOverrides(values), mode: typeof mode === "string" ? mode : undefined }, signal));
+    });
+
+  addServerOptions(program.command("verify").description("the verdict on servers that exist already; the password from VALKEY_PASSWORD"))
+    .option("--json", "the verdict for tools")
+    .action(async (values: Record<string, unknown>) => {
+      const { verifyServers } = await import("./commands/verify.js");
+      finish(await verifyServers(values));
+    });
+
+  addBenchmarkOptions(addServerOptions(program.command("bench").description("verify servers that exist already, then benchmark them; keys are put there and removed again")))
+    .option("--overwrite", "even if keys of the benchmark's names are there already")
+    .action(async (values: Record<string, unknown>) => {
+      const { benchServers } = await import("./commands/bench.js");
+      finish(await benchServers(values, benchmarkOverrides(values), signal));
+    });
+
+  program
+    .command("stop")
+    .description("stop deployments that were kept")
+    .argument("[run]", "which; without it they are listed")
+    .option("--all", "every one")
+    .action(async (run: string | undefined, values: Record<string, unknown>) => {
+      const { stopKept } = await import("./commands/stop.js");
+      finish(await stopKept(run, values["all"] === true));
+    });
+
+  return program;
+}
+
+async function main(): Promise<number> {
+  const { signal } = listenForInterruption(() => {
+    complain("stopped at once; what was left running is stopped by the next run");
+    process.exit(130);
+  });
+  let status = 0;
+  try {
+    await buildProgram(signal, (result) => (status = result)).parseAsync(process.argv.slice(2), { from: "user" });
+    return status;
+  } catch (error) {
+    return explain(error);
+  }
+}
+
+function explain(error: unknown): number {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0;
+    complain(`${error.message.replace(/^error: /, "")}\nSee npm start -- --help`);
+    return BAD_INPUT;
+  }
+  if (error instanceof Interrupted) {
+    complain(error.message);
+    return exitStatusOf(error);
+  }
+  if (error instanceof BadInput || error instanceof Failure) {
+    complain(error.message);
+    return error instanceof BadInput ? BAD_INPUT : 1;
+  }
+  complain(`This is a defect of the program: ${messageOf(error)}`, error instanceof Error ? (error.stack ?? "") : "");
+  return 1;
+}
+
+// Servers that are kept are children still, and would keep this process waiting for them.
+void main().then((status) => process.exit(status));

@@ -1,0 +1,111 @@
+/** `npm start -- bench`: verification and then measurements of servers that exist already. */
+import { BadInput, messageOf } from "../../benchmarks/errors";
+import { findPrograms } from "../../benchmarks/host/programs";
+import { RunDirectory, stopAbandonedRuns, stopRun } from "../../benchmarks/host/run-directory";
+import { renderReport } from "../../benchmarks/report/page";
+import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
+import { ResultsCollector } from "../../benchmarks/results/collector";
+import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
+import { verdictLine } from "../../benchmarks/verification/format";
+import type { Verification } from "../../benchmarks/verification/verify";
+import { verify } from "../../benchmarks/verification/verify";
+import { fitKeySpace, unevenness } from "../../benchmarks/workloads/workload";
+import type { Overrides } from "../config";
+import { parseBenchmark } from "../config";
+import type { ExternalDeployment } from "../external";
+import { externalDeployment } from "../external";
+import { print } from "../output";
+import { packagesDirectory, ROOT, runsDirectory } from "../paths";
+import { workloadOf } from "../plans";
+import type { BenchmarkConfig } from "../schema";
+import { runSteps } from "../steps";
+import { measureAll, measuredTitle, printFailures, printResults, rounds } from "./measuring";
+
+/** @returns 0 when everything was measured, 1 when verification failed */
+export async function benchServers(values: Readonly<Record<string, unknown>>, overrides: Overrides, signal: AbortSignal): Promise<number> {
+  const external = externalDeployment(values);
+  const benchmark = parseBenchmark(overrides);
+  const timestamp = timestampOf(new Date());
+  const artifacts = Artifacts.open(ROOT, timestamp, benchmark.output, renderReport);
+  const nodes = external.deployment.nodes.map(({ name, zone }) => ({ name, zone: zone ?? null }));
+  const collector = new ResultsCollector(artifacts, { timestamp, stack: "external", configuration: { mode: external.deployment.mode, nodes, benchmark } });
+  const verifications: Verification[] = [];
+  let reason: string | null = "the run has not ended";
+  try {
+    await runSteps([
+      {
+        title: "Verify",
+        run: async () => {
+          const verification = await verify(external.deployment, external.without);
+          verifications.push(verification);
+          collector.addTopology(verification, null);
+          return verdictLine(verification.verdict);
+        },
+      },
+    ]);
+    const [verification] = verifications;
+    if (verification?.verdict.pass !== true) {
+      reason = "verification failed; nothing was measured";
+      return 1;
+    }
+    await measureServers({ external, verification, benchmark, overwrite: values["overwrite"] === true }, collector, signal);
+    reason = null;
+    return 0;
+  } catch (error) {
+    reason = messageOf(error);
+    throw error;
+  } finally {
+    const results = collector.finish(reason);
+    printFailures(verifications);
+    if (reason === null) printResults(results, verifications, artifacts);
+    else print("", `What was found until then, marked incomplete: ${shortPath(artifacts.directory)}`);
+  }
+}
+
+interface ServersToMeasure {
+  readonly external: ExternalDeployment;
+  readonly verification: Verification;
+  readonly benchmark: BenchmarkConfig;
+  readonly overwrite: boolean;
+}
+
+async function measureServers({ external, verification, benchmark, overwrite }: ServersToMeasure, collector: ResultsCollector, signal: AbortSignal): Promise<void> {
+  const { deployment, without, here } = external;
+  const isCluster = deployment.mode === "cluster";
+  const workload = { ...workloadOf(benchmark), keySpace: fitKeySpace(benchmark.keySpace, isCluster) };
+  if (isCluster) refuseUnevenness(benchmark, verification.verdict.shards.length);
+  let run: RunDirectory | undefined;
+  try {
+    await runSteps([
+      {
+        title: "Find valkey-benchmark",
+        run: async (report) => {
+          await stopAbandonedRuns(runsDirectory());
+          const programs = await findPrograms(packagesDirectory(), report, signal);
+          collector.setPrograms(programs);
+          run = RunDirectory.create(runsDirectory(), "external");
+          return `valkey-benchmark ${programs.version} from ${programs.source}`;
+        },
+      },
+      {
+        title: `Measure ${workload.tests.join(", ")}: ${rounds(benchmark.repeats)}`,
+        run: async (report) => {
+          if (run === undefined) throw new Error("there is no run");
+          const { benchmark: tool } = await findPrograms(packagesDirectory(), report, signal);
+          const began = Date.now();
+          const plan = { verified: [{ deployment, verification }], workload, repeats: benchmark.repeats, foreign: { overwrite }, serversHere: here, without };
+          await measureAll(plan, { run, benchmark: tool, features: await toolFeatures(tool), signal }, collector, report);
+          return measuredTitle(plan, Date.now() - began);
+        },
+      },
+    ]);
+  } finally {
+    if (run !== undefined) await stopRun(run.path);
+  }
+}
+
+/** How many primaries there are is known only now. */
+function refuseUnevenness({ clients, threads }: BenchmarkConfig, primaries: number): void {
+  const faults = unevenness(clients, threads, primaries);
+  if (faults.length > 0) throw new BadInput("the load", faults.map(({ setting, why, nearest }) => `--${setting}: ${why}; the nearest that can: ${nearest.join(" or ")}`));
+}

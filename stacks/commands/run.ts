@@ -1,0 +1,229 @@
+/** `npm start`: a stack of the platform `host`, from its file to its report. */
+import { totalmem } from "node:os";
+import { BadInput, messageOf } from "../../benchmarks/errors";
+import type { Deployment } from "../../benchmarks/deployment";
+import { formatEndpoint } from "../../benchmarks/deployment";
+import { Host } from "../../benchmarks/host/host";
+import type { Programs } from "../../benchmarks/host/programs";
+import { findPrograms } from "../../benchmarks/host/programs";
+import { RunDirectory, stopAbandonedRuns } from "../../benchmarks/host/run-directory";
+import { availableCores } from "../../benchmarks/measuring/cpu";
+import { renderReport } from "../../benchmarks/report/page";
+import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
+import { ResultsCollector } from "../../benchmarks/results/collector";
+import { nodeCount } from "../../benchmarks/topology/placement";
+import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
+import type { Verification } from "../../benchmarks/verification/verify";
+import { verify } from "../../benchmarks/verification/verify";
+import type { Overrides } from "../config";
+import { parseConfig } from "../config";
+import { print } from "../output";
+import { packagesDirectory, ROOT, runsDirectory, STACKS } from "../paths";
+import { fittedWorkload, hostPlans } from "../plans";
+import type { StackConfig } from "../schema";
+import { readStackFile } from "../stack-file";
+import { runSteps } from "../steps";
+import type { Step } from "../steps";
+import { measureAll, measuredTitle, printFailures, printResults, rounds } from "./measuring";
+import type { MeasuringPlan } from "./measuring";
+
+export interface RunOptions {
+  readonly stack: string;
+  readonly overrides: Overrides;
+  /** Only deployments of this mode. */
+  readonly mode: string | undefined;
+}
+
+/**
+ * @returns the exit status: 0 when every deployment passed verification and everything was measured, 1 when one did not
+ * @throws BadInput, Failure, Interrupted; the servers are stopped by then and what was measured is written
+ */
+export async function runStack(options: RunOptions, interruption: AbortSignal): Promise<number> {
+  const config = readConfig(options);
+  const timestamp = timestampOf(new Date());
+  const artifacts = Artifacts.open(ROOT, timestamp, config.benchmark.output, renderReport);
+  const collector = new ResultsCollector(artifacts, { timestamp, stack: options.stack, configuration: config });
+  const run = new StackRun(config, options.stack, collector, interruption);
+  let reason: string | null = null;
+  try {
+    await run.carryOut();
+    if (!run.passed) reason = "verification failed; nothing was measured";
+  } catch (error) {
+    // A server that dies takes connections with it, whose errors say less than its log.
+    const cause = run.died ?? error;
+    reason = messageOf(cause);
+    throw cause;
+  } finally {
+    await run.stop();
+    if (collector.isEmpty) artifacts.discardIfEmpty();
+    else {
+      const results = collector.finish(reason);
+      if (reason === null || !run.passed) printFailures(run.verifications);
+      if (reason === null) printResults(results, run.verifications, artifacts);
+      else print("", `What was measured until then, marked incomplete: ${shortPath(artifacts.directory)}`);
+    }
+  }
+  run.printKept();
+  return run.passed ? 0 : 1;
+}
+
+/** @throws BadInput when the stack, its file or the options are not usable */
+function readConfig({ stack, overrides, mode }: RunOptions): StackConfig {
+  const machine = { cores: availableCores(), memoryBytes: totalmem() };
+  const config = parseConfig(`stack ${stack}`, readStackFile(STACKS, stack), machine, overrides);
+  if (mode === undefined) return config;
+  if (mode !== "cluster" && mode !== "replication") throw new BadInput("--mode", [`is ${mode}: expected cluster or replication`]);
+  const deployments = Object.fromEntries(Object.entries(config.deployments).filter(([, deployment]) => deployment.mode === mode));
+  if (Object.keys(deployments).length === 0) throw new BadInput("--mode", [`stack ${stack} has no deployment in ${mode} mode`]);
+  return { ...config, deployments };
+}
+
+/** One run and what it has come to. */
+class StackRun {
+  readonly verifications: Verification[] = [];
+  readonly #deployments: Deployment[] = [];
+  readonly #formation = new Map<string, number>();
+  #host: Host | undefined;
+
+  constructor(
+    private readonly config: StackConfig,
+    private readonly stack: string,
+    private readonly collector: ResultsCollector,
+    private readonly interruption: AbortSignal,
+  ) {}
+
+  get passed(): boolean {
+    return this.verifications.length > 0 && this.verifications.every(({ verdict }) => verdict.pass);
+  }
+
+  /** Why a server is no more, if one ended by itself. */
+  get died(): Error | undefined {
+    const reason: unknown = this.#host?.died.reason;
+    return !this.interruption.aborted && reason instanceof Error ? reason : undefined;
+  }
+
+  async carryOut(): Promise<void> {
+    await runSteps([this.#prepare(), this.#start(), this.#form(), this.#verify()]);
+    if (this.passed) await runSteps([this.#measure()]);
+  }
+
+  async stop(): Promise<void> {
+    if (this.#host === undefined) return;
+    const host = this.#host;
+    if (this.config.benchmark.keep && !this.#signal().aborted && this.#deployments.length > 0) {
+      host.run.keep();
+      return;
+    }
+    await runSteps([{ title: "Stop the servers", run: () => host.stop().then(() => undefined) }]);
+  }
+
+  /** How to reach and how to stop what was left up. */
+  printKept(): void {
+    const host = this.#host;
+    if (host?.run.kept !== true) return;
+    print("", "The deployments stay up. To connect:");
+    for (const { name, mode, nodes } of this.#deployments) {
+      const [first] = nodes;
+      if (first === undefined) continue;
+      const cluster = mode === "cluster" ? "-c " : "";
+      print(`  VALKEYCLI_AUTH=$(cat ${host.passwordFile(name)}) ${host.programs.cli} ${cluster}-p ${first.endpoint.port}   # ${name}: ${nodes.map(({ endpoint }) => formatEndpoint(endpoint)).join(" ")}`);
+    }
+    print("To stop them:", `  npm start -- stop ${host.run.id}`);
+  }
+
+  #signal(): AbortSignal {
+    return this.#host === undefined ? this.interruption : AbortSignal.any([this.interruption, this.#host.died]);
+  }
+
+  #ready(): Host {
+    if (this.#host === undefined) throw new Error("the servers have not been prepared");
+    return this.#host;
+  }
+
+  #prepare(): Step {
+    return {
+      title: "Find Valkey",
+      run: async (report) => {
+        const ended = await stopAbandonedRuns(runsDirectory());
+        if (ended > 0) report(`stopped ${ended} processes that a killed run had left`);
+        const programs: Programs = await findPrograms(packagesDirectory(), report, this.interruption);
+        this.collector.setPrograms(programs);
+        this.#host = new Host(RunDirectory.create(runsDirectory(), this.stack), programs);
+        return `Valkey ${programs.version} from ${programs.source}${ended > 0 ? `; ${ended} processes of a killed run stopped` : ""}`;
+      },
+    };
+  }
+
+  #start(): Step {
+    const plans = hostPlans(this.config);
+    const servers = plans.reduce((sum, { shape }) => sum + nodeCount(shape), 0);
+    return {
+      title: `Start ${servers} servers in ${this.config.platform.zones.length} zones`,
+      run: async () => {
+        const host = this.#ready();
+        this.#deployments.push(...(await Promise.all(plans.map((plan) => host.start(plan, this.#signal())))));
+        return `${servers} servers in ${this.config.platform.zones.length} zones run`;
+      },
+    };
+  }
+
+  #form(): Step {
+    const plans = hostPlans(this.config);
+    return {
+      title: `Form ${plans.map(({ name }) => name).join(" and ")}`,
+      run: async (report) => {
+        const signal = this.#signal();
+        await Promise.all(
+          this.#deployments.map(async (deployment) => {
+            const shape = plans.find(({ name }) => name === deployment.name)?.shape;
+            if (shape === undefined) return;
+            const result = await this.#ready().form(deployment, shape, { signal, report });
+            this.#formation.set(deployment.name, result.milliseconds);
+          }),
+        );
+        signal.throwIfAborted();
+        return `Formed ${[...this.#formation].map(([name, ms]) => `${name} in ${(ms / 1000).toFixed(1)} s`).join(", ")}`;
+      },
+    };
+  }
+
+  #verify(): Step {
+    return {
+      title: "Verify",
+      run: async () => {
+        const verifications = await Promise.all(this.#deployments.map((deployment) => verify(deployment)));
+        this.#signal().throwIfAborted();
+        for (const verification of verifications) this.collector.addTopology(verification, this.#formation.get(verification.facts.deployment) ?? null);
+        this.verifications.push(...verifications);
+        return `Verified ${verifications.map(({ verdict }) => `${verdict.deployment}: ${verdict.pass ? "PASS" : "FAIL"}`).join(", ")}`;
+      },
+    };
+  }
+
+  #measure(): Step {
+    const workload = fittedWorkload(this.config);
+    return {
+      title: `Measure ${workload.tests.join(", ")}: ${rounds(this.config.benchmark.repeats)}`,
+      run: async (report) => {
+        const host = this.#ready();
+        const plan: MeasuringPlan = {
+          verified: this.#deployments.flatMap((deployment) => {
+            const verification = this.verifications.find(({ facts }) => facts.deployment === deployment.name);
+            return verification === undefined ? [] : [{ deployment, verification }];
+          }),
+          workload,
+          repeats: this.config.benchmark.repeats,
+          serversHere: true,
+          without: [],
+        };
+        const began = Date.now();
+        const equipment = { run: host.run, benchmark: host.programs.benchmark, features: await toolFeatures(host.programs.benchmark), signal: this.#signal() };
+        await measureAll(plan, equipment, this.collector, report);
+        this.#signal().throwIfAborted();
+        if (workload.keySpace !== this.config.benchmark.keySpace) report(`keys: ${workload.keySpace}, the nearest to ${this.config.benchmark.keySpace} that a cluster can have`);
+        return measuredTitle(plan, Date.now() - began);
+      },
+    };
+  }
+}
+

@@ -1,0 +1,108 @@
+/** From a stack's raw configuration to a StackConfig, with every problem found at once. Pure but for the machine's facts given to it. */
+import { BadInput } from "../benchmarks/errors";
+import type { MachineFacts } from "./contradictions";
+import { contradictions } from "./contradictions";
+import { describeIssues, unknownKey } from "./problems";
+import type { BenchmarkConfig, DeploymentConfig, PlatformConfig, StackConfig } from "./schema";
+import { benchmarkSchema, deploymentName, deploymentSchema, platformSchema, SECTIONS } from "./schema";
+import { NAMESPACE } from "./stack-file";
+
+/** Values that replace the stack file's, by benchmark key; problems with them name the option instead of the file. */
+export interface Overrides {
+  readonly benchmark: Readonly<Record<string, unknown>>;
+  /** Benchmark key to option: `dataSize` → `--datasize`. */
+  readonly options: Readonly<Record<string, string>>;
+}
+
+const NO_OVERRIDES: Overrides = { benchmark: {}, options: {} };
+
+type Path = readonly PropertyKey[];
+
+/**
+ * @param raw sections by name, as `readStackFile` or pulumi.Config gives them
+ * @param machine what the platform `host` has to offer
+ * @throws BadInput with every problem: schema and contradictions of whatever parts can be understood
+ */
+export function parseConfig(source: string, raw: Readonly<Record<string, unknown>>, machine: MachineFacts, overrides = NO_OVERRIDES): StackConfig {
+  const parser = new SectionParser(raw, overrides);
+  for (const name of Object.keys(raw)) {
+    if (!(name in SECTIONS)) parser.problems.push(unknownKey(`${NAMESPACE}:${name}`, name, Object.keys(SECTIONS)));
+  }
+  const platform = parser.platform();
+  const deployments = parser.deployments();
+  const benchmark = parser.benchmark();
+  const problems = [...parser.problems, ...contradictions({ platform, deployments, benchmark }, machine, parser.label)];
+  if (problems.length > 0 || platform === undefined || benchmark === undefined) throw new BadInput(source, problems);
+  return { platform, deployments: Object.fromEntries(deployments), benchmark };
+}
+
+/**
+ * The benchmark section where there is no stack: defaults and options.
+ * @throws BadInput with every problem
+ */
+export function parseBenchmark(overrides: Overrides): BenchmarkConfig {
+  const parser = new SectionParser({}, overrides);
+  const benchmark = parser.benchmark();
+  if (benchmark === undefined) throw new BadInput("the options", parser.problems);
+  return benchmark;
+}
+
+/** Parses each section for itself, and each deployment, so that a fault in one hides none in the others. */
+class SectionParser {
+  readonly problems: string[] = [];
+
+  constructor(
+    private readonly raw: Readonly<Record<string, unknown>>,
+    private readonly overrides: Overrides,
+  ) {}
+
+  /** A path as the user wrote it. */
+  readonly label = (path: Path): string => {
+    const [section, key] = path.map(String);
+    const option = section === "benchmark" && key !== undefined && key in this.overrides.benchmark ? this.overrides.options[key] : undefined;
+    return option ?? `${NAMESPACE}:${path.map(String).join(".")}`;
+  };
+
+  platform(): PlatformConfig | undefined {
+    const input = this.raw["platform"];
+    const result = platformSchema.safeParse(input);
+    if (result.success) return result.data;
+    this.problems.push(...describeIssues(platformSchema, input, result.error.issues, (path) => this.label(["platform", ...path])));
+    return undefined;
+  }
+
+  /** Those that can be understood. */
+  deployments(): [string, DeploymentConfig][] {
+    const input = this.raw["deployments"];
+    if (typeof input !== "object" || input === null || Array.isArray(input) || Object.keys(input).length === 0) {
+      this.problems.push(`${this.label(["deployments"])}: expected at least one deployment, by name`);
+      return [];
+    }
+    return Object.entries(input).flatMap(([name, value]): [string, DeploymentConfig][] => {
+      const path = ["deployments", name];
+      const named = deploymentName.safeParse(name);
+      if (!named.success) this.problems.push(`${this.label(path)}: ${named.error.issues[0]?.message ?? "a bad name"}`);
+      const result = deploymentSchema.safeParse(value);
+      if (result.success) return [[name, result.data]];
+      this.problems.push(...describeIssues(deploymentSchema, value, result.error.issues, (rest) => this.label([...path, ...rest])));
+      return [];
+    });
+  }
+
+  benchmark(): BenchmarkConfig | undefined {
+    const section = this.raw["benchmark"] ?? {};
+    const input: unknown = typeof section === "object" && !Array.isArray(section) ? withOverrides(section as Record<string, unknown>, this.overrides.benchmark) : section;
+    const result = benchmarkSchema.safeParse(input);
+    if (result.success) return result.data;
+    this.problems.push(...describeIssues(benchmarkSchema, input, result.error.issues, (path) => this.label(["benchmark", ...path])));
+    return undefined;
+  }
+}
+
+/** A duration given on the command line replaces the file's number of requests, and the other way round. */
+function withOverrides(section: Readonly<Record<string, unknown>>, overrides: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const merged = { ...section, ...overrides };
+  if ("duration" in overrides && !("requests" in overrides)) delete merged["requests"];
+  if ("requests" in overrides && !("duration" in overrides)) delete merged["duration"];
+  return merged;
+}

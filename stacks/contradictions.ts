@@ -1,0 +1,107 @@
+/** Settings that are each allowed and cannot all be had. Found before anything starts. Pure. */
+import { nodeCount } from "../benchmarks/topology/placement";
+import { formatBytes } from "../benchmarks/units";
+import { NAMED_TESTS } from "../benchmarks/workloads/named-tests";
+import { dataBytes, fitKeySpace, unevenness } from "../benchmarks/workloads/workload";
+import { shapeOf, workloadOf } from "./plans";
+import type { BenchmarkConfig, DeploymentConfig, PlatformConfig } from "./schema";
+
+/** What the machine has that the servers of the platform `host` will share. */
+export interface MachineFacts {
+  readonly cores: number;
+  readonly memoryBytes: number;
+}
+
+/** The parts of a configuration that could be understood. */
+export interface PartialConfig {
+  readonly platform: PlatformConfig | undefined;
+  readonly deployments: readonly (readonly [name: string, config: DeploymentConfig])[];
+  readonly benchmark: BenchmarkConfig | undefined;
+}
+
+type Label = (path: readonly PropertyKey[]) => string;
+
+/** Part of a machine's memory that servers may be given; the rest is the system's and the load generator's. */
+const MEMORY_SHARE = 0.9;
+
+/** One sentence each, with its path and what would do. */
+export function contradictions(config: PartialConfig, machine: MachineFacts, label: Label): string[] {
+  return [
+    ...config.deployments.flatMap(([name, deployment]) => [
+      ...zoneProblems(name, deployment, config.platform, label),
+      ...settingProblems(name, deployment, machine, label),
+    ]),
+    ...memoryProblems(config, machine, label),
+    ...sharingProblems(config, label),
+    ...fitProblems(config, machine, label),
+  ];
+}
+
+function zoneProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig | undefined, label: Label): string[] {
+  if (platform === undefined) return [];
+  const zones = new Set(platform.zones);
+  const nodes = nodeCount(shapeOf(deployment));
+  const problems: string[] = [];
+  if (zones.size < platform.zones.length) problems.push(`${label(["platform", "zones"])}: a zone is named twice`);
+  if (zones.size > nodes) problems.push(`${label(["platform", "zones"])}: ${zones.size} zones are more than the ${nodes} nodes of ${name}; at most ${nodes}`);
+  if (zones.size < 2 && nodes > 1) problems.push(`${label(["platform", "zones"])}: one zone cannot keep the replicas of ${name} apart from their primaries; at least 2`);
+  return problems;
+}
+
+function settingProblems(name: string, deployment: DeploymentConfig, machine: MachineFacts, label: Label): string[] {
+  const { settings } = deployment;
+  const path = (key: string): string => label(["deployments", name, "settings", key]);
+  const problems: string[] = [];
+  const ioThreads = settings["io-threads"];
+  if (ioThreads !== undefined && ioThreads > 1 && ioThreads >= machine.cores) {
+    problems.push(`${path("io-threads")}: ${ioThreads} threads on ${machine.cores} cores; they spin, so at most ${Math.max(1, machine.cores - 1)}`);
+  }
+  const replicas = shapeOf(deployment).replicasPerPrimary;
+  const needed = settings["min-replicas-to-write"];
+  if (needed !== undefined && needed > replicas) {
+    problems.push(`${path("min-replicas-to-write")}: no write would be taken with ${needed} where a primary has ${replicas} replicas; at most ${replicas}`);
+  }
+  for (const key of Object.keys(settings.other ?? {})) {
+    if (key in settings) problems.push(`${label(["deployments", name, "settings", "other", key])}: is set twice; there is a setting of that name`);
+  }
+  return problems;
+}
+
+function memoryProblems({ deployments }: PartialConfig, machine: MachineFacts, label: Label): string[] {
+  const limits = deployments.flatMap(([name, deployment]) => {
+    const limit = deployment.settings.maxmemory ?? 0;
+    return limit === 0 ? [] : [{ name, total: limit * nodeCount(shapeOf(deployment)) }];
+  });
+  const sum = limits.reduce((total, limit) => total + limit.total, 0);
+  const room = machine.memoryBytes * MEMORY_SHARE;
+  if (sum <= room) return [];
+  const parts = limits.map(({ name, total }) => `${name} ${formatBytes(total)}`).join(" and ");
+  return [`${limits.map(({ name }) => label(["deployments", name, "settings", "maxmemory"])).join(", ")}: together ${formatBytes(sum)} (${parts}) on a machine of ${formatBytes(machine.memoryBytes)}; at most ${formatBytes(room)}`];
+}
+
+function sharingProblems({ deployments, benchmark }: PartialConfig, label: Label): string[] {
+  if (benchmark === undefined) return [];
+  return deployments.flatMap(([name, deployment]) => {
+    if (deployment.mode !== "cluster") return [];
+    return unevenness(benchmark.clients, benchmark.threads, deployment.primaries).map(
+      ({ setting, why, nearest }) => `${label(["benchmark", setting])}: ${why} of ${name}, and keys would fall unevenly; the nearest that can: ${nearest.join(" or ")}`,
+    );
+  });
+}
+
+function fitProblems({ deployments, benchmark }: PartialConfig, machine: MachineFacts, label: Label): string[] {
+  if (benchmark === undefined || deployments.length === 0) return [];
+  const anyCluster = deployments.some(([, { mode }]) => mode === "cluster");
+  const workload = { ...workloadOf(benchmark), keySpace: fitKeySpace(benchmark.keySpace, anyCluster) };
+  const families = new Set(benchmark.tests.flatMap((test) => { const { prefill } = NAMED_TESTS[test]; return prefill !== undefined && "family" in prefill ? [prefill.family] : []; }));
+  const path = `${label(["benchmark", "keySpace"])} × ${label(["benchmark", "dataSize"])}`;
+  const what = `${workload.keySpace} keys of ${workload.dataSize} B`;
+  const problems = deployments.flatMap(([name, deployment]) => {
+    const limit = deployment.settings.maxmemory ?? 0;
+    const needed = dataBytes(workload, families.size, 1 / shapeOf(deployment).primaries);
+    return limit > 0 && needed > limit ? [`${path}: ${what} need about ${formatBytes(needed)} on each primary of ${name}, whose maxmemory is ${formatBytes(limit)}`] : [];
+  });
+  const total = deployments.reduce((sum, [, deployment]) => sum + dataBytes(workload, families.size, 1) * (1 + shapeOf(deployment).replicasPerPrimary), 0);
+  if (total > machine.memoryBytes * MEMORY_SHARE) problems.push(`${path}: ${what} need about ${formatBytes(total)} on all nodes together; this machine has ${formatBytes(machine.memoryBytes)}`);
+  return problems;
+}

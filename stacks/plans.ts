@@ -1,0 +1,46 @@
+/** From a stack's configuration to what is carried out: deployments to start, a workload to measure. Pure. */
+import type { HostPlan } from "../benchmarks/host/host";
+import type { Workload } from "../benchmarks/workloads/workload";
+import { fitKeySpace } from "../benchmarks/workloads/workload";
+import type { Shape } from "../benchmarks/topology/placement";
+import type { BenchmarkConfig, DeploymentConfig, StackConfig } from "./schema";
+import { DEFAULT_DURATION } from "./schema";
+
+export function shapeOf(deployment: DeploymentConfig): Shape {
+  return deployment.mode === "cluster"
+    ? { primaries: deployment.primaries, replicasPerPrimary: deployment.replicasPerPrimary }
+    : { primaries: 1, replicasPerPrimary: deployment.replicas };
+}
+
+export function hostPlans({ platform, deployments }: StackConfig): HostPlan[] {
+  return Object.entries(deployments).map(([name, deployment]) => ({
+    name,
+    mode: deployment.mode,
+    shape: shapeOf(deployment),
+    settings: deployment.settings,
+    zones: platform.zones,
+  }));
+}
+
+/** The workload as configured; its key space is not yet fitted to the deployments. */
+export function workloadOf(benchmark: BenchmarkConfig): Workload {
+  const { workloadName, tests, clients, pipeline, dataSize, threads, keySpace, duration, requests, warmup, rate } = benchmark;
+  return {
+    name: workloadName,
+    tests,
+    clients,
+    pipeline,
+    dataSize,
+    threads,
+    keySpace,
+    length: requests === undefined ? { seconds: duration ?? DEFAULT_DURATION } : { requests },
+    warmup,
+    rate,
+  };
+}
+
+/** The same with the key space that every deployment of the stack can have exactly. */
+export function fittedWorkload({ benchmark, deployments }: Pick<StackConfig, "benchmark" | "deployments">): Workload {
+  const anyCluster = Object.values(deployments).some(({ mode }) => mode === "cluster");
+  return { ...workloadOf(benchmark), keySpace: fitKeySpace(benchmark.keySpace, anyCluster) };
+}

@@ -1,0 +1,149 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { BadInput } from "../../benchmarks/errors";
+import { parseBenchmark, parseConfig } from "../../stacks/config";
+import type { Overrides } from "../../stacks/config";
+import { STACKS } from "../../stacks/paths";
+import { fittedWorkload, hostPlans } from "../../stacks/plans";
+import type { StackConfig } from "../../stacks/schema";
+import { parseStackFile, readStackFile, stackNames } from "../../stacks/stack-file";
+
+const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
+const good = {
+  platform: { type: "host", zones: ["a", "b", "c"] },
+  deployments: { replication: { mode: "replication", replicas: 2 }, cluster: { mode: "cluster", primaries: 3, settings: { maxmemory: "256mb" } } },
+  benchmark: { tests: ["set"], clients: 48, threads: 3, keySpace: 98_304, dataSize: 64 },
+};
+
+type Raw = Record<string, unknown>;
+
+function problems(raw: Raw, machine = MACHINE, overrides?: Overrides): readonly string[] {
+  try {
+    parseConfig("stack x", raw, machine, overrides);
+    return [];
+  } catch (error) {
+    if (error instanceof BadInput) return error.problems;
+    throw error;
+  }
+}
+
+const deployment = (changes: Raw): Raw => ({ ...good, deployments: { cluster: { ...good.deployments.cluster, ...changes } } });
+const settings = (changes: Raw): Raw => deployment({ settings: changes });
+const benchmark = (changes: Raw): Raw => ({ ...good, benchmark: { ...good.benchmark, ...changes } });
+
+describe("a stack's configuration", () => {
+  it("is typed, with defaults, sizes in bytes and tests resolved", () => {
+    const config = parseConfig("stack x", good, MACHINE);
+    expect(config.deployments["cluster"]).toEqual({ mode: "cluster", primaries: 3, replicasPerPrimary: 1, settings: { maxmemory: 2 ** 28 } });
+    expect(config.benchmark).toMatchObject({ tests: ["set"], pipeline: 16, repeats: 3, keep: false });
+    expect(fittedWorkload(config).length).toEqual({ seconds: 10 });
+    expect(hostPlans(config).map(({ name, shape }) => [name, shape])).toEqual([
+      ["replication", { primaries: 1, replicasPerPrimary: 2 }],
+      ["cluster", { primaries: 3, replicasPerPrimary: 1 }],
+    ]);
+  });
+
+  it("has no problems in any stack file there is, on a machine it is meant for", () => {
+    expect(stackNames(STACKS)).toContain("local");
+    for (const name of stackNames(STACKS)) expect(problems(readStackFile(STACKS, name)), name).toEqual([]);
+  });
+
+  it.each<[string, Raw, RegExp | string]>([
+    ["a misspelt section", { ...good, benchmarks: {} }, "valkey:benchmarks: unknown key; did you mean benchmark? Known here: platform, deployments, benchmark"],
+    ["a misspelt key", benchmark({ client: 3 }), /^valkey:benchmark\.client: unknown key; did you mean clients\? Known here: workloadName, tests, /],
+    ["a misspelt key in a deployment", deployment({ primarys: 3 }), /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, settings$/],
+    ["a misspelt setting", settings({ "io-thread": 1 }), /settings\.io-thread: unknown key; did you mean io-threads\?/],
+    ["a key of another mode", { ...good, deployments: { r: { mode: "replication", primaries: 3 } } }, "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, settings"],
+    ["a wrong type", benchmark({ clients: "many" }), 'valkey:benchmark.clients is "many": expected a number'],
+    ["a fraction", benchmark({ clients: 4.5 }), "valkey:benchmark.clients is 4.5: expected a whole number"],
+    ["too small a number", benchmark({ clients: 0 }), /valkey:benchmark\.clients is 0: expected number to be >=1/],
+    ["a mode that is none", deployment({ mode: "sharded" }), 'valkey:deployments.cluster.mode is "sharded": expected one of replication, cluster'],
+    ["a mode that is missing", { ...good, deployments: { x: {} } }, "valkey:deployments.x.mode is missing: expected one of replication, cluster"],
+    ["a platform that is none", { ...good, platform: { type: "moon" } }, 'valkey:platform.type is "moon": expected one of host'],
+    ["no platform", { deployments: good.deployments }, "valkey:platform is missing: expected object"],
+    ["no deployments", { ...good, deployments: {} }, "valkey:deployments: expected at least one deployment, by name"],
+    ["a bad name", { ...good, deployments: { "My Cluster": good.deployments.cluster } }, /valkey:deployments\.My Cluster: expected small letters/],
+    ["an unknown test", benchmark({ tests: ["set", "sett"] }), /valkey:benchmark\.tests: sett is none of valkey-benchmark's tests: ping_inline, /],
+    ["a policy that is none", settings({ "maxmemory-policy": "lru" }), /maxmemory-policy is "lru": expected one of "noeviction"\|/],
+    ["a size that is none", settings({ maxmemory: "lots" }), "valkey:deployments.cluster.settings.maxmemory: expected bytes, or a size such as 256mb or 1gb"],
+    ["a directive that is ours", settings({ other: { port: 7000 } }), "valkey:deployments.cluster.settings.other.port: the deployment decides this one itself"],
+    ["a line break in a directive", settings({ other: { hz: "10\nport 1" } }), /other\.hz/],
+    ["too few primaries", deployment({ primaries: 2 }), "valkey:deployments.cluster.primaries is 2: a cluster needs at least 3 primaries"],
+    ["io-threads on every core", settings({ "io-threads": 2 }), "valkey:deployments.cluster.settings.io-threads: 2 threads on 2 cores; they spin, so at most 1"],
+    ["more memory than there is", settings({ maxmemory: "8gb" }), /settings\.maxmemory: together 48\.0 GiB \(cluster 48\.0 GiB\) on a machine of 16\.0 GiB; at most 14\.4 GiB/],
+    ["clients that no primary count divides", benchmark({ clients: 50 }), "valkey:benchmark.clients: 50 clients cannot be shared evenly by 3 primaries and 3 threads of cluster, and keys would fall unevenly; the nearest that can: 48 or 51"],
+    ["threads that no primary count divides", benchmark({ threads: 4 }), /valkey:benchmark\.threads: 4 threads cannot be shared evenly by 3 primaries of cluster.*: 3 or 6/],
+    ["values that do not fit a primary", benchmark({ dataSize: 65_536 }), /valkey:benchmark\.keySpace × valkey:benchmark\.dataSize: 98304 keys of 65536 B need about .* on each primary of cluster, whose maxmemory is 256 MiB/],
+    ["values that do not fit the machine", { ...benchmark({ dataSize: 1_000_000 }), deployments: { r: { mode: "replication", replicas: 2 } } }, /need about .* on all nodes together; this machine has 16\.0 GiB/],
+    ["more zones than nodes", { ...good, deployments: { r: { mode: "replication", replicas: 1 } } }, "valkey:platform.zones: 3 zones are more than the 2 nodes of r; at most 2"],
+    ["one zone", { ...good, platform: { type: "host", zones: ["a"] } }, /one zone cannot keep the replicas of replication apart from their primaries; at least 2/],
+    ["a zone twice", { ...good, platform: { type: "host", zones: ["a", "b", "a"] } }, "valkey:platform.zones: a zone is named twice"],
+    ["writes that no primary would take", settings({ "min-replicas-to-write": 2 }), /min-replicas-to-write: no write would be taken with 2 where a primary has 1 replicas; at most 1/],
+    ["a setting twice", settings({ "io-threads": 1, other: { "io-threads": 1 } }), /other\.io-threads: is set twice/],
+    ["a duration and a count", benchmark({ duration: 5, requests: 5 }), "valkey:benchmark.requests: either a duration or a number of requests, not both"],
+  ])("with %s says where, what and what would do", (_what, raw, message) => {
+    const found = problems(raw);
+    expect(found.length).toBeGreaterThan(0);
+    expect(found.some((problem) => (typeof message === "string" ? problem === message : message.test(problem))), found.join("\n")).toBe(true);
+  });
+
+  it("reports everything at once: mistakes of form in one part do not hide contradictions in another", () => {
+    const found = problems({
+      platform: { type: "host", zones: ["a", "b", "c"] },
+      deployments: { cluster: { mode: "cluster", primaries: 3, settings: { "io-threads": 9, maxmemory: "64gb" } }, other: { mode: "cluster", primaries: 2 } },
+      benchmark: { clients: 50, threads: 3 },
+      surplus: 1,
+    });
+    const expected = [/surplus: unknown key/, /other\.primaries is 2/, /io-threads: 9/, /maxmemory: together/, /50 clients/];
+    for (const pattern of expected) expect(found.some((problem) => pattern.test(problem)), String(pattern)).toBe(true);
+  });
+
+  it("never fails in any other way, whatever it is given", () => {
+    fc.assert(fc.property(fc.dictionary(fc.constantFrom("platform", "deployments", "benchmark", "x"), fc.jsonValue()), (raw) => { problems(raw); }), { numRuns: 300 });
+  });
+});
+
+describe("options", () => {
+  const overrides = (values: Raw): Overrides => ({ benchmark: values, options: { clients: "--clients", dataSize: "--datasize", requests: "--requests" } });
+
+  it("replace the file's values, and a duration a count", () => {
+    const config = parseConfig("stack x", { ...good, benchmark: { ...good.benchmark, duration: 5 } }, MACHINE, overrides({ clients: 96, requests: 1000 }));
+    expect(config.benchmark).toMatchObject({ clients: 96, requests: 1000 });
+    expect(fittedWorkload(config).length).toEqual({ requests: 1000 });
+  });
+
+  it("are named themselves when they are wrong", () => {
+    expect(problems(good, MACHINE, overrides({ clients: 50 }))[0]).toMatch(/^--clients: 50 clients cannot be shared/);
+    expect(problems(good, MACHINE, overrides({ dataSize: "big" }))).toEqual(['--datasize is "big": expected a number']);
+  });
+
+  it("stand alone where there is no stack", () => {
+    expect(parseBenchmark(overrides({ clients: 60 }))).toMatchObject({ clients: 60, tests: ["set", "get", "incr"] });
+    expect(() => parseBenchmark(overrides({ clients: -1 }))).toThrow(/--clients is -1/);
+  });
+});
+
+describe("a stack file", () => {
+  it("is Pulumi's own: namespaced keys, others' namespaces left alone", () => {
+    expect(parseStackFile("f", "encryptionsalt: v1\nconfig:\n  valkey:platform: {type: host}\n  aws:region: us-west-2\n")).toEqual({ platform: { type: "host" } });
+  });
+
+  it.each<[string, string, RegExp]>([
+    ["no YAML", "config: [", /^f: /],
+    ["no config", "a: 1", /expected a map `config:`/],
+    ["keys without namespace", "config: {platform: 1}", /platform: expected a namespace before it, as in valkey:platform/],
+    ["a misspelt namespace", "config: {'valky:platform': 1}", /valky:platform: did you mean valkey:platform\?/],
+  ])("with %s is refused in a sentence", (_what, text, message) => {
+    expect(() => parseStackFile("f", text)).toThrow(message);
+    expect(() => parseStackFile("f", text)).toThrow(BadInput);
+  });
+
+  it("that is not there is said with those that are", () => {
+    expect(() => readStackFile(STACKS, "locl")).toThrow(/there is none named locl; did you mean local\? Stacks here: .*local/);
+  });
+
+  it("gives typed configurations", () => {
+    const config: StackConfig = parseConfig("stack local", readStackFile(STACKS, "local"), MACHINE);
+    expect(Object.keys(config.deployments)).toEqual(["replication", "cluster"]);
+  });
+});
