@@ -22,6 +22,8 @@ export interface FormationSteps {
   /** Whether nodes have yet to be introduced to each other. */
   readonly meet: boolean;
   readonly replicate: readonly { readonly node: string; readonly primary: string }[];
+  /** Primaries that get a replica which may have been heard of by an epoch larger than theirs: see `firstEpochs`. */
+  readonly bumpEpoch: readonly string[];
 }
 
 export type FormationState =
@@ -161,21 +163,19 @@ function stepsTowards(shards: readonly Target[], states: readonly NodeState[]): 
     if (state === undefined) throw new Error(`the plan names ${name}, which is not there`);
     return state;
   };
+  const replicate = shards.flatMap(({ primary, replicas }) =>
+    replicas.filter((replica) => self(stateOf(replica)).primaryId !== stateOf(primary).view.selfId).map((replica) => ({ node: replica, primary })),
+  );
+  const met = (name: string): boolean => stateOf(name).view.topology.nodes.size > 1;
   return {
     addSlots: shards.flatMap(({ primary, slots }) => {
       const ranges = subtractRanges(slots, self(stateOf(primary)).slots);
       return ranges.length === 0 ? [] : [{ node: primary, ranges }];
     }),
-    setEpoch: firstEpochs(shards).filter(({ node }) => {
-      const state = stateOf(node);
-      return state.view.topology.nodes.size === 1 && self(state).epoch === 0;
-    }),
+    setEpoch: firstEpochs(shards).filter(({ node }) => !met(node) && self(stateOf(node)).epoch === 0),
     meet: states.some(({ view }) => states.some((other) => !view.topology.nodes.has(other.view.selfId))),
-    replicate: shards.flatMap(({ primary, replicas }) =>
-      replicas
-        .filter((replica) => self(stateOf(replica)).primaryId !== stateOf(primary).view.selfId)
-        .map((replica) => ({ node: replica, primary })),
-    ),
+    replicate,
+    bumpEpoch: [...new Set(replicate.filter(({ node, primary }) => met(node) || met(primary)).map(({ primary }) => primary))],
   };
 }
 

@@ -94,12 +94,24 @@ async function carryOut(steps: FormationSteps, members: readonly Member[], await
     if (found === undefined) throw new Error(`no member is named ${name}`);
     return found;
   };
-  await Promise.all([
-    ...steps.addSlots.map(({ node, ranges }) => member(node).connection.call("CLUSTER", "ADDSLOTSRANGE", ...ranges.flatMap(({ from, to }) => [from, to]))),
-    ...steps.setEpoch.map(({ node, epoch }) => member(node).connection.cluster("SET-CONFIG-EPOCH", epoch)),
-  ]);
+  const adding = steps.addSlots.map(({ node, ranges }) => member(node).connection.call("CLUSTER", "ADDSLOTSRANGE", ...ranges.flatMap(({ from, to }) => [from, to])));
+  const inTime = await Promise.all(steps.setEpoch.map(({ node, epoch }) => setEpoch(member(node), epoch)));
+  await Promise.all(adding);
   if (steps.meet) await meetAll(members);
   await Promise.all(steps.replicate.map(({ node, primary }) => awaiting.until(() => replicate(member(node), member(primary)))));
+  const outrun = inTime.every((set) => set) ? steps.bumpEpoch : [...new Set(steps.replicate.map(({ primary }) => primary))];
+  for (const primary of outrun) await member(primary).connection.cluster("BUMPEPOCH");
+}
+
+/** @returns false when the node has met another since it was asked whom it knows, by an introduction still under way */
+async function setEpoch({ connection }: Member, epoch: number): Promise<boolean> {
+  try {
+    await connection.cluster("SET-CONFIG-EPOCH", epoch);
+    return true;
+  } catch (error) {
+    if (/does not know any other node/.test(messageOf(error))) return false;
+    throw error;
+  }
 }
 
 async function meetAll(members: readonly Member[]): Promise<void> {

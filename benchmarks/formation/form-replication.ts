@@ -3,7 +3,7 @@ import type { Connection } from "../connection";
 import { withConnections } from "../connection";
 import type { Deployment, DeploymentNode } from "../deployment";
 import { Failure } from "../errors";
-import { parseInfo } from "../topology/info";
+import { infoFields, parseInfo } from "../topology/info";
 import type { FormationOptions, FormationResult } from "./awaiting";
 import { Awaiting } from "./awaiting";
 import { QUICK_SYNC, TemporarySettings } from "./temporary-settings";
@@ -24,6 +24,8 @@ export async function formReplication(deployment: Deployment, primary: Deploymen
       await settings.set(QUICK_SYNC);
       await Promise.all(free.map(({ connection }) => connection.replicaof(primary.endpoint.host, primary.endpoint.port)));
       await Promise.all(replicas.map(({ node, connection }) => awaiting.until(() => lacksLink(node, connection))));
+      const leader = connections.get(primary);
+      if (leader !== undefined) await awaiting.until(() => lacksReplicas(primary, leader, replicas.length));
     } finally {
       await settings.restore();
     }
@@ -46,4 +48,11 @@ async function refuseKeys(node: DeploymentNode, connection: Connection, primary:
 async function lacksLink({ name }: DeploymentNode, connection: Connection): Promise<string | undefined> {
   const link = parseInfo(await connection.info("replication")).get("master_link_status");
   return link === "up" ? undefined : `${name}'s link to its primary is ${link ?? "not there"}`;
+}
+
+/** A replica's link is up a moment before its primary counts it. */
+async function lacksReplicas({ name }: DeploymentNode, connection: Connection, wanted: number): Promise<string | undefined> {
+  const info = parseInfo(await connection.info("replication"));
+  const online = [...info].filter(([key, value]) => /^slave\d+$/.test(key) && infoFields(value).get("state") === "online").length;
+  return online >= wanted ? undefined : `${name} counts ${online} of ${wanted} replicas as online`;
 }

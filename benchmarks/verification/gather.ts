@@ -17,24 +17,25 @@ import { known, mapLearnt, unknown } from "./facts";
 export async function gatherFacts(deployment: Deployment, without: readonly OptionalAssertion[] = []): Promise<Facts> {
   const parser = new ViewParser();
   const nodes = await withEveryNode(deployment, (reached) =>
-    Promise.all(reached.map((each) => askNode(each, deployment.mode === "cluster", without, parser))),
+    Promise.all(reached.map((each) => askNode(each, deployment, without, parser))),
   );
   const { name, mode, shape, directives, zones } = deployment;
   return { deployment: name, mode, shape, directives, zones, nodes, without };
 }
 
-async function askNode(reached: Reached, isCluster: boolean, without: readonly OptionalAssertion[], parser: ViewParser): Promise<NodeFacts> {
+async function askNode(reached: Reached, deployment: Deployment, without: readonly OptionalAssertion[], parser: ViewParser): Promise<NodeFacts> {
   const { node } = reached;
   if (reached.connection === undefined) {
     const why = unknown(reached.why);
     return { node, info: why, clusterInfo: why, view: why, settings: why, keys: why };
   }
   const wantsSettings = !without.includes("settings");
+  const settingNames = [...new Set([...SETTINGS_THAT_MATTER, ...deployment.directives.keys()])];
   const [info, keys, settings, clusterInfo, view] = await ask(reached.connection, (pipeline) => {
     pipeline.info("server", "replication", "persistence", "memory").dbsize();
-    if (wantsSettings) pipeline.config("GET", ...(SETTINGS_THAT_MATTER as [string]));
+    if (wantsSettings) pipeline.config("GET", ...(settingNames as [string]));
     else pipeline.echo("");
-    if (isCluster) pipeline.cluster("INFO").cluster("NODES");
+    if (deployment.mode === "cluster") pipeline.cluster("INFO").cluster("NODES");
   });
   const none = unknown("not asked");
   return {

@@ -1,6 +1,7 @@
 /** A verdict: assertions with what was expected and found, and how they are made of facts. Pure. */
 import type { Mode } from "../deployment";
 import { infoNumber } from "../topology/info";
+import { SETTINGS_THAT_MATTER } from "../settings";
 import type { Facts, Learnt, NodeFacts } from "./facts";
 import { mapLearnt } from "./facts";
 import type { Shard } from "./shards";
@@ -135,15 +136,21 @@ export function serverVersion(info: ReadonlyMap<string, string>): string {
   return `${name} ${info.get(`${name}_version`) ?? info.get("redis_version") ?? "unknown"}`;
 }
 
+/**
+ * The same everywhere, and as configured. Directives that are not typed are compared between nodes only, for CONFIG GET
+ * prints many of them in another form than they are written in.
+ */
 export function sameSettings({ nodes, directives, without }: Facts): Assertion[] {
   if (without.includes("settings")) return [];
-  const names = [...new Set([...nodes.flatMap(({ settings }) => (settings.known ? [...settings.value.keys()] : []))])];
-  const unread = faultsOf(nodes, ({ settings }) => settings, () => undefined);
   const readable = nodes.filter(({ settings }) => settings.known);
+  const names = [...new Set([...readable.flatMap(({ settings }) => (settings.known ? [...settings.value.keys()] : []))])];
+  const unread = faultsOf(nodes, ({ settings }) => settings, () => undefined);
+  const none: Fault[] = readable.length > 0 && names.length === 0 ? [{ node: "", what: "no setting could be read" }] : [];
+  const unknown = [...directives.keys()].filter((name) => names.length > 0 && !names.includes(name)).map((name): Fault => ({ node: "", what: `${name} is unknown to the servers` }));
   const differing = names.flatMap((name) =>
-    sameEverywhere(readable, name, ({ settings }) => mapLearnt(settings, (values) => values.get(name) ?? "unknown to it"), directives.get(name)),
+    sameEverywhere(readable, name, ({ settings }) => mapLearnt(settings, (values) => values.get(name) ?? "unknown to it"), SETTINGS_THAT_MATTER.includes(name) ? directives.get(name) : undefined),
   );
-  return [assertion("same-settings", "the settings that matter are the same on every node, and as configured", `${names.length} settings the same`, [...unread, ...differing], `${names.length} settings the same`)];
+  return [assertion("same-settings", "the settings that matter are the same on every node, and as configured", `${names.length} settings the same`, [...unread, ...none, ...unknown, ...differing], `${names.length} settings the same`)];
 }
 
 export function zonesKnown({ nodes }: Facts): Assertion {

@@ -1,0 +1,85 @@
+/** The command line as a user has it: a process of its own, its output, its exit status. */
+import type { ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { livingProcesses, RunDirectory, stopRun } from "../../benchmarks/host/run-directory";
+import { ROOT } from "../../stacks/paths";
+import { valkeyHome } from "./real";
+
+export interface Ended {
+  /** Exit status, or 128 and the signal's number as shells have it. */
+  readonly status: number;
+  readonly output: string;
+}
+
+export class Command {
+  output = "";
+  readonly #waiting = new Set<() => void>();
+
+  constructor(
+    readonly child: ChildProcess,
+    readonly ended: Promise<Ended>,
+  ) {}
+
+  add(chunk: string): void {
+    this.output += chunk;
+    for (const look of this.#waiting) look();
+  }
+
+  /** @throws Error when the command ends before it has printed that */
+  async printed(pattern: RegExp): Promise<void> {
+    if (pattern.test(this.output)) return;
+    const seen = new Promise<true>((resolve) => {
+      const look = (): void => {
+        if (!pattern.test(this.output)) return;
+        this.#waiting.delete(look);
+        resolve(true);
+      };
+      this.#waiting.add(look);
+    });
+    const found = await Promise.race([seen, this.ended.then(() => pattern.test(this.output))]);
+    if (!found) throw new Error(`it ended without printing ${pattern.source}:\n${this.output}`);
+  }
+}
+
+/** A user's place: a cache and a results directory of its own, so that tests see exactly their own runs. */
+export class Place {
+  readonly directory = mkdtempSync(join(tmpdir(), "valkey-place-"));
+  readonly runs = join(this.directory, "runs");
+
+  output(name = "out"): string {
+    return join(this.directory, name);
+  }
+
+  async start(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Command> {
+    const env = { ...process.env, VALKEY_HOME: await valkeyHome(), VALKEY_MEASURED_CACHE: this.directory, ...environment };
+    const child = spawn(process.execPath, ["--import", "tsx", "stacks/cli.ts", ...args], { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
+    const ended = new Promise<Ended>((resolve) => {
+      child.once("close", (status, signal) => { resolve({ status: status ?? (signal === "SIGKILL" ? 137 : 255), output: command.output }); });
+    });
+    const command: Command = new Command(child, ended);
+    child.stdout.on("data", (chunk: Buffer) => { command.add(chunk.toString()); });
+    child.stderr.on("data", (chunk: Buffer) => { command.add(chunk.toString()); });
+    return command;
+  }
+
+  async run(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Ended> {
+    return (await this.start(args, environment)).ended;
+  }
+
+  /** Process numbers of this place's runs that are alive. */
+  living(): number[] {
+    return RunDirectory.list(this.runs).flatMap(({ path }) => livingProcesses(path).map(({ pid }) => pid));
+  }
+
+  /** Ends whatever a failed test left, and removes everything. */
+  async close(): Promise<void> {
+    for (const { path } of RunDirectory.list(this.runs)) await stopRun(path);
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** The stack `local` with the shortest measurements that make sense. */
+export const SHORT = ["--tests", "get", "--duration", "1", "--warmup", "0", "--repeats", "1"] as const;

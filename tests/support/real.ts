@@ -1,0 +1,72 @@
+/** Real servers for tests: found as a user's are, in a run directory of their own, all gone afterwards. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Connection } from "../../benchmarks/connection";
+import type { Deployment } from "../../benchmarks/deployment";
+import { Host } from "../../benchmarks/host/host";
+import type { HostPlan } from "../../benchmarks/host/host";
+import type { Programs } from "../../benchmarks/host/programs";
+import { findPrograms } from "../../benchmarks/host/programs";
+import { RunDirectory } from "../../benchmarks/host/run-directory";
+import { packagesDirectory } from "../../stacks/paths";
+
+export const ZONES = ["a", "b", "c"] as const;
+export const never = new AbortController().signal;
+
+let programs: Promise<Programs> | undefined;
+
+export function realPrograms(): Promise<Programs> {
+  programs ??= findPrograms(packagesDirectory(), () => undefined, never);
+  return programs;
+}
+
+/** What VALKEY_HOME must be for a command to use the same programs. */
+export async function valkeyHome(): Promise<string> {
+  return dirname((await realPrograms()).server);
+}
+
+export class Sandbox {
+  private constructor(
+    private readonly directory: string,
+    readonly host: Host,
+  ) {}
+
+  static async open(): Promise<Sandbox> {
+    const directory = mkdtempSync(join(tmpdir(), "valkey-test-"));
+    return new Sandbox(directory, new Host(RunDirectory.create(directory, "test"), await realPrograms()));
+  }
+
+  cluster(name: string, primaries: number, replicasPerPrimary: number, settings: HostPlan["settings"] = {}): Promise<Deployment> {
+    return this.host.start({ name, mode: "cluster", shape: { primaries, replicasPerPrimary }, settings: { save: "", ...settings }, zones: ZONES }, never);
+  }
+
+  replication(name: string, replicas: number, settings: HostPlan["settings"] = {}): Promise<Deployment> {
+    return this.host.start({ name, mode: "replication", shape: { primaries: 1, replicasPerPrimary: replicas }, settings: { save: "", ...settings }, zones: ZONES }, never);
+  }
+
+  async close(): Promise<void> {
+    await this.host.stop();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** Calls `use` with a connection to the node at that place. */
+export async function withNode<T>(deployment: Deployment, index: number, use: (connection: Connection) => Promise<T>): Promise<T> {
+  const node = deployment.nodes[index];
+  if (node === undefined) throw new Error(`there is no node ${index}`);
+  const connection = await deployment.connect(node);
+  try {
+    return await use(connection);
+  } finally {
+    connection.disconnect();
+  }
+}
+
+export async function eventually(what: string, holds: () => Promise<boolean> | boolean, timeoutMs = 20_000): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
