@@ -79,6 +79,6 @@ function pairing(primary: string | undefined, replica: string | undefined, share
 function assertionLines(verdict: Verdict): string[] {
   return verdict.assertions.flatMap(({ pass, what, expected, found, nodes, id }) => {
     if (pass) return [`✓ ${what}: ${found}`];
-    return [`✗ ${what}  [${id}]`, `    expected: ${expected}`, `    found:    ${found}`, ...(nodes.length > 0 ? [`    nodes:    ${nodes.filter((node) => node !== "").join(", ")}`] : [])];
+    return [`✗ ${what}  [${id}]`, `    expected: ${expected}`, `    found:    ${found}`, ...(nodes.length > 0 ? [`    nodes:    ${nodes.join(", ")}`] : [])];
   });
 }

@@ -42,7 +42,7 @@ export function verdictOf(facts: Facts, assertions: readonly Assertion[], shards
   };
 }
 
-/** What is wrong with one node. */
+/** What is wrong with one node, or with the whole where `node` is empty. */
 export interface Fault {
   readonly node: string;
   readonly what: string;
@@ -56,7 +56,7 @@ export function assertion(id: string, what: string, expected: string, faults: re
     expected,
     found: faults.length === 0 ? foundWhenGood : listFaults(faults),
     pass: faults.length === 0,
-    nodes: [...new Set(faults.map((fault) => fault.node))],
+    nodes: [...new Set(faults.map((fault) => fault.node))].filter((name) => name !== ""),
   };
 }
 
@@ -80,7 +80,7 @@ const MOST_NAMED = 4;
 function listFaults(faults: readonly Fault[]): string {
   const groups = new Map<string, string[]>();
   for (const { node, what } of faults) groups.set(what, [...(groups.get(what) ?? []), node]);
-  const entries = [...groups].map(([what, nodes]) => `${listNames(nodes)}: ${what}`);
+  const entries = [...groups].map(([what, nodes]) => (listNames(nodes) === "" ? what : `${listNames(nodes)}: ${what}`));
   const rest = entries.length - MOST_NAMED;
   return [...entries.slice(0, MOST_NAMED), ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ");
 }

@@ -68,7 +68,9 @@ export function printResults(results: Results, verifications: readonly Verificat
   print(`Report: ${shortPath(artifacts.path("report.html"))}`);
 }
 
-/** Everything about verifications that failed. */
+/** Everything about verifications that failed, after which nothing is measured. */
 export function printFailures(verifications: readonly Verification[]): void {
-  for (const verification of verifications) if (!verification.verdict.pass) print("", ...formatVerification(verification));
+  const failed = verifications.filter(({ verdict }) => !verdict.pass);
+  for (const verification of failed) print("", ...formatVerification(verification));
+  if (failed.length > 0) print("", "Verification failed; nothing was measured.");
 }

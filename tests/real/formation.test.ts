@@ -10,7 +10,7 @@ beforeAll(async () => { sandbox = await Sandbox.open(); });
 afterAll(() => sandbox.close());
 
 const failing = async (deployment: Deployment): Promise<string[]> => (await verify(deployment)).verdict.assertions.flatMap(({ pass, id, found }) => (pass ? [] : [`${id}: ${found}`]));
-const setting = (deployment: Deployment, index: number, name: string): Promise<string> => withNode(deployment, index, async (connection) => ((await connection.config("GET", name)) as string[])[1] ?? "");
+const setting = (deployment: Deployment, index: number, name: string): Promise<string> => withNode(deployment, index, async (connection) => ((await connection.config("GET", name)))[1] ?? "");
 
 describe("formation of a cluster", () => {
   it("ends with a cluster that passes verification, its settings as configured", async () => {
@@ -63,10 +63,10 @@ describe("formation of a cluster", () => {
     const replica = deployment.nodes.length - 1;
     await withNode(deployment, replica, async (connection) => {
       await connection.cluster("ADDSLOTS", 0, 1, 2);
-      await eventually("it serves", async () => String(await connection.cluster("INFO")).includes("cluster_slots_ok:3"));
+      await eventually("it serves", async () => (await connection.cluster("INFO")).includes("cluster_slots_ok:3"));
     });
     await expect(form(deployment, SHAPE)).rejects.toThrow(/blocked cannot be formed: .*blocked-5/);
-    expect(await withNode(deployment, 0, async (connection) => String(await connection.cluster("INFO")))).toContain("cluster_known_nodes:1");
+    expect(await withNode(deployment, 0, async (connection) => (await connection.cluster("INFO")))).toContain("cluster_known_nodes:1");
   });
 
   it("says what was missing when its time is up", async () => {

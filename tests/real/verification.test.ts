@@ -28,7 +28,7 @@ async function shard(index = 0): Promise<{ primary: number; replica: number; slo
   return { primary: indexOf(cluster, found?.primary), replica: indexOf(cluster, found?.replicas[0]), slot: found?.slots[0]?.from ?? -1 };
 }
 
-const id = (index: number): Promise<string> => withNode(cluster, index, async (connection) => String(await connection.cluster("MYID")));
+const id = (index: number): Promise<string> => withNode(cluster, index, async (connection) => connection.cluster("MYID"));
 const server = (deployment: Deployment, index: number): number => sandbox.host.servers(deployment.name)[index]?.process.pid ?? 0;
 function signal(pid: number, name: NodeJS.Signals): void {
   const identity = identify(pid);
@@ -119,7 +119,7 @@ describe("a real cluster", () => {
     await withNode(stranger, 0, (connection) => connection.config("SET", "requirepass", cluster.access.password ?? ""));
     await withNode(cluster, 0, (connection) => connection.call("CLUSTER", "MEET", "127.0.0.1", node?.endpoint.port ?? 0, node?.busPort ?? 0));
     await eventually("it is known", async () => (await failing(cluster)).join() === "members");
-    const strangerId = await withNode({ ...stranger, connect: (each) => cluster.connect(each) }, 0, async (connection) => String(await connection.cluster("MYID")));
+    const strangerId = await withNode({ ...stranger, connect: (each) => cluster.connect(each) }, 0, async (connection) => connection.cluster("MYID"));
     await withNode({ ...stranger, connect: (each) => cluster.connect(each) }, 0, (connection) => connection.cluster("RESET", "HARD"));
     await Promise.all(cluster.nodes.map((_each, index) => withNode(cluster, index, (connection) => connection.cluster("FORGET", strangerId))));
     await passes(cluster);

@@ -1,0 +1,238 @@
+/** `npm start` on real servers: what a user does, and what happens to it. */
+import { spawn } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { identify } from "../../benchmarks/host/process-identity";
+import { resultsSchema } from "../../benchmarks/results/schema";
+import type { Results } from "../../benchmarks/results/schema";
+import { Place, SHORT } from "../support/command";
+import { eventually, realPrograms } from "../support/real";
+
+let place: Place;
+beforeEach(() => { place = new Place(); });
+afterEach(() => place.close());
+
+const resultsIn = (directory: string): Results => resultsSchema.parse(JSON.parse(readFileSync(join(directory, "results.json"), "utf8")));
+const short = (...more: string[]): string[] => ["run", ...SHORT, "--output", place.output(), ...more];
+const ARTIFACTS = ["raw.txt", "report.html", "results.csv", "results.json", "summary.txt"];
+
+/** A VALKEY_HOME whose valkey-benchmark is this script; server and command line are the real ones. */
+async function homeWith(benchmark: string, server?: string): Promise<string> {
+  const programs = await realPrograms();
+  const home = join(place.directory, "home");
+  mkdirSync(home);
+  const scripts = { "valkey-server": server ?? `exec '${programs.server}' "$@"`, "valkey-cli": `exec '${programs.cli}' "$@"`, "valkey-benchmark": benchmark };
+  for (const [name, script] of Object.entries(scripts)) {
+    writeFileSync(join(home, name), `#!/bin/sh\n${script}\n`);
+    chmodSync(join(home, name), 0o755);
+  }
+  return home;
+}
+
+describe("npm start", () => {
+  it("measures both deployments, writes everything, and leaves nothing running", async () => {
+    const { status, output } = await place.run(short());
+    expect(output).toContain("VERIFY replication: PASS — all 13 assertions hold.");
+    expect(output).toContain("VERIFY cluster: PASS — all 18 assertions hold.");
+    expect(output).toMatch(/GET +[\d,]+\/s.* +[\d,]+\/s/);
+    expect(status).toBe(0);
+    expect(readdirSync(place.output()).sort()).toEqual(ARTIFACTS);
+    const results = resultsIn(place.output());
+    expect(results).toMatchObject({ complete: true, stack: "local" });
+    expect(results.records.map(({ deployment, test }) => `${deployment} ${test}`).sort()).toEqual(["cluster get", "replication get"]);
+    for (const { servers, client } of results.records) {
+      expect(servers?.hitRatio).toBe(1);
+      expect(Math.abs(servers?.disagreement ?? 1)).toBeLessThan(0.05);
+      // The tool counts the requests that are under way when the time is up, and has no latency of them.
+      expect(client.requests - (client.cumulative.at(-1)?.count ?? 0)).toBeLessThanOrEqual(48 * 16);
+    }
+    expect(results.topologies.find(({ deployment }) => deployment === "cluster")?.nodes.filter(({ role, keysAfter }) => role === "primary" && (keysAfter ?? 0) > 0)).toHaveLength(3);
+    expect(place.living()).toEqual([]);
+    expect(readdirSync(place.runs)).toEqual([]);
+  });
+
+  it("can run twice at once", async () => {
+    const [a, b] = await Promise.all([place.run(["run", ...SHORT, "--output", place.output("a")]), place.run(["run", ...SHORT, "--output", place.output("b")])]);
+    expect([a.status, b.status], a.output + b.output).toEqual([0, 0]);
+    expect(resultsIn(place.output("a")).records).toHaveLength(2);
+    expect(resultsIn(place.output("b")).records).toHaveLength(2);
+    expect(place.living()).toEqual([]);
+  });
+
+  it("keeps the deployments when asked, says how to connect, and stops them by name", async () => {
+    const { status, output } = await place.run(short("--keep", "--mode", "replication"));
+    expect(status, output).toBe(0);
+    expect(place.living()).toHaveLength(4);
+    const connect = /^ {2}(VALKEYCLI_AUTH=.*) +# replication/m.exec(output)?.[1] ?? "";
+    const cli = await shell(`${connect} DBSIZE`);
+    expect(Number(cli)).toBeGreaterThan(0);
+    const id = /npm start -- stop (\S+)/.exec(output)?.[1] ?? "";
+    expect((await place.run(["stop"])).output).toContain(id);
+    expect((await place.run(["stop", "nonsense"])).status).toBe(2);
+    expect(place.living()).toHaveLength(4);
+    expect((await place.run(["stop", id])).output).toContain("stopped 4 processes");
+    expect(place.living()).toEqual([]);
+  });
+
+  it("is cleaned up after by the next run when it is killed, exactly", async () => {
+    const bystander = spawn((await realPrograms()).server, ["--port", "0", "--unixsocket", join(place.directory, "socket"), "--save", ""], { stdio: "ignore", cwd: place.directory });
+    try {
+      const first = await place.start(short());
+      await first.printed(/1\/2/);
+      const left = place.living();
+      expect(left.length).toBeGreaterThanOrEqual(10);
+      first.child.kill("SIGKILL");
+      expect((await first.ended).status).toBe(137);
+      expect(resultsIn(place.output())).toMatchObject({ complete: false, reason: "the run has not ended", records: [{ test: "get" }] });
+      const { status, output } = await place.run(["run", ...SHORT, "--mode", "replication", "--output", place.output("second")]);
+      expect(status, output).toBe(0);
+      expect(output).toMatch(/\d+ processes of a killed run stopped/);
+      expect(left.filter((pid) => identify(pid) !== undefined)).toEqual([]);
+      expect(identify(bystander.pid ?? 0)).toBeDefined();
+    } finally {
+      bystander.kill("SIGKILL");
+    }
+  });
+});
+
+function shell(command: string): Promise<string> {
+  return new Promise((resolve) => {
+    const child = spawn("sh", ["-c", command], { stdio: ["ignore", "pipe", "inherit"] });
+    let output = "";
+    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    child.on("close", () => { resolve(output.trim()); });
+  });
+}
+
+describe("being told to stop", () => {
+  it.each([
+    ["at once", /./, "SIGINT", 130],
+    ["while servers start", /❯ Start/, "SIGTERM", 143],
+    ["while they form", /❯ Form/, "SIGINT", 130],
+    ["while they are verified", /❯ Verify/, "SIGINT", 130],
+    ["while they are measured", /1\/2/, "SIGTERM", 143],
+    ["while they are stopped", /❯ Stop/, "SIGINT", 130],
+  ] as const)("%s leaves nothing running", async (stage, marker, signal, expected) => {
+    const command = await place.start(short());
+    if (stage === "at once") await eventually("it has begun", () => existsSync(place.output()) || command.output !== "", 10_000);
+    else await command.printed(marker);
+    command.child.kill(signal);
+    const { status, output } = await command.ended;
+    // Stopping is the end of the work: a signal then changes nothing about what was measured.
+    expect(stage === "while they are stopped" ? [0, expected] : [expected], output).toContain(status);
+    expect(place.living()).toEqual([]);
+    expect(existsSync(place.runs) ? readdirSync(place.runs) : []).toEqual([]);
+    if (stage === "while they are measured") {
+      expect(output).toContain("stopped by SIGTERM");
+      expect(readdirSync(place.output()).sort()).toEqual(ARTIFACTS);
+      expect(resultsIn(place.output())).toMatchObject({ complete: false, reason: "stopped by SIGTERM", records: [{ test: "get" }] });
+      expect(readFileSync(join(place.output(), "summary.txt"), "utf8")).toMatch(/^INCOMPLETE: stopped by SIGTERM/);
+    }
+  });
+
+  it("by a reader that goes away stops it as well", async () => {
+    const command = await place.start(short());
+    await command.printed(/❯ Verify/);
+    command.child.stdout?.destroy();
+    expect((await command.ended).status).toBe(141);
+    expect(place.living()).toEqual([]);
+  });
+});
+
+describe("what goes wrong", () => {
+  it("a server that dies during formation or a run ends it with the server's name and last words", async () => {
+    const command = await place.start(short());
+    await command.printed(/❯ Measure/);
+    const [pid = 0] = place.living();
+    process.kill(pid, "SIGKILL");
+    const { status, output } = await command.ended;
+    expect(status).toBe(1);
+    expect(output).toMatch(/(replication|cluster)-\d \(port \d+, pid \d+\) ended by itself: SIGKILL/);
+    expect(output).not.toContain("    at ");
+    expect(resultsIn(place.output())).toMatchObject({ complete: false });
+    expect(place.living()).toEqual([]);
+  });
+
+  it("a server that does not start is quoted", async () => {
+    const home = await homeWith("exit 0", `case $1 in --version) exec '${(await realPrograms()).server}' "$@";; esac; echo 'no memory today' >&2; exit 3`);
+    const { status, output } = await place.run(short(), { VALKEY_HOME: home });
+    expect(status).toBe(1);
+    expect(output).toMatch(/ended by itself: exit status 3; the last it said:\n +no memory today/);
+    expect(place.living()).toEqual([]);
+  });
+
+  it.each([
+    ["fails", `case "$*" in *--help*|*--version*) exec REAL "$@";; esac; echo 'Error: out of luck' >&2; exit 7`, /failed with exit status 7: Error: out of luck/],
+    ["prints something unknown", `case "$*" in *--help*|*--version*) exec REAL "$@";; esac; echo 'Ran fine. Trust me.'`, /no report/],
+  ])("valkey-benchmark that %s is quoted, and what it said is kept", async (_what, script, message) => {
+    const home = await homeWith(script.replace("REAL", `'${(await realPrograms()).benchmark}'`));
+    const { status, output } = await place.run(short("--mode", "replication"), { VALKEY_HOME: home });
+    expect(status).toBe(1);
+    expect(output).toMatch(message);
+    expect(output).not.toContain("    at ");
+    expect(readFileSync(join(place.output(), "raw.txt"), "utf8")).toMatch(/out of luck|Trust me/);
+    expect(place.living()).toEqual([]);
+  });
+
+  it("no password is on any command line or in any result", async () => {
+    const command = await place.start(short("--mode", "replication", "--duration", "3"));
+    await command.printed(/❯ Measure/);
+    const passwords = readdirSync(place.runs).map((run) => readFileSync(join(place.runs, run, "replication", "password"), "utf8"));
+    expect(passwords[0]).toMatch(/^[0-9a-f]{48}$/);
+    const seen = new Set<string>();
+    while (command.child.exitCode === null) {
+      for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+        try {
+          seen.add(readFileSync(`/proc/${pid}/cmdline`, "utf8"));
+        } catch {
+          // It has ended meanwhile.
+        }
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    const { output } = await command.ended;
+    expect([...seen].some((line) => line.includes("valkey-benchmark"))).toBe(true);
+    const written = ARTIFACTS.map((name) => readFileSync(join(place.output(), name), "utf8"));
+    for (const text of [...seen, ...written, output]) expect(text.includes(passwords[0] ?? "?")).toBe(false);
+  });
+});
+
+describe("bad input", () => {
+  const refused = async (args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<string> => {
+    const { status, output } = await place.run(args, environment);
+    expect(status, output).toBe(2);
+    expect(output).not.toContain("    at ");
+    expect(place.living()).toEqual([]);
+    return output;
+  };
+
+  it.each<[string, string[], RegExp]>([
+    ["an unknown stack", ["run", "locla"], /none named locla; did you mean local\? Stacks here:.* local/],
+    ["an unknown option", ["run", "--client", "4"], /unknown option '--client'/],
+    ["an unknown command's arguments", ["run", "local", "more"], /too many arguments/],
+    ["a wrong type", ["run", "--clients", "many"], /--clients is "many": expected a number/],
+    ["several at once", ["run", "--clients", "50", "--tests", "sett", "--repeats", "0"], /- --tests: sett is none of[\s\S]*- --repeats is 0/],
+    ["clients that do not divide", ["run", "--clients", "50"], /--clients: 50 clients cannot be shared evenly.*48 or 51/],
+    ["a mode that is none", ["run", "--mode", "sentinel"], /--mode: is sentinel: expected cluster or replication/],
+    ["values that cannot fit", ["run", "--datasize", "1000000"], /need about/],
+  ])("%s is refused in one message, with nothing started", async (_what, args, message) => {
+    expect(await refused(args)).toMatch(message);
+    expect(existsSync(place.runs)).toBe(false);
+  });
+
+  it("no servers to be had says how to get them", async () => {
+    const output = await refused(short(), { VALKEY_HOME: place.directory });
+    expect(output).toMatch(/no Valkey server can be had.*\n.*VALKEY_HOME is .* holds no valkey-server[\s\S]*install one: /);
+    expect(existsSync(place.output())).toBe(false);
+  });
+
+  it("an output directory that is a file, or holds results, is refused before anything runs", async () => {
+    writeFileSync(place.output("file"), "");
+    expect(await refused(["run", ...SHORT, "--output", place.output("file")])).toContain("is not a directory");
+    mkdirSync(place.output("full"));
+    writeFileSync(join(place.output("full"), "results.csv"), "theirs");
+    expect(await refused(["run", ...SHORT, "--output", place.output("full")])).toContain("holds results already");
+    expect(readFileSync(join(place.output("full"), "results.csv"), "utf8")).toBe("theirs");
+  });
+});
