@@ -3,8 +3,8 @@ import { BadInput } from "../benchmarks/errors";
 import type { MachineFacts } from "./contradictions";
 import { contradictions } from "./contradictions";
 import { describeIssues, unknownKey } from "./problems";
-import type { BenchmarkConfig, DeploymentConfig, PlatformConfig, StackConfig } from "./schema";
-import { benchmarkSchema, deploymentName, deploymentSchema, platformSchema, SECTIONS } from "./schema";
+import type { BenchmarkConfig, DeploymentConfig, PlatformConfig, StackConfig, VerificationConfig } from "./schema";
+import { benchmarkSchema, deploymentName, deploymentSchema, platformSchema, SECTIONS, verificationSchema } from "./schema";
 import { NAMESPACE } from "./stack-file";
 
 /** Values that replace the stack file's, by benchmark key; problems with them name the option instead of the file. */
@@ -30,10 +30,13 @@ export function parseConfig(source: string, raw: Readonly<Record<string, unknown
   }
   const platform = parser.platform();
   const deployments = parser.deployments();
+  const verification = parser.verification();
   const benchmark = parser.benchmark();
-  const problems = [...parser.problems, ...contradictions({ platform, deployments, benchmark }, machine, parser.label)];
-  if (problems.length > 0 || platform === undefined || benchmark === undefined) throw new BadInput(source, problems);
-  return { platform, deployments: Object.fromEntries(deployments), benchmark };
+  // A load that nobody asks for contradicts nothing; the command line's always is asked for.
+  const load = "benchmark" in raw || overrides !== NO_OVERRIDES ? benchmark : undefined;
+  const problems = [...parser.problems, ...contradictions({ platform, deployments, benchmark: load }, machine, parser.label)];
+  if (problems.length > 0 || platform === undefined || verification === undefined || benchmark === undefined) throw new BadInput(source, problems);
+  return { platform, verification, deployments: Object.fromEntries(deployments), benchmark, measures: "benchmark" in raw };
 }
 
 /**
@@ -87,6 +90,14 @@ class SectionParser {
       this.problems.push(...describeIssues(deploymentSchema, value, result.error.issues, (rest) => this.label([...path, ...rest])));
       return [];
     });
+  }
+
+  verification(): VerificationConfig | undefined {
+    const input = this.raw["verification"] ?? {};
+    const result = verificationSchema.safeParse(input);
+    if (result.success) return result.data;
+    this.problems.push(...describeIssues(verificationSchema, input, result.error.issues, (path) => this.label(["verification", ...path])));
+    return undefined;
   }
 
   benchmark(): BenchmarkConfig | undefined {

@@ -1,16 +1,5 @@
-/** Where this project keeps things. */
-import { join, resolve } from "node:path";
+/** Where stack files are. */
+import { join } from "node:path";
+import { ROOT } from "../benchmarks/paths";
 
-/** The project's directory. */
-export const ROOT = resolve(__dirname, "..");
-
-/** Stack files. */
 export const STACKS = join(ROOT, "stacks");
-
-/** What can be fetched or made again: unpacked packages, run directories. Another place by VALKEY_MEASURED_CACHE. */
-export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env): string {
-  return environment["VALKEY_MEASURED_CACHE"] ?? join(ROOT, ".cache");
-}
-
-export const runsDirectory = (): string => join(cacheDirectory(), "runs");
-export const packagesDirectory = (): string => join(cacheDirectory(), "packages");

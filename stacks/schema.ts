@@ -118,23 +118,37 @@ export const benchmarkSchema = z
     rate: count(1, 1_000_000_000).optional(),
     /** Directory for the results. @default results/TIME */
     output: z.string().min(1).optional(),
-    /** Leave the deployments up afterwards. */
+    /** Leave the deployments up afterwards (npm start; Pulumi always does). */
     keep: z.boolean().default(false),
+    /** Pulumi measures anew when this changes, or what is measured does. */
+    run: count(0).default(1),
   })
   .refine(({ duration, requests }) => duration === undefined || requests === undefined, { path: ["requests"], message: "either a duration or a number of requests, not both" });
 export type BenchmarkConfig = z.infer<typeof benchmarkSchema>;
 
+export const verificationSchema = z.strictObject({
+  /** Pulumi verifies anew when this changes, or what is verified does. */
+  run: count(0).default(1),
+  /** Seconds that deployments have to come up and to form. */
+  timeout: count(1, 86_400).default(600),
+});
+export type VerificationConfig = z.infer<typeof verificationSchema>;
+
 /** What a stack asks for. */
 export interface StackConfig {
   readonly platform: PlatformConfig;
+  readonly verification: VerificationConfig;
   /** By name. */
   readonly deployments: Readonly<Record<string, DeploymentConfig>>;
   readonly benchmark: BenchmarkConfig;
+  /** Whether the stack itself asks for measurements; npm start always measures. */
+  readonly measures: boolean;
 }
 
 /** The sections of a stack file, each parsed for itself so that a fault in one hides none in another. */
 export const SECTIONS = {
   platform: platformSchema,
   deployments: z.record(deploymentName, deploymentSchema).refine((all) => Object.keys(all).length > 0, "expected at least one deployment"),
+  verification: verificationSchema,
   benchmark: benchmarkSchema,
 } as const;

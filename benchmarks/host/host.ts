@@ -23,6 +23,8 @@ export interface HostPlan {
   readonly mode: Mode;
   readonly shape: Shape;
   readonly settings: ServerSettings;
+  /** @default a new one */
+  readonly password?: string | undefined;
   /** Labels; this machine has no zones of its own. */
   readonly zones: readonly string[];
 }
@@ -47,7 +49,7 @@ export class Host {
 
   /** Starts the servers of a deployment; none of them knows another yet. */
   async start(plan: HostPlan, signal: AbortSignal): Promise<Deployment> {
-    const password = randomBytes(24).toString("hex");
+    const password = plan.password ?? randomBytes(24).toString("hex");
     const names = Array.from({ length: nodeCount(plan.shape) }, (_, index) => `${plan.name}-${index}`);
     const placed = plan.mode === "cluster" ? rotateOverZones(names, plan.shape, plan.zones) : spreadOverZones(names, plan.zones);
     const wanted = directives(plan.settings);

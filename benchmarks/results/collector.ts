@@ -1,14 +1,12 @@
 /** Results as they come to be: written after each record, so that nothing measured is lost when the rest is. */
 import type { ExperimentListener } from "../measuring/experiment";
 import { canaryDoubts } from "../measuring/doubts";
-import { formatRanges } from "../topology/slots";
-import { selfOf } from "../verification/shards";
-import { serverVersion } from "../verification/verdict";
 import type { Verification } from "../verification/verify";
 import type { Artifacts } from "./artifacts";
 import { describeEnvironment } from "./environment";
 import type { CanaryRecord, Environment, MeasurementRecord, Results, TopologyRecord } from "./schema";
 import { SCHEMA_VERSION } from "./schema";
+import { topologyOf } from "./topology";
 
 /** What is known of a run before it begins. */
 export interface RunDescription {
@@ -98,26 +96,4 @@ export class ResultsCollector {
   #rawText(): string {
     return this.#raw.join("\n");
   }
-}
-
-function topologyOf({ facts, verdict }: Verification, formationMs: number | null): TopologyRecord {
-  const primaries = new Set(verdict.shards.map(({ primary }) => primary));
-  const [first] = facts.nodes.flatMap(({ info }) => (info.known ? [serverVersion(info.value)] : []));
-  const [settings] = facts.nodes.flatMap((each) => (each.settings.known ? [each.settings.value] : []));
-  return {
-    deployment: facts.deployment,
-    mode: facts.mode,
-    version: first ?? "unknown",
-    nodes: facts.nodes.map((each) => ({
-      name: each.node.name,
-      zone: each.node.zone ?? null,
-      machine: each.node.machine,
-      role: primaries.has(each.node.name) || selfOf(each)?.role === "primary" ? "primary" : "replica",
-      keysAfter: null,
-    })),
-    shards: verdict.shards.map(({ primary, replicas, slots }) => ({ primary: primary ?? null, replicas: [...replicas], slots: formatRanges(slots) })),
-    settings: Object.fromEntries(settings ?? []),
-    formationMs,
-    verdict: { pass: verdict.pass, assertions: verdict.assertions.map((each) => ({ ...each, nodes: [...each.nodes] })), without: [...verdict.without] },
-  };
 }

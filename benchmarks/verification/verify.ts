@@ -17,6 +17,11 @@ export async function verify(deployment: Deployment, without: readonly OptionalA
   return { facts, verdict: judge(facts) };
 }
 
+/** All at once, each beside its deployment. */
+export function verifyAll(deployments: readonly Deployment[]): Promise<{ deployment: Deployment; verification: Verification }[]> {
+  return Promise.all(deployments.map(async (deployment) => ({ deployment, verification: await verify(deployment) })));
+}
+
 /** The verdict that facts lead to. Pure. */
 export function judge(facts: Facts): Verdict {
   return facts.mode === "cluster" ? clusterVerdict(facts) : replicationVerdict(facts);

@@ -2,6 +2,8 @@
 import { BadInput, messageOf } from "../../benchmarks/errors";
 import { findPrograms } from "../../benchmarks/host/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../benchmarks/host/run-directory";
+import { measureAll } from "../../benchmarks/measuring/measure-all";
+import { packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
@@ -15,11 +17,10 @@ import { parseBenchmark } from "../config";
 import type { ExternalDeployment } from "../external";
 import { externalDeployment } from "../external";
 import { print } from "../output";
-import { packagesDirectory, ROOT, runsDirectory } from "../paths";
 import { workloadOf } from "../plans";
 import type { BenchmarkConfig } from "../schema";
 import { runSteps } from "../steps";
-import { measureAll, measuredTitle, printFailures, printResults, rounds } from "./measuring";
+import { measuredTitle, printFailures, printResults, rounds } from "./measuring";
 
 /** @returns 0 when everything was measured, 1 when verification failed */
 export async function benchServers(values: Readonly<Record<string, unknown>>, overrides: Overrides, signal: AbortSignal): Promise<number> {

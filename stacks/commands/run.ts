@@ -8,6 +8,9 @@ import type { Programs } from "../../benchmarks/host/programs";
 import { findPrograms } from "../../benchmarks/host/programs";
 import { RunDirectory, stopAbandonedRuns } from "../../benchmarks/host/run-directory";
 import { availableCores } from "../../benchmarks/measuring/cpu";
+import { measureAll } from "../../benchmarks/measuring/measure-all";
+import type { MeasuringPlan } from "../../benchmarks/measuring/measure-all";
+import { packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
@@ -18,14 +21,13 @@ import { verify } from "../../benchmarks/verification/verify";
 import type { Overrides } from "../config";
 import { parseConfig } from "../config";
 import { print } from "../output";
-import { packagesDirectory, ROOT, runsDirectory, STACKS } from "../paths";
+import { STACKS } from "../paths";
 import { fittedWorkload, hostPlans } from "../plans";
 import type { StackConfig } from "../schema";
 import { readStackFile } from "../stack-file";
 import { runSteps } from "../steps";
 import type { Step } from "../steps";
-import { measureAll, measuredTitle, printFailures, printResults, rounds } from "./measuring";
-import type { MeasuringPlan } from "./measuring";
+import { measuredTitle, printFailures, printResults, rounds } from "./measuring";
 
 export interface RunOptions {
   readonly stack: string;

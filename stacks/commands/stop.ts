@@ -3,8 +3,8 @@ import { BadInput } from "../../benchmarks/errors";
 import { isAlive } from "../../benchmarks/host/process-identity";
 import type { RunInfo } from "../../benchmarks/host/run-directory";
 import { livingProcesses, RunDirectory, stopRun } from "../../benchmarks/host/run-directory";
+import { runsDirectory } from "../../benchmarks/paths";
 import { print } from "../output";
-import { runsDirectory } from "../paths";
 
 /**
  * @param id the run to stop; without one, kept runs are listed

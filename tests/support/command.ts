@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { livingProcesses, RunDirectory, stopRun } from "../../benchmarks/host/run-directory";
-import { ROOT } from "../../stacks/paths";
+import { ROOT } from "../../benchmarks/paths";
 import { valkeyHome } from "./real";
 
 export interface Ended {

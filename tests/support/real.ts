@@ -9,7 +9,7 @@ import type { HostPlan } from "../../benchmarks/host/host";
 import type { Programs } from "../../benchmarks/host/programs";
 import { findPrograms } from "../../benchmarks/host/programs";
 import { RunDirectory } from "../../benchmarks/host/run-directory";
-import { packagesDirectory } from "../../stacks/paths";
+import { packagesDirectory } from "../../benchmarks/paths";
 
 export const ZONES = ["a", "b", "c"] as const;
 export const never = new AbortController().signal;

@@ -1,0 +1,43 @@
+/** Measuring of deployments that passed verification, into a collector, with a last look at them. */
+import type { Deployment } from "../deployment";
+import type { Report } from "../progress";
+import type { ResultsCollector } from "../results/collector";
+import { formatDuration } from "../units";
+import type { OptionalAssertion } from "../verification/facts";
+import type { Verification } from "../verification/verify";
+import { verify } from "../verification/verify";
+import type { Workload } from "../workloads/workload";
+import type { Equipment } from "./experiment";
+import { runExperiment } from "./experiment";
+
+export interface MeasuringPlan {
+  readonly verified: readonly { readonly deployment: Deployment; readonly verification: Verification }[];
+  readonly workload: Workload;
+  readonly repeats: number;
+  /** Set where the servers are somebody's: keys are put there only where there are none of their names, and removed again. */
+  readonly foreign?: { readonly overwrite: boolean } | undefined;
+  readonly serversHere: boolean;
+  readonly without: readonly OptionalAssertion[];
+}
+
+/** Measures everything and looks at the deployments once more. */
+export async function measureAll(plan: MeasuringPlan, equipment: Equipment, collector: ResultsCollector, report: Report): Promise<void> {
+  const contenders = plan.verified.map(({ deployment, verification }) => ({ deployment, shards: verification.verdict.shards }));
+  const total = plan.repeats * plan.workload.tests.length * contenders.length;
+  const began = Date.now();
+  let done = 0;
+  const { record, canary, raw } = collector.listener;
+  await runExperiment({ ...plan, contenders }, equipment, {
+    canary,
+    raw,
+    record: (each) => {
+      done++;
+      record(each);
+    },
+    progress: (line, passing) => {
+      const left = done === 0 ? "" : `, about ${formatDuration((((Date.now() - began) / done) * (total - done)) / 1000)} left`;
+      report(`${done}/${total}${left} · ${line}`, passing);
+    },
+  });
+  for (const { deployment } of plan.verified) collector.addAfterwards(await verify(deployment, plan.without));
+}

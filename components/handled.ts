@@ -1,0 +1,69 @@
+/**
+ * Dynamic resources whose work is done by a module of this project.
+ *
+ * Pulumi serialises a dynamic provider's functions into the state. What is serialised here is no more than "load that
+ * module and call it": the work itself is read from the project at the time it is done, types, libraries and all.
+ */
+import type { createRequire } from "node:module";
+import type * as pulumi from "@pulumi/pulumi";
+
+/** What a dynamic resource does; the default export of its module. Inputs are outputs as well, so that a later diff has them. */
+export interface Handler<Inputs extends object, Outputs extends object> {
+  /** @throws Error to fail the update; the next one tries again */
+  readonly create: (inputs: Inputs) => Promise<{ readonly id: string; readonly outputs: Outputs }>;
+  /** @default create's outputs for the new inputs */
+  readonly update?: (id: string, olds: Inputs & Outputs, news: Inputs) => Promise<Outputs>;
+  /** @default nothing */
+  readonly delete?: (id: string, olds: Inputs & Outputs) => Promise<void>;
+  /** Whether the thing still is there. @default it is */
+  readonly exists?: (id: string, olds: Inputs & Outputs) => Promise<boolean>;
+  /** Inputs whose change means another thing altogether. */
+  readonly replaceOn?: readonly string[];
+}
+
+/** Modules of handlers, seen from the program's directory, where the engine runs dynamic providers. */
+export type HandlerName = "password" | "host-servers" | "drain" | "formation" | "topology-check" | "measurement";
+
+/** @param name of the module in components/handlers */
+export function handledBy(name: HandlerName): pulumi.dynamic.ResourceProvider {
+  type Values = Record<string, unknown>;
+  type Loaded = Handler<Values, Values>;
+  const load = (): Loaded => {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- this runs inside the engine's own Node process
+    const fromHere = (require("node:module") as { createRequire: typeof createRequire }).createRequire(`${process.cwd()}/`);
+    fromHere("tsx/cjs");
+    return (fromHere(`../components/handlers/${name}.ts`) as { default: Loaded }).default;
+  };
+  const plain = (values: Values): Values => Object.fromEntries(Object.entries(values).filter(([key]) => key !== "__provider"));
+  // The engine's values are JSON's: no undefined.
+  const data = (values: Values): Values => JSON.parse(JSON.stringify(values)) as Values;
+  return {
+    create: async (inputs: Values) => {
+      const own = plain(inputs);
+      const { id, outputs } = await load().create(own);
+      return { id, outs: data({ ...own, ...outputs }) };
+    },
+    update: async (id: string, olds: Values, news: Values) => {
+      const handler = load();
+      const own = plain(news);
+      const outputs = handler.update === undefined ? (await handler.create(own)).outputs : await handler.update(id, plain(olds), own);
+      return { outs: data({ ...own, ...outputs }) };
+    },
+    delete: async (id: string, olds: Values) => {
+      await load().delete?.(id, plain(olds));
+    },
+    read: async (id: string, olds: Values) => {
+      const there = (await load().exists?.(id, plain(olds))) ?? true;
+      return { id: there ? id : "", props: olds };
+    },
+    // eslint-disable-next-line @typescript-eslint/require-await -- the engine wants a promise
+    diff: async (_id: string, olds: Values, news: Values) => {
+      // Keys come in any order from the state.
+      const text = (value: unknown): string =>
+        JSON.stringify(value, (_key, each: unknown) => (typeof each === "object" && each !== null && !Array.isArray(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each));
+      const changed = Object.keys(plain(news)).filter((key) => text(olds[key]) !== text(news[key]));
+      const replaceOn = load().replaceOn ?? [];
+      return { changes: changed.length > 0, replaces: changed.filter((key) => replaceOn.includes(key)), deleteBeforeReplace: true };
+    },
+  };
+}

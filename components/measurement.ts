@@ -1,0 +1,40 @@
+/** Measurements of verified deployments as a resource: made once, kept in the state, made anew when what they are of changes. */
+import * as pulumi from "@pulumi/pulumi";
+import type { Results } from "../benchmarks/results/schema";
+import type { Target } from "../benchmarks/target";
+import type { Workload } from "../benchmarks/workloads/workload";
+import { handledBy } from "./handled";
+
+export interface MeasuredTarget {
+  readonly target: Target;
+  readonly password: string;
+  readonly formationMs: number;
+}
+
+export interface MeasurementInputs {
+  readonly targets: readonly MeasuredTarget[];
+  readonly workload: Workload;
+  readonly repeats: number;
+  readonly stack: string;
+  /** Directory for the artifacts. @default results/TIME in the project */
+  readonly output?: string | undefined;
+  /** For the record. */
+  readonly configuration: unknown;
+  /** Another number is another measurement. */
+  readonly run: number;
+}
+
+export interface MeasurementOutputs {
+  readonly results: Results;
+  /** Path of the report. */
+  readonly report: string;
+}
+
+export class Measurement extends pulumi.dynamic.Resource {
+  declare readonly results: pulumi.Output<Results>;
+  declare readonly report: pulumi.Output<string>;
+
+  constructor(name: string, args: Omit<MeasurementInputs, "targets"> & { readonly targets: pulumi.Input<readonly MeasuredTarget[]> }, options: pulumi.CustomResourceOptions = {}) {
+    super(handledBy("measurement"), name, { ...args, results: undefined, report: undefined }, options, "valkey", "Measurement");
+  }
+}

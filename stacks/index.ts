@@ -1,0 +1,17 @@
+/** The Pulumi program: configuration → platform → deployments → formation → verification → measurement → outputs. */
+import * as pulumi from "@pulumi/pulumi";
+import { BadInput } from "../benchmarks/errors";
+import { program } from "./program";
+import { readPulumiConfig } from "./pulumi-config";
+
+/** What is wrong with the input is said without a stack trace. */
+async function main(): Promise<Record<string, unknown>> {
+  try {
+    return await program(pulumi.getStack(), readPulumiConfig(pulumi.getStack()));
+  } catch (error) {
+    if (error instanceof BadInput) throw new pulumi.RunError(error.message);
+    throw error;
+  }
+}
+
+export = main;

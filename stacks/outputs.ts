@@ -1,0 +1,51 @@
+/**
+ * Stack outputs: results.json's shape, with how to reach what was deployed and the comparison drawn. Nothing secret.
+ * Latency distributions are left to results.json: Pulumi prints every output at every update.
+ */
+import { z } from "zod";
+import { sideBySide } from "../benchmarks/results/rows";
+import { resultsSchema } from "../benchmarks/results/schema";
+import type { Results, TopologyRecord } from "../benchmarks/results/schema";
+
+export const OUTPUTS_VERSION = 1;
+
+const interval = z.strictObject({ median: z.number(), low: z.number(), high: z.number(), confidence: z.number() });
+
+const endpointSchema = z.strictObject({ deployment: z.string(), mode: z.enum(["replication", "cluster"]), addresses: z.array(z.string()) });
+export type EndpointOutput = z.infer<typeof endpointSchema>;
+
+export const outputsSchema = z.strictObject({
+  version: z.literal(OUTPUTS_VERSION),
+  stack: z.string(),
+  endpoints: z.array(endpointSchema),
+  /** Each with its verdict's rows. */
+  topologies: resultsSchema.shape.topologies,
+  /** Null where the stack asks for no measurements. */
+  results: resultsSchema.nullable(),
+  comparison: z.array(
+    z.strictObject({
+      test: z.string(),
+      rows: z.array(z.strictObject({ deployment: z.string(), rps: interval, p50Ms: z.number(), p99Ms: z.number(), hitRatio: z.number().nullable(), doubts: z.array(z.string()) })),
+      /** Of the last deployment over the first; null with fewer than two. */
+      speedUp: interval.nullable(),
+    }),
+  ),
+});
+export type StackOutputs = z.infer<typeof outputsSchema>;
+
+/** @throws ZodError when something does not have its shape, which is a defect */
+export function stackOutputs(stack: string, endpoints: readonly EndpointOutput[], topologies: readonly TopologyRecord[], results: Results | null): StackOutputs {
+  const comparison = results === null ? [] : sideBySide(results).comparisons;
+  return outputsSchema.parse({
+    version: OUTPUTS_VERSION,
+    stack,
+    endpoints,
+    topologies,
+    results: results === null ? null : { ...results, records: results.records.map((record) => ({ ...record, client: { ...record.client, percentiles: [], cumulative: [] } })) },
+    comparison: comparison.map(({ title, rows, speedUp }) => ({
+      test: title,
+      rows: rows.flatMap((row) => (row === undefined ? [] : [{ deployment: row.deployment, rps: row.rps, p50Ms: row.p50Ms, p99Ms: row.p99Ms, hitRatio: row.hitRatio, doubts: row.doubts.map(({ code }) => code) }])),
+      speedUp: speedUp ?? null,
+    })),
+  });
+}

@@ -1,0 +1,17 @@
+/** The platform `host`: processes on this machine. */
+import * as pulumi from "@pulumi/pulumi";
+import { HostServers } from "../../components/host-servers";
+import { Password } from "../../components/password";
+import { hostPlans } from "../plans";
+import type { Deployed } from "../program";
+import type { StackConfig } from "../schema";
+
+export function deployOnHost(stack: string, config: StackConfig): Deployed[] {
+  return hostPlans(config).flatMap((plan): Deployed[] => {
+    const deployment = config.deployments[plan.name];
+    if (deployment === undefined) return [];
+    const { password } = new Password(plan.name);
+    const servers = new HostServers(plan.name, { plan, password, owner: `${pulumi.getProject()}/${stack}/${plan.name}` });
+    return [{ name: plan.name, config: deployment, target: servers.target, password, dependsOn: [servers] }];
+  });
+}

@@ -1,0 +1,62 @@
+/** What a stack is made of, for any platform. */
+import * as pulumi from "@pulumi/pulumi";
+import { formatEndpoint } from "../benchmarks/deployment";
+import type { Target } from "../benchmarks/target";
+import { Formation } from "../components/formation";
+import type { MeasuredTarget } from "../components/measurement";
+import { Measurement } from "../components/measurement";
+import { TopologyCheck } from "../components/topology-check";
+import { stackOutputs } from "./outputs";
+import { fittedWorkload } from "./plans";
+import type { DeploymentConfig, StackConfig } from "./schema";
+
+/** What a platform makes of a deployment: servers that run, not yet formed. */
+export interface Deployed {
+  readonly name: string;
+  readonly config: DeploymentConfig;
+  readonly target: pulumi.Output<Target>;
+  readonly password: pulumi.Output<string>;
+  /** Formation waits for these. */
+  readonly dependsOn: readonly pulumi.Resource[];
+}
+
+export async function program(stack: string, config: StackConfig): Promise<Record<string, unknown>> {
+  const deployed = await deploy(stack, config);
+  const verified = deployed.map(({ name, target, password, dependsOn }) => {
+    const formation = new Formation(name, { target, password, timeoutSeconds: config.verification.timeout }, { dependsOn: [...dependsOn] });
+    const check = new TopologyCheck(name, { target, password, formationMs: formation.milliseconds, run: config.verification.run });
+    return { name, target, password, formationMs: formation.milliseconds, check };
+  });
+  const measurement = config.measures
+    ? new Measurement(
+        "measurement",
+        {
+          targets: pulumi.all(verified.map(({ target, password, formationMs }) => pulumi.all([target, password, formationMs]).apply(asMeasured))),
+          workload: fittedWorkload(config),
+          repeats: config.benchmark.repeats,
+          stack,
+          output: config.benchmark.output,
+          configuration: config,
+          run: config.benchmark.run,
+        },
+        { dependsOn: verified.map(({ check }) => check) },
+      )
+    : undefined;
+  const endpoints = pulumi.all(verified.map(({ target }) => target.apply(({ name, mode, nodes }) => ({ deployment: name, mode, addresses: nodes.map(({ endpoint }) => formatEndpoint(endpoint)) }))));
+  return {
+    // Targets and topologies are public; results are made of them and of figures.
+    valkey: pulumi.all([endpoints, pulumi.all(verified.map(({ check }) => check.topology)), measurement?.results ?? null]).apply(([where, topologies, results]) => stackOutputs(stack, where, topologies, results)),
+    passwords: pulumi.secret(Object.fromEntries(verified.map(({ name, password }) => [name, password]))),
+    ...(measurement === undefined ? {} : { report: measurement.report }),
+  };
+}
+
+function asMeasured([target, password, formationMs]: readonly [Target, string, number]): MeasuredTarget {
+  return { target, password, formationMs };
+}
+
+/** A platform's modules are loaded only by stacks that use it: some of them take seconds. */
+async function deploy(stack: string, config: StackConfig): Promise<readonly Deployed[]> {
+  const { deployOnHost } = await import("./platforms/host.js");
+  return deployOnHost(stack, config);
+}

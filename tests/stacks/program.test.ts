@@ -1,0 +1,67 @@
+import * as pulumi from "@pulumi/pulumi";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { StackOutputs } from "../../stacks/outputs";
+import { outputsSchema } from "../../stacks/outputs";
+import { parseConfig } from "../../stacks/config";
+import { STACKS } from "../../stacks/paths";
+import { program } from "../../stacks/program";
+import { readStackFile } from "../../stacks/stack-file";
+import type { Recorded } from "../support/mocks";
+import { mockEngine, valueOf } from "../support/mocks";
+import { measured, results } from "../support/records";
+
+const DYNAMIC = "pulumi-nodejs:dynamic/valkey:";
+const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
+
+describe("the stack local under mocks", () => {
+  let recorded: Recorded[];
+  let outputs: Record<string, pulumi.Output<unknown>>;
+
+  beforeAll(async () => {
+    const some = results([measured("cluster", 1, 200_000), measured("replication", 1, 100_000)]);
+    recorded = await mockEngine(
+      {
+        [`${DYNAMIC}Password`]: () => ({ password: "s3cret" }),
+        [`${DYNAMIC}HostServers`]: (_inputs, name) => ({ target: { platform: "endpoints", name, mode: name, shape: { primaries: 1, replicasPerPrimary: 0 }, zones: [], directives: {}, nodes: [{ name: `${name}-0`, machine: "here", endpoint: { host: "127.0.0.1", port: 7000 } }] } }),
+        [`${DYNAMIC}Formation`]: () => ({ milliseconds: 12 }),
+        [`${DYNAMIC}TopologyCheck`]: (_inputs, name) => ({ topology: some.topologies.find(({ deployment }) => deployment === name) }),
+        [`${DYNAMIC}Measurement`]: () => ({ results: some, report: "results/x/report.html" }),
+      },
+      "local",
+    );
+    outputs = (await program("local", parseConfig("stack local", readStackFile(STACKS, "local"), MACHINE))) as Record<string, pulumi.Output<unknown>>;
+    await valueOf(outputs["valkey"] as pulumi.Output<unknown>);
+  });
+
+  it("has servers, formation and check for each deployment, and one measurement of all", () => {
+    const names = recorded.map(({ type, name }) => `${type.replace(DYNAMIC, "")} ${name}`).sort();
+    expect(names).toEqual(["Formation cluster", "Formation replication", "HostServers cluster", "HostServers replication", "Measurement measurement", "Password cluster", "Password replication", "TopologyCheck cluster", "TopologyCheck replication"]);
+  });
+
+  it("measures what was checked, with the workload of the file", () => {
+    const measurement = recorded.find(({ name }) => name === "measurement");
+    expect(measurement?.inputs).toMatchObject({ repeats: 3, run: 1, workload: { tests: ["set", "get", "incr"], clients: 48, keySpace: 98_304 } });
+    expect((measurement?.inputs["targets"] as { target: { name: string } }[]).map(({ target }) => target.name)).toEqual(["replication", "cluster"]);
+  });
+
+  it("exports results in results.json's shape, without distributions and without the password", async () => {
+    const exported = outputsSchema.parse(await valueOf(outputs["valkey"] as pulumi.Output<StackOutputs>));
+    expect(exported.endpoints).toEqual([
+      { deployment: "replication", mode: "replication", addresses: ["127.0.0.1:7000"] },
+      { deployment: "cluster", mode: "cluster", addresses: ["127.0.0.1:7000"] },
+    ]);
+    expect(exported.comparison).toMatchObject([{ test: "GET", speedUp: { median: 2 } }]);
+    expect(exported.results?.records.map(({ client }) => client.cumulative)).toEqual([[], []]);
+    expect(JSON.stringify(exported)).not.toContain("s3cret");
+    expect(await pulumi.isSecret(outputs["passwords"] as pulumi.Output<unknown>)).toBe(true);
+  });
+
+  it("measures nothing where the stack does not ask for it", async () => {
+    const raw = readStackFile(STACKS, "local");
+    recorded.length = 0;
+    const without = await program("quiet", parseConfig("stack quiet", { platform: raw["platform"], deployments: raw["deployments"] }, MACHINE));
+    const exported = await valueOf(without["valkey"] as pulumi.Output<StackOutputs>);
+    expect(exported.results).toBeNull();
+    expect(recorded.some(({ type }) => type.endsWith("Measurement"))).toBe(false);
+  });
+});
