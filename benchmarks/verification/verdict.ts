@@ -97,8 +97,14 @@ export function sameEverywhere(nodes: readonly NodeFacts[], name: string, learn:
   const faults: Fault[] = [];
   for (const each of nodes) {
     const learnt = learn(each);
-    if (learnt.known) values.set(learnt.value, [...(values.get(learnt.value) ?? []), each.node.name]);
-    else faults.push({ node: each.node.name, what: notLearnt(each, learnt.why) });
+    if (!learnt.known) {
+      faults.push({ node: each.node.name, what: notLearnt(each, learnt.why) });
+      continue;
+    }
+    const holders = values.get(learnt.value);
+    // Appended to, not copied: of thousands of nodes nearly all have the same value.
+    if (holders === undefined) values.set(learnt.value, [each.node.name]);
+    else holders.push(each.node.name);
   }
   const [common] = [...values].sort((a, b) => b[1].length - a[1].length);
   const right = wanted ?? common?.[0];
