@@ -24,6 +24,7 @@ let serial = 0;
  * Starts a command in a session of its own (a Ctrl-C on the terminal reaches the runner only, which then
  * decides) and on the run's record, so that a later run can end it when this one is killed.
  * @param command the program's path; secrets have no place in `args`
+ * @param options `env` in place of this process' own
  * @throws Error when no process can be made at all; a program that is not there ends with code 127
  */
 export function startRecorded(
@@ -31,11 +32,12 @@ export function startRecorded(
   name: string,
   command: string,
   args: readonly string[],
-  options: { readonly cwd?: string; readonly stdio: StdioOptions },
+  options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv; readonly stdio: StdioOptions },
 ): RecordedProcess {
   const record = run.processRecord(`${name}.${++serial}`);
   const child = spawn("/bin/sh", ["-c", RECORD_AND_EXEC, "sh", record, command, ...args], {
     cwd: options.cwd,
+    env: options.env,
     stdio: options.stdio,
     detached: true,
   });

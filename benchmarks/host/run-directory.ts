@@ -154,10 +154,11 @@ export async function stopRun(path: string): Promise<number> {
 
 /**
  * Stops what runs that were killed left behind. Runs whose runner lives and runs that are kept stay.
+ * @param runs every place where there are directories of runs
  * @returns how many processes were ended
  */
-export async function stopAbandonedRuns(runs: string): Promise<number> {
-  const abandoned = RunDirectory.list(runs).filter(({ info }) => !info.kept && !isAlive(info.runner));
+export async function stopAbandonedRuns(...runs: readonly string[]): Promise<number> {
+  const abandoned = runs.flatMap((place) => RunDirectory.list(place)).filter(({ info }) => !info.kept && !isAlive(info.runner));
   const ended = await Promise.all(abandoned.map(({ path }) => stopRun(path)));
   return ended.reduce((sum, count) => sum + count, 0);
 }

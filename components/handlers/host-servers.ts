@@ -1,5 +1,5 @@
 import { Failure } from "../../benchmarks/errors";
-import { packagesDirectory, runsDirectory } from "../../benchmarks/paths";
+import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../benchmarks/paths";
 import type { Target } from "../../benchmarks/target";
 import { Host } from "../../benchmarks/host/host";
 import type { HostPlan } from "../../benchmarks/host/host";
@@ -17,7 +17,7 @@ const handler: Handler<HostServersInputs, HostServersOutputs> = {
     const { owner, password } = inputs;
     const plan: HostPlan = { ...inputs.plan, password };
     const runs = runsDirectory();
-    await stopAbandonedRuns(runs);
+    await stopAbandonedRuns(...allRunsDirectories());
     // Kept under this name and not in the state: what an interrupted update left.
     for (const { path, info } of RunDirectory.list(runs)) if (info.kept && info.stack === owner) await stopRun(path);
     const programs = await findPrograms(packagesDirectory(), () => undefined, untilKilled);

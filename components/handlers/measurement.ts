@@ -3,7 +3,7 @@ import { messageOf } from "../../benchmarks/errors";
 import { findPrograms } from "../../benchmarks/host/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../benchmarks/host/run-directory";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
-import { packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
+import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
@@ -23,7 +23,7 @@ const handler: Handler<MeasurementInputs, MeasurementOutputs> = {
     let reason: string | null = "the run has not ended";
     let run: RunDirectory | undefined;
     try {
-      await stopAbandonedRuns(runsDirectory());
+      await stopAbandonedRuns(...allRunsDirectories());
       const programs = await findPrograms(packagesDirectory(), () => undefined, untilKilled);
       collector.setPrograms(programs);
       run = RunDirectory.create(runsDirectory(), stack);

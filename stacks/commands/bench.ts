@@ -3,7 +3,7 @@ import { BadInput, messageOf } from "../../benchmarks/errors";
 import { findPrograms } from "../../benchmarks/host/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../benchmarks/host/run-directory";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
-import { packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
+import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
@@ -81,7 +81,7 @@ async function measureServers({ external, verification, benchmark, overwrite }: 
       {
         title: "Find valkey-benchmark",
         run: async (report) => {
-          await stopAbandonedRuns(runsDirectory());
+          await stopAbandonedRuns(...allRunsDirectories());
           const programs = await findPrograms(packagesDirectory(), report, signal);
           collector.setPrograms(programs);
           run = RunDirectory.create(runsDirectory(), "external");

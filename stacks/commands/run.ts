@@ -10,7 +10,7 @@ import { RunDirectory, stopAbandonedRuns } from "../../benchmarks/host/run-direc
 import { availableCores } from "../../benchmarks/measuring/cpu";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
 import type { MeasuringPlan } from "../../benchmarks/measuring/measure-all";
-import { packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
+import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
@@ -146,7 +146,7 @@ class StackRun {
     return {
       title: "Find Valkey",
       run: async (report) => {
-        const ended = await stopAbandonedRuns(runsDirectory());
+        const ended = await stopAbandonedRuns(...allRunsDirectories());
         if (ended > 0) report(`stopped ${ended} processes that a killed run had left`);
         const programs: Programs = await findPrograms(packagesDirectory(), report, this.interruption);
         this.collector.setPrograms(programs);
