@@ -37,6 +37,23 @@ export function rotateOverZones(names: readonly string[], shape: Shape, zones: r
   });
 }
 
+/**
+ * Zones for nodes that are added to others: for each the zone that lacks most beside the rotation of the
+ * wanted shape, so that growing ends where starting anew would have, as far as the nodes there are allow.
+ * @param present the zones of the nodes that stay
+ */
+export function addToZones(names: readonly string[], present: readonly string[], shape: Shape, zones: readonly string[]): PlacedNode[] {
+  const lacking = new Map(zones.map((zone) => [zone, 0]));
+  const rotation = rotateOverZones(Array.from({ length: nodeCount(shape) }, () => ""), shape, zones);
+  for (const { zone } of rotation) lacking.set(zone, (lacking.get(zone) ?? 0) + 1);
+  for (const zone of present) lacking.set(zone, (lacking.get(zone) ?? 0) - 1);
+  return names.map((name) => {
+    const zone = zones.reduce((most, each) => ((lacking.get(each) ?? 0) > (lacking.get(most) ?? 0) ? each : most), zones[0] ?? "");
+    lacking.set(zone, (lacking.get(zone) ?? 0) - 1);
+    return { name, zone };
+  });
+}
+
 /** Groups by zone, zones in order of first appearance, nodes in given order. */
 export function byZone<T extends { readonly zone: string }>(nodes: readonly T[]): Map<string, T[]> {
   const zones = new Map<string, T[]>();
@@ -49,20 +66,26 @@ export function byZone<T extends { readonly zone: string }>(nodes: readonly T[])
 }
 
 /**
- * How many primaries each zone gets, as even as the zones' sizes allow, such that every replica can
- * be paired with a primary of another zone.
+ * How many primaries a zone with so many nodes may have at most, such that every replica can be paired with a
+ * primary of another zone; negative when no number will do.
  *
  * A zone with n nodes, p of them primaries, has n − p replicas, which need primaries elsewhere:
  * n − p ≤ R · (P − p). This bounds p from above for R ≥ 2 and is independent of p for R = 1.
+ */
+export function primaryLimit(size: number, { primaries: P, replicasPerPrimary: R }: Shape): number {
+  if (R === 0) return size;
+  if (R === 1) return size <= P ? size : -1;
+  return Math.min(size, Math.floor((R * P - size) / (R - 1)));
+}
+
+/**
+ * How many primaries each zone gets, as even as the zones' sizes allow, such that every replica can
+ * be paired with a primary of another zone.
  * @returns undefined when no such split exists.
  */
 export function sharePrimaries(sizes: ReadonlyMap<string, number>, shape: Shape): Map<string, number> | undefined {
-  const { primaries: P, replicasPerPrimary: R } = shape;
-  const limit = (size: number): number => {
-    if (R === 0) return size;
-    if (R === 1) return size <= P ? size : -1;
-    return Math.min(size, Math.floor((R * P - size) / (R - 1)));
-  };
+  const { primaries: P } = shape;
+  const limit = (size: number): number => primaryLimit(size, shape);
   const shares = new Map([...sizes.keys()].map((zone) => [zone, 0]));
   for (const size of sizes.values()) if (limit(size) < 0) return undefined;
   for (let given = 0; given < P; given++) {

@@ -6,13 +6,15 @@ import { byZone } from "./placement";
 interface Places {
   readonly primary: PlacedNode;
   readonly zones: string[];
+  /** Zones of replicas it has already, which are not exchanged for others. */
+  kept: readonly string[];
 }
 
 /** Whether a place of this primary may be filled from this zone. */
 type Rule = (places: Places, zone: string) => boolean;
 
 const notOwnZone: Rule = ({ primary }, zone) => zone !== primary.zone;
-const anotherZoneEach: Rule = (places, zone) => notOwnZone(places, zone) && !places.zones.includes(zone);
+const anotherZoneEach: Rule = (places, zone) => notOwnZone(places, zone) && !places.zones.includes(zone) && !places.kept.includes(zone);
 const anyZone: Rule = () => true;
 
 /**
@@ -21,22 +23,45 @@ const anyZone: Rule = () => true;
  * places as any assignment could (Berge: a matching without an augmenting path is largest), so a replica
  * shares its primary's zone only when that cannot be avoided.
  * @param replicas exactly `primaries.length * perPrimary` of them
+ * @param present replicas that follow a primary already, by its name, none in its zone and no more than wanted:
+ *   they stay unless another replica would then have to share its primary's zone
  * @returns the replicas of each primary, by the primary's name
  */
 export function assignReplicas(
   primaries: readonly PlacedNode[],
   replicas: readonly PlacedNode[],
   perPrimary: number,
+  present: ReadonlyMap<string, readonly PlacedNode[]> = new Map(),
 ): Map<string, PlacedNode[]> {
-  const supply = byZone(replicas);
-  const left = new Map([...supply].map(([zone, members]) => [zone, members.length]));
-  const places = primaries.map((primary): Places => ({ primary, zones: [] }));
-  for (const rule of [anotherZoneEach, notOwnZone, anyZone]) {
+  const left = new Map([...byZone(replicas)].map(([zone, members]) => [zone, members.length]));
+  const places = primaries.map((primary): Places => ({ primary, zones: [], kept: (present.get(primary.name) ?? []).map(({ zone }) => zone) }));
+  for (const zone of places.flatMap(({ kept }) => kept)) left.set(zone, (left.get(zone) ?? 0) - 1);
+  const fillAll = (rule: Rule): void => {
     for (let round = 1; round <= perPrimary; round++) {
-      for (const place of places) if (place.zones.length < round) fill(place, places, left, rule);
+      for (const place of places) if (place.zones.length + place.kept.length < round) fill(place, places, left, rule);
     }
+  };
+  fillAll(anotherZoneEach);
+  fillAll(notOwnZone);
+  for (const place of places) {
+    place.zones.unshift(...place.kept);
+    place.kept = [];
   }
-  return new Map(places.map(({ primary, zones }) => [primary.name, zones.flatMap((zone) => supply.get(zone)?.shift() ?? [])]));
+  fillAll(notOwnZone);
+  fillAll(anyZone);
+  return nameReplicas(places, replicas, present);
+}
+
+/** Names for the places: a primary's present replicas where their zones are among them, then whoever is left. */
+function nameReplicas(places: readonly Places[], replicas: readonly PlacedNode[], present: ReadonlyMap<string, readonly PlacedNode[]>): Map<string, PlacedNode[]> {
+  const supply = byZone(replicas);
+  const named = places.map(({ primary, zones }) => {
+    const open = [...zones];
+    const staying = (present.get(primary.name) ?? []).filter(({ zone }) => open.includes(zone) && open.splice(open.indexOf(zone), 1).length > 0);
+    for (const { name, zone } of staying) supply.set(zone, (supply.get(zone) ?? []).filter((each) => each.name !== name));
+    return { primary, staying, open };
+  });
+  return new Map(named.map(({ primary, staying, open }) => [primary.name, [...staying, ...open.flatMap((zone) => supply.get(zone)?.shift() ?? [])]]));
 }
 
 /**
