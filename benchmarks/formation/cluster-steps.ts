@@ -50,14 +50,14 @@ export function formationState(plan: ClusterPlan, shape: Shape, states: readonly
 }
 
 /** A node as it sees itself. */
-function self({ view }: NodeState): KnownNode {
+export function self({ view }: NodeState): KnownNode {
   const known = view.topology.nodes.get(view.selfId);
   if (known === undefined) throw new Error(`a view without its own node: ${view.selfId}`);
   return known;
 }
 
 /** Nodes that somebody knows and that are not part of the deployment; handshakes under way are no members yet. */
-function strangers(states: readonly NodeState[]): string[] {
+export function strangers(states: readonly NodeState[]): string[] {
   const ours = new Map(states.map((state) => [state.view.selfId, state.name]));
   const reasons = new Set<string>();
   if (ours.size < states.length) reasons.add("two nodes have the same node id (a copied nodes.conf?)");
@@ -71,7 +71,7 @@ function strangers(states: readonly NodeState[]): string[] {
 }
 
 /** Slots that two nodes claim to serve: introducing them to each other would drop one's keys. */
-function sharedSlots(states: readonly NodeState[]): string[] {
+export function sharedSlots(states: readonly NodeState[]): string[] {
   const owners = states.filter((state) => self(state).slots.length > 0);
   return owners.flatMap((a, index) =>
     owners.slice(index + 1).flatMap((b) => {

@@ -1,25 +1,20 @@
 /** Carrying out a cluster's plan: in parallel, finished only when every node agrees and every replica's link is up. */
-import type { Connection } from "../connection";
 import { withConnections } from "../connection";
-import type { Deployment, DeploymentNode } from "../deployment";
+import type { Deployment } from "../deployment";
 import { Failure, messageOf } from "../errors";
 import type { ClusterPlan } from "../topology/cluster-plan";
-import { ViewParser } from "../topology/cluster-view";
 import { infoNumber, parseInfo } from "../topology/info";
 import type { Shape } from "../topology/placement";
 import { SLOT_COUNT } from "../topology/slots";
 import type { FormationOptions, FormationResult } from "./awaiting";
 import { Awaiting } from "./awaiting";
-import type { FormationSteps, NodeState } from "./cluster-steps";
+import type { FormationSteps } from "./cluster-steps";
 import { formationState } from "./cluster-steps";
+import type { Member } from "./members";
+import { disagreement, introduce, lacksService, readStates, replicate } from "./members";
+import { resizeCluster } from "./resize-cluster";
+import { servesAllSlots } from "./resize-facts";
 import { QUICK_SYNC, TemporarySettings } from "./temporary-settings";
-
-/** A member while it is being formed. */
-interface Member {
-  readonly node: DeploymentNode;
-  readonly connection: Connection;
-  readonly id: string;
-}
 
 /** A node is introduced to its parent in an 8-ary tree, and gossip does the rest: n introductions instead of n². */
 const TREE_ARITY = 8;
@@ -42,30 +37,21 @@ export function formingTimeout(nodes: number): number {
 
 /**
  * Forms the cluster a plan describes. Settings that are changed meanwhile to be quick are put back, also on
- * failure. On a formed cluster it changes nothing.
+ * failure. A cluster that serves all slots already is given the wanted shape while it serves; if it has it,
+ * nothing changes.
  * @throws Failure saying what stands in the way, or what was still missing when the time was up
  */
 export async function formCluster(deployment: Deployment, plan: ClusterPlan, shape: Shape, options: FormationOptions = {}): Promise<FormationResult> {
   const awaiting = new Awaiting(deployment.name, deployment.nodes.length, options);
-  return withConnections(deployment, async (connections) => {
+  const { leaving = [] } = options;
+  return withConnections({ ...deployment, nodes: [...deployment.nodes, ...leaving] }, async (connections) => {
     const { members, states } = await readStates(connections);
+    if (servesAllSlots(states)) return resizeCluster(deployment, connections, shape, options);
     const state = formationState(plan, shape, states);
     if (state.kind === "blocked") throw new Failure(`${deployment.name} cannot be formed: ${state.reasons.join("; ")}`);
     if (state.kind === "incomplete") await complete(deployment, members, state.steps, awaiting);
     return { changed: state.kind === "incomplete", milliseconds: awaiting.elapsed };
   });
-}
-
-async function readStates(connections: ReadonlyMap<DeploymentNode, Connection>): Promise<{ members: Member[]; states: NodeState[] }> {
-  const parser = new ViewParser();
-  const states = await Promise.all(
-    [...connections].map(async ([node, connection]): Promise<NodeState> => {
-      const [text, keys] = await Promise.all([connection.cluster("NODES"), connection.dbsize()]);
-      return { name: node.name, zone: node.zone ?? "", view: parser.parse(String(text)), keys };
-    }),
-  );
-  const members = [...connections].map(([node, connection], index) => ({ node, connection, id: states[index]?.view.selfId ?? "" }));
-  return { members, states };
 }
 
 async function complete(deployment: Deployment, members: readonly Member[], steps: FormationSteps, awaiting: Awaiting): Promise<void> {
@@ -116,24 +102,11 @@ async function setEpoch({ connection }: Member, epoch: number): Promise<boolean>
 
 async function meetAll(members: readonly Member[]): Promise<void> {
   await Promise.all(
-    members.slice(1).map(async ({ connection }, index) => {
+    members.slice(1).map(async (member, index) => {
       const parent = members[Math.floor(index / TREE_ARITY)]?.node;
-      if (parent === undefined) return;
-      const { host, port } = parent.endpoint;
-      await connection.call("CLUSTER", "MEET", host, port, parent.busPort ?? port + 10_000);
+      if (parent !== undefined) await introduce(member, parent);
     }),
   );
-}
-
-/** Says what is missing until the replica has heard of its primary. */
-async function replicate(replica: Member, primary: Member): Promise<string | undefined> {
-  try {
-    await replica.connection.cluster("REPLICATE", primary.id);
-    return undefined;
-  } catch (error) {
-    if (/Unknown node/i.test(messageOf(error))) return `${replica.node.name} has not heard of ${primary.node.name}`;
-    throw new Failure(`${replica.node.name} does not become a replica of ${primary.node.name}: ${messageOf(error)}`, { cause: error });
-  }
 }
 
 /** By the node's own word: whom it knows and which slots it sees served. */
@@ -142,22 +115,4 @@ async function lacksSlots({ node, connection }: Member, nodes: number): Promise<
   if (infoNumber(info, "cluster_known_nodes") !== nodes) return `${node.name} knows ${info.get("cluster_known_nodes") ?? "?"} of ${nodes} nodes`;
   if (infoNumber(info, "cluster_slots_ok") !== SLOT_COUNT) return `${node.name} sees ${info.get("cluster_slots_ok") ?? "?"} of ${SLOT_COUNT} slots served`;
   return undefined;
-}
-
-async function lacksService({ node, connection }: Member): Promise<string | undefined> {
-  const [cluster, replication] = await Promise.all([connection.cluster("INFO"), connection.info("replication")]);
-  const info = parseInfo(cluster);
-  const state = info.get("cluster_state");
-  if (state !== "ok" || infoNumber(info, "cluster_slots_ok") !== SLOT_COUNT) return `${node.name} says the cluster's state is ${state ?? "unknown"}`;
-  const link = parseInfo(replication).get("master_link_status");
-  return link === undefined || link === "up" ? undefined : `${node.name}'s link to its primary is ${link}`;
-}
-
-async function disagreement(members: readonly Member[]): Promise<string | undefined> {
-  const parser = new ViewParser();
-  const views = await Promise.all(members.map(async ({ connection }) => parser.parse(String(await connection.cluster("NODES")))));
-  const troubled = members.filter((_member, index) => (views[index]?.troubles.length ?? 0) > 0);
-  if (troubled.length > 0) return `${troubled.length} nodes do not see all others healthy, ${troubled[0]?.node.name ?? ""} among them`;
-  const different = new Set(views.map(({ topology }) => topology.fingerprint)).size;
-  return different === 1 ? undefined : `the nodes have ${different} different views of the cluster`;
 }

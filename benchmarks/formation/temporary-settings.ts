@@ -51,6 +51,24 @@ export class TemporarySettings {
   }
 }
 
+/** Directives that forming and resizing change for a while. */
+const CHANGED_FOR_A_WHILE = [...QUICK_SYNC.keys(), "cluster-node-timeout", "cluster-ping-interval", "cluster-allow-replica-migration"];
+
+/**
+ * Puts directives back that were left changed by a run that was killed, where the deployment says what they should be.
+ */
+export async function putBack({ directives }: Deployment, connections: readonly Connection[]): Promise<void> {
+  const wanted = CHANGED_FOR_A_WHILE.filter((name) => directives.has(name));
+  if (wanted.length === 0) return;
+  await Promise.all(
+    connections.map(async (connection) => {
+      const flat = (await connection.call("CONFIG", "GET", ...wanted)) as string[];
+      const astray = wanted.filter((name) => flat.includes(name) && flat[flat.indexOf(name) + 1] !== directives.get(name));
+      await setAll(connection, astray.map((name) => [name, directives.get(name) ?? ""]));
+    }),
+  );
+}
+
 async function setAll(connection: Connection, values: readonly (readonly [name: string, value: string])[]): Promise<void> {
   if (values.length > 0) await connection.call("CONFIG", "SET", ...values.flat());
 }

@@ -56,12 +56,13 @@ export function hasApt(): boolean {
  * Fetches and unpacks Valkey from the newest suite that can be had.
  * @param packages where the tree goes; made if need be
  * @param report is told what happens, a line each
+ * @param only the one suite to take them from, for an older Valkey
  * @returns the directory with the programs
  * @throws Failure when no suite can be had, with each suite's reason
  */
-export async function fetchPrograms(packages: string, report: (line: string) => void, signal: AbortSignal): Promise<string> {
+export async function fetchPrograms(packages: string, report: (line: string) => void, signal: AbortSignal, only?: string): Promise<string> {
   const distribution = readDistribution();
-  const suites = SUITES[distribution.id];
+  const suites = SUITES[distribution.id]?.filter(({ suite }) => only === undefined || suite === only);
   if (suites === undefined) throw new Failure(`no packages are known for ${distribution.id}`);
   mkdirSync(packages, { recursive: true });
   const mirrors = await findMirrors(distribution.codename, signal);

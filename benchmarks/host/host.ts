@@ -9,13 +9,13 @@ import type { FormationOptions, FormationResult } from "../formation/awaiting";
 import { form } from "../formation/form";
 import type { ServerSettings } from "../settings";
 import { configText, directives } from "../settings";
-import type { Shape } from "../topology/placement";
-import { nodeCount, rotateOverZones, spreadOverZones } from "../topology/placement";
+import type { PlacedNode, Shape } from "../topology/placement";
+import { addToZones, nodeCount, rotateOverZones, spreadOverZones } from "../topology/placement";
 import type { Programs } from "./programs";
 import type { RunDirectory } from "./run-directory";
 import { stopRun } from "./run-directory";
 import type { Server } from "./servers";
-import { deathOf, startServers } from "./servers";
+import { deathOf, startServers, stopServer } from "./servers";
 
 /** A deployment to be made on this machine. */
 export interface HostPlan {
@@ -32,8 +32,17 @@ export interface HostPlan {
 /** Valkey's own default, given explicitly so that formation knows what to go back to. */
 const DEFAULT_NODE_TIMEOUT = "15000";
 
+interface PlacedServer {
+  readonly server: Server;
+  readonly zone: string;
+}
+
+function nodeOf({ server, zone }: PlacedServer): DeploymentNode {
+  return { name: server.plan.name, zone, machine: hostname(), endpoint: { host: "127.0.0.1", port: server.port }, busPort: server.busPort };
+}
+
 export class Host {
-  readonly #servers = new Map<string, readonly Server[]>();
+  readonly #servers = new Map<string, readonly PlacedServer[]>();
   readonly #death = new AbortController();
   #stopping = false;
 
@@ -54,21 +63,9 @@ export class Host {
     const placed = plan.mode === "cluster" ? rotateOverZones(names, plan.shape, plan.zones) : spreadOverZones(names, plan.zones);
     const wanted = directives(plan.settings);
     if (plan.mode === "cluster" && !wanted.has("cluster-node-timeout")) wanted.set("cluster-node-timeout", DEFAULT_NODE_TIMEOUT);
-    const plans = names.map((name) => ({ deployment: plan.name, name, cluster: plan.mode === "cluster", password, directives: wanted }));
-    const servers = await startServers(this.run, this.programs, plans, (server, exit) => {
-      if (!this.#stopping) this.#death.abort(deathOf(server, exit));
-    }, signal);
-    this.#servers.set(plan.name, servers);
-    writeFileSync(this.passwordFile(plan.name), password, { mode: 0o600 });
-    const machine = hostname();
-    const nodes = servers.map((server, index): DeploymentNode => ({
-      name: server.plan.name,
-      zone: placed[index]?.zone,
-      machine,
-      endpoint: { host: "127.0.0.1", port: server.port },
-      busPort: server.busPort,
-    }));
     const access = { password };
+    const nodes = await this.#startNodes({ name: plan.name, mode: plan.mode, access, directives: wanted }, placed, signal);
+    writeFileSync(this.passwordFile(plan.name), password, { mode: 0o600 });
     return {
       name: plan.name,
       mode: plan.mode,
@@ -87,11 +84,30 @@ export class Host {
     await this.#tellZones(deployment);
     if (deployment.mode === "replication") {
       const primary = deployment.nodes[0];
-      for (const server of this.#servers.get(deployment.name)?.slice(1) ?? []) {
+      for (const server of this.servers(deployment.name).slice(1)) {
         if (primary !== undefined) appendFileSync(join(server.directory, "valkey.conf"), configText(new Map([["replicaof", `${primary.endpoint.host} ${primary.endpoint.port}`]])));
       }
     }
     return result;
+  }
+
+  /**
+   * Gives a formed deployment another shape: starts the servers it lacks, resizes while it serves, and stops the
+   * last of its servers when they are too many. Called again after it was interrupted, it goes on.
+   * @returns the deployment as it is then
+   */
+  async resize(deployment: Deployment, shape: Shape, options: FormationOptions, signal: AbortSignal): Promise<Deployment> {
+    const present = this.#servers.get(deployment.name) ?? [];
+    const lacking = Array.from({ length: Math.max(0, nodeCount(shape) - present.length) }, (_, index) => `${deployment.name}-${present.length + index}`);
+    const zones = deployment.zones ?? [];
+    await this.#startNodes(deployment, addToZones(lacking, present.map(({ zone }) => zone), shape, zones), signal);
+    const servers = this.#servers.get(deployment.name) ?? [];
+    const [staying, leaving] = [servers.slice(0, nodeCount(shape)), servers.slice(nodeCount(shape))];
+    const resized = { ...deployment, shape, nodes: staying.map(nodeOf) };
+    await this.form(resized, shape, { ...options, leaving: leaving.map(nodeOf) });
+    this.#servers.set(deployment.name, staying);
+    await Promise.all(leaving.map(async ({ server }) => stopServer(server)));
+    return resized;
   }
 
   /** The file with a deployment's password, readable by this user only. */
@@ -100,7 +116,7 @@ export class Host {
   }
 
   servers(deployment: string): readonly Server[] {
-    return this.#servers.get(deployment) ?? [];
+    return (this.#servers.get(deployment) ?? []).map(({ server }) => server);
   }
 
   /** Stops every process of the run and removes its directory; leaves both when the run is kept. */
@@ -108,6 +124,17 @@ export class Host {
     if (this.run.kept) return;
     this.#stopping = true;
     await stopRun(this.run.path);
+  }
+
+  async #startNodes({ name, mode, access, directives }: Pick<Deployment, "name" | "mode" | "access" | "directives">, placed: readonly PlacedNode[], signal: AbortSignal): Promise<DeploymentNode[]> {
+    const plans = placed.map((node) => ({ deployment: name, name: node.name, cluster: mode === "cluster", password: access.password ?? "", directives }));
+    const servers = await startServers(this.run, this.programs, plans, (server, exit) => {
+      const isWanted = this.servers(name).includes(server);
+      if (!this.#stopping && isWanted) this.#death.abort(deathOf(server, exit));
+    }, signal);
+    const started = servers.map((server, index): PlacedServer => ({ server, zone: placed[index]?.zone ?? "" }));
+    this.#servers.set(name, [...(this.#servers.get(name) ?? []), ...started]);
+    return started.map(nodeOf);
   }
 
   /** Servers that can know their zone (8.1 and newer) are told it, so that anyone can verify them later. */

@@ -67,7 +67,7 @@ function candidates(packages: string, path: string): [directory: string, source:
 }
 
 /** The programs in a directory, or in one sentence why they will not do. */
-async function inspect(directory: string, source: string): Promise<Programs | string> {
+export async function inspect(directory: string, source: string): Promise<Programs | string> {
   const paths = { server: join(directory, "valkey-server"), cli: join(directory, "valkey-cli"), benchmark: join(directory, "valkey-benchmark") };
   const missing = Object.values(paths).filter((file) => !existsSync(file));
   if (missing.length > 0) return `${directory} lacks ${missing.map((file) => file.slice(directory.length + 1)).join(" and ")}`;

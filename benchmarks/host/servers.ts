@@ -6,6 +6,7 @@ import { connect } from "../connection";
 import { Failure } from "../errors";
 import { configText } from "../settings";
 import { parseInfo } from "../topology/info";
+import { identify, signalProcess } from "./process-identity";
 import { findFreePorts } from "./ports";
 import type { Exit, RecordedProcess } from "./processes";
 import { describeExit, startRecorded } from "./processes";
@@ -34,6 +35,7 @@ export interface Server {
 /** How often a server may find its port taken before that is an error. */
 const PORT_ATTEMPTS = 5;
 const START_TIMEOUT_MS = 30_000;
+const STOP_GRACE_MS = 2000;
 
 /**
  * Starts servers side by side and returns when every one accepts connections. A server whose port was
@@ -131,6 +133,16 @@ async function answers({ plan, port, process }: Server): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+/** Ends a server, by SIGTERM and after a grace period by SIGKILL, and returns when it has ended. */
+export async function stopServer({ process }: Server): Promise<void> {
+  const identity = identify(process.pid);
+  if (identity === undefined) return;
+  signalProcess(identity, "SIGTERM");
+  const kill = setTimeout(() => { signalProcess(identity, "SIGKILL"); }, STOP_GRACE_MS);
+  await process.ended;
+  clearTimeout(kill);
 }
 
 /** A failure that names the server, how it ended and the last it logged. */

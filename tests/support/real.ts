@@ -7,7 +7,8 @@ import type { Deployment } from "../../benchmarks/deployment";
 import { Host } from "../../benchmarks/host/host";
 import type { HostPlan } from "../../benchmarks/host/host";
 import type { Programs } from "../../benchmarks/host/programs";
-import { findPrograms } from "../../benchmarks/host/programs";
+import { fetchPrograms, unpackedPrograms } from "../../benchmarks/host/debian-packages";
+import { findPrograms, inspect } from "../../benchmarks/host/programs";
 import { RunDirectory } from "../../benchmarks/host/run-directory";
 import { packagesDirectory } from "../../benchmarks/paths";
 
@@ -21,6 +22,18 @@ export function realPrograms(): Promise<Programs> {
   return programs;
 }
 
+/** Valkey 8.1, the last without atomic slot migration, from Debian's packages; undefined where those cannot be had. */
+export async function olderPrograms(): Promise<Programs | undefined> {
+  const packages = packagesDirectory();
+  const unpacked = unpackedPrograms(packages).find((path) => path.includes("valkey_8."));
+  try {
+    const programs = await inspect(unpacked ?? (await fetchPrograms(packages, () => undefined, never, "trixie")), "Debian packages");
+    return typeof programs === "string" ? undefined : programs;
+  } catch {
+    return undefined;
+  }
+}
+
 /** What VALKEY_HOME must be for a command to use the same programs. */
 export async function valkeyHome(): Promise<string> {
   return dirname((await realPrograms()).server);
@@ -32,9 +45,9 @@ export class Sandbox {
     readonly host: Host,
   ) {}
 
-  static async open(): Promise<Sandbox> {
+  static async open(programs?: Programs): Promise<Sandbox> {
     const directory = mkdtempSync(join(tmpdir(), "valkey-test-"));
-    return new Sandbox(directory, new Host(RunDirectory.create(directory, "test"), await realPrograms()));
+    return new Sandbox(directory, new Host(RunDirectory.create(directory, "test"), programs ?? (await realPrograms())));
   }
 
   cluster(name: string, primaries: number, replicasPerPrimary: number, settings: HostPlan["settings"] = {}): Promise<Deployment> {

@@ -1,0 +1,185 @@
+/**
+ * Moving slots key by key (SETSLOT and MIGRATE), for servers without atomic migration and for moves that were begun
+ * so. Several slots of a source are under way at once, each over connections of its own: SETSLOT waits for replicas.
+ */
+import type { Connection } from "../connection";
+import type { Access } from "../deployment";
+import { Failure, messageOf } from "../errors";
+import { ViewParser } from "../topology/cluster-view";
+import type { Member } from "./members";
+import type { OpenMoves } from "./resize-facts";
+import type { Moving } from "./slot-moving";
+
+/** By node name. */
+export interface SlotMove {
+  readonly slot: number;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Slots of one source under way at once. */
+const LANES = 8;
+/** Milliseconds that one MIGRATE, during which a source does nothing else, should take. */
+const MIGRATE_MS = 20;
+const MOST_KEYS = 1000;
+/** Milliseconds in which some byte of a key must have gone over; a large one takes long to be taken in. */
+const KEY_TIMEOUT_MS = 60_000;
+/** Milliseconds a SETSLOT waits for its node's replicas. */
+const REPLICAS_MS = 5000;
+const ATTEMPTS = 5;
+
+/**
+ * Moves slots with all their keys, those of different sources at the same time. What a move left half-done finds
+ * is completed: a key that is on both sides is taken from the slot's owner, the only one that clients see.
+ * @throws Failure when a server refuses
+ */
+export async function migrateKeys(moves: readonly SlotMove[], moving: Moving, moved: (move: SlotMove) => void): Promise<void> {
+  const stop = new AbortController();
+  const sources = [...new Set(moves.map(({ from }) => from))];
+  const lanes = sources.flatMap((source) => {
+    // Shared by a source's lanes, each of which takes the next.
+    const own = moves.filter(({ from }) => from === source).values();
+    const batch = new Batch();
+    return Array.from({ length: Math.min(LANES, moves.filter(({ from }) => from === source).length) }, async () => {
+      const lane = await Lane.open(moving.member(source), moving, batch);
+      try {
+        for (const move of own) {
+          moving.signal?.throwIfAborted();
+          if (stop.signal.aborted) return;
+          await lane.move(move.slot, moving.member(move.to));
+          moved(move);
+        }
+      } catch (error) {
+        stop.abort();
+        throw error;
+      } finally {
+        lane.close();
+      }
+    });
+  });
+  const ended = await Promise.allSettled(lanes);
+  const failed = ended.find((each) => each.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+}
+
+/** How many keys go with one MIGRATE: as many as take about the time that clients may be kept waiting. */
+class Batch {
+  size = 10;
+
+  learn(milliseconds: number): void {
+    if (milliseconds > MIGRATE_MS) this.size = Math.max(1, Math.floor(this.size / 2));
+    else if (milliseconds < MIGRATE_MS / 4) this.size = Math.min(MOST_KEYS, this.size * 2);
+  }
+}
+
+/** Where the source reaches a target, on the source's own word, and a connection of ours to it. */
+interface Target {
+  readonly connection: Connection;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A connection to a source and one to each of its targets; one slot at a time. */
+class Lane {
+  readonly #targets = new Map<string, Target>();
+
+  private constructor(
+    private readonly source: Member,
+    private readonly connection: Connection,
+    private readonly moving: Moving,
+    private readonly batch: Batch,
+  ) {}
+
+  static async open(source: Member, moving: Moving, batch: Batch): Promise<Lane> {
+    return new Lane(source, await patient(source, moving), moving, batch);
+  }
+
+  close(): void {
+    this.connection.disconnect();
+    for (const { connection } of this.#targets.values()) connection.disconnect();
+  }
+
+  async move(slot: number, to: Member): Promise<void> {
+    const target = await this.#target(to);
+    try {
+      await setSlot(target.connection, slot, "IMPORTING", this.source.id);
+      await setSlot(this.connection, slot, "MIGRATING", to.id);
+      for (;;) {
+        const keys = (await this.connection.callBuffer("CLUSTER", "GETKEYSINSLOT", slot, this.batch.size)) as Buffer[];
+        if (keys.length === 0) break;
+        await this.#migrate(keys, target);
+      }
+      // First where it goes: were it the other way round and only half done, nobody would own the slot.
+      await setSlot(target.connection, slot, "NODE", to.id);
+      await setSlot(this.connection, slot, "NODE", to.id);
+    } catch (error) {
+      throw new Failure(`slot ${slot} of ${this.source.node.name} does not go to ${to.node.name}: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  async #migrate(keys: readonly Buffer[], { host, port }: Target): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const began = performance.now();
+      try {
+        await this.connection.call("MIGRATE", host, port, "", 0, KEY_TIMEOUT_MS, "REPLACE", ...credentials(this.moving.deployment.access), "KEYS", ...keys);
+        this.batch.learn(performance.now() - began);
+        return;
+      } catch (error) {
+        // The connection between the servers broke or was too slow: the keys are where they were, or on both sides.
+        if (attempt >= ATTEMPTS || !messageOf(error).startsWith("IOERR")) throw error;
+        this.batch.size = 1;
+      }
+    }
+  }
+
+  async #target(to: Member): Promise<Target> {
+    const known = this.#targets.get(to.node.name);
+    if (known !== undefined) return known;
+    const view = new ViewParser().parse(String(await this.connection.cluster("NODES")));
+    const address = view.topology.nodes.get(to.id)?.address;
+    if (address === undefined || address.host === "") throw new Failure(`${this.source.node.name} does not know where ${to.node.name} is`);
+    const target = { connection: await patient(to, this.moving), host: address.host, port: address.port };
+    this.#targets.set(to.node.name, target);
+    return target;
+  }
+}
+
+/** A connection that lets a server be busy with a large key. */
+async function patient({ node }: Member, { deployment }: Moving): Promise<Connection> {
+  const connection = await deployment.connect(node);
+  connection.options.commandTimeout = 2 * KEY_TIMEOUT_MS;
+  return connection;
+}
+
+function credentials({ username, password }: Access): string[] {
+  if (password === undefined) return [];
+  return username === undefined ? ["AUTH", password] : ["AUTH2", username, password];
+}
+
+/** Ends moves that somebody began: back where the target has no key yet, else forward; marks of moves that have ended are taken off. */
+export async function finishOpenMoves({ begun, stale }: OpenMoves, moving: Moving): Promise<void> {
+  const connection = (name: string): Connection => moving.member(name).connection;
+  const keys = ({ slot, to }: SlotMove): Promise<number> => connection(to).cluster("COUNTKEYSINSLOT", slot);
+  for (const { slot, node } of stale) await setSlot(connection(node), slot, "STABLE");
+  const forward: SlotMove[] = [];
+  for (const move of begun) {
+    // The source first: as long as it is marked, it sends clients with new keys to the target.
+    if ((await keys(move)) === 0) await setSlot(connection(move.from), move.slot, "STABLE");
+    if ((await keys(move)) === 0) await setSlot(connection(move.to), move.slot, "STABLE");
+    else forward.push(move);
+  }
+  await migrateKeys(forward, moving, () => undefined);
+  moving.report?.(`finished ${begun.length} moves of slots that were left open`);
+}
+
+/** A primary tells its replicas first and waits for them. */
+async function setSlot(connection: Connection, slot: number, ...what: readonly string[]): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await connection.call("CLUSTER", "SETSLOT", slot, ...what, "TIMEOUT", REPLICAS_MS);
+      return;
+    } catch (error) {
+      if (attempt >= ATTEMPTS || !messageOf(error).startsWith("NOREPLICAS")) throw error;
+    }
+  }
+}

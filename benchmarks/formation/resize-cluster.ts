@@ -1,0 +1,108 @@
+/** Giving a cluster that serves another shape, while it serves: from what is there to what is wanted, as often as it takes. */
+import type { Connection } from "../connection";
+import type { Deployment, DeploymentNode } from "../deployment";
+import { Failure } from "../errors";
+import { infoNumber, parseInfo } from "../topology/info";
+import type { Shape } from "../topology/placement";
+import { decideResize } from "../topology/resize-plan";
+import type { FormationOptions, FormationResult } from "./awaiting";
+import { awaitMigrations } from "./atomic-moves";
+import { Awaiting } from "./awaiting";
+import type { NodeState } from "./cluster-steps";
+import { finishOpenMoves } from "./key-moves";
+import type { Member } from "./members";
+import { readStates } from "./members";
+import type { Memory } from "./resize-facts";
+import { halfGone, obstacles, openMoves, resizeNodes } from "./resize-facts";
+import { ResizeSteps } from "./resize-steps";
+import { putBack } from "./temporary-settings";
+
+/** How often the plan may be made anew: a failover, or a migration that a server gave up, changes what is to be done. */
+const ROUNDS = 5;
+/** How long nodes that disagree, or that miss one, are waited for before that counts as standing in the way, milliseconds. */
+const PATIENCE_MS = 20_000;
+
+/**
+ * Resizes a cluster that serves all slots. Finishes first what others left unfinished: open moves, nodes forgotten by half.
+ * @param connections to the deployment's nodes and the leaving ones
+ * @throws Failure saying why nothing may be changed, or what was still missing when the time was up
+ */
+export async function resizeCluster(
+  deployment: Deployment,
+  connections: ReadonlyMap<DeploymentNode, Connection>,
+  shape: Shape,
+  options: FormationOptions,
+): Promise<FormationResult> {
+  const awaiting = new Awaiting(deployment.name, connections.size, options, "resized");
+  let changed = false;
+  let setbacks: readonly string[] = [];
+  await putBack(deployment, [...connections.values()]);
+  for (let round = 1; round <= ROUNDS; round++) {
+    options.signal?.throwIfAborted();
+    changed = (await settle(deployment, connections, awaiting, options)) || changed;
+    const { members, states } = await readStates(connections);
+    const decision = decideResize(resizeNodes(states, leavingNames(options), await readMemory(members)), shape);
+    if (decision.kind === "fits") return { changed, milliseconds: awaiting.elapsed };
+    if (decision.kind === "refused") throw refusal(deployment, decision.reasons);
+    changed = true;
+    setbacks = await new ResizeSteps(deployment, members, states, awaiting, options).carryOut(decision.plan);
+  }
+  throw new Failure(`${deployment.name} is not resized after ${ROUNDS} attempts: ${setbacks.length > 0 ? setbacks.join("; ") : "it keeps changing"}`);
+}
+
+/**
+ * Waits until those who take part agree, and finishes what is unfinished.
+ * @returns whether anything had to be done
+ */
+async function settle(deployment: Deployment, connections: ReadonlyMap<DeploymentNode, Connection>, awaiting: Awaiting, options: FormationOptions): Promise<boolean> {
+  const leaving = leavingNames(options);
+  const read = async (): Promise<{ states: NodeState[]; steps: ResizeSteps }> => {
+    const { members, states } = await readStates(connections);
+    refuse(deployment, obstacles(states, leaving));
+    return { states, steps: new ResizeSteps(deployment, members, states, awaiting, options) };
+  };
+  let { states, steps } = await read();
+  const gone = halfGone(states, leaving);
+  if (gone.length > 0) {
+    await steps.forget(gone);
+    ({ states, steps } = await read());
+  }
+  const patience = Math.min(options.timeoutMs ?? PATIENCE_MS, PATIENCE_MS);
+  await steps.agreed(new Awaiting(deployment.name, connections.size, { ...options, timeoutMs: patience }, "ready to be resized"));
+  await awaitMigrations(steps.taking, awaiting);
+  ({ states, steps } = await read());
+  const open = openMoves(states);
+  refuse(deployment, open.reasons);
+  const isOpen = open.begun.length + open.stale.length > 0;
+  if (isOpen) {
+    await finishOpenMoves(open, steps.moving);
+    await steps.agreed();
+  }
+  return isOpen || gone.length > 0;
+}
+
+function leavingNames({ leaving = [] }: FormationOptions): Set<string> {
+  return new Set(leaving.map(({ name }) => name));
+}
+
+function refuse(deployment: Deployment, reasons: readonly string[]): void {
+  if (reasons.length > 0) throw refusal(deployment, reasons);
+}
+
+function refusal({ name }: Deployment, reasons: readonly string[]): Failure {
+  return new Failure(`${name} cannot be resized: ${reasons.join("; ")}`);
+}
+
+async function readMemory(members: readonly Member[]): Promise<Map<string, Memory>> {
+  return new Map(
+    await Promise.all(
+      members.map(async ({ node, connection }) => {
+        const info = parseInfo(await connection.info("memory"));
+        const bytes = (name: string): number => infoNumber(info, name) ?? 0;
+        const other = bytes("used_memory_startup") + bytes("mem_clients_normal") + bytes("mem_clients_slaves") + bytes("mem_replication_backlog") + bytes("mem_aof_buffer") + bytes("mem_cluster_links");
+        const empty = (await connection.dbsize()) === 0;
+        return [node.name, { keys: empty ? 0 : Math.max(0, bytes("used_memory") - other), used: bytes("used_memory"), limit: bytes("maxmemory") }] as const;
+      }),
+    ),
+  );
+}
