@@ -2,6 +2,8 @@
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import { Redis } from "ioredis";
+import type { Dial } from "./connector";
+import { connectorOver } from "./connector";
 import type { Access, Deployment, DeploymentNode, Endpoint } from "./deployment";
 import { formatEndpoint } from "./deployment";
 import { BadInput, Failure, messageOf } from "./errors";
@@ -15,13 +17,15 @@ const TIMEOUT_MS = 10_000;
 /**
  * Connects and authenticates.
  * @param name the node's, for messages
+ * @param dial how its bytes travel, where not over TCP from here to the endpoint
  * @throws Failure when there is no answer or the credentials do not fit
  */
-export async function connect(name: string, endpoint: Endpoint, access: Access, timeoutMs = TIMEOUT_MS): Promise<Connection> {
+export async function connect(name: string, endpoint: Endpoint, access: Access, timeoutMs = TIMEOUT_MS, dial?: Dial): Promise<Connection> {
   let lastError: Error | undefined;
+  const tls = access.tls === undefined ? undefined : tlsOptions(access, endpoint.host);
   const client = new Redis({
     ...endpoint,
-    ...(access.tls === undefined ? {} : { tls: tlsOptions(access, endpoint.host) }),
+    ...(dial !== undefined ? { Connector: connectorOver(dial, tls === undefined ? undefined : { ...tls, host: endpoint.host }) } : tls === undefined ? {} : { tls }),
     protocol: 2,
     lazyConnect: true,
     retryStrategy: null,
@@ -38,14 +42,14 @@ export async function connect(name: string, endpoint: Endpoint, access: Access, 
     await client.connect();
   } catch (error) {
     client.disconnect();
-    throw new Failure(`${where} cannot be reached: ${messageOf(lastError ?? error)}`, { cause: error });
+    throw new Failure(`${where} cannot be reached: ${messageOf(lastError ?? error)}`, { cause: lastError ?? error });
   }
   try {
     await authenticate(client, access);
     return client;
   } catch (error) {
     client.disconnect();
-    throw new Failure(`${where}: ${messageOf(error)}`, { cause: error });
+    throw new Failure(`${where}: ${messageOf(lastError ?? error)}`, { cause: lastError ?? error });
   }
 }
 

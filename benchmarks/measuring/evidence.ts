@@ -6,7 +6,6 @@ import type { ToolRun } from "../valkey-benchmark/arguments";
 import type { TestName } from "../workloads/named-tests";
 import type { NodeCounts } from "./counters";
 import { countsWithin } from "./counters";
-import { cpuWithin } from "./cpu";
 import { doubtsOf } from "./doubts";
 import type { Measured, WatchedNode } from "./measure";
 
@@ -17,9 +16,6 @@ export interface MeasurementContext {
   readonly tool: ToolRun;
   readonly round: number;
   readonly ranEmpty: boolean;
-  readonly machineCores: number;
-  /** Whether the servers run on this machine. */
-  readonly serversHere: boolean;
 }
 
 export function recordOf(measured: Measured, context: MeasurementContext): MeasurementRecord {
@@ -49,10 +45,12 @@ export function recordOf(measured: Measured, context: MeasurementContext): Measu
     warmupSeconds: workload.warmup,
     client: { requests, rps: rate, seconds, avgMs, minMs, p50Ms, p95Ms, p99Ms, maxMs, percentiles: [...percentiles], cumulative: [...cumulative] },
     servers: counts === undefined ? null : serverFigures(counts, rate, seconds, test.reads),
-    cpu: cpuFigures(measured, context, counts),
+    cpu: { ...measured.cpu, servers: [...(counts ?? [])].map(([node, count]) => ({ node: node.name, role: node.role, cores: count.cores, mainThread: count.mainThreadCores ?? null })) },
+    runners: measured.runners,
   };
   const ticked = "requests" in tool.length && usesThreads(tool);
-  return { ...record, doubts: doubtsOf({ record, ticked, reads: test.reads, ranEmpty: context.ranEmpty, serversUnknown: unknown }) };
+  const doubts = doubtsOf({ record, ticked, reads: test.reads, ranEmpty: context.ranEmpty, serversUnknown: unknown });
+  return { ...record, doubts: [...doubts, ...measured.doubts] };
 }
 
 type Counts = ReadonlyMap<WatchedNode, NodeCounts>;
@@ -79,19 +77,5 @@ function serverFigures(counts: Counts, clientRate: number, seconds: number, read
     evictions: sum((count) => count.evictions),
     rejectedCalls: sum((count) => count.rejectedCalls),
     shares: primaries.map(([node, count]) => ({ node: node.name, calls: count.calls, share: calls === 0 ? 0 : count.calls / calls, expectedShare: 1 / primaries.length })),
-  };
-}
-
-function cpuFigures(measured: Measured, context: MeasurementContext, counts: Counts | undefined): MeasurementRecord["cpu"] {
-  const use = cpuWithin(measured.cpu, measured.fromMs, measured.toMs);
-  return {
-    client: use.process ?? null,
-    clientLimit: Math.min(context.tool.workload.threads, context.machineCores),
-    servers: [...(counts ?? [])].map(([node, count]) => ({ node: node.name, role: node.role, cores: count.cores, mainThread: count.mainThreadCores ?? null })),
-    runner: measured.runnerCores,
-    serversHere: context.serversHere,
-    machineBusy: use.machineBusy ?? null,
-    machineStolen: use.machineStolen ?? null,
-    machineCores: context.machineCores,
   };
 }

@@ -2,22 +2,21 @@
 import { randomInt } from "node:crypto";
 import { BadInput, Failure, messageOf } from "../errors";
 import type { Report } from "../progress";
-import type { RunDirectory } from "../host/run-directory";
 import type { CanaryRecord, MeasurementRecord } from "../results/schema";
 import type { ToolRun } from "../valkey-benchmark/arguments";
 import { effectiveLength } from "../valkey-benchmark/arguments";
-import type { ToolFeatures } from "../valkey-benchmark/features";
 import type { TestName } from "../workloads/named-tests";
 import { NAMED_TESTS, namedTest } from "../workloads/named-tests";
 import type { PrefillSize } from "../workloads/prefill";
 import type { Workload } from "../workloads/workload";
-import { availableCores } from "./cpu";
 import { recordOf } from "./evidence";
 import type { Measured, WatchedNode } from "./measure";
-import { measure, ToolFailure } from "./measure";
+import { measure } from "./measure";
 import { interleave } from "./schedule";
 import type { Contender } from "./session";
 import { Session } from "./session";
+import type { ToolRunner } from "./tool-runner";
+import { ToolFailure } from "./tool-runner";
 
 export interface Experiment {
   readonly contenders: readonly Contender[];
@@ -25,14 +24,10 @@ export interface Experiment {
   readonly repeats: number;
   /** Set where the servers are somebody's: keys are put there only where there are none of their names, and removed again. */
   readonly foreign?: { readonly overwrite: boolean } | undefined;
-  /** Whether the servers run on this machine. */
-  readonly serversHere: boolean;
 }
 
 export interface Equipment {
-  readonly run: RunDirectory;
-  readonly benchmark: string;
-  readonly features: ToolFeatures;
+  readonly runner: ToolRunner;
   readonly signal: AbortSignal;
 }
 
@@ -78,7 +73,7 @@ interface Variant {
  * @throws ToolFailure, Failure, or the signal's reason; what was measured before has been reported
  */
 export async function runExperiment(experiment: Experiment, equipment: Equipment, listener: ExperimentListener): Promise<void> {
-  if (experiment.workload.rate !== undefined && !equipment.features.rate) {
+  if (experiment.workload.rate !== undefined && !equipment.runner.features.rate) {
     throw new BadInput("rate", ["this valkey-benchmark cannot be told one (it has no --rps; 9.1 has)"]);
   }
   const sessions: Session[] = [];
@@ -118,16 +113,15 @@ class Measuring {
     const [session] = this.sessions;
     if (session === undefined) throw new Failure("there is no deployment to measure");
     this.listener.progress(`canary ${round} of ${this.experiment.repeats + 1}`, true);
-    const length = this.equipment.features.duration ? CANARY.length : { requests: CANARY_REQUESTS };
+    const length = this.equipment.runner.features.duration ? CANARY.length : { requests: CANARY_REQUESTS };
     const tool: ToolRun = { ...this.#tool(session, "ping_mbulk", CANARY), mode: "replication", length };
-    const measured = await this.#attempt(`canary ${round}`, session, tool, []);
+    const measured = await this.#attempt(`canary ${round}`, session, tool);
     this.#ceiling = measured.report.rate;
     this.listener.canary({ round, rps: measured.report.rate, startedAt: measured.startedAt });
   }
 
   async #measure(round: number, variant: Variant): Promise<void> {
     const { session, test: testName } = variant;
-    const { serversHere } = this.experiment;
     const { signal } = this.equipment;
     const test = namedTest(testName);
     const what = `round ${round} of ${this.experiment.repeats}: ${test.title} on ${session.deployment.name}`;
@@ -135,12 +129,10 @@ class Measuring {
     this.listener.progress(`${what}: putting its keys in place`, true);
     await session.prepare(test, size, signal);
     const tool = await this.#sized(what, session, testName);
-    await this.#warmUp(what, session, tool);
     this.listener.progress(what, true);
-    const measured = await this.#attempt(what, session, tool, session.nodes);
+    const measured = await this.#attempt(what, session, tool, session.nodes, this.#warmUp(tool));
     const empty = await session.tidyAfter(test, size);
-    const machineCores = availableCores();
-    const record = recordOf(measured, { deployment: session.deployment, testName, tool, round, ranEmpty: empty, machineCores, serversHere });
+    const record = recordOf(measured, { deployment: session.deployment, testName, tool, round, ranEmpty: empty });
     this.listener.record(record);
     this.listener.progress(`${what}: ${Math.round(record.client.rps).toLocaleString("en-US")}/s, p50 ${record.client.p50Ms} ms`);
   }
@@ -148,7 +140,7 @@ class Measuring {
   #size(): PrefillSize {
     const { keySpace, dataSize, length, warmup, clients, pipeline } = this.experiment.workload;
     // A canary's rate is faster than any command that takes something, with a fifth to spare.
-    const stock = "requests" in length ? length.requests + clients * pipeline : Math.ceil(this.#ceiling * 1.2 * (length.seconds + warmup + 0.5));
+    const stock = "requests" in length ? length.requests + clients * pipeline * this.equipment.runner.count : Math.ceil(this.#ceiling * 1.2 * (length.seconds + warmup + 0.5));
     const takes = this.experiment.workload.tests.some((test) => NAMED_TESTS[test].leaves === "less");
     return { keySpace, dataSize, stock: takes ? stock : 0 };
   }
@@ -160,46 +152,54 @@ class Measuring {
       test: namedTest(test),
       workload,
       length: workload.length,
-      seed: this.#seed + this.#runs++,
+      seed: this.#nextSeed(),
       credentials: session.user,
       tls: session.deployment.access.tls,
     };
   }
 
+  /** Each load generator takes one, from the run's on. */
+  #nextSeed(): number {
+    const seed = this.#seed + this.#runs;
+    this.#runs += this.equipment.runner.count;
+    return seed;
+  }
+
   /** A run of its own, before anything counts: see `toolArguments`. */
-  async #warmUp(what: string, session: Session, tool: ToolRun): Promise<void> {
+  #warmUp(tool: ToolRun): ToolRun | undefined {
     const { warmup } = this.experiment.workload;
-    if (warmup === 0 || !this.equipment.features.duration) return;
-    await this.#attempt(`${what}, warm-up`, session, { ...tool, seed: this.#seed + this.#runs++, length: { seconds: warmup } }, []);
+    if (warmup === 0 || !this.equipment.runner.features.duration) return undefined;
+    return { ...tool, seed: this.#nextSeed(), length: { seconds: warmup } };
   }
 
   /** With a length this tool can be told; where it cannot be told seconds, a trial finds the count that takes as long. */
   async #sized(what: string, session: Session, testName: TestName): Promise<ToolRun> {
     const { workload } = this.experiment;
     const tool = this.#tool(session, testName, workload);
-    if ("requests" in workload.length || this.equipment.features.duration) return tool;
+    if ("requests" in workload.length || this.equipment.runner.features.duration) return tool;
     const key = `${session.deployment.name} ${testName}`;
     let rate = this.#trialRates.get(key);
     if (rate === undefined) {
       this.listener.progress(`${what}: a trial, because this valkey-benchmark has no --duration`);
-      rate = (await this.#attempt(`${what}, trial`, session, { ...tool, length: { requests: TRIAL_REQUESTS } }, [])).report.rate;
+      rate = (await this.#attempt(`${what}, trial`, session, { ...tool, length: { requests: TRIAL_REQUESTS } })).report.rate;
       this.#trialRates.set(key, rate);
     }
-    return { ...tool, length: effectiveLength(workload, session.deployment.mode, this.equipment.features, rate) };
+    return { ...tool, length: effectiveLength(workload, session.deployment.mode, this.equipment.runner.features, rate) };
   }
 
   /** One run of the tool, again if it hangs; its output is reported whether it succeeds or not. */
-  async #attempt(what: string, session: Session, tool: ToolRun, nodes: readonly WatchedNode[], left = ATTEMPTS): Promise<Measured> {
+  async #attempt(what: string, session: Session, tool: ToolRun, nodes: readonly WatchedNode[] = [], warmUp?: ToolRun, left = ATTEMPTS): Promise<Measured> {
     try {
-      const measured = await measure(session.deployment, tool, nodes, this.equipment);
-      this.listener.raw(`${what}: ${measured.command.join(" ")}`, measured.output);
+      const { deployment, primary } = session;
+      const measured = await measure({ deployment, primary, tool, warmUp }, nodes, this.equipment.runner, this.equipment.signal);
+      for (const { of, text } of measured.outputs) this.listener.raw(`${what}${of === "" ? "" : `, ${of}`}: ${measured.command.join(" ")}`, text);
       return measured;
     } catch (error) {
       if (error instanceof ToolFailure) {
         this.listener.raw(`${what}: failed`, error.output);
         if (error.hung && left > 1) {
           this.listener.progress(`${what}: valkey-benchmark did not end and was ended; again`);
-          return this.#attempt(what, session, tool, nodes, left - 1);
+          return this.#attempt(what, session, tool, nodes, warmUp, left - 1);
         }
         throw new ToolFailure(`${what}: ${messageOf(error)}`, error.output, { hung: error.hung, cause: error });
       }

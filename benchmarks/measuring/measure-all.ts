@@ -16,7 +16,6 @@ export interface MeasuringPlan {
   readonly repeats: number;
   /** Set where the servers are somebody's: keys are put there only where there are none of their names, and removed again. */
   readonly foreign?: { readonly overwrite: boolean } | undefined;
-  readonly serversHere: boolean;
   readonly without: readonly OptionalAssertion[];
 }
 

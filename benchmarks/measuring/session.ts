@@ -34,6 +34,8 @@ export class Session {
     /** All nodes, with the roles that verification found. */
     readonly nodes: readonly WatchedNode[],
     private readonly targets: readonly PrimaryTarget[],
+    /** The first of the primaries. */
+    readonly primary: PrimaryTarget,
     /** The first primary's. */
     readonly endpoint: Endpoint,
     /** Undefined where the servers want no password. */
@@ -48,9 +50,10 @@ export class Session {
       const nodes = [...connections].map(([node, connection]): WatchedNode => ({ name: node.name, role: roleIn(shards, node), connection }));
       const targets = shards.flatMap((shard) => targetOf(shard, connections, deployment));
       const first = [...connections.keys()].find(({ name }) => name === shards[0]?.primary);
-      if (first === undefined || targets.length !== shards.length) throw new Failure(`${deployment.name} has no primary to send to`);
+      const [primary] = targets;
+      if (first === undefined || primary === undefined || targets.length !== shards.length) throw new Failure(`${deployment.name} has no primary to send to`);
       const user = deployment.access.password === undefined ? undefined : await createBenchmarkUser(nodes);
-      return new Session(deployment, nodes, targets, first.endpoint, user, foreign);
+      return new Session(deployment, nodes, targets, primary, first.endpoint, user, foreign);
     } catch (error) {
       for (const connection of connections.values()) connection.disconnect();
       throw error;

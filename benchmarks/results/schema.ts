@@ -17,6 +17,8 @@ export const DOUBT_CODES = [
   "machine-bound",
   "neighbour",
   "uneven-shares",
+  "shared-machine",
+  "runners-apart",
   "canary-moved",
 ] as const;
 
@@ -29,6 +31,19 @@ const doubtSchema = z.strictObject({ code: z.enum(DOUBT_CODES), text: z.string()
 export type Doubt = z.infer<typeof doubtSchema>;
 
 const cumulativeSchema = z.array(z.strictObject({ ms: count, count }));
+
+/** One load generator of several. */
+const runnerSchema = z.strictObject({
+  name: z.string(),
+  machine: z.string(),
+  seed: z.int(),
+  requests: count,
+  rps: count,
+  seconds: count,
+  p99Ms: count,
+  /** Cores. */
+  cpu: count.nullable(),
+});
 
 /** One test on one deployment, once. */
 const measurementSchema = z.strictObject({
@@ -88,12 +103,16 @@ const measurementSchema = z.strictObject({
     client: count.nullable(),
     clientLimit: count,
     servers: z.array(z.strictObject({ node: z.string(), role, cores: count, mainThread: count.nullable() })),
+    /** This program's own, where it runs on a load generator's machine. */
     runner: count,
     serversHere: z.boolean(),
+    /** Of all machines that load generators run on. */
     machineBusy: count.nullable(),
     machineStolen: count.nullable(),
     machineCores: count,
   }),
+  /** The load generators, where there are several or they run on other machines than this program: clients and threads are each one's. */
+  runners: z.array(runnerSchema).default([]),
   doubts: z.array(doubtSchema),
 });
 export type MeasurementRecord = z.infer<typeof measurementSchema>;

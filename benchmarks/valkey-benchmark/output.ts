@@ -41,6 +41,17 @@ export function parseReports(text: string): ToolReport[] {
   return starts.map((start, index) => parseReport(lines.slice(start, starts[index + 1])));
 }
 
+/**
+ * The one report there is.
+ * @throws Failure when there are more, or it lacks something
+ */
+export function onlyReport(text: string): ToolReport {
+  const reports = parseReports(text);
+  const [report] = reports;
+  if (report === undefined || reports.length > 1) throw new Failure(`valkey-benchmark printed ${reports.length} reports where one was asked for`);
+  return report;
+}
+
 function parseReport(lines: readonly string[]): ToolReport {
   const text = lines.join("\n");
   const find = (pattern: RegExp, what: string): RegExpExecArray => {

@@ -2,6 +2,7 @@ import { relative } from "node:path";
 import { messageOf } from "../../benchmarks/errors";
 import { findPrograms } from "../../benchmarks/host/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../benchmarks/host/run-directory";
+import { LocalRunner } from "../../benchmarks/measuring/local-runner";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
 import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
 import { renderReport } from "../../benchmarks/report/page";
@@ -33,8 +34,8 @@ const handler: Handler<MeasurementInputs, MeasurementOutputs> = {
         const formation = targets.find(({ target }) => target.name === verification.facts.deployment)?.formationMs;
         collector.addTopology(verification, formation ?? null);
       }
-      const plan = { verified, workload, repeats, serversHere: true, without: [] };
-      await measureAll(plan, { run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), signal: untilKilled }, collector, () => undefined);
+      const runner = new LocalRunner({ run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), serversHere: true });
+      await measureAll({ verified, workload, repeats, without: [] }, { runner, signal: untilKilled }, collector, () => undefined);
       reason = null;
     } catch (error) {
       reason = messageOf(error);

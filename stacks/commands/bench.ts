@@ -4,6 +4,7 @@ import { findPrograms } from "../../benchmarks/host/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../benchmarks/host/run-directory";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
 import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
+import { LocalRunner } from "../../benchmarks/measuring/local-runner";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
@@ -94,8 +95,9 @@ async function measureServers({ external, verification, benchmark, overwrite }: 
           if (run === undefined) throw new Error("there is no run");
           const { benchmark: tool } = await findPrograms(packagesDirectory(), report, signal);
           const began = Date.now();
-          const plan = { verified: [{ deployment, verification }], workload, repeats: benchmark.repeats, foreign: { overwrite }, serversHere: here, without };
-          await measureAll(plan, { run, benchmark: tool, features: await toolFeatures(tool), signal }, collector, report);
+          const plan = { verified: [{ deployment, verification }], workload, repeats: benchmark.repeats, foreign: { overwrite }, without };
+          const runner = new LocalRunner({ run, benchmark: tool, features: await toolFeatures(tool), serversHere: here });
+          await measureAll(plan, { runner, signal }, collector, report);
           return measuredTitle(plan, Date.now() - began);
         },
       },

@@ -11,6 +11,7 @@ import { availableCores } from "../../benchmarks/measuring/cpu";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
 import type { MeasuringPlan } from "../../benchmarks/measuring/measure-all";
 import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
+import { LocalRunner } from "../../benchmarks/measuring/local-runner";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
@@ -215,12 +216,12 @@ class StackRun {
           }),
           workload,
           repeats: this.config.benchmark.repeats,
-          serversHere: true,
           without: [],
         };
         const began = Date.now();
-        const equipment = { run: host.run, benchmark: host.programs.benchmark, features: await toolFeatures(host.programs.benchmark), signal: this.#signal() };
-        await measureAll(plan, equipment, this.collector, report);
+        const { benchmark } = host.programs;
+        const runner = new LocalRunner({ run: host.run, benchmark, features: await toolFeatures(benchmark), serversHere: true });
+        await measureAll(plan, { runner, signal: this.#signal() }, this.collector, report);
         this.#signal().throwIfAborted();
         if (workload.keySpace !== this.config.benchmark.keySpace) report(`keys: ${workload.keySpace}, the nearest to ${this.config.benchmark.keySpace} that a cluster can have`);
         return measuredTitle(plan, Date.now() - began);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../benchmarks/deployment";
 import { form } from "../../benchmarks/formation/form";
 import type { Contender } from "../../benchmarks/measuring/session";
+import { LocalRunner } from "../../benchmarks/measuring/local-runner";
 import { runExperiment } from "../../benchmarks/measuring/experiment";
 import type { CanaryRecord, MeasurementRecord } from "../../benchmarks/results/schema";
 import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
@@ -30,8 +31,8 @@ async function measure(workload: Partial<Workload>, repeats = 1): Promise<{ reco
   const canaries: CanaryRecord[] = [];
   const { run, programs } = sandbox.host;
   await runExperiment(
-    { contenders, workload: { ...WORKLOAD, ...workload }, repeats, serversHere: true },
-    { run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), signal: never },
+    { contenders, workload: { ...WORKLOAD, ...workload }, repeats },
+    { runner: new LocalRunner({ run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), serversHere: true }), signal: never },
     { progress: () => undefined, raw: () => undefined, record: (record) => { records.push(record); }, canary: (canary) => { canaries.push(canary); } },
   );
   return { records, canaries };

@@ -58,6 +58,7 @@ export function record(changes: Partial<MeasurementRecord> = {}): MeasurementRec
       machineStolen: 0,
       machineCores: 2,
     },
+    runners: [],
     doubts: [],
     ...changes,
   };

@@ -1,0 +1,85 @@
+/** Who runs the load generator: a process on this machine, or something else that can be told to run valkey-benchmark. */
+import type { Deployment } from "../deployment";
+import { Failure } from "../errors";
+import type { Doubt, MeasurementRecord } from "../results/schema";
+import type { ToolRun } from "../valkey-benchmark/arguments";
+import type { ToolFeatures } from "../valkey-benchmark/features";
+import type { ToolReport } from "../valkey-benchmark/output";
+import type { PrimaryTarget } from "../workloads/prefill";
+
+export interface ToolRunner {
+  readonly features: ToolFeatures;
+  /**
+   * Load generators that run side by side. Each has the clients, the pipeline and the threads of the workload, its part of the
+   * requests or of the rate, and a seed of its own: the run's, and those that follow it.
+   */
+  readonly count: number;
+  /**
+   * Runs the tool once, everywhere at the same time.
+   * @param beginning awaited when all is ready and before anything that counts is sent
+   * @throws ToolFailure when the tool fails, hangs or prints what is not understood; Failure when it cannot be run; the signal's reason
+   */
+  run(request: ToolRequest, beginning: () => Promise<void>, signal: AbortSignal): Promise<ToolOutcome>;
+}
+
+export interface ToolRequest {
+  readonly deployment: Deployment;
+  /** The one whose endpoint the tool is given. */
+  readonly primary: PrimaryTarget;
+  readonly tool: ToolRun;
+  /** Run before, and not counted. */
+  readonly warmUp: ToolRun | undefined;
+}
+
+/** CPU of the load generators' side, as records have it. */
+export type ClientCpu = Omit<MeasurementRecord["cpu"], "servers">;
+
+export interface ToolOutcome {
+  /** Of all load generators together. */
+  readonly report: ToolReport;
+  /** By the clock of this machine, milliseconds since the epoch: the time the report counts. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly startedAt: string;
+  /** Arguments of the first; secrets are replaced. */
+  readonly command: readonly string[];
+  readonly outputs: readonly ToolOutput[];
+  readonly cpu: ClientCpu;
+  /** One for each where there are several or they run elsewhere. */
+  readonly runners: MeasurementRecord["runners"];
+  /** What is doubtful about where and when they ran. */
+  readonly doubts: readonly Doubt[];
+}
+
+/** What the tool printed, untouched. */
+export interface ToolOutput {
+  /** `warm-up`, `runner 2 on machine-1`; empty where there is one only. */
+  readonly of: string;
+  readonly text: string;
+}
+
+/** A tool that failed: what it printed goes into raw.txt all the same. */
+export class ToolFailure extends Failure {
+  /** Whether it did not end by itself. */
+  readonly hung: boolean;
+
+  constructor(
+    message: string,
+    readonly output: string,
+    options: ErrorOptions & { readonly hung?: boolean } = {},
+  ) {
+    super(message, options);
+    this.name = "ToolFailure";
+    this.hung = options.hung ?? false;
+  }
+}
+
+/** How much longer than asked for the tool may run before it is given up on, seconds. */
+const PATIENCE_SECONDS = 10;
+/** How long a number of requests may take, seconds. */
+const REQUESTS_PATIENCE_SECONDS = 3600;
+
+/** Seconds after which a run of the tool hangs. */
+export function patience({ length }: ToolRun): number {
+  return "seconds" in length ? length.seconds + PATIENCE_SECONDS : REQUESTS_PATIENCE_SECONDS;
+}
