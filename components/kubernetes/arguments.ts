@@ -1,0 +1,82 @@
+/** What both kinds of deployment are told: plain types where they decide what exists, `Input` where they are mere values. */
+import type * as pulumi from "@pulumi/pulumi";
+import type { types } from "@pulumi/kubernetes";
+import type { ServerSettings } from "../../benchmarks/settings";
+
+export interface ServerArgs {
+  readonly namespace: pulumi.Input<string>;
+  /** Of the server, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`; has sh, timeout, valkey-server and valkey-cli. */
+  readonly image: string;
+  /**
+   * Whether machines ask the registry at every start of a container.
+   * @default "IfNotPresent" for an image with a digest, else "Always": a tag can be pushed anew, and all nodes must run one server
+   */
+  readonly imagePullPolicy?: PullPolicy | undefined;
+  /**
+   * Of the user `default`, for clients and between nodes; a line of at least one character. Pods learn another one when
+   * they restart, and nodes with different ones do not replicate: change it on running nodes with CONFIG SET first.
+   */
+  readonly password: pulumi.Input<string>;
+  readonly settings: ServerSettings;
+  readonly resources: Resources;
+  readonly storage: Storage;
+  readonly placement: Placement;
+  readonly access?: NetworkAccess | undefined;
+  /** An exporter for Prometheus beside every server. @default none */
+  readonly metrics?: Metrics | undefined;
+  /** @default plain TCP */
+  readonly tls?: Tls | undefined;
+  /** Most seconds until all pods are ready; a change that restarts them is given a minute more for each. @default 600 */
+  readonly startSeconds?: number | undefined;
+  /** What cluster-wide DNS names end in. @default "cluster.local" */
+  readonly clusterDomain?: string | undefined;
+}
+
+export type PullPolicy = "Always" | "IfNotPresent";
+
+/** Of the server's container, in Kubernetes' quantities: `"1"`, `"500m"`, `"12Gi"`. */
+export interface Resources {
+  readonly requests: { readonly cpu: pulumi.Input<string>; readonly memory: pulumi.Input<string> };
+  /** Equal to the requests, the pod is of the class Guaranteed. */
+  readonly limits: { readonly cpu: pulumi.Input<string>; readonly memory: pulumi.Input<string> };
+}
+
+/** One volume per node, for the data set and, of a cluster, for what the node knows of the others. */
+export interface Storage {
+  /** @default the Kubernetes cluster's default class */
+  readonly className?: pulumi.Input<string> | undefined;
+  /** As Kubernetes has it: `"20Gi"`. */
+  readonly size: pulumi.Input<string>;
+  /** What becomes of the volumes when the deployment is destroyed. Those of nodes that are scaled away are always deleted. */
+  readonly onDestroy: "keep" | "delete";
+}
+
+export interface Placement {
+  /** Values of `topology.kubernetes.io/zone`. Nodes go to these only, and as many to each as to any other, or one more. */
+  readonly zones: readonly string[];
+  /** `required`: never two nodes of the deployment on one machine. `preferred`: only if there is no other. */
+  readonly hostAntiAffinity: "required" | "preferred";
+  /** Labels that machines must have. */
+  readonly nodeSelector?: Readonly<Record<string, string>> | undefined;
+  readonly tolerations?: readonly types.input.core.v1.Toleration[] | undefined;
+}
+
+/** Who may connect, where the network plugin enforces NetworkPolicy. */
+export interface NetworkAccess {
+  /** To the servers' client port. @default every pod of the namespace */
+  readonly clients?: readonly types.input.networking.v1.NetworkPolicyPeer[] | undefined;
+  /** To the exporters' port. @default every pod of every namespace, as the figures are no secret */
+  readonly monitoring?: readonly types.input.networking.v1.NetworkPolicyPeer[] | undefined;
+}
+
+export interface Metrics {
+  /** Of oliver006/redis_exporter. @default `EXPORTER_IMAGE` */
+  readonly image?: string | undefined;
+  /** A ServiceMonitor, where the Prometheus operator is there to know the kind. */
+  readonly serviceMonitor: boolean;
+}
+
+export interface Tls {
+  /** Secret in the namespace with `tls.crt`, `tls.key` and `ca.crt`, for every pod's DNS name and for `localhost`. */
+  readonly secretName: string;
+}

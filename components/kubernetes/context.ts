@@ -1,0 +1,19 @@
+/** What every function that creates an object of a deployment works from. */
+import type { types } from "@pulumi/kubernetes";
+import type * as pulumi from "@pulumi/pulumi";
+import type { ServerArgs } from "./arguments";
+import type { ObjectNames } from "./names";
+import { objectLabels } from "./names";
+
+export interface Context {
+  readonly deployment: string;
+  readonly names: ObjectNames;
+  readonly args: ServerArgs;
+  /** Of each object: its parent, and what it waits for. */
+  readonly options: pulumi.CustomResourceOptions;
+}
+
+/** Name, namespace and labels of an object. */
+export function metadata({ deployment, args }: Context, name: string, component?: string): types.input.meta.v1.ObjectMeta & { name: string } {
+  return { name, namespace: args.namespace, labels: { ...objectLabels(deployment), ...(component === undefined ? {} : { "app.kubernetes.io/component": component }) } };
+}

@@ -1,0 +1,21 @@
+/** What is the same in every pod: ports, where files are mounted, how long things may take. */
+
+export const CLIENT_PORT = 6379;
+/** Of the cluster bus: the client port + 10000, as servers take it to be. */
+export const BUS_PORT = 16_379;
+export const METRICS_PORT = 9121;
+
+export const DATA_DIRECTORY = "/data";
+export const CONFIG_DIRECTORY = "/valkey/config";
+export const SCRIPTS_DIRECTORY = "/valkey/scripts";
+export const SECRET_DIRECTORY = "/valkey/secret";
+export const TLS_DIRECTORY = "/valkey/tls";
+
+/** The server's container; the upstream chart names it after the release instead. */
+export const SERVER_CONTAINER = "valkey";
+export const DATA_VOLUME = "data";
+
+/** Most seconds a primary may take to hand its slots over before its pod goes. */
+export const HAND_OVER_SECONDS = 30;
+/** Seconds a pod has to end: handing over, then the snapshot that a server with `save` rules writes when told to end. */
+export const GRACE_SECONDS = 180;

@@ -1,0 +1,55 @@
+/** Names of a deployment's Kubernetes objects. They follow from its name alone and never change. Pure. */
+import { BadInput } from "../../benchmarks/errors";
+
+/** Names of a deployment's objects in its namespace. */
+export interface ObjectNames {
+  readonly statefulSet: string;
+  /** Service without an address of its own, which gives every pod its DNS name. */
+  readonly headless: string;
+  /** Service that clients find the deployment by. */
+  readonly client: string;
+  /** Service of every pod that may be read from; only replication has it. */
+  readonly read: string;
+  readonly metrics: string;
+  readonly config: string;
+  readonly scripts: string;
+  readonly secret: string;
+  readonly serviceAccount: string;
+  readonly disruptionBudget: string;
+  readonly networkPolicy: string;
+}
+
+/** A StatefulSet's name, a hyphen and a revision's hash of ten must fit a label of 63. */
+const LONGEST = 52;
+
+/**
+ * @param deployment the deployment's name, which is also the StatefulSet's: its pods are `NAME-0` …
+ * @throws BadInput when no host name can be made of it
+ */
+export function objectNames(deployment: string): ObjectNames {
+  if (!/^[a-z]([a-z0-9-]*[a-z0-9])?$/.test(deployment) || deployment.length > LONGEST) {
+    throw new BadInput("deployment", [`its name is "${deployment}"; expected small letters, digits and hyphens, a letter first, at most ${LONGEST}`]);
+  }
+  return {
+    statefulSet: deployment,
+    headless: `${deployment}-headless`,
+    client: deployment,
+    read: `${deployment}-read`,
+    metrics: `${deployment}-metrics`,
+    config: `${deployment}-config`,
+    scripts: `${deployment}-scripts`,
+    secret: `${deployment}-password`,
+    serviceAccount: deployment,
+    disruptionBudget: deployment,
+    networkPolicy: deployment,
+  };
+}
+
+/** Labels that select a deployment's pods and nothing else; the upstream chart gives its pods the same. */
+export function selectorLabels(deployment: string): Record<string, string> {
+  return { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": deployment };
+}
+
+export function objectLabels(deployment: string): Record<string, string> {
+  return { ...selectorLabels(deployment), "app.kubernetes.io/managed-by": "pulumi" };
+}

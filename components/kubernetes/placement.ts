@@ -1,0 +1,51 @@
+/** The scheduling part of a pod: zones hard, machines as asked. Pure. */
+import type { types } from "@pulumi/kubernetes";
+import type { Placement } from "./arguments";
+import { selectorLabels } from "./names";
+
+const ZONE = "topology.kubernetes.io/zone";
+const MACHINE = "kubernetes.io/hostname";
+
+/** In the names of a pod's specification, which are also those of the upstream chart's values. */
+export interface Scheduling {
+  readonly affinity: types.input.core.v1.Affinity;
+  readonly topologySpreadConstraints: types.input.core.v1.TopologySpreadConstraint[];
+  readonly nodeSelector: Record<string, string>;
+  readonly tolerations: types.input.core.v1.Toleration[];
+}
+
+export function scheduling(deployment: string, placement: Placement): Scheduling {
+  return {
+    affinity: { nodeAffinity: onlyIn(placement.zones), podAntiAffinity: apart(deployment, placement.hostAntiAffinity) },
+    topologySpreadConstraints: [
+      {
+        topologyKey: ZONE,
+        maxSkew: 1,
+        whenUnsatisfiable: "DoNotSchedule",
+        // Zones without a machine count too: pods then wait for one instead of crowding into the others.
+        minDomains: placement.zones.length,
+        // A zone whose machines these pods may not use has none, and would leave nowhere to go.
+        nodeAffinityPolicy: "Honor",
+        nodeTaintsPolicy: "Honor",
+        labelSelector: { matchLabels: selectorLabels(deployment) },
+      },
+    ],
+    nodeSelector: { ...placement.nodeSelector },
+    tolerations: [...(placement.tolerations ?? [])],
+  };
+}
+
+function onlyIn(zones: readonly string[]): types.input.core.v1.NodeAffinity {
+  return {
+    requiredDuringSchedulingIgnoredDuringExecution: {
+      nodeSelectorTerms: [{ matchExpressions: [{ key: ZONE, operator: "In", values: [...zones] }] }],
+    },
+  };
+}
+
+function apart(deployment: string, strength: Placement["hostAntiAffinity"]): types.input.core.v1.PodAntiAffinity {
+  const term = { topologyKey: MACHINE, labelSelector: { matchLabels: selectorLabels(deployment) } };
+  return strength === "required"
+    ? { requiredDuringSchedulingIgnoredDuringExecution: [term] }
+    : { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: term }] };
+}

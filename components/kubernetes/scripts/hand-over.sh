@@ -1,0 +1,55 @@
+#!/bin/sh
+# Before a pod goes: a primary with slots hands them to the replica that has most of its writes, and is let go only as a
+# replica itself. CLUSTER FAILOVER holds writes back until the replica has them all, so no acknowledged one is lost.
+# Ends after SECONDS in any case; the server is then shut down as it is.
+. "${0%/*}/node.sh"
+
+now() { date +%s; }
+
+# Whether this node is a primary that serves slots.
+serves() {
+  look
+  [ "$role" = master ] || return 1
+  mine=$(echo 'CLUSTER NODES' | tell localhost 3 | while read -r _id _address flags _primary _sent _received _epoch _connection slots; do
+    case $flags in *myself*) echo "$slots" ;; esac
+  done)
+  [ -n "$mine" ]
+}
+
+# Address of the online replica with the highest offset, out of `ip=…,port=…,state=online,offset=…,lag=…` in $replicas.
+best() {
+  address='' most=-1
+  for replica in $replicas; do
+    case $replica in *state=online*) ;; *) continue ;; esac
+    offset=${replica#*offset=}
+    offset=${offset%%,*}
+    [ "$offset" -gt "$most" ] || continue
+    most=$offset address=${replica#ip=}
+    address=${address%%,*}
+  done
+}
+
+end=$(($(now) + ${1:?seconds}))
+# A replica may be on its way back; one that does not come within this is gone, as when all pods are told to end.
+patience=$(($(now) + 5))
+handed=no
+while [ "$(now)" -lt $end ] && serves; do
+  best
+  if [ -z "$address" ]; then
+    [ "$(now)" -lt $patience ] || exit 0
+    sleep 0.5
+    continue
+  fi
+  echo 'CLUSTER FAILOVER' | tell "$address" 3 >/dev/null
+  handed=yes
+  # The server itself gives one up after 5 s.
+  attempt=$(($(now) + 6))
+  while [ "$(now)" -lt $attempt ] && [ "$(now)" -lt $end ]; do
+    sleep 0.2
+    look
+    [ "$role" = master ] || break
+  done
+done
+# Clients that still believe in the old primary are redirected, rather than cut off.
+[ "$handed" = no ] || sleep 1
+exit 0

@@ -1,0 +1,33 @@
+# shellcheck shell=sh
+# How to talk to nodes; read by the other scripts. What varies comes from the container's environment:
+# VALKEY_PASSWORD_FILE, and VALKEY_TLS_CA where connections are encrypted.
+
+CARRIAGE_RETURN=$(printf '\r')
+
+# tell HOST SECONDS: sends the lines on standard input as commands, prints the answers. The password goes in first by
+# standard input as well: an argument or a variable of the environment would show in a list of processes.
+tell() {
+  { cat "$VALKEY_PASSWORD_FILE" && echo && cat; } |
+    timeout "$2" valkey-cli -h "$1" -p 6379 -t 2 ${VALKEY_TLS_CA:+--tls --cacert "$VALKEY_TLS_CA"} --askpass --no-auth-warning 2>/dev/null
+}
+
+# look: sets what this node says of itself. Without an answer role and state stay empty; state also while it is loading.
+look() {
+  role='' loading='' link='' state='' known=0 size=0 slots_ok=0 replicas=''
+  answer=$(printf 'INFO persistence replication\nCLUSTER INFO\n' | tell localhost 3)
+  while IFS=: read -r name value; do
+    value=${value%"$CARRIAGE_RETURN"}
+    case $name in
+      loading) loading=$value ;;
+      role) role=$value ;;
+      master_link_status) link=$value ;;
+      cluster_state) state=$value ;;
+      cluster_known_nodes) known=$value ;;
+      cluster_size) size=$value ;;
+      cluster_slots_ok) slots_ok=$value ;;
+      slave[0-9]*) replicas="$replicas $value" ;;
+    esac
+  done <<ANSWER
+$answer
+ANSWER
+}

@@ -1,0 +1,58 @@
+/** valkey.conf of a server in a pod. Pure. */
+import { createHash } from "node:crypto";
+import type { ServerSettings } from "../../benchmarks/settings";
+import { configText, directives } from "../../benchmarks/settings";
+import type { Tls } from "./arguments";
+import { BUS_PORT, CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } from "./layout";
+
+/** File of the secret that sets the password: valkey.conf itself is for everyone to read. */
+export const PASSWORD_CONFIG = "password.conf";
+/** File of the secret with the password and nothing else, for tools. */
+export const PASSWORD_FILE = "password";
+
+/** Keys of the TLS secret, as cert-manager writes them. */
+export const TLS_FILES = { certificate: `${TLS_DIRECTORY}/tls.crt`, key: `${TLS_DIRECTORY}/tls.key`, authority: `${TLS_DIRECTORY}/ca.crt` } as const;
+
+/** What every cluster node is told alike; what differs between pods is on the server's command line. */
+export function clusterConfig(settings: ServerSettings, tls: Tls | undefined): string {
+  const own = new Map([
+    ...(tls === undefined ? [["port", String(CLIENT_PORT)] as const] : tlsDirectives()),
+    ["dir", DATA_DIRECTORY],
+    ["cluster-enabled", "yes"],
+    ["cluster-config-file", "nodes.conf"],
+    ["cluster-port", String(BUS_PORT)],
+    // Clients are told addresses: names lag behind a restarted pod as long as DNS caches them. A certificate, though, holds names.
+    ["cluster-preferred-endpoint-type", tls === undefined ? "ip" : "hostname"],
+  ]);
+  return configText(own) + configText(directives(settings)) + configText(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]));
+}
+
+function tlsDirectives(): (readonly [string, string])[] {
+  return [
+    ["port", "0"],
+    ["tls-port", String(CLIENT_PORT)],
+    ["tls-cert-file", TLS_FILES.certificate],
+    ["tls-key-file", TLS_FILES.key],
+    ["tls-ca-cert-file", TLS_FILES.authority],
+    // Clients show the password; nodes show certificates to each other.
+    ["tls-auth-clients", "optional"],
+    ["tls-replication", "yes"],
+    ["tls-cluster", "yes"],
+  ];
+}
+
+/** The secret's file that `clusterConfig` includes. */
+export function passwordConfig(password: string): string {
+  const quoted = quote(password);
+  return `requirepass ${quoted}\nprimaryauth ${quoted}\n`;
+}
+
+/** One argument for valkey.conf, whatever is in it. */
+function quote(value: string): string {
+  return `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+}
+
+/** Changes when pods must start anew to have the text. */
+export function checksum(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 32);
+}

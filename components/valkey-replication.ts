@@ -1,0 +1,86 @@
+/**
+ * Valkey in replication mode on Kubernetes: the upstream chart, with what it lacks around it. Pod 0 is the primary; the
+ * chart has no failover.
+ */
+import * as k8s from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import type { ServerArgs } from "./kubernetes/arguments";
+import { chartValues } from "./kubernetes/chart-values";
+import { createConfigMap } from "./kubernetes/config-map";
+import type { Context } from "./kubernetes/context";
+import { CLIENT_PORT } from "./kubernetes/layout";
+import { objectNames } from "./kubernetes/names";
+import { createNetworkPolicy } from "./kubernetes/network-policy";
+import { scriptFiles } from "./kubernetes/scripts";
+import { createSecret } from "./kubernetes/secret";
+import { PASSWORD_FILE } from "./kubernetes/server-config";
+import type { ServerPods } from "./kubernetes/server-pods";
+import { serverPods, serviceEndpoint } from "./kubernetes/server-pods";
+import { planZones } from "./kubernetes/zone-plan";
+
+/** Where the chart is fetched from. */
+export type ChartSource =
+  | { readonly from: "repository"; readonly url: string; readonly version: string }
+  /** `oci://REGISTRY/PATH` */
+  | { readonly from: "oci"; readonly url: string; readonly version: string }
+  /** A directory or an archive on this machine, for networks that reach neither. */
+  | { readonly from: "path"; readonly path: string };
+
+/** The version whose values this component is written for. */
+export const UPSTREAM_CHART: ChartSource = { from: "repository", url: "https://valkey.io/valkey-helm/", version: "0.11.0" };
+
+export interface ValkeyReplicationArgs extends ServerArgs {
+  /** Besides the one primary. */
+  readonly replicas: number;
+  /** @default UPSTREAM_CHART */
+  readonly chart?: ChartSource | undefined;
+}
+
+/**
+ * The chart's StatefulSet, Services, configuration, disruption budget and service account; its password, network policy
+ * and readiness are ours. The name given is the deployment's: it names every object, so it never changes. The chart
+ * takes a password of letters, digits and `.`, `_`, `-` only: it writes it to files unquoted.
+ */
+export class ValkeyReplication extends pulumi.ComponentResource {
+  /** Where the nodes are found, one by one. */
+  readonly pods: ServerPods;
+  /** `HOST:PORT` of the primary, for clients in the Kubernetes cluster. */
+  readonly endpoint: pulumi.Output<string>;
+  /** `HOST:PORT` of all nodes, the primary among them. */
+  readonly readEndpoint: pulumi.Output<string>;
+
+  /** @throws BadInput when the name makes no host name, or there are not the zones for its nodes */
+  constructor(name: string, args: ValkeyReplicationArgs, options?: pulumi.ComponentResourceOptions) {
+    const { nodes } = planZones(name, { primaries: 1, replicasPerPrimary: args.replicas }, args.placement.zones);
+    const names = objectNames(name);
+    super("valkey:kubernetes:ValkeyReplication", name, {}, options);
+    const context: Context = { deployment: name, names, args, options: { parent: this } };
+
+    const needed = [
+      createSecret(context, { [PASSWORD_FILE]: (password) => password }),
+      createConfigMap(context, names.scripts, scriptFiles("replication")),
+      createNetworkPolicy(context, [CLIENT_PORT]),
+    ];
+    new k8s.helm.v4.Chart(
+      name,
+      { name, namespace: args.namespace, ...source(args.chart ?? UPSTREAM_CHART), values: chartValues(context, args.replicas) },
+      { parent: this, dependsOn: needed },
+    );
+
+    this.pods = serverPods(context, nodes, name);
+    this.endpoint = serviceEndpoint(names.client, context);
+    this.readEndpoint = serviceEndpoint(names.read, context);
+    this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint, readEndpoint: this.readEndpoint });
+  }
+}
+
+function source(chart: ChartSource): Pick<k8s.helm.v4.ChartArgs, "chart" | "version" | "repositoryOpts"> {
+  switch (chart.from) {
+    case "repository":
+      return { chart: "valkey", version: chart.version, repositoryOpts: { repo: chart.url } };
+    case "oci":
+      return { chart: chart.url, version: chart.version };
+    case "path":
+      return { chart: chart.path };
+  }
+}
