@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034
 # How to talk to nodes; read by the other scripts. What varies comes from the container's environment:
 # VALKEY_PASSWORD_FILE, and VALKEY_TLS_CA where connections are encrypted.
 
@@ -13,11 +13,12 @@ tell() {
 
 # look: sets what this node says of itself. Without an answer role and state stay empty; state also while it is loading.
 look() {
-  role='' loading='' link='' state='' known=0 size=0 slots_ok=0 replicas=''
-  answer=$(printf 'INFO persistence replication\nCLUSTER INFO\n' | tell localhost 3)
+  role='' loading='' link='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas=''
+  answer=$(printf 'INFO server persistence replication\nCLUSTER INFO\n' | tell localhost 3)
   while IFS=: read -r name value; do
     value=${value%"$CARRIAGE_RETURN"}
     case $name in
+      uptime_in_seconds) uptime=$value ;;
       loading) loading=$value ;;
       role) role=$value ;;
       master_link_status) link=$value ;;

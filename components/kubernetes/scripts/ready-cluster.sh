@@ -2,43 +2,47 @@
 # Readiness of a cluster node: does it do its part?
 #   not formed yet   it answers; forming is somebody else's work and waits for all pods to be ready
 #   replica          its data set is loaded and its link to the primary is up
-#   any member       the cluster's state is ok; or it is not because slots elsewhere are lost, while this node still
-#                    reaches the majority of primaries: then it stays, or one lost shard would take all pods out of the
-#                    Service and stop the very restart that repairs it
-# A member that finds the cluster not ok first meets its peers again by their DNS names: when all pods come back at once,
-# each with a new address, no address in any nodes.conf is right.
+#   any member       it reaches the majority of primaries, and the cluster's state is ok; or it is not because slots
+#                    elsewhere are lost: one lost shard must not take every pod out of the Service, nor stop the very
+#                    restart that repairs it
+# A member that has just started, or finds the cluster not ok, meets those peers again by their DNS names that do not
+# answer: when all pods come back at once, each with a new address, no address in any nodes.conf is right.
 . "${0%/*}/node.sh"
 
 look
 [ -n "$state" ] || exit 1
 [ "$known" -gt 1 ] || exit 0
-if [ "$state" = ok ]; then
-  [ "$role" = master ] || [ "$link" = up ]
+linked=yes
+[ "$role" = master ] || [ "$link" = up ] || linked=no
+# Addresses that are nobody's any more are found out within the node timeout; until then the state may still be ok.
+if [ "$state" = ok ] && [ "$uptime" -gt 60 ]; then
+  [ $linked = yes ]
   exit
 fi
 
-nodes=$(echo 'CLUSTER NODES' | tell localhost 3)
 reached=0 met=0
-while read -r _id address flags _primary _sent _received _epoch connection slots; do
-  case $flags in
-    *myself*) [ -z "$slots" ] || reached=$((reached + 1)) ;;
-    *fail | *fail,* | *'fail?'* | *noaddr*) connection=disconnected ;;
-    *master*) [ "$connection" != connected ] || [ -z "$slots" ] || reached=$((reached + 1)) ;;
+while read -r _id address flags _primary unanswered _received _epoch connection slots; do
+  # A connection being made to nobody counts as one; but a ping is on its way, and stays there.
+  case $flags,$connection,$unanswered in
+    *myself*) silent=no ;;
+    *fail,connected,* | *fail,*,connected,* | *'fail?'* | *noaddr* | *handshake*) silent=yes ;;
+    *,connected,0) silent=no ;;
+    *) silent=yes ;;
   esac
-  # Few at a time, so that the probe ends in time: who is met passes on who else is there.
-  case $flags in *myself*) continue ;; esac
-  [ "$connection" != connected ] && [ "$met" -lt 8 ] || continue
+  if [ $silent = no ]; then
+    [ -z "$slots" ] || reached=$((reached + 1))
+    continue
+  fi
   peer=${address#*,}
   peer=${peer%%,*}
-  [ -n "$peer" ] && [ "$peer" != "$address" ] || continue
+  # Few at a time, so that the probe ends in time: who is met passes on who else is there.
+  [ "$met" -lt 8 ] && [ -n "$peer" ] && [ "$peer" != "$address" ] || continue
   met=$((met + 1))
   # Asked of the peer, which knows the password: whoever else may have got its old address meanwhile does not.
   echo "CLUSTER MEET $POD_IP 6379" | tell "$peer" 2 >/dev/null &
 done <<NODES
-$nodes
+$(echo 'CLUSTER NODES' | tell localhost 3)
 NODES
 wait
 
-[ "$role" = master ] || [ "$link" = up ] || exit 1
-# With every slot served, this node is only about to be let in again.
-[ "$slots_ok" -lt 16384 ] && [ $((reached * 2)) -gt "$size" ]
+[ $linked = yes ] && [ $((reached * 2)) -gt "$size" ] && { [ "$state" = ok ] || [ "$slots_ok" -lt 16384 ]; }

@@ -1,0 +1,100 @@
+/** Real Kubernetes for tests: only where a variable names a cluster that may be written to, and in a namespace of their own. */
+import type * as ClientNode from "@kubernetes/client-node";
+import { PassThrough, Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { KubernetesObject } from "./kubernetes-objects";
+
+/** Path of a kubeconfig whose current context is a cluster that tests may do anything to. */
+export const KUBECONFIG = process.env["VALKEY_TEST_KUBECONFIG"];
+/** For titles of tests that need one. */
+export const WHERE = KUBECONFIG === undefined ? " (skipped: VALKEY_TEST_KUBECONFIG names no throw-away cluster)" : "";
+
+const POLL_MS = 250;
+
+export class ThrowAway {
+  private constructor(
+    private readonly library: typeof ClientNode,
+    private readonly config: ClientNode.KubeConfig,
+    readonly namespace: string,
+  ) {}
+
+  /** A fresh namespace in which only pods of the restricted Pod Security Standard are let in. */
+  static async open(): Promise<ThrowAway> {
+    const library = await import("@kubernetes/client-node");
+    const config = new library.KubeConfig();
+    config.loadFromFile(KUBECONFIG ?? "");
+    const here = new ThrowAway(library, config, `valkey-test-${process.pid}-${Date.now().toString(36)}`);
+    await here.core.createNamespace({ body: { metadata: { name: here.namespace, labels: { "pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted" } } } });
+    return here;
+  }
+
+  get core(): ClientNode.CoreV1Api {
+    return this.config.makeApiClient(this.library.CoreV1Api);
+  }
+
+  /** By server-side apply, as Pulumi does it, in the order given. */
+  async apply(objects: readonly KubernetesObject[]): Promise<void> {
+    const api = this.library.KubernetesObjectApi.makeApiClient(this.config);
+    for (const object of objects) {
+      await api.patch(object as ClientNode.KubernetesObject, undefined, undefined, "valkey-test", true, this.library.PatchStrategy.ServerSideApply);
+    }
+  }
+
+  async pods(labels: Readonly<Record<string, string>>): Promise<ClientNode.V1Pod[]> {
+    const labelSelector = Object.entries(labels).map(([name, value]) => `${name}=${value}`).join(",");
+    return (await this.core.listNamespacedPod({ namespace: this.namespace, labelSelector })).items;
+  }
+
+  /** @throws Error with the last of what was missing when the time is up */
+  async until(seconds: number, missing: () => Promise<string | undefined>): Promise<void> {
+    const deadline = Date.now() + seconds * 1000;
+    for (;;) {
+      const what = await missing();
+      if (what === undefined) return;
+      if (Date.now() > deadline) throw new Error(`after ${seconds} s: ${what}${await this.#events()}`);
+      await sleep(POLL_MS);
+    }
+  }
+
+  /** Waits until so many pods with these labels are ready. */
+  untilReady(labels: Readonly<Record<string, string>>, count: number, seconds: number): Promise<void> {
+    return this.until(seconds, async () => {
+      const pods = await this.pods(labels);
+      const ready = pods.filter(isReady).length;
+      return pods.length === count && ready === count ? undefined : `${ready} of ${count} pods are ready: ${pods.map((pod) => `${pod.metadata?.name ?? ""} ${pod.status?.phase ?? ""}`).join(", ")}`;
+    });
+  }
+
+  /** Runs a shell script in a pod. @throws Error with what it printed when it fails */
+  async run(pod: string, container: string, script: string): Promise<string> {
+    const output = new PassThrough();
+    const printed = text(output);
+    const status = await new Promise<ClientNode.V1Status>((resolve, reject) => {
+      new this.library.Exec(this.config).exec(this.namespace, pod, container, ["sh", "-c", script], output, output, Readable.from([]), false, resolve).catch(reject);
+    });
+    output.end();
+    const said = await printed;
+    if (status.status !== "Success") throw new Error(`${pod}: ${status.message ?? "failed"}: ${said}`);
+    return said;
+  }
+
+  /** Ends all that was applied, and waits until nothing of it is left. */
+  async close(): Promise<void> {
+    await this.core.deleteNamespace({ name: this.namespace });
+    await this.until(120, async () => {
+      const { items } = await this.core.listNamespace({ fieldSelector: `metadata.name=${this.namespace}` });
+      return items.length === 0 ? undefined : `namespace ${this.namespace} is still there`;
+    });
+  }
+
+  async #events(): Promise<string> {
+    const { items } = await this.core.listNamespacedEvent({ namespace: this.namespace });
+    const warnings = items.filter(({ type }) => type === "Warning").slice(-8).map(({ involvedObject, message }) => `\n  ${involvedObject.name ?? ""}: ${message ?? ""}`);
+    return warnings.join("");
+  }
+}
+
+export function isReady(pod: ClientNode.V1Pod): boolean {
+  return pod.metadata?.deletionTimestamp === undefined && (pod.status?.conditions ?? []).some(({ type, status }) => type === "Ready" && status === "True");
+}
