@@ -1,0 +1,73 @@
+/** What can be known of an account and a region before anything is made: asked of AWS, then judged. */
+import * as aws from "@pulumi/aws";
+import { BadInput, messageOf } from "../../benchmarks/errors";
+import type { EksPlan } from "./plan/plan";
+import type { Problem } from "./plan/problem";
+import { quotaProblems } from "./plan/quotas";
+
+/** What AWS says. */
+export interface AccountFacts {
+  /** Names of the region's zones that this account can use. */
+  readonly zones: readonly string[];
+  /** Zones in which each machine type is offered; types offered nowhere are not in it. */
+  readonly offers: ReadonlyMap<string, readonly string[]>;
+  /** Quotas by code; those that could not be read are not in it. */
+  readonly quotas: ReadonlyMap<string, number>;
+  /** Why the given key cannot be used; undefined where it can, or none is given. */
+  readonly keyProblem: string | undefined;
+}
+
+/** Every reason why the plan cannot be had in this account and region. Pure. */
+export function accountProblems(plan: Pick<EksPlan, "region" | "zones" | "machines" | "quotas">, facts: AccountFacts): Problem[] {
+  const { region, zones, machines, quotas } = plan;
+  const problems: Problem[] = [];
+  if (facts.zones.length < 3) problems.push({ path: ["region"], message: `${region} has ${facts.zones.length} zones for this account and at least 3 are needed` });
+  const unknown = zones.filter((zone) => !facts.zones.includes(zone));
+  if (unknown.length > 0) problems.push({ path: ["zones"], message: `${unknown.join(", ")}: no such zone of ${region} for this account; there are ${facts.zones.join(", ")}` });
+  for (const type of new Set(machines.map((group) => group.type))) {
+    const offered = facts.offers.get(type) ?? [];
+    const missing = [...new Set(machines.filter((group) => group.type === type).map(({ zone }) => zone))].filter((zone) => !offered.includes(zone));
+    if (missing.length > 0) problems.push({ path: ["zones"], message: offered.length === 0 ? `${region} does not offer ${type}` : `${type} is not offered in ${missing.join(", ")}; it is in ${offered.join(", ")}` });
+  }
+  problems.push(...quotaProblems(quotas, facts.quotas));
+  if (facts.keyProblem !== undefined) problems.push({ path: ["cluster", "keyArn"], message: facts.keyProblem });
+  return problems;
+}
+
+/** Asks AWS, during preview too. A quota that may not be read is left out; it would be found out later. */
+export async function readAccount(plan: Pick<EksPlan, "machines" | "quotas">, keyArn: string | undefined, opts?: { readonly provider: aws.Provider }): Promise<AccountFacts> {
+  const types = [...new Set(plan.machines.map((group) => group.type))];
+  const [zones, offers, quotas, keyProblem] = await Promise.all([
+    aws.getAvailabilityZones({ state: "available", filters: [{ name: "opt-in-status", values: ["opt-in-not-required"] }] }, opts),
+    aws.ec2.getInstanceTypeOfferings({ locationType: "availability-zone", filters: [{ name: "instance-type", values: types }] }, opts),
+    Promise.all(plan.quotas.map(async ({ service, code }) => [code, await quotaOf(service, code, opts)] as const)),
+    keyProblemOf(keyArn, opts),
+  ]);
+  const byType = new Map<string, string[]>();
+  for (const [index, type] of offers.instanceTypes.entries()) byType.set(type, [...(byType.get(type) ?? []), offers.locations[index] ?? ""]);
+  return { zones: zones.names, offers: byType, quotas: new Map(quotas.flatMap(([code, value]) => (value === undefined ? [] : [[code, value]]))), keyProblem };
+}
+
+async function quotaOf(serviceCode: string, quotaCode: string, opts?: { readonly provider: aws.Provider }): Promise<number | undefined> {
+  try {
+    return (await aws.servicequotas.getServiceQuota({ serviceCode, quotaCode }, opts)).value;
+  } catch {
+    return undefined;
+  }
+}
+
+async function keyProblemOf(keyArn: string | undefined, opts?: { readonly provider: aws.Provider }): Promise<string | undefined> {
+  if (keyArn === undefined) return undefined;
+  try {
+    const { enabled, keyUsage } = await aws.kms.getKey({ keyId: keyArn }, opts);
+    return enabled && keyUsage === "ENCRYPT_DECRYPT" ? undefined : `${keyArn} is ${enabled ? `for ${keyUsage}` : "not enabled"}; an enabled key for ENCRYPT_DECRYPT is needed`;
+  } catch (error) {
+    return `${keyArn} cannot be used: ${messageOf(error)}`;
+  }
+}
+
+/** @throws BadInput with everything that is wrong. @param label turns a problem's path into how the user wrote it */
+export async function checkAccount(plan: EksPlan, keyArn: string | undefined, label: (path: Problem["path"]) => string, opts?: { readonly provider: aws.Provider }): Promise<void> {
+  const problems = accountProblems(plan, await readAccount(plan, keyArn, opts));
+  if (problems.length > 0) throw new BadInput(`AWS ${plan.region}`, problems.map(({ path, message }) => (path.length === 0 ? message : `${label(path)}: ${message}`)));
+}

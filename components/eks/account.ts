@@ -1,0 +1,19 @@
+/** Which account, region and partition a stack is in, and the names that follow from it. */
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+
+export interface Account {
+  readonly partition: string;
+  readonly region: string;
+  readonly accountId: string;
+}
+
+/** @param parent by whose provider AWS is asked */
+export function account(parent: pulumi.Resource): pulumi.Output<Account> {
+  return pulumi.all([aws.getPartitionOutput({}, { parent }), aws.getRegionOutput({}, { parent }), aws.getCallerIdentityOutput({}, { parent })]).apply(([{ partition }, { region }, { accountId }]) => ({ partition, region, accountId }));
+}
+
+/** Known before the cluster is there, because its name is fixed. */
+export function clusterArn(clusterName: string, parent: pulumi.Resource): pulumi.Output<string> {
+  return account(parent).apply(({ partition, region, accountId }) => `arn:${partition}:eks:${region}:${accountId}:cluster/${clusterName}`);
+}

@@ -1,0 +1,133 @@
+/** The control plane with its add-ons, its system machines and who may use it. */
+import * as aws from "@pulumi/aws";
+import * as eks from "@pulumi/eks";
+import type * as k8s from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import { BadInput } from "../../benchmarks/errors";
+import { NodeAddons } from "./node-addons";
+import type { SystemArgs } from "./plan/plan";
+import { WARM_ADDRESSES } from "./plan/network-plan";
+import { DISCOVERY_TAG } from "./pool-objects";
+import { SystemNodes } from "./system-nodes";
+import type { Versions } from "./versions";
+
+/** How the API server is reached from outside the network. */
+export interface PublicAccess {
+  /** Blocks that may; none closes the public endpoint. */
+  readonly cidrs: readonly string[];
+  /** Has to be said as well where the blocks are everyone's. @default false */
+  readonly openToTheWorld: boolean;
+}
+
+/** A person or role with rights on the whole cluster. */
+export interface AccessArgs {
+  readonly principalArn: pulumi.Input<string>;
+  /** `admin` may do everything; `view` may read all but secrets. */
+  readonly rights: "admin" | "view";
+}
+
+export interface ClusterArgs {
+  /** Fixed, because IAM conditions and tags are made of it before the cluster is there. */
+  readonly clusterName: string;
+  readonly vpcId: pulumi.Input<string>;
+  readonly subnetIds: pulumi.Input<string[]>;
+  readonly publicAccess: PublicAccess;
+  /** By a name of the user's own. Whoever creates the cluster is an administrator anyway. */
+  readonly access: Readonly<Record<string, AccessArgs>>;
+  /** Key that secrets are encrypted with in etcd. @default a key of the stack's own, removed with it */
+  readonly keyArn?: string | undefined;
+  /** Days that the control plane's logs are kept. @default 7 */
+  readonly logRetentionInDays: number;
+  readonly system: SystemArgs;
+  /** Whether AWS refuses to delete the cluster; to be switched off before it can be destroyed. @default false */
+  readonly deletionProtection: boolean;
+  readonly versions: Versions;
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+/** Tag of a cluster whose API server everyone may reach because that was said twice; policies look for it. */
+export const WORLD_OPEN_TAG = "valkey-measured/open-to-the-world";
+
+export const LOG_TYPES = ["api", "audit", "authenticator", "controllerManager", "scheduler"] as const;
+
+const RIGHTS: Readonly<Record<AccessArgs["rights"], string>> = { admin: "AmazonEKSClusterAdminPolicy", view: "AmazonEKSAdminViewPolicy" };
+
+export class Cluster extends pulumi.ComponentResource {
+  readonly clusterName: string;
+  readonly provider: k8s.Provider;
+  /** The group that EKS makes for control plane and machines. */
+  readonly securityGroupId: pulumi.Output<string>;
+  /** Pods can be scheduled, named, and given volumes once this is there. */
+  readonly ready: pulumi.Resource[];
+  /** What is to be there before machines of Karpenter's come and until they are gone. */
+  readonly nodes: SystemNodes;
+  readonly kubeconfig: pulumi.Output<string>;
+
+  /** @throws BadInput when the API server would be open to everyone without that being said twice */
+  constructor(name: string, args: ClusterArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("valkey:eks:Cluster", name, {}, opts);
+    const problems = accessProblems(args.publicAccess);
+    if (problems.length > 0) throw new BadInput("publicAccess", problems);
+    const { clusterName, versions } = args;
+    this.clusterName = clusterName;
+
+    const keyArn = args.keyArn === undefined ? ownKey(name, this, clusterName) : pulumi.output(args.keyArn);
+    const cluster = controlPlane(name, this, args, keyArn);
+    this.provider = cluster.provider;
+    this.kubeconfig = pulumi.secret(cluster.kubeconfigJson);
+    this.securityGroupId = cluster.eksCluster.vpcConfig.clusterSecurityGroupId;
+    const discovery = new aws.ec2.Tag(`${name}-discovery`, { resourceId: this.securityGroupId, key: DISCOVERY_TAG, value: clusterName }, { parent: this });
+
+    this.nodes = new SystemNodes(name, { clusterName, subnetIds: args.subnetIds, ...args.system, versions, tags: args.tags }, { parent: this, dependsOn: [cluster] });
+    const addons = new NodeAddons(name, { clusterName, versions }, { parent: this, dependsOn: [cluster, this.nodes] });
+    this.ready = [cluster, discovery, this.nodes, addons];
+    this.registerOutputs({ clusterName, kubeconfig: this.kubeconfig });
+  }
+}
+
+/** Why the API server may not be reached like this; empty when it may. Pure. */
+export function accessProblems({ cidrs, openToTheWorld }: PublicAccess): string[] {
+  const open = cidrs.filter((cidr) => cidr.endsWith("/0"));
+  return open.length > 0 && !openToTheWorld ? [`${open.join(", ")} lets everyone reach the API server; name the blocks that need it, or say openToTheWorld: true as well`] : [];
+}
+
+function ownKey(name: string, parent: Cluster, clusterName: string): pulumi.Output<string> {
+  const key = new aws.kms.Key(`${name}-secrets`, { description: `Secrets of the Kubernetes cluster ${clusterName}`, enableKeyRotation: true, deletionWindowInDays: 7, tags: { Name: `${clusterName}-secrets` } }, { parent });
+  return key.arn;
+}
+
+function controlPlane(name: string, parent: Cluster, args: ClusterArgs, keyArn: pulumi.Output<string>): eks.Cluster {
+  const { clusterName, publicAccess, versions } = args;
+  // EKS makes this group itself where it is missing, and leaves it behind.
+  const logs = new aws.cloudwatch.LogGroup(`${name}-control-plane`, { name: `/aws/eks/${clusterName}/cluster`, retentionInDays: args.logRetentionInDays }, { parent });
+  return new eks.Cluster(
+    name,
+    {
+      name: clusterName,
+      version: versions.kubernetes,
+      vpcId: args.vpcId,
+      privateSubnetIds: args.subnetIds,
+      endpointPrivateAccess: true,
+      endpointPublicAccess: publicAccess.cidrs.length > 0,
+      ...(publicAccess.cidrs.length > 0 && { publicAccessCidrs: [...publicAccess.cidrs] }),
+      authenticationMode: eks.AuthenticationMode.Api,
+      accessEntries: Object.fromEntries(Object.entries(args.access).map(([who, { principalArn, rights }]) => [who, { principalArn, accessPolicies: { [rights]: { policyArn: `arn:aws:eks::aws:cluster-access-policy/${RIGHTS[rights]}`, accessScope: { type: "cluster" } } } }])),
+      encryptionConfigKeyArn: keyArn,
+      enabledClusterLogTypes: [...LOG_TYPES],
+      deletionProtection: args.deletionProtection,
+      skipDefaultNodeGroup: true,
+      skipDefaultSecurityGroups: true,
+      createOidcProvider: false,
+      bootstrapSelfManagedAddons: false,
+      // A spare address instead of a spare prefix: half the addresses for machines that carry few pods.
+      vpcCniOptions: { addonVersion: versions.vpcCni, enablePrefixDelegation: true, warmIpTarget: WARM_ADDRESSES, enableNetworkPolicy: true },
+      kubeProxyAddonOptions: { enabled: true, version: versions.kubeProxy },
+      // Before there is a machine CoreDNS waits for 20 minutes and ends degraded: it comes after them.
+      corednsAddonOptions: { enabled: false },
+      upgradePolicy: { supportType: "STANDARD" },
+      clusterTags: publicAccess.cidrs.some((cidr) => cidr.endsWith("/0")) ? { [WORLD_OPEN_TAG]: "true" } : {},
+      tags: { ...args.tags },
+    },
+    { parent, dependsOn: [logs] },
+  );
+}

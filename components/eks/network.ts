@@ -1,0 +1,109 @@
+/** The network of a cluster: one of its own, or one that exists. */
+import * as aws from "@pulumi/aws";
+import * as awsx from "@pulumi/awsx";
+import * as pulumi from "@pulumi/pulumi";
+import { FlowLogs } from "./flow-logs";
+import type { NetworkPlan } from "./plan/network-plan";
+import type { NatStrategy } from "./plan/plan";
+import { INTERFACE_ENDPOINTS } from "./plan/plan";
+import { DISCOVERY_TAG } from "./pool-objects";
+
+/** A network to make. */
+export interface OwnNetworkArgs {
+  readonly kind: "own";
+  /** Addresses of every subnet; as many zones as `zones` names. */
+  readonly plan: NetworkPlan;
+  readonly nat: NatStrategy;
+  /** Whether accepted and refused connections are logged, for 7 days. @default false */
+  readonly flowLogs: boolean;
+}
+
+/** A network that exists: nothing in it is changed. Its subnets need a way to the registries, by NAT or endpoints. */
+export interface ExistingNetworkArgs {
+  readonly kind: "existing";
+  readonly vpcId: string;
+  /** One or more per zone of `zones`; machines and the control plane's interfaces go there. */
+  readonly privateSubnetIds: readonly string[];
+}
+
+export interface NetworkArgs {
+  /** Of the cluster that the subnets are tagged for. */
+  readonly clusterName: string;
+  /** Such as `us-west-2`. */
+  readonly region: string;
+  /** Names, in order. */
+  readonly zones: readonly string[];
+  readonly network: OwnNetworkArgs | ExistingNetworkArgs;
+}
+
+/** Private subnets for machines in every zone, NAT as configured, endpoints for S3, ECR and STS. */
+export class Network extends pulumi.ComponentResource {
+  readonly vpcId: pulumi.Output<string>;
+  readonly privateSubnetIds: pulumi.Output<string[]>;
+  /** Ids that machines are to be put in by; undefined where the subnets' tags say it. */
+  readonly selectedSubnetIds: readonly string[] | undefined;
+
+  constructor(name: string, { clusterName, region, zones, network }: NetworkArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("valkey:eks:Network", name, {}, opts);
+    if (network.kind === "existing") {
+      this.vpcId = pulumi.output(network.vpcId);
+      this.privateSubnetIds = pulumi.output([...network.privateSubnetIds]);
+      this.selectedSubnetIds = network.privateSubnetIds;
+    } else {
+      const vpc = ownVpc(name, this, clusterName, region, zones, network);
+      this.vpcId = vpc.vpcId;
+      this.privateSubnetIds = vpc.privateSubnetIds;
+      this.selectedSubnetIds = undefined;
+      reservePrefixes(name, this, vpc, network.plan);
+      interfaceEndpoints(name, this, vpc, region, network.plan.cidr);
+      if (network.flowLogs) new FlowLogs(name, { vpcId: vpc.vpcId }, { parent: this });
+    }
+    this.registerOutputs({ vpcId: this.vpcId, privateSubnetIds: this.privateSubnetIds });
+  }
+}
+
+const NAT: Readonly<Record<NatStrategy, awsx.types.enums.ec2.NatGatewayStrategy>> = { one: "Single", perZone: "OnePerAz", none: "None" };
+
+function ownVpc(name: string, parent: Network, clusterName: string, region: string, zones: readonly string[], { plan, nat }: OwnNetworkArgs): awsx.ec2.Vpc {
+  return new awsx.ec2.Vpc(
+    name,
+    {
+      cidrBlock: plan.cidr,
+      availabilityZoneNames: [...zones],
+      subnetStrategy: "Auto",
+      subnetSpecs: [
+        { type: "Private", name: "private", cidrBlocks: plan.zones.map((zone) => zone.privateCidr), tags: { [DISCOVERY_TAG]: clusterName, "kubernetes.io/role/internal-elb": "1" } },
+        { type: "Public", name: "public", cidrBlocks: plan.zones.map((zone) => zone.publicCidr), tags: { "kubernetes.io/role/elb": "1" } },
+      ],
+      natGateways: { strategy: NAT[nat] },
+      enableDnsHostnames: true,
+      enableDnsSupport: true,
+      // Auto, because without it the gateway gets no routes.
+      vpcEndpointStrategy: "Auto",
+      vpcEndpointSpecs: [{ serviceName: `com.amazonaws.${region}.s3`, vpcEndpointType: "Gateway" }],
+      tags: { Name: name },
+    },
+    { parent },
+  );
+}
+
+/** Keeps single addresses out of most of each private subnet, so that prefixes of 16 are found to the end. */
+function reservePrefixes(name: string, parent: Network, vpc: awsx.ec2.Vpc, { zones }: NetworkPlan): void {
+  for (const [zone, { prefixCidrs }] of zones.entries()) {
+    const subnetId = vpc.privateSubnetIds.apply((ids) => ids[zone] ?? "");
+    for (const [part, cidrBlock] of prefixCidrs.entries()) {
+      new aws.ec2.SubnetCidrReservation(`${name}-prefixes-${zone}-${part}`, { subnetId, cidrBlock, reservationType: "prefix", description: "prefixes of machines' pods" }, { parent });
+    }
+  }
+}
+
+function interfaceEndpoints(name: string, parent: Network, vpc: awsx.ec2.Vpc, region: string, cidr: string): void {
+  const group = new aws.ec2.SecurityGroup(`${name}-endpoints`, { vpcId: vpc.vpcId, description: "AWS endpoints, from inside the network", ingress: [{ protocol: "tcp", fromPort: 443, toPort: 443, cidrBlocks: [cidr] }], tags: { Name: `${name}-endpoints` } }, { parent });
+  for (const service of INTERFACE_ENDPOINTS) {
+    new aws.ec2.VpcEndpoint(
+      `${name}-${service.replace(".", "-")}`,
+      { vpcId: vpc.vpcId, serviceName: `com.amazonaws.${region}.${service}`, vpcEndpointType: "Interface", privateDnsEnabled: true, subnetIds: vpc.privateSubnetIds, securityGroupIds: [group.id], tags: { Name: `${name}-${service}` } },
+      { parent },
+    );
+  }
+}

@@ -1,0 +1,48 @@
+/** Add-ons that need machines: CoreDNS, the Pod Identity agent, and the EBS CSI driver. */
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import { clusterArn } from "./account";
+import { podIdentityTrust } from "./karpenter-policies";
+import type { Versions } from "./versions";
+
+export interface NodeAddonsArgs {
+  readonly clusterName: string;
+  readonly versions: Versions;
+}
+
+export class NodeAddons extends pulumi.ComponentResource {
+  constructor(name: string, { clusterName, versions }: NodeAddonsArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("valkey:eks:NodeAddons", name, {}, opts);
+    const child = { parent: this };
+    const common = { clusterName, resolveConflictsOnCreate: "OVERWRITE", resolveConflictsOnUpdate: "OVERWRITE" };
+
+    const agent = new aws.eks.Addon(`${name}-pod-identity`, { ...common, addonName: "eks-pod-identity-agent", addonVersion: versions.podIdentityAgent }, child);
+    new aws.eks.Addon(`${name}-coredns`, { ...common, addonName: "coredns", addonVersion: versions.coredns, configurationValues: JSON.stringify(COREDNS) }, child);
+
+    const role = new aws.iam.Role(`${name}-ebs-csi`, { name: `${clusterName}-ebs-csi`, assumeRolePolicy: pulumi.jsonStringify(clusterArn(clusterName, this).apply(podIdentityTrust)) }, child);
+    const policy = new aws.iam.RolePolicyAttachment(`${name}-ebs-csi`, { role: role.name, policyArn: "arn:aws:iam::aws:policy/service-role/AmazonEBSCSIDriverPolicy" }, child);
+    new aws.eks.Addon(
+      `${name}-ebs-csi`,
+      {
+        ...common,
+        addonName: "aws-ebs-csi-driver",
+        addonVersion: versions.ebsCsi,
+        podIdentityAssociations: [{ serviceAccount: "ebs-csi-controller-sa", roleArn: role.arn }],
+        configurationValues: JSON.stringify(EBS_CSI),
+      },
+      { ...child, dependsOn: [agent, policy] },
+    );
+    this.registerOutputs({});
+  }
+}
+
+const SYSTEM_ONLY = [{ key: "CriticalAddonsOnly", operator: "Exists" }];
+
+/** One per zone as far as there are machines. */
+const COREDNS = {
+  tolerations: SYSTEM_ONLY,
+  topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "ScheduleAnyway", labelSelector: { matchLabels: { "k8s-app": "kube-dns" } } }],
+};
+
+/** Its own class is not made: the stack's are. */
+const EBS_CSI = { defaultStorageClass: { enabled: false }, controller: { tolerations: SYSTEM_ONLY } };

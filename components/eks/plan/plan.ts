@@ -1,0 +1,143 @@
+/** What a stack on EKS would create, what it costs and what it needs of the account; or every reason why it cannot be. Pure. */
+import type { Cost } from "./cost";
+import { costOf } from "./cost";
+import type { MachineGroup, Pools } from "./machine-plan";
+import { planMachines } from "./machine-plan";
+import { machineType } from "./machines";
+import type { NetworkPlan, ZoneDemand } from "./network-plan";
+import { capacityOf, planNetwork, prefixesFor, smallestMaskFor } from "./network-plan";
+import type { PodGroup } from "./pods";
+import type { PriceTable } from "./prices";
+import { PRICED_REGIONS, pricesOf } from "./prices";
+import type { Problem } from "./problem";
+import type { QuotaNeed } from "./quotas";
+import { quotaNeeds } from "./quotas";
+
+/** How many NAT gateways: `one` is cheaper, `perZone` survives a zone, `none` reaches no registry but ECR. */
+export const NAT_STRATEGIES = ["one", "perZone", "none"] as const;
+export type NatStrategy = (typeof NAT_STRATEGIES)[number];
+
+/** Interface endpoints beside S3's, which is a gateway and free. */
+export const INTERFACE_ENDPOINTS = ["ecr.api", "ecr.dkr", "sts"] as const;
+
+/** Machines that carry Karpenter, CoreDNS and the volume controller. */
+export interface SystemArgs {
+  /** @default m7g.large */
+  readonly instanceType: string;
+  /** At least 2, so that Karpenter's two replicas have machines of their own. @default 2 */
+  readonly machines: number;
+}
+
+export interface EksPlanArgs {
+  readonly region: string;
+  /** Names, in the order in which they are filled. */
+  readonly zones: readonly string[];
+  readonly network: { readonly existing: true } | { readonly existing: false; readonly cidr: string; readonly nat: NatStrategy };
+  readonly system: SystemArgs;
+  readonly pools: Pools;
+  readonly groups: readonly PodGroup[];
+  /** Whether the stack makes a KMS key; not where one is given. */
+  readonly ownKey: boolean;
+}
+
+export interface EksPlan {
+  readonly region: string;
+  readonly zones: readonly string[];
+  readonly machines: readonly MachineGroup[];
+  /** Undefined with an existing network. */
+  readonly network: NetworkPlan | undefined;
+  readonly volumes: { readonly count: number; readonly gib: number };
+  readonly quotas: readonly QuotaNeed[];
+  readonly cost: Cost;
+  /** What holds and should be known. */
+  readonly notes: readonly string[];
+  /** Why it cannot be; empty when it can. */
+  readonly problems: readonly Problem[];
+}
+
+/** Size of a system machine's root volume, GiB. */
+export const SYSTEM_ROOT_GIB = 20;
+
+/** EKS takes subnets in two zones at least. */
+const LEAST_ZONES = 2;
+
+export function planEks(args: EksPlanArgs): EksPlan {
+  const { region, zones, network: wanted, system, pools, groups } = args;
+  const prices = pricesOf(region);
+  const pods = planMachines(groups, pools, prices);
+  const machines = [...systemMachines(system, zones), ...pods.machines];
+  const network = wanted.existing ? undefined : planNetwork(wanted.cidr, Math.max(1, zones.length));
+  const rootVolumeGib = (pool: MachineGroup["pool"]): number => (pool === "system" ? SYSTEM_ROOT_GIB : (pools[pool]?.rootVolumeGiB ?? 0));
+  const natGateways = wanted.existing || wanted.nat === "none" ? 0 : wanted.nat === "one" ? 1 : zones.length;
+  const endpointZones = wanted.existing ? 0 : INTERFACE_ENDPOINTS.length * zones.length;
+  const gib = groups.reduce((sum, group) => sum + (group.volume?.gib ?? 0) * group.pods.length, 0);
+  const rootGib = machines.reduce((sum, { pool, count }) => sum + count * rootVolumeGib(pool), 0);
+  return {
+    region,
+    zones,
+    machines,
+    network,
+    volumes: { count: groups.reduce((sum, group) => sum + (group.volume === undefined ? 0 : group.pods.length), 0), gib },
+    quotas: quotaNeeds({ machines, volumeGib: gib + rootGib, natGateways: { total: natGateways, perZone: Math.min(1, natGateways) }, otherInterfaces: endpointZones + natGateways + 2 * zones.length }),
+    cost: costOf({ region, prices, machines, groups, rootVolumeGib, natGateways, endpointZones, kmsKeys: args.ownKey ? 1 : 0 }),
+    notes: notesOf(args, prices),
+    problems: [...zoneProblems(args, machines, prices), ...systemProblems(system, prices), ...pods.problems, ...networkProblems(args, network, machines)],
+  };
+}
+
+function systemMachines({ instanceType, machines }: SystemArgs, zones: readonly string[]): MachineGroup[] {
+  const vcpus = machineType(instanceType)?.vcpus ?? 0;
+  // A managed group spreads over its zones in turn; some eight pods with addresses run on each.
+  return zones.slice(0, machines).map((zone, index) => ({ pool: "system", type: instanceType, zone, count: Math.ceil((machines - index) / zones.length), vcpus, podAddresses: 8 }));
+}
+
+function notesOf({ region, network }: EksPlanArgs, prices: PriceTable | undefined): string[] {
+  return [
+    ...(prices === undefined ? [`there are no prices of ${region}, so neither its cost nor what it offers is known before AWS is asked; regions with prices: ${PRICED_REGIONS.join(", ")}`] : []),
+    ...(network.existing ? ["the existing network's addresses are not known here; each machine takes one and its pods a /28 or more"] : []),
+    ...(!network.existing && network.nat === "one" ? ["one NAT gateway: when its zone fails, no other zone reaches what is outside"] : []),
+  ];
+}
+
+function zoneProblems({ region, zones }: EksPlanArgs, machines: readonly MachineGroup[], prices: PriceTable | undefined): Problem[] {
+  const path = ["zones"];
+  const problems: Problem[] = [];
+  if (zones.length < LEAST_ZONES) problems.push({ path, message: `${zones.length} are too few: EKS takes subnets in ${LEAST_ZONES} zones at least, and one zone cannot keep replicas apart from their primaries` });
+  if (new Set(zones).size < zones.length) problems.push({ path, message: "a zone is named twice" });
+  if (prices === undefined) return problems;
+  if (zones.length > prices.zones) problems.push({ path, message: `${zones.length} are more than ${region} has; at most ${prices.zones}` });
+  for (const type of new Set(machines.map((group) => group.type))) {
+    const offered = prices.machines[type]?.zones;
+    if (offered !== undefined && offered < Math.min(zones.length, prices.zones)) problems.push({ path, message: `${type} is offered in ${offered} of ${region}'s zones and ${zones.length} are asked for; at most ${offered}, or another type` });
+  }
+  return problems;
+}
+
+function systemProblems({ instanceType, machines }: SystemArgs, prices: PriceTable | undefined): Problem[] {
+  return [
+    ...(machines < 2 ? [{ path: ["system", "machines"], message: `${machines} are too few: each of Karpenter's two replicas needs a machine; at least 2` }] : []),
+    ...(machineType(instanceType) === undefined ? [{ path: ["system", "instanceType"], message: `${instanceType} is not in the table of machine types` }] : prices !== undefined && prices.machines[instanceType] === undefined ? [{ path: ["system", "instanceType"], message: `${instanceType} has no price in the table of ${prices.region} of ${prices.date}` }] : []),
+  ];
+}
+
+function networkProblems({ zones, network: wanted }: EksPlanArgs, plan: NetworkPlan | undefined, machines: readonly MachineGroup[]): Problem[] {
+  if (wanted.existing) return [];
+  const path = ["network", "cidr"];
+  const busiest = demandOf(machines);
+  const capacity = plan === undefined ? undefined : capacityOf(plan);
+  if (capacity !== undefined && busiest.machines <= capacity.machines && busiest.prefixes <= capacity.prefixes) return [];
+  const mask = smallestMaskFor(busiest, Math.max(1, zones.length));
+  const advice = mask === undefined ? "no network that AWS allows (a /16) is large enough: plan for fewer machines, or more zones" : `at least a /${mask}`;
+  const has = capacity === undefined ? `has no room for subnets in ${zones.length} zones` : `holds ${capacity.machines} machines and ${capacity.prefixes} prefixes of 16 addresses in each of ${zones.length} zones`;
+  return [{ path, message: `${wanted.cidr} ${has}, and ${busiest.machines} machines with ${busiest.prefixes} prefixes are planned in the busiest; ${advice}` }];
+}
+
+/** Of the busiest zone by each measure. */
+function demandOf(machines: readonly MachineGroup[]): ZoneDemand {
+  const zones = new Map<string, { machines: number; prefixes: number }>();
+  for (const { zone, count, podAddresses } of machines) {
+    const sum = zones.get(zone) ?? { machines: 0, prefixes: 0 };
+    zones.set(zone, { machines: sum.machines + count, prefixes: sum.prefixes + count * prefixesFor(podAddresses) });
+  }
+  return { machines: Math.max(0, ...[...zones.values()].map((each) => each.machines)), prefixes: Math.max(0, ...[...zones.values()].map((each) => each.prefixes)) };
+}

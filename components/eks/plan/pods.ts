@@ -1,0 +1,39 @@
+/** What is to run: groups of pods alike, by zone. Pure. */
+import type { PlacedNode, Shape } from "../../../benchmarks/topology/placement";
+import { nodeCount, rotateOverZones, spreadOverZones } from "../../../benchmarks/topology/placement";
+import type { PoolName } from "./pools";
+import type { StorageClassName } from "./storage-classes";
+
+/** Pods that ask for the same, such as a deployment's servers or a benchmark's load generators. */
+export interface PodGroup {
+  readonly name: string;
+  readonly pool: PoolName;
+  /** Each pod and the zone it is to be in. */
+  readonly pods: readonly PlacedNode[];
+  /** Requests: thousandths of a CPU, and MiB. */
+  readonly cpuMilli: number;
+  readonly memoryMiB: number;
+  /** Each pod's own volume; none without. */
+  readonly volume?: { readonly gib: number; readonly storageClass: StorageClassName } | undefined;
+  /** Whether each pod has a machine for itself among its pool's; else as many share one as fit. */
+  readonly alone: boolean;
+}
+
+/** A deployment's servers, as far as machines are concerned. */
+export interface ServerArgs extends Omit<PodGroup, "pods"> {
+  readonly mode: "replication" | "cluster";
+  readonly shape: Shape;
+  /** In the order in which they are filled. */
+  readonly zones: readonly string[];
+}
+
+/** Servers in the zones that formation expects them in: primaries in turn, replicas in the zones after. */
+export function serverPods({ mode, shape, zones, ...group }: ServerArgs): PodGroup {
+  const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${group.name}-${index}`);
+  return { ...group, pods: mode === "cluster" ? rotateOverZones(names, shape, zones) : spreadOverZones(names, zones) };
+}
+
+/** Load generators, spread over the zones in turn. */
+export function clientPods({ count, zones, ...group }: Omit<PodGroup, "pods"> & { readonly count: number; readonly zones: readonly string[] }): PodGroup {
+  return { ...group, pods: spreadOverZones(Array.from({ length: count }, (_, index) => `${group.name}-${index}`), zones) };
+}

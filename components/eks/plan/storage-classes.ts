@@ -1,0 +1,22 @@
+/** The storage classes there are: encrypted gp3 volumes at two speeds. Pure. */
+
+/** Speed of a gp3 volume. */
+export interface VolumeSpeed {
+  /** I/O operations per second. */
+  readonly iops: number;
+  /** MiB/s. */
+  readonly throughput: number;
+}
+
+/** What every gp3 volume has without extra charge. */
+export const GP3_BASELINE: VolumeSpeed = { iops: 3000, throughput: 125 };
+
+/** By name; `gp3` is the cluster's default class. `gp3-fast` is what S1's stack gives larger shards. */
+export const STORAGE_CLASSES = {
+  gp3: GP3_BASELINE,
+  "gp3-fast": { iops: 6000, throughput: 500 },
+} as const satisfies Readonly<Record<string, VolumeSpeed>>;
+
+export type StorageClassName = keyof typeof STORAGE_CLASSES;
+export const STORAGE_CLASS_NAMES = Object.keys(STORAGE_CLASSES) as StorageClassName[];
+export const DEFAULT_STORAGE_CLASS: StorageClassName = "gp3";

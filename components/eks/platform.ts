@@ -1,0 +1,78 @@
+/** EKS from nothing: network, cluster, storage, Karpenter and its pools, in the order in which they come and go. */
+import type * as k8s from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import type { ClusterArgs } from "./cluster";
+import { Cluster } from "./cluster";
+import { Karpenter } from "./karpenter";
+import { MachinePools } from "./machine-pools";
+import type { NetworkArgs } from "./network";
+import { Network } from "./network";
+import type { Pools } from "./plan/machine-plan";
+import type { EksPlan } from "./plan/plan";
+import type { PoolName } from "./plan/pools";
+import { POOLS } from "./plan/pools";
+import { Storage } from "./storage";
+import { VERSIONS } from "./versions";
+
+/**
+ * @example
+ * const plan = planEks({ region: "us-west-2", zones, network: { existing: false, cidr: "10.0.0.0/16", nat: "one" }, … });
+ * const platform = new EksPlatform("valkey", { clusterName: "valkey", region: "us-west-2", zones, network: { kind: "own", plan: plan.network, nat: "one", flowLogs: false }, plan, … });
+ * new ValkeyCluster("orders", { … }, { provider: platform.provider, dependsOn: platform.ready });
+ */
+export interface EksPlatformArgs extends Omit<NetworkArgs, "clusterName">, Pick<ClusterArgs, "clusterName" | "publicAccess" | "access" | "keyArn" | "logRetentionInDays" | "system" | "deletionProtection"> {
+  readonly pools: Pools;
+  /** What was planned: how many vCPUs each pool needs. */
+  readonly plan: Pick<EksPlan, "machines">;
+  /** Of everything that is made, machines and volumes with it. @default none */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+}
+
+/** A pool may have a quarter more than planned, so that a machine can be replaced before it goes. */
+const SPARE = 1.25;
+
+/** Most vCPUs of each pool: as configured, or what the plan needs and some more. Pure. */
+export function vcpuLimits(pools: Pools, { machines }: Pick<EksPlan, "machines">): Partial<Record<PoolName, number>> {
+  const planned = (pool: PoolName): number => machines.filter((group) => group.pool === pool).reduce((sum, { count, vcpus }) => sum + count * vcpus, 0);
+  // At least one more machine of any kind, because a quarter of two machines is none.
+  const spare = (pool: PoolName): number => Math.max(planned(pool) * SPARE, planned(pool) + Math.max(0, ...machines.filter((group) => group.pool === pool).map(({ vcpus }) => vcpus)));
+  return Object.fromEntries(POOLS.flatMap((pool) => (pools[pool] === undefined ? [] : [[pool, pools[pool].vcpuLimit ?? Math.ceil(spare(pool))]])));
+}
+
+export class EksPlatform extends pulumi.ComponentResource {
+  /** Of the cluster: for everything that is put into it. */
+  readonly provider: k8s.Provider;
+  /** A secret, though it holds no password: it names who may reach the cluster, and where. */
+  readonly kubeconfig: pulumi.Output<string>;
+  readonly network: Network;
+  readonly cluster: Cluster;
+  readonly storage: Storage;
+  readonly pools: MachinePools;
+  /** What workloads depend on, so that their pods and volumes go while there is still who removes them. */
+  readonly ready: pulumi.Resource[];
+
+  constructor(name: string, args: EksPlatformArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("valkey:eks:EksPlatform", name, {}, opts);
+    const { clusterName, zones, pools, tags = {} } = args;
+
+    this.network = new Network(name, args, { parent: this });
+    this.cluster = new Cluster(name, { ...args, vpcId: this.network.vpcId, subnetIds: this.network.privateSubnetIds, versions: VERSIONS, tags }, { parent: this, dependsOn: [this.network] });
+    this.provider = this.cluster.provider;
+    this.kubeconfig = this.cluster.kubeconfig;
+
+    const inside = { parent: this, providers: { kubernetes: this.provider } };
+    this.storage = new Storage(name, { tags }, { ...inside, dependsOn: this.cluster.ready });
+    const karpenter = new Karpenter(name, { clusterName, versions: VERSIONS }, { ...inside, dependsOn: this.cluster.ready });
+    this.pools = new MachinePools(
+      name,
+      {
+        pools,
+        vcpuLimits: vcpuLimits(pools, args.plan),
+        cluster: { clusterName, zones, machineImage: VERSIONS.machineImage, nodeRole: karpenter.nodeRoleName, subnetIds: this.network.selectedSubnetIds, tags },
+      },
+      { ...inside, dependsOn: [karpenter] },
+    );
+    this.ready = [this.storage, this.pools];
+    this.registerOutputs({ kubeconfig: this.kubeconfig });
+  }
+}

@@ -1,0 +1,72 @@
+/** Machines that carry Karpenter, CoreDNS and the volume controller, and nothing else. */
+import * as aws from "@pulumi/aws";
+import * as pulumi from "@pulumi/pulumi";
+import { serviceTrust } from "./karpenter-policies";
+import { SYSTEM_ROOT_GIB } from "./plan/plan";
+import type { SystemArgs } from "./plan/plan";
+import type { Versions } from "./versions";
+
+export interface SystemNodesArgs extends SystemArgs {
+  readonly clusterName: string;
+  /** In every zone: the group spreads over them. */
+  readonly subnetIds: pulumi.Input<string[]>;
+  readonly versions: Versions;
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+/** What machines of any kind may do: join the cluster, run the CNI, pull images, be reached by Session Manager. */
+export const NODE_POLICIES = ["AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore"] as const;
+
+/** Karpenter's charts, CoreDNS and the CSI controller tolerate this taint as they come. */
+export const SYSTEM_TAINT = { key: "CriticalAddonsOnly", value: "true", effect: "NO_SCHEDULE" } as const;
+
+/** A managed group, because Karpenter cannot make the machines that it runs on. */
+export class SystemNodes extends pulumi.ComponentResource {
+  readonly group: aws.eks.NodeGroup;
+
+  constructor(name: string, { clusterName, subnetIds, instanceType, machines, versions, tags }: SystemNodesArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("valkey:eks:SystemNodes", name, {}, opts);
+    const role = nodeRole(`${name}-system`, `${clusterName}-system-node`, this);
+    const template = new aws.ec2.LaunchTemplate(
+      `${name}-system`,
+      {
+        name: `${clusterName}-system`,
+        updateDefaultVersion: true,
+        metadataOptions: { httpEndpoint: "enabled", httpTokens: "required", httpPutResponseHopLimit: 1 },
+        blockDeviceMappings: [{ deviceName: "/dev/xvda", ebs: { volumeType: "gp3", volumeSize: SYSTEM_ROOT_GIB, encrypted: "true", deleteOnTermination: "true" } }],
+        tagSpecifications: ["instance", "volume", "network-interface"].map((resourceType) => ({ resourceType, tags: { ...tags, Name: `${clusterName}-system` } })),
+      },
+      { parent: this },
+    );
+    this.group = new aws.eks.NodeGroup(
+      `${name}-system`,
+      {
+        clusterName,
+        nodeGroupName: `${clusterName}-system`,
+        nodeRoleArn: role.role.arn,
+        subnetIds,
+        amiType: "AL2023_ARM_64_STANDARD",
+        version: versions.kubernetes,
+        releaseVersion: `${versions.kubelet}-${versions.machineImage}`,
+        capacityType: "ON_DEMAND",
+        instanceTypes: [instanceType],
+        scalingConfig: { minSize: machines, desiredSize: machines, maxSize: machines + 1 },
+        updateConfig: { maxUnavailable: 1 },
+        launchTemplate: { id: template.id, version: pulumi.interpolate`${template.latestVersion}` },
+        taints: [{ ...SYSTEM_TAINT }],
+        labels: { "valkey-measured/pool": "system" },
+        tags: { ...tags },
+      },
+      // The policies stay until the machines are gone: without them the CNI cannot give interfaces back.
+      { parent: this, dependsOn: role.policies },
+    );
+    this.registerOutputs({});
+  }
+}
+
+/** A role for machines, apart from any other's. @param roleName at AWS, at most 64 characters */
+export function nodeRole(name: string, roleName: string, parent: pulumi.Resource): { readonly role: aws.iam.Role; readonly policies: pulumi.Resource[] } {
+  const role = new aws.iam.Role(`${name}-node`, { name: roleName, assumeRolePolicy: JSON.stringify(serviceTrust("ec2.amazonaws.com")) }, { parent });
+  const policies = NODE_POLICIES.map((policy) => new aws.iam.RolePolicyAttachment(`${name}-node-${policy}`, { role: role.name, policyArn: `arn:aws:iam::aws:policy/${policy}` }, { parent }));
+  return { role, policies };
+}
