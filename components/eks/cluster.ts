@@ -65,9 +65,8 @@ export class Cluster extends pulumi.ComponentResource {
 
   /** @throws BadInput when the API server would be open to everyone without that being said twice */
   constructor(name: string, args: ClusterArgs, opts?: pulumi.ComponentResourceOptions) {
+    refuseOpenAccess(args.publicAccess);
     super("valkey:eks:Cluster", name, {}, opts);
-    const problems = accessProblems(args.publicAccess);
-    if (problems.length > 0) throw new BadInput("publicAccess", problems);
     const { clusterName, versions } = args;
     this.clusterName = clusterName;
 
@@ -89,6 +88,12 @@ export class Cluster extends pulumi.ComponentResource {
 export function accessProblems({ cidrs, openToTheWorld }: PublicAccess): string[] {
   const open = cidrs.filter((cidr) => cidr.endsWith("/0"));
   return open.length > 0 && !openToTheWorld ? [`${open.join(", ")} lets everyone reach the API server; name the blocks that need it, or say openToTheWorld: true as well`] : [];
+}
+
+/** Before anything is made. @throws BadInput */
+export function refuseOpenAccess(access: PublicAccess): void {
+  const problems = accessProblems(access);
+  if (problems.length > 0) throw new BadInput("publicAccess", problems);
 }
 
 function ownKey(name: string, parent: Cluster, clusterName: string): pulumi.Output<string> {

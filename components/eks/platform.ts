@@ -2,7 +2,7 @@
 import type * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterArgs } from "./cluster";
-import { Cluster } from "./cluster";
+import { Cluster, refuseOpenAccess } from "./cluster";
 import { Karpenter } from "./karpenter";
 import { MachinePools } from "./machine-pools";
 import type { NetworkArgs } from "./network";
@@ -51,7 +51,9 @@ export class EksPlatform extends pulumi.ComponentResource {
   /** What workloads depend on, so that their pods and volumes go while there is still who removes them. */
   readonly ready: pulumi.Resource[];
 
+  /** @throws BadInput as `Cluster` does, before anything is made */
   constructor(name: string, args: EksPlatformArgs, opts?: pulumi.ComponentResourceOptions) {
+    refuseOpenAccess(args.publicAccess);
     super("valkey:eks:EksPlatform", name, {}, opts);
     const { clusterName, zones, pools, tags = {} } = args;
 

@@ -1,0 +1,135 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { BadInput } from "../../../benchmarks/errors";
+import type { AccountFacts } from "../../../components/eks/account-checks";
+import type { EksPlatformArgs } from "../../../components/eks/platform";
+import { POOL_DEFAULTS } from "../../../components/eks/pool-objects";
+import { planEks } from "../../../components/eks/plan/plan";
+import { ACCOUNT_ID, awsCalls, awsOutputs, declare, platformArgs, S1_PLAN, ZONES } from "../../support/eks";
+import type { Calls, Program } from "../../support/pulumi";
+import { run } from "../../support/pulumi";
+
+/** A stack as S1's, with changes. */
+async function platform(changes: Partial<EksPlatformArgs>): Promise<Program> {
+  const { EksPlatform } = await import("../../../components/eks/platform.js");
+  return declare(() => new EksPlatform("valkey", platformArgs(planEks(S1_PLAN), changes)));
+}
+
+describe("a stack open to everyone", () => {
+  const open = { cidrs: ["198.51.100.0/24", "0.0.0.0/0"], openToTheWorld: false };
+
+  it("is refused before anything is made, unless it is said twice", async () => {
+    await expect(platform({ publicAccess: open })).rejects.toThrow(BadInput);
+    await expect(platform({ publicAccess: open })).rejects.toThrow("0.0.0.0/0 lets everyone reach the API server; name the blocks that need it, or say openToTheWorld: true as well");
+    const cluster = (await platform({ publicAccess: { ...open, openToTheWorld: true } })).one("eks:index:Cluster").inputs;
+    expect(cluster).toMatchObject({ publicAccessCidrs: open.cidrs, clusterTags: { "valkey-measured/open-to-the-world": "true" } });
+  }, 60_000);
+});
+
+describe("a stack in an existing network, with a key that is given, pools of more bandwidth and a limit", () => {
+  const keyArn = `arn:aws:kms:us-west-2:${ACCOUNT_ID}:key/1`;
+  const subnets = ["subnet-a", "subnet-b", "subnet-c"];
+  let program: Program;
+  beforeAll(async () => {
+    program = await platform({
+      keyArn,
+      network: { kind: "existing", vpcId: "vpc-1", privateSubnetIds: subnets },
+      pools: { servers: { ...POOL_DEFAULTS.servers, vcpuLimit: 99 }, networkOptimized: POOL_DEFAULTS.networkOptimized },
+    });
+  }, 60_000);
+
+  it("uses the network by its ids and leaves it as it is", () => {
+    for (const type of ["awsx:ec2:Vpc", "aws:ec2/vpcEndpoint:VpcEndpoint", "aws:ec2/subnetCidrReservation:SubnetCidrReservation"]) expect(program.ofType(type)).toEqual([]);
+    expect(program.one("eks:index:Cluster").inputs).toMatchObject({ vpcId: "vpc-1", privateSubnetIds: subnets });
+    expect(program.one("aws:eks/nodeGroup:NodeGroup").inputs["subnetIds"]).toEqual(subnets);
+    for (const { inputs } of program.ofType("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass")) expect(inputs).toMatchObject({ spec: { subnetSelectorTerms: subnets.map((id) => ({ id })) } });
+    expect(program.ofType("aws:ec2/tag:Tag").map(({ inputs }) => inputs["resourceId"])).toEqual(["sg-of:id:eks:index:Cluster:valkey"]);
+  });
+
+  it("uses the key, and makes none", () => {
+    expect(program.one("eks:index:Cluster").inputs["encryptionConfigKeyArn"]).toBe(keyArn);
+    expect(program.ofType("aws:kms/key:Key")).toEqual([]);
+  });
+
+  it("has the pools that are configured, each with a taint of its own, and the limit", () => {
+    expect(program.ofType("kubernetes:karpenter.sh/v1:NodePool").map(({ name }) => name)).toEqual(["valkey-servers", "valkey-network-optimized"]);
+    expect(program.one("kubernetes:karpenter.sh/v1:NodePool", "valkey-network-optimized").inputs).toMatchObject({ spec: { template: { spec: { taints: [{ key: "valkey-measured/pool", value: "network-optimized" }] } } } });
+    expect(program.one("kubernetes:karpenter.sh/v1:NodePool", "valkey-servers").inputs).toMatchObject({ spec: { limits: { cpu: "99" } } });
+  });
+});
+
+describe("a stack closed to the outside, with flow logs", () => {
+  let program: Program;
+  beforeAll(async () => {
+    const { network } = platformArgs();
+    if (network.kind !== "own") throw new Error("own network expected");
+    program = await platform({ publicAccess: { cidrs: [], openToTheWorld: false }, network: { ...network, flowLogs: true } });
+  }, 60_000);
+
+  it("is reached from inside only", () => {
+    const cluster = program.one("eks:index:Cluster").inputs;
+    expect(cluster).toMatchObject({ endpointPrivateAccess: true, endpointPublicAccess: false });
+    expect(cluster).not.toHaveProperty("publicAccessCidrs");
+  });
+
+  it("has its connections logged by a role that may write to their group only", () => {
+    const group = program.one("aws:cloudwatch/logGroup:LogGroup", "valkey-flow-logs");
+    expect(group.inputs["retentionInDays"]).toBe(7);
+    expect(program.one("aws:ec2/flowLog:FlowLog").inputs["vpcId"]).toBe("id:awsx:ec2:Vpc:valkey");
+    const policy = JSON.parse(String(program.one("aws:iam/rolePolicy:RolePolicy").inputs["policy"])) as { Statement: readonly { Resource: string }[] };
+    expect(policy.Statement.map(({ Resource }) => Resource)).toEqual([`arn:aws:any:us-west-2:${ACCOUNT_ID}:id:aws:cloudwatch/logGroup:LogGroup:valkey-flow-logs:*`]);
+  });
+});
+
+describe("what an account has", () => {
+  const plan = planEks(S1_PLAN);
+  const good: AccountFacts = { zones: [...ZONES, "us-west-2d"], offers: new Map(["r7g.large", "m7g.large", "c7gn.xlarge"].map((type) => [type, ZONES])), quotas: new Map([["L-1216C47A", 100]]), keyProblem: undefined };
+  const problems = async (changes: Partial<AccountFacts>): Promise<string[]> => {
+    const { accountProblems } = await import("../../../components/eks/account-checks.js");
+    return accountProblems(plan, { ...good, ...changes }).map(({ path, message }) => `${path.join(".")}: ${message}`);
+  };
+
+  it("holds the plan", async () => {
+    expect(await problems({})).toEqual([]);
+  });
+
+  it.each<[string, Partial<AccountFacts>, string]>([
+    ["too few zones", { zones: ZONES.slice(0, 2) }, "region: us-west-2 has 2 zones for this account and at least 3 are needed"],
+    ["not a zone that is asked for", { zones: ["us-west-2a", "us-west-2b", "us-west-2d"] }, "zones: us-west-2c: no such zone of us-west-2 for this account; there are us-west-2a, us-west-2b, us-west-2d"],
+    ["no Graviton", { offers: new Map() }, "zones: us-west-2 does not offer r7g.large"],
+    ["a type in other zones only", { offers: new Map([...good.offers, ["r7g.large", ["us-west-2a"]]]) }, "zones: r7g.large is not offered in us-west-2b, us-west-2c; it is in us-west-2a"],
+    ["a quota too small", { quotas: new Map([["L-1216C47A", 5]]) }, ": the account's quota L-1216C47A (ec2: vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)) is 5 and the plan needs 28; ask AWS for more or plan for less"],
+    ["a key that is not there", { keyProblem: "arn:x cannot be used: not found" }, "cluster.keyArn: arn:x cannot be used: not found"],
+  ])("with %s is said", async (_what, facts, message) => {
+    expect(await problems(facts)).toContain(message);
+  });
+});
+
+describe("asking an account", () => {
+  const answers: Calls = {
+    ...awsCalls,
+    "aws:index/getAvailabilityZones:getAvailabilityZones": () => ({ names: ZONES, zoneIds: [] }),
+    "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": ({ filters }) => {
+      const types = (filters as readonly { readonly values: readonly string[] }[])[0]?.values ?? [];
+      const pairs = types.flatMap((type) => ZONES.map((zone) => [type, zone] as const));
+      return { instanceTypes: pairs.map(([type]) => type), locations: pairs.map(([, zone]) => zone), locationTypes: pairs.map(() => "availability-zone") };
+    },
+    "aws:servicequotas/getServiceQuota:getServiceQuota": ({ quotaCode }) => {
+      if (quotaCode === "L-0263D0A3") throw new Error("AccessDenied");
+      return { value: quotaCode === "L-1216C47A" ? 5 : 1e6 };
+    },
+    "aws:kms/getKey:getKey": () => { throw new Error("NotFoundException: no such key"); },
+  };
+
+  it("finds everything that is wrong at once, and nothing about what it may not read", async () => {
+    const { checkAccount } = await import("../../../components/eks/account-checks.js");
+    let thrown: unknown;
+    await run(async () => {
+      await checkAccount(planEks(S1_PLAN), "arn:aws:kms:us-west-2:1:key/gone", (path) => `valkey:platform.${path.join(".")}`).catch((error: unknown) => { thrown = error; });
+    }, awsOutputs, answers);
+    expect(thrown).toBeInstanceOf(BadInput);
+    const { problems } = thrown as BadInput;
+    expect(problems).toHaveLength(2);
+    expect(problems[0]).toMatch(/^the account's quota L-1216C47A .* is 5 and the plan needs 28/);
+    expect(problems[1]).toMatch(/^valkey:platform\.cluster\.keyArn: arn:aws:kms:us-west-2:1:key\/gone cannot be used: /);
+  });
+});

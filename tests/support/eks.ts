@@ -1,0 +1,90 @@
+/** A stack on EKS as tests declare it, and AWS's answers to it. */
+import type * as pulumi from "@pulumi/pulumi";
+import type { EksPlatformArgs } from "../../components/eks/platform";
+import { planEks } from "../../components/eks/plan/plan";
+import type { EksPlan, EksPlanArgs } from "../../components/eks/plan/plan";
+import { POOL_DEFAULTS } from "../../components/eks/pool-objects";
+import { serverPods, clientPods } from "../../components/eks/plan/pods";
+import type { Calls, Outputs, Program } from "./pulumi";
+import { run } from "./pulumi";
+
+export const ZONES = ["us-west-2a", "us-west-2b", "us-west-2c"];
+export const ACCOUNT_ID = "123456789012";
+export const CLUSTER = "valkey";
+
+/** S1: a primary with three replicas beside three primaries with a replica each, and a load generator. */
+export const S1_PLAN: EksPlanArgs = {
+  region: "us-west-2",
+  zones: ZONES,
+  network: { existing: false, cidr: "10.0.0.0/16", nat: "one" },
+  system: { instanceType: "m7g.large", machines: 2 },
+  pools: { servers: POOL_DEFAULTS.servers, clients: POOL_DEFAULTS.clients },
+  groups: [
+    serverPods({ name: "replication", pool: "servers", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 3 }, zones: ZONES, cpuMilli: 1000, memoryMiB: 12 * 1024, volume: { gib: 50, storageClass: "gp3" }, alone: true }),
+    serverPods({ name: "cluster", pool: "servers", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 }, zones: ZONES, cpuMilli: 1000, memoryMiB: 12 * 1024, volume: { gib: 50, storageClass: "gp3-fast" }, alone: true }),
+    clientPods({ name: "load", pool: "clients", count: 1, zones: ZONES, cpuMilli: 1000, memoryMiB: 1024, alone: true }),
+  ],
+  ownKey: true,
+};
+
+export function platformArgs(plan: EksPlan = planEks(S1_PLAN), changes: Partial<EksPlatformArgs> = {}): EksPlatformArgs {
+  if (plan.network === undefined) throw new Error("the plan has no network");
+  return {
+    clusterName: CLUSTER,
+    region: plan.region,
+    zones: plan.zones,
+    network: { kind: "own", plan: plan.network, nat: "one", flowLogs: false },
+    publicAccess: { cidrs: ["198.51.100.0/24"], openToTheWorld: false },
+    access: { platform: { principalArn: `arn:aws:iam::${ACCOUNT_ID}:role/platform`, rights: "admin" } },
+    logRetentionInDays: 7,
+    system: S1_PLAN.system,
+    deletionProtection: false,
+    pools: S1_PLAN.pools,
+    plan,
+    tags: { project: "valkey-measured" },
+    ...changes,
+  };
+}
+
+const arnOf = (service: string, rest: string): string => `arn:aws:${service}:us-west-2:${ACCOUNT_ID}:${rest}`;
+
+/** What AWS would add to what it is given, as far as anything reads it. ARNs hold ids where tests follow them. */
+export const awsOutputs: Outputs = (type, name, inputs) => {
+  const id = `id:${type}:${name}`;
+  switch (type) {
+    case "awsx:ec2:Vpc":
+      return { vpcId: id, privateSubnetIds: ZONES.map((_, index) => `${id}:private-${index}`), publicSubnetIds: ZONES.map((_, index) => `${id}:public-${index}`) };
+    case "eks:index:Cluster":
+      return { kubeconfigJson: `{"cluster":"${id}"}`, kubeconfig: {}, eksCluster: { name: inputs["name"], vpcConfig: { clusterSecurityGroupId: `sg-of:${id}` } } };
+    case "aws:iam/role:Role":
+      return { arn: `arn:aws:iam::${ACCOUNT_ID}:role/${String(inputs["name"])}?${id}` };
+    case "aws:iam/policy:Policy":
+      return { arn: `arn:aws:iam::${ACCOUNT_ID}:policy/${String(inputs["name"])}?${id}` };
+    case "aws:sqs/queue:Queue":
+      return { arn: arnOf("sqs", `${String(inputs["name"])}?${id}`), url: `https://sqs/${id}` };
+    case "aws:cloudwatch/eventRule:EventRule":
+      return { arn: arnOf("events", `rule/${String(inputs["name"])}?${id}`) };
+    case "aws:cloudwatch/logGroup:LogGroup":
+    case "aws:kms/key:Key":
+      return { arn: arnOf("any", id) };
+    case "aws:ec2/launchTemplate:LaunchTemplate":
+      return { latestVersion: 1 };
+    default:
+      return /^(aws|valkey|kubernetes|pulumi):/.test(type) ? {} : undefined;
+  }
+};
+
+export const awsCalls: Calls = {
+  "aws:index/getPartition:getPartition": () => ({ partition: "aws" }),
+  "aws:index/getRegion:getRegion": () => ({ region: "us-west-2" }),
+  "aws:index/getCallerIdentity:getCallerIdentity": () => ({ accountId: ACCOUNT_ID }),
+};
+
+/** Without the ids that tests follow, as AWS would write it. */
+export function plainArn(text: string): string {
+  return text.replace(/\?id:[^"]*?(?=["]|$)/g, "");
+}
+
+export function declare(program: () => pulumi.Resource | Promise<pulumi.Resource>): Promise<Program> {
+  return run(async () => { await program(); }, awsOutputs, awsCalls);
+}
