@@ -17,8 +17,10 @@ export interface SlotMove {
   readonly to: string;
 }
 
-/** Slots of one source under way at once. */
-const LANES = 8;
+/** Ways from one source, and from all, that are used at once: each SETSLOT waits for replicas and for a file to be written, which many share. */
+const LANES = { source: 16, all: 64 };
+/** Slots that go one way at once: few enough for a killed run to leave little open, and that most of their time is not spent on messages. */
+const SLOTS_AT_ONCE = 16;
 /** Milliseconds that one MIGRATE, during which a source does nothing else, should take. */
 const MIGRATE_MS = 20;
 const MOST_KEYS = 1000;
@@ -33,21 +35,23 @@ const ATTEMPTS = 5;
  * is completed: a key that is on both sides is taken from the slot's owner, the only one that clients see.
  * @throws Failure when a server refuses
  */
-export async function migrateKeys(moves: readonly SlotMove[], moving: Moving, moved: (move: SlotMove) => void): Promise<void> {
+export async function migrateKeys(moves: readonly SlotMove[], moving: Moving, moved: (slots: number) => void): Promise<void> {
   const stop = new AbortController();
   const sources = [...new Set(moves.map(({ from }) => from))];
   const lanes = sources.flatMap((source) => {
     // Shared by a source's lanes, each of which takes the next.
-    const own = moves.filter(({ from }) => from === source).values();
+    const groups = groupMoves(moves.filter(({ from }) => from === source));
+    const own = groups.values();
     const batch = new Batch();
-    return Array.from({ length: Math.min(LANES, moves.filter(({ from }) => from === source).length) }, async () => {
+    const count = Math.min(LANES.source, Math.ceil(LANES.all / sources.length), groups.length);
+    return Array.from({ length: count }, async () => {
       const lane = await Lane.open(moving.member(source), moving, batch);
       try {
-        for (const move of own) {
+        for (const { to, slots } of own) {
           moving.signal?.throwIfAborted();
           if (stop.signal.aborted) return;
-          await lane.move(move.slot, moving.member(move.to));
-          moved(move);
+          await lane.move(slots, moving.member(to));
+          moved(slots.length);
         }
       } catch (error) {
         stop.abort();
@@ -60,6 +64,13 @@ export async function migrateKeys(moves: readonly SlotMove[], moving: Moving, mo
   const ended = await Promise.allSettled(lanes);
   const failed = ended.find((each) => each.status === "rejected");
   if (failed !== undefined) throw failed.reason;
+}
+
+function groupMoves(moves: readonly SlotMove[]): { to: string; slots: number[] }[] {
+  return [...new Set(moves.map(({ to }) => to))].flatMap((to) => {
+    const slots = moves.filter((move) => move.to === to).map(({ slot }) => slot);
+    return Array.from({ length: Math.ceil(slots.length / SLOTS_AT_ONCE) }, (_, index) => ({ to, slots: slots.slice(index * SLOTS_AT_ONCE, (index + 1) * SLOTS_AT_ONCE) }));
+  });
 }
 
 /** How many keys go with one MIGRATE: as many as take about the time that clients may be kept waiting. */
@@ -99,21 +110,26 @@ class Lane {
     for (const { connection } of this.#targets.values()) connection.disconnect();
   }
 
-  async move(slot: number, to: Member): Promise<void> {
+  async move(slots: readonly number[], to: Member): Promise<void> {
     const target = await this.#target(to);
     try {
-      await setSlot(target.connection, slot, "IMPORTING", this.source.id);
-      await setSlot(this.connection, slot, "MIGRATING", to.id);
-      for (;;) {
-        const keys = (await this.connection.callBuffer("CLUSTER", "GETKEYSINSLOT", slot, this.batch.size)) as Buffer[];
-        if (keys.length === 0) break;
-        await this.#migrate(keys, target);
-      }
-      // First where it goes: were it the other way round and only half done, nobody would own the slot.
-      await setSlot(target.connection, slot, "NODE", to.id);
-      await setSlot(this.connection, slot, "NODE", to.id);
+      await setSlots(target.connection, slots, "IMPORTING", this.source.id);
+      await setSlots(this.connection, slots, "MIGRATING", to.id);
+      const counts = await replies(this.connection, slots.map((slot) => ["CLUSTER", "COUNTKEYSINSLOT", slot]));
+      for (const [index, slot] of slots.entries()) if (counts[index] !== 0) await this.#moveKeys(slot, target);
+      // First where they go: were it the other way round and only half done, nobody would own them.
+      await setSlots(target.connection, slots, "NODE", to.id);
+      await setSlots(this.connection, slots, "NODE", to.id);
     } catch (error) {
-      throw new Failure(`slot ${slot} of ${this.source.node.name} does not go to ${to.node.name}: ${messageOf(error)}`, { cause: error });
+      throw new Failure(`slots of ${this.source.node.name} do not go to ${to.node.name}: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  async #moveKeys(slot: number, target: Target): Promise<void> {
+    for (;;) {
+      const keys = (await this.connection.callBuffer("CLUSTER", "GETKEYSINSLOT", slot, this.batch.size)) as Buffer[];
+      if (keys.length === 0) return;
+      await this.#migrate(keys, target);
     }
   }
 
@@ -160,12 +176,12 @@ function credentials({ username, password }: Access): string[] {
 export async function finishOpenMoves({ begun, stale }: OpenMoves, moving: Moving): Promise<void> {
   const connection = (name: string): Connection => moving.member(name).connection;
   const keys = ({ slot, to }: SlotMove): Promise<number> => connection(to).cluster("COUNTKEYSINSLOT", slot);
-  for (const { slot, node } of stale) await setSlot(connection(node), slot, "STABLE");
+  for (const { slot, node } of stale) await setSlots(connection(node), [slot], "STABLE");
   const forward: SlotMove[] = [];
   for (const move of begun) {
     // The source first: as long as it is marked, it sends clients with new keys to the target.
-    if ((await keys(move)) === 0) await setSlot(connection(move.from), move.slot, "STABLE");
-    if ((await keys(move)) === 0) await setSlot(connection(move.to), move.slot, "STABLE");
+    if ((await keys(move)) === 0) await setSlots(connection(move.from), [move.slot], "STABLE");
+    if ((await keys(move)) === 0) await setSlots(connection(move.to), [move.slot], "STABLE");
     else forward.push(move);
   }
   await migrateKeys(forward, moving, () => undefined);
@@ -173,13 +189,22 @@ export async function finishOpenMoves({ begun, stale }: OpenMoves, moving: Movin
 }
 
 /** A primary tells its replicas first and waits for them. */
-async function setSlot(connection: Connection, slot: number, ...what: readonly string[]): Promise<void> {
+async function setSlots(connection: Connection, slots: readonly number[], ...what: readonly string[]): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await connection.call("CLUSTER", "SETSLOT", slot, ...what, "TIMEOUT", REPLICAS_MS);
+      await replies(connection, slots.map((slot) => ["CLUSTER", "SETSLOT", slot, ...what, "TIMEOUT", REPLICAS_MS]));
       return;
     } catch (error) {
       if (attempt >= ATTEMPTS || !messageOf(error).startsWith("NOREPLICAS")) throw error;
     }
   }
+}
+
+/** Sends commands at once. @throws the first error among their replies */
+async function replies(connection: Connection, commands: readonly (readonly (string | number)[])[]): Promise<unknown[]> {
+  const answers = (await connection.pipeline(commands.map((command) => ["call", ...command])).exec()) ?? [];
+  return answers.map(([error, value]) => {
+    if (error !== null) throw error;
+    return value;
+  });
 }

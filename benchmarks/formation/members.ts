@@ -39,6 +39,7 @@ export async function replicate(replica: Member, primary: Member): Promise<strin
     return undefined;
   } catch (error) {
     if (/Unknown node/i.test(messageOf(error))) return `${replica.node.name} has not heard of ${primary.node.name}`;
+    if (/only replicate a master/i.test(messageOf(error))) return `${replica.node.name} has not heard that ${primary.node.name} is a primary`;
     throw new Failure(`${replica.node.name} does not become a replica of ${primary.node.name}: ${messageOf(error)}`, { cause: error });
   }
 }

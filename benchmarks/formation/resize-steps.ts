@@ -120,7 +120,8 @@ export class ResizeSteps {
       return unaware < 0 ? undefined : `${this.taking[unaware]?.node.name ?? ""} does not know all others`;
     });
     if (twice) await Promise.all(joining.flatMap(({ node }) => present.map((member) => introduce(member, node))));
-    await this.agreed();
+    // That new nodes serve takes them 2 s more, in which others may be attached to them.
+    await this.awaiting.until(() => disagreement(this.taking));
   }
 
   async #handOver(from: string, to: string): Promise<void> {
@@ -163,11 +164,13 @@ export class ResizeSteps {
       }
     }
     await this.#meet(reset, twice);
-    await this.agreed();
+    await this.awaiting.until(() => disagreement(this.taking));
   }
 
   async #move(transfers: readonly SlotTransfer[]): Promise<string[]> {
     if (transfers.length === 0) return [];
+    await this.agreed();
+    this.options.report?.(`moving slots: ${transfers.map(({ from, to, ranges }) => `${countSlots(ranges)} from ${from} to ${to}`).join(", ")}`);
     const sources = [...new Set(transfers.map(({ from }) => from))];
     const bytes = new Map(await Promise.all(sources.map(async (name) => [name, await usedMemory(this.#member(name).connection)] as const)));
     const setbacks = await moveSlots(transfers, (source) => bytes.get(source) ?? 0, this.moving);

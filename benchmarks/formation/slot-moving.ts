@@ -46,7 +46,7 @@ export async function moveSlots(transfers: readonly SlotTransfer[], keyBytes: (s
     }),
   );
   const rest = transfers.filter((transfer) => !atomic.includes(transfer));
-  await migrateKeys(rest.flatMap(({ from, to, ranges }) => slotsOf(ranges).map((slot): SlotMove => ({ slot, from, to }))), moving, () => { moved(1); });
+  await migrateKeys(rest.flatMap(({ from, to, ranges }) => slotsOf(ranges).map((slot): SlotMove => ({ slot, from, to }))), moving, moved);
   return setbacks.flat();
 }
 

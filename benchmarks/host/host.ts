@@ -115,6 +115,11 @@ export class Host {
     return join(this.run.path, deployment, "password");
   }
 
+  /** The nodes that run, also ones that an interrupted resize has not brought in or taken out yet. */
+  nodes(deployment: string): DeploymentNode[] {
+    return (this.#servers.get(deployment) ?? []).map(nodeOf);
+  }
+
   servers(deployment: string): readonly Server[] {
     return (this.#servers.get(deployment) ?? []).map(({ server }) => server);
   }

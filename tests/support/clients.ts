@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster } from "ioredis";
 import type { Deployment } from "../../benchmarks/deployment";
 import { messageOf } from "../../benchmarks/errors";
+import { slotTags } from "../../benchmarks/workloads/key-space";
 
 export class Clients {
   readonly #cluster: Cluster;
@@ -31,6 +32,17 @@ export class Clients {
     }
     this.#cluster.disconnect();
     return wrong;
+  }
+
+  get(key: string): Promise<string | null> {
+    return this.#cluster.get(key);
+  }
+
+  /** Writes keys of so many bytes each, evenly over the slots. */
+  async fill(keys: number, bytes: number): Promise<void> {
+    const value = "x".repeat(bytes);
+    const tags = slotTags();
+    for (let number = 0; number < keys; number++) await this.#cluster.set(`{${tags[Math.floor((number * tags.length) / keys)] ?? ""}}`, value);
   }
 
   get keys(): number {

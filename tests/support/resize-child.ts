@@ -1,0 +1,24 @@
+/** Resizes a deployment that is described on standard input, in a process that can be killed. Says what it does, a line each. */
+import { text } from "node:stream/consumers";
+import { connect } from "../../benchmarks/connection";
+import type { Deployment, DeploymentNode } from "../../benchmarks/deployment";
+import { form } from "../../benchmarks/formation/form";
+import type { Shape } from "../../benchmarks/topology/placement";
+
+export interface ResizeOrder {
+  readonly name: string;
+  readonly nodes: readonly DeploymentNode[];
+  readonly leaving: readonly DeploymentNode[];
+  readonly password: string;
+  readonly shape: Shape;
+}
+
+async function main(): Promise<void> {
+  const { name, nodes, leaving, password, shape } = JSON.parse(await text(process.stdin)) as ResizeOrder;
+  const access = { password };
+  const deployment: Deployment = { name, mode: "cluster", shape, nodes, directives: new Map(), access, connect: (node) => connect(node.name, node.endpoint, access) };
+  await form(deployment, shape, { leaving, report: (line) => { process.stdout.write(`${line}\n`); } });
+  process.stdout.write("done\n");
+}
+
+void main();
