@@ -1,6 +1,8 @@
 /** A deployment as plain data: enough to reach it again, later and from another process. The password is kept apart. */
 import { connect } from "./connection";
 import type { Access, Deployment, DeploymentNode, Mode } from "./deployment";
+import { Kubernetes } from "./kubernetes/access";
+import { kubernetesDeployment } from "./kubernetes/deployment";
 import type { Shape } from "./topology/placement";
 
 interface TargetBase {
@@ -18,11 +20,40 @@ export interface EndpointTarget extends TargetBase {
   readonly nodes: readonly DeploymentNode[];
 }
 
-export type Target = EndpointTarget;
+/** The pods of a StatefulSet, reached by port-forwards. */
+export interface KubernetesTarget extends TargetBase {
+  readonly platform: "kubernetes";
+  /** Path. @default KUBECONFIG, else ~/.kube/config */
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+  readonly namespace: string;
+  readonly statefulSet: string;
+  /** The one Valkey runs in. */
+  readonly container: string;
+  readonly port: number;
+  readonly tls: boolean;
+  /** `HOST:PORT` for clients in the Kubernetes cluster. */
+  readonly service: string;
+}
 
-/** @param password undefined where the servers want none */
-export function openTarget(target: Target, password: string | undefined): Promise<Deployment> {
-  const { name, mode, shape, zones, directives, nodes } = target;
-  const access: Access = { password };
-  return Promise.resolve({ name, mode, shape, zones, directives: new Map(Object.entries(directives)), nodes, access, connect: (node) => connect(node.name, node.endpoint, access) });
+export type Target = EndpointTarget | KubernetesTarget;
+
+/**
+ * The deployment, its nodes known to be there.
+ * @param password undefined where the servers want none
+ * @param timeoutSeconds how long pods may take to run
+ * @throws BadInput, Failure when pods do not run or cannot be reached
+ */
+export async function openTarget(target: Target, password: string | undefined, timeoutSeconds?: number): Promise<Deployment> {
+  const { name, mode, shape, zones } = target;
+  const directives = new Map(Object.entries(target.directives));
+  if (target.platform === "endpoints") {
+    const access: Access = { password };
+    return { name, mode, shape, zones, directives, nodes: target.nodes, access, connect: (node) => connect(node.name, node.endpoint, access) };
+  }
+  const { kubeconfig, context, namespace, statefulSet, container, port, tls } = target;
+  // The port-forward ends at the pod itself, whose certificate is made out to names inside the cluster.
+  const access: Access = { password, ...(tls ? { tls: { insecure: true } } : {}) };
+  const kubernetes = await Kubernetes.open({ kubeconfig, context });
+  return kubernetesDeployment(kubernetes, { name, mode, shape, namespace, pods: { statefulSet }, container, port, zones, directives, access }, { timeoutMs: timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000 });
 }

@@ -8,7 +8,7 @@ import { handledBy } from "./handled";
 export interface MeasuredTarget {
   readonly target: Target;
   readonly password: string;
-  readonly formationMs: number;
+  readonly formationMs: number | null;
 }
 
 export interface MeasurementInputs {

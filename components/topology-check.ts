@@ -7,8 +7,10 @@ import { handledBy } from "./handled";
 export interface TopologyCheckInputs {
   readonly target: Target;
   readonly password: string;
-  /** What formation took; a new formation is a reason to look again. */
-  readonly formationMs: number;
+  /** What formation took; a new formation is a reason to look again. Null where the deployment forms itself. */
+  readonly formationMs: number | null;
+  /** How long its pods may take to run. */
+  readonly timeoutSeconds: number;
   /** Another number is another check. */
   readonly run: number;
 }

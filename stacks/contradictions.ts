@@ -1,6 +1,6 @@
 /** Settings that are each allowed and cannot all be had. Found before anything starts. Pure. */
 import { nodeCount } from "../benchmarks/topology/placement";
-import { formatBytes } from "../benchmarks/units";
+import { formatBytes, parseQuantity } from "../benchmarks/units";
 import { NAMED_TESTS } from "../benchmarks/workloads/named-tests";
 import { dataBytes, fitKeySpace, unevenness } from "../benchmarks/workloads/workload";
 import { shapeOf, workloadOf } from "./plans";
@@ -26,15 +26,29 @@ const MEMORY_SHARE = 0.9;
 
 /** One sentence each, with its path and what would do. */
 export function contradictions(config: PartialConfig, machine: MachineFacts, label: Label): string[] {
+  const room = roomOf(config.platform, machine);
   return [
     ...config.deployments.flatMap(([name, deployment]) => [
       ...zoneProblems(name, deployment, config.platform, label),
-      ...settingProblems(name, deployment, machine, label),
+      ...settingProblems(name, deployment, room.cores, label),
     ]),
-    ...memoryProblems(config, machine, label),
+    ...memoryProblems(config, room, label),
     ...sharingProblems(config, label),
-    ...fitProblems(config, machine, label),
+    ...fitProblems(config, room, label),
   ];
+}
+
+/** What servers have: this machine between them, or a pod's limits each. */
+interface Room {
+  readonly cores: number;
+  readonly memoryBytes: number;
+  readonly of: "machine" | "pod";
+}
+
+function roomOf(platform: PlatformConfig | undefined, machine: MachineFacts): Room {
+  if (platform?.type !== "kubernetes") return { ...machine, of: "machine" };
+  const { cpu, memory } = platform.resources.limits;
+  return { cores: parseQuantity(cpu), memoryBytes: parseQuantity(memory), of: "pod" };
 }
 
 function zoneProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig | undefined, label: Label): string[] {
@@ -48,13 +62,13 @@ function zoneProblems(name: string, deployment: DeploymentConfig, platform: Plat
   return problems;
 }
 
-function settingProblems(name: string, deployment: DeploymentConfig, machine: MachineFacts, label: Label): string[] {
+function settingProblems(name: string, deployment: DeploymentConfig, cores: number, label: Label): string[] {
   const { settings } = deployment;
   const path = (key: string): string => label(["deployments", name, "settings", key]);
   const problems: string[] = [];
   const ioThreads = settings["io-threads"];
-  if (ioThreads !== undefined && ioThreads > 1 && ioThreads >= machine.cores) {
-    problems.push(`${path("io-threads")}: ${ioThreads} threads on ${machine.cores} cores; they spin, so at most ${Math.max(1, machine.cores - 1)}`);
+  if (ioThreads !== undefined && ioThreads > 1 && ioThreads >= cores) {
+    problems.push(`${path("io-threads")}: ${ioThreads} threads on ${cores} cores; they spin, so at most ${Math.max(1, Math.ceil(cores) - 1)}`);
   }
   const replicas = shapeOf(deployment).replicasPerPrimary;
   const needed = settings["min-replicas-to-write"];
@@ -67,16 +81,20 @@ function settingProblems(name: string, deployment: DeploymentConfig, machine: Ma
   return problems;
 }
 
-function memoryProblems({ deployments }: PartialConfig, machine: MachineFacts, label: Label): string[] {
+function memoryProblems({ deployments }: PartialConfig, room: Room, label: Label): string[] {
   const limits = deployments.flatMap(([name, deployment]) => {
     const limit = deployment.settings.maxmemory ?? 0;
-    return limit === 0 ? [] : [{ name, total: limit * nodeCount(shapeOf(deployment)) }];
+    return limit === 0 ? [] : [{ name, limit, total: limit * nodeCount(shapeOf(deployment)) }];
   });
+  const path = (name: string): string => label(["deployments", name, "settings", "maxmemory"]);
+  const most = room.memoryBytes * MEMORY_SHARE;
+  if (room.of === "pod") {
+    return limits.flatMap(({ name, limit }) => (limit > most ? [`${path(name)}: ${formatBytes(limit)} in a pod limited to ${formatBytes(room.memoryBytes)}; at most ${formatBytes(most)}, or a higher ${label(["platform", "resources", "limits", "memory"])}`] : []));
+  }
   const sum = limits.reduce((total, limit) => total + limit.total, 0);
-  const room = machine.memoryBytes * MEMORY_SHARE;
-  if (sum <= room) return [];
+  if (sum <= most) return [];
   const parts = limits.map(({ name, total }) => `${name} ${formatBytes(total)}`).join(" and ");
-  return [`${limits.map(({ name }) => label(["deployments", name, "settings", "maxmemory"])).join(", ")}: together ${formatBytes(sum)} (${parts}) on a machine of ${formatBytes(machine.memoryBytes)}; at most ${formatBytes(room)}`];
+  return [`${limits.map(({ name }) => path(name)).join(", ")}: together ${formatBytes(sum)} (${parts}) on a machine of ${formatBytes(room.memoryBytes)}; at most ${formatBytes(most)}`];
 }
 
 function sharingProblems({ deployments, benchmark }: PartialConfig, label: Label): string[] {
@@ -89,7 +107,7 @@ function sharingProblems({ deployments, benchmark }: PartialConfig, label: Label
   });
 }
 
-function fitProblems({ deployments, benchmark }: PartialConfig, machine: MachineFacts, label: Label): string[] {
+function fitProblems({ deployments, benchmark }: PartialConfig, room: Room, label: Label): string[] {
   if (benchmark === undefined || deployments.length === 0) return [];
   const anyCluster = deployments.some(([, { mode }]) => mode === "cluster");
   const workload = { ...workloadOf(benchmark), keySpace: fitKeySpace(benchmark.keySpace, anyCluster) };
@@ -97,11 +115,13 @@ function fitProblems({ deployments, benchmark }: PartialConfig, machine: Machine
   const path = `${label(["benchmark", "keySpace"])} × ${label(["benchmark", "dataSize"])}`;
   const what = `${workload.keySpace} keys of ${workload.dataSize} B`;
   const problems = deployments.flatMap(([name, deployment]) => {
-    const limit = deployment.settings.maxmemory ?? 0;
+    const maxmemory = deployment.settings.maxmemory ?? 0;
     const needed = dataBytes(workload, families.size, 1 / shapeOf(deployment).primaries);
-    return limit > 0 && needed > limit ? [`${path}: ${what} need about ${formatBytes(needed)} on each primary of ${name}, whose maxmemory is ${formatBytes(limit)}`] : [];
+    const need = `${path}: ${what} need about ${formatBytes(needed)} on each primary of ${name}`;
+    if (maxmemory > 0 && needed > maxmemory) return [`${need}, whose maxmemory is ${formatBytes(maxmemory)}`];
+    return room.of === "pod" && needed > room.memoryBytes * MEMORY_SHARE ? [`${need}, whose pods are limited to ${formatBytes(room.memoryBytes)}`] : [];
   });
   const total = deployments.reduce((sum, [, deployment]) => sum + dataBytes(workload, families.size, 1) * (1 + shapeOf(deployment).replicasPerPrimary), 0);
-  if (total > machine.memoryBytes * MEMORY_SHARE) problems.push(`${path}: ${what} need about ${formatBytes(total)} on all nodes together; this machine has ${formatBytes(machine.memoryBytes)}`);
+  if (room.of === "machine" && total > room.memoryBytes * MEMORY_SHARE) problems.push(`${path}: ${what} need about ${formatBytes(total)} on all nodes together; this machine has ${formatBytes(room.memoryBytes)}`);
   return problems;
 }

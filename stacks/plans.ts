@@ -3,7 +3,7 @@ import type { HostPlan } from "../benchmarks/host/host";
 import type { Workload } from "../benchmarks/workloads/workload";
 import { fitKeySpace } from "../benchmarks/workloads/workload";
 import type { Shape } from "../benchmarks/topology/placement";
-import type { BenchmarkConfig, DeploymentConfig, StackConfig } from "./schema";
+import type { BenchmarkConfig, DeploymentConfig, HostConfig, StackConfig } from "./schema";
 import { DEFAULT_DURATION } from "./schema";
 
 export function shapeOf(deployment: DeploymentConfig): Shape {
@@ -12,7 +12,7 @@ export function shapeOf(deployment: DeploymentConfig): Shape {
     : { primaries: 1, replicasPerPrimary: deployment.replicas };
 }
 
-export function hostPlans({ platform, deployments }: StackConfig): HostPlan[] {
+export function hostPlans(platform: HostConfig, { deployments }: Pick<StackConfig, "deployments">): HostPlan[] {
   return Object.entries(deployments).map(([name, deployment]) => ({
     name,
     mode: deployment.mode,

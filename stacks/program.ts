@@ -6,6 +6,7 @@ import { Formation } from "../components/formation";
 import type { MeasuredTarget } from "../components/measurement";
 import { Measurement } from "../components/measurement";
 import { TopologyCheck } from "../components/topology-check";
+import type { EndpointOutput } from "./outputs";
 import { stackOutputs } from "./outputs";
 import { fittedWorkload } from "./plans";
 import type { DeploymentConfig, StackConfig } from "./schema";
@@ -18,14 +19,18 @@ export interface Deployed {
   readonly password: pulumi.Output<string>;
   /** Formation waits for these. */
   readonly dependsOn: readonly pulumi.Resource[];
+  /** Replication that a chart brings up finds its primary without help. */
+  readonly formsItself: boolean;
 }
 
 export async function program(stack: string, config: StackConfig): Promise<Record<string, unknown>> {
   const deployed = await deploy(stack, config);
-  const verified = deployed.map(({ name, target, password, dependsOn }) => {
-    const formation = new Formation(name, { target, password, timeoutSeconds: config.verification.timeout }, { dependsOn: [...dependsOn] });
-    const check = new TopologyCheck(name, { target, password, formationMs: formation.milliseconds, run: config.verification.run });
-    return { name, target, password, formationMs: formation.milliseconds, check };
+  const { timeout, run } = config.verification;
+  const verified = deployed.map(({ name, target, password, dependsOn, formsItself }) => {
+    const formation = formsItself ? undefined : new Formation(name, { target, password, timeoutSeconds: timeout }, { dependsOn: [...dependsOn] });
+    const formationMs = formation?.milliseconds ?? pulumi.output(null);
+    const check = new TopologyCheck(name, { target, password, formationMs, timeoutSeconds: timeout, run }, { dependsOn: [...dependsOn] });
+    return { name, target, password, formationMs, check };
   });
   const measurement = config.measures
     ? new Measurement(
@@ -42,7 +47,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
         { dependsOn: verified.map(({ check }) => check) },
       )
     : undefined;
-  const endpoints = pulumi.all(verified.map(({ target }) => target.apply(({ name, mode, nodes }) => ({ deployment: name, mode, addresses: nodes.map(({ endpoint }) => formatEndpoint(endpoint)) }))));
+  const endpoints = pulumi.all(verified.map(({ target }) => target.apply(endpointOf)));
   return {
     // Targets and topologies are public; results are made of them and of figures.
     valkey: pulumi.all([endpoints, pulumi.all(verified.map(({ check }) => check.topology)), measurement?.results ?? null]).apply(([where, topologies, results]) => stackOutputs(stack, where, topologies, results)),
@@ -51,12 +56,26 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   };
 }
 
-function asMeasured([target, password, formationMs]: readonly [Target, string, number]): MeasuredTarget {
+function endpointOf(target: Target): EndpointOutput {
+  const addresses = target.platform === "endpoints" ? target.nodes.map(({ endpoint }) => formatEndpoint(endpoint)) : [target.service];
+  return { deployment: target.name, mode: target.mode, addresses };
+}
+
+function asMeasured([target, password, formationMs]: readonly [Target, string, number | null]): MeasuredTarget {
   return { target, password, formationMs };
 }
 
 /** A platform's modules are loaded only by stacks that use it: some of them take seconds. */
 async function deploy(stack: string, config: StackConfig): Promise<readonly Deployed[]> {
-  const { deployOnHost } = await import("./platforms/host.js");
-  return deployOnHost(stack, config);
+  const { platform } = config;
+  switch (platform.type) {
+    case "host": {
+      const { deployOnHost } = await import("./platforms/host.js");
+      return deployOnHost(stack, platform, config);
+    }
+    case "kubernetes": {
+      const { deployOnKubernetes } = await import("./platforms/kubernetes.js");
+      return deployOnKubernetes(platform, config);
+    }
+  }
 }

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { APPENDFSYNC, MAXMEMORY_POLICIES, RESERVED_DIRECTIVES } from "../benchmarks/settings";
 import { parseSize } from "../benchmarks/units";
+import { kubernetesSchema } from "./schema-kubernetes";
 import { resolveTests, TEST_ALIASES, TEST_NAMES } from "../benchmarks/workloads/named-tests";
 
 const count = (least: number, most = 1_000_000): z.ZodNumber => z.int().min(least).max(most);
@@ -70,14 +71,15 @@ export const deploymentName = z.string().regex(/^[a-z]([a-z0-9-]{0,29}[a-z0-9])?
 
 const zoneName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, "expected letters, digits, dots, hyphens and underscores");
 
-export const platformSchema = z.discriminatedUnion("type", [
-  z.strictObject({
-    /** Processes on this machine. */
-    type: z.literal("host"),
-    /** Labels given to the servers in turn; one machine has no zones of its own. */
-    zones: z.array(zoneName).min(1).default(["zone-a", "zone-b", "zone-c"]),
-  }),
-]);
+const hostSchema = z.strictObject({
+  /** Processes on this machine. */
+  type: z.literal("host"),
+  /** Labels given to the servers in turn; one machine has no zones of its own. */
+  zones: z.array(zoneName).min(1).default(["zone-a", "zone-b", "zone-c"]),
+});
+export type HostConfig = z.infer<typeof hostSchema>;
+
+export const platformSchema = z.discriminatedUnion("type", [hostSchema, kubernetesSchema]);
 export type PlatformConfig = z.infer<typeof platformSchema>;
 
 const tests = z.union([z.array(z.string()), z.string().transform((text) => text.split(","))]).transform((names, context) => {
@@ -144,6 +146,9 @@ export interface StackConfig {
   /** Whether the stack itself asks for measurements; npm start always measures. */
   readonly measures: boolean;
 }
+
+/** One of the platform `host`. */
+export type HostStackConfig = StackConfig & { readonly platform: HostConfig };
 
 /** The sections of a stack file, each parsed for itself so that a fault in one hides none in another. */
 export const SECTIONS = {

@@ -1,4 +1,5 @@
 /** Verification of a deployment: facts, then the verdict. */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Deployment } from "../deployment";
 import { clusterVerdict } from "./cluster-verdict";
 import type { Facts, OptionalAssertion } from "./facts";
@@ -15,6 +16,18 @@ export interface Verification {
 export async function verify(deployment: Deployment, without: readonly OptionalAssertion[] = []): Promise<Verification> {
   const facts = await gatherFacts(deployment, without);
   return { facts, verdict: judge(facts) };
+}
+
+const SETTLING_POLL_MS = 500;
+
+/** Verifies until it passes, or so many milliseconds are over: for what has only just come up. */
+export async function verifySettled(deployment: Deployment, milliseconds: number): Promise<Verification> {
+  const deadline = Date.now() + milliseconds;
+  for (;;) {
+    const verification = await verify(deployment);
+    if (verification.verdict.pass || Date.now() > deadline) return verification;
+    await sleep(SETTLING_POLL_MS);
+  }
 }
 
 /** All at once, each beside its deployment. */

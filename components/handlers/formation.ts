@@ -5,7 +5,7 @@ import type { Handler } from "../handled";
 
 const handler: Handler<FormationInputs, FormationOutputs> = {
   create: async ({ target, password, timeoutSeconds }) => {
-    const deployment = await openTarget(target, password);
+    const deployment = await openTarget(target, password, timeoutSeconds);
     const { milliseconds } = await form(deployment, target.shape, { timeoutMs: timeoutSeconds * 1000 });
     return { id: target.name, outputs: { milliseconds } };
   },

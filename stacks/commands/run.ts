@@ -24,7 +24,7 @@ import { parseConfig } from "../config";
 import { print } from "../output";
 import { STACKS } from "../paths";
 import { fittedWorkload, hostPlans } from "../plans";
-import type { StackConfig } from "../schema";
+import type { HostStackConfig } from "../schema";
 import { readStackFile } from "../stack-file";
 import { runSteps } from "../steps";
 import type { Step } from "../steps";
@@ -71,9 +71,12 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
 }
 
 /** @throws BadInput when the stack, its file or the options are not usable */
-function readConfig({ stack, overrides, mode }: RunOptions): StackConfig {
+function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
-  const config = parseConfig(`stack ${stack}`, readStackFile(STACKS, stack), machine, overrides);
+  const parsed = parseConfig(`stack ${stack}`, readStackFile(STACKS, stack), machine, overrides);
+  const { platform } = parsed;
+  if (platform.type !== "host") throw new BadInput(`stack ${stack}`, [`its platform is ${platform.type}, which npm start cannot deploy to; npx pulumi up -s ${stack} does`]);
+  const config = { ...parsed, platform };
   if (mode === undefined) return config;
   if (mode !== "cluster" && mode !== "replication") throw new BadInput("--mode", [`is ${mode}: expected cluster or replication`]);
   const deployments = Object.fromEntries(Object.entries(config.deployments).filter(([, deployment]) => deployment.mode === mode));
@@ -89,7 +92,7 @@ class StackRun {
   #host: Host | undefined;
 
   constructor(
-    private readonly config: StackConfig,
+    private readonly config: HostStackConfig,
     private readonly stack: string,
     private readonly collector: ResultsCollector,
     private readonly interruption: AbortSignal,
@@ -158,7 +161,7 @@ class StackRun {
   }
 
   #start(): Step {
-    const plans = hostPlans(this.config);
+    const plans = hostPlans(this.config.platform, this.config);
     const servers = plans.reduce((sum, { shape }) => sum + nodeCount(shape), 0);
     return {
       title: `Start ${servers} servers in ${this.config.platform.zones.length} zones`,
@@ -171,7 +174,7 @@ class StackRun {
   }
 
   #form(): Step {
-    const plans = hostPlans(this.config);
+    const plans = hostPlans(this.config.platform, this.config);
     return {
       title: `Form ${plans.map(({ name }) => name).join(" and ")}`,
       run: async (report) => {

@@ -4,14 +4,14 @@ import { HostServers } from "../../components/host-servers";
 import { Password } from "../../components/password";
 import { hostPlans } from "../plans";
 import type { Deployed } from "../program";
-import type { StackConfig } from "../schema";
+import type { HostConfig, StackConfig } from "../schema";
 
-export function deployOnHost(stack: string, config: StackConfig): Deployed[] {
-  return hostPlans(config).flatMap((plan): Deployed[] => {
+export function deployOnHost(stack: string, platform: HostConfig, config: StackConfig): Deployed[] {
+  return hostPlans(platform, config).flatMap((plan): Deployed[] => {
     const deployment = config.deployments[plan.name];
     if (deployment === undefined) return [];
     const { password } = new Password(plan.name);
     const servers = new HostServers(plan.name, { plan, password, owner: `${pulumi.getProject()}/${stack}/${plan.name}` });
-    return [{ name: plan.name, config: deployment, target: servers.target, password, dependsOn: [servers] }];
+    return [{ name: plan.name, config: deployment, target: servers.target, password, dependsOn: [servers], formsItself: false }];
   });
 }

@@ -5,7 +5,7 @@ import { parseBenchmark, parseConfig } from "../../stacks/config";
 import type { Overrides } from "../../stacks/config";
 import { STACKS } from "../../stacks/paths";
 import { fittedWorkload, hostPlans } from "../../stacks/plans";
-import type { StackConfig } from "../../stacks/schema";
+import type { HostConfig, StackConfig } from "../../stacks/schema";
 import { parseStackFile, readStackFile, stackNames } from "../../stacks/stack-file";
 
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
@@ -37,7 +37,7 @@ describe("a stack's configuration", () => {
     expect(config.deployments["cluster"]).toEqual({ mode: "cluster", primaries: 3, replicasPerPrimary: 1, settings: { maxmemory: 2 ** 28 } });
     expect(config.benchmark).toMatchObject({ tests: ["set"], pipeline: 16, repeats: 3, keep: false });
     expect(fittedWorkload(config).length).toEqual({ seconds: 10 });
-    expect(hostPlans(config).map(({ name, shape }) => [name, shape])).toEqual([
+    expect(hostPlans(config.platform as HostConfig, config).map(({ name, shape }) => [name, shape])).toEqual([
       ["replication", { primaries: 1, replicasPerPrimary: 2 }],
       ["cluster", { primaries: 3, replicasPerPrimary: 1 }],
     ]);
@@ -59,7 +59,7 @@ describe("a stack's configuration", () => {
     ["too small a number", benchmark({ clients: 0 }), /valkey:benchmark\.clients is 0: expected number to be >=1/],
     ["a mode that is none", deployment({ mode: "sharded" }), 'valkey:deployments.cluster.mode is "sharded": expected one of replication, cluster'],
     ["a mode that is missing", { ...good, deployments: { x: {} } }, "valkey:deployments.x.mode is missing: expected one of replication, cluster"],
-    ["a platform that is none", { ...good, platform: { type: "moon" } }, 'valkey:platform.type is "moon": expected one of host'],
+    ["a platform that is none", { ...good, platform: { type: "moon" } }, 'valkey:platform.type is "moon": expected one of host, kubernetes'],
     ["no platform", { deployments: good.deployments }, "valkey:platform is missing: expected object"],
     ["no deployments", { ...good, deployments: {} }, "valkey:deployments: expected at least one deployment, by name"],
     ["a bad name", { ...good, deployments: { "My Cluster": good.deployments.cluster } }, /valkey:deployments\.My Cluster: expected small letters/],
