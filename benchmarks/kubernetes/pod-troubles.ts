@@ -1,11 +1,13 @@
 /** Why pods do not run, from what the API server has on them: a sentence per cause, with what to do about it. Pure. */
-import type { CoreV1Event, V1ContainerStatus, V1PersistentVolumeClaim, V1Pod } from "@kubernetes/client-node";
+import type { CoreV1Event, V1ContainerStateTerminated, V1ContainerStatus, V1PersistentVolumeClaim, V1Pod } from "@kubernetes/client-node";
 import { listNames } from "../verification/verdict";
 
 /** Everything that bears on pods that should run. */
 export interface PodsSeen {
   readonly namespace: string;
   readonly wanted: number;
+  /** What else could be done about pods that no machine is allowed to take. */
+  readonly otherwise?: string | undefined;
   readonly pods: readonly V1Pod[];
   /** Of the pods. */
   readonly claims: readonly V1PersistentVolumeClaim[];
@@ -66,7 +68,7 @@ function troublesOfPod(pod: V1Pod, seen: PodsSeen): PodTrouble[] {
   const claims = claimTroubles(pod, seen);
   if (claims.length > 0) return claims;
   const unscheduled = status?.conditions?.find(({ type, status: is }) => type === "PodScheduled" && is === "False");
-  if (unscheduled !== undefined) return found(unschedulable(unscheduled.message ?? unscheduled.reason ?? "no reason given"), false);
+  if (unscheduled !== undefined) return found(unschedulable(unscheduled.message ?? unscheduled.reason ?? "no reason given", seen.otherwise), false);
   const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].flatMap((container) => containerTroubles(container, name, seen));
   if (containers.length > 0) return containers;
   if (podRuns(pod, undefined)) return [];
@@ -76,13 +78,14 @@ function troublesOfPod(pod: V1Pod, seen: PodsSeen): PodTrouble[] {
 }
 
 /** The scheduler's own words, and what they call for. */
-function unschedulable(message: string): string {
-  const said = message.trim().replace(/\.$/, "");
-  return `it cannot be scheduled (${said}); ${schedulingAdvice(said)}`;
+function unschedulable(message: string, otherwise: string | undefined): string {
+  // What it would take to evict others follows, and never helps.
+  const said = message.replace(/[,.]? (no new claims to deallocate, )?preemption: .*$/s, "").trim().replace(/\.$/, "");
+  return `it cannot be scheduled (${said}); ${schedulingAdvice(said, otherwise)}`;
 }
 
-function schedulingAdvice(said: string): string {
-  if (/topology spread|anti-affinity/.test(said)) return "add machines, in as many zones as the plan needs, or ask for a softer spread";
+function schedulingAdvice(said: string, otherwise = "ask for a softer spread"): string {
+  if (/topology spread|anti-affinity/.test(said)) return `add machines, in as many zones as the plan needs, or ${otherwise}`;
   if (/Insufficient|Too many pods/.test(said)) return "add machines that have room, or ask for less CPU or memory";
   if (/untolerated taint|node affinity|node selector|node\(s\) didn't match Pod's/.test(said)) return "add machines with the labels and taints that the pods ask for, or ask for others";
   if (/volume|storage/i.test(said)) return "see whether the storage class can make volumes in these zones";
@@ -112,7 +115,8 @@ function containerTroubles(container: V1ContainerStatus, pod: string, { lastWord
   }
 }
 
-function crashing({ name, restartCount }: V1ContainerStatus, ended: { readonly exitCode: number; readonly reason?: string } | undefined, said: string | undefined): string {
+function crashing({ name, restartCount }: V1ContainerStatus, ended: V1ContainerStateTerminated | undefined, log: string | undefined): string {
+  const said = ended?.message ?? log;
   const how = ended === undefined ? "" : ended.reason === "OOMKilled" ? ", the last time because its memory limit was too small" : `, the last time with exit code ${ended.exitCode}`;
   const words = said === undefined || said.trim() === "" ? "" : `; the last it said:\n${said.trim().split("\n").map((line) => `    ${line}`).join("\n")}`;
   return `container ${name} keeps ending, ${restartCount} times so far${how}${words}`;

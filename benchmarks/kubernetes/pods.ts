@@ -18,6 +18,8 @@ export interface PodsWanted {
   readonly count: number;
   /** The one that must run. @default each pod's first */
   readonly container?: string | undefined;
+  /** What else could be done about pods that no machine is allowed to take. */
+  readonly otherwise?: string | undefined;
 }
 
 export interface PodWaiting {
@@ -35,6 +37,8 @@ const EXPLAIN_MS = 2_000;
 /** What does not change by itself is not waited for much longer than this: the API server's caches may lag. */
 const PATIENCE_MS = 20_000;
 const LAST_LINES = 5;
+/** What a machine answers in place of a log that is gone. */
+const NO_LOG = /^(unable to retrieve container logs|failed to try resolving symlinks)/;
 
 /** @throws BadInput when there is no such StatefulSet, or one that selects by more than labels */
 export async function labelsOf(kubernetes: Kubernetes, namespace: string, selection: PodSelection): Promise<Labels> {
@@ -47,35 +51,72 @@ export async function labelsOf(kubernetes: Kubernetes, namespace: string, select
   return labels;
 }
 
+/** Looks at pods that should run, again and again, until they do or there is no hope that they will. */
+export class PodWatch {
+  readonly #began = Date.now();
+  readonly #timeoutMs: number;
+  readonly #selector: string;
+  #explainAt = this.#began + EXPLAIN_MS;
+  /** When a trouble that stays was first seen. */
+  readonly #stuckSince = new Map<string, number>();
+
+  constructor(
+    private readonly kubernetes: Kubernetes,
+    private readonly wanted: PodsWanted,
+    private readonly waiting: PodWaiting,
+  ) {
+    this.#timeoutMs = waiting.timeoutMs ?? POD_TIMEOUT_MS;
+    this.#selector = formatLabels(wanted.labels);
+  }
+
+  /**
+   * @returns all pods, in the order of their ordinals, and whether they are as many as wanted and run
+   * @throws Failure saying why they do not, once the time is up or as soon as that cannot change by itself; the signal's reason
+   */
+  async look(): Promise<{ readonly pods: readonly V1Pod[]; readonly run: boolean }> {
+    const { count, container, namespace } = this.wanted;
+    this.waiting.signal?.throwIfAborted();
+    const pods = await listPods(this.kubernetes, namespace, this.#selector);
+    const running = pods.filter((pod) => podRuns(pod, container)).length;
+    if (running === count && pods.length === count) return { pods, run: true };
+    const late = Date.now() - this.#began > this.#timeoutMs;
+    if (late || Date.now() > this.#explainAt) await this.#explain(pods, `${running} of ${count} pods (${this.#selector}) of namespace ${namespace} run`, late);
+    return { pods, run: false };
+  }
+
+  async #explain(pods: readonly V1Pod[], summary: string, late: boolean): Promise<void> {
+    const troubles = podTroubles(await lookAround(this.kubernetes, this.wanted, pods));
+    const now = Date.now();
+    this.#explainAt = now + EXPLAIN_MS;
+    const stuck = new Set(troubles.filter(({ stays }) => stays).map(({ what }) => what));
+    for (const what of [...this.#stuckSince.keys()]) if (!stuck.has(what)) this.#stuckSince.delete(what);
+    for (const what of stuck) if (!this.#stuckSince.has(what)) this.#stuckSince.set(what, now);
+    const hopeless = [...this.#stuckSince.values()].some((since) => now - since > PATIENCE_MS);
+    if (late || hopeless) {
+      const why = troubles.map(formatTrouble).join("; ") || "there are more pods than that";
+      throw new Failure(`${summary} after ${Math.round((now - this.#began) / 1000)} s: ${why}`);
+    }
+    this.waiting.report?.(`${summary}${troubles[0] === undefined ? "" : `; ${formatTrouble(troubles[0])}`}`, true);
+  }
+}
+
 /**
  * Waits until so many pods run, in the order of their ordinals.
- * @throws Failure saying why they do not, once the time is up or as soon as that cannot change by itself; the signal's reason
+ * @throws as `PodWatch.look`
  */
-export async function awaitPods(kubernetes: Kubernetes, wanted: PodsWanted, { timeoutMs = POD_TIMEOUT_MS, signal, report }: PodWaiting = {}): Promise<V1Pod[]> {
-  const began = Date.now();
-  const selector = formatLabels(wanted.labels);
-  let explainAt = began + EXPLAIN_MS;
-  const stuckSince = new Map<string, number>();
+export async function awaitPods(kubernetes: Kubernetes, wanted: PodsWanted, waiting: PodWaiting = {}): Promise<readonly V1Pod[]> {
+  const watch = new PodWatch(kubernetes, wanted, waiting);
   for (;;) {
-    signal?.throwIfAborted();
-    const pods = await listPods(kubernetes, wanted.namespace, selector);
-    const running = pods.filter((pod) => podRuns(pod, wanted.container));
-    if (running.length === wanted.count && pods.length === wanted.count) return running;
-    const late = Date.now() - began > timeoutMs;
-    if (late || Date.now() > explainAt) {
-      const troubles = podTroubles(await lookAround(kubernetes, wanted, pods));
-      const now = Date.now();
-      const stuck = new Set(troubles.filter(({ stays }) => stays).map(({ what }) => what));
-      for (const what of [...stuckSince.keys()]) if (!stuck.has(what)) stuckSince.delete(what);
-      for (const what of stuck) if (!stuckSince.has(what)) stuckSince.set(what, now);
-      const hopeless = [...stuckSince.values()].some((since) => now - since > PATIENCE_MS);
-      const summary = `${running.length} of ${wanted.count} pods (${selector}) of namespace ${wanted.namespace} run`;
-      if (late || hopeless) throw new Failure(`${summary} after ${Math.round((now - began) / 1000)} s: ${troubles.map(formatTrouble).join("; ") || "there are more pods than that"}`);
-      report?.(`${summary}${troubles[0] === undefined ? "" : `; ${formatTrouble(troubles[0])}`}`, true);
-      explainAt = now + EXPLAIN_MS;
-    }
-    await sleep(POLL_MS, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
+    const { pods, run } = await watch.look();
+    if (run) return pods;
+    await pause(POLL_MS, waiting.signal);
   }
+}
+
+/** @throws the signal's reason */
+export async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  await sleep(milliseconds, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
+  signal?.throwIfAborted();
 }
 
 /** `a=b,c=d`, as the API takes it. */
@@ -84,14 +125,14 @@ export function formatLabels(labels: Labels): string {
 }
 
 /** In the order of their ordinals; those being deleted are left out. */
-async function listPods(kubernetes: Kubernetes, namespace: string, labelSelector: string): Promise<V1Pod[]> {
+export async function listPods(kubernetes: Kubernetes, namespace: string, labelSelector: string): Promise<V1Pod[]> {
   const { items } = await kubernetes.call(`reading the pods of namespace ${namespace}`, kubernetes.core.listNamespacedPod({ namespace, labelSelector }));
   const alive = items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
   return alive.sort((a, b) => nameOf(a).localeCompare(nameOf(b), "en", { numeric: true }));
 }
 
 /** Everything there is on pods that do not run. */
-export async function lookAround(kubernetes: Kubernetes, { namespace, labels, count }: PodsWanted, pods: readonly V1Pod[]): Promise<PodsSeen> {
+export async function lookAround(kubernetes: Kubernetes, { namespace, labels, count, otherwise }: PodsWanted, pods: readonly V1Pod[]): Promise<PodsSeen> {
   const claimNames = new Set(pods.flatMap(({ spec }) => (spec?.volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? [])));
   const { core, apps, storage } = kubernetes;
   const unread = { items: [] };
@@ -108,6 +149,7 @@ export async function lookAround(kubernetes: Kubernetes, { namespace, labels, co
   return {
     namespace,
     wanted: count,
+    otherwise,
     pods,
     claims: claims.items.filter((claim) => claimNames.has(nameOf(claim))),
     events: inOrder(events.items.filter(({ involvedObject }) => names.has(involvedObject.name ?? ""))),
@@ -140,7 +182,7 @@ async function readLastWords(kubernetes: Kubernetes, namespace: string, pods: re
   });
   const words = ended.slice(0, 3).map(async ({ name, container }) => {
     const log = await kubernetes.core.readNamespacedPodLog({ namespace, name, container, previous: true, tailLines: LAST_LINES }).catch(() => "");
-    return [name, log] as const;
+    return [name, NO_LOG.test(log) ? "" : log] as const;
   });
   return new Map(await Promise.all(words));
 }

@@ -73,7 +73,7 @@ export class CounterSampler {
 
   /** Takes a last sample. @returns the samples in order, or why there are none to rely on */
   async finish(): Promise<CounterSample[] | string> {
-    this.#stop.abort();
+    this.stop();
     await this.#loop;
     await this.#sample();
     if (this.#error !== undefined) return this.#error;
@@ -82,6 +82,11 @@ export class CounterSampler {
     } catch (error) {
       return messageOf(error);
     }
+  }
+
+  /** Takes no more. */
+  stop(): void {
+    this.#stop.abort();
   }
 
   async #run(): Promise<void> {

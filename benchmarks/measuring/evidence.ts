@@ -34,7 +34,7 @@ export function recordOf(measured: Measured, context: MeasurementContext): Measu
     test: testName,
     title: test.title,
     startedAt: measured.startedAt,
-    command: [...measured.command],
+    command: [...(measured.outputs.find(({ warmUp }) => !warmUp)?.command ?? [])],
     seed: tool.seed,
     clients: workload.clients,
     pipeline: workload.pipeline,

@@ -76,6 +76,11 @@ export async function runExperiment(experiment: Experiment, equipment: Equipment
   if (experiment.workload.rate !== undefined && !equipment.runner.features.rate) {
     throw new BadInput("rate", ["this valkey-benchmark cannot be told one (it has no --rps; 9.1 has)"]);
   }
+  const { count } = equipment.runner;
+  const { length, rate } = experiment.workload;
+  const parts = [["requests", "requests" in length ? length.requests : undefined], ["rate", rate]] as const;
+  const tooFew = parts.flatMap(([what, whole]) => (whole !== undefined && whole < count ? [`${what}: ${whole} cannot be shared by ${count} load generators`] : []));
+  if (tooFew.length > 0) throw new BadInput("the load", tooFew);
   const sessions: Session[] = [];
   try {
     for (const contender of experiment.contenders) sessions.push(await Session.open(contender, experiment.foreign));
@@ -192,7 +197,9 @@ class Measuring {
     try {
       const { deployment, primary } = session;
       const measured = await measure({ deployment, primary, tool, warmUp }, nodes, this.equipment.runner, this.equipment.signal);
-      for (const { of, text } of measured.outputs) this.listener.raw(`${what}${of === "" ? "" : `, ${of}`}: ${measured.command.join(" ")}`, text);
+      for (const { warmUp: isWarmUp, runner, command, text } of measured.outputs) {
+        this.listener.raw(`${what}${isWarmUp ? ", warm-up" : ""}${runner === undefined ? "" : `, ${runner}`}: ${command.join(" ")}`, text);
+      }
       return measured;
     } catch (error) {
       if (error instanceof ToolFailure) {

@@ -12,7 +12,7 @@ import type { ToolReport } from "../valkey-benchmark/output";
 import { now } from "./counters";
 import type { CpuSample } from "./cpu";
 import { availableCores, cpuWithin, sampleCpu } from "./cpu";
-import type { ToolOutcome, ToolRequest, ToolRunner } from "./tool-runner";
+import type { ToolOutcome, ToolRequest, ToolRunner, Watch } from "./tool-runner";
 import { patience, ToolFailure } from "./tool-runner";
 
 const CPU_INTERVAL_MS = 100;
@@ -35,11 +35,12 @@ export class LocalRunner implements ToolRunner {
     return this.local.features;
   }
 
-  async run({ deployment, tool, warmUp }: ToolRequest, beginning: () => Promise<void>, signal: AbortSignal): Promise<ToolOutcome> {
+  async run({ deployment, tool, warmUp }: ToolRequest, watch: Watch, signal: AbortSignal): Promise<ToolOutcome> {
     const name = `valkey-benchmark-${deployment.name}`;
-    const warmed = warmUp === undefined ? [] : [{ of: "warm-up", text: (await this.#once(name, warmUp, signal, "warm-up: ")).text }];
-    await beginning();
+    const warmed = warmUp === undefined ? [] : [{ warmUp: true, runner: undefined, command: commandOf(warmUp), text: (await this.#once(name, warmUp, signal, "warm-up: ")).text }];
+    await watch.begin();
     const { report, fromMs, toMs, startedAt, text, cpu, runnerCores } = await this.#once(name, tool, signal);
+    await watch.end();
     const use = cpuWithin(cpu, fromMs, toMs);
     const machineCores = availableCores();
     return {
@@ -47,8 +48,7 @@ export class LocalRunner implements ToolRunner {
       fromMs,
       toMs,
       startedAt,
-      command: withoutSecrets(toolArguments(tool)),
-      outputs: [...warmed, { of: "", text }],
+      outputs: [...warmed, { warmUp: false, runner: undefined, command: commandOf(tool), text }],
       cpu: {
         client: use.process ?? null,
         clientLimit: Math.min(tool.workload.threads, machineCores),
@@ -97,6 +97,10 @@ export class LocalRunner implements ToolRunner {
     const toMs = output.reportedAtMs ?? now();
     return { report, fromMs: toMs - report.seconds * 1000, toMs, startedAt, text: output.text, cpu, runnerCores };
   }
+}
+
+function commandOf(tool: ToolRun): string[] {
+  return withoutSecrets(toolArguments(tool));
 }
 
 interface OneRun {

@@ -2,7 +2,7 @@
 import type { Connection } from "../connection";
 import type { CounterSample } from "./counters";
 import { CounterSampler } from "./counters";
-import type { ToolOutcome, ToolRequest, ToolRunner } from "./tool-runner";
+import type { ToolOutcome, ToolRequest, ToolRunner, Watch } from "./tool-runner";
 
 /** A node whose counters are read during the measurement. */
 export interface WatchedNode {
@@ -27,14 +27,16 @@ export async function measure(request: ToolRequest, nodes: readonly WatchedNode[
   signal.throwIfAborted();
   const { command } = request.tool.test;
   const samplers = nodes.map((node) => [node, new CounterSampler(node, command, node.role === "primary" ? PRIMARY_INTERVAL_MS : REPLICA_INTERVAL_MS)] as const);
-  const finish = async (): Promise<Measured["counters"]> => new Map(await Promise.all(samplers.map(async ([node, sampler]) => [node, await sampler.finish()] as const)));
+  const counters = new Map<WatchedNode, CounterSample[] | string>();
+  const watch: Watch = {
+    begin: async () => { await Promise.all(samplers.map(([, sampler]) => sampler.start())); },
+    end: async () => { await Promise.all(samplers.map(async ([node, sampler]) => counters.set(node, await sampler.finish()))); },
+  };
   try {
-    const outcome = await runner.run(request, async () => { await Promise.all(samplers.map(([, sampler]) => sampler.start())); }, signal);
-    const counters = await finish();
+    const outcome = await runner.run(request, watch, signal);
     signal.throwIfAborted();
     return { ...outcome, counters };
-  } catch (error) {
-    await finish();
-    throw error;
+  } finally {
+    for (const [, sampler] of samplers) sampler.stop();
   }
 }

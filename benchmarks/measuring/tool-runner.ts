@@ -16,10 +16,17 @@ export interface ToolRunner {
   readonly count: number;
   /**
    * Runs the tool once, everywhere at the same time.
-   * @param beginning awaited when all is ready and before anything that counts is sent
    * @throws ToolFailure when the tool fails, hangs or prints what is not understood; Failure when it cannot be run; the signal's reason
    */
-  run(request: ToolRequest, beginning: () => Promise<void>, signal: AbortSignal): Promise<ToolOutcome>;
+  run(request: ToolRequest, watch: Watch, signal: AbortSignal): Promise<ToolOutcome>;
+}
+
+/** What looks at the servers beside a run: nothing but the run itself is sent between the two. */
+export interface Watch {
+  /** Awaited when all is ready and nothing that counts has been sent. */
+  readonly begin: () => Promise<void>;
+  /** Awaited when everything has been sent and answered; not called when that is not reached. */
+  readonly end: () => Promise<void>;
 }
 
 export interface ToolRequest {
@@ -41,8 +48,6 @@ export interface ToolOutcome {
   readonly fromMs: number;
   readonly toMs: number;
   readonly startedAt: string;
-  /** Arguments of the first; secrets are replaced. */
-  readonly command: readonly string[];
   readonly outputs: readonly ToolOutput[];
   readonly cpu: ClientCpu;
   /** One for each where there are several or they run elsewhere. */
@@ -51,10 +56,13 @@ export interface ToolOutcome {
   readonly doubts: readonly Doubt[];
 }
 
-/** What the tool printed, untouched. */
+/** What one run of the tool printed, untouched. */
 export interface ToolOutput {
-  /** `warm-up`, `runner 2 on machine-1`; empty where there is one only. */
-  readonly of: string;
+  readonly warmUp: boolean;
+  /** `runner 2 on machine-1`; undefined where there is one only. */
+  readonly runner: string | undefined;
+  /** Arguments; secrets are replaced. */
+  readonly command: readonly string[];
   readonly text: string;
 }
 
@@ -72,6 +80,18 @@ export class ToolFailure extends Failure {
     this.name = "ToolFailure";
     this.hung = options.hung ?? false;
   }
+}
+
+/** What one of several load generators runs: its part of the requests and of the rate, and a seed of its own. */
+export function partOf(tool: ToolRun, index: number, count: number): ToolRun {
+  const part = (whole: number): number => Math.floor(whole / count) + (index < whole % count ? 1 : 0);
+  const { rate } = tool.workload;
+  return {
+    ...tool,
+    seed: tool.seed + index,
+    length: "requests" in tool.length ? { requests: part(tool.length.requests) } : tool.length,
+    workload: { ...tool.workload, rate: rate === undefined ? undefined : part(rate) },
+  };
 }
 
 /** How much longer than asked for the tool may run before it is given up on, seconds. */

@@ -24,12 +24,19 @@ export interface ToolRun {
   readonly tls: TlsFiles | undefined;
 }
 
+/** Words in place of a run's figures, where each of several load generators fills in its own. */
+export interface OwnFigures {
+  readonly seed: string;
+  readonly rate: string;
+  readonly requests: string;
+}
+
 /**
  * Arguments in order; the password stands behind `-a`, which takes it from nowhere else. `--warmup` is not among
  * them: 9.1 then clears its histogram while its threads go on counting into it, and in about one run of thirty
  * loops forever over the result. A run of its own before the measured one warms up as well.
  */
-export function toolArguments(run: ToolRun): string[] {
+export function toolArguments(run: ToolRun, own?: OwnFigures): string[] {
   const { workload, test } = run;
   const isCluster = run.mode === "cluster";
   return [
@@ -50,9 +57,9 @@ export function toolArguments(run: ToolRun): string[] {
     "-r",
     String(keysPerInfix(workload.keySpace, isCluster)),
     "--seed",
-    String(run.seed),
-    ...(workload.rate === undefined ? [] : ["--rps", String(workload.rate)]),
-    ...("seconds" in run.length ? ["--duration", String(run.length.seconds)] : ["-n", String(run.length.requests)]),
+    own?.seed ?? String(run.seed),
+    ...(workload.rate === undefined ? [] : ["--rps", own?.rate ?? String(workload.rate)]),
+    ...("seconds" in run.length ? ["--duration", String(run.length.seconds)] : ["-n", own?.requests ?? String(run.length.requests)]),
     ...testArguments(test, isCluster),
   ];
 }

@@ -1,0 +1,196 @@
+/** The objects of one run of the tool by a Kubernetes Job: N runners that start together, apart from the servers. Pure. */
+import type { V1Job, V1Secret } from "@kubernetes/client-node";
+import type { TlsFiles } from "../deployment";
+import type { BenchmarkUser } from "../measuring/benchmark-user";
+import type { ToolRun } from "../valkey-benchmark/arguments";
+import { toolArguments } from "../valkey-benchmark/arguments";
+import type { Labels } from "./pods";
+import type { Plain } from "./plain";
+import { PLACEHOLDERS, RUNNER_SCRIPT } from "./runner-script";
+
+/** Where and how runners run, the same for every Job. */
+export interface RunnerPlan {
+  /** How many, side by side. */
+  readonly runners: number;
+  /** May they share machines with servers of the deployment under test? Then every record says that it is to be doubted. */
+  readonly sharing: boolean;
+  /** Requests, and limits where they are given, of each runner. A CPU limit slows the load generator down. @default 100m and 64Mi, no limits */
+  readonly resources?: { readonly requests: Labels; readonly limits?: Labels } | undefined;
+  /** Which machines runners may use, such as a pool of their own. */
+  readonly nodeSelector?: Labels | undefined;
+  readonly tolerations?: readonly Toleration[] | undefined;
+  /** Added to the pods', for a NetworkPolicy to let them in. */
+  readonly labels?: Labels | undefined;
+  readonly imagePullSecrets?: readonly string[] | undefined;
+  /** The Secret with the files TLS takes, by key. */
+  readonly tls?: { readonly secret: string; readonly cacert?: string; readonly cert?: string; readonly key?: string } | undefined;
+}
+
+export interface Toleration {
+  readonly key?: string;
+  readonly operator?: "Exists" | "Equal";
+  readonly value?: string;
+  readonly effect?: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
+}
+
+/** One run of the tool. */
+export interface JobPlan {
+  readonly name: string;
+  readonly namespace: string;
+  readonly image: string;
+  /** The servers of the deployment under test. */
+  readonly servers: { readonly namespace: string; readonly labels: Labels };
+  readonly runner: RunnerPlan;
+  /** Prefix of the keys runners meet by. */
+  readonly keys: string;
+  /** The warm-up, if there is one, and the measured run. */
+  readonly phases: readonly ToolRun[];
+  /** Made for the run: the tool takes a password on its command line only. */
+  readonly user: BenchmarkUser | undefined;
+  /** Options beside the files, which are the runner's own. */
+  readonly tls: Pick<TlsFiles, "sni" | "insecure"> | undefined;
+  /** How long a runner waits for the others, seconds. */
+  readonly patienceSeconds: number;
+  /** When Kubernetes ends everything, whoever started it, seconds. */
+  readonly deadlineSeconds: number;
+}
+
+export interface JobObjects {
+  readonly job: Plain<V1Job>;
+  /** The password of the user made for the run; the Job begins suspended and owns it. */
+  readonly secret: Plain<V1Secret> | undefined;
+}
+
+const TLS_DIRECTORY = "/tls";
+const PASSWORD_KEY = "password";
+/** After its end, where nobody removed it: for a look at the logs. */
+const TTL_SECONDS = 300;
+/** Any that is not root's. */
+const USER_ID = 999;
+/** Of every object of a run. */
+export const JOB_LABELS: Labels = { "app.kubernetes.io/name": "valkey-benchmark", "app.kubernetes.io/managed-by": "valkey-measured" };
+
+export function benchmarkJob(plan: JobPlan): JobObjects {
+  const { name, namespace, runner, user } = plan;
+  const labels = { ...JOB_LABELS };
+  return {
+    job: {
+      apiVersion: "batch/v1",
+      kind: "Job",
+      metadata: { name, namespace, labels },
+      spec: {
+        completionMode: "Indexed",
+        completions: runner.runners,
+        parallelism: runner.runners,
+        backoffLimit: 0,
+        suspend: user !== undefined,
+        activeDeadlineSeconds: plan.deadlineSeconds,
+        ttlSecondsAfterFinished: TTL_SECONDS,
+        template: { metadata: { labels: { ...runner.labels, ...labels } }, spec: podSpec(plan) },
+      },
+    },
+    secret: user === undefined ? undefined : { apiVersion: "v1", kind: "Secret", metadata: { name, namespace, labels }, immutable: true, stringData: { [PASSWORD_KEY]: user.password } },
+  };
+}
+
+type PodSpec = NonNullable<NonNullable<Plain<V1Job>["spec"]>["template"]["spec"]>;
+
+function podSpec(plan: JobPlan): PodSpec {
+  const { image, runner } = plan;
+  const { resources = { requests: { cpu: "100m", memory: "64Mi" } }, tls } = runner;
+  return {
+    restartPolicy: "Never",
+    // The script is the container's first process, which no signal ends that it does not handle.
+    terminationGracePeriodSeconds: 1,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    securityContext: { runAsNonRoot: true, runAsUser: USER_ID, runAsGroup: USER_ID, fsGroup: USER_ID, seccompProfile: { type: "RuntimeDefault" } },
+    affinity: affinity(plan),
+    ...(runner.nodeSelector === undefined ? {} : { nodeSelector: { ...runner.nodeSelector } }),
+    ...(runner.tolerations === undefined ? {} : { tolerations: runner.tolerations.map((each) => ({ ...each })) }),
+    ...(runner.imagePullSecrets === undefined ? {} : { imagePullSecrets: runner.imagePullSecrets.map((secret) => ({ name: secret })) }),
+    containers: [
+      {
+        name: "runner",
+        image,
+        command: ["sh", "-c", RUNNER_SCRIPT, "runner"],
+        args: phaseArguments(plan),
+        env: environment(plan),
+        resources: { requests: { ...resources.requests }, ...(resources.limits === undefined ? {} : { limits: { ...resources.limits } }) },
+        securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
+        // Why it failed stands in the pod's status, where it can be read without the right to read logs.
+        terminationMessagePolicy: "FallbackToLogsOnError",
+        volumeMounts: [{ name: "tmp", mountPath: "/tmp" }, ...(tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }])],
+      },
+    ],
+    volumes: [{ name: "tmp", emptyDir: {} }, ...(tls === undefined ? [] : [{ name: "tls", secret: { secretName: tls.secret, defaultMode: 0o440 } }])],
+  };
+}
+
+function environment(plan: JobPlan): NonNullable<PodSpec["containers"][number]["env"]> {
+  const { name, phases, user } = plan;
+  const [first] = phases;
+  const last = phases.at(-1);
+  const values: Record<string, string> = {
+    HOST: first?.endpoint.host ?? "",
+    PORT: String(first?.endpoint.port ?? ""),
+    KEYS: plan.keys,
+    RUNNERS: String(plan.runner.runners),
+    PHASES: String(phases.length),
+    REQUESTS: last !== undefined && "requests" in last.length ? String(last.length.requests) : "0",
+    RATE: String(last?.workload.rate ?? 0),
+    SEEDS: phases.map(({ seed }) => seed).join(" "),
+    PATIENCE: String(plan.patienceSeconds),
+    TLS: tlsOptions(plan),
+    ...(user === undefined ? {} : { TOOL_USER: user.username }),
+  };
+  const plain = Object.entries(values).map(([key, value]) => ({ name: key, value }));
+  return user === undefined ? plain : [...plain, { name: "TOOL_PASSWORD", valueFrom: { secretKeyRef: { name, key: PASSWORD_KEY } } }];
+}
+
+/** No runner on a machine with a server of the deployment, and runners apart from each other where there is room. */
+function affinity({ servers, runner }: JobPlan): NonNullable<PodSpec["affinity"]> {
+  const topologyKey = "kubernetes.io/hostname";
+  const fromServers = { topologyKey, namespaces: [servers.namespace], labelSelector: { matchLabels: { ...servers.labels } } };
+  const fromRunners = { weight: 10, podAffinityTerm: { topologyKey, labelSelector: { matchLabels: { ...JOB_LABELS } } } };
+  return {
+    podAntiAffinity: runner.sharing
+      ? { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: fromServers }, fromRunners] }
+      : { requiredDuringSchedulingIgnoredDuringExecution: [fromServers], preferredDuringSchedulingIgnoredDuringExecution: [fromRunners] },
+  };
+}
+
+/** The tool's arguments with what each runner fills in for itself, phases one after the other. */
+function phaseArguments(plan: JobPlan): string[] {
+  return plan.phases.flatMap((phase, index) => [...(index === 0 ? [] : [PLACEHOLDERS.then]), ...runnerArguments(phase, plan)]);
+}
+
+function runnerArguments(phase: ToolRun, { user, runner, tls }: JobPlan): string[] {
+  const credentials = user === undefined ? undefined : { username: user.username, password: PLACEHOLDERS.password };
+  return toolArguments({ ...phase, credentials, tls: tls === undefined ? undefined : { ...tls, ...mounted(runner.tls) } }, PLACEHOLDERS);
+}
+
+function mounted(tls: RunnerPlan["tls"]): Partial<Omit<TlsFiles, "sni" | "insecure">> {
+  const path = (key: string | undefined): string | undefined => (key === undefined ? undefined : `${TLS_DIRECTORY}/${key}`);
+  return { cacert: path(tls?.cacert), cert: path(tls?.cert), key: path(tls?.key) };
+}
+
+/** For valkey-cli, which names them as valkey-benchmark does. */
+function tlsOptions({ tls, runner }: JobPlan): string {
+  if (tls === undefined) return "";
+  const { cacert, cert, key } = mounted(runner.tls);
+  const named = Object.entries({ cacert, cert, key, sni: tls.sni }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
+  return ["--tls", ...(tls.insecure ? ["--insecure"] : []), ...named].join(" ");
+}
+
+/** A Job that says by its pod's end what the tool in the image can do. */
+export function featuresJob(plan: Pick<JobPlan, "name" | "namespace" | "image" | "servers" | "runner">): Plain<V1Job> {
+  const whole = { ...plan, runner: { ...plan.runner, runners: 1 }, keys: "", phases: [], user: undefined, tls: undefined, patienceSeconds: 0, deadlineSeconds: TTL_SECONDS };
+  const { job } = benchmarkJob(whole);
+  const spec = podSpec(whole);
+  const containers = spec.containers.map((container) => ({ ...container, command: ["sh", "-c", FEATURES_SCRIPT], args: [], env: [] }));
+  return { ...job, spec: { ...job.spec, template: { ...job.spec?.template, spec: { ...spec, containers } } } };
+}
+
+/** A message of a container's has room for 4096 bytes: the whole help has not. */
+const FEATURES_SCRIPT = `valkey-benchmark --help | grep '^ *--' > /dev/termination-log`;
