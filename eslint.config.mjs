@@ -25,6 +25,18 @@ export default tseslint.config(
   },
   {
     files: ["components/**/*.ts"],
+    rules: noImportsFrom(["stacks", "@pulumi/(aws|awsx|eks)"], "components/ knows no stack, and only components/eks/ loads AWS"),
+  },
+  {
+    files: ["components/eks/**/*.ts"],
     rules: noImportsFrom(["stacks"], "components/ reads no configuration and knows no stack"),
+  },
+  {
+    files: ["components/eks/plan/**/*.ts"],
+    rules: noImportsFrom(["stacks", "@pulumi"], "plans are plain data: no stack, no Pulumi"),
+  },
+  {
+    files: ["policies/**/*.ts"],
+    rules: noImportsFrom(["stacks", "components", "benchmarks"], "policies/ judges what is declared, whoever declares it"),
   },
 );

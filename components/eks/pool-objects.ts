@@ -1,5 +1,5 @@
 /** The Kubernetes objects of a pool: its NodePool and its EC2NodeClass, as Karpenter's v1 schemas have them. Pure. */
-import { UNTUNED, reservedCpus } from "./plan/machines";
+import { reservedCpus } from "./plan/machines";
 import type { PoolArgs, PoolName } from "./plan/pools";
 import { poolObjectName, poolSelector, poolTaint } from "./plan/pools";
 import { userDataOf } from "./user-data";
@@ -86,10 +86,3 @@ export function nodePoolOf(pool: PoolName, { instanceTypes }: Pick<PoolArgs, "in
     },
   };
 }
-
-/** What a pool is without further wishes: S1's machines for servers, machines of more bandwidth for the others. */
-export const POOL_DEFAULTS: Readonly<Record<PoolName, PoolArgs>> = {
-  servers: { instanceTypes: ["r7g.large"], tuning: UNTUNED, rootVolumeGiB: 20 },
-  networkOptimized: { instanceTypes: ["r8gn.large"], tuning: UNTUNED, rootVolumeGiB: 20 },
-  clients: { instanceTypes: ["c7gn.xlarge"], tuning: UNTUNED, rootVolumeGiB: 20 },
-};

@@ -3,7 +3,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import type { EksPlatformArgs } from "../../components/eks/platform";
 import { planEks } from "../../components/eks/plan/plan";
 import type { EksPlan, EksPlanArgs } from "../../components/eks/plan/plan";
-import { POOL_DEFAULTS } from "../../components/eks/pool-objects";
+import { POOL_DEFAULTS } from "../../components/eks/plan/pools";
 import { serverPods, clientPods } from "../../components/eks/plan/pods";
 import type { Calls, Outputs, Program } from "./pulumi";
 import { run } from "./pulumi";

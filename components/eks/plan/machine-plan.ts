@@ -19,7 +19,8 @@ export interface MachineGroup {
   readonly podAddresses: number;
 }
 
-export type Pools = Readonly<Partial<Record<PoolName, PoolArgs>>>;
+/** Those that are configured. */
+export type Pools = Readonly<Partial<Record<PoolName, PoolArgs | undefined>>>;
 
 /** The type of a pool that holds its largest pod at the least price; by vCPUs where prices are not known. */
 interface Choice {

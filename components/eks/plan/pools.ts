@@ -1,5 +1,6 @@
 /** Pools of machines: their names, the taint that keeps others out, and the toleration and selector that let a pod in. Pure. */
 import type { Tuning } from "./machines";
+import { UNTUNED } from "./machines";
 
 /**
  * `servers` carries Valkey; `networkOptimized` as well, for deployments that opt into more bandwidth; `clients` carries
@@ -21,6 +22,13 @@ export interface PoolArgs {
   /** Most vCPUs the pool may have in all: a brake on cost. @default what the plan needs, and a quarter more */
   readonly vcpuLimit?: number | undefined;
 }
+
+/** What a pool is without further wishes: S1's machines for servers, machines of more bandwidth for the others. */
+export const POOL_DEFAULTS: Readonly<Record<PoolName, PoolArgs>> = {
+  servers: { instanceTypes: ["r7g.large"], tuning: UNTUNED, rootVolumeGiB: 20 },
+  networkOptimized: { instanceTypes: ["r8gn.large"], tuning: UNTUNED, rootVolumeGiB: 20 },
+  clients: { instanceTypes: ["c7gn.xlarge"], tuning: UNTUNED, rootVolumeGiB: 20 },
+};
 
 /** Names of pools as Kubernetes objects have them. */
 const OBJECT_NAMES: Readonly<Record<PoolName, string>> = { servers: "servers", networkOptimized: "network-optimized", clients: "clients" };

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { BadInput } from "../../../benchmarks/errors";
 import type { AccountFacts } from "../../../components/eks/account-checks";
 import type { EksPlatformArgs } from "../../../components/eks/platform";
-import { POOL_DEFAULTS } from "../../../components/eks/pool-objects";
+import { POOL_DEFAULTS } from "../../../components/eks/plan/pools";
 import { planEks } from "../../../components/eks/plan/plan";
 import { ACCOUNT_ID, awsCalls, awsOutputs, declare, platformArgs, S1_PLAN, ZONES } from "../../support/eks";
 import type { Calls, Program } from "../../support/pulumi";

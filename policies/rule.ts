@@ -1,0 +1,37 @@
+/** What a guardrail is: a plain function from a resource to what is wrong with it. */
+
+/** A resource as its program declares it; secrets are unwrapped. */
+export interface Declared {
+  /** Such as `kubernetes:apps/v1:StatefulSet`. */
+  readonly type: string;
+  readonly name: string;
+  readonly props: Readonly<Record<string, unknown>>;
+}
+
+export interface Rule {
+  /** Small letters, digits and hyphens: how the policy pack knows it. */
+  readonly name: string;
+  readonly description: string;
+  /** @returns a sentence per violation; none where the rule holds or has nothing to say */
+  readonly check: (resource: Declared) => string[];
+}
+
+/** A value where a path leads, whatever is on the way. */
+export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>((each, key) => (typeof each === "object" && each !== null ? (each as Record<string | number, unknown>)[key] : undefined), value);
+}
+
+export function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
+  const found = at(value, ...path);
+  return Array.isArray(found) ? found : [];
+}
+
+export function textAt(value: unknown, ...path: readonly (string | number)[]): string | undefined {
+  const found = at(value, ...path);
+  return typeof found === "string" || typeof found === "number" || typeof found === "boolean" ? String(found) : undefined;
+}
+
+export function entriesAt(value: unknown, ...path: readonly (string | number)[]): [string, unknown][] {
+  const found = at(value, ...path);
+  return typeof found === "object" && found !== null && !Array.isArray(found) ? Object.entries(found) : [];
+}

@@ -1,0 +1,11 @@
+/** Every guardrail. */
+import { noOpenEndpoint } from "./access";
+import { explicitExpiry, noSpotServers, pinnedImages } from "./machines";
+import { hardZoneSpread } from "./placement";
+import { restrictedPods } from "./pod-security";
+import type { Rule } from "./rule";
+import { noPlainSecrets } from "./secrets";
+import { encryptedStorage } from "./storage";
+import { pinnedAddons, pinnedCharts } from "./versions";
+
+export const RULES: readonly Rule[] = [noSpotServers, explicitExpiry, pinnedImages, pinnedCharts, pinnedAddons, encryptedStorage, hardZoneSpread, noOpenEndpoint, noPlainSecrets, restrictedPods];

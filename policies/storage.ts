@@ -1,0 +1,32 @@
+/** Nothing is kept unencrypted. */
+import type { Rule } from "./rule";
+import { at, listAt, textAt } from "./rule";
+
+export const encryptedStorage: Rule = {
+  name: "encrypted-storage",
+  description: "Volumes, machines' disks, queues and secrets in etcd are encrypted.",
+  check: ({ type, props }) => {
+    switch (type) {
+      case "kubernetes:storage.k8s.io/v1:StorageClass":
+        return textAt(props, "provisioner") === "ebs.csi.aws.com" && textAt(props, "parameters", "encrypted") !== "true" ? ['parameters.encrypted is not "true"'] : [];
+      case "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass": {
+        const disks = listAt(props, "spec", "blockDeviceMappings");
+        return disks.length === 0 ? ["blockDeviceMappings is missing, so disks are as the image has them"] : unencrypted(disks);
+      }
+      case "aws:ec2/launchTemplate:LaunchTemplate":
+        return unencrypted(listAt(props, "blockDeviceMappings"));
+      case "aws:ebs/volume:Volume":
+        return textAt(props, "encrypted") === "true" ? [] : ["encrypted is not true"];
+      case "aws:sqs/queue:Queue":
+        return textAt(props, "sqsManagedSseEnabled") === "true" || at(props, "kmsMasterKeyId") !== undefined ? [] : ["neither sqsManagedSseEnabled nor a key"];
+      case "eks:index:Cluster":
+        return at(props, "encryptionConfigKeyArn") === undefined ? ["encryptionConfigKeyArn is missing, so secrets are plain in etcd"] : [];
+      default:
+        return [];
+    }
+  },
+};
+
+function unencrypted(disks: readonly unknown[]): string[] {
+  return disks.filter((disk) => at(disk, "ebs") !== undefined && textAt(disk, "ebs", "encrypted") !== "true").map((disk) => `the disk ${textAt(disk, "deviceName") ?? "without a name"} is not encrypted`);
+}
