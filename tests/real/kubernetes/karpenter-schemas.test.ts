@@ -13,11 +13,14 @@ const kubeconfig = process.env["VALKEY_TEST_KUBECONFIG"];
 const cluster: PoolCluster = { clusterName: "valkey", zones: ["us-west-2a", "us-west-2b", "us-west-2c"], machineImage: VERSIONS.machineImage, nodeRole: "valkey-karpenter-node", tags: { project: "valkey-measured" } };
 const TUNINGS: Tuning[] = [{ interruptCpus: 0, staticCpus: false }, { interruptCpus: 2, staticCpus: true }];
 
-interface Judged extends KubernetesObject {
-  readonly spec: Record<string, unknown>;
+interface Judged {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec: Readonly<Record<string, unknown>>;
 }
-const nodeClass = (spec: object): Judged => ({ apiVersion: "karpenter.k8s.aws/v1", kind: "EC2NodeClass", metadata: { name: "servers" }, spec: spec as Record<string, unknown> });
-const nodePool = (spec: object): Judged => ({ apiVersion: "karpenter.sh/v1", kind: "NodePool", metadata: { name: "servers" }, spec: spec as Record<string, unknown> });
+const nodeClass = (spec: object): Judged => ({ apiVersion: "karpenter.k8s.aws/v1", kind: "EC2NodeClass", metadata: { name: "servers" }, spec: { ...spec } });
+const nodePool = (spec: object): Judged => ({ apiVersion: "karpenter.sh/v1", kind: "NodePool", metadata: { name: "servers" }, spec: { ...spec } });
 
 describe.skipIf(kubeconfig === undefined)("Karpenter's schemas (needs VALKEY_TEST_KUBECONFIG)", () => {
   let api: KubernetesObjectApi;
@@ -28,7 +31,10 @@ describe.skipIf(kubeconfig === undefined)("Karpenter's schemas (needs VALKEY_TES
   });
 
   /** What the server would keep; what its schema does not have is not in it. */
-  const judge = async (object: Judged): Promise<Record<string, unknown>> => ((await api.create(object, undefined, "All")) as Judged).spec;
+  const judge = async (object: Judged): Promise<Judged["spec"]> => {
+    const kept: unknown = await api.create(object, undefined, "All");
+    return (kept as Judged).spec;
+  };
 
   for (const pool of POOLS) {
     it.each(TUNINGS)(`take the class of ${pool} with %j, and lose nothing of it`, async (tuning) => {
