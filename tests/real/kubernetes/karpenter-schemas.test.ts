@@ -1,6 +1,5 @@
 /** Pools and their classes as Karpenter's own schemas judge them, on a real API server; nothing is kept. */
 import { KubeConfig, KubernetesObjectApi } from "@kubernetes/client-node";
-import type { KubernetesObject } from "@kubernetes/client-node";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Tuning } from "../../../components/eks/plan/machines";
 import { POOL_DEFAULTS, POOLS } from "../../../components/eks/plan/pools";
