@@ -54,7 +54,7 @@ export function parseSample(text: string, command: string, atMs: number): Counte
  * the quickest reply.
  */
 export class CounterSampler {
-  readonly #samples: { sentMs: number; receivedMs: number; serverMs: number | undefined; text: string }[] = [];
+  readonly #samples: { readonly sentMs: number; readonly receivedMs: number; readonly text: string }[] = [];
   readonly #stop = new AbortController();
   #loop: Promise<void> | undefined;
   #error: string | undefined;
@@ -101,18 +101,21 @@ export class CounterSampler {
     try {
       const sentMs = now();
       const text = await this.node.connection.info("server", "stats", "commandstats", "cpu");
-      const serverUs = infoNumber(parseInfo(text), "server_time_usec");
-      this.#samples.push({ sentMs, receivedMs: now(), serverMs: serverUs === undefined ? undefined : serverUs / 1000, text });
+      // Read later: what is done here takes time from the load on machines that share their cores with it.
+      this.#samples.push({ sentMs, receivedMs: now(), text });
     } catch (error) {
       this.#error ??= `${this.node.name}: ${messageOf(error)}`;
     }
   }
 
   #dated(): CounterSample[] {
-    const quickest = [...this.#samples].sort((a, b) => a.receivedMs - a.sentMs - (b.receivedMs - b.sentMs))[0];
-    const middle = ({ sentMs, receivedMs }: { sentMs: number; receivedMs: number }): number => (sentMs + receivedMs) / 2;
-    const offset = quickest?.serverMs === undefined ? 0 : middle(quickest) - quickest.serverMs;
-    return this.#samples.map((sample) => parseSample(sample.text, this.command, sample.serverMs === undefined ? middle(sample) : sample.serverMs + offset));
+    const samples = this.#samples.map((sample) => {
+      const serverUs = infoNumber(parseInfo(sample.text), "server_time_usec");
+      return { ...sample, middleMs: (sample.sentMs + sample.receivedMs) / 2, serverMs: serverUs === undefined ? undefined : serverUs / 1000 };
+    });
+    const quickest = [...samples].sort((a, b) => a.receivedMs - a.sentMs - (b.receivedMs - b.sentMs))[0];
+    const offset = quickest?.serverMs === undefined ? 0 : quickest.middleMs - quickest.serverMs;
+    return samples.map(({ text, middleMs, serverMs }) => parseSample(text, this.command, serverMs === undefined ? middleMs : serverMs + offset));
   }
 }
 
