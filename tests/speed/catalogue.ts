@@ -1,0 +1,31 @@
+/** Which benchmarks there are, and which of them a command line asks for. Pure. */
+import { BadInput } from "../../benchmarks/errors";
+import { didYouMean } from "../../stacks/problems";
+import type { Benchmark } from "./benchmark";
+import { formation } from "./formation";
+import { plan } from "./plan";
+import { s1Flags } from "./s1-flags";
+import { throughput } from "./throughput";
+import { verification } from "./verification";
+
+/** In the order in which they run. */
+export const BENCHMARKS: readonly Benchmark[] = [formation, verification, plan, throughput, s1Flags];
+
+/** Of every row, in the order of the table. */
+export const ALL_IDS: readonly string[] = BENCHMARKS.flatMap(({ ids }) => ids);
+
+/**
+ * The rows that names ask for: ids, or what ids begin with (`formation`, `throughput-cluster`); all without any.
+ * @throws BadInput naming every name that is none, and those there are
+ */
+export function chosen(names: readonly string[]): Set<string> {
+  const meant = (name: string): string[] => ALL_IDS.filter((id) => id === name || id.startsWith(`${name}-`));
+  const unknown = names.filter((name) => meant(name).length === 0);
+  if (unknown.length > 0) throw new BadInput("npm run bench", [...unknown.map((name) => `there is no benchmark ${name};${didYouMean(name, ALL_IDS)}`.replace(/;$/, "")), `there are: ${ALL_IDS.join(", ")}`]);
+  return new Set(names.length === 0 ? ALL_IDS : names.flatMap(meant));
+}
+
+/** For `--list`. */
+export function listing(): string[] {
+  return BENCHMARKS.flatMap(({ title, ids }) => [title, ...ids.map((id) => `  ${id}`)]);
+}

@@ -1,0 +1,31 @@
+/**
+ * Plans a cluster of 2,000 nodes and judges synthetic facts of one. A process of its own, so that its time and its
+ * memory are nobody else's; prints them as JSON.
+ */
+import { SETTINGS_THAT_MATTER } from "../../benchmarks/settings";
+import { planCluster } from "../../benchmarks/topology/cluster-plan";
+import { rotateOverZones } from "../../benchmarks/topology/placement";
+import type { Facts } from "../../benchmarks/verification/facts";
+import { known } from "../../benchmarks/verification/facts";
+import { verdictLine } from "../../benchmarks/verification/format";
+import { judge } from "../../benchmarks/verification/verify";
+import { clusterFacts } from "../support/facts";
+
+const SHAPE = { primaries: 1000, replicasPerPrimary: 1 };
+const ZONES = ["a", "b", "c"];
+
+const bare = clusterFacts(SHAPE.primaries, SHAPE.replicasPerPrimary);
+/** A map of its own for each node, as each node would answer. */
+const facts: Facts = { ...bare, nodes: bare.nodes.map((node) => ({ ...node, settings: known(new Map(SETTINGS_THAT_MATTER.map((name) => [name, `the ${name}`]))) })) };
+const placed = rotateOverZones(facts.nodes.map(({ node }) => node.name), SHAPE, ZONES);
+
+const began = performance.now();
+const plan = planCluster(placed, SHAPE);
+const planned = performance.now();
+const verdict = judge(facts);
+const judged = performance.now();
+if (plan.shards.length !== SHAPE.primaries || plan.warnings.length > 0) throw new Error("the plan is not what it must be");
+if (!verdict.pass) throw new Error(verdictLine(verdict));
+
+const peak = process.resourceUsage().maxRSS * 1024;
+process.stdout.write(JSON.stringify({ planSeconds: (planned - began) / 1000, verdictSeconds: (judged - planned) / 1000, peakBytes: peak }));

@@ -1,0 +1,139 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { CounterSample } from "../../benchmarks/measuring/counters";
+import { BadInput, Failure } from "../../benchmarks/errors";
+import { BenchFile } from "./bench-file";
+import { ALL_IDS, chosen } from "./catalogue";
+import { clockRow, ownRate } from "./clock";
+import { exponent } from "./formation";
+import type { Result } from "./result";
+import { alone, atLeast, atMost, below, resultSchema, sideBySide } from "./result";
+import { resultTable } from "./result-table";
+import { isOfWholeTicks } from "./s1-flags";
+import { alternating } from "./workbench";
+
+let directory: string;
+beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "bench-")); });
+afterEach(() => { rmSync(directory, { recursive: true, force: true }); });
+
+const row = (id: string, ours = 1): Result => alone({ id, what: "something", unit: "s" }, ours, atMost(2));
+
+describe("which benchmarks are asked for", () => {
+  it("are all without a name, and by id or by what ids begin with", () => {
+    expect([...chosen([])]).toEqual(ALL_IDS);
+    expect([...chosen(["formation-48"])]).toEqual(["formation-48"]);
+    expect([...chosen(["plan-2000", "verification"])]).toEqual(["plan-2000", "plan-2000-memory", "verification-48", "verification-96"]);
+  });
+
+  it("are refused when there are none of that name, all at once and with those there are", () => {
+    const refused = (): unknown => chosen(["formaton-48", "clock", "x"]);
+    expect(refused).toThrow(BadInput);
+    expect(refused).toThrow(/no benchmark formaton-48; did you mean formation-48\?[^]*no benchmark x\n[^]*there are: formation-6, .*s1-flags-incr/);
+    expect(refused).not.toThrow(/no benchmark clock/);
+  });
+
+  it("have ids that differ", () => {
+    expect(new Set(ALL_IDS).size).toBe(ALL_IDS.length);
+  });
+});
+
+describe("a row", () => {
+  it("is met by the ratio where there is one, by our figure where there is none", () => {
+    const head = { id: "a", what: "b", unit: "s" };
+    expect(sideBySide(head, { ours: 2, reference: 16 }, "reference/ours", atLeast(8))).toEqual({ ...head, ours: 2, reference: 16, ratio: 8, target: "≥ 8", met: true });
+    expect(sideBySide(head, { ours: 2, reference: 16 }, "ours/reference", atLeast(8))).toMatchObject({ ratio: 0.125, met: false });
+    expect(alone(head, 1.5, below(1.5))).toMatchObject({ target: "< 1.5", met: false, reference: null, ratio: null });
+    expect(alone(head, 1, atMost(1))).toMatchObject({ target: "≤ 1", met: true });
+  });
+
+  it("is shown with its figures, and with what was missed", () => {
+    const lines = resultTable([row("good"), row("bad", 12_345)]);
+    expect(lines[1]).toMatch(/^good +1\.00 +– +s +– +≤ 2 +✓ +something$/);
+    expect(lines[2]).toMatch(/^bad +12,345 +– +s +– +≤ 2 +✗ missed +something$/);
+  });
+});
+
+describe("bench.json", () => {
+  const open = (): BenchFile => BenchFile.open(join(directory, "bench.json"), ["a", "b", "c"]);
+  const read = (): unknown => JSON.parse(readFileSync(join(directory, "bench.json"), "utf8"));
+
+  it("keeps the rows of other runs, replaces its own, and has them in order", () => {
+    open().put(row("c"));
+    open().put(row("a"));
+    open().put(row("c", 3));
+    expect(read()).toEqual([row("a"), row("c", 3)]);
+    expect(readdirSync(directory)).toEqual(["bench.json"]);
+  });
+
+  it("drops rows that no benchmark makes any more", () => {
+    writeFileSync(join(directory, "bench.json"), JSON.stringify([row("gone"), row("b")]));
+    open().put(row("a"));
+    expect(read()).toEqual([row("a"), row("b")]);
+  });
+
+  it.each(["no JSON", "{}", '[{"id":"a"}]'])("is not overwritten where it is something else: %s", (text) => {
+    writeFileSync(join(directory, "bench.json"), text);
+    expect(open).toThrow(BadInput);
+    expect(open).toThrow(/is no list of results of this version; move it away/);
+  });
+
+  it("that cannot be written is a failure in one sentence", () => {
+    const file = BenchFile.open(join(directory, "gone", "bench.json"), ["a"]);
+    expect(() => { file.put(row("a")); }).toThrow(Failure);
+  });
+
+  it("holds rows of the one form", () => {
+    expect(resultSchema.safeParse({ ...row("a"), met: "yes" }).success).toBe(false);
+  });
+});
+
+describe("the order of two sides", () => {
+  it("is one of pairs, each side first as often as the other", () => {
+    expect(alternating(3)).toEqual(["ours", "reference", "reference", "ours", "ours", "reference"]);
+  });
+});
+
+describe("the growth", () => {
+  it("is the exponent that times were made with", () => {
+    fc.assert(
+      fc.property(fc.double({ min: -1, max: 3, noNaN: true }), fc.double({ min: 0.01, max: 100, noNaN: true }), (x, factor) => {
+        expect(exponent([6, 24, 48, 96].map((n) => [n, factor * n ** x]))).toBeCloseTo(x, 6);
+      }),
+    );
+  });
+});
+
+describe("whole ticks", () => {
+  it("are seen in what S1's flags print on two cores, and not in other rates", () => {
+    for (const rate of [1_992_031, 1_000_000, 998_003, 666_666, 399_680, 331_565, 283_286, 248_016]) expect(isOfWholeTicks(rate, 500_000)).toBe(true);
+    for (const rate of [1_800_000, 900_000, 1_100_000, 450_000, 322_000, 30_000, 50_000]) expect(isOfWholeTicks(rate, 500_000)).toBe(false);
+  });
+});
+
+describe("the servers' own clock", () => {
+  const sample = (atMs: number, calls: number): CounterSample => ({ atMs, calls, hits: 0, misses: 0, evictions: 0, cpuSeconds: 0, mainThreadSeconds: undefined, rejectedCalls: 0 });
+
+  it("gives back the rate of a steady load, wherever its samples fall", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1000 }), fc.integer({ min: 1, max: 199 }), fc.integer({ min: 1000, max: 5000 }), (perMs, offset, lasts) => {
+        const calls = (atMs: number): number => 77 + perMs * Math.min(Math.max(atMs - offset, 0), lasts);
+        const samples = Array.from({ length: Math.ceil((lasts + offset) / 200) + 2 }, (_, i) => sample(i * 200, calls(i * 200)));
+        expect(ownRate(samples)).toBeCloseTo(1000 * perMs, 3);
+      }),
+    );
+  });
+
+  it("says nothing from fewer than two samples under load", () => {
+    expect(ownRate([sample(0, 0), sample(100, 50), sample(200, 80)])).toBeUndefined();
+  });
+
+  it("shows a tool that stretches its time, which its counts do not show", () => {
+    expect(clockRow([{ byCounts: -0.001, byClocks: 0.002 }, { byCounts: 0.004, byClocks: -0.02 }, { byCounts: 0, byClocks: 0.001 }])).toMatchObject({ ours: 0.4, met: true });
+    expect(clockRow([{ byCounts: -0.001, byClocks: -0.2 }, { byCounts: 0.004, byClocks: -0.2 }])).toMatchObject({ ours: 20, met: false });
+    expect(clockRow([{ byCounts: -0.02, byClocks: 0 }])).toMatchObject({ ours: 2, met: false });
+    expect(clockRow([{ byCounts: 0, byClocks: undefined }])).toMatchObject({ met: false });
+  });
+});

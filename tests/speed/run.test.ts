@@ -1,0 +1,52 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { execFile } from "node:child_process";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { ROOT } from "../../benchmarks/paths";
+import { ALL_IDS } from "./catalogue";
+import { resultSchema } from "./result";
+
+let directory: string;
+beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "bench-")); });
+afterEach(() => { rmSync(directory, { recursive: true, force: true }); });
+
+function bench(...args: string[]): Promise<{ status: number; output: string }> {
+  return new Promise((done) => {
+    const env = { ...process.env, VALKEY_MEASURED_CACHE: directory };
+    execFile(process.execPath, ["--import", "tsx", "tests/speed/run.ts", ...args], { cwd: ROOT, env }, (error, stdout, stderr) => {
+      done({ status: error === null ? 0 : Number(error.code), output: stdout + stderr });
+    });
+  });
+}
+
+describe("npm run bench", { timeout: 60_000 }, () => {
+  it("lists what there is", async () => {
+    const { status, output } = await bench("--list");
+    expect(status).toBe(0);
+    for (const id of ALL_IDS) expect(output).toContain(`  ${id}\n`);
+  });
+
+  it("refuses what there is not, with status 2 and no stack trace", async () => {
+    const unknown = await bench("formation-7");
+    expect(unknown).toMatchObject({ status: 2 });
+    expect(unknown.output).toMatch(/no benchmark formation-7; did you mean formation-6\?\n.*there are: /);
+    expect(unknown.output).not.toContain("    at ");
+    expect(await bench("--lst")).toMatchObject({ status: 2 });
+    const file = join(directory, "bench.json");
+    writeFileSync(file, "mine");
+    expect(await bench("plan-2000", "--output", file)).toMatchObject({ status: 2 });
+    expect(readFileSync(file, "utf8")).toBe("mine");
+  });
+
+  it("measures, prints a table and writes the rows", async () => {
+    const file = join(directory, "bench.json");
+    const { output } = await bench("plan-2000-memory", "--output", file);
+    expect(output).toMatch(/^ID .* OURS .* TARGET .*\nplan-2000-memory /m);
+    const rows = z.array(resultSchema).parse(JSON.parse(readFileSync(file, "utf8")));
+    expect(rows.map(({ id }) => id)).toEqual(["plan-2000-memory"]);
+    expect(rows[0]?.ours).toBeGreaterThan(20);
+    expect(rows[0]).toMatchObject({ target: "≤ 300", met: true });
+  });
+});

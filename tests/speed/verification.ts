@@ -1,0 +1,65 @@
+/** How long the verdict on a formed cluster takes: every node asked, beside `valkey-cli --cluster check`, which asks far less. */
+import type { Deployment } from "../../benchmarks/deployment";
+import { formatEndpoint } from "../../benchmarks/deployment";
+import { Failure } from "../../benchmarks/errors";
+import { form } from "../../benchmarks/formation/form";
+import { median } from "../../benchmarks/results/statistics";
+import { verdictLine } from "../../benchmarks/verification/format";
+import { verify } from "../../benchmarks/verification/verify";
+import type { Benchmark, Order } from "./benchmark";
+import { atMost, sideBySide } from "./result";
+import type { Servers } from "./workbench";
+import { alternating, byHand, planOf } from "./workbench";
+
+const SIZES = [48, 96] as const;
+const PAIRS = 11;
+/** Of our time over valkey-cli's. */
+const TARGET = atMost(3);
+
+const idOf = (nodes: number): string => `verification-${nodes}`;
+
+export const verification: Benchmark = {
+  title: "Verification, beside valkey-cli --cluster check",
+  ids: SIZES.map(idOf),
+  run: async (order) => {
+    for (const nodes of SIZES) if (order.wanted.has(idOf(nodes))) await measureSize(nodes, order);
+  },
+};
+
+async function measureSize(nodes: number, { bench, report, emit }: Order): Promise<void> {
+  const shape = { primaries: nodes / 2, replicasPerPrimary: 1 };
+  await bench.withServers([planOf("cluster", "cluster", shape)], async (servers) => {
+    const { deployments: [deployment], signal } = servers;
+    if (deployment === undefined) throw new Error("no deployment was started");
+    await form(deployment, shape, { signal });
+    const times = { ours: [] as number[], reference: [] as number[] };
+    for (const side of alternating(PAIRS)) {
+      signal.throwIfAborted();
+      times[side].push(await SIDES[side](servers, deployment));
+    }
+    const first = times.ours[0] ?? NaN;
+    const what = `verdict on ${nodes} nodes, every one asked over a connection of its own, medians of ${PAIRS}; it takes so many times as long as valkey-cli --cluster check (${first.toFixed(3)} s the first time)`;
+    const result = sideBySide({ id: idOf(nodes), what, unit: "s" }, { ours: median(times.ours), reference: median(times.reference) }, "ours/reference", TARGET);
+    report(`${nodes} nodes: ${result.ours.toFixed(3)} s by this project, ${median(times.reference).toFixed(3)} s by valkey-cli --cluster check`);
+    emit(result);
+  });
+}
+
+/** @returns seconds */
+type Check = (servers: Servers, deployment: Deployment) => Promise<number>;
+
+const SIDES: Readonly<Record<"ours" | "reference", Check>> = {
+  ours: async (_servers, deployment) => {
+    const began = performance.now();
+    const { verdict } = await verify(deployment);
+    const seconds = (performance.now() - began) / 1000;
+    if (!verdict.pass) throw new Failure(verdictLine(verdict));
+    return seconds;
+  },
+  reference: async ({ host, signal }, deployment) => {
+    const [node] = deployment.nodes;
+    if (node === undefined) throw new Error("a deployment without nodes");
+    const { seconds } = await byHand(host.programs.cli, ["--cluster", "check", formatEndpoint(node.endpoint)], { run: host.run, signal, password: deployment.access.password });
+    return seconds;
+  },
+};

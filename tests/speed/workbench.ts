@@ -1,0 +1,123 @@
+/** What the benchmarks share: servers of their own that are fresh each time and gone afterwards, and tools run by hand. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Deployment, Mode } from "../../benchmarks/deployment";
+import { BadInput, Failure } from "../../benchmarks/errors";
+import type { HostPlan } from "../../benchmarks/host/host";
+import { Host } from "../../benchmarks/host/host";
+import { describeExit, startRecorded } from "../../benchmarks/host/processes";
+import { identify, signalProcess } from "../../benchmarks/host/process-identity";
+import type { Programs } from "../../benchmarks/host/programs";
+import { findPrograms } from "../../benchmarks/host/programs";
+import { RunDirectory } from "../../benchmarks/host/run-directory";
+import { LocalRunner } from "../../benchmarks/measuring/local-runner";
+import type { ToolRunner } from "../../benchmarks/measuring/tool-runner";
+import type { Shape } from "../../benchmarks/topology/placement";
+import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
+import { packagesDirectory } from "../../benchmarks/paths";
+
+/** Servers that run, until `withServers` is done with them. */
+export interface Servers {
+  readonly host: Host;
+  /** In the order of the plans. */
+  readonly deployments: readonly Deployment[];
+  /** The project's own way to run valkey-benchmark on these. */
+  readonly runner: ToolRunner;
+  /** Aborted when the user says so or a server ends by itself. */
+  readonly signal: AbortSignal;
+}
+
+export class Workbench {
+  #programs: Promise<Programs> | undefined;
+
+  constructor(
+    private readonly runs: string,
+    /** Aborted when the user says so. */
+    readonly signal: AbortSignal,
+  ) {}
+
+  /** Starts the servers of these plans for as long as `use` takes, and stops them whatever comes of it. */
+  async withServers<T>(plans: readonly HostPlan[], use: (servers: Servers) => Promise<T>): Promise<T> {
+    this.#programs ??= findPrograms(packagesDirectory(), () => undefined, this.signal);
+    const host = new Host(RunDirectory.create(this.runs, "bench"), await this.#programs);
+    try {
+      const signal = AbortSignal.any([this.signal, host.died]);
+      const deployments: Deployment[] = [];
+      for (const plan of plans) deployments.push(await host.start(plan, signal));
+      const { benchmark } = host.programs;
+      const runner = new LocalRunner({ run: host.run, benchmark, features: await toolFeatures(benchmark), serversHere: true });
+      return await use({ host, deployments, runner, signal });
+    } catch (error) {
+      // A server that dies takes connections with it, whose errors say less than its log.
+      const death: unknown = host.died.reason;
+      throw death instanceof Error && !this.signal.aborted ? death : error;
+    } finally {
+      await host.stop();
+    }
+  }
+}
+
+const ZONES = ["zone-a", "zone-b", "zone-c"];
+
+/** Servers with Valkey's own settings, but for the disk: nothing here is to be kept. */
+export function planOf(name: string, mode: Mode, shape: Shape): HostPlan {
+  return { name, mode, shape, settings: { appendonly: false, save: "" }, zones: ZONES };
+}
+
+/** @throws BadInput when rates could be had only in ticks, which is not what is to be compared */
+export async function refuseWithoutDuration({ benchmark, version }: Programs): Promise<void> {
+  const { duration } = await toolFeatures(benchmark);
+  if (!duration) throw new BadInput(benchmark, [`valkey-benchmark ${version} cannot be told a duration (9.1 can); name the benchmarks that do without: npm run bench -- formation verification plan`]);
+}
+
+export interface ByHand {
+  readonly output: string;
+  /** From its start to its end. */
+  readonly seconds: number;
+}
+
+interface ByHandOptions {
+  readonly run: RunDirectory;
+  readonly signal: AbortSignal;
+  /** For valkey-cli, which takes it from the environment. */
+  readonly password?: string | undefined;
+  /** @default 180 */
+  readonly patienceSeconds?: number;
+}
+
+/**
+ * Runs a program as a user would by hand; only that it is on the run's record.
+ * @throws Failure when it fails or does not end; the signal's reason when told to stop
+ */
+export async function byHand(program: string, args: readonly string[], { run, signal, password, patienceSeconds = 180 }: ByHandOptions): Promise<ByHand> {
+  signal.throwIfAborted();
+  const name = program.slice(program.lastIndexOf("/") + 1);
+  const env = password === undefined ? process.env : { ...process.env, VALKEYCLI_AUTH: password, REDISCLI_AUTH: password };
+  const began = performance.now();
+  const { child, pid, ended } = startRecorded(run, name, program, args, { env, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  const done = new AbortController();
+  const told = sleep(patienceSeconds * 1000, undefined, { signal: AbortSignal.any([signal, done.signal]) }).catch(() => undefined);
+  const exit = await Promise.race([ended, told]);
+  const seconds = (performance.now() - began) / 1000;
+  done.abort();
+  if (exit === undefined) {
+    const identity = identify(pid);
+    if (identity !== undefined) signalProcess(identity, "SIGKILL");
+    await ended;
+    signal.throwIfAborted();
+    throw new Failure(`${name} is still running after ${patienceSeconds} s and was ended${lastLines(output)}`);
+  }
+  if (exit.code !== 0) throw new Failure(`${name} failed with ${describeExit(exit)}${lastLines(output)}`);
+  return { output, seconds };
+}
+
+function lastLines(output: string): string {
+  const lines = output.split(/[\r\n]+/).filter((line) => line.trim() !== "").slice(-3);
+  return lines.length === 0 ? "" : `; the last it said:\n${lines.map((line) => `    ${line}`).join("\n")}`;
+}
+
+/** A B B A A B …: neither side always has what the other left behind. */
+export function alternating(pairs: number): ("ours" | "reference")[] {
+  return Array.from({ length: pairs }).flatMap((_, pair) => (pair % 2 === 0 ? (["ours", "reference"] as const) : (["reference", "ours"] as const)));
+}
