@@ -2,6 +2,7 @@
 import { connect } from "./connection";
 import type { Access, Deployment, DeploymentNode, Mode } from "./deployment";
 import { Kubernetes } from "./kubernetes/access";
+import type { KubernetesDeployment } from "./kubernetes/deployment";
 import { kubernetesDeployment } from "./kubernetes/deployment";
 import type { Shape } from "./topology/placement";
 
@@ -45,15 +46,25 @@ export type Target = EndpointTarget | KubernetesTarget;
  * @throws BadInput, Failure when pods do not run or cannot be reached
  */
 export async function openTarget(target: Target, password: string | undefined, timeoutSeconds?: number): Promise<Deployment> {
-  const { name, mode, shape, zones } = target;
-  const directives = new Map(Object.entries(target.directives));
-  if (target.platform === "endpoints") {
-    const access: Access = { password };
-    return { name, mode, shape, zones, directives, nodes: target.nodes, access, connect: (node) => connect(node.name, node.endpoint, access) };
-  }
-  const { kubeconfig, context, namespace, statefulSet, container, port, tls } = target;
+  if (target.platform === "kubernetes") return openPods(await openKubernetes(target), target, password, timeoutSeconds);
+  const { name, mode, shape, zones, nodes } = target;
+  const access: Access = { password };
+  return { name, mode, shape, zones, directives: directivesOf(target), nodes, access, connect: (node) => connect(node.name, node.endpoint, access) };
+}
+
+export function openKubernetes({ kubeconfig, context }: KubernetesTarget): Promise<Kubernetes> {
+  return Kubernetes.open({ kubeconfig, context });
+}
+
+/** The same for pods, with what only they have. */
+export function openPods(kubernetes: Kubernetes, target: KubernetesTarget, password: string | undefined, timeoutSeconds?: number): Promise<KubernetesDeployment> {
+  const { name, mode, shape, zones, namespace, statefulSet, container, port, tls } = target;
   // The port-forward ends at the pod itself, whose certificate is made out to names inside the cluster.
   const access: Access = { password, ...(tls ? { tls: { insecure: true } } : {}) };
-  const kubernetes = await Kubernetes.open({ kubeconfig, context });
-  return kubernetesDeployment(kubernetes, { name, mode, shape, namespace, pods: { statefulSet }, container, port, zones, directives, access }, { timeoutMs: timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000 });
+  const plan = { name, mode, shape, namespace, pods: { statefulSet }, container, port, zones, directives: directivesOf(target), access };
+  return kubernetesDeployment(kubernetes, plan, { timeoutMs: timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000 });
+}
+
+function directivesOf({ directives }: TargetBase): Map<string, string> {
+  return new Map(Object.entries(directives));
 }

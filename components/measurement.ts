@@ -1,5 +1,6 @@
 /** Measurements of verified deployments as a resource: made once, kept in the state, made anew when what they are of changes. */
 import * as pulumi from "@pulumi/pulumi";
+import type { RunnerPlan } from "../benchmarks/kubernetes/benchmark-job";
 import type { Results } from "../benchmarks/results/schema";
 import type { Target } from "../benchmarks/target";
 import type { Workload } from "../benchmarks/workloads/workload";
@@ -22,6 +23,10 @@ export interface MeasurementInputs {
   readonly configuration: unknown;
   /** Another number is another measurement. */
   readonly run: number;
+  /** Where the load generators run. @default one pod, apart from the servers */
+  readonly clients?: RunnerPlan | undefined;
+  /** How long pods may take to run. */
+  readonly timeoutSeconds: number;
 }
 
 export interface MeasurementOutputs {

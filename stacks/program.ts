@@ -1,6 +1,7 @@
 /** What a stack is made of, for any platform. */
 import * as pulumi from "@pulumi/pulumi";
 import { formatEndpoint } from "../benchmarks/deployment";
+import type { RunnerPlan } from "../benchmarks/kubernetes/benchmark-job";
 import type { Target } from "../benchmarks/target";
 import { Formation } from "../components/formation";
 import type { MeasuredTarget } from "../components/measurement";
@@ -10,6 +11,7 @@ import type { EndpointOutput } from "./outputs";
 import { stackOutputs } from "./outputs";
 import { fittedWorkload } from "./plans";
 import type { DeploymentConfig, StackConfig } from "./schema";
+import type { KubernetesConfig } from "./schema-kubernetes";
 
 /** What a platform makes of a deployment: servers that run, not yet formed. */
 export interface Deployed {
@@ -43,6 +45,8 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
           output: config.benchmark.output,
           configuration: config,
           run: config.benchmark.run,
+          clients: config.platform.type === "kubernetes" ? runnerPlan(config.platform) : undefined,
+          timeoutSeconds: timeout,
         },
         { dependsOn: verified.map(({ check }) => check) },
       )
@@ -63,6 +67,12 @@ function endpointOf(target: Target): EndpointOutput {
 
 function asMeasured([target, password, formationMs]: readonly [Target, string, number | null]): MeasuredTarget {
   return { target, password, formationMs };
+}
+
+/** Keys that are not there are left out: Kubernetes' objects know no undefined. */
+function runnerPlan({ clients, tls }: KubernetesConfig): RunnerPlan {
+  const plan = { ...clients, ...(tls === undefined ? {} : { tls: { secret: tls.secretName, cacert: "ca.crt" } }) };
+  return JSON.parse(JSON.stringify(plan)) as RunnerPlan;
 }
 
 /** A platform's modules are loaded only by stacks that use it: some of them take seconds. */

@@ -1,0 +1,47 @@
+/** Who sends the load to the targets of a measurement: a process beside servers of this machine, a Job beside pods. */
+import type { Deployment } from "../../benchmarks/deployment";
+import { Failure } from "../../benchmarks/errors";
+import { findPrograms } from "../../benchmarks/host/programs";
+import { RunDirectory, stopAbandonedRuns, stopRun } from "../../benchmarks/host/run-directory";
+import { JobRunner } from "../../benchmarks/kubernetes/job-runner";
+import { LocalRunner } from "../../benchmarks/measuring/local-runner";
+import type { ToolRunner } from "../../benchmarks/measuring/tool-runner";
+import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../benchmarks/paths";
+import type { KubernetesTarget } from "../../benchmarks/target";
+import { openKubernetes, openPods, openTarget } from "../../benchmarks/target";
+import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
+import type { MeasuredTarget, MeasurementInputs } from "../measurement";
+
+export interface LoadGenerator {
+  readonly deployments: readonly Deployment[];
+  readonly runner: ToolRunner;
+  /** Null where the servers' image brings the tool. */
+  readonly programs: { readonly version: string; readonly source: string } | null;
+  readonly close: () => Promise<void>;
+}
+
+/** @throws Failure, BadInput when targets cannot be reached or the tool cannot be had */
+export async function openLoadGenerator(inputs: MeasurementInputs, signal: AbortSignal): Promise<LoadGenerator> {
+  const pods = inputs.targets.flatMap(({ target, password }) => (target.platform === "kubernetes" ? [{ target, password }] : []));
+  if (pods.length === 0) return besideServers(inputs.targets, inputs.stack, signal);
+  if (pods.length < inputs.targets.length) throw new Failure("deployments of one measurement must be of one platform");
+  return besidePods(pods, inputs, signal);
+}
+
+async function besideServers(targets: readonly MeasuredTarget[], stack: string, signal: AbortSignal): Promise<LoadGenerator> {
+  await stopAbandonedRuns(...allRunsDirectories());
+  const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
+  const run = RunDirectory.create(runsDirectory(), stack);
+  const runner = new LocalRunner({ run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), serversHere: true });
+  const deployments = await Promise.all(targets.map(({ target, password }) => openTarget(target, password)));
+  return { deployments, runner, programs, close: async () => { await stopRun(run.path); } };
+}
+
+async function besidePods(pods: readonly { readonly target: KubernetesTarget; readonly password: string }[], { clients, timeoutSeconds }: MeasurementInputs, signal: AbortSignal): Promise<LoadGenerator> {
+  const [first] = pods;
+  if (first === undefined) throw new Failure("there is nothing to measure");
+  const kubernetes = await openKubernetes(first.target);
+  const deployments = await Promise.all(pods.map(({ target, password }) => openPods(kubernetes, target, password, timeoutSeconds)));
+  const runner = await JobRunner.open(kubernetes, { plan: clients ?? { runners: 1, sharing: false }, deployments, timeoutMs: timeoutSeconds * 1000 }, signal);
+  return { deployments, runner, programs: null, close: () => Promise.resolve() };
+}
