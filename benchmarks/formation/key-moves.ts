@@ -7,7 +7,7 @@ import type { Access } from "../deployment";
 import { Failure, messageOf } from "../errors";
 import { ViewParser } from "../topology/cluster-view";
 import type { Member } from "./members";
-import type { OpenMoves } from "./resize-facts";
+import { replies, setSlots, SLOTS_AT_ONCE } from "./slot-commands";
 import type { Moving } from "./slot-moving";
 
 /** By node name. */
@@ -19,15 +19,11 @@ export interface SlotMove {
 
 /** Ways from one source, and from all, that are used at once: each SETSLOT waits for replicas and for a file to be written, which many share. */
 const LANES = { source: 16, all: 64 };
-/** Slots that go one way at once: few enough for a killed run to leave little open, and that most of their time is not spent on messages. */
-const SLOTS_AT_ONCE = 16;
 /** Milliseconds that one MIGRATE, during which a source does nothing else, should take. */
 const MIGRATE_MS = 20;
 const MOST_KEYS = 1000;
 /** Milliseconds in which some byte of a key must have gone over; a large one takes long to be taken in. */
 const KEY_TIMEOUT_MS = 60_000;
-/** Milliseconds a SETSLOT waits for its node's replicas. */
-const REPLICAS_MS = 5000;
 const ATTEMPTS = 5;
 
 /**
@@ -73,13 +69,25 @@ function groupMoves(moves: readonly SlotMove[]): { to: string; slots: number[] }
   });
 }
 
-/** How many keys go with one MIGRATE: as many as take about the time that clients may be kept waiting. */
+/**
+ * How many keys go with one MIGRATE of a source: as many as take about the time that clients may be kept waiting.
+ * A source does one at a time, so that is how they are sent, or the time would be that of waiting for others.
+ */
 class Batch {
   size = 10;
+  #turn: Promise<unknown> = Promise.resolve();
 
-  learn(milliseconds: number): void {
-    if (milliseconds > MIGRATE_MS) this.size = Math.max(1, Math.floor(this.size / 2));
-    else if (milliseconds < MIGRATE_MS / 4) this.size = Math.min(MOST_KEYS, this.size * 2);
+  async send(migrate: () => Promise<unknown>): Promise<void> {
+    const before = this.#turn;
+    const sent = before.then(async () => {
+      const began = performance.now();
+      await migrate();
+      return performance.now() - began;
+    });
+    this.#turn = sent.catch(() => undefined);
+    const took = await sent;
+    if (took > MIGRATE_MS) this.size = Math.max(1, Math.floor(this.size / 2));
+    else if (took < MIGRATE_MS / 4) this.size = Math.min(MOST_KEYS, this.size * 2);
   }
 }
 
@@ -127,18 +135,18 @@ class Lane {
 
   async #moveKeys(slot: number, target: Target): Promise<void> {
     for (;;) {
-      const keys = (await this.connection.callBuffer("CLUSTER", "GETKEYSINSLOT", slot, this.batch.size)) as Buffer[];
-      if (keys.length === 0) return;
-      await this.#migrate(keys, target);
+      const wanted = this.batch.size;
+      const keys = (await this.connection.callBuffer("CLUSTER", "GETKEYSINSLOT", slot, wanted)) as Buffer[];
+      if (keys.length > 0) await this.#migrate(keys, target);
+      // A slot that is marked gets no new keys.
+      if (keys.length < wanted) return;
     }
   }
 
   async #migrate(keys: readonly Buffer[], { host, port }: Target): Promise<void> {
     for (let attempt = 1; ; attempt++) {
-      const began = performance.now();
       try {
-        await this.connection.call("MIGRATE", host, port, "", 0, KEY_TIMEOUT_MS, "REPLACE", ...credentials(this.moving.deployment.access), "KEYS", ...keys);
-        this.batch.learn(performance.now() - began);
+        await this.batch.send(() => this.connection.call("MIGRATE", host, port, "", 0, KEY_TIMEOUT_MS, "REPLACE", ...credentials(this.moving.deployment.access), "KEYS", ...keys));
         return;
       } catch (error) {
         // The connection between the servers broke or was too slow: the keys are where they were, or on both sides.
@@ -170,41 +178,4 @@ async function patient({ node }: Member, { deployment }: Moving): Promise<Connec
 function credentials({ username, password }: Access): string[] {
   if (password === undefined) return [];
   return username === undefined ? ["AUTH", password] : ["AUTH2", username, password];
-}
-
-/** Ends moves that somebody began: back where the target has no key yet, else forward; marks of moves that have ended are taken off. */
-export async function finishOpenMoves({ begun, stale }: OpenMoves, moving: Moving): Promise<void> {
-  const connection = (name: string): Connection => moving.member(name).connection;
-  const keys = ({ slot, to }: SlotMove): Promise<number> => connection(to).cluster("COUNTKEYSINSLOT", slot);
-  for (const { slot, node } of stale) await setSlots(connection(node), [slot], "STABLE");
-  const forward: SlotMove[] = [];
-  for (const move of begun) {
-    // The source first: as long as it is marked, it sends clients with new keys to the target.
-    if ((await keys(move)) === 0) await setSlots(connection(move.from), [move.slot], "STABLE");
-    if ((await keys(move)) === 0) await setSlots(connection(move.to), [move.slot], "STABLE");
-    else forward.push(move);
-  }
-  await migrateKeys(forward, moving, () => undefined);
-  moving.report?.(`finished ${begun.length} moves of slots that were left open`);
-}
-
-/** A primary tells its replicas first and waits for them. */
-async function setSlots(connection: Connection, slots: readonly number[], ...what: readonly string[]): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await replies(connection, slots.map((slot) => ["CLUSTER", "SETSLOT", slot, ...what, "TIMEOUT", REPLICAS_MS]));
-      return;
-    } catch (error) {
-      if (attempt >= ATTEMPTS || !messageOf(error).startsWith("NOREPLICAS")) throw error;
-    }
-  }
-}
-
-/** Sends commands at once. @throws the first error among their replies */
-async function replies(connection: Connection, commands: readonly (readonly (string | number)[])[]): Promise<unknown[]> {
-  const answers = (await connection.pipeline(commands.map((command) => ["call", ...command])).exec()) ?? [];
-  return answers.map(([error, value]) => {
-    if (error !== null) throw error;
-    return value;
-  });
 }

@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import type { NodeState } from "../../../benchmarks/formation/cluster-steps";
+import { halfGone, obstacles, openMoves, participants, resizeNodes, servesAllSlots } from "../../../benchmarks/formation/resize-facts";
+import type { FakeNode } from "../../support/cluster-text";
+import { fakeView, idOf } from "../../support/cluster-text";
+
+const NODES: readonly FakeNode[] = [
+  { name: "n-0", slots: "0-5460", epoch: 1 },
+  { name: "n-1", slots: "5461-10922", epoch: 2 },
+  { name: "n-2", slots: "10923-16383", epoch: 3 },
+  { name: "n-3", primary: "n-0", epoch: 1 },
+  { name: "n-4", primary: "n-1", epoch: 2 },
+];
+const NEW: FakeNode = { name: "n-9", epoch: 0 };
+const nobody = new Set<string>();
+
+/** States of nodes that each know who `known` says, themselves included; marks of open moves are part of a node's own line. */
+function states(nodes: readonly FakeNode[], known: (name: string) => readonly FakeNode[] = () => nodes, marks: Record<string, string> = {}, keys: Record<string, number> = {}): NodeState[] {
+  return nodes.map(({ name }): NodeState => {
+    const line = (each: FakeNode): FakeNode => (each.name === name && marks[name] !== undefined ? { ...each, slots: `${each.slots ?? ""} ${marks[name]}`.trim() } : each);
+    return { name, zone: "a", view: fakeView(name, known(name).map(line)), keys: keys[name] ?? 0 };
+  });
+}
+
+const names = (list: readonly NodeState[]): string[] => list.map(({ name }) => name);
+const alone = (...those: string[]) => (name: string): readonly FakeNode[] => (those.includes(name) ? [...NODES, NEW].filter((node) => node.name === name) : NODES);
+
+describe("a cluster that is to be resized", () => {
+  it("serves all slots when somebody sees them served, and not before", () => {
+    expect(servesAllSlots(states(NODES))).toBe(true);
+    expect(servesAllSlots(states(NODES, (name) => NODES.filter((node) => node.name === name)))).toBe(false);
+  });
+
+  it("consists of those whom all primaries know and who know all primaries", () => {
+    expect(names(participants(states([...NODES, NEW], alone("n-9"))))).toEqual(names(states(NODES)));
+    expect(names(participants(states(NODES, alone("n-4"))))).not.toContain("n-4");
+  });
+
+  it("has a leaving node until it knows nobody and nobody knows it", () => {
+    const met = (list: readonly NodeState[]): boolean | undefined => resizeNodes(list, new Set(["n-4"]), new Map()).find(({ name }) => name === "n-4")?.met;
+    const forgotten = (name: string): readonly FakeNode[] => NODES.filter((node) => (name === "n-4") === (node.name === "n-4"));
+    expect(met(states(NODES))).toBe(true);
+    expect(met(states(NODES, (name) => (name === "n-4" ? NODES : forgotten(name))))).toBe(true);
+    expect(met(states(NODES, (name) => (name === "n-0" ? NODES : forgotten(name))))).toBe(true);
+    expect(met(states(NODES, forgotten))).toBe(false);
+  });
+
+  it("has nodes half gone whom some forgot, or who alone do not know", () => {
+    const leaving = new Set(["n-4"]);
+    const forgetful = (who: readonly string[]) => (name: string): readonly FakeNode[] => (who.includes(name) ? NODES.filter((node) => node.name !== "n-4") : NODES);
+    expect(halfGone(states(NODES), leaving)).toEqual([]);
+    expect(halfGone(states(NODES, forgetful(["n-1"])), leaving)).toEqual(["n-4"]);
+    expect(halfGone(states(NODES, forgetful(["n-0", "n-1", "n-2", "n-3"])), leaving)).toEqual(["n-4"]);
+    expect(halfGone(states(NODES, forgetful(["n-1"])), nobody)).toEqual([]);
+  });
+
+  it.each<[string, NodeState[], RegExp]>([
+    ["a stranger", states([...NODES, NEW]).slice(0, 5), /knows a node that is not part of this deployment/],
+    ["keys on a node that is to join", states([...NODES, NEW], alone("n-9"), {}, { "n-9": 3 }), /n-9 is to join but holds 3 keys of its own/],
+    ["a primary that not all know", states(NODES, (name) => NODES.filter((node) => name !== "n-1" || node.name !== "n-2")), /n-1 serves slots and does not know all other primaries/],
+  ])("is left alone for %s", (_what, list, message) => {
+    expect(obstacles(list, nobody).join("; ")).toMatch(message);
+    expect(obstacles(states([...NODES, NEW], alone("n-9")), nobody)).toEqual([]);
+  });
+});
+
+describe("open moves", () => {
+  const [to, from] = [`[42->-${idOf("n-1")}]`, `[42-<-${idOf("n-0")}]`];
+  const move = { slot: 42, from: "n-0", to: "n-1" };
+
+  it.each<[string, Record<string, string>]>([
+    ["on both sides", { "n-0": to, "n-1": from }],
+    ["at the source only", { "n-0": to }],
+    ["at the target only", { "n-1": from }],
+    ["at a replica of the target only", { "n-4": from }],
+    ["at all four", { "n-0": to, "n-1": from, "n-3": to, "n-4": from }],
+  ])("are known by marks %s", (_where, marks) => {
+    expect(openMoves(states(NODES, undefined, marks))).toEqual({ begun: [move], stale: [], reasons: [] });
+  });
+
+  it("that have ended, or were made by nobody who has the slot, leave marks to be taken off", () => {
+    expect(openMoves(states(NODES, undefined, { "n-0": `[42-<-${idOf("n-1")}]` }))).toEqual({ begun: [], stale: [{ slot: 42, node: "n-0" }], reasons: [] });
+    expect(openMoves(states(NODES, undefined, { "n-2": to }))).toEqual({ begun: [], stale: [{ slot: 42, node: "n-2" }], reasons: [] });
+    expect(openMoves(states(NODES, undefined, { "n-0": `[42->-${idOf("n-77")}]` }))).toEqual({ begun: [], stale: [{ slot: 42, node: "n-0" }], reasons: [] });
+  });
+
+  it("of one slot to two nodes are nobody's to finish", () => {
+    const both = openMoves(states(NODES, undefined, { "n-1": from, "n-2": `[42-<-${idOf("n-0")}]` }));
+    expect(both.reasons).toEqual(["slot 42 is being taken over by several nodes: n-1, n-2"]);
+  });
+});
