@@ -10,6 +10,7 @@ export const KUBECONFIG = process.env["VALKEY_TEST_KUBECONFIG"];
 /** For titles of tests that need one. */
 export const WHERE = KUBECONFIG === undefined ? " (skipped: VALKEY_TEST_KUBECONFIG names no throw-away cluster)" : "";
 
+const ZONE = "topology.kubernetes.io/zone";
 const POLL_MS = 250;
 
 export class ThrowAway {
@@ -25,7 +26,7 @@ export class ThrowAway {
     const config = new library.KubeConfig();
     config.loadFromFile(KUBECONFIG ?? "");
     const here = new ThrowAway(library, config, `valkey-test-${process.pid}-${Date.now().toString(36)}`);
-    await here.core.createNamespace({ body: { metadata: { name: here.namespace, labels: { "pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted" } } } });
+    await here.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: here.namespace, labels: { "pod-security.kubernetes.io/enforce": "restricted" } } }]);
     return here;
   }
 
@@ -37,7 +38,7 @@ export class ThrowAway {
   async apply(objects: readonly KubernetesObject[]): Promise<void> {
     const api = this.library.KubernetesObjectApi.makeApiClient(this.config);
     for (const object of objects) {
-      await api.patch(object as ClientNode.KubernetesObject, undefined, undefined, "valkey-test", true, this.library.PatchStrategy.ServerSideApply);
+      await api.patch(object, undefined, undefined, "valkey-test", true, this.library.PatchStrategy.ServerSideApply);
     }
   }
 
@@ -55,6 +56,36 @@ export class ThrowAway {
       if (Date.now() > deadline) throw new Error(`after ${seconds} s: ${what}${await this.#events()}`);
       await sleep(POLL_MS);
     }
+  }
+
+  /** Zones of the machines that pods can be put on, sorted. */
+  async zones(): Promise<string[]> {
+    const { items } = await this.core.listNode();
+    const zones = items.filter(({ spec }) => spec?.unschedulable !== true).flatMap(({ metadata }) => metadata?.labels?.[ZONE] ?? []);
+    return [...new Set(zones)].sort();
+  }
+
+  /** Zone of the machine that each pod is on. */
+  async zonesOf(pods: readonly ClientNode.V1Pod[]): Promise<string[]> {
+    const { items } = await this.core.listNode();
+    const byName = new Map(items.map(({ metadata }) => [metadata?.name, metadata?.labels?.[ZONE] ?? ""]));
+    return pods.map(({ spec }) => byName.get(spec?.nodeName) ?? "");
+  }
+
+  /** Deletes an object, and waits until it and all that belongs to it are gone. */
+  async delete(object: KubernetesObject): Promise<void> {
+    const api = this.library.KubernetesObjectApi.makeApiClient(this.config);
+    await api.delete(object, undefined, undefined, undefined, undefined, "Foreground");
+    const gone = async (): Promise<boolean> => {
+      try {
+        await api.read({ apiVersion: object.apiVersion, kind: object.kind, metadata: { name: object.metadata.name, namespace: this.namespace } });
+        return false;
+      } catch (error) {
+        if (error instanceof this.library.ApiException && error.code === 404) return true;
+        throw error;
+      }
+    };
+    await this.until(120, async () => ((await gone()) ? undefined : `${object.kind} ${object.metadata.name} is still there`));
   }
 
   /** Waits until so many pods with these labels are ready. */
@@ -81,10 +112,18 @@ export class ThrowAway {
 
   /** Ends all that was applied, and waits until nothing of it is left. */
   async close(): Promise<void> {
-    await this.core.deleteNamespace({ name: this.namespace });
+    const { namespace } = this;
+    // Pods first: a namespace that still has some when it is deleted is looked at again only after their longest grace.
+    await this.config.makeApiClient(this.library.AppsV1Api).deleteCollectionNamespacedStatefulSet({ namespace });
+    await this.core.deleteCollectionNamespacedPod({ namespace });
     await this.until(120, async () => {
-      const { items } = await this.core.listNamespace({ fieldSelector: `metadata.name=${this.namespace}` });
-      return items.length === 0 ? undefined : `namespace ${this.namespace} is still there`;
+      const { items } = await this.core.listNamespacedPod({ namespace });
+      return items.length === 0 ? undefined : `${items.length} pods are still there`;
+    });
+    await this.core.deleteNamespace({ name: namespace });
+    await this.until(120, async () => {
+      const { items } = await this.core.listNamespace({ fieldSelector: `metadata.name=${namespace}` });
+      return items.length === 0 ? undefined : `namespace ${namespace} is still there`;
     });
   }
 

@@ -20,16 +20,16 @@ if [ "$state" = ok ] && [ "$uptime" -gt 60 ]; then
   exit
 fi
 
-reached=0 met=0
-while read -r _id address flags _primary unanswered _received _epoch connection slots; do
-  # A connection being made to nobody counts as one; but a ping is on its way, and stays there.
-  case $flags,$connection,$unanswered in
+reached=0 met=0 now=$(date +%s)
+while read -r _id address flags _primary pinged _received _epoch connection slots; do
+  # A connection that is still being made, to nobody, counts as one; but its ping stays unanswered.
+  [ "$pinged" = 0 ] || pinged=$((now - pinged / 1000))
+  case $flags,$connection in
     *myself*) silent=no ;;
-    *fail,connected,* | *fail,*,connected,* | *'fail?'* | *noaddr* | *handshake*) silent=yes ;;
-    *,connected,0) silent=no ;;
-    *) silent=yes ;;
+    *fail,* | *'fail?'* | *noaddr* | *handshake* | *,disconnected) silent=yes ;;
+    *) [ "$pinged" -gt 1 ] && silent=yes || silent=no ;;
   esac
-  if [ $silent = no ]; then
+  if [ "$silent" = no ]; then
     [ -z "$slots" ] || reached=$((reached + 1))
     continue
   fi

@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ValkeyCluster } from "../../../components/valkey-cluster";
+import type { KubernetesObject } from "../../support/kubernetes-objects";
+import { renderObjects } from "../../support/kubernetes-objects";
+import { plainServers } from "../../support/servers";
+import { isReady, KUBECONFIG, ThrowAway, WHERE } from "../../support/throw-away";
+import { ask, JOURNAL, WRITER, writerPod } from "../../support/writer";
+
+const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "shop" };
+const NODES = 6;
+/** As hard to quote as a password can be. */
+const PASSWORD = `a "hard" one\\'s #1 $HOME`;
+
+describe.skipIf(KUBECONFIG === undefined)(`ValkeyCluster on Kubernetes${WHERE}`, () => {
+  let here: ThrowAway;
+  let zones: string[];
+
+  const rendered = (maxmemory: number): Promise<KubernetesObject[]> =>
+    renderObjects(() => {
+      new ValkeyCluster("shop", {
+        ...plainServers,
+        namespace: here.namespace,
+        imagePullPolicy: "IfNotPresent",
+        password: PASSWORD,
+        shape: { primaries: 3, replicasPerPrimary: 1 },
+        settings: { maxmemory, appendonly: true, appendfsync: "always", save: "", "cluster-node-timeout": 5000, "repl-diskless-sync-delay": 0 },
+        // Kept, so that the StatefulSet can be deleted and come back to its volumes.
+        storage: { size: "1Gi", onDestroy: "keep" },
+        placement: { zones: zones.slice(0, 3), hostAntiAffinity: "preferred" },
+      });
+    });
+  const tell = (pod: string, command: string): Promise<string> => here.run(pod, "valkey", `. /valkey/scripts/node.sh; echo '${command}' | tell localhost 5`);
+  const ready = (pod: string): Promise<boolean> => here.run(pod, "valkey", "sh /valkey/scripts/ready-cluster.sh").then(() => true, () => false);
+  const names = (pods: readonly { readonly metadata?: { readonly name?: string } }[]): string[] => pods.map(({ metadata }) => metadata?.name ?? "").sort();
+  const addresses = async (): Promise<string[]> => (await here.pods(LABELS)).map(({ status }) => status?.podIP ?? "");
+
+  beforeAll(async () => {
+    here = await ThrowAway.open();
+    zones = await here.zones();
+    await here.apply(await rendered(64 * 2 ** 20));
+    await here.untilReady(LABELS, NODES, 120);
+  });
+  afterAll(() => here.close());
+
+  it("is let in where only restricted pods are, which others are not", async () => {
+    const root = { apiVersion: "v1", kind: "Pod", metadata: { name: "root", namespace: here.namespace }, spec: { containers: [{ name: "root", image: plainServers.image }] } };
+    await expect(here.apply([root])).rejects.toThrow(/violates PodSecurity/);
+  });
+
+  it("is spread over the zones, one node more or less", async () => {
+    const counts = new Map<string, number>();
+    for (const zone of await here.zonesOf(await here.pods(LABELS))) counts.set(zone, (counts.get(zone) ?? 0) + 1);
+    expect([...counts.keys()].sort()).toEqual(zones.slice(0, 3));
+    expect(Math.max(...counts.values()) - Math.min(...counts.values())).toBeLessThanOrEqual(1);
+  });
+
+  it("shows the password to no list of processes", async () => {
+    const seen = await here.run("shop-0", "valkey", "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ | tr '\\0' '\\n'");
+    expect(seen).toContain("valkey-server");
+    expect(seen).not.toContain("hard");
+    expect(await tell("shop-0", "PING")).toContain("PONG");
+  });
+
+  it("is ready before it is formed, and stays so when it is", async () => {
+    expect(await tell("shop-0", "CLUSTER INFO")).toContain("cluster_known_nodes:1\r\n");
+    await here.run("shop-0", "valkey", `cat /valkey/secret/password | valkey-cli --askpass --no-auth-warning --cluster create ${(await addresses()).map((ip) => `${ip}:6379`).join(" ")} --cluster-replicas 1 --cluster-yes`);
+    await here.until(30, async () => {
+      const unready = await Promise.all(names(await here.pods(LABELS)).map(async (pod) => ((await ready(pod)) ? [] : [pod])));
+      return unready.flat().length === 0 ? undefined : `not ready: ${unready.flat().join(", ")}`;
+    });
+    expect(await tell("shop-0", "CLUSTER NODES")).toContain(`shop-5.shop-headless.${here.namespace}.svc.cluster.local`);
+  });
+
+  it("is not ready while a replica is without its primary", async () => {
+    const roles = await Promise.all(names(await here.pods(LABELS)).map(async (pod) => ({ pod, replica: (await tell(pod, "ROLE")).startsWith("slave") })));
+    const replica = roles.find((each) => each.replica)?.pod ?? "";
+    await tell(replica, "CONFIG SET primaryauth wrong");
+    await tell(replica, "CLIENT KILL TYPE master");
+    await here.until(20, async () => ((await ready(replica)) ? `${replica} is still ready` : undefined));
+    expect((await Promise.all(roles.map(({ pod }) => ready(pod)))).filter((is) => is)).toHaveLength(NODES - 1);
+    await here.run(replica, "valkey", `. /valkey/scripts/node.sh; sed -n 's/^primaryauth/CONFIG SET primaryauth/p' /valkey/secret/password.conf | tell localhost 5`);
+    await here.until(20, async () => ((await ready(replica)) ? undefined : `${replica} is not ready`));
+  });
+
+  it("loses no acknowledged write while a changed setting restarts all pods, one by one", async () => {
+    await here.apply([writerPod(here.namespace, "shop", "shop-password")]);
+    const before = new Set((await here.pods(LABELS)).map(({ metadata }) => metadata?.uid));
+    await here.apply(await rendered(65 * 2 ** 20));
+    let most = 0;
+    await here.until(300, async () => {
+      const pods = await here.pods(LABELS);
+      most = Math.max(most, NODES - pods.filter(isReady).length);
+      const old = pods.filter(({ metadata }) => before.has(metadata?.uid)).length;
+      return old === 0 && pods.length === NODES && pods.every(isReady) ? undefined : `${old} pods are old, ${pods.filter(isReady).length} ready`;
+    });
+    expect(most).toBe(1);
+    expect(await tell("shop-3", "CONFIG GET maxmemory")).toContain(String(65 * 2 ** 20));
+
+    const lines = (await here.run(WRITER, WRITER, JOURNAL)).trim().split("\n");
+    const acknowledged = lines.filter((line) => line.endsWith(" OK")).map((line) => Number(line.split(" ")[0]));
+    const values = new Set((await here.run(WRITER, WRITER, ask(`seq ${lines.length} | while read -r number; do echo "GET number:$number"; done`))).split("\n"));
+    expect(acknowledged.length).toBeGreaterThan(100);
+    expect(acknowledged.filter((number) => !values.has(String(number)))).toEqual([]);
+  }, 400_000);
+
+  it("heals by itself when every pod comes back with a new address", async () => {
+    const objects = await rendered(65 * 2 ** 20);
+    const statefulSet = objects.find(({ kind }) => kind === "StatefulSet");
+    if (statefulSet === undefined) throw new Error("there is no StatefulSet");
+    const before = await addresses();
+    expect(await here.run(WRITER, WRITER, ask("echo SET kept yes"))).toMatch(/^OK$/m);
+    await here.delete(statefulSet);
+    await here.apply([statefulSet]);
+    await here.untilReady(LABELS, NODES, 120);
+    expect((await addresses()).filter((address) => before.includes(address))).toEqual([]);
+    expect(await tell("shop-0", "CLUSTER INFO")).toContain("cluster_state:ok");
+    expect(await here.run(WRITER, WRITER, ask("echo GET kept"))).toMatch(/^yes$/m);
+  }, 300_000);
+});
