@@ -99,7 +99,7 @@ describe.skipIf(KUBECONFIG === undefined)(`ValkeyCluster on Kubernetes${WHERE}`,
     const lines = (await here.run(WRITER, WRITER, JOURNAL)).trim().split("\n");
     const acknowledged = lines.filter((line) => line.endsWith(" OK")).map((line) => Number(line.split(" ")[0]));
     const values = new Set((await here.run(WRITER, WRITER, ask(`seq ${lines.length} | while read -r number; do echo "GET number:$number"; done`))).split("\n"));
-    expect(acknowledged.length).toBeGreaterThan(100);
+    expect(acknowledged.length).toBeGreaterThan(20);
     expect(acknowledged.filter((number) => !values.has(String(number)))).toEqual([]);
   }, 400_000);
 
