@@ -116,7 +116,8 @@ const NO_KUBECONFIG = "loaded-context";
 function choose(config: KubeConfig, { context }: KubernetesAccess): { readonly context: string; readonly server: string } {
   const known = config.getContexts().map(({ name }) => name);
   const current = config.getCurrentContext() as string | undefined;
-  if (known.length === 0 || current === NO_KUBECONFIG) throw new BadInput("kubeconfig", ["there is none: KUBECONFIG is not set and there is no ~/.kube/config; name a cluster's file"]);
+  if (known.length === 0) throw new BadInput("kubeconfig", ["it has no contexts"]);
+  if (current === NO_KUBECONFIG) throw new BadInput("kubeconfig", ["there is none: KUBECONFIG is not set and there is no ~/.kube/config; name a cluster's file"]);
   const name = context ?? current;
   if (name === undefined || name === "") throw new BadInput("kubeconfig", [`it has no current context; name one of ${known.join(", ")}`]);
   if (!known.includes(name)) {

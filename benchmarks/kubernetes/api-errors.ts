@@ -40,7 +40,9 @@ export function explainRefusal({ status, message }: Refusal, doing: string, { co
     const [, user = "", verb = "", resource = "", group = "", namespace] = forbidden;
     const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
     const kind = namespace === undefined ? "ClusterRole" : "Role";
-    return `${doing}: ${user} may not ${verb} ${resource}${where}; bind it a ${kind} with apiGroups ["${group}"], resources ["${resource}"], verbs ["${verb}"]`;
+    // Over a websocket it is a GET, for which versions of Kubernetes ask for either or both.
+    const verbs = resource === "pods/portforward" ? `"create", "get"` : `"${verb}"`;
+    return `${doing}: ${user} may not ${verb} ${resource}${where}; bind it a ${kind} with apiGroups ["${group}"], resources ["${resource}"], verbs [${verbs}]`;
   }
   return `${doing}: ${message}`;
 }

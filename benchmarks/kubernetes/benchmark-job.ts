@@ -132,6 +132,7 @@ function environment(plan: JobPlan): NonNullable<PodSpec["containers"][number]["
   const [first] = phases;
   const last = phases.at(-1);
   const values: Record<string, string> = {
+    RECORD: "/tmp/record",
     HOST: first?.endpoint.host ?? "",
     PORT: String(first?.endpoint.port ?? ""),
     KEYS: plan.keys,

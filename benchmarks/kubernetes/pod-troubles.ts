@@ -85,7 +85,8 @@ function unschedulable(message: string, otherwise: string | undefined): string {
 }
 
 function schedulingAdvice(said: string, otherwise = "ask for a softer spread"): string {
-  if (/topology spread|anti-affinity/.test(said)) return `add machines, in as many zones as the plan needs, or ${otherwise}`;
+  if (/topology spread/.test(said)) return `add machines in as many zones as the plan needs, or ${otherwise}`;
+  if (/anti-affinity/.test(said)) return `add machines, or ${otherwise}`;
   if (/Insufficient|Too many pods/.test(said)) return "add machines that have room, or ask for less CPU or memory";
   if (/untolerated taint|node affinity|node selector|node\(s\) didn't match Pod's/.test(said)) return "add machines with the labels and taints that the pods ask for, or ask for others";
   if (/volume|storage/i.test(said)) return "see whether the storage class can make volumes in these zones";

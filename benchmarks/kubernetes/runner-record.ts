@@ -51,7 +51,7 @@ export function parseRecord(text: string): RunnerRecord {
     return { uptime, machine, childSeconds };
   };
   const cores = Number(said("cores "));
-  while (lines[at] !== undefined && lines[at] !== "") {
+  while (lines[at]?.startsWith(`${MARK} phase `)) {
     said("phase ");
     const begin = mark();
     const first = at;
@@ -60,6 +60,7 @@ export function parseRecord(text: string): RunnerRecord {
     const exit = Number(said("exit "));
     phases.push(phaseOf(exit, output, begin, mark()));
   }
+  said("end");
   return { cores, phases };
 }
 

@@ -43,11 +43,11 @@ export function runnerKeys(prefix: string): RunnerKeys {
 }
 
 /**
- * Environment: HOST, PORT, KEYS (their prefix), RUNNERS, PHASES, REQUESTS, RATE, SEEDS (one per phase), PATIENCE (seconds), TLS (options),
+ * Environment: RECORD (a file to be), HOST, PORT, KEYS (their prefix), RUNNERS, PHASES, REQUESTS, RATE, SEEDS (one per phase), PATIENCE (seconds), TLS (options),
  * TOOL_USER and TOOL_PASSWORD where there is a user, JOB_COMPLETION_INDEX. Arguments: the tool's, phases apart by `then`.
  */
 export const RUNNER_SCRIPT = `set -u
-record=/tmp/record
+record=$RECORD
 index=$JOB_COMPLETION_INDEX
 export VALKEYCLI_AUTH="\${TOOL_PASSWORD:-}" REDISCLI_AUTH="\${TOOL_PASSWORD:-}"
 [ -n "$VALKEYCLI_AUTH" ] || unset VALKEYCLI_AUTH REDISCLI_AUTH
@@ -91,6 +91,7 @@ while [ "$phase" -le "$PHASES" ]; do
   echo >> "$record"; say "exit $code"; mark
   phase=$((phase + 1))
 done
+say "end"
 cat "$record"
 cli -x SETRANGE "$KEYS:record:$index" 0 < "$record" > /dev/null || fail "the record could not be handed over"
 arrive "$phase"

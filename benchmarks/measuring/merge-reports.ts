@@ -17,7 +17,9 @@ export function mergeReports(reports: readonly ToolReport[]): ToolReport {
   const rate = sum((report) => report.rate);
   const finest = mergeCounts(reports.map(allCounts));
   const maxMs = Math.max(...reports.map((report) => report.maxMs));
-  const at = (part: number): number => Math.min(maxMs, latencyAt(finest, part * requests));
+  // What is under way when the time is up is among the requests, and in no distribution.
+  const counted = finest.at(-1)?.count ?? 0;
+  const at = (part: number): number => Math.min(maxMs, latencyAt(finest, part * counted));
   return {
     title: first.title,
     requests,
@@ -29,7 +31,7 @@ export function mergeReports(reports: readonly ToolReport[]): ToolReport {
     p95Ms: at(0.95),
     p99Ms: at(0.99),
     maxMs,
-    percentiles: percentilesOf(finest, requests),
+    percentiles: percentilesOf(finest, counted),
     cumulative: mergeCounts(reports.map(({ cumulative }) => cumulative)),
   };
 }
@@ -47,10 +49,10 @@ function latencyAt(counts: readonly CumulativeCount[], wanted: number): number {
 }
 
 /** At the parts that the tool's own table has: half of what is left each time. */
-function percentilesOf(counts: readonly CumulativeCount[], requests: number): CumulativeCount[] {
+function percentilesOf(counts: readonly CumulativeCount[], counted: number): CumulativeCount[] {
   const steps = new Map<number, CumulativeCount>();
-  for (let left = 1; left * requests >= 0.5; left /= 2) {
-    const step = counts.find(({ count }) => count >= (1 - left) * requests && count > 0);
+  for (let left = 1; left * counted >= 0.5; left /= 2) {
+    const step = counts.find(({ count }) => count >= (1 - left) * counted && count > 0);
     if (step !== undefined) steps.set(step.ms, step);
   }
   const last = counts.at(-1);

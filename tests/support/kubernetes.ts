@@ -70,6 +70,10 @@ export interface TestServers {
   /** Run in place of the server. */
   readonly command?: readonly string[];
   readonly cpu?: string;
+  /** Only machines of this zone. */
+  readonly zone?: string;
+  /** Of the user that runs the server; root is not allowed to. */
+  readonly user?: number;
 }
 
 export function testServers(changes: Partial<TestServers> = {}): TestServers {
@@ -80,7 +84,7 @@ export function planOf({ name, mode, shape, password }: TestServers, namespace: 
   return { name, mode, shape, namespace, pods: { statefulSet: name }, directives: new Map(), access: { password } };
 }
 
-function statefulSet({ name, mode, shape, image = IMAGE, storageClass, spreadOver = "topology.kubernetes.io/zone", command, cpu }: TestServers): Plain<V1StatefulSet> {
+function statefulSet({ name, mode, shape, image = IMAGE, storageClass, spreadOver = "topology.kubernetes.io/zone", command, cpu, user = 999, zone }: TestServers): Plain<V1StatefulSet> {
   const secrets = `printf 'requirepass %s\\nprimaryauth %s\\n' "$PASSWORD" "$PASSWORD" > /data/secrets.conf`;
   const server = `${secrets} && exec valkey-server /data/secrets.conf --save '' --dir /data --protected-mode no ${mode === "cluster" ? "--cluster-enabled yes" : ""}`;
   const labels = { app: name };
@@ -97,12 +101,14 @@ function statefulSet({ name, mode, shape, image = IMAGE, storageClass, spreadOve
           terminationGracePeriodSeconds: 0,
           enableServiceLinks: false,
           automountServiceAccountToken: false,
-          securityContext: { runAsNonRoot: true, runAsUser: 999, fsGroup: 999, seccompProfile: { type: "RuntimeDefault" } },
+          securityContext: { runAsNonRoot: user !== 0, runAsUser: user, fsGroup: 999, seccompProfile: { type: "RuntimeDefault" } },
+          ...(zone === undefined ? {} : { nodeSelector: { "topology.kubernetes.io/zone": zone } }),
           topologySpreadConstraints: [{ maxSkew: 1, topologyKey: spreadOver, whenUnsatisfiable: "DoNotSchedule", labelSelector: { matchLabels: labels } }],
           containers: [
             {
               name: "valkey",
               image,
+              terminationMessagePolicy: "FallbackToLogsOnError",
               command: [...(command ?? ["sh", "-c", server])],
               env: [{ name: "PASSWORD", valueFrom: { secretKeyRef: { name, key: "password" } } }],
               ports: [{ containerPort: 6379 }],

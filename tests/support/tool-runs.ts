@@ -1,0 +1,13 @@
+/** Runs of valkey-benchmark for tests of what is made of them. */
+import { namedTest } from "../../benchmarks/workloads/named-tests";
+import type { Workload } from "../../benchmarks/workloads/workload";
+import type { ToolRun } from "../../benchmarks/valkey-benchmark/arguments";
+
+export function workload(changes: Partial<Workload> = {}): Workload {
+  return { name: undefined, tests: ["set"], clients: 4, pipeline: 2, dataSize: 16, threads: 1, keySpace: 100, length: { seconds: 10 }, warmup: 1, rate: undefined, ...changes };
+}
+
+export function toolRun(changes: Partial<ToolRun> = {}): ToolRun {
+  const load = changes.workload ?? workload();
+  return { mode: "replication", endpoint: { host: "10.0.0.1", port: 6379 }, test: namedTest("set"), workload: load, length: load.length, seed: 500, credentials: undefined, tls: undefined, ...changes };
+}
