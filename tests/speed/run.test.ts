@@ -21,7 +21,7 @@ function bench(...args: string[]): Promise<{ status: number; output: string }> {
   });
 }
 
-describe("npm run bench", { timeout: 60_000 }, () => {
+describe("npm run bench", { timeout: 120_000 }, () => {
   it("lists what there is", async () => {
     const { status, output } = await bench("--list");
     expect(status).toBe(0);

@@ -3,10 +3,12 @@
  * Prints a table and writes bench.json; exit status 1 when a target is missed.
  */
 import { readdirSync, rmdirSync } from "node:fs";
+import { loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { BadInput, Failure, Interrupted, messageOf } from "../../benchmarks/errors";
 import { stopAbandonedRuns } from "../../benchmarks/host/run-directory";
+import { availableCores } from "../../benchmarks/measuring/cpu";
 import { shortPath } from "../../benchmarks/results/artifacts";
 import { exitStatusOf, listenForInterruption } from "../../stacks/interruption";
 import { complain, print } from "../../stacks/output";
@@ -41,6 +43,7 @@ async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<r
   await stopAbandonedRuns(...allRunsDirectories());
   const memory = memoryRunsDirectory();
   print(memory === undefined ? "The servers' files are on disk: at 96 nodes its fsync is what formation waits for." : "The servers' files are in memory (/dev/shm), so that no disk is measured.");
+  print(...busyWarning());
   const workbench = new Workbench(memory ?? runsDirectory(), signal);
   const results: Result[] = [];
   const emit = (result: Result): void => {
@@ -60,6 +63,13 @@ async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<r
     if (results.length > 0) print("", ...resultTable(results), "", `Written to ${shortPath(output)}`);
   }
   return results;
+}
+
+/** Whoever else is at work here takes part in every figure. */
+function busyWarning(): string[] {
+  const [lastMinute = 0] = loadavg();
+  const cores = availableCores();
+  return lastMinute > cores / 2 ? [`The machine is busy already (load ${lastMinute.toFixed(1)} on ${cores} cores): ratios will be blurred, and targets missed that are met on an idle one.`] : [];
 }
 
 /** Memory is not a place to leave even a directory in; other runs of this project may still have theirs there. */

@@ -1,7 +1,7 @@
 /** What the benchmarks share: servers of their own that are fresh each time and gone afterwards, and tools run by hand. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Deployment, Mode } from "../../benchmarks/deployment";
-import { BadInput, Failure } from "../../benchmarks/errors";
+import { Failure } from "../../benchmarks/errors";
 import type { HostPlan } from "../../benchmarks/host/host";
 import { Host } from "../../benchmarks/host/host";
 import { describeExit, startRecorded } from "../../benchmarks/host/processes";
@@ -9,10 +9,7 @@ import { identify, signalProcess } from "../../benchmarks/host/process-identity"
 import type { Programs } from "../../benchmarks/host/programs";
 import { findPrograms } from "../../benchmarks/host/programs";
 import { RunDirectory } from "../../benchmarks/host/run-directory";
-import { LocalRunner } from "../../benchmarks/measuring/local-runner";
-import type { ToolRunner } from "../../benchmarks/measuring/tool-runner";
 import type { Shape } from "../../benchmarks/topology/placement";
-import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
 import { packagesDirectory } from "../../benchmarks/paths";
 
 /** Servers that run, until `withServers` is done with them. */
@@ -20,8 +17,6 @@ export interface Servers {
   readonly host: Host;
   /** In the order of the plans. */
   readonly deployments: readonly Deployment[];
-  /** The project's own way to run valkey-benchmark on these. */
-  readonly runner: ToolRunner;
   /** Aborted when the user says so or a server ends by itself. */
   readonly signal: AbortSignal;
 }
@@ -43,9 +38,7 @@ export class Workbench {
       const signal = AbortSignal.any([this.signal, host.died]);
       const deployments: Deployment[] = [];
       for (const plan of plans) deployments.push(await host.start(plan, signal));
-      const { benchmark } = host.programs;
-      const runner = new LocalRunner({ run: host.run, benchmark, features: await toolFeatures(benchmark), serversHere: true });
-      return await use({ host, deployments, runner, signal });
+      return await use({ host, deployments, signal });
     } catch (error) {
       // A server that dies takes connections with it, whose errors say less than its log.
       const death: unknown = host.died.reason;
@@ -61,12 +54,6 @@ const ZONES = ["zone-a", "zone-b", "zone-c"];
 /** Servers with Valkey's own settings, but for the disk: nothing here is to be kept. */
 export function planOf(name: string, mode: Mode, shape: Shape): HostPlan {
   return { name, mode, shape, settings: { appendonly: false, save: "" }, zones: ZONES };
-}
-
-/** @throws BadInput when rates could be had only in ticks, which is not what is to be compared */
-export async function refuseWithoutDuration({ benchmark, version }: Programs): Promise<void> {
-  const { duration } = await toolFeatures(benchmark);
-  if (!duration) throw new BadInput(benchmark, [`valkey-benchmark ${version} cannot be told a duration (9.1 can); name the benchmarks that do without: npm run bench -- formation verification plan`]);
 }
 
 export interface ByHand {
