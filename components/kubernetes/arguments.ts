@@ -5,11 +5,15 @@ import type { ServerSettings } from "../../benchmarks/settings";
 
 export interface ServerArgs {
   readonly namespace: pulumi.Input<string>;
-  /** Of the server, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`; has sh, timeout, valkey-server and valkey-cli. */
+  /**
+   * Of the server, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`; has sh, timeout, valkey-server and valkey-cli. A scan (checkov's
+   * CKV_K8S_43) wants the digest, which is for the stack to know: a registry's copy may have one of its own.
+   */
   readonly image: string;
   /**
    * Whether machines ask the registry at every start of a container.
-   * @default "IfNotPresent" for an image with a digest, else "Always": a tag can be pushed anew, and all nodes must run one server
+   * @default "IfNotPresent" for an image with a digest, else "Always": a tag can be pushed anew, and all nodes must run one
+   * server. "IfNotPresent" with a tag is for images that machines were given by hand (CKV_K8S_15).
    */
   readonly imagePullPolicy?: PullPolicy | undefined;
   /**
@@ -41,7 +45,11 @@ export interface Resources {
   readonly limits: { readonly cpu: pulumi.Input<string>; readonly memory: pulumi.Input<string> };
 }
 
-/** One volume per node, for the data set and, of a cluster, for what the node knows of the others. */
+/**
+ * One volume per node, for the data set and, of a cluster, for what the node knows of the others. Kubernetes lets no
+ * StatefulSet change it: another size or class makes another StatefulSet, with all pods down at once, and with `delete` new
+ * volumes without the data.
+ */
 export interface Storage {
   /** @default the Kubernetes cluster's default class */
   readonly className?: pulumi.Input<string> | undefined;

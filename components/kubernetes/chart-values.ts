@@ -72,7 +72,7 @@ function metrics({ args }: Context): Record<string, unknown> {
       port: METRICS_PORT,
       resources: EXPORTER_RESOURCES,
       securityContext: CONTAINER_SECURITY,
-      // The chart hands the exporter its password as a variable of the environment; it offers no other way.
+      // The chart hands the exporter its password as a variable of the environment (CKV_K8S_35); it offers no other way.
       extraEnvs: args.tls === undefined ? {} : { REDIS_ADDR: `rediss://localhost:${CLIENT_PORT}`, REDIS_EXPORTER_SKIP_TLS_VERIFICATION: "true" },
     },
     service: { enabled: true, ports: { http: METRICS_PORT } },
