@@ -10,7 +10,7 @@ import type { Programs } from "../../benchmarks/host/programs";
 import { fetchPrograms, unpackedPrograms } from "../../benchmarks/host/debian-packages";
 import { findPrograms, inspect } from "../../benchmarks/host/programs";
 import { RunDirectory } from "../../benchmarks/host/run-directory";
-import { packagesDirectory } from "../../benchmarks/paths";
+import { cacheDirectory, packagesDirectory } from "../../benchmarks/paths";
 
 export const ZONES = ["a", "b", "c"] as const;
 export const never = new AbortController().signal;
@@ -24,7 +24,8 @@ export function realPrograms(): Promise<Programs> {
 
 /** Valkey 8.1, the last without atomic slot migration, from Debian's packages; undefined where those cannot be had. */
 export async function olderPrograms(): Promise<Programs | undefined> {
-  const packages = packagesDirectory();
+  // Apart from those that users are given: an older one there would be taken for what this machine has.
+  const packages = join(cacheDirectory(), "packages-8.1");
   const unpacked = unpackedPrograms(packages).find((path) => path.includes("valkey_8."));
   try {
     const programs = await inspect(unpacked ?? (await fetchPrograms(packages, () => undefined, never, "trixie")), "Debian packages");
