@@ -7,6 +7,7 @@ import { Failure } from "../errors";
 import type { Shape } from "../topology/placement";
 import { nodeCount } from "../topology/placement";
 import type { Kubernetes } from "./access";
+import { describeMachines } from "./machines";
 import { nameOf } from "./pod-troubles";
 import type { Labels, PodSelection, PodWaiting } from "./pods";
 import { awaitPods, labelsOf, POD_TIMEOUT_MS } from "./pods";
@@ -42,7 +43,6 @@ export interface KubernetesDeployment extends Deployment {
 
 /** Port-forwards that are being opened at the same time, at most; how many are open is not limited. */
 const OPENINGS_AT_ONCE = 32;
-const ZONE_LABEL = "topology.kubernetes.io/zone";
 const ANSWER_POLL_MS = 100;
 
 /**
@@ -55,7 +55,9 @@ export async function kubernetesDeployment(kubernetes: Kubernetes, plan: Kuberne
   const began = Date.now();
   const labels = await labelsOf(kubernetes, namespace, plan.pods);
   const pods = await awaitPods(kubernetes, { namespace, labels, count: nodeCount(shape), container }, waiting);
-  const zoneOf = await readZones(kubernetes, pods);
+  // Without zones nothing can be placed or verified.
+  const machines = await describeMachines(kubernetes, pods.map(({ spec }) => spec?.nodeName ?? ""));
+  const zoneOf = new Map(machines.map(({ name: machine, zone }) => [machine, zone ?? undefined]));
   const nodes = pods.map((pod): DeploymentNode => {
     const machine = pod.spec?.nodeName ?? "";
     return { name: nameOf(pod), machine, zone: zoneOf.get(machine), endpoint: { host: pod.status?.podIP ?? "", port } };
@@ -78,17 +80,6 @@ export async function kubernetesDeployment(kubernetes: Kubernetes, plan: Kuberne
   const left = (waiting.timeoutMs ?? POD_TIMEOUT_MS) - (Date.now() - began);
   await Promise.all(nodes.map((node) => awaitAnswer(deployment, node, Date.now() + left, waiting.signal)));
   return deployment;
-}
-
-/** By machine. @throws Failure when machines may not be read: without zones nothing can be placed or verified */
-async function readZones(kubernetes: Kubernetes, pods: readonly V1Pod[]): Promise<Map<string, string>> {
-  const machines = [...new Set(pods.flatMap(({ spec }) => spec?.nodeName ?? []))];
-  const readings = new Turns(OPENINGS_AT_ONCE);
-  const read = await Promise.all(machines.map((name) => readings.take(() => kubernetes.call(`reading the zone of machine ${name}`, kubernetes.core.readNode({ name })))));
-  return new Map(read.flatMap((machine) => {
-    const zone = machine.metadata?.labels?.[ZONE_LABEL];
-    return zone === undefined ? [] : [[nameOf(machine), zone] as const];
-  }));
 }
 
 /** A container that runs may not listen yet. */

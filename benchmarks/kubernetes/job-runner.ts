@@ -15,6 +15,7 @@ import type { KubernetesDeployment } from "./deployment";
 import { outcomeOf } from "./job-outcome";
 import { JobRun, runFeaturesJob } from "./job-run";
 import { POD_TIMEOUT_MS } from "./pods";
+import { parseQuantity } from "./quantity";
 import { runnerKeys } from "./runner-script";
 
 export interface JobRunnerOptions {
@@ -62,6 +63,7 @@ export class JobRunner implements ToolRunner {
     const servers = this.options.deployments.find(({ name }) => name === deployment.name);
     if (servers === undefined) throw new Error(`${deployment.name} is none of the deployments to measure`);
     const { plan } = this.options;
+    const limit = plan.resources?.limits?.["cpu"];
     const phases = [...(warmUp === undefined ? [] : [warmUp]), tool];
     const startSeconds = (this.options.timeoutMs ?? POD_TIMEOUT_MS) / 1000;
     const runSeconds = phases.reduce((total, phase) => total + patience(phase), 0);
@@ -98,7 +100,7 @@ export class JobRunner implements ToolRunner {
         begunMs,
         records,
         machines,
-        cpuLimit: cores(plan.resources?.limits?.["cpu"]),
+        cpuLimit: limit === undefined ? undefined : parseQuantity(limit),
         servers: new Set(servers.nodes.map(({ machine }) => machine)),
         sharing: plan.sharing,
       });
@@ -123,10 +125,4 @@ function tagOf({ slots, name }: PrimaryTarget): string {
   const [first] = slots;
   if (first === undefined) throw new Failure(`${name} has no slots`);
   return `:{${slotTags()[first.from] ?? ""}}`;
-}
-
-/** `500m` and `2`, as Kubernetes writes CPU. */
-function cores(quantity: string | undefined): number | undefined {
-  if (quantity === undefined) return undefined;
-  return quantity.endsWith("m") ? Number(quantity.slice(0, -1)) / 1000 : Number(quantity);
 }

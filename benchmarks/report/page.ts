@@ -132,10 +132,21 @@ ${record.verdict.assertions.map((each) => html`<tr><td class="${each.pass ? "pas
 </tbody></table></div></section>`;
 }
 
+/** Machines of a kind in one row. */
+function machinesOf({ machines }: Results["environment"]): [string, string][] {
+  const kinds = new Map<string, string[]>();
+  for (const { name, zone, instanceType, cores, memoryBytes, platform, kernel, system } of machines) {
+    const kind = `${instanceType ?? "machine"}, ${cores} cores, ${formatBytes(memoryBytes)}, ${platform}, ${system}, kernel ${kernel}`;
+    kinds.set(kind, [...(kinds.get(kind) ?? []), zone === null ? name : `${name} in ${zone}`]);
+  }
+  return [...kinds].map(([kind, names]) => ["Kubernetes", `${names.length} × ${kind}: ${names.join(", ")}`]);
+}
+
 function environment({ environment: machine, configuration, canaries }: Results): Html {
   const rows: [string, string][] = [
     ["Machine", `${machine.cpuModel}, ${machine.coresAvailable} of ${machine.cores} cores, ${formatBytes(machine.memoryBytes)}`],
     ["System", `${machine.platform}, kernel ${machine.kernel}, Node ${machine.node}`],
+    ...machinesOf(machine),
     ["Valkey", machine.programs === null ? "found elsewhere" : `${machine.programs.version} from ${machine.programs.source}`],
     ["Kernel settings", `transparent huge pages ${machine.transparentHugePages ?? "unknown"}, overcommit_memory ${machine.overcommitMemory ?? "unknown"}, somaxconn ${machine.somaxconn ?? "unknown"}, governor ${machine.governor ?? "unknown"}`],
     ["Load before", machine.loadAverage.map((load) => load.toFixed(2)).join(", ")],

@@ -4,7 +4,7 @@ import { canaryDoubts } from "../measuring/doubts";
 import type { Verification } from "../verification/verify";
 import type { Artifacts } from "./artifacts";
 import { describeEnvironment } from "./environment";
-import type { CanaryRecord, Environment, MeasurementRecord, Results, TopologyRecord } from "./schema";
+import type { CanaryRecord, Environment, Machine, MeasurementRecord, Results, TopologyRecord } from "./schema";
 import { SCHEMA_VERSION } from "./schema";
 import { topologyOf } from "./topology";
 
@@ -19,6 +19,7 @@ export interface RunDescription {
 export class ResultsCollector {
   readonly #environment: Environment;
   #programs: Environment["programs"] = null;
+  #machines: readonly Machine[] = [];
   readonly #topologies: TopologyRecord[] = [];
   readonly #canaries: CanaryRecord[] = [];
   readonly #records: MeasurementRecord[] = [];
@@ -50,6 +51,11 @@ export class ResultsCollector {
 
   setPrograms({ version, source }: NonNullable<Environment["programs"]>): void {
     this.#programs = { version, source };
+  }
+
+  /** Those of a Kubernetes cluster that take part. */
+  setMachines(machines: readonly Machine[]): void {
+    this.#machines = machines;
   }
 
   addTopology(verification: Verification, formationMs: number | null): void {
@@ -85,7 +91,7 @@ export class ResultsCollector {
       ...this.description,
       complete: reason === null,
       reason,
-      environment: { ...this.#environment, programs: this.#programs },
+      environment: { ...this.#environment, programs: this.#programs, machines: [...this.#machines] },
       topologies: this.#topologies,
       canaries: this.#canaries,
       // Whether a canary moved is known only beside all the others.

@@ -23,6 +23,7 @@ export function describeEnvironment(programs: Environment["programs"]): Environm
     somaxconn: firstLine("/proc/sys/net/core/somaxconn"),
     node: process.version,
     programs,
+    machines: [],
   };
 }
 

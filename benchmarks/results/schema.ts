@@ -153,6 +153,22 @@ const topologySchema = z.strictObject({
 });
 export type TopologyRecord = z.infer<typeof topologySchema>;
 
+/** A machine of a Kubernetes cluster, as its API server describes it. */
+const machineSchema = z.strictObject({
+  name: z.string(),
+  zone: z.string().nullable(),
+  instanceType: z.string().nullable(),
+  cores: count,
+  memoryBytes: count,
+  /** `linux/arm64` */
+  platform: z.string(),
+  kernel: z.string(),
+  system: z.string(),
+  kubelet: z.string(),
+});
+export type Machine = z.infer<typeof machineSchema>;
+
+/** Of the machine this program runs on, and of the others that take part. */
 const environmentSchema = z.strictObject({
   platform: z.string(),
   kernel: z.string(),
@@ -171,6 +187,8 @@ const environmentSchema = z.strictObject({
   somaxconn: z.string().nullable(),
   node: z.string(),
   programs: z.strictObject({ version: z.string(), source: z.string() }).nullable(),
+  /** Those that servers and load generators run on, where that is a Kubernetes cluster. */
+  machines: z.array(machineSchema).default([]),
 });
 export type Environment = z.infer<typeof environmentSchema>;
 

@@ -111,6 +111,7 @@ export function results(records: readonly MeasurementRecord[], changes: Partial<
       somaxconn: "4096",
       node: "v20.20.2",
       programs: { version: "9.1.2", source: "Debian packages" },
+      machines: [],
     },
     topologies: [topology("cluster", 3), topology("replication", 1)],
     canaries: [{ round: 1, rps: 1_000_000, startedAt: "2026-11-21T09:00:00.000Z" }],

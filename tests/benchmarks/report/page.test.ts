@@ -34,6 +34,14 @@ describe("report.html", () => {
     expect(page).toContain("CPU &#60;b&#62;");
   });
 
+  it("names the machines of a Kubernetes cluster, those of a kind together", () => {
+    const base = results(records);
+    const machine = { instanceType: "c7g.xlarge", cores: 4, memoryBytes: 8 * 1024 ** 3, platform: "linux/arm64", kernel: "6.12", system: "Linux", kubelet: "v1.34" };
+    const machines = [{ name: "m-0", zone: "a", ...machine }, { name: "m-1", zone: "b", ...machine }];
+    expect(renderReport({ ...base, environment: { ...base.environment, machines } })).toContain("2 × c7g.xlarge, 4 cores, 8.0 GiB, linux/arm64, Linux, kernel 6.12: m-0 in a, m-1 in b");
+    expect(page).not.toContain("Kubernetes");
+  });
+
   it("says what is doubtful, incomplete or not verified", () => {
     const doubts = [{ code: "hit-ratio", text: "61 % <missed>" }] as const;
     const [cluster] = results([]).topologies;
