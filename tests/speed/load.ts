@@ -1,13 +1,12 @@
 /** One test of a workload on one deployment, through our runner as often as is wanted. */
 import { Failure } from "../../benchmarks/errors";
 import { recordOf } from "../../benchmarks/measuring/evidence";
-import { LocalRunner } from "../../benchmarks/measuring/local-runner";
 import type { Measured } from "../../benchmarks/measuring/measure";
 import { measure } from "../../benchmarks/measuring/measure";
 import type { Session } from "../../benchmarks/measuring/session";
+import type { ToolRunner } from "../../benchmarks/measuring/tool-runner";
 import type { MeasurementRecord } from "../../benchmarks/results/schema";
 import type { ToolRun } from "../../benchmarks/valkey-benchmark/arguments";
-import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
 import type { TestName } from "../../benchmarks/workloads/named-tests";
 import { namedTest } from "../../benchmarks/workloads/named-tests";
 import type { Workload } from "../../benchmarks/workloads/workload";
@@ -24,7 +23,7 @@ export class Load {
     private readonly session: Session,
     private readonly sending: Sending,
     readonly test: TestName,
-    private readonly runner: LocalRunner,
+    private readonly runner: ToolRunner,
     private readonly signal: AbortSignal,
   ) {}
 
@@ -32,12 +31,10 @@ export class Load {
    * Puts the keys in place and warms up.
    * @throws Failure where rates could be had only in ticks, which is not what is to be compared
    */
-  static async ready({ host, signal }: Servers, session: Session, sending: Sending, test: TestName): Promise<Load> {
-    const { benchmark, version } = host.programs;
-    const features = await toolFeatures(benchmark);
-    if (!features.duration) throw new Failure(`valkey-benchmark ${version} cannot be told a duration (9.1 can); these need none: npm run bench -- formation verification plan`);
+  static async ready({ host, runner, signal }: Servers, session: Session, sending: Sending, test: TestName): Promise<Load> {
+    if (!runner.features.duration) throw new Failure(`valkey-benchmark ${host.programs.version} cannot be told a duration (9.1 can); these need none: npm run bench -- formation verification plan`);
     await session.prepare(namedTest(test), { keySpace: sending.keySpace, dataSize: sending.dataSize, stock: 0 }, signal);
-    const load = new Load(session, sending, test, new LocalRunner({ run: host.run, benchmark, features, serversHere: true }), signal);
+    const load = new Load(session, sending, test, runner, signal);
     await load.#measure({ ...load.tool(), length: { seconds: sending.warmup } });
     return load;
   }

@@ -9,14 +9,19 @@ import { identify, signalProcess } from "../../benchmarks/host/process-identity"
 import type { Programs } from "../../benchmarks/host/programs";
 import { findPrograms } from "../../benchmarks/host/programs";
 import { RunDirectory } from "../../benchmarks/host/run-directory";
-import type { Shape } from "../../benchmarks/topology/placement";
+import { LocalRunner } from "../../benchmarks/measuring/local-runner";
+import type { ToolRunner } from "../../benchmarks/measuring/tool-runner";
 import { packagesDirectory } from "../../benchmarks/paths";
+import type { Shape } from "../../benchmarks/topology/placement";
+import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
 
 /** Servers that run, until `withServers` is done with them. */
 export interface Servers {
   readonly host: Host;
   /** In the order of the plans. */
   readonly deployments: readonly Deployment[];
+  /** The project's own way to run valkey-benchmark on these. */
+  readonly runner: ToolRunner;
   /** Aborted when the user says so or a server ends by itself. */
   readonly signal: AbortSignal;
 }
@@ -38,7 +43,9 @@ export class Workbench {
       const signal = AbortSignal.any([this.signal, host.died]);
       const deployments: Deployment[] = [];
       for (const plan of plans) deployments.push(await host.start(plan, signal));
-      return await use({ host, deployments, signal });
+      const { benchmark } = host.programs;
+      const runner = new LocalRunner({ run: host.run, benchmark, features: await toolFeatures(benchmark), serversHere: true });
+      return await use({ host, deployments, runner, signal });
     } catch (error) {
       // A server that dies takes connections with it, whose errors say less than its log.
       const death: unknown = host.died.reason;
