@@ -40,10 +40,3 @@ export function parseSize(text: string): number | undefined {
   const factors: Readonly<Record<string, number>> = { "": 1, b: 1, k: 1e3, kb: 1024, m: 1e6, mb: 1024 ** 2, g: 1e9, gb: 1024 ** 3 };
   return Number(match[1]) * (factors[(match[2] ?? "").toLowerCase()] ?? 1);
 }
-
-/** A Kubernetes quantity as a number, of cores or of bytes: `500m` → 0.5, `2Gi` → 2147483648. NaN when it is none. */
-export function parseQuantity(text: string): number {
-  const match = /^(\d+(?:\.\d+)?)(m|Ki|Mi|Gi|Ti)?$/.exec(text);
-  const factors: Readonly<Record<string, number>> = { "": 1, m: 1e-3, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 };
-  return match === null ? NaN : Number(match[1]) * (factors[match[2] ?? ""] ?? NaN);
-}

@@ -1,6 +1,7 @@
 /** Settings that are each allowed and cannot all be had. Found before anything starts. Pure. */
+import { parseQuantity } from "../benchmarks/kubernetes/quantity";
 import { nodeCount } from "../benchmarks/topology/placement";
-import { formatBytes, parseQuantity } from "../benchmarks/units";
+import { formatBytes } from "../benchmarks/units";
 import { NAMED_TESTS } from "../benchmarks/workloads/named-tests";
 import { dataBytes, fitKeySpace, unevenness } from "../benchmarks/workloads/workload";
 import { shapeOf, workloadOf } from "./plans";

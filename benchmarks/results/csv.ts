@@ -27,7 +27,6 @@ const COLUMNS: readonly (readonly [name: string, value: (row: Row, results: Resu
   ["rps_high", ({ rps }) => Math.round(rps.high)],
   ["client_cpu", ({ clientCpu }) => cores(clientCpu)],
   ["server_cpu", ({ serverCpu }) => cores(serverCpu)],
-  ["runners", ({ records }) => Math.max(1, records[0]?.runners.length ?? 1)],
   ["doubts", ({ doubts }) => doubts.map(({ code }) => code).join(" ")],
 ];
 
