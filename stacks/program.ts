@@ -7,6 +7,7 @@ import { Formation } from "../components/formation";
 import type { MeasuredTarget } from "../components/measurement";
 import { Measurement } from "../components/measurement";
 import { TopologyCheck } from "../components/topology-check";
+import { describeStack } from "./describe";
 import type { EndpointOutput } from "./outputs";
 import { stackOutputs } from "./outputs";
 import { fittedWorkload } from "./plans";
@@ -26,6 +27,7 @@ export interface Deployed {
 }
 
 export async function program(stack: string, config: StackConfig): Promise<Record<string, unknown>> {
+  for (const line of describeStack(config)) void pulumi.log.info(line);
   const deployed = await deploy(stack, config);
   const { timeout, run } = config.verification;
   const verified = deployed.map(({ name, target, password, dependsOn, formsItself }) => {

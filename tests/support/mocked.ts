@@ -19,10 +19,14 @@ export interface Registered {
 /** Types that the program may register. Any other is a mistake, in the program or in this list. */
 const KNOWN_TYPES: ReadonlySet<string> = new Set([
   "pulumi:pulumi:Stack",
+  "pulumi:providers:kubernetes",
+  "pulumi-nodejs:dynamic/valkey:Drain",
+  "pulumi-nodejs:dynamic/valkey:Password",
   "valkey:kubernetes:ValkeyCluster",
   "valkey:kubernetes:ValkeyReplication",
   "kubernetes:apps/v1:StatefulSet",
   "kubernetes:core/v1:ConfigMap",
+  "kubernetes:core/v1:Namespace",
   "kubernetes:core/v1:Secret",
   "kubernetes:core/v1:Service",
   "kubernetes:core/v1:ServiceAccount",
@@ -53,7 +57,8 @@ export async function evaluate(program: () => void): Promise<Registered[]> {
     newResource: (args) => {
       if (!KNOWN_TYPES.has(args.type)) unknown.add(args.type);
       inputs.set(`${args.type} ${args.name}`, args.inputs);
-      return { id: `${args.name}-id`, state: withoutSignatures(args.inputs, [], []) as Record<string, unknown> };
+      const made = args.type.endsWith(":Password") ? { password: "generated" } : {};
+      return { id: `${args.name}-id`, state: { ...(withoutSignatures(args.inputs, [], []) as Record<string, unknown>), ...made } };
     },
   });
   await pulumi.runtime.runInPulumiStack(() => {
