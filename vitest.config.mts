@@ -1,5 +1,9 @@
 import { defineConfig } from "vitest/config";
 
+/** Tests that hold figures against a clock, or share one Kubernetes. */
+const ALONE = ["tests/real/measuring.test.ts", "tests/real/speed.test.ts", "tests/real/engine.test.ts", "tests/real/kubernetes/**/*.test.ts"];
+const REAL = { testTimeout: 120_000, hookTimeout: 180_000 };
+
 export default defineConfig({
   test: {
     projects: [
@@ -12,14 +16,23 @@ export default defineConfig({
         },
       },
       {
-        // Real servers share the machine: one file after the other, when nothing else runs.
+        // Real servers wait more than they work: two files at a time, when nothing else runs.
         test: {
           name: "real",
           include: ["tests/real/**/*.test.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 180_000,
-          fileParallelism: false,
+          exclude: ALONE,
+          ...REAL,
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: "alone",
+          include: ALONE,
+          ...REAL,
+          fileParallelism: false,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

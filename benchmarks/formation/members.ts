@@ -62,11 +62,14 @@ export async function readViews(members: readonly Member[]): Promise<ClusterView
   return Promise.all(members.map(async ({ connection }) => parser.parse(String(await connection.cluster("NODES")))));
 }
 
-/** What keeps the members from all seeing the same cluster, with every node of it healthy. */
+/** What keeps the members from all seeing the same cluster, with every node of it healthy and linked to. */
 export async function disagreement(members: readonly Member[]): Promise<string | undefined> {
   const views = await readViews(members);
   const troubled = members.filter((_member, index) => (views[index]?.troubles.length ?? 0) > 0);
   if (troubled.length > 0) return `${troubled.length} nodes do not see all others healthy, ${troubled[0]?.node.name ?? ""} among them`;
+  // A link that stalls on a busy machine is made anew within moments; news does not travel without it.
+  const unlinked = members.filter((_member, index) => (views[index]?.unlinked.length ?? 0) > 0);
+  if (unlinked.length > 0) return `${unlinked.length} nodes lack a bus link to some other, ${unlinked[0]?.node.name ?? ""} among them`;
   const different = new Set(views.map(({ topology }) => topology.fingerprint)).size;
   return different === 1 ? undefined : `the nodes have ${different} different views of the cluster`;
 }

@@ -9,6 +9,7 @@ import type { FormationOptions, FormationResult } from "./awaiting";
 import { awaitMigrations } from "./atomic-moves";
 import { Awaiting } from "./awaiting";
 import type { NodeState } from "./cluster-steps";
+import { sharedSlots } from "./cluster-steps";
 import type { Member } from "./members";
 import { readStates } from "./members";
 import { finishOpenMoves } from "./open-moves";
@@ -56,10 +57,18 @@ export async function resizeCluster(
  */
 async function settle(deployment: Deployment, connections: ReadonlyMap<DeploymentNode, Connection>, awaiting: Awaiting, options: FormationOptions): Promise<boolean> {
   const leaving = leavingNames(options);
+  const patient = new Awaiting(deployment.name, connections.size, { ...options, timeoutMs: Math.min(options.timeoutMs ?? PATIENCE_MS, PATIENCE_MS) }, "ready to be resized");
   const read = async (): Promise<{ states: NodeState[]; steps: ResizeSteps }> => {
-    const { members, states } = await readStates(connections);
-    refuse(deployment, obstacles(states, leaving));
-    return { states, steps: new ResizeSteps(deployment, members, states, awaiting, options) };
+    let now = await readStates(connections);
+    refuse(deployment, obstacles(now.states, leaving));
+    patient.anew();
+    // Who took slots over serves them a moment before the one that gave them hears of it.
+    await patient.until(async () => {
+      const [both] = sharedSlots(now.states);
+      if (both !== undefined) now = await readStates(connections);
+      return both;
+    });
+    return { states: now.states, steps: new ResizeSteps(deployment, now.members, now.states, awaiting, options) };
   };
   let { states, steps } = await read();
   const gone = halfGone(states, leaving);
@@ -67,8 +76,7 @@ async function settle(deployment: Deployment, connections: ReadonlyMap<Deploymen
     await steps.forget(gone);
     ({ states, steps } = await read());
   }
-  const patience = Math.min(options.timeoutMs ?? PATIENCE_MS, PATIENCE_MS);
-  await steps.agreed(new Awaiting(deployment.name, connections.size, { ...options, timeoutMs: patience }, "ready to be resized"));
+  await steps.agreed(patient);
   await awaitMigrations(steps.taking, awaiting);
   ({ states, steps } = await read());
   const open = openMoves(states);

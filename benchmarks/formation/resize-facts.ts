@@ -3,7 +3,7 @@ import type { ResizeNode } from "../topology/resize-plan";
 import type { KnownNode } from "../topology/cluster-view";
 import { countSlots, normaliseRanges, SLOT_COUNT } from "../topology/slots";
 import type { NodeState } from "./cluster-steps";
-import { self, sharedSlots, strangers } from "./cluster-steps";
+import { self, strangers } from "./cluster-steps";
 
 /** Bytes. */
 export interface Memory {
@@ -49,7 +49,6 @@ export function obstacles(states: readonly NodeState[], leaving: ReadonlySet<str
   const outside = states.filter((state) => !part.has(state));
   return [
     ...strangers(states),
-    ...sharedSlots(states),
     ...outside.filter(serves).map(({ name }) => `${name} serves slots and does not know all other primaries, or is not known to them`),
     ...outside.filter((state) => !leaving.has(state.name) && !serves(state) && self(state).role === "primary" && state.keys > 0).map(({ name, keys }) => `${name} is to join but holds ${keys} keys of its own`),
   ];

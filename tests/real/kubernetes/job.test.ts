@@ -95,13 +95,17 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
         const underWay = client.requests - (client.cumulative.at(-1)?.count ?? 0);
         expect(underWay).toBeGreaterThanOrEqual(0);
         expect(underWay).toBeLessThanOrEqual(2 * load.clients * load.pipeline);
-        expect(counted).toMatchObject({ calls: client.requests, rejectedCalls: 0 });
+        // What is under way when a runner's time is up is the servers' work, too.
+        expect(counted).toMatchObject({ rejectedCalls: 0 });
+        const unread = (counted?.calls ?? 0) - client.requests;
+        expect(unread).toBeGreaterThanOrEqual(0);
+        expect(unread).toBeLessThanOrEqual(2 * load.clients * load.pipeline);
         expect(Math.abs(counted?.disagreement ?? 1)).toBeLessThan(0.001);
         expect(cpu).toMatchObject({ serversHere: false, runner: 0, clientLimit: 2 });
         expect(cpu.client).toBeGreaterThan(0);
         expect(doubts.map(({ code }) => code)).not.toContain("shared-machine");
       }
-      expect(records[1]?.servers).toMatchObject({ hitRatio: 1, misses: 0, hits: records[1]?.client.requests });
+      expect(records[1]?.servers).toMatchObject({ hitRatio: 1, misses: 0, hits: records[1]?.servers?.calls });
       expect(raw.filter((heading) => heading.startsWith("round 1 of 1: GET on replication, warm-up, runner "))).toHaveLength(2);
       expect(await leftOvers(replication.deployment)).toEqual([]);
     });
