@@ -24,9 +24,10 @@ const SENDING: Sending = { name: undefined, clients: 50, pipeline: 16, dataSize:
 /** Odd, so that the median is a rate that was printed. */
 const REPEATS = { ours: 3, reference: 5 };
 /**
- * The row is met when the printed rate is n over a whole number of ticks, which is what it is to show. A tick comes
- * 250 ms after the work of the last was done, so the rate is a little below that: by 0.2 % on an idle machine, by 0.9 %
- * beside others. Beyond ten ticks any rate is near to some number of them.
+ * The row is met when most of the printed rates are n over a whole number of ticks, which is what it is to show: one in
+ * twenty of any others would be. A tick comes 250 ms after the work of the last was done, so the rate is a little below
+ * that: by 0.2 % on an idle machine, by 0.9 % beside others, now and then by more. Beyond ten ticks any rate is near to
+ * some number of them.
  */
 const LATE = 0.01;
 const EARLY = 0.001;
@@ -89,7 +90,7 @@ function rowOf(test: TestName, printed: readonly number[], ours: number, { repor
     reference,
     ratio: ours / reference,
     target: `n / (k × ${TICK_SECONDS * 1000} ms)`,
-    met: isOfWholeTicks(reference, REQUESTS),
+    met: printed.filter((rate) => isOfWholeTicks(rate, REQUESTS)).length > printed.length / 2,
   };
 }
 
