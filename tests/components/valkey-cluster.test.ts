@@ -1,20 +1,20 @@
 import { describe, expect, it } from "vitest";
 import type { ValkeyClusterArgs } from "../../components/valkey-cluster";
 import { ValkeyCluster } from "../../components/valkey-cluster";
-import type { Registered } from "../support/mocked";
-import { evaluate, only } from "../support/mocked";
+import type { Declared } from "../support/pulumi";
+import { evaluate, only } from "../support/pulumi";
 import { plainServers, studyServers } from "../support/servers";
 
 const shape = { primaries: 3, replicasPerPrimary: 1 };
 const plain: ValkeyClusterArgs = { ...plainServers, shape };
 
-function cluster(changes: Partial<ValkeyClusterArgs> = {}): Promise<Registered[]> {
+function cluster(changes: Partial<ValkeyClusterArgs> = {}): Promise<readonly Declared[]> {
   return evaluate(() => {
     new ValkeyCluster("cluster", { ...plain, ...changes });
   });
 }
 
-const statefulSet = async (changes: Partial<ValkeyClusterArgs> = {}): Promise<Registered> => only(await cluster(changes), "kubernetes:apps/v1:StatefulSet");
+const statefulSet = async (changes: Partial<ValkeyClusterArgs> = {}): Promise<Declared> => only(await cluster(changes), "kubernetes:apps/v1:StatefulSet");
 
 describe("ValkeyCluster", () => {
   it("is these objects, each a child of the component", async () => {
@@ -224,6 +224,6 @@ interface Pod {
   };
 }
 
-function podOf({ inputs }: Registered): Pod {
+function podOf({ inputs }: Declared): Pod {
   return (inputs["spec"] as { readonly template: Pod }).template;
 }

@@ -1,19 +1,19 @@
 import { describe, expect, it } from "vitest";
 import type { ValkeyReplicationArgs } from "../../components/valkey-replication";
 import { ValkeyReplication } from "../../components/valkey-replication";
-import type { Registered } from "../support/mocked";
-import { evaluate, only } from "../support/mocked";
+import type { Declared } from "../support/pulumi";
+import { evaluate, only } from "../support/pulumi";
 import { plainServers, studyServers } from "../support/servers";
 
 const plain: ValkeyReplicationArgs = { ...plainServers, replicas: 3 };
 
-function replication(changes: Partial<ValkeyReplicationArgs> = {}): Promise<Registered[]> {
+function replication(changes: Partial<ValkeyReplicationArgs> = {}): Promise<readonly Declared[]> {
   return evaluate(() => {
     new ValkeyReplication("replication", { ...plain, ...changes });
   });
 }
 
-const chart = async (changes: Partial<ValkeyReplicationArgs> = {}): Promise<Registered> => only(await replication(changes), "kubernetes:helm.sh/v4:Chart");
+const chart = async (changes: Partial<ValkeyReplicationArgs> = {}): Promise<Declared> => only(await replication(changes), "kubernetes:helm.sh/v4:Chart");
 const values = async (changes: Partial<ValkeyReplicationArgs> = {}): Promise<unknown> => (await chart(changes)).inputs["values"];
 
 describe("ValkeyReplication", () => {

@@ -5,20 +5,20 @@ import { STACKS } from "../../stacks/paths";
 import { deployOnKubernetes } from "../../stacks/platforms/kubernetes";
 import type { StackConfig } from "../../stacks/schema";
 import { readStackFile } from "../../stacks/stack-file";
-import type { Registered } from "../support/mocked";
-import { evaluate } from "../support/mocked";
+import type { Declared } from "../support/pulumi";
+import { evaluate } from "../support/pulumi";
 
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 const config: StackConfig = parseConfig("stack kind", readStackFile(STACKS, "kind"), MACHINE);
 
 describe("the stack kind under mocks", () => {
-  let registered: Registered[];
+  let registered: readonly Declared[];
   beforeAll(async () => {
     const { platform } = config;
     if (platform.type !== "kubernetes") throw new Error("kind is no stack for Kubernetes");
     registered = await evaluate(() => { deployOnKubernetes(platform, config); });
   });
-  const find = (type: string, name: string): Registered => {
+  const find = (type: string, name: string): Declared => {
     const found = registered.find((each) => each.type === type && each.name === name);
     if (found === undefined) throw new Error(`there is no ${type} ${name}`);
     return found;

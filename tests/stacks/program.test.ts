@@ -6,31 +6,42 @@ import { parseConfig } from "../../stacks/config";
 import { STACKS } from "../../stacks/paths";
 import { program } from "../../stacks/program";
 import { readStackFile } from "../../stacks/stack-file";
-import type { Recorded } from "../support/mocks";
-import { mockEngine, valueOf } from "../support/mocks";
+import type { Declared, Outputs, Program } from "../support/pulumi";
+import { run, valueOf } from "../support/pulumi";
 import { measured, results } from "../support/records";
 
 const DYNAMIC = "pulumi-nodejs:dynamic/valkey:";
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 
+/** As its dynamic resources would answer. */
+const some = results([measured("cluster", 1, 200_000), measured("replication", 1, 100_000)]);
+const outputsOf: Outputs = (type, name) => {
+  switch (type.replace(DYNAMIC, "")) {
+    case "Password":
+      return { password: "s3cret" };
+    case "HostServers":
+      return { target: { platform: "endpoints", name, mode: name, shape: { primaries: 1, replicasPerPrimary: 0 }, zones: [], directives: {}, nodes: [{ name: `${name}-0`, machine: "here", endpoint: { host: "127.0.0.1", port: 7000 } }] } };
+    case "Formation":
+      return { milliseconds: 12 };
+    case "TopologyCheck":
+      return { topology: some.topologies.find(({ deployment }) => deployment === name) };
+    case "Measurement":
+      return { results: some, report: "results/x/report.html" };
+    default:
+      return undefined;
+  }
+};
+const declare = (stack: string, raw: Readonly<Record<string, unknown>>): Promise<Program> => run(() => program(stack, parseConfig(`stack ${stack}`, raw, MACHINE)), outputsOf, {}, stack);
+const returnedOf = ({ returned }: Program): Record<string, pulumi.Output<unknown>> => returned as Record<string, pulumi.Output<unknown>>;
+
 describe("the stack local under mocks", () => {
-  let recorded: Recorded[];
+  let recorded: readonly Declared[];
   let outputs: Record<string, pulumi.Output<unknown>>;
 
   beforeAll(async () => {
-    const some = results([measured("cluster", 1, 200_000), measured("replication", 1, 100_000)]);
-    recorded = await mockEngine(
-      {
-        [`${DYNAMIC}Password`]: () => ({ password: "s3cret" }),
-        [`${DYNAMIC}HostServers`]: (_inputs, name) => ({ target: { platform: "endpoints", name, mode: name, shape: { primaries: 1, replicasPerPrimary: 0 }, zones: [], directives: {}, nodes: [{ name: `${name}-0`, machine: "here", endpoint: { host: "127.0.0.1", port: 7000 } }] } }),
-        [`${DYNAMIC}Formation`]: () => ({ milliseconds: 12 }),
-        [`${DYNAMIC}TopologyCheck`]: (_inputs, name) => ({ topology: some.topologies.find(({ deployment }) => deployment === name) }),
-        [`${DYNAMIC}Measurement`]: () => ({ results: some, report: "results/x/report.html" }),
-      },
-      "local",
-    );
-    outputs = (await program("local", parseConfig("stack local", readStackFile(STACKS, "local"), MACHINE))) as Record<string, pulumi.Output<unknown>>;
-    await valueOf(outputs["valkey"] as pulumi.Output<unknown>);
+    const local = await declare("local", readStackFile(STACKS, "local"));
+    recorded = local.resources;
+    outputs = returnedOf(local);
   });
 
   it("has servers, formation and check for each deployment, and one measurement of all", () => {
@@ -58,10 +69,9 @@ describe("the stack local under mocks", () => {
 
   it("measures nothing where the stack does not ask for it", async () => {
     const raw = readStackFile(STACKS, "local");
-    recorded.length = 0;
-    const without = await program("quiet", parseConfig("stack quiet", { platform: raw["platform"], deployments: raw["deployments"] }, MACHINE));
-    const exported = await valueOf(without["valkey"] as pulumi.Output<StackOutputs>);
+    const quiet = await declare("quiet", { platform: raw["platform"], deployments: raw["deployments"] });
+    const exported = await valueOf(returnedOf(quiet)["valkey"] as pulumi.Output<StackOutputs>);
     expect(exported.results).toBeNull();
-    expect(recorded.some(({ type }) => type.endsWith("Measurement"))).toBe(false);
+    expect(quiet.resources.some(({ type }) => type.endsWith("Measurement"))).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 /** What a program asks of a Kubernetes API server, as the objects themselves. */
-import type { Registered } from "./mocked";
-import { evaluate } from "./mocked";
+import type { Declared } from "./pulumi";
+import { evaluate } from "./pulumi";
 
 export interface KubernetesObject {
   readonly apiVersion: string;
@@ -14,6 +14,6 @@ export async function renderObjects(program: () => void): Promise<KubernetesObje
   return (await evaluate(program)).filter(isObject).map(({ inputs }) => inputs as unknown as KubernetesObject);
 }
 
-function isObject({ type, inputs }: Registered): boolean {
+function isObject({ type, inputs }: Declared): boolean {
   return type.startsWith("kubernetes:") && typeof inputs["apiVersion"] === "string" && typeof inputs["kind"] === "string";
 }

@@ -3,23 +3,17 @@
  * see. Types that are not expected are refused, so that nothing is made unnoticed.
  */
 import * as pulumi from "@pulumi/pulumi";
+import type { Declared } from "./declared";
+import { goesBefore, idOf, keyOf, lineage, only } from "./declared";
 
-/** A declared resource. */
-export interface Declared {
-  readonly type: string;
-  readonly name: string;
-  readonly inputs: Readonly<Record<string, unknown>>;
-}
-
-/** What only options say. Names are `type name`. */
-interface Edges {
-  readonly parent: string | undefined;
-  readonly dependsOn: readonly string[];
-  readonly provider: string | undefined;
-}
+export type { Declared } from "./declared";
+export { only } from "./declared";
 
 export interface Program {
+  /** In the order in which they are declared; without the stack. */
   readonly resources: readonly Declared[];
+  /** What the program returned. */
+  readonly returned: unknown;
   /** Every resource of a type. */
   ofType(type: string): Declared[];
   /** The only resource of a type and, where given, of a name. */
@@ -36,110 +30,129 @@ export type Outputs = (type: string, name: string, inputs: Readonly<Record<strin
 /** Answers of functions, such as `aws:index/getRegion:getRegion`. */
 export type Calls = Readonly<Record<string, (inputs: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>>>;
 
-const key = (type: string, name: string): string => `${type} ${name}`;
-/** An output that holds where it comes from, so that dependencies through inputs are seen as the engine sees them. */
-const idOf = (type: string, name: string): string => `id:${type}:${name}`;
+/** Types of Kubernetes' and the project's own that its components may declare. Any other is a mistake, in the program or in this list. */
+const OWN_TYPES: ReadonlySet<string> = new Set([
+  "pulumi:providers:kubernetes",
+  "pulumi-nodejs:dynamic/valkey:Drain",
+  "pulumi-nodejs:dynamic/valkey:Password",
+  "valkey:kubernetes:ValkeyCluster",
+  "valkey:kubernetes:ValkeyReplication",
+  "kubernetes:apps/v1:StatefulSet",
+  "kubernetes:core/v1:ConfigMap",
+  "kubernetes:core/v1:Namespace",
+  "kubernetes:core/v1:Secret",
+  "kubernetes:core/v1:Service",
+  "kubernetes:core/v1:ServiceAccount",
+  "kubernetes:helm.sh/v4:Chart",
+  "kubernetes:monitoring.coreos.com/v1:ServiceMonitor",
+  "kubernetes:networking.k8s.io/v1:NetworkPolicy",
+  "kubernetes:policy/v1:PodDisruptionBudget",
+]);
+
+/** Runs a program that uses no cloud to its end. */
+export async function evaluate(program: () => unknown): Promise<readonly Declared[]> {
+  const { resources } = await run(program, (type) => (!OWN_TYPES.has(type) ? undefined : type.endsWith(":Password") ? { password: "generated" } : {}));
+  return resources;
+}
 
 /**
  * Runs a program to its end.
  * @param outputs undefined for a type that is not expected
  * @throws whatever the program throws, and for types and functions that are not expected
  */
-export async function run(program: () => unknown, outputs: Outputs, calls: Calls = {}): Promise<Program> {
-  const resources: Declared[] = [];
-  const edges = new Map<string, Edges>();
+export async function run(program: () => unknown, outputs: Outputs, calls: Calls = {}, stack = "test"): Promise<Program> {
+  const inputs = new Map<string, unknown>();
+  const seen: { readonly resource: pulumi.Resource; readonly type: string; readonly name: string; readonly options: pulumi.ResourceOptions }[] = [];
   const unexpected: string[] = [];
   await pulumi.runtime.setMocks(
     {
-      newResource: ({ type, name, inputs }) => {
-        const own = inputs as Record<string, unknown>;
-        const state = outputs(type, name, own);
-        if (state === undefined) unexpected.push(key(type, name));
-        resources.push({ type, name, inputs: own });
+      newResource: ({ type, name, inputs: given }) => {
+        inputs.set(keyOf({ type, name }), given);
+        const own = withoutSignatures(given, [], []) as Record<string, unknown>;
+        const state = type === "pulumi:pulumi:Stack" ? {} : outputs(type, name, own);
+        if (state === undefined) unexpected.push(keyOf({ type, name }));
         return { id: idOf(type, name), state: { ...own, ...state } };
       },
-      call: ({ token, inputs }) => {
+      call: ({ token, inputs: given }) => {
         const answer = calls[token];
         if (answer === undefined) throw new Error(`${token} is not expected`);
-        return answer(inputs as Record<string, unknown>);
+        return answer(given as Record<string, unknown>);
       },
     },
     "valkey",
-    "test",
+    stack,
     false,
   );
-  const names = new Map<pulumi.Resource, string>();
+  let returned: unknown;
   // Kept for later: the stack would wait for a program that failed, and report it to nobody.
   let failure: { readonly error: unknown } | undefined;
   await pulumi.runtime.runInPulumiStack(async () => {
-    pulumi.runtime.registerStackTransformation(({ type, name, resource, opts }) => {
-      names.set(resource, key(type, name));
-      edges.set(key(type, name), { parent: opts.parent && names.get(opts.parent), dependsOn: dependenciesOf(opts.dependsOn, names), provider: providerOf(resource, opts, names) });
+    pulumi.runtime.registerStackTransformation(({ resource, type, name, opts }) => {
+      seen.push({ resource, type, name, options: opts });
       return undefined;
     });
     try {
-      await program();
+      returned = await program();
     } catch (error) {
       failure = { error };
     }
   });
   await pulumi.runtime.disconnect();
   if (failure !== undefined) throw failure.error;
-  if (unexpected.length > 0) throw new Error(`not expected: ${unexpected.join(", ")}`);
-  return toProgram(resources, edges);
-}
-
-function dependenciesOf(dependsOn: pulumi.CustomResourceOptions["dependsOn"], names: ReadonlyMap<pulumi.Resource, string>): string[] {
-  const list = dependsOn === undefined ? [] : Array.isArray(dependsOn) ? dependsOn : [dependsOn];
-  return list.map((each) => {
-    const name = names.get(each as pulumi.Resource);
-    if (name === undefined) throw new Error("a dependency that is no resource of the program");
-    return name;
+  if (unexpected.length > 0) throw new Error(`not expected: ${unexpected.sort().join(", ")}`);
+  const keys = new Map(seen.map((each) => [each.resource, keyOf(each)]));
+  const resources = seen.map(({ resource, type, name, options }): Declared => {
+    const secrets: string[] = [];
+    const plain = withoutSignatures(inputs.get(keyOf({ type, name })) ?? {}, [], secrets) as Record<string, unknown>;
+    return { type, name, inputs: plain, secrets, parent: options.parent && keys.get(options.parent), dependsOn: dependenciesOf(options, keys), provider: providerOf(resource, options, keys), options };
   });
-}
-
-function providerOf(resource: pulumi.Resource, opts: pulumi.ResourceOptions, names: ReadonlyMap<pulumi.Resource, string>): string | undefined {
-  const { providers } = opts as pulumi.ComponentResourceOptions;
-  const ofComponent = providers === undefined || Array.isArray(providers) ? [] : Object.values(providers);
-  const given = opts.provider ?? (pulumi.CustomResource.isInstance(resource) ? undefined : ofComponent[0]);
-  return given && names.get(given);
-}
-
-function toProgram(resources: readonly Declared[], edges: ReadonlyMap<string, Edges>): Program {
-  const keyOf = ({ type, name }: Declared): string => key(type, name);
-  const ancestors = (name: string): string[] => {
-    const parent = edges.get(name)?.parent;
-    return parent === undefined ? [] : [parent, ...ancestors(parent)];
-  };
-  const inputText = new Map(resources.map((resource) => [keyOf(resource), JSON.stringify(resource.inputs)]));
-  const throughInputs = (name: string): string[] => resources.filter((other) => inputText.get(name)?.includes(idOf(other.type, other.name))).map(keyOf);
-  // The engine's own rule: options, inputs and the parent; a component stands for everything in it.
-  const direct = (name: string): string[] => {
-    const { parent, dependsOn } = edges.get(name) ?? { parent: undefined, dependsOn: [] };
-    const explicit = dependsOn.flatMap((each) => [each, ...[...edges.keys()].filter((other) => ancestors(other).includes(each))]);
-    return [...explicit, ...throughInputs(name), ...(parent === undefined ? [] : [parent])];
-  };
-  const reaches = (from: string, to: string): boolean => {
-    const seen = new Set<string>();
-    const queue = [from];
-    for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
-      for (const each of direct(next)) {
-        if (each === to) return true;
-        if (!seen.has(each)) queue.push((seen.add(each), each));
-      }
-    }
-    return false;
-  };
-  const ofType = (type: string): Declared[] => resources.filter((resource) => resource.type === type);
   return {
     resources,
-    ofType,
-    one: (type, name) => {
-      const found = ofType(type).filter((resource) => name === undefined || resource.name === name);
-      if (found.length !== 1 || found[0] === undefined) throw new Error(`${found.length} of ${type} ${name ?? ""}; there are ${ofType(type).map((each) => each.name).join(", ")}`);
-      return found[0];
-    },
-    goesBefore: (first, second) => reaches(keyOf(first), keyOf(second)),
-    providerOf: (resource) => [keyOf(resource), ...ancestors(keyOf(resource))].map((name) => edges.get(name)?.provider).find((provider) => provider !== undefined),
+    returned,
+    ofType: (type) => resources.filter((each) => each.type === type),
+    one: (type, name) => only(resources, type, name),
+    goesBefore: (first, second) => goesBefore(resources, first, second),
+    providerOf: (resource) => lineage(resources, resource).find(({ provider }) => provider !== undefined)?.provider,
   };
+}
+
+type Keys = ReadonlyMap<pulumi.Resource, string>;
+
+function dependenciesOf({ dependsOn }: pulumi.ResourceOptions, keys: Keys): string[] {
+  const all: unknown[] = Array.isArray(dependsOn) ? dependsOn : dependsOn === undefined ? [] : [dependsOn];
+  return all.map((each) => (pulumi.Resource.isInstance(each) ? (keys.get(each) ?? "a resource outside the program") : "something that is known later")).sort();
+}
+
+function providerOf(resource: pulumi.Resource, options: pulumi.ResourceOptions, keys: Keys): string | undefined {
+  const { providers } = options as pulumi.ComponentResourceOptions;
+  const ofComponent = providers === undefined || Array.isArray(providers) ? [] : Object.values(providers);
+  const { provider } = options as pulumi.CustomResourceOptions;
+  const given = provider ?? (pulumi.CustomResource.isInstance(resource) ? undefined : ofComponent[0]);
+  return given && keys.get(given);
+}
+
+/** What marks a secret between a program and the engine. */
+const SIGNATURE = "4dabf18193072939515e22adb298388d";
+const SECRET = "1b47061264138c4ac30d75fd1eb44270";
+
+/** The value without the marks of secrets, whose paths are collected. A secret leaf counts, not what it is in. */
+function withoutSignatures(value: unknown, path: readonly string[], secrets: string[]): unknown {
+  if (Array.isArray(value)) return value.map((each: unknown, index) => withoutSignatures(each, [...path, String(index)], secrets));
+  if (value === null || typeof value !== "object") return value;
+  const record = value as Readonly<Record<string, unknown>>;
+  if (record[SIGNATURE] === SECRET) {
+    secrets.push(path.join("."));
+    return withoutSignatures(record["value"], path, []);
+  }
+  return Object.fromEntries(Object.entries(record).map(([key, each]) => [key, withoutSignatures(each, [...path, key], secrets)]));
+}
+
+/** Of a program that has been run. */
+export function valueOf<T>(output: pulumi.Output<T>): Promise<T> {
+  return new Promise((resolve) => {
+    output.apply((value) => {
+      resolve(value);
+      return value;
+    });
+  });
 }
