@@ -1,8 +1,8 @@
 /** One row per deployment and test from a run's records, and rows side by side. Pure. */
 import type { CumulativeCount } from "../valkey-benchmark/output";
 import type { Doubt, MeasurementRecord, Results } from "./schema";
-import { median, medianInterval } from "./statistics";
-import type { MedianInterval } from "./statistics";
+import { median, medianInterval } from "../statistics/median";
+import type { MedianInterval } from "../statistics/median";
 
 /** The repeats of one test on one deployment. Figures are medians over the repeats. */
 export interface Row {

@@ -7,7 +7,7 @@ import type { Deployment } from "../../benchmarks/deployment";
 import { formatEndpoint } from "../../benchmarks/deployment";
 import { Failure } from "../../benchmarks/errors";
 import { form } from "../../benchmarks/formation/form";
-import { median } from "../../benchmarks/results/statistics";
+import { median } from "../../benchmarks/statistics/median";
 import { infoNumber, parseInfo } from "../../benchmarks/topology/info";
 import { SLOT_COUNT } from "../../benchmarks/topology/slots";
 import type { Benchmark, Order } from "./benchmark";

@@ -1,7 +1,7 @@
 /** The flags of S1 by hand: what valkey-benchmark prints for them is a count of its ticks, and not a rate. */
 import { Failure } from "../../benchmarks/errors";
 import { Session } from "../../benchmarks/measuring/session";
-import { median } from "../../benchmarks/results/statistics";
+import { median } from "../../benchmarks/statistics/median";
 import { formatCount } from "../../benchmarks/units";
 import { TICK_SECONDS } from "../../benchmarks/valkey-benchmark/arguments";
 import { parseReports } from "../../benchmarks/valkey-benchmark/output";

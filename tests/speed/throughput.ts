@@ -3,7 +3,7 @@ import { geometricMean } from "simple-statistics";
 import { Failure } from "../../benchmarks/errors";
 import { form } from "../../benchmarks/formation/form";
 import { Session } from "../../benchmarks/measuring/session";
-import { median, medianInterval } from "../../benchmarks/results/statistics";
+import { median, medianInterval } from "../../benchmarks/statistics/median";
 import { toolArguments } from "../../benchmarks/valkey-benchmark/arguments";
 import { onlyReport } from "../../benchmarks/valkey-benchmark/output";
 import { verdictLine } from "../../benchmarks/verification/format";

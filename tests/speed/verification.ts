@@ -3,7 +3,7 @@ import type { Deployment } from "../../benchmarks/deployment";
 import { formatEndpoint } from "../../benchmarks/deployment";
 import { Failure } from "../../benchmarks/errors";
 import { form } from "../../benchmarks/formation/form";
-import { median } from "../../benchmarks/results/statistics";
+import { median } from "../../benchmarks/statistics/median";
 import { verdictLine } from "../../benchmarks/verification/format";
 import { verify } from "../../benchmarks/verification/verify";
 import type { Benchmark, Order } from "./benchmark";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { median, medianInterval } from "../../../benchmarks/results/statistics";
+import { median, medianInterval } from "../../../benchmarks/statistics/median";
 
 const values = fc.array(fc.double({ min: 0, max: 1e9, noNaN: true }), { minLength: 1, maxLength: 60 });
 

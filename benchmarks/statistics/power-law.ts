@@ -1,0 +1,62 @@
+/** How a figure grows with another: y = a · x^p, fitted to logarithms. Pure. */
+import type { Interval } from "./paired";
+import { LEAST_PAIRS, studentInterval } from "./paired";
+import { twoSidedT } from "./student";
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface Line {
+  readonly slope: number;
+  readonly intercept: number;
+  /** Standard errors; NaN for two points, which every line fits. */
+  readonly slopeError: number;
+  readonly interceptError: number;
+}
+
+/** The straight line of least squares. @returns undefined unless there are two different x */
+export function fitLine(points: readonly Point[]): Line | undefined {
+  const n = points.length;
+  const meanX = points.reduce((sum, { x }) => sum + x, 0) / n;
+  const meanY = points.reduce((sum, { y }) => sum + y, 0) / n;
+  const sxx = points.reduce((sum, { x }) => sum + (x - meanX) ** 2, 0);
+  if (n < 2 || sxx === 0) return undefined;
+  const slope = points.reduce((sum, { x, y }) => sum + (x - meanX) * (y - meanY), 0) / sxx;
+  const intercept = meanY - slope * meanX;
+  const residual = points.reduce((sum, { x, y }) => sum + (y - intercept - slope * x) ** 2, 0) / (n - 2);
+  return { slope, intercept, slopeError: Math.sqrt(residual / sxx), interceptError: Math.sqrt(residual * (1 / n + meanX ** 2 / sxx)) };
+}
+
+/** An exponent: 1 is perfect scaling, 0 is none. */
+export interface PowerLaw {
+  readonly exponent: Interval;
+  /** y at x = 1. */
+  readonly factor: number;
+  readonly points: number;
+}
+
+/**
+ * Fits y = a · x^p.
+ * @param rounds points by round. A round that was slow throughout moves its points alike, which moves a and leaves p: so with three
+ *   rounds or more each gives an exponent of its own, and the interval is Student's over those. Fewer are taken together, and the interval is the
+ *   line's own, which takes their scatter around it for independent.
+ * @returns undefined where there are not two different x, or nothing to tell the scatter from
+ */
+export function fitPowerLaw(rounds: readonly (readonly Point[])[], confidence: number): PowerLaw | undefined {
+  const logs = rounds.map((points) => points.flatMap(({ x, y }) => (x > 0 && y > 0 ? [{ x: Math.log(x), y: Math.log(y) }] : [])));
+  const all = logs.flat();
+  const together = fitLine(all);
+  if (together === undefined) return undefined;
+  const slopes = logs.flatMap((points) => fitLine(points)?.slope ?? []);
+  if (slopes.length >= LEAST_PAIRS) {
+    const exponent = studentInterval(slopes, confidence);
+    const meanX = all.reduce((sum, { x }) => sum + x, 0) / all.length;
+    const meanY = all.reduce((sum, { y }) => sum + y, 0) / all.length;
+    return { exponent, factor: Math.exp(meanY - exponent.estimate * meanX), points: all.length };
+  }
+  if (all.length < 3) return undefined;
+  const half = twoSidedT(confidence, all.length - 2) * together.slopeError;
+  return { exponent: { estimate: together.slope, low: together.slope - half, high: together.slope + half, confidence }, factor: Math.exp(together.intercept), points: all.length };
+}
