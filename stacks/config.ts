@@ -1,10 +1,13 @@
 /** From a stack's raw configuration to a StackConfig, with every problem found at once. Pure but for the machine's facts given to it. */
+import type { z } from "zod";
 import { BadInput } from "../benchmarks/errors";
 import type { MachineFacts } from "./contradictions";
 import { contradictions } from "./contradictions";
 import { describeIssues, unknownKey } from "./problems";
 import type { BenchmarkConfig, DeploymentConfig, PlatformConfig, StackConfig, VerificationConfig } from "./schema";
-import { benchmarkSchema, deploymentName, deploymentSchema, platformSchema, SECTIONS, verificationSchema } from "./schema";
+import { benchmarkSchema, DEFAULT_TESTS, deploymentName, deploymentSchema, platformSchema, SECTIONS, verificationSchema } from "./schema";
+import type { WorkloadConfig } from "./schema-workloads";
+import { DEFAULT_DRIVER, workloadName, workloadSchema } from "./schema-workloads";
 import { NAMESPACE } from "./stack-file";
 
 /** Values that replace the stack file's, by benchmark key; problems with them name the option instead of the file. */
@@ -32,11 +35,13 @@ export function parseConfig(source: string, raw: Readonly<Record<string, unknown
   const deployments = parser.deployments();
   const verification = parser.verification();
   const benchmark = parser.benchmark();
+  const workloads = parser.workloads();
+  const measures = "benchmark" in raw || "workloads" in raw;
   // A load that nobody asks for contradicts nothing; the command line's always is asked for.
-  const load = "benchmark" in raw || overrides !== NO_OVERRIDES ? benchmark : undefined;
-  const problems = [...parser.problems, ...contradictions({ platform, deployments, benchmark: load }, machine, parser.label)];
+  const load = measures || overrides !== NO_OVERRIDES ? benchmark : undefined;
+  const problems = [...parser.problems, ...contradictions({ platform, deployments, benchmark: load, workloads }, machine, parser.label)];
   if (problems.length > 0 || platform === undefined || verification === undefined || benchmark === undefined) throw new BadInput(source, problems);
-  return { platform, verification, deployments: Object.fromEntries(deployments), benchmark, measures: "benchmark" in raw };
+  return { platform, verification, deployments: Object.fromEntries(deployments), benchmark, workloads: Object.fromEntries(workloads), measures };
 }
 
 /**
@@ -77,17 +82,37 @@ class SectionParser {
   /** Those that can be understood. */
   deployments(): [string, DeploymentConfig][] {
     const input = this.raw["deployments"];
-    if (typeof input !== "object" || input === null || Array.isArray(input) || Object.keys(input).length === 0) {
+    if (!isMap(input) || Object.keys(input).length === 0) {
       this.problems.push(`${this.label(["deployments"])}: expected at least one deployment, by name`);
       return [];
     }
-    return Object.entries(input).flatMap(([name, value]): [string, DeploymentConfig][] => {
-      const path = ["deployments", name];
-      const named = deploymentName.safeParse(name);
+    return this.#entries("deployments", input, deploymentName, deploymentSchema);
+  }
+
+  /** Those that can be understood. */
+  workloads(): [string, WorkloadConfig][] {
+    const input = this.raw["workloads"] ?? {};
+    if (!isMap(input)) {
+      this.problems.push(`${this.label(["workloads"])}: expected workloads, by name`);
+      return [];
+    }
+    const entries = Object.entries(input).map(([name, value]) => [name, isMap(value) ? { driver: DEFAULT_DRIVER, ...value } : value]);
+    return this.#entries("workloads", Object.fromEntries(entries) as Record<string, unknown>, workloadName, workloadSchema);
+  }
+
+  #namesWorkloads(): boolean {
+    const input = this.raw["workloads"];
+    return isMap(input) && Object.keys(input).length > 0;
+  }
+
+  #entries<T>(section: string, input: Readonly<Record<string, unknown>>, nameSchema: z.ZodString, schema: z.ZodType<T>): [string, T][] {
+    return Object.entries(input).flatMap(([name, value]): [string, T][] => {
+      const path = [section, name];
+      const named = nameSchema.safeParse(name);
       if (!named.success) this.problems.push(`${this.label(path)}: ${named.error.issues[0]?.message ?? "a bad name"}`);
-      const result = deploymentSchema.safeParse(value);
+      const result = schema.safeParse(value);
       if (result.success) return [[name, result.data]];
-      this.problems.push(...describeIssues(deploymentSchema, value, result.error.issues, (rest) => this.label([...path, ...rest])));
+      this.problems.push(...describeIssues(schema, value, result.error.issues, (rest) => this.label([...path, ...rest])));
       return [];
     });
   }
@@ -104,10 +129,14 @@ class SectionParser {
     const section = this.raw["benchmark"] ?? {};
     const input: unknown = typeof section === "object" && !Array.isArray(section) ? withOverrides(section as Record<string, unknown>, this.overrides.benchmark) : section;
     const result = benchmarkSchema.safeParse(input);
-    if (result.success) return result.data;
+    if (result.success) return { ...result.data, tests: result.data.tests ?? (this.#namesWorkloads() ? [] : DEFAULT_TESTS) };
     this.problems.push(...describeIssues(benchmarkSchema, input, result.error.issues, (path) => this.label(["benchmark", ...path])));
     return undefined;
   }
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** A duration given on the command line replaces the file's number of requests, and the other way round. */

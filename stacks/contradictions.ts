@@ -4,8 +4,10 @@ import { nodeCount } from "../benchmarks/topology/placement";
 import { formatBytes } from "../benchmarks/units";
 import { NAMED_TESTS } from "../benchmarks/workloads/named-tests";
 import { dataBytes, fitKeySpace, unevenness } from "../benchmarks/workloads/workload";
+import { workloadProblems } from "./contradictions-workloads";
 import { shapeOf, workloadOf } from "./plans";
 import type { BenchmarkConfig, DeploymentConfig, PlatformConfig } from "./schema";
+import type { WorkloadConfig } from "./schema-workloads";
 
 /** What the machine has that the servers of the platform `host` will share. */
 export interface MachineFacts {
@@ -18,6 +20,7 @@ export interface PartialConfig {
   readonly platform: PlatformConfig | undefined;
   readonly deployments: readonly (readonly [name: string, config: DeploymentConfig])[];
   readonly benchmark: BenchmarkConfig | undefined;
+  readonly workloads: readonly (readonly [name: string, config: WorkloadConfig])[];
 }
 
 type Label = (path: readonly PropertyKey[]) => string;
@@ -36,6 +39,7 @@ export function contradictions(config: PartialConfig, machine: MachineFacts, lab
     ...memoryProblems(config, room, label),
     ...sharingProblems(config, label),
     ...fitProblems(config, room, label),
+    ...workloadProblems(config.workloads, config.deployments, label),
   ];
 }
 
@@ -99,7 +103,7 @@ function memoryProblems({ deployments }: PartialConfig, room: Room, label: Label
 }
 
 function sharingProblems({ deployments, benchmark }: PartialConfig, label: Label): string[] {
-  if (benchmark === undefined) return [];
+  if (benchmark === undefined || benchmark.tests.length === 0) return [];
   return deployments.flatMap(([name, deployment]) => {
     if (deployment.mode !== "cluster") return [];
     return unevenness(benchmark.clients, benchmark.threads, deployment.primaries).map(
@@ -109,7 +113,7 @@ function sharingProblems({ deployments, benchmark }: PartialConfig, label: Label
 }
 
 function fitProblems({ deployments, benchmark }: PartialConfig, room: Room, label: Label): string[] {
-  if (benchmark === undefined || deployments.length === 0) return [];
+  if (benchmark === undefined || benchmark.tests.length === 0 || deployments.length === 0) return [];
   const anyCluster = deployments.some(([, { mode }]) => mode === "cluster");
   const workload = { ...workloadOf(benchmark), keySpace: fitKeySpace(benchmark.keySpace, anyCluster) };
   const families = new Set(benchmark.tests.flatMap((test) => { const { prefill } = NAMED_TESTS[test]; return prefill !== undefined && "family" in prefill ? [prefill.family] : []; }));

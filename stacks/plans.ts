@@ -1,5 +1,6 @@
 /** From a stack's configuration to what is carried out: deployments to start, a workload to measure. Pure. */
 import type { HostPlan } from "../benchmarks/host/host";
+import type { Mix } from "../benchmarks/workloads/mix";
 import type { Workload } from "../benchmarks/workloads/workload";
 import { fitKeySpace } from "../benchmarks/workloads/workload";
 import type { Shape } from "../benchmarks/topology/placement";
@@ -39,7 +40,20 @@ export function workloadOf(benchmark: BenchmarkConfig): Workload {
   };
 }
 
-/** The same with the key space that every deployment of the stack can have exactly. */
+/** The mixed workloads, each as long as the benchmark's measurements; key spaces are fitted to what every deployment can have. */
+export function mixesOf({ benchmark, workloads, deployments }: Pick<StackConfig, "benchmark" | "workloads" | "deployments">): Mix[] {
+  const anyCluster = Object.values(deployments).some(({ mode }) => mode === "cluster");
+  return Object.entries(workloads).map(([name, workload]): Mix => {
+    const { duration = DEFAULT_DURATION, requests } = benchmark;
+    const seconds = requests !== undefined && workload.rate !== undefined ? requests / workload.rate : duration;
+    const common = { name, length: { seconds }, warmup: benchmark.warmup, keySpace: fitKeySpace(workload.keySpace, anyCluster) };
+    if (workload.driver !== "open-loop") return { ...workload, ...common, rate: workload.rate };
+    const { timeout, ...rest } = workload;
+    return { ...rest, ...common, timeoutMs: timeout };
+  });
+}
+
+/** The workload with the key space that every deployment of the stack can have exactly. */
 export function fittedWorkload({ benchmark, deployments }: Pick<StackConfig, "benchmark" | "deployments">): Workload {
   const anyCluster = Object.values(deployments).some(({ mode }) => mode === "cluster");
   return { ...workloadOf(benchmark), keySpace: fitKeySpace(benchmark.keySpace, anyCluster) };

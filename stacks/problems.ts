@@ -16,7 +16,7 @@ export function describeIssues(schema: z.core.$ZodType, input: unknown, issues: 
       case "unrecognized_keys":
         return issue.keys.map((key) => unknownKey(label([...issue.path, key]), key, keysAt(schema, issue.path, input)));
       case "invalid_union":
-        return [issue.discriminator === undefined ? `${where} is ${quote(valueAt(input, issue.path))}: ${unionMessage(issue)}` : `${where} is ${quote(valueAt(input, issue.path))}: ${optionsMessage(schema, issue)}`];
+        return [issue.discriminator === undefined ? `${where} is ${quote(valueAt(input, issue.path))}: ${unionMessage(issue)}` : `${where} is ${quote(valueAt(input, issue.path))}: ${optionsMessage(schema, input, issue)}`];
       case "invalid_key":
         return [`${where}: ${issue.issues[0]?.message ?? issue.message}`];
       case "invalid_type":
@@ -47,8 +47,8 @@ function unionMessage(issue: z.core.$ZodIssueInvalidUnion): string {
   return expected.length === 0 ? plain(issue.message) : `expected ${[...new Set(expected)].join(" or ")}`;
 }
 
-function optionsMessage(schema: z.core.$ZodType, issue: z.core.$ZodIssueInvalidUnion): string {
-  const union = descend(schema, issue.path.slice(0, -1), undefined);
+function optionsMessage(schema: z.core.$ZodType, input: unknown, issue: z.core.$ZodIssueInvalidUnion): string {
+  const union = descend(schema, issue.path.slice(0, -1), input);
   const options = union?._zod.def.type === "union" ? optionsOf(union, issue.discriminator ?? "").map(({ value }) => value) : [];
   return options.length === 0 ? plain(issue.message) : `expected one of ${options.join(", ")}`;
 }
@@ -73,11 +73,11 @@ function descend(schema: z.core.$ZodType | undefined, path: Path, input: unknown
     case "pipe":
       return descend((schema as z.core.$ZodPipe)._zod.def.in, path, input);
     case "union": {
-      if (key === undefined && input === undefined) return schema;
       const { def: union } = (schema as z.core.$ZodUnion | z.core.$ZodDiscriminatedUnion)._zod;
       const discriminator = "discriminator" in union ? union.discriminator : undefined;
       const chosen = discriminator === undefined ? undefined : optionsOf(schema, discriminator).find(({ value }) => value === (input as Record<string, unknown> | undefined)?.[discriminator]);
-      return chosen === undefined ? undefined : descend(chosen.option, path, input);
+      if (chosen === undefined) return key === undefined ? schema : undefined;
+      return descend(chosen.option, path, input);
     }
     case "object":
       if (key === undefined) return schema;

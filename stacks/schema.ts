@@ -3,6 +3,9 @@ import { z } from "zod";
 import { APPENDFSYNC, MAXMEMORY_POLICIES, RESERVED_DIRECTIVES } from "../benchmarks/settings";
 import { parseSize } from "../benchmarks/units";
 import { kubernetesSchema } from "./schema-kubernetes";
+import { workloadName, workloadSchema } from "./schema-workloads";
+import type { WorkloadConfig } from "./schema-workloads";
+import type { TestName } from "../benchmarks/workloads/named-tests";
 import { resolveTests, TEST_ALIASES, TEST_NAMES } from "../benchmarks/workloads/named-tests";
 
 const count = (least: number, most = 1_000_000): z.ZodNumber => z.int().min(least).max(most);
@@ -95,9 +98,9 @@ export const DEFAULT_DURATION = 10;
 export const benchmarkSchema = z
   .strictObject({
     /** Tag of the results. @default the deployment's name */
-    workloadName: z.string().regex(/^[\w.-]{1,64}$/, "expected letters, digits, dots, hyphens and underscores").optional(),
-    /** valkey-benchmark's test names, a list or comma-separated. */
-    tests: tests.prefault(["set", "get", "incr"]),
+    workloadName: workloadName.optional(),
+    /** valkey-benchmark's test names, a list or comma-separated. @default set, get and incr, where there are no workloads */
+    tests: tests.optional(),
     /** Connections in parallel; a multiple of every cluster's primaries. */
     clients: count(1, 100_000).default(48),
     /** Requests in flight per connection. */
@@ -126,7 +129,10 @@ export const benchmarkSchema = z
     run: count(0).default(1),
   })
   .refine(({ duration, requests }) => duration === undefined || requests === undefined, { path: ["requests"], message: "either a duration or a number of requests, not both" });
-export type BenchmarkConfig = z.infer<typeof benchmarkSchema>;
+export type BenchmarkConfig = Omit<z.infer<typeof benchmarkSchema>, "tests"> & { readonly tests: readonly TestName[] };
+
+/** What is measured where nobody says what. */
+export const DEFAULT_TESTS: readonly TestName[] = ["set", "get", "incr"];
 
 export const verificationSchema = z.strictObject({
   /** Pulumi verifies anew when this changes, or what is verified does. */
@@ -143,6 +149,8 @@ export interface StackConfig {
   /** By name. */
   readonly deployments: Readonly<Record<string, DeploymentConfig>>;
   readonly benchmark: BenchmarkConfig;
+  /** Mixed loads by name, measured after the tests. */
+  readonly workloads: Readonly<Record<string, WorkloadConfig>>;
   /** Whether the stack itself asks for measurements; npm start always measures. */
   readonly measures: boolean;
 }
@@ -156,4 +164,5 @@ export const SECTIONS = {
   deployments: z.record(deploymentName, deploymentSchema).refine((all) => Object.keys(all).length > 0, "expected at least one deployment"),
   verification: verificationSchema,
   benchmark: benchmarkSchema,
+  workloads: z.record(workloadName, workloadSchema),
 } as const;

@@ -71,7 +71,7 @@ function leastCommonMultiple(a: number, b: number): number {
  * Bytes the keys of a workload take on the node that holds `share` of them: a key of 16 to 24 bytes, the
  * value, and about 90 bytes for object, entry and table, which swings by 13 % as tables double.
  */
-export function dataBytes(workload: Workload, families: number, share: number): number {
+export function dataBytes(workload: Pick<Workload, "keySpace" | "dataSize">, families: number, share: number): number {
   const PER_ENTRY = 24 + 90;
   return Math.ceil(workload.keySpace * share * families * (PER_ENTRY + workload.dataSize) * 1.13);
 }

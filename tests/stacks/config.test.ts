@@ -4,7 +4,7 @@ import { BadInput } from "../../benchmarks/errors";
 import { parseBenchmark, parseConfig } from "../../stacks/config";
 import type { Overrides } from "../../stacks/config";
 import { STACKS } from "../../stacks/paths";
-import { fittedWorkload, hostPlans } from "../../stacks/plans";
+import { fittedWorkload, hostPlans, mixesOf } from "../../stacks/plans";
 import type { HostConfig, StackConfig } from "../../stacks/schema";
 import { parseStackFile, readStackFile, stackNames } from "../../stacks/stack-file";
 
@@ -30,6 +30,7 @@ function problems(raw: Raw, machine = MACHINE, overrides?: Overrides): readonly 
 const deployment = (changes: Raw): Raw => ({ ...good, deployments: { cluster: { ...good.deployments.cluster, ...changes } } });
 const settings = (changes: Raw): Raw => deployment({ settings: changes });
 const benchmark = (changes: Raw): Raw => ({ ...good, benchmark: { ...good.benchmark, ...changes } });
+const workload = (changes: Raw): Raw => ({ ...good, workloads: { w: changes } });
 
 describe("a stack's configuration", () => {
   it("is typed, with defaults, sizes in bytes and tests resolved", () => {
@@ -43,13 +44,25 @@ describe("a stack's configuration", () => {
     ]);
   });
 
+  it("has workloads by name, of any driver, measured instead of the tests where no test is named", () => {
+    const mixed = { ...good, benchmark: { duration: 3 }, workloads: { plain: { clients: 51, keySpace: 98_304 }, steady: { driver: "open-loop", rate: 5000, keys: { distribution: "zipfian" }, keySpace: 98_304 } } };
+    const config = parseConfig("stack x", mixed, MACHINE);
+    expect(config.benchmark.tests).toEqual([]);
+    expect(config.measures).toBe(true);
+    expect(mixesOf(config)).toMatchObject([
+      { driver: "valkey-benchmark", name: "plain", reads: 0.9, rate: undefined, length: { seconds: 3 } },
+      { driver: "open-loop", name: "steady", arrivals: "poisson", keys: { distribution: "zipfian", theta: 0.99 }, values: { sizes: "fixed", bytes: 256 }, timeoutMs: 5000, length: { seconds: 3 } },
+    ]);
+    expect(parseConfig("stack x", { ...mixed, benchmark: { tests: "get" } }, MACHINE).benchmark.tests).toEqual(["get"]);
+  });
+
   it("has no problems in any stack file there is, on a machine it is meant for", () => {
     expect(stackNames(STACKS)).toContain("local");
     for (const name of stackNames(STACKS)) expect(problems(readStackFile(STACKS, name)), name).toEqual([]);
   });
 
   it.each<[string, Raw, RegExp | string]>([
-    ["a misspelt section", { ...good, benchmarks: {} }, "valkey:benchmarks: unknown key; did you mean benchmark? Known here: platform, deployments, verification, benchmark"],
+    ["a misspelt section", { ...good, benchmarks: {} }, "valkey:benchmarks: unknown key; did you mean benchmark? Known here: platform, deployments, verification, benchmark, workloads"],
     ["a misspelt key", benchmark({ client: 3 }), /^valkey:benchmark\.client: unknown key; did you mean clients\? Known here: workloadName, tests, /],
     ["a misspelt key in a deployment", deployment({ primarys: 3 }), /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, settings$/],
     ["a misspelt setting", settings({ "io-thread": 1 }), /settings\.io-thread: unknown key; did you mean io-threads\?/],
@@ -80,6 +93,15 @@ describe("a stack's configuration", () => {
     ["a zone twice", { ...good, platform: { type: "host", zones: ["a", "b", "a"] } }, "valkey:platform.zones: a zone is named twice"],
     ["writes that no primary would take", settings({ "min-replicas-to-write": 2 }), /min-replicas-to-write: no write would be taken with 2 where a primary has 1 replicas; at most 1/],
     ["a setting twice", settings({ "io-threads": 1, other: { "io-threads": 1 } }), /other\.io-threads: is set twice/],
+    ["a driver that is none", workload({ driver: "wrk" }), 'valkey:workloads.w.driver is "wrk": expected one of valkey-benchmark, open-loop, memtier'],
+    ["no rate to offer", workload({ driver: "open-loop" }), "valkey:workloads.w.rate is missing: expected number"],
+    ["a key of another driver", workload({ arrivals: "fixed" }), /^valkey:workloads\.w\.arrivals: unknown key; Known here: driver, data, reads, /],
+    ["a share of reads in per cent", workload({ reads: 90 }), /valkey:workloads\.w\.reads is 90: expected number to be <=1/],
+    ["sizes the wrong way round", workload({ driver: "open-loop", rate: 1, values: { sizes: "uniform", least: 9, most: 3 } }), "valkey:workloads.w.values.most: expected no less than least"],
+    ["a distribution that is none", workload({ driver: "open-loop", rate: 1, keys: { distribution: "zipf" } }), 'valkey:workloads.w.keys.distribution is "zipf": expected one of uniform, zipfian, hot-set'],
+    ["workers that share clients unevenly", workload({ driver: "open-loop", rate: 1, workers: 5 }), "valkey:workloads.w.clients: 48 clients cannot be shared evenly by the 5 workers of replication; the nearest that can: 45 or 50"],
+    ["replicas to read from that are not there", { ...workload({ driver: "open-loop", rate: 1, readFrom: "replica" }), deployments: { r: { mode: "replication", replicas: 0 } } }, "valkey:workloads.w.readFrom: r has no replicas to read from; primary, or any"],
+    ["values of a workload that do not fit", workload({ dataSize: 65_536 }), /valkey:workloads\.w\.keySpace: 999424 keys of 65536 B need about .* on each primary of cluster, whose maxmemory is 256 MiB/],
     ["a duration and a count", benchmark({ duration: 5, requests: 5 }), "valkey:benchmark.requests: either a duration or a number of requests, not both"],
   ])("with %s says where, what and what would do", (_what, raw, message) => {
     const found = problems(raw);
@@ -99,7 +121,7 @@ describe("a stack's configuration", () => {
   });
 
   it("never fails in any other way, whatever it is given", () => {
-    fc.assert(fc.property(fc.dictionary(fc.constantFrom("platform", "deployments", "benchmark", "x"), fc.jsonValue()), (raw) => { problems(raw); }), { numRuns: 300 });
+    fc.assert(fc.property(fc.dictionary(fc.constantFrom("platform", "deployments", "benchmark", "workloads", "x"), fc.jsonValue()), (raw) => { problems(raw); }), { numRuns: 300 });
   });
 });
 

@@ -1,0 +1,85 @@
+/** A mixed workload: reads and writes of one data set in any ratio, and the driver that sends them. Plain data. */
+
+/** Who sends a load: a closed loop of Valkey's own, one of memtier_benchmark's, or the open-loop generator. */
+export const DRIVERS = ["valkey-benchmark", "open-loop", "memtier"] as const;
+export type Driver = (typeof DRIVERS)[number];
+
+/** What is read and written: GET and SET of strings, or ZRANGE 0 -1 and ZADD of small sorted sets (S5's). */
+export const DATA_KINDS = ["strings", "sorted-sets"] as const;
+export type DataKind = (typeof DATA_KINDS)[number];
+
+/** Which keys are drawn how often. */
+export type KeyDistribution =
+  | { readonly distribution: "uniform" }
+  /** The key of rank k with weight k^−theta; ranks are spread over all slots. */
+  | { readonly distribution: "zipfian"; readonly theta: number }
+  /** A part of the keys takes a part of the requests; both between 0 and 1. */
+  | { readonly distribution: "hot-set"; readonly keys: number; readonly requests: number };
+
+/** How large values are, bytes. */
+export type ValueSizes =
+  | { readonly sizes: "fixed"; readonly bytes: number }
+  | { readonly sizes: "uniform"; readonly least: number; readonly most: number }
+  /** exp of a normal distribution with this median and this sigma (of the logarithm), cut off at `most`. */
+  | { readonly sizes: "lognormal"; readonly median: number; readonly sigma: number; readonly most: number }
+  | { readonly sizes: "weighted"; readonly list: readonly { readonly bytes: number; readonly weight: number }[] };
+
+/** Whether intended send times are evenly spaced, or as independent users make them. */
+export const ARRIVALS = ["poisson", "fixed"] as const;
+export type Arrivals = (typeof ARRIVALS)[number];
+
+/** Who is asked to read. */
+export const READ_FROM = ["primary", "replica", "any"] as const;
+export type ReadFrom = (typeof READ_FROM)[number];
+
+interface MixBase {
+  /** As results name it. */
+  readonly name: string;
+  readonly data: DataKind;
+  /** Part of the requests that read, 0 to 1. */
+  readonly reads: number;
+  /** Distinct keys. */
+  readonly keySpace: number;
+  /** Connections in parallel, in all. */
+  readonly clients: number;
+  /** Requests sent together on one connection. */
+  readonly pipeline: number;
+  readonly length: { readonly seconds: number };
+  /** Seconds before anything counts. */
+  readonly warmup: number;
+}
+
+interface ClosedLoopMix extends MixBase {
+  /** Bytes per value. */
+  readonly dataSize: number;
+  /** Threads of the load generator. */
+  readonly threads: number;
+  /** Requests per second offered in all; undefined is as fast as can be. */
+  readonly rate: number | undefined;
+}
+
+export interface ValkeyBenchmarkMix extends ClosedLoopMix {
+  readonly driver: "valkey-benchmark";
+}
+
+export interface MemtierMix extends ClosedLoopMix {
+  readonly driver: "memtier";
+}
+
+export interface OpenLoopMix extends MixBase {
+  readonly driver: "open-loop";
+  /** Requests per second offered in all. */
+  readonly rate: number;
+  readonly arrivals: Arrivals;
+  readonly keys: KeyDistribution;
+  readonly values: ValueSizes;
+  readonly readFrom: ReadFrom;
+  /** Threads of the generator, each with its part of the rate and of the clients. */
+  readonly workers: number;
+  /** Milliseconds after which a request is given up on; what became of it is then unknown. */
+  readonly timeoutMs: number;
+  /** Requests that may wait for a free connection, in all; more are not sent, and counted. */
+  readonly queue: number;
+}
+
+export type Mix = ValkeyBenchmarkMix | MemtierMix | OpenLoopMix;

@@ -1,0 +1,57 @@
+/** What mixed workloads ask for that the deployments of their stack cannot give. Pure. */
+import { formatBytes } from "../benchmarks/units";
+import type { ValueSizes } from "../benchmarks/workloads/mix";
+import { dataBytes, fitKeySpace } from "../benchmarks/workloads/workload";
+import { shapeOf } from "./plans";
+import type { DeploymentConfig } from "./schema";
+import type { WorkloadConfig } from "./schema-workloads";
+
+type Label = (path: readonly PropertyKey[]) => string;
+type Named<T> = readonly [name: string, config: T];
+
+/** One sentence each, with its path and what would do. */
+export function workloadProblems(workloads: readonly Named<WorkloadConfig>[], deployments: readonly Named<DeploymentConfig>[], label: Label): string[] {
+  return workloads.flatMap((workload) => deployments.flatMap((deployment) => [...sharingProblems(workload, deployment, label), ...readingProblems(workload, deployment, label), ...fitProblems(workload, deployment, label)]));
+}
+
+/** Every primary and every thread gets as many connections, or keys would fall unevenly. */
+function sharingProblems([name, workload]: Named<WorkloadConfig>, [deployment, config]: Named<DeploymentConfig>, label: Label): string[] {
+  const { primaries } = shapeOf(config);
+  const threads = workload.driver === "open-loop" ? workload.workers : workload.threads;
+  // valkey-benchmark binds threads to primaries, and fewer threads than those share them.
+  const unit = workload.driver === "valkey-benchmark" ? Math.max(threads, primaries) : threads * primaries;
+  const { clients } = workload;
+  if (clients % unit === 0) return [];
+  const below = Math.floor(clients / unit) * unit;
+  const nearest = below === 0 ? [unit] : [below, below + unit];
+  const sharers = [...(primaries > 1 ? [`${primaries} primaries`] : []), ...(threads > 1 ? [`${threads} ${workload.driver === "open-loop" ? "workers" : "threads"}`] : [])].join(" and ");
+  return [`${label(["workloads", name, "clients"])}: ${clients} clients cannot be shared evenly by the ${sharers} of ${deployment}; the nearest that can: ${nearest.join(" or ")}`];
+}
+
+function readingProblems([name, workload]: Named<WorkloadConfig>, [deployment, config]: Named<DeploymentConfig>, label: Label): string[] {
+  if (workload.driver !== "open-loop" || workload.readFrom !== "replica" || shapeOf(config).replicasPerPrimary > 0) return [];
+  return [`${label(["workloads", name, "readFrom"])}: ${deployment} has no replicas to read from; primary, or any`];
+}
+
+function fitProblems([name, workload]: Named<WorkloadConfig>, [deployment, config]: Named<DeploymentConfig>, label: Label): string[] {
+  const maxmemory = config.settings.maxmemory ?? 0;
+  const keySpace = fitKeySpace(workload.keySpace, config.mode === "cluster");
+  const dataSize = workload.driver === "open-loop" ? meanSize(workload.values) : workload.dataSize;
+  const needed = dataBytes({ keySpace, dataSize }, 1, 1 / shapeOf(config).primaries);
+  if (maxmemory === 0 || needed <= maxmemory) return [];
+  return [`${label(["workloads", name, "keySpace"])}: ${keySpace} keys of ${Math.round(dataSize)} B need about ${formatBytes(needed)} on each primary of ${deployment}, whose maxmemory is ${formatBytes(maxmemory)}`];
+}
+
+/** Bytes; a lognormal's is that of the whole distribution, so a little too much where it is cut off. */
+function meanSize(values: ValueSizes): number {
+  switch (values.sizes) {
+    case "fixed":
+      return values.bytes;
+    case "uniform":
+      return (values.least + values.most) / 2;
+    case "lognormal":
+      return Math.min(values.most, values.median * Math.exp(values.sigma ** 2 / 2));
+    case "weighted":
+      return values.list.reduce((sum, { bytes, weight }) => sum + bytes * weight, 0) / values.list.reduce((sum, { weight }) => sum + weight, 0);
+  }
+}
