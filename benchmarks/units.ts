@@ -22,6 +22,11 @@ export function formatDuration(seconds: number): string {
   return `${Math.floor(s / 86_400)}d`;
 }
 
+/** `a, b, c, d and 3 more` */
+export function listed(names: readonly string[], most: number): string {
+  return names.length <= most ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${names.length - most} more`;
+}
+
 /** `1,234,567` */
 export function formatCount(value: number): string {
   return Math.round(value).toLocaleString("en-US");

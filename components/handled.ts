@@ -22,7 +22,7 @@ export interface Handler<Inputs extends object, Outputs extends object> {
 }
 
 /** Modules of handlers, seen from the program's directory, where the engine runs dynamic providers. */
-export type HandlerName = "password" | "host-servers" | "drain" | "formation" | "topology-check" | "measurement";
+export type HandlerName = "password" | "host-servers" | "drain" | "formation" | "topology-check" | "measurement" | "volumes-gone";
 
 /** @param name of the module in components/handlers */
 export function handledBy(name: HandlerName): pulumi.dynamic.ResourceProvider {

@@ -1,5 +1,5 @@
 /**
- * A Valkey cluster on Kubernetes, of native resources. Its pods are ready as soon as they answer: forming them into a
+ * A Valkey cluster on Kubernetes, of native resources (or one of Redis, to compare it with). Its pods are ready as soon as they answer: forming them into a
  * cluster is a later step, by whoever can plan it. From then on they are ready when they do their part in it.
  */
 import * as k8s from "@pulumi/kubernetes";
@@ -10,6 +10,7 @@ import { createConfigMap } from "./kubernetes/config-map";
 import type { Context } from "./kubernetes/context";
 import { metadata } from "./kubernetes/context";
 import { BUS_PORT, CLIENT_PORT, DATA_VOLUME, SERVER_CONTAINER } from "./kubernetes/layout";
+import { directiveEngine } from "./kubernetes/engines";
 import { createMetrics, EXPORTER_FILE, exporterPasswords } from "./kubernetes/metrics";
 import { objectLabels, objectNames, selectorLabels } from "./kubernetes/names";
 import { createNetworkPolicy } from "./kubernetes/network-policy";
@@ -46,7 +47,7 @@ export class ValkeyCluster extends pulumi.ComponentResource {
     const config = clusterConfig(args.settings, args.tls);
 
     const needed = [
-      createHeadlessService(context),
+      createHeadlessService(context, [CLIENT_PORT, BUS_PORT]),
       createConfigMap(context, names.config, { "valkey.conf": config }),
       createConfigMap(context, names.scripts, scriptFiles("cluster")),
       createSecret(context, secretFiles(args)),
@@ -54,7 +55,7 @@ export class ValkeyCluster extends pulumi.ComponentResource {
       createNetworkPolicy(context, [CLIENT_PORT, BUS_PORT]),
       createDisruptionBudget(context),
     ];
-    createStatefulSet(context, nodes, clusterPod(context, config), needed);
+    createStatefulSet(context, nodes, clusterPod(context, config), needed, args.storage.ephemeral !== true);
     createClientService(context);
     createMetrics(context);
 
@@ -65,28 +66,28 @@ export class ValkeyCluster extends pulumi.ComponentResource {
 }
 
 /** The password for tools, for the server, and for the exporter where there is one. */
-function secretFiles({ metrics, tls }: ServerArgs): Record<string, (password: string) => string> {
+function secretFiles({ engine, metrics, tls }: ServerArgs): Record<string, (password: string) => string> {
   return {
     [PASSWORD_FILE]: (password) => password,
-    [PASSWORD_CONFIG]: passwordConfig,
+    [PASSWORD_CONFIG]: (password) => passwordConfig(password, directiveEngine(engine)),
     ...(metrics === undefined ? {} : { [EXPORTER_FILE]: (password: string) => exporterPasswords(password, tls) }),
   };
 }
 
 /** Gives every pod its name, ready or not: nodes that have yet to meet find each other by it. */
-function createHeadlessService(context: Context): k8s.core.v1.Service {
+export function createHeadlessService(context: Context, ports: readonly number[]): k8s.core.v1.Service {
   const { names } = context;
   return new k8s.core.v1.Service(
     names.headless,
     {
       metadata: metadata(context, names.headless, "headless"),
-      spec: { clusterIP: "None", publishNotReadyAddresses: true, selector: selectorLabels(context.deployment), ports: [port("valkey", CLIENT_PORT), port("bus", BUS_PORT)] },
+      spec: { clusterIP: "None", publishNotReadyAddresses: true, selector: selectorLabels(context.deployment), ports: ports.map((each) => port(each === BUS_PORT ? "bus" : "valkey", each)) },
     },
     context.options,
   );
 }
 
-function createClientService(context: Context): k8s.core.v1.Service {
+export function createClientService(context: Context): k8s.core.v1.Service {
   const { names } = context;
   return new k8s.core.v1.Service(
     names.client,
@@ -96,13 +97,13 @@ function createClientService(context: Context): k8s.core.v1.Service {
 }
 
 /** The pods ask nothing of Kubernetes, so their account opens nothing. */
-function createServiceAccount(context: Context): k8s.core.v1.ServiceAccount {
+export function createServiceAccount(context: Context): k8s.core.v1.ServiceAccount {
   const name = context.names.serviceAccount;
   return new k8s.core.v1.ServiceAccount(name, { metadata: metadata(context, name), automountServiceAccountToken: false }, context.options);
 }
 
 /** One pod at a time: a primary and its replica never leave together. */
-function createDisruptionBudget(context: Context): k8s.policy.v1.PodDisruptionBudget {
+export function createDisruptionBudget(context: Context): k8s.policy.v1.PodDisruptionBudget {
   const name = context.names.disruptionBudget;
   return new k8s.policy.v1.PodDisruptionBudget(
     name,
@@ -111,8 +112,8 @@ function createDisruptionBudget(context: Context): k8s.policy.v1.PodDisruptionBu
   );
 }
 
-/** Waits for its pods to be ready, as do its updates; they go one pod at a time. */
-function createStatefulSet(context: Context, nodes: number, template: k8s.types.input.core.v1.PodTemplateSpec, needed: pulumi.Resource[]): void {
+/** Waits for its pods to be ready, as do its updates; they go one pod at a time. @param keepsData whether each pod has a volume */
+export function createStatefulSet(context: Context, nodes: number, template: k8s.types.input.core.v1.PodTemplateSpec, needed: pulumi.Resource[], keepsData = true): void {
   const { deployment, names, args, options } = context;
   const start = startSeconds(args);
   new k8s.apps.v1.StatefulSet(
@@ -127,7 +128,7 @@ function createStatefulSet(context: Context, nodes: number, template: k8s.types.
         updateStrategy: { type: "RollingUpdate" },
         selector: { matchLabels: selectorLabels(deployment) },
         template,
-        volumeClaimTemplates: [dataVolume(context)],
+        volumeClaimTemplates: keepsData ? [dataVolume(context)] : [],
         // A node that is scaled away was emptied and forgotten: with its volume it would come back as somebody nobody knows.
         persistentVolumeClaimRetentionPolicy: { whenDeleted: args.storage.onDestroy === "keep" ? "Retain" : "Delete", whenScaled: "Delete" },
       },

@@ -29,6 +29,16 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
       finish(await runStack({ stack, overrides: benchmarkOverrides(values), mode: typeof mode === "string" ? mode : undefined }, signal));
     });
 
+  program
+    .command("plan")
+    .description("what a stack would create, take and cost; nothing is asked of a cloud or a cluster")
+    .argument("<stack>", "a stack with a file in stacks/")
+    .option("--json", "all of it, for tools")
+    .action(async (stack: string, values: Record<string, unknown>) => {
+      const { planOf } = await import("./commands/plan.js");
+      finish(planOf(stack, values));
+    });
+
   addServerOptions(program.command("verify").description("the verdict on servers that exist already; the password from VALKEY_PASSWORD"))
     .option("--json", "the verdict for tools")
     .action(async (values: Record<string, unknown>) => {

@@ -2,10 +2,12 @@
 import { parseQuantity } from "../benchmarks/kubernetes/quantity";
 import { nodeCount } from "../benchmarks/topology/placement";
 import { formatBytes } from "../benchmarks/units";
-import { NAMED_TESTS } from "../benchmarks/workloads/named-tests";
+import { keyFamilies } from "../benchmarks/workloads/named-tests";
 import { dataBytes, fitKeySpace, unevenness } from "../benchmarks/workloads/workload";
 import { workloadProblems } from "./contradictions-workloads";
-import { shapeOf, workloadOf } from "./plans";
+import { fittedWorkload, shapeOf, workloadOf } from "./plans";
+import { podContradictions } from "./pod-contradictions";
+import { deploymentZones, isPodPlatform, podSettings, zonesOf } from "./pods";
 import type { BenchmarkConfig, DeploymentConfig, PlatformConfig } from "./schema";
 import type { WorkloadConfig } from "./schema-workloads";
 
@@ -30,50 +32,63 @@ const MEMORY_SHARE = 0.9;
 
 /** One sentence each, with its path and what would do. */
 export function contradictions(config: PartialConfig, machine: MachineFacts, label: Label): string[] {
-  const room = roomOf(config.platform, machine);
   return [
     ...config.deployments.flatMap(([name, deployment]) => [
       ...zoneProblems(name, deployment, config.platform, label),
-      ...settingProblems(name, deployment, room.cores, label),
+      ...settingProblems(name, deployment, roomOf(config.platform, deployment, machine), label),
     ]),
-    ...memoryProblems(config, room, label),
+    ...memoryProblems(config, machine, label),
     ...sharingProblems(config, label),
-    ...fitProblems(config, room, label),
+    ...fitProblems(config, machine, label),
     ...workloadProblems(config.workloads, config.deployments, label),
+    ...(config.platform === undefined ? [] : podContradictions(config.platform, config.deployments, config.benchmark, label)),
   ];
 }
 
-/** What servers have: this machine between them, or a pod's limits each. */
+/** What a server has: this machine with all the others, or its pod's limits. */
 interface Room {
   readonly cores: number;
   readonly memoryBytes: number;
   readonly of: "machine" | "pod";
+  /** Whether the pods can have whole CPUs alone: Guaranteed, and asking for whole ones. */
+  readonly pinned: boolean;
 }
 
-function roomOf(platform: PlatformConfig | undefined, machine: MachineFacts): Room {
-  if (platform?.type !== "kubernetes") return { ...machine, of: "machine" };
-  const { cpu, memory } = platform.resources.limits;
-  return { cores: parseQuantity(cpu), memoryBytes: parseQuantity(memory), of: "pod" };
+function roomOf(platform: PlatformConfig | undefined, deployment: DeploymentConfig, machine: MachineFacts): Room {
+  if (platform === undefined || !isPodPlatform(platform)) return { ...machine, of: "machine", pinned: false };
+  const { requests, limits } = podSettings(platform, deployment).resources;
+  const cores = parseQuantity(limits.cpu);
+  return { cores, memoryBytes: parseQuantity(limits.memory), of: "pod", pinned: requests.cpu === limits.cpu && requests.memory === limits.memory && Number.isInteger(cores) };
 }
 
 function zoneProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig | undefined, label: Label): string[] {
   if (platform === undefined) return [];
-  const zones = new Set(platform.zones);
-  const nodes = nodeCount(shapeOf(deployment));
+  const own = deployment.pods?.zones !== undefined;
+  const path = label(own ? ["deployments", name, "pods", "zones"] : ["platform", "zones"]);
+  const zones = deploymentZones(platform, deployment);
+  const distinct = new Set(zones).size;
+  const shape = shapeOf(deployment);
+  const nodes = nodeCount(shape);
   const problems: string[] = [];
-  if (zones.size < platform.zones.length) problems.push(`${label(["platform", "zones"])}: a zone is named twice`);
-  if (zones.size > nodes) problems.push(`${label(["platform", "zones"])}: ${zones.size} zones are more than the ${nodes} nodes of ${name}; at most ${nodes}`);
-  if (zones.size < 2 && nodes > 1) problems.push(`${label(["platform", "zones"])}: one zone cannot keep the replicas of ${name} apart from their primaries; at least 2`);
+  const others = zones.filter((zone) => !zonesOf(platform).includes(zone));
+  if (others.length > 0) problems.push(`${path}: ${others.join(", ")} is none of the platform's; there are ${zonesOf(platform).join(", ")}`);
+  // Whether eks has a zone twice is said by its schema.
+  if (distinct < zones.length && (own || platform.type !== "eks")) problems.push(`${path}: a zone is named twice`);
+  // A plan of machines has zones of its own: on eks fewer nodes than zones are a matter of `pods.zones`.
+  if (distinct > nodes) problems.push(platform.type === "eks" && !own ? `${path}: ${distinct} zones are more than the ${nodes} nodes of ${name}; ${label(["deployments", name, "pods", "zones"])} can name fewer` : `${path}: ${distinct} zones are more than the ${nodes} nodes of ${name}; at most ${nodes}`);
+  if (distinct < 2 && shape.replicasPerPrimary > 0) problems.push(`${path}: one zone cannot keep the replicas of ${name} apart from their primaries; at least 2`);
   return problems;
 }
 
-function settingProblems(name: string, deployment: DeploymentConfig, cores: number, label: Label): string[] {
+function settingProblems(name: string, deployment: DeploymentConfig, { cores, pinned }: Room, label: Label): string[] {
   const { settings } = deployment;
   const path = (key: string): string => label(["deployments", name, "settings", key]);
   const problems: string[] = [];
   const ioThreads = settings["io-threads"];
-  if (ioThreads !== undefined && ioThreads > 1 && ioThreads >= cores) {
-    problems.push(`${path("io-threads")}: ${ioThreads} threads on ${cores} cores; they spin, so at most ${Math.max(1, Math.ceil(cores) - 1)}`);
+  // Beside the server something else runs, but on CPUs that are its own.
+  const most = Math.max(1, pinned ? cores : Math.ceil(cores) - 1);
+  if (ioThreads !== undefined && ioThreads > most && !deployment.oversubscribed) {
+    problems.push(`${path("io-threads")}: ${ioThreads} threads on ${cores} cores; they spin, so at most ${most}, or oversubscribed: true to show what that costs`);
   }
   const replicas = shapeOf(deployment).replicasPerPrimary;
   const needed = settings["min-replicas-to-write"];
@@ -86,47 +101,52 @@ function settingProblems(name: string, deployment: DeploymentConfig, cores: numb
   return problems;
 }
 
-function memoryProblems({ deployments }: PartialConfig, room: Room, label: Label): string[] {
+function memoryProblems({ platform, deployments }: PartialConfig, machine: MachineFacts, label: Label): string[] {
   const limits = deployments.flatMap(([name, deployment]) => {
     const limit = deployment.settings.maxmemory ?? 0;
-    return limit === 0 ? [] : [{ name, limit, total: limit * nodeCount(shapeOf(deployment)) }];
+    return limit === 0 ? [] : [{ name, limit, total: limit * nodeCount(shapeOf(deployment)), room: roomOf(platform, deployment, machine) }];
   });
   const path = (name: string): string => label(["deployments", name, "settings", "maxmemory"]);
-  const most = room.memoryBytes * MEMORY_SHARE;
-  if (room.of === "pod") {
-    return limits.flatMap(({ name, limit }) => (limit > most ? [`${path(name)}: ${formatBytes(limit)} in a pod limited to ${formatBytes(room.memoryBytes)}; at most ${formatBytes(most)}, or a higher ${label(["platform", "resources", "limits", "memory"])}`] : []));
-  }
+  const inPods = limits.flatMap(({ name, limit, room }) => {
+    const most = room.memoryBytes * MEMORY_SHARE;
+    const memory = label(deployments.some(([other, { pods }]) => other === name && pods?.resources !== undefined) ? ["deployments", name, "pods", "resources", "limits", "memory"] : ["platform", "resources", "limits", "memory"]);
+    return room.of === "pod" && limit > most ? [`${path(name)}: ${formatBytes(limit)} in a pod limited to ${formatBytes(room.memoryBytes)}; at most ${formatBytes(most)}, or a higher ${memory}`] : [];
+  });
+  if (platform !== undefined && isPodPlatform(platform)) return inPods;
+  const most = machine.memoryBytes * MEMORY_SHARE;
   const sum = limits.reduce((total, limit) => total + limit.total, 0);
   if (sum <= most) return [];
   const parts = limits.map(({ name, total }) => `${name} ${formatBytes(total)}`).join(" and ");
-  return [`${limits.map(({ name }) => path(name)).join(", ")}: together ${formatBytes(sum)} (${parts}) on a machine of ${formatBytes(room.memoryBytes)}; at most ${formatBytes(most)}`];
+  return [`${limits.map(({ name }) => path(name)).join(", ")}: together ${formatBytes(sum)} (${parts}) on a machine of ${formatBytes(machine.memoryBytes)}; at most ${formatBytes(most)}`];
 }
 
 function sharingProblems({ deployments, benchmark }: PartialConfig, label: Label): string[] {
   if (benchmark === undefined || benchmark.tests.length === 0) return [];
+  const { clients, threads } = fittedWorkload({ benchmark, deployments: Object.fromEntries(deployments) });
   return deployments.flatMap(([name, deployment]) => {
     if (deployment.mode !== "cluster") return [];
-    return unevenness(benchmark.clients, benchmark.threads, deployment.primaries).map(
+    return unevenness(clients, threads, deployment.primaries).map(
       ({ setting, why, nearest }) => `${label(["benchmark", setting])}: ${why} of ${name}, and keys would fall unevenly; the nearest that can: ${nearest.join(" or ")}`,
     );
   });
 }
 
-function fitProblems({ deployments, benchmark }: PartialConfig, room: Room, label: Label): string[] {
+function fitProblems({ platform, deployments, benchmark }: PartialConfig, machine: MachineFacts, label: Label): string[] {
   if (benchmark === undefined || benchmark.tests.length === 0 || deployments.length === 0) return [];
   const anyCluster = deployments.some(([, { mode }]) => mode === "cluster");
   const workload = { ...workloadOf(benchmark), keySpace: fitKeySpace(benchmark.keySpace, anyCluster) };
-  const families = new Set(benchmark.tests.flatMap((test) => { const { prefill } = NAMED_TESTS[test]; return prefill !== undefined && "family" in prefill ? [prefill.family] : []; }));
+  const families = keyFamilies(benchmark.tests).length;
   const path = `${label(["benchmark", "keySpace"])} × ${label(["benchmark", "dataSize"])}`;
   const what = `${workload.keySpace} keys of ${workload.dataSize} B`;
   const problems = deployments.flatMap(([name, deployment]) => {
     const maxmemory = deployment.settings.maxmemory ?? 0;
-    const needed = dataBytes(workload, families.size, 1 / shapeOf(deployment).primaries);
+    const room = roomOf(platform, deployment, machine);
+    const needed = dataBytes(workload, families, 1 / shapeOf(deployment).primaries);
     const need = `${path}: ${what} need about ${formatBytes(needed)} on each primary of ${name}`;
     if (maxmemory > 0 && needed > maxmemory) return [`${need}, whose maxmemory is ${formatBytes(maxmemory)}`];
     return room.of === "pod" && needed > room.memoryBytes * MEMORY_SHARE ? [`${need}, whose pods are limited to ${formatBytes(room.memoryBytes)}`] : [];
   });
-  const total = deployments.reduce((sum, [, deployment]) => sum + dataBytes(workload, families.size, 1) * (1 + shapeOf(deployment).replicasPerPrimary), 0);
-  if (room.of === "machine" && total > room.memoryBytes * MEMORY_SHARE) problems.push(`${path}: ${what} need about ${formatBytes(total)} on all nodes together; this machine has ${formatBytes(room.memoryBytes)}`);
+  const total = deployments.reduce((sum, [, deployment]) => sum + dataBytes(workload, families, 1) * (1 + shapeOf(deployment).replicasPerPrimary), 0);
+  if ((platform === undefined || !isPodPlatform(platform)) && total > machine.memoryBytes * MEMORY_SHARE) problems.push(`${path}: ${what} need about ${formatBytes(total)} on all nodes together; this machine has ${formatBytes(machine.memoryBytes)}`);
   return problems;
 }

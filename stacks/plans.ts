@@ -2,7 +2,7 @@
 import type { HostPlan } from "../benchmarks/host/host";
 import type { Mix } from "../benchmarks/workloads/mix";
 import type { Workload } from "../benchmarks/workloads/workload";
-import { fitKeySpace } from "../benchmarks/workloads/workload";
+import { fitKeySpace, fitLoad } from "../benchmarks/workloads/workload";
 import type { Shape } from "../benchmarks/topology/placement";
 import type { BenchmarkConfig, DeploymentConfig, HostConfig, StackConfig } from "./schema";
 import { DEFAULT_DURATION } from "./schema";
@@ -23,7 +23,12 @@ export function hostPlans(platform: HostConfig, { deployments }: Pick<StackConfi
   }));
 }
 
-/** The workload as configured; its key space is not yet fitted to the deployments. */
+/** Workloads that a stack asks for and nothing here can send yet, as sentences. */
+export function unsendable({ workloads }: Pick<StackConfig, "workloads">): string[] {
+  return Object.entries(workloads).map(([name, { driver }]) => `workload ${name}: mixed workloads are planned and rendered, but nothing here can send one yet (driver ${driver}); tests of valkey:benchmark can be sent`);
+}
+
+/** The workload as configured; it is not yet fitted to the deployments. */
 export function workloadOf(benchmark: BenchmarkConfig): Workload {
   const { workloadName, tests, clients, pipeline, dataSize, threads, keySpace, duration, requests, warmup, rate } = benchmark;
   return {
@@ -53,8 +58,9 @@ export function mixesOf({ benchmark, workloads, deployments }: Pick<StackConfig,
   });
 }
 
-/** The workload with the key space that every deployment of the stack can have exactly. */
+/** The workload with the key space that every deployment of the stack can have exactly, and the load that each can share evenly where that is asked for. */
 export function fittedWorkload({ benchmark, deployments }: Pick<StackConfig, "benchmark" | "deployments">): Workload {
-  const anyCluster = Object.values(deployments).some(({ mode }) => mode === "cluster");
-  return { ...workloadOf(benchmark), keySpace: fitKeySpace(benchmark.keySpace, anyCluster) };
+  const clusters = Object.values(deployments).flatMap((deployment) => (deployment.mode === "cluster" ? [deployment.primaries] : []));
+  const { clients, threads, fit, keySpace } = benchmark;
+  return { ...workloadOf(benchmark), keySpace: fitKeySpace(keySpace, clusters.length > 0), ...(fit ? fitLoad(clients, threads, clusters) : {}) };
 }

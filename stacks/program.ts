@@ -1,18 +1,19 @@
 /** What a stack is made of, for any platform. */
 import * as pulumi from "@pulumi/pulumi";
 import { formatEndpoint } from "../benchmarks/deployment";
-import type { RunnerPlan } from "../benchmarks/kubernetes/benchmark-job";
+import { BadInput } from "../benchmarks/errors";
 import type { Target } from "../benchmarks/target";
 import { Formation } from "../components/formation";
 import type { MeasuredTarget } from "../components/measurement";
 import { Measurement } from "../components/measurement";
 import { TopologyCheck } from "../components/topology-check";
-import { describeStack } from "./describe";
 import type { EndpointOutput } from "./outputs";
 import { stackOutputs } from "./outputs";
-import { fittedWorkload } from "./plans";
+import { describePlan } from "./plan/describe";
+import { planStack } from "./plan/stack-plan";
+import { fittedWorkload, unsendable } from "./plans";
+import { isPodPlatform, runnerPlan } from "./pods";
 import type { DeploymentConfig, StackConfig } from "./schema";
-import type { KubernetesConfig } from "./schema-kubernetes";
 
 /** What a platform makes of a deployment: servers that run, not yet formed. */
 export interface Deployed {
@@ -27,7 +28,12 @@ export interface Deployed {
 }
 
 export async function program(stack: string, config: StackConfig): Promise<Record<string, unknown>> {
-  for (const line of describeStack(config)) void pulumi.log.info(line);
+  const plan = planStack(stack, config);
+  const words = describePlan(plan).join("\n");
+  void pulumi.log.info(words);
+  // Said by a preview's note; nothing that costs is started for it.
+  const missing = unsendable(config);
+  if (missing.length > 0 && !pulumi.runtime.isDryRun()) throw new BadInput(`stack ${stack}`, missing);
   const deployed = await deploy(stack, config);
   const { timeout, run } = config.verification;
   const verified = deployed.map(({ name, target, password, dependsOn, formsItself }) => {
@@ -47,7 +53,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
           output: config.benchmark.output,
           configuration: config,
           run: config.benchmark.run,
-          clients: config.platform.type === "kubernetes" ? runnerPlan(config.platform) : undefined,
+          clients: isPodPlatform(config.platform) && plan.measurement !== null ? runnerPlan(config.platform, plan.measurement.runners, plan.deployments.some(({ engine }) => engine !== "valkey")) : undefined,
           timeoutSeconds: timeout,
         },
         { dependsOn: verified.map(({ check }) => check) },
@@ -59,6 +65,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
     valkey: pulumi.all([endpoints, pulumi.all(verified.map(({ check }) => check.topology)), measurement?.results ?? null]).apply(([where, topologies, results]) => stackOutputs(stack, where, topologies, results)),
     passwords: pulumi.secret(Object.fromEntries(verified.map(({ name, password }) => [name, password]))),
     ...(measurement === undefined ? {} : { report: measurement.report }),
+    plan: words,
   };
 }
 
@@ -69,12 +76,6 @@ function endpointOf(target: Target): EndpointOutput {
 
 function asMeasured([target, password, formationMs]: readonly [Target, string, number | null]): MeasuredTarget {
   return { target, password, formationMs };
-}
-
-/** Keys that are not there are left out: Kubernetes' objects know no undefined. */
-function runnerPlan({ clients, tls }: KubernetesConfig): RunnerPlan {
-  const plan = { ...clients, ...(tls === undefined ? {} : { tls: { secret: tls.secretName, cacert: "ca.crt" } }) };
-  return JSON.parse(JSON.stringify(plan)) as RunnerPlan;
 }
 
 /** A platform's modules are loaded only by stacks that use it: some of them take seconds. */
@@ -88,6 +89,10 @@ async function deploy(stack: string, config: StackConfig): Promise<readonly Depl
     case "kubernetes": {
       const { deployOnKubernetes } = await import("./platforms/kubernetes.js");
       return deployOnKubernetes(platform, config);
+    }
+    case "eks": {
+      const { deployOnEks } = await import("./platforms/eks.js");
+      return deployOnEks(stack, platform, config);
     }
   }
 }

@@ -4,11 +4,13 @@ import { planNetwork } from "../components/eks/plan/network-plan";
 import type { PoolArgs } from "../components/eks/plan/pools";
 import { POOL_DEFAULTS } from "../components/eks/plan/pools";
 import { NAT_STRATEGIES } from "../components/eks/plan/plan";
+import { STORAGE_CLASS_NAMES } from "../components/eks/plan/storage-classes";
+import { clientKeys, instanceType, podKeys, quantity, resources } from "./schema-pods";
 
 /** `us-west-2`. China and GovCloud are partitions of their own, with other ARNs. */
 const region = z.string().regex(/^(?!cn-|us-gov-)[a-z]{2,}(-[a-z]+)+-\d$/, "expected a region of AWS such as us-west-2; not of China or GovCloud");
 
-const instanceType = z.string().regex(/^[a-z0-9-]+\.[a-z0-9-]+$/, "expected a machine type such as r7g.large");
+const zoneLetter = z.string().regex(/^[a-f]$/, "expected the letter of a zone");
 
 /** IPv4, as AWS writes blocks. */
 const block = z.string().refine((text) => z.cidrv4().safeParse(text).success, "expected an IPv4 block such as 10.0.0.0/16");
@@ -25,7 +27,7 @@ function pool(defaults: PoolArgs) {
     instanceTypes: z.array(instanceType).min(1).default([...defaults.instanceTypes]),
     tuning: z
       .strictObject({
-        /** CPUs that take the network card's interrupts, CPU 0 first; 0 leaves them to the kernel. */
+        /** CPUs that take the network card's interrupts: CPU 0, then from the last one down; 0 leaves them to the kernel. */
         interruptCpus: z.int().min(0).max(64).default(0),
         /** Whole CPUs of their own for pods that ask for whole ones. */
         staticCpus: z.boolean().default(false),
@@ -67,7 +69,7 @@ export const eksPlatformSchema = z
     /** Of the cluster, and the beginning of the name of whatever belongs to it. @default the project's and the stack's name */
     clusterName: clusterName.optional(),
     /** Letters of the zones, in the order in which they are filled. */
-    zones: z.array(z.string().regex(/^[a-f]$/, "expected the letter of a zone")).min(2, "EKS takes subnets in 2 zones at least, and one zone cannot keep replicas apart from their primaries").max(6).default(["a", "b", "c"]),
+    zones: z.array(zoneLetter).min(2, "EKS takes subnets in 2 zones at least, and one zone cannot keep replicas apart from their primaries").max(6).default(["a", "b", "c"]),
     network: z.union([existingNetwork, ownNetwork]).prefault({}),
     cluster: z
       .strictObject({
@@ -95,10 +97,26 @@ export const eksPlatformSchema = z
         clients: pool(POOL_DEFAULTS.clients).prefault({}),
       })
       .prefault({}),
+    ...podKeys,
+    /** S1's. A limit above what a machine has holds nothing back. */
+    resources: resources.default({ requests: { cpu: "1", memory: "12Gi" }, limits: { cpu: "2", memory: "16Gi" } }),
+    /** A volume for each server, which goes with the stack. */
+    storage: z.strictObject({ className: z.enum(STORAGE_CLASS_NAMES).default("gp3"), size: quantity.default("50Gi") }).prefault({}),
+    /** Who sends the load, each from a machine of the pool `clients` as far as there are. */
+    clients: z
+      .strictObject({
+        ...clientKeys,
+        /** Of each (S1's); there is no limit, for one would slow the load generator down. */
+        requests: z.strictObject({ cpu: quantity, memory: quantity }).default({ cpu: "1", memory: "1Gi" }),
+        /** Letter of the zone they are in, such as that of all servers. @default any */
+        zone: zoneLetter.optional(),
+      })
+      .prefault({}),
     /** Of everything that is made. */
     tags: z.record(z.string().min(1).max(127), z.string().max(255)).default({}),
   })
-  .superRefine(({ cluster, zones, network }, context) => {
+  .superRefine(({ cluster, zones, network, clients }, context) => {
+    if (clients.zone !== undefined && !zones.includes(clients.zone)) context.addIssue({ code: "custom", path: ["clients", "zone"], message: `${clients.zone} is none of the platform's zones; there are ${zones.join(", ")}` });
     const open = cluster.publicAccessCidrs.findIndex((cidr) => cidr.endsWith("/0"));
     if (open >= 0 && !cluster.openToTheWorld) context.addIssue({ code: "custom", path: ["cluster", "publicAccessCidrs", open], message: `${cluster.publicAccessCidrs[open] ?? ""} lets everyone reach the API server; name the blocks that need it, or say openToTheWorld: true as well` });
     if (new Set(zones).size < zones.length) context.addIssue({ code: "custom", path: ["zones"], message: "a zone is named twice" });
@@ -107,7 +125,7 @@ export const eksPlatformSchema = z
 
 export type EksPlatformConfig = z.infer<typeof eksPlatformSchema>;
 
-/** `us-west-2a` of `us-west-2` and `a`. */
+/** `us-west-2a`, … of `us-west-2` and `a`, …. */
 export function zoneNames({ region: name, zones }: Pick<EksPlatformConfig, "region" | "zones">): string[] {
   return zones.map((letter) => name + letter);
 }

@@ -1,8 +1,11 @@
 /** The typed configuration of a stack: every key, its unit, its default and its bounds. */
 import { z } from "zod";
+import { ENGINES } from "../benchmarks/engines";
 import { APPENDFSYNC, MAXMEMORY_POLICIES, RESERVED_DIRECTIVES } from "../benchmarks/settings";
 import { parseSize } from "../benchmarks/units";
+import { eksPlatformSchema } from "./schema-eks";
 import { kubernetesSchema } from "./schema-kubernetes";
+import { deploymentPodsSchema } from "./schema-pods";
 import { workloadName, workloadSchema } from "./schema-workloads";
 import type { WorkloadConfig } from "./schema-workloads";
 import type { TestName } from "../benchmarks/workloads/named-tests";
@@ -40,30 +43,40 @@ const settingsSchema = z.strictObject({
   "min-replicas-to-write": count(0, 100).optional(),
   /** Seconds. */
   "min-replicas-max-lag": count(0, 3600).optional(),
-  /** Any other directive of valkey.conf, but those the deployment decides itself. */
+  /** Any other directive of valkey.conf (of Dragonfly: any other flag), but those the deployment decides itself. */
   other: z
     .record(
       z
         .string()
-        .regex(/^[a-z][a-z0-9-]*$/, "expected the name of a directive")
+        .regex(/^[a-z][a-z0-9_-]*$/, "expected the name of a directive")
         .refine((name) => !RESERVED_DIRECTIVES.includes(name), "the deployment decides this one itself"),
       z.union([oneLine, z.number(), z.boolean()]),
     )
     .optional(),
 });
 
+const deploymentKeys = {
+  /** What serves. Other engines than Valkey need Kubernetes, and Dragonfly has no cluster mode here. */
+  engine: z.enum(ENGINES).default("valkey"),
+  settings: settingsSchema.default({}),
+  /** More threads than cores on purpose, to show what that costs (S2); refused elsewhere. */
+  oversubscribed: z.boolean().default(false),
+  /** What its pods have that the platform's others have not. */
+  pods: deploymentPodsSchema.optional(),
+} as const;
+
 const replicationSchema = z.strictObject({
   mode: z.literal("replication"),
   /** Besides the one primary. */
   replicas: count(0, 100).default(1),
-  settings: settingsSchema.default({}),
+  ...deploymentKeys,
 });
 
 const clusterSchema = z.strictObject({
   mode: z.literal("cluster"),
   primaries: z.int().min(3, "a cluster needs at least 3 primaries").max(1000),
   replicasPerPrimary: count(0, 10).default(1),
-  settings: settingsSchema.default({}),
+  ...deploymentKeys,
 });
 
 export const deploymentSchema = z.discriminatedUnion("mode", [replicationSchema, clusterSchema]);
@@ -82,7 +95,7 @@ const hostSchema = z.strictObject({
 });
 export type HostConfig = z.infer<typeof hostSchema>;
 
-export const platformSchema = z.discriminatedUnion("type", [hostSchema, kubernetesSchema]);
+export const platformSchema = z.discriminatedUnion("type", [hostSchema, kubernetesSchema, eksPlatformSchema]);
 export type PlatformConfig = z.infer<typeof platformSchema>;
 
 const tests = z.union([z.array(z.string()), z.string().transform((text) => text.split(","))]).transform((names, context) => {
@@ -109,6 +122,8 @@ export const benchmarkSchema = z
     dataSize: count(1, 512 * 1024 * 1024).default(256),
     /** Of the load generator; a multiple of every cluster's primaries, or fewer than those. */
     threads: count(1, 500).default(3),
+    /** Take the nearest clients and threads that every cluster can share evenly, rather than refuse others. */
+    fit: z.boolean().default(false),
     /** Distinct keys; with a cluster the nearest multiple of 16384. */
     keySpace: count(1, 1_000_000_000).default(1_000_000),
     /** Seconds each measurement lasts. @default 10, unless requests are given */

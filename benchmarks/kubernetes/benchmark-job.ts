@@ -16,6 +16,8 @@ export interface RunnerPlan {
   readonly sharing: boolean;
   /** Requests, and limits where they are given, of each runner. A CPU limit slows the load generator down. @default 100m and 64Mi, no limits */
   readonly resources?: { readonly requests: Labels; readonly limits?: Labels } | undefined;
+  /** With the load generator in it. @default the servers' */
+  readonly image?: string | undefined;
   /** Which machines runners may use, such as a pool of their own. */
   readonly nodeSelector?: Labels | undefined;
   readonly tolerations?: readonly Toleration[] | undefined;

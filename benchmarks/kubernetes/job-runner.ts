@@ -49,7 +49,7 @@ export class JobRunner implements ToolRunner {
     const { deployments, plan } = options;
     const [first] = deployments;
     if (first === undefined) throw new BadInput("benchmark", ["there is no deployment to measure"]);
-    const image = options.image ?? first.image;
+    const image = options.image ?? plan.image ?? first.image;
     const job = featuresJob({ name: nameFor(first), namespace: first.namespace, image, servers: first, runner: plan });
     const help = await runFeaturesJob(kubernetes, job, otherwise(first), { timeoutMs: options.timeoutMs, signal, report: options.report });
     return new JobRunner(kubernetes, options, image, featuresIn(help));

@@ -92,6 +92,11 @@ export function resolveTests(names: readonly string[]): { tests: TestName[]; unk
   return { tests: [...tests], unknown };
 }
 
+/** Families of keys that tests need, each once. */
+export function keyFamilies(tests: readonly TestName[]): string[] {
+  return [...new Set(tests.flatMap((test) => { const prefill: Prefill | undefined = NAMED_TESTS[test].prefill; return prefill !== undefined && "family" in prefill ? [prefill.family] : []; }))];
+}
+
 /** The test of a name, as the general type. */
 export function namedTest(name: TestName): NamedTest {
   return NAMED_TESTS[name];

@@ -32,6 +32,8 @@ export interface PrefillSize {
 const SLICE = 2_000;
 /** Calls under way together, so that a long way to the server costs a fraction: over a port-forward it may be 100 ms. */
 const SLICES_AT_ONCE = 4;
+/** Keys under way to one primary at once: over a way of t seconds at most so many each t. */
+export const KEYS_IN_FLIGHT = SLICE * SLICES_AT_ONCE;
 const REPLICATION_TIMEOUT_MS = 60_000;
 
 /**

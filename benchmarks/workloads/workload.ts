@@ -57,6 +57,27 @@ export function unevenness(clients: number, threads: number, primaries: number):
   return faults;
 }
 
+/** How far connections may go from what is wanted to be shared evenly. */
+const FIT = { least: 0.75, most: 1.5 };
+
+/**
+ * The nearest connections and threads that every cluster can share evenly: as many threads as wanted if there can be, then
+ * as many connections. Unchanged where they are even already, and where nothing near is.
+ * @param primaries of each cluster
+ */
+export function fitLoad(clients: number, threads: number, primaries: readonly number[]): { readonly clients: number; readonly threads: number } {
+  const even = (c: number, t: number): boolean => primaries.every((each) => unevenness(c, t, each).length === 0);
+  if (even(clients, threads)) return { clients, threads };
+  const together = primaries.reduce(leastCommonMultiple, 1);
+  const multiples = Array.from({ length: Math.floor((clients * FIT.most) / together) }, (_, index) => (index + 1) * together);
+  const near = multiples.filter((each) => each >= clients * FIT.least).sort((a, b) => Math.abs(a - clients) - Math.abs(b - clients));
+  for (let t = threads; t >= 1; t--) {
+    const found = near.find((each) => even(each, t));
+    if (found !== undefined) return { clients: found, threads: t };
+  }
+  return { clients, threads };
+}
+
 function multiplesAround(value: number, unit: number): number[] {
   const below = Math.floor(value / unit) * unit;
   return below === 0 ? [unit] : [below, below + unit];

@@ -1,7 +1,7 @@
 /** The control plane with its add-ons, its system machines and who may use it. */
 import * as aws from "@pulumi/aws";
 import * as eks from "@pulumi/eks";
-import type * as k8s from "@pulumi/kubernetes";
+import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../../benchmarks/errors";
 import { NodeAddons } from "./node-addons";
@@ -29,6 +29,8 @@ export interface AccessArgs {
 export interface ClusterArgs {
   /** Fixed, because IAM conditions and tags are made of it before the cluster is there. */
   readonly clusterName: string;
+  /** Such as `us-west-2`. */
+  readonly region: string;
   readonly vpcId: pulumi.Input<string>;
   readonly subnetIds: pulumi.Input<string[]>;
   readonly publicAccess: PublicAccess;
@@ -61,7 +63,8 @@ export class Cluster extends pulumi.ComponentResource {
   readonly ready: pulumi.Resource[];
   /** What is to be there before machines of Karpenter's come and until they are gone. */
   readonly nodes: SystemNodes;
-  readonly kubeconfig: pulumi.Output<string>;
+  /** A kubeconfig that has the AWS CLI ask for a token: whoever has it needs rights of their own, so there is nothing secret in it. */
+  readonly access: pulumi.Output<string>;
 
   /** @throws BadInput when the API server would be open to everyone without that being said twice */
   constructor(name: string, args: ClusterArgs, opts?: pulumi.ComponentResourceOptions) {
@@ -72,15 +75,16 @@ export class Cluster extends pulumi.ComponentResource {
 
     const keyArn = args.keyArn === undefined ? ownKey(name, this, clusterName) : pulumi.output(args.keyArn);
     const cluster = controlPlane(name, this, args, keyArn);
-    this.provider = cluster.provider;
-    this.kubeconfig = pulumi.secret(cluster.kubeconfigJson);
+    this.access = kubeconfigOf(clusterName, args.region, cluster);
+    // A change of configuration is an update of the object pods are told about, not another object.
+    this.provider = new k8s.Provider(`${name}-provider`, { kubeconfig: this.access, enableConfigMapMutable: true, enableSecretMutable: true }, { parent: this });
     this.securityGroupId = cluster.eksCluster.vpcConfig.clusterSecurityGroupId;
     const discovery = new aws.ec2.Tag(`${name}-discovery`, { resourceId: this.securityGroupId, key: DISCOVERY_TAG, value: clusterName }, { parent: this });
 
     this.nodes = new SystemNodes(name, { clusterName, subnetIds: args.subnetIds, ...args.system, versions, tags: args.tags }, { parent: this, dependsOn: [cluster] });
     const addons = new NodeAddons(name, { clusterName, versions }, { parent: this, dependsOn: [cluster, this.nodes] });
     this.ready = [cluster, discovery, this.nodes, addons];
-    this.registerOutputs({ clusterName, kubeconfig: this.kubeconfig });
+    this.registerOutputs({ clusterName, access: this.access });
   }
 }
 
@@ -94,6 +98,19 @@ export function accessProblems({ cidrs, openToTheWorld }: PublicAccess): string[
 export function refuseOpenAccess(access: PublicAccess): void {
   const problems = accessProblems(access);
   if (problems.length > 0) throw new BadInput("publicAccess", problems);
+}
+
+/** As the AWS CLI writes it (`aws eks update-kubeconfig`). */
+function kubeconfigOf(clusterName: string, region: string, { eksCluster }: eks.Cluster): pulumi.Output<string> {
+  const exec = { apiVersion: "client.authentication.k8s.io/v1beta1", command: "aws", args: ["--region", region, "eks", "get-token", "--cluster-name", clusterName, "--output", "json"], interactiveMode: "Never" };
+  return pulumi.jsonStringify({
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": clusterName,
+    contexts: [{ name: clusterName, context: { cluster: clusterName, user: clusterName } }],
+    clusters: [{ name: clusterName, cluster: { server: eksCluster.endpoint, "certificate-authority-data": eksCluster.certificateAuthority.data } }],
+    users: [{ name: clusterName, user: { exec } }],
+  });
 }
 
 function ownKey(name: string, parent: Cluster, clusterName: string): pulumi.Output<string> {

@@ -42,8 +42,8 @@ export function vcpuLimits(pools: Pools, { machines }: Pick<EksPlan, "machines">
 export class EksPlatform extends pulumi.ComponentResource {
   /** Of the cluster: for everything that is put into it. */
   readonly provider: k8s.Provider;
-  /** A secret, though it holds no password: it names who may reach the cluster, and where. */
-  readonly kubeconfig: pulumi.Output<string>;
+  /** A kubeconfig that has the AWS CLI ask for a token; nothing in it is secret. */
+  readonly access: pulumi.Output<string>;
   readonly network: Network;
   readonly cluster: Cluster;
   readonly storage: Storage;
@@ -60,7 +60,7 @@ export class EksPlatform extends pulumi.ComponentResource {
     this.network = new Network(name, args, { parent: this });
     this.cluster = new Cluster(name, { ...args, vpcId: this.network.vpcId, subnetIds: this.network.privateSubnetIds, versions: VERSIONS, tags }, { parent: this, dependsOn: [this.network] });
     this.provider = this.cluster.provider;
-    this.kubeconfig = this.cluster.kubeconfig;
+    this.access = this.cluster.access;
 
     const inside = { parent: this, providers: { kubernetes: this.provider } };
     this.storage = new Storage(name, { tags }, { ...inside, dependsOn: this.cluster.ready });
@@ -75,6 +75,6 @@ export class EksPlatform extends pulumi.ComponentResource {
       { ...inside, dependsOn: [karpenter] },
     );
     this.ready = [this.storage, this.pools];
-    this.registerOutputs({ kubeconfig: this.kubeconfig });
+    this.registerOutputs({ access: this.access });
   }
 }

@@ -47,7 +47,7 @@ systemd-tmpfiles --create /etc/tmpfiles.d/90-valkey.conf
 ${interruptCpus > 0 ? interruptScript(interruptCpus) : ""}`;
 }
 
-/** As S4 does it: as many queues as CPUs, one interrupt each, and nothing that moves them; as a unit, so that a restart does it again. */
+/** As S4 does it: as many queues as CPUs, one interrupt each, and nothing that moves them; as a unit, so that a restart does it again. CPU 0, then from the last one down. */
 function interruptScript(cpus: number): string {
   return `cat >/usr/local/sbin/valkey-interrupts <<'END'
 #!/bin/bash
@@ -55,10 +55,12 @@ set -euo pipefail
 interface=$(ip -o -4 route show default | awk '{print $5; exit}')
 ethtool -L "$interface" combined ${cpus} || [ "$(ethtool -l "$interface" | awk '/^Combined:/ {n = $2} END {print n}')" = ${cpus} ]
 systemctl disable --now irqbalance.service 2>/dev/null || true
-cpu=0
+last=$(($(nproc --all) - 1))
+turn=0
 for irq in $(awk -v name="$interface" 'index($0, name) {sub(":", "", $1); print $1}' /proc/interrupts); do
+  [ "$turn" = 0 ] && cpu=0 || cpu=$((last - turn + 1))
   echo "$cpu" >"/proc/irq/$irq/smp_affinity_list"
-  cpu=$(((cpu + 1) % ${cpus}))
+  turn=$(((turn + 1) % ${cpus}))
 done
 END
 chmod 755 /usr/local/sbin/valkey-interrupts
@@ -85,7 +87,7 @@ function nodeConfigOf(tuning: Tuning): object {
     kind: "NodeConfig",
     spec: {
       containerd: { baseRuntimeSpec: { process: { rlimits: [{ type: "RLIMIT_NOFILE", soft: FILE_DESCRIPTORS, hard: FILE_DESCRIPTORS }] } } },
-      ...(reserved > 0 && { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: reserved === 1 ? "0" : `0-${reserved - 1}` } } }),
+      ...(reserved > 0 && { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: "0" } } }),
     },
   };
 }

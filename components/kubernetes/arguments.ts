@@ -1,12 +1,15 @@
 /** What both kinds of deployment are told: plain types where they decide what exists, `Input` where they are mere values. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { types } from "@pulumi/kubernetes";
+import type { Engine } from "../../benchmarks/engines";
 import type { ServerSettings } from "../../benchmarks/settings";
 
 export interface ServerArgs {
   readonly namespace: pulumi.Input<string>;
+  /** What serves. @default "valkey" */
+  readonly engine?: Engine | undefined;
   /**
-   * Of the server, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`; has sh, timeout, valkey-server and valkey-cli. A scan (checkov's
+   * Of the server, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`; has sh, timeout, and the engine's server and client. A scan (checkov's
    * CKV_K8S_43) wants the digest, which is for the stack to know: a registry's copy may have one of its own.
    */
   readonly image: string;
@@ -51,6 +54,8 @@ export interface Resources {
  * volumes without the data.
  */
 export interface Storage {
+  /** None: the data is on the machine's own disk and goes with the pod. Of a cluster only; the chart has no such thing. @default false */
+  readonly ephemeral?: boolean | undefined;
   /** @default the Kubernetes cluster's default class */
   readonly className?: pulumi.Input<string> | undefined;
   /** As Kubernetes has it: `"20Gi"`. */
@@ -62,8 +67,10 @@ export interface Storage {
 export interface Placement {
   /** Values of `topology.kubernetes.io/zone`. Nodes go to these only, and as many to each as to any other, or one more. */
   readonly zones: readonly string[];
-  /** `required`: never two nodes of the deployment on one machine. `preferred`: only if there is no other. */
-  readonly hostAntiAffinity: "required" | "preferred";
+  /** `required`: never two nodes of the deployment on one machine. `preferred`: only if there is no other. `none`: as they fit. */
+  readonly hostAntiAffinity: "required" | "preferred" | "none";
+  /** All of the deployment's nodes on one machine, whatever `hostAntiAffinity` says; wants one zone. @default false */
+  readonly oneMachine?: boolean | undefined;
   /** Labels that machines must have. */
   readonly nodeSelector?: Readonly<Record<string, string>> | undefined;
   readonly tolerations?: readonly types.input.core.v1.Toleration[] | undefined;

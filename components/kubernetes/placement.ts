@@ -16,7 +16,7 @@ export interface Scheduling {
 
 export function scheduling(deployment: string, placement: Placement): Scheduling {
   return {
-    affinity: { nodeAffinity: onlyIn(placement.zones), podAntiAffinity: apart(deployment, placement.hostAntiAffinity) },
+    affinity: { nodeAffinity: onlyIn(placement.zones), ...machines(deployment, placement) },
     topologySpreadConstraints: [
       {
         topologyKey: ZONE,
@@ -43,9 +43,15 @@ function onlyIn(zones: readonly string[]): types.input.core.v1.NodeAffinity {
   };
 }
 
-function apart(deployment: string, strength: Placement["hostAntiAffinity"]): types.input.core.v1.PodAntiAffinity {
+function machines(deployment: string, { hostAntiAffinity, oneMachine = false }: Placement): Pick<types.input.core.v1.Affinity, "podAffinity" | "podAntiAffinity"> {
   const term = { topologyKey: MACHINE, labelSelector: { matchLabels: selectorLabels(deployment) } };
-  return strength === "required"
-    ? { requiredDuringSchedulingIgnoredDuringExecution: [term] }
-    : { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: term }] };
+  if (oneMachine) return { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
+  switch (hostAntiAffinity) {
+    case "required":
+      return { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
+    case "preferred":
+      return { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: term }] } };
+    case "none":
+      return {};
+  }
 }

@@ -2,6 +2,7 @@
 import type { types } from "@pulumi/kubernetes";
 import type { ServerArgs } from "./arguments";
 import type { Context } from "./context";
+import { directiveEngine, PROGRAMS } from "./engines";
 import { pullPolicy } from "./image";
 import {
   BUS_PORT,
@@ -39,12 +40,12 @@ export function clusterPod({ deployment, names, args }: Context, config: string)
       terminationGracePeriodSeconds: GRACE_SECONDS,
       ...scheduling(deployment, args.placement),
       containers: [serverContainer(names, args), ...(metrics === undefined ? [] : [exporterContainer(metrics, args.imagePullPolicy, tls)])],
-      volumes: volumesOf(names, tls),
+      volumes: [...volumesOf(names, tls), ...(args.storage.ephemeral === true ? [{ name: DATA_VOLUME, emptyDir: {} }] : [])],
     },
   };
 }
 
-function serverContainer(names: ObjectNames, { image, imagePullPolicy, resources, tls, clusterDomain }: ServerArgs): Container {
+function serverContainer(names: ObjectNames, { engine, image, imagePullPolicy, resources, tls, clusterDomain }: ServerArgs): Container {
   const authority = tls === undefined ? undefined : TLS_FILES.authority;
   const host = `$(POD_NAME).${names.headless}.$(POD_NAMESPACE).svc.${clusterDomain ?? "cluster.local"}`;
   return {
@@ -53,14 +54,14 @@ function serverContainer(names: ObjectNames, { image, imagePullPolicy, resources
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
     securityContext: CONTAINER_SECURITY,
     // The address is told, for a server that has one in its nodes.conf would go on believing in that.
-    command: ["valkey-server", `${CONFIG_DIRECTORY}/valkey.conf`, "--cluster-announce-ip", "$(POD_IP)", "--cluster-announce-hostname", host],
-    env: [fromPod("POD_NAME", "metadata.name"), fromPod("POD_NAMESPACE", "metadata.namespace"), fromPod("POD_IP", "status.podIP"), ...Object.entries(scriptEnvironment(authority)).map(([name, value]) => ({ name, value }))],
+    command: [PROGRAMS[directiveEngine(engine)].server, `${CONFIG_DIRECTORY}/valkey.conf`, "--cluster-announce-ip", "$(POD_IP)", "--cluster-announce-hostname", host],
+    env: [fromPod("POD_NAME", "metadata.name"), fromPod("POD_NAMESPACE", "metadata.namespace"), fromPod("POD_IP", "status.podIP"), ...Object.entries(scriptEnvironment(authority, engine)).map(([name, value]) => ({ name, value }))],
     ports: [
       { name: "valkey", containerPort: CLIENT_PORT },
       { name: "bus", containerPort: BUS_PORT },
     ],
     resources,
-    livenessProbe: livenessProbe(authority),
+    livenessProbe: livenessProbe(authority, directiveEngine(engine)),
     readinessProbe: readinessProbe("cluster"),
     lifecycle: { preStop: { exec: { command: scriptCommand("hand-over.sh", String(HAND_OVER_SECONDS)) } } },
     volumeMounts: [{ name: DATA_VOLUME, mountPath: DATA_DIRECTORY }, ...serverMounts(tls)],

@@ -3,6 +3,8 @@ import { createHash } from "node:crypto";
 import type { ServerSettings } from "../../benchmarks/settings";
 import { configText, directives } from "../../benchmarks/settings";
 import type { Tls } from "./arguments";
+import type { DirectiveEngine } from "./engines";
+import { PROGRAMS } from "./engines";
 import { BUS_PORT, CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } from "./layout";
 
 /** File of the secret that sets the password: valkey.conf itself is for everyone to read. */
@@ -41,10 +43,16 @@ function tlsDirectives(): (readonly [string, string])[] {
   ];
 }
 
-/** The secret's file that `clusterConfig` includes. */
-export function passwordConfig(password: string): string {
+/** What every node in replication is told; of whom it is a replica is on its command line. */
+export function replicationConfig(settings: ServerSettings): string {
+  const own = new Map([["port", String(CLIENT_PORT)], ["dir", DATA_DIRECTORY]]);
+  return configText(own) + configText(directives(settings)) + configText(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]));
+}
+
+/** The secret's file that the configuration includes. */
+export function passwordConfig(password: string, engine: DirectiveEngine = "valkey"): string {
   const quoted = quote(password);
-  return `requirepass ${quoted}\nprimaryauth ${quoted}\n`;
+  return `requirepass ${quoted}\n${PROGRAMS[engine].primaryPassword} ${quoted}\n`;
 }
 
 /** One argument for valkey.conf, whatever is in it. */

@@ -1,6 +1,8 @@
 /** Files that a server's container finds: configuration, scripts, password, certificates. Pure. */
 import type { types } from "@pulumi/kubernetes";
+import type { Engine } from "../../benchmarks/engines";
 import type { Tls } from "./arguments";
+import { PROGRAMS } from "./engines";
 import { CONFIG_DIRECTORY, SCRIPTS_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } from "./layout";
 import type { ObjectNames } from "./names";
 import { PASSWORD_FILE } from "./server-config";
@@ -29,6 +31,6 @@ export function secretMounts(tls: Tls | undefined): types.input.core.v1.VolumeMo
  * What the scripts are told, see node.sh.
  * @param authority file of the certificate authority, where connections are encrypted
  */
-export function scriptEnvironment(authority: string | undefined): Record<string, string> {
-  return { VALKEY_PASSWORD_FILE: `${SECRET_DIRECTORY}/${PASSWORD_FILE}`, ...(authority === undefined ? {} : { VALKEY_TLS_CA: authority }) };
+export function scriptEnvironment(authority: string | undefined, engine?: Engine): Record<string, string> {
+  return { VALKEY_PASSWORD_FILE: `${SECRET_DIRECTORY}/${PASSWORD_FILE}`, ...(engine === "redis" ? { VALKEY_CLI: PROGRAMS.redis.client } : {}), ...(authority === undefined ? {} : { VALKEY_TLS_CA: authority }) };
 }

@@ -23,7 +23,7 @@ import type { Overrides } from "../config";
 import { parseConfig } from "../config";
 import { print } from "../output";
 import { STACKS } from "../paths";
-import { fittedWorkload, hostPlans } from "../plans";
+import { fittedWorkload, hostPlans, unsendable } from "../plans";
 import type { HostStackConfig } from "../schema";
 import { readStackFile } from "../stack-file";
 import { runSteps } from "../steps";
@@ -76,6 +76,8 @@ function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
   const parsed = parseConfig(`stack ${stack}`, readStackFile(STACKS, stack), machine, overrides);
   const { platform } = parsed;
   if (platform.type !== "host") throw new BadInput(`stack ${stack}`, [`its platform is ${platform.type}, which npm start cannot deploy to; npx pulumi up -s ${stack} does`]);
+  const missing = unsendable(parsed);
+  if (missing.length > 0) throw new BadInput(`stack ${stack}`, missing);
   const config = { ...parsed, platform };
   if (mode === undefined) return config;
   if (mode !== "cluster" && mode !== "replication") throw new BadInput("--mode", [`is ${mode}: expected cluster or replication`]);

@@ -35,7 +35,7 @@ const workload = (changes: Raw): Raw => ({ ...good, workloads: { w: changes } })
 describe("a stack's configuration", () => {
   it("is typed, with defaults, sizes in bytes and tests resolved", () => {
     const config = parseConfig("stack x", good, MACHINE);
-    expect(config.deployments["cluster"]).toEqual({ mode: "cluster", primaries: 3, replicasPerPrimary: 1, settings: { maxmemory: 2 ** 28 } });
+    expect(config.deployments["cluster"]).toEqual({ mode: "cluster", primaries: 3, replicasPerPrimary: 1, engine: "valkey", settings: { maxmemory: 2 ** 28 }, oversubscribed: false });
     expect(config.benchmark).toMatchObject({ tests: ["set"], pipeline: 16, repeats: 3, keep: false });
     expect(fittedWorkload(config).length).toEqual({ seconds: 10 });
     expect(hostPlans(config.platform as HostConfig, config).map(({ name, shape }) => [name, shape])).toEqual([
@@ -64,15 +64,15 @@ describe("a stack's configuration", () => {
   it.each<[string, Raw, RegExp | string]>([
     ["a misspelt section", { ...good, benchmarks: {} }, "valkey:benchmarks: unknown key; did you mean benchmark? Known here: platform, deployments, verification, benchmark, workloads"],
     ["a misspelt key", benchmark({ client: 3 }), /^valkey:benchmark\.client: unknown key; did you mean clients\? Known here: workloadName, tests, /],
-    ["a misspelt key in a deployment", deployment({ primarys: 3 }), /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, settings$/],
+    ["a misspelt key in a deployment", deployment({ primarys: 3 }), /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, engine, settings, oversubscribed, pods$/],
     ["a misspelt setting", settings({ "io-thread": 1 }), /settings\.io-thread: unknown key; did you mean io-threads\?/],
-    ["a key of another mode", { ...good, deployments: { r: { mode: "replication", primaries: 3 } } }, "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, settings"],
+    ["a key of another mode", { ...good, deployments: { r: { mode: "replication", primaries: 3 } } }, "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, engine, settings, oversubscribed, pods"],
     ["a wrong type", benchmark({ clients: "many" }), 'valkey:benchmark.clients is "many": expected a number'],
     ["a fraction", benchmark({ clients: 4.5 }), "valkey:benchmark.clients is 4.5: expected a whole number"],
     ["too small a number", benchmark({ clients: 0 }), /valkey:benchmark\.clients is 0: expected number to be >=1/],
     ["a mode that is none", deployment({ mode: "sharded" }), 'valkey:deployments.cluster.mode is "sharded": expected one of replication, cluster'],
     ["a mode that is missing", { ...good, deployments: { x: {} } }, "valkey:deployments.x.mode is missing: expected one of replication, cluster"],
-    ["a platform that is none", { ...good, platform: { type: "moon" } }, 'valkey:platform.type is "moon": expected one of host, kubernetes'],
+    ["a platform that is none", { ...good, platform: { type: "moon" } }, 'valkey:platform.type is "moon": expected one of host, kubernetes, eks'],
     ["no platform", { deployments: good.deployments }, "valkey:platform is missing: expected object"],
     ["no deployments", { ...good, deployments: {} }, "valkey:deployments: expected at least one deployment, by name"],
     ["a bad name", { ...good, deployments: { "My Cluster": good.deployments.cluster } }, /valkey:deployments\.My Cluster: expected small letters/],
@@ -82,7 +82,7 @@ describe("a stack's configuration", () => {
     ["a directive that is ours", settings({ other: { port: 7000 } }), "valkey:deployments.cluster.settings.other.port: the deployment decides this one itself"],
     ["a line break in a directive", settings({ other: { hz: "10\nport 1" } }), /other\.hz/],
     ["too few primaries", deployment({ primaries: 2 }), "valkey:deployments.cluster.primaries is 2: a cluster needs at least 3 primaries"],
-    ["io-threads on every core", settings({ "io-threads": 2 }), "valkey:deployments.cluster.settings.io-threads: 2 threads on 2 cores; they spin, so at most 1"],
+    ["io-threads on every core", settings({ "io-threads": 2 }), "valkey:deployments.cluster.settings.io-threads: 2 threads on 2 cores; they spin, so at most 1, or oversubscribed: true to show what that costs"],
     ["more memory than there is", settings({ maxmemory: "8gb" }), /settings\.maxmemory: together 48\.0 GiB \(cluster 48\.0 GiB\) on a machine of 16\.0 GiB; at most 14\.4 GiB/],
     ["clients that no primary count divides", benchmark({ clients: 50 }), "valkey:benchmark.clients: 50 clients cannot be shared evenly by 3 primaries and 3 threads of cluster, and keys would fall unevenly; the nearest that can: 48 or 51"],
     ["threads that no primary count divides", benchmark({ threads: 4 }), /valkey:benchmark\.threads: 4 threads cannot be shared evenly by 3 primaries of cluster.*: 3 or 6/],

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { parseConfig } from "../../stacks/config";
-import { describeStack } from "../../stacks/describe";
 import { STACKS } from "../../stacks/paths";
+import { describePlan } from "../../stacks/plan/describe";
+import { planStack } from "../../stacks/plan/stack-plan";
 import { deployOnKubernetes } from "../../stacks/platforms/kubernetes";
 import type { StackConfig } from "../../stacks/schema";
 import { readStackFile } from "../../stacks/stack-file";
@@ -43,11 +44,13 @@ describe("the stack kind under mocks", () => {
   });
 
   it("is said in a preview: pods, zones, measurements", () => {
-    expect(describeStack(config)).toEqual([
-      "replication: replication of 1 primary with 3 replicas, 4 pods over 3 zones (local-1a, local-1b, local-1c)",
-      "cluster: cluster of 3 primaries with 1 replicas each, 6 pods over 3 zones (local-1a, local-1b, local-1c)",
-      "18 measurements of set, get, incr in 3 rounds, by Jobs of 1 runner each",
-    ]);
+    const words = describePlan(planStack("kind", config));
+    expect(words).toEqual(expect.arrayContaining([
+      "replication: replication of 1 primary with 3 replicas, 4 pods over 3 zones: local-1a 2, local-1b 1, local-1c 1",
+      "cluster: cluster of 3 primaries with 1 replica each, 6 pods over 3 zones: local-1a 2, local-1b 2, local-1c 2",
+      "  cluster-0: slots 0-5460, replica cluster-3",
+      "18 measurements of set, get, incr in 3 rounds, 2 s each, by 23 Jobs of 1 runner each; 48 clients on 1 thread, pipeline 16, values of 256 B, 98,304 keys",
+    ]));
   });
 
   it.each<[string, (raw: Record<string, Record<string, unknown>>) => void, RegExp]>([

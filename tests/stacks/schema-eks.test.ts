@@ -27,6 +27,12 @@ describe("the platform eks", () => {
         servers: { instanceTypes: ["r7g.large"], tuning: { interruptCpus: 0, staticCpus: false }, rootVolumeGiB: 20 },
         clients: { instanceTypes: ["c7gn.xlarge"], tuning: { interruptCpus: 0, staticCpus: false }, rootVolumeGiB: 20 },
       },
+      namespace: "valkey",
+      image: "docker.io/valkey/valkey:9.1.2",
+      resources: { requests: { cpu: "1", memory: "12Gi" }, limits: { cpu: "2", memory: "16Gi" } },
+      storage: { className: "gp3", size: "50Gi" },
+      hostAntiAffinity: "preferred",
+      clients: { runners: 1, requests: { cpu: "1", memory: "1Gi" } },
       tags: {},
     });
   });
@@ -55,6 +61,8 @@ describe("the platform eks", () => {
     ["a name that is too long", { clusterName: "x".repeat(39) }, /^platform\.clusterName.*at most 38/],
     ["too few subnets", { network: { vpcId: "vpc-01234567", privateSubnetIds: ["subnet-01234567", "subnet-11234567"] } }, /^platform\.network\.privateSubnetIds: 2 subnets for 3 zones; at least one for each/],
     ["a network too large", { network: { cidr: "10.0.0.0/8" } }, /^platform\.network/],
+    ["a storage class that is none", { storage: { className: "io2" } }, /^platform\.storage\.className.*gp3.*gp3-fast/],
+    ["load generators in a zone that it has not", { clients: { zone: "f" } }, /^platform\.clients\.zone: f is none of the platform's zones; there are a, b, c/],
     ["a retention that CloudWatch has not", { cluster: { logRetentionInDays: 8 } }, /^platform\.cluster\.logRetentionInDays/],
   ])("with %s says where and what would do", (_what, raw, message) => {
     const found = problems(raw);

@@ -55,7 +55,7 @@ export const awsOutputs: Outputs = (type, name, inputs) => {
     case "awsx:ec2:Vpc":
       return { vpcId: id, privateSubnetIds: ZONES.map((_, index) => `${id}:private-${index}`), publicSubnetIds: ZONES.map((_, index) => `${id}:public-${index}`) };
     case "eks:index:Cluster":
-      return { kubeconfigJson: `{"cluster":"${id}"}`, kubeconfig: {}, eksCluster: { name: inputs["name"], vpcConfig: { clusterSecurityGroupId: `sg-of:${id}` } } };
+      return { eksCluster: { name: inputs["name"], endpoint: `https://${id}`, certificateAuthority: { data: "Q0E=" }, vpcConfig: { clusterSecurityGroupId: `sg-of:${id}` } } };
     case "aws:iam/role:Role":
       return { arn: `arn:aws:iam::${ACCOUNT_ID}:role/${String(inputs["name"])}?${id}` };
     case "aws:iam/policy:Policy":

@@ -75,8 +75,14 @@ function machineLines({ machines, prices }: CostArgs): CostLine[] {
 function volumeLines({ machines, groups, prices, rootVolumeGib }: CostArgs): CostLine[] {
   const roots = machines.reduce((sum, { pool, count }) => sum + count * rootVolumeGib(pool), 0);
   const rootCount = machines.reduce((sum, { count }) => sum + count, 0);
-  const own = groups.flatMap(({ name, pods, volume }) => (volume === undefined ? [] : [{ what: `volumes of ${name}, ${volume.gib} GiB ${volume.storageClass}`, count: pods.length, usdPerHour: volumePrice(prices, volume.gib * pods.length, pods.length, STORAGE_CLASSES[volume.storageClass]) }]));
-  return [{ what: "root volumes", count: rootCount, usdPerHour: volumePrice(prices, roots, rootCount, GP3_BASELINE) }, ...own];
+  const own = new Map<string, { readonly volume: NonNullable<PodGroup["volume"]>; count: number }>();
+  for (const { pods, volume } of groups) {
+    if (volume === undefined) continue;
+    const what = `servers' volumes of ${volume.gib} GiB ${volume.storageClass}`;
+    own.set(what, { volume, count: (own.get(what)?.count ?? 0) + pods.length });
+  }
+  const lines = [...own].map(([what, { volume, count }]) => ({ what, count, usdPerHour: volumePrice(prices, volume.gib * count, count, STORAGE_CLASSES[volume.storageClass]) }));
+  return [{ what: "root volumes", count: rootCount, usdPerHour: volumePrice(prices, roots, rootCount, GP3_BASELINE) }, ...lines];
 }
 
 /** Dollars per hour of gp3 volumes of so many GiB together. */

@@ -11,7 +11,7 @@ export function formatUsd(usd: number): string {
 }
 
 /** Lines of text: machines by pool and zone, cost, quotas, notes. Problems are the caller's to say. */
-export function describeEksPlan(plan: EksPlan): string[] {
+export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
   const { cost, network, volumes } = plan;
   return [
     `machines in ${plan.region}:`,
@@ -22,7 +22,7 @@ export function describeEksPlan(plan: EksPlan): string[] {
     ...indent(textTable(cost.lines.map(({ what, count, usdPerHour }) => [formatCount(count), what, usdPerHour === undefined ? "no price" : `$${formatUsd(usdPerHour)}`]), "r r")),
     ...cost.notCounted.map((what) => `  not counted: ${what}`),
     "quotas of the account that are needed (what a new account has):",
-    ...indent(textTable(plan.quotas.map(({ code, name, needed, usual }) => [formatCount(needed), `(${formatCount(usual)})`, code, name]), "rr")),
+    ...indent(textTable(plan.quotas.map(({ code, name, needed, usual }) => [Number.isInteger(needed) ? formatCount(needed) : needed.toFixed(2), `(${formatCount(usual)})`, code, name]), "rr")),
     ...plan.notes.map((note) => `note: ${note}`),
   ];
 }

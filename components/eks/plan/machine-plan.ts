@@ -22,7 +22,7 @@ export interface MachineGroup {
 /** Those that are configured. */
 export type Pools = Readonly<Partial<Record<PoolName, PoolArgs | undefined>>>;
 
-/** The type of a pool that holds its largest pod at the least price; by vCPUs where prices are not known. */
+/** The type that holds the largest of some pods at the least price; by vCPUs where prices are not known. */
 interface Choice {
   readonly name: string;
   readonly type: MachineType;
@@ -30,8 +30,9 @@ interface Choice {
 }
 
 /**
- * Machines for the groups, zone by zone: pods that want a machine for themselves get one, the others are put where
- * they first fit, largest first. Karpenter decides in the end; with one machine type in a pool it decides the same.
+ * Machines for the groups, zone by zone: pods are put where they first fit, largest first, those of a group that keeps them
+ * apart on different ones, a group that stays together as one. Karpenter decides in the end, and takes a wish to be
+ * apart for a condition as long as it can start machines; with one machine type in a pool it decides the same.
  * @param prices of the region; undefined where there are none
  */
 export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: PriceTable | undefined): { machines: MachineGroup[]; problems: Problem[] } {
@@ -44,14 +45,27 @@ export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: 
       problems.push({ path: ["pools", pool], message: `is missing, and ${members.map(({ name }) => name).join(", ")} would run there` });
       return [];
     }
-    const choice = chooseType(args, members, prices);
-    if (choice === undefined) {
-      problems.push(...roomProblems(pool, args, members));
+    const kinds = [...new Set(members.map(({ instanceType }) => instanceType))];
+    return kinds.flatMap((instanceType) => {
+      const alike = members.filter((group) => group.instanceType === instanceType);
+      const open = instanceType === undefined ? args : { ...args, instanceTypes: [instanceType] };
+      const choice = chooseType(open, alike, prices);
+      if (choice !== undefined) return fillZones(pool, choice, alike);
+      problems.push(...roomProblems(pool, open, alike));
       return [];
-    }
-    return fillZones(pool, choice, members);
+    });
   });
   return { machines, problems };
+}
+
+/** What has to fit on one machine, of a group. */
+function unitOf({ cpuMilli, memoryMiB, pods, volume, together = false }: PodGroup): Room {
+  const count = together ? pods.length : 1;
+  return { cpuMilli: cpuMilli * count, memoryMiB: memoryMiB * count, pods: count, volumes: volume === undefined ? 0 : count };
+}
+
+function fits(unit: Room, room: Room): boolean {
+  return unit.cpuMilli <= room.cpuMilli && unit.memoryMiB <= room.memoryMiB && unit.pods <= room.pods && unit.volumes <= room.volumes;
 }
 
 function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceTable | undefined): Problem[] {
@@ -80,7 +94,7 @@ function chooseType(args: PoolArgs, groups: readonly PodGroup[], prices: PriceTa
     const type = machineType(name);
     if (type === undefined) return [];
     const room = roomOn(type, args.tuning);
-    return groups.every((group) => group.cpuMilli <= room.cpuMilli && group.memoryMiB <= room.memoryMiB) ? [{ name, type, room }] : [];
+    return groups.every((group) => fits(unitOf(group), room)) ? [{ name, type, room }] : [];
   });
   const cost = ({ name, type }: Choice): number => prices?.machines[name]?.usdPerHour ?? type.vcpus;
   return fitting.reduce<Choice | undefined>((best, each) => (best === undefined || cost(each) < cost(best) ? each : best), undefined);
@@ -91,33 +105,41 @@ function roomProblems(pool: PoolName, args: PoolArgs, groups: readonly PodGroup[
     const type = machineType(name);
     if (type === undefined) return [];
     const room = roomOn(type, args.tuning);
-    return [`${name} ${room.cpuMilli}m and ${room.memoryMiB} MiB`];
+    return [`${name} ${room.cpuMilli}m and ${room.memoryMiB} MiB, for ${room.pods} pods and ${room.volumes} volumes`];
   });
   // Types that are not known have been said already.
   if (rooms.length === 0) return [];
-  const asked = groups.map(({ name, cpuMilli, memoryMiB }) => `${name} asks for ${cpuMilli}m and ${memoryMiB} MiB`).join("; ");
+  const asked = groups.map((group) => `${group.name} asks for ${unitOf(group).cpuMilli}m and ${unitOf(group).memoryMiB} MiB${group.together === true ? ` for ${group.pods.length} pods on one machine` : ""}`).join("; ");
   return [{ path: ["pools", pool, "instanceTypes"], message: `no type has room for every pod: ${asked}; beside what runs on every machine there are: ${rooms.join(", ")}` }];
 }
 
 function fillZones(pool: PoolName, { name, type, room }: Choice, groups: readonly PodGroup[]): MachineGroup[] {
-  const placed = groups.flatMap((group) => group.pods.map((pod) => ({ zone: pod.zone, group })));
-  return [...byZone(placed)].map(([zone, pods]) => {
-    const { machines, fullest } = pack(pods.map(({ group }) => group), room);
+  const placed = groups.flatMap((group) => (group.together === true ? group.pods.slice(0, 1) : group.pods).map((pod) => ({ zone: pod.zone, group })));
+  return [...byZone(placed)].map(([zone, units]) => {
+    const { machines, fullest } = pack(units.map(({ group }) => group), room);
     return { pool, type: name, zone, count: machines, vcpus: type.vcpus, podAddresses: fullest + DAEMON_ADDRESSES };
   });
 }
 
-/** First fit, largest first: alone or beside what leaves enough. @returns how many machines, and the most pods on one */
-function pack(pods: readonly PodGroup[], room: Room): { machines: number; fullest: number } {
-  const alone = pods.filter((group) => group.alone).length;
-  const sharing = pods.filter((group) => !group.alone).sort((a, b) => b.cpuMilli - a.cpuMilli || b.memoryMiB - a.memoryMiB);
-  const left: { cpuMilli: number; memoryMiB: number; pods: number }[] = [];
-  for (const { cpuMilli, memoryMiB } of sharing) {
-    let machine = left.find((each) => each.cpuMilli >= cpuMilli && each.memoryMiB >= memoryMiB && each.pods > 0);
-    if (machine === undefined) left.push((machine = { ...room }));
-    machine.cpuMilli -= cpuMilli;
-    machine.memoryMiB -= memoryMiB;
-    machine.pods--;
+/** First fit, largest first. @param groups one for each unit @returns how many machines, and the most pods on one */
+function pack(groups: readonly PodGroup[], room: Room): { machines: number; fullest: number } {
+  const machines: { left: Room; readonly groups: Set<PodGroup> }[] = [];
+  // Before this one no machine has room for another unit of the group.
+  const from = new Map<PodGroup, number>();
+  const largestFirst = [...groups].sort((a, b) => unitOf(b).cpuMilli - unitOf(a).cpuMilli || unitOf(b).memoryMiB - unitOf(a).memoryMiB);
+  for (const group of largestFirst) {
+    const unit = unitOf(group);
+    let index = from.get(group) ?? 0;
+    while (index < machines.length && !takes(machines[index], group, unit)) index++;
+    from.set(group, index);
+    const machine = machines[index] ?? { left: room, groups: new Set<PodGroup>() };
+    machines[index] = machine;
+    machine.left = { cpuMilli: machine.left.cpuMilli - unit.cpuMilli, memoryMiB: machine.left.memoryMiB - unit.memoryMiB, pods: machine.left.pods - unit.pods, volumes: machine.left.volumes - unit.volumes };
+    machine.groups.add(group);
   }
-  return { machines: alone + left.length, fullest: Math.max(alone > 0 ? 1 : 0, ...left.map(({ pods: free }) => room.pods - free)) };
+  return { machines: machines.length, fullest: Math.max(0, ...machines.map(({ left }) => room.pods - left.pods)) };
+}
+
+function takes(machine: { readonly left: Room; readonly groups: ReadonlySet<PodGroup> } | undefined, group: PodGroup, unit: Room): boolean {
+  return machine !== undefined && fits(unit, machine.left) && !(group.alone && group.together !== true && machine.groups.has(group));
 }

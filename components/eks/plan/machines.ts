@@ -39,13 +39,13 @@ export function familyOf(type: string): string {
 /** How a pool's machines are set up beyond the defaults. */
 export interface Tuning {
   /**
-   * CPUs that take the network card's interrupts, CPU 0 first (S4 gives 2 of 8).
-   * They are kept from pods only together with `staticCpus`. @default 0: the kernel spreads them
+   * CPUs that take the network card's interrupts (S4 gives 2 of 8): CPU 0, then from the last one down, because the kubelet gives
+   * whole CPUs to pods from the lowest up. @default 0: the kernel spreads them
    */
   readonly interruptCpus: number;
   /**
-   * Whole CPUs of their own for Guaranteed pods that ask for whole ones (S4, S5). Without interrupt CPUs, CPU 0 is
-   * kept for the system, which the kubelet's static policy requires. @default false
+   * Whole CPUs of their own for Guaranteed pods that ask for whole ones (S4, S5). CPU 0 is kept for the system, which the
+   * kubelet's static policy requires; the other CPUs for interrupts are free as long as pods leave them. @default false
    */
   readonly staticCpus: boolean;
 }
@@ -53,8 +53,8 @@ export interface Tuning {
 export const UNTUNED: Tuning = { interruptCpus: 0, staticCpus: false };
 
 /** CPUs that no pod gets on a machine with static CPU management; 0 without. */
-export function reservedCpus({ interruptCpus, staticCpus }: Tuning): number {
-  return staticCpus ? Math.max(1, interruptCpus) : 0;
+export function reservedCpus({ staticCpus }: Tuning): number {
+  return staticCpus ? 1 : 0;
 }
 
 /** What is left of a machine for pods that are not there on every machine. */
@@ -62,10 +62,14 @@ export interface Room {
   readonly cpuMilli: number;
   readonly memoryMiB: number;
   readonly pods: number;
+  readonly volumes: number;
 }
 
+/** Volumes that a Nitro machine can have beside its root volume and its first network interface, which share 28 attachments on many types. */
+const MOST_VOLUMES = 26;
+
 /** Requests of what runs on every machine: aws-node 50m, kube-proxy 100m, ebs-csi-node 3 × 10m and 3 × 40 MiB; the Pod Identity agent has none. */
-const DAEMONS: Room = { cpuMilli: 180, memoryMiB: 120, pods: 4 };
+const DAEMONS: Room = { cpuMilli: 180, memoryMiB: 120, pods: 4, volumes: 0 };
 
 /** Pods on every machine that have an address of their own: ebs-csi-node. The others use the machine's. */
 export const DAEMON_ADDRESSES = 1;
@@ -75,5 +79,5 @@ export function roomOn(machine: MachineType, tuning: Tuning): Room {
   const cpuMilli = machine.allocatableCpuMilli - 1000 * reservedCpus(tuning);
   // Karpenter and the machine's own set-up both count pods by addresses without prefixes, two of them on the machine's own.
   const pods = machine.interfaces * (machine.addressesPerInterface - 1) + 2;
-  return { cpuMilli: Math.max(0, cpuMilli - DAEMONS.cpuMilli), memoryMiB: machine.allocatableMemoryMiB - DAEMONS.memoryMiB, pods: pods - DAEMONS.pods };
+  return { cpuMilli: Math.max(0, cpuMilli - DAEMONS.cpuMilli), memoryMiB: machine.allocatableMemoryMiB - DAEMONS.memoryMiB, pods: pods - DAEMONS.pods, volumes: MOST_VOLUMES };
 }

@@ -15,8 +15,12 @@ export interface PodGroup {
   readonly memoryMiB: number;
   /** Each pod's own volume; none without. */
   readonly volume?: { readonly gib: number; readonly storageClass: StorageClassName } | undefined;
-  /** Whether each pod has a machine for itself among its pool's; else as many share one as fit. */
+  /** Whether no two of the group share a machine; pods of other groups may, where they fit. */
   readonly alone: boolean;
+  /** Whether all of them are on one machine, whatever `alone` says. @default false */
+  readonly together?: boolean | undefined;
+  /** One of the pool's types. @default whichever fits all groups that leave it open, at the least price */
+  readonly instanceType?: string | undefined;
 }
 
 /** A deployment's servers, as far as machines are concerned. */

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2034
 # How to talk to nodes; read by the other scripts. What varies comes from the container's environment:
-# VALKEY_PASSWORD_FILE, and VALKEY_TLS_CA where connections are encrypted.
+# VALKEY_PASSWORD_FILE, VALKEY_TLS_CA where connections are encrypted, VALKEY_CLI where the client has another name.
 
 CARRIAGE_RETURN=$(printf '\r')
 
@@ -8,7 +8,7 @@ CARRIAGE_RETURN=$(printf '\r')
 # standard input as well: an argument or a variable of the environment would show in a list of processes.
 tell() {
   { cat "$VALKEY_PASSWORD_FILE" && echo && cat; } |
-    timeout "$2" valkey-cli -h "$1" -p 6379 -t 2 ${VALKEY_TLS_CA:+--tls --cacert "$VALKEY_TLS_CA"} --askpass --no-auth-warning 2>/dev/null
+    timeout "$2" "${VALKEY_CLI:-valkey-cli}" -h "$1" -p 6379 -t 2 ${VALKEY_TLS_CA:+--tls --cacert "$VALKEY_TLS_CA"} --askpass --no-auth-warning 2>/dev/null
 }
 
 # look: sets what this node says of itself. Without an answer role and state stay empty; state also while it is loading.

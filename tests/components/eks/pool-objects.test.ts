@@ -28,7 +28,7 @@ describe("a pool's objects", () => {
     const kubelet = (interruptCpus: number, staticCpus: boolean): unknown => nodeClassOf("servers", { tuning: { interruptCpus, staticCpus }, rootVolumeGiB: 20 }, cluster).spec["kubelet"];
     expect(kubelet(0, false)).toBeUndefined();
     expect(kubelet(2, false)).toBeUndefined();
-    expect(kubelet(2, true)).toEqual({ systemReserved: { cpu: "2" } });
+    expect(kubelet(2, true)).toEqual({ systemReserved: { cpu: "1" } });
     expect(kubelet(0, true)).toEqual({ systemReserved: { cpu: "1" } });
   });
 });

@@ -1,4 +1,7 @@
 import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import type { Tuning } from "../../../components/eks/plan/machines";
@@ -44,13 +47,28 @@ describe("user data", () => {
     const script = scriptOf({ interruptCpus: 2, staticCpus: false });
     expect(script).toContain('ethtool -L "$interface" combined 2');
     expect(script).toContain("irqbalance");
-    expect(script).toContain("cpu=$(((cpu + 1) % 2))");
   });
 
-  it("gives pods whole CPUs only where it is asked to, and never those of the interrupts", () => {
+  it.each([[1, 8, ["0", "0", "0", "0"]], [2, 8, ["0", "7", "0", "7"]], [4, 16, ["0", "15", "14", "13"]]])("gives %i CPUs of %i the interrupts in turn: the first, then from the last one down", (interruptCpus, cpus, expected) => {
+    const inner = /<<'END'\n(#!\/bin\/bash\n[\s\S]*?)\nEND\n/.exec(scriptOf({ interruptCpus, staticCpus: true }))?.[1] ?? "";
+    const root = mkdtempSync(join(tmpdir(), "interrupts-"));
+    try {
+      const irqs = ["41", "42", "43", "44"];
+      for (const irq of irqs) mkdirSync(join(root, "irq", irq), { recursive: true });
+      writeFileSync(join(root, "interrupts"), ["  9: 0 0 other", ...irqs.map((irq, index) => ` ${irq}:  0  0  ITS-MSI ens5-Tx-Rx-${index}`)].join("\n"));
+      // The commands of a machine, so far as the script asks anything of them.
+      const stubs = `ip() { echo "default via 10.0.0.1 dev ens5"; }; ethtool() { :; }; systemctl() { :; }; nproc() { echo ${cpus}; }\n`;
+      execFileSync("bash", [], { input: stubs + inner.replaceAll("/proc/", `${root}/`) });
+      expect(irqs.map((irq) => readFileSync(join(root, "irq", irq, "smp_affinity_list"), "utf8").trim())).toEqual(expected);
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  });
+
+  it("gives pods whole CPUs only where it is asked to, and never the one that the system and interrupts have", () => {
     expect(configOf(UNTUNED)).not.toHaveProperty("spec.kubelet");
     expect(configOf({ interruptCpus: 2, staticCpus: false })).not.toHaveProperty("spec.kubelet");
-    expect(configOf({ interruptCpus: 2, staticCpus: true })).toMatchObject({ spec: { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: "0-1" } } } });
+    expect(configOf({ interruptCpus: 2, staticCpus: true })).toMatchObject({ spec: { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: "0" } } } });
     expect(configOf({ interruptCpus: 0, staticCpus: true })).toMatchObject({ spec: { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: "0" } } } });
   });
 });

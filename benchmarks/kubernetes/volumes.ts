@@ -1,0 +1,26 @@
+/** Volumes of a namespace, until there are none. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { Failure } from "../errors";
+import { listed } from "../units";
+import type { Kubernetes } from "./access";
+
+const POLL_MS = 2_000;
+
+/**
+ * Waits until no volume belongs to a claim of the namespace any more, but those that outlive their claims on purpose.
+ * @throws Failure naming those that are left, or what keeps them from being read
+ */
+export async function awaitVolumesGone(kubernetes: Kubernetes, namespace: string, timeoutMs: number, pollMs = POLL_MS): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const left = await volumesOf(kubernetes, namespace);
+    if (left.length === 0) return;
+    if (Date.now() > deadline) throw new Failure(`volumes of namespace ${namespace} are still there: ${listed(left, 4)}; destroy again when they are gone`);
+    await sleep(pollMs);
+  }
+}
+
+async function volumesOf(kubernetes: Kubernetes, namespace: string): Promise<string[]> {
+  const { items } = await kubernetes.call("reading volumes", kubernetes.core.listPersistentVolume());
+  return items.flatMap(({ metadata, spec }) => (spec?.claimRef?.namespace === namespace && spec.persistentVolumeReclaimPolicy !== "Retain" ? [metadata?.name ?? ""] : []));
+}

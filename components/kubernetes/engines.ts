@@ -1,0 +1,44 @@
+/** What differs between engines in a pod: programs, the words for a password, flags instead of directives. Pure. */
+import type { Engine } from "../../benchmarks/engines";
+import type { ServerSettings } from "../../benchmarks/settings";
+import { CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY } from "./layout";
+
+/** Engines that read a valkey.conf. */
+export type DirectiveEngine = Exclude<Engine, "dragonfly">;
+
+/** Programs of their images, and the directive by which a replica shows its password. */
+export const PROGRAMS: Readonly<Record<DirectiveEngine, { readonly server: string; readonly client: string; readonly primaryPassword: string }>> = {
+  valkey: { server: "valkey-server", client: "valkey-cli", primaryPassword: "primaryauth" },
+  redis: { server: "redis-server", client: "redis-cli", primaryPassword: "masterauth" },
+};
+
+/** @throws Error for an engine that reads no directives, which whoever calls has excluded */
+export function directiveEngine(engine: Engine | undefined): DirectiveEngine {
+  if (engine === "dragonfly") throw new Error("Dragonfly reads flags, not directives");
+  return engine ?? "valkey";
+}
+
+/** File of the secret that tells Dragonfly its password: a command line is for everyone to read. */
+export const FLAGS_FILE = "flags";
+
+export function dragonflyPassword(password: string): string {
+  return `--requirepass=${password}\n--masterauth=${password}\n`;
+}
+
+/**
+ * Dragonfly's command line, as S3 has it: nothing is kept on disk, and the engine takes a thread per CPU it finds.
+ * Scripts may touch keys that they are not told of, which is how keys are put in place.
+ */
+export function dragonflyFlags({ maxmemory, other }: ServerSettings): string[] {
+  const own = Object.entries(other ?? {}).map(([name, value]) => (typeof value === "boolean" ? `--${value ? "" : "no"}${name}` : `--${name}=${value}`));
+  return [
+    `--port=${CLIENT_PORT}`,
+    `--dir=${DATA_DIRECTORY}`,
+    "--dbfilename=",
+    "--logtostderr",
+    "--default_lua_config=allow-undeclared-keys",
+    `--flagfile=${SECRET_DIRECTORY}/${FLAGS_FILE}`,
+    ...(maxmemory === undefined ? [] : [`--maxmemory=${maxmemory}`]),
+    ...own,
+  ];
+}

@@ -1,0 +1,70 @@
+/** A stack's plan in words, the same in a preview, in `plan` and in the outputs. Pure. */
+import { formatRanges } from "../../benchmarks/topology/slots";
+import { nodeCount } from "../../benchmarks/topology/placement";
+import { formatBytes, formatCount, formatDuration } from "../../benchmarks/units";
+import { describeEksPlan } from "../../components/eks/plan/describe";
+import type { WorkloadConfig } from "../schema-workloads";
+import type { DeploymentPlan, MeasurementPlan, PodsPlan, StackPlan } from "./stack-plan";
+
+/** Nodes from which a cluster's bus is worth a line. */
+const LARGE = 100;
+/** Shards that are told one by one. */
+const MOST_SHARDS = 6;
+/** As many, where there are more than that. */
+const FEW_SHARDS = 3;
+
+export function describePlan(plan: StackPlan): string[] {
+  const { deployments, measurement, eks, duration, notes } = plan;
+  const own = notes.filter((note) => eks?.notes.includes(note) !== true);
+  return [
+    ...deployments.flatMap(describeDeployment),
+    measurement === null ? "nothing is measured: the stack has no valkey:benchmark" : describeMeasurement(measurement),
+    ...(eks === null ? [] : describeEksPlan(eks)),
+    `duration: about ${formatDuration(duration.seconds)} (${duration.parts.map(({ what, seconds }) => `${what} ${formatDuration(seconds)}`).join(", ")})`,
+    ...own.map((note) => `note: ${note}`),
+  ];
+}
+
+function describeDeployment(plan: DeploymentPlan): string[] {
+  const { name, engine, mode, shape, zones, pods, shards, bus } = plan;
+  const nodes = nodeCount(shape);
+  const replicas = `${formatCount(shape.replicasPerPrimary)} ${shape.replicasPerPrimary === 1 ? "replica" : "replicas"}`;
+  const what = mode === "cluster" ? `${formatCount(shape.primaries)} primaries with ${replicas} each` : `1 primary with ${replicas}`;
+  const places = Object.entries(zones).map(([zone, count]) => `${zone} ${formatCount(count)}`).join(", ");
+  const unit = pods === null ? (nodes === 1 ? "process" : "processes") : nodes === 1 ? "pod" : "pods";
+  return [
+    `${name}: ${engine === "valkey" ? "" : `${engine}, `}${mode} of ${what}, ${formatCount(nodes)} ${unit} over ${Object.keys(zones).length === 1 ? "zone" : `${Object.keys(zones).length} zones:`} ${places}`,
+    ...(pods === null ? [] : [`  each ${describePods(pods)}`]),
+    ...(plan.oversubscribed ? [`  oversubscribed on purpose: ${plan.settings["io-threads"] ?? "1"} io-threads${pods === null ? "" : ` on ${pods.limits.cpu} CPUs`}`] : []),
+    ...shards.slice(0, shards.length > MOST_SHARDS ? FEW_SHARDS : MOST_SHARDS).map(({ primary, replicas: followers, slots }) => `  ${primary}: slots ${formatRanges([slots])}${followers.length === 0 ? "" : `, replica ${followers.join(", ")}`}`),
+    ...(shards.length > MOST_SHARDS ? [`  and ${formatCount(shards.length - FEW_SHARDS)} shards more`] : []),
+    ...(bus === null || nodes < LARGE ? [] : [`  cluster bus at rest: at most ${formatBytes(bus.bytesPerNode)}/s sent by each node in ${formatCount(bus.messagesPerNode)} messages of ${formatBytes(bus.messageBytes)}, ${formatBytes(bus.bytes)}/s in all`]),
+  ];
+}
+
+function describePods({ requests, limits, volume, pool, instanceType, oneMachine, image }: PodsPlan): string {
+  const amounts = JSON.stringify(requests) === JSON.stringify(limits) ? `${requests.cpu} CPU and ${requests.memory}` : `${requests.cpu} CPU and ${requests.memory} (at most ${limits.cpu} and ${limits.memory})`;
+  const parts = [
+    amounts,
+    ...(volume === null ? [] : [`a volume of ${volume.size}${volume.className === null ? "" : ` ${volume.className}`}`]),
+    ...(pool === null ? [] : [`pool ${pool}${instanceType === null ? "" : ` (${instanceType})`}`]),
+    ...(oneMachine ? ["all on one machine"] : []),
+    image,
+  ];
+  return parts.join(", ");
+}
+
+function describeMeasurement({ workload, workloads, rounds, count, runners, jobs }: MeasurementPlan): string {
+  const tests = [...workload.tests, ...Object.keys(workloads)].join(", ");
+  const length = "seconds" in workload.length ? `${workload.length.seconds} s` : `${formatCount(workload.length.requests)} requests`;
+  const mixes = Object.entries(workloads).map(([name, workload]) => `; ${name}: ${describeMix(workload)}`).join("");
+  const by = jobs === null ? "by valkey-benchmark on this machine" : `by ${formatCount(jobs)} Jobs of ${formatCount(runners)} ${runners === 1 ? "runner" : "runners"} each`;
+  const load = workload.tests.length === 0 ? "" : `; ${formatCount(workload.clients)} clients on ${workload.threads} ${workload.threads === 1 ? "thread" : "threads"}${runners === 1 ? "" : " each"}, pipeline ${workload.pipeline}, values of ${workload.dataSize} B, ${formatCount(workload.keySpace)} keys`;
+  return `${formatCount(count)} measurements of ${tests} in ${rounds} ${rounds === 1 ? "round" : "rounds"}, ${length} each, ${by}${load}${mixes}`;
+}
+
+function describeMix(workload: WorkloadConfig): string {
+  const { driver, data, reads, clients, pipeline, keySpace } = workload;
+  const sent = workload.driver === "open-loop" ? `${formatCount(workload.rate)} requests/s offered` : `${workload.threads} ${workload.threads === 1 ? "thread" : "threads"}, values of ${workload.dataSize} B`;
+  return `by ${driver}, ${Math.round(reads * 100)} % reads of ${data}, ${formatCount(clients)} clients, ${sent}, pipeline ${pipeline}, ${formatCount(keySpace)} keys`;
+}

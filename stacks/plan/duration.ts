@@ -1,0 +1,62 @@
+/** How long a stack takes from nothing to results. Pure: estimates, each with what it is made of. */
+import { nodeCount } from "../../benchmarks/topology/placement";
+import { keyFamilies } from "../../benchmarks/workloads/named-tests";
+import { KEYS_IN_FLIGHT } from "../../benchmarks/workloads/prefill";
+import type { Workload } from "../../benchmarks/workloads/workload";
+import type { PlatformConfig } from "../schema";
+import type { DeploymentPlan, MeasurementPlan } from "./stack-plan";
+
+export interface Duration {
+  /** Of all parts. */
+  readonly seconds: number;
+  readonly parts: readonly { readonly what: string; readonly seconds: number }[];
+}
+
+/** S1: a data stack on EKS comes up in about 30 minutes, a cluster on top of it in about 5. */
+const EKS_SECONDS = 30 * 60;
+const PODS_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 2, kubernetes: 60, eks: 5 * 60 };
+/** For each hundred nodes more: machines, pods and formation go many at once, not all. */
+const PER_HUNDRED_NODES_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 10, kubernetes: 60, eks: 120 };
+
+/** Around a measurement: a process that starts, or a Job whose pods come and go. */
+const AROUND_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 1, kubernetes: 8, eks: 12 };
+const CANARY_SECONDS = 1;
+
+/** A round trip to a server by way of the API server's port-forward, or on this machine together with the writing. */
+const TRIP_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 0.03, kubernetes: 0.1, eks: 0.1 };
+
+/** Requests per second that one primary is taken to answer where a measurement is a number of requests; S1's slowest figure, and that of a pipeline of 1. */
+const REQUESTS_PER_SECOND = { pipelined: 400_000, single: 100_000 };
+
+export function planDuration(platform: PlatformConfig["type"], deployments: readonly DeploymentPlan[], measurement: MeasurementPlan | null): Duration {
+  const nodes = deployments.reduce((sum, { shape }) => sum + nodeCount(shape), 0);
+  const parts = [
+    ...(platform === "eks" ? [{ what: "network, cluster and Karpenter", seconds: EKS_SECONDS }] : []),
+    { what: "servers, formation and verification", seconds: PODS_SECONDS[platform] + (PER_HUNDRED_NODES_SECONDS[platform] * nodes) / 100 },
+    ...(measurement === null ? [] : measuring(platform, deployments, measurement)),
+  ].map(({ what, seconds }) => ({ what, seconds: Math.ceil(seconds) }));
+  return { seconds: parts.reduce((sum, part) => sum + part.seconds, 0), parts };
+}
+
+function measuring(platform: PlatformConfig["type"], deployments: readonly DeploymentPlan[], { workload, workloads, rounds, count }: MeasurementPlan): Duration["parts"] {
+  const perRound = count / rounds / deployments.length;
+  const measured = deployments.reduce((sum, { shape }) => sum + rounds * perRound * (workload.warmup + AROUND_SECONDS[platform] + lengthOf(workload, shape.primaries)), 0);
+  const canaries = (rounds + 1) * (CANARY_SECONDS + AROUND_SECONDS[platform]);
+  const families = [...keyFamilies(workload.tests).map(() => workload.keySpace), ...Object.values(workloads).map(({ keySpace }) => keySpace)];
+  return [
+    { what: "keys put in place", seconds: deployments.reduce((sum, { shape }) => sum + prefill(platform, families, shape.primaries), 0) },
+    { what: `${count} measurements with their canaries`, seconds: measured + canaries },
+  ];
+}
+
+function lengthOf({ length, pipeline, rate }: Workload, primaries: number): number {
+  if ("seconds" in length) return length.seconds;
+  const served = primaries * (pipeline > 1 ? REQUESTS_PER_SECOND.pipelined : REQUESTS_PER_SECOND.single);
+  return length.requests / Math.min(served, rate ?? Infinity);
+}
+
+/** Once for each deployment, on all primaries at once. @param families keys of each */
+function prefill(platform: PlatformConfig["type"], families: readonly number[], primaries: number): number {
+  // Written, then counted.
+  return families.reduce((sum, keys) => sum + 2 * (keys / primaries / KEYS_IN_FLIGHT) * TRIP_SECONDS[platform], 0);
+}

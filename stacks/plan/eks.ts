@@ -1,0 +1,62 @@
+/** What a stack on EKS needs of AWS: its configuration in the terms of the plan of machines. Pure; loads no SDK. */
+import { parseQuantity } from "../../benchmarks/kubernetes/quantity";
+import type { EksPlan, EksPlanArgs } from "../../components/eks/plan/plan";
+import { planEks } from "../../components/eks/plan/plan";
+import type { PodGroup } from "../../components/eks/plan/pods";
+import { clientPods, serverPods } from "../../components/eks/plan/pods";
+import type { StorageClassName } from "../../components/eks/plan/storage-classes";
+import { STORAGE_CLASS_NAMES } from "../../components/eks/plan/storage-classes";
+import { shapeOf } from "../plans";
+import { podSettings, runnerCount } from "../pods";
+import type { BenchmarkConfig, DeploymentConfig } from "../schema";
+import type { EksPlatformConfig } from "../schema-eks";
+import { zoneNames } from "../schema-eks";
+
+/** What is to run on the platform. */
+export interface EksLoad {
+  readonly deployments: Readonly<Record<string, DeploymentConfig>>;
+  /** Undefined where nothing is measured: then there are no load generators. */
+  readonly benchmark: BenchmarkConfig | undefined;
+}
+
+export function eksPlan(platform: EksPlatformConfig, load: EksLoad): EksPlan {
+  return planEks(eksPlanArgs(platform, load));
+}
+
+export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmark }: EksLoad): EksPlanArgs {
+  const { region, network, system, pools, cluster } = platform;
+  return {
+    region,
+    zones: zoneNames(platform),
+    network: "vpcId" in network ? { existing: true } : { existing: false, cidr: network.cidr, nat: network.nat },
+    system,
+    pools,
+    groups: [...Object.entries(deployments).map(([name, deployment]) => serverGroup(name, deployment, platform)), ...(benchmark === undefined ? [] : [clientGroup(platform, deployments)])],
+    ownKey: cluster.keyArn === undefined,
+  };
+}
+
+const GIB = 1024 ** 3;
+const amounts = ({ cpu, memory }: { readonly cpu: string; readonly memory: string }): Pick<PodGroup, "cpuMilli" | "memoryMiB"> => ({ cpuMilli: Math.ceil(parseQuantity(cpu) * 1000), memoryMiB: Math.ceil(parseQuantity(memory) / 1024 ** 2) });
+
+function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPlatformConfig): PodGroup {
+  const { resources, storage, placement, pool = "servers", instanceType } = podSettings(platform, deployment);
+  return serverPods({
+    name,
+    pool,
+    mode: deployment.mode,
+    shape: shapeOf(deployment),
+    zones: placement.zones,
+    ...amounts(resources.requests),
+    // A class that is none of these is refused elsewhere.
+    volume: storage.ephemeral ? undefined : { gib: parseQuantity(storage.size) / GIB, storageClass: STORAGE_CLASS_NAMES.find((each) => each === storage.className) ?? ("gp3" satisfies StorageClassName) },
+    alone: placement.hostAntiAffinity !== "none",
+    together: placement.oneMachine === true,
+    instanceType,
+  });
+}
+
+/** One measurement's: Jobs follow each other. */
+function clientGroup(platform: EksPlatformConfig, deployments: Readonly<Record<string, DeploymentConfig>>): PodGroup {
+  return clientPods({ name: "load generators", pool: "clients", count: runnerCount(platform, Object.values(deployments).map(shapeOf)), zones: zoneNames(platform.clients.zone === undefined ? platform : { region: platform.region, zones: [platform.clients.zone] }), ...amounts(platform.clients.requests), alone: true, together: false, instanceType: undefined });
+}

@@ -1,0 +1,169 @@
+/** What a stack would create, do, take and cost, as plain data: for previews, for `plan` and its `--json`. Pure; asks nobody anything. */
+import type { Engine } from "../../benchmarks/engines";
+import { directives } from "../../benchmarks/settings";
+import type { BusTraffic } from "../../benchmarks/topology/bus-traffic";
+import { busTraffic } from "../../benchmarks/topology/bus-traffic";
+import type { ShardPlan } from "../../benchmarks/topology/cluster-plan";
+import { planCluster } from "../../benchmarks/topology/cluster-plan";
+import type { PlacedNode, Shape } from "../../benchmarks/topology/placement";
+import { nodeCount, rotateOverZones, spreadOverZones } from "../../benchmarks/topology/placement";
+import type { Workload } from "../../benchmarks/workloads/workload";
+import { crossZoneUsdPerHour } from "../../components/eks/plan/cost";
+import type { EksPlan } from "../../components/eks/plan/plan";
+import { pricesOf } from "../../components/eks/plan/prices";
+import { fittedWorkload, shapeOf, unsendable } from "../plans";
+import { deploymentZones, isPodPlatform, podSettings, runnerCount, zonesOf } from "../pods";
+import type { DeploymentConfig, PlatformConfig, StackConfig } from "../schema";
+import type { WorkloadConfig } from "../schema-workloads";
+import type { Duration } from "./duration";
+import { planDuration } from "./duration";
+import { eksPlan } from "./eks";
+
+/** Raised when a reader of an older plan could misread a newer one. */
+export const PLAN_VERSION = 1;
+
+export interface StackPlan {
+  readonly version: typeof PLAN_VERSION;
+  readonly stack: string;
+  readonly platform: PlatformConfig["type"];
+  /** Names, in the order in which they are filled. */
+  readonly zones: readonly string[];
+  readonly deployments: readonly DeploymentPlan[];
+  /** Null where nothing is measured. */
+  readonly measurement: MeasurementPlan | null;
+  /** Machines, network, quotas and cost; null where the machines are there already. */
+  readonly eks: Omit<EksPlan, "problems"> | null;
+  readonly duration: Duration;
+  /** What holds and should be known. */
+  readonly notes: readonly string[];
+}
+
+export interface DeploymentPlan {
+  readonly name: string;
+  readonly engine: Engine;
+  readonly mode: DeploymentConfig["mode"];
+  readonly shape: Shape;
+  /** Nodes in each zone. */
+  readonly zones: Readonly<Record<string, number>>;
+  /** Who is whose replica, and of which slots; a scheduler may name its nodes otherwise. */
+  readonly shards: readonly ShardPlan[];
+  readonly settings: Readonly<Record<string, string>>;
+  readonly oversubscribed: boolean;
+  /** Null on the host. */
+  readonly pods: PodsPlan | null;
+  /** The cluster bus at rest, at most; null without one. */
+  readonly bus: (BusTraffic & { /** Between zones, at AWS's price; null where none is known. */ readonly usdPerHour: number | null }) | null;
+}
+
+export interface PodsPlan {
+  readonly count: number;
+  readonly image: string;
+  readonly requests: { readonly cpu: string; readonly memory: string };
+  readonly limits: { readonly cpu: string; readonly memory: string };
+  /** Each one's own; null without. */
+  readonly volume: { readonly size: string; readonly className: string | null } | null;
+  readonly pool: string | null;
+  readonly instanceType: string | null;
+  readonly oneMachine: boolean;
+}
+
+export interface MeasurementPlan {
+  readonly workload: Workload;
+  /** Mixed workloads by name, measured after the tests. */
+  readonly workloads: Readonly<Record<string, WorkloadConfig>>;
+  readonly rounds: number;
+  /** (Tests + workloads) × deployments × rounds. */
+  readonly count: number;
+  /** Load generators side by side; each has the workload's clients. */
+  readonly runners: number;
+  /** Jobs that Kubernetes runs, one for each measurement and canary, and one that asks what the tool can do; null on the host. */
+  readonly jobs: number | null;
+}
+
+/** What Valkey has where nothing is said. */
+const NODE_TIMEOUT_MS = 15_000;
+/** Nodes from which the bus is worth a line. */
+const LARGE = 100;
+
+export function planStack(stack: string, config: StackConfig): StackPlan {
+  const { platform, measures, benchmark } = config;
+  const eks = platform.type === "eks" ? eksPlan(platform, { deployments: config.deployments, benchmark: measures ? benchmark : undefined }) : undefined;
+  const deployments = Object.entries(config.deployments).map(([name, deployment]) => planDeployment(name, deployment, platform));
+  const measurement = measures ? planMeasurement(config) : null;
+  return {
+    version: PLAN_VERSION,
+    stack,
+    platform: platform.type,
+    zones: zonesOf(platform),
+    deployments,
+    measurement,
+    eks: eks === undefined ? null : withoutProblems(eks),
+    duration: planDuration(platform.type, deployments, measurement),
+    notes: [...(eks?.notes ?? []), ...notesOf(config, deployments, measurement)],
+  };
+}
+
+/** A configuration with problems comes to no plan. */
+function withoutProblems({ region, zones, machines, network, volumes, quotas, cost, notes }: EksPlan): Omit<EksPlan, "problems"> {
+  return { region, zones, machines, network, volumes, quotas, cost, notes };
+}
+
+function planDeployment(name: string, deployment: DeploymentConfig, platform: PlatformConfig): DeploymentPlan {
+  const shape = shapeOf(deployment);
+  const zones = deploymentZones(platform, deployment);
+  const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${name}-${index}`);
+  const placed = deployment.mode === "cluster" ? rotateOverZones(names, shape, zones) : spreadOverZones(names, zones);
+  return {
+    name,
+    engine: deployment.engine,
+    mode: deployment.mode,
+    shape,
+    zones: Object.fromEntries(zones.map((zone) => [zone, placed.filter((node) => node.zone === zone).length])),
+    shards: deployment.mode === "cluster" ? planCluster(placed, shape).shards : [],
+    settings: Object.fromEntries(directives(deployment.settings)),
+    oversubscribed: deployment.oversubscribed,
+    pods: isPodPlatform(platform) ? planPods(podSettings(platform, deployment), placed.length) : null,
+    bus: deployment.mode === "cluster" ? planBus(deployment, placed, platform) : null,
+  };
+}
+
+function planPods({ image, resources, storage, placement, pool, instanceType }: ReturnType<typeof podSettings>, count: number): PodsPlan {
+  return {
+    count,
+    image,
+    requests: resources.requests,
+    limits: resources.limits,
+    volume: storage.ephemeral ? null : { size: storage.size, className: storage.className ?? null },
+    pool: pool ?? null,
+    instanceType: instanceType ?? null,
+    oneMachine: placement.oneMachine ?? false,
+  };
+}
+
+function planBus({ settings }: DeploymentConfig, placed: readonly PlacedNode[], platform: PlatformConfig): DeploymentPlan["bus"] {
+  const traffic = busTraffic(placed.length, settings["cluster-node-timeout"] ?? NODE_TIMEOUT_MS, isPodPlatform(platform));
+  const perZone = new Map<string, number>();
+  for (const { zone } of placed) perZone.set(zone, (perZone.get(zone) ?? 0) + 1);
+  const within = [...perZone.values()].reduce((sum, count) => sum + (count / placed.length) ** 2, 0);
+  const usd = platform.type === "eks" ? crossZoneUsdPerHour(traffic.bytes * (1 - within), pricesOf(platform.region)) : undefined;
+  return { ...traffic, usdPerHour: usd ?? null };
+}
+
+function planMeasurement(config: StackConfig): MeasurementPlan {
+  const { platform, deployments, benchmark, workloads } = config;
+  const workload = fittedWorkload(config);
+  const count = (workload.tests.length + Object.keys(workloads).length) * Object.keys(deployments).length * benchmark.repeats;
+  const isPods = isPodPlatform(platform);
+  return { workload, workloads, rounds: benchmark.repeats, count, runners: isPods ? runnerCount(platform, Object.values(deployments).map(shapeOf)) : 1, jobs: isPods ? count + benchmark.repeats + 2 : null };
+}
+
+function notesOf(config: StackConfig, deployments: readonly DeploymentPlan[], measurement: MeasurementPlan | null): string[] {
+  const { benchmark } = config;
+  const fitted = measurement !== null && (measurement.workload.clients !== benchmark.clients || measurement.workload.threads !== benchmark.threads);
+  return [
+    ...unsendable(config),
+    ...(config.platform.type === "eks" && config.platform.cluster.publicAccessCidrs.length === 0 ? ["the API server is reached from inside the network only: run Pulumi there, or name the block it runs in (valkey:platform.cluster.publicAccessCidrs)"] : []),
+    ...(fitted ? [`${measurement.workload.clients} clients on ${measurement.workload.threads} threads are the nearest to ${benchmark.clients} on ${benchmark.threads} that every cluster can share evenly`] : []),
+    ...deployments.flatMap(({ name, bus, shape }) => (bus === null || nodeCount(shape) < LARGE ? [] : [`the cluster bus of ${name} is not in the cost: at rest at most${bus.usdPerHour === null ? " what its traffic between zones comes to" : ` $${Math.round(bus.usdPerHour)} per hour between zones`}`])),
+  ];
+}

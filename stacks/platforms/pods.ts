@@ -1,0 +1,80 @@
+/** A deployment as pods, on whichever Kubernetes. */
+import type * as k8s from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import { directives } from "../../benchmarks/settings";
+import type { KubernetesTarget } from "../../benchmarks/target";
+import { Drain } from "../../components/drain";
+import { EngineServers } from "../../components/engine-servers";
+import type { ServerArgs } from "../../components/kubernetes/arguments";
+import { SERVER_CONTAINER } from "../../components/kubernetes/layout";
+import { objectNames } from "../../components/kubernetes/names";
+import type { ServerPods } from "../../components/kubernetes/server-pods";
+import { Password } from "../../components/password";
+import { ValkeyCluster } from "../../components/valkey-cluster";
+import { ValkeyReplication } from "../../components/valkey-replication";
+import { shapeOf } from "../plans";
+import type { PodPlatform, PodSettings } from "../pods";
+import { podSettings } from "../pods";
+import type { Deployed } from "../program";
+import type { DeploymentConfig, StackConfig } from "../schema";
+
+/** Kept apart from the image's own account of what it holds: Kubernetes enforces it. */
+export const POD_SECURITY = { "pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "latest" };
+
+/** Where pods go, and how whoever forms and measures them gets there. */
+export interface Place {
+  readonly provider: k8s.Provider;
+  readonly namespace: k8s.core.v1.Namespace;
+  /** A kubeconfig's path, or its text, with nothing secret in it. */
+  readonly kubeconfig: pulumi.Input<string> | undefined;
+  readonly context: string | undefined;
+}
+
+export function deployPods(name: string, deployment: DeploymentConfig, platform: PodPlatform, { verification }: StackConfig, place: Place): Deployed {
+  const { password } = new Password(name);
+  const settings = podSettings(platform, deployment);
+  const args = serverArgs(deployment, platform, settings, verification.timeout, password, place.namespace.metadata.name);
+  const planned = plannedTarget(name, deployment, platform, settings, place);
+  const drain = new Drain(name, { target: planned, password, timeoutSeconds: verification.timeout });
+  const options = { provider: place.provider, dependsOn: [place.namespace, drain] };
+  const servers = createServers(name, deployment, platform, args, options);
+  const target = pulumi.all([planned, servers.endpoint, servers.pods.namespace]).apply(([known, service]) => ({ ...withPods(known, servers.pods), service }));
+  return { name, config: deployment, target, password, dependsOn: [servers], formsItself: deployment.mode === "replication" };
+}
+
+function createServers(name: string, deployment: DeploymentConfig, { chart }: PodPlatform, args: ServerArgs, options: pulumi.ComponentResourceOptions): ValkeyCluster | ValkeyReplication | EngineServers {
+  const { engine, mode } = deployment;
+  if (mode === "cluster") return new ValkeyCluster(name, { ...args, shape: shapeOf(deployment) }, options);
+  return engine === "valkey" ? new ValkeyReplication(name, { ...args, replicas: deployment.replicas, chart }, options) : new EngineServers(name, { ...args, engine, replicas: deployment.replicas }, options);
+}
+
+function serverArgs({ engine, settings }: DeploymentConfig, { imagePullPolicy, metrics, tls }: PodPlatform, { image, resources, storage, placement }: PodSettings, startSeconds: number, password: pulumi.Output<string>, namespace: pulumi.Output<string>): ServerArgs {
+  return { namespace, engine, image, imagePullPolicy, password, settings, resources, storage, placement, metrics, tls, startSeconds };
+}
+
+/** What follows from the configuration alone: a preview knows it, and so does what must happen before the servers change. */
+function plannedTarget(name: string, deployment: DeploymentConfig, { namespace, tls }: PodPlatform, { placement }: PodSettings, { kubeconfig, context }: Place): pulumi.Output<KubernetesTarget> {
+  const { statefulSet, client } = objectNames(name);
+  const { engine, mode, settings } = deployment;
+  return pulumi.output(kubeconfig).apply((access) => ({
+    platform: "kubernetes" as const,
+    name,
+    mode,
+    shape: shapeOf(deployment),
+    zones: placement.zones,
+    // Dragonfly is told by flags, and says nothing of directives.
+    directives: engine === "dragonfly" ? {} : Object.fromEntries(directives(settings)),
+    kubeconfig: access,
+    context,
+    namespace,
+    statefulSet,
+    container: mode === "cluster" || engine !== "valkey" ? SERVER_CONTAINER : name,
+    port: 6379,
+    tls: tls !== undefined,
+    service: `${client}.${namespace}`,
+  }));
+}
+
+function withPods(target: KubernetesTarget, { statefulSet, container, port }: ServerPods): KubernetesTarget {
+  return { ...target, statefulSet, container, port };
+}

@@ -1,0 +1,111 @@
+/** What a deployment's pods and the load generators' come to, from what the platform says of all and the deployment of its own. Pure. */
+import type { Engine } from "../benchmarks/engines";
+import type { RunnerPlan, Toleration } from "../benchmarks/kubernetes/benchmark-job";
+import type { PoolName } from "../components/eks/plan/pools";
+import { poolSelector, poolToleration } from "../components/eks/plan/pools";
+import type { Placement } from "../components/kubernetes/arguments";
+import type { DeploymentConfig, PlatformConfig } from "./schema";
+import type { EksPlatformConfig } from "./schema-eks";
+import { zoneNames } from "./schema-eks";
+import type { KubernetesConfig } from "./schema-kubernetes";
+
+/** Platforms whose servers are pods. */
+export type PodPlatform = KubernetesConfig | EksPlatformConfig;
+
+/** Images of the engines that are not Valkey; Valkey's is the platform's. */
+const IMAGES: Readonly<Record<Exclude<Engine, "valkey">, string>> = {
+  redis: "docker.io/library/redis:8.2.1",
+  dragonfly: "docker.dragonflydb.io/dragonflydb/dragonfly:v1.37.2",
+};
+
+/** Labels that every provider gives its machines. */
+const INSTANCE_TYPE = "node.kubernetes.io/instance-type";
+const ZONE = "topology.kubernetes.io/zone";
+
+interface Amounts {
+  readonly cpu: string;
+  readonly memory: string;
+}
+
+export interface PodSettings {
+  readonly image: string;
+  readonly resources: { readonly requests: Amounts; readonly limits: Amounts };
+  readonly storage: { readonly className?: string | undefined; readonly size: string; readonly onDestroy: "keep" | "delete"; readonly ephemeral: boolean };
+  readonly placement: Placement;
+  /** Undefined where there are no pools. */
+  readonly pool: PoolName | undefined;
+  readonly instanceType: string | undefined;
+}
+
+export function isPodPlatform(platform: PlatformConfig): platform is PodPlatform {
+  return platform.type !== "host";
+}
+
+/** Names of zones as machines carry them. */
+export function zonesOf(platform: PlatformConfig): readonly string[] {
+  return platform.type === "eks" ? zoneNames(platform) : platform.zones;
+}
+
+/** Those a deployment's nodes are in. */
+export function deploymentZones(platform: PlatformConfig, { pods }: Pick<DeploymentConfig, "pods">): readonly string[] {
+  if (pods?.zones === undefined) return zonesOf(platform);
+  return platform.type === "eks" ? zoneNames({ region: platform.region, zones: pods.zones }) : pods.zones;
+}
+
+export function podSettings(platform: PodPlatform, deployment: Pick<DeploymentConfig, "engine" | "pods">): PodSettings {
+  const { engine, pods } = deployment;
+  const pool = platform.type === "eks" ? (pods?.pool ?? "servers") : undefined;
+  return {
+    image: pods?.image ?? (engine === "valkey" ? platform.image : IMAGES[engine]),
+    resources: pods?.resources ?? platform.resources,
+    storage: { className: pods?.storage?.className ?? platform.storage.className, size: pods?.storage?.size ?? platform.storage.size, onDestroy: platform.type === "eks" ? "delete" : platform.storage.onDestroy, ephemeral: engine === "dragonfly" || (pods?.storage?.ephemeral ?? false) },
+    placement: {
+      zones: deploymentZones(platform, deployment),
+      hostAntiAffinity: platform.hostAntiAffinity,
+      oneMachine: pods?.oneMachine ?? false,
+      ...whereOf(platform, pool, pods?.instanceType),
+    },
+    pool,
+    instanceType: pods?.instanceType,
+  };
+}
+
+function whereOf(platform: PodPlatform, pool: PoolName | undefined, instanceType: string | undefined): Pick<Placement, "nodeSelector" | "tolerations"> {
+  if (platform.type === "kubernetes") return { nodeSelector: platform.nodeSelector, tolerations: platform.tolerations?.map(defined) };
+  if (pool === undefined) return {};
+  return { nodeSelector: { ...poolSelector(pool), ...(instanceType === undefined ? {} : { [INSTANCE_TYPE]: instanceType }) }, tolerations: [poolToleration(pool)] };
+}
+
+/** How many load generators, for deployments with so many primaries at most. */
+export function runnerCount({ clients }: PodPlatform, deployments: readonly { readonly primaries: number }[]): number {
+  if (typeof clients.runners === "number") return clients.runners;
+  return Math.max(1, Math.ceil(clients.runners.perPrimary * Math.max(1, ...deployments.map(({ primaries }) => primaries))));
+}
+
+/** Keys that are not there are left out: Kubernetes' objects know no undefined. */
+export function runnerPlan(platform: PodPlatform, runners: number, otherEngines: boolean): RunnerPlan {
+  const { clients, tls, image } = platform;
+  return {
+    runners,
+    sharing: platform.type === "kubernetes" && platform.clients.sharing,
+    ...(clients.requests === undefined ? {} : { resources: { requests: clients.requests } }),
+    ...placeOfRunners(platform),
+    // Other engines' images bring no valkey-benchmark.
+    ...(otherEngines ? { image } : {}),
+    ...(tls === undefined ? {} : { tls: { secret: tls.secretName, cacert: "ca.crt" } }),
+  };
+}
+
+function placeOfRunners(platform: PodPlatform): Pick<RunnerPlan, "nodeSelector" | "tolerations"> {
+  if (platform.type === "eks") {
+    const { zone } = platform.clients;
+    return { nodeSelector: { ...poolSelector("clients"), ...(zone === undefined ? {} : { [ZONE]: zoneNames({ region: platform.region, zones: [zone] })[0] ?? "" }) }, tolerations: [poolToleration("clients")] };
+  }
+  const { nodeSelector, tolerations } = platform.clients;
+  return { ...(nodeSelector === undefined ? {} : { nodeSelector }), ...(tolerations === undefined ? {} : { tolerations: tolerations.map((each): Toleration => defined(each)) }) };
+}
+
+/** Without the keys that are not there. */
+function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
+}
