@@ -1,10 +1,10 @@
 /** The platform `host`: deployments made of processes on this machine, all within one run. */
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import { appendFileSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { connect } from "../connection";
-import type { Deployment, DeploymentNode, Mode } from "../deployment";
+import type { Deployment, DeploymentNode, Endpoint, Mode } from "../deployment";
 import type { FormationOptions, FormationResult } from "../formation/awaiting";
 import { form } from "../formation/form";
 import type { ServerSettings } from "../settings";
@@ -14,7 +14,8 @@ import { addToZones, nodeCount, rotateOverZones, spreadOverZones } from "../topo
 import type { Programs } from "./programs";
 import type { RunDirectory } from "./run-directory";
 import { stopRun } from "./run-directory";
-import type { Server } from "./servers";
+import { identify, signalProcess } from "./process-identity";
+import type { Revival, Server } from "./servers";
 import { deathOf, startServers, stopServer } from "./servers";
 
 /** A deployment to be made on this machine. */
@@ -27,10 +28,28 @@ export interface HostPlan {
   readonly password?: string | undefined;
   /** Labels; this machine has no zones of its own. */
   readonly zones: readonly string[];
+  /** Whether each zone has a loopback address of its own (Linux), by which zones can be cut from each other. @default false */
+  readonly zoneAddresses?: boolean | undefined;
+  /** A file system of so many bytes for the data of each server (root). @default the run directory's */
+  readonly diskBytes?: number | undefined;
+}
+
+/** How servers are started again. */
+export interface Restart {
+  /** Whether they come back at other ports, as pods do at other addresses. */
+  readonly newAddresses: boolean;
+  /** @default those of the host */
+  readonly programs?: Programs | undefined;
+  /** Directives in place of those they had. */
+  readonly directives?: ReadonlyMap<string, string> | undefined;
+  /** The primary they follow, in replication mode. */
+  readonly follows?: Endpoint | undefined;
 }
 
 /** Valkey's own default, given explicitly so that formation knows what to go back to. */
 const DEFAULT_NODE_TIMEOUT = "15000";
+
+const LOOPBACK = "127.0.0.1";
 
 interface PlacedServer {
   readonly server: Server;
@@ -38,12 +57,14 @@ interface PlacedServer {
 }
 
 function nodeOf({ server, zone }: PlacedServer): DeploymentNode {
-  return { name: server.plan.name, zone, machine: hostname(), endpoint: { host: "127.0.0.1", port: server.port }, busPort: server.busPort };
+  return { name: server.plan.name, zone, machine: hostname(), endpoint: { host: server.plan.host, port: server.port }, busPort: server.busPort };
 }
 
 export class Host {
   readonly #servers = new Map<string, readonly PlacedServer[]>();
   readonly #death = new AbortController();
+  /** Servers whose end is meant. */
+  readonly #condemned = new Set<Server>();
   #stopping = false;
 
   constructor(
@@ -64,7 +85,9 @@ export class Host {
     const wanted = directives(plan.settings);
     if (plan.mode === "cluster" && !wanted.has("cluster-node-timeout")) wanted.set("cluster-node-timeout", DEFAULT_NODE_TIMEOUT);
     const access = { password };
-    const nodes = await this.#startNodes({ name: plan.name, mode: plan.mode, access, directives: wanted }, placed, signal);
+    const hosts = plan.zoneAddresses === true ? zoneAddresses(plan.zones) : new Map<string, string>();
+    const server = ({ name, zone }: PlacedNode): Revival => ({ plan: { deployment: plan.name, name, cluster: plan.mode === "cluster", host: hosts.get(zone) ?? LOOPBACK, password, directives: wanted, diskBytes: plan.diskBytes } });
+    const nodes = await this.#startNodes(plan.name, placed, placed.map(server), signal);
     writeFileSync(this.passwordFile(plan.name), password, { mode: 0o600 });
     return {
       name: plan.name,
@@ -100,7 +123,11 @@ export class Host {
     const present = this.#servers.get(deployment.name) ?? [];
     const lacking = Array.from({ length: Math.max(0, nodeCount(shape) - present.length) }, (_, index) => `${deployment.name}-${present.length + index}`);
     const zones = deployment.zones ?? [];
-    await this.#startNodes(deployment, addToZones(lacking, present.map(({ zone }) => zone), shape, zones), signal);
+    const added = addToZones(lacking, present.map(({ zone }) => zone), shape, zones);
+    const [model] = present;
+    if (model === undefined) throw new Error(`${deployment.name} has no servers to be resized`);
+    const hostOf = (zone: string): string => present.find((each) => each.zone === zone)?.server.plan.host ?? model.server.plan.host;
+    await this.#startNodes(deployment.name, added, added.map(({ name, zone }) => ({ plan: { ...model.server.plan, name, host: hostOf(zone) } })), signal);
     const servers = this.#servers.get(deployment.name) ?? [];
     const [staying, leaving] = [servers.slice(0, nodeCount(shape)), servers.slice(nodeCount(shape))];
     const resized = { ...deployment, shape, nodes: staying.map(nodeOf) };
@@ -131,15 +158,53 @@ export class Host {
     await stopRun(this.run.path);
   }
 
-  async #startNodes({ name, mode, access, directives }: Pick<Deployment, "name" | "mode" | "access" | "directives">, placed: readonly PlacedNode[], signal: AbortSignal): Promise<DeploymentNode[]> {
-    const plans = placed.map((node) => ({ deployment: name, name: node.name, cluster: mode === "cluster", password: access.password ?? "", directives }));
-    const servers = await startServers(this.run, this.programs, plans, (server, exit) => {
-      const isWanted = this.servers(name).includes(server);
-      if (!this.#stopping && isWanted) this.#death.abort(deathOf(server, exit));
-    }, signal);
-    const started = servers.map((server, index): PlacedServer => ({ server, zone: placed[index]?.zone ?? "" }));
+  /** Signals servers; those that this ends may end. @returns when they have ended, or at once when the signal ends nothing */
+  async signal(deployment: string, names: readonly string[], signal: "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT"): Promise<void> {
+    const chosen = this.#named(deployment, names);
+    const ends = signal === "SIGKILL" || signal === "SIGTERM";
+    if (ends) this.mayEnd(deployment, names);
+    for (const { server } of chosen) {
+      const identity = identify(server.process.pid);
+      if (identity !== undefined) signalProcess(identity, signal);
+    }
+    if (ends) await Promise.all(chosen.map(({ server }) => server.process.ended));
+  }
+
+  /** Takes the end of these servers as meant, whoever brings it about. */
+  mayEnd(deployment: string, names: readonly string[]): void {
+    for (const { server } of this.#named(deployment, names)) this.#condemned.add(server);
+  }
+
+  /** Starts servers again that have ended, with their data; those that run are left alone. */
+  async startAgain(deployment: string, names: readonly string[], restart: Restart, signal: AbortSignal): Promise<void> {
+    const gone = this.#named(deployment, names).filter(({ server }) => identify(server.process.pid) === undefined);
+    const revivals = gone.map(({ server: { plan, port, busPort } }): Revival => ({
+      plan: { ...plan, directives: restart.directives ?? plan.directives, follows: restart.follows },
+      ports: restart.newAddresses ? undefined : [port, busPort ?? 0],
+    }));
+    const started = await this.#launch(deployment, revivals, signal, restart.programs);
+    this.#servers.set(
+      deployment,
+      (this.#servers.get(deployment) ?? []).map((each) => ({ ...each, server: started.find(({ plan }) => plan.name === each.server.plan.name) ?? each.server })),
+    );
+  }
+
+  #named(deployment: string, names: readonly string[]): PlacedServer[] {
+    return (this.#servers.get(deployment) ?? []).filter(({ server }) => names.includes(server.plan.name));
+  }
+
+  async #startNodes(name: string, placed: readonly PlacedNode[], servers: readonly Revival[], signal: AbortSignal): Promise<DeploymentNode[]> {
+    const launched = await this.#launch(name, servers, signal);
+    const started = launched.map((server, index): PlacedServer => ({ server, zone: placed[index]?.zone ?? "" }));
     this.#servers.set(name, [...(this.#servers.get(name) ?? []), ...started]);
     return started.map(nodeOf);
+  }
+
+  #launch(name: string, servers: readonly Revival[], signal: AbortSignal, programs = this.programs): Promise<Server[]> {
+    return startServers(this.run, programs, servers, (server, exit) => {
+      const isWanted = this.servers(name).includes(server) && !this.#condemned.has(server);
+      if (!this.#stopping && isWanted) this.#death.abort(deathOf(server, exit));
+    }, signal);
   }
 
   /** Servers that can know their zone (8.1 and newer) are told it, so that anyone can verify them later. */
@@ -155,4 +220,10 @@ export class Host {
       }),
     );
   }
+}
+
+/** One for each zone, that no other run is likely to have: what is done to traffic between them touches nobody else's. */
+function zoneAddresses(zones: readonly string[]): Map<string, string> {
+  const [high, low] = [randomInt(1, 255), randomInt(1, 255)];
+  return new Map(zones.map((zone, index) => [zone, `127.${high}.${low}.${index + 1}`]));
 }

@@ -3,6 +3,7 @@
  *
  *   RUNS/ID/run.json            the runner's identity, the stack, whether the deployment is kept
  *   RUNS/ID/processes/NAME      a process the run started, recorded by that process itself
+ *   RUNS/ID/scars/NAME          what a fault left beside processes
  *   RUNS/ID/DEPLOYMENT/NODE/    a node's configuration, data and log
  */
 import { randomBytes } from "node:crypto";
@@ -12,6 +13,7 @@ import { z } from "zod";
 import { codeOf, Failure, messageOf } from "../errors";
 import type { ProcessIdentity } from "./process-identity";
 import { identify, isAlive, parseRecord, signalProcess } from "./process-identity";
+import { removeScars } from "./scars";
 
 const runSchema = z.object({
   id: z.string(),
@@ -132,14 +134,14 @@ function readRecord(file: string): string {
 }
 
 /**
- * Ends the recorded processes of a run, in parallel, by SIGTERM and after a grace period by SIGKILL, and
- * removes its directory. No other process is touched. Doing it twice at once does no harm.
+ * Ends the recorded processes of a run, in parallel, by SIGTERM and after a grace period by SIGKILL, frozen ones
+ * too, takes away what faults left, and removes its directory. No other process is touched. Doing it twice at once does no harm.
  * @returns how many processes it had to end
  * @throws Failure when a process outlives SIGKILL; the directory stays then
  */
 export async function stopRun(path: string): Promise<number> {
   const living = livingProcesses(path);
-  for (const identity of living) signalProcess(identity, "SIGTERM");
+  for (const signal of ["SIGTERM", "SIGCONT"] as const) for (const identity of living) signalProcess(identity, signal);
   const began = Date.now();
   let rest = living;
   while ((rest = rest.filter(isAlive)).length > 0) {
@@ -148,6 +150,7 @@ export async function stopRun(path: string): Promise<number> {
     if (waited > GRACE_MS) for (const identity of rest) signalProcess(identity, "SIGKILL");
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+  await removeScars(path);
   rmSync(path, { recursive: true, force: true });
   return living.length;
 }

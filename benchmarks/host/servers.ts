@@ -3,6 +3,7 @@ import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "../connection";
+import type { Endpoint } from "../deployment";
 import { Failure } from "../errors";
 import { configText } from "../settings";
 import { parseInfo } from "../topology/info";
@@ -12,6 +13,7 @@ import type { Exit, RecordedProcess } from "./processes";
 import { describeExit, startRecorded } from "./processes";
 import type { Programs } from "./programs";
 import type { RunDirectory } from "./run-directory";
+import { mountDisk } from "./scars";
 
 /** A server to be. */
 export interface ServerPlan {
@@ -19,9 +21,15 @@ export interface ServerPlan {
   /** The node's name, unique in the run. */
   readonly name: string;
   readonly cluster: boolean;
+  /** The address it listens on and calls others from. */
+  readonly host: string;
   readonly password: string;
   /** Directive to value, as CONFIG GET prints them. */
   readonly directives: ReadonlyMap<string, string>;
+  /** A file system of so many bytes for its data, of its own. @default the run directory's */
+  readonly diskBytes?: number | undefined;
+  /** The primary it follows from its start, in replication mode. */
+  readonly follows?: Endpoint | undefined;
 }
 
 export interface Server {
@@ -29,7 +37,16 @@ export interface Server {
   readonly port: number;
   readonly busPort: number | undefined;
   readonly directory: string;
+  /** Where its data are: the directory, or the file system in it. */
+  readonly dataDirectory: string;
   readonly process: RecordedProcess;
+}
+
+/** A server as it was, with the ports it shall have again where that matters. */
+export interface Revival {
+  readonly plan: ServerPlan;
+  /** @default free ones */
+  readonly ports?: readonly [port: number, busPort: number] | undefined;
 }
 
 /** How often a server may find its port taken before that is an error. */
@@ -46,12 +63,12 @@ const STOP_GRACE_MS = 2000;
 export async function startServers(
   run: RunDirectory,
   programs: Programs,
-  plans: readonly ServerPlan[],
+  wanted: readonly Revival[],
   onDeath: (server: Server, exit: Exit) => void,
   signal: AbortSignal,
 ): Promise<Server[]> {
-  const ports = await findFreePorts(plans.length * 2);
-  const servers = await Promise.all(plans.map((plan, i) => startServer(run, programs, plan, [ports[2 * i] ?? 0, ports[2 * i + 1] ?? 0], signal)));
+  const free = await findFreePorts(wanted.length * 2);
+  const servers = await Promise.all(wanted.map(({ plan, ports }, i) => startServer(run, programs, plan, ports ?? [free[2 * i] ?? 0, free[2 * i + 1] ?? 0], signal)));
   for (const server of servers) void server.process.ended.then((exit) => { onDeath(server, exit); });
   return servers;
 }
@@ -64,11 +81,12 @@ async function startServer(
   signal: AbortSignal,
 ): Promise<Server> {
   const directory = run.nodeDirectory(plan.deployment, plan.name);
+  const dataDirectory = plan.diskBytes === undefined ? directory : await mountDisk(run, join(directory, "data"), plan.diskBytes);
   let ports = firstPorts;
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted();
     const [port = 0, busPort = 0] = ports;
-    const server = launch(run, programs, plan, directory, port, busPort);
+    const server = launch(run, programs, plan, { directory, dataDirectory }, port, busPort);
     const exit = await acceptsConnections(server, signal);
     if (exit === undefined) return server;
     if (attempt >= PORT_ATTEMPTS || !/Address already in use|Failed listening on port/.test(logTail(server))) throw deathOf(server, exit);
@@ -76,33 +94,38 @@ async function startServer(
   }
 }
 
-function launch(run: RunDirectory, programs: Programs, plan: ServerPlan, directory: string, port: number, busPort: number): Server {
+type Places = Pick<Server, "directory" | "dataDirectory">;
+
+function launch(run: RunDirectory, programs: Programs, plan: ServerPlan, places: Places, port: number, busPort: number): Server {
+  const { directory } = places;
   const config = join(directory, "valkey.conf");
   for (const file of ["log", "output"]) rmSync(join(directory, file), { force: true });
-  writeFileSync(config, serverConfig(plan, directory, port, busPort), { mode: 0o600 });
+  writeFileSync(config, serverConfig(plan, places, port, busPort), { mode: 0o600 });
   const output = openSync(join(directory, "output"), "a", 0o600);
   try {
     const process = startRecorded(run, plan.name, programs.server, [config], { cwd: directory, stdio: ["ignore", output, output] });
-    return { plan, port, busPort: plan.cluster ? busPort : undefined, directory, process };
+    return { plan, port, busPort: plan.cluster ? busPort : undefined, ...places, process };
   } finally {
     closeSync(output);
   }
 }
 
-function serverConfig(plan: ServerPlan, directory: string, port: number, busPort: number): string {
+function serverConfig(plan: ServerPlan, { directory, dataDirectory }: Places, port: number, busPort: number): string {
   const own = new Map([
-    ["bind", "127.0.0.1"],
+    ["bind", plan.host],
+    ["bind-source-addr", plan.host],
     ["port", String(port)],
     ["protected-mode", "yes"],
     ["requirepass", plan.password],
     ["primaryauth", plan.password],
-    ["dir", directory],
+    ["dir", dataDirectory],
     ["logfile", join(directory, "log")],
     ["daemonize", "no"],
     // The data is thrown away: no snapshot and no waiting for replicas when told to end.
     ["shutdown-on-sigterm", "nosave now force"],
     ["shutdown-on-sigint", "nosave now force"],
     ...(plan.cluster ? [["cluster-enabled", "yes"] as const, ["cluster-config-file", "nodes.conf"] as const, ["cluster-port", String(busPort)] as const] : []),
+    ...(plan.follows === undefined ? [] : [["replicaof", `${plan.follows.host} ${plan.follows.port}`] as const]),
   ]);
   return configText(own) + configText(plan.directives);
 }
@@ -124,7 +147,7 @@ async function acceptsConnections(server: Server, signal: AbortSignal): Promise<
 /** Whether it is this very process that answers on the port: another program may have taken it. */
 async function answers({ plan, port, process }: Server): Promise<boolean> {
   try {
-    const connection = await connect(plan.name, { host: "127.0.0.1", port }, { password: plan.password });
+    const connection = await connect(plan.name, { host: plan.host, port }, { password: plan.password });
     try {
       return parseInfo(await connection.info("server")).get("process_id") === String(process.pid);
     } finally {

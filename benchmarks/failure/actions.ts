@@ -1,0 +1,167 @@
+/** Carrying out a plan's actions on a deployment, and the repair of its zones. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Connection } from "../connection";
+import { withConnections } from "../connection";
+import type { DeploymentNode } from "../deployment";
+import { Failure, messageOf } from "../errors";
+import { form } from "../formation/form";
+import type { Shape } from "../topology/placement";
+import type { Breaker } from "./breaker";
+import type { Action } from "./fault-plan";
+import { describeAction } from "./fault-plan";
+import type { Observer } from "./observer";
+
+/** How long clients have to hear that a node serves nothing any more before it is ended, milliseconds. */
+const DRAIN_MS = 750;
+const POLL_MS = 20;
+
+export interface Stage {
+  readonly breaker: Breaker;
+  readonly observer: Observer;
+  readonly shape: Shape;
+  readonly signal: AbortSignal;
+  /** Milliseconds for any one thing. */
+  readonly patienceMs: number;
+  /** Told what is done, at the moment it is. */
+  readonly note: (what: string) => void;
+}
+
+/** @throws Failure when it cannot be done, or does not come to its end */
+export async function carryOut(action: Action, stage: Stage): Promise<void> {
+  const { breaker, signal, note } = stage;
+  signal.throwIfAborted();
+  note(describeAction(action));
+  switch (action.do) {
+    case "kill":
+      return breaker.kill(action.nodes);
+    case "start":
+      return startNodes(action.nodes, action.newAddresses, stage);
+    case "freeze":
+      return breaker.freeze(action.nodes);
+    case "thaw":
+      return breaker.thaw(action.nodes);
+    case "cut":
+      return breaker.cut(action.nodes);
+    case "join":
+      return breaker.join();
+    case "fill-disk":
+      return breaker.fillDisk(action.nodes);
+    case "free-disk":
+      return breaker.freeDisk(action.nodes);
+    case "take-over":
+      await Promise.all(action.nodes.map((name) => withNode(name, stage, (connection) => connection.cluster("FAILOVER", "TAKEOVER"))));
+      return;
+    case "introduce":
+      return introduceAll(stage);
+    case "restart-in-turn":
+      return restartInTurn(action.home, stage);
+    case "resize":
+      await breaker.resize(action.to, { signal });
+      stage.observer.watchNew();
+  }
+}
+
+/** In replication mode nodes follow whoever is primary; where nobody is, the one that was started first leads. */
+async function startNodes(nodes: readonly string[], newAddresses: boolean, { breaker, observer }: Stage): Promise<void> {
+  if (breaker.deployment.mode === "cluster") {
+    await breaker.start(nodes, { newAddresses });
+    return;
+  }
+  const leader = breaker.nodes().find(({ name }) => observer.state(name).role === "primary")?.name ?? nodes.find((name) => breaker.nodes()[0]?.name === name);
+  await breaker.start(nodes, { newAddresses, follows: leader });
+}
+
+/**
+ * Tells nodes whose addresses have changed where the others are now, in rounds of powers of two: everybody is near
+ * everybody. Until all is served, no replica may take over from a primary that merely has not been found yet.
+ */
+async function introduceAll(stage: Stage): Promise<void> {
+  const { deployment } = stage.breaker;
+  await withConnections({ ...deployment, nodes: stage.breaker.nodes() }, async (connections) => {
+    const members = [...connections];
+    const failover = (allowed: boolean): Promise<unknown> => Promise.all(members.map(([, connection]) => connection.config("SET", "cluster-replica-no-failover", allowed ? "no" : "yes")));
+    await failover(false);
+    const meetings = members.flatMap(([, connection], index) => strides(members.length).flatMap((stride) => {
+      const node = members[(index + stride) % members.length]?.[0];
+      return node === undefined ? [] : [{ connection, node }];
+    }));
+    await Promise.all(meetings.map(({ connection, node }) => meet(connection, node)));
+    await until("all nodes have found each other", () => stage.observer.isOk, stage);
+    await failover(true);
+  });
+}
+
+function strides(nodes: number): number[] {
+  const all: number[] = [];
+  for (let stride = 1; stride < nodes; stride *= 2) all.push(stride);
+  return all;
+}
+
+async function meet(connection: Connection, { endpoint: { host, port }, busPort }: DeploymentNode): Promise<void> {
+  await connection.call("CLUSTER", "MEET", host, port, busPort ?? port + 10_000);
+}
+
+/** Replicas first; then primaries, each after a replica has taken over from it. The next only when all is as redundant as before. */
+async function restartInTurn(home: string | undefined, stage: Stage): Promise<void> {
+  const { breaker, observer, note } = stage;
+  const isReplica = ({ name }: DeploymentNode): boolean => observer.state(name).role === "replica";
+  const order = [...breaker.nodes()].sort((a, b) => Number(isReplica(b)) - Number(isReplica(a))).map(({ name }) => name);
+  for (const name of order) {
+    if (observer.state(name).role === "primary") await handOver(name, stage);
+    const follows = breaker.deployment.mode === "replication" ? observer.state(name).follows : undefined;
+    note(`restart ${name}`);
+    await breaker.end(name);
+    await until(`${name} has ended`, () => observer.state(name).role === "silent", stage);
+    await breaker.start([name], { newAddresses: false, home, follows });
+    await until(`${name} is back`, () => observer.state(name).role !== "silent" && observer.isRedundant, stage);
+  }
+}
+
+/** Has a linked replica take over in an orderly way: the primary holds writes until it has them all. */
+export async function handOver(primary: string, stage: Stage, wanted?: string): Promise<void> {
+  const { breaker, observer, note } = stage;
+  const heir = wanted ?? breaker.nodes().find(({ name }) => observer.state(name).follows === primary && observer.state(name).linkUp)?.name;
+  if (heir === undefined) {
+    note(`${primary} has no replica to hand over to`);
+    return;
+  }
+  note(`${primary} hands over to ${heir}`);
+  const node = breaker.nodes().find(({ name }) => name === heir);
+  if (breaker.deployment.mode === "cluster") await withNode(heir, stage, (connection) => connection.cluster("FAILOVER"));
+  else await withNode(primary, stage, (connection) => connection.call("FAILOVER", "TO", node?.endpoint.host ?? "", node?.endpoint.port ?? 0));
+  await until(`${heir} has taken over from ${primary}`, () => observer.state(heir).role === "primary" && observer.state(primary).role === "replica" && observer.isRedundant, stage);
+  await sleep(DRAIN_MS);
+}
+
+/**
+ * Makes zones safe again by orderly hand-overs and changes of primary, as formation would.
+ * @returns whether anything had to be changed
+ */
+export async function repairZones({ breaker, shape, signal, note }: Stage): Promise<boolean> {
+  if (breaker.deployment.mode !== "cluster") return false;
+  const { changed } = await form({ ...breaker.deployment, nodes: breaker.nodes() }, shape, { signal, report: (line, passing) => { if (passing !== true) note(line); } });
+  return changed;
+}
+
+async function withNode(name: string, { breaker }: Stage, use: (connection: Connection) => Promise<unknown>): Promise<void> {
+  const node = breaker.nodes().find((each) => each.name === name);
+  if (node === undefined) throw new Failure(`${breaker.deployment.name} has no node ${name}`);
+  const connection = await breaker.deployment.connect(node);
+  try {
+    await use(connection);
+  } catch (error) {
+    throw new Failure(`${name}: ${messageOf(error)}`, { cause: error });
+  } finally {
+    connection.disconnect();
+  }
+}
+
+/** @throws Failure once patience is over */
+export async function until(what: string, holds: () => boolean, { signal, patienceMs }: Pick<Stage, "signal" | "patienceMs">): Promise<void> {
+  const deadline = performance.now() + patienceMs;
+  while (!holds()) {
+    signal.throwIfAborted();
+    if (performance.now() > deadline) throw new Failure(`after ${Math.round(patienceMs / 1000)} s it is not so that ${what}`);
+    await sleep(POLL_MS);
+  }
+}

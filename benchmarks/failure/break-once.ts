@@ -1,0 +1,250 @@
+/** One scenario, once: writes go on, the fault strikes, the deployment heals, and the books are balanced. */
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect, withConnections } from "../connection";
+import type { Connection } from "../connection";
+import type { Deployment, Endpoint } from "../deployment";
+import { formatEndpoint } from "../deployment";
+import { BadInput, Failure } from "../errors";
+import type { Report } from "../progress";
+import type { FailureRecord } from "../results/failure-schema";
+import type { Shape } from "../topology/placement";
+import type { Verification } from "../verification/verify";
+import { verify } from "../verification/verify";
+import { account } from "./accounting";
+import type { Stage } from "./actions";
+import { carryOut, repairZones, until } from "./actions";
+import type { Breaker } from "./breaker";
+import type { Scenario } from "./fault";
+import type { FaultPlan, Subject } from "./fault-plan";
+import { planFault } from "./fault-plan";
+import { Observer } from "./observer";
+import type { Finding } from "./record";
+import { recordOf } from "./record";
+import { Writer } from "./writer";
+
+/** In replication without a failover, and where no majority is left, waiting longer changes nothing: so many node timeouts at most. */
+const HELP_AFTER_TIMEOUTS = 3;
+const DEFAULT_NODE_TIMEOUT_MS = 15_000;
+/** What passes without a failover, milliseconds. */
+const HELP_AFTER_REPLICATION_MS = 2000;
+
+export interface Attempt {
+  readonly breaker: Breaker;
+  readonly shape: Shape;
+  readonly scenario: Scenario;
+  /** From 1 on. */
+  readonly round: number;
+  /** Whether replicas of replication mode take over by themselves. */
+  readonly failsOver: boolean;
+  readonly signal: AbortSignal;
+  readonly report: Report;
+}
+
+/**
+ * @throws BadInput when the deployment cannot suffer that fault
+ * @throws Failure when it is not well to begin with, or something fails that is not the fault's doing
+ */
+export async function breakOnce(attempt: Attempt): Promise<FailureRecord> {
+  const { breaker, scenario, signal } = attempt;
+  const configured = breaker.deployment.directives;
+  try {
+    await setDirectives(breaker, scenario.settings);
+    const before = await verify(breaker.deployment);
+    if (!before.verdict.pass) throw new Failure(`${breaker.deployment.name} is not well to begin with: ${failingAssertions(before)}`);
+    const plan = planFor(attempt, before);
+    return await carryOutAttempt(attempt, before, plan);
+  } finally {
+    await breaker.restore();
+    // Even when told to stop: the next scenario, or whoever keeps the deployment, has its own settings.
+    if (!signal.aborted || scenario.settings.size > 0) await resetDirectives(breaker, configured, scenario.settings).catch(() => undefined);
+  }
+}
+
+function planFor({ breaker, scenario, shape, failsOver }: Attempt, before: Verification): FaultPlan {
+  const plan = planFault(scenario.fault, subjectOf(breaker.deployment, before, shape, failsOver));
+  const why = breaker.obstacle(scenario.fault.kind) ?? (typeof plan === "string" ? plan : undefined);
+  if (why !== undefined || typeof plan === "string") throw new BadInput(`${scenario.name} on ${breaker.deployment.name}`, [why ?? ""]);
+  return plan;
+}
+
+export function subjectOf({ mode, nodes, directives }: Deployment, { verdict }: Verification, shape: Shape, failsOver: boolean): Subject {
+  return {
+    mode,
+    shape,
+    shards: verdict.shards.flatMap(({ primary, replicas }) => (primary === undefined ? [] : [{ primary, replicas }])),
+    zoneOf: new Map(nodes.map(({ name, zone }) => [name, zone ?? ""])),
+    machineOf: new Map(nodes.map(({ name, machine }) => [name, machine])),
+    failsOver: mode === "cluster" ? directives.get("cluster-replica-no-failover") !== "yes" : failsOver,
+    persistent: directives.get("appendonly") === "yes",
+  };
+}
+
+async function carryOutAttempt(attempt: Attempt, before: Verification, plan: FaultPlan): Promise<FailureRecord> {
+  const { breaker, scenario, shape, signal, report } = attempt;
+  const { mode } = breaker.deployment;
+  const dial = dialer(breaker.deployment, scenario.load.timeoutMs + scenario.load.acknowledgement.timeoutMs);
+  const { shards } = before.verdict;
+  const writer = new Writer({ mode, shards: shards.map(({ slots }) => slots), nodes: breaker.nodes, dial }, scenario.load, `break:${randomBytes(3).toString("hex")}:`);
+  const observer = new Observer(() => ({ mode, ...shape }), breaker.nodes, dialer(breaker.deployment, scenario.load.timeoutMs));
+  const events: { atMs: number; what: string }[] = [];
+  const note = (what: string): void => {
+    events.push({ atMs: performance.now(), what });
+    report(`${scenario.name}: ${what}`, true);
+  };
+  const stage: Stage = { breaker, observer, shape, signal, patienceMs: scenario.patienceSeconds * 1000, note };
+  try {
+    const startedAt = new Date();
+    await Promise.all([writer.start(), observer.start()]);
+    await sleep(scenario.beforeSeconds * 1000, undefined, { signal });
+    observer.clear();
+    const faultMs = performance.now();
+    for (const action of plan.inflict) await carryOut(action, stage);
+    const helped = await heal(attempt, plan, stage, writer, faultMs);
+    const end = await settle(attempt, stage);
+    await sleep(scenario.afterSeconds * 1000, undefined, { signal });
+    await writer.stop();
+    report(`${scenario.name}: reading back`, true);
+    const finding: Finding = {
+      startedAt,
+      faultMs,
+      plan,
+      shards,
+      nodeTimeoutMs: mode === "cluster" ? nodeTimeout(breaker.deployment) : null,
+      writes: writer.journal.writes,
+      accounting: account(writer.journal.histories(), await writer.readBack()),
+      last: observer.last,
+      changes: observer.changes(faultMs),
+      events: events.map(({ atMs, what }) => ({ atMs: atMs - faultMs, what })),
+      helped,
+      ...end,
+    };
+    return recordOf({ deployment: breaker.deployment.name, mode, scenario, round: attempt.round, finding });
+  } finally {
+    writer.close();
+    await observer.stop();
+  }
+}
+
+/**
+ * Waits for the time to heal, and heals.
+ * @returns whether help was needed for all to be served
+ */
+async function heal({ scenario, breaker, failsOver }: Attempt, plan: FaultPlan, stage: Stage, writer: Writer, faultMs: number): Promise<boolean> {
+  const { mode } = breaker.deployment;
+  let helped = false;
+  if (plan.healWhen === "served") {
+    const waitMs = mode === "cluster" ? HELP_AFTER_TIMEOUTS * nodeTimeout(breaker.deployment) + 1000 : failsOver ? stage.patienceMs : HELP_AFTER_REPLICATION_MS;
+    const served = await within(waitMs, () => isServed(writer, faultMs), stage.signal);
+    if (!served) {
+      helped = plan.help.length > 0 || plan.heal.length > 0;
+      for (const action of plan.help) await carryOut(action, stage);
+      if (plan.help.length > 0) await within(stage.patienceMs, () => isServed(writer, faultMs), stage.signal);
+    }
+  } else {
+    await sleep(Math.max(0, faultMs + plan.healWhen.seconds * 1000 - performance.now()), undefined, { signal: stage.signal });
+  }
+  for (const action of plan.heal) await carryOut(action, stage);
+  return helped && scenario.fault.kind !== "rolling-restart";
+}
+
+/** Every shard has acknowledged a write that was due after the fault and after whatever failed last; a moment without failures. */
+function isServed(writer: Writer, faultMs: number): boolean {
+  const { writes } = writer.journal;
+  const now = performance.now();
+  const lastFailure = new Map<number, number>();
+  const lastSuccess = new Map<number, number>();
+  for (let index = writes.length - 1; index >= 0; index--) {
+    const write = writes[index];
+    if (write === undefined || write.endedMs < Math.max(faultMs, now - RECENT_MS)) break;
+    if (write.outcome.kind === "acknowledged") {
+      if (write.dueMs > faultMs && !lastSuccess.has(write.shard)) lastSuccess.set(write.shard, write.dueMs);
+    } else if (!lastFailure.has(write.shard)) lastFailure.set(write.shard, write.dueMs);
+  }
+  return now - faultMs > RECENT_MS && lastSuccess.size === writer.shardCount && [...lastFailure].every(([shard, at]) => (lastSuccess.get(shard) ?? 0) > at);
+}
+
+/** Milliseconds. */
+const RECENT_MS = 500;
+
+interface End {
+  readonly repaired: boolean;
+  readonly verifiedMs: number | null;
+  readonly unwell: string | null;
+}
+
+/** Waits until all is as redundant as before, repairs what is not zone-safe, and verifies. */
+async function settle({ scenario, breaker }: Attempt, stage: Stage): Promise<End> {
+  let repaired = false;
+  try {
+    await until("every node is there and every replica linked", () => stage.observer.isRedundant, stage);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+  }
+  const deadline = performance.now() + stage.patienceMs;
+  for (;;) {
+    const { verdict } = await verify({ ...breaker.deployment, nodes: breaker.nodes() });
+    if (verdict.pass) return { repaired, verifiedMs: performance.now(), unwell: null };
+    const unsafe = verdict.assertions.some(({ id, pass }) => !pass && ZONE_ASSERTIONS.includes(id));
+    const settled = stage.observer.isRedundant;
+    if (scenario.repair && unsafe && settled && !repaired) {
+      stage.note("zones are not safe: repair");
+      repaired = await repairZones(stage);
+    } else if (performance.now() > deadline) {
+      return { repaired, verifiedMs: null, unwell: verdict.assertions.filter(({ pass }) => !pass).map(({ id, found }) => `${id}: ${found}`).join("; ") };
+    }
+    await sleep(VERIFY_EVERY_MS, undefined, { signal: stage.signal });
+  }
+}
+
+const ZONE_ASSERTIONS: readonly string[] = ["zones-apart", "replica-elsewhere"];
+const VERIFY_EVERY_MS = 200;
+
+async function within(milliseconds: number, holds: () => boolean, signal: AbortSignal): Promise<boolean> {
+  const deadline = performance.now() + milliseconds;
+  while (!holds()) {
+    if (performance.now() > deadline) return false;
+    await sleep(20, undefined, { signal });
+  }
+  return true;
+}
+
+export function nodeTimeout({ directives }: Deployment): number {
+  return Number(directives.get("cluster-node-timeout") ?? DEFAULT_NODE_TIMEOUT_MS);
+}
+
+function failingAssertions({ verdict }: Verification): string {
+  return verdict.assertions.filter(({ pass }) => !pass).map(({ id, found }) => `${id}: ${found}`).join("; ");
+}
+
+/** Connections of clients that know where to be redirected to (8.0 and newer do that in replication mode when told so). */
+function dialer({ name, mode, access }: Deployment, timeoutMs: number): (endpoint: Endpoint) => Promise<Connection> {
+  return async (endpoint) => {
+    const connection = await connect(`${name} at ${formatEndpoint(endpoint)}`, endpoint, access, timeoutMs);
+    if (mode === "replication") await connection.call("CLIENT", "CAPA", "redirect").catch(() => undefined);
+    return connection;
+  };
+}
+
+/** In force on all nodes, and when they are started again. */
+async function setDirectives(breaker: Breaker, settings: ReadonlyMap<string, string>): Promise<void> {
+  breaker.startWith(new Map([...breaker.deployment.directives, ...settings]));
+  if (settings.size === 0) return;
+  await withConnections(breaker.deployment, (connections) => Promise.all([...connections.values()].map((connection) => connection.call("CONFIG", "SET", ...[...settings].flat()))));
+}
+
+/** What the deployment has for each of the directives, or the server's own where it says nothing. */
+async function resetDirectives(breaker: Breaker, configured: ReadonlyMap<string, string>, settings: ReadonlyMap<string, string>): Promise<void> {
+  breaker.startWith(configured);
+  const back = [...settings.keys()].map((name) => [name, configured.get(name) ?? SERVER_DEFAULTS.get(name)] as const).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
+  if (back.length > 0) await withConnections({ ...breaker.deployment, nodes: breaker.nodes() }, (connections) => Promise.all([...connections.values()].map((connection) => connection.call("CONFIG", "SET", ...back))));
+}
+
+/** Of directives that scenarios set. */
+const SERVER_DEFAULTS: ReadonlyMap<string, string> = new Map([
+  ["appendonly", "no"],
+  ["appendfsync", "everysec"],
+  ["min-replicas-to-write", "0"],
+  ["min-replicas-max-lag", "10"],
+  ["cluster-node-timeout", String(DEFAULT_NODE_TIMEOUT_MS)],
+]);

@@ -1,0 +1,31 @@
+/** What can be done to the nodes of a deployment, by whoever runs them. */
+import type { Deployment, DeploymentNode } from "../deployment";
+import type { FormationOptions } from "../formation/awaiting";
+import type { Shape } from "../topology/placement";
+import type { FaultKind } from "./fault";
+
+export interface Breaker {
+  /** As it is now: nodes that came back elsewhere are there. */
+  readonly deployment: Deployment;
+  readonly nodes: () => readonly DeploymentNode[];
+  /** Why a fault cannot be inflicted here; undefined where it can. */
+  readonly obstacle: (fault: FaultKind) => string | undefined;
+  /** SIGKILL, or what comes nearest. Returns when they have ended. */
+  readonly kill: (nodes: readonly string[]) => Promise<void>;
+  /** Asks a node to end, and returns when it has. */
+  readonly end: (node: string) => Promise<void>;
+  /** Starts nodes that have ended, with the data they had. `follows`: the primary, in replication mode. */
+  readonly start: (nodes: readonly string[], options: { readonly newAddresses: boolean; readonly home?: string | undefined; readonly follows?: string | undefined }) => Promise<void>;
+  readonly freeze: (nodes: readonly string[]) => Promise<void>;
+  readonly thaw: (nodes: readonly string[]) => Promise<void>;
+  /** Cuts these nodes off from all others. */
+  readonly cut: (nodes: readonly string[]) => Promise<void>;
+  readonly join: () => Promise<void>;
+  readonly fillDisk: (nodes: readonly string[]) => Promise<void>;
+  readonly freeDisk: (nodes: readonly string[]) => Promise<void>;
+  readonly resize: (to: Shape, options: FormationOptions) => Promise<void>;
+  /** Directives that nodes have when they are started again. */
+  readonly startWith: (directives: ReadonlyMap<string, string>) => void;
+  /** Takes back whatever is not healed yet, as far as it can be. Never throws. */
+  readonly restore: () => Promise<void>;
+}

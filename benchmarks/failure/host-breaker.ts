@@ -1,0 +1,144 @@
+/** Breaking a deployment of processes on this machine. */
+import { closeSync, openSync, readdirSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import type { Deployment, DeploymentNode } from "../deployment";
+import { codeOf, Failure } from "../errors";
+import type { Host } from "../host/host";
+import type { Programs } from "../host/programs";
+import { inspect } from "../host/programs";
+import type { Cut } from "../host/scars";
+import { cutNetwork, obstacleToCuts, obstacleToDisks } from "../host/scars";
+import type { FormationOptions } from "../formation/awaiting";
+import type { Shape } from "../topology/placement";
+import type { Breaker } from "./breaker";
+import type { FaultKind } from "./fault";
+
+const FILLER = "filler";
+const FILL_AT_ONCE = 64 * 1024;
+
+export class HostBreaker implements Breaker {
+  readonly #frozen = new Set<string>();
+  readonly #filled = new Set<string>();
+  #cut: Cut | undefined;
+  #directives: ReadonlyMap<string, string> | undefined;
+  #programs: Programs | undefined;
+
+  constructor(
+    private readonly host: Host,
+    public deployment: Deployment,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  readonly nodes = (): readonly DeploymentNode[] => this.host.nodes(this.deployment.name);
+
+  readonly obstacle = hostObstacle;
+
+  readonly kill = async (nodes: readonly string[]): Promise<void> => {
+    await this.host.signal(this.deployment.name, nodes, "SIGKILL");
+  };
+
+  readonly end = async (node: string): Promise<void> => {
+    await this.host.signal(this.deployment.name, [node], "SIGTERM");
+  };
+
+  readonly start: Breaker["start"] = async (nodes, { newAddresses, home, follows }) => {
+    if (home !== undefined) this.#programs = await programsIn(home);
+    const followed = this.nodes().find(({ name }) => name === follows)?.endpoint;
+    const restart = { newAddresses, programs: this.#programs, directives: this.#directives };
+    const started = nodes.filter((name) => name !== follows);
+    if (follows !== undefined && nodes.includes(follows)) await this.host.startAgain(this.deployment.name, [follows], restart, this.signal);
+    const primary = this.nodes().find(({ name }) => name === follows)?.endpoint ?? followed;
+    await this.host.startAgain(this.deployment.name, started, { ...restart, follows: primary }, this.signal);
+    this.deployment = { ...this.deployment, nodes: this.host.nodes(this.deployment.name) };
+  };
+
+  readonly freeze = async (nodes: readonly string[]): Promise<void> => {
+    for (const name of nodes) this.#frozen.add(name);
+    await this.host.signal(this.deployment.name, nodes, "SIGSTOP");
+  };
+
+  readonly thaw = async (nodes: readonly string[]): Promise<void> => {
+    await this.host.signal(this.deployment.name, nodes, "SIGCONT");
+    for (const name of nodes) this.#frozen.delete(name);
+  };
+
+  readonly cut = async (nodes: readonly string[]): Promise<void> => {
+    const addresses = (inside: boolean): string[] => [...new Set(this.nodes().filter(({ name }) => nodes.includes(name) === inside).map(({ endpoint }) => endpoint.host))];
+    const [some, others] = [addresses(true), addresses(false)];
+    if (some.some((address) => others.includes(address))) throw new Failure(`${this.deployment.name} was started without addresses of its own for each zone`);
+    this.#cut = await cutNetwork(this.host.run, some, others);
+  };
+
+  readonly join = async (): Promise<void> => {
+    await this.#cut?.heal();
+    this.#cut = undefined;
+  };
+
+  readonly fillDisk = (nodes: readonly string[]): Promise<void> => {
+    // With appendfsync always, a server that cannot write its file ends.
+    this.host.mayEnd(this.deployment.name, nodes);
+    for (const directory of this.#disks(nodes)) {
+      this.#filled.add(directory);
+      fill(join(directory, FILLER));
+    }
+    return Promise.resolve();
+  };
+
+  readonly freeDisk = (nodes: readonly string[]): Promise<void> => {
+    for (const directory of this.#disks(nodes)) this.#free(directory);
+    return Promise.resolve();
+  };
+
+  readonly resize = async (to: Shape, options: FormationOptions): Promise<void> => {
+    this.deployment = await this.host.resize(this.deployment, to, options, this.signal);
+  };
+
+  readonly startWith = (directives: ReadonlyMap<string, string>): void => {
+    this.#directives = directives;
+    this.deployment = { ...this.deployment, directives };
+  };
+
+  readonly restore = async (): Promise<void> => {
+    if (this.#frozen.size > 0) await this.thaw([...this.#frozen]).catch(() => undefined);
+    await this.join().catch(() => undefined);
+    for (const directory of [...this.#filled]) this.#free(directory);
+  };
+
+  #disks(nodes: readonly string[]): string[] {
+    return this.host.servers(this.deployment.name).filter(({ plan }) => nodes.includes(plan.name)).map(({ dataDirectory }) => dataDirectory);
+  }
+
+  #free(directory: string): void {
+    rmSync(join(directory, FILLER), { force: true });
+    this.#filled.delete(directory);
+  }
+}
+
+/** Why a fault cannot be inflicted on processes of this machine. */
+export function hostObstacle(fault: FaultKind): string | undefined {
+  if (fault === "cut-zone") return obstacleToCuts();
+  return fault === "full-disk" ? obstacleToDisks() : undefined;
+}
+
+/** Until nothing more fits. */
+function fill(file: string): void {
+  const descriptor = openSync(file, "w");
+  try {
+    for (let bytes = FILL_AT_ONCE; bytes >= 1; ) {
+      try {
+        writeSync(descriptor, Buffer.alloc(bytes));
+      } catch (error) {
+        if (codeOf(error) !== "ENOSPC") throw error;
+        bytes = Math.floor(bytes / 2);
+      }
+    }
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+async function programsIn(home: string): Promise<Programs> {
+  const programs = await inspect(readdirSync(home).includes("bin") ? join(home, "bin") : home, home);
+  if (typeof programs === "string") throw new Failure(programs);
+  return programs;
+}

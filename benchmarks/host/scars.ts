@@ -1,0 +1,127 @@
+/**
+ * What a fault leaves on this machine beside processes: packets that are dropped, file systems that are mounted. Each is put
+ * on the run's record before it is there, so that whoever ends the run, however late, takes it away again:
+ *
+ *   RUNS/ID/scars/NAME          one of them
+ */
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { z } from "zod";
+import { Failure, messageOf } from "../errors";
+import type { RunDirectory } from "./run-directory";
+
+const run = promisify(execFile);
+
+const scarSchema = z.discriminatedUnion("kind", [
+  /** Nothing sent from one address arrives at the other. */
+  z.strictObject({ kind: z.literal("cut"), from: z.string(), to: z.string(), comment: z.string() }),
+  z.strictObject({ kind: z.literal("mount"), path: z.string() }),
+]);
+type Scar = z.infer<typeof scarSchema>;
+
+let serial = 0;
+
+/** @returns the record's path */
+function putOnRecord(directory: string, scar: Scar): string {
+  const scars = join(directory, "scars");
+  mkdirSync(scars, { recursive: true, mode: 0o700 });
+  const file = join(scars, `${scar.kind}.${++serial}`);
+  writeFileSync(`${file}.new`, JSON.stringify(scar));
+  renameSync(`${file}.new`, file);
+  return file;
+}
+
+/** Why zones cannot be cut from each other on this machine; undefined where they can. */
+export function obstacleToCuts(): string | undefined {
+  if (process.platform !== "linux") return "needs Linux, whose loopback addresses can be cut from each other";
+  if (process.getuid?.() !== 0) return "needs root, for iptables";
+  return ["/usr/sbin", "/sbin", "/usr/bin"].some((place) => existsSync(join(place, "iptables"))) ? undefined : "needs iptables";
+}
+
+/** Why a server cannot be given a small disk of its own on this machine; undefined where it can. */
+export function obstacleToDisks(): string | undefined {
+  if (process.platform !== "linux") return "needs Linux, for a small tmpfs";
+  return process.getuid?.() === 0 ? undefined : "needs root, to mount a small tmpfs";
+}
+
+/**
+ * Mounts a file system of so many bytes, in memory; where it is mounted already, nothing happens.
+ * @returns the path
+ * @throws Failure when it cannot be mounted
+ */
+export async function mountDisk(directory: RunDirectory, path: string, bytes: number): Promise<string> {
+  if (isMounted(path)) return path;
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  putOnRecord(directory.path, { kind: "mount", path });
+  await system("mount", ["-t", "tmpfs", "-o", `size=${bytes},mode=0700`, "tmpfs", path]);
+  return path;
+}
+
+function isMounted(path: string): boolean {
+  try {
+    return readFileSync("/proc/self/mounts", "utf8").split("\n").some((line) => line.split(" ")[1] === path);
+  } catch {
+    return false;
+  }
+}
+
+/** A cut between addresses of this run; no other traffic of the machine is touched. */
+export interface Cut {
+  readonly heal: () => Promise<void>;
+}
+
+/**
+ * Drops what the addresses of one side send to those of the other, both ways.
+ * @throws Failure when the rules cannot be set
+ */
+export async function cutNetwork(directory: RunDirectory, some: readonly string[], others: readonly string[]): Promise<Cut> {
+  const comment = `valkey-measured ${directory.id}`;
+  const ways = some.flatMap((a) => others.flatMap((b): Scar[] => [{ kind: "cut", from: a, to: b, comment }, { kind: "cut", from: b, to: a, comment }]));
+  const records = ways.map((scar) => ({ scar, file: putOnRecord(directory.path, scar) }));
+  for (const { scar } of records) if (scar.kind === "cut") await system("iptables", ["-w", "5", "-I", "INPUT", ...rule(scar)]);
+  return {
+    heal: async () => {
+      for (const { scar, file } of records) await removeScar(scar, file);
+    },
+  };
+}
+
+function rule({ from, to, comment }: Extract<Scar, { kind: "cut" }>): string[] {
+  return ["-s", from, "-d", to, "-m", "comment", "--comment", comment, "-j", "DROP"];
+}
+
+/**
+ * Takes away all that is on record in a run's directory; doing it twice does no harm. Its processes have ended: they may
+ * hold file systems.
+ * @throws Failure when something cannot be taken away; its record stays
+ */
+export async function removeScars(path: string): Promise<void> {
+  const scars = join(path, "scars");
+  if (!existsSync(scars)) return;
+  for (const name of readdirSync(scars)) {
+    const file = join(scars, name);
+    const scar = name.endsWith(".new") ? undefined : scarSchema.safeParse(JSON.parse(readFileSync(file, "utf8"))).data;
+    if (scar !== undefined) await removeScar(scar, file);
+  }
+}
+
+async function removeScar(scar: Scar, file: string): Promise<void> {
+  // A rule may be there more than once, or not yet.
+  if (scar.kind === "cut") while (await succeeds("iptables", ["-w", "5", "-D", "INPUT", ...rule(scar)]));
+  else if (isMounted(scar.path)) await system("umount", [scar.path]);
+  rmSync(file, { force: true });
+}
+
+async function succeeds(command: string, args: readonly string[]): Promise<boolean> {
+  return run(command, [...args]).then(() => true, () => false);
+}
+
+async function system(command: string, args: readonly string[]): Promise<void> {
+  try {
+    await run(command, [...args]);
+  } catch (error) {
+    throw new Failure(`${command} failed: ${messageOf(error).trim().split("\n").at(-1) ?? ""}`, { cause: error });
+  }
+}
