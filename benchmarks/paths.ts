@@ -15,6 +15,9 @@ export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env): st
 export const runsDirectory = (): string => join(cacheDirectory(), "runs");
 export const packagesDirectory = (): string => join(cacheDirectory(), "packages");
 
+/** Of servers to compare with: kept apart, or they would be taken for what this machine has. */
+export const otherPackagesDirectory = (): string => join(cacheDirectory(), "packages-others");
+
 const SHARED_MEMORY = "/dev/shm";
 /** Bytes: a container may have a tiny one. */
 const LEAST_ROOM = 256 * 1024 ** 2;

@@ -2,7 +2,7 @@
 import { Command, CommanderError } from "commander";
 import { BadInput, Failure, Interrupted, messageOf } from "../benchmarks/errors";
 import { exitStatusOf, listenForInterruption } from "./interruption";
-import { addBenchmarkOptions, addServerOptions, benchmarkOverrides } from "./options";
+import { addBenchmarkOptions, addServerOptions, benchmarkOverrides, experimentOverrides } from "./options";
 import { complain } from "./output";
 
 /** Bad input: nothing was started. */
@@ -51,6 +51,16 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
     .action(async (values: Record<string, unknown>) => {
       const { benchServers } = await import("./commands/bench.js");
       finish(await benchServers(values, benchmarkOverrides(values), signal));
+    });
+
+  addBenchmarkOptions(program.command("study").description("vary settings over cells, interleaved and repeated until each comparison is exact enough; Ctrl-C keeps what is finished").argument("<name>", "topologies, io-threads, engines, density, billion, or a stack with valkey:experiment"))
+    .option("--resume", "go on with the one that was begun last, or that is in --output")
+    .option("--precision <part>", "to which part of a figure it should be known: 0.05", Number)
+    .option("--budget <s>", "seconds it may take", Number)
+    .option("--seed <n>", "of the order of measurements", Number)
+    .action(async (name: string, values: Record<string, unknown>) => {
+      const { runNamedStudy } = await import("./commands/study.js");
+      finish(await runNamedStudy({ name, resume: values["resume"] === true, overrides: benchmarkOverrides(values), experiment: experimentOverrides(values) }, signal));
     });
 
   program

@@ -3,11 +3,15 @@ import type { z } from "zod";
 import { BadInput } from "../benchmarks/errors";
 import type { MachineFacts } from "./contradictions";
 import { contradictions } from "./contradictions";
+import { experimentProblems } from "./contradictions-experiment";
+import { cellsOf } from "./plans";
 import { describeIssues, unknownKey } from "./problems";
 import type { BenchmarkConfig, DeploymentConfig, PlatformConfig, StackConfig, VerificationConfig } from "./schema";
 import { benchmarkSchema, DEFAULT_TESTS, deploymentName, deploymentSchema, platformSchema, SECTIONS, verificationSchema } from "./schema";
 import type { WorkloadConfig } from "./schema-workloads";
 import { DEFAULT_DRIVER, workloadName, workloadSchema } from "./schema-workloads";
+import type { ExperimentConfig } from "./schema-experiment";
+import { experimentSchema } from "./schema-experiment";
 import { NAMESPACE } from "./stack-file";
 
 /** Values that replace the stack file's, by benchmark key; problems with them name the option instead of the file. */
@@ -36,12 +40,14 @@ export function parseConfig(source: string, raw: Readonly<Record<string, unknown
   const verification = parser.verification();
   const benchmark = parser.benchmark();
   const workloads = parser.workloads();
+  const experiment = parser.experiment();
   const measures = "benchmark" in raw || "workloads" in raw;
   // A load that nobody asks for contradicts nothing; the command line's always is asked for.
   const load = measures || overrides !== NO_OVERRIDES ? benchmark : undefined;
   const problems = [...parser.problems, ...contradictions({ platform, deployments, benchmark: load, workloads }, machine, parser.label)];
+  if (experiment !== undefined && benchmark !== undefined) problems.push(...experimentProblems(experiment, cellsOf({ deployments: Object.fromEntries(deployments), benchmark, experiment }), parser.label));
   if (problems.length > 0 || platform === undefined || verification === undefined || benchmark === undefined) throw new BadInput(source, problems);
-  return { platform, verification, deployments: Object.fromEntries(deployments), benchmark, workloads: Object.fromEntries(workloads), measures };
+  return { platform, verification, deployments: Object.fromEntries(deployments), benchmark, workloads: Object.fromEntries(workloads), measures, experiment };
 }
 
 /**
@@ -122,6 +128,16 @@ class SectionParser {
     const result = verificationSchema.safeParse(input);
     if (result.success) return result.data;
     this.problems.push(...describeIssues(verificationSchema, input, result.error.issues, (path) => this.label(["verification", ...path])));
+    return undefined;
+  }
+
+  /** Undefined as well where there is none. */
+  experiment(): ExperimentConfig | undefined {
+    const input = this.raw["experiment"];
+    if (input === undefined) return undefined;
+    const result = experimentSchema.safeParse(input);
+    if (result.success) return result.data as ExperimentConfig;
+    this.problems.push(...describeIssues(experimentSchema, input, result.error.issues, (path) => this.label(["experiment", ...path])));
     return undefined;
   }
 

@@ -66,6 +66,11 @@ export function benchmarkOverrides(values: Readonly<Record<string, unknown>>): O
   return { benchmark: Object.fromEntries([...entries, ...keep]), options: OPTION_NAMES };
 }
 
+/** Likewise to the section `experiment`. */
+export function experimentOverrides(values: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(["precision", "budget", "seed"].flatMap((key) => (values[key] === undefined ? [] : [[key, values[key]]])));
+}
+
 function camelCase(long: string): string {
   return long.replace(/^--/, "").replace(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }

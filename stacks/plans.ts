@@ -1,4 +1,6 @@
 /** From a stack's configuration to what is carried out: deployments to start, a workload to measure. Pure. */
+import * as experiments from "../benchmarks/experiments/factors";
+import type { Cell } from "../benchmarks/experiments/factors";
 import type { HostPlan } from "../benchmarks/host/host";
 import type { Mix } from "../benchmarks/workloads/mix";
 import type { Workload } from "../benchmarks/workloads/workload";
@@ -6,6 +8,7 @@ import { fitKeySpace, fitLoad } from "../benchmarks/workloads/workload";
 import type { Shape } from "../benchmarks/topology/placement";
 import type { BenchmarkConfig, DeploymentConfig, HostConfig, StackConfig } from "./schema";
 import { DEFAULT_DURATION } from "./schema";
+import type { ExperimentConfig } from "./schema-experiment";
 
 export function shapeOf(deployment: DeploymentConfig): Shape {
   return deployment.mode === "cluster"
@@ -63,4 +66,12 @@ export function fittedWorkload({ benchmark, deployments }: Pick<StackConfig, "be
   const clusters = Object.values(deployments).flatMap((deployment) => (deployment.mode === "cluster" ? [deployment.primaries] : []));
   const { clients, threads, fit, keySpace } = benchmark;
   return { ...workloadOf(benchmark), keySpace: fitKeySpace(keySpace, clusters.length > 0), ...(fit ? fitLoad(clients, threads, clusters) : {}) };
+}
+
+/** A study's cells: every combination of what it varies, on each deployment, with a key space that all of them can have exactly. */
+export function cellsOf({ deployments, benchmark, experiment }: Pick<StackConfig, "deployments" | "benchmark"> & { readonly experiment: ExperimentConfig }): Cell[] {
+  const bases = Object.entries(deployments).map(([name, deployment]) => ({ name, mode: deployment.mode, shape: shapeOf(deployment), settings: deployment.settings }));
+  const cells = experiments.cellsOf(bases, experiment.vary, workloadOf(benchmark), experiment.runners);
+  const keySpace = fitKeySpace(benchmark.keySpace, cells.some(({ mode }) => mode === "cluster"));
+  return cells.map((cell) => ({ ...cell, workload: { ...cell.workload, keySpace } }));
 }

@@ -4,6 +4,8 @@ import { ENGINES } from "../benchmarks/engines";
 import { APPENDFSYNC, MAXMEMORY_POLICIES, RESERVED_DIRECTIVES } from "../benchmarks/settings";
 import { parseSize } from "../benchmarks/units";
 import { eksPlatformSchema } from "./schema-eks";
+import { experimentSchema } from "./schema-experiment";
+import type { ExperimentConfig } from "./schema-experiment";
 import { kubernetesSchema } from "./schema-kubernetes";
 import { deploymentPodsSchema } from "./schema-pods";
 import { workloadName, workloadSchema } from "./schema-workloads";
@@ -168,6 +170,8 @@ export interface StackConfig {
   readonly workloads: Readonly<Record<string, WorkloadConfig>>;
   /** Whether the stack itself asks for measurements; npm start always measures. */
   readonly measures: boolean;
+  /** What a study of the stack does (npm start -- study); the other commands leave it aside. */
+  readonly experiment?: ExperimentConfig | undefined;
 }
 
 /** One of the platform `host`. */
@@ -180,4 +184,5 @@ export const SECTIONS = {
   verification: verificationSchema,
   benchmark: benchmarkSchema,
   workloads: z.record(workloadName, workloadSchema),
+  experiment: experimentSchema,
 } as const;

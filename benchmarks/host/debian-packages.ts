@@ -1,5 +1,5 @@
 /**
- * Valkey from the packages of Debian or Ubuntu, unpacked into a directory: no root, nothing installed.
+ * Valkey, or Redis to compare it with, from the packages of Debian or Ubuntu, unpacked into a directory: no root, nothing installed.
  *
  * apt itself fetches and checks them, with directories of its own in place of the system's, from the mirror
  * the system is configured for. A newer suite's programs need that suite's C library, so they run through
@@ -36,14 +36,19 @@ const SUITES: Readonly<Record<string, readonly Suite[]>> = {
   ],
 };
 
-const PROGRAMS = ["valkey-server", "valkey-cli", "valkey-benchmark"];
+/** What is packaged as NAME-server and NAME-tools, and has programs NAME-server, NAME-cli and NAME-benchmark. */
+export type Product = "valkey" | "redis";
+export const programsOf = (product: Product): readonly string[] => ["server", "cli", "benchmark"].map((program) => `${product}-${program}`);
+/** The oldest that this project deploys: Redis 7.0 is what it can be told to stop by, and what Valkey came from is 7.2. */
+export const OLDEST_MAJOR: Readonly<Record<Product, number>> = { valkey: 8, redis: 7 };
+
 /** Named so that apt does not choose all of systemd to satisfy the packages' alternatives. */
 const SMALL_ALTERNATIVES = ["systemd-standalone-tmpfiles", "systemd-standalone-sysusers"];
 
-/** The directories of programs unpacked earlier, newest Valkey first. */
-export function unpackedPrograms(packages: string): string[] {
+/** The directories of programs unpacked earlier, newest first. */
+export function unpackedPrograms(packages: string, product: Product = "valkey"): string[] {
   if (!existsSync(packages)) return [];
-  const trees = readdirSync(packages).filter((name) => name.startsWith("valkey_"));
+  const trees = readdirSync(packages).filter((name) => name.startsWith(`${product}_`));
   return trees.sort((a, b) => b.localeCompare(a, "en", { numeric: true })).map((name) => join(packages, name, "bin"));
 }
 
@@ -53,14 +58,14 @@ export function hasApt(): boolean {
 }
 
 /**
- * Fetches and unpacks Valkey from the newest suite that can be had.
+ * Fetches and unpacks a product from the newest suite that can be had.
  * @param packages where the tree goes; made if need be
  * @param report is told what happens, a line each
  * @param only the one suite to take them from, for an older Valkey
  * @returns the directory with the programs
  * @throws Failure when no suite can be had, with each suite's reason
  */
-export async function fetchPrograms(packages: string, report: (line: string) => void, signal: AbortSignal, only?: string): Promise<string> {
+export async function fetchPrograms(packages: string, report: (line: string) => void, signal: AbortSignal, only?: string, product: Product = "valkey"): Promise<string> {
   const distribution = readDistribution();
   const suites = SUITES[distribution.id]?.filter(({ suite }) => only === undefined || suite === only);
   if (suites === undefined) throw new Failure(`no packages are known for ${distribution.id}`);
@@ -73,7 +78,7 @@ export async function fetchPrograms(packages: string, report: (line: string) => 
       signal.throwIfAborted();
       const work = mkdtempSync(join(packages, ".fetch-"));
       try {
-        return await fetchFrom(mirror, suite, distribution.id, { packages, work, report, signal });
+        return await fetchFrom(mirror, suite, distribution.id, { packages, work, report, signal, product });
       } catch (error) {
         signal.throwIfAborted();
         reasons.push(`${suite.suite}: ${lastLine(error)}`);
@@ -82,32 +87,36 @@ export async function fetchPrograms(packages: string, report: (line: string) => 
       }
     }
   }
-  throw new Failure(`no suite has Valkey for this machine:\n${reasons.map((reason) => `  - ${reason}`).join("\n")}`);
+  throw new Failure(`no suite has ${product} for this machine:\n${reasons.map((reason) => `  - ${reason}`).join("\n")}`);
 }
 
 interface Fetch {
+  readonly product: Product;
   readonly packages: string;
   readonly work: string;
   readonly report: (line: string) => void;
   readonly signal: AbortSignal;
 }
 
-async function fetchFrom(mirror: string, suite: Suite, distribution: string, { packages, work, report, signal }: Fetch): Promise<string> {
+async function fetchFrom(mirror: string, suite: Suite, distribution: string, { product, packages, work, report, signal }: Fetch): Promise<string> {
   report(`reading the packages of ${suite.suite}`);
   const names = [suite.suite, ...(suite.base === undefined ? [] : [suite.base])];
   const sources = names.map((name) => `deb ${trust(distribution)}${mirror} ${name} ${suite.component}\n`).join("");
   const options = aptOptions(work, sources);
   await run("apt-get", [...options, "update"], { signal });
-  const { stdout: policy } = await run("apt-cache", [...options, "policy", "valkey-server"], { signal });
+  const { stdout: policy } = await run("apt-cache", [...options, "policy", `${product}-server`], { signal });
   const version = /Candidate: (\S+)/.exec(policy)?.[1];
-  if (version === undefined || version === "(none)") throw new Failure("has no valkey-server");
-  if (Number.parseInt(version, 10) < 8) throw new Failure(`has Valkey ${version} only; 8.0 or newer is needed`);
-  if (suite.pinned !== undefined && version !== suite.pinned) report(`${suite.suite} has moved on from ${suite.pinned} to ${version}`);
+  if (version === undefined || version === "(none)") throw new Failure(`has no ${product}-server`);
+  // Debian's Redis has an epoch: 5:8.0.2-3.
+  const upstream = version.replace(/^\d+:/, "");
+  const oldest = OLDEST_MAJOR[product];
+  if (Number.parseInt(upstream, 10) < oldest) throw new Failure(`has ${product} ${version} only; ${oldest}.0 or newer is needed`);
+  if (product === "valkey" && suite.pinned !== undefined && version !== suite.pinned) report(`${suite.suite} has moved on from ${suite.pinned} to ${version}`);
 
-  const target = join(packages, `valkey_${version}_${suite.suite}`);
+  const target = join(packages, `${product}_${upstream}_${suite.suite}`);
   if (existsSync(target)) return join(target, "bin");
-  report(`fetching valkey ${version} from ${suite.suite}`);
-  const wanted = [`valkey-server=${version}`, `valkey-tools=${version}`];
+  report(`fetching ${product} ${version} from ${suite.suite}`);
+  const wanted = [`${product}-server=${version}`, `${product}-tools=${version}`];
   await run("apt-get", [...options, "install", "-d", "-y", ...wanted, ...SMALL_ALTERNATIVES], { signal }).catch(() => {
     signal.throwIfAborted();
     // Older suites have no such alternatives and do not need them.
@@ -119,9 +128,9 @@ async function fetchFrom(mirror: string, suite: Suite, distribution: string, { p
   for (const name of readdirSync(archives).filter((file) => file.endsWith(".deb"))) {
     await run("dpkg-deb", ["-x", join(archives, name), join(tree, "root")], { signal });
   }
-  writePrograms(tree);
+  writePrograms(tree, product);
   writeFileSync(join(tree, "packages.txt"), `${readdirSync(archives).filter((file) => file.endsWith(".deb")).join("\n")}\n`);
-  await moveInPlace(tree, target);
+  await moveInPlace(tree, target, product);
   return join(target, "bin");
 }
 
@@ -160,13 +169,13 @@ function trust(distribution: string): string {
 }
 
 /** A script per program that runs it through the loader and libraries of its own tree, wherever that is. */
-function writePrograms(tree: string): void {
+function writePrograms(tree: string, product: Product): void {
   const files = readdirSync(join(tree, "root"), { recursive: true, encoding: "utf8" });
   const loader = files.find((file) => /(^|\/)ld-linux[^/]*\.so\.\d+$/.test(file));
   if (loader === undefined) throw new Failure("the packages hold no loader (libc6)");
   const libraries = [...new Set(files.filter((file) => /^(usr\/)?lib\/[^/]+\/lib[^/]*\.so\.[^/]*$/.test(file)).map((file) => dirname(file)))];
   mkdirSync(join(tree, "bin"));
-  for (const program of PROGRAMS) {
+  for (const program of programsOf(product)) {
     const script = [
       "#!/bin/sh",
       'tree=${0%/bin/*}',
@@ -180,13 +189,13 @@ function writePrograms(tree: string): void {
 }
 
 /** Renames, so that a tree is whole or absent; another run may have been faster. */
-async function moveInPlace(tree: string, target: string): Promise<void> {
+async function moveInPlace(tree: string, target: string, product: Product): Promise<void> {
   try {
     renameSync(tree, target);
   } catch (error) {
     if (!existsSync(target)) throw error;
   }
-  await run(join(target, "bin", "valkey-server"), ["--version"]);
+  await run(join(target, "bin", `${product}-server`), ["--version"]);
 }
 
 /** The mirrors this machine's apt uses for the distribution itself, the likeliest first. */

@@ -32,6 +32,8 @@ export interface HostPlan {
   readonly zoneAddresses?: boolean | undefined;
   /** A file system of so many bytes for the data of each server (root). @default the run directory's */
   readonly diskBytes?: number | undefined;
+  /** CPUs each node is held to, by node in the order of the plan. @default none is */
+  readonly cpus?: readonly string[] | undefined;
 }
 
 /** How servers are started again. */
@@ -86,7 +88,7 @@ export class Host {
     if (plan.mode === "cluster" && !wanted.has("cluster-node-timeout")) wanted.set("cluster-node-timeout", DEFAULT_NODE_TIMEOUT);
     const access = { password };
     const hosts = plan.zoneAddresses === true ? zoneAddresses(plan.zones) : new Map<string, string>();
-    const server = ({ name, zone }: PlacedNode): Revival => ({ plan: { deployment: plan.name, name, cluster: plan.mode === "cluster", host: hosts.get(zone) ?? LOOPBACK, password, directives: wanted, diskBytes: plan.diskBytes } });
+    const server = ({ name, zone }: PlacedNode, index: number): Revival => ({ plan: { deployment: plan.name, name, cluster: plan.mode === "cluster", host: hosts.get(zone) ?? LOOPBACK, password, directives: wanted, diskBytes: plan.diskBytes, cpus: plan.cpus?.[index] } });
     const nodes = await this.#startNodes(plan.name, placed, placed.map(server), signal);
     writeFileSync(this.passwordFile(plan.name), password, { mode: 0o600 });
     return {

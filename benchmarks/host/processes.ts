@@ -49,6 +49,11 @@ export function startRecorded(
   return { name, pid: child.pid, child, ended };
 }
 
+/** A command and its arguments, held to CPUs where some are given: taskset becomes the program it starts. */
+export function pinned(cpus: string | undefined, command: string, args: readonly string[]): [command: string, ...args: string[]] {
+  return cpus === undefined ? [command, ...args] : ["taskset", "-c", cpus, command, ...args];
+}
+
 /** `exit status 1` or `SIGKILL`. */
 export function describeExit(exit: Exit): string {
   return exit.signal ?? `exit status ${exit.code ?? "unknown"}`;

@@ -4,12 +4,14 @@ import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { BadInput, messageOf } from "../errors";
-import { fetchPrograms, hasApt, unpackedPrograms } from "./debian-packages";
+import { fetchPrograms, hasApt, OLDEST_MAJOR, programsOf, unpackedPrograms } from "./debian-packages";
+import type { Product } from "./debian-packages";
 
 const run = promisify(execFile);
 
-/** The three programs of one Valkey, by absolute path. */
+/** The three programs of one Valkey or Redis, by absolute path. */
 export interface Programs {
+  readonly product: Product;
   /** As the server prints it: `9.1.2`. */
   readonly version: string;
   readonly server: string;
@@ -18,9 +20,6 @@ export interface Programs {
   /** `VALKEY_HOME`, `the PATH` or `Debian packages`. */
   readonly source: string;
 }
-
-/** The oldest server this project deploys. */
-const OLDEST_MAJOR = 8;
 
 /**
  * Finds Valkey 8.0 or newer: in VALKEY_HOME, which then must hold it; on the PATH; among packages unpacked
@@ -67,16 +66,18 @@ function candidates(packages: string, path: string): [directory: string, source:
 }
 
 /** The programs in a directory, or in one sentence why they will not do. */
-export async function inspect(directory: string, source: string): Promise<Programs | string> {
-  const paths = { server: join(directory, "valkey-server"), cli: join(directory, "valkey-cli"), benchmark: join(directory, "valkey-benchmark") };
+export async function inspect(directory: string, source: string, product: Product = "valkey"): Promise<Programs | string> {
+  const [server = "", cli = "", benchmark = ""] = programsOf(product).map((program) => join(directory, program));
+  const paths = { server, cli, benchmark };
   const missing = Object.values(paths).filter((file) => !existsSync(file));
   if (missing.length > 0) return `${directory} lacks ${missing.map((file) => file.slice(directory.length + 1)).join(" and ")}`;
   try {
     const { stdout } = await run(paths.server, ["--version"]);
     const version = /\bv=(\d+\.\d+\.\d+)/.exec(stdout)?.[1];
     if (version === undefined) return `${paths.server} --version says ${stdout.trim()}, which is not understood`;
-    if (Number.parseInt(version, 10) < OLDEST_MAJOR) return `${paths.server} is ${version}; ${OLDEST_MAJOR}.0 or newer is needed`;
-    return { version, ...paths, source };
+    const oldest = OLDEST_MAJOR[product];
+    if (Number.parseInt(version, 10) < oldest) return `${paths.server} is ${version}; ${oldest}.0 or newer is needed`;
+    return { product, version, ...paths, source };
   } catch (error) {
     return `${paths.server} does not run: ${messageOf(error).split("\n")[0] ?? ""}`;
   }

@@ -10,7 +10,7 @@ import { parseInfo } from "../topology/info";
 import { identify, signalProcess } from "./process-identity";
 import { findFreePorts } from "./ports";
 import type { Exit, RecordedProcess } from "./processes";
-import { describeExit, startRecorded } from "./processes";
+import { describeExit, pinned, startRecorded } from "./processes";
 import type { Programs } from "./programs";
 import type { RunDirectory } from "./run-directory";
 import { mountDisk } from "./scars";
@@ -30,6 +30,8 @@ export interface ServerPlan {
   readonly diskBytes?: number | undefined;
   /** The primary it follows from its start, in replication mode. */
   readonly follows?: Endpoint | undefined;
+  /** CPUs it is held to, as taskset takes them. @default wherever the kernel puts it */
+  readonly cpus?: string | undefined;
 }
 
 export interface Server {
@@ -100,24 +102,25 @@ function launch(run: RunDirectory, programs: Programs, plan: ServerPlan, places:
   const { directory } = places;
   const config = join(directory, "valkey.conf");
   for (const file of ["log", "output"]) rmSync(join(directory, file), { force: true });
-  writeFileSync(config, serverConfig(plan, places, port, busPort), { mode: 0o600 });
+  writeFileSync(config, serverConfig(plan, places, port, busPort, programs), { mode: 0o600 });
   const output = openSync(join(directory, "output"), "a", 0o600);
   try {
-    const process = startRecorded(run, plan.name, programs.server, [config], { cwd: directory, stdio: ["ignore", output, output] });
+    const [command, ...args] = pinned(plan.cpus, programs.server, [config]);
+    const process = startRecorded(run, plan.name, command, args, { cwd: directory, stdio: ["ignore", output, output] });
     return { plan, port, busPort: plan.cluster ? busPort : undefined, ...places, process };
   } finally {
     closeSync(output);
   }
 }
 
-function serverConfig(plan: ServerPlan, { directory, dataDirectory }: Places, port: number, busPort: number): string {
+function serverConfig(plan: ServerPlan, { directory, dataDirectory }: Places, port: number, busPort: number, { product }: Programs): string {
   const own = new Map([
     ["bind", plan.host],
     ["bind-source-addr", plan.host],
     ["port", String(port)],
     ["protected-mode", "yes"],
     ["requirepass", plan.password],
-    ["primaryauth", plan.password],
+    [product === "redis" ? "masterauth" : "primaryauth", plan.password],
     ["dir", dataDirectory],
     ["logfile", join(directory, "log")],
     ["daemonize", "no"],

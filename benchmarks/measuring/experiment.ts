@@ -24,6 +24,8 @@ export interface Experiment {
   readonly repeats: number;
   /** Set where the servers are somebody's: keys are put there only where there are none of their names, and removed again. */
   readonly foreign?: { readonly overwrite: boolean } | undefined;
+  /** Requests per second of the last canary, where somebody else runs them: a study has its own. */
+  readonly ceiling?: number | undefined;
 }
 
 export interface Equipment {
@@ -44,7 +46,7 @@ export interface ExperimentListener {
  * The fixed load of every canary: it depends on nothing a user sets, and touches no data. Its rate is also more
  * than any test's with as few clients could be.
  */
-const CANARY: Workload = {
+export const CANARY: Workload = {
   name: "canary",
   tests: ["ping_mbulk"],
   clients: 12,
@@ -106,11 +108,14 @@ class Measuring {
 
   async run(): Promise<void> {
     const { workload, repeats } = this.experiment;
+    const { ceiling } = this.experiment;
+    if (ceiling !== undefined) this.#ceiling = ceiling;
     const groups = workload.tests.map((test) => this.sessions.map((session): Variant => ({ session, test })));
     for (const step of interleave(groups, repeats)) {
       this.equipment.signal.throwIfAborted();
-      if (step.kind === "canary") await this.#canary(step.round);
-      else await this.#measure(step.round, step.variant);
+      if (step.kind === "canary") {
+        if (ceiling === undefined) await this.#canary(step.round);
+      } else await this.#measure(step.round, step.variant);
     }
   }
 

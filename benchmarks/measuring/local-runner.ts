@@ -1,8 +1,9 @@
 /** The load generator as a process on this machine, with its CPU and the machine's sampled beside it. */
+import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, messageOf } from "../errors";
 import { identify, signalProcess } from "../host/process-identity";
-import { describeExit, startRecorded } from "../host/processes";
+import { describeExit, pinned, startRecorded } from "../host/processes";
 import type { RunDirectory } from "../host/run-directory";
 import type { ToolRun } from "../valkey-benchmark/arguments";
 import { toolArguments, withoutSecrets } from "../valkey-benchmark/arguments";
@@ -12,8 +13,9 @@ import type { ToolReport } from "../valkey-benchmark/output";
 import { now } from "./counters";
 import type { CpuSample } from "./cpu";
 import { availableCores, cpuWithin, sampleCpu } from "./cpu";
+import { mergeReports } from "./merge-reports";
 import type { ToolOutcome, ToolRequest, ToolRunner, Watch } from "./tool-runner";
-import { patience, ToolFailure } from "./tool-runner";
+import { partOf, patience, ToolFailure } from "./tool-runner";
 
 const CPU_INTERVAL_MS = 100;
 
@@ -24,12 +26,21 @@ export interface LocalTool {
   readonly features: ToolFeatures;
   /** Whether the servers run on this machine too. */
   readonly serversHere: boolean;
+  /** Load generators side by side. @default 1 */
+  readonly count?: number | undefined;
+  /** CPUs they are held to, all of them together. @default wherever the kernel puts them */
+  readonly cpus?: readonly number[] | undefined;
 }
 
-export class LocalRunner implements ToolRunner {
-  readonly count = 1;
+/** Load generators that have less than this part of their time in common did not run together. */
+const COMMON_TIME = 0.95;
 
-  constructor(private readonly local: LocalTool) {}
+export class LocalRunner implements ToolRunner {
+  readonly count: number;
+
+  constructor(private readonly local: LocalTool) {
+    this.count = local.count ?? 1;
+  }
 
   get features(): ToolFeatures {
     return this.local.features;
@@ -37,38 +48,63 @@ export class LocalRunner implements ToolRunner {
 
   async run({ deployment, tool, warmUp }: ToolRequest, watch: Watch, signal: AbortSignal): Promise<ToolOutcome> {
     const name = `valkey-benchmark-${deployment.name}`;
-    const warmed = warmUp === undefined ? [] : [{ warmUp: true, runner: undefined, command: commandOf(warmUp), text: (await this.#once(name, warmUp, signal, "warm-up: ")).text }];
+    const warmed = warmUp === undefined ? [] : await this.#together(name, warmUp, signal, "warm-up: ");
     await watch.begin();
-    const { report, fromMs, toMs, startedAt, text, cpu, runnerCores } = await this.#once(name, tool, signal);
+    const runs = await this.#together(name, tool, signal);
     await watch.end();
-    const use = cpuWithin(cpu, fromMs, toMs);
+    const [first] = runs;
+    if (first === undefined) throw new Error("there is no load generator");
+    // Of the time that all have in common.
+    const fromMs = Math.max(...runs.map((run) => run.fromMs));
+    const toMs = Math.max(fromMs + 1, Math.min(...runs.map((run) => run.toMs)));
+    const uses = runs.map(({ cpu }) => cpuWithin(cpu, fromMs, toMs));
+    const clients = uses.flatMap(({ process }) => process ?? []);
     const machineCores = availableCores();
     return {
-      report,
+      report: mergeReports(runs.map(({ report }) => report)),
       fromMs,
       toMs,
-      startedAt,
-      outputs: [...warmed, { warmUp: false, runner: undefined, command: commandOf(tool), text }],
+      startedAt: first.startedAt,
+      outputs: [...warmed.map((run) => this.#output(run, true)), ...runs.map((run) => this.#output(run, false))],
       cpu: {
-        client: use.process ?? null,
-        clientLimit: Math.min(tool.workload.threads, machineCores),
-        runner: runnerCores,
+        client: clients.length === runs.length ? clients.reduce((sum, cores) => sum + cores, 0) : null,
+        clientLimit: Math.min(tool.workload.threads * this.count, this.local.cpus?.length ?? machineCores),
+        runner: first.runnerCores,
         serversHere: this.local.serversHere,
-        machineBusy: use.machineBusy ?? null,
-        machineStolen: use.machineStolen ?? null,
+        machineBusy: uses[0]?.machineBusy ?? null,
+        machineStolen: uses[0]?.machineStolen ?? null,
         machineCores,
       },
-      runners: [],
-      doubts: [],
+      runners: this.count === 1 ? [] : runs.map(({ report, tool: own, index }, place) => ({ name: runnerName(index), machine: hostname(), seed: own.seed, requests: report.requests, rps: report.rate, seconds: report.seconds, p99Ms: report.p99Ms, cpu: uses[place]?.process ?? null })),
+      doubts: apart(runs, fromMs, toMs),
     };
   }
 
-  async #once(name: string, tool: ToolRun, signal: AbortSignal, what = ""): Promise<OneRun> {
+  /** All load generators at once; when one fails the others are ended. */
+  async #together(name: string, tool: ToolRun, signal: AbortSignal, what = ""): Promise<OneRun[]> {
+    const failed = new AbortController();
+    const all = AbortSignal.any([signal, failed.signal]);
+    const runs = Array.from({ length: this.count }, (_, index) => this.#once(name, partOf(tool, index, this.count), index, all, what));
+    try {
+      return await Promise.all(runs);
+    } catch (error) {
+      failed.abort(error);
+      await Promise.allSettled(runs);
+      throw error;
+    }
+  }
+
+  #output({ tool, text, index }: OneRun, warmUp: boolean): ToolOutcome["outputs"][number] {
+    return { warmUp, runner: this.count === 1 ? undefined : runnerName(index), command: commandOf(tool), text };
+  }
+
+  async #once(name: string, tool: ToolRun, index: number, signal: AbortSignal, what: string): Promise<OneRun> {
     signal.throwIfAborted();
     const startedAt = new Date().toISOString();
     const begun = now();
     const ownCpu = process.cpuUsage();
-    const child = startRecorded(this.local.run, name, this.local.benchmark, toolArguments(tool), { stdio: ["ignore", "pipe", "pipe"] });
+    const [command, ...args] = pinned(this.local.cpus?.join(","), this.local.benchmark, toolArguments(tool));
+    const child = startRecorded(this.local.run, name, command, args, { stdio: ["ignore", "pipe", "pipe"] });
     const output = new Output();
     child.child.stdout?.on("data", (chunk: Buffer) => { output.add(chunk.toString()); });
     child.child.stderr?.on("data", (chunk: Buffer) => { output.addError(chunk.toString()); });
@@ -95,7 +131,7 @@ export class LocalRunner implements ToolRunner {
     if (exitOrKilled.code !== 0) throw new ToolFailure(`${what}valkey-benchmark failed with ${describeExit(exitOrKilled)}: ${output.lastError()}`, output.text);
     const report = reportIn(output.text);
     const toMs = output.reportedAtMs ?? now();
-    return { report, fromMs: toMs - report.seconds * 1000, toMs, startedAt, text: output.text, cpu, runnerCores };
+    return { tool, index, report, fromMs: toMs - report.seconds * 1000, toMs, startedAt, text: output.text, cpu, runnerCores };
   }
 }
 
@@ -103,7 +139,22 @@ function commandOf(tool: ToolRun): string[] {
   return withoutSecrets(toolArguments(tool));
 }
 
+function runnerName(index: number): string {
+  return `runner ${index + 1}`;
+}
+
+/** The sum of rates is that of no moment unless all ran at the same time. */
+function apart(runs: readonly OneRun[], fromMs: number, toMs: number): ToolOutcome["doubts"] {
+  const longest = Math.max(...runs.map((run) => run.toMs)) - Math.min(...runs.map((run) => run.fromMs));
+  const part = (toMs - fromMs) / longest;
+  if (part >= COMMON_TIME) return [];
+  return [{ code: "runners-apart", text: `the ${runs.length} load generators ran all at once for ${(part * 100).toFixed(1)} % of the time only` }];
+}
+
 interface OneRun {
+  readonly tool: ToolRun;
+  /** Which of the load generators, from 0. */
+  readonly index: number;
   readonly report: ToolReport;
   readonly fromMs: number;
   readonly toMs: number;

@@ -1,9 +1,10 @@
 /** The directory of a run's results: files appear there whole or not at all. */
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { BadInput, codeOf, Failure, messageOf } from "../errors";
 import { formatCsv } from "./csv";
 import type { Results } from "./schema";
+import { formatStudy } from "./study-summary";
 import { formatSummary } from "./summary";
 
 /** What a run leaves behind. */
@@ -44,6 +45,11 @@ export class Artifacts {
     return new Artifacts(directory, renderReport);
   }
 
+  /** Goes on in the directory of a run that was interrupted. */
+  static reopen(directory: string, renderReport: (results: Results) => string): Artifacts {
+    return new Artifacts(resolve(directory), renderReport);
+  }
+
   path(name: ArtifactName): string {
     return join(this.directory, name);
   }
@@ -54,10 +60,21 @@ export class Artifacts {
     this.#write("raw.txt", raw);
   }
 
+  /** The tool's own words, added as they come. */
+  addRaw(heading: string, output: string): void {
+    appendFileSync(this.path("raw.txt"), `### ${heading}\n${output.endsWith("\n") ? output : `${output}\n`}\n`);
+  }
+
   writeAll(results: Results, raw: string): void {
-    this.writeProgress(results, raw);
+    this.#write("raw.txt", raw);
+    this.writeFigures(results);
+  }
+
+  /** Everything but the tool's own words. */
+  writeFigures(results: Results): void {
+    this.#write("results.json", `${JSON.stringify(results, null, 1)}\n`);
     this.#write("results.csv", formatCsv(results));
-    this.#write("summary.txt", formatSummary(results).map((line) => `${line}\n`).join(""));
+    this.#write("summary.txt", summaryOf(results).map((line) => `${line}\n`).join(""));
     this.#write("report.html", this.renderReport(results));
   }
 
@@ -76,6 +93,10 @@ export class Artifacts {
       throw new Failure(`${name} cannot be written to ${this.directory}: ${reasonOf(error)}`, { cause: error });
     }
   }
+}
+
+function summaryOf(results: Results): string[] {
+  return results.study === undefined ? formatSummary(results) : formatStudy(results);
 }
 
 function reasonOf(error: unknown): string {

@@ -1,5 +1,6 @@
 /** results.json: everything needed to judge a run and to repeat it. Units are in the names; what is not known is null, never 0. */
 import { z } from "zod";
+import { studySchema } from "./study-schema";
 
 /** Raised when a reader of an older file could misread a newer one. */
 export const SCHEMA_VERSION = 1;
@@ -46,7 +47,7 @@ const runnerSchema = z.strictObject({
 });
 
 /** One test on one deployment, once. */
-const measurementSchema = z.strictObject({
+export const measurementSchema = z.strictObject({
   id: z.string(),
   round: z.int().min(1),
   deployment: z.string(),
@@ -118,7 +119,7 @@ const measurementSchema = z.strictObject({
 export type MeasurementRecord = z.infer<typeof measurementSchema>;
 
 /** The fixed load before each round and after the last. */
-const canarySchema = z.strictObject({ round: z.int().min(1), rps: count, startedAt: z.iso.datetime() });
+export const canarySchema = z.strictObject({ round: z.int().min(1), rps: count, startedAt: z.iso.datetime() });
 export type CanaryRecord = z.infer<typeof canarySchema>;
 
 const assertionSchema = z.strictObject({
@@ -131,7 +132,7 @@ const assertionSchema = z.strictObject({
 });
 
 /** A deployment as verification found it. */
-const topologySchema = z.strictObject({
+export const topologySchema = z.strictObject({
   deployment: z.string(),
   mode,
   version: z.string(),
@@ -205,5 +206,7 @@ export const resultsSchema = z.strictObject({
   topologies: z.array(topologySchema),
   canaries: z.array(canarySchema),
   records: z.array(measurementSchema),
+  /** Where the run was a study. */
+  study: studySchema.optional(),
 });
 export type Results = z.infer<typeof resultsSchema>;

@@ -29,6 +29,7 @@ function problems(raw: Raw, machine = MACHINE, overrides?: Overrides): readonly 
 
 const deployment = (changes: Raw): Raw => ({ ...good, deployments: { cluster: { ...good.deployments.cluster, ...changes } } });
 const settings = (changes: Raw): Raw => deployment({ settings: changes });
+const experiment = (changes: Raw): Raw => ({ ...good, benchmark: { ...good.benchmark, clients: 48, threads: 1 }, experiment: changes });
 const benchmark = (changes: Raw): Raw => ({ ...good, benchmark: { ...good.benchmark, ...changes } });
 const workload = (changes: Raw): Raw => ({ ...good, workloads: { w: changes } });
 
@@ -62,7 +63,7 @@ describe("a stack's configuration", () => {
   });
 
   it.each<[string, Raw, RegExp | string]>([
-    ["a misspelt section", { ...good, benchmarks: {} }, "valkey:benchmarks: unknown key; did you mean benchmark? Known here: platform, deployments, verification, benchmark, workloads"],
+    ["a misspelt section", { ...good, benchmarks: {} }, "valkey:benchmarks: unknown key; did you mean benchmark? Known here: platform, deployments, verification, benchmark, workloads, experiment"],
     ["a misspelt key", benchmark({ client: 3 }), /^valkey:benchmark\.client: unknown key; did you mean clients\? Known here: workloadName, tests, /],
     ["a misspelt key in a deployment", deployment({ primarys: 3 }), /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, engine, settings, oversubscribed, pods$/],
     ["a misspelt setting", settings({ "io-thread": 1 }), /settings\.io-thread: unknown key; did you mean io-threads\?/],
@@ -102,6 +103,13 @@ describe("a stack's configuration", () => {
     ["workers that share clients unevenly", workload({ driver: "open-loop", rate: 1, workers: 5 }), "valkey:workloads.w.clients: 48 clients cannot be shared evenly by the 5 workers of replication; the nearest that can: 45 or 50"],
     ["replicas to read from that are not there", { ...workload({ driver: "open-loop", rate: 1, readFrom: "replica" }), deployments: { r: { mode: "replication", replicas: 0 } } }, "valkey:workloads.w.readFrom: r has no replicas to read from; primary, or any"],
     ["values of a workload that do not fit", workload({ dataSize: 65_536 }), /valkey:workloads\.w\.keySpace: 999424 keys of 65536 B need about .* on each primary of cluster, whose maxmemory is 256 MiB/],
+    ["a factor that is none", experiment({ vary: { cpu: [1] } }), /valkey:experiment\.vary\.cpu: unknown key; did you mean cpus\?/],
+    ["a cluster of two", experiment({ vary: { primaries: [1, 2] } }), "valkey:experiment.vary.primaries.1: a cluster needs at least 3 primaries; 1 is a primary without a cluster"],
+    ["a level twice", experiment({ vary: { pipeline: [1, 1] } }), "valkey:experiment.vary.pipeline: a level is named twice"],
+    ["an engine that is none", experiment({ vary: { engine: ["dragonfly"] } }), /vary\.engine\.0 is "dragonfly": .*expected valkey or redis/],
+    ["nothing to compare", { ...experiment({}), deployments: { cluster: good.deployments.cluster } }, /valkey:experiment: there is one cell only/],
+    ["clients that a cell's primaries cannot share", experiment({ vary: { primaries: [3, 5] } }), /valkey:benchmark\.clients, in replication, 5 primaries: 48 clients cannot be shared evenly by 5 primaries/],
+    ["growth of a cluster", experiment({ vary: { pipeline: [1, 2] }, growth: { keys: 1_000_000 } }), /valkey:experiment\.growth: replication, pipeline 1 has more than one node/],
     ["a duration and a count", benchmark({ duration: 5, requests: 5 }), "valkey:benchmark.requests: either a duration or a number of requests, not both"],
   ])("with %s says where, what and what would do", (_what, raw, message) => {
     const found = problems(raw);

@@ -1,0 +1,113 @@
+/** A study from where its journal ends until it knows enough. */
+import { Failure, messageOf } from "../errors";
+import type { Report } from "../progress";
+import { formatDuration } from "../units";
+import { elapsedOf, failureOf, findingsOf } from "./evaluate";
+import type { StudyState } from "./evaluate";
+import type { Cell } from "./factors";
+import type { Journal, JournalEntry } from "./journal";
+import { pinningOf } from "./pinning";
+import type { Decision, Turn } from "./rounds";
+import { decide, keyOf, roundOf } from "./rounds";
+import type { Laboratory } from "./run-cell";
+import { measureCanary, measureCell } from "./run-cell";
+import type { Study } from "./study";
+
+/** Who measures a turn; told apart so that the order of things is tested without servers. */
+export interface Bench {
+  readonly canary: (round: number, place: number) => Promise<JournalEntry>;
+  /** @param ceiling requests per second of the last canary */
+  readonly cell: (cell: Cell, round: number, ceiling: number) => Promise<JournalEntry>;
+}
+
+/** On real servers of this machine. */
+export function benchOf(study: Study, cpus: readonly number[], laboratory: Laboratory): Bench {
+  return {
+    canary: (round, place) => measureCanary(round, place, laboratory),
+    cell: (cell, round, ceiling) => measureCell(cell, round, ceiling, study.growth, pinningOf(cell, cpus), laboratory),
+  };
+}
+
+export interface StudyListener {
+  readonly report: Report;
+  /** After each round, and at the end. */
+  readonly round: (state: StudyState) => void;
+}
+
+/**
+ * Measures until `decide` says that it is enough. Each finished turn is on the journal before the next begins; a turn that is
+ * there already is not measured again. A cell that fails twice in succession is left out from then on.
+ * @throws the signal's reason when told to stop; Failure when a canary fails, or every cell
+ */
+export async function runStudy(study: Study, journal: Journal, cpus: readonly number[], bench: Bench, signal: AbortSignal, listener: StudyListener): Promise<StudyState> {
+  const done = new Set(journal.entries.map(keyOfEntry));
+  const state = (rounds: number, ended: StudyState["ended"]): StudyState => ({ study, entries: journal.entries, cpus, rounds, ended });
+  const ids = study.cells.map(({ id }) => id);
+  for (let rounds = 0; ; rounds++) {
+    const turns = roundOf(ids, study.seed, rounds + 1);
+    const decision = decisionOf(study, journal.entries, rounds);
+    if (decision.kind === "stop") return state(rounds, decision.reason);
+    for (const turn of turns) {
+      if (done.has(keyOf(turn)) || isGivenUp(study, turn, journal.entries)) continue;
+      signal.throwIfAborted();
+      listener.report(`${describeProgress(study, journal.entries, decision, rounds + 1)} · ${describeTurn(study, turn)}`);
+      journal.add(await measured(study, turn, journal.entries, bench, signal, listener.report));
+      done.add(keyOf(turn));
+    }
+    if (study.cells.every((cell) => failureOf(cell, journal.entries) !== undefined)) throw new Failure(`no cell can be measured: ${study.cells.map((cell) => `${cell.label}: ${failureOf(cell, journal.entries) ?? ""}`).join("; ")}`);
+    listener.round(state(rounds + 1, "not-yet"));
+  }
+}
+
+/** Cells that were given up decide nothing. */
+function decisionOf(study: Study, entries: readonly JournalEntry[], rounds: number): Decision {
+  const cells = study.cells.filter((cell) => failureOf(cell, entries) === undefined);
+  const finished = entries.filter((entry) => entry.round <= rounds);
+  const ratios = findingsOf({ study: { ...study, cells }, entries: finished }).deciding();
+  return decide({ rounds, elapsed: elapsedOf(finished), ratios }, study);
+}
+
+async function measured(study: Study, turn: Turn, entries: readonly JournalEntry[], bench: Bench, signal: AbortSignal, report: Report): Promise<JournalEntry> {
+  if (turn.kind === "canary") return bench.canary(turn.round, turn.place);
+  const cell = cellOf(study, turn.cell);
+  const began = performance.now();
+  try {
+    return await bench.cell(cell, turn.round, lastCanary(entries));
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof Failure)) throw error;
+    report(`${cell.label} failed: ${messageOf(error).split("\n")[0] ?? ""}`);
+    return { kind: "failure", round: turn.round, cell: cell.id, seconds: (performance.now() - began) / 1000, reason: messageOf(error) };
+  }
+}
+
+function keyOfEntry(entry: JournalEntry): string {
+  return keyOf(entry.kind === "canary" ? entry : { kind: "cell", round: entry.round, cell: entry.cell });
+}
+
+function cellOf({ cells }: Study, id: string): Cell {
+  const cell = cells.find((each) => each.id === id);
+  if (cell === undefined) throw new Error(`there is no cell ${id}`);
+  return cell;
+}
+
+function isGivenUp(study: Study, turn: Turn, entries: readonly JournalEntry[]): boolean {
+  return turn.kind === "cell" && failureOf(cellOf(study, turn.cell), entries) !== undefined;
+}
+
+function lastCanary(entries: readonly JournalEntry[]): number {
+  return entries.reduce((rate, entry) => (entry.kind === "canary" ? entry.rps : rate), 0);
+}
+
+function describeTurn(study: Study, turn: Turn): string {
+  return turn.kind === "canary" ? "canary" : cellOf(study, turn.cell).label;
+}
+
+/** `round 3 of about 8, 1m 20s of at most 10m 00s, about 4m 10s left` */
+function describeProgress({ budget }: Study, entries: readonly JournalEntry[], decision: Decision, round: number): string {
+  const elapsed = elapsedOf(entries);
+  const within = entries.filter((entry) => entry.round === round).reduce((sum, { seconds }) => sum + seconds, 0);
+  const planned = decision.kind === "go-on" ? decision.planned : round;
+  const left = decision.kind === "go-on" && decision.remaining !== undefined ? `, about ${formatDuration(Math.max(0, decision.remaining - within))} left` : "";
+  return `round ${round} of about ${planned}, ${formatDuration(elapsed)} of at most ${formatDuration(budget)}${left}`;
+}

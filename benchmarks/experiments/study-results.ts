@@ -1,0 +1,40 @@
+/** A study as results: what its journal holds, in the form every other run's results have. Pure. */
+import { canaryDoubts } from "../measuring/doubts";
+import type { CanaryRecord, Doubt, Environment, MeasurementRecord, Results, TopologyRecord } from "../results/schema";
+import { SCHEMA_VERSION } from "../results/schema";
+import type { StudyState } from "./evaluate";
+import { cellEntries, evaluate } from "./evaluate";
+
+export interface StudyDescription {
+  readonly timestamp: string;
+  readonly stack: string;
+  /** As parsed, without secrets. */
+  readonly configuration: unknown;
+  readonly environment: Environment;
+}
+
+/** @param reason why the results are incomplete; null when they are not */
+export function studyResults(state: StudyState, description: StudyDescription, reason: string | null): Results {
+  const cells = cellEntries(state.entries);
+  const topologies = new Map<string, TopologyRecord>();
+  for (const { cell, topology } of cells) if (!topologies.has(cell)) topologies.set(cell, topology);
+  const canaries = state.entries.flatMap((entry): CanaryRecord[] => (entry.kind === "canary" ? [{ round: entry.round, rps: entry.rps, startedAt: entry.startedAt }] : []));
+  const moved = movedDoubt(canaries);
+  return {
+    schema: SCHEMA_VERSION,
+    ...description,
+    complete: reason === null,
+    reason,
+    // In the order of the study's cells, the first of which the others are compared with.
+    topologies: state.study.cells.flatMap(({ id }) => topologies.get(id) ?? []),
+    canaries,
+    records: cells.flatMap(({ records }) => records).map((record): MeasurementRecord => ({ ...record, doubts: [...record.doubts, ...moved] })),
+    study: evaluate(state),
+  };
+}
+
+/** One canary that moved marks every record: nobody knows since when the machine was another. */
+function movedDoubt(canaries: readonly CanaryRecord[]): Doubt[] {
+  const rounds = [...new Set(canaries.map(({ round }) => round))];
+  return rounds.flatMap((round) => canaryDoubts(round, canaries)).slice(0, 1);
+}

@@ -1,0 +1,89 @@
+/** The part of results.json that only a study has. Units are in the names; what is not known is null, never 0. */
+import { z } from "zod";
+
+const count = z.number().min(0);
+
+/** How one engine's memory and rate went while keys were put in from nothing. */
+export const growthSchema = z.strictObject({
+  /** In order of time, by the server's own counters. */
+  samples: z.array(z.strictObject({ seconds: count, keys: count, bytes: count })),
+});
+export type Growth = z.infer<typeof growthSchema>;
+
+const intervalSchema = z.strictObject({ estimate: z.number(), low: z.number(), high: z.number(), confidence: count });
+
+const cellSchema = z.strictObject({
+  id: z.string(),
+  label: z.string(),
+  /** Factor to level. */
+  levels: z.record(z.string(), z.union([z.string(), z.number()])),
+  /** Why its CPUs are not its own; null where nothing is pinned or everyone has his own. */
+  shared: z.string().nullable(),
+  /** Why it was given up; null where it was not. */
+  failed: z.string().nullable(),
+});
+
+const comparisonSchema = z.strictObject({
+  test: z.string(),
+  title: z.string(),
+  figure: z.enum(["throughput", "p99", "cpu-per-operation"]),
+  base: z.string(),
+  other: z.string(),
+  /** `other` over `base`. */
+  ratio: z.number().nullable(),
+  low: z.number().nullable(),
+  high: z.number().nullable(),
+  rounds: z.int(),
+  verdict: z.enum(["greater", "less", "no-difference", "not-enough-data"]),
+});
+export type StudyComparison = z.infer<typeof comparisonSchema>;
+
+const fitSchema = z.strictObject({
+  test: z.string(),
+  title: z.string(),
+  /** `throughput against shards, 1 CPU each` */
+  what: z.string(),
+  /** Null where too little is left to fit. */
+  exponent: intervalSchema.nullable(),
+  /** The figure at one shard. */
+  factor: z.number().nullable(),
+  /** Cells taken into the fit, and those left out with the reason. */
+  cells: z.array(z.string()),
+  excluded: z.array(z.strictObject({ cell: z.string(), why: z.string() })),
+});
+export type StudyFit = z.infer<typeof fitSchema>;
+
+/** What a document claims, and what this study can say of it. */
+const claimSchema = z.strictObject({
+  /** `S1` … `S5` */
+  document: z.string(),
+  claim: z.string(),
+  /** `no-say`: this machine or these data cannot show it, either way. */
+  finding: z.enum(["supported", "contradicted", "no-say"]),
+  why: z.string(),
+});
+export type Claim = z.infer<typeof claimSchema>;
+
+export const studySchema = z.strictObject({
+  name: z.string(),
+  kind: z.string(),
+  seed: z.int(),
+  precision: count,
+  budgetSeconds: count,
+  elapsedSeconds: count,
+  rounds: z.int().min(0),
+  /** Why it ended. */
+  ended: z.enum(["precise", "budget", "not-yet"]),
+  cells: z.array(cellSchema),
+  /** Of all measurements, in the order in which they were made: `3 cluster`, `3 canary 1`. */
+  order: z.array(z.string()),
+  /** True when a canary was off the median of all by more than the limit: then the machine was not the same throughout. */
+  canaryMoved: z.boolean(),
+  comparisons: z.array(comparisonSchema),
+  fits: z.array(fitSchema),
+  growth: z.array(z.strictObject({ cell: z.string(), round: z.int(), samples: growthSchema.shape.samples })),
+  /** Sentences: the rule that was found, what stands out. */
+  findings: z.array(z.string()),
+  claims: z.array(claimSchema),
+});
+export type StudyRecord = z.infer<typeof studySchema>;

@@ -1,0 +1,78 @@
+/** The end of a study on the terminal, and summary.txt: what was compared, what came of it, what the document claims. Pure. */
+import { textTable } from "../table";
+import { formatCount, formatDuration, formatMs } from "../units";
+import { rowsOf } from "./rows";
+import type { Results } from "./schema";
+import type { Claim, StudyComparison, StudyRecord } from "./study-schema";
+
+export const VERDICTS: Readonly<Record<StudyComparison["verdict"], string>> = {
+  greater: "more",
+  less: "less",
+  "no-difference": "no difference shown",
+  "not-enough-data": "not enough data",
+};
+
+export const FINDINGS: Readonly<Record<Claim["finding"], string>> = { supported: "supported", contradicted: "contradicted", "no-say": "cannot be said here" };
+
+const FIGURES: Readonly<Record<StudyComparison["figure"], string>> = { throughput: "throughput", p99: "p99", "cpu-per-operation": "CPU per operation" };
+
+export const CANARY_MOVED = "A canary moved: a fixed load did not run at its usual rate throughout, so the machine was not the same throughout, and everything here is doubtful.";
+
+/** Lines without colour; none where the run was no study. */
+export function formatStudy(results: Results): string[] {
+  const { study } = results;
+  if (study === undefined) return [];
+  return [
+    ...(results.complete ? [] : [`INCOMPLETE: ${results.reason ?? "the study was stopped"}`, ""]),
+    `Study ${study.name}: ${study.rounds} rounds of ${study.cells.length} cells in ${formatDuration(study.elapsedSeconds)}, seed ${study.seed}; ${endOf(study)}`,
+    ...(study.canaryMoved ? [CANARY_MOVED] : []),
+    "",
+    ...cellTable(results, study),
+    ...failures(study),
+    "",
+    ...comparisonTable(study),
+    ...(study.findings.length === 0 ? [] : ["", "Findings"]),
+    ...study.findings.map((finding) => `  ${finding}`),
+    ...(study.claims.length === 0 ? [] : ["", "Claims of the document"]),
+    ...study.claims.flatMap(({ document, claim, finding, why }) => [`  ${document}: ${claim}`, `    ${FINDINGS[finding]}: ${why}`]),
+    "",
+  ];
+}
+
+export function endOf({ ended, precision }: StudyRecord): string {
+  const wanted = `${Number((100 * precision).toFixed(1))} %`;
+  switch (ended) {
+    case "precise":
+      return `every comparison is known to ${wanted}`;
+    case "budget":
+      return `the budget ended before every comparison was known to ${wanted}`;
+    case "not-yet":
+      return "it has not ended";
+  }
+}
+
+function cellTable(results: Results, { cells }: StudyRecord): string[] {
+  const rows = rowsOf(results);
+  const lines = cells.flatMap(({ id, label, shared }) =>
+    rows.filter(({ deployment }) => deployment === id).map(({ title, rps, p99Ms, serverCpu, serverRps, doubts }) => [
+      label,
+      title,
+      `${formatCount(rps.median)}/s`,
+      `${formatMs(p99Ms)} ms`,
+      serverCpu === null || serverRps === null || serverRps === 0 ? "–" : `${((1e6 * serverCpu) / serverRps).toFixed(2)} µs`,
+      [...doubts.map(({ code }) => code), ...(shared === null ? [] : ["shared-cpus"])].join(" "),
+    ]),
+  );
+  return textTable([["Cell", "Test", "Throughput", "p99", "CPU/op", "Doubts"], ...lines], "  rrr");
+}
+
+function failures({ cells }: StudyRecord): string[] {
+  return cells.flatMap(({ label, failed }) => (failed === null ? [] : [`${label} was given up: ${failed.split("\n")[0] ?? ""}`]));
+}
+
+function comparisonTable({ comparisons, cells }: StudyRecord): string[] {
+  if (comparisons.length === 0) return ["Nothing was compared."];
+  const name = (id: string): string => cells.find((cell) => cell.id === id)?.label ?? id;
+  const rows = comparisons.map(({ title, figure, base, other, ratio, low, high, verdict }) => [title, FIGURES[figure], `${name(other)} / ${name(base)}`, ratio === null ? "–" : `${ratio.toFixed(2)}×`, low === null || high === null ? "" : `(${low.toFixed(2)} … ${high.toFixed(2)})`, VERDICTS[verdict]]);
+  return textTable([["Test", "Figure", "Compared", "Ratio", "95 %", ""], ...rows], "   r");
+}

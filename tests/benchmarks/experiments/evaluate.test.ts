@@ -1,0 +1,137 @@
+import { describe, expect, it } from "vitest";
+import { evaluate } from "../../../benchmarks/experiments/evaluate";
+import type { JournalEntry } from "../../../benchmarks/experiments/journal";
+import { counterparts } from "../../../benchmarks/experiments/comparisons";
+import type { Cell } from "../../../benchmarks/experiments/factors";
+import type { Study } from "../../../benchmarks/experiments/study";
+import { dipsOf, entriesOf } from "../../../benchmarks/experiments/claims/engines";
+import { resultsSchema } from "../../../benchmarks/results/schema";
+import type { StudyRecord } from "../../../benchmarks/results/study-schema";
+import { studyResults } from "../../../benchmarks/experiments/study-results";
+import { formatStudy } from "../../../benchmarks/results/study-summary";
+import { record, results } from "../../support/records";
+import { canaryEntry, cellEntry, study } from "../../support/study";
+
+/** Seven rounds at these rates, by cell, with noise of one in a hundred. */
+function entriesOfRates(of: Study, rate: (cell: Cell) => number, entry = cellEntry): JournalEntry[] {
+  return [1, 2, 3, 4, 5, 6, 7].flatMap((round) => [canaryEntry(round, 1), ...of.cells.map((cell, index) => entry(cell, round, rate(cell) * (1 + 0.01 * Math.sin(round * (index + 1)))))]);
+}
+
+const CPUS = (count: number): number[] => Array.from({ length: count }, (_, cpu) => cpu);
+const evaluated = (of: Study, entries: readonly JournalEntry[], cores: number): StudyRecord => evaluate({ study: of, entries, cpus: CPUS(cores), rounds: 7, ended: "precise" });
+const claims = ({ claims: all }: StudyRecord): string[] => all.map(({ document, finding }) => `${document} ${finding}`);
+
+describe("comparisons", () => {
+  it("are of cells that differ in one thing, each against its first level", () => {
+    const { cells } = study({ "io-threads": [1, 2], pipeline: [16, 1] });
+    expect(counterparts(cells).map(({ base, other }) => `${other.id} / ${base.id}`)).toEqual([
+      "io-threads-1-pipeline-1 / io-threads-1-pipeline-16",
+      "io-threads-2-pipeline-16 / io-threads-1-pipeline-16",
+      "io-threads-2-pipeline-1 / io-threads-1-pipeline-1",
+      "io-threads-2-pipeline-1 / io-threads-2-pipeline-16",
+    ]);
+  });
+
+  it("find ratios, and leave out what was offered at different rates", () => {
+    const of = study({ "io-threads": [1, 2] });
+    const { comparisons } = evaluated(of, entriesOfRates(of, ({ levels }) => 1000 * (levels["io-threads"] ?? 0)), 8);
+    expect(comparisons.find(({ figure }) => figure === "throughput")).toMatchObject({ base: "io-threads-1", other: "io-threads-2", rounds: 7, verdict: "greater" });
+    expect(comparisons.find(({ figure }) => figure === "throughput")?.ratio).toBeCloseTo(2, 1);
+    const rates = study({ rate: [0, 1000] });
+    expect(evaluated(rates, entriesOfRates(rates, () => 1000), 8).comparisons).toEqual([]);
+  });
+});
+
+describe("the study io-threads", () => {
+  const ladder = study({ "io-threads": [1, 2, 4, 8] }, { kind: "io-threads" });
+  const at = (rates: Readonly<Record<number, number>>, cores: number): StudyRecord => evaluated(ladder, entriesOfRates(ladder, ({ levels }) => rates[levels["io-threads"] ?? 0] ?? 0), cores);
+
+  it("names the fewest threads that nothing beats, and the step onto the cores", () => {
+    const { findings } = at({ 1: 1000, 2: 1400, 4: 1405, 8: 700 }, 8);
+    expect(findings).toContain("SET: the best is 2, the fewest that no other number is shown to beat");
+    expect(findings.find((finding) => finding.includes("step"))).toMatch(/the step from 4 to 8 threads on 8 cores is 0\.50 \(/);
+  });
+
+  it("judges S2 where the machine has cores to spare, and says what it takes where not", () => {
+    expect(claims(at({ 1: 1000, 2: 1400, 4: 1405, 8: 700 }, 7))).toEqual(["S2 supported", "S2 supported"]);
+    expect(claims(at({ 1: 1000, 2: 1100, 4: 1405, 8: 1500 }, 7))).toEqual(["S2 contradicted", "S2 contradicted"]);
+    const small = at({ 1: 1000, 2: 400, 4: 200, 8: 100 }, 2);
+    expect(claims(small)).toEqual(["S2 no-say", "S2 supported"]);
+    expect(small.claims[0]?.why).toContain("it takes 3 to show it");
+  });
+});
+
+describe("the study density", () => {
+  const shards = study({ primaries: [1, 3, 4, 8], cpus: [1] }, { kind: "density" });
+
+  it("fits S5's exponent, and leaves out and shows what its servers did not limit", () => {
+    const clientBound = { code: "client-bound" as const, text: "the load generator was the limit" };
+    const bound = (cell: Cell, round: number, rps: number): ReturnType<typeof cellEntry> => cellEntry(cell, round, rps, cell.shape.primaries === 8 ? { doubts: [clientBound] } : {});
+    const entries = entriesOfRates(shards, ({ shape }) => (shape.primaries === 8 ? 3000 : 1000 * shape.primaries ** 0.92), bound);
+    const { fits, claims: found } = evaluated(shards, entries, 60);
+    expect(fits).toHaveLength(1);
+    expect(fits[0]?.exponent?.estimate).toBeCloseTo(0.92, 1);
+    expect(fits[0]?.excluded).toEqual([{ cell: "8-primaries-1-cpu", why: "limited by the load generator" }]);
+    expect(found[0]).toMatchObject({ document: "S5", finding: "supported" });
+  });
+
+  it("has no exponent where shards have no CPUs of their own", () => {
+    const { fits, claims: found, cells } = evaluated(shards, entriesOfRates(shards, () => 1000), 2);
+    expect(fits[0]).toMatchObject({ exponent: null, cells: ["1-primary-1-cpu"] });
+    expect(cells.map(({ shared }) => shared === null)).toEqual([true, false, false, false]);
+    expect(found[0]).toMatchObject({ finding: "no-say" });
+  });
+});
+
+describe("the study billion", () => {
+  it("compares CPU per operation at an offered rate, which takes no large machine", () => {
+    const of = study({ primaries: [3, 6, 9], rate: [0, 20_000] }, { kind: "billion" });
+    const costing = (cores: (primaries: number) => number) => (cell: Cell, round: number, rps: number): ReturnType<typeof cellEntry> => {
+      const base = record();
+      return cellEntry(cell, round, rps, { cpu: { ...base.cpu, servers: [{ node: "n", role: "primary", cores: cores(cell.shape.primaries) * (1 + round / 500), mainThread: null }] } });
+    };
+    const overhead = (entries: JournalEntry[]): StudyRecord["claims"][number] | undefined => evaluated(of, entries, 2).claims.find(({ claim }) => claim.includes("cluster bus"));
+    expect(overhead(entriesOfRates(of, () => 20_000, costing(() => 0.3)))).toMatchObject({ finding: "supported" });
+    expect(overhead(entriesOfRates(of, () => 20_000, costing((primaries) => primaries / 10)))).toMatchObject({ finding: "contradicted" });
+  });
+});
+
+describe("growth", () => {
+  /** 150 bytes for each, or 130; a stall at a million. */
+  const samples = Array.from({ length: 80 }, (_, index) => ({ seconds: index * 0.1 + (index > 40 ? 0.5 : 0), keys: index * 25_000, bytes: index * 25_000 * (index % 20 < 10 ? 150 : 130) }));
+
+  it("is read as bytes per entry over the sweep, and dips of the rate", () => {
+    expect(entriesOf({ samples })).toMatchObject({ least: 130, most: 150 });
+    const dips = dipsOf({ samples });
+    expect(dips).toHaveLength(1);
+    expect(dips[0]?.keys).toBeGreaterThan(950_000);
+    expect(dips[0]?.keys).toBeLessThan(1_100_000);
+    expect(entriesOf({ samples: [] })).toBeUndefined();
+    expect(dipsOf({ samples: [] })).toEqual([]);
+  });
+});
+
+describe("a study's results", () => {
+  const of = study({ "io-threads": [1, 2] });
+  const described = (canary: number): ReturnType<typeof studyResults> => {
+    const entries = [...entriesOfRates(of, () => 1000), canaryEntry(8, 1, canary)];
+    const { environment } = results([]);
+    return studyResults({ study: of, entries, cpus: [0, 1], rounds: 7, ended: "precise" }, { timestamp: "20261121-090000", stack: "study-x", configuration: {}, environment }, null);
+  };
+
+  it("are results as any others are, with a part of their own", () => {
+    const all = described(1e6);
+    expect(resultsSchema.parse(JSON.parse(JSON.stringify(all)))).toEqual(all);
+    expect(all.topologies.map(({ deployment }) => deployment)).toEqual(["io-threads-1", "io-threads-2"]);
+    expect(all.study?.order).toHaveLength(22);
+    expect(formatStudy(all).join("\n")).toMatch(/SET +throughput +io-threads 2 \/ io-threads 1 +1\.\d\d× +\(\d\.\d\d … \d\.\d\d\) +no difference shown/);
+  });
+
+  it("are all marked when one canary moved", () => {
+    const all = described(5e5);
+    expect(all.study?.canaryMoved).toBe(true);
+    for (const { doubts } of all.records) expect(doubts.map(({ code }) => code)).toEqual(["canary-moved"]);
+    expect(formatStudy(all).join("\n")).toContain("A canary moved");
+    expect(described(1e6).records.flatMap(({ doubts }) => doubts)).toEqual([]);
+  });
+});

@@ -1,0 +1,107 @@
+/** The order of things in a study, with measurements that take no time: interrupted anywhere, it ends as if it had not been. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Failure, Interrupted } from "../../../benchmarks/errors";
+import type { StudyState } from "../../../benchmarks/experiments/evaluate";
+import { failureOf } from "../../../benchmarks/experiments/evaluate";
+import { Journal } from "../../../benchmarks/experiments/journal";
+import { randomFrom } from "../../../benchmarks/statistics/random";
+import type { Bench } from "../../../benchmarks/experiments/run-study";
+import { runStudy } from "../../../benchmarks/experiments/run-study";
+import type { Study } from "../../../benchmarks/experiments/study";
+import { canaryEntry, cellEntry, study } from "../../support/study";
+
+let directory: string;
+beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "study-")); });
+afterEach(() => { rmSync(directory, { recursive: true, force: true }); });
+
+const never = new AbortController().signal;
+const QUIET = { report: () => undefined, round: () => undefined };
+const open = (name: string, of: Study): Journal => {
+  const place = mkdtempSync(join(directory, name));
+  return Journal.create(place, { kind: "study", name: of.name, fingerprint: "x", seed: of.seed, timestamp: "20261121-090000", machine: "here" });
+};
+
+/** Rates that depend on nothing but the cell and the round. */
+function bench(of: Study, spread: number, told: (turn: string) => void = () => undefined): Bench {
+  return {
+    canary: (round, place) => {
+      told(`canary ${round}`);
+      return Promise.resolve(canaryEntry(round, place));
+    },
+    cell: (cell, round) => {
+      told(`${cell.id} ${round}`);
+      const noise = Math.exp(spread * (randomFrom(round * 1000 + of.cells.indexOf(cell))() - 0.5));
+      return Promise.resolve(cellEntry(cell, round, 1000 * (1 + of.cells.indexOf(cell)) * noise));
+    },
+  };
+}
+
+describe("a study", () => {
+  it("stops after six rounds when all is exact, and measures every cell in each", async () => {
+    const of = study({ "io-threads": [1, 2, 3] });
+    const state = await runStudy(of, open("a", of), [0, 1], bench(of, 0.02), never, QUIET);
+    expect(state).toMatchObject({ rounds: 6, ended: "precise" });
+    expect(state.entries.filter(({ kind }) => kind === "cell")).toHaveLength(18);
+    expect(state.entries.filter(({ kind }) => kind === "canary")).toHaveLength(12);
+  });
+
+  it("goes on while it is not, as far as the budget", async () => {
+    const of = study({ "io-threads": [1, 2] }, { budget: 240 });
+    // Two cells of 10 s and two canaries of 2 s make a round.
+    const state = await runStudy(of, open("b", of), [0, 1], bench(of, 2), never, QUIET);
+    expect(state).toMatchObject({ rounds: 10, ended: "budget" });
+  });
+
+  it("interrupted at any moment, and as often as one likes, finds in the end exactly what it would have found", async () => {
+    const of = study({ "io-threads": [1, 2, 3] });
+    const whole = await runStudy(of, open("whole", of), [0, 1], bench(of, 0.1), never, QUIET);
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 6 }), async (interruptions) => {
+        const first = open("parts", of);
+        let journal = first;
+        const place = (journal as unknown as { directory: string }).directory;
+        let state: StudyState | undefined;
+        const measured: string[] = [];
+        for (const after of [...interruptions, Infinity]) {
+          const controller = new AbortController();
+          let left = after;
+          const stopping = bench(of, 0.1, (turn) => {
+            measured.push(turn);
+            if (--left === 0) controller.abort(new Interrupted("SIGINT"));
+          });
+          state = await runStudy(of, journal, [0, 1], stopping, controller.signal, QUIET).catch((error: unknown) => {
+            expect(error).toBeInstanceOf(Interrupted);
+            return undefined;
+          });
+          journal.close();
+          journal = Journal.resume(place);
+          if (state !== undefined) break;
+        }
+        journal.close();
+        expect(state?.entries).toEqual(whole.entries);
+        expect(measured).toHaveLength(whole.entries.length);
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it("gives a cell up that fails twice in succession, and goes on with the others", async () => {
+    const of = study({ "io-threads": [1, 2, 3] });
+    const good = bench(of, 0.02);
+    const state = await runStudy(of, open("c", of), [0, 1], { ...good, cell: (cell, round, ceiling) => (cell.id === "io-threads-2" ? Promise.reject(new Failure("it does not start")) : good.cell(cell, round, ceiling)) }, never, QUIET);
+    expect(state).toMatchObject({ rounds: 6, ended: "precise" });
+    expect(of.cells.map((cell) => failureOf(cell, state.entries))).toEqual([undefined, "it does not start", undefined]);
+    expect(state.entries.filter(({ kind }) => kind === "failure")).toHaveLength(2);
+  });
+
+  it("fails when nothing can be measured, and where the program itself is at fault", async () => {
+    const of = study({ "io-threads": [1, 2] });
+    const failing = (error: Error): Bench => ({ ...bench(of, 0), cell: () => Promise.reject(error) });
+    await expect(runStudy(of, open("d", of), [0], failing(new Failure("no")), never, QUIET)).rejects.toThrow(/no cell can be measured: io-threads 1: no/);
+    await expect(runStudy(of, open("e", of), [0], failing(new TypeError("defect")), never, QUIET)).rejects.toThrow(TypeError);
+  });
+});

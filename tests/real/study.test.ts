@@ -1,0 +1,62 @@
+/** `npm start -- study` on real servers: killed in the middle, resumed, nothing lost, nothing left running. */
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { JOURNAL, parseJournal } from "../../benchmarks/experiments/journal";
+import { memoryRunsDirectory } from "../../benchmarks/paths";
+import { livingProcesses, RunDirectory, stopRun } from "../../benchmarks/host/run-directory";
+import { resultsSchema } from "../../benchmarks/results/schema";
+import { Place } from "../support/command";
+import { eventually } from "../support/real";
+
+let place: Place;
+let memory: string;
+beforeEach(() => {
+  place = new Place();
+  memory = memoryRunsDirectory({ VALKEY_MEASURED_CACHE: place.directory }) ?? place.runs;
+});
+afterEach(async () => {
+  for (const { path } of RunDirectory.list(memory)) await stopRun(path);
+  await place.close();
+});
+
+const living = (): number[] => RunDirectory.list(memory).flatMap(({ path }) => livingProcesses(path).map(({ pid }) => pid));
+const args = (...more: string[]): string[] => ["study", "io-threads", "--tests", "get", "--duration", "1", "--warmup", "0", "--output", place.output(), ...more];
+const linesOf = (): string[] => (existsSync(join(place.output(), JOURNAL)) ? readFileSync(join(place.output(), JOURNAL), "utf8").split("\n").slice(0, -1) : []);
+
+describe("npm start -- study", () => {
+  it("is killed, resumed, and has everything that was finished, in the order of its seed", async () => {
+    const killed = await place.start(args("--budget", "1", "--seed", "42"));
+    await eventually("two measurements are on the journal, and a third under way", () => linesOf().length >= 3 && living().length > 0, 60_000);
+    killed.child.kill("SIGKILL");
+    await killed.ended;
+    const before = linesOf();
+    expect(living().length).toBeGreaterThan(0);
+
+    const { status, output } = await place.run(args("--budget", "1", "--resume"));
+    expect(status, output).toBe(0);
+    expect(output).toContain("Study io-threads: 1 rounds of 4 cells");
+    expect(linesOf().slice(0, before.length)).toEqual(before);
+    const { header, entries } = parseJournal(readFileSync(join(place.output(), JOURNAL), "utf8"), JOURNAL);
+    expect(header.seed).toBe(42);
+    expect(entries.filter(({ kind }) => kind === "cell")).toHaveLength(4);
+    expect(entries.filter(({ kind }) => kind === "canary")).toHaveLength(2);
+    const results = resultsSchema.parse(JSON.parse(readFileSync(join(place.output(), "results.json"), "utf8")));
+    expect(results.records.map(({ deployment }) => deployment).sort()).toEqual(["io-threads-1", "io-threads-2", "io-threads-3", "io-threads-4"]);
+    expect(results.topologies.map(({ settings }) => settings["io-threads"])).toEqual(["1", "2", "3", "4"]);
+    for (const { servers } of results.records) expect(servers?.hitRatio).toBe(1);
+    // Every measurement's own words are there, those of before the kill as well.
+    expect(readFileSync(join(place.output(), "raw.txt"), "utf8").match(/^### round 1, .*GET on io-threads-\d/gm)?.length).toBeGreaterThanOrEqual(4);
+    expect(living()).toEqual([]);
+  });
+
+  it("refuses what cannot be gone on with, and what is no study", async () => {
+    mkdirSync(place.output());
+    const nothing = await place.run(args("--resume"));
+    expect([nothing.status, nothing.output]).toEqual([2, expect.stringContaining("holds no journal.jsonl")]);
+    const unknown = await place.run(["study", "io-thread"]);
+    expect([unknown.status, unknown.output]).toEqual([2, expect.stringContaining("Studies here: io-threads, topologies")]);
+    const plain = await place.run(["study", "local"]);
+    expect([plain.status, plain.output]).toEqual([2, expect.stringContaining("has no section valkey:experiment")]);
+  });
+});

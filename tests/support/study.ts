@@ -1,0 +1,29 @@
+/** Studies for tests of what is made of studies: cells, and measurements that nobody took. */
+import type { Cell, Variation } from "../../benchmarks/experiments/factors";
+import { cellsOf } from "../../benchmarks/experiments/factors";
+import type { CellEntry, JournalEntry } from "../../benchmarks/experiments/journal";
+import type { Study } from "../../benchmarks/experiments/study";
+import type { MeasurementRecord } from "../../benchmarks/results/schema";
+import type { Workload } from "../../benchmarks/workloads/workload";
+import { record, results } from "./records";
+
+export const WORKLOAD: Workload = { name: undefined, tests: ["set"], clients: 48, pipeline: 16, dataSize: 256, threads: 1, keySpace: 16_384, length: { seconds: 2 }, warmup: 1, rate: undefined };
+
+const PRIMARY = { name: "primary", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, settings: {} } as const;
+
+export function study(variation: Variation, changes: Partial<Study> = {}): Study {
+  return { name: "test", kind: "comparison", cells: cellsOf([PRIMARY], variation, WORKLOAD, 1), seed: 7, precision: 0.05, budget: 1e6, growth: undefined, ...changes };
+}
+
+export function canaryEntry(round: number, place: number, rps = 1e6): Extract<JournalEntry, { kind: "canary" }> {
+  return { kind: "canary", round, place, rps, startedAt: "2026-11-21T09:00:00.000Z", seconds: 2 };
+}
+
+/** @param changes replaces parts of the one record */
+export function cellEntry(cell: Cell, round: number, rps: number, changes: Partial<MeasurementRecord> = {}): CellEntry {
+  const base = record();
+  const [topology] = results([]).topologies;
+  if (topology === undefined) throw new Error("there is no topology");
+  const own = { ...base, id: `${round}-${cell.id}-set`, round, deployment: cell.id, workload: cell.id, mode: cell.mode, test: "set", title: "SET", client: { ...base.client, rps }, ...changes };
+  return { kind: "cell", round, cell: cell.id, seconds: 10, records: [own], topology: { ...topology, deployment: cell.id, mode: cell.mode }, growth: null };
+}
