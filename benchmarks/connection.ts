@@ -72,7 +72,8 @@ async function authenticate(client: Redis, access: Access): Promise<void> {
   }
 }
 
-function tlsOptions({ tls }: Access, host: string): ConnectionOptions {
+/** For TLS to a host. @throws BadInput when a file cannot be read */
+export function tlsOptions({ tls }: Access, host: string): ConnectionOptions {
   const file = (path: string | undefined): Buffer | undefined => {
     if (path === undefined) return undefined;
     try {

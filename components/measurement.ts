@@ -3,6 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { RunnerPlan } from "../benchmarks/kubernetes/benchmark-job";
 import type { Results } from "../benchmarks/results/schema";
 import type { Target } from "../benchmarks/target";
+import type { Mix } from "../benchmarks/workloads/mix";
 import type { Workload } from "../benchmarks/workloads/workload";
 import { handledBy } from "./handled";
 
@@ -15,6 +16,8 @@ export interface MeasuredTarget {
 export interface MeasurementInputs {
   readonly targets: readonly MeasuredTarget[];
   readonly workload: Workload;
+  /** Measured after the workload's tests. @default none */
+  readonly mixes?: readonly Mix[] | undefined;
   readonly repeats: number;
   readonly stack: string;
   /** Directory for the artifacts. @default results/TIME in the project */

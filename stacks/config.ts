@@ -17,6 +17,8 @@ import { NAMESPACE } from "./stack-file";
 /** Values that replace the stack file's, by benchmark key; problems with them name the option instead of the file. */
 export interface Overrides {
   readonly benchmark: Readonly<Record<string, unknown>>;
+  /** The one mixed workload of the command line, in place of the stack's workloads and, unless they are named too, tests. */
+  readonly workload?: Readonly<Record<string, unknown>>;
   /** Benchmark key to option: `dataSize` → `--datasize`. */
   readonly options: Readonly<Record<string, string>>;
 }
@@ -51,29 +53,34 @@ export function parseConfig(source: string, raw: Readonly<Record<string, unknown
 }
 
 /**
- * The benchmark section where there is no stack: defaults and options.
+ * What is measured where there is no stack: defaults and options.
  * @throws BadInput with every problem
  */
-export function parseBenchmark(overrides: Overrides): BenchmarkConfig {
+export function parseBenchmark(overrides: Overrides): Pick<StackConfig, "workloads"> & { readonly benchmark: BenchmarkConfig } {
   const parser = new SectionParser({}, overrides);
   const benchmark = parser.benchmark();
-  if (benchmark === undefined) throw new BadInput("the options", parser.problems);
-  return benchmark;
+  const workloads = Object.fromEntries(parser.workloads());
+  if (benchmark === undefined || parser.problems.length > 0) throw new BadInput("the options", parser.problems);
+  return { benchmark, workloads };
 }
 
 /** Parses each section for itself, and each deployment, so that a fault in one hides none in the others. */
 class SectionParser {
   readonly problems: string[] = [];
+  private readonly raw: Readonly<Record<string, unknown>>;
 
   constructor(
-    private readonly raw: Readonly<Record<string, unknown>>,
+    raw: Readonly<Record<string, unknown>>,
     private readonly overrides: Overrides,
-  ) {}
+  ) {
+    this.raw = overrides.workload === undefined ? raw : withWorkload(raw, overrides.workload);
+  }
 
   /** A path as the user wrote it. */
   readonly label = (path: Path): string => {
-    const [section, key] = path.map(String);
-    const option = section === "benchmark" && key !== undefined && key in this.overrides.benchmark ? this.overrides.options[key] : undefined;
+    const [section, key, inner] = path.map(String);
+    const given = section === "benchmark" && key !== undefined && key in this.overrides.benchmark ? key : section === "workloads" && this.overrides.workload !== undefined ? inner : undefined;
+    const option = given === undefined ? undefined : this.overrides.options[given];
     return option ?? `${NAMESPACE}:${path.map(String).join(".")}`;
   };
 
@@ -149,6 +156,13 @@ class SectionParser {
     this.problems.push(...describeIssues(benchmarkSchema, input, result.error.issues, (path) => this.label(["benchmark", ...path])));
     return undefined;
   }
+}
+
+/** Named after its driver. */
+function withWorkload(raw: Readonly<Record<string, unknown>>, workload: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { benchmark } = raw;
+  const rest = isMap(benchmark) ? Object.fromEntries(Object.entries(benchmark).filter(([key]) => key !== "tests")) : benchmark;
+  return { ...raw, workloads: { [String(workload["driver"])]: workload }, ...(rest === undefined ? {} : { benchmark: rest }) };
 }
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {

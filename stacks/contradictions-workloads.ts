@@ -1,6 +1,6 @@
 /** What mixed workloads ask for that the deployments of their stack cannot give. Pure. */
 import { formatBytes } from "../benchmarks/units";
-import type { ValueSizes } from "../benchmarks/workloads/mix";
+import { meanSize } from "../benchmarks/workloads/mix";
 import { dataBytes, fitKeySpace } from "../benchmarks/workloads/workload";
 import { shapeOf } from "./plans";
 import type { DeploymentConfig } from "./schema";
@@ -40,18 +40,4 @@ function fitProblems([name, workload]: Named<WorkloadConfig>, [deployment, confi
   const needed = dataBytes({ keySpace, dataSize }, 1, 1 / shapeOf(config).primaries);
   if (maxmemory === 0 || needed <= maxmemory) return [];
   return [`${label(["workloads", name, "keySpace"])}: ${keySpace} keys of ${Math.round(dataSize)} B need about ${formatBytes(needed)} on each primary of ${deployment}, whose maxmemory is ${formatBytes(maxmemory)}`];
-}
-
-/** Bytes; a lognormal's is that of the whole distribution, so a little too much where it is cut off. */
-function meanSize(values: ValueSizes): number {
-  switch (values.sizes) {
-    case "fixed":
-      return values.bytes;
-    case "uniform":
-      return (values.least + values.most) / 2;
-    case "lognormal":
-      return Math.min(values.most, values.median * Math.exp(values.sigma ** 2 / 2));
-    case "weighted":
-      return values.list.reduce((sum, { bytes, weight }) => sum + bytes * weight, 0) / values.list.reduce((sum, { weight }) => sum + weight, 0);
-  }
 }

@@ -30,10 +30,21 @@ const OPTIONS: readonly BenchmarkOption[] = [
   { key: "output", long: "--output", flags: "--output <dir>", help: "directory for the results", parse: text },
 ];
 
-const OPTION_NAMES: Readonly<Record<string, string>> = Object.fromEntries(OPTIONS.map(({ key, long }) => [key, long]));
+/** A mixed workload on the command line: what of the section `workloads` they set, beside the flags above that mean the same there. */
+const WORKLOAD_OPTIONS: readonly BenchmarkOption[] = [
+  { key: "driver", long: "--driver", flags: "--driver <driver>", help: "a mixed workload instead of tests, sent by valkey-benchmark, open-loop or memtier", parse: text },
+  { key: "reads", long: "--reads", flags: "--reads <part>", help: "part of a mixed workload that reads, 0 to 1", parse: number },
+  { key: "data", long: "--data", flags: "--data <kind>", help: "strings or sorted-sets", parse: text },
+  { key: "arrivals", long: "--arrivals", flags: "--arrivals <kind>", help: "open-loop: poisson or fixed", parse: text },
+  { key: "keys", long: "--keys", flags: "--keys <distribution>", help: "open-loop: uniform, zipfian or hot-set", parse: (value) => ({ distribution: value }) },
+  { key: "readFrom", long: "--read-from", flags: "--read-from <role>", help: "open-loop: primary, replica or any", parse: text },
+  { key: "timeout", long: "--timeout", flags: "--timeout <ms>", help: "open-loop: when a request is given up on", parse: number },
+];
+
+const OPTION_NAMES: Readonly<Record<string, string>> = { ...Object.fromEntries([...OPTIONS, ...WORKLOAD_OPTIONS].map(({ key, long }) => [key, long])), workers: "--threads", values: "--datasize" };
 
 export function addBenchmarkOptions(command: Command): Command {
-  for (const { flags, help, parse } of OPTIONS) command.option(flags, help, parse);
+  for (const { flags, help, parse } of [...OPTIONS, ...WORKLOAD_OPTIONS]) command.option(flags, help, parse);
   return command;
 }
 
@@ -58,12 +69,27 @@ export function addServerOptions(command: Command): Command {
 
 /** From commander's values to the benchmark section. */
 export function benchmarkOverrides(values: Readonly<Record<string, unknown>>): Overrides {
-  const entries = OPTIONS.flatMap(({ key, long }): [string, unknown][] => {
+  const entries = given(OPTIONS, values);
+  const keep = values["keep"] === true || values["keepRunner"] === true ? [["keep", true] as [string, unknown]] : [];
+  const benchmark = Object.fromEntries([...entries, ...keep]);
+  const mixed = Object.fromEntries(given(WORKLOAD_OPTIONS, values));
+  return { benchmark, options: OPTION_NAMES, ...(Object.keys(mixed).length === 0 ? {} : { workload: workloadOf(mixed, benchmark) }) };
+}
+
+function given(options: readonly BenchmarkOption[], values: Readonly<Record<string, unknown>>): [string, unknown][] {
+  return options.flatMap(({ key, long }): [string, unknown][] => {
     const value = values[camelCase(long)];
     return value === undefined ? [] : [[key, value]];
   });
-  const keep = values["keep"] === true || values["keepRunner"] === true ? [["keep", true] as [string, unknown]] : [];
-  return { benchmark: Object.fromEntries([...entries, ...keep]), options: OPTION_NAMES };
+}
+
+/** With what the other flags say: the open loop has workers for threads, and sizes of values for one size. */
+function workloadOf(mixed: Readonly<Record<string, unknown>>, benchmark: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const isOpen = mixed["driver"] === "open-loop";
+  const keys: Readonly<Record<string, string>> = { clients: "clients", pipeline: "pipeline", keySpace: "keySpace", rate: "rate", threads: isOpen ? "workers" : "threads", ...(isOpen ? {} : { dataSize: "dataSize" }) };
+  const shared = Object.entries(keys).flatMap(([from, to]): [string, unknown][] => (benchmark[from] === undefined ? [] : [[to, benchmark[from]]]));
+  const values = isOpen && benchmark["dataSize"] !== undefined ? { values: { sizes: "fixed", bytes: benchmark["dataSize"] } } : {};
+  return { driver: "valkey-benchmark", ...mixed, ...Object.fromEntries(shared), ...values };
 }
 
 /** Likewise to the section `experiment`. */

@@ -27,8 +27,9 @@ export function hostPlans(platform: HostConfig, { deployments }: Pick<StackConfi
 }
 
 /** Workloads that a stack asks for and nothing here can send yet, as sentences. */
-export function unsendable({ workloads }: Pick<StackConfig, "workloads">): string[] {
-  return Object.entries(workloads).map(([name, { driver }]) => `workload ${name}: mixed workloads are planned and rendered, but nothing here can send one yet (driver ${driver}); tests of valkey:benchmark can be sent`);
+export function unsendable({ platform, workloads }: Pick<StackConfig, "platform" | "workloads">): string[] {
+  const sent = platform.type === "host" ? ["valkey-benchmark", "open-loop"] : ["valkey-benchmark"];
+  return Object.entries(workloads).flatMap(([name, { driver }]) => (sent.includes(driver) ? [] : [`workload ${name} is planned and rendered, but cannot be sent by ${driver} on the platform ${platform.type} yet; what can be: ${sent.join(", ")}`]));
 }
 
 /** The workload as configured; it is not yet fitted to the deployments. */
@@ -49,8 +50,7 @@ export function workloadOf(benchmark: BenchmarkConfig): Workload {
 }
 
 /** The mixed workloads, each as long as the benchmark's measurements; key spaces are fitted to what every deployment can have. */
-export function mixesOf({ benchmark, workloads, deployments }: Pick<StackConfig, "benchmark" | "workloads" | "deployments">): Mix[] {
-  const anyCluster = Object.values(deployments).some(({ mode }) => mode === "cluster");
+export function mixesOf({ benchmark, workloads, anyCluster }: Pick<StackConfig, "benchmark" | "workloads"> & { readonly anyCluster: boolean }): Mix[] {
   return Object.entries(workloads).map(([name, workload]): Mix => {
     const { duration = DEFAULT_DURATION, requests } = benchmark;
     const seconds = requests !== undefined && workload.rate !== undefined ? requests / workload.rate : duration;
@@ -59,6 +59,11 @@ export function mixesOf({ benchmark, workloads, deployments }: Pick<StackConfig,
     const { timeout, ...rest } = workload;
     return { ...rest, ...common, timeoutMs: timeout };
   });
+}
+
+/** Whether key spaces must be those of a cluster. */
+export function anyCluster({ deployments }: Pick<StackConfig, "deployments">): boolean {
+  return Object.values(deployments).some(({ mode }) => mode === "cluster");
 }
 
 /** The workload with the key space that every deployment of the stack can have exactly, and the load that each can share evenly where that is asked for. */

@@ -2,6 +2,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { formatEndpoint } from "../benchmarks/deployment";
 import { BadInput } from "../benchmarks/errors";
+import type { Mix } from "../benchmarks/workloads/mix";
 import type { Target } from "../benchmarks/target";
 import { Formation } from "../components/formation";
 import type { MeasuredTarget } from "../components/measurement";
@@ -11,7 +12,7 @@ import type { EndpointOutput } from "./outputs";
 import { stackOutputs } from "./outputs";
 import { describePlan } from "./plan/describe";
 import { planStack } from "./plan/stack-plan";
-import { fittedWorkload, unsendable } from "./plans";
+import { anyCluster, fittedWorkload, mixesOf, unsendable } from "./plans";
 import { isPodPlatform, runnerPlan } from "./pods";
 import type { DeploymentConfig, StackConfig } from "./schema";
 
@@ -42,12 +43,15 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
     const check = new TopologyCheck(name, { target, password, formationMs, timeoutSeconds: timeout, run }, { dependsOn: [...dependsOn] });
     return { name, target, password, formationMs, check };
   });
+  // Keys that are not there are left out: a state knows no undefined.
+  const mixes = JSON.parse(JSON.stringify(mixesOf({ ...config, anyCluster: anyCluster(config) }))) as readonly Mix[];
   const measurement = config.measures
     ? new Measurement(
         "measurement",
         {
           targets: pulumi.all(verified.map(({ target, password, formationMs }) => pulumi.all([target, password, formationMs]).apply(asMeasured))),
           workload: fittedWorkload(config),
+          ...(mixes.length === 0 ? {} : { mixes }),
           repeats: config.benchmark.repeats,
           stack,
           output: config.benchmark.output,

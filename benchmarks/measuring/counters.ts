@@ -8,7 +8,7 @@ import { infoFields, infoNumber, parseInfo } from "../topology/info";
 export interface CounterSample {
   /** Milliseconds since the epoch by the clock of this machine. */
   readonly atMs: number;
-  /** Calls of the command under test. */
+  /** Calls of the commands under test. */
   readonly calls: number;
   readonly hits: number;
   readonly misses: number;
@@ -26,25 +26,26 @@ export interface SampledNode {
 }
 
 /** @throws Error when the reply lacks a figure that every server has */
-export function parseSample(text: string, command: string, atMs: number): CounterSample {
+export function parseSample(text: string, commands: readonly string[], atMs: number): CounterSample {
   const info = parseInfo(text);
   const need = (key: string): number => {
     const value = infoNumber(info, key);
     if (value === undefined) throw new Error(`INFO has no ${key}`);
     return value;
   };
-  const stats = infoFields(info.get(`cmdstat_${command}`) ?? "calls=0,rejected_calls=0,failed_calls=0");
+  const stats = commands.map((command) => infoFields(info.get(`cmdstat_${command}`) ?? ""));
+  const sum = (...fields: string[]): number => stats.reduce((total, each) => fields.reduce((part, field) => part + Number(each.get(field) ?? 0), total), 0);
   const mainSystem = infoNumber(info, "used_cpu_sys_main_thread");
   const mainUser = infoNumber(info, "used_cpu_user_main_thread");
   return {
     atMs,
-    calls: Number(stats.get("calls") ?? 0),
+    calls: sum("calls"),
     hits: need("keyspace_hits"),
     misses: need("keyspace_misses"),
     evictions: need("evicted_keys"),
     cpuSeconds: need("used_cpu_sys") + need("used_cpu_user"),
     mainThreadSeconds: mainSystem === undefined || mainUser === undefined ? undefined : mainSystem + mainUser,
-    rejectedCalls: Number(stats.get("rejected_calls") ?? 0) + Number(stats.get("failed_calls") ?? 0),
+    rejectedCalls: sum("rejected_calls", "failed_calls"),
   };
 }
 
@@ -61,7 +62,7 @@ export class CounterSampler {
 
   constructor(
     private readonly node: SampledNode,
-    private readonly command: string,
+    private readonly commands: readonly string[],
     private readonly intervalMs: number,
   ) {}
 
@@ -115,7 +116,7 @@ export class CounterSampler {
     });
     const quickest = [...samples].sort((a, b) => a.receivedMs - a.sentMs - (b.receivedMs - b.sentMs))[0];
     const offset = quickest?.serverMs === undefined ? 0 : quickest.middleMs - quickest.serverMs;
-    return samples.map(({ text, middleMs, serverMs }) => parseSample(text, this.command, serverMs === undefined ? middleMs : serverMs + offset));
+    return samples.map(({ text, middleMs, serverMs }) => parseSample(text, this.commands, serverMs === undefined ? middleMs : serverMs + offset));
   }
 }
 

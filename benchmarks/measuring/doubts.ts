@@ -18,6 +18,11 @@ const NEIGHBOUR_LIMIT = 0.1;
 export const CANARY_LIMIT = 0.1;
 /** An offered rate must be reached to this part. */
 const RATE_LIMIT = 0.98;
+/** An open loop may be late by so much of the 99th percentile, or by so many milliseconds. */
+const LATE_PART = 0.1;
+const LATE_MS = 0.1;
+/** Requests of an open loop that may be refused, given up on or not sent. */
+const UNANSWERED_LIMIT = 0.001;
 /** A measurement shorter than this says little, whatever the clock. */
 const LEAST_SECONDS = 1;
 
@@ -28,6 +33,8 @@ export interface Evidence {
   readonly ticked: boolean;
   readonly reads: boolean;
   readonly ranEmpty: boolean;
+  /** Whether some primaries are meant to get more than others. */
+  readonly skewed: boolean;
   readonly serversUnknown: string | undefined;
 }
 
@@ -35,6 +42,7 @@ export function doubtsOf(evidence: Evidence): Doubt[] {
   return [
     ...clockDoubts(evidence),
     ...lengthDoubts(evidence),
+    ...offeringDoubts(evidence),
     ...workDoubts(evidence),
     ...saturationDoubts(evidence),
     ...shareDoubts(evidence),
@@ -47,12 +55,26 @@ function clockDoubts({ record: { servers, client }, serversUnknown }: Evidence):
   return [doubt("clocks-disagree", `the load generator says ${rounded(client.rps)}/s, the servers counted ${rounded(servers.rps)}/s (${percent(servers.disagreement)})`)];
 }
 
-function lengthDoubts({ record: { client, rate }, ticked }: Evidence): Doubt[] {
+function lengthDoubts({ record: { client, rate, offering }, ticked }: Evidence): Doubt[] {
   const doubts: Doubt[] = [];
   const tick = TICK_SECONDS / client.seconds;
   if (ticked && tick > 0.01) doubts.push(doubt("too-short", `time is read in ticks of ${TICK_SECONDS * 1000} ms, ${percent(tick)} of the ${client.seconds.toFixed(2)} s this took`));
   else if (client.seconds < LEAST_SECONDS * 0.98) doubts.push(doubt("too-short", `it took ${client.seconds.toFixed(2)} s only`));
-  if (rate !== null && client.rps < RATE_LIMIT * rate) doubts.push(doubt("rate-missed", `${rounded(client.rps)}/s of the ${rounded(rate)}/s that were offered`));
+  // Independent arrivals are never exactly as many as the rate says.
+  const offered = offering === null || rate === null ? rate : Math.min(rate, offering.offered / client.seconds);
+  if (offered !== null && client.rps < RATE_LIMIT * offered) doubts.push(doubt("rate-missed", `${rounded(client.rps)}/s of the ${rounded(rate ?? 0)}/s that were offered`));
+  return doubts;
+}
+
+/** What an open loop itself added to latencies, and what its latencies leave out. */
+function offeringDoubts({ record: { offering, client } }: Evidence): Doubt[] {
+  if (offering === null) return [];
+  const doubts: Doubt[] = [];
+  const { lagP99Ms, failed, unknown, offered } = offering;
+  if (lagP99Ms > Math.max(LATE_MS, LATE_PART * client.p99Ms)) doubts.push(doubt("generator-late", `the generator itself was more than ${lagP99Ms.toFixed(2)} ms late for one in a hundred requests, which is part of their latency (p99 ${client.p99Ms.toFixed(2)} ms)`));
+  const without = [...Object.entries(failed), ...Object.entries(unknown)];
+  const sum = without.reduce((total, [, count]) => total + count, 0);
+  if (sum > UNANSWERED_LIMIT * offered) doubts.push(doubt("unanswered", `${percent(sum / offered)} of the requests have no latency, for they were not answered: ${without.map(([kind, count]) => `${kind} ${rounded(count)}`).join(", ")}`));
   return doubts;
 }
 
@@ -86,7 +108,8 @@ function saturationDoubts({ record: { cpu, rate } }: Evidence): Doubt[] {
   return doubts;
 }
 
-function shareDoubts({ record: { servers } }: Evidence): Doubt[] {
+function shareDoubts({ record: { servers }, skewed }: Evidence): Doubt[] {
+  if (skewed) return [];
   const uneven = (servers?.shares ?? []).filter(({ share, expectedShare }) => Math.abs(share - expectedShare) > SHARE_LIMIT * expectedShare);
   if (uneven.length === 0) return [];
   return [doubt("uneven-shares", uneven.map(({ node, share, expectedShare }) => `${node} had ${percent(share)} of the calls and should have ${percent(expectedShare)}`).join(", "))];

@@ -3,6 +3,8 @@ import type { Deployment } from "../deployment";
 import type { MeasurementRecord } from "../results/schema";
 import { usesThreads } from "../valkey-benchmark/arguments";
 import type { ToolRun } from "../valkey-benchmark/arguments";
+import type { Mix } from "../workloads/mix";
+import { isSkewed, meanSize } from "../workloads/mix";
 import type { TestName } from "../workloads/named-tests";
 import type { NodeCounts } from "./counters";
 import { countsWithin } from "./counters";
@@ -18,38 +20,63 @@ export interface MeasurementContext {
   readonly ranEmpty: boolean;
 }
 
-export function recordOf(measured: Measured, context: MeasurementContext): MeasurementRecord {
-  const { deployment, tool, testName, round } = context;
+/** The same of a mixed workload. */
+export interface MixContext {
+  readonly deployment: Deployment;
+  readonly mix: Mix;
+  readonly seed: number;
+  readonly round: number;
+}
+
+/** What the load was, as records have it. */
+type Sent = Pick<MeasurementRecord, "workload" | "test" | "title" | "driver" | "seed" | "clients" | "pipeline" | "dataSize" | "threads" | "keySpace" | "rate" | "warmupSeconds">;
+
+interface Judged {
+  readonly deployment: Deployment;
+  readonly round: number;
+  readonly ranEmpty: boolean;
+  readonly ticked: boolean;
+  readonly reads: boolean;
+  readonly skewed: boolean;
+}
+
+export function recordOf(measured: Measured, { deployment, tool, testName, round, ranEmpty }: MeasurementContext): MeasurementRecord {
   const { workload, test } = tool;
+  const { clients, pipeline, dataSize, threads, keySpace, rate = null, warmup: warmupSeconds } = workload;
+  const sent: Sent = { workload: workload.name ?? deployment.name, test: testName, title: test.title, driver: "valkey-benchmark", seed: tool.seed, clients, pipeline, dataSize, threads, keySpace, rate, warmupSeconds };
+  const ticked = "requests" in tool.length && usesThreads(tool);
+  return judged(measured, sent, { deployment, round, ranEmpty, ticked, reads: test.reads, skewed: false });
+}
+
+export function mixRecordOf(measured: Measured, { deployment, mix, seed, round }: MixContext): MeasurementRecord {
+  const { name, driver, clients, pipeline, keySpace, rate = null, warmup: warmupSeconds } = mix;
+  const isOpen = mix.driver === "open-loop";
+  const dataSize = isOpen ? Math.round(meanSize(mix.values)) : mix.dataSize;
+  const sent: Sent = { workload: name, test: name, title: name, driver, seed, clients, pipeline, dataSize, threads: isOpen ? mix.workers : mix.threads, keySpace, rate, warmupSeconds };
+  return judged(measured, sent, { deployment, round, ranEmpty: false, ticked: false, reads: mix.reads > 0, skewed: isSkewed(mix) });
+}
+
+function judged(measured: Measured, sent: Sent, { deployment, round, ranEmpty, ticked, reads, skewed }: Judged): MeasurementRecord {
   const { requests, rate, seconds, avgMs, minMs, p50Ms, p95Ms, p99Ms, maxMs, percentiles, cumulative } = measured.report;
   const interval = { fromMs: measured.fromMs, toMs: measured.toMs };
   const unknown = [...measured.counters.values()].find((samples): samples is string => typeof samples === "string");
   const counts = unknown === undefined ? countsOf(measured, interval) : undefined;
   const record = {
-    id: `${round}-${deployment.name}-${testName}`,
+    id: `${round}-${deployment.name}-${sent.test}`,
     round,
     deployment: deployment.name,
     mode: deployment.mode,
-    workload: workload.name ?? deployment.name,
-    test: testName,
-    title: test.title,
+    ...sent,
     startedAt: measured.startedAt,
     command: [...(measured.outputs.find(({ warmUp }) => !warmUp)?.command ?? [])],
-    seed: tool.seed,
-    clients: workload.clients,
-    pipeline: workload.pipeline,
-    dataSize: workload.dataSize,
-    threads: workload.threads,
-    keySpace: workload.keySpace,
-    rate: workload.rate ?? null,
-    warmupSeconds: workload.warmup,
     client: { requests, rps: rate, seconds, avgMs, minMs, p50Ms, p95Ms, p99Ms, maxMs, percentiles: [...percentiles], cumulative: [...cumulative] },
-    servers: counts === undefined ? null : serverFigures(counts, rate, seconds, test.reads),
+    histogram: measured.latencies?.encode() ?? null,
+    offering: measured.offering ?? null,
+    servers: counts === undefined ? null : serverFigures(counts, rate, seconds, reads),
     cpu: { ...measured.cpu, servers: [...(counts ?? [])].map(([node, count]) => ({ node: node.name, role: node.role, cores: count.cores, mainThread: count.mainThreadCores ?? null })) },
     runners: measured.runners,
   };
-  const ticked = "requests" in tool.length && usesThreads(tool);
-  const doubts = doubtsOf({ record, ticked, reads: test.reads, ranEmpty: context.ranEmpty, serversUnknown: unknown });
+  const doubts = doubtsOf({ record, ticked, reads, ranEmpty, skewed, serversUnknown: unknown });
   return { ...record, doubts: [...doubts, ...measured.doubts] };
 }
 
@@ -59,14 +86,16 @@ function countsOf(measured: Measured, interval: Parameters<typeof countsWithin>[
   return new Map([...measured.counters].flatMap(([node, samples]) => (typeof samples === "string" ? [] : [[node, countsWithin(samples, interval)] as const])));
 }
 
-/** Calls are the primaries': what they pass on to replicas counts there too, but is not the clients' work. */
+/** Calls are those of clients, which counters of replicas hold only where clients read from them; shares are the primaries'. */
 function serverFigures(counts: Counts, clientRate: number, seconds: number, reads: boolean): MeasurementRecord["servers"] {
-  const primaries = [...counts].filter(([node]) => node.role === "primary");
-  const sum = (figure: (count: NodeCounts) => number): number => primaries.reduce((total, [, count]) => total + figure(count), 0);
-  const calls = sum((count) => count.calls);
+  const all = [...counts];
+  const primaries = all.filter(([node]) => node.role === "primary");
+  const total = (of: typeof all, figure: (count: NodeCounts) => number): number => of.reduce((sum, [, count]) => sum + figure(count), 0);
+  const calls = total(all, (count) => count.calls);
+  const own = total(primaries, (count) => count.calls);
   const rps = calls / seconds;
-  const hits = sum((count) => count.hits);
-  const misses = sum((count) => count.misses);
+  const hits = total(all, (count) => count.hits);
+  const misses = total(all, (count) => count.misses);
   return {
     rps,
     calls,
@@ -74,8 +103,8 @@ function serverFigures(counts: Counts, clientRate: number, seconds: number, read
     hits,
     misses,
     hitRatio: reads && hits + misses > 0 ? hits / (hits + misses) : null,
-    evictions: sum((count) => count.evictions),
-    rejectedCalls: sum((count) => count.rejectedCalls),
-    shares: primaries.map(([node, count]) => ({ node: node.name, calls: count.calls, share: calls === 0 ? 0 : count.calls / calls, expectedShare: 1 / primaries.length })),
+    evictions: total(primaries, (count) => count.evictions),
+    rejectedCalls: total(all, (count) => count.rejectedCalls),
+    shares: primaries.map(([node, count]) => ({ node: node.name, calls: count.calls, share: own === 0 ? 0 : count.calls / own, expectedShare: 1 / primaries.length })),
   };
 }

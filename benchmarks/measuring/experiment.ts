@@ -5,22 +5,27 @@ import type { Report } from "../progress";
 import type { CanaryRecord, MeasurementRecord } from "../results/schema";
 import type { ToolRun } from "../valkey-benchmark/arguments";
 import { effectiveLength } from "../valkey-benchmark/arguments";
+import type { OpenLoopRun } from "../open-loop/local-runner";
+import type { Mix } from "../workloads/mix";
+import { prefillOf, testOfMix, workloadOfMix } from "../workloads/mix-tests";
 import type { TestName } from "../workloads/named-tests";
 import { NAMED_TESTS, namedTest } from "../workloads/named-tests";
 import type { PrefillSize } from "../workloads/prefill";
 import type { Workload } from "../workloads/workload";
-import { recordOf } from "./evidence";
-import type { Measured, WatchedNode } from "./measure";
-import { measure } from "./measure";
+import { mixRecordOf, recordOf } from "./evidence";
+import type { CountedCommands, Measured, WatchedNode } from "./measure";
+import { countedOf, countedOfMix, measure } from "./measure";
 import { interleave } from "./schedule";
 import type { Contender } from "./session";
 import { Session } from "./session";
-import type { ToolRunner } from "./tool-runner";
+import type { LoadRunner, ToolRunner } from "./tool-runner";
 import { ToolFailure } from "./tool-runner";
 
 export interface Experiment {
   readonly contenders: readonly Contender[];
   readonly workload: Workload;
+  /** Measured after the workload's tests, each in every round. */
+  readonly mixes?: readonly Mix[] | undefined;
   readonly repeats: number;
   /** Set where the servers are somebody's: keys are put there only where there are none of their names, and removed again. */
   readonly foreign?: { readonly overwrite: boolean } | undefined;
@@ -30,6 +35,8 @@ export interface Experiment {
 
 export interface Equipment {
   readonly runner: ToolRunner;
+  /** For mixes of the driver. */
+  readonly openLoop?: LoadRunner<OpenLoopRun> | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -65,10 +72,7 @@ const ATTEMPTS = 2;
 /** Requests of a trial that tells how many a measurement needs, likewise. */
 const TRIAL_REQUESTS = 400_000;
 
-interface Variant {
-  readonly session: Session;
-  readonly test: TestName;
-}
+type Variant = { readonly session: Session; readonly test: TestName } | { readonly session: Session; readonly mix: Mix };
 
 /**
  * Measures every test on every deployment, `repeats` times.
@@ -107,15 +111,18 @@ class Measuring {
   ) {}
 
   async run(): Promise<void> {
-    const { workload, repeats } = this.experiment;
-    const { ceiling } = this.experiment;
+    const { workload, mixes, repeats, ceiling } = this.experiment;
     if (ceiling !== undefined) this.#ceiling = ceiling;
-    const groups = workload.tests.map((test) => this.sessions.map((session): Variant => ({ session, test })));
+    const groups = [
+      ...workload.tests.map((test) => this.sessions.map((session): Variant => ({ session, test }))),
+      ...(mixes ?? []).map((mix) => this.sessions.map((session): Variant => ({ session, mix }))),
+    ];
     for (const step of interleave(groups, repeats)) {
       this.equipment.signal.throwIfAborted();
       if (step.kind === "canary") {
         if (ceiling === undefined) await this.#canary(step.round);
-      } else await this.#measure(step.round, step.variant);
+      } else if ("mix" in step.variant) await this.#measureMix(step.round, step.variant.session, step.variant.mix);
+      else await this.#measure(step.round, step.variant.session, step.variant.test);
     }
   }
 
@@ -130,8 +137,7 @@ class Measuring {
     this.listener.canary({ round, rps: measured.report.rate, startedAt: measured.startedAt });
   }
 
-  async #measure(round: number, variant: Variant): Promise<void> {
-    const { session, test: testName } = variant;
+  async #measure(round: number, session: Session, testName: TestName): Promise<void> {
     const { signal } = this.equipment;
     const test = namedTest(testName);
     const what = `round ${round} of ${this.experiment.repeats}: ${test.title} on ${session.deployment.name}`;
@@ -142,9 +148,44 @@ class Measuring {
     this.listener.progress(what, true);
     const measured = await this.#attempt(what, session, tool, session.nodes, this.#warmUp(tool));
     const empty = await session.tidyAfter(test, size);
-    const record = recordOf(measured, { deployment: session.deployment, testName, tool, round, ranEmpty: empty });
+    this.#record(what, recordOf(measured, { deployment: session.deployment, testName, tool, round, ranEmpty: empty }));
+  }
+
+  async #measureMix(round: number, session: Session, mix: Mix): Promise<void> {
+    const { signal } = this.equipment;
+    const { deployment } = session;
+    const what = `round ${round} of ${this.experiment.repeats}: ${mix.name} on ${deployment.name}`;
+    const keys = prefillOf(mix);
+    this.listener.progress(`${what}: putting its keys in place`, true);
+    await session.prepare({ prefill: keys.what }, keys.size, signal);
+    this.listener.progress(what, true);
+    const seed = this.#nextSeed();
+    this.#record(what, mixRecordOf(await this.#sendMix(what, session, mix, seed), { deployment, mix, seed, round }));
+  }
+
+  #sendMix(what: string, session: Session, mix: Mix, seed: number): Promise<Measured> {
+    const warming = { ...mix, length: { seconds: mix.warmup } };
+    switch (mix.driver) {
+      case "valkey-benchmark": {
+        const workload = workloadOfMix(mix);
+        const { mode, access } = session.deployment;
+        const tool: ToolRun = { mode, endpoint: session.endpoint, test: testOfMix(mix, mode === "cluster"), workload, length: mix.length, seed, credentials: session.user, tls: access.tls };
+        const warmUp = mix.warmup === 0 ? undefined : { ...tool, seed: this.#nextSeed(), length: warming.length };
+        return this.#attempt(what, session, tool, session.nodes, warmUp);
+      }
+      case "open-loop": {
+        const run: OpenLoopRun = { mix, seed, credentials: session.user };
+        const warmUp = mix.warmup === 0 ? undefined : { ...run, mix: { ...mix, length: warming.length }, seed: this.#nextSeed() };
+        return this.#send(what, session, run, warmUp, countedOfMix(mix), needed(this.equipment.openLoop, mix));
+      }
+      case "memtier":
+        throw new BadInput(mix.name, ["memtier is not there"]);
+    }
+  }
+
+  #record(what: string, record: MeasurementRecord): void {
     this.listener.record(record);
-    this.listener.progress(`${what}: ${Math.round(record.client.rps).toLocaleString("en-US")}/s, p50 ${record.client.p50Ms} ms`);
+    this.listener.progress(`${what}: ${Math.round(record.client.rps).toLocaleString("en-US")}/s, p50 ${record.client.p50Ms} ms${record.offering === null ? "" : `, p99 ${record.client.p99Ms} ms`}`);
   }
 
   #size(): PrefillSize {
@@ -197,15 +238,18 @@ class Measuring {
     return { ...tool, length: effectiveLength(workload, session.deployment.mode, this.equipment.runner.features, rate) };
   }
 
+  async #send<R>(what: string, { deployment, primary, nodes }: Session, tool: R, warmUp: R | undefined, commands: CountedCommands, runner: LoadRunner<R>, watched: readonly WatchedNode[] = nodes): Promise<Measured> {
+    const measured = await measure({ deployment, primary, tool, warmUp }, commands, watched, runner, this.equipment.signal);
+    for (const { warmUp: isWarmUp, runner: who, command, text } of measured.outputs) {
+      this.listener.raw(`${what}${isWarmUp ? ", warm-up" : ""}${who === undefined ? "" : `, ${who}`}: ${command.join(" ")}`, text);
+    }
+    return measured;
+  }
+
   /** One run of the tool, again if it hangs; its output is reported whether it succeeds or not. */
   async #attempt(what: string, session: Session, tool: ToolRun, nodes: readonly WatchedNode[] = [], warmUp?: ToolRun, left = ATTEMPTS): Promise<Measured> {
     try {
-      const { deployment, primary } = session;
-      const measured = await measure({ deployment, primary, tool, warmUp }, nodes, this.equipment.runner, this.equipment.signal);
-      for (const { warmUp: isWarmUp, runner, command, text } of measured.outputs) {
-        this.listener.raw(`${what}${isWarmUp ? ", warm-up" : ""}${runner === undefined ? "" : `, ${runner}`}: ${command.join(" ")}`, text);
-      }
-      return measured;
+      return await this.#send(what, session, tool, warmUp, countedOf(tool), this.equipment.runner, nodes);
     } catch (error) {
       if (error instanceof ToolFailure) {
         this.listener.raw(`${what}: failed`, error.output);
@@ -218,4 +262,10 @@ class Measuring {
       throw error;
     }
   }
+}
+
+/** @throws BadInput where nobody here runs loads of the mix's driver */
+function needed<R>(runner: LoadRunner<R> | undefined, { name, driver }: Mix): LoadRunner<R> {
+  if (runner === undefined) throw new BadInput(`workload ${name}`, [`nothing here can run the driver ${driver}`]);
+  return runner;
 }

@@ -7,12 +7,14 @@ import type { OptionalAssertion } from "../verification/facts";
 import type { Verification } from "../verification/verify";
 import { verify } from "../verification/verify";
 import type { Workload } from "../workloads/workload";
+import type { Mix } from "../workloads/mix";
 import type { Equipment } from "./experiment";
 import { runExperiment } from "./experiment";
 
 export interface MeasuringPlan {
   readonly verified: readonly { readonly deployment: Deployment; readonly verification: Verification }[];
   readonly workload: Workload;
+  readonly mixes?: readonly Mix[] | undefined;
   readonly repeats: number;
   /** Set where the servers are somebody's: keys are put there only where there are none of their names, and removed again. */
   readonly foreign?: { readonly overwrite: boolean } | undefined;
@@ -22,7 +24,7 @@ export interface MeasuringPlan {
 /** Measures everything and looks at the deployments once more. */
 export async function measureAll(plan: MeasuringPlan, equipment: Equipment, collector: ResultsCollector, report: Report): Promise<void> {
   const contenders = plan.verified.map(({ deployment, verification }) => ({ deployment, shards: verification.verdict.shards }));
-  const total = plan.repeats * plan.workload.tests.length * contenders.length;
+  const total = plan.repeats * (plan.workload.tests.length + (plan.mixes?.length ?? 0)) * contenders.length;
   const began = Date.now();
   let done = 0;
   const { record, canary, raw } = collector.listener;

@@ -1,8 +1,12 @@
 /** One measurement: the load generator runs one test, and the servers' counters are sampled beside it. */
 import type { Connection } from "../connection";
+import type { ToolRun } from "../valkey-benchmark/arguments";
+import type { Mix } from "../workloads/mix";
+import { COMMANDS } from "../workloads/mix";
+import { commandsOf } from "../workloads/named-tests";
 import type { CounterSample } from "./counters";
 import { CounterSampler } from "./counters";
-import type { ToolOutcome, ToolRequest, ToolRunner, Watch } from "./tool-runner";
+import type { LoadRequest, LoadRunner, ToolOutcome, Watch } from "./tool-runner";
 
 /** A node whose counters are read during the measurement. */
 export interface WatchedNode {
@@ -19,14 +23,31 @@ export interface Measured extends ToolOutcome {
 const PRIMARY_INTERVAL_MS = 200;
 const REPLICA_INTERVAL_MS = 500;
 
+/** Whose calls are a load's, as INFO commandstats names them. */
+export interface CountedCommands {
+  readonly primary: readonly string[];
+  /** What replicas are asked by clients: what a primary passes on to them is not. */
+  readonly replica: readonly string[];
+}
+
+/** Those of a run of valkey-benchmark, which sends to primaries only. */
+export function countedOf({ test }: ToolRun): CountedCommands {
+  return { primary: commandsOf(test), replica: [] };
+}
+
+/** Those of a mixed workload. */
+export function countedOfMix(mix: Mix): CountedCommands {
+  const { read, write } = COMMANDS[mix.data];
+  return { primary: [read, write], replica: mix.driver === "open-loop" && mix.readFrom !== "primary" ? [read] : [] };
+}
+
 /**
  * Runs the tool once.
  * @throws what the runner throws
  */
-export async function measure(request: ToolRequest, nodes: readonly WatchedNode[], runner: ToolRunner, signal: AbortSignal): Promise<Measured> {
+export async function measure<R>(request: LoadRequest<R>, commands: CountedCommands, nodes: readonly WatchedNode[], runner: LoadRunner<R>, signal: AbortSignal): Promise<Measured> {
   signal.throwIfAborted();
-  const { command } = request.tool.test;
-  const samplers = nodes.map((node) => [node, new CounterSampler(node, command, node.role === "primary" ? PRIMARY_INTERVAL_MS : REPLICA_INTERVAL_MS)] as const);
+  const samplers = nodes.map((node) => [node, new CounterSampler(node, commands[node.role], node.role === "primary" ? PRIMARY_INTERVAL_MS : REPLICA_INTERVAL_MS)] as const);
   const counters = new Map<WatchedNode, CounterSample[] | string>();
   const watch: Watch = {
     begin: async () => { await Promise.all(samplers.map(([, sampler]) => sampler.start())); },

@@ -1,9 +1,10 @@
 /** Reports of several load generators as one. Counts are added; percentiles cannot be, and are read off the sum. Pure. */
-import { mergeCounts } from "../results/rows";
-import type { CumulativeCount, ToolReport } from "../valkey-benchmark/output";
+import type { CumulativeCount } from "../latency/histogram";
+import { Histogram, mergeCounts } from "../latency/histogram";
+import type { ToolReport } from "../valkey-benchmark/output";
 
 /**
- * What the load generators did together. Rates are added, which is the rate over the time they have in common;
+ * What load generators did together. Rates are added, which is the rate over the time they have in common;
  * the seconds are those in which all requests take place at that rate. A percentile is the least latency that is known
  * to hold for so many: at most one step of the tool's own distribution too high.
  * @param reports at least one; one alone is returned as it is
@@ -15,47 +16,38 @@ export function mergeReports(reports: readonly ToolReport[]): ToolReport {
   const sum = (figure: (report: ToolReport) => number): number => reports.reduce((total, report) => total + figure(report), 0);
   const requests = sum((report) => report.requests);
   const rate = sum((report) => report.rate);
-  const finest = mergeCounts(reports.map(allCounts));
-  const maxMs = Math.max(...reports.map((report) => report.maxMs));
   // What is under way when the time is up is among the requests, and in no distribution.
-  const counted = finest.at(-1)?.count ?? 0;
-  const at = (part: number): number => Math.min(maxMs, latencyAt(finest, part * counted));
+  const latencies = Histogram.merge(reports.map(latenciesOf));
   return {
-    title: first.title,
+    ...summaryOf(first.title, latencies),
     requests,
     rate,
     seconds: requests / rate,
     avgMs: sum((report) => report.avgMs * report.requests) / requests,
     minMs: Math.min(...reports.map((report) => report.minMs)),
-    p50Ms: at(0.5),
-    p95Ms: at(0.95),
-    p99Ms: at(0.99),
-    maxMs,
-    percentiles: percentilesOf(finest, counted),
     cumulative: mergeCounts(reports.map(({ cumulative }) => cumulative)),
   };
 }
 
-/** Every latency at which the tool says how many requests took at most as long, from both of its distributions. */
-function allCounts({ percentiles, cumulative }: ToolReport): CumulativeCount[] {
-  const counts = new Map<number, number>();
-  for (const { ms, count } of [...percentiles, ...cumulative]) counts.set(ms, Math.max(count, counts.get(ms) ?? 0));
-  let most = 0;
-  return [...counts].sort(([a], [b]) => a - b).map(([ms, count]) => ({ ms, count: (most = Math.max(most, count)) }));
+/** What valkey-benchmark says of latencies, as a histogram: each request counts as the least step that it is known not to exceed. */
+export function latenciesOf({ percentiles, cumulative, p50Ms, p95Ms, p99Ms, maxMs }: Pick<ToolReport, "percentiles" | "cumulative" | "p50Ms" | "p95Ms" | "p99Ms" | "maxMs">): Histogram {
+  const counted = Math.max(0, ...[...percentiles, ...cumulative].map(({ count }) => count));
+  const at = (ms: number, part: number): CumulativeCount => ({ ms, count: Math.ceil(part * counted) });
+  const known = [...percentiles, ...cumulative, at(p50Ms, 0.5), at(p95Ms, 0.95), at(p99Ms, 0.99)].map(({ ms, count }) => ({ ms: Math.min(ms, maxMs), count }));
+  return Histogram.ofCumulative(known);
 }
 
-function latencyAt(counts: readonly CumulativeCount[], wanted: number): number {
-  return (counts.find(({ count }) => count >= wanted) ?? counts.at(-1))?.ms ?? 0;
-}
-
-/** At the parts that the tool's own table has: half of what is left each time. */
-function percentilesOf(counts: readonly CumulativeCount[], counted: number): CumulativeCount[] {
-  const steps = new Map<number, CumulativeCount>();
-  for (let left = 1; left * counted >= 0.5; left /= 2) {
-    const step = counts.find(({ count }) => count >= (1 - left) * counted && count > 0);
-    if (step !== undefined) steps.set(step.ms, step);
-  }
-  const last = counts.at(-1);
-  if (last !== undefined) steps.set(last.ms, last);
-  return [...steps.values()];
+/** The part of a report that latencies decide. */
+export function summaryOf(title: string, latencies: Histogram): Omit<ToolReport, "requests" | "rate" | "seconds"> {
+  return {
+    title,
+    avgMs: latencies.meanMs,
+    minMs: latencies.minMs,
+    p50Ms: latencies.percentileMs(0.5),
+    p95Ms: latencies.percentileMs(0.95),
+    p99Ms: latencies.percentileMs(0.99),
+    maxMs: latencies.maxMs,
+    percentiles: latencies.percentiles(),
+    cumulative: latencies.steps(),
+  };
 }

@@ -64,12 +64,13 @@ export class Session {
    * Puts in place what the test needs, where it is not there yet.
    * @throws BadInput when somebody's servers have keys of those names
    */
-  async prepare(test: NamedTest, size: PrefillSize, signal: AbortSignal): Promise<void> {
+  async prepare(test: Pick<NamedTest, "prefill">, size: PrefillSize, signal: AbortSignal): Promise<void> {
     const what = test.prefill;
     if (what === undefined) return;
     const present = this.#inPlace.get(familyOf(what));
-    // A session has one key space and value size, so the same prefill is the same keys.
-    if (present !== undefined && JSON.stringify(present.what) === JSON.stringify(what)) return;
+    // A stock is taken away after each test, so its size says nothing of what is there.
+    const keys = (each: PrefillSize): unknown => [each.keySpace, each.dataSize];
+    if (present !== undefined && JSON.stringify([present.what, keys(present.size)]) === JSON.stringify([what, keys(size)])) return;
     if (present !== undefined) await this.#remove(familyOf(what));
     if (this.foreign?.overwrite === false) await this.#refuseExisting(what, size);
     // On record before it is done: what is half in place when stopped must be removed as well.

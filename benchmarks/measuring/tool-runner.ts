@@ -1,14 +1,15 @@
-/** Who runs the load generator: a process on this machine, or something else that can be told to run valkey-benchmark. */
+/** Who runs a load generator: a process on this machine, or something else that can be told to run one. */
 import type { Deployment } from "../deployment";
 import { Failure } from "../errors";
-import type { Doubt, MeasurementRecord } from "../results/schema";
+import type { Histogram } from "../latency/histogram";
+import type { Doubt, MeasurementRecord, Offering } from "../results/schema";
 import type { ToolRun } from "../valkey-benchmark/arguments";
 import type { ToolFeatures } from "../valkey-benchmark/features";
 import type { ToolReport } from "../valkey-benchmark/output";
 import type { PrimaryTarget } from "../workloads/prefill";
 
-export interface ToolRunner {
-  readonly features: ToolFeatures;
+/** Runs loads of one driver. @typeParam R what one run of that driver is */
+export interface LoadRunner<R> {
   /**
    * Load generators that run side by side. Each has the clients, the pipeline and the threads of the workload, its part of the
    * requests or of the rate, and a seed of its own: the run's, and those that follow it.
@@ -18,7 +19,12 @@ export interface ToolRunner {
    * Runs the tool once, everywhere at the same time.
    * @throws ToolFailure when the tool fails, hangs or prints what is not understood; Failure when it cannot be run; the signal's reason
    */
-  run(request: ToolRequest, watch: Watch, signal: AbortSignal): Promise<ToolOutcome>;
+  run(request: LoadRequest<R>, watch: Watch, signal: AbortSignal): Promise<ToolOutcome>;
+}
+
+/** Runs valkey-benchmark. */
+export interface ToolRunner extends LoadRunner<ToolRun> {
+  readonly features: ToolFeatures;
 }
 
 /** What looks at the servers beside a run: nothing but the run itself is sent between the two. */
@@ -29,14 +35,16 @@ export interface Watch {
   readonly end: () => Promise<void>;
 }
 
-export interface ToolRequest {
+export interface LoadRequest<R> {
   readonly deployment: Deployment;
   /** The one whose endpoint the tool is given. */
   readonly primary: PrimaryTarget;
-  readonly tool: ToolRun;
+  readonly tool: R;
   /** Run before, and not counted. */
-  readonly warmUp: ToolRun | undefined;
+  readonly warmUp: R | undefined;
 }
+
+export type ToolRequest = LoadRequest<ToolRun>;
 
 /** CPU of the load generators' side, as records have it. */
 export type ClientCpu = Omit<MeasurementRecord["cpu"], "servers">;
@@ -44,6 +52,10 @@ export type ClientCpu = Omit<MeasurementRecord["cpu"], "servers">;
 export interface ToolOutcome {
   /** Of all load generators together. */
   readonly report: ToolReport;
+  /** Every count of the latencies, where the driver gives them. */
+  readonly latencies?: Histogram | undefined;
+  /** Of an open loop. */
+  readonly offering?: Offering | undefined;
   /** By the clock of this machine, milliseconds since the epoch: the time the report counts. */
   readonly fromMs: number;
   readonly toMs: number;

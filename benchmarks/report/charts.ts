@@ -1,6 +1,6 @@
 /** Charts of a run as ECharts options, for a width. Pure. */
 import type { EChartsOption, SeriesOption } from "echarts";
-import type { CumulativeCount } from "../valkey-benchmark/output";
+import type { CumulativeCount } from "../latency/histogram";
 import type { Row } from "../results/rows";
 import { sideBySide } from "../results/rows";
 import type { Results } from "../results/schema";
@@ -120,7 +120,7 @@ function latency(title: string, rows: readonly Row[], deployments: readonly stri
   return {
     id: `latency-${title.toLowerCase().replaceAll(/\W+/g, "-")}`,
     title: `Latency of ${title}`,
-    caption: "Milliseconds within which a part of the requests was answered, all repeats merged by their counts. A closed loop at full speed: it shows queueing at saturation, not what a client sees at an offered load.",
+    caption: captionOf(rows),
     legend: deploymentLegend(rows.map((row) => row.deployment), deployments),
     heights: { wide: 290, narrow: 260 },
     option: (width) => ({
@@ -144,6 +144,13 @@ function latency(title: string, rows: readonly Row[], deployments: readonly stri
       }),
     }),
   };
+}
+
+function captionOf(rows: readonly Row[]): string {
+  const open = rows.find(({ isOpenLoop }) => isOpenLoop);
+  return open === undefined
+    ? "Milliseconds within which a part of the requests was answered, all repeats merged by their counts. A closed loop at full speed: it shows queueing at saturation, not what a client sees at an offered load."
+    : `Milliseconds from the moment a request was meant to be sent within which a part of them was answered, at ${formatCount(open.offered ?? 0)} requests offered per second, all repeats merged by their counts.`;
 }
 
 /** Points of a cumulative distribution; ends where fewer than one request in ten thousand is left. */

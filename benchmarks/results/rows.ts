@@ -1,10 +1,12 @@
 /** One row per deployment and test from a run's records, and rows side by side. Pure. */
-import type { CumulativeCount } from "../valkey-benchmark/output";
+import type { CumulativeCount } from "../latency/histogram";
+import { Histogram, mergeCounts } from "../latency/histogram";
+import { latenciesOf } from "../measuring/merge-reports";
 import type { Doubt, MeasurementRecord, Results } from "./schema";
 import { median, medianInterval } from "../statistics/median";
 import type { MedianInterval } from "../statistics/median";
 
-/** The repeats of one test on one deployment. Figures are medians over the repeats. */
+/** The repeats of one test on one deployment. Rates and CPU are medians over the repeats, latencies are of all their requests together. */
 export interface Row {
   readonly deployment: string;
   readonly mode: MeasurementRecord["mode"];
@@ -16,6 +18,7 @@ export interface Row {
   readonly rps: MedianInterval;
   /** By the primaries' counters; null when any repeat lacks them. */
   readonly serverRps: number | null;
+  /** Of all repeats together, by their counts. */
   readonly avgMs: number;
   readonly p50Ms: number;
   readonly p95Ms: number;
@@ -27,6 +30,10 @@ export interface Row {
   readonly clientCpu: number | null;
   /** Cores of all nodes of the deployment together. */
   readonly serverCpu: number | null;
+  /** Offered per second; null for as many as can be. */
+  readonly offered: number | null;
+  /** Whether latencies count from intended times. */
+  readonly isOpenLoop: boolean;
   /** Cumulative counts of all repeats together: counts can be added, percentiles cannot. */
   readonly latencies: readonly CumulativeCount[];
   /** The first of each code. */
@@ -75,7 +82,8 @@ function rowOf(unsorted: readonly MeasurementRecord[]): Row | undefined {
   const [first] = records;
   if (first === undefined) return undefined;
   const { deployment, mode, workload, test, title } = first;
-  const client = (figure: (client: MeasurementRecord["client"]) => number): number => median(records.map((record) => figure(record.client)));
+  const latencies = Histogram.merge(records.map(histogramOf));
+  const requests = records.reduce((sum, { client }) => sum + client.requests, 0);
   return {
     deployment,
     mode,
@@ -85,18 +93,25 @@ function rowOf(unsorted: readonly MeasurementRecord[]): Row | undefined {
     repeats: records.length,
     rps: medianInterval(records.map((record) => record.client.rps)),
     serverRps: medianOfAll(records, ({ servers }) => servers?.rps ?? null),
-    avgMs: client(({ avgMs }) => avgMs),
-    p50Ms: client(({ p50Ms }) => p50Ms),
-    p95Ms: client(({ p95Ms }) => p95Ms),
-    p99Ms: client(({ p99Ms }) => p99Ms),
+    avgMs: requests === 0 ? 0 : records.reduce((sum, { client }) => sum + client.avgMs * client.requests, 0) / requests,
+    p50Ms: latencies.percentileMs(0.5),
+    p95Ms: latencies.percentileMs(0.95),
+    p99Ms: latencies.percentileMs(0.99),
     maxMs: Math.max(...records.map((record) => record.client.maxMs)),
     hitRatio: medianOfAll(records, ({ servers }) => servers?.hitRatio ?? null),
     clientCpu: medianOfAll(records, ({ cpu }) => cpu.client),
     serverCpu: medianOfAll(records, ({ cpu }) => (cpu.servers.length === 0 ? null : cpu.servers.reduce((sum, { cores }) => sum + cores, 0))),
-    latencies: mergeCounts(records.map((record) => record.client.cumulative)),
+    offered: first.rate,
+    isOpenLoop: first.offering !== null,
+    latencies: records.some(({ histogram }) => histogram === null) ? mergeCounts(records.map((record) => record.client.cumulative)) : latencies.steps(),
     doubts: [...new Map(records.flatMap(({ doubts }) => doubts).reverse().map((doubt) => [doubt.code, doubt])).values()].reverse(),
     records,
   };
+}
+
+/** A record's latencies: counts as exact as its driver gives them. */
+export function histogramOf({ histogram, client }: Pick<MeasurementRecord, "histogram" | "client">): Histogram {
+  return histogram === null ? latenciesOf(client) : Histogram.decode(histogram);
 }
 
 /** Null when any repeat lacks the figure: a median of the rest would be of other repeats than its neighbours. */
@@ -105,23 +120,9 @@ function medianOfAll(records: readonly MeasurementRecord[], figure: (record: Mea
   return values.length === records.length ? median(values) : null;
 }
 
-/** Adds cumulative counts whose steps differ: between its steps a count stands still. */
-export function mergeCounts(distributions: readonly (readonly CumulativeCount[])[]): CumulativeCount[] {
-  const steps = [...new Set(distributions.flatMap((counts) => counts.map(({ ms }) => ms)))].sort((a, b) => a - b);
-  const positions = distributions.map(() => -1);
-  return steps.map((ms) => {
-    let sum = 0;
-    for (const [index, counts] of distributions.entries()) {
-      let position = positions[index] ?? -1;
-      while ((counts[position + 1]?.ms ?? Infinity) <= ms) position++;
-      positions[index] = position;
-      sum += counts[position]?.count ?? 0;
-    }
-    return { ms, count: sum };
-  });
-}
-
+/** None where a rate was offered: it is the same for all, and says nothing of what they could do. */
 function speedUp(first: Row | undefined, last: Row | undefined): MedianInterval | undefined {
+  if ([...(first?.records ?? []), ...(last?.records ?? [])].some(({ rate }) => rate !== null)) return undefined;
   const before = new Map(first?.records.map((record) => [record.round, record.client.rps]));
   const ratios = (last?.records ?? []).flatMap((record) => {
     const base = before.get(record.round) ?? 0;

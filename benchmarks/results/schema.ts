@@ -1,5 +1,6 @@
 /** results.json: everything needed to judge a run and to repeat it. Units are in the names; what is not known is null, never 0. */
 import { z } from "zod";
+import { DRIVERS } from "../workloads/mix";
 import { studySchema } from "./study-schema";
 
 /** Raised when a reader of an older file could misread a newer one. */
@@ -10,6 +11,8 @@ export const DOUBT_CODES = [
   "clocks-disagree",
   "too-short",
   "rate-missed",
+  "generator-late",
+  "unanswered",
   "ran-empty",
   "hit-ratio",
   "evictions",
@@ -46,6 +49,34 @@ const runnerSchema = z.strictObject({
   cpu: count.nullable(),
 });
 
+/** By kind: `timeout`, `CLUSTERDOWN`. */
+const kinds = z.record(z.string(), count);
+
+const offeringSchema = z.strictObject({
+  /** Requests whose intended time came, those of them that were sent, and those answered without an error. */
+  offered: count,
+  sent: count,
+  acknowledged: count,
+  /** Answered with an error, or never sent: certainly not done. */
+  failed: kinds,
+  /** Sent and never answered: done or not. */
+  unknown: kinds,
+  /** Followed. */
+  redirects: kinds,
+  reconnects: count,
+  /** Most at a time that were offered and not yet settled. */
+  mostInFlight: count,
+  /** How late the generator noticed intended times, milliseconds: part of the latencies. */
+  lagP50Ms: count,
+  lagP99Ms: count,
+  lagMaxMs: count,
+  /** The same, every count. */
+  lag: z.string(),
+  /** Parts of its workers' time in which the generator had something to do, added up: cores. */
+  busy: count,
+});
+export type Offering = z.infer<typeof offeringSchema>;
+
 /** One test on one deployment, once. */
 export const measurementSchema = z.strictObject({
   id: z.string(),
@@ -56,6 +87,8 @@ export const measurementSchema = z.strictObject({
   workload: z.string(),
   test: z.string(),
   title: z.string(),
+  /** Who sent the load. */
+  driver: z.enum(DRIVERS).default("valkey-benchmark"),
   startedAt: z.iso.datetime(),
   /** Arguments of the load generator; secrets are replaced. */
   command: z.array(z.string()),
@@ -83,6 +116,10 @@ export const measurementSchema = z.strictObject({
     percentiles: cumulativeSchema,
     cumulative: cumulativeSchema,
   }),
+  /** Every count of the latencies, where the driver gives them: an HDR histogram of microseconds, version 2, deflated, base64. */
+  histogram: z.string().nullable().default(null),
+  /** What an open loop offered and what became of it; null for a closed one. */
+  offering: offeringSchema.nullable().default(null),
   /** By the primaries' own counters; null where they could not be read. */
   servers: z
     .strictObject({

@@ -28,8 +28,9 @@ function tableLines(deployments: readonly string[], comparisons: readonly Compar
   const body = comparisons.map(({ title, rows, speedUp }) => {
     const [first] = rows;
     const last = rows.at(-1);
+    const tail = first?.isOpenLoop === true && last?.isOpenLoop === true ? `p50 ${(first.p50Ms / last.p50Ms).toFixed(2)}×, p99 ${(first.p99Ms / last.p99Ms).toFixed(2)}× lower` : "–";
     const p50 = first === undefined || last === undefined ? "" : ` · p50 ${(first.p50Ms / last.p50Ms).toFixed(2)}× lower`;
-    return [title, ...rows.map((row) => cell(row, notes)), ...(compared ? [speedUp === undefined ? "–" : `${speedUp.median.toFixed(2)}× (${speedUp.low.toFixed(2)} … ${speedUp.high.toFixed(2)})${p50}`] : [])];
+    return [title, ...rows.map((row) => cell(row, notes)), ...(compared ? [speedUp === undefined ? tail : `${speedUp.median.toFixed(2)}× (${speedUp.low.toFixed(2)} … ${speedUp.high.toFixed(2)})${p50}`] : [])];
   });
   const [row] = comparisons.flatMap(({ rows }) => rows.flatMap((each) => each ?? []));
   const confidence = row === undefined || row.repeats < 2 ? [] : [`Medians of ${row.repeats} repeats; in brackets the interval that holds the true median with ${(row.rps.confidence * 100).toFixed(0)} % confidence.`];
@@ -41,7 +42,7 @@ function cell(row: Row | undefined, notes: readonly DoubtNote[]): string {
   if (row === undefined) return "not measured";
   const letters = row.doubts.map(({ code }) => noteLetter(notes, code)).sort().join("");
   const hits = row.hitRatio === null ? "" : ` · ${(row.hitRatio * 100).toFixed(1)} % hits`;
-  return `${formatCount(row.rps.median)}/s${letters === "" ? "" : ` [${letters}]`} · p50 ${formatMs(row.p50Ms)} ms${hits}`;
+  return `${formatCount(row.rps.median)}/s${letters === "" ? "" : ` [${letters}]`} · p50 ${formatMs(row.p50Ms)} ms${row.isOpenLoop ? `, p99 ${formatMs(row.p99Ms)} ms` : ""}${hits}`;
 }
 
 /** Keys by the primaries there are, found by role. */

@@ -75,6 +75,7 @@ export function usesThreads({ mode, workload, length }: Pick<ToolRun, "mode" | "
 /** In a cluster a command's key must carry `{tag}`, or it is not routed. */
 function testArguments(test: NamedTest, isCluster: boolean): string[] {
   if ("named" in test.send) return ["-t", test.send.named];
+  if ("sequence" in test.send) return ["--", ...test.send.sequence];
   const keyAt = test.command === "fcall" ? 3 : 1;
   return test.send.words.map((word, index) => (isCluster && index === keyAt ? `${word}:{tag}` : word));
 }

@@ -1,11 +1,6 @@
 /** valkey-benchmark's text output as data. Pure; fixtures of real output are in tests/fixtures. */
 import { Failure } from "../errors";
-
-/** Count of requests that took at most so long. */
-export interface CumulativeCount {
-  readonly ms: number;
-  readonly count: number;
-}
+import type { CumulativeCount } from "../latency/histogram";
 
 /** One report of the tool. Latencies are milliseconds, of a whole pipeline where there is one. */
 export interface ToolReport {

@@ -8,6 +8,15 @@ export type Driver = (typeof DRIVERS)[number];
 export const DATA_KINDS = ["strings", "sorted-sets"] as const;
 export type DataKind = (typeof DATA_KINDS)[number];
 
+/** Families of keys, by which they are put in place. */
+export const FAMILIES = { strings: "key", "sorted-sets": "zset" } as const satisfies Record<DataKind, string>;
+
+/** Members that every sorted set is given before; writes give those same members other scores, so that none grows. */
+export const ZSET_MEMBERS = 4;
+
+/** What reads and writes are, by `INFO commandstats`. */
+export const COMMANDS = { strings: { read: "get", write: "set" }, "sorted-sets": { read: "zrange", write: "zadd" } } as const satisfies Record<DataKind, unknown>;
+
 /** Which keys are drawn how often. */
 export type KeyDistribution =
   | { readonly distribution: "uniform" }
@@ -83,3 +92,22 @@ export interface OpenLoopMix extends MixBase {
 }
 
 export type Mix = ValkeyBenchmarkMix | MemtierMix | OpenLoopMix;
+
+/** Whether some keys, and so some primaries, are meant to get more than others. */
+export function isSkewed(mix: Mix): boolean {
+  return mix.driver === "open-loop" && mix.keys.distribution !== "uniform";
+}
+
+/** Bytes; a lognormal's is that of the whole distribution, so a little too much where it is cut off. */
+export function meanSize(values: ValueSizes): number {
+  switch (values.sizes) {
+    case "fixed":
+      return values.bytes;
+    case "uniform":
+      return (values.least + values.most) / 2;
+    case "lognormal":
+      return Math.min(values.most, values.median * Math.exp(values.sigma ** 2 / 2));
+    case "weighted":
+      return values.list.reduce((sum, { bytes, weight }) => sum + bytes * weight, 0) / values.list.reduce((sum, { weight }) => sum + weight, 0);
+  }
+}

@@ -3,7 +3,9 @@
 /** A collection key per slot tag (one key in replication mode) or a family of string keys. */
 export type Prefill =
   /** `key:N` for the whole key space, values of the workload's size. */
-  | { readonly kind: "strings"; readonly family: "key" }
+  | { readonly kind: "strings"; readonly family: "key"; readonly sizes?: readonly number[] }
+  /** `zset:N` for the whole key space, each with the same few members. */
+  | { readonly kind: "zsets"; readonly family: "zset" }
   /** `counter:N` for the whole key space, each 0. */
   | { readonly kind: "counters"; readonly family: "counter" }
   /** A collection with one element for each number of the key space. */
@@ -21,11 +23,14 @@ export interface NamedTest {
   readonly title: string;
   /** Key in INFO commandstats, without `cmdstat_`. */
   readonly command: string;
+  /** Where it sends several: all of them. */
+  readonly commands?: readonly string[];
   /**
    * `-t` where valkey-benchmark has the test; else the command itself. Ranges are sent as commands because
-   * `-t lrange_…` first pushes elements for as long as the test lasts; FCALL because its keys carry no slot tag.
+   * `-t lrange_…` first pushes elements for as long as the test lasts; FCALL because its keys carry no slot tag. A sequence
+   * of commands is sent as it stands, with `{tag}` in its keys for a cluster.
    */
-  readonly send: { readonly named: string } | { readonly words: readonly string[] };
+  readonly send: { readonly named: string } | { readonly words: readonly string[] } | { readonly sequence: readonly string[] };
   readonly prefill: Prefill | undefined;
   /** The keys of the reads are all there: anything but hits would be other work. */
   readonly reads: boolean;
@@ -95,6 +100,11 @@ export function resolveTests(names: readonly string[]): { tests: TestName[]; unk
 /** Families of keys that tests need, each once. */
 export function keyFamilies(tests: readonly TestName[]): string[] {
   return [...new Set(tests.flatMap((test) => { const prefill: Prefill | undefined = NAMED_TESTS[test].prefill; return prefill !== undefined && "family" in prefill ? [prefill.family] : []; }))];
+}
+
+/** Whose calls the servers count for a test. */
+export function commandsOf({ command, commands = [command] }: NamedTest): readonly string[] {
+  return commands;
 }
 
 /** The test of a name, as the general type. */

@@ -10,6 +10,7 @@ import { Failure, messageOf } from "../errors";
 import type { SlotRange } from "../topology/slots";
 import { keyInfixes, keysPerInfix } from "./key-space";
 import type { Prefill } from "./named-tests";
+import { ZSET_MEMBERS } from "./mix";
 
 /** A primary, by role as verification found it. */
 export interface PrimaryTarget {
@@ -37,19 +38,26 @@ export const KEYS_IN_FLIGHT = SLICE * SLICES_AT_ONCE;
 const REPLICATION_TIMEOUT_MS = 60_000;
 
 /**
- * ARGV: verb, kind, family, first number, last number, value, infixes…; returns how many keys there were.
+ * ARGV: verb, kind, family, first number, last number, value, sizes, infixes…; returns how many keys there were. Where there
+ * are sizes, numbered keys take them in turn instead of the value, in an order that no neighbours share. Sorted sets
+ * have as many members as the value says.
  * `allow-cross-slot-keys` because one call covers many slots of its node.
  */
 const SCRIPT = `#!lua flags=allow-cross-slot-keys
 local verb, kind, family, first, last, value = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
-local call, done = redis.call, 0
-for i = 7, #ARGV do
+local call, done, sizes = redis.call, 0, {}
+for size in string.gmatch(ARGV[7], '%d+') do sizes[#sizes + 1] = tonumber(size) end
+for i = 8, #ARGV do
   local key = family .. ARGV[i]
-  if kind == 'numbered' then
+  if kind == 'numbered' or kind == 'zsets' then
     for n = first, last do
       local name = key .. string.format(':%012d', n)
       if verb == 'count' then done = done + call('EXISTS', name)
       elseif verb == 'remove' then done = done + call('UNLINK', name)
+      elseif kind == 'zsets' then
+        for member = 0, tonumber(value) - 1 do call('ZADD', name, member, string.format('element:%012d', member)) end
+        done = done + 1
+      elseif #sizes > 0 then call('SET', name, string.rep('x', sizes[((n + i) * 7919) % #sizes + 1])); done = done + 1
       else call('SET', name, value); done = done + 1 end
     end
   elseif verb == 'count' then
@@ -74,11 +82,13 @@ const LIBRARY = "#!lua name=benchlib\nlocal function foo1(keys, args)\nreturn ke
 
 /** What a prefill comes to on one primary. */
 interface Extent {
-  readonly kind: "numbered" | "list" | "set" | "hash" | "zset" | "any";
+  readonly kind: "numbered" | "zsets" | "list" | "set" | "hash" | "zset" | "any";
   readonly family: string;
   /** Numbers per infix, 0 … count − 1. */
   readonly count: number;
   readonly value: string;
+  /** In place of the value: the sizes that numbered keys take in turn. */
+  readonly sizes?: readonly number[];
 }
 
 /**
@@ -99,7 +109,7 @@ export async function prefill(targets: readonly PrimaryTarget[], what: Prefill, 
       await eachSlice(target, extent, "fill", signal);
       await replicated(target);
       const infixes = keyInfixes(target.slots).length;
-      const expected = extent.kind === "numbered" ? infixes * extent.count : infixes;
+      const expected = isNumbered(extent) ? infixes * extent.count : infixes;
       const found = await eachSlice(target, extent, "count", signal);
       if (found !== expected) throw new Failure(`${target.name} holds ${found} of the ${expected} ${what.family} keys it was given (evicted, or removed by somebody?)`);
     }),
@@ -136,7 +146,9 @@ function extentOf(what: Exclude<Prefill, { kind: "functions" }>, size: PrefillSi
   const value = "x".repeat(size.dataSize);
   switch (what.kind) {
     case "strings":
-      return { kind: "numbered", family: what.family, count: perInfix, value };
+      return { kind: "numbered", family: what.family, count: perInfix, value, ...(what.sizes === undefined ? {} : { sizes: what.sizes }) };
+    case "zsets":
+      return { kind: "zsets", family: what.family, count: perInfix, value: String(ZSET_MEMBERS) };
     case "counters":
       return { kind: "numbered", family: what.family, count: perInfix, value: "0" };
     case "members":
@@ -168,11 +180,16 @@ async function eachSlice(target: PrimaryTarget, extent: Extent, verb: "fill" | "
   for (let i = 0; i < slices.length; i += SLICES_AT_ONCE) {
     signal?.throwIfAborted();
     const calls = slices.slice(i, i + SLICES_AT_ONCE).map(({ first, last, infixes }) =>
-      guard(target, target.connection.eval(SCRIPT, 0, verb, extent.kind, extent.family, first, last, extent.value, ...infixes)),
+      guard(target, target.connection.eval(SCRIPT, 0, verb, extent.kind, extent.family, first, last, extent.value, (extent.sizes ?? []).join(" "), ...infixes)),
     );
     sum += (await Promise.all(calls)).reduce<number>((total, count) => total + Number(count), 0);
   }
   return sum;
+}
+
+/** Whether it is a key for each number, and not one with an element for each. */
+function isNumbered({ kind }: Extent): boolean {
+  return kind === "numbered" || kind === "zsets";
 }
 
 interface Slice {
@@ -183,7 +200,7 @@ interface Slice {
 
 function slicesOf(target: PrimaryTarget, extent: Extent, verb: "fill" | "count" | "remove"): Slice[] {
   const infixes = keyInfixes(target.slots);
-  const whole = extent.kind !== "numbered" && verb !== "fill";
+  const whole = !isNumbered(extent) && verb !== "fill";
   const perInfix = whole ? 1 : extent.count;
   const infixesAtOnce = Math.max(1, Math.floor(SLICE / Math.max(1, perInfix)));
   const slices: Slice[] = [];

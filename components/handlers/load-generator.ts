@@ -5,7 +5,9 @@ import { findPrograms } from "../../benchmarks/host/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../benchmarks/host/run-directory";
 import { JobRunner } from "../../benchmarks/kubernetes/job-runner";
 import { LocalRunner } from "../../benchmarks/measuring/local-runner";
-import type { ToolRunner } from "../../benchmarks/measuring/tool-runner";
+import type { LoadRunner, ToolRunner } from "../../benchmarks/measuring/tool-runner";
+import type { OpenLoopRun } from "../../benchmarks/open-loop/local-runner";
+import { LocalOpenLoop } from "../../benchmarks/open-loop/local-runner";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../benchmarks/paths";
 import type { KubernetesTarget } from "../../benchmarks/target";
 import { openKubernetes, openPods, openTarget } from "../../benchmarks/target";
@@ -15,6 +17,7 @@ import type { MeasuredTarget, MeasurementInputs } from "../measurement";
 export interface LoadGenerator {
   readonly deployments: readonly Deployment[];
   readonly runner: ToolRunner;
+  readonly openLoop: LoadRunner<OpenLoopRun> | undefined;
   /** Null where the servers' image brings the tool. */
   readonly programs: { readonly version: string; readonly source: string } | null;
   readonly close: () => Promise<void>;
@@ -34,7 +37,8 @@ async function besideServers(targets: readonly MeasuredTarget[], stack: string, 
   const run = RunDirectory.create(runsDirectory(), stack);
   const runner = new LocalRunner({ run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), serversHere: true });
   const deployments = await Promise.all(targets.map(({ target, password }) => openTarget(target, password)));
-  return { deployments, runner, programs, close: async () => { await stopRun(run.path); } };
+  const openLoop = new LocalOpenLoop({ run, serversHere: true });
+  return { deployments, runner, openLoop, programs, close: async () => { await stopRun(run.path); } };
 }
 
 async function besidePods(pods: readonly { readonly target: KubernetesTarget; readonly password: string }[], { clients, timeoutSeconds }: MeasurementInputs, signal: AbortSignal): Promise<LoadGenerator> {
@@ -43,5 +47,5 @@ async function besidePods(pods: readonly { readonly target: KubernetesTarget; re
   const kubernetes = await openKubernetes(first.target);
   const deployments = await Promise.all(pods.map(({ target, password }) => openPods(kubernetes, target, password, timeoutSeconds)));
   const runner = await JobRunner.open(kubernetes, { plan: clients ?? { runners: 1, sharing: false }, deployments, timeoutMs: timeoutSeconds * 1000 }, signal);
-  return { deployments, runner, programs: null, close: () => Promise.resolve() };
+  return { deployments, runner, openLoop: undefined, programs: null, close: () => Promise.resolve() };
 }

@@ -15,7 +15,7 @@ const untilKilled = new AbortController().signal;
 
 const handler: Handler<MeasurementInputs, MeasurementOutputs> = {
   create: async (inputs) => {
-    const { targets, workload, repeats, stack, output, configuration } = inputs;
+    const { targets, workload, mixes, repeats, stack, output, configuration } = inputs;
     const timestamp = timestampOf(new Date());
     const artifacts = Artifacts.open(ROOT, timestamp, output, renderReport);
     const collector = new ResultsCollector(artifacts, { timestamp, stack, configuration });
@@ -29,7 +29,7 @@ const handler: Handler<MeasurementInputs, MeasurementOutputs> = {
         const formation = targets.find(({ target }) => target.name === verification.facts.deployment)?.formationMs;
         collector.addTopology(verification, formation ?? null);
       }
-      await measureAll({ verified, workload, repeats, without: [] }, { runner: load.runner, signal: untilKilled }, collector, () => undefined);
+      await measureAll({ verified, workload, mixes, repeats, without: [] }, { runner: load.runner, openLoop: load.openLoop, signal: untilKilled }, collector, () => undefined);
       reason = null;
     } catch (error) {
       reason = messageOf(error);

@@ -5,6 +5,7 @@ import { RunDirectory, stopAbandonedRuns, stopRun } from "../../benchmarks/host/
 import { measureAll } from "../../benchmarks/measuring/measure-all";
 import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
 import { LocalRunner } from "../../benchmarks/measuring/local-runner";
+import { LocalOpenLoop } from "../../benchmarks/open-loop/local-runner";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
@@ -18,19 +19,19 @@ import { parseBenchmark } from "../config";
 import type { ExternalDeployment } from "../external";
 import { externalDeployment } from "../external";
 import { print } from "../output";
-import { workloadOf } from "../plans";
-import type { BenchmarkConfig } from "../schema";
+import { mixesOf, workloadOf } from "../plans";
+import type { BenchmarkConfig, StackConfig } from "../schema";
 import { runSteps } from "../steps";
-import { measuredTitle, printFailures, printResults, rounds } from "./measuring";
+import { measuredNames, measuredTitle, printFailures, printResults, rounds } from "./measuring";
 
 /** @returns 0 when everything was measured, 1 when verification failed */
 export async function benchServers(values: Readonly<Record<string, unknown>>, overrides: Overrides, signal: AbortSignal): Promise<number> {
   const external = externalDeployment(values);
-  const benchmark = parseBenchmark(overrides);
+  const { benchmark, workloads } = parseBenchmark(overrides);
   const timestamp = timestampOf(new Date());
   const artifacts = Artifacts.open(ROOT, timestamp, benchmark.output, renderReport);
   const nodes = external.deployment.nodes.map(({ name, zone }) => ({ name, zone: zone ?? null }));
-  const collector = new ResultsCollector(artifacts, { timestamp, stack: "external", configuration: { mode: external.deployment.mode, nodes, benchmark } });
+  const collector = new ResultsCollector(artifacts, { timestamp, stack: "external", configuration: { mode: external.deployment.mode, nodes, benchmark, workloads } });
   const verifications: Verification[] = [];
   let reason: string | null = "the run has not ended";
   try {
@@ -50,7 +51,7 @@ export async function benchServers(values: Readonly<Record<string, unknown>>, ov
       reason = "verification failed; nothing was measured";
       return 1;
     }
-    await measureServers({ external, verification, benchmark, overwrite: values["overwrite"] === true }, collector, signal);
+    await measureServers({ external, verification, benchmark, workloads, overwrite: values["overwrite"] === true }, collector, signal);
     reason = null;
     return 0;
   } catch (error) {
@@ -68,14 +69,16 @@ interface ServersToMeasure {
   readonly external: ExternalDeployment;
   readonly verification: Verification;
   readonly benchmark: BenchmarkConfig;
+  readonly workloads: StackConfig["workloads"];
   readonly overwrite: boolean;
 }
 
-async function measureServers({ external, verification, benchmark, overwrite }: ServersToMeasure, collector: ResultsCollector, signal: AbortSignal): Promise<void> {
+async function measureServers({ external, verification, benchmark, workloads, overwrite }: ServersToMeasure, collector: ResultsCollector, signal: AbortSignal): Promise<void> {
   const { deployment, without, here } = external;
   const isCluster = deployment.mode === "cluster";
   const workload = { ...workloadOf(benchmark), keySpace: fitKeySpace(benchmark.keySpace, isCluster) };
-  if (isCluster) refuseUnevenness(benchmark, verification.verdict.shards.length);
+  const mixes = mixesOf({ benchmark, workloads, anyCluster: isCluster });
+  if (isCluster && workload.tests.length > 0) refuseUnevenness(benchmark, verification.verdict.shards.length);
   let run: RunDirectory | undefined;
   try {
     await runSteps([
@@ -90,14 +93,15 @@ async function measureServers({ external, verification, benchmark, overwrite }: 
         },
       },
       {
-        title: `Measure ${workload.tests.join(", ")}: ${rounds(benchmark.repeats)}`,
+        title: `Measure ${measuredNames({ workload, mixes })}: ${rounds(benchmark.repeats)}`,
         run: async (report) => {
           if (run === undefined) throw new Error("there is no run");
           const { benchmark: tool } = await findPrograms(packagesDirectory(), report, signal);
           const began = Date.now();
-          const plan = { verified: [{ deployment, verification }], workload, repeats: benchmark.repeats, foreign: { overwrite }, without };
+          const plan = { verified: [{ deployment, verification }], workload, mixes, repeats: benchmark.repeats, foreign: { overwrite }, without };
           const runner = new LocalRunner({ run, benchmark: tool, features: await toolFeatures(tool), serversHere: here });
-          await measureAll(plan, { runner, signal }, collector, report);
+          const openLoop = new LocalOpenLoop({ run, serversHere: here });
+          await measureAll(plan, { runner, openLoop, signal }, collector, report);
           return measuredTitle(plan, Date.now() - began);
         },
       },

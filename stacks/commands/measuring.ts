@@ -11,8 +11,13 @@ import { print } from "../output";
 
 /** How a title says that something was measured. */
 export function measuredTitle(plan: MeasuringPlan, milliseconds: number): string {
-  const count = plan.repeats * plan.workload.tests.length * plan.verified.length;
+  const count = plan.repeats * (plan.workload.tests.length + (plan.mixes?.length ?? 0)) * plan.verified.length;
   return `Measured ${count} times in ${formatDuration(milliseconds / 1000)}`;
+}
+
+/** `set, get, steady` */
+export function measuredNames({ workload, mixes }: Pick<MeasuringPlan, "workload" | "mixes">): string {
+  return [...workload.tests, ...(mixes ?? []).map(({ name }) => name)].join(", ");
 }
 
 /** `3 rounds` */

@@ -12,6 +12,7 @@ import { measureAll } from "../../benchmarks/measuring/measure-all";
 import type { MeasuringPlan } from "../../benchmarks/measuring/measure-all";
 import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
 import { LocalRunner } from "../../benchmarks/measuring/local-runner";
+import { LocalOpenLoop } from "../../benchmarks/open-loop/local-runner";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
@@ -23,12 +24,12 @@ import type { Overrides } from "../config";
 import { parseConfig } from "../config";
 import { print } from "../output";
 import { STACKS } from "../paths";
-import { fittedWorkload, hostPlans, unsendable } from "../plans";
+import { anyCluster, fittedWorkload, hostPlans, mixesOf, unsendable } from "../plans";
 import type { HostStackConfig } from "../schema";
 import { readStackFile } from "../stack-file";
 import { runSteps } from "../steps";
 import type { Step } from "../steps";
-import { measuredTitle, printFailures, printResults, rounds } from "./measuring";
+import { measuredNames, measuredTitle, printFailures, printResults, rounds } from "./measuring";
 
 export interface RunOptions {
   readonly stack: string;
@@ -210,8 +211,9 @@ class StackRun {
 
   #measure(): Step {
     const workload = fittedWorkload(this.config);
+    const mixes = mixesOf({ ...this.config, anyCluster: anyCluster(this.config) });
     return {
-      title: `Measure ${workload.tests.join(", ")}: ${rounds(this.config.benchmark.repeats)}`,
+      title: `Measure ${measuredNames({ workload, mixes })}: ${rounds(this.config.benchmark.repeats)}`,
       run: async (report) => {
         const host = this.#ready();
         const plan: MeasuringPlan = {
@@ -220,15 +222,17 @@ class StackRun {
             return verification === undefined ? [] : [{ deployment, verification }];
           }),
           workload,
+          mixes,
           repeats: this.config.benchmark.repeats,
           without: [],
         };
         const began = Date.now();
         const { benchmark } = host.programs;
         const runner = new LocalRunner({ run: host.run, benchmark, features: await toolFeatures(benchmark), serversHere: true });
-        await measureAll(plan, { runner, signal: this.#signal() }, this.collector, report);
+        const openLoop = new LocalOpenLoop({ run: host.run, serversHere: true });
+        await measureAll(plan, { runner, openLoop, signal: this.#signal() }, this.collector, report);
         this.#signal().throwIfAborted();
-        if (workload.keySpace !== this.config.benchmark.keySpace) report(`keys: ${workload.keySpace}, the nearest to ${this.config.benchmark.keySpace} that a cluster can have`);
+        if (workload.tests.length > 0 && workload.keySpace !== this.config.benchmark.keySpace) report(`keys: ${workload.keySpace}, the nearest to ${this.config.benchmark.keySpace} that a cluster can have`);
         return measuredTitle(plan, Date.now() - began);
       },
     };

@@ -2,7 +2,7 @@
 import { Failure } from "../../benchmarks/errors";
 import { recordOf } from "../../benchmarks/measuring/evidence";
 import type { Measured } from "../../benchmarks/measuring/measure";
-import { measure } from "../../benchmarks/measuring/measure";
+import { countedOf, measure } from "../../benchmarks/measuring/measure";
 import type { Session } from "../../benchmarks/measuring/session";
 import type { ToolRunner } from "../../benchmarks/measuring/tool-runner";
 import type { MeasurementRecord } from "../../benchmarks/results/schema";
@@ -63,6 +63,6 @@ export class Load {
 
   #measure(tool: ToolRun): Promise<Measured> {
     const { deployment, primary, nodes } = this.session;
-    return measure({ deployment, primary, tool, warmUp: undefined }, nodes, this.runner, this.signal);
+    return measure({ deployment, primary, tool, warmUp: undefined }, countedOf(tool), nodes, this.runner, this.signal);
   }
 }

@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import { BadInput } from "../../benchmarks/errors";
 import { parseBenchmark, parseConfig } from "../../stacks/config";
 import type { Overrides } from "../../stacks/config";
+import { benchmarkOverrides } from "../../stacks/options";
 import { STACKS } from "../../stacks/paths";
-import { fittedWorkload, hostPlans, mixesOf } from "../../stacks/plans";
+import { anyCluster, fittedWorkload, hostPlans, mixesOf } from "../../stacks/plans";
 import type { HostConfig, StackConfig } from "../../stacks/schema";
 import { parseStackFile, readStackFile, stackNames } from "../../stacks/stack-file";
 
@@ -50,7 +51,7 @@ describe("a stack's configuration", () => {
     const config = parseConfig("stack x", mixed, MACHINE);
     expect(config.benchmark.tests).toEqual([]);
     expect(config.measures).toBe(true);
-    expect(mixesOf(config)).toMatchObject([
+    expect(mixesOf({ ...config, anyCluster: anyCluster(config) })).toMatchObject([
       { driver: "valkey-benchmark", name: "plain", reads: 0.9, rate: undefined, length: { seconds: 3 } },
       { driver: "open-loop", name: "steady", arrivals: "poisson", keys: { distribution: "zipfian", theta: 0.99 }, values: { sizes: "fixed", bytes: 256 }, timeoutMs: 5000, length: { seconds: 3 } },
     ]);
@@ -147,8 +148,19 @@ describe("options", () => {
     expect(problems(good, MACHINE, overrides({ dataSize: "big" }))).toEqual(['--datasize is "big": expected a number']);
   });
 
+  it("make a mixed workload of their own, which takes the place of tests and workloads", () => {
+    const mixed = (values: Raw): Overrides => benchmarkOverrides({ driver: "open-loop", duration: 2, ...values });
+    const config = parseConfig("stack x", good, MACHINE, mixed({ rate: 500, datasize: 64, keys: { distribution: "zipfian" }, keyspaceLen: 16_384 }));
+    expect(config.benchmark.tests).toEqual([]);
+    expect(mixesOf({ ...config, anyCluster: anyCluster(config) })).toMatchObject([{ name: "open-loop", driver: "open-loop", rate: 500, values: { sizes: "fixed", bytes: 64 }, keys: { distribution: "zipfian", theta: 0.99 }, length: { seconds: 2 } }]);
+    expect(parseBenchmark(mixed({ rate: 500 }))).toMatchObject({ benchmark: { tests: [] }, workloads: { "open-loop": { rate: 500 } } });
+    expect(problems(good, MACHINE, mixed({ rate: 500, keyspaceLen: 16_384, reads: 3, clients: 50 }))).toEqual(expect.arrayContaining([expect.stringMatching(/^--reads is 3: /)]));
+    expect(problems(good, MACHINE, mixed({ keyspaceLen: 16_384 }))).toEqual(["--rate is missing: expected number"]);
+    expect(problems(good, MACHINE, mixed({ driver: "wrk" }))[0]).toMatch(/^--driver is "wrk": expected one of/);
+  });
+
   it("stand alone where there is no stack", () => {
-    expect(parseBenchmark(overrides({ clients: 60 }))).toMatchObject({ clients: 60, tests: ["set", "get", "incr"] });
+    expect(parseBenchmark(overrides({ clients: 60 })).benchmark).toMatchObject({ clients: 60, tests: ["set", "get", "incr"] });
     expect(() => parseBenchmark(overrides({ clients: -1 }))).toThrow(/--clients is -1/);
   });
 });

@@ -9,16 +9,16 @@ const sample = (atMs: number, calls: number, cpuSeconds = 0): CounterSample => (
 
 describe("parseSample", () => {
   it.each(["8.0", "9.1"])("reads what INFO of Valkey %s says", (version) => {
-    const read = parseSample(fixture(`info-${version}`), "info", 5);
+    const read = parseSample(fixture(`info-${version}`), ["info"], 5);
     expect(read.atMs).toBe(5);
     expect(read.calls).toBeGreaterThan(0);
     expect(read.cpuSeconds).toBeGreaterThan(0);
     expect(read.mainThreadSeconds).toBeLessThanOrEqual(read.cpuSeconds);
-    expect(parseSample(fixture(`info-${version}`), "never-called", 5).calls).toBe(0);
+    expect(parseSample(fixture(`info-${version}`), ["never-called"], 5).calls).toBe(0);
   });
 
   it("makes no 0 of what is missing", () => {
-    expect(() => parseSample("keyspace_hits:1\r\n", "get", 0)).toThrow(/no keyspace_misses/);
+    expect(() => parseSample("keyspace_hits:1\r\n", ["get"], 0)).toThrow(/no keyspace_misses/);
   });
 });
 

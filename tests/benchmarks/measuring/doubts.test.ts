@@ -10,6 +10,7 @@ const evidence = (changes: Partial<MeasurementRecord>, more: Partial<Evidence> =
   ticked: false,
   reads: true,
   ranEmpty: false,
+  skewed: false,
   serversUnknown: undefined,
   ...more,
 });

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatCsv } from "../../../benchmarks/results/csv";
 import { doubtNotes, noteLetter } from "../../../benchmarks/results/doubt-notes";
-import { mergeCounts, rowsOf, sideBySide } from "../../../benchmarks/results/rows";
+import { Histogram, mergeCounts } from "../../../benchmarks/latency/histogram";
+import { rowsOf, sideBySide } from "../../../benchmarks/results/rows";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
 import { resultsSchema } from "../../../benchmarks/results/schema";
 import { formatSummary } from "../../../benchmarks/results/summary";
@@ -36,6 +37,20 @@ describe("side by side", () => {
   });
 });
 
+describe("the percentiles of a row", () => {
+  it("are those of all repeats' requests together, and no mean of the repeats' own", () => {
+    const histogram = (us: number, count: number): string => {
+      const one = Histogram.empty();
+      one.record(us, count);
+      return one.encode();
+    };
+    // A quiet second and one that was all late: the 99th percentile is the late one's, their mean nobody's.
+    const [row] = rowsOf(results([{ ...measured("cluster", 1, 100), histogram: histogram(1_000, 9_000) }, { ...measured("cluster", 2, 100), histogram: histogram(1_000_000, 1_000) }]));
+    expect([row?.p50Ms, row?.p95Ms, row?.p99Ms]).toEqual([1, 1_000, 1_000].map((ms) => expect.closeTo(ms, -1) as number));
+    expect(row?.latencies.at(-1)?.count).toBe(10_000);
+  });
+});
+
 describe("mergeCounts", () => {
   const distribution = fc
     .array(fc.tuple(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 1000 })), { minLength: 1, maxLength: 20 })
@@ -59,7 +74,7 @@ describe("results.csv", () => {
   it("begins with S1's nine columns by their names", () => {
     const [head, first] = formatCsv(results([measured("cluster", 1, 1_000_000, 0.567)])).split("\n");
     expect(head).toBe("workload,mode,test,rps,p50_ms,clients,pipeline,datasize,timestamp,avg_ms,p95_ms,p99_ms,max_ms,server_rps,hit_ratio,repeats,rps_low,rps_high,client_cpu,server_cpu,doubts");
-    expect(first).toBe("cluster,cluster,GET,1000000,0.567,48,16,256,20261121-090000,1.000,2.000,3.000,9.000,100200,1.0000,1,1000000,1000000,0.50,0.95,");
+    expect(first).toBe("cluster,cluster,GET,1000000,0.567,48,16,256,20261121-090000,1.000,2.000,3.001,9.000,100200,1.0000,1,1000000,1000000,0.50,0.95,");
   });
 
   it("leaves empty what is not known, quotes what needs it, and names doubts", () => {

@@ -1,0 +1,114 @@
+/** The open-loop generator as a driver: processes on this machine, with their CPU and the machine's sampled beside them. */
+import type { Deployment } from "../deployment";
+import { Failure, messageOf } from "../errors";
+import type { RunDirectory } from "../host/run-directory";
+import type { BenchmarkUser } from "../measuring/benchmark-user";
+import type { CpuSample } from "../measuring/cpu";
+import { availableCores, cpuWithin, sampleCpu } from "../measuring/cpu";
+import { summaryOf } from "../measuring/merge-reports";
+import type { LoadRequest, LoadRunner, ToolOutcome, Watch } from "../measuring/tool-runner";
+import { ToolFailure } from "../measuring/tool-runner";
+import type { Offering } from "../results/schema";
+import type { OpenLoopMix } from "../workloads/mix";
+import { GeneratorProcess } from "./generator-process";
+import { now } from "./pacer";
+import type { OpenLoopPlan } from "./plan";
+import { planOfMix } from "./plan";
+import { Tally } from "./tally";
+
+/** One run of the generator. */
+export interface OpenLoopRun {
+  readonly mix: OpenLoopMix;
+  readonly seed: number;
+  readonly credentials: BenchmarkUser | undefined;
+}
+
+export interface LocalGenerator {
+  readonly run: RunDirectory;
+  /** Whether the servers run on this machine too. */
+  readonly serversHere: boolean;
+}
+
+const CPU_INTERVAL_MS = 100;
+
+export class LocalOpenLoop implements LoadRunner<OpenLoopRun> {
+  readonly count = 1;
+
+  constructor(private readonly local: LocalGenerator) {}
+
+  async run({ deployment, primary, tool, warmUp }: LoadRequest<OpenLoopRun>, watch: Watch, signal: AbortSignal): Promise<ToolOutcome> {
+    const endpoints = endpointsOf(deployment, primary.name);
+    if (warmUp !== undefined) await this.#once(planOf(warmUp, deployment, endpoints), signal);
+    const plan = planOf(tool, deployment, endpoints);
+    const { tallies, startedAt, cpu, runnerCores } = await this.#once(plan, signal, watch);
+    const tally = Tally.merge(tallies);
+    const { fromMs, toMs } = tally;
+    const use = cpuWithin(cpu, fromMs, toMs);
+    const machineCores = availableCores();
+    const latencies = tally.latencies();
+    const seconds = Math.max(toMs - fromMs, 1) / 1000;
+    return {
+      report: { ...summaryOf(tool.mix.name, latencies), requests: tally.acknowledged, rate: tally.acknowledged / seconds, seconds },
+      latencies,
+      offering: offeringOf(tally, seconds),
+      fromMs,
+      toMs,
+      startedAt,
+      outputs: [{ warmUp: false, runner: undefined, command: ["open-loop", JSON.stringify({ ...plan, access: "***" })], text: `${JSON.stringify(tallies.map((each) => each.data()), null, 1)}\n` }],
+      cpu: {
+        client: use.process ?? null,
+        clientLimit: Math.min(plan.workers, machineCores),
+        runner: runnerCores,
+        serversHere: this.local.serversHere,
+        machineBusy: use.machineBusy ?? null,
+        machineStolen: use.machineStolen ?? null,
+        machineCores,
+      },
+      runners: [],
+      doubts: [],
+    };
+  }
+
+  async #once(plan: OpenLoopPlan, signal: AbortSignal, watch?: Watch): Promise<{ tallies: Tally[]; startedAt: string; cpu: readonly CpuSample[]; runnerCores: number }> {
+    signal.throwIfAborted();
+    const generator = await GeneratorProcess.start(this.local.run, plan);
+    const kill = (): void => { void generator.kill(); };
+    signal.addEventListener("abort", kill);
+    try {
+      await watch?.begin();
+      const startedAt = new Date().toISOString();
+      const begun = now();
+      const ownCpu = process.cpuUsage();
+      const cpu: CpuSample[] = [sampleCpu(generator.pid, begun)];
+      const timer = setInterval(() => cpu.push(sampleCpu(generator.pid, now())), CPU_INTERVAL_MS);
+      const tallies = await generator.run().finally(() => { clearInterval(timer); });
+      const { user, system } = process.cpuUsage(ownCpu);
+      const runnerCores = (user + system) / 1000 / (now() - begun);
+      await watch?.end();
+      return { tallies, startedAt, cpu, runnerCores };
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error instanceof Failure ? new ToolFailure(messageOf(error), "", { cause: error }) : error;
+    } finally {
+      signal.removeEventListener("abort", kill);
+      await generator.kill();
+    }
+  }
+}
+
+/** The primary first, so that replication knows which it is. */
+function endpointsOf({ nodes }: Deployment, primary: string): OpenLoopPlan["endpoints"] {
+  return [...nodes].sort((a, b) => Number(b.name === primary) - Number(a.name === primary)).map(({ endpoint }) => ({ ...endpoint }));
+}
+
+function planOf({ mix, seed, credentials }: OpenLoopRun, { mode, access }: Deployment, endpoints: OpenLoopPlan["endpoints"]): OpenLoopPlan {
+  // Keys that are not there are left out, as JSON does.
+  const given = JSON.parse(JSON.stringify({ ...credentials, tls: access.tls })) as OpenLoopPlan["access"];
+  return { ...planOfMix(mix), mode, endpoints, access: given, seed, process: 0, processes: 1 };
+}
+
+/** What records say of an open loop. @param seconds that it took */
+export function offeringOf(tally: Tally, seconds: number): Offering {
+  const { offered, sent, acknowledged, failed, unknown, redirects, reconnects, mostInFlight, lag, busySeconds } = tally;
+  return { offered, sent, acknowledged, failed, unknown, redirects, reconnects, mostInFlight, lagP50Ms: lag.percentileMs(0.5), lagP99Ms: lag.percentileMs(0.99), lagMaxMs: lag.maxMs, lag: lag.encode(), busy: busySeconds / seconds };
+}

@@ -1,0 +1,93 @@
+/** Valkey's protocol (RESP2) as far as a load generator needs it: commands as text, replies counted and not read. */
+
+/** A command as it goes over the wire; every character is a byte. */
+export function encodeCommand(words: readonly string[]): string {
+  return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join("")}`;
+}
+
+const CR = 13;
+const LF = 10;
+const MINUS = 45;
+const ZERO = 48;
+const DOLLAR = 36;
+const STAR = 42;
+
+/** Called once for each reply. @param error its text without the minus; undefined for any other reply */
+export type OnReply = (error: string | undefined) => void;
+
+/**
+ * Finds the ends of replies in chunks as they come, however they are cut. What a reply holds is skipped, but for the text of
+ * an error that is the whole reply.
+ */
+export class ReplyScanner {
+  /** Of the line under way: its first byte, or 0 between lines. */
+  #type = 0;
+  #number = 0;
+  #negative = false;
+  #error = "";
+  /** Bytes of a bulk string still to be skipped, with its line end. */
+  #skip = 0;
+  /** Elements, over all levels, that the reply under way still lacks. */
+  #missing = 1;
+  #isError = false;
+
+  constructor(private readonly onReply: OnReply) {}
+
+  feed(chunk: Buffer, length = chunk.length): void {
+    let at = 0;
+    while (at < length) {
+      if (this.#skip > 0) {
+        const skipped = Math.min(this.#skip, length - at);
+        this.#skip -= skipped;
+        at += skipped;
+        if (this.#skip === 0) this.#element();
+        continue;
+      }
+      const byte = chunk[at++] ?? 0;
+      if (this.#type === 0) this.#begin(byte);
+      else if (byte === LF) this.#line();
+      else if (this.#type === DOLLAR || this.#type === STAR) this.#digit(byte);
+      else if (this.#isError && byte !== CR) this.#error += String.fromCharCode(byte);
+    }
+  }
+
+  #begin(byte: number): void {
+    this.#type = byte;
+    this.#number = 0;
+    this.#negative = false;
+    // An error within an array is an element like any other.
+    this.#isError = byte === MINUS && this.#missing === 1 && !this.#inArray;
+    this.#error = "";
+  }
+
+  #inArray = false;
+
+  #digit(byte: number): void {
+    if (byte === MINUS) this.#negative = true;
+    else if (byte !== CR) this.#number = this.#number * 10 + byte - ZERO;
+  }
+
+  #line(): void {
+    const type = this.#type;
+    this.#type = 0;
+    if (type === DOLLAR && !this.#negative) {
+      this.#skip = this.#number + 2;
+      return;
+    }
+    if (type === STAR && !this.#negative && this.#number > 0) {
+      this.#missing += this.#number - 1;
+      this.#inArray = true;
+      return;
+    }
+    this.#element();
+  }
+
+  #element(): void {
+    if (--this.#missing > 0) return;
+    this.#missing = 1;
+    this.#inArray = false;
+    const error = this.#isError ? this.#error : undefined;
+    this.#isError = false;
+    this.onReply(error);
+  }
+}
