@@ -4,12 +4,13 @@ import { didYouMean } from "../../stacks/problems";
 import type { Benchmark } from "./benchmark";
 import { formation } from "./formation";
 import { plan } from "./plan";
+import { program } from "./program";
 import { s1Flags } from "./s1-flags";
 import { throughput } from "./throughput";
 import { verification } from "./verification";
 
 /** In the order in which they run. */
-export const BENCHMARKS: readonly Benchmark[] = [formation, verification, plan, throughput, s1Flags];
+export const BENCHMARKS: readonly Benchmark[] = [formation, verification, plan, program, throughput, s1Flags];
 
 /** Of every row, in the order of the table. */
 export const ALL_IDS: readonly string[] = BENCHMARKS.flatMap(({ ids }) => ids);
