@@ -1,14 +1,22 @@
-/** valkey-server processes on this machine that outlive the engine, one directory for all of a deployment. */
+/**
+ * valkey-server processes on this machine that outlive the engine, one directory for all of a deployment. Another shape is an
+ * update: servers are started, or emptied and ended, while the others serve.
+ */
 import * as pulumi from "@pulumi/pulumi";
 import type { HostPlan } from "../benchmarks/host/host";
 import type { Target } from "../benchmarks/target";
+import type { Shape } from "../benchmarks/topology/placement";
 import { handledBy } from "./handled";
 
 export interface HostServersInputs {
-  readonly plan: Omit<HostPlan, "password">;
+  /** Another one makes other servers. */
+  readonly plan: Omit<HostPlan, "password" | "shape">;
+  readonly shape: Shape;
   readonly password: string;
   /** Names the run directory's owner: project, stack and deployment. */
   readonly owner: string;
+  /** How long another shape may take. */
+  readonly timeoutSeconds: number;
 }
 
 export interface HostServersOutputs {

@@ -9,8 +9,11 @@ async function main(): Promise<Record<string, unknown>> {
   try {
     return await program(pulumi.getStack(), readPulumiConfig(pulumi.getStack()));
   } catch (error) {
-    if (error instanceof BadInput) throw new pulumi.RunError(error.message);
-    throw error;
+    if (!(error instanceof BadInput)) throw error;
+    const refusal = new pulumi.RunError(error.message);
+    // Pulumi inspects every error that has a stack trace, also those it shows without, which can take it a minute and gigabytes.
+    refusal.stack = "";
+    throw refusal;
   }
 }
 

@@ -1,6 +1,6 @@
 /** The platform `host`: deployments made of processes on this machine, all within one run. */
 import { randomBytes, randomInt } from "node:crypto";
-import { appendFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { connect } from "../connection";
@@ -15,6 +15,8 @@ import type { Programs } from "./programs";
 import type { RunDirectory } from "./run-directory";
 import { stopRun } from "./run-directory";
 import { identify, signalProcess } from "./process-identity";
+import type { PlacedServer } from "./server-records";
+import { findServers, recordServer } from "./server-records";
 import type { Revival, Server } from "./servers";
 import { deathOf, startServers, stopServer } from "./servers";
 
@@ -53,9 +55,10 @@ const DEFAULT_NODE_TIMEOUT = "15000";
 
 const LOOPBACK = "127.0.0.1";
 
-interface PlacedServer {
-  readonly server: Server;
-  readonly zone: string;
+function directivesOf({ mode, settings }: HostPlan): Map<string, string> {
+  const wanted = directives(settings);
+  if (mode === "cluster" && !wanted.has("cluster-node-timeout")) wanted.set("cluster-node-timeout", DEFAULT_NODE_TIMEOUT);
+  return wanted;
 }
 
 function nodeOf({ server, zone }: PlacedServer): DeploymentNode {
@@ -84,8 +87,7 @@ export class Host {
     const password = plan.password ?? randomBytes(24).toString("hex");
     const names = Array.from({ length: nodeCount(plan.shape) }, (_, index) => `${plan.name}-${index}`);
     const placed = plan.mode === "cluster" ? rotateOverZones(names, plan.shape, plan.zones) : spreadOverZones(names, plan.zones);
-    const wanted = directives(plan.settings);
-    if (plan.mode === "cluster" && !wanted.has("cluster-node-timeout")) wanted.set("cluster-node-timeout", DEFAULT_NODE_TIMEOUT);
+    const wanted = directivesOf(plan);
     const access = { password };
     const hosts = plan.zoneAddresses === true ? zoneAddresses(plan.zones) : new Map<string, string>();
     const server = ({ name, zone }: PlacedNode, index: number): Revival => ({ plan: { deployment: plan.name, name, cluster: plan.mode === "cluster", host: hosts.get(zone) ?? LOOPBACK, password, directives: wanted, diskBytes: plan.diskBytes, cpus: plan.cpus?.[index] } });
@@ -101,6 +103,23 @@ export class Host {
       access,
       connect: (node) => connect(node.name, node.endpoint, access),
     };
+  }
+
+  /**
+   * Takes up a deployment whose servers another process started in this run. Those that it was killed in the middle of
+   * starting are ended: nothing knows them yet.
+   * @param plan as they were started; its shape is not asked for
+   * @returns the servers that run, however many
+   */
+  async adopt(plan: HostPlan & { readonly password: string }): Promise<Deployment> {
+    const { name, mode, zones, password } = plan;
+    const access = { password };
+    const wanted = directivesOf(plan);
+    const parts = { deployment: name, cluster: mode === "cluster", host: LOOPBACK, password, directives: wanted };
+    const { servers, halfStarted } = findServers(this.run, parts);
+    await Promise.all(halfStarted.map((process) => stopServer({ process })));
+    this.#servers.set(name, servers);
+    return { name, mode, shape: plan.shape, nodes: servers.map(nodeOf), zones, directives: wanted, access, connect: (node) => connect(node.name, node.endpoint, access) };
   }
 
   /** Forms a started deployment, and writes what replicas must know into their files for a later start. */
@@ -135,7 +154,13 @@ export class Host {
     const resized = { ...deployment, shape, nodes: staying.map(nodeOf) };
     await this.form(resized, shape, { ...options, leaving: leaving.map(nodeOf) });
     this.#servers.set(deployment.name, staying);
-    await Promise.all(leaving.map(async ({ server }) => stopServer(server)));
+    await Promise.all(
+      leaving.map(async ({ server }) => {
+        await stopServer(server);
+        // A later one of that name begins anew.
+        rmSync(server.directory, { recursive: true, force: true });
+      }),
+    );
     return resized;
   }
 
@@ -198,6 +223,7 @@ export class Host {
   async #startNodes(name: string, placed: readonly PlacedNode[], servers: readonly Revival[], signal: AbortSignal): Promise<DeploymentNode[]> {
     const launched = await this.#launch(name, servers, signal);
     const started = launched.map((server, index): PlacedServer => ({ server, zone: placed[index]?.zone ?? "" }));
+    for (const each of started) recordServer(each);
     this.#servers.set(name, [...(this.#servers.get(name) ?? []), ...started]);
     return started.map(nodeOf);
   }

@@ -1,7 +1,8 @@
 /** Starting processes that put themselves on the run's record, and noticing when they end. */
 import type { ChildProcess, StdioOptions } from "node:child_process";
 import { spawn } from "node:child_process";
-import { RECORD_AND_EXEC } from "./process-identity";
+import type { ProcessIdentity } from "./process-identity";
+import { isAlive, RECORD_AND_EXEC } from "./process-identity";
 import type { RunDirectory } from "./run-directory";
 
 /** How a process ended: its exit code or the signal that ended it. */
@@ -10,12 +11,30 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-export interface RecordedProcess {
+export interface RunningProcess {
   readonly name: string;
   readonly pid: number;
-  readonly child: ChildProcess;
   /** Resolves when the process has ended and its output is drained; never rejects. */
   readonly ended: Promise<Exit>;
+}
+
+/** One that this process started. */
+export interface RecordedProcess extends RunningProcess {
+  readonly child: ChildProcess;
+}
+
+const ENDED_POLL_MS = 50;
+
+/** One that another process started: how it ends is not told, only that. Watching it keeps nobody from ending. */
+export function adoptProcess(name: string, identity: ProcessIdentity): RunningProcess {
+  const ended = new Promise<Exit>((resolve) => {
+    const timer = setInterval(() => {
+      if (isAlive(identity)) return;
+      clearInterval(timer);
+      resolve({ code: null, signal: null });
+    }, ENDED_POLL_MS).unref();
+  });
+  return { name, pid: identity.pid, ended };
 }
 
 let serial = 0;

@@ -56,6 +56,16 @@ export class RunDirectory {
     }
   }
 
+  /**
+   * A run that is on record, to go on with it.
+   * @throws Failure when there is none in this directory
+   */
+  static open(path: string): RunDirectory {
+    const info = readInfo(path);
+    if (info === undefined) throw new Failure(`there is no run in ${path}`);
+    return new RunDirectory(path, info);
+  }
+
   /** The runs on record, oldest first. What is no run (no readable run.json) is nobody's and is left alone. */
   static list(runs: string): { path: string; info: RunInfo }[] {
     if (!existsSync(runs)) return [];
@@ -116,11 +126,16 @@ function readInfo(path: string): RunInfo | undefined {
 
 /** The processes on record in a run's directory that are still alive. */
 export function livingProcesses(path: string): ProcessIdentity[] {
+  return livingRecords(path).map(({ identity }) => identity);
+}
+
+/** The same with the names they were started under. */
+export function livingRecords(path: string): { readonly name: string; readonly identity: ProcessIdentity }[] {
   const directory = join(path, "processes");
   if (!existsSync(directory)) return [];
-  return readdirSync(directory).flatMap((name) => {
-    const identity = parseRecord(readRecord(join(directory, name)));
-    return identity !== undefined && isAlive(identity) ? [identity] : [];
+  return readdirSync(directory).flatMap((file) => {
+    const identity = parseRecord(readRecord(join(directory, file)));
+    return identity !== undefined && isAlive(identity) ? [{ name: file.replace(/\.\d+$/, ""), identity }] : [];
   });
 }
 

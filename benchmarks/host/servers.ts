@@ -9,7 +9,7 @@ import { configText } from "../settings";
 import { parseInfo } from "../topology/info";
 import { identify, signalProcess } from "./process-identity";
 import { findFreePorts } from "./ports";
-import type { Exit, RecordedProcess } from "./processes";
+import type { Exit, RunningProcess } from "./processes";
 import { describeExit, pinned, startRecorded } from "./processes";
 import type { Programs } from "./programs";
 import type { RunDirectory } from "./run-directory";
@@ -41,7 +41,7 @@ export interface Server {
   readonly directory: string;
   /** Where its data are: the directory, or the file system in it. */
   readonly dataDirectory: string;
-  readonly process: RecordedProcess;
+  readonly process: RunningProcess;
 }
 
 /** A server as it was, with the ports it shall have again where that matters. */
@@ -162,7 +162,7 @@ async function answers({ plan, port, process }: Server): Promise<boolean> {
 }
 
 /** Ends a server, by SIGTERM and after a grace period by SIGKILL, and returns when it has ended. */
-export async function stopServer({ process }: Server): Promise<void> {
+export async function stopServer({ process }: Pick<Server, "process">): Promise<void> {
   const identity = identify(process.pid);
   if (identity === undefined) return;
   signalProcess(identity, "SIGTERM");

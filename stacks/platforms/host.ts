@@ -7,11 +7,11 @@ import type { Deployed } from "../program";
 import type { HostConfig, StackConfig } from "../schema";
 
 export function deployOnHost(stack: string, platform: HostConfig, config: StackConfig): Deployed[] {
-  return hostPlans(platform, config).flatMap((plan): Deployed[] => {
+  return hostPlans(platform, config).flatMap(({ shape, ...plan }): Deployed[] => {
     const deployment = config.deployments[plan.name];
     if (deployment === undefined) return [];
     const { password } = new Password(plan.name);
-    const servers = new HostServers(plan.name, { plan, password, owner: `${pulumi.getProject()}/${stack}/${plan.name}` });
+    const servers = new HostServers(plan.name, { plan, shape, password, timeoutSeconds: config.verification.timeout, owner: `${pulumi.getProject()}/${stack}/${plan.name}` });
     return [{ name: plan.name, config: deployment, target: servers.target, password, dependsOn: [servers], formsItself: false }];
   });
 }

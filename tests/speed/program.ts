@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
-import { median } from "../../benchmarks/results/statistics";
+import { median } from "../../benchmarks/statistics/median";
 import { STACKS } from "../../stacks/paths";
 import { readStackFile, stackNames } from "../../stacks/stack-file";
 import type { Benchmark, Order } from "./benchmark";
