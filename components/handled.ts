@@ -19,13 +19,28 @@ export interface Handler<Inputs extends object, Outputs extends object> {
   readonly exists?: (id: string, olds: Inputs & Outputs) => Promise<boolean>;
   /** Inputs whose change means another thing altogether. */
   readonly replaceOn?: readonly string[];
+  /**
+   * Asked before anything is done, by a preview too, and only when there are inputs that differ from those on record.
+   * @param olds undefined before the first time
+   * @param news what is not known before others are made is `undefined`
+   * @returns what cannot be had, a sentence each
+   */
+  readonly refuse?: (olds: Inputs | undefined, news: Partial<Inputs>) => Promise<readonly string[]>;
 }
 
 /** Modules of handlers, seen from the program's directory, where the engine runs dynamic providers. */
-export type HandlerName = "password" | "host-servers" | "drain" | "formation" | "topology-check" | "measurement" | "volumes-gone";
+export type HandlerName = "password" | "cluster-check" | "host-servers" | "drain" | "formation" | "topology-check" | "measurement" | "volumes-gone";
 
-/** @param name of the module in components/handlers */
+const providers = new Map<HandlerName, pulumi.dynamic.ResourceProvider>();
+
+/** One provider for all resources of a kind: Pulumi takes its time to serialise one. @param name of the module in components/handlers */
 export function handledBy(name: HandlerName): pulumi.dynamic.ResourceProvider {
+  const provider = providers.get(name) ?? providerOf(name);
+  providers.set(name, provider);
+  return provider;
+}
+
+function providerOf(name: HandlerName): pulumi.dynamic.ResourceProvider {
   type Values = Record<string, unknown>;
   type Loaded = Handler<Values, Values>;
   const load = (): Loaded => {
@@ -37,7 +52,19 @@ export function handledBy(name: HandlerName): pulumi.dynamic.ResourceProvider {
   const plain = (values: Values): Values => Object.fromEntries(Object.entries(values).filter(([key]) => key !== "__provider"));
   // The engine's values are JSON's: no undefined.
   const data = (values: Values): Values => JSON.parse(JSON.stringify(values)) as Values;
+  // Keys come in any order from the state.
+  const text = (value: unknown): string =>
+    JSON.stringify(value, (_key, each: unknown) => (typeof each === "object" && each !== null && !Array.isArray(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each));
+  const changed = (olds: Values, news: Values): string[] => Object.keys(plain(news)).filter((key) => text(olds[key]) !== text(news[key]));
   return {
+    check: async (olds: Values, news: Values) => {
+      const { refuse } = load();
+      if (refuse === undefined || changed(olds, news).length === 0) return { inputs: news };
+      // As Pulumi writes what is not known yet.
+      const known = Object.entries(plain(news)).filter(([, value]) => !text(value).includes("04da6b54-80e4-46f7-96ec-b56ff0331ba9"));
+      const reasons = await refuse(Object.keys(plain(olds)).length === 0 ? undefined : plain(olds), Object.fromEntries(known));
+      return { inputs: news, failures: reasons.map((reason) => ({ property: "", reason })) };
+    },
     create: async (inputs: Values) => {
       const own = plain(inputs);
       const { id, outputs } = await load().create(own);
@@ -58,12 +85,9 @@ export function handledBy(name: HandlerName): pulumi.dynamic.ResourceProvider {
     },
     // eslint-disable-next-line @typescript-eslint/require-await -- the engine wants a promise
     diff: async (_id: string, olds: Values, news: Values) => {
-      // Keys come in any order from the state.
-      const text = (value: unknown): string =>
-        JSON.stringify(value, (_key, each: unknown) => (typeof each === "object" && each !== null && !Array.isArray(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each));
-      const changed = Object.keys(plain(news)).filter((key) => text(olds[key]) !== text(news[key]));
+      const differing = changed(olds, news);
       const replaceOn = load().replaceOn ?? [];
-      return { changes: changed.length > 0, replaces: changed.filter((key) => replaceOn.includes(key)), deleteBeforeReplace: true };
+      return { changes: differing.length > 0, replaces: differing.filter((key) => replaceOn.includes(key)), deleteBeforeReplace: true };
     },
   };
 }

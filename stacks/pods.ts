@@ -105,7 +105,7 @@ function placeOfRunners(platform: PodPlatform): Pick<RunnerPlan, "nodeSelector" 
   return { ...(nodeSelector === undefined ? {} : { nodeSelector }), ...(tolerations === undefined ? {} : { tolerations: tolerations.map((each): Toleration => defined(each)) }) };
 }
 
-/** Without the keys that are not there. */
-function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+/** Without the keys that are not there: Kubernetes' types know no undefined. */
+export function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
 }

@@ -92,7 +92,7 @@ async function deploy(stack: string, config: StackConfig): Promise<readonly Depl
     }
     case "kubernetes": {
       const { deployOnKubernetes } = await import("./platforms/kubernetes.js");
-      return deployOnKubernetes(platform, config);
+      return deployOnKubernetes(stack, platform, config);
     }
     case "eks": {
       const { deployOnEks } = await import("./platforms/eks.js");

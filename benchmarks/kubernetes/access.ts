@@ -1,6 +1,6 @@
 /** A Kubernetes API server by way of a kubeconfig. The client library is loaded only when there is one to speak to. */
 import type * as ClientNode from "@kubernetes/client-node";
-import type { AppsV1Api, BatchV1Api, Configuration, CoreV1Api, KubeConfig, StorageV1Api } from "@kubernetes/client-node";
+import type { AppsV1Api, AuthorizationV1Api, BatchV1Api, Configuration, CoreV1Api, CustomObjectsApi, KubeConfig, StorageV1Api } from "@kubernetes/client-node";
 import { closest, distance } from "fastest-levenshtein";
 import { BadInput, codeOf, Failure, messageOf } from "../errors";
 import type { ApiName } from "./api-errors";
@@ -24,6 +24,8 @@ export class Kubernetes implements ApiName {
   readonly apps: AppsV1Api;
   readonly batch: BatchV1Api;
   readonly storage: StorageV1Api;
+  readonly authorization: AuthorizationV1Api;
+  readonly custom: CustomObjectsApi;
 
   private constructor(
     library: Library,
@@ -36,6 +38,8 @@ export class Kubernetes implements ApiName {
     this.apps = new library.AppsV1Api(configuration);
     this.batch = new library.BatchV1Api(configuration);
     this.storage = new library.StorageV1Api(configuration);
+    this.authorization = new library.AuthorizationV1Api(configuration);
+    this.custom = new library.CustomObjectsApi(configuration);
   }
 
   /**

@@ -1,8 +1,9 @@
-/** Volumes of a namespace, until there are none. */
+/** Volumes of a namespace and of its pods. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../errors";
 import { listed } from "../units";
 import type { Kubernetes } from "./access";
+import { nameOf } from "./pod-troubles";
 
 const POLL_MS = 2_000;
 
@@ -23,4 +24,17 @@ export async function awaitVolumesGone(kubernetes: Kubernetes, namespace: string
 async function volumesOf(kubernetes: Kubernetes, namespace: string): Promise<string[]> {
   const { items } = await kubernetes.call("reading volumes", kubernetes.core.listPersistentVolume());
   return items.flatMap(({ metadata, spec }) => (spec?.claimRef?.namespace === namespace && spec.persistentVolumeReclaimPolicy !== "Retain" ? [metadata?.name ?? ""] : []));
+}
+
+/**
+ * Names of the claims that have a volume, and so may hold data.
+ * @throws Failure when they may not be read
+ */
+export async function boundClaims(kubernetes: Kubernetes, namespace: string, statefulSet: string): Promise<string[]> {
+  const set = await kubernetes.find(`reading StatefulSet ${statefulSet} of namespace ${namespace}`, kubernetes.apps.readNamespacedStatefulSet({ namespace, name: statefulSet }));
+  const prefixes = (set?.spec?.volumeClaimTemplates ?? []).map((template) => `${nameOf(template)}-${statefulSet}-`);
+  if (prefixes.length === 0) return [];
+  const { items } = await kubernetes.call(`reading the volume claims of namespace ${namespace}`, kubernetes.core.listNamespacedPersistentVolumeClaim({ namespace }));
+  const isOf = (name: string): boolean => prefixes.some((prefix) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)));
+  return items.filter((claim) => isOf(nameOf(claim)) && claim.status?.phase === "Bound").map(nameOf);
 }

@@ -1,12 +1,21 @@
 /** The platform `kubernetes`: pods in a namespace of the stack's own. */
 import * as k8s from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import type { Toleration } from "../../benchmarks/kubernetes/benchmark-job";
+import type { ClusterNeeds } from "../../benchmarks/kubernetes/cluster-needs";
+import { nodeCount } from "../../benchmarks/topology/placement";
+import { ClusterCheck } from "../../components/cluster-check";
+import { shapeOf } from "../plans";
+import { defined, deploymentZones, podSettings } from "../pods";
 import type { Deployed } from "../program";
 import type { StackConfig } from "../schema";
 import type { KubernetesConfig } from "../schema-kubernetes";
 import { deployPods, POD_SECURITY } from "./pods";
 
-export function deployOnKubernetes(platform: KubernetesConfig, config: StackConfig): Deployed[] {
+export function deployOnKubernetes(stack: string, platform: KubernetesConfig, config: StackConfig): Deployed[] {
+  const keepsVolumes = platform.storage.onDestroy === "keep";
   const { kubeconfig, context } = platform;
+  const check = new ClusterCheck("kubernetes", { kubeconfig, context, needs: clusterNeeds(platform, config), stack: `${pulumi.getProject()}/${stack}`, keepsNamespace: keepsVolumes });
   const provider = new k8s.Provider("kubernetes", {
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     ...(context === undefined ? {} : { context }),
@@ -14,6 +23,20 @@ export function deployOnKubernetes(platform: KubernetesConfig, config: StackConf
     enableConfigMapMutable: true,
     enableSecretMutable: true,
   });
-  const namespace = new k8s.core.v1.Namespace("namespace", { metadata: { name: platform.namespace, labels: POD_SECURITY } }, { provider });
+  // Volumes that are to be kept would go with their namespace.
+  const namespace = new k8s.core.v1.Namespace("namespace", { metadata: { name: platform.namespace, labels: POD_SECURITY } }, { provider, dependsOn: [check], retainOnDelete: keepsVolumes });
   return Object.entries(config.deployments).map(([name, deployment]) => deployPods(name, deployment, platform, config, { provider, namespace, kubeconfig, context }));
+}
+
+function clusterNeeds(platform: KubernetesConfig, { deployments, measures }: StackConfig): ClusterNeeds {
+  const { namespace, clients, nodeSelector, tolerations } = platform;
+  const each = Object.entries(deployments).map(([name, deployment]) => ({ name, nodes: nodeCount(shapeOf(deployment)), zones: deploymentZones(platform, deployment), ...podSettings(platform, deployment) }));
+  const runner = measures && !clients.sharing ? { nodeSelector: clients.nodeSelector, tolerations: clients.tolerations?.map((each): Toleration => defined(each)) } : undefined;
+  return {
+    namespace,
+    zones: [...new Set(each.flatMap(({ zones }) => zones))],
+    storageClasses: [...new Set(each.flatMap(({ storage }) => (storage.ephemeral ? [] : [storage.className ?? null])))],
+    servers: each.map(({ name, nodes, placement }) => ({ name, nodes, apart: placement.hostAntiAffinity === "required" && placement.oneMachine !== true, nodeSelector, tolerations: tolerations?.map((each): Toleration => defined(each)) })),
+    runner,
+  };
 }

@@ -35,7 +35,8 @@ export function deployPods(name: string, deployment: DeploymentConfig, platform:
   const settings = podSettings(platform, deployment);
   const args = serverArgs(deployment, platform, settings, verification.timeout, password, place.namespace.metadata.name);
   const planned = plannedTarget(name, deployment, platform, settings, place);
-  const drain = new Drain(name, { target: planned, password, timeoutSeconds: verification.timeout });
+  const { className, size } = settings.storage;
+  const drain = new Drain(name, { target: planned, password, timeoutSeconds: verification.timeout, storage: { className, size } });
   const options = { provider: place.provider, dependsOn: [place.namespace, drain] };
   const servers = createServers(name, deployment, platform, args, options);
   const target = pulumi.all([planned, servers.endpoint, servers.pods.namespace]).apply(([known, service]) => ({ ...withPods(known, servers.pods), service }));

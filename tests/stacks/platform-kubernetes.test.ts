@@ -17,7 +17,7 @@ describe("the stack kind under mocks", () => {
   beforeAll(async () => {
     const { platform } = config;
     if (platform.type !== "kubernetes") throw new Error("kind is no stack for Kubernetes");
-    registered = await evaluate(() => { deployOnKubernetes(platform, config); });
+    registered = await evaluate(() => { deployOnKubernetes("kind", platform, config); });
   });
   const find = (type: string, name: string): Declared => {
     const found = registered.find((each) => each.type === type && each.name === name);

@@ -33,6 +33,7 @@ export type Calls = Readonly<Record<string, (inputs: Readonly<Record<string, unk
 /** Types of Kubernetes' and the project's own that its components may declare. Any other is a mistake, in the program or in this list. */
 const OWN_TYPES: ReadonlySet<string> = new Set([
   "pulumi:providers:kubernetes",
+  "pulumi-nodejs:dynamic/valkey:ClusterCheck",
   "pulumi-nodejs:dynamic/valkey:Drain",
   "pulumi-nodejs:dynamic/valkey:Password",
   "valkey:kubernetes:ValkeyCluster",

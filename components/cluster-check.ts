@@ -1,0 +1,24 @@
+/**
+ * Whether a Kubernetes cluster that exists can hold the stack: seen at preview already, where the cluster can be asked,
+ * and before anything is made in it. It is asked again only when what is needed of it changes.
+ */
+import * as pulumi from "@pulumi/pulumi";
+import type { ClusterNeeds } from "../benchmarks/kubernetes/cluster-needs";
+import { handledBy } from "./handled";
+
+export interface ClusterCheckInputs {
+  /** Path. @default KUBECONFIG, else ~/.kube/config */
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+  readonly needs: ClusterNeeds;
+  /** `PROJECT/STACK` */
+  readonly stack: string;
+  /** Whether the namespace outlives the stack, with the volumes in it. */
+  readonly keepsNamespace: boolean;
+}
+
+export class ClusterCheck extends pulumi.dynamic.Resource {
+  constructor(name: string, args: ClusterCheckInputs, options: pulumi.CustomResourceOptions = {}) {
+    super(handledBy("cluster-check"), name, { ...args }, options, "valkey", "ClusterCheck");
+  }
+}

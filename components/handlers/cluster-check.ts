@@ -1,0 +1,43 @@
+import { BadInput } from "../../benchmarks/errors";
+import { Kubernetes } from "../../benchmarks/kubernetes/access";
+import { lookAtCluster, markKept } from "../../benchmarks/kubernetes/cluster-facts";
+import { clusterProblems } from "../../benchmarks/kubernetes/cluster-needs";
+import type { ClusterCheckInputs } from "../cluster-check";
+import type { Handler } from "../handled";
+
+/** @param olds undefined before the first time: from then on the namespace is the stack's own */
+async function problemsOf(kubernetes: Kubernetes, { needs, stack }: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<string[]> {
+  const facts = await lookAtCluster(kubernetes, needs.namespace);
+  const isOwn = olds?.needs.namespace === needs.namespace;
+  // Each begins with the key that it is about.
+  return clusterProblems(needs, isOwn ? { ...facts, namespace: null } : facts, stack).map((problem) => `valkey:platform.${problem}`);
+}
+
+const kubernetesOf = ({ kubeconfig, context }: ClusterCheckInputs): Promise<Kubernetes> => Kubernetes.open({ kubeconfig, context });
+
+async function insist(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<object> {
+  const kubernetes = await kubernetesOf(inputs);
+  const problems = await problemsOf(kubernetes, inputs, olds);
+  if (problems.length > 0) throw new BadInput(`the cluster of context ${kubernetes.context}`, problems);
+  await markKept(kubernetes, inputs.needs.namespace, undefined);
+  return {};
+}
+
+const handler: Handler<ClusterCheckInputs, object> = {
+  refuse: async (olds, news) => {
+    try {
+      const inputs = news as ClusterCheckInputs;
+      return await problemsOf(await kubernetesOf(inputs), inputs, olds);
+    } catch (error) {
+      // A preview needs no cluster that answers.
+      return error instanceof BadInput ? [error.message] : [];
+    }
+  },
+  create: async (inputs) => ({ id: inputs.needs.namespace, outputs: await insist(inputs, undefined) }),
+  update: (_id, olds, news) => insist(news, olds),
+  // The last of the stack's resources to go: by then nothing is in a namespace that is kept but the volumes.
+  delete: async (_id, olds) => {
+    if (olds.keepsNamespace) await markKept(await kubernetesOf(olds), olds.needs.namespace, olds.stack);
+  },
+};
+export default handler;
