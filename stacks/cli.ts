@@ -109,4 +109,5 @@ function explain(error: unknown): number {
 }
 
 // Servers that are kept are children still, and would keep this process waiting for them.
-void main().then((status) => process.exit(status));
+// What was written may still be on its way through a pipe.
+void main().then((status) => process.stdout.write("", () => process.exit(status)));

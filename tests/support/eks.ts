@@ -70,7 +70,7 @@ export const awsOutputs: Outputs = (type, name, inputs) => {
     case "aws:ec2/launchTemplate:LaunchTemplate":
       return { latestVersion: 1 };
     default:
-      return /^(aws|valkey|kubernetes|pulumi):/.test(type) ? {} : undefined;
+      return type.endsWith(":Password") ? { password: "generated" } : /^(aws|valkey|kubernetes|pulumi|pulumi-nodejs):/.test(type) ? {} : undefined;
   }
 };
 
@@ -78,6 +78,18 @@ export const awsCalls: Calls = {
   "aws:index/getPartition:getPartition": () => ({ partition: "aws" }),
   "aws:index/getRegion:getRegion": () => ({ region: "us-west-2" }),
   "aws:index/getCallerIdentity:getCallerIdentity": () => ({ accountId: ACCOUNT_ID }),
+};
+
+/** An account that has everything that is asked of it. */
+export const accountCalls: Calls = {
+  ...awsCalls,
+  "aws:index/getAvailabilityZones:getAvailabilityZones": () => ({ names: [...ZONES, "us-west-2d"], zoneIds: [] }),
+  "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": ({ filters }) => {
+    const types = (filters as readonly { readonly values: readonly string[] }[])[0]?.values ?? [];
+    const pairs = types.flatMap((type) => ZONES.map((zone) => [type, zone] as const));
+    return { instanceTypes: pairs.map(([type]) => type), locations: pairs.map(([, zone]) => zone), locationTypes: pairs.map(() => "availability-zone") };
+  },
+  "aws:servicequotas/getServiceQuota:getServiceQuota": () => ({ value: 1e6 }),
 };
 
 /** Without the ids that tests follow, as AWS would write it. */

@@ -4,7 +4,7 @@ import type { AccountFacts } from "../../../components/eks/account-checks";
 import type { EksPlatformArgs } from "../../../components/eks/platform";
 import { POOL_DEFAULTS } from "../../../components/eks/plan/pools";
 import { planEks } from "../../../components/eks/plan/plan";
-import { ACCOUNT_ID, awsCalls, awsOutputs, declare, platformArgs, S1_PLAN, ZONES } from "../../support/eks";
+import { ACCOUNT_ID, accountCalls, awsOutputs, declare, platformArgs, S1_PLAN, ZONES } from "../../support/eks";
 import type { Calls, Program } from "../../support/pulumi";
 import { run } from "../../support/pulumi";
 
@@ -106,13 +106,7 @@ describe("what an account has", () => {
 
 describe("asking an account", () => {
   const answers: Calls = {
-    ...awsCalls,
-    "aws:index/getAvailabilityZones:getAvailabilityZones": () => ({ names: ZONES, zoneIds: [] }),
-    "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": ({ filters }) => {
-      const types = (filters as readonly { readonly values: readonly string[] }[])[0]?.values ?? [];
-      const pairs = types.flatMap((type) => ZONES.map((zone) => [type, zone] as const));
-      return { instanceTypes: pairs.map(([type]) => type), locations: pairs.map(([, zone]) => zone), locationTypes: pairs.map(() => "availability-zone") };
-    },
+    ...accountCalls,
     "aws:servicequotas/getServiceQuota:getServiceQuota": ({ quotaCode }) => {
       if (quotaCode === "L-0263D0A3") throw new Error("AccessDenied");
       return { value: quotaCode === "L-1216C47A" ? 5 : 1e6 };
