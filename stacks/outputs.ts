@@ -3,6 +3,7 @@
  * Latency distributions are left to results.json: Pulumi prints every output at every update.
  */
 import { z } from "zod";
+import { rowCost } from "../benchmarks/results/cost";
 import { sideBySide } from "../benchmarks/results/rows";
 import { resultsSchema } from "../benchmarks/results/schema";
 import type { Results, TopologyRecord } from "../benchmarks/results/schema";
@@ -25,7 +26,7 @@ export const outputsSchema = z.strictObject({
   comparison: z.array(
     z.strictObject({
       test: z.string(),
-      rows: z.array(z.strictObject({ deployment: z.string(), rps: interval, p50Ms: z.number(), p99Ms: z.number(), hitRatio: z.number().nullable(), doubts: z.array(z.string()) })),
+      rows: z.array(z.strictObject({ deployment: z.string(), rps: interval, p50Ms: z.number(), p99Ms: z.number(), hitRatio: z.number().nullable(), usdPerMillion: z.number().nullable(), doubts: z.array(z.string()) })),
       /** Of the last deployment over the first; null with fewer than two. */
       speedUp: interval.nullable(),
     }),
@@ -44,7 +45,7 @@ export function stackOutputs(stack: string, endpoints: readonly EndpointOutput[]
     results: results === null ? null : { ...results, records: results.records.map((record) => ({ ...record, client: { ...record.client, percentiles: [], cumulative: [] } })) },
     comparison: comparison.map(({ title, rows, speedUp }) => ({
       test: title,
-      rows: rows.flatMap((row) => (row === undefined ? [] : [{ deployment: row.deployment, rps: row.rps, p50Ms: row.p50Ms, p99Ms: row.p99Ms, hitRatio: row.hitRatio, doubts: row.doubts.map(({ code }) => code) }])),
+      rows: rows.flatMap((row) => (row === undefined ? [] : [{ deployment: row.deployment, rps: row.rps, p50Ms: row.p50Ms, p99Ms: row.p99Ms, hitRatio: row.hitRatio, usdPerMillion: results === null ? null : rowCost(results, row), doubts: row.doubts.map(({ code }) => code) }])),
       speedUp: speedUp ?? null,
     })),
   });

@@ -1,9 +1,16 @@
 /** Volumes of a namespace and of its pods. */
 import { setTimeout as sleep } from "node:timers/promises";
+import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { Failure } from "../errors";
 import { listed } from "../units";
 import type { Kubernetes } from "./access";
 import { nameOf } from "./pod-troubles";
+
+/** What is needed of Kubernetes. */
+export interface VolumeReader {
+  readonly core: { listPersistentVolume(): Promise<{ readonly items: readonly V1PersistentVolume[] }> };
+  call<T>(doing: string, answer: Promise<T>): Promise<T>;
+}
 
 const POLL_MS = 2_000;
 
@@ -11,7 +18,7 @@ const POLL_MS = 2_000;
  * Waits until no volume belongs to a claim of the namespace any more, but those that outlive their claims on purpose.
  * @throws Failure naming those that are left, or what keeps them from being read
  */
-export async function awaitVolumesGone(kubernetes: Kubernetes, namespace: string, timeoutMs: number, pollMs = POLL_MS): Promise<void> {
+export async function awaitVolumesGone(kubernetes: VolumeReader, namespace: string, timeoutMs: number, pollMs = POLL_MS): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     const left = await volumesOf(kubernetes, namespace);
@@ -21,7 +28,7 @@ export async function awaitVolumesGone(kubernetes: Kubernetes, namespace: string
   }
 }
 
-async function volumesOf(kubernetes: Kubernetes, namespace: string): Promise<string[]> {
+async function volumesOf(kubernetes: VolumeReader, namespace: string): Promise<string[]> {
   const { items } = await kubernetes.call("reading volumes", kubernetes.core.listPersistentVolume());
   return items.flatMap(({ metadata, spec }) => (spec?.claimRef?.namespace === namespace && spec.persistentVolumeReclaimPolicy !== "Retain" ? [metadata?.name ?? ""] : []));
 }

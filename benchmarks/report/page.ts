@@ -1,5 +1,6 @@
 /** report.html: one file with everything in it, readable on a desk and on a telephone, without a network. Pure. */
 import * as echarts from "echarts";
+import { describeCost, formatUsd, rowCost, storageCost } from "../results/cost";
 import type { DoubtNote } from "../results/doubt-notes";
 import { doubtNotes, NO_DOUBTS, noteLetter } from "../results/doubt-notes";
 import type { SideBySide, Row } from "../results/rows";
@@ -31,6 +32,7 @@ export function renderReport(results: Results): string {
 <main>
 ${header(results)}
 ${comparison(table, notes)}
+${costs(results, table)}
 ${table.comparisons.length === 0 ? undefined : doubts(notes)}
 ${chartsOf(results).map(figure)}
 ${results.topologies.map(topology)}
@@ -82,6 +84,23 @@ function cell(row: Row | undefined, notes: readonly DoubtNote[]): Html {
     return doubt === undefined ? [] : [html` <span class="doubt" title="${doubt.text}">${noteLetter(notes, code)}</span>`];
   });
   return html`<td><b>${formatCount(row.rps.median)}</b>/s${marks}<small>${formatCount(row.rps.low)} … ${formatCount(row.rps.high)}</small><small>p50 ${formatMs(row.p50Ms)} ms, p99 ${formatMs(row.p99Ms)} ms${hits}</small></td>`;
+}
+
+/** Nothing where no prices are known. */
+function costs(results: Results, { deployments, comparisons }: SideBySide): Html | undefined {
+  const { costs: known = [] } = results;
+  if (known.length === 0) return undefined;
+  const usd = (value: number | null): string => (value === null ? "–" : `$${formatUsd(value)}`);
+  const priced = deployments.filter((name) => known.some(({ deployment }) => deployment === name));
+  const storage = (name: string): number | null => results.topologies.flatMap((each) => (each.deployment === name ? [storageCost(results, each)] : []))[0] ?? null;
+  return html`<section><h2>Cost of the servers</h2>
+<div class="scroll"><table>
+<thead><tr><th></th>${priced.map((name) => html`<th>${name}</th>`)}</tr></thead>
+<tbody>
+${comparisons.map(({ title, rows }) => html`<tr><th>a million ${title}</th>${priced.map((name) => { const row = rows.find((each) => each?.deployment === name); return html`<td>${usd(row === undefined ? null : rowCost(results, row))}</td>`; })}</tr>`)}
+<tr><th>a GiB of maxmemory, a month</th>${priced.map((name) => html`<td>${usd(storage(name))}</td>`)}</tr>
+</tbody></table></div>
+<p class="note">${known.map((cost) => html`${cost.deployment}: ${describeCost(cost)}. `)}Machines of servers only.</p></section>`;
 }
 
 function doubts(notes: readonly DoubtNote[]): Html {

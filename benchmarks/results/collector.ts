@@ -4,7 +4,7 @@ import { canaryDoubts } from "../measuring/doubts";
 import type { Verification } from "../verification/verify";
 import type { Artifacts } from "./artifacts";
 import { describeEnvironment } from "./environment";
-import type { CanaryRecord, Environment, Machine, MeasurementRecord, Results, TopologyRecord } from "./schema";
+import type { CanaryRecord, DeploymentCost, Environment, Machine, MeasurementRecord, Results, TopologyRecord } from "./schema";
 import { SCHEMA_VERSION } from "./schema";
 import { topologyOf } from "./topology";
 
@@ -20,6 +20,7 @@ export class ResultsCollector {
   readonly #environment: Environment;
   #programs: Environment["programs"] = null;
   #machines: readonly Machine[] = [];
+  #costs: readonly DeploymentCost[] = [];
   readonly #topologies: TopologyRecord[] = [];
   readonly #canaries: CanaryRecord[] = [];
   readonly #records: MeasurementRecord[] = [];
@@ -58,6 +59,11 @@ export class ResultsCollector {
     this.#machines = machines;
   }
 
+  /** Of deployments whose machines' prices are known. */
+  setCosts(costs: readonly DeploymentCost[]): void {
+    this.#costs = costs;
+  }
+
   addTopology(verification: Verification, formationMs: number | null): void {
     this.#topologies.push(topologyOf(verification, formationMs));
   }
@@ -94,6 +100,7 @@ export class ResultsCollector {
       environment: { ...this.#environment, programs: this.#programs, machines: [...this.#machines] },
       topologies: this.#topologies,
       canaries: this.#canaries,
+      ...(this.#costs.length === 0 ? {} : { costs: [...this.#costs] }),
       // Whether a canary moved is known only beside all the others.
       records: this.#records.map((record) => ({ ...record, doubts: [...record.doubts, ...canaryDoubts(record.round, this.#canaries)] })),
     };

@@ -1,4 +1,5 @@
 /** results.csv: S1's nine columns by the same names, then what they leave out. Pure. */
+import { rowCost, storageCost } from "./cost";
 import type { Row } from "./rows";
 import { rowsOf } from "./rows";
 import type { Results } from "./schema";
@@ -27,6 +28,8 @@ const COLUMNS: readonly (readonly [name: string, value: (row: Row, results: Resu
   ["rps_high", ({ rps }) => Math.round(rps.high)],
   ["client_cpu", ({ clientCpu }) => cores(clientCpu)],
   ["server_cpu", ({ serverCpu }) => cores(serverCpu)],
+  ["usd_per_million", (row, results) => dollars(rowCost(results, row))],
+  ["usd_per_gib_month", ({ deployment }, results) => dollars(results.topologies.flatMap((each) => (each.deployment === deployment ? [storageCost(results, each)] : []))[0] ?? null)],
   ["doubts", ({ doubts }) => doubts.map(({ code }) => code).join(" ")],
 ];
 
@@ -37,6 +40,7 @@ export function formatCsv(results: Results): string {
 }
 
 const milliseconds = (value: number): string => value.toFixed(3);
+const dollars = (value: number | null): string | null => (value === null ? null : value.toPrecision(4));
 const cores = (value: number | null): string | null => (value === null ? null : value.toFixed(2));
 
 /** As RFC 4180 has it. */

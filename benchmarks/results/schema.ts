@@ -230,6 +230,19 @@ const environmentSchema = z.strictObject({
 });
 export type Environment = z.infer<typeof environmentSchema>;
 
+/** What a deployment's servers cost, where the price of every machine of theirs is known. */
+const costSchema = z.strictObject({
+  deployment: z.string(),
+  usdPerHour: count,
+  /** A part of one that other servers share. */
+  machines: z.array(z.strictObject({ type: z.string(), count })),
+  region: z.string(),
+  /** Of the prices. */
+  date: z.string(),
+});
+
+export type DeploymentCost = z.infer<typeof costSchema>;
+
 export const resultsSchema = z.strictObject({
   schema: z.literal(SCHEMA_VERSION),
   /** UTC, `20261121-090000`. */
@@ -242,6 +255,8 @@ export const resultsSchema = z.strictObject({
   environment: environmentSchema,
   topologies: z.array(topologySchema),
   canaries: z.array(canarySchema),
+  /** Of deployments whose machines' prices are known. */
+  costs: z.array(costSchema).optional(),
   records: z.array(measurementSchema),
   /** Where the run was a study. */
   study: studySchema.optional(),

@@ -1,6 +1,7 @@
 /** summary.txt and the end of a run on the terminal: the table side by side, keys by primary, doubts. Pure. */
 import { textTable } from "../table";
 import { formatCount, formatMs } from "../units";
+import { describeCost, formatUsd, rowCost, storageCost } from "./cost";
 import type { DoubtNote } from "./doubt-notes";
 import { doubtNotes, NO_DOUBTS, noteLetter } from "./doubt-notes";
 import type { Comparison, Row } from "./rows";
@@ -16,6 +17,7 @@ export function formatSummary(results: Results): string[] {
     "=== Side by side ===",
     ...(comparisons.length === 0 ? ["Nothing was measured."] : tableLines(deployments, comparisons, notes, results.topologies)),
     ...results.topologies.flatMap(keyLines),
+    ...costLines(results, comparisons),
     ...(comparisons.length === 0 ? [] : ["", "=== Doubts ===", ...doubtLines(notes)]),
   ];
 }
@@ -52,6 +54,17 @@ function keyLines({ deployment, nodes }: TopologyRecord): string[] {
   if (primaries.length === 0) return [];
   const rows = primaries.map(({ name, keysAfter }) => [name, `${formatCount(keysAfter ?? 0)} keys`, total === 0 ? "" : `${(((keysAfter ?? 0) / total) * 100).toFixed(1)} %`]);
   return ["", `=== Keys by primary of ${deployment} after the run ===`, ...textTable(rows, "lrr")];
+}
+
+/** Nothing where no prices are known. */
+function costLines(results: Results, comparisons: readonly Comparison[]): string[] {
+  const lines = (results.costs ?? []).flatMap((cost) => {
+    const perMillion = comparisons.flatMap(({ title, rows }) => rows.flatMap((row) => (row?.deployment === cost.deployment ? [[title, rowCost(results, row)] as const] : [])));
+    const perGib = results.topologies.flatMap((each) => (each.deployment === cost.deployment ? [storageCost(results, each)] : []))[0] ?? null;
+    const parts = [...perMillion.flatMap(([title, usd]) => (usd === null ? [] : [`${title} $${formatUsd(usd)} per million`])), ...(perGib === null ? [] : [`$${formatUsd(perGib)} per GiB of maxmemory and month`])];
+    return [`${cost.deployment}: ${describeCost(cost)}`, ...(parts.length === 0 ? [] : [`  ${parts.join(", ")}`])];
+  });
+  return lines.length === 0 ? [] : ["", "=== Cost of the servers ===", ...lines];
 }
 
 function doubtLines(notes: readonly DoubtNote[]): string[] {

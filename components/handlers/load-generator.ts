@@ -4,11 +4,13 @@ import { Failure } from "../../benchmarks/errors";
 import { findPrograms } from "../../benchmarks/host/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../benchmarks/host/run-directory";
 import { JobRunner } from "../../benchmarks/kubernetes/job-runner";
+import { describeMachines } from "../../benchmarks/kubernetes/machines";
 import { LocalRunner } from "../../benchmarks/measuring/local-runner";
 import type { LoadRunner, ToolRunner } from "../../benchmarks/measuring/tool-runner";
 import type { OpenLoopRun } from "../../benchmarks/open-loop/local-runner";
 import { LocalOpenLoop } from "../../benchmarks/open-loop/local-runner";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../benchmarks/paths";
+import type { Machine } from "../../benchmarks/results/schema";
 import type { KubernetesTarget } from "../../benchmarks/target";
 import { openKubernetes, openPods, openTarget } from "../../benchmarks/target";
 import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
@@ -18,6 +20,8 @@ export interface LoadGenerator {
   readonly deployments: readonly Deployment[];
   readonly runner: ToolRunner;
   readonly openLoop: LoadRunner<OpenLoopRun> | undefined;
+  /** Those of the servers, where they are machines of Kubernetes. */
+  readonly machines: readonly Machine[];
   /** Null where the servers' image brings the tool. */
   readonly programs: { readonly version: string; readonly source: string } | null;
   readonly close: () => Promise<void>;
@@ -38,7 +42,7 @@ async function besideServers(targets: readonly MeasuredTarget[], stack: string, 
   const runner = new LocalRunner({ run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), serversHere: true });
   const deployments = await Promise.all(targets.map(({ target, password }) => openTarget(target, password)));
   const openLoop = new LocalOpenLoop({ run, serversHere: true });
-  return { deployments, runner, openLoop, programs, close: async () => { await stopRun(run.path); } };
+  return { deployments, runner, openLoop, machines: [], programs, close: async () => { await stopRun(run.path); } };
 }
 
 async function besidePods(pods: readonly { readonly target: KubernetesTarget; readonly password: string }[], { clients, timeoutSeconds }: MeasurementInputs, signal: AbortSignal): Promise<LoadGenerator> {
@@ -47,5 +51,6 @@ async function besidePods(pods: readonly { readonly target: KubernetesTarget; re
   const kubernetes = await openKubernetes(first.target);
   const deployments = await Promise.all(pods.map(({ target, password }) => openPods(kubernetes, target, password, timeoutSeconds)));
   const runner = await JobRunner.open(kubernetes, { plan: clients ?? { runners: 1, sharing: false }, deployments, timeoutMs: timeoutSeconds * 1000 }, signal);
-  return { deployments, runner, openLoop: undefined, programs: null, close: () => Promise.resolve() };
+  const machines = await describeMachines(kubernetes, deployments.flatMap(({ nodes }) => nodes.map(({ machine }) => machine)));
+  return { deployments, runner, openLoop: undefined, machines, programs: null, close: () => Promise.resolve() };
 }

@@ -6,6 +6,8 @@ import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
 import { verifyAll } from "../../benchmarks/verification/verify";
+import { measuredCosts } from "../eks/measured-cost";
+import { pricesOf } from "../eks/plan/prices";
 import type { Handler } from "../handled";
 import type { MeasurementInputs, MeasurementOutputs } from "../measurement";
 import type { LoadGenerator } from "./load-generator";
@@ -24,6 +26,8 @@ const handler: Handler<MeasurementInputs, MeasurementOutputs> = {
     try {
       load = await openLoadGenerator(inputs, untilKilled);
       if (load.programs !== null) collector.setPrograms(load.programs);
+      collector.setMachines(load.machines);
+      collector.setCosts(measuredCosts(load.deployments, load.machines, pricesOf));
       const verified = await verifyAll(load.deployments);
       for (const { verification } of verified) {
         const formation = targets.find(({ target }) => target.name === verification.facts.deployment)?.formationMs;

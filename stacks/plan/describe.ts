@@ -4,7 +4,7 @@ import { nodeCount } from "../../benchmarks/topology/placement";
 import { formatBytes, formatCount, formatDuration } from "../../benchmarks/units";
 import { describeEksPlan } from "../../components/eks/plan/describe";
 import type { WorkloadConfig } from "../schema-workloads";
-import type { DeploymentPlan, MeasurementPlan, PodsPlan, StackPlan } from "./stack-plan";
+import type { DeploymentPlan, MeasurementPlan, PodsPlan, StackPlan, StudyPlan } from "./stack-plan";
 
 /** Nodes from which a cluster's bus is worth a line. */
 const LARGE = 100;
@@ -14,11 +14,11 @@ const MOST_SHARDS = 6;
 const FEW_SHARDS = 3;
 
 export function describePlan(plan: StackPlan): string[] {
-  const { deployments, measurement, eks, duration, notes } = plan;
+  const { deployments, measurement, study, eks, duration, notes } = plan;
   const own = notes.filter((note) => eks?.notes.includes(note) !== true);
   return [
     ...deployments.flatMap(describeDeployment),
-    measurement === null ? "nothing is measured: the stack has no valkey:benchmark" : describeMeasurement(measurement),
+    study !== null ? describeStudy(study) : measurement === null ? "nothing is measured: the stack has no valkey:benchmark" : describeMeasurement(measurement),
     ...(eks === null ? [] : describeEksPlan(eks)),
     `duration: about ${formatDuration(duration.seconds)} (${duration.parts.map(({ what, seconds }) => `${what} ${formatDuration(seconds)}`).join(", ")})`,
     ...own.map((note) => `note: ${note}`),
@@ -61,6 +61,11 @@ function describeMeasurement({ workload, workloads, rounds, count, runners, jobs
   const by = jobs === null ? "by valkey-benchmark on this machine" : `by ${formatCount(jobs)} Jobs of ${formatCount(runners)} ${runners === 1 ? "runner" : "runners"} each`;
   const load = workload.tests.length === 0 ? "" : `; ${formatCount(workload.clients)} clients on ${workload.threads} ${workload.threads === 1 ? "thread" : "threads"}${runners === 1 ? "" : " each"}, pipeline ${workload.pipeline}, values of ${workload.dataSize} B, ${formatCount(workload.keySpace)} keys`;
   return `${formatCount(count)} measurements of ${tests} in ${rounds} ${rounds === 1 ? "round" : "rounds"}, ${length} each, ${by}${load}${mixes}`;
+}
+
+function describeStudy({ cells, varied, precision, budget }: StudyPlan): string {
+  const factors = Object.entries(varied).map(([factor, levels]) => `${factor} ${levels.join(", ")}`).join(" × ");
+  return `study of ${cells} cells (${factors}), until each comparison is as exact as ${precision * 100} %, ${formatDuration(budget)} at most`;
 }
 
 function describeMix(workload: WorkloadConfig): string {

@@ -4,7 +4,7 @@ import { keyFamilies } from "../../benchmarks/workloads/named-tests";
 import { KEYS_IN_FLIGHT } from "../../benchmarks/workloads/prefill";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import type { PlatformConfig } from "../schema";
-import type { DeploymentPlan, MeasurementPlan } from "./stack-plan";
+import type { DeploymentPlan, MeasurementPlan, StudyPlan } from "./stack-plan";
 
 export interface Duration {
   /** Of all parts. */
@@ -28,7 +28,8 @@ const TRIP_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 0
 /** Requests per second that one primary is taken to answer where a measurement is a number of requests; S1's slowest figure, and that of a pipeline of 1. */
 const REQUESTS_PER_SECOND = { pipelined: 400_000, single: 100_000 };
 
-export function planDuration(platform: PlatformConfig["type"], deployments: readonly DeploymentPlan[], measurement: MeasurementPlan | null): Duration {
+export function planDuration(platform: PlatformConfig["type"], deployments: readonly DeploymentPlan[], measurement: MeasurementPlan | null, study: StudyPlan | null): Duration {
+  if (study !== null) return { seconds: study.budget, parts: [{ what: "the study, at most", seconds: study.budget }] };
   const nodes = deployments.reduce((sum, { shape }) => sum + nodeCount(shape), 0);
   const parts = [
     ...(platform === "eks" ? [{ what: "network, cluster and Karpenter", seconds: EKS_SECONDS }] : []),

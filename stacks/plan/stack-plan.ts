@@ -11,7 +11,7 @@ import type { Workload } from "../../benchmarks/workloads/workload";
 import { crossZoneUsdPerHour } from "../../components/eks/plan/cost";
 import type { EksPlan } from "../../components/eks/plan/plan";
 import { pricesOf } from "../../components/eks/plan/prices";
-import { fittedWorkload, shapeOf, unsendable } from "../plans";
+import { cellsOf, fittedWorkload, shapeOf, unsendable } from "../plans";
 import { deploymentZones, isPodPlatform, podSettings, runnerCount, zonesOf } from "../pods";
 import type { DeploymentConfig, PlatformConfig, StackConfig } from "../schema";
 import type { WorkloadConfig } from "../schema-workloads";
@@ -31,6 +31,8 @@ export interface StackPlan {
   readonly deployments: readonly DeploymentPlan[];
   /** Null where nothing is measured. */
   readonly measurement: MeasurementPlan | null;
+  /** What npm start -- study would vary; null where the stack has no experiment. */
+  readonly study: StudyPlan | null;
   /** Machines, network, quotas and cost; null where the machines are there already. */
   readonly eks: Omit<EksPlan, "problems"> | null;
   readonly duration: Duration;
@@ -80,6 +82,15 @@ export interface MeasurementPlan {
   readonly jobs: number | null;
 }
 
+export interface StudyPlan {
+  /** Combinations of what is varied. */
+  readonly cells: number;
+  readonly varied: Readonly<Record<string, readonly (string | number)[]>>;
+  /** Part of a figure; it ends when all is as exact, or by the budget, seconds. */
+  readonly precision: number;
+  readonly budget: number;
+}
+
 /** What Valkey has where nothing is said. */
 const NODE_TIMEOUT_MS = 15_000;
 /** Nodes from which the bus is worth a line. */
@@ -90,6 +101,7 @@ export function planStack(stack: string, config: StackConfig): StackPlan {
   const eks = platform.type === "eks" ? eksPlan(platform, { deployments: config.deployments, benchmark: measures ? benchmark : undefined }) : undefined;
   const deployments = Object.entries(config.deployments).map(([name, deployment]) => planDeployment(name, deployment, platform));
   const measurement = measures ? planMeasurement(config) : null;
+  const study = planStudy(config);
   return {
     version: PLAN_VERSION,
     stack,
@@ -97,8 +109,9 @@ export function planStack(stack: string, config: StackConfig): StackPlan {
     zones: zonesOf(platform),
     deployments,
     measurement,
+    study,
     eks: eks === undefined ? null : withoutProblems(eks),
-    duration: planDuration(platform.type, deployments, measurement),
+    duration: planDuration(platform.type, deployments, measurement, study),
     notes: [...(eks?.notes ?? []), ...notesOf(config, deployments, measurement)],
   };
 }
@@ -155,6 +168,12 @@ function planMeasurement(config: StackConfig): MeasurementPlan {
   const count = (workload.tests.length + Object.keys(workloads).length) * Object.keys(deployments).length * benchmark.repeats;
   const isPods = isPodPlatform(platform);
   return { workload, workloads, rounds: benchmark.repeats, count, runners: isPods ? runnerCount(platform, Object.values(deployments).map(shapeOf)) : 1, jobs: isPods ? count + benchmark.repeats + 2 : null };
+}
+
+function planStudy({ experiment, deployments, benchmark }: StackConfig): StudyPlan | null {
+  if (experiment === undefined) return null;
+  const varied = Object.fromEntries(Object.entries(experiment.vary).flatMap(([factor, levels]) => (levels === undefined ? [] : [[factor, levels]])));
+  return { cells: cellsOf({ deployments, benchmark, experiment }).length, varied, precision: experiment.precision, budget: experiment.budget };
 }
 
 function notesOf(config: StackConfig, deployments: readonly DeploymentPlan[], measurement: MeasurementPlan | null): string[] {

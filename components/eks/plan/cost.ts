@@ -1,8 +1,8 @@
 /** What a plan costs per hour, and what that is per million operations and per GiB. Pure. */
+import { HOURS_PER_MONTH } from "../../../benchmarks/results/cost";
 import type { MachineGroup } from "./machine-plan";
 import type { PodGroup } from "./pods";
 import type { PriceTable } from "./prices";
-import { HOURS_PER_MONTH } from "./prices";
 import type { VolumeSpeed } from "./storage-classes";
 import { GP3_BASELINE, STORAGE_CLASSES } from "./storage-classes";
 
@@ -91,16 +91,6 @@ function volumePrice(prices: PriceTable | undefined, gib: number, count: number,
   const { perGibMonth, perIopsMonth, perMibpsMonth } = prices.gp3;
   const extra = (speed.iops - GP3_BASELINE.iops) * perIopsMonth + (speed.throughput - GP3_BASELINE.throughput) * perMibpsMonth;
   return (gib * perGibMonth + count * extra) / HOURS_PER_MONTH;
-}
-
-/** Dollars that a million operations cost at a measured rate. @returns undefined when nothing was served */
-export function usdPerMillionOperations(usdPerHour: number, operationsPerSecond: number): number | undefined {
-  return operationsPerSecond > 0 ? (usdPerHour / (operationsPerSecond * 3600)) * 1e6 : undefined;
-}
-
-/** Dollars that keeping a GiB of data costs per month. @param bytes of data, each counted once however many replicas it has */
-export function usdPerGibMonth(usdPerHour: number, bytes: number): number | undefined {
-  return bytes > 0 ? (usdPerHour * HOURS_PER_MONTH) / (bytes / 1024 ** 3) : undefined;
 }
 
 /** Dollars per hour of traffic between zones, which is charged in each direction. @returns undefined where the table has no price */

@@ -1,14 +1,9 @@
 /** A plan in words and tables, for previews and for `plan`. Pure. */
+import { formatUsd } from "../../../benchmarks/results/cost";
 import { textTable } from "../../../benchmarks/table";
 import { formatCount } from "../../../benchmarks/units";
 import type { MachineGroup } from "./machine-plan";
 import type { EksPlan } from "./plan";
-
-/** Dollars with as many digits as they deserve: `0.0042`, `1.23`, `1,234`. */
-export function formatUsd(usd: number): string {
-  if (usd >= 1000) return formatCount(usd);
-  return usd >= 0.1 ? usd.toFixed(2) : usd.toPrecision(2);
-}
 
 /** Lines of text: machines by pool and zone, cost, quotas, notes. Problems are the caller's to say. */
 export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {

@@ -37,6 +37,3 @@ export const PRICED_REGIONS: readonly string[] = [...TABLES.keys()];
 export function pricesOf(region: string): PriceTable | undefined {
   return TABLES.get(region);
 }
-
-/** Hours that AWS counts for a month where a price is per month. */
-export const HOURS_PER_MONTH = 730;

@@ -73,8 +73,8 @@ describe("mergeCounts", () => {
 describe("results.csv", () => {
   it("begins with S1's nine columns by their names", () => {
     const [head, first] = formatCsv(results([measured("cluster", 1, 1_000_000, 0.567)])).split("\n");
-    expect(head).toBe("workload,mode,test,rps,p50_ms,clients,pipeline,datasize,timestamp,avg_ms,p95_ms,p99_ms,max_ms,server_rps,hit_ratio,repeats,rps_low,rps_high,client_cpu,server_cpu,doubts");
-    expect(first).toBe("cluster,cluster,GET,1000000,0.567,48,16,256,20261121-090000,1.000,2.000,3.001,9.000,100200,1.0000,1,1000000,1000000,0.50,0.95,");
+    expect(head).toBe("workload,mode,test,rps,p50_ms,clients,pipeline,datasize,timestamp,avg_ms,p95_ms,p99_ms,max_ms,server_rps,hit_ratio,repeats,rps_low,rps_high,client_cpu,server_cpu,usd_per_million,usd_per_gib_month,doubts");
+    expect(first).toBe("cluster,cluster,GET,1000000,0.567,48,16,256,20261121-090000,1.000,2.000,3.001,9.000,100200,1.0000,1,1000000,1000000,0.50,0.95,,,");
   });
 
   it("leaves empty what is not known, quotes what needs it, and names doubts", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { crossZoneUsdPerHour, usdPerGibMonth, usdPerMillionOperations } from "../../../../components/eks/plan/cost";
-import { formatUsd } from "../../../../components/eks/plan/describe";
+import { formatUsd, usdPerGibMonth, usdPerMillionOperations } from "../../../../benchmarks/results/cost";
+import { crossZoneUsdPerHour } from "../../../../components/eks/plan/cost";
 import { planEks } from "../../../../components/eks/plan/plan";
 import { pricesOf } from "../../../../components/eks/plan/prices";
 import { quotaNeeds, quotaProblems } from "../../../../components/eks/plan/quotas";

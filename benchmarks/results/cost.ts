@@ -1,0 +1,42 @@
+/** What a measured rate and the data that is kept come to in dollars, where the servers' price is known. Pure. */
+import { formatCount } from "../units";
+import type { DeploymentCost, Results, TopologyRecord } from "./schema";
+
+/** Hours that AWS counts for a month where a price is per month. */
+export const HOURS_PER_MONTH = 730;
+
+/** Dollars that a million operations cost at a measured rate. @returns undefined when nothing was served */
+export function usdPerMillionOperations(usdPerHour: number, operationsPerSecond: number): number | undefined {
+  return operationsPerSecond > 0 ? (usdPerHour / (operationsPerSecond * 3600)) * 1e6 : undefined;
+}
+
+/** Dollars that keeping a GiB of data costs per month. @param bytes of data, each counted once however many replicas it has */
+export function usdPerGibMonth(usdPerHour: number, bytes: number): number | undefined {
+  return bytes > 0 ? (usdPerHour * HOURS_PER_MONTH) / (bytes / 1024 ** 3) : undefined;
+}
+
+/** Dollars with as many digits as they deserve: `0.0042`, `1.23`, `1,234`. */
+export function formatUsd(usd: number): string {
+  if (usd >= 1000) return formatCount(usd);
+  return usd >= 0.1 ? usd.toFixed(2) : usd.toPrecision(2);
+}
+
+type Costs = Pick<Results, "costs">;
+
+/** Of a deployment's servers at a rate; null where their price is not known. */
+export function rowCost({ costs = [] }: Costs, { deployment, rps }: { readonly deployment: string; readonly rps: { readonly median: number } }): number | null {
+  const cost = costs.find((each) => each.deployment === deployment);
+  return cost === undefined ? null : (usdPerMillionOperations(cost.usdPerHour, rps.median) ?? null);
+}
+
+/** Of a GiB that the deployment's primaries may hold (their maxmemory) and a month; null where one of the two is not known. */
+export function storageCost({ costs = [] }: Costs, { deployment, nodes, settings }: Pick<TopologyRecord, "deployment" | "nodes" | "settings">): number | null {
+  const cost = costs.find((each) => each.deployment === deployment);
+  const primaries = nodes.filter(({ role }) => role === "primary").length;
+  return cost === undefined ? null : (usdPerGibMonth(cost.usdPerHour, primaries * Number(settings["maxmemory"] ?? 0)) ?? null);
+}
+
+/** `$0.64 per hour: 6 × r7g.large, prices of us-west-2 of 2026-07-20` */
+export function describeCost({ usdPerHour, machines, region, date }: DeploymentCost): string {
+  return `$${formatUsd(usdPerHour)} per hour: ${machines.map(({ type, count }) => `${Number.isInteger(count) ? count : count.toFixed(2)} × ${type}`).join(", ")}, on-demand prices of ${region} of ${date}`;
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { renderReport } from "../../../benchmarks/report/page";
+import { formatCsv } from "../../../benchmarks/results/csv";
+import type { Results } from "../../../benchmarks/results/schema";
+import { resultsSchema } from "../../../benchmarks/results/schema";
+import { formatSummary } from "../../../benchmarks/results/summary";
+import { stackOutputs } from "../../../stacks/outputs";
+import { measured, results } from "../../support/records";
+
+/** Three machines at $0.36 in all, 100,000/s: 360 million operations an hour, so a tenth of a cent for a million; 3 × 10 GiB are $262.80 a month. */
+const priced = (): Results => {
+  const plain = results([measured("cluster", 1, 100_000), measured("replication", 1, 100_000)]);
+  const topologies = plain.topologies.map((each) => ({ ...each, settings: { maxmemory: String(10 * 2 ** 30) } }));
+  return { ...plain, topologies, costs: [{ deployment: "cluster", usdPerHour: 0.36, machines: [{ type: "r7g.large", count: 3 }], region: "us-west-2", date: "2026-07-20" }] };
+};
+
+describe("results whose machines have prices", () => {
+  it("say dollars per million operations and per GiB and month, of the deployments that are priced and no others", () => {
+    const rows = formatCsv(priced()).trimEnd().split("\n").map((line) => line.split(","));
+    const column = (name: string): (string | undefined)[] => rows.slice(1).map((cells) => cells[rows[0]?.indexOf(name) ?? -1]);
+    expect(column("mode")).toEqual(["replication", "cluster"]);
+    expect(column("usd_per_million")).toEqual(["", "0.001000"]);
+    expect(column("usd_per_gib_month")).toEqual(["", "8.760"]);
+  });
+
+  it("say so in the summary, in the report and in the outputs", () => {
+    const summary = formatSummary(priced()).join("\n");
+    expect(summary).toContain("=== Cost of the servers ===\ncluster: $0.36 per hour: 3 × r7g.large, on-demand prices of us-west-2 of 2026-07-20\n  GET $0.0010 per million, $8.76 per GiB of maxmemory and month");
+    const page = renderReport(priced());
+    expect(page).toContain("<th>a million GET</th><td>$0.0010</td>");
+    expect(page).toContain("<th>a GiB of maxmemory, a month</th><td>$8.76</td>");
+    expect(stackOutputs("s", [], [], priced()).comparison[0]?.rows.map(({ deployment, usdPerMillion }) => [deployment, usdPerMillion])).toEqual([["replication", null], ["cluster", expect.closeTo(0.001)]]);
+    expect(resultsSchema.parse(JSON.parse(JSON.stringify(priced()))).costs).toHaveLength(1);
+  });
+});
+
+describe("results without prices", () => {
+  it("say nothing of cost, and invent nothing", () => {
+    const plain = results([measured("cluster", 1, 100_000)]);
+    expect(formatSummary(plain).join("\n")).not.toContain("Cost");
+    expect(renderReport(plain)).not.toContain("Cost of the servers");
+    expect(formatCsv(plain).split("\n")[1]).toMatch(/,,,$/);
+  });
+
+  it("say no price per GiB where no maxmemory is set", () => {
+    const { topologies } = results([]);
+    expect(formatSummary({ ...priced(), topologies }).join("\n")).not.toContain("per GiB");
+  });
+});
