@@ -4,6 +4,7 @@ import type { Engine } from "../benchmarks/engines";
 import type { ServerArgs } from "./kubernetes/arguments";
 import { createConfigMap } from "./kubernetes/config-map";
 import type { Context } from "./kubernetes/context";
+import { revisionOf } from "./kubernetes/context";
 import { enginePod, keepsData } from "./kubernetes/engine-pod";
 import { directiveEngine, dragonflyFlags, dragonflyPassword, FLAGS_FILE } from "./kubernetes/engines";
 import { CLIENT_PORT, SERVER_CONTAINER } from "./kubernetes/layout";
@@ -27,6 +28,8 @@ export interface EngineServersArgs extends ServerArgs {
 /** The name given is the deployment's: it names every object, so it never changes. Connections are plain TCP. */
 export class EngineServers extends pulumi.ComponentResource {
   readonly pods: ServerPods;
+  /** Changes with what the pods are made of. */
+  readonly revision: pulumi.Output<string>;
   /** `HOST:PORT` of all nodes, the primary among them. */
   readonly endpoint: pulumi.Output<string>;
 
@@ -47,11 +50,13 @@ export class EngineServers extends pulumi.ComponentResource {
       createNetworkPolicy(context, [CLIENT_PORT]),
       createDisruptionBudget(context),
     ];
-    createStatefulSet(context, nodes, enginePod(context, config), needed, keepsData(args));
+    const template = enginePod(context, config);
+    createStatefulSet(context, nodes, template, needed, keepsData(args));
     createClientService(context);
     createMetrics(context);
 
     this.pods = serverPods(context, nodes, SERVER_CONTAINER);
+    this.revision = revisionOf(template);
     this.endpoint = serviceEndpoint(names.client, context);
     this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint });
   }

@@ -29,7 +29,7 @@ export interface Handler<Inputs extends object, Outputs extends object> {
 }
 
 /** Modules of handlers, seen from the program's directory, where the engine runs dynamic providers. */
-export type HandlerName = "password" | "cluster-check" | "host-servers" | "drain" | "formation" | "topology-check" | "measurement" | "volumes-gone";
+export type HandlerName = "password" | "cluster-check" | "host-servers" | "drain" | "rollout" | "formation" | "topology-check" | "measurement" | "volumes-gone";
 
 const providers = new Map<HandlerName, pulumi.dynamic.ResourceProvider>();
 

@@ -9,6 +9,8 @@ export interface TopologyCheckInputs {
   readonly password: string;
   /** What formation took; a new formation is a reason to look again. Null where the deployment forms itself. */
   readonly formationMs: number | null;
+  /** Of its pods; another one restarts them. Null where servers restart in no other way than by being replaced. */
+  readonly revision: string | null;
   /** How long its pods may take to run. */
   readonly timeoutSeconds: number;
   /** Another number is another check. */

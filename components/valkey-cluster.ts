@@ -8,7 +8,7 @@ import type { Shape } from "../benchmarks/topology/placement";
 import type { ServerArgs } from "./kubernetes/arguments";
 import { createConfigMap } from "./kubernetes/config-map";
 import type { Context } from "./kubernetes/context";
-import { metadata } from "./kubernetes/context";
+import { metadata, NOT_AWAITED, revisionOf } from "./kubernetes/context";
 import { BUS_PORT, CLIENT_PORT, DATA_VOLUME, SERVER_CONTAINER } from "./kubernetes/layout";
 import { directiveEngine } from "./kubernetes/engines";
 import { createMetrics, EXPORTER_FILE, exporterPasswords } from "./kubernetes/metrics";
@@ -21,7 +21,6 @@ import { clusterConfig, PASSWORD_CONFIG, PASSWORD_FILE, passwordConfig } from ".
 import type { ServerPods } from "./kubernetes/server-pods";
 import { serverPods, serviceEndpoint } from "./kubernetes/server-pods";
 import { planClusterZones } from "./kubernetes/zone-plan";
-import { seconds, SECONDS_PER_RESTART, startSeconds } from "./kubernetes/timeouts";
 
 export interface ValkeyClusterArgs extends ServerArgs {
   /** Shards, and replicas of each. Another number of nodes changes the StatefulSet's `replicas` and nothing else. */
@@ -35,6 +34,8 @@ export interface ValkeyClusterArgs extends ServerArgs {
 export class ValkeyCluster extends pulumi.ComponentResource {
   /** Where the nodes are found, one by one. */
   readonly pods: ServerPods;
+  /** Changes with what the pods are made of. */
+  readonly revision: pulumi.Output<string>;
   /** `HOST:PORT` at which clients in the Kubernetes cluster learn of all nodes. */
   readonly endpoint: pulumi.Output<string>;
 
@@ -55,11 +56,13 @@ export class ValkeyCluster extends pulumi.ComponentResource {
       createNetworkPolicy(context, [CLIENT_PORT, BUS_PORT]),
       createDisruptionBudget(context),
     ];
-    createStatefulSet(context, nodes, clusterPod(context, config), needed, args.storage.ephemeral !== true);
+    const template = clusterPod(context, config);
+    createStatefulSet(context, nodes, template, needed, args.storage.ephemeral !== true);
     createClientService(context);
     createMetrics(context);
 
     this.pods = serverPods(context, nodes, SERVER_CONTAINER);
+    this.revision = revisionOf(template);
     this.endpoint = serviceEndpoint(names.client, context);
     this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint });
   }
@@ -91,8 +94,8 @@ export function createClientService(context: Context): k8s.core.v1.Service {
   const { names } = context;
   return new k8s.core.v1.Service(
     names.client,
-    { metadata: metadata(context, names.client, "client"), spec: { selector: selectorLabels(context.deployment), ports: [port("valkey", CLIENT_PORT)] } },
-    { ...context.options, customTimeouts: { create: seconds(startSeconds(context.args)) } },
+    { metadata: { ...metadata(context, names.client, "client"), annotations: NOT_AWAITED }, spec: { selector: selectorLabels(context.deployment), ports: [port("valkey", CLIENT_PORT)] } },
+    context.options,
   );
 }
 
@@ -112,14 +115,13 @@ export function createDisruptionBudget(context: Context): k8s.policy.v1.PodDisru
   );
 }
 
-/** Waits for its pods to be ready, as do its updates; they go one pod at a time. @param keepsData whether each pod has a volume */
+/** Its updates go one pod at a time. @param keepsData whether each pod has a volume */
 export function createStatefulSet(context: Context, nodes: number, template: k8s.types.input.core.v1.PodTemplateSpec, needed: pulumi.Resource[], keepsData = true): void {
   const { deployment, names, args, options } = context;
-  const start = startSeconds(args);
   new k8s.apps.v1.StatefulSet(
     names.statefulSet,
     {
-      metadata: metadata(context, names.statefulSet),
+      metadata: { ...metadata(context, names.statefulSet), annotations: NOT_AWAITED },
       spec: {
         serviceName: names.headless,
         replicas: nodes,
@@ -133,7 +135,7 @@ export function createStatefulSet(context: Context, nodes: number, template: k8s
         persistentVolumeClaimRetentionPolicy: { whenDeleted: args.storage.onDestroy === "keep" ? "Retain" : "Delete", whenScaled: "Delete" },
       },
     },
-    { ...options, dependsOn: needed, customTimeouts: { create: seconds(start), update: seconds(start + nodes * SECONDS_PER_RESTART) } },
+    { ...options, dependsOn: needed },
   );
 }
 

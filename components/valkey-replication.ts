@@ -8,6 +8,7 @@ import type { ServerArgs } from "./kubernetes/arguments";
 import { chartValues } from "./kubernetes/chart-values";
 import { createConfigMap } from "./kubernetes/config-map";
 import type { Context } from "./kubernetes/context";
+import { revisionOf } from "./kubernetes/context";
 import { CLIENT_PORT } from "./kubernetes/layout";
 import { objectNames } from "./kubernetes/names";
 import { createNetworkPolicy } from "./kubernetes/network-policy";
@@ -44,6 +45,8 @@ export interface ValkeyReplicationArgs extends ServerArgs {
 export class ValkeyReplication extends pulumi.ComponentResource {
   /** Where the nodes are found, one by one. */
   readonly pods: ServerPods;
+  /** Changes with what the pods are made of. */
+  readonly revision: pulumi.Output<string>;
   /** `HOST:PORT` of the primary, for clients in the Kubernetes cluster. */
   readonly endpoint: pulumi.Output<string>;
   /** `HOST:PORT` of all nodes, the primary among them. */
@@ -61,13 +64,16 @@ export class ValkeyReplication extends pulumi.ComponentResource {
       createConfigMap(context, names.scripts, scriptFiles("replication")),
       createNetworkPolicy(context, [CLIENT_PORT]),
     ];
+    const chart = { ...source(args.chart ?? UPSTREAM_CHART), values: chartValues(context, args.replicas) };
+    // Whether pods run is for `Rollout` to say, and nobody can tell a chart how long to wait.
     new k8s.helm.v4.Chart(
       name,
-      { name, namespace: args.namespace, ...source(args.chart ?? UPSTREAM_CHART), values: chartValues(context, args.replicas) },
+      { name, namespace: args.namespace, ...chart, skipAwait: true },
       { parent: this, dependsOn: needed },
     );
 
     this.pods = serverPods(context, nodes, name);
+    this.revision = revisionOf(chart);
     this.endpoint = serviceEndpoint(names.client, context);
     this.readEndpoint = serviceEndpoint(names.read, context);
     this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint, readEndpoint: this.readEndpoint });

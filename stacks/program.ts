@@ -22,6 +22,8 @@ export interface Deployed {
   readonly config: DeploymentConfig;
   readonly target: pulumi.Output<Target>;
   readonly password: pulumi.Output<string>;
+  /** Changes when servers restart; null where they are replaced instead. */
+  readonly revision: pulumi.Output<string | null>;
   /** Formation waits for these. */
   readonly dependsOn: readonly pulumi.Resource[];
   /** Replication that a chart brings up finds its primary without help. */
@@ -37,10 +39,10 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   if (missing.length > 0 && !pulumi.runtime.isDryRun()) throw new BadInput(`stack ${stack}`, missing);
   const deployed = await deploy(stack, config);
   const { timeout, run } = config.verification;
-  const verified = deployed.map(({ name, target, password, dependsOn, formsItself }) => {
+  const verified = deployed.map(({ name, target, password, revision, dependsOn, formsItself }) => {
     const formation = formsItself ? undefined : new Formation(name, { target, password, timeoutSeconds: timeout }, { dependsOn: [...dependsOn] });
     const formationMs = formation?.milliseconds ?? pulumi.output(null);
-    const check = new TopologyCheck(name, { target, password, formationMs, timeoutSeconds: timeout, run }, { dependsOn: [...dependsOn] });
+    const check = new TopologyCheck(name, { target, password, formationMs, revision, timeoutSeconds: timeout, run }, { dependsOn: [...dependsOn] });
     return { name, target, password, formationMs, check };
   });
   // Keys that are not there are left out: a state knows no undefined.

@@ -165,7 +165,7 @@ function makerTroubles({ namespace, events, pods, wanted }: PodsSeen): PodTroubl
   return [{ names: maker, what: `it may not create its pods: ${why}`, stays: true }];
 }
 
-function lastWarning(events: readonly CoreV1Event[], name: string): string | undefined {
+export function lastWarning(events: readonly CoreV1Event[], name: string): string | undefined {
   const event = events.findLast((each) => each.involvedObject.name === name && each.type === "Warning");
   return event === undefined ? undefined : `${event.reason ?? "warning"}: ${event.message ?? ""}`;
 }

@@ -33,8 +33,6 @@ export interface ServerArgs {
   readonly metrics?: Metrics | undefined;
   /** @default plain TCP */
   readonly tls?: Tls | undefined;
-  /** Most seconds until all pods are ready; a change that restarts them is given a minute more for each. @default 600 */
-  readonly startSeconds?: number | undefined;
   /** What cluster-wide DNS names end in. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
 }

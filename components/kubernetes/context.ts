@@ -1,9 +1,10 @@
 /** What every function that creates an object of a deployment works from. */
 import type { types } from "@pulumi/kubernetes";
-import type * as pulumi from "@pulumi/pulumi";
+import * as pulumi from "@pulumi/pulumi";
 import type { ServerArgs } from "./arguments";
 import type { ObjectNames } from "./names";
 import { objectLabels } from "./names";
+import { checksum } from "./server-config";
 
 export interface Context {
   readonly deployment: string;
@@ -11,6 +12,14 @@ export interface Context {
   readonly args: ServerArgs;
   /** Of each object: its parent, and what it waits for. */
   readonly options: pulumi.CustomResourceOptions;
+}
+
+/** Whether pods run is for `Rollout` to say; that the object is there is enough. Its end is awaited all the same. */
+export const NOT_AWAITED = { "pulumi.com/waitFor": "jsonpath={.metadata.uid}" };
+
+/** Changes with what pods are made of. */
+export function revisionOf(made: pulumi.Input<unknown>): pulumi.Output<string> {
+  return pulumi.jsonStringify(made).apply(checksum);
 }
 
 /** Name, namespace and labels of an object. */

@@ -12,6 +12,6 @@ export function deployOnHost(stack: string, platform: HostConfig, config: StackC
     if (deployment === undefined) return [];
     const { password } = new Password(plan.name);
     const servers = new HostServers(plan.name, { plan, shape, password, timeoutSeconds: config.verification.timeout, owner: `${pulumi.getProject()}/${stack}/${plan.name}` });
-    return [{ name: plan.name, config: deployment, target: servers.target, password, dependsOn: [servers], formsItself: false }];
+    return [{ name: plan.name, config: deployment, target: servers.target, password, revision: pulumi.output(null), dependsOn: [servers], formsItself: false }];
   });
 }

@@ -22,6 +22,9 @@ export function deployOnKubernetes(stack: string, platform: KubernetesConfig, co
     // A change of configuration is an update of the object pods are told about, not another object.
     enableConfigMapMutable: true,
     enableSecretMutable: true,
+    // What an interrupted update has made without getting to record it is in a namespace of the stack's own.
+    upsertExistingObjects: true,
+    enablePatchForce: true,
   });
   // Volumes that are to be kept would go with their namespace.
   const namespace = new k8s.core.v1.Namespace("namespace", { metadata: { name: platform.namespace, labels: POD_SECURITY } }, { provider, dependsOn: [check], retainOnDelete: keepsVolumes });

@@ -10,6 +10,7 @@ import { SERVER_CONTAINER } from "../../components/kubernetes/layout";
 import { objectNames } from "../../components/kubernetes/names";
 import type { ServerPods } from "../../components/kubernetes/server-pods";
 import { Password } from "../../components/password";
+import { Rollout } from "../../components/rollout";
 import { ValkeyCluster } from "../../components/valkey-cluster";
 import { ValkeyReplication } from "../../components/valkey-replication";
 import { shapeOf } from "../plans";
@@ -33,14 +34,16 @@ export interface Place {
 export function deployPods(name: string, deployment: DeploymentConfig, platform: PodPlatform, { verification }: StackConfig, place: Place): Deployed {
   const { password } = new Password(name);
   const settings = podSettings(platform, deployment);
-  const args = serverArgs(deployment, platform, settings, verification.timeout, password, place.namespace.metadata.name);
+  const args = serverArgs(deployment, platform, settings, password, place.namespace.metadata.name);
   const planned = plannedTarget(name, deployment, platform, settings, place);
   const { className, size } = settings.storage;
   const drain = new Drain(name, { target: planned, password, timeoutSeconds: verification.timeout, storage: { className, size } });
   const options = { provider: place.provider, dependsOn: [place.namespace, drain] };
   const servers = createServers(name, deployment, platform, args, options);
   const target = pulumi.all([planned, servers.endpoint, servers.pods.namespace]).apply(([known, service]) => ({ ...withPods(known, servers.pods), service }));
-  return { name, config: deployment, target, password, dependsOn: [servers], formsItself: deployment.mode === "replication" };
+  const { revision } = servers;
+  const rollout = new Rollout(name, { target, revision, timeoutSeconds: verification.timeout }, { dependsOn: [servers] });
+  return { name, config: deployment, target, password, revision, dependsOn: [rollout], formsItself: deployment.mode === "replication" };
 }
 
 function createServers(name: string, deployment: DeploymentConfig, { chart }: PodPlatform, args: ServerArgs, options: pulumi.ComponentResourceOptions): ValkeyCluster | ValkeyReplication | EngineServers {
@@ -49,8 +52,8 @@ function createServers(name: string, deployment: DeploymentConfig, { chart }: Po
   return engine === "valkey" ? new ValkeyReplication(name, { ...args, replicas: deployment.replicas, chart }, options) : new EngineServers(name, { ...args, engine, replicas: deployment.replicas }, options);
 }
 
-function serverArgs({ engine, settings }: DeploymentConfig, { imagePullPolicy, metrics, tls }: PodPlatform, { image, resources, storage, placement }: PodSettings, startSeconds: number, password: pulumi.Output<string>, namespace: pulumi.Output<string>): ServerArgs {
-  return { namespace, engine, image, imagePullPolicy, password, settings, resources, storage, placement, metrics, tls, startSeconds };
+function serverArgs({ engine, settings }: DeploymentConfig, { imagePullPolicy, metrics, tls }: PodPlatform, { image, resources, storage, placement }: PodSettings, password: pulumi.Output<string>, namespace: pulumi.Output<string>): ServerArgs {
+  return { namespace, engine, image, imagePullPolicy, password, settings, resources, storage, placement, metrics, tls };
 }
 
 /** What follows from the configuration alone: a preview knows it, and so does what must happen before the servers change. */

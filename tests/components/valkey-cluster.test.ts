@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ValkeyClusterArgs } from "../../components/valkey-cluster";
 import { ValkeyCluster } from "../../components/valkey-cluster";
 import type { Declared } from "../support/pulumi";
-import { evaluate, only } from "../support/pulumi";
+import { evaluate, only, valueOf } from "../support/pulumi";
 import { plainServers, studyServers } from "../support/servers";
 
 const shape = { primaries: 3, replicasPerPrimary: 1 };
@@ -184,9 +184,20 @@ describe("ValkeyCluster", () => {
     expect(spec.containers[1]?.env).toContainEqual({ name: "REDIS_ADDR", value: "rediss://localhost:6379" });
   });
 
-  it("gives up in time", async () => {
-    expect((await statefulSet()).options.customTimeouts).toEqual({ create: "600s", update: "960s" });
-    expect((await statefulSet({ startSeconds: 60 })).options.customTimeouts).toEqual({ create: "60s", update: "420s" });
+  it("leaves waiting for pods to those who can say why they do not run, and says when they are others", async () => {
+    const resources = await cluster();
+    for (const set of [only(resources, "kubernetes:apps/v1:StatefulSet"), only(resources, "kubernetes:core/v1:Service", "cluster")]) {
+      expect(set.inputs["metadata"]).toMatchObject({ annotations: { "pulumi.com/waitFor": "jsonpath={.metadata.uid}" } });
+    }
+    const revision = async (changes: Partial<ValkeyClusterArgs>): Promise<unknown> => {
+      let made: ValkeyCluster | undefined;
+      await evaluate(() => { made = new ValkeyCluster("cluster", { ...plain, ...changes }); });
+      return made && valueOf(made.revision);
+    };
+    const before = await revision({});
+    expect(before).toMatch(/^[0-9a-f]{32}$/);
+    expect(await revision({ shape: { primaries: 4, replicasPerPrimary: 1 }, password: "another" })).toBe(before);
+    for (const changes of [{ settings: { maxmemory: 1 } }, { image: "valkey:9" }, { resources: studyServers.resources }]) expect(await revision(changes)).not.toBe(before);
   });
 
   it("says where its nodes are", async () => {

@@ -28,7 +28,7 @@ describe("ValkeyReplication", () => {
     ]);
     expect(new Set(resources.slice(1).map(({ parent }) => parent))).toEqual(new Set(["valkey:kubernetes:ValkeyReplication replication"]));
     const upstream = only(resources, "kubernetes:helm.sh/v4:Chart");
-    expect(upstream.inputs).toMatchObject({ name: "replication", namespace: "valkey", chart: "valkey", version: "0.11.0", repositoryOpts: { repo: "https://valkey.io/valkey-helm/" } });
+    expect(upstream.inputs).toMatchObject({ name: "replication", namespace: "valkey", chart: "valkey", version: "0.11.0", repositoryOpts: { repo: "https://valkey.io/valkey-helm/" }, skipAwait: true });
     expect(upstream.dependsOn).toEqual(["kubernetes:core/v1:ConfigMap replication-scripts", "kubernetes:core/v1:Secret replication-password", "kubernetes:networking.k8s.io/v1:NetworkPolicy replication"]);
   });
 

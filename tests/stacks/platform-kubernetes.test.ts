@@ -27,7 +27,7 @@ describe("the stack kind under mocks", () => {
 
   it("has a namespace held to the restricted standard, and a provider that updates what pods are told", () => {
     expect(find("kubernetes:core/v1:Namespace", "namespace").inputs).toMatchObject({ metadata: { name: "valkey", labels: { "pod-security.kubernetes.io/enforce": "restricted" } } });
-    expect(find("pulumi:providers:kubernetes", "kubernetes").inputs).toMatchObject({ enableConfigMapMutable: "true", enableSecretMutable: "true" });
+    expect(find("pulumi:providers:kubernetes", "kubernetes").inputs).toMatchObject({ enableConfigMapMutable: "true", enableSecretMutable: "true", upsertExistingObjects: "true", enablePatchForce: "true" });
   });
 
   it("empties nodes before servers change: each deployment comes after its drain", () => {

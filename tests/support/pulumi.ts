@@ -36,6 +36,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "pulumi-nodejs:dynamic/valkey:ClusterCheck",
   "pulumi-nodejs:dynamic/valkey:Drain",
   "pulumi-nodejs:dynamic/valkey:Password",
+  "pulumi-nodejs:dynamic/valkey:Rollout",
   "valkey:kubernetes:ValkeyCluster",
   "valkey:kubernetes:ValkeyReplication",
   "kubernetes:apps/v1:StatefulSet",
