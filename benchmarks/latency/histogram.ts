@@ -22,9 +22,6 @@ const DECADES = 6;
 
 /** Latencies of 1 µs to an hour in buckets no wider than a thousandth of what they hold; counts are exact. */
 export class Histogram {
-  #sumUs = 0;
-  #maxUs = 0;
-
   private constructor(private readonly hdr: HdrHistogram) {}
 
   static empty(): Histogram {
@@ -56,13 +53,15 @@ export class Histogram {
    * @throws Failure when it is none
    */
   static decode(text: string, unitUs = 1): Histogram {
-    const histogram = Histogram.empty();
     let read: HdrHistogram;
     try {
       read = decodeFromCompressedBase64(text, 64);
     } catch (error) {
       throw new Failure(`this is no HDR histogram: ${messageOf(error)}`, { cause: error });
     }
+    const { highestTrackableValue, numberOfSignificantValueDigits } = read;
+    if (unitUs === 1 && highestTrackableValue === MOST_US && numberOfSignificantValueDigits === DIGITS) return new Histogram(read);
+    const histogram = Histogram.empty();
     for (const { value, count } of bucketsOf(read)) histogram.record(value * unitUs, count);
     return histogram;
   }
@@ -76,15 +75,11 @@ export class Histogram {
   record(us: number, count = 1): void {
     const value = us < 1 ? 1 : us > MOST_US ? MOST_US : Math.round(us);
     this.hdr.recordValueWithCount(value, count);
-    this.#sumUs += value * count;
-    if (value > this.#maxUs) this.#maxUs = value;
   }
 
   add(other: Histogram): void {
     if (other.count === 0) return;
     this.hdr.add(other.hdr);
-    this.#sumUs += other.#sumUs;
-    this.#maxUs = Math.max(this.#maxUs, other.#maxUs);
   }
 
   get count(): number {
@@ -96,7 +91,7 @@ export class Histogram {
    * @param part 0 to 1: 0.99
    */
   percentileMs(part: number): number {
-    return this.count === 0 ? 0 : Math.min(this.hdr.getValueAtPercentile(part * 100), this.#maxUs) / 1000;
+    return this.count === 0 ? 0 : Math.min(this.hdr.getValueAtPercentile(part * 100), this.hdr.maxValue) / 1000;
   }
 
   get minMs(): number {
@@ -104,11 +99,12 @@ export class Histogram {
   }
 
   get maxMs(): number {
-    return this.#maxUs / 1000;
+    return this.hdr.maxValue / 1000;
   }
 
+  /** Each request counted as the middle of its bucket. */
   get meanMs(): number {
-    return this.count === 0 ? 0 : this.#sumUs / this.count / 1000;
+    return this.hdr.mean / 1000;
   }
 
   /** How many took at most so long, to a bucket's width. */
@@ -124,7 +120,7 @@ export class Histogram {
   /** At every bucket that holds any, ascending. */
   cumulative(): CumulativeCount[] {
     let sum = 0;
-    return bucketsOf(this.hdr).map(({ value, count }) => ({ ms: Math.min(value, this.#maxUs) / 1000, count: (sum += count) }));
+    return bucketsOf(this.hdr).map(({ value, count }) => ({ ms: Math.min(value, this.hdr.maxValue) / 1000, count: (sum += count) }));
   }
 
   /** The same in about two hundred steps, closer to each other towards the tail: each decade of what is left takes as many. */

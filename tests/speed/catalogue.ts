@@ -3,6 +3,8 @@ import { BadInput } from "../../benchmarks/errors";
 import { didYouMean } from "../../stacks/problems";
 import type { Benchmark } from "./benchmark";
 import { formation } from "./formation";
+import { merging } from "./merging";
+import { openLoop } from "./open-loop";
 import { plan } from "./plan";
 import { program } from "./program";
 import { s1Flags } from "./s1-flags";
@@ -10,7 +12,7 @@ import { throughput } from "./throughput";
 import { verification } from "./verification";
 
 /** In the order in which they run. */
-export const BENCHMARKS: readonly Benchmark[] = [formation, verification, plan, program, throughput, s1Flags];
+export const BENCHMARKS: readonly Benchmark[] = [formation, verification, plan, program, throughput, s1Flags, openLoop, merging];
 
 /** Of every row, in the order of the table. */
 export const ALL_IDS: readonly string[] = BENCHMARKS.flatMap(({ ids }) => ids);
