@@ -39,6 +39,26 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
       finish(planOf(stack, values));
     });
 
+  addBenchmarkOptions(
+    program
+      .command("capacity")
+      .description("the highest offered load that each deployment of a stack takes within a latency objective")
+      .argument("[stack]", "a stack with a file in stacks/", "local"),
+  )
+    .requiredOption("--objective <p=time>", "a percentile and the most it may be: p99=2ms")
+    .option("--start <rps>", "the first load that is offered; 1000")
+    .option("--most <rps>", "the highest load that is offered")
+    .option("--precision <part>", "how near the answer must be; 0.1")
+    .option("--confirmations <n>", "how often the answer is offered again; 2")
+    .option("--mode <mode>", "only the deployments in this mode: cluster or replication")
+    .action(async (stack: string, values: Record<string, unknown>) => {
+      const { capacityWanted } = await import("./commands/capacity.js");
+      const { runStack } = await import("./commands/run.js");
+      const mode = values["mode"];
+      const capacity = capacityWanted(values);
+      finish(await runStack({ stack, overrides: benchmarkOverrides(values), mode: typeof mode === "string" ? mode : undefined, capacity }, signal));
+    });
+
   addServerOptions(program.command("verify").description("the verdict on servers that exist already; the password from VALKEY_PASSWORD"))
     .option("--json", "the verdict for tools")
     .action(async (values: Record<string, unknown>) => {

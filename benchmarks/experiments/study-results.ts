@@ -29,6 +29,7 @@ export function studyResults(state: StudyState, description: StudyDescription, r
     topologies: state.study.cells.flatMap(({ id }) => topologies.get(id) ?? []),
     canaries,
     records: cells.flatMap(({ records }) => records).map((record): MeasurementRecord => ({ ...record, doubts: [...record.doubts, ...moved] })),
+    capacities: [],
     study: evaluate(state),
   };
 }

@@ -1,6 +1,7 @@
 /** Reasons not to trust a measurement, from what was measured beside it. Pure; every limit is named here. */
 import type { CanaryRecord, Doubt, MeasurementRecord } from "../results/schema";
 import { TICK_SECONDS } from "../valkey-benchmark/arguments";
+import { limitOf } from "./saturation";
 
 /** Client's and servers' rates may differ by so much. */
 export const CLOCK_LIMIT = 0.01;
@@ -8,10 +9,8 @@ export const CLOCK_LIMIT = 0.01;
 const MISS_LIMIT = 0.001;
 /** A primary's share of the calls may be off its expected share by so much of it. */
 const SHARE_LIMIT = 0.05;
-/** A load generator that uses so much of its threads is taken to be the limit, unless a server's main thread does too. */
-const BUSY = 0.9;
-/** A machine that is busy to this part has nothing left to give to whoever wants more. */
-const MACHINE_BUSY = 0.95;
+/** Standard deviations that chance is allowed. */
+const CHANCE = 4;
 /** Cores taken by others or stolen by the hypervisor, of the machine's. */
 const NEIGHBOUR_LIMIT = 0.1;
 /** A canary may be off the median canary by so much. */
@@ -88,19 +87,14 @@ function workDoubts({ record: { servers, title }, reads, ranEmpty }: Evidence): 
   return doubts;
 }
 
-/** Rules of thumb until they are calibrated: who had no CPU left while the other still had some. */
-function saturationDoubts({ record: { cpu, rate } }: Evidence): Doubt[] {
+/** Who was the limit matters where as much was sent as could be, and where what was offered was not reached. */
+function saturationDoubts({ record }: Evidence): Doubt[] {
+  const { cpu, rate, client } = record;
   const doubts: Doubt[] = [];
-  const mainThreads = cpu.servers.flatMap(({ role, mainThread }) => (role === "primary" && mainThread !== null ? [mainThread] : []));
-  const busiest = Math.max(0, ...mainThreads);
-  const clientBusy = cpu.client === null ? 0 : cpu.client / cpu.clientLimit;
-  if (rate === null && clientBusy >= BUSY && busiest < BUSY) {
-    doubts.push(doubt("client-bound", `the load generator used ${percent(clientBusy)} of its threads while no server's main thread used more than ${percent(busiest)}`));
-  }
-  const busy = cpu.machineBusy === null ? 0 : cpu.machineBusy / cpu.machineCores;
-  if (rate === null && busy >= MACHINE_BUSY && busiest < BUSY) {
-    const sharers = cpu.serversHere ? "load generator and servers share" : "the load generator's machine has";
-    doubts.push(doubt("machine-bound", `${sharers} ${cpu.machineCores} cores, which were ${percent(busy)} busy`));
+  const limit = limitOf(record);
+  if (rate === null || client.rps < RATE_LIMIT * rate) {
+    if (limit.who === "client") doubts.push(doubt("client-bound", limit.text));
+    if (limit.who === "machine") doubts.push(doubt("machine-bound", limit.text));
   }
   const ours = (cpu.client ?? 0) + cpu.runner + (cpu.serversHere ? cpu.servers.reduce((sum, { cores }) => sum + cores, 0) : 0);
   const others = cpu.machineBusy === null ? 0 : Math.max(0, cpu.machineBusy - ours) + (cpu.machineStolen ?? 0);
@@ -110,7 +104,11 @@ function saturationDoubts({ record: { cpu, rate } }: Evidence): Doubt[] {
 
 function shareDoubts({ record: { servers }, skewed }: Evidence): Doubt[] {
   if (skewed) return [];
-  const uneven = (servers?.shares ?? []).filter(({ share, expectedShare }) => Math.abs(share - expectedShare) > SHARE_LIMIT * expectedShare);
+  const uneven = (servers?.shares ?? []).filter(({ share, expectedShare }) => {
+    // Keys drawn at random fall unevenly by chance, the more so the fewer there are.
+    const chance = Math.sqrt((expectedShare * (1 - expectedShare)) / Math.max(1, servers?.calls ?? 0));
+    return Math.abs(share - expectedShare) > Math.max(SHARE_LIMIT * expectedShare, CHANCE * chance);
+  });
   if (uneven.length === 0) return [];
   return [doubt("uneven-shares", uneven.map(({ node, share, expectedShare }) => `${node} had ${percent(share)} of the calls and should have ${percent(expectedShare)}`).join(", "))];
 }

@@ -4,6 +4,7 @@ import type { CumulativeCount } from "../latency/histogram";
 import type { Row } from "../results/rows";
 import { sideBySide } from "../results/rows";
 import type { Results } from "../results/schema";
+import { capacityChart } from "./capacity-chart";
 import { formatCount } from "../units";
 
 /** Wide for a desk, narrow for a telephone; both are in the report, and its style shows one. */
@@ -35,11 +36,12 @@ export interface Chart {
 
 export function chartsOf(results: Results): Chart[] {
   const { deployments, comparisons } = sideBySide(results);
-  if (comparisons.length === 0) return [];
-  return [throughput(deployments, results), ...comparisons.map(({ title, rows }) => latency(title, rows.flatMap((row) => row ?? []), deployments)), ...keyShares(results)];
+  const capacity = results.capacities.length === 0 ? [] : [capacityChart(results.capacities)];
+  if (comparisons.length === 0) return [...capacity, ...keyShares(results)];
+  return [...capacity, throughput(deployments, results), ...comparisons.map(({ title, rows }) => latency(title, rows.flatMap((row) => row ?? []), deployments)), ...keyShares(results)];
 }
 
-function base(width: Width): EChartsOption {
+export function base(width: Width): EChartsOption {
   return {
     animation: false,
     textStyle: { fontFamily: "system-ui, sans-serif", color: INK },
@@ -47,8 +49,8 @@ function base(width: Width): EChartsOption {
   };
 }
 
-const axisLabel = (width: Width): { color: string; fontSize: number } => ({ color: INK, fontSize: width === "wide" ? 12 : 11 });
-const splitLine = { lineStyle: { color: LINES } };
+export const axisLabel = (width: Width): { color: string; fontSize: number } => ({ color: INK, fontSize: width === "wide" ? 12 : 11 });
+export const splitLine = { lineStyle: { color: LINES } };
 
 /** Bars with the interval of the median on each. */
 function throughput(deployments: readonly string[], results: Results): Chart {
@@ -204,7 +206,7 @@ function keyShares(results: Results): Chart[] {
 }
 
 /** `1.2M`, `350k` */
-function shortCount(value: number): string {
+export function shortCount(value: number): string {
   if (value >= 1e6) return `${Number((value / 1e6).toFixed(2))}M`;
   return value >= 1e3 ? `${Number((value / 1e3).toFixed(value < 1e4 ? 1 : 0))}k` : String(Math.round(value));
 }

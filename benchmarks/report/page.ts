@@ -6,7 +6,7 @@ import { doubtNotes, NO_DOUBTS, noteLetter } from "../results/doubt-notes";
 import type { SideBySide, Row } from "../results/rows";
 import { sideBySide } from "../results/rows";
 import type { Results, TopologyRecord } from "../results/schema";
-import { shapeOf } from "../results/summary";
+import { capacityLine, shapeOf } from "../results/summary";
 import { formatBytes, formatCount, formatMs } from "../units";
 import type { Chart, Width } from "./charts";
 import { chartsOf, colourOf } from "./charts";
@@ -31,7 +31,8 @@ export function renderReport(results: Results): string {
 <body>
 <main>
 ${header(results)}
-${comparison(table, notes)}
+${results.capacities.length === 0 ? undefined : html`<section><h2>Capacity</h2><ul>${results.capacities.map((each) => html`<li>${capacityLine(each)}</li>`)}</ul></section>`}
+${results.capacities.length > 0 && table.comparisons.length === 0 ? undefined : comparison(table, notes)}
 ${costs(results, table)}
 ${table.comparisons.length === 0 ? undefined : doubts(notes)}
 ${chartsOf(results).map(figure)}
@@ -60,7 +61,7 @@ ${results.topologies.map(
 }
 
 function comparison({ deployments, comparisons }: SideBySide, notes: readonly DoubtNote[]): Html {
-  if (comparisons.length === 0) return html`<section><h2>Side by side</h2><p>Nothing was measured.</p></section>`;
+  if (comparisons.length === 0) return html`<section><h2>Side by side</h2><p>Nothing was measured side by side.</p></section>`;
   const compared = deployments.length > 1;
   return html`<section>
 <h2>Side by side</h2>

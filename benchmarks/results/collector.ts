@@ -4,7 +4,7 @@ import { canaryDoubts } from "../measuring/doubts";
 import type { Verification } from "../verification/verify";
 import type { Artifacts } from "./artifacts";
 import { describeEnvironment } from "./environment";
-import type { CanaryRecord, DeploymentCost, Environment, Machine, MeasurementRecord, Results, TopologyRecord } from "./schema";
+import type { CanaryRecord, CapacityRecord, DeploymentCost, Environment, Machine, MeasurementRecord, Results, TopologyRecord } from "./schema";
 import { SCHEMA_VERSION } from "./schema";
 import { topologyOf } from "./topology";
 
@@ -24,6 +24,7 @@ export class ResultsCollector {
   readonly #topologies: TopologyRecord[] = [];
   readonly #canaries: CanaryRecord[] = [];
   readonly #records: MeasurementRecord[] = [];
+  readonly #capacities: CapacityRecord[] = [];
   readonly #raw: string[] = [];
 
   constructor(
@@ -68,6 +69,11 @@ export class ResultsCollector {
     this.#topologies.push(topologyOf(verification, formationMs));
   }
 
+  addCapacity(capacity: CapacityRecord): void {
+    this.#capacities.push(capacity);
+    this.artifacts.writeProgress(this.#results("the run has not ended"), this.#rawText());
+  }
+
   /** Keys after the run, of the nodes in the roles they have then. */
   addAfterwards({ facts, verdict }: Verification): void {
     const topology = this.#topologies.find(({ deployment }) => deployment === facts.deployment);
@@ -103,6 +109,7 @@ export class ResultsCollector {
       ...(this.#costs.length === 0 ? {} : { costs: [...this.#costs] }),
       // Whether a canary moved is known only beside all the others.
       records: this.#records.map((record) => ({ ...record, doubts: [...record.doubts, ...canaryDoubts(record.round, this.#canaries)] })),
+      capacities: this.#capacities,
     };
   }
 

@@ -155,6 +155,42 @@ export const measurementSchema = z.strictObject({
 });
 export type MeasurementRecord = z.infer<typeof measurementSchema>;
 
+/** The highest offered load under which an objective held, with the loads that were tried. */
+const capacitySchema = z.strictObject({
+  deployment: z.string(),
+  mode,
+  workload: z.string(),
+  /** `part` is 0.99 for a 99th percentile. */
+  objective: z.strictObject({ part: z.number().gt(0).lt(1), ms: z.number().gt(0) }),
+  /** Requests per second; 0 where not even the lowest that was tried held. */
+  capacity: count,
+  /** Whether it held up to the highest that might be offered: it is that or more. */
+  isOpenEnded: z.boolean(),
+  /** Ascending in rate; probes of a rate merged by their counts. */
+  points: z.array(
+    z.strictObject({
+      rate: count,
+      probes: count,
+      /** Probes in which the objective held. */
+      held: count,
+      /** Answered per second. */
+      achieved: count,
+      /** The objective's percentile. */
+      ms: count,
+      p50Ms: count,
+      p99Ms: count,
+      lagP99Ms: count,
+      histogram: z.string(),
+    }),
+  ),
+  /** The rate beyond which latency rises faster than load; null where there is none. */
+  knee: count.nullable(),
+  /** Who was the limit at the lowest rate that did not hold; null where all held. */
+  limit: z.strictObject({ who: z.enum(["client", "server", "machine", "nobody"]), text: z.string().optional() }).nullable(),
+  doubts: z.array(doubtSchema),
+});
+export type CapacityRecord = z.infer<typeof capacitySchema>;
+
 /** The fixed load before each round and after the last. */
 export const canarySchema = z.strictObject({ round: z.int().min(1), rps: count, startedAt: z.iso.datetime() });
 export type CanaryRecord = z.infer<typeof canarySchema>;
@@ -260,5 +296,6 @@ export const resultsSchema = z.strictObject({
   records: z.array(measurementSchema),
   /** Where the run was a study. */
   study: studySchema.optional(),
+  capacities: z.array(capacitySchema).default([]),
 });
 export type Results = z.infer<typeof resultsSchema>;

@@ -6,7 +6,8 @@ import type { DoubtNote } from "./doubt-notes";
 import { doubtNotes, NO_DOUBTS, noteLetter } from "./doubt-notes";
 import type { Comparison, Row } from "./rows";
 import { sideBySide } from "./rows";
-import type { Results, TopologyRecord } from "./schema";
+import { formatObjective } from "../capacity/objective";
+import type { CapacityRecord, Results, TopologyRecord } from "./schema";
 
 /** All of it, lines without colour. */
 export function formatSummary(results: Results): string[] {
@@ -14,8 +15,9 @@ export function formatSummary(results: Results): string[] {
   const notes = doubtNotes(comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
   return [
     ...(results.complete ? [] : [`INCOMPLETE: ${results.reason ?? "the run was stopped"}`, ""]),
-    "=== Side by side ===",
-    ...(comparisons.length === 0 ? ["Nothing was measured."] : tableLines(deployments, comparisons, notes, results.topologies)),
+    ...(results.capacities.length > 0 && comparisons.length === 0 ? ["=== Capacity ==="] : ["=== Side by side ==="]),
+    ...results.capacities.map(capacityLine),
+    ...(comparisons.length === 0 ? (results.capacities.length > 0 ? [] : ["Nothing was measured."]) : tableLines(deployments, comparisons, notes, results.topologies)),
     ...results.topologies.flatMap(keyLines),
     ...costLines(results, comparisons),
     ...(comparisons.length === 0 ? [] : ["", "=== Doubts ===", ...doubtLines(notes)]),
@@ -45,6 +47,13 @@ function cell(row: Row | undefined, notes: readonly DoubtNote[]): string {
   const letters = row.doubts.map(({ code }) => noteLetter(notes, code)).sort().join("");
   const hits = row.hitRatio === null ? "" : ` · ${(row.hitRatio * 100).toFixed(1)} % hits`;
   return `${formatCount(row.rps.median)}/s${letters === "" ? "" : ` [${letters}]`} · p50 ${formatMs(row.p50Ms)} ms${row.isOpenLoop ? `, p99 ${formatMs(row.p99Ms)} ms` : ""}${hits}`;
+}
+
+/** `cluster: 41,200/s within p99 ≤ 2 ms (steady); …` */
+export function capacityLine({ deployment, capacity, isOpenEnded, objective, workload, knee, limit, doubts }: CapacityRecord): string {
+  const rate = capacity === 0 ? "no load that was tried holds" : `${isOpenEnded ? "at least " : ""}${formatCount(capacity)}/s hold`;
+  const beyond = limit === null ? "" : `; beyond, the limit is the ${limit.who}${limit.text === undefined ? "" : ` (${limit.text})`}`.replace("the limit is the nobody", "nobody is at a limit");
+  return `${deployment}: ${rate} ${formatObjective(objective)} (${workload})${knee === null ? "" : `, knee at ${formatCount(knee)}/s`}${beyond}${doubts.length === 0 ? "" : ` [${doubts.map(({ code }) => code).join(", ")}]`}`;
 }
 
 /** Keys by the primaries there are, found by role. */

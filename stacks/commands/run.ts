@@ -29,6 +29,8 @@ import type { HostStackConfig } from "../schema";
 import { readStackFile } from "../stack-file";
 import { runSteps } from "../steps";
 import type { Step } from "../steps";
+import type { CapacityWanted } from "./capacity";
+import { capacityStep } from "./capacity";
 import { measuredNames, measuredTitle, printFailures, printResults, rounds } from "./measuring";
 
 export interface RunOptions {
@@ -36,6 +38,8 @@ export interface RunOptions {
   readonly overrides: Overrides;
   /** Only deployments of this mode. */
   readonly mode: string | undefined;
+  /** Set to find capacities in place of measuring what the stack says. */
+  readonly capacity?: CapacityWanted | undefined;
 }
 
 /**
@@ -47,7 +51,7 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
   const timestamp = timestampOf(new Date());
   const artifacts = Artifacts.open(ROOT, timestamp, config.benchmark.output, renderReport);
   const collector = new ResultsCollector(artifacts, { timestamp, stack: options.stack, configuration: config });
-  const run = new StackRun(config, options.stack, collector, interruption);
+  const run = new StackRun(config, options, collector, interruption);
   let reason: string | null = null;
   try {
     await run.carryOut();
@@ -96,7 +100,7 @@ class StackRun {
 
   constructor(
     private readonly config: HostStackConfig,
-    private readonly stack: string,
+    private readonly options: RunOptions,
     private readonly collector: ResultsCollector,
     private readonly interruption: AbortSignal,
   ) {}
@@ -113,7 +117,7 @@ class StackRun {
 
   async carryOut(): Promise<void> {
     await runSteps([this.#prepare(), this.#start(), this.#form(), this.#verify()]);
-    if (this.passed) await runSteps([this.#measure()]);
+    if (this.passed) await runSteps([this.options.capacity === undefined ? this.#measure() : this.#findCapacity(this.options.capacity)]);
   }
 
   async stop(): Promise<void> {
@@ -157,7 +161,7 @@ class StackRun {
         if (ended > 0) report(`stopped ${ended} processes that a killed run had left`);
         const programs: Programs = await findPrograms(packagesDirectory(), report, this.interruption);
         this.collector.setPrograms(programs);
-        this.#host = new Host(RunDirectory.create(runsDirectory(), this.stack), programs);
+        this.#host = new Host(RunDirectory.create(runsDirectory(), this.options.stack), programs);
         return `Valkey ${programs.version} from ${programs.source}${ended > 0 ? `; ${ended} processes of a killed run stopped` : ""}`;
       },
     };
@@ -209,6 +213,24 @@ class StackRun {
     };
   }
 
+  #findCapacity(wanted: CapacityWanted): Step {
+    return capacityStep({
+      config: this.config,
+      wanted,
+      contenders: () => this.#verified().map(({ deployment, verification }) => ({ deployment, shards: verification.verdict.shards })),
+      openLoop: () => new LocalOpenLoop({ run: this.#ready().run, serversHere: true }),
+      collector: this.collector,
+      signal: () => this.#signal(),
+    });
+  }
+
+  #verified(): MeasuringPlan["verified"] {
+    return this.#deployments.flatMap((deployment) => {
+      const verification = this.verifications.find(({ facts }) => facts.deployment === deployment.name);
+      return verification === undefined ? [] : [{ deployment, verification }];
+    });
+  }
+
   #measure(): Step {
     const workload = fittedWorkload(this.config);
     const mixes = mixesOf({ ...this.config, anyCluster: anyCluster(this.config) });
@@ -217,10 +239,7 @@ class StackRun {
       run: async (report) => {
         const host = this.#ready();
         const plan: MeasuringPlan = {
-          verified: this.#deployments.flatMap((deployment) => {
-            const verification = this.verifications.find(({ facts }) => facts.deployment === deployment.name);
-            return verification === undefined ? [] : [{ deployment, verification }];
-          }),
+          verified: this.#verified(),
           workload,
           mixes,
           repeats: this.config.benchmark.repeats,

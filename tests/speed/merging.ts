@@ -2,7 +2,7 @@
 import { Failure } from "../../benchmarks/errors";
 import { Histogram } from "../../benchmarks/latency/histogram";
 import { Random } from "../../benchmarks/open-loop/random";
-import { median } from "../../benchmarks/results/statistics";
+import { median } from "../../benchmarks/statistics/median";
 import type { Benchmark } from "./benchmark";
 import { alone, atMost } from "./result";
 

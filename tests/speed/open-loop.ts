@@ -5,7 +5,7 @@ import { Session } from "../../benchmarks/measuring/session";
 import { GeneratorProcess } from "../../benchmarks/open-loop/generator-process";
 import type { OpenLoopPlan } from "../../benchmarks/open-loop/plan";
 import { Tally } from "../../benchmarks/open-loop/tally";
-import { median } from "../../benchmarks/results/statistics";
+import { median } from "../../benchmarks/statistics/median";
 import { formatCount } from "../../benchmarks/units";
 import { onlyReport } from "../../benchmarks/valkey-benchmark/output";
 import { verify } from "../../benchmarks/verification/verify";

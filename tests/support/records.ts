@@ -119,6 +119,7 @@ export function results(records: readonly MeasurementRecord[], changes: Partial<
     topologies: [topology("cluster", 3), topology("replication", 1)],
     canaries: [{ round: 1, rps: 1_000_000, startedAt: "2026-11-21T09:00:00.000Z" }],
     records: [...records],
+    capacities: [],
     ...changes,
   };
 }

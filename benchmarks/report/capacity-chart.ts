@@ -1,0 +1,39 @@
+/** Latency against offered load, with the objective, the capacity and the knee of each deployment. Pure. */
+import type { EChartsOption, SeriesOption } from "echarts";
+import { formatObjective } from "../capacity/objective";
+import type { CapacityRecord } from "../results/schema";
+import { formatCount } from "../units";
+import type { Chart } from "./charts";
+import { axisLabel, base, colourOf, shortCount, splitLine } from "./charts";
+
+export function capacityChart(capacities: readonly CapacityRecord[]): Chart {
+  const [first] = capacities;
+  const objective = first?.objective ?? { part: 0.99, ms: 1 };
+  const knees = capacities.flatMap(({ deployment, knee }) => (knee === null ? [] : [`${deployment}'s at ${formatCount(knee)}/s`]));
+  return {
+    id: "capacity",
+    title: `Latency against load: p${Number((objective.part * 100).toFixed(6))}`,
+    caption: `Milliseconds from the intended time, by requests offered per second; the dashed line is the objective, ${formatObjective(objective)}, and a filled point the highest load at which it was confirmed to hold. The knee, a hollow square, is where latency begins to rise faster than load${knees.length === 0 ? "; there is none" : `: ${knees.join(", ")}`}. Probes of one load are merged by their counts; both axes are logarithmic.`,
+    legend: capacities.map(({ deployment }, index) => ({ name: deployment, colour: colourOf(index) })),
+    heights: { wide: 340, narrow: 300 },
+    option: (width): EChartsOption => ({
+      ...base(width),
+      xAxis: { type: "log", name: "offered per second", nameLocation: "middle", nameGap: 30, axisLabel: { ...axisLabel(width), formatter: shortCount, hideOverlap: true }, splitLine: { show: false } },
+      yAxis: { type: "log", axisLabel: axisLabel(width), splitLine },
+      series: capacities.flatMap((capacity, index) => seriesOf(capacity, index, objective.ms)),
+    }),
+  };
+}
+
+function seriesOf({ deployment, points, capacity, knee }: CapacityRecord, index: number, limitMs: number): SeriesOption[] {
+  const colour = colourOf(index);
+  // A logarithmic axis has no room for nothing.
+  const shown = points.filter(({ ms }) => ms > 0);
+  const at = (rate: number | null): number[][] => shown.flatMap((point) => (point.rate === rate ? [[point.rate, point.ms]] : []));
+  const markLine = { silent: true, symbol: "none", lineStyle: { type: "dashed" as const, color: "#6b7785", width: 1.5 }, label: { show: false }, data: [{ yAxis: limitMs }] };
+  return [
+    { type: "line", name: deployment, data: shown.map(({ rate, ms }) => [rate, ms]), symbol: "circle", symbolSize: 4, lineStyle: { width: 2, color: colour }, itemStyle: { color: colour }, ...(index === 0 ? { markLine } : {}) },
+    { type: "scatter", name: `${deployment}: capacity`, data: at(capacity), symbolSize: 13, itemStyle: { color: colour } },
+    { type: "scatter", name: `${deployment}: knee`, data: at(knee), symbol: "rect", symbolSize: 13, itemStyle: { color: "transparent", borderColor: colour, borderWidth: 2 } },
+  ];
+}

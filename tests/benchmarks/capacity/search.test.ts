@@ -1,0 +1,69 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { formatObjective, parseObjective } from "../../../benchmarks/capacity/objective";
+import { kneeOf, searchCapacity } from "../../../benchmarks/capacity/search";
+import { BadInput } from "../../../benchmarks/errors";
+import { Random } from "../../../benchmarks/open-loop/random";
+
+const PLAN = { start: 1_000, most: 1_000_000, precision: 0.05, confirmations: 2 };
+
+describe("the search", () => {
+  it("ends within its precision below the true capacity, in few probes", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 30, max: 900_000 }), async (capacity) => {
+        const found = await searchCapacity(PLAN, (rate) => Promise.resolve({ rate, holds: rate <= capacity }));
+        expect(found.capacity).toBeLessThanOrEqual(capacity);
+        expect(found.capacity).toBeGreaterThan(capacity / 1.05 - 2);
+        expect(found.isOpenEnded).toBe(false);
+        expect(found.probes.length).toBeLessThan(25);
+      }),
+    );
+  });
+
+  it("is not taken in by a lucky probe: what holds once in a while is not the answer", async () => {
+    const random = new Random(4);
+    const results: number[] = [];
+    for (let i = 0; i < 40; i++) {
+      // Certain up to 10,000, by luck in a fifth of all probes up to 14,000.
+      const found = await searchCapacity({ ...PLAN, confirmations: 4 }, (rate) => Promise.resolve({ rate, holds: rate <= 10_000 || (rate <= 14_000 && random.uniform() < 0.2) }));
+      results.push(found.capacity);
+    }
+    expect(results.filter((capacity) => capacity > 10_000).length).toBeLessThanOrEqual(4);
+    expect(Math.min(...results)).toBeGreaterThan(9_000);
+  });
+
+  it("says when nothing holds, and when there is no end to it", async () => {
+    expect(await searchCapacity(PLAN, (rate) => Promise.resolve({ rate, holds: false }))).toMatchObject({ capacity: 0, isOpenEnded: false });
+    expect(await searchCapacity({ ...PLAN, most: 5_000 }, (rate) => Promise.resolve({ rate, holds: true }))).toMatchObject({ capacity: 5_000, isOpenEnded: true });
+  });
+});
+
+describe("the knee", () => {
+  it("is where a queue's latency turns up", () => {
+    // M/M/1: 1 / (1 − load), which turns between a half and nine tenths.
+    const points = Array.from({ length: 50 }, (_, index) => ({ rate: 20 * index + 10, ms: 1 / (1 - (20 * index + 10) / 1000) }));
+    expect(kneeOf(points)?.rate).toBeGreaterThan(600);
+    expect(kneeOf(points)?.rate).toBeLessThan(960);
+  });
+
+  it("is nowhere on a line, or with too few points", () => {
+    expect(kneeOf([{ rate: 1, ms: 1 }, { rate: 2, ms: 9 }])).toBeUndefined();
+    expect(kneeOf([{ rate: 1, ms: 1 }, { rate: 2, ms: 1 }, { rate: 3, ms: 1 }])).toBeUndefined();
+  });
+});
+
+describe("an objective", () => {
+  it.each([["p99=2ms", 0.99, 2], ["p99.9 <= 500us", 0.999, 0.5], ["p50:1s", 0.5, 1000]])("%s is a percentile and a time", (text, part, ms) => {
+    const objective = parseObjective(text);
+    expect(objective.part).toBeCloseTo(part, 9);
+    expect(objective.ms).toBeCloseTo(ms, 9);
+  });
+
+  it("is said as it is meant", () => {
+    expect(formatObjective(parseObjective("p99.9=500us"))).toBe("p99.9 ≤ 0.5 ms");
+  });
+
+  it.each(["", "99=2ms", "p99=2", "p0=1ms", "p99=0ms", "p100=1ms"])("%s is none", (text) => {
+    expect(() => parseObjective(text)).toThrow(BadInput);
+  });
+});
