@@ -84,6 +84,17 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
     });
 
   program
+    .command("compare")
+    .description("results of any age and machine against the first: what changed, ratios, which are noise")
+    .argument("<results...>", "results.json, or directories that hold one")
+    .option("--precision <part>", "part of a figure that matters: 0.05", Number)
+    .action(async (paths: string[], values: Record<string, unknown>) => {
+      const { compareResults } = await import("./commands/compare.js");
+      const precision = values["precision"];
+      finish(compareResults(paths, typeof precision === "number" ? precision : undefined));
+    });
+
+  program
     .command("stop")
     .description("stop deployments that were kept")
     .argument("[run]", "which; without it they are listed")

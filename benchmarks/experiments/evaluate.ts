@@ -3,6 +3,7 @@ import { CANARY_LIMIT } from "../measuring/doubts";
 import type { StudyFit, StudyRecord } from "../results/study-schema";
 import { median } from "../statistics/median";
 import type { Conclusions, Ground } from "./claims/claim";
+import { coresFor } from "./claims/claim";
 import { engines } from "./claims/engines";
 import { ioThreads } from "./claims/io-threads";
 import { billion, density } from "./claims/shards";
@@ -53,7 +54,9 @@ export function evaluate(state: StudyState): StudyRecord {
   const sharedWhy = (cell: Cell): string | undefined => pinningOf(cell, cpus)?.shared;
   const limited = (cell: Cell, test: string): string | undefined => {
     const by = findings.limitedBy(cell, test);
-    return sharedWhy(cell) ?? (by === undefined ? undefined : `limited by the ${by === "client" ? "load generator" : "machine"}`);
+    const needed = coresFor([cell]);
+    const small = cell.cpus === undefined && cpus.length < needed ? `takes ${needed} cores, its load generator's with it` : undefined;
+    return sharedWhy(cell) ?? small ?? (by === undefined ? undefined : `limited by the ${by === "client" ? "load generator" : "machine"}`);
   };
   const ofRate = (offered: boolean) => (fit: StudyFit): boolean => fit.cells.concat(fit.excluded.map(({ cell }) => cell)).some((id) => (findings.cell(id)?.workload.rate !== undefined) === offered);
   const scales = study.kind === "density" || study.kind === "billion";

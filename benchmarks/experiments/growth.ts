@@ -24,7 +24,8 @@ const PIPELINE = 16;
 export async function grow(session: Session, tool: LocalTool, { keys, dataSize }: GrowthPlan, signal: AbortSignal): Promise<Growth> {
   const { connection } = session.primary;
   const read = async (): Promise<Sample> => sampleOf(await connection.info("everything"));
-  await connection.flushall();
+  // Valkey flushes in the background unless told otherwise, and memory that is yet to be freed would be taken for its own.
+  await connection.flushall("SYNC");
   const before = await read();
   const credentials = session.user === undefined ? [] : ["--user", session.user.username, "-a", session.user.password];
   const { host, port } = session.endpoint;
@@ -46,7 +47,7 @@ export async function grow(session: Session, tool: LocalTool, { keys, dataSize }
     }
     signal.throwIfAborted();
     if (exit.code !== 0) throw new Failure(`valkey-benchmark failed with ${describeExit(exit)} while ${keys} keys were put in`);
-    await connection.flushall();
+    await connection.flushall("SYNC");
     return growthOf(samples);
   } finally {
     signal.removeEventListener("abort", stop);

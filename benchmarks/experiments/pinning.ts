@@ -24,12 +24,9 @@ export function pin(cpus: readonly number[], servers: number, each: number): Pin
   const masks = Array.from({ length: servers }, (_, server) => [...new Set(Array.from({ length: each }, (_each, place) => at(server * each + place)))].sort((a, b) => a - b).join(","));
   const left = cpus.slice(Math.min(wanted, cpus.length));
   const clients = (left.length === 0 ? cpus : left).join(",");
+  const who = `${servers} ${servers === 1 ? "server" : "servers"} of ${each} ${each === 1 ? "CPU" : "CPUs"} each`;
   const shared =
-    wanted > cpus.length
-      ? `${servers} servers of ${each} CPUs each need ${wanted} of the machine's ${cpus.length}, and the load generator one more`
-      : left.length === 0
-        ? `${servers} servers of ${each} CPUs each take all ${cpus.length} CPUs, so the load generator shares them`
-        : undefined;
+    wanted > cpus.length ? `${who}: ${wanted} of the machine's ${cpus.length} CPUs, and the load generator's` : left.length === 0 ? `${who}: all ${cpus.length} CPUs of the machine, so the load generator shares them` : undefined;
   return { servers: masks, clients, shared };
 }
 

@@ -13,6 +13,7 @@ import { Session } from "../measuring/session";
 import type { Report } from "../progress";
 import { topologyOf } from "../results/topology";
 import type { MeasurementRecord } from "../results/schema";
+import { nodeCount } from "../topology/placement";
 import type { ToolFeatures } from "../valkey-benchmark/features";
 import { verdictLine } from "../verification/format";
 import type { Verification } from "../verification/verify";
@@ -33,6 +34,7 @@ export interface Laboratory {
   /** The one load generator of all cells, so that engines are compared by the same. */
   readonly benchmark: string;
   readonly features: ToolFeatures;
+  /** Labels given to servers in turn; of fewer servers the first ones. */
   readonly zones: readonly string[];
   readonly signal: AbortSignal;
   readonly report: Report;
@@ -92,7 +94,7 @@ async function withServers<T>(cell: Cell, pinning: Pinning | undefined, laborato
   try {
     const signal = AbortSignal.any([laboratory.signal, host.died]);
     const { mode, shape, settings } = cell;
-    const deployment = await host.start({ name: cell.id, mode, shape, settings, zones: laboratory.zones, cpus: pinning?.servers }, signal);
+    const deployment = await host.start({ name: cell.id, mode, shape, settings, zones: laboratory.zones.slice(0, nodeCount(shape)), cpus: pinning?.servers }, signal);
     const { milliseconds } = await host.form(deployment, shape, { signal });
     const verification = await verify(deployment);
     if (!verification.verdict.pass) throw new Failure(verdictLine(verification.verdict));

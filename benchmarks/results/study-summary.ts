@@ -24,7 +24,7 @@ export function formatStudy(results: Results): string[] {
   if (study === undefined) return [];
   return [
     ...(results.complete ? [] : [`INCOMPLETE: ${results.reason ?? "the study was stopped"}`, ""]),
-    `Study ${study.name}: ${study.rounds} rounds of ${study.cells.length} cells in ${formatDuration(study.elapsedSeconds)}, seed ${study.seed}; ${endOf(study)}`,
+    `Study ${study.name}: ${study.rounds} ${study.rounds === 1 ? "round" : "rounds"} of ${study.cells.length} cells in ${formatDuration(study.elapsedSeconds)}, seed ${study.seed}; ${endOf(study)}`,
     ...(study.canaryMoved ? [CANARY_MOVED] : []),
     "",
     ...cellTable(results, study),

@@ -15,7 +15,7 @@ export const ASKED_CONFIDENCE = 0.965;
 export type RatioVerdict = "greater" | "less" | "no-difference" | "not-enough-data";
 
 export interface Ratio {
-  /** One minus nothing: 1 is equal. Undefined without data. */
+  /** 1 is equal. Undefined without data. */
   readonly ratio: number | undefined;
   /** Undefined for fewer than three rounds. */
   readonly low: number | undefined;
@@ -38,12 +38,12 @@ export interface Pair {
  */
 export function pairedRatio(pairs: readonly Pair[], precision: number, asked = ASKED_CONFIDENCE): Ratio {
   const logs = pairs.flatMap(({ base, other }) => (base > 0 && other > 0 ? [Math.log(other / base)] : []));
-  const rounds = logs.length;
-  const interval = pairedInterval(logs, asked);
-  if (interval === undefined) {
-    const ratio = rounds === 0 ? undefined : Math.exp(logs.reduce((sum, log) => sum + log, 0) / rounds);
-    return { ratio, low: undefined, high: undefined, rounds, verdict: "not-enough-data" };
-  }
+  return ratioOf(pairedInterval(logs, asked), logs.length === 0 ? undefined : logs.reduce((sum, log) => sum + log, 0) / logs.length, logs.length, precision);
+}
+
+/** From an interval of logarithms. @param mean what the ratio is without one */
+export function ratioOf(interval: Interval | undefined, mean: number | undefined, rounds: number, precision: number): Ratio {
+  if (interval === undefined) return { ratio: mean === undefined ? undefined : Math.exp(mean), low: undefined, high: undefined, rounds, verdict: "not-enough-data" };
   const { estimate, low, high } = interval;
   return { ratio: Math.exp(estimate), low: Math.exp(low), high: Math.exp(high), rounds, verdict: verdictOf(interval, precision) };
 }

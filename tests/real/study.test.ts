@@ -35,7 +35,7 @@ describe("npm start -- study", () => {
 
     const { status, output } = await place.run(args("--budget", "1", "--resume"));
     expect(status, output).toBe(0);
-    expect(output).toContain("Study io-threads: 1 rounds of 4 cells");
+    expect(output).toContain("Study io-threads: 1 round of 4 cells");
     expect(linesOf().slice(0, before.length)).toEqual(before);
     const { header, entries } = parseJournal(readFileSync(join(place.output(), JOURNAL), "utf8"), JOURNAL);
     expect(header.seed).toBe(42);
@@ -55,7 +55,7 @@ describe("npm start -- study", () => {
     const nothing = await place.run(args("--resume"));
     expect([nothing.status, nothing.output]).toEqual([2, expect.stringContaining("holds no journal.jsonl")]);
     const unknown = await place.run(["study", "io-thread"]);
-    expect([unknown.status, unknown.output]).toEqual([2, expect.stringContaining("Studies here: io-threads, topologies")]);
+    expect([unknown.status, unknown.output]).toEqual([2, expect.stringContaining("Studies here: billion, density, engines, io-threads, topologies")]);
     const plain = await place.run(["study", "local"]);
     expect([plain.status, plain.output]).toEqual([2, expect.stringContaining("has no section valkey:experiment")]);
   });

@@ -65,8 +65,8 @@ describe("pinning", () => {
 
   it("says how many CPUs it would take", () => {
     expect(pin([0, 1], 1, 1)).toEqual({ servers: ["0"], clients: "1", shared: undefined });
-    expect(pin([0, 1], 2, 1)).toMatchObject({ servers: ["0", "1"], clients: "0,1", shared: expect.stringContaining("take all 2 CPUs") as string });
-    expect(pin([0, 1], 3, 1).shared).toContain("need 3 of the machine's 2");
+    expect(pin([0, 1], 2, 1)).toMatchObject({ servers: ["0", "1"], clients: "0,1", shared: expect.stringContaining("2 servers of 1 CPU each: all 2 CPUs of the machine") as string });
+    expect(pin([0, 1], 3, 1).shared).toContain("3 of the machine's 2 CPUs");
   });
 
   it("reads the kernel's lists", () => {

@@ -1,5 +1,6 @@
 /** The statistics against values that others have published. */
 import { describe, expect, it } from "vitest";
+import { welchInterval } from "../../../benchmarks/statistics/independent";
 import { pairedInterval, signedRank, signedRankInterval, studentInterval } from "../../../benchmarks/statistics/paired";
 import { fitLine, fitPowerLaw } from "../../../benchmarks/statistics/power-law";
 import { tailBeyond, twoSidedT } from "../../../benchmarks/statistics/student";
@@ -35,7 +36,9 @@ describe("Student's t", () => {
 });
 
 /** Hours of sleep gained by each of ten patients, of two drugs (Student, The probable error of a mean, 1908; R's data set `sleep`). */
-const SLEEP = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0, 2].map((first, index) => ([1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4][index] ?? NaN) - first);
+const FIRST_DRUG = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0, 2];
+const SECOND_DRUG = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
+const SLEEP = FIRST_DRUG.map((first, index) => (SECOND_DRUG[index] ?? NaN) - first);
 
 describe("intervals of paired differences", () => {
   it("are R's for Student's sleep data: t.test(paired = TRUE)", () => {
@@ -67,6 +70,15 @@ describe("intervals of paired differences", () => {
 
   it("there are none of two", () => {
     expect(pairedInterval([1, 2], 0.95)).toBeUndefined();
+  });
+});
+
+describe("intervals of samples that are not paired", () => {
+  it("are R's for Student's sleep data taken so: t.test(), Welch", () => {
+    const interval = welchInterval(FIRST_DRUG, SECOND_DRUG, 0.95);
+    expect(interval?.low).toBeCloseTo(-0.2054832, 7);
+    expect(interval?.high).toBeCloseTo(3.3654832, 7);
+    expect(welchInterval([1, 2], SECOND_DRUG, 0.95)).toBeUndefined();
   });
 });
 

@@ -1,0 +1,102 @@
+/** Results of two runs, of any age and machine, against each other. Pure. */
+import { median } from "../statistics/median";
+import { independentRatio } from "../statistics/independent";
+import type { Ratio } from "../statistics/ratio";
+import type { MeasurementRecord, Results } from "../results/schema";
+import type { Change } from "./changes";
+import { environmentChanges, loadChanges, matchDeployments, sameMachine, topologyChanges, workChanges } from "./changes";
+
+/** Part of a figure that matters where nobody says. */
+export const PRECISION = 0.05;
+
+/** `noise`: shown in the figures, and no more than the machine itself moved meanwhile. */
+export type Judgement = "faster" | "slower" | "noise" | "no-difference" | "not-enough-data" | "other-work";
+
+export interface ComparedRow {
+  readonly title: string;
+  /** Deployments in either run. */
+  readonly before: string;
+  readonly after: string;
+  readonly rpsBefore: number;
+  readonly rpsAfter: number;
+  /** Throughput of the second over that of the first; undefined where the work is another. */
+  readonly ratio: Ratio | undefined;
+  readonly judgement: Judgement;
+  /** Why the ratio is refused, or is of more than the servers. */
+  readonly notes: readonly string[];
+}
+
+export interface RunComparison {
+  readonly changes: readonly Change[];
+  /** Of the fixed load, second over first: how the machine itself moved. Undefined without canaries, or on another machine. */
+  readonly canary: Ratio | undefined;
+  readonly rows: readonly ComparedRow[];
+  /** What one has and the other has not. */
+  readonly unmatched: readonly string[];
+}
+
+export function compareRuns(before: Results, after: Results, precision = PRECISION): RunComparison {
+  const isSame = sameMachine(before.environment, after.environment);
+  const matched = matchDeployments(before, after);
+  const rates = ({ canaries }: Results): number[] => canaries.map(({ rps }) => rps);
+  const canary = isSame && before.canaries.length > 0 && after.canaries.length > 0 ? independentRatio(rates(before), rates(after), precision) : undefined;
+  const rows = matched.flatMap((pair) => {
+    const [first, second] = [pair.before, pair.after].map(({ deployment }, index) => (index === 0 ? before : after).records.filter((record) => record.deployment === deployment));
+    return titlesOf(first ?? []).flatMap((title) => {
+      const [a, b] = [first, second].map((records) => (records ?? []).filter((record) => record.title === title));
+      return a === undefined || b === undefined || b.length === 0 ? [] : [rowOf(a, b, canary, isSame, precision)];
+    });
+  });
+  return { changes: [...environmentChanges(before.environment, after.environment), ...matched.flatMap((pair) => topologyChanges(pair.before, pair.after))], canary, rows, unmatched: unmatchedOf(before, after, rows) };
+}
+
+function titlesOf(records: readonly MeasurementRecord[]): string[] {
+  return [...new Set(records.map(({ title }) => title))];
+}
+
+function rowOf(before: readonly MeasurementRecord[], after: readonly MeasurementRecord[], canary: Ratio | undefined, isSame: boolean, precision: number): ComparedRow {
+  const [a, b] = [before[0], after[0]];
+  if (a === undefined || b === undefined) throw new Error("nothing was measured");
+  const rates = (records: readonly MeasurementRecord[]): number[] => records.map(({ client }) => client.rps);
+  const base = { title: a.title, before: a.deployment, after: b.deployment, rpsBefore: median(rates(before)), rpsAfter: median(rates(after)) };
+  const work = workChanges(before, after);
+  if (work.length > 0) return { ...base, ratio: undefined, judgement: "other-work", notes: work.map(describeChange) };
+  const ratio = independentRatio(rates(before), rates(after), precision);
+  const notes = [
+    ...loadChanges(a, b).map((change) => `sent otherwise: ${describeChange(change)}`),
+    ...(isSame ? [] : ["another machine: the ratio is of both"]),
+    ...doubtsOf(before, "first"),
+    ...doubtsOf(after, "second"),
+  ];
+  return { ...base, ratio, judgement: judge(ratio, canary), notes };
+}
+
+/** Repeats of one run are near each other; two runs are further apart than those say. What a fixed load moved by is no finding. */
+function judge(ratio: Ratio, canary: Ratio | undefined): Judgement {
+  if (ratio.verdict === "no-difference" || ratio.verdict === "not-enough-data") return ratio.verdict;
+  const moved = Math.max(Math.abs(Math.log(canary?.low ?? canary?.ratio ?? 1)), Math.abs(Math.log(canary?.high ?? canary?.ratio ?? 1)));
+  if (Math.abs(Math.log(ratio.ratio ?? 1)) <= moved) return "noise";
+  return ratio.verdict === "greater" ? "faster" : "slower";
+}
+
+function doubtsOf(records: readonly MeasurementRecord[], which: string): string[] {
+  const codes = [...new Set(records.flatMap(({ doubts }) => doubts.map(({ code }) => code)))];
+  return codes.length === 0 ? [] : [`doubts in the ${which}: ${codes.join(", ")}`];
+}
+
+function unmatchedOf(before: Results, after: Results, rows: readonly ComparedRow[]): string[] {
+  const missing = (results: Results, which: string, isThere: (deployment: string, title: string) => boolean): string[] =>
+    [...new Set(results.records.map(({ deployment, title }) => `${title} of ${deployment}`))].flatMap((name) => {
+      const [title = "", deployment = ""] = name.split(" of ");
+      return isThere(deployment, title) ? [] : [`${name}: in the ${which} only`];
+    });
+  return [
+    ...missing(before, "first", (deployment, title) => rows.some((row) => row.before === deployment && row.title === title)),
+    ...missing(after, "second", (deployment, title) => rows.some((row) => row.after === deployment && row.title === title)),
+  ];
+}
+
+/** `value size: 256 B → 64 B` */
+export function describeChange({ what, before, after }: Change): string {
+  return `${what}: ${before} → ${after}`;
+}

@@ -1,0 +1,30 @@
+/** Two samples that were not taken side by side: the ratio of their means, by Welch. Pure. */
+import { mean, sampleVariance } from "simple-statistics";
+import type { Interval } from "./paired";
+import { LEAST_PAIRS } from "./paired";
+import type { Ratio } from "./ratio";
+import { CONFIDENCE, ratioOf } from "./ratio";
+import { twoSidedT } from "./student";
+
+/**
+ * Mean of `other` minus mean of `base`, with Welch's interval: neither has to be as noisy as the other.
+ * @returns undefined where either has fewer than three values
+ */
+export function welchInterval(base: readonly number[], other: readonly number[], confidence: number): Interval | undefined {
+  if (base.length < LEAST_PAIRS || other.length < LEAST_PAIRS) return undefined;
+  const [a, b] = [base, other].map((values) => ({ n: values.length, share: sampleVariance([...values]) / values.length }));
+  if (a === undefined || b === undefined) return undefined;
+  const estimate = mean([...other]) - mean([...base]);
+  const variance = a.share + b.share;
+  if (variance === 0) return { estimate, low: estimate, high: estimate, confidence };
+  const degrees = variance ** 2 / (a.share ** 2 / (a.n - 1) + b.share ** 2 / (b.n - 1));
+  const half = twoSidedT(confidence, Math.max(1, degrees)) * Math.sqrt(variance);
+  return { estimate, low: estimate - half, high: estimate + half, confidence };
+}
+
+/** `other` over `base`, each the repeats of one run. @param precision as `pairedRatio` has it */
+export function independentRatio(base: readonly number[], other: readonly number[], precision: number): Ratio {
+  const logs = [base, other].map((values) => values.filter((value) => value > 0).map(Math.log));
+  const [before = [], after = []] = logs;
+  return ratioOf(welchInterval(before, after, CONFIDENCE), before.length === 0 || after.length === 0 ? undefined : mean(after) - mean(before), Math.min(before.length, after.length), precision);
+}
