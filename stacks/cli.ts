@@ -2,7 +2,7 @@
 import { Command, CommanderError } from "commander";
 import { BadInput, Failure, Interrupted, messageOf } from "../benchmarks/errors";
 import { exitStatusOf, listenForInterruption } from "./interruption";
-import { addBenchmarkOptions, addServerOptions, benchmarkOverrides, experimentOverrides } from "./options";
+import { addBenchmarkOptions, addBreakOptions, addServerOptions, benchmarkOverrides, breakOptions, experimentOverrides } from "./options";
 import { complain } from "./output";
 
 /** Bad input: nothing was started. */
@@ -58,6 +58,16 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
       const capacity = capacityWanted(values);
       finish(await runStack({ stack, overrides: benchmarkOverrides(values), mode: typeof mode === "string" ? mode : undefined, capacity }, signal));
     });
+
+  addBreakOptions(
+    program
+      .command("break")
+      .description("break a stack on this machine on purpose while clients write, and account for every acknowledged write")
+      .argument("[stack]", "a stack with a file in stacks/", "failures"),
+  ).action(async (stack: string, values: Record<string, unknown>) => {
+    const { breakStack } = await import("./commands/break.js");
+    finish(await breakStack(stack, breakOptions(values), signal));
+  });
 
   addServerOptions(program.command("verify").description("the verdict on servers that exist already; the password from VALKEY_PASSWORD"))
     .option("--json", "the verdict for tools")

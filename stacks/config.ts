@@ -12,6 +12,8 @@ import type { WorkloadConfig } from "./schema-workloads";
 import { DEFAULT_DRIVER, workloadName, workloadSchema } from "./schema-workloads";
 import type { ExperimentConfig } from "./schema-experiment";
 import { experimentSchema } from "./schema-experiment";
+import type { FailureConfig } from "./schema-failures";
+import { failureName, failureSchema } from "./schema-failures";
 import { NAMESPACE } from "./stack-file";
 
 /** Values that replace the stack file's, by benchmark key; problems with them name the option instead of the file. */
@@ -43,13 +45,14 @@ export function parseConfig(source: string, raw: Readonly<Record<string, unknown
   const benchmark = parser.benchmark();
   const workloads = parser.workloads();
   const experiment = parser.experiment();
+  const failures = parser.failures();
   const measures = "benchmark" in raw || "workloads" in raw;
   // A load that nobody asks for contradicts nothing; the command line's always is asked for.
   const load = measures || overrides !== NO_OVERRIDES ? benchmark : undefined;
-  const problems = [...parser.problems, ...contradictions({ platform, deployments, benchmark: load, workloads }, machine, parser.label)];
+  const problems = [...parser.problems, ...contradictions({ platform, deployments, benchmark: load, workloads, failures }, machine, parser.label)];
   if (experiment !== undefined && benchmark !== undefined) problems.push(...experimentProblems(experiment, cellsOf({ deployments: Object.fromEntries(deployments), benchmark, experiment }), parser.label));
   if (problems.length > 0 || platform === undefined || verification === undefined || benchmark === undefined) throw new BadInput(source, problems);
-  return { platform, verification, deployments: Object.fromEntries(deployments), benchmark, workloads: Object.fromEntries(workloads), measures, experiment };
+  return { platform, verification, deployments: Object.fromEntries(deployments), benchmark, workloads: Object.fromEntries(workloads), failures: Object.fromEntries(failures), measures, experiment };
 }
 
 /**
@@ -111,6 +114,14 @@ class SectionParser {
     }
     const entries = Object.entries(input).map(([name, value]) => [name, isMap(value) ? { driver: DEFAULT_DRIVER, ...value } : value]);
     return this.#entries("workloads", Object.fromEntries(entries) as Record<string, unknown>, workloadName, workloadSchema);
+  }
+
+  /** Those that can be understood. */
+  failures(): [string, FailureConfig][] {
+    const input = this.raw["failures"] ?? {};
+    if (isMap(input)) return this.#entries("failures", input, failureName, failureSchema);
+    this.problems.push(`${this.label(["failures"])}: expected scenarios, by name`);
+    return [];
   }
 
   #namesWorkloads(): boolean {

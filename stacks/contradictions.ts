@@ -9,6 +9,7 @@ import { fittedWorkload, shapeOf, workloadOf } from "./plans";
 import { podContradictions } from "./pod-contradictions";
 import { deploymentZones, isPodPlatform, podSettings, zonesOf } from "./pods";
 import type { BenchmarkConfig, DeploymentConfig, PlatformConfig } from "./schema";
+import type { FailureConfig } from "./schema-failures";
 import type { WorkloadConfig } from "./schema-workloads";
 
 /** What the machine has that the servers of the platform `host` will share. */
@@ -23,6 +24,7 @@ export interface PartialConfig {
   readonly deployments: readonly (readonly [name: string, config: DeploymentConfig])[];
   readonly benchmark: BenchmarkConfig | undefined;
   readonly workloads: readonly (readonly [name: string, config: WorkloadConfig])[];
+  readonly failures: readonly (readonly [name: string, config: FailureConfig])[];
 }
 
 type Label = (path: readonly PropertyKey[]) => string;
@@ -42,6 +44,7 @@ export function contradictions(config: PartialConfig, machine: MachineFacts, lab
     ...fitProblems(config, machine, label),
     ...workloadProblems(config.workloads, config.deployments, label),
     ...(config.platform === undefined ? [] : podContradictions(config.platform, config.deployments, config.benchmark, label)),
+    ...failureProblems(config, label),
   ];
 }
 
@@ -149,4 +152,19 @@ function fitProblems({ platform, deployments, benchmark }: PartialConfig, machin
   const total = deployments.reduce((sum, [, deployment]) => sum + dataBytes(workload, families, 1) * (1 + shapeOf(deployment).replicasPerPrimary), 0);
   if ((platform === undefined || !isPodPlatform(platform)) && total > machine.memoryBytes * MEMORY_SHARE) problems.push(`${path}: ${what} need about ${formatBytes(total)} on all nodes together; this machine has ${formatBytes(machine.memoryBytes)}`);
   return problems;
+}
+
+function failureProblems({ failures, deployments, platform }: PartialConfig, label: Label): string[] {
+  const names = deployments.map(([name]) => name);
+  const zones = platform?.zones ?? [];
+  return failures.flatMap(([name, failure]) => [
+    ...(failure.deployments ?? []).flatMap((each, index) => (names.includes(each) ? [] : [`${label(["failures", name, "deployments", index])}: there is no deployment ${each}; there are ${names.join(", ")}`])),
+    ...("zone" in failure && failure.zone !== undefined && !zones.includes(failure.zone) ? [`${label(["failures", name, "zone"])}: there is no zone ${failure.zone}; there are ${zones.join(", ")}`] : []),
+    ...deployments.flatMap(([deployment, config]) => {
+      const { replicasPerPrimary } = shapeOf(config);
+      const wanted = Math.max(failure.waitFor, failure.settings["min-replicas-to-write"] ?? 0);
+      const meant = failure.deployments?.includes(deployment) ?? true;
+      return meant && wanted > replicasPerPrimary ? [`${label(["failures", name])}: waits for ${wanted} replicas where a primary of ${deployment} has ${replicasPerPrimary}`] : [];
+    }),
+  ]);
 }

@@ -100,3 +100,30 @@ export function experimentOverrides(values: Readonly<Record<string, unknown>>): 
 function camelCase(long: string): string {
   return long.replace(/^--/, "").replace(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }
+
+/** What `break` can be told beside the stack. */
+export interface BreakOptions {
+  /** Names; undefined is all. */
+  readonly scenarios: readonly string[] | undefined;
+  /** In place of the stack's; as typed, to be checked with the rest. */
+  readonly overrides: Readonly<Record<string, unknown>>;
+  readonly output: string | undefined;
+  /** Print what would be done, and do nothing. */
+  readonly plan: boolean;
+}
+
+export function addBreakOptions(command: Command): Command {
+  const collect = (value: string, previous: string[] | undefined): string[] => [...(previous ?? []), ...value.split(",")];
+  return command
+    .option("--scenario <name>", "only this one; several times or comma-separated", collect)
+    .option("--repeats <n>", "how often each", number)
+    .option("--rate <n>", "writes per second", number)
+    .option("--output <dir>", "directory for the results")
+    .option("--plan", "say what would be done, and do nothing");
+}
+
+export function breakOptions(values: Readonly<Record<string, unknown>>): BreakOptions {
+  const overrides = Object.fromEntries(["repeats", "rate"].flatMap((key) => (values[key] === undefined ? [] : [[key, values[key]]])));
+  const { scenario, output, plan } = values;
+  return { scenarios: Array.isArray(scenario) ? scenario.map(String) : undefined, overrides, output: typeof output === "string" ? output : undefined, plan: plan === true };
+}

@@ -11,6 +11,8 @@ import { deploymentPodsSchema } from "./schema-pods";
 import { workloadName, workloadSchema } from "./schema-workloads";
 import type { WorkloadConfig } from "./schema-workloads";
 import type { TestName } from "../benchmarks/workloads/named-tests";
+import type { FailureConfig } from "./schema-failures";
+import { failureName, failureSchema } from "./schema-failures";
 import { resolveTests, TEST_ALIASES, TEST_NAMES } from "../benchmarks/workloads/named-tests";
 
 const count = (least: number, most = 1_000_000): z.ZodNumber => z.int().min(least).max(most);
@@ -168,6 +170,8 @@ export interface StackConfig {
   readonly benchmark: BenchmarkConfig;
   /** Mixed loads by name, measured after the tests. */
   readonly workloads: Readonly<Record<string, WorkloadConfig>>;
+  /** What is broken on purpose, by name: by npm start -- break. */
+  readonly failures: Readonly<Record<string, FailureConfig>>;
   /** Whether the stack itself asks for measurements; npm start always measures. */
   readonly measures: boolean;
   /** What a study of the stack does (npm start -- study); the other commands leave it aside. */
@@ -185,4 +189,5 @@ export const SECTIONS = {
   benchmark: benchmarkSchema,
   workloads: z.record(workloadName, workloadSchema),
   experiment: experimentSchema,
+  failures: z.record(failureName, failureSchema),
 } as const;

@@ -30,6 +30,7 @@ export function studyResults(state: StudyState, description: StudyDescription, r
     canaries,
     records: cells.flatMap(({ records }) => records).map((record): MeasurementRecord => ({ ...record, doubts: [...record.doubts, ...moved] })),
     capacities: [],
+    failures: [],
     study: evaluate(state),
   };
 }

@@ -5,6 +5,7 @@ import { withConnections } from "../connection";
 import type { DeploymentNode } from "../deployment";
 import { Failure, messageOf } from "../errors";
 import { form } from "../formation/form";
+import { parseInfo } from "../topology/info";
 import type { Shape } from "../topology/placement";
 import type { Breaker } from "./breaker";
 import type { Action } from "./fault-plan";
@@ -12,7 +13,7 @@ import { describeAction } from "./fault-plan";
 import type { Observer } from "./observer";
 
 /** How long clients have to hear that a node serves nothing any more before it is ended, milliseconds. */
-const DRAIN_MS = 750;
+const DRAIN_MS = 500;
 const POLL_MS = 20;
 
 export interface Stage {
@@ -48,6 +49,9 @@ export async function carryOut(action: Action, stage: Stage): Promise<void> {
       return breaker.fillDisk(action.nodes);
     case "free-disk":
       return breaker.freeDisk(action.nodes);
+    case "rewrite-file":
+      await Promise.all(action.nodes.map((name) => rewriteFile(name, stage)));
+      return;
     case "take-over":
       await Promise.all(action.nodes.map((name) => withNode(name, stage, (connection) => connection.cluster("FAILOVER", "TAKEOVER"))));
       return;
@@ -79,6 +83,7 @@ async function introduceAll(stage: Stage): Promise<void> {
   const { deployment } = stage.breaker;
   await withConnections({ ...deployment, nodes: stage.breaker.nodes() }, async (connections) => {
     const members = [...connections];
+    await Promise.all(members.map(([node, connection]) => untilLoaded(node.name, connection, stage)));
     const failover = (allowed: boolean): Promise<unknown> => Promise.all(members.map(([, connection]) => connection.config("SET", "cluster-replica-no-failover", allowed ? "no" : "yes")));
     await failover(false);
     const meetings = members.flatMap(([, connection], index) => strides(members.length).flatMap((stride) => {
@@ -89,6 +94,31 @@ async function introduceAll(stage: Stage): Promise<void> {
     await until("all nodes have found each other", () => stage.observer.isOk, stage);
     await failover(true);
   });
+}
+
+async function rewriteFile(name: string, stage: Stage): Promise<void> {
+  await withNode(name, stage, async (connection) => {
+    await untilLoaded(name, connection, stage);
+    await connection.bgrewriteaof();
+    const deadline = performance.now() + stage.patienceMs;
+    for (;;) {
+      const info = parseInfo(await connection.info("persistence"));
+      if (info.get("aof_rewrite_in_progress") === "0" && info.get("aof_rewrite_scheduled") === "0" && info.get("aof_last_bgrewrite_status") === "ok") return;
+      stage.signal.throwIfAborted();
+      if (performance.now() > deadline) throw new Failure("its append-only file is not written anew");
+      await sleep(POLL_MS);
+    }
+  });
+}
+
+/** A node that reads its data takes no commands. */
+async function untilLoaded(name: string, connection: Connection, { signal, patienceMs }: Stage): Promise<void> {
+  const deadline = performance.now() + patienceMs;
+  while (parseInfo(await connection.info("persistence")).get("loading") !== "0") {
+    signal.throwIfAborted();
+    if (performance.now() > deadline) throw new Failure(`${name} still reads its data after ${Math.round(patienceMs / 1000)} s`);
+    await sleep(POLL_MS);
+  }
 }
 
 function strides(nodes: number): number[] {
@@ -126,11 +156,29 @@ export async function handOver(primary: string, stage: Stage, wanted?: string): 
     return;
   }
   note(`${primary} hands over to ${heir}`);
-  const node = breaker.nodes().find(({ name }) => name === heir);
   if (breaker.deployment.mode === "cluster") await withNode(heir, stage, (connection) => connection.cluster("FAILOVER"));
-  else await withNode(primary, stage, (connection) => connection.call("FAILOVER", "TO", node?.endpoint.host ?? "", node?.endpoint.port ?? 0));
+  else await failOver(primary, heir, stage);
   await until(`${heir} has taken over from ${primary}`, () => observer.state(heir).role === "primary" && observer.state(primary).role === "replica" && observer.isRedundant, stage);
   await sleep(DRAIN_MS);
+}
+
+/** In replication mode the other replicas go on following the old primary, until they are told otherwise. */
+async function failOver(primary: string, heir: string, stage: Stage): Promise<void> {
+  const { host = "", port = 0 } = stage.breaker.nodes().find(({ name }) => name === heir)?.endpoint ?? {};
+  await withNode(primary, stage, (connection) => connection.call("FAILOVER", "TO", host, port));
+  await until(`${heir} has taken over from ${primary}`, () => stage.observer.state(heir).role === "primary", stage);
+  const others = stage.breaker.nodes().filter(({ name }) => name !== primary && name !== heir);
+  await Promise.all(others.map(({ name }) => withNode(name, stage, (connection) => connection.call("REPLICAOF", host, port))));
+}
+
+/** Has the primaries that there were before lead their shards again, where they are part of them still; by orderly hand-overs. */
+export async function restoreRoles(primaries: readonly string[], stage: Stage): Promise<void> {
+  const { observer } = stage;
+  await until("all is well again", () => observer.isRedundant, stage);
+  for (const name of primaries) {
+    const { role, follows } = observer.state(name);
+    if (role === "replica" && follows !== undefined) await handOver(follows, stage, name);
+  }
 }
 
 /**

@@ -5,12 +5,13 @@ import { connect, withConnections } from "../connection";
 import type { Connection } from "../connection";
 import type { Deployment, Endpoint } from "../deployment";
 import { formatEndpoint } from "../deployment";
-import { BadInput, Failure } from "../errors";
+import { BadInput, Failure, messageOf } from "../errors";
 import type { Report } from "../progress";
 import type { FailureRecord } from "../results/failure-schema";
 import type { Shape } from "../topology/placement";
 import type { Verification } from "../verification/verify";
 import { verify } from "../verification/verify";
+import type { LostWrite } from "./accounting";
 import { account } from "./accounting";
 import type { Stage } from "./actions";
 import { carryOut, repairZones, until } from "./actions";
@@ -41,11 +42,17 @@ export interface Attempt {
   readonly report: Report;
 }
 
+export interface Broken {
+  readonly record: FailureRecord;
+  /** All of them; the record names the first. */
+  readonly lost: readonly LostWrite[];
+}
+
 /**
  * @throws BadInput when the deployment cannot suffer that fault
  * @throws Failure when it is not well to begin with, or something fails that is not the fault's doing
  */
-export async function breakOnce(attempt: Attempt): Promise<FailureRecord> {
+export async function breakOnce(attempt: Attempt): Promise<Broken> {
   const { breaker, scenario, signal } = attempt;
   const configured = breaker.deployment.directives;
   try {
@@ -80,7 +87,7 @@ export function subjectOf({ mode, nodes, directives }: Deployment, { verdict }: 
   };
 }
 
-async function carryOutAttempt(attempt: Attempt, before: Verification, plan: FaultPlan): Promise<FailureRecord> {
+async function carryOutAttempt(attempt: Attempt, before: Verification, plan: FaultPlan): Promise<Broken> {
   const { breaker, scenario, shape, signal, report } = attempt;
   const { mode } = breaker.deployment;
   const dial = dialer(breaker.deployment, scenario.load.timeoutMs + scenario.load.acknowledgement.timeoutMs);
@@ -96,6 +103,7 @@ async function carryOutAttempt(attempt: Attempt, before: Verification, plan: Fau
   try {
     const startedAt = new Date();
     await Promise.all([writer.start(), observer.start()]);
+    const beganMs = performance.now();
     await sleep(scenario.beforeSeconds * 1000, undefined, { signal });
     observer.clear();
     const faultMs = performance.now();
@@ -107,6 +115,8 @@ async function carryOutAttempt(attempt: Attempt, before: Verification, plan: Fau
     report(`${scenario.name}: reading back`, true);
     const finding: Finding = {
       startedAt,
+      // The first half warms up whoever takes part.
+      steadyMs: (beganMs + faultMs) / 2,
       faultMs,
       plan,
       shards,
@@ -119,7 +129,7 @@ async function carryOutAttempt(attempt: Attempt, before: Verification, plan: Fau
       helped,
       ...end,
     };
-    return recordOf({ deployment: breaker.deployment.name, mode, scenario, round: attempt.round, finding });
+    return { record: recordOf({ deployment: breaker.deployment.name, mode, scenario, round: attempt.round, finding }), lost: finding.accounting.lost };
   } finally {
     writer.close();
     await observer.stop();
@@ -230,14 +240,28 @@ function dialer({ name, mode, access }: Deployment, timeoutMs: number): (endpoin
 async function setDirectives(breaker: Breaker, settings: ReadonlyMap<string, string>): Promise<void> {
   breaker.startWith(new Map([...breaker.deployment.directives, ...settings]));
   if (settings.size === 0) return;
-  await withConnections(breaker.deployment, (connections) => Promise.all([...connections.values()].map((connection) => connection.call("CONFIG", "SET", ...[...settings].flat()))));
+  await tellAll(breaker, [...settings].flat());
+}
+
+async function tellAll(breaker: Breaker, words: readonly string[]): Promise<void> {
+  await withConnections({ ...breaker.deployment, nodes: breaker.nodes() }, (connections) =>
+    Promise.all(
+      [...connections].map(async ([{ name }, connection]) => {
+        try {
+          await connection.call("CONFIG", "SET", ...words);
+        } catch (error) {
+          throw new Failure(`${name} does not take ${words.join(" ")}: ${messageOf(error)}`, { cause: error });
+        }
+      }),
+    ),
+  );
 }
 
 /** What the deployment has for each of the directives, or the server's own where it says nothing. */
 async function resetDirectives(breaker: Breaker, configured: ReadonlyMap<string, string>, settings: ReadonlyMap<string, string>): Promise<void> {
   breaker.startWith(configured);
   const back = [...settings.keys()].map((name) => [name, configured.get(name) ?? SERVER_DEFAULTS.get(name)] as const).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
-  if (back.length > 0) await withConnections({ ...breaker.deployment, nodes: breaker.nodes() }, (connections) => Promise.all([...connections.values()].map((connection) => connection.call("CONFIG", "SET", ...back))));
+  if (back.length > 0) await tellAll(breaker, back);
 }
 
 /** Of directives that scenarios set. */

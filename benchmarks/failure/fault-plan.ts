@@ -24,6 +24,8 @@ export type Action =
   | { readonly do: "cut"; readonly nodes: readonly string[] }
   | { readonly do: "join" }
   | { readonly do: "fill-disk" | "free-disk"; readonly nodes: readonly string[] }
+  /** Has append-only files written anew: what was being written when the disk was full can be left in them in part. */
+  | { readonly do: "rewrite-file"; readonly nodes: readonly string[] }
   /** Tells replicas to take over without being elected. */
   | { readonly do: "take-over"; readonly nodes: readonly string[] }
   /** Introduces nodes to each other again. */
@@ -76,7 +78,7 @@ export function planFault(fault: Fault, subject: Subject): FaultPlan | string {
     case "full-disk": {
       if (!subject.persistent) return "nothing is written to disk: it needs appendonly: true";
       const nodes = firsts(subject, 1);
-      return { victims: nodes, inflict: [{ do: "fill-disk", nodes }], help: [], healWhen: { seconds: fault.seconds }, heal: [{ do: "free-disk", nodes }, { do: "start", nodes, newAddresses: false }], warnings: [] };
+      return { victims: nodes, inflict: [{ do: "fill-disk", nodes }], help: [], healWhen: { seconds: fault.seconds }, heal: [{ do: "free-disk", nodes }, { do: "start", nodes, newAddresses: false }, { do: "rewrite-file", nodes }], warnings: ["the append-only file can be left with part of a write in it, at which the server refuses to start: it is written anew once there is room"] };
     }
     case "rolling-restart":
       return { victims: [...subject.zoneOf.keys()], inflict: [{ do: "restart-in-turn", home: fault.home }], help: [], healWhen: "served", heal: [], warnings: withoutReplicas(subject) };
@@ -181,6 +183,8 @@ export function describeAction(action: Action): string {
       return `fill the disk of ${names(action.nodes)}`;
     case "free-disk":
       return `free the disk of ${names(action.nodes)}`;
+    case "rewrite-file":
+      return `have ${names(action.nodes)} write the append-only file anew`;
     case "take-over":
       return `tell ${names(action.nodes)} to take over`;
     case "introduce":

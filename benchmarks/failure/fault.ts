@@ -4,7 +4,7 @@ import type { Shape } from "../topology/placement";
 /** `served`: once every slot is served again, or when it is clear that this takes help. */
 export type When = "served" | { readonly seconds: number };
 
-export type Fault =
+export type Fault = { readonly kind: FaultKind } & (
   /** SIGKILL of one primary, which is started again with its data. */
   | { readonly kind: "kill-primary"; readonly restart: When }
   /** SIGKILL of a share of the primaries at once. At half or more nobody is left to elect others. */
@@ -24,9 +24,12 @@ export type Fault =
   /** Every node in turn, primaries after an orderly hand-over. `home`: the directory of other programs, an upgrade. */
   | { readonly kind: "rolling-restart"; readonly home: string | undefined }
   /** To another shape and back. */
-  | { readonly kind: "scale"; readonly to: Shape };
+  | { readonly kind: "scale"; readonly to: Shape }
+);
 
-export type FaultKind = Fault["kind"];
+/** In the order in which a stack that names none suffers them. */
+export const FAULT_KINDS = ["kill-primary", "kill-primaries", "kill-zone", "kill-machine", "freeze-primary", "cut-zone", "full-disk", "rolling-restart", "scale", "kill-all"] as const;
+export type FaultKind = (typeof FAULT_KINDS)[number];
 
 /** When a write counts as acknowledged: when the primary says so, or when so many replicas have it as well (WAIT). */
 export interface Acknowledgement {

@@ -16,6 +16,8 @@ import type { StateChange } from "./states";
 /** What was seen. Times are of one clock, but for those of changes and events, which count from the fault. */
 export interface Finding {
   readonly startedAt: Date;
+  /** From when on latencies before the fault count. */
+  readonly steadyMs: number;
   readonly faultMs: number;
   readonly plan: FaultPlan;
   /** As they were before. */
@@ -77,7 +79,7 @@ export function recordOf({ deployment, mode, scenario, round, finding }: Attempt
       redirected: writes.filter(({ redirects }) => redirects > 0).length,
     },
     errors: countErrors(writes),
-    latency: latencies(writes, faultMs, outage.overMs),
+    latency: latencies(writes.filter(({ dueMs }) => dueMs >= finding.steadyMs), faultMs, outage.overMs),
     lost: { count: accounting.lost.length, writes: accounting.lost.slice(0, MOST_LOST_NAMED) },
     unknownDone: accounting.unknownDone,
     undecided: accounting.undecided,

@@ -58,7 +58,8 @@ export class Routes {
 
   /** Learns once from all, then goes on learning until it is closed. */
   async open(): Promise<void> {
-    await Promise.allSettled(this.nodes().map((node) => this.#learn(node)));
+    if (this.mode === "cluster") await Promise.allSettled(this.nodes().map((node) => this.#learn(node)));
+    else await this.#findPrimary();
     void this.#keepLearning();
   }
 
@@ -73,24 +74,41 @@ export class Routes {
       this.#hurry = new AbortController();
       await sleep(HURRY_MS, undefined, { signal }).catch(() => undefined);
       await sleep(REFRESH_MS - HURRY_MS, undefined, { signal: AbortSignal.any([signal, this.#hurry.signal]) }).catch(() => undefined);
-      const all = this.nodes();
-      const count = this.mode === "cluster" ? Math.min(ASKED, all.length) : all.length;
-      // Whoever answers first is enough: one that stands still must not hold up the others.
-      const asked = Array.from({ length: count }, () => all[this.#turn++ % all.length]).flatMap((node) => (node === undefined ? [] : [this.#learn(node)]));
-      await Promise.race([Promise.any(asked).catch(() => undefined), sleep(REFRESH_MS)]);
-      for (const each of asked) each.catch(() => undefined);
+      if (this.mode === "cluster") await this.#askSome();
+      else await this.#findPrimary();
     }
+  }
+
+  /** Whoever answers first is enough: one that stands still must not hold up the others. */
+  async #askSome(): Promise<void> {
+    const all = this.nodes();
+    const asked = Array.from({ length: Math.min(ASKED, all.length) }, () => all[this.#turn++ % all.length]).flatMap((node) => (node === undefined ? [] : [this.#learn(node)]));
+    await Promise.race([Promise.any(asked).catch(() => undefined), sleep(REFRESH_MS)]);
+    for (const each of asked) each.catch(() => undefined);
   }
 
   async #learn({ endpoint }: DeploymentNode): Promise<void> {
     const connection = await this.#links.to(endpoint);
-    if (this.mode === "cluster") {
-      this.#takeView(this.#parser.parse(String(await connection.cluster("NODES"))), endpoint);
-      return;
-    }
+    this.#takeView(this.#parser.parse(String(await connection.cluster("NODES"))), endpoint);
+  }
+
+  /** Of all nodes that say they are the primary the one with most replicas, the known one where they have as many. */
+  async #findPrimary(): Promise<void> {
+    const answers = await Promise.all(this.nodes().map(async ({ endpoint }) => Promise.race([this.#replicasOf(endpoint).catch(() => undefined), sleep(REFRESH_MS, undefined)]).then((replicas) => ({ endpoint, replicas }))));
+    const known = this.owner(0);
+    const rank = ({ endpoint, replicas = 0 }: (typeof answers)[number]): number => replicas * 2 + Number(known !== undefined && formatEndpoint(endpoint) === formatEndpoint(known));
+    const [best] = answers.filter(({ replicas }) => replicas !== undefined).sort((a, b) => rank(b) - rank(a));
+    const isGone = known !== undefined && !this.nodes().some(({ endpoint }) => formatEndpoint(endpoint) === formatEndpoint(known));
+    // One that does not answer may still be it.
+    if (best !== undefined) this.#owners[0] = { endpoint: best.endpoint, epoch: 0 };
+    else if (isGone) this.#owners[0] = undefined;
+  }
+
+  /** How many replicas a primary has; undefined where it is none. */
+  async #replicasOf(endpoint: Endpoint): Promise<number | undefined> {
+    const connection = await this.#links.to(endpoint);
     const info = parseInfo(await connection.info("replication"));
-    if (info.get("role") === "master") this.#takePrimary(endpoint, infoNumber(info, "connected_slaves") ?? 0);
-    else if (formatEndpoint(endpoint) === formatEndpoint(this.owner(0) ?? { host: "", port: 0 })) this.#owners[0] = undefined;
+    return info.get("role") === "master" ? (infoNumber(info, "connected_slaves") ?? 0) : undefined;
   }
 
   /** A view counts for a slot unless a newer one was seen; of equals the last. */
@@ -103,12 +121,5 @@ export class Routes {
         for (let slot = from; slot <= to && slot < SLOT_COUNT; slot++) if (epoch >= (this.#owners[slot]?.epoch ?? 0)) this.#owners[slot] = { endpoint: there, epoch };
       }
     }
-  }
-
-  /** Where two nodes say that they are the primary, the one with more replicas is believed. */
-  #takePrimary(endpoint: Endpoint, replicas: number): void {
-    const known = this.#owners[0];
-    const same = known !== undefined && formatEndpoint(known.endpoint) === formatEndpoint(endpoint);
-    if (known === undefined || same || replicas > known.epoch) this.#owners[0] = { endpoint, epoch: replicas };
   }
 }

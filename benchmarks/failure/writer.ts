@@ -21,6 +21,8 @@ import { Routes } from "./routes";
 
 /** Slots of each shard that are written to, over all of its ranges. */
 const SLOTS_PER_SHARD = 16;
+/** Coprime to most numbers of shards, so that every shard has its share. */
+const AGAIN_EVERY = 11;
 /** As cluster clients have it. */
 const MOST_REDIRECTS = 16;
 const TRY_AGAIN_MS = 10;
@@ -35,6 +37,8 @@ interface Key {
   readonly name: string;
   readonly slot: number;
   readonly shard: number;
+  /** Whether it is written more than once: those show what has become older. */
+  readonly again: boolean;
   /** Of its last write. */
   number: number;
 }
@@ -55,8 +59,9 @@ export class Writer {
   readonly #links: Links;
   /** Connections to each node. */
   readonly #lanes: number;
-  /** Keys of each shard without a write under way; the one that was idle longest is next. */
+  /** Keys of each shard that are written again, without a write under way. */
   readonly #idle: Key[][];
+  #sent = 0;
   readonly #keys = new Map<string, Key>();
   readonly #slots: readonly (readonly number[])[];
   readonly #underWay = new Set<Promise<void>>();
@@ -123,12 +128,12 @@ export class Writer {
 
   #send(shard: number, dueMs: number): void {
     const mostUnderWay = Math.ceil((this.load.rate * (this.load.timeoutMs + this.load.acknowledgement.timeoutMs)) / 1000) * 2 + 100;
-    const key = this.#idle[shard]?.shift() ?? this.#newKey(shard);
+    const key = this.#nextKey(shard);
     key.number++;
     const over = (outcome: Outcome, redirects: number): void => {
       this.journal.add({ key: key.name, number: key.number, shard, dueMs, endedMs: performance.now(), redirects, outcome });
       // What an unknown write has overwritten, or will, cannot be told: nothing more is written to its key.
-      if (outcome.kind !== "unknown") this.#idle[shard]?.push(key);
+      if (outcome.kind !== "unknown" && key.again) this.#idle[shard]?.push(key);
     };
     if (this.#underWay.size >= mostUnderWay) {
       over({ kind: "failed", error: OVERLOADED }, 0);
@@ -142,11 +147,17 @@ export class Writer {
     this.#underWay.add(write);
   }
 
-  #newKey(shard: number): Key {
+  /** Nearly all writes are to keys of their own, for a later write to the same key would hide that one was lost. */
+  #nextKey(shard: number): Key {
+    const again = ++this.#sent % AGAIN_EVERY === 0;
+    return (again ? this.#idle[shard]?.shift() : undefined) ?? this.#newKey(shard, again);
+  }
+
+  #newKey(shard: number, again: boolean): Key {
     const slots = this.#slots[shard] ?? [0];
     const slot = slots[this.#keys.size % slots.length] ?? 0;
     const tag = this.target.mode === "cluster" ? `{${slotTags()[slot] ?? ""}}` : "";
-    const key = { name: `${this.prefix}${tag}:${this.#keys.size}`, slot, shard, number: 0 };
+    const key = { name: `${this.prefix}${tag}:${this.#keys.size}`, slot, shard, again, number: 0 };
     this.#keys.set(key.name, key);
     return key;
   }

@@ -4,11 +4,12 @@ import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { Failure } from "../errors";
 import { listed } from "../units";
 import type { Kubernetes } from "./access";
+import type { Plain } from "./plain";
 import { nameOf } from "./pod-troubles";
 
 /** What is needed of Kubernetes. */
 export interface VolumeReader {
-  readonly core: { listPersistentVolume(): Promise<{ readonly items: readonly V1PersistentVolume[] }> };
+  readonly core: { listPersistentVolume(): Promise<{ readonly items: readonly Plain<V1PersistentVolume>[] }> };
   call<T>(doing: string, answer: Promise<T>): Promise<T>;
 }
 

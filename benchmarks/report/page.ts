@@ -10,6 +10,7 @@ import { capacityLine, shapeOf } from "../results/summary";
 import { formatBytes, formatCount, formatMs } from "../units";
 import type { Chart, Width } from "./charts";
 import { chartsOf, colourOf } from "./charts";
+import { failureSections } from "./failures";
 import type { Html } from "./html";
 import { Html as RawHtml, html } from "./html";
 import { STYLE } from "./style";
@@ -31,8 +32,9 @@ export function renderReport(results: Results): string {
 <body>
 <main>
 ${header(results)}
+${failureSections(results.failures, figure)}
 ${results.capacities.length === 0 ? undefined : html`<section><h2>Capacity</h2><ul>${results.capacities.map((each) => html`<li>${capacityLine(each)}</li>`)}</ul></section>`}
-${results.capacities.length > 0 && table.comparisons.length === 0 ? undefined : comparison(table, notes)}
+${results.capacities.length + results.failures.length > 0 && table.comparisons.length === 0 ? undefined : comparison(table, notes)}
 ${costs(results, table)}
 ${table.comparisons.length === 0 ? undefined : doubts(notes)}
 ${chartsOf(results).map(figure)}
@@ -50,7 +52,7 @@ function header(results: Results): Html {
   const status = results.complete ? undefined : html`<p class="warning">Incomplete: ${results.reason ?? "the run was stopped"}. What was measured until then is shown.</p>`;
   return html`<header>
 <h1>Valkey, measured</h1>
-<p>Stack <b>${results.stack}</b>, ${results.timestamp} UTC, ${results.records.length} measurements.</p>
+<p>Stack <b>${results.stack}</b>, ${results.timestamp} UTC, ${results.records.length} measurements${results.failures.length === 0 ? "" : `, broken on purpose ${results.failures.length} times`}.</p>
 ${status}
 <ul class="deployments">
 ${results.topologies.map(

@@ -4,6 +4,7 @@ import { canaryDoubts } from "../measuring/doubts";
 import type { Verification } from "../verification/verify";
 import type { Artifacts } from "./artifacts";
 import { describeEnvironment } from "./environment";
+import type { FailureRecord } from "./failure-schema";
 import type { CanaryRecord, CapacityRecord, DeploymentCost, Environment, Machine, MeasurementRecord, Results, TopologyRecord } from "./schema";
 import { SCHEMA_VERSION } from "./schema";
 import { topologyOf } from "./topology";
@@ -25,6 +26,7 @@ export class ResultsCollector {
   readonly #canaries: CanaryRecord[] = [];
   readonly #records: MeasurementRecord[] = [];
   readonly #capacities: CapacityRecord[] = [];
+  readonly #failures: FailureRecord[] = [];
   readonly #raw: string[] = [];
 
   constructor(
@@ -35,7 +37,7 @@ export class ResultsCollector {
   }
 
   get isEmpty(): boolean {
-    return this.#topologies.length === 0 && this.#records.length === 0;
+    return this.#topologies.length === 0 && this.#records.length === 0 && this.#failures.length === 0;
   }
 
   readonly listener: Omit<ExperimentListener, "progress"> = {
@@ -50,6 +52,13 @@ export class ResultsCollector {
       this.#raw.push(`### ${heading}\n${output.endsWith("\n") ? output : `${output}\n`}`);
     },
   };
+
+  /** @param lost all of its lost writes, a line each */
+  addFailure(failure: FailureRecord, lost: readonly string[]): void {
+    this.#failures.push(failure);
+    if (lost.length > 0) this.listener.raw(`${failure.id}: acknowledged writes lost`, lost.map((line) => `${line}\n`).join(""));
+    this.artifacts.writeProgress(this.#results("the run has not ended"), this.#rawText());
+  }
 
   setPrograms({ version, source }: NonNullable<Environment["programs"]>): void {
     this.#programs = { version, source };
@@ -110,6 +119,7 @@ export class ResultsCollector {
       // Whether a canary moved is known only beside all the others.
       records: this.#records.map((record) => ({ ...record, doubts: [...record.doubts, ...canaryDoubts(record.round, this.#canaries)] })),
       capacities: this.#capacities,
+      failures: this.#failures,
     };
   }
 

@@ -1,6 +1,7 @@
 /** results.json: everything needed to judge a run and to repeat it. Units are in the names; what is not known is null, never 0. */
 import { z } from "zod";
 import { DRIVERS } from "../workloads/mix";
+import { failureSchema } from "./failure-schema";
 import { studySchema } from "./study-schema";
 
 /** Raised when a reader of an older file could misread a newer one. */
@@ -297,5 +298,7 @@ export const resultsSchema = z.strictObject({
   /** Where the run was a study. */
   study: studySchema.optional(),
   capacities: z.array(capacitySchema).default([]),
+  /** What was broken on purpose. */
+  failures: z.array(failureSchema).default([]),
 });
 export type Results = z.infer<typeof resultsSchema>;

@@ -4,6 +4,7 @@ import { formatCount, formatMs } from "../units";
 import { describeCost, formatUsd, rowCost, storageCost } from "./cost";
 import type { DoubtNote } from "./doubt-notes";
 import { doubtNotes, NO_DOUBTS, noteLetter } from "./doubt-notes";
+import { formatFailures } from "./failure-rows";
 import type { Comparison, Row } from "./rows";
 import { sideBySide } from "./rows";
 import { formatObjective } from "../capacity/objective";
@@ -15,9 +16,11 @@ export function formatSummary(results: Results): string[] {
   const notes = doubtNotes(comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
   return [
     ...(results.complete ? [] : [`INCOMPLETE: ${results.reason ?? "the run was stopped"}`, ""]),
-    ...(results.capacities.length > 0 && comparisons.length === 0 ? ["=== Capacity ==="] : ["=== Side by side ==="]),
-    ...results.capacities.map(capacityLine),
-    ...(comparisons.length === 0 ? (results.capacities.length > 0 ? [] : ["Nothing was measured."]) : tableLines(deployments, comparisons, notes, results.topologies)),
+    ...formatFailures(results.failures),
+    ...(results.capacities.length > 0 ? ["=== Capacity ===", ...results.capacities.map(capacityLine)] : []),
+    ...(comparisons.length === 0 && results.capacities.length + results.failures.length > 0
+      ? []
+      : [...(results.capacities.length + results.failures.length > 0 ? [""] : []), "=== Side by side ===", ...(comparisons.length === 0 ? ["Nothing was measured."] : tableLines(deployments, comparisons, notes, results.topologies))]),
     ...results.topologies.flatMap(keyLines),
     ...costLines(results, comparisons),
     ...(comparisons.length === 0 ? [] : ["", "=== Doubts ===", ...doubtLines(notes)]),

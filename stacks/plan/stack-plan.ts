@@ -172,7 +172,8 @@ function planMeasurement(config: StackConfig): MeasurementPlan {
 
 function planStudy({ experiment, deployments, benchmark }: StackConfig): StudyPlan | null {
   if (experiment === undefined) return null;
-  const varied = Object.fromEntries(Object.entries(experiment.vary).flatMap(([factor, levels]) => (levels === undefined ? [] : [[factor, levels]])));
+  const levels: [string, readonly (string | number)[] | undefined][] = Object.entries(experiment.vary);
+  const varied = Object.fromEntries(levels.flatMap(([factor, each]) => (each === undefined ? [] : [[factor, each]])));
   return { cells: cellsOf({ deployments, benchmark, experiment }).length, varied, precision: experiment.precision, budget: experiment.budget };
 }
 

@@ -2,6 +2,7 @@
 import { BadInput } from "../../benchmarks/errors";
 import { didYouMean } from "../../stacks/problems";
 import type { Benchmark } from "./benchmark";
+import { failure } from "./failure";
 import { formation } from "./formation";
 import { merging } from "./merging";
 import { openLoop } from "./open-loop";
@@ -12,7 +13,7 @@ import { throughput } from "./throughput";
 import { verification } from "./verification";
 
 /** In the order in which they run. */
-export const BENCHMARKS: readonly Benchmark[] = [formation, verification, plan, program, throughput, s1Flags, openLoop, merging];
+export const BENCHMARKS: readonly Benchmark[] = [formation, verification, plan, program, throughput, s1Flags, openLoop, merging, failure];
 
 /** Of every row, in the order of the table. */
 export const ALL_IDS: readonly string[] = BENCHMARKS.flatMap(({ ids }) => ids);

@@ -1,12 +1,13 @@
 import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
+import type { Plain } from "../../../benchmarks/kubernetes/plain";
 import type { VolumeReader } from "../../../benchmarks/kubernetes/volumes";
 import { awaitVolumesGone } from "../../../benchmarks/kubernetes/volumes";
 
-const volume = (name: string, namespace: string, persistentVolumeReclaimPolicy = "Delete"): V1PersistentVolume => ({ metadata: { name }, spec: { claimRef: { namespace, name: "data" }, persistentVolumeReclaimPolicy } });
+const volume = (name: string, namespace: string, persistentVolumeReclaimPolicy = "Delete"): Plain<V1PersistentVolume> => ({ metadata: { name }, spec: { claimRef: { namespace, name: "data" }, persistentVolumeReclaimPolicy } });
 
 /** Answers one list after the other, the last one for ever. */
-function reader(lists: readonly (readonly V1PersistentVolume[])[]): VolumeReader & { asked: () => number } {
+function reader(lists: readonly (readonly Plain<V1PersistentVolume>[])[]): VolumeReader & { asked: () => number } {
   let asked = 0;
   return {
     asked: () => asked,

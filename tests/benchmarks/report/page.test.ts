@@ -55,6 +55,6 @@ describe("report.html", () => {
   });
 
   it("can be made of nothing measured", () => {
-    expect(renderReport(results([]))).toContain("Nothing was measured.");
+    expect(renderReport(results([]))).toContain("Nothing was measured side by side.");
   });
 });

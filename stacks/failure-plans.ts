@@ -1,0 +1,113 @@
+/** From the section `failures` to scenarios, and what they come to on each deployment before anything runs. Pure. */
+import type { Fault, FaultKind, Scenario, When } from "../benchmarks/failure/fault";
+import { describeFault } from "../benchmarks/failure/fault";
+import type { Subject } from "../benchmarks/failure/fault-plan";
+import { describePlan, planFault } from "../benchmarks/failure/fault-plan";
+import type { HostPlan } from "../benchmarks/host/host";
+import { directives } from "../benchmarks/settings";
+import { planCluster } from "../benchmarks/topology/cluster-plan";
+import { nodeCount, rotateOverZones, spreadOverZones } from "../benchmarks/topology/placement";
+import type { FailureConfig } from "./schema-failures";
+
+/** How long WAIT waits, milliseconds. */
+const WAIT_MS = 1000;
+
+export interface PlannedScenario {
+  readonly scenario: Scenario;
+  readonly repeats: number;
+  /** Names; undefined is all that can suffer it. */
+  readonly deployments: readonly string[] | undefined;
+}
+
+export function scenarioOf(name: string, config: FailureConfig): PlannedScenario {
+  const { rate, dataSize, timeout, waitFor, settings, before, after, patience, repair, repeats, deployments } = config;
+  return {
+    repeats,
+    deployments,
+    scenario: {
+      name,
+      fault: faultOf(config),
+      load: { rate, bytes: dataSize, timeoutMs: timeout, acknowledgement: { replicas: waitFor, timeoutMs: waitFor === 0 ? 0 : WAIT_MS } },
+      settings: directives(settings),
+      beforeSeconds: before,
+      afterSeconds: after,
+      patienceSeconds: patience,
+      repair,
+    },
+  };
+}
+
+function faultOf(config: FailureConfig): Fault {
+  const restart = "restart" in config ? when(config.restart) : "served";
+  switch (config.fault) {
+    case "kill-primary":
+    case "kill-machine":
+      return { kind: config.fault, restart };
+    case "kill-primaries":
+      return { kind: config.fault, share: config.share, restart };
+    case "kill-zone":
+      return { kind: config.fault, zone: config.zone, restart };
+    case "kill-all":
+      return { kind: config.fault, newAddresses: config.newAddresses };
+    case "freeze-primary":
+    case "full-disk":
+      return { kind: config.fault, seconds: config.seconds };
+    case "cut-zone":
+      return { kind: config.fault, zone: config.zone, seconds: config.seconds };
+    case "rolling-restart":
+      return { kind: config.fault, home: config.home };
+    case "scale":
+      return { kind: config.fault, to: { primaries: config.primaries, replicasPerPrimary: config.replicasPerPrimary } };
+  }
+}
+
+function when(seconds: number | undefined): When {
+  return seconds === undefined ? "served" : { seconds };
+}
+
+/** A scenario on a deployment, or why there is none. */
+export interface Pairing {
+  readonly planned: PlannedScenario;
+  readonly deployment: string;
+  /** Undefined where it can be done. */
+  readonly why: string | undefined;
+  readonly lines: readonly string[];
+}
+
+/** Every scenario beside every deployment it is meant for, as the deployments will be when they have been formed. */
+export function pairings(scenarios: readonly PlannedScenario[], plans: readonly HostPlan[], obstacle: (fault: FaultKind) => string | undefined): Pairing[] {
+  return scenarios.flatMap((planned) =>
+    plans
+      .filter(({ name }) => planned.deployments?.includes(name) ?? true)
+      .map((plan): Pairing => {
+        const { fault, settings } = planned.scenario;
+        const result = planFault(fault, subjectOf(plan, settings));
+        const why = obstacle(fault.kind) ?? (typeof result === "string" ? result : undefined);
+        return { planned, deployment: plan.name, why, lines: why !== undefined || typeof result === "string" ? [] : describePlan(result) };
+      }),
+  );
+}
+
+function subjectOf(plan: HostPlan, settings: ReadonlyMap<string, string>): Subject {
+  const { mode, shape, zones } = plan;
+  const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${plan.name}-${index}`);
+  const placed = mode === "cluster" ? rotateOverZones(names, shape, zones) : spreadOverZones(names, zones);
+  const wanted = new Map([...directives(plan.settings), ...settings]);
+  return {
+    mode,
+    shape,
+    shards: mode === "cluster" ? planCluster(placed, shape).shards : [{ primary: names[0] ?? "", replicas: names.slice(1) }],
+    zoneOf: new Map(placed.map(({ name, zone }) => [name, zone])),
+    machineOf: new Map(names.map((name) => [name, "this machine"])),
+    failsOver: mode === "cluster" && wanted.get("cluster-replica-no-failover") !== "yes",
+    persistent: wanted.get("appendonly") === "yes",
+  };
+}
+
+/** What `break --plan` prints. */
+export function describePairings(all: readonly Pairing[]): string[] {
+  return all.flatMap(({ planned: { scenario, repeats }, deployment, why, lines }) => [
+    `${scenario.name} on ${deployment}: ${describeFault(scenario.fault)}${repeats > 1 ? `, ${repeats} times` : ""}${why === undefined ? "" : `: not here: ${why}`}`,
+    ...lines.map((line) => `  ${line}`),
+  ]);
+}

@@ -1,0 +1,104 @@
+/** What failures cost, as clients see it: hand-overs, a primary killed, many at once, and all at once. */
+import type { Broken } from "../../benchmarks/failure/break-once";
+import { breakAll } from "../../benchmarks/failure/break-all";
+import type { Fault, Scenario } from "../../benchmarks/failure/fault";
+import { HostBreaker } from "../../benchmarks/failure/host-breaker";
+import { form } from "../../benchmarks/formation/form";
+import type { HostPlan } from "../../benchmarks/host/host";
+import { median } from "../../benchmarks/statistics/median";
+import type { ServerSettings } from "../../benchmarks/settings";
+import type { Shape } from "../../benchmarks/topology/placement";
+import { verify } from "../../benchmarks/verification/verify";
+import type { Benchmark, Order } from "./benchmark";
+import type { Result } from "./result";
+import { alone, atMost } from "./result";
+import type { Workbench } from "./workbench";
+import { planOf } from "./workbench";
+
+const SMALL: Shape = { primaries: 3, replicasPerPrimary: 1 };
+const LARGE: Shape = { primaries: 30, replicasPerPrimary: 1 };
+/** Node timeouts, seconds, with how often a primary is killed at each; 15 s is Valkey's own default, beside which the others stand. */
+const TIMEOUTS = [
+  { seconds: 1, repeats: 30 },
+  { seconds: 2, repeats: 30 },
+  { seconds: 5, repeats: 30 },
+  { seconds: 15, repeats: 3 },
+] as const;
+/** Of the primaries of the large cluster: one more would leave no majority. */
+const KILLED = 14;
+
+const outageId = (seconds: number): string => `outage-${seconds}s`;
+
+const LOAD: Scenario["load"] = { rate: 300, bytes: 64, timeoutMs: 3000, acknowledgement: { replicas: 0, timeoutMs: 0 } };
+
+export const failure: Benchmark = {
+  title: "Failures, as a client sees them",
+  ids: ["hand-over-lost", "hand-over-failed", ...TIMEOUTS.map(({ seconds }) => outageId(seconds)), "outage-14-of-30", "all-killed-lost", "all-killed-ok"],
+  run: async (order) => {
+    const { wanted } = order;
+    if (wanted.has("hand-over-lost") || wanted.has("hand-over-failed")) await handOvers(order);
+    for (const timeout of TIMEOUTS) if (wanted.has(outageId(timeout.seconds))) await outages(timeout, order);
+    if (wanted.has("outage-14-of-30")) await manyAtOnce(order);
+    if (wanted.has("all-killed-lost") || wanted.has("all-killed-ok")) await allAtOnce(order);
+  },
+};
+
+/** Breaks a cluster of its own. */
+async function broken(bench: Workbench, shape: Shape, settings: ServerSettings, fault: Fault, repeats: number, changes: Partial<Scenario>, report: (line: string) => void): Promise<Broken["record"][]> {
+  const base = planOf("cluster", "cluster", shape);
+  const plan: HostPlan = { ...base, settings: { ...base.settings, "repl-diskless-sync-delay": 0, ...settings } };
+  const scenario: Scenario = { name: fault.kind, fault, load: LOAD, settings: new Map(), beforeSeconds: 1, afterSeconds: 0.3, patienceSeconds: 180, repair: true, ...changes };
+  return bench.withServers([plan], async ({ host, deployments: [deployment], signal }) => {
+    if (deployment === undefined) throw new Error("no deployment was started");
+    await form(deployment, shape, { signal });
+    const { verdict } = await verify(deployment);
+    const records: Broken["record"][] = [];
+    const sufferer = { breaker: new HostBreaker(host, deployment, signal), shape, failsOver: true, primaries: verdict.shards.flatMap(({ primary }) => primary ?? []) };
+    const emit = ({ record }: Broken): void => {
+      records.push(record);
+      report(`${record.id}: outage ${seconds(record.outage.overMs)} s, ${record.writes.failed} failed, ${record.lost.count} lost`);
+    };
+    await breakAll([{ scenario, repeats, sufferer }], { signal, report: () => undefined, emit });
+    return records;
+  });
+}
+
+const seconds = (ms: number | null): number => (ms === null ? Infinity : ms / 1000);
+const sum = (records: readonly Broken["record"][], figure: (record: Broken["record"]) => number): number => records.reduce((total, record) => total + figure(record), 0);
+
+async function handOvers({ bench, wanted, emit, report }: Order): Promise<void> {
+  const records = await broken(bench, SMALL, { "cluster-node-timeout": 2000 }, { kind: "rolling-restart", home: undefined }, 3, { load: { ...LOAD, rate: 1000 } }, report);
+  const [writes, redirected] = [sum(records, (record) => record.writes.due), sum(records, (record) => record.writes.redirected)];
+  const what = `rolling restart of 6 nodes with hand-over, 3 times: of ${writes} writes (${redirected} redirected)`;
+  if (wanted.has("hand-over-lost")) emit(alone({ id: "hand-over-lost", what: `${what} those acknowledged and lost`, unit: "writes" }, sum(records, (record) => record.lost.count), atMost(0)));
+  if (wanted.has("hand-over-failed")) emit(alone({ id: "hand-over-failed", what: `${what} those that failed or got no answer`, unit: "writes" }, sum(records, (record) => record.writes.failed + record.writes.unknown), atMost(0)));
+}
+
+async function outages({ seconds: timeout, repeats }: (typeof TIMEOUTS)[number], { bench, emit, report }: Order): Promise<void> {
+  const records = await broken(bench, SMALL, { "cluster-node-timeout": timeout * 1000 }, { kind: "kill-primary", restart: "served" }, repeats, {}, report);
+  const times = records.map(({ outage }) => seconds(outage.overMs)).sort((a, b) => a - b);
+  const what = `write outage after SIGKILL of a primary at a node timeout of ${timeout} s, 99th percentile of ${repeats} (median ${median(times).toFixed(2)} s), from the kill to the first acknowledged write of every shard`;
+  emit(alone({ id: outageId(timeout), what, unit: "s" }, times[Math.ceil(times.length * 0.99) - 1] ?? NaN, atMost(timeout + 1)));
+}
+
+/** Beside default settings, whose node timeout is 15 s. */
+async function manyAtOnce({ bench, emit, report }: Order): Promise<void> {
+  const fault: Fault = { kind: "kill-primaries", share: KILLED / LARGE.primaries, restart: "served" };
+  const at = async (timeoutMs: number): Promise<Broken["record"]> => {
+    const [record] = await broken(bench, LARGE, { "cluster-node-timeout": timeoutMs }, fault, 1, { beforeSeconds: 3 }, report);
+    if (record === undefined) throw new Error("nothing was broken");
+    return record;
+  };
+  const [ours, reference] = [await at(2000), await at(15_000)];
+  const what = `${KILLED} of the ${LARGE.primaries} primaries of 60 nodes killed at once: every slot takes writes again, at a node timeout of 2 s; beside it the default of 15 s`;
+  const row: Result = { ...alone({ id: "outage-14-of-30", what, unit: "s" }, seconds(ours.outage.overMs), atMost(5)), reference: seconds(reference.outage.overMs) };
+  emit(row);
+}
+
+async function allAtOnce({ bench, wanted, emit, report }: Order): Promise<void> {
+  const settings: ServerSettings = { "cluster-node-timeout": 2000, appendonly: true, appendfsync: "always" };
+  const records = await broken(bench, SMALL, settings, { kind: "kill-all", newAddresses: true }, 5, {}, report);
+  const what = "all 6 nodes killed at once and started again at other addresses, 5 times, appendfsync always";
+  if (wanted.has("all-killed-lost")) emit(alone({ id: "all-killed-lost", what: `${what}: of ${sum(records, (record) => record.writes.acknowledged)} acknowledged writes those lost`, unit: "writes" }, sum(records, (record) => record.lost.count), atMost(0)));
+  if (wanted.has("all-killed-ok")) emit(alone({ id: "all-killed-ok", what: `${what}: every node says that all slots are served, the slowest`, unit: "s" }, Math.max(...records.map(({ okMs }) => seconds(okMs))), atMost(30)));
+}
