@@ -56,7 +56,8 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
     await run.carryOut();
     if (!run.passed) reason = "verification failed; nothing was broken";
   } catch (error) {
-    const cause = run.died ?? error;
+    // What was under way when told to stop says only that it was stopped.
+    const cause = run.died ?? (interruption.aborted ? (interruption.reason as unknown) : error);
     reason = messageOf(cause);
     throw cause;
   } finally {
