@@ -15,6 +15,7 @@ import type { Programs } from "./programs";
 import type { RunDirectory } from "./run-directory";
 import { stopRun } from "./run-directory";
 import { identify, signalProcess } from "./process-identity";
+import { unmountDisk } from "./scars";
 import type { PlacedServer } from "./server-records";
 import { findServers, recordServer } from "./server-records";
 import type { Revival, Server } from "./servers";
@@ -157,6 +158,7 @@ export class Host {
     await Promise.all(
       leaving.map(async ({ server }) => {
         await stopServer(server);
+        await unmountDisk(this.run, server.dataDirectory);
         // A later one of that name begins anew.
         rmSync(server.directory, { recursive: true, force: true });
       }),

@@ -59,6 +59,11 @@ export async function mountDisk(directory: RunDirectory, path: string, bytes: nu
   return path;
 }
 
+/** Takes away the file system that was mounted there, where one was; who used it has ended. */
+export async function unmountDisk({ path: home }: RunDirectory, path: string): Promise<void> {
+  for (const { scar, file } of recorded(home)) if (scar.kind === "mount" && scar.path === path) await removeScar(scar, file);
+}
+
 function isMounted(path: string): boolean {
   try {
     return readFileSync("/proc/self/mounts", "utf8").split("\n").some((line) => line.split(" ")[1] === path);
@@ -98,13 +103,17 @@ function rule({ from, to, comment }: Extract<Scar, { kind: "cut" }>): string[] {
  * @throws Failure when something cannot be taken away; its record stays
  */
 export async function removeScars(path: string): Promise<void> {
+  for (const { scar, file } of recorded(path)) await removeScar(scar, file);
+}
+
+function recorded(path: string): { readonly scar: Scar; readonly file: string }[] {
   const scars = join(path, "scars");
-  if (!existsSync(scars)) return;
-  for (const name of readdirSync(scars)) {
+  if (!existsSync(scars)) return [];
+  return readdirSync(scars).flatMap((name) => {
     const file = join(scars, name);
     const scar = name.endsWith(".new") ? undefined : scarSchema.safeParse(JSON.parse(readFileSync(file, "utf8"))).data;
-    if (scar !== undefined) await removeScar(scar, file);
-  }
+    return scar === undefined ? [] : [{ scar, file }];
+  });
 }
 
 async function removeScar(scar: Scar, file: string): Promise<void> {
