@@ -13,6 +13,8 @@ import { chartsOf, colourOf } from "./charts";
 import { failureSections } from "./failures";
 import type { Html } from "./html";
 import { Html as RawHtml, html } from "./html";
+import { studyCharts } from "./study-charts";
+import { studySections, studyTables } from "./study-page";
 import { STYLE } from "./style";
 
 const CHART_WIDTHS: Readonly<Record<Width, number>> = { wide: 880, narrow: 360 };
@@ -34,12 +36,12 @@ export function renderReport(results: Results): string {
 ${header(results)}
 ${failureSections(results.failures, figure)}
 ${results.capacities.length === 0 ? undefined : html`<section><h2>Capacity</h2><ul>${results.capacities.map((each) => html`<li>${capacityLine(each)}</li>`)}</ul></section>`}
-${results.capacities.length + results.failures.length > 0 && table.comparisons.length === 0 ? undefined : comparison(table, notes)}
+${firstSections(results, table, notes)}
 ${costs(results, table)}
 ${table.comparisons.length === 0 ? undefined : doubts(notes)}
-${chartsOf(results).map(figure)}
-${results.topologies.map(topology)}
-${results.topologies.map(verification)}
+${(results.study === undefined ? chartsOf(results) : studyCharts(results)).map(figure)}
+${studyTables(results)}
+${results.study === undefined ? [...results.topologies.map(topology), ...results.topologies.map(verification)] : folded("Topologies and their verification", [...results.topologies.map(topology), ...results.topologies.map(verification)])}
 ${environment(results)}
 </main>
 </body>
@@ -60,6 +62,17 @@ ${results.topologies.map(
 )}
 </ul>
 </header>`;
+}
+
+/** What was measured, side by side or as a study; nothing where other things were done than that. */
+function firstSections(results: Results, table: SideBySide, notes: readonly DoubtNote[]): (Html | undefined)[] {
+  if (results.study !== undefined) return studySections(results);
+  return results.capacities.length + results.failures.length > 0 && table.comparisons.length === 0 ? [] : [comparison(table, notes)];
+}
+
+/** A study has many of them, all alike. */
+function folded(title: string, sections: readonly Html[]): Html {
+  return html`<details><summary>${title}</summary>${sections}</details>`;
 }
 
 function comparison({ deployments, comparisons }: SideBySide, notes: readonly DoubtNote[]): Html {

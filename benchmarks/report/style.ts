@@ -22,6 +22,9 @@ td b { font-size: 16px; }
 .assertions { font-size: 13px; }
 .pass { color: var(--good); font-weight: 600; }
 .fail { color: var(--bad); font-weight: 600; }
+.open { color: var(--soft); font-weight: 600; }
+main > details { margin: 0 0 16px; }
+main > details > summary { margin: 0 0 16px; padding: 4px 8px; font-weight: 600; }
 .warning { color: var(--bad); font-weight: 600; }
 .doubt { display: inline-block; min-width: 18px; text-align: center; border-radius: 9px; background: #fbe3d6; color: var(--bad); font-size: 12px; font-weight: 700; }
 dl { margin: 0; display: grid; grid-template-columns: max-content 1fr; gap: 6px 16px; }

@@ -3,12 +3,13 @@ import { appendFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync,
 import { join, relative, resolve } from "node:path";
 import { BadInput, codeOf, Failure, messageOf } from "../errors";
 import { formatCsv } from "./csv";
+import { formatOpenMetrics } from "./open-metrics";
 import type { Results } from "./schema";
 import { formatStudy } from "./study-summary";
 import { formatSummary } from "./summary";
 
 /** What a run leaves behind. */
-export const ARTIFACT_NAMES = ["results.csv", "results.json", "summary.txt", "raw.txt", "report.html"] as const;
+export const ARTIFACT_NAMES = ["results.csv", "results.json", "results.om", "summary.txt", "raw.txt", "report.html"] as const;
 export type ArtifactName = (typeof ARTIFACT_NAMES)[number];
 
 /** Room that must be there before a run starts, bytes; artifacts of an ordinary run are smaller. */
@@ -74,6 +75,7 @@ export class Artifacts {
   writeFigures(results: Results): void {
     this.#write("results.json", `${JSON.stringify(results, null, 1)}\n`);
     this.#write("results.csv", formatCsv(results));
+    this.#write("results.om", formatOpenMetrics(results));
     this.#write("summary.txt", summaryOf(results).map((line) => `${line}\n`).join(""));
     this.#write("report.html", this.renderReport(results));
   }

@@ -1,18 +1,13 @@
 /** The report in a browser, where this machine has one. */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { chromium } from "playwright-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { renderReport } from "../../benchmarks/report/page";
+import { executablePath, reason } from "../support/browser";
 import { measured, results } from "../support/records";
-
-const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-const onPath = (process.env["PATH"] ?? "").split(delimiter).flatMap((directory) => NAMES.map((name) => join(directory, name)));
-const applications = ["/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium"];
-const executablePath = [process.env["CHROMIUM"] ?? "", ...onPath, ...applications].find((path) => path !== "" && existsSync(path));
-const reason = executablePath === undefined ? " (skipped: no Chromium or Chrome on the PATH)" : "";
 
 describe.skipIf(executablePath === undefined)(`report.html in a browser${reason}`, () => {
   let directory: string;

@@ -15,7 +15,7 @@ afterEach(() => place.close());
 
 const resultsIn = (directory: string): Results => resultsSchema.parse(JSON.parse(readFileSync(join(directory, "results.json"), "utf8")));
 const short = (...more: string[]): string[] => ["run", ...SHORT, "--output", place.output(), ...more];
-const ARTIFACTS = ["raw.txt", "report.html", "results.csv", "results.json", "summary.txt"];
+const ARTIFACTS = ["raw.txt", "report.html", "results.csv", "results.json", "results.om", "summary.txt"];
 
 /** A VALKEY_HOME whose valkey-benchmark is this script; server and command line are the real ones. */
 async function homeWith(benchmark: string, server?: string): Promise<string> {

@@ -3,14 +3,15 @@ import { evaluate } from "../../../benchmarks/experiments/evaluate";
 import type { JournalEntry } from "../../../benchmarks/experiments/journal";
 import { counterparts } from "../../../benchmarks/experiments/comparisons";
 import type { Cell } from "../../../benchmarks/experiments/factors";
+import { cellsOf } from "../../../benchmarks/experiments/factors";
 import type { Study } from "../../../benchmarks/experiments/study";
-import { dipsOf, entriesOf } from "../../../benchmarks/experiments/claims/engines";
+import { dipsOf, entriesOf, recurringDips } from "../../../benchmarks/experiments/claims/engines";
 import { resultsSchema } from "../../../benchmarks/results/schema";
 import type { StudyRecord } from "../../../benchmarks/results/study-schema";
 import { studyResults } from "../../../benchmarks/experiments/study-results";
 import { formatStudy } from "../../../benchmarks/results/study-summary";
 import { record, results } from "../../support/records";
-import { canaryEntry, cellEntry, study } from "../../support/study";
+import { canaryEntry, cellEntry, study, WORKLOAD } from "../../support/study";
 
 /** Seven rounds at these rates, by cell, with noise of one in a hundred. */
 function entriesOfRates(of: Study, rate: (cell: Cell) => number, entry = cellEntry): JournalEntry[] {
@@ -61,6 +62,29 @@ describe("the study io-threads", () => {
   });
 });
 
+describe("the study topologies", () => {
+  const bases = [
+    { name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 1 }, settings: {} },
+    { name: "cluster", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 }, settings: {} },
+  ] as const;
+  const of = study({}, { kind: "topologies", cells: cellsOf(bases, { pipeline: [16, 1] }, WORKLOAD, 1) });
+  const at = (cluster: number, cores: number): StudyRecord => evaluated(of, entriesOfRates(of, ({ mode, workload }) => (mode === "cluster" ? cluster : 1) * (workload.pipeline === 16 ? 100_000 : 20_000)), cores);
+  const set = ({ claims: all }: StudyRecord): string | undefined => all.find(({ claim }) => claim.startsWith("SET"))?.finding;
+
+  it("judges S1's speed-up where each primary and the load generator have a core", () => {
+    expect(set(at(2.9, 4))).toBe("supported");
+    expect(set(at(1.6, 4))).toBe("contradicted");
+    expect(set(at(2.5, 4))).toBe("no-say");
+    const small = at(2.9, 2);
+    expect(set(small)).toBe("no-say");
+    expect(small.claims[0]?.why).toContain("it takes 4 to show it");
+  });
+
+  it("sees what pipelining is worth on any machine", () => {
+    expect(at(1, 2).claims.find(({ claim }) => claim.startsWith("pipelining"))).toMatchObject({ finding: "supported", why: expect.stringMatching(/^measured 5\.0\d \(/) as string });
+  });
+});
+
 describe("the study density", () => {
   const shards = study({ primaries: [1, 3, 4, 8], cpus: [1] }, { kind: "density" });
 
@@ -106,6 +130,10 @@ describe("growth", () => {
     expect(dips).toHaveLength(1);
     expect(dips[0]?.keys).toBeGreaterThan(950_000);
     expect(dips[0]?.keys).toBeLessThan(1_100_000);
+    const elsewhere = { samples: samples.map(({ seconds, keys, bytes }) => ({ seconds, keys: keys / 2, bytes })) };
+    expect(recurringDips([{ samples }, { samples }, elsewhere]).map(({ keys }) => keys)).toEqual([]);
+    expect(recurringDips([{ samples }, { samples }, { samples }, elsewhere]).map(({ keys }) => keys)).toEqual([dips[0]?.keys]);
+    expect(recurringDips([{ samples }])).toEqual([]);
     expect(entriesOf({ samples: [] })).toBeUndefined();
     expect(dipsOf({ samples: [] })).toEqual([]);
   });

@@ -1,0 +1,59 @@
+/** The part of the report that only a study has. Pure. */
+import { formatCount, formatDuration, formatMs } from "../units";
+import { rowsOf } from "../results/rows";
+import type { Results } from "../results/schema";
+import { CANARY_MOVED, endOf, FINDINGS, VERDICTS } from "../results/study-summary";
+import type { Claim, StudyRecord } from "../results/study-schema";
+import type { Html } from "./html";
+import { html } from "./html";
+
+/** What was found, before the charts. */
+export function studySections(results: Results): (Html | undefined)[] {
+  const { study } = results;
+  return study === undefined ? [] : [overview(study), claims(study), cells(results, study)];
+}
+
+/** Every ratio, after them. */
+export function studyTables({ study }: Results): Html[] {
+  return study === undefined || study.comparisons.length === 0 ? [] : [comparisons(study)];
+}
+
+function overview(study: StudyRecord): Html {
+  return html`<section><h2>Study ${study.name}</h2>
+<p>${study.rounds} ${study.rounds === 1 ? "round" : "rounds"} of ${study.cells.length} cells in ${formatDuration(study.elapsedSeconds)}, in random order from seed ${study.seed}; ${endOf(study)}.</p>
+${study.canaryMoved ? html`<p class="warning">${CANARY_MOVED}</p>` : undefined}
+${study.findings.length === 0 ? undefined : html`<ul>${study.findings.map((finding) => html`<li>${finding}</li>`)}</ul>`}</section>`;
+}
+
+const CLAIM_CLASSES: Readonly<Record<Claim["finding"], string>> = { supported: "pass", contradicted: "fail", "no-say": "open" };
+
+function claims(study: StudyRecord): Html | undefined {
+  if (study.claims.length === 0) return undefined;
+  return html`<section><h2>What the document claims</h2>
+<dl class="claims">${study.claims.map(({ document, claim, finding, why }) => html`<dt><span class="${CLAIM_CLASSES[finding]}">${FINDINGS[finding]}</span></dt><dd><b>${document}</b>: ${claim}<small>${why}</small></dd>`)}</dl></section>`;
+}
+
+function cells(results: Results, study: StudyRecord): Html {
+  const rows = rowsOf(results);
+  return html`<section><h2>Cells</h2><div class="scroll"><table>
+<thead><tr><th>Cell</th><th>Test</th><th>Throughput</th><th>p99</th><th>Servers' CPU per operation</th><th>Doubts</th></tr></thead><tbody>
+${study.cells.map(({ id, label, shared, failed }) => {
+  const own = rows.filter(({ deployment }) => deployment === id);
+  if (own.length === 0) return html`<tr><th>${label}</th><td>not measured${failed === null ? "" : `: ${failed.split("\n")[0] ?? ""}`}</td></tr>`;
+  return own.map(
+    ({ title, rps, p99Ms, serverCpu, serverRps, doubts, repeats }) =>
+      html`<tr><th>${label}</th><td>${title}</td><td><b>${formatCount(rps.median)}</b>/s<small>${formatCount(rps.low)} … ${formatCount(rps.high)}, ${repeats} rounds</small></td><td>${formatMs(p99Ms)} ms</td><td>${serverCpu === null || serverRps === null || serverRps === 0 ? "–" : `${((1e6 * serverCpu) / serverRps).toFixed(2)} µs`}</td><td><small>${[...doubts.map(({ code }) => code), ...(shared === null ? [] : [`shared CPUs: ${shared}`])].join(", ") || "none"}</small></td></tr>`,
+  );
+})}
+</tbody></table></div></section>`;
+}
+
+const FIGURES = { throughput: "throughput", p99: "p99", "cpu-per-operation": "CPU per operation" } as const;
+
+function comparisons(study: StudyRecord): Html {
+  const name = (id: string): string => study.cells.find((cell) => cell.id === id)?.label ?? id;
+  return html`<section><h2>Every comparison</h2><p>Ratios are paired by round; the interval holds the true ratio in 95 % of studies.</p><div class="scroll"><table>
+<thead><tr><th>Test</th><th>Figure</th><th>Compared</th><th>Ratio</th><th>95 %</th><th></th></tr></thead><tbody>
+${study.comparisons.map(({ title, figure, base, other, ratio, low, high, verdict }) => html`<tr><td>${title}</td><td>${FIGURES[figure]}</td><td>${name(other)} / ${name(base)}</td><td>${ratio === null ? "–" : `${ratio.toFixed(2)}×`}</td><td>${low === null || high === null ? "–" : `${low.toFixed(2)} … ${high.toFixed(2)}`}</td><td>${VERDICTS[verdict]}</td></tr>`)}
+</tbody></table></div></section>`;
+}

@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { formatOpenMetrics } from "../../../benchmarks/results/open-metrics";
+import { measured, results } from "../../support/records";
+
+/** The lines of the format, by its ABNF: https://prometheus.io/docs/specs/om/open_metrics_spec/ */
+const NAME = "[a-zA-Z_:][a-zA-Z0-9_:]*";
+const LABEL = String.raw`[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"`;
+const SAMPLE = new RegExp(String.raw`^(${NAME})\{(${LABEL}(?:,${LABEL})*)\} (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?) (\d+(?:\.\d+)?)$`);
+const META = new RegExp(`^# (TYPE|UNIT|HELP) (${NAME}) [^\\n]+$`);
+
+describe("results as OpenMetrics", () => {
+  const records = [1, 2, 3].flatMap((round) => [measured("replication", round, 100_000 + round), { ...measured("cluster", round, 200_000 + round), doubts: [{ code: "neighbour" as const, text: "others" }] }]);
+  const text = formatOpenMetrics(results(records));
+  const lines = text.split("\n");
+
+  it("are lines of the format, families together, each sample once, dated, with an end", () => {
+    expect(lines.slice(-2)).toEqual(["# EOF", ""]);
+    const seen = new Set<string>();
+    const families: string[] = [];
+    for (const line of lines.slice(0, -2)) {
+      if (line.startsWith("#")) {
+        const meta = META.exec(line);
+        expect(meta, line).not.toBeNull();
+        if (meta?.[1] === "TYPE") families.push(meta[2] ?? "");
+        if (meta?.[1] === "UNIT") expect(meta[2]).toMatch(new RegExp(`_${line.split(" ").at(-1) ?? ""}$`));
+        continue;
+      }
+      const [, name = "", labels = "", , timestamp] = SAMPLE.exec(line) ?? [];
+      expect(name, line).toBe(families.at(-1));
+      expect(timestamp).toBe(String(Date.parse("2026-11-21T09:00:00Z") / 1000));
+      expect(seen.has(name + labels), line).toBe(false);
+      seen.add(name + labels);
+    }
+    expect(new Set(families).size).toBe(families.length);
+  });
+
+  it("have the figures of results.json", () => {
+    expect(text).toContain('valkey_measured_requests_per_second{stack="local",deployment="cluster",mode="cluster",test="GET",clients="48",pipeline="16",datasize="256"} 200002 ');
+    expect(text).toContain('quantile="0.99"} 0.003 ');
+    expect(text).toMatch(/valkey_measured_doubt\{.*deployment="cluster".*code="neighbour"\} 1 /);
+  });
+
+  it("escape what names may hold", () => {
+    expect(formatOpenMetrics(results([], { stack: 'a"b\\c\nd' }))).toContain('stack="a\\"b\\\\c\\nd"');
+  });
+});
