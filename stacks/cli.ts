@@ -2,7 +2,7 @@
 import { Command, CommanderError } from "commander";
 import { BadInput, Failure, Interrupted, messageOf } from "../benchmarks/errors";
 import { exitStatusOf, listenForInterruption } from "./interruption";
-import { addBenchmarkOptions, addBreakOptions, addServerOptions, benchmarkOverrides, breakOptions, experimentOverrides } from "./options";
+import { addBenchmarkOptions, addBreakOptions, addServerOptions, benchmarkOverrides, breakOptions, experimentOverrides, number } from "./options";
 import { complain } from "./output";
 
 /** Bad input: nothing was started. */
@@ -85,9 +85,9 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
 
   addBenchmarkOptions(program.command("study").description("vary settings over cells, interleaved and repeated until each comparison is exact enough; Ctrl-C keeps what is finished").argument("<name>", "topologies, io-threads, engines, density, billion, or a stack with valkey:experiment"))
     .option("--resume", "go on with the one that was begun last, or that is in --output")
-    .option("--precision <part>", "to which part of a figure it should be known: 0.05", Number)
-    .option("--budget <s>", "seconds it may take", Number)
-    .option("--seed <n>", "of the order of measurements", Number)
+    .option("--precision <part>", "to which part of a figure it should be known: 0.05", number)
+    .option("--budget <s>", "seconds it may take", number)
+    .option("--seed <n>", "of the order of measurements", number)
     .action(async (name: string, values: Record<string, unknown>) => {
       const { runNamedStudy } = await import("./commands/study.js");
       finish(await runNamedStudy({ name, resume: values["resume"] === true, overrides: benchmarkOverrides(values), experiment: experimentOverrides(values) }, signal));
@@ -102,6 +102,22 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
       const { compareResults } = await import("./commands/compare.js");
       const precision = values["precision"];
       finish(compareResults(paths, typeof precision === "number" ? precision : undefined));
+    });
+
+  program
+    .command("recommend")
+    .description("mode, primaries, machine and io-threads for a load, from measured capacity and prices, with the arithmetic")
+    .argument("[results...]", "results.json, or directories that hold one")
+    .option("--rate <rps>", "requests per second at the busiest")
+    .option("--reads <part>", "part of them that read (0.9)")
+    .option("--working-set <size>", "keys and values, each counted once: 40gb")
+    .option("--value-size <bytes>", "of a typical value (256)")
+    .option("--p99 <ms>", "within which 99 % are answered")
+    .option("--replicas <n>", "of each primary (1)")
+    .option("--region <name>", "whose prices (us-west-2)")
+    .action(async (paths: string[], values: Record<string, unknown>) => {
+      const { recommendDeployment } = await import("./commands/recommend.js");
+      finish(recommendDeployment(paths, values));
     });
 
   program

@@ -11,7 +11,7 @@ interface BenchmarkOption {
 }
 
 /** What is no number stays text, for the schema to refuse with its path. */
-const number = (text: string): unknown => (text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text);
+export const number = (text: string): unknown => (text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text);
 const text = (value: string): unknown => value;
 
 const OPTIONS: readonly BenchmarkOption[] = [

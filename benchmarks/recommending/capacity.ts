@@ -1,0 +1,70 @@
+/** What one primary was measured to serve, by mix of reads and writes. Pure. */
+import type { Row } from "../results/rows";
+import { rowsOf } from "../results/rows";
+import type { Results } from "../results/schema";
+
+/** A figure of a run, and how far it can be trusted. */
+export interface Capacity {
+  /** Requests per second that one primary serves at full speed: the lower end of the interval. */
+  readonly perPrimary: number;
+  /** `GET of cluster, 20261121-090000` */
+  readonly source: string;
+  /** True where something else than the servers was the limit: they serve at least this. */
+  readonly isLeast: boolean;
+  readonly ioThreads: number;
+  readonly primaries: number;
+  readonly row: Row;
+  readonly results: Results;
+}
+
+const READS = ["get"] as const;
+const WRITES = ["set", "setex"] as const;
+/** What makes a figure useless here, rather than too low. */
+const SPOILT = new Set(["servers-unknown", "clocks-disagree", "too-short", "hit-ratio", "evictions", "errors", "ran-empty"]);
+
+/** Capacities of every deployment that was measured at full speed and without faults, reads or writes. */
+export function capacitiesOf(all: readonly Results[], kind: "reads" | "writes"): Capacity[] {
+  const tests: readonly string[] = kind === "reads" ? READS : WRITES;
+  return all.flatMap((results) =>
+    rowsOf(results).flatMap((row): Capacity[] => {
+      const topology = results.topologies.find(({ deployment }) => deployment === row.deployment);
+      const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
+      const isSpoilt = row.doubts.some(({ code }) => SPOILT.has(code));
+      if (!tests.includes(row.test) || primaries === 0 || isSpoilt || row.records.some(({ rate }) => rate !== null)) return [];
+      const isLeast = row.doubts.some(({ code }) => code === "machine-bound" || code === "client-bound" || code === "neighbour");
+      return [{ perPrimary: row.rps.low / primaries, source: `${row.title} of ${row.deployment}, ${results.timestamp}`, isLeast, ioThreads: Number(topology?.settings["io-threads"] ?? 1), primaries, row, results }];
+    }),
+  );
+}
+
+/**
+ * Of a mix: what an operation takes is what its parts take, so the times add up and the rates do not.
+ * @param reads part of the requests, 0 … 1
+ * @returns undefined where a part that is needed was not measured
+ */
+export function mixed(reads: number, get: number | undefined, set: number | undefined): number | undefined {
+  if ((reads > 0 && get === undefined) || (reads < 1 && set === undefined)) return undefined;
+  const seconds = (reads > 0 && get !== undefined ? reads / get : 0) + (reads < 1 && set !== undefined ? (1 - reads) / set : 0);
+  return 1 / seconds;
+}
+
+/** The rate that an objective was measured to hold at. */
+export interface HeldRate {
+  readonly perPrimary: number;
+  readonly source: string;
+}
+
+/**
+ * The highest rate at which 99 % were answered within the objective or a stricter one, by intended times.
+ * @returns undefined where nobody measured that
+ */
+export function heldRate(all: readonly Results[], p99Ms: number): HeldRate | undefined {
+  const held = all.flatMap((results) =>
+    results.capacities.flatMap(({ deployment, workload, objective, capacity }): HeldRate[] => {
+      const primaries = results.topologies.find((topology) => topology.deployment === deployment)?.nodes.filter(({ role }) => role === "primary").length ?? 0;
+      if (objective.part < 0.99 || objective.ms > p99Ms || primaries === 0 || capacity === 0) return [];
+      return [{ perPrimary: capacity / primaries, source: `${workload} of ${deployment}, ${results.timestamp}: ${Math.round(capacity).toLocaleString("en-US")}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"} with ${100 * objective.part} % below ${objective.ms} ms` }];
+    }),
+  );
+  return held.sort((a, b) => b.perPrimary - a.perPrimary)[0];
+}

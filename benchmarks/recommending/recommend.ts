@@ -1,0 +1,156 @@
+/** From measured capacity, a load and prices to a deployment, with the arithmetic. Pure. */
+import type { Results } from "../results/schema";
+import type { Capacity, HeldRate } from "./capacity";
+import { capacitiesOf, heldRate, mixed } from "./capacity";
+
+/** What somebody needs. */
+export interface Need {
+  /** Requests per second at the busiest. */
+  readonly rate: number;
+  /** Part of them that read, 0 … 1. */
+  readonly reads: number;
+  /** Bytes of keys and values, each counted once. */
+  readonly workingSet: number;
+  /** Bytes of a typical value. */
+  readonly valueSize: number;
+  /** Milliseconds that 99 % of the requests must be answered within, at a primary; undefined where it does not matter. */
+  readonly p99Ms: number | undefined;
+  readonly replicas: number;
+}
+
+/** A machine that can be had, one server on each. */
+export interface Offer {
+  readonly type: string;
+  readonly vcpus: number;
+  /** Bytes that a pod can have. */
+  readonly memoryBytes: number;
+  readonly usdPerHour: number;
+}
+
+export interface Option {
+  readonly mode: "replication" | "cluster";
+  readonly primaries: number;
+  readonly replicas: number;
+  readonly offer: Offer;
+  readonly ioThreads: number;
+  readonly usdPerMonth: number;
+  /** Part of what its primaries serve that the load takes. */
+  readonly use: number;
+}
+
+export interface Recommendation {
+  /** Cheapest first; empty where there is not enough data, or nothing will do. */
+  readonly options: readonly Option[];
+  readonly arithmetic: readonly string[];
+  readonly assumptions: readonly string[];
+  /** Why there is none. */
+  readonly missing: readonly string[];
+}
+
+/** Part of a primary's capacity that is used at the busiest: the rest is for failovers, snapshots and growth. */
+const USE = 0.7;
+/** Part of a machine's memory for data: the rest is for buffers, fragmentation, and pages copied while a snapshot is written. */
+const MEMORY_USE = 0.6;
+/** Bytes an entry takes beside its key and value, and what a doubling table swings by: see `dataBytes`. */
+const ENTRY = 90;
+const SWING = 1.13;
+/** Bytes of a key where nobody says. */
+const KEY = 20;
+/** Most primaries that are tried. */
+const MOST_PRIMARIES = 500;
+const HOURS_PER_MONTH = 730;
+const SHOWN = 5;
+
+export function recommend(need: Need, all: readonly Results[], offers: readonly Offer[]): Recommendation {
+  const get = bestOf(capacitiesOf(all, "reads"));
+  const set = bestOf(capacitiesOf(all, "writes"), get?.ioThreads);
+  const capacity = mixed(need.reads, get?.perPrimary, set?.perPrimary);
+  const used = [need.reads > 0 ? get : undefined, need.reads < 1 ? set : undefined].filter((each) => each !== undefined);
+  const missing = [
+    ...(need.reads > 0 && get === undefined ? ["no GET was measured at full speed, with hits and without errors (npm start -- --tests get)"] : []),
+    ...(need.reads < 1 && set === undefined ? ["no SET was measured at full speed and without errors (npm start -- --tests set)"] : []),
+    ...used.flatMap((each) => (each.row.repeats < 3 ? [`${each.source}: ${each.row.repeats} ${each.row.repeats === 1 ? "round is" : "rounds are"} too few for an interval (--repeats 6)`] : [])),
+    ...used.flatMap(({ source, row }) => row.records.slice(0, 1).flatMap(({ dataSize }) => (Math.abs(Math.log2(dataSize / need.valueSize)) > 2 ? [`${source} had values of ${dataSize} B, more than four times off the ${need.valueSize} B that are needed (--datasize ${need.valueSize})`] : []))),
+    ...(offers.length === 0 ? ["there are no prices"] : []),
+  ];
+  if (capacity === undefined || missing.length > 0) return { options: [], arithmetic: [], assumptions: [], missing: ["not enough data", ...missing] };
+  const held = need.p99Ms === undefined ? undefined : heldRate(all, need.p99Ms);
+  const usable = usableRate(capacity, need.p99Ms, held);
+  if (usable <= 0) return { options: [], arithmetic: [], assumptions: assumptionsOf(used, need, held), missing: [`p99 ≤ ${need.p99Ms ?? 0} ms cannot be kept by a primary that serves ${round(capacity)}/s, however little it is used`] };
+  const bytes = dataNeeded(need);
+  const ioThreads = used[0]?.ioThreads ?? 1;
+  const options = offers.flatMap((offer) => optionOf(need, offer, usable, capacity, bytes, ioThreads) ?? []).sort((a, b) => a.usdPerMonth - b.usdPerMonth || a.primaries - b.primaries);
+  return {
+    options: options.slice(0, SHOWN),
+    arithmetic: [...capacityLines(need, get, set, capacity), ...rateLines(capacity, usable, need, held), memoryLine(need, bytes)],
+    assumptions: assumptionsOf(used, need, held),
+    missing: options.length === 0 ? [`no machine in the price table will do with at most ${MOST_PRIMARIES} primaries`] : [],
+  };
+}
+
+/** The most per primary, with the fewest io-threads where that is as good; of the same number of io-threads where one is given. */
+function bestOf(capacities: readonly Capacity[], ioThreads?: number): Capacity | undefined {
+  const same = capacities.filter((each) => ioThreads === undefined || each.ioThreads === ioThreads);
+  return [...(same.length === 0 ? capacities : same)].sort((a, b) => b.perPrimary - a.perPrimary || a.ioThreads - b.ioThreads)[0];
+}
+
+/** What was measured to hold the objective, else the p99 of a queue with random arrivals and times of service (M/M/1): ln(100) / (capacity − rate). */
+function usableRate(capacity: number, p99Ms: number | undefined, held: HeldRate | undefined): number {
+  const byLatency = p99Ms === undefined ? Infinity : (held?.perPrimary ?? capacity - Math.log(100) / (p99Ms / 1000));
+  return Math.min(USE * capacity, byLatency);
+}
+
+function dataNeeded({ workingSet, valueSize }: Need): number {
+  const entries = workingSet / (KEY + valueSize);
+  return (workingSet + entries * ENTRY) * SWING;
+}
+
+function optionOf(need: Need, offer: Offer, usable: number, capacity: number, bytes: number, ioThreads: number): Option | undefined {
+  // Threads spin: one core stays free of them.
+  const threads = Math.max(1, Math.min(ioThreads, offer.vcpus - 1));
+  if (threads < ioThreads || offer.vcpus < 2) return undefined;
+  const least = Math.max(Math.ceil(need.rate / usable), Math.ceil(bytes / (offer.memoryBytes * MEMORY_USE)), 1);
+  const primaries = least === 1 ? 1 : Math.max(3, least);
+  if (primaries > MOST_PRIMARIES) return undefined;
+  const nodes = primaries * (1 + need.replicas);
+  return { mode: primaries === 1 ? "replication" : "cluster", primaries, replicas: need.replicas, offer, ioThreads: threads, usdPerMonth: nodes * offer.usdPerHour * HOURS_PER_MONTH, use: need.rate / (primaries * capacity) };
+}
+
+function capacityLines({ reads }: Need, get: Capacity | undefined, set: Capacity | undefined, capacity: number): string[] {
+  const line = (what: string, each: Capacity | undefined): string[] => (each === undefined ? [] : [`${what}: ${each.source}: ${round(each.row.rps.low)}/s over ${each.primaries} ${each.primaries === 1 ? "primary" : "primaries"} = ${round(each.perPrimary)}/s each (lower end of the interval)${each.isLeast ? ", at least: the servers were not the limit" : ""}`]);
+  const mix = reads > 0 && reads < 1 ? [`mix of ${percent(reads)} reads: 1 / (${reads} / ${round(get?.perPrimary ?? 0)} + ${Number((1 - reads).toFixed(4))} / ${round(set?.perPrimary ?? 0)}) = ${round(capacity)}/s for each primary`] : [];
+  return [...(reads > 0 ? line("reads", get) : []), ...(reads < 1 ? line("writes", set) : []), ...mix];
+}
+
+function rateLines(capacity: number, usable: number, { p99Ms, rate }: Need, held: HeldRate | undefined): string[] {
+  const latency = p99Ms === undefined ? [] : held !== undefined ? [`p99 ≤ ${p99Ms} ms, measured: ${held.source} = ${round(held.perPrimary)}/s at most`] : [`p99 ≤ ${p99Ms} ms: ${round(capacity)}/s − ln(100) / ${p99Ms} ms = ${round(capacity - Math.log(100) / (p99Ms / 1000))}/s at most`];
+  return [...latency, `usable: ${percent(USE)} of ${round(capacity)}/s${p99Ms === undefined ? "" : ", or what the objective leaves"} = ${round(usable)}/s for each primary`, `primaries for the rate: ${round(rate)} / ${round(usable)} → ${Math.ceil(rate / usable)}`];
+}
+
+function memoryLine({ workingSet, valueSize }: Need, bytes: number): string {
+  const gib = (value: number): string => `${(value / 1024 ** 3).toFixed(1)} GiB`;
+  return `memory: ${gib(workingSet)} in entries of ${KEY} + ${valueSize} B, ${ENTRY} B more for each, and ${percent(SWING - 1)} for a table that doubles = ${gib(bytes)}; at most ${percent(MEMORY_USE)} of a machine's`;
+}
+
+function assumptionsOf(used: readonly Capacity[], { p99Ms, replicas }: Need, held: HeldRate | undefined): string[] {
+  const machines = [...new Set(used.map(({ results: { environment } }) => environment.machines[0]?.instanceType ?? `${environment.cpuModel} (${environment.coresAvailable} cores)`))];
+  return [
+    `a primary serves on the recommended machine what it served where it was measured: ${machines.join(", ")}`,
+    "keys and calls are spread evenly over the primaries, and no key is hotter than a primary can serve",
+    "all reads go to primaries; replicas are for failover",
+    ...(used.some(({ isLeast }) => isLeast) ? ["the servers were not the limit where they were measured: they serve more, and fewer or smaller machines may do"] : []),
+    ...(used.some(({ results: { study } }) => study?.canaryMoved === true) || used.some(({ row }) => row.doubts.some(({ code }) => code === "canary-moved")) ? ["the machine was not the same throughout its measurements"] : []),
+    ...(held === undefined ? [] : ["the load whose latency was measured is like the one that is needed"]),
+    ...(p99Ms === undefined || held !== undefined ? [] : ["requests come at random and are served one by one (M/M/1), the network's time is not counted; a capacity measured under the objective replaces this"]),
+    `${percent(1 - USE)} of each primary's capacity is kept free; one server on a machine, ${replicas} ${replicas === 1 ? "replica" : "replicas"} each`,
+    "prices are on demand; volumes, control plane, and traffic between zones come on top",
+  ];
+}
+
+function round(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
+}
+
+function percent(part: number): string {
+  return `${Number((100 * part).toFixed(1))} %`;
+}
