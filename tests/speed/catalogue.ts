@@ -9,11 +9,12 @@ import { openLoop } from "./open-loop";
 import { plan } from "./plan";
 import { program } from "./program";
 import { s1Flags } from "./s1-flags";
+import { studies } from "./studies";
 import { throughput } from "./throughput";
 import { verification } from "./verification";
 
 /** In the order in which they run. */
-export const BENCHMARKS: readonly Benchmark[] = [formation, verification, plan, program, throughput, s1Flags, openLoop, merging, failure];
+export const BENCHMARKS: readonly Benchmark[] = [formation, verification, plan, program, throughput, s1Flags, openLoop, merging, failure, studies];
 
 /** Of every row, in the order of the table. */
 export const ALL_IDS: readonly string[] = BENCHMARKS.flatMap(({ ids }) => ids);

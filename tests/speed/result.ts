@@ -6,7 +6,7 @@ export const resultSchema = z.strictObject({
   id: z.string(),
   /** What was measured, how often, and what the ratio is of. */
   what: z.string(),
-  /** Of `ours` and `reference`: `s`, `ms`, `rps`, `MB`, `%`, `files`, or `exponent`. */
+  /** Of `ours` and `reference`: `s`, `ms`, `rps`, `MB`, `%`, `files`, `studies`, or `exponent`. */
   unit: z.string(),
   ours: z.number(),
   /** Null where there is nothing to compare with. */

@@ -30,7 +30,8 @@ export class Workbench {
   #programs: Promise<Programs> | undefined;
 
   constructor(
-    private readonly runs: string,
+    /** Where run directories go. */
+    readonly runs: string,
     /** Aborted when the user says so. */
     readonly signal: AbortSignal,
   ) {}

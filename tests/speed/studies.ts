@@ -1,0 +1,99 @@
+/** Whether studies say what is so: no difference between two deployments that are the same, and the one that there is. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findingsOf } from "../../benchmarks/experiments/evaluate";
+import type { Base, Cell } from "../../benchmarks/experiments/factors";
+import { cellsOf } from "../../benchmarks/experiments/factors";
+import { Journal } from "../../benchmarks/experiments/journal";
+import { benchOf, runStudy } from "../../benchmarks/experiments/run-study";
+import type { Study } from "../../benchmarks/experiments/study";
+import { findPrograms } from "../../benchmarks/host/programs";
+import { packagesDirectory } from "../../benchmarks/paths";
+import type { Ratio, RatioVerdict } from "../../benchmarks/statistics/ratio";
+import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
+import type { Benchmark } from "./benchmark";
+import { handicap } from "./handicap";
+import { alone, atLeast } from "./result";
+
+const SAME = "study-same";
+const SLOWER = "study-slower";
+const STUDIES = 20;
+const TARGET = atLeast(18);
+/** Part of the time in which the slower server is stopped. */
+const HANDICAP = 0.1;
+/** The precision that studies have where nobody says otherwise, and a budget that lets all of them end within a quarter of an hour. */
+const LIMITS = { precision: 0.05, budget: 40 };
+/** A count of requests ends when it is reached, and so can be short: what a study knows comes from many rounds more than from long ones. */
+const REQUESTS = 60_000;
+
+const base = (name: string): Base => ({ name, mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, settings: { appendonly: false, save: "" } });
+
+export const studies: Benchmark = {
+  title: `Studies of servers that are the same, and of one that is stopped a tenth of the time: ${STUDIES} of each`,
+  ids: [SAME, SLOWER],
+  run: async ({ bench, wanted, report, emit }) => {
+    const programs = await findPrograms(packagesDirectory(), () => undefined, bench.signal);
+    const laboratory = { runs: bench.runs, engines: new Map([[undefined, programs]]), benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), zones: ["zone-a"], signal: bench.signal, report: () => undefined, raw: () => undefined };
+    const cells = cellsOf([base("same-a"), base("same-b"), base("slower")].filter(({ name }) => wanted.has(name === "slower" ? SLOWER : SAME) || name === "same-a"), {}, { name: undefined, tests: ["set"], clients: 24, pipeline: 16, dataSize: 64, threads: 1, keySpace: 16_384, length: { requests: REQUESTS }, warmup: 0, rate: undefined }, 1);
+    const ratios = new Map<string, Ratio[]>(cells.slice(1).map(({ id }) => [id, []]));
+    const over = new AbortController();
+    const slowing = wanted.has(SLOWER) ? handicap(bench.runs, "slower-0", HANDICAP, AbortSignal.any([over.signal, bench.signal])) : undefined;
+    const rounds: number[] = [];
+    try {
+      for (let number = 1; number <= STUDIES; number++) {
+        const study: Study = { name: "bench", kind: "comparison", cells, seed: 1000 + number, ...LIMITS, growth: undefined };
+        const found = await carryOut(study, (lab) => benchOf(study, [0], lab), laboratory, bench.signal);
+        rounds.push(found.rounds);
+        for (const [id, all] of ratios) all.push(found.ratioOf(id));
+        report(`study ${number} of ${STUDIES}: ${[...ratios].map(([id, all]) => `${id} ${describe(all.at(-1))}`).join(", ")}; ${found.rounds} rounds`);
+      }
+    } finally {
+      over.abort();
+      await slowing;
+    }
+    const spent = `${rounds.reduce((sum, each) => sum + each, 0)} rounds in all`;
+    const same = ratios.get("same-b");
+    const slower = ratios.get("slower");
+    if (same !== undefined && wanted.has(SAME)) emit(alone({ id: SAME, what: `of ${STUDIES} studies of two deployments that are the same, those that show no difference (${tally(same)}); ${spent}`, unit: "studies" }, countOf(same, "no-difference"), TARGET));
+    if (slower !== undefined && wanted.has(SLOWER)) emit(alone({ id: SLOWER, what: `of ${STUDIES} studies of a server stopped ${100 * HANDICAP} % of the time, those that show it to be slower (${tally(slower)}); ${spent}`, unit: "studies" }, countOf(slower, "less"), TARGET));
+  },
+};
+
+type Laboratory = Parameters<typeof benchOf>[2];
+
+async function carryOut(study: Study, bench: (laboratory: Laboratory) => ReturnType<typeof benchOf>, laboratory: Laboratory, signal: AbortSignal): Promise<{ readonly rounds: number; readonly ratioOf: (id: string) => Ratio }> {
+  const directory = mkdtempSync(join(tmpdir(), "bench-study-"));
+  const journal = Journal.create(directory, { kind: "study", name: study.name, fingerprint: "bench", seed: study.seed, timestamp: "20000101-000000", machine: "this one" });
+  try {
+    const state = await runStudy(study, journal, [0], bench(laboratory), signal, { report: () => undefined, round: () => undefined });
+    const findings = findingsOf(state);
+    const [first] = study.cells;
+    const cell = (id: string): Cell | undefined => findings.cell(id);
+    return {
+      rounds: state.rounds,
+      ratioOf: (id) => {
+        const other = cell(id);
+        if (first === undefined || other === undefined) throw new Error(`there is no cell ${id}`);
+        return findings.ratio(first, other, "set", "throughput");
+      },
+    };
+  } finally {
+    journal.close();
+    rmSync(directory, { recursive: true });
+  }
+}
+
+function describe(ratio: Ratio | undefined): string {
+  return ratio?.ratio === undefined ? "not measured" : `${ratio.ratio.toFixed(3)} (${ratio.low?.toFixed(2) ?? "?"} to ${ratio.high?.toFixed(2) ?? "?"})`;
+}
+
+function countOf(ratios: readonly Ratio[], verdict: RatioVerdict): number {
+  return ratios.filter((ratio) => ratio.verdict === verdict).length;
+}
+
+/** `18 no-difference, 2 less` */
+function tally(ratios: readonly Ratio[]): string {
+  const verdicts = [...new Set(ratios.map(({ verdict }) => verdict))];
+  return verdicts.map((verdict) => `${countOf(ratios, verdict)} ${verdict}`).join(", ");
+}
