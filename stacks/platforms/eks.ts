@@ -13,7 +13,7 @@ import type { Deployed } from "../program";
 import type { StackConfig } from "../schema";
 import type { EksPlatformConfig } from "../schema-eks";
 import { NAMESPACE } from "../stack-file";
-import { deployPods, POD_SECURITY } from "./pods";
+import { deployAllPods, POD_SECURITY } from "./pods";
 
 const label = (path: readonly PropertyKey[]): string => `${NAMESPACE}:${["platform", ...path].map(String).join(".")}`;
 
@@ -32,7 +32,7 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
   // Namespace and claims go first, then this waits for the volumes, and only then may who deletes them go.
   const swept = new VolumesGone("volumes", { kubeconfig: eks.access, namespace: platform.namespace, timeoutSeconds: timeout }, { dependsOn: eks.ready });
   const namespace = new k8s.core.v1.Namespace("namespace", { metadata: { name: platform.namespace, labels: POD_SECURITY } }, { provider: eks.provider, dependsOn: [...eks.ready, swept] });
-  return Object.entries(config.deployments).map(([each, deployment]) => deployPods(each, deployment, platform, config, { provider: eks.provider, namespace, kubeconfig: eks.access, context: undefined }));
+  return deployAllPods(platform, config, { provider: eks.provider, namespace, kubeconfig: eks.access, context: undefined });
 }
 
 /** Letters, digits and hyphens of the project's and the stack's names, as many as AWS allows. */

@@ -10,7 +10,7 @@ import { defined, deploymentZones, podSettings } from "../pods";
 import type { Deployed } from "../program";
 import type { StackConfig } from "../schema";
 import type { KubernetesConfig } from "../schema-kubernetes";
-import { deployPods, POD_SECURITY } from "./pods";
+import { deployAllPods, POD_SECURITY } from "./pods";
 
 export function deployOnKubernetes(stack: string, platform: KubernetesConfig, config: StackConfig): Deployed[] {
   const keepsVolumes = platform.storage.onDestroy === "keep";
@@ -28,7 +28,7 @@ export function deployOnKubernetes(stack: string, platform: KubernetesConfig, co
   });
   // Volumes that are to be kept would go with their namespace.
   const namespace = new k8s.core.v1.Namespace("namespace", { metadata: { name: platform.namespace, labels: POD_SECURITY } }, { provider, dependsOn: [check], retainOnDelete: keepsVolumes });
-  return Object.entries(config.deployments).map(([name, deployment]) => deployPods(name, deployment, platform, config, { provider, namespace, kubeconfig, context }));
+  return deployAllPods(platform, config, { provider, namespace, kubeconfig, context });
 }
 
 function clusterNeeds(platform: KubernetesConfig, { deployments, measures }: StackConfig): ClusterNeeds {

@@ -6,6 +6,7 @@ import type { KubernetesTarget } from "../../benchmarks/target";
 import { Drain } from "../../components/drain";
 import { EngineServers } from "../../components/engine-servers";
 import type { ServerArgs } from "../../components/kubernetes/arguments";
+import { createDashboard } from "../../components/kubernetes/dashboard";
 import { SERVER_CONTAINER } from "../../components/kubernetes/layout";
 import { objectNames } from "../../components/kubernetes/names";
 import type { ServerPods } from "../../components/kubernetes/server-pods";
@@ -31,7 +32,13 @@ export interface Place {
   readonly context: string | undefined;
 }
 
-export function deployPods(name: string, deployment: DeploymentConfig, platform: PodPlatform, { verification }: StackConfig, place: Place): Deployed {
+/** Every deployment of a stack, and the dashboard of what their exporters export. */
+export function deployAllPods(platform: PodPlatform, config: StackConfig, place: Place): Deployed[] {
+  if (platform.metrics !== undefined) createDashboard(platform.namespace, { provider: place.provider, dependsOn: [place.namespace] });
+  return Object.entries(config.deployments).map(([name, deployment]) => deployPods(name, deployment, platform, config, place));
+}
+
+function deployPods(name: string, deployment: DeploymentConfig, platform: PodPlatform, { verification }: StackConfig, place: Place): Deployed {
   const { password } = new Password(name);
   const settings = podSettings(platform, deployment);
   const args = serverArgs(deployment, platform, settings, password, place.namespace.metadata.name);
