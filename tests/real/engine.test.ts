@@ -6,7 +6,7 @@ import { openTarget } from "../../benchmarks/target";
 import type { StackOutputs } from "../../stacks/outputs";
 import { outputsSchema } from "../../stacks/outputs";
 import { Clients } from "../support/clients";
-import { ENGINE, EngineStack, WHY_NO_ENGINE } from "../support/engine";
+import { enginePath, EngineStack, whyNoEngine } from "../support/engine";
 import { valkeyHome } from "../support/real";
 
 const config = (changes: { clients?: number; policy?: string; primaries?: number; replicas?: number } = {}): Record<string, unknown> => ({
@@ -18,7 +18,7 @@ const config = (changes: { clients?: number; policy?: string; primaries?: number
   benchmark: { tests: ["get"], clients: changes.clients ?? 12, threads: 1, duration: 1, warmup: 0, repeats: 1, keySpace: 16_384 },
 });
 
-describe.skipIf(ENGINE === undefined)(`the host stack on the Pulumi engine${WHY_NO_ENGINE}`, { timeout: 240_000 }, () => {
+describe.skipIf(enginePath() === undefined)(`the host stack on the Pulumi engine${whyNoEngine()}`, { timeout: 240_000 }, () => {
   let trial: EngineStack;
   beforeAll(async () => {
     trial = await EngineStack.open(config(), { VALKEY_HOME: await valkeyHome() });

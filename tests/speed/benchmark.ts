@@ -18,4 +18,6 @@ export interface Order {
   readonly report: Report;
   /** Takes each row as soon as there is one. */
   readonly emit: (result: Result) => void;
+  /** A row that cannot be made on this machine, and why. */
+  readonly skip: (id: string, why: string) => void;
 }

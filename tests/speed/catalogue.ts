@@ -4,6 +4,7 @@ import { didYouMean } from "../../stacks/problems";
 import type { Benchmark } from "./benchmark";
 import { failure } from "./failure";
 import { formation } from "./formation";
+import { kubernetes } from "./kubernetes";
 import { merging } from "./merging";
 import { openLoop } from "./open-loop";
 import { plan } from "./plan";
@@ -14,7 +15,7 @@ import { throughput } from "./throughput";
 import { verification } from "./verification";
 
 /** In the order in which they run. */
-export const BENCHMARKS: readonly Benchmark[] = [formation, verification, plan, program, throughput, s1Flags, openLoop, merging, failure, studies];
+export const BENCHMARKS: readonly Benchmark[] = [formation, verification, kubernetes, plan, program, throughput, s1Flags, openLoop, merging, failure, studies];
 
 /** Of every row, in the order of the table. */
 export const ALL_IDS: readonly string[] = BENCHMARKS.flatMap(({ ids }) => ids);

@@ -38,8 +38,8 @@ const GROWTH_TARGET = below(1.5);
 const REPEATS = { ours: 3, reference: 2 };
 
 /** A primary that started less than 2 s ago takes no part yet (CLUSTER_WRITABLE_DELAY): that wait is none of formation's. */
-const UP_BEFORE_MS = 2200;
-const PATIENCE_MS = 180_000;
+export const UP_BEFORE_MS = 2200;
+export const PATIENCE_MS = 180_000;
 
 const idOf = ({ nodes }: Size): string => `formation-${nodes}`;
 
@@ -115,7 +115,7 @@ function timeToForm(bench: Workbench, nodes: number, procedure: Procedure): Prom
 }
 
 /** Asked of every node alike, whoever formed the cluster, and by none of the code that forms one. */
-async function missing(connections: readonly Connection[]): Promise<string | undefined> {
+export async function missing(connections: readonly Connection[]): Promise<string | undefined> {
   const links = await Promise.all(
     connections.map(async (connection) => {
       const [cluster, replication] = (await Promise.all([connection.cluster("INFO"), connection.info("replication")])).map(parseInfo);

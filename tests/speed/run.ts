@@ -50,9 +50,11 @@ async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<r
     file.put(result);
     results.push(result);
   };
+  const skipped: string[] = [];
+  const skip = (id: string, why: string): void => { skipped.push(`Not run: ${id}: ${why}`); };
   const steps = BENCHMARKS.flatMap((benchmark) => {
     const wanted = new Set(benchmark.ids.filter((id) => ids.has(id)));
-    return wanted.size === 0 ? [] : [{ title: benchmark.title, run: (report: (line: string) => void) => benchmark.run({ bench: workbench, wanted, report, emit }).then(() => undefined) }];
+    return wanted.size === 0 ? [] : [{ title: benchmark.title, run: (report: (line: string) => void) => benchmark.run({ bench: workbench, wanted, report, emit, skip }).then(() => undefined) }];
   });
   try {
     await runSteps(steps);
@@ -60,6 +62,7 @@ async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<r
     throw signal.aborted ? signal.reason : error;
   } finally {
     if (memory !== undefined) removeIfEmpty(memory);
+    print(...skipped);
     if (results.length > 0) print("", ...resultTable(results), "", `Written to ${shortPath(output)}`);
   }
   return results;

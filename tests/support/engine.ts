@@ -24,9 +24,18 @@ function findEngine(): string | undefined {
   });
 }
 
-export const ENGINE = findEngine();
+let found: { readonly path: string | undefined } | undefined;
+
+/** Where the CLI is found; looked for once, which may mean that it is fetched. */
+export function enginePath(): string | undefined {
+  found ??= { path: findEngine() };
+  return found.path;
+}
+
 /** For titles of tests that need one. */
-export const WHY_NO_ENGINE = ENGINE === undefined ? " (skipped: no pulumi to be had)" : "";
+export function whyNoEngine(): string {
+  return enginePath() === undefined ? " (skipped: no pulumi to be had)" : "";
+}
 
 const STACK = "trial";
 
@@ -48,7 +57,7 @@ export class EngineStack {
     symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
     mkdirSync(join(directory, ".state"));
     writeFileSync(fileIn(directory), textOf(config));
-    process.env["PATH"] = ENGINE;
+    process.env["PATH"] = enginePath();
     const environment = { PULUMI_BACKEND_URL: `file://${join(directory, ".state")}`, PULUMI_CONFIG_PASSPHRASE: "trial", PULUMI_SKIP_UPDATE_CHECK: "true", VALKEY_MEASURED_CACHE: join(directory, "cache"), ...variables };
     const opened = new EngineStack(directory, await LocalWorkspace.createOrSelectStack({ stackName: STACK, workDir: directory }, { envVars: environment }), environment);
     opened.#encryption = /^encryptionsalt: .*\n/m.exec(readFileSync(fileIn(directory), "utf8"))?.[0] ?? "";

@@ -22,12 +22,17 @@ export class ThrowAway {
 
   /** A fresh namespace in which only pods of the restricted Pod Security Standard are let in. */
   static async open(): Promise<ThrowAway> {
+    const here = await ThrowAway.at(`valkey-test-${process.pid}-${Date.now().toString(36)}`);
+    await here.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: here.namespace, labels: { "pod-security.kubernetes.io/enforce": "restricted" } } }]);
+    return here;
+  }
+
+  /** A namespace that somebody else makes and removes. */
+  static async at(namespace: string): Promise<ThrowAway> {
     const library = await import("@kubernetes/client-node");
     const config = new library.KubeConfig();
     config.loadFromFile(KUBECONFIG ?? "");
-    const here = new ThrowAway(library, config, `valkey-test-${process.pid}-${Date.now().toString(36)}`);
-    await here.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: here.namespace, labels: { "pod-security.kubernetes.io/enforce": "restricted" } } }]);
-    return here;
+    return new ThrowAway(library, config, namespace);
   }
 
   get core(): ClientNode.CoreV1Api {
@@ -40,6 +45,13 @@ export class ThrowAway {
     for (const object of objects) {
       await api.patch(object, undefined, undefined, "valkey-test", true, this.library.PatchStrategy.ServerSideApply);
     }
+  }
+
+  /** What became of an object that was applied. */
+  async read(object: KubernetesObject | undefined): Promise<unknown> {
+    if (object === undefined) throw new Error("there is no such object");
+    const { apiVersion, kind, metadata: { name } } = object;
+    return this.library.KubernetesObjectApi.makeApiClient(this.config).read({ apiVersion, kind, metadata: { name, namespace: this.namespace } });
   }
 
   async pods(labels: Readonly<Record<string, string>>): Promise<ClientNode.V1Pod[]> {

@@ -1,0 +1,116 @@
+/** On a real Kubernetes: how long both topologies take to come up, and six pods to be a cluster, beside `valkey-cli --cluster create`. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { withConnections } from "../../benchmarks/connection";
+import type { Deployment } from "../../benchmarks/deployment";
+import { formatEndpoint } from "../../benchmarks/deployment";
+import { Failure } from "../../benchmarks/errors";
+import { form } from "../../benchmarks/formation/form";
+import { kubernetesDeployment } from "../../benchmarks/kubernetes/deployment";
+import { median } from "../../benchmarks/statistics/median";
+import { verdictLine } from "../../benchmarks/verification/format";
+import { verify } from "../../benchmarks/verification/verify";
+import { enginePath } from "../support/engine";
+import type { TestServers } from "../support/kubernetes";
+import { openThrowaway, TestNamespace, testServers, THROWAWAY } from "../support/kubernetes";
+import { ThrowAway } from "../support/throw-away";
+import type { Benchmark, Order } from "./benchmark";
+import { missing, PATIENCE_MS, UP_BEFORE_MS } from "./formation";
+import { bringUp } from "./kubernetes-up";
+import { alone, atLeast, atMost, sideBySide } from "./result";
+
+const UP = "kubernetes-up";
+const FORMATION = "kubernetes-formation-6";
+const CREATE = "kubernetes-formation-6-create";
+const VERIFICATION = "kubernetes-verification-6";
+
+const IDS = [UP, FORMATION, CREATE, VERIFICATION];
+const SHAPE = { primaries: 3, replicasPerPrimary: 1 };
+/** In turn, ours first and last. */
+const REPEATS = { ours: 3, reference: 2 };
+const VERDICTS = 5;
+
+export const kubernetes: Benchmark = {
+  title: "On Kubernetes, beside valkey-cli --cluster create in a pod",
+  ids: IDS,
+  run: async (order) => {
+    const { wanted, skip } = order;
+    if (THROWAWAY === undefined) {
+      for (const id of IDS) if (wanted.has(id)) skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster");
+      return;
+    }
+    if (wanted.has(UP)) await measureUp(order);
+    if (wanted.has(FORMATION) || wanted.has(CREATE) || wanted.has(VERIFICATION)) await measureFormation(order);
+  },
+};
+
+async function measureUp({ report, emit }: Order): Promise<void> {
+  const { seconds, what } = await bringUp();
+  report(`${seconds.toFixed(0)} s: ${what}`);
+  emit(alone({ id: UP, what, unit: "s" }, seconds, atMost(enginePath() === undefined ? 60 : 120)));
+}
+
+async function measureFormation({ wanted, report, emit, bench: { signal } }: Order): Promise<void> {
+  const cluster = await openThrowaway();
+  const namespace = await TestNamespace.create(cluster);
+  const ours: number[] = [];
+  const reference: number[] = [];
+  const verdicts: number[] = [];
+  /** On fresh pods of their own. */
+  const withPods = async (name: string, use: (deployment: Deployment, servers: TestServers) => Promise<void>): Promise<void> => {
+    signal.throwIfAborted();
+    const servers = testServers({ name, shape: SHAPE });
+    await use(await kubernetesDeployment(cluster, await namespace.apply(servers), { timeoutMs: PATIENCE_MS, signal }), servers);
+    await cluster.apps.deleteNamespacedStatefulSet({ namespace: namespace.name, name });
+  };
+  try {
+    for (let round = 1; round <= REPEATS.ours; round++) {
+      await withPods(`ours-${round}`, async (deployment) => {
+        ours.push(await timeToForm(deployment, async () => { await form(deployment, SHAPE, { signal }); }));
+        report(`${lastOf(ours)} s by this project`);
+        if (wanted.has(VERIFICATION) && round === 1) for (let each = 0; each < VERDICTS; each++) verdicts.push(await timeOfVerdict(deployment));
+      });
+      if (round > REPEATS.reference || !wanted.has(CREATE)) continue;
+      await withPods(`tool-${round}`, async (deployment) => {
+        reference.push(await timeToForm(deployment, () => createByTool(deployment, namespace.name)));
+        report(`${lastOf(reference)} s by valkey-cli --cluster create in a pod`);
+      });
+    }
+  } finally {
+    await namespace.remove();
+  }
+  if (wanted.has(FORMATION)) emit(alone({ id: FORMATION, what: `formation of six pods that run, through port-forwards, until all replica links are up, median of ${ours.length}`, unit: "s" }, median(ours), atMost(3)));
+  if (reference.length > 0) emit(sideBySide({ id: CREATE, what: `the same beside valkey-cli --cluster create in the first of fresh pods, medians of ${ours.length} and ${reference.length}; it takes so many times as long`, unit: "s" }, { ours: median(ours), reference: median(reference) }, "reference/ours", atLeast(1)));
+  if (verdicts.length > 0) emit(alone({ id: VERIFICATION, what: `verdict on the six pods, every one asked through a port-forward of its own, median of ${verdicts.length}`, unit: "s" }, median(verdicts), atMost(2)));
+}
+
+/** From the procedure's start until its end and until every node says that all is well. @returns seconds */
+async function timeToForm(deployment: Deployment, procedure: () => Promise<void>): Promise<number> {
+  await sleep(UP_BEFORE_MS);
+  return withConnections(deployment, async (connections) => {
+    const began = performance.now();
+    await procedure();
+    for (let what = await missing([...connections.values()]); what !== undefined; what = await missing([...connections.values()])) {
+      if (performance.now() - began > PATIENCE_MS) throw new Failure(`six pods are no cluster after ${PATIENCE_MS / 1000} s: ${what}`);
+      await sleep(25);
+    }
+    return (performance.now() - began) / 1000;
+  });
+}
+
+/** In the first pod, where its password is in the environment. */
+async function createByTool({ nodes }: Deployment, namespace: string): Promise<void> {
+  const addresses = nodes.map(({ endpoint }) => formatEndpoint(endpoint)).join(" ");
+  await (await ThrowAway.at(namespace)).run(nodes[0]?.name ?? "", "valkey", `VALKEYCLI_AUTH="$PASSWORD" REDISCLI_AUTH="$PASSWORD" valkey-cli --cluster create ${addresses} --cluster-replicas 1 --cluster-yes`);
+}
+
+async function timeOfVerdict(deployment: Deployment): Promise<number> {
+  const began = performance.now();
+  const { verdict } = await verify(deployment);
+  const seconds = (performance.now() - began) / 1000;
+  if (!verdict.pass) throw new Failure(verdictLine(verdict));
+  return seconds;
+}
+
+function lastOf(times: readonly number[]): string {
+  return (times.at(-1) ?? NaN).toFixed(2);
+}
