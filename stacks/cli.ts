@@ -1,7 +1,7 @@
 /** The command line. `npm start` is `run local`; every error is one message and an exit status. */
 import { Command, CommanderError } from "commander";
 import { BadInput, Failure, Interrupted, messageOf } from "../benchmarks/errors";
-import { exitStatusOf, listenForInterruption } from "./interruption";
+import { exitStatusOf } from "./interruption";
 import { addBenchmarkOptions, addBreakOptions, addServerOptions, benchmarkOverrides, breakOptions, experimentOverrides, number } from "./options";
 import { complain } from "./output";
 
@@ -133,14 +133,14 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
   return program;
 }
 
-async function main(): Promise<number> {
-  const { signal } = listenForInterruption(() => {
-    complain("stopped at once; what was left running is stopped by the next run");
-    process.exit(130);
-  });
+/**
+ * One command from its arguments to its exit status; what it has to say goes to the terminal.
+ * @param signal aborted with Interrupted when the user wants it to stop
+ */
+export async function commandLine(args: readonly string[], signal: AbortSignal): Promise<number> {
   let status = 0;
   try {
-    await buildProgram(signal, (result) => (status = result)).parseAsync(process.argv.slice(2), { from: "user" });
+    await buildProgram(signal, (result) => (status = result)).parseAsync([...args], { from: "user" });
     return status;
   } catch (error) {
     return explain(error);
@@ -164,7 +164,3 @@ function explain(error: unknown): number {
   complain(`This is a defect of the program: ${messageOf(error)}`, error instanceof Error ? (error.stack ?? "") : "");
   return 1;
 }
-
-// Servers that are kept are children still, and would keep this process waiting for them.
-// What was written may still be on its way through a pipe.
-void main().then((status) => process.stdout.write("", () => process.exit(status)));

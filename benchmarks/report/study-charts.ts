@@ -26,7 +26,7 @@ export function studyCharts(results: Results): Chart[] {
 /** Room for the names of cells, pixels. */
 const NAMES: Readonly<Record<Width, number>> = { wide: 260, narrow: 132 };
 /** What browsers' fonts are wider by than what the chart is laid out with, pixels. */
-const FONT_SLACK = 34;
+const FONT_SLACK = 44;
 
 /** Horizontal, for cells have long names. */
 function rowsChart(width: Width, names: readonly string[]): EChartsOption {

@@ -36,7 +36,7 @@ function familiesOf(results: Results): Family[] {
     const known = value(row);
     return known === null ? [] : [[labelsOf(row), known]];
   });
-  const quantiles = (row: Row): Family["samples"] => ([["0.5", row.p50Ms], ["0.95", row.p95Ms], ["0.99", row.p99Ms]] as const).map(([quantile, ms]) => [{ ...labelsOf(row), quantile }, ms / 1000]);
+  const quantiles = (row: Row): Family["samples"] => ([["0.5", row.p50Ms], ["0.95", row.p95Ms], ["0.99", row.p99Ms]] as const).map(([quantile, ms]) => [{ ...labelsOf(row), quantile }, Number((ms / 1000).toPrecision(9))]);
   const comparisons = (figure: "ratio" | "low" | "high"): Family["samples"] =>
     (study?.comparisons ?? []).flatMap((comparison): Family["samples"] => {
       const value = comparison[figure];

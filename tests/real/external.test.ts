@@ -1,6 +1,6 @@
 /** `verify` and `bench` against servers that exist already, as a user has them. */
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -9,8 +9,7 @@ import type { Deployment } from "../../benchmarks/deployment";
 import { form } from "../../benchmarks/formation/form";
 import { startRecorded } from "../../benchmarks/host/processes";
 import { findFreePorts } from "../../benchmarks/host/ports";
-import { resultsSchema } from "../../benchmarks/results/schema";
-import { Place } from "../support/command";
+import { Place, resultsIn } from "../support/command";
 import { eventually, Sandbox, withNode } from "../support/real";
 
 const run = promisify(execFile);
@@ -42,7 +41,7 @@ describe("verify", () => {
   it("takes nodes from a file, and answers tools in JSON", async () => {
     const file = join(place.directory, "nodes");
     writeFileSync(file, `# ours\n${replication.nodes.map(({ endpoint, zone }) => `127.0.0.1:${endpoint.port} ${zone ?? ""}\n`).join("\n")}`);
-    const { status, output } = await place.run(["verify", "--mode", "replication", "--nodes", file, "--json"], password(replication));
+    const { status, output } = await place.call(["verify", "--mode", "replication", "--nodes", file, "--json"], password(replication));
     expect(status, output).toBe(0);
     expect(JSON.parse(output)).toMatchObject({ pass: true, deployment: "replication" });
   });
@@ -52,7 +51,7 @@ describe("verify", () => {
     ["more primaries are wanted", (all) => [...all, "--primaries", "4"], ["primaries"]],
     ["a zone is wrong", (all) => ["--node", (all[1] ?? "").replace(/=.*/, "=nowhere"), ...all.slice(2), "--replicas", "2"], ["replicas"]],
   ])("fails with status 1 when %s", async (_what, change, rows) => {
-    const { status, output } = await place.run(["verify", "--mode", "cluster", ...change(nodes(cluster))], password(cluster));
+    const { status, output } = await place.call(["verify", "--mode", "cluster", ...change(nodes(cluster))], password(cluster));
     expect(status).toBe(1);
     for (const row of rows) expect(output).toContain(`[${row}]`);
     expect(output).toMatch(/VERIFY cluster: FAIL — \d+ of 18 assertions do not hold/);
@@ -62,7 +61,7 @@ describe("verify", () => {
     ["no password where one is wanted", { VALKEY_PASSWORD: "" }, /wants a password, and none was given \(VALKEY_PASSWORD\)/],
     ["a wrong password", { VALKEY_PASSWORD: "hunter2" }, /refuses the password that was given/],
   ])("fails on %s, in words to act on", async (_what, environment, message) => {
-    const { status, output } = await place.run(["verify", "--mode", "replication", ...nodes(replication)], environment);
+    const { status, output } = await place.call(["verify", "--mode", "replication", ...nodes(replication)], environment);
     expect(status).toBe(1);
     expect(output).toMatch(message);
     expect(output).not.toContain("hunter2");
@@ -73,11 +72,11 @@ describe("verify", () => {
     const [port = 0, nobody = 0] = await findFreePorts(2);
     const process = startRecorded(host.run, "open", host.programs.server, ["--port", String(port), "--bind", "127.0.0.1", "--save", ""], { stdio: "ignore" });
     await eventually("it answers", async () => connect("open", { host: "127.0.0.1", port }, {}).then((connection) => { connection.disconnect(); return true; }, () => false));
-    const { status, output } = await place.run(["verify", "--mode", "replication", "--replicas", "0", "--node", `127.0.0.1:${port}=a`], { VALKEY_PASSWORD: "x" });
+    const { status, output } = await place.call(["verify", "--mode", "replication", "--replicas", "0", "--node", `127.0.0.1:${port}=a`], { VALKEY_PASSWORD: "x" });
     expect(status).toBe(1);
     expect(output).toMatch(/has no password, but one was given/);
-    expect((await place.run(["verify", "--mode", "replication", "--replicas", "0", "--node", `127.0.0.1:${port}=a`], { VALKEY_PASSWORD: "" })).status).toBe(0);
-    expect((await place.run(["verify", "--mode", "replication", "--node", `127.0.0.1:${nobody}=a`])).output).toMatch(/cannot be reached: .*ECONNREFUSED/);
+    expect((await place.call(["verify", "--mode", "replication", "--replicas", "0", "--node", `127.0.0.1:${port}=a`], { VALKEY_PASSWORD: "" })).status).toBe(0);
+    expect((await place.call(["verify", "--mode", "replication", "--node", `127.0.0.1:${nobody}=a`])).output).toMatch(/cannot be reached: .*ECONNREFUSED/);
     process.child.kill();
   });
 
@@ -88,7 +87,7 @@ describe("verify", () => {
     ["a file that is not there", ["--mode", "cluster", "--nodes", "/nowhere"], /--nodes: ENOENT/],
     ["a password as an option", ["--mode", "cluster", "--password", "x"], /unknown option '--password'/],
   ])("refuses %s with status 2", async (_what, args, message) => {
-    const { status, output } = await place.run(["verify", ...args]);
+    const { status, output } = await place.call(["verify", ...args]);
     expect(status, output).toBe(2);
     expect(output).toMatch(message);
   });
@@ -105,13 +104,13 @@ describe("bench", () => {
     expect(output).toMatch(/GET +[\d,]+\/s/);
     await eventually("the replicas have followed", async () => JSON.stringify(await keys()) === JSON.stringify(before[0]));
     expect(await users()).toEqual(before[1]);
-    expect(resultsSchema.parse(JSON.parse(readFileSync(join(place.output(), "results.json"), "utf8")))).toMatchObject({ stack: "external", complete: true });
+    expect(resultsIn(place.output())).toMatchObject({ stack: "external", complete: true });
   });
 
   it("does not touch keys of its names that are there already, unless told to", async () => {
     const args = ["bench", "--mode", "replication", ...nodes(replication), ...BENCH];
     await withNode(replication, 0, (connection) => connection.set("key:000000000007", "theirs"));
-    const { status, output } = await place.run([...args, "--output", place.output("a")], password(replication));
+    const { status, output } = await place.call([...args, "--output", place.output("a")], password(replication));
     expect(status, output).toBe(2);
     expect(output).toMatch(/1 keys of the names valkey-benchmark uses .* are there already/);
     expect(await withNode(replication, 0, (connection) => connection.get("key:000000000007"))).toBe("theirs");
@@ -120,11 +119,11 @@ describe("bench", () => {
   });
 
   it("measures nothing after FAIL, and nothing with a load that cannot be shared evenly", async () => {
-    const failed = await place.run(["bench", "--mode", "cluster", "--primaries", "4", ...nodes(cluster), ...BENCH, "--output", place.output("a")], password(cluster));
+    const failed = await place.call(["bench", "--mode", "cluster", "--primaries", "4", ...nodes(cluster), ...BENCH, "--output", place.output("a")], password(cluster));
     expect(failed.status).toBe(1);
     expect(failed.output).toMatch(/found: +3 primaries\n[\s\S]*Verification failed; nothing was measured/);
     expect(existsSync(join(place.output("a"), "results.json"))).toBe(true);
-    const uneven = await place.run(["bench", "--mode", "cluster", ...nodes(cluster), ...BENCH, "--clients", "50", "--output", place.output("b")], password(cluster));
+    const uneven = await place.call(["bench", "--mode", "cluster", ...nodes(cluster), ...BENCH, "--clients", "50", "--output", place.output("b")], password(cluster));
     expect(uneven.status, uneven.output).toBe(2);
     expect(uneven.output).toMatch(/--clients: 50 clients cannot be shared evenly by 3 primaries.*48 or 51/);
   });
@@ -155,8 +154,8 @@ describe("over TLS", () => {
     await eventually("it answers", async () => connect("tls", { host: "127.0.0.1", port }, { tls }).then((connection) => { connection.disconnect(); return true; }, () => false));
     const args = ["--mode", "replication", "--replicas", "0", "--node", `localhost:${port}=a`];
     const environment = { VALKEY_PASSWORD: "" };
-    expect((await place.run(["verify", ...args, "--cacert", cert], environment)).status).toBe(0);
-    const distrusted = await place.run(["verify", ...args, "--tls"], environment);
+    expect((await place.call(["verify", ...args, "--cacert", cert], environment)).status).toBe(0);
+    const distrusted = await place.call(["verify", ...args, "--tls"], environment);
     expect(distrusted.status).toBe(1);
     expect(distrusted.output).toMatch(/self-signed certificate/);
     const { status, output } = await place.run(["bench", ...args, "--cacert", cert, ...BENCH, "--output", place.output()], environment);

@@ -1,21 +1,17 @@
 /** `npm start` on real servers: what a user does, and what happens to it. */
 import { spawn } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { identify } from "../../benchmarks/host/process-identity";
-import { resultsSchema } from "../../benchmarks/results/schema";
-import type { Results } from "../../benchmarks/results/schema";
-import { Place, SHORT } from "../support/command";
-import { eventually, realPrograms } from "../support/real";
+import { ARTIFACTS, Place, resultsIn, SHORT } from "../support/command";
+import { realPrograms } from "../support/real";
 
 let place: Place;
 beforeEach(() => { place = new Place(); });
 afterEach(() => place.close());
 
-const resultsIn = (directory: string): Results => resultsSchema.parse(JSON.parse(readFileSync(join(directory, "results.json"), "utf8")));
 const short = (...more: string[]): string[] => ["run", ...SHORT, "--output", place.output(), ...more];
-const ARTIFACTS = ["raw.txt", "report.html", "results.csv", "results.json", "results.om", "summary.txt"];
 
 /** A VALKEY_HOME whose valkey-benchmark is this script; server and command line are the real ones. */
 async function homeWith(benchmark: string, server?: string): Promise<string> {
@@ -105,41 +101,6 @@ function shell(command: string): Promise<string> {
   });
 }
 
-describe("being told to stop", () => {
-  it.each([
-    ["at once", /./, "SIGINT", 130],
-    ["while servers start", /❯ Start/, "SIGTERM", 143],
-    ["while they form", /❯ Form/, "SIGINT", 130],
-    ["while they are verified", /❯ Verify/, "SIGINT", 130],
-    ["while they are measured", /1\/2/, "SIGTERM", 143],
-    ["while they are stopped", /❯ Stop/, "SIGINT", 130],
-  ] as const)("%s leaves nothing running", async (stage, marker, signal, expected) => {
-    const command = await place.start(short());
-    if (stage === "at once") await eventually("it has begun", () => existsSync(place.output()) || command.output !== "", 10_000);
-    else await command.printed(marker);
-    command.child.kill(signal);
-    const { status, output } = await command.ended;
-    // Stopping is the end of the work: a signal then changes nothing about what was measured.
-    expect(stage === "while they are stopped" ? [0, expected] : [expected], output).toContain(status);
-    expect(place.living()).toEqual([]);
-    expect(existsSync(place.runs) ? readdirSync(place.runs) : []).toEqual([]);
-    if (stage === "while they are measured") {
-      expect(output).toContain("stopped by SIGTERM");
-      expect(readdirSync(place.output()).sort()).toEqual(ARTIFACTS);
-      expect(resultsIn(place.output())).toMatchObject({ complete: false, reason: "stopped by SIGTERM", records: [{ test: "get" }] });
-      expect(readFileSync(join(place.output(), "summary.txt"), "utf8")).toMatch(/^INCOMPLETE: stopped by SIGTERM/);
-    }
-  });
-
-  it("by a reader that goes away stops it as well", async () => {
-    const command = await place.start(short());
-    await command.printed(/❯ Verify/);
-    command.child.stdout?.destroy();
-    expect((await command.ended).status).toBe(141);
-    expect(place.living()).toEqual([]);
-  });
-});
-
 describe("what goes wrong", () => {
   it("a server that dies during formation or a run ends it with the server's name and last words", async () => {
     const command = await place.start(short());
@@ -195,44 +156,5 @@ describe("what goes wrong", () => {
     expect([...seen].some((line) => line.includes("valkey-benchmark"))).toBe(true);
     const written = ARTIFACTS.map((name) => readFileSync(join(place.output(), name), "utf8"));
     for (const text of [...seen, ...written, output]) expect(text.includes(passwords[0] ?? "?")).toBe(false);
-  });
-});
-
-describe("bad input", () => {
-  const refused = async (args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<string> => {
-    const { status, output } = await place.run(args, environment);
-    expect(status, output).toBe(2);
-    expect(output).not.toContain("    at ");
-    expect(place.living()).toEqual([]);
-    return output;
-  };
-
-  it.each<[string, string[], RegExp]>([
-    ["an unknown stack", ["run", "locla"], /none named locla; did you mean local\? Stacks here:.* local/],
-    ["an unknown option", ["run", "--client", "4"], /unknown option '--client'/],
-    ["an unknown command's arguments", ["run", "local", "more"], /too many arguments/],
-    ["a wrong type", ["run", "--clients", "many"], /--clients is "many": expected a number/],
-    ["several at once", ["run", "--clients", "50", "--tests", "sett", "--repeats", "0"], /- --tests: sett is none of[\s\S]*- --repeats is 0/],
-    ["clients that do not divide", ["run", "--clients", "50"], /--clients: 50 clients cannot be shared evenly.*48 or 51/],
-    ["a mode that is none", ["run", "--mode", "sentinel"], /--mode: is sentinel: expected cluster or replication/],
-    ["values that cannot fit", ["run", "--datasize", "1000000"], /need about/],
-  ])("%s is refused in one message, with nothing started", async (_what, args, message) => {
-    expect(await refused(args)).toMatch(message);
-    expect(existsSync(place.runs)).toBe(false);
-  });
-
-  it("no servers to be had says how to get them", async () => {
-    const output = await refused(short(), { VALKEY_HOME: place.directory });
-    expect(output).toMatch(/no Valkey server can be had.*\n.*VALKEY_HOME is .* holds no valkey-server[\s\S]*install one: /);
-    expect(existsSync(place.output())).toBe(false);
-  });
-
-  it("an output directory that is a file, or holds results, is refused before anything runs", async () => {
-    writeFileSync(place.output("file"), "");
-    expect(await refused(["run", ...SHORT, "--output", place.output("file")])).toContain("is not a directory");
-    mkdirSync(place.output("full"));
-    writeFileSync(join(place.output("full"), "results.csv"), "theirs");
-    expect(await refused(["run", ...SHORT, "--output", place.output("full")])).toContain("holds results already");
-    expect(readFileSync(join(place.output("full"), "results.csv"), "utf8")).toBe("theirs");
   });
 });

@@ -5,11 +5,14 @@ import { join } from "node:path";
 import { chromium } from "playwright-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
 import { studyResults } from "../../benchmarks/experiments/study-results";
 import { renderReport } from "../../benchmarks/report/page";
 import { executablePath, reason } from "../support/browser";
 import { results } from "../support/records";
 import { canaryEntry, cellEntry, study } from "../support/study";
+
+const boxSchema = z.object({ text: z.string(), left: z.number(), right: z.number(), top: z.number(), bottom: z.number() });
 
 const STUDY = study({ primaries: [1, 3, 8], pipeline: [16, 1] }, { kind: "billion" });
 const samples = Array.from({ length: 80 }, (_, index) => ({ seconds: index * 0.1, keys: index * 25_000, bytes: index * 25_000 * (index % 20 < 10 ? 150 : 130) }));
@@ -41,23 +44,23 @@ describe.skipIf(executablePath === undefined)(`a study's report.html in a browse
   it.each([1280, 400])("at %i px has every chart, with marks in it, and no word cut off or upon another", async (width) => {
     const page = await open(width);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
-    const figures = await page.locator("figure").evaluateAll((all) => all.map(({ id }) => id));
+    const figures = z.array(z.string()).parse(await page.evaluate("[...document.querySelectorAll('figure')].map(({ id }) => id)"));
     expect(figures).toEqual(["cells-set", "compared-throughput", "compared-cpu-per-operation", "scaling-0", "scaling-1", "growth-bytes", "growth-rate", "canaries"]);
     for (const id of figures) {
       const svg = page.locator(`#${id} svg:visible`);
       expect(await svg.count(), id).toBe(1);
       expect(await svg.locator("path").count(), id).toBeGreaterThan(3);
       const frame = await svg.boundingBox();
-      const boxes = await svg.locator("text").evaluateAll((all) => all.map((each) => { const { left, right, top, bottom } = each.getBoundingClientRect(); return { text: each.textContent, left, right, top, bottom }; }));
+      const boxes = z.array(boxSchema).parse(await page.evaluate(`[...document.querySelectorAll("#${id} svg")].filter((svg) => svg.checkVisibility()).flatMap((svg) => [...svg.querySelectorAll("text")]).map((each) => { const { left, right, top, bottom } = each.getBoundingClientRect(); return { text: each.textContent, left, right, top, bottom }; })`));
       expect(boxes.length, id).toBeGreaterThan(3);
       for (const box of boxes) {
-        expect(box.left, `${id}: ${box.text ?? ""}`).toBeGreaterThanOrEqual((frame?.x ?? 0) - 0.5);
-        expect(box.right, `${id}: ${box.text ?? ""}`).toBeLessThanOrEqual((frame?.x ?? 0) + (frame?.width ?? 0) + 0.5);
+        expect(box.left, `${id}: ${box.text}`).toBeGreaterThanOrEqual((frame?.x ?? 0) - 0.5);
+        expect(box.right, `${id}: ${box.text}`).toBeLessThanOrEqual((frame?.x ?? 0) + (frame?.width ?? 0) + 0.5);
       }
       for (const [index, a] of boxes.entries()) {
         for (const b of boxes.slice(index + 1)) {
           const overlap = Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4;
-          expect(overlap, `${id}: ${a.text ?? ""} and ${b.text ?? ""}`).toBe(false);
+          expect(overlap, `${id}: ${a.text} and ${b.text}`).toBe(false);
         }
       }
     }
@@ -78,7 +81,7 @@ describe.skipIf(executablePath === undefined)(`a study's report.html in a browse
 
   it("draws bars in proportion, and ratios where they belong", async () => {
     const page = await open(1280);
-    const widths = await page.locator('#cells-set svg:visible path[fill="#0072b2"]').evaluateAll((all) => all.map((each) => each.getBoundingClientRect().width));
+    const widths = z.array(z.number()).parse(await page.evaluate(`[...document.querySelectorAll('#cells-set svg path[fill="#0072b2"]')].filter((path) => path.checkVisibility()).map((path) => path.getBoundingClientRect().width)`));
     const medians = STUDY.cells.map(({ id }) => RESULTS.records.filter(({ deployment }) => deployment === id).map(({ client }) => client.rps).sort((a, b) => a - b)).map((rates) => ((rates[1] ?? 0) + (rates[2] ?? 0)) / 2);
     expect(widths).toHaveLength(medians.length);
     for (const [index, width] of widths.entries()) expect(width / (widths[0] ?? 1)).toBeCloseTo((medians[index] ?? 0) / (medians[0] ?? 1), 1);

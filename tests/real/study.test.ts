@@ -5,8 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { JOURNAL, parseJournal } from "../../benchmarks/experiments/journal";
 import { memoryRunsDirectory } from "../../benchmarks/paths";
 import { livingProcesses, RunDirectory, stopRun } from "../../benchmarks/host/run-directory";
-import { resultsSchema } from "../../benchmarks/results/schema";
-import { Place } from "../support/command";
+import { Place, resultsIn } from "../support/command";
 import { eventually } from "../support/real";
 
 let place: Place;
@@ -41,7 +40,7 @@ describe("npm start -- study", () => {
     expect(header.seed).toBe(42);
     expect(entries.filter(({ kind }) => kind === "cell")).toHaveLength(4);
     expect(entries.filter(({ kind }) => kind === "canary")).toHaveLength(2);
-    const results = resultsSchema.parse(JSON.parse(readFileSync(join(place.output(), "results.json"), "utf8")));
+    const results = resultsIn(place.output());
     expect(results.records.map(({ deployment }) => deployment).sort()).toEqual(["io-threads-1", "io-threads-2", "io-threads-3", "io-threads-4"]);
     expect(results.topologies.map(({ settings }) => settings["io-threads"])).toEqual(["1", "2", "3", "4"]);
     for (const { servers } of results.records) expect(servers?.hitRatio).toBe(1);
@@ -52,11 +51,11 @@ describe("npm start -- study", () => {
 
   it("refuses what cannot be gone on with, and what is no study", async () => {
     mkdirSync(place.output());
-    const nothing = await place.run(args("--resume"));
+    const nothing = await place.call(args("--resume"));
     expect([nothing.status, nothing.output]).toEqual([2, expect.stringContaining("holds no journal.jsonl")]);
-    const unknown = await place.run(["study", "io-thread"]);
+    const unknown = await place.call(["study", "io-thread"]);
     expect([unknown.status, unknown.output]).toEqual([2, expect.stringContaining("Studies here: billion, density, engines, io-threads, topologies")]);
-    const plain = await place.run(["study", "local"]);
+    const plain = await place.call(["study", "local"]);
     expect([plain.status, plain.output]).toEqual([2, expect.stringContaining("has no section valkey:experiment")]);
   });
 });

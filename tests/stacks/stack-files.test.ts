@@ -121,7 +121,7 @@ describe("the cluster bus at rest", () => {
 });
 
 describe("npm start -- plan", () => {
-  const plan = (...args: readonly string[]): string => execFileSync(process.execPath, ["--import", "tsx", "stacks/cli.ts", "plan", ...args], { cwd: resolve(__dirname, "../.."), encoding: "utf8", maxBuffer: 2 ** 26 });
+  const plan = (...args: readonly string[]): string => execFileSync(process.execPath, ["--import", "tsx", "stacks/main.ts", "plan", ...args], { cwd: resolve(__dirname, "../.."), encoding: "utf8", maxBuffer: 2 ** 26 });
 
   it("prints the plan, and all of it as JSON through a pipe", () => {
     const parsed = JSON.parse(plan("billion", "--json")) as StackPlan;

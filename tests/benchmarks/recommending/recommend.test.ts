@@ -30,8 +30,8 @@ describe("a recommendation", () => {
     expect(first({ rate: 127_000 })?.primaries).toBe(1);
     expect(first({ rate: 128_000 })).toMatchObject({ mode: "cluster", primaries: 3 });
     expect(first({ rate: 1_000_000 })).toMatchObject({ mode: "cluster", primaries: 8 });
-    // Memory alone: one large machine for less than three small ones with their replicas.
-    expect(first({ workingSet: 15 * GIB })).toMatchObject({ mode: "replication", offer: { type: "large" } });
+    // Memory alone, 34.6 GiB: one large machine for less than five small ones, a replica each.
+    expect(first({ workingSet: 23 * GIB })).toMatchObject({ mode: "replication", offer: { type: "large" } });
     expect(first({ workingSet: 200 * GIB })?.mode).toBe("cluster");
   });
 
