@@ -1,5 +1,6 @@
 /** report.html: one file with everything in it, readable on a desk and on a telephone, without a network. Pure. */
-import * as echarts from "echarts";
+import { createRequire } from "node:module";
+import type * as Echarts from "echarts";
 import { describeCost, formatUsd, rowCost, storageCost } from "../results/cost";
 import type { DoubtNote } from "../results/doubt-notes";
 import { doubtNotes, NO_DOUBTS, noteLetter } from "../results/doubt-notes";
@@ -16,6 +17,9 @@ import { Html as RawHtml, html } from "./html";
 import { studyCharts } from "./study-charts";
 import { studySections, studyTables } from "./study-page";
 import { STYLE } from "./style";
+
+/** Loaded when the first chart is drawn: half a second that bad input and `--help` need not wait. */
+const echarts = (): typeof Echarts => createRequire(__filename)("echarts") as typeof Echarts;
 
 const CHART_WIDTHS: Readonly<Record<Width, number>> = { wide: 880, narrow: 360 };
 
@@ -132,7 +136,7 @@ function figure(chart: Chart): Html {
 
 /** SVG text; ids are made unique, for both widths and all charts stand in one document. */
 function renderChart(chart: Chart, width: Width): string {
-  const instance = echarts.init(null, null, { renderer: "svg", ssr: true, width: CHART_WIDTHS[width], height: chart.heights[width] });
+  const instance = echarts().init(null, null, { renderer: "svg", ssr: true, width: CHART_WIDTHS[width], height: chart.heights[width] });
   try {
     instance.setOption(chart.option(width));
     return instance

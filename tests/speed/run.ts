@@ -2,110 +2,16 @@
  * `npm run bench`: what this project promises of its own speed and exactness, measured beside what there was before.
  * Prints a table and writes bench.json; exit status 1 when a target is missed.
  */
-import { readdirSync, rmdirSync } from "node:fs";
-import { loadavg } from "node:os";
-import { join } from "node:path";
-import { parseArgs } from "node:util";
-import { BadInput, Failure, Interrupted, messageOf } from "../../benchmarks/errors";
-import { stopAbandonedRuns } from "../../benchmarks/host/run-directory";
-import { availableCores } from "../../benchmarks/measuring/cpu";
-import { shortPath } from "../../benchmarks/results/artifacts";
-import { exitStatusOf, listenForInterruption } from "../../stacks/interruption";
-import { complain, print } from "../../stacks/output";
-import { allRunsDirectories, memoryRunsDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
-import { runSteps } from "../../stacks/steps";
-import { BenchFile } from "./bench-file";
-import { ALL_IDS, BENCHMARKS, chosen, listing } from "./catalogue";
-import type { Result } from "./result";
-import { resultTable } from "./result-table";
-import { Workbench } from "./workbench";
+import { listenForInterruption } from "../../stacks/interruption";
+import { complain } from "../../stacks/output";
+import { benchCommand } from "./bench-command";
 
-const USAGE = "npm run bench -- [ID …] [--list] [--output FILE]";
+const { signal } = listenForInterruption(() => {
+  complain("stopped at once; what was left running is stopped by the next run");
+  process.exit(130);
+});
 
-interface Arguments {
-  readonly ids: ReadonlySet<string>;
-  readonly list: boolean;
-  readonly output: string;
-}
-
-function readArguments(args: string[]): Arguments {
-  try {
-    const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { list: { type: "boolean" }, output: { type: "string" } } });
-    return { ids: chosen(positionals), list: values.list === true, output: values.output ?? join(ROOT, "bench.json") };
-  } catch (error) {
-    if (error instanceof BadInput) throw error;
-    throw new BadInput("npm run bench", [`${messageOf(error)}; usage: ${USAGE}`]);
-  }
-}
-
-async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<readonly Result[]> {
-  const file = BenchFile.open(output, ALL_IDS);
-  await stopAbandonedRuns(...allRunsDirectories());
-  const memory = memoryRunsDirectory();
-  print(memory === undefined ? "The servers' files are on disk: at 96 nodes its fsync is what formation waits for." : "The servers' files are in memory (/dev/shm), so that no disk is measured.");
-  print(...busyWarning());
-  const workbench = new Workbench(memory ?? runsDirectory(), signal);
-  const results: Result[] = [];
-  const emit = (result: Result): void => {
-    file.put(result);
-    results.push(result);
-  };
-  const skipped: string[] = [];
-  const skip = (id: string, why: string): void => { skipped.push(`Not run: ${id}: ${why}`); };
-  const steps = BENCHMARKS.flatMap((benchmark) => {
-    const wanted = new Set(benchmark.ids.filter((id) => ids.has(id)));
-    return wanted.size === 0 ? [] : [{ title: benchmark.title, run: (report: (line: string) => void) => benchmark.run({ bench: workbench, wanted, report, emit, skip }).then(() => undefined) }];
-  });
-  try {
-    await runSteps(steps);
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  } finally {
-    if (memory !== undefined) removeIfEmpty(memory);
-    print(...skipped);
-    if (results.length > 0) print("", ...resultTable(results), "", `Written to ${shortPath(output)}`);
-  }
-  return results;
-}
-
-/** Whoever else is at work here takes part in every figure. */
-function busyWarning(): string[] {
-  const [lastMinute = 0] = loadavg();
-  const cores = availableCores();
-  return lastMinute > cores / 2 ? [`The machine is busy already (load ${lastMinute.toFixed(1)} on ${cores} cores): ratios will be blurred, and targets missed that are met on an idle one.`] : [];
-}
-
-/** Memory is not a place to leave even a directory in; other runs of this project may still have theirs there. */
-function removeIfEmpty(directory: string): void {
-  try {
-    if (readdirSync(directory).length === 0) rmdirSync(directory);
-  } catch {
-    // Nothing was ever put there, or somebody just did.
-  }
-}
-
-async function main(args: string[]): Promise<number> {
-  const { signal } = listenForInterruption(() => {
-    complain("stopped at once; what was left running is stopped by the next run");
-    process.exit(130);
-  });
-  try {
-    const wanted = readArguments(args);
-    if (wanted.list) {
-      print(...listing());
-      return 0;
-    }
-    const missed = (await bench(wanted, signal)).filter(({ met }) => !met);
-    if (missed.length > 0) print(`Missed: ${missed.map(({ id }) => id).join(", ")}`);
-    return missed.length === 0 ? 0 : 1;
-  } catch (error) {
-    if (!(error instanceof BadInput || error instanceof Failure || error instanceof Interrupted)) throw error;
-    complain(error.message);
-    return error instanceof Interrupted ? exitStatusOf(error) : error instanceof BadInput ? 2 : 1;
-  }
-}
-
-void main(process.argv.slice(2)).then(
+void benchCommand(process.argv.slice(2), signal).then(
   (status) => process.exit(status),
   (error: unknown) => {
     complain(`This is a defect of the program: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);

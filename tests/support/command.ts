@@ -9,13 +9,9 @@ import { ROOT } from "../../benchmarks/paths";
 import type { Results } from "../../benchmarks/results/schema";
 import { resultsSchema } from "../../benchmarks/results/schema";
 import { commandLine } from "../../stacks/cli";
+import type { Ended } from "./captured";
+import { captured } from "./captured";
 import { never, valkeyHome } from "./real";
-
-export interface Ended {
-  /** Exit status, or 128 and the signal's number as shells have it. */
-  readonly status: number;
-  readonly output: string;
-}
 
 export class Command {
   output = "";
@@ -72,22 +68,9 @@ export class Place {
     return (await this.start(args, environment)).ended;
   }
 
-  /**
-   * The same command within this process, which saves it a second's start: for what ends by itself and before anything
-   * is started, such as bad input. Not while another goes on.
-   */
+  /** The same within this process: for bad input, and for what starts no servers of its own. */
   async call(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Ended> {
-    const { env } = process;
-    const writes = [process.stdout, process.stderr].map((stream) => ({ stream, write: stream.write.bind(stream) }));
-    let output = "";
-    process.env = { ...env, ...(await this.#environment()), ...environment };
-    for (const { stream } of writes) stream.write = (chunk: string | Uint8Array): boolean => { output += chunk.toString(); return true; };
-    try {
-      return { status: await commandLine(args, never), output };
-    } finally {
-      for (const { stream, write } of writes) stream.write = write;
-      process.env = env;
-    }
+    return captured({ ...(await this.#environment()), ...environment }, () => commandLine(args, never));
   }
 
   async #environment(): Promise<NodeJS.ProcessEnv> {
