@@ -91,6 +91,7 @@ export function tlsOptions({ tls }: Access, host: string): ConnectionOptions {
     ...(key === undefined ? {} : { key }),
     servername: tls?.sni ?? (/^[\d.]+$|:/.test(host) ? "" : host),
     rejectUnauthorized: tls?.insecure !== true,
+    ...(tls?.anyName === true ? { checkServerIdentity: () => undefined } : {}),
   };
 }
 

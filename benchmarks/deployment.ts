@@ -58,6 +58,8 @@ export interface TlsFiles {
   readonly sni?: string | undefined;
   /** Accept any certificate. */
   readonly insecure: boolean;
+  /** Accept any name on a certificate of a trusted authority, as valkey-cli does. @default false */
+  readonly anyName?: boolean | undefined;
 }
 
 export function formatEndpoint({ host, port }: Endpoint): string {

@@ -169,11 +169,13 @@ class SectionParser {
   }
 }
 
-/** Named after its driver. */
+/** Named after its driver. Its data are as large as the file's, whose servers have room for so much. */
 function withWorkload(raw: Readonly<Record<string, unknown>>, workload: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { benchmark } = raw;
+  const { keySpace, dataSize } = isMap(benchmark) ? benchmark : {};
+  const size = dataSize === undefined ? {} : workload["driver"] === "open-loop" ? { values: { sizes: "fixed", bytes: dataSize } } : { dataSize };
   const rest = isMap(benchmark) ? Object.fromEntries(Object.entries(benchmark).filter(([key]) => key !== "tests")) : benchmark;
-  return { ...raw, workloads: { [String(workload["driver"])]: workload }, ...(rest === undefined ? {} : { benchmark: rest }) };
+  return { ...raw, workloads: { [String(workload["driver"])]: { ...(keySpace === undefined ? {} : { keySpace }), ...size, ...workload } }, ...(rest === undefined ? {} : { benchmark: rest }) };
 }
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -11,7 +11,7 @@ type Named<T> = readonly [name: string, config: T];
 
 /** One sentence each, with its path and what would do. */
 export function workloadProblems(workloads: readonly Named<WorkloadConfig>[], deployments: readonly Named<DeploymentConfig>[], label: Label): string[] {
-  return workloads.flatMap((workload) => deployments.flatMap((deployment) => [...sharingProblems(workload, deployment, label), ...readingProblems(workload, deployment, label), ...fitProblems(workload, deployment, label)]));
+  return workloads.flatMap((workload) => [...rateProblems(workload, label), ...deployments.flatMap((deployment) => [...sharingProblems(workload, deployment, label), ...readingProblems(workload, deployment, label), ...fitProblems(workload, deployment, label)])]);
 }
 
 /** Every primary and every thread gets as many connections, or keys would fall unevenly. */
@@ -26,6 +26,14 @@ function sharingProblems([name, workload]: Named<WorkloadConfig>, [deployment, c
   const nearest = below === 0 ? [unit] : [below, below + unit];
   const sharers = [...(primaries > 1 ? [`${primaries} primaries`] : []), ...(threads > 1 ? [`${threads} ${workload.driver === "open-loop" ? "workers" : "threads"}`] : [])].join(" and ");
   return [`${label(["workloads", name, "clients"])}: ${clients} clients cannot be shared evenly by the ${sharers} of ${deployment}; the nearest that can: ${nearest.join(" or ")}`];
+}
+
+/** memtier_benchmark offers a whole number on each connection. */
+function rateProblems([name, workload]: Named<WorkloadConfig>, label: Label): string[] {
+  if (workload.driver !== "memtier" || workload.rate === undefined || workload.rate % workload.clients === 0) return [];
+  const below = Math.floor(workload.rate / workload.clients) * workload.clients;
+  const nearest = below === 0 ? [workload.clients] : [below, below + workload.clients];
+  return [`${label(["workloads", name, "rate"])}: memtier_benchmark offers a whole number of requests per second on each of ${workload.clients} connections; the nearest to ${workload.rate} that can be: ${nearest.join(" or ")}`];
 }
 
 function readingProblems([name, workload]: Named<WorkloadConfig>, [deployment, config]: Named<DeploymentConfig>, label: Label): string[] {

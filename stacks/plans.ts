@@ -26,12 +26,6 @@ export function hostPlans(platform: HostConfig, { deployments }: Pick<StackConfi
   }));
 }
 
-/** Workloads that a stack asks for and nothing here can send yet, as sentences. */
-export function unsendable({ platform, workloads }: Pick<StackConfig, "platform" | "workloads">): string[] {
-  const sent = platform.type === "host" ? ["valkey-benchmark", "open-loop"] : ["valkey-benchmark"];
-  return Object.entries(workloads).flatMap(([name, { driver }]) => (sent.includes(driver) ? [] : [`workload ${name} is planned and rendered, but cannot be sent by ${driver} on the platform ${platform.type} yet; what can be: ${sent.join(", ")}`]));
-}
-
 /** The workload as configured; it is not yet fitted to the deployments. */
 export function workloadOf(benchmark: BenchmarkConfig): Workload {
   const { workloadName, tests, clients, pipeline, dataSize, threads, keySpace, duration, requests, warmup, rate } = benchmark;

@@ -92,6 +92,7 @@ export function runnerPlan(platform: PodPlatform, runners: number, otherEngines:
     ...placeOfRunners(platform),
     // Other engines' images bring no valkey-benchmark.
     ...(otherEngines ? { image } : {}),
+    ...(clients.images === undefined ? {} : { images: defined(clients.images) }),
     ...(tls === undefined ? {} : { tls: { secret: tls.secretName, cacert: "ca.crt" } }),
   };
 }

@@ -1,7 +1,6 @@
 /** What a stack is made of, for any platform. */
 import * as pulumi from "@pulumi/pulumi";
 import { formatEndpoint } from "../benchmarks/deployment";
-import { BadInput } from "../benchmarks/errors";
 import type { Mix } from "../benchmarks/workloads/mix";
 import type { Target } from "../benchmarks/target";
 import { Formation } from "../components/formation";
@@ -12,7 +11,7 @@ import type { EndpointOutput } from "./outputs";
 import { stackOutputs } from "./outputs";
 import { describePlan } from "./plan/describe";
 import { planStack } from "./plan/stack-plan";
-import { anyCluster, fittedWorkload, mixesOf, unsendable } from "./plans";
+import { anyCluster, fittedWorkload, mixesOf } from "./plans";
 import { isPodPlatform, runnerPlan } from "./pods";
 import type { DeploymentConfig, StackConfig } from "./schema";
 
@@ -34,9 +33,6 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   const plan = planStack(stack, config);
   const words = describePlan(plan).join("\n");
   void pulumi.log.info(words);
-  // Said by a preview's note; nothing that costs is started for it.
-  const missing = unsendable(config);
-  if (missing.length > 0 && !pulumi.runtime.isDryRun()) throw new BadInput(`stack ${stack}`, missing);
   const deployed = await deploy(stack, config);
   const { timeout, run } = config.verification;
   const verified = deployed.map(({ name, target, password, revision, dependsOn, formsItself }) => {

@@ -40,6 +40,8 @@ export const clientKeys = {
    * for each primary of the largest deployment, so that they grow with it.
    */
   runners: z.union([z.int().min(1).max(1000), z.strictObject({ perPrimary: z.number().positive().max(10) })]).default(1),
+  /** Of the load generators that the servers' image has not got: any with Node 20 and a shell, any with memtier_benchmark 2 and a shell. @default pinned ones */
+  images: z.strictObject({ node: z.string().min(1).optional(), memtier: z.string().min(1).optional() }).optional(),
 } as const;
 
 /** What one deployment's pods have that the platform's others have not; on `kubernetes` and `eks` only. */

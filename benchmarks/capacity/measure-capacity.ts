@@ -66,7 +66,7 @@ async function capacityOf(session: Session, { mix, objective, search }: Capacity
   let seed = randomInt(1, 1_000_000_000);
   const probe = async (rate: number, clients = mix.clients): Promise<Probe> => {
     const offered: OpenLoopMix = { ...mix, rate, clients };
-    const tool: OpenLoopRun = { mix: offered, seed: seed++, credentials: user };
+    const tool: OpenLoopRun = { mix: offered, primary: primary.name, seed: seed++, credentials: user };
     const warmUp = mix.warmup === 0 ? undefined : { ...tool, mix: { ...offered, length: { seconds: mix.warmup } }, seed: seed++ };
     const measured = await measure({ deployment, primary, tool, warmUp }, countedOfMix(mix), nodes, openLoop, signal);
     const record = mixRecordOf(measured, { deployment, mix: offered, seed: tool.seed, round: 1 });

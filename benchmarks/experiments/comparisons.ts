@@ -1,5 +1,5 @@
 /** What a study's records say when they are held against each other, round by round. Pure. */
-import type { MeasurementRecord } from "../results/schema";
+import type { Doubt, MeasurementRecord } from "../results/schema";
 import type { StudyComparison, StudyFit } from "../results/study-schema";
 import { median } from "../statistics/median";
 import { fitPowerLaw } from "../statistics/power-law";
@@ -80,8 +80,8 @@ export class Findings {
   /** Whether most of a cell's measurements say that it was not its servers that were the limit. */
   limitedBy(cell: Cell, test: string): "client" | "machine" | undefined {
     const records = this.recordsOf(cell, test);
-    const share = (code: "client-bound" | "machine-bound"): number => records.filter(({ doubts }) => doubts.some((doubt) => doubt.code === code)).length / Math.max(1, records.length);
-    if (share("client-bound") >= 0.5) return "client";
+    const share = (...codes: readonly Doubt["code"][]): number => records.filter(({ doubts }) => doubts.some(({ code }) => codes.includes(code))).length / Math.max(1, records.length);
+    if (share("client-bound", "few-connections") >= 0.5) return "client";
     return share("machine-bound") >= 0.5 ? "machine" : undefined;
   }
 

@@ -1,9 +1,10 @@
 /** The objects of one run of the tool by a Kubernetes Job: N runners that start together, apart from the servers. Pure. */
-import type { V1Job, V1Secret } from "@kubernetes/client-node";
+import type { V1ConfigMap, V1Job, V1Secret } from "@kubernetes/client-node";
 import type { TlsFiles } from "../deployment";
 import type { BenchmarkUser } from "../measuring/benchmark-user";
-import type { ToolRun } from "../valkey-benchmark/arguments";
-import { toolArguments } from "../valkey-benchmark/arguments";
+import type { BinaryFiles, Companion } from "./companion";
+import { COMPANION_FILES, companionScript, EXCHANGE } from "./companion";
+import type { JobPhase } from "./job-tool";
 import type { Labels } from "./pods";
 import type { Plain } from "./plain";
 import { PLACEHOLDERS, RUNNER_SCRIPT } from "./runner-script";
@@ -18,6 +19,8 @@ export interface RunnerPlan {
   readonly resources?: { readonly requests: Labels; readonly limits?: Labels } | undefined;
   /** With the load generator in it. @default the servers' */
   readonly image?: string | undefined;
+  /** Of the drivers whose programs the servers' image has not got. @default pinned ones of Node and memtier_benchmark */
+  readonly images?: { readonly node?: string | undefined; readonly memtier?: string | undefined } | undefined;
   /** Which machines runners may use, such as a pool of their own. */
   readonly nodeSelector?: Labels | undefined;
   readonly tolerations?: readonly Toleration[] | undefined;
@@ -46,7 +49,11 @@ export interface JobPlan {
   /** Prefix of the keys runners meet by. */
   readonly keys: string;
   /** The warm-up, if there is one, and the measured run. */
-  readonly phases: readonly ToolRun[];
+  readonly phases: readonly JobPhase[];
+  /** What runs the load generator where the servers' image has not got it. */
+  readonly companion?: Companion | undefined;
+  /** The companion's. */
+  readonly files?: BinaryFiles | undefined;
   /** Made for the run: the tool takes a password on its command line only. */
   readonly user: BenchmarkUser | undefined;
   /** Options beside the files, which are the runner's own. */
@@ -61,19 +68,23 @@ export interface JobObjects {
   readonly job: Plain<V1Job>;
   /** The password of the user made for the run; the Job begins suspended and owns it. */
   readonly secret: Plain<V1Secret> | undefined;
+  /** A companion's files; the Job owns them too. */
+  readonly files: Plain<V1ConfigMap> | undefined;
 }
 
 const TLS_DIRECTORY = "/tls";
 const PASSWORD_KEY = "password";
 /** After its end, where nobody removed it: for a look at the logs. */
 const TTL_SECONDS = 300;
+/** Of the container that keeps a companion's appointments: it works when nothing is measured. */
+const APPOINTMENTS = { cpu: "50m", memory: "32Mi" };
 /** Any that is not root's. */
 const USER_ID = 999;
 /** Of every object of a run. */
 export const JOB_LABELS: Labels = { "app.kubernetes.io/name": "valkey-benchmark", "app.kubernetes.io/managed-by": "valkey-measured" };
 
 export function benchmarkJob(plan: JobPlan): JobObjects {
-  const { name, namespace, runner, user } = plan;
+  const { name, namespace, runner, user, files } = plan;
   const labels = { ...JOB_LABELS };
   return {
     job: {
@@ -85,21 +96,30 @@ export function benchmarkJob(plan: JobPlan): JobObjects {
         completions: runner.runners,
         parallelism: runner.runners,
         backoffLimit: 0,
-        suspend: user !== undefined,
+        suspend: user !== undefined || files !== undefined,
         activeDeadlineSeconds: plan.deadlineSeconds,
         ttlSecondsAfterFinished: TTL_SECONDS,
         template: { metadata: { labels: { ...runner.labels, ...labels } }, spec: podSpec(plan) },
       },
     },
     secret: user === undefined ? undefined : { apiVersion: "v1", kind: "Secret", metadata: { name, namespace, labels }, immutable: true, stringData: { [PASSWORD_KEY]: user.password } },
+    files: files === undefined ? undefined : { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace, labels }, immutable: true, binaryData: Object.fromEntries(Object.entries(files).map(([file, content]) => [file, content.toString("base64")])) },
   };
 }
 
 type PodSpec = NonNullable<NonNullable<Plain<V1Job>["spec"]>["template"]["spec"]>;
+type Container = PodSpec["containers"][number];
 
 function podSpec(plan: JobPlan): PodSpec {
-  const { image, runner } = plan;
+  const { image, runner, companion, files } = plan;
   const { resources = { requests: { cpu: "100m", memory: "64Mi" } }, tls } = runner;
+  const own = { requests: { ...resources.requests }, ...(resources.limits === undefined ? {} : { limits: { ...resources.limits } }) };
+  const common: Pick<Container, "securityContext" | "terminationMessagePolicy" | "volumeMounts"> = {
+    securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
+    // Why it failed stands in the pod's status, where it can be read without the right to read logs.
+    terminationMessagePolicy: "FallbackToLogsOnError",
+    volumeMounts: [{ name: "tmp", mountPath: "/tmp" }, ...(companion === undefined ? [] : [{ name: "exchange", mountPath: EXCHANGE }]), ...(tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }])],
+  };
   return {
     restartPolicy: "Never",
     // The script is the container's first process, which no signal ends that it does not handle.
@@ -118,19 +138,27 @@ function podSpec(plan: JobPlan): PodSpec {
         command: ["sh", "-c", RUNNER_SCRIPT, "runner"],
         args: phaseArguments(plan),
         env: environment(plan),
-        resources: { requests: { ...resources.requests }, ...(resources.limits === undefined ? {} : { limits: { ...resources.limits } }) },
-        securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
-        // Why it failed stands in the pod's status, where it can be read without the right to read logs.
-        terminationMessagePolicy: "FallbackToLogsOnError",
-        volumeMounts: [{ name: "tmp", mountPath: "/tmp" }, ...(tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }])],
+        resources: companion === undefined ? own : { requests: APPOINTMENTS, ...(resources.limits === undefined ? {} : { limits: APPOINTMENTS }) },
+        ...common,
       },
+      ...(companion === undefined ? [] : [
+        {
+          name: "load-generator",
+          image: companion.image,
+          command: ["sh", "-c", companionScript(companion)],
+          env: [{ name: "EXCHANGE", value: EXCHANGE }, ...credentials(plan)],
+          resources: own,
+          ...common,
+          volumeMounts: [...(common.volumeMounts ?? []), ...(files === undefined ? [] : [{ name: "files", mountPath: COMPANION_FILES, readOnly: true }])],
+        },
+      ]),
     ],
-    volumes: [{ name: "tmp", emptyDir: {} }, ...(tls === undefined ? [] : [{ name: "tls", secret: { secretName: tls.secret, defaultMode: 0o440 } }])],
+    volumes: [{ name: "tmp", emptyDir: {} }, ...(companion === undefined ? [] : [{ name: "exchange", emptyDir: {} }]), ...(files === undefined ? [] : [{ name: "files", configMap: { name: plan.name } }]), ...(tls === undefined ? [] : [{ name: "tls", secret: { secretName: tls.secret, defaultMode: 0o440 } }])],
   };
 }
 
-function environment(plan: JobPlan): NonNullable<PodSpec["containers"][number]["env"]> {
-  const { name, phases, user } = plan;
+function environment(plan: JobPlan): NonNullable<Container["env"]> {
+  const { phases } = plan;
   const [first] = phases;
   const last = phases.at(-1);
   const values: Record<string, string> = {
@@ -140,15 +168,18 @@ function environment(plan: JobPlan): NonNullable<PodSpec["containers"][number]["
     KEYS: plan.keys,
     RUNNERS: String(plan.runner.runners),
     PHASES: String(phases.length),
-    REQUESTS: last !== undefined && "requests" in last.length ? String(last.length.requests) : "0",
-    RATE: String(last?.workload.rate ?? 0),
+    REQUESTS: String(last?.requests ?? 0),
+    RATE: String(last?.rate ?? 0),
     SEEDS: phases.map(({ seed }) => seed).join(" "),
     PATIENCE: String(plan.patienceSeconds),
     TLS: tlsOptions(plan),
-    ...(user === undefined ? {} : { TOOL_USER: user.username }),
+    EXCHANGE: plan.companion === undefined ? "" : EXCHANGE,
   };
-  const plain = Object.entries(values).map(([key, value]) => ({ name: key, value }));
-  return user === undefined ? plain : [...plain, { name: "TOOL_PASSWORD", valueFrom: { secretKeyRef: { name, key: PASSWORD_KEY } } }];
+  return [...Object.entries(values).map(([key, value]) => ({ name: key, value })), ...credentials(plan)];
+}
+
+function credentials({ name, user }: JobPlan): NonNullable<Container["env"]> {
+  return user === undefined ? [] : [{ name: "TOOL_USER", value: user.username }, { name: "TOOL_PASSWORD", valueFrom: { secretKeyRef: { name, key: PASSWORD_KEY } } }];
 }
 
 /** No runner on a machine with a server of the deployment, and runners apart from each other where there is room. */
@@ -165,12 +196,12 @@ function affinity({ servers, runner }: JobPlan): NonNullable<PodSpec["affinity"]
 
 /** The tool's arguments with what each runner fills in for itself, phases one after the other. */
 function phaseArguments(plan: JobPlan): string[] {
-  return plan.phases.flatMap((phase, index) => [...(index === 0 ? [] : [PLACEHOLDERS.then]), ...runnerArguments(phase, plan)]);
+  return plan.phases.flatMap(({ words }, index) => [...(index === 0 ? [] : [PLACEHOLDERS.then]), ...words]);
 }
 
-function runnerArguments(phase: ToolRun, { user, runner, tls }: JobPlan): string[] {
-  const credentials = user === undefined ? undefined : { username: user.username, password: PLACEHOLDERS.password };
-  return toolArguments({ ...phase, credentials, tls: tls === undefined ? undefined : { ...tls, ...mounted(runner.tls) } }, PLACEHOLDERS);
+/** TLS as a runner has it. */
+export function runnerTls(tls: Pick<TlsFiles, "sni" | "insecure"> | undefined, runner: RunnerPlan): TlsFiles | undefined {
+  return tls === undefined ? undefined : { sni: tls.sni, insecure: tls.insecure, ...mounted(runner.tls) };
 }
 
 function mounted(tls: RunnerPlan["tls"]): Partial<Omit<TlsFiles, "sni" | "insecure">> {

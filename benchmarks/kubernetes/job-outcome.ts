@@ -1,19 +1,22 @@
 /** From what the runners of a Job report to the outcome of one run of the tool. Pure. */
 import { messageOf } from "../errors";
-import { mergeReports } from "../measuring/merge-reports";
+import { mergeReports, summaryOf } from "../measuring/merge-reports";
 import type { ToolOutcome, ToolOutput } from "../measuring/tool-runner";
-import { partOf, ToolFailure } from "../measuring/tool-runner";
+import { ToolFailure } from "../measuring/tool-runner";
 import type { Doubt } from "../results/schema";
-import type { ToolRun } from "../valkey-benchmark/arguments";
-import { toolArguments, withoutSecrets } from "../valkey-benchmark/arguments";
-import type { ToolReport } from "../valkey-benchmark/output";
-import { onlyReport } from "../valkey-benchmark/output";
+import { Histogram } from "../latency/histogram";
+import { offeringOf } from "../open-loop/local-runner";
+import { Tally } from "../open-loop/tally";
+import type { JobTool, Reading } from "./job-tool";
 import type { RunnerPhase, RunnerRecord } from "./runner-record";
 
 /** What is known of a Job's run beside the records. */
-export interface JobFacts {
+export interface JobFacts<R> {
+  readonly tool: JobTool<R>;
   /** The warm-up, if there was one, and the measured run. */
-  readonly phases: readonly ToolRun[];
+  readonly phases: readonly R[];
+  /** The first runner's; the others have those that follow. */
+  readonly seed: number;
   readonly startedAt: string;
   /** When all were told to begin what counts, milliseconds since the epoch. */
   readonly begunMs: number;
@@ -35,69 +38,81 @@ interface Run {
   readonly machine: string;
   readonly cores: number;
   readonly phase: RunnerPhase;
-  readonly report: ToolReport;
+  readonly reading: Reading;
   readonly fromMs: number;
   readonly toMs: number;
 }
 
 /** @throws ToolFailure when any runner's tool failed or printed what is not understood */
-export function outcomeOf(facts: JobFacts): ToolOutcome {
-  const tool = facts.phases.at(-1);
-  if (tool === undefined) throw new Error("nothing was run");
+export function outcomeOf<R>(facts: JobFacts<R>): ToolOutcome {
+  const { tool, seed } = facts;
+  const measured = facts.phases.at(-1);
+  if (measured === undefined) throw new Error("nothing was run");
   const runs = facts.records.map((record, index) => runOf(record, index, facts));
   const fromMs = Math.max(...runs.map((run) => run.fromMs));
   const toMs = Math.min(...runs.map((run) => run.toMs));
   return {
-    report: mergeReports(runs.map(({ report }) => report)),
+    ...merged(runs.map(({ reading }) => reading)),
     fromMs,
     toMs: Math.max(fromMs, toMs),
     startedAt: facts.startedAt,
     outputs: outputsOf(facts),
-    cpu: cpuOf(runs, tool.workload.threads, facts),
-    runners: runs.map(({ name, machine, phase, report }, index) => ({
+    cpu: cpuOf(runs, tool.threads(measured), facts),
+    runners: runs.map(({ name, machine, phase, reading: { report } }, index) => ({
       name,
       machine,
-      seed: tool.seed + index,
+      seed: seed + index,
       requests: report.requests,
       rps: report.rate,
       seconds: report.seconds,
       p99Ms: report.p99Ms,
       cpu: coresOf(phase),
     })),
-    doubts: [...sharingDoubts(runs, facts), ...overlapDoubts(runs)],
+    doubts: [...runs.flatMap(({ reading }) => reading.doubts), ...sharingDoubts(runs, facts), ...overlapDoubts(runs)],
   };
 }
 
-/** The tool's report is the last it does, so it counts until its end. */
-function runOf(record: RunnerRecord, index: number, { machines, begunMs, records }: JobFacts): Run {
+/** Rates are added; percentiles are read off added counts, the finest there are. */
+function merged(readings: readonly Reading[]): Pick<ToolOutcome, "report" | "latencies" | "offering"> {
+  const report = mergeReports(readings.map((reading) => reading.report));
+  const histograms = readings.flatMap(({ latencies }) => latencies ?? []);
+  const tallies = readings.flatMap(({ tally }) => tally ?? []);
+  if (histograms.length < readings.length) return { report };
+  const latencies = Histogram.merge(histograms);
+  return { report: { ...report, ...summaryOf(report.title, latencies) }, latencies, ...(tallies.length === 0 ? {} : { offering: offeringOf(Tally.merge(tallies), report.seconds) }) };
+}
+
+/** What counts is the last that the program does, or as long before its end as it says. */
+function runOf<R>(record: RunnerRecord, index: number, { tool, phases, machines, begunMs, records }: JobFacts<R>): Run {
   const phase = record.phases.at(-1);
   const machine = machines[index] ?? "";
   const name = `runner ${index}`;
   const where = records.length === 1 ? "" : `${name} on ${machine}: `;
   for (const [number, { exit, text }] of record.phases.entries()) {
     const what = number < record.phases.length - 1 ? "warm-up: " : "";
-    if (exit !== 0) throw new ToolFailure(`${where}${what}valkey-benchmark failed with exit status ${exit}: ${lastWords(text)}`, text);
+    if (exit !== 0) throw new ToolFailure(`${where}${what}${tool.program} failed with exit status ${exit}: ${lastWords(text)}`, text);
   }
-  if (phase === undefined) throw new ToolFailure(`${where}it ran nothing`, "");
-  const report = reportIn(phase.text, where);
-  const toMs = begunMs + phase.seconds * 1000;
-  return { name, machine, cores: record.cores, phase, report, fromMs: toMs - report.seconds * 1000, toMs };
+  const run = phases.at(-1);
+  if (phase === undefined || run === undefined) throw new ToolFailure(`${where}it ran nothing`, "");
+  const reading = readingOf(tool, run, phase.text, where);
+  const toMs = begunMs + phase.seconds * 1000 - reading.afterMs;
+  return { name, machine, cores: record.cores, phase, reading, fromMs: toMs - reading.report.seconds * 1000, toMs };
 }
 
-function reportIn(text: string, where: string): ToolReport {
+function readingOf<R>(tool: JobTool<R>, run: R, text: string, where: string): Reading {
   try {
-    return onlyReport(text);
+    return tool.read(text, run);
   } catch (error) {
     throw new ToolFailure(`${where}${messageOf(error)}`, text, { cause: error });
   }
 }
 
-function outputsOf({ phases, records, machines }: JobFacts): ToolOutput[] {
+function outputsOf<R>({ tool, phases, records, machines }: JobFacts<R>): ToolOutput[] {
   return phases.flatMap((phase, number) =>
     records.map((record, index): ToolOutput => ({
       warmUp: number < phases.length - 1,
       runner: records.length === 1 ? undefined : `runner ${index} on ${machines[index] ?? ""}`,
-      command: withoutSecrets(toolArguments(partOf(phase, index, records.length))),
+      command: tool.command(phase, index, records.length),
       text: record.phases[number]?.text ?? "",
     })),
   );
@@ -107,7 +122,7 @@ function coresOf({ cpuSeconds, seconds }: RunnerPhase): number | null {
   return seconds > 0 ? cpuSeconds / seconds : null;
 }
 
-function cpuOf(runs: readonly Run[], threads: number, { cpuLimit, servers }: JobFacts): ToolOutcome["cpu"] {
+function cpuOf(runs: readonly Run[], threads: number, { cpuLimit, servers }: Pick<JobFacts<unknown>, "cpuLimit" | "servers">): ToolOutcome["cpu"] {
   const machines = [...new Map(runs.map((run) => [run.machine, run])).values()];
   const overMachines = (figure: (machine: NonNullable<RunnerPhase["machine"]>) => number): number | null => {
     const rates = machines.flatMap(({ phase }) => (phase.machine === undefined || phase.seconds <= 0 ? [] : [figure(phase.machine) / phase.seconds]));
@@ -127,7 +142,7 @@ function cpuOf(runs: readonly Run[], threads: number, { cpuLimit, servers }: Job
 }
 
 /** Wherever they were allowed to: that none did is luck, which the next run may not have. */
-function sharingDoubts(runs: readonly Run[], { servers, sharing }: JobFacts): Doubt[] {
+function sharingDoubts(runs: readonly Run[], { servers, sharing }: Pick<JobFacts<unknown>, "servers" | "sharing">): Doubt[] {
   if (!sharing) return [];
   const guests = runs.filter(({ machine }) => servers.has(machine));
   const machines = [...new Set(guests.map(({ machine }) => machine))];

@@ -1,10 +1,10 @@
 /** One Job from its beginning to its end: its objects made, its runners gathered, let go together, heard and removed. */
-import type { V1Job, V1Pod, V1Secret } from "@kubernetes/client-node";
-import { patience, ToolFailure } from "../measuring/tool-runner";
-import type { ToolRun } from "../valkey-benchmark/arguments";
+import type { V1ConfigMap, V1Job, V1Pod, V1Secret } from "@kubernetes/client-node";
+import { ToolFailure } from "../measuring/tool-runner";
 import type { PrimaryTarget } from "../workloads/prefill";
 import type { Kubernetes } from "./access";
 import type { JobObjects } from "./benchmark-job";
+import type { JobPhase } from "./job-tool";
 import { nameOf } from "./pod-troubles";
 import type { Plain } from "./plain";
 import type { PodWaiting } from "./pods";
@@ -30,7 +30,8 @@ export class JobRun {
     private readonly objects: JobObjects,
     private readonly keys: RunnerKeys,
     private readonly primary: PrimaryTarget,
-    private readonly phases: readonly ToolRun[],
+    private readonly phases: readonly JobPhase[],
+    private readonly program: string,
     private readonly waiting: PodWaiting,
   ) {
     const { metadata, spec } = objects.job;
@@ -68,18 +69,18 @@ export class JobRun {
     const sent = Date.now();
     await connection.rename(this.keys.ready(phase), this.keys.go(phase));
     const begunMs = (sent + Date.now()) / 2;
-    const tool = this.phases[phase - 1];
-    if (tool === undefined) throw new Error(`there is no phase ${phase}`);
-    const seconds = patience(tool) + HANDOVER_SECONDS;
-    if ("seconds" in tool.length) await this.#untroubled(tool.length.seconds * 1000);
+    const told = this.phases[phase - 1];
+    if (told === undefined) throw new Error(`there is no phase ${phase}`);
+    const seconds = told.patienceSeconds + HANDOVER_SECONDS;
+    if (told.seconds !== undefined) await this.#untroubled(told.seconds * 1000);
     let lookAt = Date.now() + POD_POLL_MS;
     while (!(await this.#arrived(phase + 1))) {
       if (Date.now() > lookAt) {
         refuseFailed(await this.#pods());
         lookAt = Date.now() + POD_POLL_MS;
       }
-      if (Date.now() > sent + seconds * 1000) throw new ToolFailure(`valkey-benchmark is still running after ${seconds} s and was ended`, "", { hung: true });
-      await pause("seconds" in tool.length ? ARRIVAL_POLL_MS : POD_POLL_MS / 4, this.waiting.signal);
+      if (Date.now() > sent + seconds * 1000) throw new ToolFailure(`${this.program} is still running after ${seconds} s and was ended`, "", { hung: true });
+      await pause(told.seconds !== undefined ? ARRIVAL_POLL_MS : POD_POLL_MS / 4, this.waiting.signal);
     }
     return begunMs;
   }
@@ -101,6 +102,7 @@ export class JobRun {
     await Promise.allSettled([
       batch.deleteNamespacedJob({ ...at, propagationPolicy: "Background" }),
       this.objects.secret === undefined ? undefined : core.deleteNamespacedSecret(at),
+      this.objects.files === undefined ? undefined : core.deleteNamespacedConfigMap(at),
       this.primary.connection.unlink(...keys),
     ]);
   }
@@ -137,7 +139,7 @@ export async function runFeaturesJob(kubernetes: Kubernetes, job: Plain<V1Job>, 
   const name = job.metadata?.name ?? "";
   const labels = { "batch.kubernetes.io/job-name": name };
   try {
-    await createJob(kubernetes, { job, secret: undefined });
+    await createJob(kubernetes, { job, secret: undefined, files: undefined });
     const watch = new PodWatch(kubernetes, { namespace, labels, count: 1, otherwise }, waiting);
     for (;;) {
       const { pods } = await watch.look();
@@ -151,15 +153,21 @@ export async function runFeaturesJob(kubernetes: Kubernetes, job: Plain<V1Job>, 
   }
 }
 
-/** The Secret belongs to the Job, so that it goes when the Job does, whoever removes that: the Job is there first, and waits. */
-async function createJob(kubernetes: Kubernetes, { job, secret }: JobObjects): Promise<void> {
+/** What a Job takes belongs to it, so that it goes when the Job does, whoever removes that: the Job is there first, and waits. */
+async function createJob(kubernetes: Kubernetes, { job, secret, files }: JobObjects): Promise<void> {
   const namespace = job.metadata?.namespace ?? "";
   const name = job.metadata?.name ?? "";
   const created: V1Job = await kubernetes.call(`creating Job ${name} in namespace ${namespace}`, kubernetes.batch.createNamespacedJob({ namespace, body: job }));
-  if (secret === undefined) return;
+  if (secret === undefined && files === undefined) return;
   const ownerReferences = [{ apiVersion: "batch/v1", kind: "Job", name, uid: created.metadata?.uid ?? "" }];
-  const body: Plain<V1Secret> = { ...secret, metadata: { ...secret.metadata, ownerReferences } };
-  await kubernetes.call(`creating Secret ${name} in namespace ${namespace}`, kubernetes.core.createNamespacedSecret({ namespace, body }));
+  if (secret !== undefined) {
+    const body: Plain<V1Secret> = { ...secret, metadata: { ...secret.metadata, ownerReferences } };
+    await kubernetes.call(`creating Secret ${name} in namespace ${namespace}`, kubernetes.core.createNamespacedSecret({ namespace, body }));
+  }
+  if (files !== undefined) {
+    const body: Plain<V1ConfigMap> = { ...files, metadata: { ...files.metadata, ownerReferences } };
+    await kubernetes.call(`creating ConfigMap ${name} in namespace ${namespace}`, kubernetes.core.createNamespacedConfigMap({ namespace, body }));
+  }
   const resume = [{ op: "replace", path: "/spec/suspend", value: false }];
   await kubernetes.call(`starting Job ${name} in namespace ${namespace}`, kubernetes.batch.patchNamespacedJob({ namespace, name, body: resume }));
 }
@@ -167,8 +175,9 @@ async function createJob(kubernetes: Kubernetes, { job, secret }: JobObjects): P
 /** @throws ToolFailure naming every runner whose container ended with an error */
 function refuseFailed(pods: readonly V1Pod[]): void {
   const failed = pods.flatMap((pod) => {
-    const ended = pod.status?.containerStatuses?.[0]?.state?.terminated;
-    if (ended === undefined ? pod.status?.phase !== "Failed" : ended.exitCode === 0) return [];
+    const ends = (pod.status?.containerStatuses ?? []).flatMap(({ state }) => state?.terminated ?? []);
+    const ended = ends.find(({ exitCode }) => exitCode !== 0);
+    if (ended === undefined && pod.status?.phase !== "Failed") return [];
     const why = ended === undefined ? (pod.status?.message ?? pod.status?.reason) : `${ended.reason === "OOMKilled" ? "its memory limit is too small" : `exit status ${ended.exitCode}`}${ended.message === undefined ? "" : `, ${ended.message.trim()}`}`;
     return [{ who: `runner ${indexOf(pod) ?? "?"} on ${pod.spec?.nodeName ?? "no machine"} (${nameOf(pod)})`, why: why ?? "no reason given" }];
   });

@@ -1,19 +1,21 @@
 /** The load generator as a Kubernetes Job: one for each run of the tool, removed when its results are read. */
 import { randomBytes } from "node:crypto";
 import { BadInput, Failure } from "../errors";
-import type { ToolOutcome, ToolRequest, ToolRunner, Watch } from "../measuring/tool-runner";
-import { patience } from "../measuring/tool-runner";
+import type { LoadRequest, LoadRunner, ToolOutcome, ToolRunner, Watch } from "../measuring/tool-runner";
 import type { Report } from "../progress";
+import type { ToolRun } from "../valkey-benchmark/arguments";
 import type { ToolFeatures } from "../valkey-benchmark/features";
 import { featuresIn } from "../valkey-benchmark/features";
 import { slotTags } from "../workloads/key-space";
 import type { PrimaryTarget } from "../workloads/prefill";
 import type { Kubernetes } from "./access";
 import type { RunnerPlan } from "./benchmark-job";
-import { benchmarkJob, featuresJob } from "./benchmark-job";
+import { benchmarkJob, featuresJob, runnerTls } from "./benchmark-job";
 import type { KubernetesDeployment } from "./deployment";
 import { outcomeOf } from "./job-outcome";
 import { JobRun, runFeaturesJob } from "./job-run";
+import type { JobAccess, JobTool } from "./job-tool";
+import { VALKEY_BENCHMARK } from "./job-tools";
 import { POD_TIMEOUT_MS } from "./pods";
 import { parseQuantity } from "./quantity";
 import { runnerKeys } from "./runner-script";
@@ -33,58 +35,47 @@ export interface JobRunnerOptions {
 /** What Kubernetes ends a Job after, beyond all that it may take, seconds. */
 const DEADLINE_SLACK_SECONDS = 120;
 
-export class JobRunner implements ToolRunner {
-  private constructor(
-    private readonly kubernetes: Kubernetes,
-    private readonly options: JobRunnerOptions,
-    private readonly image: string,
-    readonly features: ToolFeatures,
+/** A driver whose program runs in Jobs. @typeParam R what one run of it is */
+export class JobLoad<R> implements LoadRunner<R> {
+  constructor(
+    protected readonly kubernetes: Kubernetes,
+    protected readonly options: JobRunnerOptions,
+    private readonly tool: JobTool<R>,
   ) {}
-
-  /**
-   * Asks the tool in the image what it can do, by a Job that has to find a machine as the measuring ones will.
-   * @throws BadInput when there is nothing to measure; Failure when a runner cannot be started, saying why
-   */
-  static async open(kubernetes: Kubernetes, options: JobRunnerOptions, signal: AbortSignal): Promise<JobRunner> {
-    const { deployments, plan } = options;
-    const [first] = deployments;
-    if (first === undefined) throw new BadInput("benchmark", ["there is no deployment to measure"]);
-    const image = options.image ?? plan.image ?? first.image;
-    const job = featuresJob({ name: nameFor(first), namespace: first.namespace, image, servers: first, runner: plan });
-    const help = await runFeaturesJob(kubernetes, job, otherwise(first), { timeoutMs: options.timeoutMs, signal, report: options.report });
-    return new JobRunner(kubernetes, options, image, featuresIn(help));
-  }
 
   get count(): number {
     return this.options.plan.runners;
   }
 
-  async run({ deployment, primary, tool, warmUp }: ToolRequest, watch: Watch, signal: AbortSignal): Promise<ToolOutcome> {
+  async run({ deployment, primary, tool, warmUp }: LoadRequest<R>, watch: Watch, signal: AbortSignal): Promise<ToolOutcome> {
     const servers = this.options.deployments.find(({ name }) => name === deployment.name);
     if (servers === undefined) throw new Error(`${deployment.name} is none of the deployments to measure`);
-    const { plan } = this.options;
-    const limit = plan.resources?.limits?.["cpu"];
-    const phases = [...(warmUp === undefined ? [] : [warmUp]), tool];
-    const startSeconds = (this.options.timeoutMs ?? POD_TIMEOUT_MS) / 1000;
-    const runSeconds = phases.reduce((total, phase) => total + patience(phase), 0);
+    const { plan, timeoutMs, report } = this.options;
+    const user = this.tool.user(tool);
+    const runs = [...(warmUp === undefined ? [] : [warmUp]), tool];
+    const access: JobAccess = { username: user?.username, tls: runnerTls(deployment.access.tls, plan), runners: plan.runners };
+    const phases = runs.map((run) => this.tool.phase(run, access, deployment));
+    const companion = await this.tool.companion?.();
+    const startSeconds = (timeoutMs ?? POD_TIMEOUT_MS) / 1000;
+    const runSeconds = phases.reduce((total, { patienceSeconds }) => total + patienceSeconds, 0);
     const name = nameFor(servers);
     const prefix = `${name}${tagOf(primary)}`;
-    const tls = deployment.access.tls;
     const objects = benchmarkJob({
       name,
       namespace: servers.namespace,
-      image: this.image,
+      image: imageOf(this.options, servers),
       servers,
       runner: plan,
       keys: prefix,
       phases,
-      user: tool.credentials,
-      tls,
+      companion,
+      files: companion?.files,
+      user,
+      tls: deployment.access.tls,
       patienceSeconds: Math.ceil(startSeconds + runSeconds),
       deadlineSeconds: Math.ceil(startSeconds + runSeconds + DEADLINE_SLACK_SECONDS),
     });
-    const { timeoutMs, report } = this.options;
-    const run = new JobRun(this.kubernetes, objects, runnerKeys(prefix), primary, phases, { timeoutMs, signal, report });
+    const run = new JobRun(this.kubernetes, objects, runnerKeys(prefix), primary, phases, this.tool.program, { timeoutMs, signal, report });
     try {
       signal.throwIfAborted();
       await run.start(otherwise(servers));
@@ -94,8 +85,11 @@ export class JobRunner implements ToolRunner {
       const begunMs = await run.carryOut(phases.length);
       await watch.end();
       const { records, machines } = await run.read();
+      const limit = plan.resources?.limits?.["cpu"];
       return outcomeOf({
-        phases,
+        tool: this.tool,
+        phases: runs,
+        seed: phases.at(-1)?.seed ?? 0,
         startedAt,
         begunMs,
         records,
@@ -108,6 +102,35 @@ export class JobRunner implements ToolRunner {
       await run.remove();
     }
   }
+}
+
+/** valkey-benchmark, of which is asked what it can do. */
+export class JobRunner extends JobLoad<ToolRun> implements ToolRunner {
+  private constructor(
+    kubernetes: Kubernetes,
+    options: JobRunnerOptions,
+    readonly features: ToolFeatures,
+  ) {
+    super(kubernetes, options, VALKEY_BENCHMARK);
+  }
+
+  /**
+   * Asks the tool in the image what it can do, by a Job that has to find a machine as the measuring ones will.
+   * @throws BadInput when there is nothing to measure; Failure when a runner cannot be started, saying why
+   */
+  static async open(kubernetes: Kubernetes, options: JobRunnerOptions, signal: AbortSignal): Promise<JobRunner> {
+    const { deployments, plan } = options;
+    const [first] = deployments;
+    if (first === undefined) throw new BadInput("benchmark", ["there is no deployment to measure"]);
+    const job = featuresJob({ name: nameFor(first), namespace: first.namespace, image: imageOf(options, first), servers: first, runner: plan });
+    const help = await runFeaturesJob(kubernetes, job, otherwise(first), { timeoutMs: options.timeoutMs, signal, report: options.report });
+    return new JobRunner(kubernetes, options, featuresIn(help));
+  }
+}
+
+/** The same for all deployments, so that they are compared by one load generator. */
+function imageOf({ image, plan, deployments }: JobRunnerOptions, fallback: KubernetesDeployment): string {
+  return image ?? plan.image ?? (deployments[0] ?? fallback).image;
 }
 
 /** `bench-cluster-1a2b3c4d` */

@@ -13,6 +13,8 @@ export const PLACEHOLDERS = {
   /** The run's seed and those after it. */
   seed: "@SEED@",
   password: "@PASSWORD@",
+  /** User and password, as memtier takes them: filled in by the companion. */
+  credentials: "@CREDENTIALS@",
   /** Between two runs of the tool: the warm-up and the measured one. */
   then: "@THEN@",
 } as const;
@@ -44,7 +46,8 @@ export function runnerKeys(prefix: string): RunnerKeys {
 
 /**
  * Environment: RECORD (a file to be), HOST, PORT, KEYS (their prefix), RUNNERS, PHASES, REQUESTS, RATE, SEEDS (one per phase), PATIENCE (seconds), TLS (options),
- * TOOL_USER and TOOL_PASSWORD where there is a user, JOB_COMPLETION_INDEX. Arguments: the tool's, phases apart by `then`.
+ * TOOL_USER and TOOL_PASSWORD where there is a user, EXCHANGE (a directory) where a companion runs the tool, JOB_COMPLETION_INDEX. Arguments:
+ * the tool's, phases apart by `then`.
  */
 export const RUNNER_SCRIPT = `set -u
 record=$RECORD
@@ -64,7 +67,8 @@ mark() {
   up=; line=
   read -r up rest < /proc/uptime; say "uptime $up"
   read -r line < /proc/stat; say "$line"
-  say "times"; times >> "$record"
+  say "times"
+  if [ -n "$EXCHANGE" ]; then cat "$EXCHANGE/times"; else times; fi >> "$record"
 }
 run() {
   wanted=$1; shift; current=1; left=$#
@@ -80,9 +84,18 @@ run() {
     esac
     set -- "$@" "$word"
   done
-  valkey-benchmark "$@" >> "$record" 2>&1
+  if [ -z "$EXCHANGE" ]; then valkey-benchmark "$@" >> "$record" 2>&1; return; fi
+  printf '%s\\n' "$@" > "$EXCHANGE/words"
+  echo run > "$EXCHANGE/ask"
+  read -r code < "$EXCHANGE/answer" || code=1
+  cat "$EXCHANGE/out" >> "$record"
+  return "$code"
 }
-say "cores $(nproc)"
+if [ -z "$EXCHANGE" ]; then say "cores $(nproc)"; else
+  mkfifo "$EXCHANGE/ask" "$EXCHANGE/answer" || fail "no pipes in $EXCHANGE"
+  read -r ready < "$EXCHANGE/answer"
+  say "cores $(cat "$EXCHANGE/cores")"
+fi
 phase=1
 while [ "$phase" -le "$PHASES" ]; do
   arrive "$phase"; await "$phase"
@@ -91,6 +104,7 @@ while [ "$phase" -le "$PHASES" ]; do
   echo >> "$record"; say "exit $code"; mark
   phase=$((phase + 1))
 done
+[ -z "$EXCHANGE" ] || echo end > "$EXCHANGE/ask"
 say "end"
 cat "$record"
 cli -x SETRANGE "$KEYS:record:$index" 0 < "$record" > /dev/null || fail "the record could not be handed over"

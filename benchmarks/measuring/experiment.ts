@@ -6,7 +6,8 @@ import type { CanaryRecord, MeasurementRecord } from "../results/schema";
 import type { ToolRun } from "../valkey-benchmark/arguments";
 import { effectiveLength } from "../valkey-benchmark/arguments";
 import type { OpenLoopRun } from "../open-loop/local-runner";
-import type { Mix } from "../workloads/mix";
+import type { MemtierRun } from "../memtier/arguments";
+import type { MemtierMix, Mix } from "../workloads/mix";
 import { prefillOf, testOfMix, workloadOfMix } from "../workloads/mix-tests";
 import type { TestName } from "../workloads/named-tests";
 import { NAMED_TESTS, namedTest } from "../workloads/named-tests";
@@ -15,6 +16,7 @@ import type { Workload } from "../workloads/workload";
 import { mixRecordOf, recordOf } from "./evidence";
 import type { CountedCommands, Measured, WatchedNode } from "./measure";
 import { countedOf, countedOfMix, measure } from "./measure";
+import { PROBE_FACTOR, PROBE_SECONDS, probeDoubts, wantsProbe } from "./probe";
 import { interleave } from "./schedule";
 import type { Contender } from "./session";
 import { Session } from "./session";
@@ -37,6 +39,7 @@ export interface Equipment {
   readonly runner: ToolRunner;
   /** For mixes of the driver. */
   readonly openLoop?: LoadRunner<OpenLoopRun> | undefined;
+  readonly memtier?: LoadRunner<MemtierRun> | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -100,6 +103,8 @@ class Measuring {
   /** Requests per second of the last canary. */
   #ceiling = 0;
   readonly #trialRates = new Map<string, number>();
+  /** Of what was sent once more over twice the connections. */
+  readonly #probeRates = new Map<string, number>();
   readonly #seed = randomInt(1, 1_000_000_000);
   #runs = 0;
 
@@ -148,7 +153,10 @@ class Measuring {
     this.listener.progress(what, true);
     const measured = await this.#attempt(what, session, tool, session.nodes, this.#warmUp(tool));
     const empty = await session.tidyAfter(test, size);
-    this.#record(what, recordOf(measured, { deployment: session.deployment, testName, tool, round, ranEmpty: empty }));
+    const record = recordOf(measured, { deployment: session.deployment, testName, tool, round, ranEmpty: empty });
+    // What takes its elements away has none left for a probe.
+    if (test.leaves !== "same") this.#record(what, record);
+    else await this.#probed(what, record, (seconds) => this.#attempt(`${what}, probe`, session, { ...tool, seed: this.#nextSeed(), length: "seconds" in tool.length ? { seconds } : tool.length, workload: { ...tool.workload, clients: tool.workload.clients * PROBE_FACTOR } }));
   }
 
   async #measureMix(round: number, session: Session, mix: Mix): Promise<void> {
@@ -160,7 +168,19 @@ class Measuring {
     await session.prepare({ prefill: keys.what }, keys.size, signal);
     this.listener.progress(what, true);
     const seed = this.#nextSeed();
-    this.#record(what, mixRecordOf(await this.#sendMix(what, session, mix, seed), { deployment, mix, seed, round }));
+    const record = mixRecordOf(await this.#sendMix(what, session, mix, seed), { deployment, mix, seed, round });
+    await this.#probed(what, record, (seconds) => this.#sendMix(`${what}, probe`, session, { ...mix, clients: mix.clients * PROBE_FACTOR, length: { seconds }, warmup: 0 }, this.#nextSeed()));
+  }
+
+  /** A deployment and a load are probed once: every round has the same limit. */
+  async #probed(what: string, record: MeasurementRecord, probe: (seconds: number) => Promise<Measured>): Promise<void> {
+    const key = `${record.deployment} ${record.test}`;
+    if (wantsProbe(record) && !this.#probeRates.has(key)) {
+      this.listener.progress(`${what}: nobody was the limit; again over twice the connections`, true);
+      this.#probeRates.set(key, (await probe(Math.min(PROBE_SECONDS, record.client.seconds))).report.rate);
+    }
+    const rate = this.#probeRates.get(key);
+    this.#record(what, rate !== undefined && wantsProbe(record) ? { ...record, doubts: [...record.doubts, ...probeDoubts(record.client.rps, rate)] } : record);
   }
 
   #sendMix(what: string, session: Session, mix: Mix, seed: number): Promise<Measured> {
@@ -174,13 +194,17 @@ class Measuring {
         return this.#attempt(what, session, tool, session.nodes, warmUp);
       }
       case "open-loop": {
-        const run: OpenLoopRun = { mix, seed, credentials: session.user };
+        const run: OpenLoopRun = { mix, primary: session.primary.name, seed, credentials: session.user };
         const warmUp = mix.warmup === 0 ? undefined : { ...run, mix: { ...mix, length: warming.length }, seed: this.#nextSeed() };
         return this.#send(what, session, run, warmUp, countedOfMix(mix), needed(this.equipment.openLoop, mix));
       }
       case "memtier":
-        throw new BadInput(mix.name, ["memtier is not there"]);
+        return this.#send(what, session, this.#memtier(mix, session), mix.warmup === 0 ? undefined : this.#memtier({ ...mix, length: warming.length }, session), countedOfMix(mix), needed(this.equipment.memtier, mix));
     }
+  }
+
+  #memtier(mix: MemtierMix, { deployment, endpoint, primaries, user }: Session): MemtierRun {
+    return { mix, mode: deployment.mode, endpoint, primaries, credentials: user, tls: deployment.access.tls };
   }
 
   #record(what: string, record: MeasurementRecord): void {

@@ -60,6 +60,10 @@ export class Session {
     }
   }
 
+  get primaries(): number {
+    return this.targets.length;
+  }
+
   /**
    * Puts in place what the test needs, where it is not there yet.
    * @throws BadInput when somebody's servers have keys of those names

@@ -107,7 +107,7 @@ export function partOf(tool: ToolRun, index: number, count: number): ToolRun {
 }
 
 /** How much longer than asked for the tool may run before it is given up on, seconds. */
-const PATIENCE_SECONDS = 10;
+export const PATIENCE_SECONDS = 10;
 /** How long a number of requests may take, seconds. */
 const REQUESTS_PATIENCE_SECONDS = 3600;
 

@@ -9,6 +9,7 @@ import { summaryOf } from "../measuring/merge-reports";
 import type { LoadRequest, LoadRunner, ToolOutcome, Watch } from "../measuring/tool-runner";
 import { ToolFailure } from "../measuring/tool-runner";
 import type { Offering } from "../results/schema";
+import type { ToolReport } from "../valkey-benchmark/output";
 import type { OpenLoopMix } from "../workloads/mix";
 import { GeneratorProcess } from "./generator-process";
 import { now } from "./pacer";
@@ -19,6 +20,8 @@ import { Tally } from "./tally";
 /** One run of the generator. */
 export interface OpenLoopRun {
   readonly mix: OpenLoopMix;
+  /** By name: who is written to where there are no slots. */
+  readonly primary: string;
   readonly seed: number;
   readonly credentials: BenchmarkUser | undefined;
 }
@@ -36,8 +39,8 @@ export class LocalOpenLoop implements LoadRunner<OpenLoopRun> {
 
   constructor(private readonly local: LocalGenerator) {}
 
-  async run({ deployment, primary, tool, warmUp }: LoadRequest<OpenLoopRun>, watch: Watch, signal: AbortSignal): Promise<ToolOutcome> {
-    const endpoints = endpointsOf(deployment, primary.name);
+  async run({ deployment, tool, warmUp }: LoadRequest<OpenLoopRun>, watch: Watch, signal: AbortSignal): Promise<ToolOutcome> {
+    const endpoints = endpointsOf(deployment, tool.primary);
     if (warmUp !== undefined) await this.#once(planOf(warmUp, deployment, endpoints), signal);
     const plan = planOf(tool, deployment, endpoints);
     const { tallies, startedAt, cpu, runnerCores } = await this.#once(plan, signal, watch);
@@ -48,7 +51,7 @@ export class LocalOpenLoop implements LoadRunner<OpenLoopRun> {
     const latencies = tally.latencies();
     const seconds = Math.max(toMs - fromMs, 1) / 1000;
     return {
-      report: { ...summaryOf(tool.mix.name, latencies), requests: tally.acknowledged, rate: tally.acknowledged / seconds, seconds },
+      report: openLoopReport(tally, tool.mix.name),
       latencies,
       offering: offeringOf(tally, seconds),
       fromMs,
@@ -96,15 +99,22 @@ export class LocalOpenLoop implements LoadRunner<OpenLoopRun> {
   }
 }
 
+/** As valkey-benchmark's is: of what was acknowledged. */
+export function openLoopReport(tally: Tally, title: string): ToolReport {
+  const seconds = Math.max(tally.toMs - tally.fromMs, 1) / 1000;
+  return { ...summaryOf(title, tally.latencies()), requests: tally.acknowledged, rate: tally.acknowledged / seconds, seconds };
+}
+
 /** The primary first, so that replication knows which it is. */
-function endpointsOf({ nodes }: Deployment, primary: string): OpenLoopPlan["endpoints"] {
+export function endpointsOf({ nodes }: Pick<Deployment, "nodes">, primary: string): OpenLoopPlan["endpoints"] {
   return [...nodes].sort((a, b) => Number(b.name === primary) - Number(a.name === primary)).map(({ endpoint }) => ({ ...endpoint }));
 }
 
-function planOf({ mix, seed, credentials }: OpenLoopRun, { mode, access }: Deployment, endpoints: OpenLoopPlan["endpoints"]): OpenLoopPlan {
+/** What the first of so many processes is told. */
+export function planOf({ mix, seed, credentials }: OpenLoopRun, { mode, access }: Pick<Deployment, "mode" | "access">, endpoints: OpenLoopPlan["endpoints"], processes = 1): OpenLoopPlan {
   // Keys that are not there are left out, as JSON does.
   const given = JSON.parse(JSON.stringify({ ...credentials, tls: access.tls })) as OpenLoopPlan["access"];
-  return { ...planOfMix(mix), mode, endpoints, access: given, seed, process: 0, processes: 1 };
+  return { ...planOfMix(mix), mode, endpoints, access: given, seed, process: 0, processes };
 }
 
 /** What records say of an open loop. @param seconds that it took */

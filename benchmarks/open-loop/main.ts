@@ -73,8 +73,15 @@ async function asThread(): Promise<void> {
   parentPort?.close();
 }
 
+async function runnersOf(plan: OpenLoopPlan): Promise<Runner[]> {
+  return plan.workers === 1 ? [await here(plan)] : Promise.all(Array.from({ length: plan.workers }, (_, index) => inThread(plan, index)));
+}
+
+function say(message: Said): Promise<void> {
+  return new Promise((resolve) => process.stdout.write(`${JSON.stringify(message)}\n`, () => { resolve(); }));
+}
+
 async function asProcess(): Promise<number> {
-  const say = (message: Said): Promise<void> => new Promise((resolve) => process.stdout.write(`${JSON.stringify(message)}\n`, () => { resolve(); }));
   const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   const next = async (): Promise<string | undefined> => {
     const line = await lines.next();
@@ -82,7 +89,7 @@ async function asProcess(): Promise<number> {
   };
   try {
     const plan = planSchema.parse(JSON.parse((await next()) ?? ""));
-    const runners = plan.workers === 1 ? [await here(plan)] : await Promise.all(Array.from({ length: plan.workers }, (_, index) => inThread(plan, index)));
+    const runners = await runnersOf(plan);
     await say({ event: "ready" });
     if ((await next()) !== GO) return 0;
     const startMs = performance.timeOrigin + performance.now() + LEAD_MS;
@@ -100,5 +107,26 @@ async function asProcess(): Promise<number> {
   }
 }
 
-if (isMainThread) void asProcess().then((status) => process.exit(status));
+/**
+ * In a Job: the plan is its argument, which of the processes it is and whose credentials it has stand in its environment, and it
+ * begins at once, for whoever starts it has the others wait for each other.
+ */
+async function asJob(text: string): Promise<number> {
+  try {
+    const { JOB_COMPLETION_INDEX: index = "0", TOOL_USER: username, TOOL_PASSWORD: password } = process.env;
+    const told = JSON.parse(text) as OpenLoopPlan;
+    const plan = planSchema.parse({ ...told, access: { ...told.access, username, password }, process: Number(index) });
+    const runners = await runnersOf(plan);
+    const startMs = performance.timeOrigin + performance.now() + LEAD_MS;
+    const tallies = await Promise.all(runners.map(({ run }) => run(startMs)));
+    await say({ event: "result", tallies, endedMs: performance.timeOrigin + performance.now() });
+    return 0;
+  } catch (error) {
+    process.stderr.write(`${messageOf(error)}\n`);
+    return 1;
+  }
+}
+
+const [, , planText] = process.argv;
+if (isMainThread) void (planText === undefined ? asProcess() : asJob(planText)).then((status) => process.exit(status));
 else void asThread();

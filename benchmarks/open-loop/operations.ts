@@ -1,5 +1,5 @@
 /** What is sent: operations one after the other, by the keys, sizes and shares of a mixed workload. Pure from a seed. */
-import { keyNumber, keysPerInfix, slotTags } from "../workloads/key-space";
+import { keyNumber, keysPerInfix, slotTags, zsetMember } from "../workloads/key-space";
 import type { DataKind, KeyDistribution, ValueSizes } from "../workloads/mix";
 import { FAMILIES, ZSET_MEMBERS } from "../workloads/mix";
 import { SLOT_COUNT } from "../topology/slots";
@@ -81,9 +81,4 @@ export class MixSource implements OperationSource {
     const size = this.#sizes.next();
     return `*3\r\n$3\r\nSET\r\n$${key.length}\r\n${key}\r\n$${size}\r\n${this.#payload.slice(0, size)}\r\n`;
   }
-}
-
-/** As they are prefilled. */
-export function zsetMember(number: number): string {
-  return `element:${keyNumber(number)}`;
 }

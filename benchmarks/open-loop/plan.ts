@@ -27,7 +27,7 @@ export const planSchema = z.strictObject({
   access: z.strictObject({
     username: z.string().optional(),
     password: z.string().optional(),
-    tls: z.strictObject({ cacert: z.string().optional(), cert: z.string().optional(), key: z.string().optional(), sni: z.string().optional(), insecure: z.boolean() }).optional(),
+    tls: z.strictObject({ cacert: z.string().optional(), cert: z.string().optional(), key: z.string().optional(), sni: z.string().optional(), insecure: z.boolean(), anyName: z.boolean().optional() }).optional(),
   }),
   data: z.enum(DATA_KINDS),
   reads: z.number(),
@@ -58,7 +58,7 @@ export type OpenLoopPlan = z.infer<typeof planSchema>;
 export const saidSchema = z.discriminatedUnion("event", [
   /** All connections are there; it waits for `go`. */
   z.strictObject({ event: z.literal("ready") }),
-  z.strictObject({ event: z.literal("result"), tallies: z.array(tallySchema) }),
+  z.strictObject({ event: z.literal("result"), tallies: z.array(tallySchema), /** When it said so, milliseconds since the epoch. */ endedMs: z.number().optional() }),
   z.strictObject({ event: z.literal("failed"), message: z.string() }),
 ]);
 export type Said = z.infer<typeof saidSchema>;

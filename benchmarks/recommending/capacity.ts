@@ -31,7 +31,7 @@ export function capacitiesOf(all: readonly Results[], kind: "reads" | "writes"):
       const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
       const isSpoilt = row.doubts.some(({ code }) => SPOILT.has(code));
       if (!tests.includes(row.test) || primaries === 0 || isSpoilt || row.records.some(({ rate }) => rate !== null)) return [];
-      const isLeast = row.doubts.some(({ code }) => code === "machine-bound" || code === "client-bound" || code === "neighbour");
+      const isLeast = row.doubts.some(({ code }) => code === "machine-bound" || code === "client-bound" || code === "few-connections" || code === "neighbour");
       return [{ perPrimary: row.rps.low / primaries, source: `${row.title} of ${row.deployment}, ${results.timestamp}`, isLeast, ioThreads: Number(topology?.settings["io-threads"] ?? 1), primaries, row, results }];
     }),
   );

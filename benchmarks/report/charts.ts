@@ -37,7 +37,7 @@ export interface Chart {
 export function chartsOf(results: Results): Chart[] {
   const { deployments, comparisons } = sideBySide(results);
   const capacity = results.capacities.length === 0 ? [] : [capacityChart(results.capacities)];
-  if (comparisons.length === 0) return [...capacity, ...keyShares(results)];
+  if (comparisons.length === 0) return capacity;
   return [...capacity, throughput(deployments, results), ...comparisons.map(({ title, rows }) => latency(title, rows.flatMap((row) => row ?? []), deployments)), ...keyShares(results)];
 }
 

@@ -20,6 +20,7 @@ export const DOUBT_CODES = [
   "errors",
   "client-bound",
   "machine-bound",
+  "few-connections",
   "neighbour",
   "uneven-shares",
   "shared-machine",

@@ -43,6 +43,11 @@ export function keyInfixes(slots: readonly SlotRange[] | undefined): string[] {
   return slots.flatMap(({ from, to }) => all.slice(from, to + 1).map((tag) => `:{${tag.padEnd(3, "}")}}`));
 }
 
+/** `0-5460 5462-5462` */
+export function formatSlots(slots: readonly SlotRange[]): string {
+  return slots.map(({ from, to }) => `${from}-${to}`).join(" ");
+}
+
 /** How many numbered keys there are behind each infix. */
 export function keysPerInfix(keySpace: number, isCluster: boolean): number {
   return isCluster ? keySpace / SLOT_COUNT : keySpace;
@@ -51,4 +56,9 @@ export function keysPerInfix(keySpace: number, isCluster: boolean): number {
 /** A number as valkey-benchmark writes it into a key: twelve digits. */
 export function keyNumber(value: number): string {
   return String(value).padStart(12, "0");
+}
+
+/** Members of sorted sets, as they are prefilled. */
+export function zsetMember(number: number): string {
+  return `element:${keyNumber(number)}`;
 }

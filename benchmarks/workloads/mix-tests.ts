@@ -1,8 +1,9 @@
 /** A mixed workload as the drivers take it: the keys it needs, and the commands that valkey-benchmark sends for it. Pure. */
 import { Random } from "../open-loop/random";
 import { typicalSizes } from "../open-loop/values";
+import { zsetMember } from "./key-space";
 import type { Mix, ValkeyBenchmarkMix } from "./mix";
-import { COMMANDS, FAMILIES, meanSize } from "./mix";
+import { COMMANDS, FAMILIES, meanSize, MEMTIER_FAMILY } from "./mix";
 import type { NamedTest, Prefill } from "./named-tests";
 import type { PrefillSize } from "./prefill";
 import type { Workload } from "./workload";
@@ -14,6 +15,7 @@ const SIZES = 64;
 export function prefillOf(mix: Mix): { readonly what: Prefill; readonly size: PrefillSize } {
   const isOpen = mix.driver === "open-loop";
   const sizes = isOpen && mix.values.sizes !== "fixed" ? typicalSizes(mix.values, new Random(1), SIZES) : undefined;
+  if (mix.driver === "memtier") return { what: { kind: "plain", family: MEMTIER_FAMILY, type: mix.data === "strings" ? "string" : "zset" }, size: { keySpace: mix.keySpace, dataSize: mix.dataSize, stock: 0 } };
   return {
     what: mix.data === "strings" ? { kind: "strings", family: "key", ...(sizes === undefined ? {} : { sizes }) } : { kind: "zsets", family: "zset" },
     size: { keySpace: mix.keySpace, dataSize: isOpen ? Math.round(meanSize(mix.values)) : mix.dataSize, stock: 0 },
@@ -37,7 +39,7 @@ export function wholeRatio(reads: number): { readonly reads: number; readonly wr
 export function testOfMix(mix: ValkeyBenchmarkMix, isCluster: boolean): NamedTest {
   const key = `${FAMILIES[mix.data]}${isCluster ? ":{tag}" : ""}:__rand_int__`;
   const read = mix.data === "strings" ? ["GET", key] : ["ZRANGE", key, "0", "-1"];
-  const write = mix.data === "strings" ? ["SET", key, "__data__"] : ["ZADD", key, "__rand_int__", "element:000000000000"];
+  const write = mix.data === "strings" ? ["SET", key, "__data__"] : ["ZADD", key, "__rand_int__", zsetMember(0)];
   const ratio = wholeRatio(mix.reads);
   const parts = [...(ratio.reads > 0 ? [[String(ratio.reads), ...read]] : []), ...(ratio.writes > 0 ? [[String(ratio.writes), ...write]] : [])];
   const { read: readCommand, write: writeCommand } = COMMANDS[mix.data];

@@ -11,6 +11,9 @@ export type DataKind = (typeof DATA_KINDS)[number];
 /** Families of keys, by which they are put in place. */
 export const FAMILIES = { strings: "key", "sorted-sets": "zset" } as const satisfies Record<DataKind, string>;
 
+/** memtier's keys: numbered from 1 behind this, without a tag. */
+export const MEMTIER_FAMILY = "memtier-";
+
 /** Members that every sorted set is given before; writes give those same members other scores, so that none grows. */
 export const ZSET_MEMBERS = 4;
 

@@ -4,6 +4,8 @@
 export type Prefill =
   /** `key:N` for the whole key space, values of the workload's size. */
   | { readonly kind: "strings"; readonly family: "key"; readonly sizes?: readonly number[] }
+  /** `memtier-N` for the whole key space, from 1 and without tags: a value each, or the same few members. */
+  | { readonly kind: "plain"; readonly family: "memtier-"; readonly type: "string" | "zset" }
   /** `zset:N` for the whole key space, each with the same few members. */
   | { readonly kind: "zsets"; readonly family: "zset" }
   /** `counter:N` for the whole key space, each 0. */

@@ -7,8 +7,9 @@
  */
 import type { Connection } from "../connection";
 import { Failure, messageOf } from "../errors";
+import { SLOT_COUNT } from "../topology/slots";
 import type { SlotRange } from "../topology/slots";
-import { keyInfixes, keysPerInfix } from "./key-space";
+import { formatSlots, keyInfixes, keysPerInfix } from "./key-space";
 import type { Prefill } from "./named-tests";
 import { ZSET_MEMBERS } from "./mix";
 
@@ -38,27 +39,34 @@ export const KEYS_IN_FLIGHT = SLICE * SLICES_AT_ONCE;
 const REPLICATION_TIMEOUT_MS = 60_000;
 
 /**
- * ARGV: verb, kind, family, first number, last number, value, sizes, infixes…; returns how many keys there were. Where there
- * are sizes, numbered keys take them in turn instead of the value, in an order that no neighbours share. Sorted sets
- * have as many members as the value says.
+ * ARGV: verb, kind, family, first number, last number, value, sizes, format, slots, infixes…; returns how many keys there were.
+ * Where there are sizes, numbered keys take them in turn instead of the value, in an order that no neighbours share. Sorted sets
+ * have as many members as the value says. Keys are numbered by the format, and where there are slots (`0-5460 5462-5462`) only
+ * those in them are this node's.
  * `allow-cross-slot-keys` because one call covers many slots of its node.
  */
 const SCRIPT = `#!lua flags=allow-cross-slot-keys
 local verb, kind, family, first, last, value = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
-local call, done, sizes = redis.call, 0, {}
+local call, done, sizes, format, served = redis.call, 0, {}, ARGV[8], nil
 for size in string.gmatch(ARGV[7], '%d+') do sizes[#sizes + 1] = tonumber(size) end
-for i = 8, #ARGV do
+for from, to in string.gmatch(ARGV[9], '(%d+)-(%d+)') do
+  served = served or {}
+  for slot = tonumber(from), tonumber(to) do served[slot] = true end
+end
+for i = 10, #ARGV do
   local key = family .. ARGV[i]
   if kind == 'numbered' or kind == 'zsets' then
     for n = first, last do
-      local name = key .. string.format(':%012d', n)
-      if verb == 'count' then done = done + call('EXISTS', name)
-      elseif verb == 'remove' then done = done + call('UNLINK', name)
-      elseif kind == 'zsets' then
-        for member = 0, tonumber(value) - 1 do call('ZADD', name, member, string.format('element:%012d', member)) end
-        done = done + 1
-      elseif #sizes > 0 then call('SET', name, string.rep('x', sizes[((n + i) * 7919) % #sizes + 1])); done = done + 1
-      else call('SET', name, value); done = done + 1 end
+      local name = key .. string.format(format, n)
+      if served == nil or served[call('CLUSTER', 'KEYSLOT', name)] then
+        if verb == 'count' then done = done + call('EXISTS', name)
+        elseif verb == 'remove' then done = done + call('UNLINK', name)
+        elseif kind == 'zsets' then
+          for member = 0, tonumber(value) - 1 do call('ZADD', name, member, string.format('element:%012d', member)) end
+          done = done + 1
+        elseif #sizes > 0 then call('SET', name, string.rep('x', sizes[((n + i) * 7919) % #sizes + 1])); done = done + 1
+        else call('SET', name, value); done = done + 1 end
+      end
     end
   elseif verb == 'count' then
     done = done + call('EXISTS', key)
@@ -87,6 +95,8 @@ interface Extent {
   /** Numbers per infix, 0 … count − 1. */
   readonly count: number;
   readonly value: string;
+  /** Set where keys carry no tag, so that only their own slots tell whose they are: numbered from 1, without leading zeros. */
+  readonly untagged?: boolean;
   /** In place of the value: the sizes that numbered keys take in turn. */
   readonly sizes?: readonly number[];
 }
@@ -96,24 +106,26 @@ interface Extent {
  * @throws Failure when a server refuses or the count is not what it must be
  */
 export async function prefill(targets: readonly PrimaryTarget[], what: Prefill, size: PrefillSize, signal?: AbortSignal): Promise<void> {
-  await Promise.all(
+  const counts = await Promise.all(
     targets.map(async (target) => {
       if (what.kind === "functions") {
         await guard(target, target.connection.call("FUNCTION", "LOAD", "REPLACE", LIBRARY));
-        return;
+        return 0;
       }
       const extent = extentOf(what, size, target);
       // Filling twice adds to a list and refills a stock; numbered keys and members just stay.
       if (what.kind === "list" || what.kind === "stock" || what.kind === "grown") await eachSlice(target, extent, "remove", signal);
-      if (what.kind === "grown") return;
-      await eachSlice(target, extent, "fill", signal);
+      if (what.kind === "grown") return 0;
+      const filled = await eachSlice(target, extent, "fill", signal);
       await replicated(target);
-      const infixes = keyInfixes(target.slots).length;
-      const expected = isNumbered(extent) ? infixes * extent.count : infixes;
+      const expected = isNumbered(extent) ? filled : infixesOf(target, extent).length;
       const found = await eachSlice(target, extent, "count", signal);
       if (found !== expected) throw new Failure(`${target.name} holds ${found} of the ${expected} ${what.family} keys it was given (evicted, or removed by somebody?)`);
+      return found;
     }),
   );
+  const all = counts.reduce((sum, count) => sum + count, 0);
+  if (what.kind === "plain" && all !== size.keySpace) throw new Failure(`the primaries hold ${all} of the ${size.keySpace} ${what.family} keys: not every slot has one of them`);
 }
 
 /** Takes a test's keys away again. */
@@ -149,6 +161,8 @@ function extentOf(what: Exclude<Prefill, { kind: "functions" }>, size: PrefillSi
       return { kind: "numbered", family: what.family, count: perInfix, value, ...(what.sizes === undefined ? {} : { sizes: what.sizes }) };
     case "zsets":
       return { kind: "zsets", family: what.family, count: perInfix, value: String(ZSET_MEMBERS) };
+    case "plain":
+      return { kind: what.type === "string" ? "numbered" : "zsets", family: what.family, count: size.keySpace, value: what.type === "string" ? value : String(ZSET_MEMBERS), untagged: true };
     case "counters":
       return { kind: "numbered", family: what.family, count: perInfix, value: "0" };
     case "members":
@@ -176,15 +190,21 @@ function stockPerInfix(stock: number, infixes: number): number {
 
 async function eachSlice(target: PrimaryTarget, extent: Extent, verb: "fill" | "count" | "remove", signal?: AbortSignal): Promise<number> {
   const slices = slicesOf(target, extent, verb);
+  const format = extent.untagged === true ? "%d" : ":%012d";
+  const slots = extent.untagged === true && target.slots !== undefined ? formatSlots(target.slots) : "";
   let sum = 0;
   for (let i = 0; i < slices.length; i += SLICES_AT_ONCE) {
     signal?.throwIfAborted();
     const calls = slices.slice(i, i + SLICES_AT_ONCE).map(({ first, last, infixes }) =>
-      guard(target, target.connection.eval(SCRIPT, 0, verb, extent.kind, extent.family, first, last, extent.value, (extent.sizes ?? []).join(" "), ...infixes)),
+      guard(target, target.connection.eval(SCRIPT, 0, verb, extent.kind, extent.family, first, last, extent.value, (extent.sizes ?? []).join(" "), format, slots, ...infixes)),
     );
     sum += (await Promise.all(calls)).reduce<number>((total, count) => total + Number(count), 0);
   }
   return sum;
+}
+
+function infixesOf({ slots }: PrimaryTarget, { untagged = false }: Extent): readonly string[] {
+  return untagged ? [""] : keyInfixes(slots);
 }
 
 /** Whether it is a key for each number, and not one with an element for each. */
@@ -199,17 +219,24 @@ interface Slice {
 }
 
 function slicesOf(target: PrimaryTarget, extent: Extent, verb: "fill" | "count" | "remove"): Slice[] {
-  const infixes = keyInfixes(target.slots);
+  const infixes = infixesOf(target, extent);
   const whole = !isNumbered(extent) && verb !== "fill";
   const perInfix = whole ? 1 : extent.count;
   const infixesAtOnce = Math.max(1, Math.floor(SLICE / Math.max(1, perInfix)));
+  const from = extent.untagged === true ? 1 : 0;
+  const step = extent.untagged === true ? Math.floor(SLICE / servedPart(target)) : SLICE;
   const slices: Slice[] = [];
   for (let i = 0; i < infixes.length; i += infixesAtOnce) {
-    for (let first = 0; first < perInfix; first += SLICE) {
-      slices.push({ first, last: Math.min(first + SLICE, perInfix) - 1, infixes: infixes.slice(i, i + infixesAtOnce) });
+    for (let first = from; first < perInfix + from; first += step) {
+      slices.push({ first, last: Math.min(first + step, perInfix + from) - 1, infixes: infixes.slice(i, i + infixesAtOnce) });
     }
   }
   return slices;
+}
+
+/** Of all slots: looking at keys of others costs a server time too, so it is given no more than ten times as many to look at. */
+function servedPart({ slots }: PrimaryTarget): number {
+  return slots === undefined ? 1 : Math.max(0.1, slots.reduce((sum, { from, to }) => sum + to - from + 1, 0) / SLOT_COUNT);
 }
 
 async function guard<T>(target: PrimaryTarget, reply: Promise<T>): Promise<T> {

@@ -3,23 +3,25 @@ import type { Deployment } from "../../benchmarks/deployment";
 import { Failure } from "../../benchmarks/errors";
 import { findPrograms } from "../../benchmarks/host/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../benchmarks/host/run-directory";
-import { JobRunner } from "../../benchmarks/kubernetes/job-runner";
+import { JobLoad, JobRunner } from "../../benchmarks/kubernetes/job-runner";
+import { memtierInJobs, openLoopInJobs } from "../../benchmarks/kubernetes/job-tools";
 import { describeMachines } from "../../benchmarks/kubernetes/machines";
+import type { Equipment } from "../../benchmarks/measuring/experiment";
+import { localDrivers } from "../../benchmarks/measuring/local-drivers";
 import { LocalRunner } from "../../benchmarks/measuring/local-runner";
-import type { LoadRunner, ToolRunner } from "../../benchmarks/measuring/tool-runner";
-import type { OpenLoopRun } from "../../benchmarks/open-loop/local-runner";
-import { LocalOpenLoop } from "../../benchmarks/open-loop/local-runner";
+import type { ToolRunner } from "../../benchmarks/measuring/tool-runner";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../benchmarks/paths";
 import type { Machine } from "../../benchmarks/results/schema";
 import type { KubernetesTarget } from "../../benchmarks/target";
 import { openKubernetes, openPods, openTarget } from "../../benchmarks/target";
 import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
-import type { MeasuredTarget, MeasurementInputs } from "../measurement";
+import type { MeasurementInputs } from "../measurement";
 
 export interface LoadGenerator {
   readonly deployments: readonly Deployment[];
   readonly runner: ToolRunner;
-  readonly openLoop: LoadRunner<OpenLoopRun> | undefined;
+  /** Of mixed workloads. */
+  readonly drivers: Pick<Equipment, "openLoop" | "memtier">;
   /** Those of the servers, where they are machines of Kubernetes. */
   readonly machines: readonly Machine[];
   /** Null where the servers' image brings the tool. */
@@ -30,19 +32,18 @@ export interface LoadGenerator {
 /** @throws Failure, BadInput when targets cannot be reached or the tool cannot be had */
 export async function openLoadGenerator(inputs: MeasurementInputs, signal: AbortSignal): Promise<LoadGenerator> {
   const pods = inputs.targets.flatMap(({ target, password }) => (target.platform === "kubernetes" ? [{ target, password }] : []));
-  if (pods.length === 0) return besideServers(inputs.targets, inputs.stack, signal);
+  if (pods.length === 0) return besideServers(inputs, signal);
   if (pods.length < inputs.targets.length) throw new Failure("deployments of one measurement must be of one platform");
   return besidePods(pods, inputs, signal);
 }
 
-async function besideServers(targets: readonly MeasuredTarget[], stack: string, signal: AbortSignal): Promise<LoadGenerator> {
+async function besideServers({ targets, stack, mixes = [] }: MeasurementInputs, signal: AbortSignal): Promise<LoadGenerator> {
   await stopAbandonedRuns(...allRunsDirectories());
   const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
   const run = RunDirectory.create(runsDirectory(), stack);
   const runner = new LocalRunner({ run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), serversHere: true });
   const deployments = await Promise.all(targets.map(({ target, password }) => openTarget(target, password)));
-  const openLoop = new LocalOpenLoop({ run, serversHere: true });
-  return { deployments, runner, openLoop, machines: [], programs, close: async () => { await stopRun(run.path); } };
+  return { deployments, runner, drivers: localDrivers(run, true, mixes), machines: [], programs, close: async () => { await stopRun(run.path); } };
 }
 
 async function besidePods(pods: readonly { readonly target: KubernetesTarget; readonly password: string }[], { clients, timeoutSeconds }: MeasurementInputs, signal: AbortSignal): Promise<LoadGenerator> {
@@ -50,7 +51,10 @@ async function besidePods(pods: readonly { readonly target: KubernetesTarget; re
   if (first === undefined) throw new Failure("there is nothing to measure");
   const kubernetes = await openKubernetes(first.target);
   const deployments = await Promise.all(pods.map(({ target, password }) => openPods(kubernetes, target, password, timeoutSeconds)));
-  const runner = await JobRunner.open(kubernetes, { plan: clients ?? { runners: 1, sharing: false }, deployments, timeoutMs: timeoutSeconds * 1000 }, signal);
+  const plan = clients ?? { runners: 1, sharing: false };
+  const options = { plan, deployments, timeoutMs: timeoutSeconds * 1000 };
+  const runner = await JobRunner.open(kubernetes, options, signal);
+  const drivers = { openLoop: new JobLoad(kubernetes, options, openLoopInJobs(plan.images?.node)), memtier: new JobLoad(kubernetes, options, memtierInJobs(plan.images?.memtier)) };
   const machines = await describeMachines(kubernetes, deployments.flatMap(({ nodes }) => nodes.map(({ machine }) => machine)));
-  return { deployments, runner, openLoop: undefined, machines, programs: null, close: () => Promise.resolve() };
+  return { deployments, runner, drivers, machines, programs: null, close: () => Promise.resolve() };
 }

@@ -33,7 +33,7 @@ const handler: Handler<MeasurementInputs, MeasurementOutputs> = {
         const formation = targets.find(({ target }) => target.name === verification.facts.deployment)?.formationMs;
         collector.addTopology(verification, formation ?? null);
       }
-      await measureAll({ verified, workload, mixes, repeats, without: [] }, { runner: load.runner, openLoop: load.openLoop, signal: untilKilled }, collector, () => undefined);
+      await measureAll({ verified, workload, mixes, repeats, without: [] }, { runner: load.runner, ...load.drivers, signal: untilKilled }, collector, () => undefined);
       reason = null;
     } catch (error) {
       reason = messageOf(error);

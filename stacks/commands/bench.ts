@@ -4,8 +4,8 @@ import { findPrograms } from "../../benchmarks/host/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../benchmarks/host/run-directory";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
 import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
+import { localDrivers, refuseMissingDrivers } from "../../benchmarks/measuring/local-drivers";
 import { LocalRunner } from "../../benchmarks/measuring/local-runner";
-import { LocalOpenLoop } from "../../benchmarks/open-loop/local-runner";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
@@ -78,6 +78,7 @@ async function measureServers({ external, verification, benchmark, workloads, ov
   const isCluster = deployment.mode === "cluster";
   const workload = { ...workloadOf(benchmark), keySpace: fitKeySpace(benchmark.keySpace, isCluster) };
   const mixes = mixesOf({ benchmark, workloads, anyCluster: isCluster });
+  refuseMissingDrivers(mixes);
   if (isCluster && workload.tests.length > 0) refuseUnevenness(benchmark, verification.verdict.shards.length);
   let run: RunDirectory | undefined;
   try {
@@ -100,8 +101,7 @@ async function measureServers({ external, verification, benchmark, workloads, ov
           const began = Date.now();
           const plan = { verified: [{ deployment, verification }], workload, mixes, repeats: benchmark.repeats, foreign: { overwrite }, without };
           const runner = new LocalRunner({ run, benchmark: tool, features: await toolFeatures(tool), serversHere: here });
-          const openLoop = new LocalOpenLoop({ run, serversHere: here });
-          await measureAll(plan, { runner, openLoop, signal }, collector, report);
+          await measureAll(plan, { runner, ...localDrivers(run, here, mixes), signal }, collector, report);
           return measuredTitle(plan, Date.now() - began);
         },
       },

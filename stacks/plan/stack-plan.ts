@@ -11,7 +11,7 @@ import type { Workload } from "../../benchmarks/workloads/workload";
 import { crossZoneUsdPerHour } from "../../components/eks/plan/cost";
 import type { EksPlan } from "../../components/eks/plan/plan";
 import { pricesOf } from "../../components/eks/plan/prices";
-import { cellsOf, fittedWorkload, shapeOf, unsendable } from "../plans";
+import { cellsOf, fittedWorkload, shapeOf } from "../plans";
 import { deploymentZones, isPodPlatform, podSettings, runnerCount, zonesOf } from "../pods";
 import type { DeploymentConfig, PlatformConfig, StackConfig } from "../schema";
 import type { WorkloadConfig } from "../schema-workloads";
@@ -181,7 +181,6 @@ function notesOf(config: StackConfig, deployments: readonly DeploymentPlan[], me
   const { benchmark } = config;
   const fitted = measurement !== null && (measurement.workload.clients !== benchmark.clients || measurement.workload.threads !== benchmark.threads);
   return [
-    ...unsendable(config),
     ...(config.platform.type === "eks" && config.platform.cluster.publicAccessCidrs.length === 0 ? ["the API server is reached from inside the network only: run Pulumi there, or name the block it runs in (valkey:platform.cluster.publicAccessCidrs)"] : []),
     ...(fitted ? [`${measurement.workload.clients} clients on ${measurement.workload.threads} threads are the nearest to ${benchmark.clients} on ${benchmark.threads} that every cluster can share evenly`] : []),
     ...deployments.flatMap(({ name, bus, shape }) => (bus === null || nodeCount(shape) < LARGE ? [] : [`the cluster bus of ${name} is not in the cost: at rest at most${bus.usdPerHour === null ? " what its traffic between zones comes to" : ` $${Math.round(bus.usdPerHour)} per hour between zones`}`])),

@@ -46,6 +46,12 @@ describe("a stack's configuration", () => {
     ]);
   });
 
+  it("gives the command line's workload the data of the file, whose servers have room for so much", () => {
+    const given = (values: Raw): unknown => parseConfig("stack x", good, MACHINE, benchmarkOverrides(values)).workloads;
+    expect(given({ driver: "memtier" })).toMatchObject({ memtier: { keySpace: 98_304, dataSize: 64 } });
+    expect(given({ driver: "open-loop", rate: 5, keyspaceLen: 16_384 })).toMatchObject({ "open-loop": { keySpace: 16_384, values: { sizes: "fixed", bytes: 64 } } });
+  });
+
   it("has workloads by name, of any driver, measured instead of the tests where no test is named", () => {
     const mixed = { ...good, benchmark: { duration: 3 }, workloads: { plain: { clients: 51, keySpace: 98_304 }, steady: { driver: "open-loop", rate: 5000, keys: { distribution: "zipfian" }, keySpace: 98_304 } } };
     const config = parseConfig("stack x", mixed, MACHINE);

@@ -1,4 +1,7 @@
 /** Runs of valkey-benchmark for tests of what is made of them. */
+import type { TlsFiles } from "../../benchmarks/deployment";
+import type { JobPhase } from "../../benchmarks/kubernetes/job-tool";
+import { VALKEY_BENCHMARK } from "../../benchmarks/kubernetes/job-tools";
 import { namedTest } from "../../benchmarks/workloads/named-tests";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import type { ToolRun } from "../../benchmarks/valkey-benchmark/arguments";
@@ -10,4 +13,9 @@ export function workload(changes: Partial<Workload> = {}): Workload {
 export function toolRun(changes: Partial<ToolRun> = {}): ToolRun {
   const load = changes.workload ?? workload();
   return { mode: "replication", endpoint: { host: "10.0.0.1", port: 6379 }, test: namedTest("set"), workload: load, length: load.length, seed: 500, credentials: undefined, tls: undefined, ...changes };
+}
+
+/** As runners of a Job are told it. */
+export function jobPhase(tool: ToolRun, { username = "made-for-the-run", tls }: { readonly username?: string; readonly tls?: TlsFiles } = {}): JobPhase {
+  return VALKEY_BENCHMARK.phase(tool, { username, tls, runners: 1 }, { mode: tool.mode, nodes: [], access: {} });
 }

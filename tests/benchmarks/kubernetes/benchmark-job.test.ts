@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JobPlan } from "../../../benchmarks/kubernetes/benchmark-job";
-import { benchmarkJob, featuresJob } from "../../../benchmarks/kubernetes/benchmark-job";
-import { toolRun, workload } from "../../support/tool-runs";
+import { benchmarkJob, featuresJob, runnerTls } from "../../../benchmarks/kubernetes/benchmark-job";
+import { jobPhase, toolRun, workload } from "../../support/tool-runs";
 
 function plan(changes: Partial<JobPlan> = {}): JobPlan {
   return {
@@ -12,7 +12,7 @@ function plan(changes: Partial<JobPlan> = {}): JobPlan {
     servers: { namespace: "data", labels: { app: "cluster" } },
     runner: { runners: 3, sharing: false },
     keys: "bench:{06S}",
-    phases: [toolRun({ seed: 100, length: { seconds: 1 } }), toolRun({ seed: 200 })],
+    phases: [jobPhase(toolRun({ seed: 100, length: { seconds: 1 } })), jobPhase(toolRun({ seed: 200 }))],
     user: { username: "made-for-the-run", password: "s3cret" },
     tls: undefined,
     patienceSeconds: 300,
@@ -55,7 +55,7 @@ describe("a benchmark Job", () => {
     const { job, secret } = benchmarkJob(plan({ user: undefined }));
     expect(secret).toBeUndefined();
     expect(job.spec?.suspend).toBe(false);
-    expect(container({ user: undefined }).args).not.toContain("--user");
+    expect(container({ user: undefined }).env?.map(({ name }) => name)).not.toContain("TOOL_PASSWORD");
   });
 
   it("keeps off the servers' machines, and asks for that only where sharing is allowed", () => {
@@ -77,15 +77,17 @@ describe("a benchmark Job", () => {
 
   it("leaves to each runner what is its own, and says nothing of it in the arguments", () => {
     const load = workload({ rate: 1001, length: { requests: 10_007 } });
-    const args = container({ phases: [toolRun({ workload: load, seed: 100, length: { seconds: 1 } }), toolRun({ workload: load, seed: 200 })] }).args ?? [];
+    const args = container({ phases: [jobPhase(toolRun({ workload: load, seed: 100, length: { seconds: 1 } })), jobPhase(toolRun({ workload: load, seed: 200 }))] }).args ?? [];
     const then = args.indexOf("@THEN@");
     expect(args.slice(0, then).join(" ")).toBe("-h 10.0.0.1 -p 6379 --user made-for-the-run -a @PASSWORD@ -c 4 -P 2 -d 16 --threads 1 -r 100 --seed @SEED@ --rps @RATE@ --duration 1 -t set");
     expect(args.slice(then + 1).join(" ")).toBe("-h 10.0.0.1 -p 6379 --user made-for-the-run -a @PASSWORD@ -c 4 -P 2 -d 16 -r 100 --seed @SEED@ --rps @RATE@ -n @REQUESTS@ -t set");
-    expect(environment({ phases: [toolRun({ workload: load, seed: 100, length: { seconds: 1 } }), toolRun({ workload: load, seed: 200 })] })).toMatchObject({ SEEDS: "100 200", RATE: "1001", REQUESTS: "10007", RUNNERS: "3", PHASES: "2", HOST: "10.0.0.1", PORT: "6379" });
+    expect(environment({ phases: [jobPhase(toolRun({ workload: load, seed: 100, length: { seconds: 1 } })), jobPhase(toolRun({ workload: load, seed: 200 }))] })).toMatchObject({ SEEDS: "100 200", RATE: "1001", REQUESTS: "10007", RUNNERS: "3", PHASES: "2", HOST: "10.0.0.1", PORT: "6379" });
   });
 
   it("mounts the files TLS takes, and names them to both tools", () => {
-    const tls = { tls: { sni: "valkey.data", insecure: false }, runner: { runners: 1, sharing: false, tls: { secret: "certificates", cacert: "ca.crt" } } };
+    const runner = { runners: 1, sharing: false, tls: { secret: "certificates", cacert: "ca.crt" } };
+    const own = runnerTls({ sni: "valkey.data", insecure: false }, runner);
+    const tls = { tls: { sni: "valkey.data", insecure: false }, runner, phases: [jobPhase(toolRun(), own === undefined ? {} : { tls: own })] };
     expect(container(tls).args?.join(" ")).toContain("--tls --cacert /tls/ca.crt --sni valkey.data");
     expect(environment(tls)["TLS"]).toBe("--tls --cacert /tls/ca.crt --sni valkey.data");
     expect(podOf(tls).volumes).toContainEqual({ name: "tls", secret: { secretName: "certificates", defaultMode: 0o440 } });
@@ -99,6 +101,27 @@ describe("a benchmark Job", () => {
 
   it("limits no CPU unless asked to: a limit slows the load generator down", () => {
     expect(container().resources?.limits).toBeUndefined();
+  });
+});
+
+describe("a Job whose load generator is a companion's", () => {
+  const companion = { image: "node:22", run: "node /tmp/x.cjs", setup: "true" };
+  const pod = podOf({ companion, files: { "x.gz": Buffer.from("bundle") } });
+
+  it("keeps the appointments in the servers' image and sends the load from its own, with the resources that are the load's", () => {
+    const resources = { requests: { cpu: "4", memory: "1Gi" }, limits: { cpu: "4", memory: "1Gi" } };
+    const [runner, load] = podOf({ companion, runner: { runners: 1, sharing: false, resources } }).containers;
+    expect(runner).toMatchObject({ image: "valkey/valkey:9.1.2", resources: { requests: { cpu: "50m", memory: "32Mi" }, limits: { cpu: "50m", memory: "32Mi" } } });
+    expect(load).toMatchObject({ image: "node:22", resources, securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false } });
+    expect(load?.volumeMounts?.filter(({ name }) => runner?.volumeMounts?.some((each) => each.name === name)).map(({ name }) => name)).toContain("exchange");
+  });
+
+  it("has its files in a ConfigMap of the Job's, which waits for it, and its password in the environment", () => {
+    const { job, files } = benchmarkJob(plan({ companion, files: { "x.gz": Buffer.from("bundle") }, user: undefined }));
+    expect(files).toMatchObject({ metadata: { name: "bench-cluster-1a2b3c4d", namespace: "data" }, binaryData: { "x.gz": Buffer.from("bundle").toString("base64") } });
+    expect(job.spec?.suspend).toBe(true);
+    expect(pod.volumes).toContainEqual({ name: "files", configMap: { name: "bench-cluster-1a2b3c4d" } });
+    expect(pod.containers[1]?.env).toContainEqual({ name: "TOOL_PASSWORD", valueFrom: { secretKeyRef: { name: "bench-cluster-1a2b3c4d", key: "password" } } });
   });
 });
 

@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { JobFacts } from "../../../benchmarks/kubernetes/job-outcome";
 import { outcomeOf } from "../../../benchmarks/kubernetes/job-outcome";
+import { VALKEY_BENCHMARK } from "../../../benchmarks/kubernetes/job-tools";
 import type { RunnerPhase, RunnerRecord } from "../../../benchmarks/kubernetes/runner-record";
 import { parseRecord } from "../../../benchmarks/kubernetes/runner-record";
 import { ToolFailure } from "../../../benchmarks/measuring/tool-runner";
+import type { ToolRun } from "../../../benchmarks/valkey-benchmark/arguments";
 import { onlyReport } from "../../../benchmarks/valkey-benchmark/output";
 import { fixture } from "../../support/fixtures";
 import { toolRun, workload } from "../../support/tool-runs";
@@ -18,10 +20,12 @@ function record(changes: Partial<RunnerPhase> = {}): RunnerRecord {
   return { ...real, phases: real.phases.map((phase, index) => (index === 1 ? { ...phase, ...changes } : phase)) };
 }
 
-function facts(changes: Partial<JobFacts> = {}): JobFacts {
+function facts(changes: Partial<JobFacts<ToolRun>> = {}): JobFacts<ToolRun> {
   const tool = toolRun({ workload: workload({ length: { requests: 20_000 } }), seed: 200 });
   const records = changes.records ?? [record(), record()];
   return {
+    tool: VALKEY_BENCHMARK,
+    seed: 200,
     phases: [{ ...tool, seed: 100, length: { seconds: 1 } }, tool],
     startedAt: "2026-11-21T09:00:00.000Z",
     begunMs: 1_000_000,

@@ -1,17 +1,20 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Failure } from "../../../benchmarks/errors";
 import { benchmarkJob } from "../../../benchmarks/kubernetes/benchmark-job";
+import type { Companion } from "../../../benchmarks/kubernetes/companion";
+import type { JobPhase } from "../../../benchmarks/kubernetes/job-tool";
 import { parseRecord } from "../../../benchmarks/kubernetes/runner-record";
 import { partOf } from "../../../benchmarks/measuring/tool-runner";
 import { toolArguments } from "../../../benchmarks/valkey-benchmark/arguments";
 import { onlyReport } from "../../../benchmarks/valkey-benchmark/output";
 import { namedTest } from "../../../benchmarks/workloads/named-tests";
 import { fixture } from "../../support/fixtures";
-import { toolRun, workload } from "../../support/tool-runs";
+import { jobPhase, toolRun, workload } from "../../support/tool-runs";
 
 const directory = mkdtempSync(join(tmpdir(), "runner-script-"));
 
@@ -37,7 +40,7 @@ interface Ran {
 
 function run(index: number, runners: number, phases: readonly ReturnType<typeof toolRun>[], more: Record<string, string> = {}): Ran {
   const user = { username: "user", password: "pass word" };
-  const { job } = benchmarkJob({ name: "j", namespace: "n", image: "i", servers: { namespace: "n", labels: {} }, runner: { runners, sharing: false }, keys: "k", phases, user, tls: undefined, patienceSeconds: 5, deadlineSeconds: 9 });
+  const { job } = benchmarkJob({ name: "j", namespace: "n", image: "i", servers: { namespace: "n", labels: {} }, runner: { runners, sharing: false }, keys: "k", phases: phases.map((phase) => jobPhase(phase, { username: user.username })), user, tls: undefined, patienceSeconds: 5, deadlineSeconds: 9 });
   const container = job.spec?.template.spec?.containers[0];
   const [program = "", ...words] = [...(container?.command ?? []), ...(container?.args ?? [])];
   const file = join(directory, `${index}-${runners}-${Math.random()}`);
@@ -85,6 +88,32 @@ describe("a runner's script", () => {
     const { status, record } = run(0, 1, [toolRun()], { TOOL_EXIT: "3" });
     expect(status).toBe(0);
     expect(record.phases).toMatchObject([{ exit: 3, text: expect.stringContaining("[-t][set]") as string }]);
+  });
+});
+
+describe("a runner with a companion", () => {
+  it("has it run each phase, word for word, with credentials that no file holds, and takes over what it prints, leaves and costs", async () => {
+    const exchange = mkdtempSync(join(directory, "exchange-"));
+    const file = join(exchange, "record");
+    const companion: Companion = { image: "i", run: "other-tool", setup: "echo made > made", result: "result.json" };
+    writeFileSync(join(directory, "other-tool"), `#!/bin/sh\nprintf '[%s]' "$@"; echo; echo '{"from":"the file"}' > result.json; [ "$1" != "fails" ] || exit 7\n`);
+    chmodSync(join(directory, "other-tool"), 0o755);
+    const phase = (words: readonly string[]): JobPhase => ({ words, endpoint: { host: "10.0.0.1", port: 6379 }, seed: 0, requests: undefined, rate: undefined, seconds: 1, patienceSeconds: 5 });
+    const phases = [phase(["--a=b c", "@CREDENTIALS@", `{"json": "\\\\ and 'quotes'"}`]), phase(["fails"])];
+    const user = { username: "user", password: "pass" };
+    const { job } = benchmarkJob({ name: "j", namespace: "n", image: "i", servers: { namespace: "n", labels: {} }, runner: { runners: 1, sharing: false }, keys: "k", phases, companion, user, tls: undefined, patienceSeconds: 5, deadlineSeconds: 9 });
+    const ended = (job.spec?.template.spec?.containers ?? []).map(async ({ command = [], args = [], env = [] }) => {
+      const variables = Object.fromEntries(env.map(({ name, value }) => [name, value ?? user.password]));
+      const [program = "", ...words] = [...command, ...args];
+      const child = spawn(program, words, { env: { PATH: `${directory}:${process.env["PATH"] ?? ""}`, ...variables, RECORD: file, EXCHANGE: exchange, JOB_COMPLETION_INDEX: "0" } });
+      return (await once(child, "exit"))[0] as number;
+    });
+    expect(await Promise.all(ended)).toEqual([0, 0]);
+    const { cores, phases: ran } = parseRecord(readFileSync(`${file}.handed`, "utf8"));
+    expect(cores).toBeGreaterThan(0);
+    expect(ran.map(({ exit }) => exit)).toEqual([0, 7]);
+    expect(ran[0]?.text.trim()).toBe(`[--a=b c][user:pass][{"json": "\\\\ and 'quotes'"}]\n{"from":"the file"}`);
+    expect(readFileSync(join(exchange, "words"), "utf8")).not.toContain("pass");
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { probeDoubts, wantsProbe } from "../../../benchmarks/measuring/probe";
 import { limitOf } from "../../../benchmarks/measuring/saturation";
 import type { MeasurementRecord, Offering } from "../../../benchmarks/results/schema";
 import { record } from "../../support/records";
@@ -30,5 +31,20 @@ describe("the limit of a load", () => {
     ["nobody", { cpu: cpu(null, 0.5, 1), client: { ...good.client, rps: 700_000, avgMs: 1 }, clients: 48, pipeline: 16 }],
   ])("is the %s", (who, changes) => {
     expect(limitOf({ ...good, ...changes }).who).toBe(who);
+  });
+});
+
+describe("a probe with another client count", () => {
+  const idle = { ...good, cpu: cpu(0.5, 0.5, 1.2), rate: null, offering: null, client: { ...good.client, seconds: 2 } };
+
+  it("is made where as much was sent as could be, for a while, and nobody's CPU was the limit", () => {
+    expect(wantsProbe(idle)).toBe(true);
+    for (const changes of [{ rate: 100 }, { offering }, { cpu: cpu(0.6, 0.97, 1.6) }, { cpu: cpu(0.7, 0.7, 1.95) }, { client: { ...good.client, seconds: 0.2 } }]) expect(wantsProbe({ ...idle, ...changes })).toBe(false);
+  });
+
+  it("finds too few connections where twice as many do more than noise would", () => {
+    expect(probeDoubts(10_000, 10_900)).toEqual([]);
+    expect(probeDoubts(10_000, 9_000)).toEqual([]);
+    expect(probeDoubts(10_000, 18_000)).toMatchObject([{ code: "few-connections", text: expect.stringContaining("18,000/s, 80 % more") as string }]);
   });
 });
