@@ -77,6 +77,8 @@ class Tunnel extends Duplex {
     private readonly target: PodPort,
   ) {
     super({ allowHalfOpen: false });
+    // It may break before whoever opened it listens: then it is found destroyed, with the reason.
+    this.on("error", () => undefined);
     socket.on("message", (data: Buffer) => { this.#receive(data); });
     socket.on("error", (error) => { this.destroy(error); });
     socket.on("close", () => { this.push(null); });
