@@ -53,6 +53,16 @@ export async function connect(name: string, endpoint: Endpoint, access: Access, 
   }
 }
 
+/** Sections of INFO; all of it from servers that take one section at a time (Dragonfly, Redis before 7). */
+export async function infoOf(connection: Connection, ...sections: readonly string[]): Promise<string> {
+  try {
+    return await connection.info(...(sections as [string]));
+  } catch (error) {
+    if (!/syntax error/i.test(messageOf(error))) throw error;
+    return connection.info("all");
+  }
+}
+
 /**
  * By a command of ours and not ioredis', which lets a wrong or superfluous password pass with a warning.
  * @throws Failure in words a user can act on

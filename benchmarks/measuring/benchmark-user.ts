@@ -20,6 +20,18 @@ const PREFIX = `valkey-measured-${shortHash(hostname())}-`;
 /** What the named tests and the tool itself (CONFIG GET, CLUSTER SLOTS) need. */
 const RULES = ["resetkeys", "~*", "-@all", "+@read", "+@write", "+@connection", "+ping", "+function|load", "+fcall", "+config|get", "+cluster|slots", "+cluster|nodes", "+cluster|shards", "+info"];
 
+/** The same without subcommands, for servers whose ACL knows none (Dragonfly): without CONFIG GET, which the tool can do without. */
+const PLAIN_RULES = ["~*", "+@READ", "+@WRITE", "+@CONNECTION", "+PING", "+INFO"];
+
+async function setUser(connection: SampledNode["connection"], username: string, password: string): Promise<void> {
+  try {
+    await connection.call("ACL", "SETUSER", username, "reset", "on", `>${password}`, ...RULES);
+  } catch (error) {
+    if (!/unrecognized parameter/i.test(messageOf(error))) throw error;
+    await connection.call("ACL", "SETUSER", username, "ON", `>${password}`, ...PLAIN_RULES);
+  }
+}
+
 /**
  * Makes the user on every node, and removes users that killed runs of this machine left there.
  * @throws Failure when a node does not let users be made
@@ -31,7 +43,7 @@ export async function createBenchmarkUser(nodes: readonly SampledNode[]): Promis
     nodes.map(async ({ name, connection }) => {
       try {
         await removeLeftOvers(connection);
-        await connection.call("ACL", "SETUSER", username, "reset", "on", `>${password}`, ...RULES);
+        await setUser(connection, username, password);
       } catch (error) {
         throw new Failure(
           `${name} lets no user be made for valkey-benchmark (${messageOf(error)}), and the deployment's own password must not stand on a command line; ` +

@@ -1,6 +1,7 @@
 /** The servers' own counters, sampled while a load generator runs, and what they say of an interval. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../connection";
+import { infoOf } from "../connection";
 import { messageOf } from "../errors";
 import { infoFields, infoNumber, parseInfo } from "../topology/info";
 
@@ -101,7 +102,7 @@ export class CounterSampler {
   async #sample(): Promise<void> {
     try {
       const sentMs = now();
-      const text = await this.node.connection.info("server", "stats", "commandstats", "cpu");
+      const text = await infoOf(this.node.connection, "server", "stats", "commandstats", "cpu");
       // Read later: what is done here takes time from the load on machines that share their cores with it.
       this.#samples.push({ sentMs, receivedMs: now(), text });
     } catch (error) {

@@ -31,21 +31,32 @@ async function askNode(reached: Reached, deployment: Deployment, without: readon
   }
   const wantsSettings = !without.includes("settings");
   const settingNames = [...new Set([...SETTINGS_THAT_MATTER, ...deployment.directives.keys()])];
-  const [info, keys, settings, clusterInfo, view] = await ask(reached.connection, (pipeline) => {
+  const [askedInfo, keys, askedSettings, clusterInfo, view] = await ask(reached.connection, (pipeline) => {
     pipeline.info("server", "replication", "persistence", "memory").dbsize();
     if (wantsSettings) pipeline.config("GET", ...(settingNames as [string]));
     else pipeline.echo("");
     if (deployment.mode === "cluster") pipeline.cluster("INFO").cluster("NODES");
   });
+  // Dragonfly, and Redis before 7, take one section and one pattern at a time: then all of it is asked for.
+  const whole = takesLists(askedInfo) ? undefined : await ask(reached.connection, (pipeline) => { pipeline.info("all").config("GET", "*"); });
+  const [info, settings] = whole ?? [askedInfo, askedSettings];
   const none = unknown("not asked");
   return {
     node: { ...node, zone: node.zone ?? zoneOf(info) },
     info: mapLearnt(info ?? none, (text) => parseInfo(String(text))),
     keys: mapLearnt(keys ?? none, Number),
-    settings: wantsSettings ? mapLearnt(settings ?? none, (flat) => pairs(flat as string[])) : none,
+    settings: wantsSettings ? mapLearnt(settings ?? none, (flat) => only(pairs(flat as string[]), settingNames)) : none,
     clusterInfo: mapLearnt(clusterInfo ?? none, (text) => parseInfo(String(text))),
     view: parseView(view ?? none, parser),
   };
+}
+
+function takesLists(info: Learnt<unknown> | undefined): boolean {
+  return info?.known !== false || !/syntax error/i.test(info.why);
+}
+
+function only(values: ReadonlyMap<string, string>, names: readonly string[]): Map<string, string> {
+  return new Map(names.flatMap((name): [string, string][] => { const value = values.get(name); return value === undefined ? [] : [[name, value]]; }));
 }
 
 /** One round trip; each command's answer, or why there is none. */

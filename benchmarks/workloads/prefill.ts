@@ -43,10 +43,8 @@ const REPLICATION_TIMEOUT_MS = 60_000;
  * Where there are sizes, numbered keys take them in turn instead of the value, in an order that no neighbours share. Sorted sets
  * have as many members as the value says. Keys are numbered by the format, and where there are slots (`0-5460 5462-5462`) only
  * those in them are this node's.
- * `allow-cross-slot-keys` because one call covers many slots of its node.
  */
-const SCRIPT = `#!lua flags=allow-cross-slot-keys
-local verb, kind, family, first, last, value = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+const SCRIPT = `local verb, kind, family, first, last, value = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local call, done, sizes, format, served = redis.call, 0, {}, ARGV[8], nil
 for size in string.gmatch(ARGV[7], '%d+') do sizes[#sizes + 1] = tonumber(size) end
 for from, to in string.gmatch(ARGV[9], '(%d+)-(%d+)') do
@@ -84,6 +82,9 @@ for i = 10, #ARGV do
   end
 end
 return done`;
+
+/** In a cluster: one call covers many slots of its node. Elsewhere there are no slots, and engines that do not know the flag. */
+const FLAGS = "#!lua flags=allow-cross-slot-keys\n";
 
 /** The library that valkey-benchmark's own FCALL test loads, with the function it calls. */
 const LIBRARY = "#!lua name=benchlib\nlocal function foo1(keys, args)\nreturn keys[0]\nend\nserver.register_function('foo1', foo1)\n";
@@ -196,7 +197,7 @@ async function eachSlice(target: PrimaryTarget, extent: Extent, verb: "fill" | "
   for (let i = 0; i < slices.length; i += SLICES_AT_ONCE) {
     signal?.throwIfAborted();
     const calls = slices.slice(i, i + SLICES_AT_ONCE).map(({ first, last, infixes }) =>
-      guard(target, target.connection.eval(SCRIPT, 0, verb, extent.kind, extent.family, first, last, extent.value, (extent.sizes ?? []).join(" "), format, slots, ...infixes)),
+      guard(target, target.connection.eval(target.slots === undefined ? SCRIPT : FLAGS + SCRIPT, 0, verb, extent.kind, extent.family, first, last, extent.value, (extent.sizes ?? []).join(" "), format, slots, ...infixes)),
     );
     sum += (await Promise.all(calls)).reduce<number>((total, count) => total + Number(count), 0);
   }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { resolveTests, TEST_NAMES } from "../../../benchmarks/workloads/named-tests";
-import { dataBytes, fitKeySpace, unevenness } from "../../../benchmarks/workloads/workload";
+import { dataBytes, fitKeySpace, fitLoad, unevenness } from "../../../benchmarks/workloads/workload";
 
 /** valkey-benchmark's own rule (createClient): connection i belongs to thread i mod T and to this primary. */
 function connectionsPerPrimary(clients: number, threads: number, primaries: number): number[] {
@@ -76,5 +76,28 @@ describe("resolveTests", () => {
       "ping_inline", "ping_mbulk", "set", "get", "incr", "lpush", "rpush", "lpop", "rpop", "sadd", "hset", "spop", "zadd", "zpopmin",
       "lrange_100", "lrange_300", "lrange_500", "lrange_600", "mset", "mget", "xadd", "function_load", "fcall",
     ]);
+  });
+});
+
+describe("fitLoad", () => {
+  it("leaves alone what is even, and finds the nearest that is", () => {
+    expect(fitLoad(48, 3, [3])).toEqual({ clients: 48, threads: 3 });
+    // S1's own, which three primaries cannot share evenly; S4's, at its own size and others.
+    expect(fitLoad(50, 4, [3])).toEqual({ clients: 51, threads: 3 });
+    expect(fitLoad(1000, 20, [1000])).toEqual({ clients: 1000, threads: 20 });
+    expect(fitLoad(1000, 20, [300])).toEqual({ clients: 900, threads: 20 });
+    expect(fitLoad(1000, 20, [])).toEqual({ clients: 1000, threads: 20 });
+  });
+
+  it("is even for any number of primaries up to 1,000, and near", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 3, max: 1000 }), (primaries) => {
+        const { clients, threads } = fitLoad(1000, 20, [primaries]);
+        expect(unevenness(clients, threads, primaries)).toEqual([]);
+        expect(clients).toBeGreaterThanOrEqual(750);
+        expect(clients).toBeLessThanOrEqual(1500);
+        expect(threads).toBeLessThanOrEqual(20);
+      }),
+    );
   });
 });
