@@ -1,0 +1,104 @@
+/** The workflows on GitHub: what they are allowed, what they run, and which stacks they take for changed. */
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { VERSIONS } from "../components/eks/versions";
+
+const ROOT = resolve(__dirname, "..");
+const DIRECTORY = join(ROOT, ".github/workflows");
+
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+  readonly with?: Readonly<Record<string, unknown>>;
+}
+interface Job {
+  readonly if?: string;
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly "timeout-minutes"?: number;
+  readonly steps: readonly Step[];
+}
+interface Workflow {
+  readonly on: unknown;
+  readonly permissions: Readonly<Record<string, string>>;
+  readonly jobs: Readonly<Record<string, Job>>;
+}
+
+const workflows = readdirSync(DIRECTORY).map((name) => ({ name, text: readFileSync(join(DIRECTORY, name), "utf8") })).map((each) => ({ ...each, workflow: parse(each.text) as Workflow }));
+const jobs = workflows.flatMap(({ name, workflow }) => Object.entries(workflow.jobs).map(([job, each]) => ({ name: `${name} ${job}`, job: each })));
+
+describe("workflows", () => {
+  it("may read and no more, but for a token for AWS in one job and a comment in another", () => {
+    for (const { workflow } of workflows) expect(workflow.permissions).toEqual({ contents: "read" });
+    expect(jobs.flatMap(({ name, job }) => (job.permissions === undefined ? [] : [[name, job.permissions]]))).toEqual([
+      ["pull-request.yaml preview", { contents: "read", "id-token": "write" }],
+      ["pull-request.yaml comment", { "pull-requests": "write" }],
+    ]);
+  });
+
+  it("use no secret, and give somebody else's code no token", () => {
+    for (const { text } of workflows) {
+      expect(text).not.toMatch(/secrets\./);
+      expect(text).not.toContain("pull_request_target");
+    }
+    const preview = jobs.find(({ name }) => name === "pull-request.yaml preview")?.job;
+    expect(preview?.if).toContain("github.event.pull_request.head.repo.full_name == github.repository");
+    for (const { job } of jobs) for (const step of job.steps) if (step.uses?.startsWith("actions/checkout@") === true) expect(step.with?.["persist-credentials"]).toBe(false);
+  });
+
+  it("pin every action by what it is, with its version beside", () => {
+    for (const { text } of workflows) for (const [, action] of text.matchAll(/uses: (.*)/g)) expect(action).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  });
+
+  it("end in time, and put nothing of the event into a script", () => {
+    for (const { name, job } of jobs) {
+      expect(job["timeout-minutes"], name).toBeLessThanOrEqual(60);
+      for (const { run } of job.steps) expect(run ?? "").not.toContain("${{");
+    }
+  });
+
+  it("hold pools to the schemas of the Karpenter that is deployed", () => {
+    expect(workflows.find(({ name }) => name === "kind.yaml")?.text).toContain(`karpenter-crd --version ${VERSIONS.karpenter}\n`);
+  });
+
+  it("run scripts that bash reads", () => {
+    for (const { job } of jobs) for (const { run } of job.steps) if (run !== undefined) execFileSync("bash", ["-n"], { input: run });
+  });
+});
+
+describe("changed stacks", () => {
+  const repository = mkdtempSync(join(tmpdir(), "changed-"));
+  afterAll(() => { rmSync(repository, { recursive: true }); });
+  const git = (...args: readonly string[]): string => execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false", ...args], { cwd: repository, encoding: "utf8" }).trim();
+  const commit = (files: Readonly<Record<string, string>>): void => {
+    for (const [file, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(repository, file)), { recursive: true });
+      writeFileSync(join(repository, file), text);
+    }
+    git("add", "-A");
+    git("commit", "-qm", "x");
+  };
+  const changed = (...args: readonly string[]): unknown => JSON.parse(execFileSync("bash", [join(ROOT, ".github/changed-stacks.sh"), ...args], { cwd: repository, encoding: "utf8" }));
+
+  it("are those whose file changed, or all when the program did, of a platform where one is named", () => {
+    git("init", "-q", "-b", "main");
+    cpSync(join(ROOT, "stacks/Pulumi.topologies.yaml"), join(repository, "stacks/Pulumi.topologies.yaml"), { recursive: true });
+    cpSync(join(ROOT, "stacks/Pulumi.local.yaml"), join(repository, "stacks/Pulumi.local.yaml"));
+    commit({ "README.md": "1" });
+    git("checkout", "-qb", "change");
+    commit({ "README.md": "2" });
+    expect(changed("main")).toEqual([]);
+    commit({ "stacks/Pulumi.local.yaml": readFileSync(join(repository, "stacks/Pulumi.local.yaml"), "utf8") + "#\n" });
+    expect(changed("main")).toEqual(["local"]);
+    expect(changed("main", "eks")).toEqual([]);
+    commit({ "components/a.ts": "" });
+    expect(changed("main")).toEqual(["local", "topologies"]);
+    expect(changed("main", "eks")).toEqual(["topologies"]);
+    git("rm", "-q", "stacks/Pulumi.topologies.yaml");
+    git("commit", "-qm", "x");
+    expect(changed("main")).toEqual(["local"]);
+  });
+});
