@@ -53,6 +53,12 @@ describe("stack files", () => {
     expect(headOf(name)).toContain(`about ${words(planOf(name).duration.seconds)}`);
   });
 
+  it.each(onEks)("%s costs and takes what the documentation says", (name) => {
+    const plan = planOf(name);
+    const row = readFileSync(join(STACKS, "../docs/eks.md"), "utf8").split("\n").find((line) => line.startsWith(`| \`${name}\` |`));
+    expect(row).toContain(`| $${formatUsd(plan.eks?.cost.usdPerHour ?? 0)} | ${words(plan.duration.seconds)} |`);
+  });
+
   it("each price a whole plan: no line without a price", () => {
     for (const name of onEks) expect(planOf(name).eks?.cost.lines.filter(({ usdPerHour }) => usdPerHour === undefined), name).toEqual([]);
   });

@@ -49,6 +49,25 @@ describe("planEks", () => {
     expect(plan.quotas.find(({ code }) => code === "L-1216C47A")?.needed).toBe(2000 * 8 + 750 * 64 + 4);
   });
 
+  it("puts a group that stays together on one machine, beside others as far as there is room, and one that stays apart on several", () => {
+    const shards = (name: string, count: number, changes: Partial<EksPlanArgs["groups"][number]>): EksPlanArgs["groups"][number] => serverPods({ name, pool: "servers", mode: "cluster", shape: { primaries: count, replicasPerPrimary: 0 }, zones: zonesOf(1), cpuMilli: 1000, memoryMiB: 1024, alone: false, ...changes });
+    const counted = (...groups: EksPlanArgs["groups"][number][]): number => total(planEks({ ...S1_PLAN, pools: { servers: pool(["c7g.16xlarge"], { tuning: { interruptCpus: 0, staticCpus: true } }) }, groups }), "servers");
+    // 62 whole CPUs are left of 64.
+    expect(counted(shards("a", 32, { together: true }), shards("b", 30, { together: true }))).toBe(1);
+    expect(counted(shards("a", 32, { together: true }), shards("b", 31, { together: true }))).toBe(2);
+    expect(counted(shards("a", 3, { alone: true }), shards("b", 3, { alone: true }))).toBe(3);
+    // Volumes run out before CPUs do.
+    expect(counted(shards("a", 32, { volume: { gib: 1, storageClass: "gp3" } }))).toBe(2);
+    const refused = planEks({ ...S1_PLAN, pools: { servers: pool(["c7g.16xlarge"]) }, groups: [shards("a", 32, { together: true, volume: { gib: 1, storageClass: "gp3" } })] });
+    expect(said(refused).join()).toMatch(/a asks for 32000m and 32768 MiB for 32 pods on one machine; .*and 26 volumes/);
+  });
+
+  it("gives each group the type that it names", () => {
+    const group = (name: string, instanceType: string): EksPlanArgs["groups"][number] => serverPods({ name, pool: "servers", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, zones: zonesOf(1), cpuMilli: 1000, memoryMiB: 1024, alone: true, instanceType });
+    const plan = planEks({ ...S1_PLAN, pools: { servers: pool(["m7g.2xlarge", "m7g.4xlarge"]) }, groups: [group("a", "m7g.4xlarge"), group("b", "m7g.2xlarge")] });
+    expect(plan.machines.filter((machines) => machines.pool === "servers").map(({ type, count }) => [type, count])).toEqual([["m7g.4xlarge", 1], ["m7g.2xlarge", 1]]);
+  });
+
   it("is placeable and zone-safe, or refused with a reason, at any number of shards and zones", () => {
     fc.assert(
       fc.property(fc.integer({ min: 3, max: 1000 }), fc.integer({ min: 1, max: 6 }), fc.boolean(), fc.constantFrom("10.0.0.0/16", "10.0.0.0/20", "10.0.0.0/22"), (shards, zoneCount, alone, cidr) => {
