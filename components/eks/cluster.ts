@@ -76,8 +76,9 @@ export class Cluster extends pulumi.ComponentResource {
     const keyArn = args.keyArn === undefined ? ownKey(name, this, clusterName) : pulumi.output(args.keyArn);
     const cluster = controlPlane(name, this, args, keyArn);
     this.access = kubeconfigOf(clusterName, args.region, cluster);
-    // A change of configuration is an update of the object pods are told about, not another object.
-    this.provider = new k8s.Provider(`${name}-provider`, { kubeconfig: this.access, enableConfigMapMutable: true, enableSecretMutable: true }, { parent: this });
+    // A change of configuration is an update of the object pods are told about, not another object; what an interrupted update
+    // has made without getting to record it is taken over.
+    this.provider = new k8s.Provider(`${name}-provider`, { kubeconfig: this.access, enableConfigMapMutable: true, enableSecretMutable: true, upsertExistingObjects: true, enablePatchForce: true }, { parent: this });
     this.securityGroupId = cluster.eksCluster.vpcConfig.clusterSecurityGroupId;
     const discovery = new aws.ec2.Tag(`${name}-discovery`, { resourceId: this.securityGroupId, key: DISCOVERY_TAG, value: clusterName }, { parent: this });
 
