@@ -36,7 +36,7 @@ export function connectorOver(dial: Dial, tls: ConnectionOptions | undefined): n
       const stream = tls === undefined ? (Object.assign(way, NO_SOCKET_OPTIONS) as unknown as Socket) : await secured(way, tls);
       stream.once("error", (error: Error) => (this.firstError = error));
       // A way may have ended in the moment in which it was opened.
-      this.firstError ??= way.errored ?? undefined;
+      if (way.errored !== null) this.firstError ??= way.errored;
       this.stream = stream;
       // Told to disconnect meanwhile.
       if (!this.connecting as boolean) stream.destroy();
