@@ -1,16 +1,19 @@
 /**
- * Whether a Kubernetes cluster that exists can hold the stack: seen at preview already, where the cluster can be asked,
+ * Whether a Kubernetes cluster that exists can hold the stack, and its chart is to be had: seen at preview already, where they can be asked,
  * and before anything is made in it. It is asked again only when what is needed of it changes.
  */
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterNeeds } from "../benchmarks/kubernetes/cluster-needs";
 import { handledBy } from "./handled";
+import type { ChartSource } from "./valkey-replication";
 
 export interface ClusterCheckInputs {
   /** Path. @default KUBECONFIG, else ~/.kube/config */
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
   readonly needs: ClusterNeeds;
+  /** Where replication deployments come from; undefined where there are none. */
+  readonly chart?: ChartSource | undefined;
   /** `PROJECT/STACK` */
   readonly stack: string;
   /** Whether the namespace outlives the stack, with the volumes in it. */

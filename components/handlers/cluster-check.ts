@@ -3,17 +3,29 @@ import { Kubernetes } from "../../benchmarks/kubernetes/access";
 import { lookAtCluster, markKept } from "../../benchmarks/kubernetes/cluster-facts";
 import { clusterProblems } from "../../benchmarks/kubernetes/cluster-needs";
 import type { ClusterCheckInputs } from "../cluster-check";
+import { chartProblems } from "../kubernetes/chart-check";
 import type { Handler } from "../handled";
+
+/** Each begins with the key that it is about. */
+const label = (problem: string): string => `valkey:platform.${problem}`;
 
 /** @param olds undefined before the first time: from then on the namespace is the stack's own */
 async function problemsOf(kubernetes: Kubernetes, { needs, stack }: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<string[]> {
   const facts = await lookAtCluster(kubernetes, needs.namespace);
   const isOwn = olds?.needs.namespace === needs.namespace;
-  // Each begins with the key that it is about.
-  return clusterProblems(needs, isOwn ? { ...facts, namespace: null } : facts, stack).map((problem) => `valkey:platform.${problem}`);
+  return clusterProblems(needs, isOwn ? { ...facts, namespace: null } : facts, stack).map(label);
 }
 
 const kubernetesOf = ({ kubeconfig, context }: ClusterCheckInputs): Promise<Kubernetes> => Kubernetes.open({ kubeconfig, context });
+
+async function seenBefore(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<string[]> {
+  try {
+    return await problemsOf(await kubernetesOf(inputs), inputs, olds);
+  } catch (error) {
+    // A preview needs no cluster that answers.
+    return error instanceof BadInput ? [error.message] : [];
+  }
+}
 
 async function insist(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<object> {
   const kubernetes = await kubernetesOf(inputs);
@@ -25,13 +37,9 @@ async function insist(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | und
 
 const handler: Handler<ClusterCheckInputs, object> = {
   refuse: async (olds, news) => {
-    try {
-      const inputs = news as ClusterCheckInputs;
-      return await problemsOf(await kubernetesOf(inputs), inputs, olds);
-    } catch (error) {
-      // A preview needs no cluster that answers.
-      return error instanceof BadInput ? [error.message] : [];
-    }
+    const inputs = news as ClusterCheckInputs;
+    const [ofChart, ofCluster] = await Promise.all([inputs.chart === undefined ? [] : chartProblems(inputs.chart), seenBefore(inputs, olds)]);
+    return [...ofCluster, ...ofChart.map(label)];
   },
   create: async (inputs) => ({ id: inputs.needs.namespace, outputs: await insist(inputs, undefined) }),
   update: (_id, olds, news) => insist(news, olds),

@@ -5,6 +5,7 @@ import type { Toleration } from "../../benchmarks/kubernetes/benchmark-job";
 import type { ClusterNeeds } from "../../benchmarks/kubernetes/cluster-needs";
 import { nodeCount } from "../../benchmarks/topology/placement";
 import { ClusterCheck } from "../../components/cluster-check";
+import { UPSTREAM_CHART } from "../../components/valkey-replication";
 import { shapeOf } from "../plans";
 import { defined, deploymentZones, podSettings } from "../pods";
 import type { Deployed } from "../program";
@@ -15,7 +16,8 @@ import { deployAllPods, POD_SECURITY } from "./pods";
 export function deployOnKubernetes(stack: string, platform: KubernetesConfig, config: StackConfig): Deployed[] {
   const keepsVolumes = platform.storage.onDestroy === "keep";
   const { kubeconfig, context } = platform;
-  const check = new ClusterCheck("kubernetes", { kubeconfig, context, needs: clusterNeeds(platform, config), stack: `${pulumi.getProject()}/${stack}`, keepsNamespace: keepsVolumes });
+  const charts = Object.values(config.deployments).some(({ engine, mode }) => engine === "valkey" && mode === "replication");
+  const check = new ClusterCheck("kubernetes", { kubeconfig, context, needs: clusterNeeds(platform, config), chart: charts ? (platform.chart ?? UPSTREAM_CHART) : undefined, stack: `${pulumi.getProject()}/${stack}`, keepsNamespace: keepsVolumes });
   const provider = new k8s.Provider("kubernetes", {
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     ...(context === undefined ? {} : { context }),
