@@ -1,6 +1,9 @@
 /** What a stack is made of, for any platform. */
 import * as pulumi from "@pulumi/pulumi";
 import { formatEndpoint } from "../benchmarks/deployment";
+import type { Results, TopologyRecord } from "../benchmarks/results/schema";
+import { formatSummary } from "../benchmarks/results/summary";
+import { verdictLine } from "../benchmarks/verification/format";
 import type { Mix } from "../benchmarks/workloads/mix";
 import type { Target } from "../benchmarks/target";
 import { Formation } from "../components/formation";
@@ -62,13 +65,23 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
       )
     : undefined;
   const endpoints = pulumi.all(verified.map(({ target }) => target.apply(endpointOf)));
+  const topologies = pulumi.all(verified.map(({ check }) => check.topology));
   return {
     // Targets and topologies are public; results are made of them and of figures.
-    valkey: pulumi.all([endpoints, pulumi.all(verified.map(({ check }) => check.topology)), measurement?.results ?? null]).apply(([where, topologies, results]) => stackOutputs(stack, where, topologies, results)),
+    valkey: pulumi.all([endpoints, topologies, measurement?.results ?? null]).apply(([where, topologies, results]) => stackOutputs(stack, where, topologies, results)),
     passwords: pulumi.secret(Object.fromEntries(verified.map(({ name, password }) => [name, password]))),
     ...(measurement === undefined ? {} : { report: measurement.report }),
     plan: words,
+    summary: pulumi.all([topologies, measurement?.results ?? null]).apply(summaryOf),
   };
+}
+
+/** Verdicts and results as a person reads them; shown before the outputs, which are many. */
+function summaryOf([topologies, results]: readonly [readonly TopologyRecord[], Results | null]): string {
+  const verdicts = topologies.map(({ deployment, verdict }) => verdictLine({ deployment, ...verdict }));
+  const summary = [...verdicts, ...(results === null ? [] : ["", ...formatSummary(results)])].join("\n");
+  if (!pulumi.runtime.isDryRun()) void pulumi.log.info(summary);
+  return summary;
 }
 
 function endpointOf(target: Target): EndpointOutput {

@@ -26,7 +26,7 @@ export function formatVerification({ facts, verdict }: Verification): string[] {
 }
 
 /** The verdict in one line: `VERIFY cluster: PASS — …`. */
-export function verdictLine(verdict: Verdict): string {
+export function verdictLine(verdict: Pick<Verdict, "deployment" | "pass" | "without"> & { readonly assertions: readonly { readonly id: string; readonly pass: boolean }[] }): string {
   const failed = verdict.assertions.filter(({ pass }) => !pass);
   const without = verdict.without.length === 0 ? "" : `; not checked, as asked: ${verdict.without.join(", ")}`;
   if (verdict.pass) return `VERIFY ${verdict.deployment}: PASS — all ${verdict.assertions.length} assertions hold${without}.`;

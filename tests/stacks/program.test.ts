@@ -62,6 +62,7 @@ describe("the stack local under mocks", () => {
       { deployment: "cluster", mode: "cluster", addresses: ["127.0.0.1:7000"] },
     ]);
     expect(exported.comparison).toMatchObject([{ test: "GET", speedUp: { median: 2 } }]);
+    expect(await valueOf(outputs["summary"] as pulumi.Output<string>)).toMatch(/VERIFY cluster: PASS[^]*=== Side by side ===[^]*2\.00×/);
     expect(exported.results?.records.map(({ client }) => client.cumulative)).toEqual([[], []]);
     expect(JSON.stringify(exported)).not.toContain("s3cret");
     expect(await pulumi.isSecret(outputs["passwords"] as pulumi.Output<unknown>)).toBe(true);
