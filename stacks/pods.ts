@@ -4,6 +4,7 @@ import type { RunnerPlan, Toleration } from "../benchmarks/kubernetes/benchmark-
 import type { PoolName } from "../components/eks/plan/pools";
 import { poolSelector, poolToleration } from "../components/eks/plan/pools";
 import type { Placement } from "../components/kubernetes/arguments";
+import { pullPolicy } from "../components/kubernetes/image";
 import type { DeploymentConfig, PlatformConfig } from "./schema";
 import type { EksPlatformConfig } from "./schema-eks";
 import { zoneNames } from "./schema-eks";
@@ -84,9 +85,10 @@ export function runnerCount({ clients }: PodPlatform, deployments: readonly { re
 
 /** Keys that are not there are left out: Kubernetes' objects know no undefined. */
 export function runnerPlan(platform: PodPlatform, runners: number, otherEngines: boolean): RunnerPlan {
-  const { clients, tls, image } = platform;
+  const { clients, tls, image, imagePullPolicy } = platform;
   return {
     runners,
+    imagePullPolicy: pullPolicy(image, imagePullPolicy),
     sharing: platform.type === "kubernetes" && platform.clients.sharing,
     ...(clients.requests === undefined ? {} : { resources: { requests: clients.requests } }),
     ...placeOfRunners(platform),

@@ -15,12 +15,17 @@ export interface RunnerPlan {
   readonly runners: number;
   /** May they share machines with servers of the deployment under test? Then every record says that it is to be doubted. */
   readonly sharing: boolean;
-  /** Requests, and limits where they are given, of each runner. A CPU limit slows the load generator down. @default 100m and 64Mi, no limits */
+  /**
+   * Requests, and limits where they are given, of each runner. A CPU limit slows the load generator down (a scan wants one, CKV_K8S_11).
+   * @default 100m and 64Mi, at most 1Gi
+   */
   readonly resources?: { readonly requests: Labels; readonly limits?: Labels } | undefined;
   /** With the load generator in it. @default the servers' */
   readonly image?: string | undefined;
   /** Of the drivers whose programs the servers' image has not got. @default pinned ones of Node and memtier_benchmark */
   readonly images?: { readonly node?: string | undefined; readonly memtier?: string | undefined } | undefined;
+  /** Of images, as for the servers'. @default Kubernetes' own */
+  readonly imagePullPolicy?: "Always" | "IfNotPresent" | undefined;
   /** Which machines runners may use, such as a pool of their own. */
   readonly nodeSelector?: Labels | undefined;
   readonly tolerations?: readonly Toleration[] | undefined;
@@ -54,7 +59,7 @@ export interface JobPlan {
   readonly companion?: Companion | undefined;
   /** The companion's. */
   readonly files?: BinaryFiles | undefined;
-  /** Made for the run: the tool takes a password on its command line only. */
+  /** Made for the run, and gone with it: the tool takes a password on its command line only, so the script finds it in its environment (CKV_K8S_35). */
   readonly user: BenchmarkUser | undefined;
   /** Options beside the files, which are the runner's own. */
   readonly tls: Pick<TlsFiles, "sni" | "insecure"> | undefined;
@@ -76,10 +81,11 @@ const TLS_DIRECTORY = "/tls";
 const PASSWORD_KEY = "password";
 /** After its end, where nobody removed it: for a look at the logs. */
 const TTL_SECONDS = 300;
+const RESOURCES: NonNullable<RunnerPlan["resources"]> = { requests: { cpu: "100m", memory: "64Mi" }, limits: { memory: "1Gi" } };
 /** Of the container that keeps a companion's appointments: it works when nothing is measured. */
 const APPOINTMENTS = { cpu: "50m", memory: "32Mi" };
 /** Any that is not root's. */
-const USER_ID = 999;
+const USER_ID = 10_001;
 /** Of every object of a run. */
 export const JOB_LABELS: Labels = { "app.kubernetes.io/name": "valkey-benchmark", "app.kubernetes.io/managed-by": "valkey-measured" };
 
@@ -112,7 +118,8 @@ type Container = PodSpec["containers"][number];
 
 function podSpec(plan: JobPlan): PodSpec {
   const { image, runner, companion, files } = plan;
-  const { resources = { requests: { cpu: "100m", memory: "64Mi" } }, tls } = runner;
+  const { resources = RESOURCES, tls } = runner;
+  const pull = runner.imagePullPolicy === undefined ? {} : { imagePullPolicy: runner.imagePullPolicy };
   const own = { requests: { ...resources.requests }, ...(resources.limits === undefined ? {} : { limits: { ...resources.limits } }) };
   const common: Pick<Container, "securityContext" | "terminationMessagePolicy" | "volumeMounts"> = {
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
@@ -135,16 +142,18 @@ function podSpec(plan: JobPlan): PodSpec {
       {
         name: "runner",
         image,
+        ...pull,
         command: ["sh", "-c", RUNNER_SCRIPT, "runner"],
         args: phaseArguments(plan),
         env: environment(plan),
-        resources: companion === undefined ? own : { requests: APPOINTMENTS, ...(resources.limits === undefined ? {} : { limits: APPOINTMENTS }) },
+        resources: companion === undefined ? own : { requests: APPOINTMENTS, limits: runner.resources?.limits === undefined ? { memory: "64Mi" } : APPOINTMENTS },
         ...common,
       },
       ...(companion === undefined ? [] : [
         {
           name: "load-generator",
           image: companion.image,
+          ...pull,
           command: ["sh", "-c", companionScript(companion)],
           env: [{ name: "EXCHANGE", value: EXCHANGE }, ...credentials(plan)],
           resources: own,

@@ -1,11 +1,16 @@
 /** Who may talk to a deployment's pods, and whom they may talk to. Binding only where the network plugin enforces it. */
 import * as k8s from "@pulumi/kubernetes";
+import type * as pulumi from "@pulumi/pulumi";
+import { JOB_LABELS } from "../../benchmarks/kubernetes/benchmark-job";
 import type { Context } from "./context";
 import { metadata } from "./context";
 import { CLIENT_PORT, METRICS_PORT } from "./layout";
 import { selectorLabels } from "./names";
 
 type Peer = k8s.types.input.networking.v1.NetworkPolicyPeer;
+
+/** Wherever this Kubernetes has it: in pods, on the machines, outside. */
+const DNS: k8s.types.input.networking.v1.NetworkPolicyEgressRule = { ports: [{ protocol: "UDP", port: 53 }, tcp(53)] };
 
 /** @param between ports that the deployment's nodes use between each other */
 export function createNetworkPolicy(context: Context, between: readonly number[]): k8s.networking.v1.NetworkPolicy {
@@ -27,9 +32,26 @@ export function createNetworkPolicy(context: Context, between: readonly number[]
         ],
         egress: [
           { to: [own], ports: between.map(tcp) },
-          // DNS, wherever this Kubernetes has it: in pods, on the machines, outside.
-          { ports: [{ protocol: "UDP", port: 53 }, tcp(53)] },
+          DNS,
         ],
+      },
+    },
+    options,
+  );
+}
+
+/** Load generators, the Jobs of a measurement, are talked to by nobody and talk to servers of their namespace only. */
+export function createLoadGeneratorPolicy(namespace: pulumi.Input<string>, options: pulumi.CustomResourceOptions): k8s.networking.v1.NetworkPolicy {
+  const name = "load-generators";
+  return new k8s.networking.v1.NetworkPolicy(
+    name,
+    {
+      metadata: { name, namespace, labels: { ...JOB_LABELS, "app.kubernetes.io/managed-by": "pulumi" } },
+      spec: {
+        podSelector: { matchLabels: { ...JOB_LABELS } },
+        policyTypes: ["Ingress", "Egress"],
+        ingress: [],
+        egress: [{ to: [{ podSelector: {} }], ports: [tcp(CLIENT_PORT)] }, DNS],
       },
     },
     options,

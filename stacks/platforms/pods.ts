@@ -9,6 +9,7 @@ import type { ServerArgs } from "../../components/kubernetes/arguments";
 import { createDashboard } from "../../components/kubernetes/dashboard";
 import { SERVER_CONTAINER } from "../../components/kubernetes/layout";
 import { objectNames } from "../../components/kubernetes/names";
+import { createLoadGeneratorPolicy } from "../../components/kubernetes/network-policy";
 import type { ServerPods } from "../../components/kubernetes/server-pods";
 import { Password } from "../../components/password";
 import { Rollout } from "../../components/rollout";
@@ -32,9 +33,10 @@ export interface Place {
   readonly context: string | undefined;
 }
 
-/** Every deployment of a stack, and the dashboard of what their exporters export. */
+/** Every deployment of a stack, what its load generators may reach, and the dashboard of what exporters export. */
 export function deployAllPods(platform: PodPlatform, config: StackConfig, place: Place): Deployed[] {
   if (platform.metrics !== undefined) createDashboard(platform.namespace, { provider: place.provider, dependsOn: [place.namespace] });
+  if (config.measures) createLoadGeneratorPolicy(place.namespace.metadata.name, { provider: place.provider, dependsOn: [place.namespace] });
   return Object.entries(config.deployments).map(([name, deployment]) => deployPods(name, deployment, platform, config, place));
 }
 

@@ -43,6 +43,16 @@ describe("the stack kind under mocks", () => {
     expect(spec.template.spec.containers[0]?.name).toBe("valkey");
   });
 
+  it("lets load generators talk to servers of the namespace and DNS, and asks for the chart where it is looked for", () => {
+    expect(find("kubernetes:networking.k8s.io/v1:NetworkPolicy", "load-generators").inputs["spec"]).toEqual({
+      podSelector: { matchLabels: { "app.kubernetes.io/name": "valkey-benchmark", "app.kubernetes.io/managed-by": "valkey-measured" } },
+      policyTypes: ["Ingress", "Egress"],
+      ingress: [],
+      egress: [{ to: [{ podSelector: {} }], ports: [{ protocol: "TCP", port: 6379 }] }, { ports: [{ protocol: "UDP", port: 53 }, { protocol: "TCP", port: 53 }] }],
+    });
+    expect(find("pulumi-nodejs:dynamic/valkey:ClusterCheck", "kubernetes").inputs["chart"]).toEqual({ from: "repository", url: "https://valkey.io/valkey-helm/", version: "0.11.0" });
+  });
+
   it("is said in a preview: pods, zones, measurements", () => {
     const words = describePlan(planStack("kind", config));
     expect(words).toEqual(expect.arrayContaining([

@@ -100,7 +100,7 @@ describe("a benchmark Job", () => {
   });
 
   it("limits no CPU unless asked to: a limit slows the load generator down", () => {
-    expect(container().resources?.limits).toBeUndefined();
+    expect(container().resources?.limits).toEqual({ memory: "1Gi" });
   });
 });
 

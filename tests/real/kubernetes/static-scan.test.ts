@@ -1,32 +1,47 @@
-import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
-import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { z } from "zod";
-import { ValkeyCluster } from "../../../components/valkey-cluster";
+import { benchmarkJob } from "../../../benchmarks/kubernetes/benchmark-job";
+import { parseConfig } from "../../../stacks/config";
+import { STACKS } from "../../../stacks/paths";
+import { deployOnKubernetes } from "../../../stacks/platforms/kubernetes";
+import { readStackFile } from "../../../stacks/stack-file";
 import { renderObjects } from "../../support/kubernetes-objects";
-import { studyServers } from "../../support/servers";
+import { scan, WHY_NO_SCAN } from "../../support/scan";
+import { jobPhase, toolRun } from "../../support/tool-runs";
 
-const checkov = (process.env["PATH"] ?? "").split(delimiter).map((directory) => join(directory, "checkov")).find((file) => existsSync(file));
+const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 
-const reportSchema = z.object({ summary: z.object({ passed: z.int(), failed: z.int() }), results: z.object({ failed_checks: z.array(z.object({ check_id: z.string(), resource: z.string() })) }) });
+/** All that the stack makes but the chart's own objects, which nobody renders without an engine: see engine.test.ts. */
+async function objectsOf(changes: Readonly<Record<string, unknown>>): ReturnType<typeof renderObjects> {
+  const raw = readStackFile(STACKS, "kind") as Record<string, Record<string, unknown>>;
+  const config = parseConfig("stack kind", { ...raw, platform: { ...raw["platform"], imagePullPolicy: undefined, ...changes } }, MACHINE);
+  const { platform } = config;
+  if (platform.type !== "kubernetes") throw new Error("kind is no stack for Kubernetes");
+  return renderObjects(() => { deployOnKubernetes("kind", platform, config); });
+}
 
-describe.skipIf(checkov === undefined)(`static scan${checkov === undefined ? " (skipped: there is no checkov on the PATH; pip install checkov)" : ""}`, () => {
-  it("finds nothing in a cluster but that its image has no digest", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "scan-"));
-    try {
-      const objects = await renderObjects(() => {
-        new ValkeyCluster("cluster", { ...studyServers, shape: { primaries: 3, replicasPerPrimary: 1 } });
-      });
-      for (const object of objects) writeFileSync(join(directory, `${object.kind}-${object.metadata.name}.json`), JSON.stringify(object));
-      const { stdout } = await promisify(execFile)(checkov ?? "", ["--directory", directory, "--framework", "kubernetes", "--output", "json", "--skip-download", "--soft-fail"]);
-      const { summary, results } = reportSchema.parse(JSON.parse(stdout));
-      expect(summary.passed).toBeGreaterThan(50);
-      expect(results.failed_checks.map(({ check_id, resource }) => `${check_id} ${resource}`)).toEqual(["CKV_K8S_43 StatefulSet.valkey.cluster"]);
-    } finally {
-      rmSync(directory, { recursive: true, force: true });
-    }
+const { job, secret } = benchmarkJob({
+  name: "bench",
+  namespace: "valkey",
+  image: "docker.io/valkey/valkey:9.1.2",
+  servers: { namespace: "valkey", labels: { app: "cluster" } },
+  runner: { runners: 2, sharing: false, imagePullPolicy: "Always" },
+  keys: "bench:{06S}",
+  phases: [jobPhase(toolRun({ seed: 1, length: { seconds: 1 } }))],
+  user: { username: "made-for-the-run", password: "s3cret" },
+  tls: undefined,
+  patienceSeconds: 300,
+  deadlineSeconds: 600,
+});
+
+describe.skipIf(WHY_NO_SCAN !== "")(`static scan${WHY_NO_SCAN}`, () => {
+  it("finds nothing in what the program renders but what is explained where it is configured", async () => {
+    const { passed, findings } = await scan([...(await objectsOf({ metrics: { serviceMonitor: true } })), job, ...(secret === undefined ? [] : [secret])]);
+    expect(passed).toBeGreaterThan(100);
+    expect(findings).toEqual([
+      "CKV_K8S_11 Job.valkey.bench",
+      "CKV_K8S_35 Job.valkey.bench",
+      "CKV_K8S_43 Job.valkey.bench",
+      "CKV_K8S_43 StatefulSet.valkey.cluster",
+    ]);
   });
 });
