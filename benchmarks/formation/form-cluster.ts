@@ -80,9 +80,11 @@ async function carryOut(steps: FormationSteps, members: readonly Member[], await
     if (found === undefined) throw new Error(`no member is named ${name}`);
     return found;
   };
-  const adding = steps.addSlots.map(({ node, ranges }) => member(node).connection.call("CLUSTER", "ADDSLOTSRANGE", ...ranges.flatMap(({ from, to }) => [from, to])));
-  const inTime = await Promise.all(steps.setEpoch.map(({ node, epoch }) => setEpoch(member(node), epoch)));
-  await Promise.all(adding);
+  // Awaited together: what is under way when the other fails must have somebody to fail to.
+  const [, inTime] = await Promise.all([
+    Promise.all(steps.addSlots.map(({ node, ranges }) => member(node).connection.call("CLUSTER", "ADDSLOTSRANGE", ...ranges.flatMap(({ from, to }) => [from, to])))),
+    Promise.all(steps.setEpoch.map(({ node, epoch }) => setEpoch(member(node), epoch))),
+  ]);
   if (steps.meet) await meetAll(members);
   await Promise.all(steps.replicate.map(({ node, primary }) => awaiting.until(() => replicate(member(node), member(primary)))));
   const outrun = inTime.every((set) => set) ? steps.bumpEpoch : [...new Set(steps.replicate.map(({ primary }) => primary))];

@@ -9,7 +9,7 @@ import type { Deployment } from "../../benchmarks/deployment";
 import { form } from "../../benchmarks/formation/form";
 import { startRecorded } from "../../benchmarks/host/processes";
 import { findFreePorts } from "../../benchmarks/host/ports";
-import { Place, resultsIn } from "../support/command";
+import { Place, resultsIn, TIMED } from "../support/command";
 import { eventually, Sandbox, withNode } from "../support/real";
 
 const run = promisify(execFile);
@@ -28,7 +28,7 @@ afterEach(() => place.close());
 
 const nodes = (deployment: Deployment): string[] => deployment.nodes.flatMap(({ endpoint, zone }) => ["--node", `127.0.0.1:${endpoint.port}=${zone ?? ""}`]);
 const password = (deployment: Deployment): NodeJS.ProcessEnv => ({ VALKEY_PASSWORD: deployment.access.password });
-const BENCH = ["--tests", "set,get", "--duration", "1", "--warmup", "0", "--repeats", "1", "--clients", "12", "--threads", "1", "--keyspace-len", "16384"];
+const BENCH = ["--tests", "set,get", "--requests", "12000", "--warmup", "0", "--repeats", "1", "--clients", "12", "--threads", "1", "--keyspace-len", "16384"];
 
 describe("verify", () => {
   it("passes a cluster that is as it should be, reading as S1's example does", async () => {
@@ -129,7 +129,7 @@ describe("bench", () => {
   });
 
   it("takes its keys and its user away again when it is stopped half-way", async () => {
-    const command = await place.start(["bench", "--mode", "replication", ...nodes(replication), ...BENCH, "--duration", "5", "--output", place.output()], password(replication));
+    const command = await place.start(["bench", "--mode", "replication", ...nodes(replication), ...TIMED, "--clients", "12", "--duration", "5", "--output", place.output()], password(replication));
     await command.printed(/❯ Measure/);
     await eventually("keys are in place", async () => (await withNode(replication, 0, (connection) => connection.dbsize())) === 16_384);
     command.child.kill("SIGTERM");

@@ -2,14 +2,14 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ARTIFACTS, Place, resultsIn, SHORT } from "../support/command";
+import { ARTIFACTS, Place, resultsIn, TIMED } from "../support/command";
 import { eventually } from "../support/real";
 
 let place: Place;
 beforeEach(() => { place = new Place(); });
 afterEach(() => place.close());
 
-const short = (...more: string[]): string[] => ["run", ...SHORT, "--output", place.output(), ...more];
+const timed = (...more: string[]): string[] => ["run", ...TIMED, "--output", place.output(), ...more];
 
 describe("being told to stop", () => {
   it.each([
@@ -21,7 +21,7 @@ describe("being told to stop", () => {
     ["while they are stopped", /❯ Stop/, "SIGINT", 130],
   ] as const)("%s leaves nothing running", async (stage, marker, signal, expected) => {
     // Four servers stop as ten do: only where both deployments are under way does it take both.
-    const command = await place.start(stage === "while they form" || stage === "while they are measured" ? short() : short("--mode", "replication"));
+    const command = await place.start(stage === "while they form" || stage === "while they are measured" ? timed() : timed("--mode", "replication"));
     if (stage === "at once") await eventually("it has begun", () => existsSync(place.output()) || command.output !== "", 60_000);
     else await command.printed(marker);
     command.child.kill(signal);
@@ -39,7 +39,7 @@ describe("being told to stop", () => {
   });
 
   it("by a reader that goes away stops it as well", async () => {
-    const command = await place.start(short("--mode", "replication"));
+    const command = await place.start(timed("--mode", "replication"));
     await command.printed(/❯ Verify/);
     command.child.stdout?.destroy();
     expect((await command.ended).status).toBe(141);

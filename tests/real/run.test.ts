@@ -4,13 +4,14 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { identify } from "../../benchmarks/host/process-identity";
-import { ARTIFACTS, Place, resultsIn, SHORT } from "../support/command";
+import { ARTIFACTS, Place, resultsIn, SHORT, TIMED } from "../support/command";
 import { realPrograms } from "../support/real";
 
 let place: Place;
 beforeEach(() => { place = new Place(); });
 afterEach(() => place.close());
 
+const timed = (...more: string[]): string[] => ["run", ...TIMED, "--output", place.output(), ...more];
 const short = (...more: string[]): string[] => ["run", ...SHORT, "--output", place.output(), ...more];
 
 /** A VALKEY_HOME whose valkey-benchmark is this script; server and command line are the real ones. */
@@ -28,7 +29,7 @@ async function homeWith(benchmark: string, server?: string): Promise<string> {
 
 describe("npm start", () => {
   it("measures both deployments, writes everything, and leaves nothing running", async () => {
-    const { status, output } = await place.run(short());
+    const { status, output } = await place.run(timed());
     expect(output).toContain("VERIFY replication: PASS — all 13 assertions hold.");
     expect(output).toContain("VERIFY cluster: PASS — all 18 assertions hold.");
     expect(output).toMatch(/GET +[\d,]+\/s.* +[\d,]+\/s/);
@@ -73,7 +74,7 @@ describe("npm start", () => {
   it("is cleaned up after by the next run when it is killed, exactly", async () => {
     const bystander = spawn((await realPrograms()).server, ["--port", "0", "--unixsocket", join(place.directory, "socket"), "--save", ""], { stdio: "ignore", cwd: place.directory });
     try {
-      const first = await place.start(short());
+      const first = await place.start(timed());
       await first.printed(/1\/2/);
       const left = place.living();
       expect(left.length).toBeGreaterThanOrEqual(10);
@@ -102,7 +103,7 @@ function shell(command: string): Promise<string> {
 
 describe("what goes wrong", () => {
   it("a server that dies during formation or a run ends it with the server's name and last words", async () => {
-    const command = await place.start(short());
+    const command = await place.start(timed());
     await command.printed(/❯ Measure/);
     const [pid = 0] = place.living();
     process.kill(pid, "SIGKILL");
@@ -136,7 +137,7 @@ describe("what goes wrong", () => {
   });
 
   it("no password is on any command line or in any result", async () => {
-    const command = await place.start(short("--mode", "replication", "--duration", "3"));
+    const command = await place.start(timed("--mode", "replication", "--duration", "3"));
     await command.printed(/❯ Measure/);
     const passwords = readdirSync(place.runs).map((run) => readFileSync(join(place.runs, run, "replication", "password"), "utf8"));
     expect(passwords[0]).toMatch(/^[0-9a-f]{48}$/);

@@ -94,5 +94,8 @@ export const ARTIFACTS = ["raw.txt", "report.html", "results.csv", "results.json
 
 export const resultsIn = (directory: string): Results => resultsSchema.parse(JSON.parse(readFileSync(join(directory, "results.json"), "utf8")));
 
-/** The stack `local` with the shortest measurements that make sense. */
-export const SHORT = ["--tests", "get", "--duration", "1", "--warmup", "0", "--repeats", "1"] as const;
+/** The stack `local` with the least work that goes through every step. */
+export const SHORT = ["--tests", "get", "--requests", "20000", "--keyspace-len", "16384", "--warmup", "0", "--repeats", "1"] as const;
+
+/** With measurements that take a second, for what is to happen during one. */
+export const TIMED = ["--tests", "get", "--duration", "1", "--keyspace-len", "16384", "--warmup", "0", "--repeats", "1"] as const;
