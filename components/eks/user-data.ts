@@ -87,7 +87,8 @@ function nodeConfigOf(tuning: Tuning): object {
     kind: "NodeConfig",
     spec: {
       containerd: { baseRuntimeSpec: { process: { rlimits: [{ type: "RLIMIT_NOFILE", soft: FILE_DESCRIPTORS, hard: FILE_DESCRIPTORS }] } } },
-      ...(reserved > 0 && { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: "0" } } }),
+      // A kubelet that is given reserved CPUs does not start while cgroups are reserved as well, and the image's own set-up names two.
+      ...(reserved > 0 && { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: "0", kubeReservedCgroup: "", systemReservedCgroup: "" } } }),
     },
   };
 }

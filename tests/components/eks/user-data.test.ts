@@ -65,10 +65,13 @@ describe("user data", () => {
     }
   });
 
+  /** The image's set-up names cgroups (awslabs/amazon-eks-ami, nodeadm's case kubelet-config-set-empty), with which no kubelet starts that is given reserved CPUs. */
+  const NO_CGROUPS = { kubeReservedCgroup: "", systemReservedCgroup: "" };
+
   it("gives pods whole CPUs only where it is asked to, and never the one that the system and interrupts have", () => {
     expect(configOf(UNTUNED)).not.toHaveProperty("spec.kubelet");
     expect(configOf({ interruptCpus: 2, staticCpus: false })).not.toHaveProperty("spec.kubelet");
-    expect(configOf({ interruptCpus: 2, staticCpus: true })).toMatchObject({ spec: { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: "0" } } } });
-    expect(configOf({ interruptCpus: 0, staticCpus: true })).toMatchObject({ spec: { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: "0" } } } });
+    expect(configOf({ interruptCpus: 2, staticCpus: true })).toMatchObject({ spec: { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: "0", ...NO_CGROUPS } } } });
+    expect(configOf({ interruptCpus: 0, staticCpus: true })).toMatchObject({ spec: { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: "0", ...NO_CGROUPS } } } });
   });
 });
