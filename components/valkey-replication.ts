@@ -56,7 +56,10 @@ export class ValkeyReplication extends pulumi.ComponentResource {
   constructor(name: string, args: ValkeyReplicationArgs, options?: pulumi.ComponentResourceOptions) {
     const { nodes } = planZones(name, { primaries: 1, replicasPerPrimary: args.replicas }, args.placement.zones);
     const names = objectNames(name);
-    super("valkey:kubernetes:ValkeyReplication", name, {}, options);
+    const wanted = args.chart ?? UPSTREAM_CHART;
+    const from = source(wanted);
+    // Of a chart itself the engine is told nothing, and policies see what it is told. One on this machine is what it is.
+    super("valkey:kubernetes:ValkeyReplication", name, { charts: wanted.from === "path" ? [] : [from] }, options);
     const context: Context = { deployment: name, names, args, options: { parent: this } };
 
     const needed = [
@@ -64,7 +67,7 @@ export class ValkeyReplication extends pulumi.ComponentResource {
       createConfigMap(context, names.scripts, scriptFiles("replication")),
       createNetworkPolicy(context, [CLIENT_PORT]),
     ];
-    const chart = { ...source(args.chart ?? UPSTREAM_CHART), values: chartValues(context, args.replicas) };
+    const chart = { ...from, values: chartValues(context, args.replicas) };
     // Whether pods run is for `Rollout` to say, and nobody can tell a chart how long to wait.
     new k8s.helm.v4.Chart(
       name,

@@ -1,6 +1,6 @@
 /** The API server is not everyone's. */
 import type { Rule } from "./rule";
-import { at, listAt, textAt } from "./rule";
+import { at, isTold, listAt, textAt } from "./rule";
 
 /** Of a cluster whose stack says twice that everyone may reach it. */
 const SAID_TWICE = "valkey-measured/open-to-the-world";
@@ -8,11 +8,16 @@ const SAID_TWICE = "valkey-measured/open-to-the-world";
 export const noOpenEndpoint: Rule = {
   name: "no-open-api-endpoint",
   description: "The API server is reached from named blocks only; AWS's default is everyone.",
-  check: ({ type, props }) => {
-    const where = type === "eks:index:Cluster" ? { open: props, tags: at(props, "clusterTags") } : type === "aws:eks/cluster:Cluster" ? { open: { ...(at(props, "vpcConfig") as object | undefined) }, tags: at(props, "tags") } : undefined;
-    if (where === undefined || textAt(where.open, "endpointPublicAccess") === "false" || textAt(where.tags, SAID_TWICE) === "true") return [];
-    const cidrs = listAt(where.open, "publicAccessCidrs").map(String);
-    if (cidrs.length === 0) return ["publicAccessCidrs is missing, which lets everyone reach the API server; name blocks, or endpointPublicAccess: false"];
-    return cidrs.filter((cidr) => cidr.endsWith("/0")).map((cidr) => `${cidr} lets everyone reach the API server`);
+  check: (resource) => {
+    const { type, props } = resource;
+    if (type === "aws:eks/cluster:Cluster") return openings(at(props, "vpcConfig"), at(props, "tags"));
+    return type === "eks:index:Cluster" && isTold(resource) ? openings(props, at(props, "clusterTags")) : [];
   },
 };
+
+function openings(access: unknown, tags: unknown): string[] {
+  if (textAt(access, "endpointPublicAccess") === "false" || textAt(tags, SAID_TWICE) === "true") return [];
+  const cidrs = listAt(access, "publicAccessCidrs").map(String);
+  if (cidrs.length === 0) return ["publicAccessCidrs is missing, which lets everyone reach the API server; name blocks, or endpointPublicAccess: false"];
+  return cidrs.filter((cidr) => cidr.endsWith("/0")).map((cidr) => `${cidr} lets everyone reach the API server`);
+}

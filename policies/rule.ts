@@ -21,6 +21,17 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
   return path.reduce<unknown>((each, key) => (typeof each === "object" && each !== null ? (each as Record<string | number, unknown>)[key] : undefined), value);
 }
 
+/** Whether there is something where a path leads, also what a preview cannot know yet: that cannot be read, but is there. */
+export function has(value: unknown, ...path: readonly [string, ...string[]]): boolean {
+  const parent = at(value, ...path.slice(0, -1));
+  return typeof parent === "object" && parent !== null && Object.getOwnPropertyDescriptor(parent, path.at(-1) ?? "")?.value !== undefined;
+}
+
+/** A remote component is a resource of which the engine is told no inputs, by the providers that there are; only what is made of it has some. */
+export function isTold({ props }: Declared): boolean {
+  return Object.keys(props).length > 0;
+}
+
 export function listAt(value: unknown, ...path: readonly (string | number)[]): readonly unknown[] {
   const found = at(value, ...path);
   return Array.isArray(found) ? found : [];

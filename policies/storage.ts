@@ -1,11 +1,12 @@
 /** Nothing is kept unencrypted. */
 import type { Rule } from "./rule";
-import { at, listAt, textAt } from "./rule";
+import { at, has, isTold, listAt, textAt } from "./rule";
 
 export const encryptedStorage: Rule = {
   name: "encrypted-storage",
   description: "Volumes, machines' disks, queues and secrets in etcd are encrypted.",
-  check: ({ type, props }) => {
+  check: (resource) => {
+    const { type, props } = resource;
     switch (type) {
       case "kubernetes:storage.k8s.io/v1:StorageClass":
         return textAt(props, "provisioner") === "ebs.csi.aws.com" && textAt(props, "parameters", "encrypted") !== "true" ? ['parameters.encrypted is not "true"'] : [];
@@ -18,9 +19,11 @@ export const encryptedStorage: Rule = {
       case "aws:ebs/volume:Volume":
         return textAt(props, "encrypted") === "true" ? [] : ["encrypted is not true"];
       case "aws:sqs/queue:Queue":
-        return textAt(props, "sqsManagedSseEnabled") === "true" || at(props, "kmsMasterKeyId") !== undefined ? [] : ["neither sqsManagedSseEnabled nor a key"];
+        return textAt(props, "sqsManagedSseEnabled") === "true" || has(props, "kmsMasterKeyId") ? [] : ["neither sqsManagedSseEnabled nor a key"];
+      case "aws:eks/cluster:Cluster":
+        return has(props, "encryptionConfig") ? [] : ["encryptionConfig is missing, so secrets are plain in etcd"];
       case "eks:index:Cluster":
-        return at(props, "encryptionConfigKeyArn") === undefined ? ["encryptionConfigKeyArn is missing, so secrets are plain in etcd"] : [];
+        return has(props, "encryptionConfigKeyArn") || !isTold(resource) ? [] : ["encryptionConfigKeyArn is missing, so secrets are plain in etcd"];
       default:
         return [];
     }

@@ -1,31 +1,53 @@
 /** Charts and add-ons of versions that are named. */
 import type { Rule } from "./rule";
-import { textAt } from "./rule";
+import { entriesAt, has, isTold, listAt, textAt } from "./rule";
 
 const exact = /^v?\d+\.\d+\.\d+([.+-].*)?$/;
+
+/** Components of this project's, which tell the engine what it is not told of the charts and clusters in them. */
+const OWN = /^valkey:/;
 
 export const pinnedCharts: Rule = {
   name: "pinned-charts",
   description: "A chart has an exact version: a range or none is another chart tomorrow.",
-  check: ({ type, props }) => {
-    if (!/^kubernetes:helm\.sh\/v[34]:(Chart|Release)$/.test(type)) return [];
-    // A directory is what it is.
-    if (/^(\.{0,2}\/)/.test(textAt(props, "chart") ?? "")) return [];
-    const version = textAt(props, "version");
-    return version !== undefined && exact.test(version) ? [] : [`version is ${version ?? "missing"}; an exact one, as 1.14.1`];
+  check: (resource) => {
+    const { type, props } = resource;
+    if (OWN.test(type)) return listAt(props, "charts").flatMap(loose);
+    return /^kubernetes:helm\.sh\/v[34]:(Chart|Release)$/.test(type) && isTold(resource) ? loose(props) : [];
   },
 };
+
+function loose(chart: unknown): string[] {
+  const from = textAt(chart, "chart") ?? "";
+  // A directory or an archive is what it is.
+  if (/^\.{0,2}\//.test(from)) return [];
+  const version = textAt(chart, "version");
+  return version !== undefined && exact.test(version) ? [] : [`version of the chart ${from} is ${version ?? "missing"}; an exact one, as 1.14.1`];
+}
 
 export const pinnedAddons: Rule = {
   name: "pinned-addons",
   description: "An add-on of EKS has a version: without, the newest is taken at each update.",
-  check: ({ type, props }) => {
-    if (type === "aws:eks/addon:Addon" || type === "eks:index:Addon") return textAt(props, "addonVersion") === undefined ? [`addonVersion of ${textAt(props, "addonName") ?? "the add-on"} is missing`] : [];
-    if (type !== "eks:index:Cluster") return [];
-    return [
-      ...(textAt(props, "version") === undefined ? ["version of the control plane is missing"] : []),
-      ...(textAt(props, "vpcCniOptions", "addonVersion") === undefined ? ["vpcCniOptions.addonVersion is missing"] : []),
-      ...(textAt(props, "kubeProxyAddonOptions", "enabled") !== "false" && textAt(props, "kubeProxyAddonOptions", "version") === undefined ? ["kubeProxyAddonOptions.version is missing"] : []),
-    ];
+  check: (resource) => {
+    const { type, props } = resource;
+    if (OWN.test(type)) return entriesAt(props, "addons").filter(([, version]) => !exact.test(String(version))).map(([addon, version]) => `version of ${addon} is ${String(version) || "missing"}; an exact one, as v1.22.3-eksbuild.1`);
+    switch (type) {
+      case "aws:eks/addon:Addon":
+        return has(props, "addonVersion") ? [] : [`addonVersion of ${textAt(props, "addonName") ?? "the add-on"} is missing`];
+      case "aws:eks/cluster:Cluster":
+        return has(props, "version") ? [] : ["version of the control plane is missing"];
+      case "eks:index:Cluster":
+        return isTold(resource) ? ofComponent(props) : [];
+      default:
+        return [];
+    }
   },
 };
+
+function ofComponent(props: unknown): string[] {
+  return [
+    ...(textAt(props, "version") === undefined ? ["version of the control plane is missing"] : []),
+    ...(textAt(props, "vpcCniOptions", "addonVersion") === undefined ? ["vpcCniOptions.addonVersion is missing"] : []),
+    ...(textAt(props, "kubeProxyAddonOptions", "enabled") !== "false" && textAt(props, "kubeProxyAddonOptions", "version") === undefined ? ["kubeProxyAddonOptions.version is missing"] : []),
+  ];
+}

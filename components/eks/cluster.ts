@@ -69,8 +69,9 @@ export class Cluster extends pulumi.ComponentResource {
   /** @throws BadInput when the API server would be open to everyone without that being said twice */
   constructor(name: string, args: ClusterArgs, opts?: pulumi.ComponentResourceOptions) {
     refuseOpenAccess(args.publicAccess);
-    super("valkey:eks:Cluster", name, {}, opts);
     const { clusterName, versions } = args;
+    // Of a remote component the engine is told nothing, and policies see what it is told.
+    super("valkey:eks:Cluster", name, { addons: { "vpc-cni": versions.vpcCni, "kube-proxy": versions.kubeProxy } }, opts);
     this.clusterName = clusterName;
 
     const keyArn = args.keyArn === undefined ? ownKey(name, this, clusterName) : pulumi.output(args.keyArn);

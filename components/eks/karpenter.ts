@@ -29,20 +29,22 @@ export class Karpenter extends pulumi.ComponentResource {
 
   /** @param opts `provider` of the cluster; `dependsOn` what its pods need: system machines, CoreDNS, the Pod Identity agent */
   constructor(name: string, { clusterName, versions }: KarpenterArgs, opts: pulumi.ComponentResourceOptions) {
-    super("valkey:eks:Karpenter", name, {}, opts);
+    const definitions = { chart: `${CHARTS}/karpenter-crd`, version: versions.karpenter };
+    const controller = { chart: `${CHARTS}/karpenter`, version: versions.karpenter };
+    // Of charts themselves the engine is told nothing, and policies see what it is told.
+    super("valkey:eks:Karpenter", name, { charts: [definitions, controller] }, opts);
     this.nodeRoleName = `${clusterName}-karpenter-node`;
     const node = nodeRole(`${name}-karpenter`, this.nodeRoleName, this);
     const entry = new aws.eks.AccessEntry(`${name}-karpenter-nodes`, { clusterName, principalArn: node.role.arn, type: "EC2_LINUX" }, { parent: this });
     const interruption = new Interruption(name, { clusterName }, { parent: this });
     const rights = this.controllerRights(name, clusterName, node.role, interruption);
 
-    const crds = new k8s.helm.v4.Chart(`${name}-karpenter-crd`, { name: "karpenter-crd", chart: `${CHARTS}/karpenter-crd`, version: versions.karpenter, namespace: KARPENTER_NAMESPACE }, { parent: this });
+    const crds = new k8s.helm.v4.Chart(`${name}-karpenter-crd`, { name: "karpenter-crd", ...definitions, namespace: KARPENTER_NAMESPACE }, { parent: this });
     new k8s.helm.v4.Chart(
       `${name}-karpenter`,
       {
         name: "karpenter",
-        chart: `${CHARTS}/karpenter`,
-        version: versions.karpenter,
+        ...controller,
         namespace: KARPENTER_NAMESPACE,
         skipCrds: true,
         values: {
