@@ -16,6 +16,7 @@ export function describeIssues(schema: z.core.$ZodType, input: unknown, issues: 
       case "unrecognized_keys":
         return issue.keys.map((key) => unknownKey(label([...issue.path, key]), key, keysAt(schema, issue.path, input)));
       case "invalid_union":
+        if (issue.discriminator === undefined && isMap(valueAt(input, issue.path))) return nearestOption(schema, input, issue, label);
         return [issue.discriminator === undefined ? `${where} is ${quote(valueAt(input, issue.path))}: ${unionMessage(issue)}` : `${where} is ${quote(valueAt(input, issue.path))}: ${optionsMessage(schema, input, issue)}`];
       case "invalid_key":
         return [`${where}: ${issue.issues[0]?.message ?? issue.message}`];
@@ -40,6 +41,20 @@ export function didYouMean(word: string, known: readonly string[]): string {
   if (known.length === 0) return "";
   const nearest = closest(word, [...known]);
   return distance(word, nearest) <= Math.max(2, Math.floor(word.length / 3)) ? ` did you mean ${nearest}?` : "";
+}
+
+/** Of several forms that a map may have, what is wrong with the one that it is nearest to: first by its keys. */
+function nearestOption(schema: z.core.$ZodType, input: unknown, { path, errors }: z.core.$ZodIssueInvalidUnion, label: (path: Path) => string): string[] {
+  const strangers = (issues: readonly z.core.$ZodIssue[]): number => issues.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length : 0), 0);
+  const [nearest] = [...errors.entries()].sort(([, a], [, b]) => strangers(a) - strangers(b) || a.length - b.length);
+  const union = descend(schema, path, input);
+  const option = nearest === undefined || union?._zod.def.type !== "union" ? undefined : (union as z.core.$ZodUnion)._zod.def.options[nearest[0]];
+  if (nearest === undefined || option === undefined) return [`${label(path)}: expected another form`];
+  return describeIssues(option, valueAt(input, path), nearest[1], (rest) => label([...path, ...rest]));
+}
+
+function isMap(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function unionMessage(issue: z.core.$ZodIssueInvalidUnion): string {

@@ -43,7 +43,7 @@ function pool(defaults: PoolArgs) {
 const ownNetwork = z.strictObject({
   /** Of the whole network; /16 at most. It is refused where the planned machines do not fit. */
   cidr: block.refine((cidr) => planNetwork(cidr, 1) !== undefined, "expected a block from /16 to /26").default("10.0.0.0/16"),
-  /** `one` gateway is cheaper, one `perZone` survives a zone, `none` reaches no registry but ECR. */
+  /** `one` gateway is cheaper, one `perZone` survives a zone. */
   nat: z.enum(NAT_STRATEGIES).default("one"),
   /** Whether connections are logged, for 7 days. */
   flowLogs: z.boolean().default(false),

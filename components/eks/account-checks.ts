@@ -1,7 +1,11 @@
 /** What can be known of an account and a region before anything is made: asked of AWS, then judged. */
 import * as aws from "@pulumi/aws";
-import { BadInput, messageOf } from "../../benchmarks/errors";
+import { BadInput, Failure, messageOf } from "../../benchmarks/errors";
+import type { ExistingNetworkArgs } from "./network";
+import type { NetworkFacts } from "./network-checks";
+import { networkProblems, readNetwork } from "./network-checks";
 import type { EksPlan } from "./plan/plan";
+import { demandByZone } from "./plan/plan";
 import type { Problem } from "./plan/problem";
 import { quotaProblems } from "./plan/quotas";
 
@@ -15,6 +19,14 @@ export interface AccountFacts {
   readonly quotas: ReadonlyMap<string, number>;
   /** Why the given key cannot be used; undefined where it can, or none is given. */
   readonly keyProblem: string | undefined;
+  /** Of the network that is to be used; undefined where the stack makes one. */
+  readonly network: { readonly vpcId: string; readonly facts: NetworkFacts } | undefined;
+}
+
+/** What of the account's own a stack uses. */
+export interface OwnedByAccount {
+  readonly keyArn: string | undefined;
+  readonly network: Pick<ExistingNetworkArgs, "vpcId" | "privateSubnetIds"> | undefined;
 }
 
 /** Every reason why the plan cannot be had in this account and region. Pure. */
@@ -24,28 +36,33 @@ export function accountProblems(plan: Pick<EksPlan, "region" | "zones" | "machin
   if (facts.zones.length < 3) problems.push({ path: ["region"], message: `${region} has ${facts.zones.length} zones for this account and at least 3 are needed` });
   const unknown = zones.filter((zone) => !facts.zones.includes(zone));
   if (unknown.length > 0) problems.push({ path: ["zones"], message: `${unknown.join(", ")}: no such zone of ${region} for this account; there are ${facts.zones.join(", ")}` });
-  for (const type of new Set(machines.map((group) => group.type))) {
+  const types = [...new Set(machines.map((group) => group.type))];
+  const nowhere = types.filter((type) => !facts.offers.has(type));
+  if (nowhere.length > 0) problems.push({ path: ["region"], message: `${region} does not offer ${nowhere.join(", ")}${nowhere.length === types.length ? ": none of the planned machines, as a region without Graviton" : ""}; another region, or types that it offers` });
+  for (const type of types) {
     const offered = facts.offers.get(type) ?? [];
     const missing = [...new Set(machines.filter((group) => group.type === type).map(({ zone }) => zone))].filter((zone) => !offered.includes(zone));
-    if (missing.length > 0) problems.push({ path: ["zones"], message: offered.length === 0 ? `${region} does not offer ${type}` : `${type} is not offered in ${missing.join(", ")}; it is in ${offered.join(", ")}` });
+    if (offered.length > 0 && missing.length > 0) problems.push({ path: ["zones"], message: `${type} is not offered in ${missing.join(", ")}; it is in ${offered.join(", ")}` });
   }
   problems.push(...quotaProblems(quotas, facts.quotas));
   if (facts.keyProblem !== undefined) problems.push({ path: ["cluster", "keyArn"], message: facts.keyProblem });
+  if (facts.network !== undefined) problems.push(...networkProblems(facts.network, facts.network.facts, demandByZone(machines)));
   return problems;
 }
 
 /** Asks AWS, during preview too. A quota that may not be read is left out; it would be found out later. */
-export async function readAccount(plan: Pick<EksPlan, "machines" | "quotas">, keyArn: string | undefined, opts?: { readonly provider: aws.Provider }): Promise<AccountFacts> {
+export async function readAccount(plan: Pick<EksPlan, "machines" | "quotas">, { keyArn, network }: OwnedByAccount, opts?: { readonly provider: aws.Provider }): Promise<AccountFacts> {
   const types = [...new Set(plan.machines.map((group) => group.type))];
-  const [zones, offers, quotas, keyProblem] = await Promise.all([
+  const [zones, offers, quotas, keyProblem, found] = await Promise.all([
     aws.getAvailabilityZones({ state: "available", filters: [{ name: "opt-in-status", values: ["opt-in-not-required"] }] }, opts),
     aws.ec2.getInstanceTypeOfferings({ locationType: "availability-zone", filters: [{ name: "instance-type", values: types }] }, opts),
     Promise.all(plan.quotas.map(async ({ service, code }) => [code, await quotaOf(service, code, opts)] as const)),
     keyProblemOf(keyArn, opts),
+    network === undefined ? undefined : readNetwork(network, opts),
   ]);
   const byType = new Map<string, string[]>();
   for (const [index, type] of offers.instanceTypes.entries()) byType.set(type, [...(byType.get(type) ?? []), offers.locations[index] ?? ""]);
-  return { zones: zones.names, offers: byType, quotas: new Map(quotas.flatMap(([code, value]) => (value === undefined ? [] : [[code, value]]))), keyProblem };
+  return { zones: zones.names, offers: byType, quotas: new Map(quotas.flatMap(([code, value]) => (value === undefined ? [] : [[code, value]]))), keyProblem, network: network === undefined || found === undefined ? undefined : { vpcId: network.vpcId, facts: found } };
 }
 
 async function quotaOf(serviceCode: string, quotaCode: string, opts?: { readonly provider: aws.Provider }): Promise<number | undefined> {
@@ -66,8 +83,15 @@ async function keyProblemOf(keyArn: string | undefined, opts?: { readonly provid
   }
 }
 
-/** @throws BadInput with everything that is wrong. @param label turns a problem's path into how the user wrote it */
-export async function checkAccount(plan: EksPlan, keyArn: string | undefined, label: (path: Problem["path"]) => string, opts?: { readonly provider: aws.Provider }): Promise<void> {
-  const problems = accountProblems(plan, await readAccount(plan, keyArn, opts));
+/**
+ * @param label turns a problem's path into how the user wrote it
+ * @throws BadInput with everything that is wrong
+ * @throws Failure when AWS does not answer
+ */
+export async function checkAccount(plan: EksPlan, used: OwnedByAccount, label: (path: Problem["path"]) => string, opts?: { readonly provider: aws.Provider }): Promise<void> {
+  const facts = await readAccount(plan, used, opts).catch((error: unknown) => {
+    throw new Failure(`AWS ${plan.region} does not say what the account has: ${messageOf(error)}\nCredentials are needed as AWS' tools find them (aws sts get-caller-identity tells whose they are), with ec2:Describe*. Without them: npm start -- plan`, { cause: error });
+  });
+  const problems = accountProblems(plan, facts);
   if (problems.length > 0) throw new BadInput(`AWS ${plan.region}`, problems.map(({ path, message }) => (path.length === 0 ? message : `${label(path)}: ${message}`)));
 }

@@ -62,7 +62,7 @@ export class Network extends pulumi.ComponentResource {
   }
 }
 
-const NAT: Readonly<Record<NatStrategy, awsx.types.enums.ec2.NatGatewayStrategy>> = { one: "Single", perZone: "OnePerAz", none: "None" };
+const NAT: Readonly<Record<NatStrategy, awsx.types.enums.ec2.NatGatewayStrategy>> = { one: "Single", perZone: "OnePerAz" };
 
 function ownVpc(name: string, parent: Network, clusterName: string, region: string, zones: readonly string[], { plan, nat }: OwnNetworkArgs): awsx.ec2.Vpc {
   return new awsx.ec2.Vpc(

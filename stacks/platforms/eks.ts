@@ -18,13 +18,15 @@ import { deployAllPods, POD_SECURITY } from "./pods";
 const label = (path: readonly PropertyKey[]): string => `${NAMESPACE}:${["platform", ...path].map(String).join(".")}`;
 
 /**
- * @throws BadInput with every reason why the plan or the account does not allow it, before anything is made
+ * Before anything is made:
+ * @throws BadInput with every reason why the plan or the account does not allow it
+ * @throws Failure when AWS does not answer
  */
 export async function deployOnEks(stack: string, platform: EksPlatformConfig, config: StackConfig): Promise<Deployed[]> {
   const plan = eksPlan(platform, { deployments: config.deployments, benchmark: config.measures ? config.benchmark : undefined });
   if (plan.problems.length > 0) throw new BadInput(`stack ${stack}`, plan.problems.map(({ path, message }) => `${label(path)}: ${message}`));
   const provider = new aws.Provider("aws", { region: platform.region, ...(Object.keys(platform.tags).length > 0 && { defaultTags: { tags: platform.tags } }) });
-  await checkAccount(plan, platform.cluster.keyArn, label, { provider });
+  await checkAccount(plan, { keyArn: platform.cluster.keyArn, network: "vpcId" in platform.network ? platform.network : undefined }, label, { provider });
 
   const name = clusterName(stack, platform);
   const eks = new EksPlatform(name, platformArgs(name, platform, plan), { providers: { aws: provider } });

@@ -13,8 +13,8 @@ import type { Problem } from "./problem";
 import type { QuotaNeed } from "./quotas";
 import { quotaNeeds } from "./quotas";
 
-/** How many NAT gateways: `one` is cheaper, `perZone` survives a zone, `none` reaches no registry but ECR. */
-export const NAT_STRATEGIES = ["one", "perZone", "none"] as const;
+/** How many NAT gateways: `one` is cheaper, `perZone` survives a zone. Without any, machines reach neither EC2 and IAM, which Karpenter asks, nor the servers' images. */
+export const NAT_STRATEGIES = ["one", "perZone"] as const;
 export type NatStrategy = (typeof NAT_STRATEGIES)[number];
 
 /** Interface endpoints beside S3's, which is a gateway and free. */
@@ -68,7 +68,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
   const machines = [...systemMachines(system, zones), ...pods.machines];
   const network = wanted.existing ? undefined : planNetwork(wanted.cidr, Math.max(1, zones.length));
   const rootVolumeGib = (pool: MachineGroup["pool"]): number => (pool === "system" ? SYSTEM_ROOT_GIB : (pools[pool]?.rootVolumeGiB ?? 0));
-  const natGateways = wanted.existing || wanted.nat === "none" ? 0 : wanted.nat === "one" ? 1 : zones.length;
+  const natGateways = wanted.existing ? 0 : wanted.nat === "one" ? 1 : zones.length;
   const endpointZones = wanted.existing ? 0 : INTERFACE_ENDPOINTS.length * zones.length;
   const gib = groups.reduce((sum, group) => sum + (group.volume?.gib ?? 0) * group.pods.length, 0);
   const rootGib = machines.reduce((sum, { pool, count }) => sum + count * rootVolumeGib(pool), 0);
@@ -132,12 +132,18 @@ function networkProblems({ zones, network: wanted }: EksPlanArgs, plan: NetworkP
   return [{ path, message: `${wanted.cidr} ${has}, and ${busiest.machines} machines with ${busiest.prefixes} prefixes are planned in the busiest; ${advice}` }];
 }
 
-/** Of the busiest zone by each measure. */
-function demandOf(machines: readonly MachineGroup[]): ZoneDemand {
-  const zones = new Map<string, { machines: number; prefixes: number }>();
+/** Of each zone that has machines. */
+export function demandByZone(machines: readonly MachineGroup[]): Map<string, ZoneDemand> {
+  const zones = new Map<string, ZoneDemand>();
   for (const { zone, count, podAddresses } of machines) {
     const sum = zones.get(zone) ?? { machines: 0, prefixes: 0 };
     zones.set(zone, { machines: sum.machines + count, prefixes: sum.prefixes + count * prefixesFor(podAddresses) });
   }
-  return { machines: Math.max(0, ...[...zones.values()].map((each) => each.machines)), prefixes: Math.max(0, ...[...zones.values()].map((each) => each.prefixes)) };
+  return zones;
+}
+
+/** Of the busiest zone by each measure. */
+function demandOf(machines: readonly MachineGroup[]): ZoneDemand {
+  const zones = [...demandByZone(machines).values()];
+  return { machines: Math.max(0, ...zones.map((each) => each.machines)), prefixes: Math.max(0, ...zones.map((each) => each.prefixes)) };
 }

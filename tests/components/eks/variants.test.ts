@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { BadInput } from "../../../benchmarks/errors";
+import { BadInput, Failure } from "../../../benchmarks/errors";
 import type { AccountFacts } from "../../../components/eks/account-checks";
+import type { NetworkFacts, SubnetFacts } from "../../../components/eks/network-checks";
 import type { EksPlatformArgs } from "../../../components/eks/platform";
 import { POOL_DEFAULTS } from "../../../components/eks/plan/pools";
 import { planEks } from "../../../components/eks/plan/plan";
@@ -82,7 +83,7 @@ describe("a stack closed to the outside, with flow logs", () => {
 
 describe("what an account has", () => {
   const plan = planEks(S1_PLAN);
-  const good: AccountFacts = { zones: [...ZONES, "us-west-2d"], offers: new Map(["r7g.large", "m7g.large", "c7gn.xlarge"].map((type) => [type, ZONES])), quotas: new Map([["L-1216C47A", 100]]), keyProblem: undefined };
+  const good: AccountFacts = { zones: [...ZONES, "us-west-2d"], offers: new Map(["r7g.large", "m7g.large", "c7gn.xlarge"].map((type) => [type, ZONES])), quotas: new Map([["L-1216C47A", 100]]), keyProblem: undefined, network: undefined };
   const problems = async (changes: Partial<AccountFacts>): Promise<string[]> => {
     const { accountProblems } = await import("../../../components/eks/account-checks.js");
     return accountProblems(plan, { ...good, ...changes }).map(({ path, message }) => `${path.join(".")}: ${message}`);
@@ -95,7 +96,8 @@ describe("what an account has", () => {
   it.each<[string, Partial<AccountFacts>, string]>([
     ["too few zones", { zones: ZONES.slice(0, 2) }, "region: us-west-2 has 2 zones for this account and at least 3 are needed"],
     ["not a zone that is asked for", { zones: ["us-west-2a", "us-west-2b", "us-west-2d"] }, "zones: us-west-2c: no such zone of us-west-2 for this account; there are us-west-2a, us-west-2b, us-west-2d"],
-    ["no Graviton", { offers: new Map() }, "zones: us-west-2 does not offer r7g.large"],
+    ["no Graviton", { offers: new Map() }, "region: us-west-2 does not offer m7g.large, r7g.large, c7gn.xlarge: none of the planned machines, as a region without Graviton; another region, or types that it offers"],
+    ["one type nowhere", { offers: new Map([...good.offers].filter(([type]) => type !== "r7g.large")) }, "region: us-west-2 does not offer r7g.large; another region, or types that it offers"],
     ["a type in other zones only", { offers: new Map([...good.offers, ["r7g.large", ["us-west-2a"]]]) }, "zones: r7g.large is not offered in us-west-2b, us-west-2c; it is in us-west-2a"],
     ["a quota too small", { quotas: new Map([["L-1216C47A", 5]]) }, ": the account's quota L-1216C47A (ec2: vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)) is 5 and the plan needs 28; ask AWS for more or plan for less"],
     ["a key that is not there", { keyProblem: "arn:x cannot be used: not found" }, "cluster.keyArn: arn:x cannot be used: not found"],
@@ -118,12 +120,55 @@ describe("asking an account", () => {
     const { checkAccount } = await import("../../../components/eks/account-checks.js");
     let thrown: unknown;
     await run(async () => {
-      await checkAccount(planEks(S1_PLAN), "arn:aws:kms:us-west-2:1:key/gone", (path) => `valkey:platform.${path.join(".")}`).catch((error: unknown) => { thrown = error; });
+      await checkAccount(planEks(S1_PLAN), { keyArn: "arn:aws:kms:us-west-2:1:key/gone", network: undefined }, (path) => `valkey:platform.${path.join(".")}`).catch((error: unknown) => { thrown = error; });
     }, awsOutputs, answers);
     expect(thrown).toBeInstanceOf(BadInput);
     const { problems } = thrown as BadInput;
     expect(problems).toHaveLength(2);
     expect(problems[0]).toMatch(/^the account's quota L-1216C47A .* is 5 and the plan needs 28/);
     expect(problems[1]).toMatch(/^valkey:platform\.cluster\.keyArn: arn:aws:kms:us-west-2:1:key\/gone cannot be used: /);
+  });
+
+  it("that does not answer is said in words, with what is needed", async () => {
+    const { checkAccount } = await import("../../../components/eks/account-checks.js");
+    let thrown: unknown;
+    await run(async () => {
+      await checkAccount(planEks(S1_PLAN), { keyArn: undefined, network: undefined }, () => "").catch((error: unknown) => { thrown = error; });
+    }, awsOutputs, { ...answers, "aws:index/getAvailabilityZones:getAvailabilityZones": () => { throw new Error("no EC2 IMDS role found"); } });
+    expect(thrown).toBeInstanceOf(Failure);
+    expect((thrown as Failure).message).toMatch(/^AWS us-west-2 does not say what the account has: .*no EC2 IMDS role found.*\nCredentials are needed/s);
+  });
+});
+
+describe("a network that exists", () => {
+  const demand = new Map([["us-west-2a", { machines: 10, prefixes: 12 }], ["us-west-2b", { machines: 2, prefixes: 2 }]]);
+  const subnet = (id: string, zone: string, free = 500, vpcId = "vpc-1"): SubnetFacts => ({ id, vpcId, zone, free });
+  const good: NetworkFacts = { vpc: { dnsHostnames: true, dnsSupport: true }, subnets: [subnet("subnet-a", "us-west-2a"), subnet("subnet-b", "us-west-2b")] };
+
+  it.each<[string, Partial<NetworkFacts>, string[]]>([
+    ["holds the machines", {}, []],
+    ["holds them in two subnets of a zone", { subnets: [subnet("subnet-a", "us-west-2a", 101), subnet("subnet-c", "us-west-2a", 101), subnet("subnet-b", "us-west-2b")] }, []],
+    ["is not there", { vpc: "InvalidVpcID.NotFound" }, ["network.vpcId: vpc-1 cannot be used: InvalidVpcID.NotFound"]],
+    ["has no DNS", { vpc: { dnsHostnames: false, dnsSupport: true } }, ["network.vpcId: vpc-1 has no DNS hostnames, by which machines find the API server inside the network; enableDnsSupport and enableDnsHostnames"]],
+    ["has not that subnet", { subnets: [{ id: "subnet-a", why: "InvalidSubnetID.NotFound" }, subnet("subnet-b", "us-west-2b", 500, "vpc-2")] }, ["network.privateSubnetIds.0: subnet-a cannot be used: InvalidSubnetID.NotFound", "network.privateSubnetIds.1: subnet-b is in vpc-2; one of vpc-1 is needed"]],
+    ["has none in a zone", { subnets: [subnet("subnet-a", "us-west-2a")] }, ["network.privateSubnetIds: none is in us-west-2b, where machines are planned; there are subnet-a in us-west-2a"]],
+    ["has too few addresses", { subnets: [subnet("subnet-a", "us-west-2a", 201), subnet("subnet-b", "us-west-2b")] }, ["network.privateSubnetIds: subnet-a in us-west-2a has 201 free addresses, and 10 machines with 12 prefixes of 16 take 202"]],
+  ])("%s", async (_what, changes, expected) => {
+    const { networkProblems } = await import("../../../components/eks/network-checks.js");
+    expect(networkProblems({ vpcId: "vpc-1" }, { ...good, ...changes }, demand).map(({ path, message }) => `${path.join(".")}: ${message}`)).toEqual(expected);
+  });
+
+  it("is asked for at AWS: what is there, and why something is not", async () => {
+    const { readNetwork } = await import("../../../components/eks/network-checks.js");
+    let facts: unknown;
+    await run(async () => { facts = await readNetwork({ vpcId: "vpc-1", privateSubnetIds: ["subnet-a", "subnet-gone"] }); }, awsOutputs, {
+      ...accountCalls,
+      "aws:ec2/getVpc:getVpc": ({ id }) => ({ id, enableDnsHostnames: true, enableDnsSupport: false }),
+      "aws:ec2/getSubnet:getSubnet": ({ id }) => {
+        if (id === "subnet-gone") throw new Error("InvalidSubnetID.NotFound");
+        return { id, vpcId: "vpc-1", availabilityZone: "us-west-2a", availableIpAddressCount: 250 };
+      },
+    });
+    expect(facts).toEqual({ vpc: { dnsHostnames: true, dnsSupport: false }, subnets: [{ id: "subnet-a", vpcId: "vpc-1", zone: "us-west-2a", free: 250 }, { id: "subnet-gone", why: expect.stringContaining("InvalidSubnetID.NotFound") as unknown }] });
   });
 });
