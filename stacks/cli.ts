@@ -32,9 +32,10 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
   program
     .command("plan")
     .description("what a stack would create, take and cost; nothing is asked of a cloud or a cluster")
-    .argument("<stack>", "a stack with a file in stacks/")
+    .argument("[stack]", "a stack with a file in stacks/; without, all of them in a line each")
     .option("--json", "all of it, for tools")
-    .action(async (stack: string, values: Record<string, unknown>) => {
+    .option("--set <path=value>", "another value in place of the file's, for this time: deployments.billion.primaries=300; several times", (value: string, previous: string[] | undefined) => [...(previous ?? []), value])
+    .action(async (stack: string | undefined, values: Record<string, unknown>) => {
       const { planOf } = await import("./commands/plan.js");
       finish(planOf(stack, values));
     });

@@ -3,7 +3,7 @@
  * Latency distributions are left to results.json: Pulumi prints every output at every update.
  */
 import { z } from "zod";
-import { rowCost } from "../benchmarks/results/cost";
+import { rowCost, storageCost } from "../benchmarks/results/cost";
 import { sideBySide } from "../benchmarks/results/rows";
 import { resultsSchema } from "../benchmarks/results/schema";
 import type { Results, TopologyRecord } from "../benchmarks/results/schema";
@@ -26,7 +26,19 @@ export const outputsSchema = z.strictObject({
   comparison: z.array(
     z.strictObject({
       test: z.string(),
-      rows: z.array(z.strictObject({ deployment: z.string(), rps: interval, p50Ms: z.number(), p99Ms: z.number(), hitRatio: z.number().nullable(), usdPerMillion: z.number().nullable(), doubts: z.array(z.string()) })),
+      rows: z.array(
+        z.strictObject({
+          deployment: z.string(),
+          rps: interval,
+          p50Ms: z.number(),
+          p99Ms: z.number(),
+          hitRatio: z.number().nullable(),
+          /** Of the servers' machines: per million operations, and per GiB of maxmemory and month; null where a price is not known. */
+          usdPerMillion: z.number().nullable(),
+          usdPerGibMonth: z.number().nullable(),
+          doubts: z.array(z.string()),
+        }),
+      ),
       /** Of the last deployment over the first; null with fewer than two. */
       speedUp: interval.nullable(),
     }),
@@ -37,6 +49,10 @@ export type StackOutputs = z.infer<typeof outputsSchema>;
 /** @throws ZodError when something does not have its shape, which is a defect */
 export function stackOutputs(stack: string, endpoints: readonly EndpointOutput[], topologies: readonly TopologyRecord[], results: Results | null): StackOutputs {
   const comparison = results === null ? [] : sideBySide(results).comparisons;
+  const perGib = (deployment: string): number | null => {
+    const topology = results?.topologies.find((each) => each.deployment === deployment);
+    return results === null || topology === undefined ? null : storageCost(results, topology);
+  };
   return outputsSchema.parse({
     version: OUTPUTS_VERSION,
     stack,
@@ -45,7 +61,7 @@ export function stackOutputs(stack: string, endpoints: readonly EndpointOutput[]
     results: results === null ? null : { ...results, records: results.records.map((record) => ({ ...record, client: { ...record.client, percentiles: [], cumulative: [] } })) },
     comparison: comparison.map(({ title, rows, speedUp }) => ({
       test: title,
-      rows: rows.flatMap((row) => (row === undefined ? [] : [{ deployment: row.deployment, rps: row.rps, p50Ms: row.p50Ms, p99Ms: row.p99Ms, hitRatio: row.hitRatio, usdPerMillion: results === null ? null : rowCost(results, row), doubts: row.doubts.map(({ code }) => code) }])),
+      rows: rows.flatMap((row) => (row === undefined ? [] : [{ deployment: row.deployment, rps: row.rps, p50Ms: row.p50Ms, p99Ms: row.p99Ms, hitRatio: row.hitRatio, usdPerMillion: results === null ? null : rowCost(results, row), usdPerGibMonth: perGib(row.deployment), doubts: row.doubts.map(({ code }) => code) }])),
       speedUp: speedUp ?? null,
     })),
   });

@@ -34,6 +34,11 @@ export function readStackFile(directory: string, stack: string): Record<string, 
   return parseStackFile(file, text);
 }
 
+/** The first line of a stack's file, which says what it is for; empty where that is no comment. */
+export function headline(directory: string, stack: string): string {
+  return /^# *(.+)/.exec(readFileSync(join(directory, `Pulumi.${stack}.yaml`), "utf8"))?.[1]?.trim() ?? "";
+}
+
 /** Pure. */
 export function parseStackFile(file: string, text: string): Record<string, unknown> {
   const document = parseDocument(text, { merge: true });

@@ -29,7 +29,7 @@ describe("results whose machines have prices", () => {
     const page = renderReport(priced());
     expect(page).toContain("<th>a million GET</th><td>$0.0010</td>");
     expect(page).toContain("<th>a GiB of maxmemory, a month</th><td>$8.76</td>");
-    expect(stackOutputs("s", [], [], priced()).comparison[0]?.rows.map(({ deployment, usdPerMillion }) => [deployment, usdPerMillion])).toEqual([["replication", null], ["cluster", expect.closeTo(0.001)]]);
+    expect(stackOutputs("s", [], [], priced()).comparison[0]?.rows.map(({ deployment, usdPerMillion, usdPerGibMonth }) => [deployment, usdPerMillion, usdPerGibMonth])).toEqual([["replication", null, null], ["cluster", expect.closeTo(0.001), expect.closeTo(8.76)]]);
     expect(resultsSchema.parse(JSON.parse(JSON.stringify(priced()))).costs).toHaveLength(1);
   });
 });
