@@ -1,0 +1,53 @@
+/** What a cluster of many nodes will be like, from clusters that were measured. Pure. */
+import type { Prediction } from "../statistics/prediction";
+import { mapPrediction, predictLine, predictPowerLaw } from "../statistics/prediction";
+import { busTraffic } from "../topology/bus-traffic";
+import type { MeasuredCluster } from "./points";
+
+/** Of the intervals. */
+const CONFIDENCE = 0.95;
+
+export interface Forecast {
+  readonly nodes: number;
+  readonly nodeTimeoutMs: number;
+  /** What each node sends per second at rest. */
+  readonly busBytesPerNode: Prediction;
+  /** Open files of each node, clients' connections apart. */
+  readonly descriptors: Prediction;
+  /** Of each node without data. */
+  readonly residentBytes: Prediction;
+  /** With all nodes on the cores of the machine that was measured: on machines of their own they are no slower. */
+  readonly formationSeconds: Prediction;
+  readonly verificationSeconds: Prediction;
+  /** Of writes, after SIGKILL of a primary. */
+  readonly outageSeconds: Prediction;
+}
+
+/**
+ * Formation and verification are taken to grow by a power law, for they do when all nodes share the cores; descriptors and memory by a line, for
+ * every node has two connections and an entry for each other; the bus by the part of its upper bound that was seen, which falls by a power
+ * law; an outage is the node timeout and what it takes to agree and to elect, which grows by a line.
+ * @param named whether nodes announce host names
+ * @returns undefined where too few sizes were measured
+ */
+export function forecast(points: readonly MeasuredCluster[], nodes: number, nodeTimeoutMs: number, named: boolean): Forecast | undefined {
+  const of = (figure: (point: MeasuredCluster) => number): { x: number; y: number }[] => points.map((point) => ({ x: point.nodes, y: figure(point) }));
+  const bound = busTraffic(nodes, nodeTimeoutMs, named).bytesPerNode;
+  const part = predictPowerLaw(of(({ nodes: n, bus }) => bus.bytesPerNode / busTraffic(n, bus.nodeTimeoutMs, false).bytesPerNode), nodes, CONFIDENCE);
+  const descriptors = predictLine(of((point) => point.descriptors), nodes, CONFIDENCE);
+  const residentBytes = predictLine(of((point) => point.residentBytes), nodes, CONFIDENCE);
+  const formationSeconds = predictPowerLaw(of((point) => point.formationSeconds), nodes, CONFIDENCE);
+  const verificationSeconds = predictPowerLaw(of((point) => point.verificationSeconds), nodes, CONFIDENCE);
+  const agreeing = predictLine(of((point) => point.outageSeconds - point.nodeTimeoutMs / 1000), nodes, CONFIDENCE);
+  if (part === undefined || descriptors === undefined || residentBytes === undefined || formationSeconds === undefined || verificationSeconds === undefined || agreeing === undefined) return undefined;
+  return {
+    nodes,
+    nodeTimeoutMs,
+    busBytesPerNode: mapPrediction(part, (value) => Math.min(1, value) * bound),
+    descriptors,
+    residentBytes,
+    formationSeconds,
+    verificationSeconds,
+    outageSeconds: mapPrediction(agreeing, (seconds) => Math.max(0, seconds) + nodeTimeoutMs / 1000),
+  };
+}
