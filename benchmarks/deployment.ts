@@ -1,5 +1,6 @@
 /** A deployment: the Valkey nodes that serve one data set, where they are and how to reach them. */
 import type { Connection } from "./connection";
+import type { Sentinels } from "./sentinel/plan";
 import type { Shape } from "./topology/placement";
 
 /** `replication`: one primary and its replicas. `cluster`: 16384 slots over several primaries and their replicas. */
@@ -39,6 +40,8 @@ export interface Deployment {
    * @throws Failure when the node cannot be reached or refuses the credentials
    */
   readonly connect: (node: DeploymentNode) => Promise<Connection>;
+  /** Who has a replica take over when the primary fails, in replication mode; undefined where nobody does. */
+  readonly sentinels?: Sentinels | undefined;
   /** How a tool in a process of its own reaches the nodes. */
   readonly access: Access;
 }
@@ -64,4 +67,10 @@ export interface TlsFiles {
 
 export function formatEndpoint({ host, port }: Endpoint): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** The node at an address, or by a host name that begins with its name, as pods' do. */
+export function nodeAt(nodes: readonly Pick<DeploymentNode, "name" | "endpoint">[], host: string, port: number): string | undefined {
+  const found = nodes.find(({ endpoint }) => endpoint.host === host && endpoint.port === port) ?? nodes.find(({ name }) => name === host.split(".")[0]);
+  return found?.name;
 }

@@ -4,6 +4,7 @@ import type { Access, Deployment, DeploymentNode, Mode } from "./deployment";
 import { Kubernetes } from "./kubernetes/access";
 import type { KubernetesDeployment } from "./kubernetes/deployment";
 import { kubernetesDeployment } from "./kubernetes/deployment";
+import type { Sentinels, SentinelSettings } from "./sentinel/plan";
 import type { Shape } from "./topology/placement";
 
 interface TargetBase {
@@ -19,6 +20,8 @@ interface TargetBase {
 export interface EndpointTarget extends TargetBase {
   readonly platform: "endpoints";
   readonly nodes: readonly DeploymentNode[];
+  /** Who has a replica take over, in replication mode. @default nobody does */
+  readonly sentinels?: Sentinels | undefined;
 }
 
 /** The pods of a StatefulSet, reached by port-forwards. */
@@ -33,6 +36,8 @@ export interface KubernetesTarget extends TargetBase {
   readonly container: string;
   readonly port: number;
   readonly tls: boolean;
+  /** Who has a replica take over, in replication mode. @default nobody does */
+  readonly sentinel?: { readonly statefulSet: string; readonly port: number; readonly settings: SentinelSettings } | undefined;
   /** `HOST:PORT` for clients in the Kubernetes cluster. */
   readonly service: string;
 }
@@ -47,9 +52,9 @@ export type Target = EndpointTarget | KubernetesTarget;
  */
 export async function openTarget(target: Target, password: string | undefined, timeoutSeconds?: number): Promise<Deployment> {
   if (target.platform === "kubernetes") return openPods(await openKubernetes(target), target, password, timeoutSeconds);
-  const { name, mode, shape, zones, nodes } = target;
+  const { name, mode, shape, zones, nodes, sentinels } = target;
   const access: Access = { password };
-  return { name, mode, shape, zones, directives: directivesOf(target), nodes, access, connect: (node) => connect(node.name, node.endpoint, access) };
+  return { name, mode, shape, zones, directives: directivesOf(target), nodes, access, ...(sentinels === undefined ? {} : { sentinels }), connect: (node) => connect(node.name, node.endpoint, access) };
 }
 
 export function openKubernetes({ kubeconfig, context }: KubernetesTarget): Promise<Kubernetes> {
@@ -58,10 +63,10 @@ export function openKubernetes({ kubeconfig, context }: KubernetesTarget): Promi
 
 /** The same for pods, with what only they have. */
 export function openPods(kubernetes: Kubernetes, target: KubernetesTarget, password: string | undefined, timeoutSeconds?: number): Promise<KubernetesDeployment> {
-  const { name, mode, shape, zones, namespace, statefulSet, container, port, tls } = target;
+  const { name, mode, shape, zones, namespace, statefulSet, container, port, tls, sentinel } = target;
   // The port-forward ends at the pod itself, whose certificate is made out to names inside the cluster.
   const access: Access = { password, ...(tls ? { tls: { insecure: true } } : {}) };
-  const plan = { name, mode, shape, namespace, pods: { statefulSet }, container, port, zones, directives: directivesOf(target), access };
+  const plan = { name, mode, shape, namespace, pods: { statefulSet }, container, port, zones, directives: directivesOf(target), access, ...(sentinel === undefined ? {} : { sentinels: { pods: { statefulSet: sentinel.statefulSet }, port: sentinel.port, settings: sentinel.settings } }) };
   return kubernetesDeployment(kubernetes, plan, { timeoutMs: timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000 });
 }
 

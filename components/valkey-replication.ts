@@ -1,9 +1,10 @@
 /**
- * Valkey in replication mode on Kubernetes: the upstream chart, with what it lacks around it. Pod 0 is the primary; the
- * chart has no failover.
+ * Valkey in replication mode on Kubernetes: the upstream chart, with what it lacks around it. Pod 0 is the primary, for ever
+ * where there are no Sentinels: the chart has no failover.
  */
 import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import type { SentinelSettings } from "../benchmarks/sentinel/plan";
 import type { ServerArgs } from "./kubernetes/arguments";
 import { chartValues } from "./kubernetes/chart-values";
 import { createConfigMap } from "./kubernetes/config-map";
@@ -13,6 +14,7 @@ import { CLIENT_PORT } from "./kubernetes/layout";
 import { objectNames } from "./kubernetes/names";
 import { createNetworkPolicy } from "./kubernetes/network-policy";
 import { scriptFiles } from "./kubernetes/scripts";
+import { createSentinels } from "./kubernetes/sentinel";
 import { createSecret } from "./kubernetes/secret";
 import { PASSWORD_FILE } from "./kubernetes/server-config";
 import type { ServerPods } from "./kubernetes/server-pods";
@@ -33,6 +35,8 @@ export const UPSTREAM_CHART: ChartSource = { from: "repository", url: "https://v
 export interface ValkeyReplicationArgs extends ServerArgs {
   /** Besides the one primary. */
   readonly replicas: number;
+  /** Who has a replica take over when the primary fails; not with TLS. @default nobody does */
+  readonly sentinel?: SentinelSettings | undefined;
   /** @default UPSTREAM_CHART */
   readonly chart?: ChartSource | undefined;
 }
@@ -64,10 +68,10 @@ export class ValkeyReplication extends pulumi.ComponentResource {
 
     const needed = [
       createSecret(context, { [PASSWORD_FILE]: (password) => password }),
-      createConfigMap(context, names.scripts, scriptFiles("replication")),
-      createNetworkPolicy(context, [CLIENT_PORT]),
+      createConfigMap(context, names.scripts, scriptFiles(args.sentinel === undefined ? "replication" : "watched")),
+      createNetworkPolicy(context, [CLIENT_PORT], args.sentinel !== undefined),
     ];
-    const chart = { ...from, values: chartValues(context, args.replicas) };
+    const chart = { ...from, values: chartValues(context, args.replicas, args.sentinel) };
     // Whether pods run is for `Rollout` to say, and nobody can tell a chart how long to wait.
     new k8s.helm.v4.Chart(
       name,
@@ -75,9 +79,10 @@ export class ValkeyReplication extends pulumi.ComponentResource {
       { parent: this, dependsOn: needed },
     );
 
+    if (args.sentinel !== undefined) createSentinels(context, args.sentinel, nodes);
     this.pods = serverPods(context, nodes, name);
     this.revision = revisionOf(chart);
-    this.endpoint = serviceEndpoint(names.client, context);
+    this.endpoint = serviceEndpoint(args.sentinel === undefined ? names.client : names.write, context);
     this.readEndpoint = serviceEndpoint(names.read, context);
     this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint, readEndpoint: this.readEndpoint });
   }

@@ -1,5 +1,6 @@
 /** Settings that are each allowed and cannot all be had. Found before anything starts. Pure. */
 import { parseQuantity } from "../benchmarks/kubernetes/quantity";
+import { LEAST_ZONES } from "../benchmarks/sentinel/plan";
 import { nodeCount } from "../benchmarks/topology/placement";
 import { formatBytes } from "../benchmarks/units";
 import { keyFamilies } from "../benchmarks/workloads/named-tests";
@@ -37,6 +38,7 @@ export function contradictions(config: PartialConfig, machine: MachineFacts, lab
   return [
     ...config.deployments.flatMap(([name, deployment]) => [
       ...zoneProblems(name, deployment, config.platform, label),
+      ...sentinelProblems(name, deployment, config.platform, label),
       ...settingProblems(name, deployment, roomOf(config.platform, deployment, machine), label),
     ]),
     ...memoryProblems(config, machine, label),
@@ -81,6 +83,22 @@ function zoneProblems(name: string, deployment: DeploymentConfig, platform: Plat
   if (distinct > nodes) problems.push(platform.type === "eks" && !own ? `${path}: ${distinct} zones are more than the ${nodes} nodes of ${name}; ${label(["deployments", name, "pods", "zones"])} can name fewer` : `${path}: ${distinct} zones are more than the ${nodes} nodes of ${name}; at most ${nodes}`);
   if (distinct < 2 && shape.replicasPerPrimary > 0) problems.push(`${path}: one zone cannot keep the replicas of ${name} apart from their primaries; at least 2`);
   return problems;
+}
+
+/** Whichever zone is lost, a majority of the Sentinels and a replica must be left elsewhere. */
+function sentinelProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig | undefined, label: Label): string[] {
+  if (deployment.mode !== "replication" || deployment.sentinel === undefined || platform === undefined) return [];
+  const { sentinel: { count, quorum }, replicas, engine } = deployment;
+  const path = label(["deployments", name, "sentinel"]);
+  const zones = new Set(deploymentZones(platform, deployment)).size;
+  const all = new Set(zonesOf(platform)).size;
+  return [
+    ...(replicas === 0 ? [`${path}: there is no replica to take over; at least 1`] : []),
+    ...(engine === "valkey" ? [] : [`${path}: is Valkey's, and ${name} is ${engine}`]),
+    ...(quorum !== undefined && quorum > count ? [`${path}.quorum: ${quorum} of ${count} Sentinels; at most ${count}`] : []),
+    ...(Math.max(zones, all) < LEAST_ZONES ? [`${path}: with ${zones === 1 ? "one zone" : `${zones} zones`} the loss of one can take the majority; at least ${LEAST_ZONES}`] : []),
+    ...(isPodPlatform(platform) && platform.tls !== undefined ? [`${path}: Sentinels and their proxies speak plain TCP, and ${label(["platform", "tls"])} is set; without one of the two`] : []),
+  ];
 }
 
 function settingProblems(name: string, deployment: DeploymentConfig, { cores, pinned }: Room, label: Label): string[] {

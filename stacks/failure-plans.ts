@@ -4,6 +4,7 @@ import { describeFault } from "../benchmarks/failure/fault";
 import type { Subject } from "../benchmarks/failure/fault-plan";
 import { describePlan, planFault } from "../benchmarks/failure/fault-plan";
 import type { HostPlan } from "../benchmarks/host/host";
+import { placeSentinels } from "../benchmarks/sentinel/plan";
 import { directives } from "../benchmarks/settings";
 import { planCluster } from "../benchmarks/topology/cluster-plan";
 import { nodeCount, rotateOverZones, spreadOverZones } from "../benchmarks/topology/placement";
@@ -11,6 +12,12 @@ import type { FailureConfig } from "./schema-failures";
 
 /** How long WAIT waits, milliseconds. */
 const WAIT_MS = 1000;
+
+/** A deployment to be broken, as far as it is known before there is any. */
+export type BrokenPlan = Pick<HostPlan, "name" | "mode" | "shape" | "settings" | "zones" | "sentinel"> & {
+  /** Whether all nodes share this machine, or pods have several. */
+  readonly machines: "one" | "several";
+};
 
 export interface PlannedScenario {
   readonly scenario: Scenario;
@@ -75,7 +82,7 @@ export interface Pairing {
 }
 
 /** Every scenario beside every deployment it is meant for, as the deployments will be when they have been formed. */
-export function pairings(scenarios: readonly PlannedScenario[], plans: readonly HostPlan[], obstacle: (fault: FaultKind) => string | undefined): Pairing[] {
+export function pairings(scenarios: readonly PlannedScenario[], plans: readonly BrokenPlan[], obstacle: (fault: FaultKind) => string | undefined): Pairing[] {
   return scenarios.flatMap((planned) =>
     plans
       .filter(({ name }) => planned.deployments?.includes(name) ?? true)
@@ -88,7 +95,7 @@ export function pairings(scenarios: readonly PlannedScenario[], plans: readonly 
   );
 }
 
-function subjectOf(plan: HostPlan, settings: ReadonlyMap<string, string>): Subject {
+function subjectOf(plan: BrokenPlan, settings: ReadonlyMap<string, string>): Subject {
   const { mode, shape, zones } = plan;
   const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${plan.name}-${index}`);
   const placed = mode === "cluster" ? rotateOverZones(names, shape, zones) : spreadOverZones(names, zones);
@@ -98,9 +105,12 @@ function subjectOf(plan: HostPlan, settings: ReadonlyMap<string, string>): Subje
     shape,
     shards: mode === "cluster" ? planCluster(placed, shape).shards : [{ primary: names[0] ?? "", replicas: names.slice(1) }],
     zoneOf: new Map(placed.map(({ name, zone }) => [name, zone])),
-    machineOf: new Map(names.map((name) => [name, "this machine"])),
-    failsOver: mode === "cluster" && wanted.get("cluster-replica-no-failover") !== "yes",
+    // Which machine a pod is on is for its scheduler to say.
+    machineOf: new Map(names.map((name) => [name, plan.machines === "one" ? "this machine" : `the machine of ${name}`])),
+    sentinelZoneOf: new Map((plan.sentinel === undefined ? [] : placeSentinels(plan.name, plan.sentinel, zones)).map(({ name, zone }) => [name, zone])),
+    failsOver: mode === "cluster" ? wanted.get("cluster-replica-no-failover") !== "yes" : plan.sentinel !== undefined,
     persistent: wanted.get("appendonly") === "yes",
+    meetsAgain: plan.machines === "several",
   };
 }
 

@@ -2,11 +2,15 @@
 import * as experiments from "../benchmarks/experiments/factors";
 import type { Cell } from "../benchmarks/experiments/factors";
 import type { HostPlan } from "../benchmarks/host/host";
+import type { SentinelSettings } from "../benchmarks/sentinel/plan";
+import { majority } from "../benchmarks/sentinel/plan";
 import type { Mix } from "../benchmarks/workloads/mix";
 import type { Workload } from "../benchmarks/workloads/workload";
 import { fitKeySpace, fitLoad } from "../benchmarks/workloads/workload";
 import type { Shape } from "../benchmarks/topology/placement";
-import type { BenchmarkConfig, DeploymentConfig, HostConfig, StackConfig } from "./schema";
+import { nodeCount } from "../benchmarks/topology/placement";
+import { sizedSettings } from "../benchmarks/topology/sized-settings";
+import type { BenchmarkConfig, DeploymentConfig, HostConfig, SentinelConfig, StackConfig } from "./schema";
 import { DEFAULT_DURATION } from "./schema";
 import type { ExperimentConfig } from "./schema-experiment";
 
@@ -16,6 +20,15 @@ export function shapeOf(deployment: DeploymentConfig): Shape {
     : { primaries: 1, replicasPerPrimary: deployment.replicas };
 }
 
+/** With the settings that follow from its size, where it names no others. */
+export function sized(deployment: DeploymentConfig): DeploymentConfig {
+  return deployment.mode === "cluster" ? { ...deployment, settings: sizedSettings(deployment.settings, nodeCount(shapeOf(deployment))) } : deployment;
+}
+
+export function sentinelSettings({ count, quorum, "down-after-milliseconds": downAfterMs, "failover-timeout": failoverTimeoutMs }: SentinelConfig): SentinelSettings {
+  return { count, quorum: quorum ?? majority(count), downAfterMs, failoverTimeoutMs };
+}
+
 export function hostPlans(platform: HostConfig, { deployments }: Pick<StackConfig, "deployments">): HostPlan[] {
   return Object.entries(deployments).map(([name, deployment]) => ({
     name,
@@ -23,6 +36,7 @@ export function hostPlans(platform: HostConfig, { deployments }: Pick<StackConfi
     shape: shapeOf(deployment),
     settings: deployment.settings,
     zones: platform.zones,
+    ...(deployment.mode === "replication" && deployment.sentinel !== undefined ? { sentinel: sentinelSettings(deployment.sentinel) } : {}),
   }));
 }
 

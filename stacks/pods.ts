@@ -1,10 +1,14 @@
 /** What a deployment's pods and the load generators' come to, from what the platform says of all and the deployment of its own. Pure. */
 import type { Engine } from "../benchmarks/engines";
 import type { RunnerPlan, Toleration } from "../benchmarks/kubernetes/benchmark-job";
+import type { KubernetesTarget } from "../benchmarks/target";
 import type { PoolName } from "../components/eks/plan/pools";
 import { poolSelector, poolToleration } from "../components/eks/plan/pools";
 import type { Placement } from "../components/kubernetes/arguments";
 import { pullPolicy } from "../components/kubernetes/image";
+import { SENTINEL_PORT } from "../components/kubernetes/layout";
+import { objectNames } from "../components/kubernetes/names";
+import { sentinelSettings } from "./plans";
 import type { DeploymentConfig, PlatformConfig } from "./schema";
 import type { EksPlatformConfig } from "./schema-eks";
 import { zoneNames } from "./schema-eks";
@@ -111,4 +115,10 @@ function placeOfRunners(platform: PodPlatform): Pick<RunnerPlan, "nodeSelector" 
 /** Without the keys that are not there: Kubernetes' types know no undefined. */
 export function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
+}
+
+/** Where its Sentinels are, where it has any. */
+export function sentinelTarget(name: string, deployment: DeploymentConfig): Pick<KubernetesTarget, "sentinel"> {
+  if (deployment.mode !== "replication" || deployment.sentinel === undefined) return {};
+  return { sentinel: { statefulSet: objectNames(name).sentinel, port: SENTINEL_PORT, settings: sentinelSettings(deployment.sentinel) } };
 }

@@ -69,10 +69,24 @@ const deploymentKeys = {
   pods: deploymentPodsSchema.optional(),
 } as const;
 
+const sentinelSchema = z.strictObject({
+  /** How many, in zones in turn; odd. */
+  count: z.int().min(3).max(9).refine((value) => value % 2 === 1, "expected an odd number: one more than that changes nothing").default(3),
+  /** How many must miss the primary for it to have failed. @default a majority */
+  quorum: count(1, 9).optional(),
+  /** Milliseconds without an answer after which one of them misses a node. */
+  "down-after-milliseconds": count(100, 600_000).default(5000),
+  /** Milliseconds after which a failover that does not come to its end is tried anew. */
+  "failover-timeout": count(1000, 3_600_000).default(10_000),
+});
+export type SentinelConfig = z.infer<typeof sentinelSchema>;
+
 const replicationSchema = z.strictObject({
   mode: z.literal("replication"),
   /** Besides the one primary. */
   replicas: count(0, 100).default(1),
+  /** Sentinels beside the servers, that have a replica take over when the primary fails. @default nobody does */
+  sentinel: sentinelSchema.optional(),
   ...deploymentKeys,
 });
 

@@ -5,6 +5,7 @@ import { withConnections } from "../connection";
 import type { DeploymentNode } from "../deployment";
 import { Failure, messageOf } from "../errors";
 import { form } from "../formation/form";
+import { asDeployment, formSentinels } from "../sentinel/form-sentinels";
 import { parseInfo } from "../topology/info";
 import type { Shape } from "../topology/placement";
 import type { Breaker } from "./breaker";
@@ -81,6 +82,11 @@ async function startNodes(nodes: readonly string[], newAddresses: boolean, { bre
  */
 async function introduceAll(stage: Stage): Promise<void> {
   const { deployment } = stage.breaker;
+  if (deployment.mode === "replication") {
+    await until("there is one primary, and its replicas follow it", () => stage.observer.isRedundant, stage);
+    await watchAgain(stage);
+    return;
+  }
   await withConnections({ ...deployment, nodes: stage.breaker.nodes() }, async (connections) => {
     const members = [...connections];
     await Promise.all(members.map(([node, connection]) => untilLoaded(node.name, connection, stage)));
@@ -137,7 +143,7 @@ async function restartInTurn(home: string | undefined, stage: Stage): Promise<vo
   const isReplica = ({ name }: DeploymentNode): boolean => observer.state(name).role === "replica";
   const order = [...breaker.nodes()].sort((a, b) => Number(isReplica(b)) - Number(isReplica(a))).map(({ name }) => name);
   for (const name of order) {
-    if (observer.state(name).role === "primary") await handOver(name, stage);
+    if (observer.state(name).role === "primary" && breaker.handsOver) await handOver(name, stage);
     const follows = breaker.deployment.mode === "replication" ? observer.state(name).follows : undefined;
     note(`restart ${name}`);
     await breaker.end(name);
@@ -162,8 +168,26 @@ export async function handOver(primary: string, stage: Stage, wanted?: string): 
   await sleep(DRAIN_MS);
 }
 
-/** In replication mode the other replicas go on following the old primary, until they are told otherwise. */
+/**
+ * In replication mode the other replicas go on following the old primary, until they are told otherwise. Sentinels must not watch
+ * meanwhile: a replica that becomes the primary without their doing is one that they turn back.
+ */
 async function failOver(primary: string, heir: string, stage: Stage): Promise<void> {
+  const { deployment } = stage.breaker;
+  if (deployment.sentinels !== undefined) await withConnections(asDeployment(deployment, deployment.sentinels), (connections) => Promise.all([...connections.values()].map((connection) => connection.call("SENTINEL", "REMOVE", deployment.name))));
+  try {
+    await promote(primary, heir, stage);
+  } finally {
+    await watchAgain(stage);
+  }
+}
+
+async function watchAgain({ breaker, signal }: Stage): Promise<void> {
+  const deployment = { ...breaker.deployment, nodes: breaker.nodes() };
+  if (deployment.sentinels !== undefined) await formSentinels(deployment, deployment.sentinels, { signal });
+}
+
+async function promote(primary: string, heir: string, stage: Stage): Promise<void> {
   const { host = "", port = 0 } = stage.breaker.nodes().find(({ name }) => name === heir)?.endpoint ?? {};
   await withNode(primary, stage, (connection) => connection.call("FAILOVER", "TO", host, port));
   await until(`${heir} has taken over from ${primary}`, () => stage.observer.state(heir).role === "primary", stage);

@@ -1,6 +1,4 @@
 /** Scenarios one after the other, in rounds, each on a deployment that is as it was at first. */
-import { connect } from "../connection";
-import { formatEndpoint } from "../deployment";
 import { Failure } from "../errors";
 import type { Report } from "../progress";
 import type { Shape } from "../topology/placement";
@@ -62,7 +60,7 @@ export async function breakAll(tasks: readonly Task[], { signal, report, emit }:
 
 async function asAtFirst(breaker: Breaker, shape: Shape, primaries: readonly string[], signal: AbortSignal): Promise<void> {
   const { deployment } = breaker;
-  const observer = new Observer(() => ({ mode: deployment.mode, ...shape }), breaker.nodes, (endpoint) => connect(formatEndpoint(endpoint), endpoint, deployment.access, OBSERVER_TIMEOUT_MS));
+  const observer = new Observer(() => ({ mode: deployment.mode, ...shape }), breaker.nodes, (endpoint) => breaker.dial(endpoint, OBSERVER_TIMEOUT_MS));
   try {
     await observer.start();
     await restoreRoles(primaries, { breaker, observer, shape, signal, patienceMs: ROLES_PATIENCE_MS, note: () => undefined });

@@ -1,10 +1,9 @@
 /** One scenario, once: writes go on, the fault strikes, the deployment heals, and the books are balanced. */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connect, withConnections } from "../connection";
+import { withConnections } from "../connection";
 import type { Connection } from "../connection";
 import type { Deployment, Endpoint } from "../deployment";
-import { formatEndpoint } from "../deployment";
 import { BadInput, Failure, messageOf } from "../errors";
 import type { Report } from "../progress";
 import type { FailureRecord } from "../results/failure-schema";
@@ -69,31 +68,33 @@ export async function breakOnce(attempt: Attempt): Promise<Broken> {
 }
 
 function planFor({ breaker, scenario, shape, failsOver }: Attempt, before: Verification): FaultPlan {
-  const plan = planFault(scenario.fault, subjectOf(breaker.deployment, before, shape, failsOver));
+  const plan = planFault(scenario.fault, subjectOf(breaker, before, shape, failsOver));
   const why = breaker.obstacle(scenario.fault.kind) ?? (typeof plan === "string" ? plan : undefined);
   if (why !== undefined || typeof plan === "string") throw new BadInput(`${scenario.name} on ${breaker.deployment.name}`, [why ?? ""]);
   return plan;
 }
 
-export function subjectOf({ mode, nodes, directives }: Deployment, { verdict }: Verification, shape: Shape, failsOver: boolean): Subject {
+export function subjectOf({ deployment: { mode, nodes, directives, sentinels }, meetsAgain }: Breaker, { verdict }: Verification, shape: Shape, failsOver: boolean): Subject {
   return {
     mode,
     shape,
     shards: verdict.shards.flatMap(({ primary, replicas }) => (primary === undefined ? [] : [{ primary, replicas }])),
     zoneOf: new Map(nodes.map(({ name, zone }) => [name, zone ?? ""])),
     machineOf: new Map(nodes.map(({ name, machine }) => [name, machine])),
+    sentinelZoneOf: new Map((sentinels?.nodes ?? []).map(({ name, zone }) => [name, zone ?? ""])),
     failsOver: mode === "cluster" ? directives.get("cluster-replica-no-failover") !== "yes" : failsOver,
     persistent: directives.get("appendonly") === "yes",
+    meetsAgain,
   };
 }
 
 async function carryOutAttempt(attempt: Attempt, before: Verification, plan: FaultPlan): Promise<Broken> {
   const { breaker, scenario, shape, signal, report } = attempt;
   const { mode } = breaker.deployment;
-  const dial = dialer(breaker.deployment, scenario.load.timeoutMs + scenario.load.acknowledgement.timeoutMs);
+  const dial = dialer(breaker, scenario.load.timeoutMs + scenario.load.acknowledgement.timeoutMs);
   const { shards } = before.verdict;
   const writer = new Writer({ mode, shards: shards.map(({ slots }) => slots), nodes: breaker.nodes, dial }, scenario.load, `break:${randomBytes(3).toString("hex")}:`);
-  const observer = new Observer(() => ({ mode, ...shape }), breaker.nodes, dialer(breaker.deployment, scenario.load.timeoutMs));
+  const observer = new Observer(() => ({ mode, ...shape }), breaker.nodes, dialer(breaker, scenario.load.timeoutMs));
   const events: { atMs: number; what: string }[] = [];
   const note = (what: string): void => {
     events.push({ atMs: performance.now(), what });
@@ -228,10 +229,10 @@ function failingAssertions({ verdict }: Verification): string {
 }
 
 /** Connections of clients that know where to be redirected to (8.0 and newer do that in replication mode when told so). */
-function dialer({ name, mode, access }: Deployment, timeoutMs: number): (endpoint: Endpoint) => Promise<Connection> {
+function dialer(breaker: Breaker, timeoutMs: number): (endpoint: Endpoint) => Promise<Connection> {
   return async (endpoint) => {
-    const connection = await connect(`${name} at ${formatEndpoint(endpoint)}`, endpoint, access, timeoutMs);
-    if (mode === "replication") await connection.call("CLIENT", "CAPA", "redirect").catch(() => undefined);
+    const connection = await breaker.dial(endpoint, timeoutMs);
+    if (breaker.deployment.mode === "replication") await connection.call("CLIENT", "CAPA", "redirect").catch(() => undefined);
     return connection;
   };
 }

@@ -1,5 +1,6 @@
 /** What can be done to the nodes of a deployment, by whoever runs them. */
-import type { Deployment, DeploymentNode } from "../deployment";
+import type { Connection } from "../connection";
+import type { Deployment, DeploymentNode, Endpoint } from "../deployment";
 import type { FormationOptions } from "../formation/awaiting";
 import type { Shape } from "../topology/placement";
 import type { FaultKind } from "./fault";
@@ -8,6 +9,12 @@ export interface Breaker {
   /** As it is now: nodes that came back elsewhere are there. */
   readonly deployment: Deployment;
   readonly nodes: () => readonly DeploymentNode[];
+  /** Whether a replica can be made primary by an orderly hand-over and stay it. */
+  readonly handsOver: boolean;
+  /** Whether nodes that come back at other addresses find each other by themselves. */
+  readonly meetsAgain: boolean;
+  /** A connection of a client's. @throws Failure when there is no way to the node in time */
+  readonly dial: (endpoint: Endpoint, timeoutMs: number) => Promise<Connection>;
   /** Why a fault cannot be inflicted here; undefined where it can. */
   readonly obstacle: (fault: FaultKind) => string | undefined;
   /** SIGKILL, or what comes nearest. Returns when they have ended. */

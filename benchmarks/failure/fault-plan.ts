@@ -9,11 +9,15 @@ export interface Subject {
   readonly shards: readonly { readonly primary: string; readonly replicas: readonly string[] }[];
   readonly zoneOf: ReadonlyMap<string, string>;
   readonly machineOf: ReadonlyMap<string, string>;
+  /** Sentinels, each with its zone: they share the fate of their zone's nodes. */
+  readonly sentinelZoneOf: ReadonlyMap<string, string>;
   readonly shape: Shape;
   /** Whether a replica is made primary by itself when its primary fails. */
   readonly failsOver: boolean;
   /** Whether what was written is on disk. */
   readonly persistent: boolean;
+  /** Whether nodes that come back at other addresses find each other by themselves. */
+  readonly meetsAgain: boolean;
 }
 
 /** One thing that is done, to nodes by name. */
@@ -24,7 +28,7 @@ export type Action =
   | { readonly do: "cut"; readonly nodes: readonly string[] }
   | { readonly do: "join" }
   | { readonly do: "fill-disk" | "free-disk"; readonly nodes: readonly string[] }
-  /** Has append-only files written anew: what was being written when the disk was full can be left in them in part. */
+  /** Has append-only files written anew: what was being written when the disk was full can be left in them as zeros. */
   | { readonly do: "rewrite-file"; readonly nodes: readonly string[] }
   /** Tells replicas to take over without being elected. */
   | { readonly do: "take-over"; readonly nodes: readonly string[] }
@@ -54,7 +58,7 @@ export function planFault(fault: Fault, subject: Subject): FaultPlan | string {
       return killing(subject, firsts(subject, Math.max(1, Math.round(fault.share * subject.shards.length))), fault.restart);
     }
     case "kill-zone":
-      return ofGroup(subject, subject.zoneOf, fault.zone, "zone", (nodes) => killing(subject, nodes, fault.restart));
+      return ofGroup(subject, subject.zoneOf, fault.zone, "zone", (nodes) => killing(subject, withSentinels(subject, nodes), fault.restart));
     case "kill-machine": {
       const machines = new Set(subject.machineOf.values());
       if (machines.size < 2) return "all nodes are on one machine: its loss is kill-all";
@@ -68,8 +72,8 @@ export function planFault(fault: Fault, subject: Subject): FaultPlan | string {
     }
     case "cut-zone":
       return ofGroup(subject, subject.zoneOf, fault.zone, "zone", (nodes) => ({
-        victims: nodes,
-        inflict: [{ do: "cut", nodes }],
+        victims: withSentinels(subject, nodes),
+        inflict: [{ do: "cut", nodes: withSentinels(subject, nodes) }],
         help: [],
         healWhen: { seconds: fault.seconds },
         heal: [{ do: "join" }],
@@ -78,7 +82,7 @@ export function planFault(fault: Fault, subject: Subject): FaultPlan | string {
     case "full-disk": {
       if (!subject.persistent) return "nothing is written to disk: it needs appendonly: true";
       const nodes = firsts(subject, 1);
-      return { victims: nodes, inflict: [{ do: "fill-disk", nodes }], help: [], healWhen: { seconds: fault.seconds }, heal: [{ do: "free-disk", nodes }, { do: "start", nodes, newAddresses: false }, { do: "rewrite-file", nodes }], warnings: ["the append-only file can be left with part of a write in it, at which the server refuses to start: it is written anew once there is room"] };
+      return { victims: nodes, inflict: [{ do: "fill-disk", nodes }], help: [], healWhen: { seconds: fault.seconds }, heal: [{ do: "free-disk", nodes }, { do: "start", nodes, newAddresses: false }, { do: "rewrite-file", nodes }], warnings: ["after a rewrite, a write that fits in part leaves zeros in the append-only file (9.1.2), at which the server refuses to start: the file is written anew once there is room"] };
     }
     case "rolling-restart":
       return { victims: [...subject.zoneOf.keys()], inflict: [{ do: "restart-in-turn", home: fault.home }], help: [], healWhen: "served", heal: [], warnings: withoutReplicas(subject) };
@@ -117,18 +121,25 @@ function killing(subject: Subject, nodes: readonly string[], restart: When): Fau
 }
 
 function killingAll(subject: Subject, newAddresses: boolean): FaultPlan {
-  const nodes = [...subject.zoneOf.keys()];
+  const nodes = [...subject.zoneOf.keys(), ...subject.sentinelZoneOf.keys()];
+  const meet = newAddresses && !subject.meetsAgain && (subject.mode === "cluster" || subject.sentinelZoneOf.size > 0);
   return {
     victims: nodes,
     inflict: [{ do: "kill", nodes }],
     help: [],
     healWhen: { seconds: 0 },
-    heal: [{ do: "start", nodes, newAddresses }, ...(newAddresses && subject.mode === "cluster" ? [{ do: "introduce" } as const] : [])],
+    heal: [{ do: "start", nodes, newAddresses }, ...(meet ? [{ do: "introduce" } as const] : [])],
     warnings: [
-      ...(newAddresses && subject.mode === "cluster" ? ["what nodes know of each other's addresses is stale: they are introduced again"] : []),
+      ...(meet ? ["what nodes know of each other's addresses is stale: they are introduced again"] : []),
       ...(subject.persistent ? [] : ["nothing is on disk: every acknowledged write is lost"]),
     ],
   };
+}
+
+/** With the Sentinels of their zones. */
+function withSentinels({ zoneOf, sentinelZoneOf }: Subject, nodes: readonly string[]): string[] {
+  const zones = new Set(nodes.map((name) => zoneOf.get(name)));
+  return [...nodes, ...[...sentinelZoneOf].filter(([, zone]) => zones.has(zone)).map(([name]) => name)];
 }
 
 /** The zone or machine of that name, or the one with most primaries. */

@@ -1,7 +1,10 @@
 /** Breaking a deployment of processes on this machine. */
 import { closeSync, openSync, readdirSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { Deployment, DeploymentNode } from "../deployment";
+import type { Connection } from "../connection";
+import { connect } from "../connection";
+import type { Deployment, DeploymentNode, Endpoint } from "../deployment";
+import { formatEndpoint } from "../deployment";
 import { codeOf, Failure } from "../errors";
 import type { Host } from "../host/host";
 import type { Programs } from "../host/programs";
@@ -31,6 +34,11 @@ export class HostBreaker implements Breaker {
 
   readonly nodes = (): readonly DeploymentNode[] => this.host.nodes(this.deployment.name);
 
+  readonly handsOver = true;
+  readonly meetsAgain = false;
+
+  readonly dial = (endpoint: Endpoint, timeoutMs: number): Promise<Connection> => connect(`${this.deployment.name} at ${formatEndpoint(endpoint)}`, endpoint, this.deployment.access, timeoutMs);
+
   readonly obstacle = hostObstacle;
 
   readonly kill = async (nodes: readonly string[]): Promise<void> => {
@@ -49,7 +57,9 @@ export class HostBreaker implements Breaker {
     if (follows !== undefined && nodes.includes(follows)) await this.host.startAgain(this.deployment.name, [follows], restart, this.signal);
     const primary = this.nodes().find(({ name }) => name === follows)?.endpoint ?? followed;
     await this.host.startAgain(this.deployment.name, started, { ...restart, follows: primary }, this.signal);
-    this.deployment = { ...this.deployment, nodes: this.host.nodes(this.deployment.name) };
+    const { sentinels } = this.deployment;
+    const watching = sentinels === undefined ? {} : { sentinels: { ...sentinels, nodes: this.host.sentinels(this.deployment.name) } };
+    this.deployment = { ...this.deployment, nodes: this.host.nodes(this.deployment.name), ...watching };
   };
 
   readonly freeze = async (nodes: readonly string[]): Promise<void> => {
@@ -63,7 +73,8 @@ export class HostBreaker implements Breaker {
   };
 
   readonly cut = async (nodes: readonly string[]): Promise<void> => {
-    const addresses = (inside: boolean): string[] => [...new Set(this.nodes().filter(({ name }) => nodes.includes(name) === inside).map(({ endpoint }) => endpoint.host))];
+    const all = [...this.nodes(), ...this.host.sentinels(this.deployment.name)];
+    const addresses = (inside: boolean): string[] => [...new Set(all.filter(({ name }) => nodes.includes(name) === inside).map(({ endpoint }) => endpoint.host))];
     const [some, others] = [addresses(true), addresses(false)];
     if (some.some((address) => others.includes(address))) throw new Failure(`${this.deployment.name} was started without addresses of its own for each zone`);
     this.#cut = await cutNetwork(this.host.run, some, others);

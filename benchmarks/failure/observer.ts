@@ -1,13 +1,15 @@
 /** Watches every node of a deployment: asks each in turn what it is and what it sees, from before a fault until all is well. */
+import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../connection";
 import type { DeploymentNode } from "../deployment";
+import { nodeAt } from "../deployment";
 import { parseInfo } from "../topology/info";
 import { countSlots, parseRange } from "../topology/slots";
 import type { Dialer } from "./links";
 import { Links } from "./links";
 import type { NodeState, StateChange, Wanted } from "./states";
-import { isOk, isRedundant, isZoneSafe, namesByEndpoint, seesAllServed, SILENT, stateName } from "./states";
+import { isOk, isRedundant, isZoneSafe, seesAllServed, SILENT, stateName } from "./states";
 
 /** Milliseconds between two looks at a node, more of them where there are many nodes: the answers cost the servers time. */
 const LOOK_MS = 50;
@@ -37,6 +39,8 @@ export class Observer {
     dial: Dialer,
   ) {
     this.#links = new Links(dial);
+    // One for each node, however many there are.
+    setMaxListeners(0, this.#stopped.signal);
   }
 
   /** Returns when every node has been asked once. */
@@ -136,10 +140,9 @@ export class Observer {
     const [replicationText, clusterText, nodesText] = await Promise.all([connection.info("replication"), isCluster ? connection.cluster("INFO") : "", isCluster ? this.#ownLine(connection) : ""]);
     const replication = parseInfo(replicationText);
     const role = replication.get("role") === "master" ? "primary" : "replica";
-    const primary = `${replication.get("master_host") ?? ""}:${replication.get("master_port") ?? ""}`;
     return {
       role,
-      follows: role === "replica" ? namesByEndpoint(this.nodes()).get(primary) : undefined,
+      follows: role === "replica" ? nodeAt(this.nodes(), replication.get("master_host") ?? "", Number(replication.get("master_port"))) : undefined,
       linkUp: replication.get("master_link_status") === "up",
       ok: !isCluster || seesAllServed(parseInfo(clusterText)),
       slots: slotsIn(nodesText),

@@ -1,5 +1,5 @@
 /** What every node says of itself over time, and since when all is well. Pure. */
-import type { DeploymentNode, Mode } from "../deployment";
+import type { Mode } from "../deployment";
 import { SLOT_COUNT } from "../topology/slots";
 
 /** `silent`: it does not answer. */
@@ -66,9 +66,4 @@ export interface StateChange {
 /** CLUSTER INFO: whether a node sees all slots served and none suspected. */
 export function seesAllServed(info: ReadonlyMap<string, string>): boolean {
   return info.get("cluster_state") === "ok" && info.get("cluster_slots_ok") === String(SLOT_COUNT);
-}
-
-/** Names of nodes by where they are reached. */
-export function namesByEndpoint(nodes: readonly DeploymentNode[]): Map<string, string> {
-  return new Map(nodes.map(({ name, endpoint }) => [`${endpoint.host}:${endpoint.port}`, name]));
 }

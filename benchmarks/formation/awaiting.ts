@@ -1,7 +1,7 @@
 /** Waiting for several things under one deadline, and saying what was missing when it passed. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DeploymentNode } from "../deployment";
-import { Failure } from "../errors";
+import { Failure, messageOf } from "../errors";
 import type { Report } from "../progress";
 
 export interface FormationOptions {
@@ -18,6 +18,12 @@ export interface FormationResult {
   /** False when everything was as wanted already and nothing was changed. */
   readonly changed: boolean;
   readonly milliseconds: number;
+}
+
+/** A node that is late with its answer, on a machine that has too much to do, is asked again: the time that all may take is the limit. */
+function slowAnswer(error: unknown): string {
+  if (/Command timed out/.test(messageOf(error))) return messageOf(error);
+  throw error;
 }
 
 export class Awaiting {
@@ -52,7 +58,8 @@ export class Awaiting {
    * @throws Failure once the time is up; the signal's reason when told to stop
    */
   async until(missing: () => Promise<string | undefined>): Promise<void> {
-    for (let what = await missing(); what !== undefined; what = await missing()) {
+    const ask = (): Promise<string | undefined> => missing().catch(slowAnswer);
+    for (let what = await ask(); what !== undefined; what = await ask()) {
       this.options.signal?.throwIfAborted();
       this.options.report?.(what, true);
       if (performance.now() > this.#deadline) throw new Failure(`${this.deployment} is not ${this.goal} after ${Math.round(this.elapsed / 1000)} s: ${what}`);

@@ -7,10 +7,11 @@ import type { PlacedNode, Shape } from "../topology/placement";
 import type { FormationOptions, FormationResult } from "./awaiting";
 import { formCluster } from "./form-cluster";
 import { formReplication } from "./form-replication";
+import { formSentinels, promotedBefore } from "../sentinel/form-sentinels";
 
 /**
  * Gives a deployment the wanted shape, whatever it has now: unformed nodes are formed, a cluster by its plan,
- * replication around its first node; a cluster that serves is resized while it serves, no key lost; where all is as
+ * replication around its first node, or whomever Sentinels have made the primary since; a cluster that serves is resized while it serves, no key lost; where all is as
  * wanted, nothing changes. Told to stop or killed at any point, it goes on from there when called again.
  * @param deployment the nodes that are to be part of it, as many as the shape needs, new ones among them; those
  *   that are to go are `options.leaving`, and run until this returns. (Replicas of replication need no farewell.)
@@ -20,9 +21,12 @@ import { formReplication } from "./form-replication";
  */
 export async function form(deployment: Deployment, shape: Shape, options: FormationOptions = {}): Promise<FormationResult> {
   if (deployment.mode === "replication") {
-    const [primary] = deployment.nodes;
-    if (primary === undefined) throw new BadInput(deployment.name, ["it has no nodes"]);
-    return formReplication(deployment, primary, options);
+    const [first] = deployment.nodes;
+    if (first === undefined) throw new BadInput(deployment.name, ["it has no nodes"]);
+    const { sentinels } = deployment;
+    if (sentinels === undefined) return formReplication(deployment, first, options);
+    const result = await formReplication(deployment, (await promotedBefore(deployment)) ?? first, options);
+    return { ...result, changed: (await formSentinels(deployment, sentinels, options)) || result.changed };
   }
   const placed = deployment.nodes.map(({ name, zone }) => ({ name, zone: zone ?? "" }));
   const nowhere = placed.filter(({ zone }) => zone === "").map(({ name }) => `${name}: its zone is unknown`);

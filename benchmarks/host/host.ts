@@ -8,6 +8,8 @@ import type { Deployment, DeploymentNode, Endpoint, Mode } from "../deployment";
 import type { FormationOptions, FormationResult } from "../formation/awaiting";
 import { form } from "../formation/form";
 import type { ServerSettings } from "../settings";
+import type { SentinelSettings } from "../sentinel/plan";
+import { placeSentinels } from "../sentinel/plan";
 import { configText, directives } from "../settings";
 import type { PlacedNode, Shape } from "../topology/placement";
 import { addToZones, nodeCount, rotateOverZones, spreadOverZones } from "../topology/placement";
@@ -35,6 +37,8 @@ export interface HostPlan {
   readonly zoneAddresses?: boolean | undefined;
   /** A file system of so many bytes for the data of each server (root). @default the run directory's */
   readonly diskBytes?: number | undefined;
+  /** Who has a replica take over when the primary fails, in replication mode. @default nobody does */
+  readonly sentinel?: SentinelSettings | undefined;
   /** CPUs each node is held to, by node in the order of the plan. @default none is */
   readonly cpus?: readonly string[] | undefined;
 }
@@ -68,6 +72,7 @@ function nodeOf({ server, zone }: PlacedServer): DeploymentNode {
 
 export class Host {
   readonly #servers = new Map<string, readonly PlacedServer[]>();
+  readonly #sentinels = new Map<string, readonly PlacedServer[]>();
   readonly #death = new AbortController();
   /** Servers whose end is meant. */
   readonly #condemned = new Set<Server>();
@@ -94,6 +99,12 @@ export class Host {
     const server = ({ name, zone }: PlacedNode, index: number): Revival => ({ plan: { deployment: plan.name, name, cluster: plan.mode === "cluster", host: hosts.get(zone) ?? LOOPBACK, password, directives: wanted, diskBytes: plan.diskBytes, cpus: plan.cpus?.[index] } });
     const nodes = await this.#startNodes(plan.name, placed, placed.map(server), signal);
     writeFileSync(this.passwordFile(plan.name), password, { mode: 0o600 });
+    const watching = plan.sentinel === undefined ? [] : placeSentinels(plan.name, plan.sentinel, plan.zones);
+    const sentinels = watching.map(({ name, zone }): Revival => ({ plan: { deployment: plan.name, name, cluster: false, sentinel: true, host: hosts.get(zone) ?? LOOPBACK, password, directives: new Map() } }));
+    const launched = await this.#launch(plan.name, sentinels, signal);
+    const placedSentinels = launched.map((server, index): PlacedServer => ({ server, zone: watching[index]?.zone ?? "" }));
+    for (const each of placedSentinels) recordServer(each);
+    this.#sentinels.set(plan.name, placedSentinels);
     return {
       name: plan.name,
       mode: plan.mode,
@@ -102,6 +113,7 @@ export class Host {
       zones: plan.zones,
       directives: wanted,
       access,
+      ...(plan.sentinel === undefined ? {} : { sentinels: { settings: plan.sentinel, nodes: this.sentinels(plan.name) } }),
       connect: (node) => connect(node.name, node.endpoint, access),
     };
   }
@@ -117,10 +129,12 @@ export class Host {
     const access = { password };
     const wanted = directivesOf(plan);
     const parts = { deployment: name, cluster: mode === "cluster", host: LOOPBACK, password, directives: wanted };
-    const { servers, halfStarted } = findServers(this.run, parts);
+    const { servers, sentinels, halfStarted } = findServers(this.run, parts);
     await Promise.all(halfStarted.map((process) => stopServer({ process })));
     this.#servers.set(name, servers);
-    return { name, mode, shape: plan.shape, nodes: servers.map(nodeOf), zones, directives: wanted, access, connect: (node) => connect(node.name, node.endpoint, access) };
+    this.#sentinels.set(name, sentinels);
+    const watching = plan.sentinel === undefined ? {} : { sentinels: { settings: plan.sentinel, nodes: sentinels.map(nodeOf) } };
+    return { name, mode, shape: plan.shape, nodes: servers.map(nodeOf), zones, directives: wanted, access, ...watching, connect: (node) => connect(node.name, node.endpoint, access) };
   }
 
   /** Forms a started deployment, and writes what replicas must know into their files for a later start. */
@@ -176,6 +190,10 @@ export class Host {
     return (this.#servers.get(deployment) ?? []).map(nodeOf);
   }
 
+  sentinels(deployment: string): DeploymentNode[] {
+    return (this.#sentinels.get(deployment) ?? []).map(nodeOf);
+  }
+
   servers(deployment: string): readonly Server[] {
     return (this.#servers.get(deployment) ?? []).map(({ server }) => server);
   }
@@ -208,18 +226,17 @@ export class Host {
   async startAgain(deployment: string, names: readonly string[], restart: Restart, signal: AbortSignal): Promise<void> {
     const gone = this.#named(deployment, names).filter(({ server }) => identify(server.process.pid) === undefined);
     const revivals = gone.map(({ server: { plan, port, busPort } }): Revival => ({
-      plan: { ...plan, directives: restart.directives ?? plan.directives, follows: restart.follows },
+      plan: plan.sentinel === true ? plan : { ...plan, directives: restart.directives ?? plan.directives, follows: restart.follows },
       ports: restart.newAddresses ? undefined : [port, busPort ?? 0],
     }));
     const started = await this.#launch(deployment, revivals, signal, restart.programs);
-    this.#servers.set(
-      deployment,
-      (this.#servers.get(deployment) ?? []).map((each) => ({ ...each, server: started.find(({ plan }) => plan.name === each.server.plan.name) ?? each.server })),
-    );
+    for (const all of [this.#servers, this.#sentinels]) {
+      all.set(deployment, (all.get(deployment) ?? []).map((each) => ({ ...each, server: started.find(({ plan }) => plan.name === each.server.plan.name) ?? each.server })));
+    }
   }
 
   #named(deployment: string, names: readonly string[]): PlacedServer[] {
-    return (this.#servers.get(deployment) ?? []).filter(({ server }) => names.includes(server.plan.name));
+    return [this.#servers, this.#sentinels].flatMap((all) => all.get(deployment) ?? []).filter(({ server }) => names.includes(server.plan.name));
   }
 
   async #startNodes(name: string, placed: readonly PlacedNode[], servers: readonly Revival[], signal: AbortSignal): Promise<DeploymentNode[]> {
@@ -232,7 +249,7 @@ export class Host {
 
   #launch(name: string, servers: readonly Revival[], signal: AbortSignal, programs = this.programs): Promise<Server[]> {
     return startServers(this.run, programs, servers, (server, exit) => {
-      const isWanted = this.servers(name).includes(server) && !this.#condemned.has(server);
+      const isWanted = [this.#servers, this.#sentinels].some((all) => all.get(name)?.some((each) => each.server === server)) && !this.#condemned.has(server);
       if (!this.#stopping && isWanted) this.#death.abort(deathOf(server, exit));
     }, signal);
   }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "../connection";
 import type { Endpoint } from "../deployment";
 import { Failure } from "../errors";
+import { sentinelConfig } from "../sentinel/plan";
 import { configText } from "../settings";
 import { parseInfo } from "../topology/info";
 import { identify, signalProcess } from "./process-identity";
@@ -21,6 +22,8 @@ export interface ServerPlan {
   /** The node's name, unique in the run. */
   readonly name: string;
   readonly cluster: boolean;
+  /** A Sentinel: the same program, that watches others and holds no data. @default false */
+  readonly sentinel?: boolean | undefined;
   /** The address it listens on and calls others from. */
   readonly host: string;
   readonly password: string;
@@ -102,10 +105,11 @@ function launch(run: RunDirectory, programs: Programs, plan: ServerPlan, places:
   const { directory } = places;
   const config = join(directory, "valkey.conf");
   for (const file of ["log", "output"]) rmSync(join(directory, file), { force: true });
-  writeFileSync(config, serverConfig(plan, places, port, busPort, programs), { mode: 0o600 });
+  // A Sentinel keeps what it knows in its file: at the same place it goes on from there.
+  if (plan.sentinel !== true || !keepsPort(config, port)) writeFileSync(config, serverConfig(plan, places, port, busPort, programs), { mode: 0o600 });
   const output = openSync(join(directory, "output"), "a", 0o600);
   try {
-    const [command, ...args] = pinned(plan.cpus, programs.server, [config]);
+    const [command, ...args] = pinned(plan.cpus, programs.server, [config, ...(plan.sentinel === true ? ["--sentinel"] : [])]);
     const process = startRecorded(run, plan.name, command, args, { cwd: directory, stdio: ["ignore", output, output] });
     return { plan, port, busPort: plan.cluster ? busPort : undefined, ...places, process };
   } finally {
@@ -113,7 +117,16 @@ function launch(run: RunDirectory, programs: Programs, plan: ServerPlan, places:
   }
 }
 
+function keepsPort(config: string, port: number): boolean {
+  try {
+    return readFileSync(config, "utf8").split("\n").includes(`port ${port}`);
+  } catch {
+    return false;
+  }
+}
+
 function serverConfig(plan: ServerPlan, { directory, dataDirectory }: Places, port: number, busPort: number, { product }: Programs): string {
+  if (plan.sentinel === true) return sentinelConfig({ host: plan.host, port, directory: dataDirectory, log: join(directory, "log"), password: plan.password });
   const own = new Map([
     ["bind", plan.host],
     ["bind-source-addr", plan.host],

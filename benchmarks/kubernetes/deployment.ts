@@ -4,6 +4,7 @@ import type { V1Pod } from "@kubernetes/client-node";
 import { connect } from "../connection";
 import type { Access, Deployment, DeploymentNode, Mode } from "../deployment";
 import { Failure } from "../errors";
+import type { SentinelSettings, Sentinels } from "../sentinel/plan";
 import type { Shape } from "../topology/placement";
 import { nodeCount } from "../topology/placement";
 import type { Kubernetes } from "./access";
@@ -31,6 +32,8 @@ export interface KubernetesDeploymentPlan {
   readonly directives: ReadonlyMap<string, string>;
   /** TLS files are this machine's. */
   readonly access: Access;
+  /** Pods that watch, where there are any. */
+  readonly sentinels?: { readonly pods: PodSelection; readonly port: number; readonly settings: SentinelSettings } | undefined;
 }
 
 export interface KubernetesDeployment extends Deployment {
@@ -62,6 +65,7 @@ export async function kubernetesDeployment(kubernetes: Kubernetes, plan: Kuberne
     const machine = pod.spec?.nodeName ?? "";
     return { name: nameOf(pod), machine, zone: zoneOf.get(machine), endpoint: { host: pod.status?.podIP ?? "", port } };
   });
+  const watching = plan.sentinels === undefined ? {} : { sentinels: await sentinelPods(kubernetes, namespace, plan.sentinels, waiting) };
   const openings = new Turns(OPENINGS_AT_ONCE);
   const accessTo = new Map(pods.map((pod) => [nameOf(pod), accessOf(pod, access)]));
   const deployment: KubernetesDeployment = {
@@ -75,11 +79,20 @@ export async function kubernetesDeployment(kubernetes: Kubernetes, plan: Kuberne
     namespace,
     labels,
     image: imageOf(pods[0], container),
-    connect: (node) => connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, undefined, () => openings.take(() => openTunnel(kubernetes, { namespace, pod: node.name, port }))),
+    ...watching,
+    connect: (node) => connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, undefined, () => openings.take(() => openTunnel(kubernetes, { namespace, pod: node.name, port: node.endpoint.port }))),
   };
   const left = (waiting.timeoutMs ?? POD_TIMEOUT_MS) - (Date.now() - began);
   await Promise.all(nodes.map((node) => awaitAnswer(deployment, node, Date.now() + left, waiting.signal)));
   return deployment;
+}
+
+async function sentinelPods(kubernetes: Kubernetes, namespace: string, { pods: selection, port, settings }: NonNullable<KubernetesDeploymentPlan["sentinels"]>, waiting: PodWaiting): Promise<Sentinels> {
+  const labels = await labelsOf(kubernetes, namespace, selection);
+  const pods = await awaitPods(kubernetes, { namespace, labels, count: settings.count }, waiting);
+  const machines = await describeMachines(kubernetes, pods.map(({ spec }) => spec?.nodeName ?? ""));
+  const zoneOf = new Map(machines.map(({ name, zone }) => [name, zone ?? undefined]));
+  return { settings, nodes: pods.map((pod): DeploymentNode => ({ name: nameOf(pod), machine: pod.spec?.nodeName ?? "", zone: zoneOf.get(pod.spec?.nodeName ?? ""), endpoint: { host: pod.status?.podIP ?? "", port } })) };
 }
 
 /** A container that runs may not listen yet. */

@@ -1,5 +1,7 @@
 /** What verification knows: read from every node, by itself, at about the same time. Plain data. */
 import type { DeploymentNode, Mode } from "../deployment";
+import type { SentinelFacts } from "../sentinel/facts";
+import type { SentinelSettings } from "../sentinel/plan";
 import type { ClusterView } from "../topology/cluster-view";
 import type { Shape } from "../topology/placement";
 
@@ -43,6 +45,8 @@ export interface Facts {
   readonly nodes: readonly NodeFacts[];
   /** The zones to be spread over, where that is known apart from the nodes. */
   readonly zones?: readonly string[] | undefined;
+  /** Of the Sentinels, where there are to be any. */
+  readonly sentinels?: { readonly settings: SentinelSettings; readonly nodes: readonly SentinelFacts[] } | undefined;
   /** Left out on request; the verdict names them. */
   readonly without: readonly OptionalAssertion[];
 }

@@ -4,6 +4,7 @@ import type { Connection, Reached } from "../connection";
 import { withEveryNode } from "../connection";
 import type { Deployment } from "../deployment";
 import { messageOf } from "../errors";
+import { gatherSentinels } from "../sentinel/facts";
 import { SETTINGS_THAT_MATTER } from "../settings";
 import { ViewParser } from "../topology/cluster-view";
 import { parseInfo } from "../topology/info";
@@ -16,11 +17,13 @@ import { known, mapLearnt, unknown } from "./facts";
  */
 export async function gatherFacts(deployment: Deployment, without: readonly OptionalAssertion[] = []): Promise<Facts> {
   const parser = new ViewParser();
-  const nodes = await withEveryNode(deployment, (reached) =>
-    Promise.all(reached.map((each) => askNode(each, deployment, without, parser))),
-  );
-  const { name, mode, shape, directives, zones } = deployment;
-  return { deployment: name, mode, shape, directives, zones, nodes, without };
+  const { name, mode, shape, directives, zones, sentinels } = deployment;
+  const [nodes, watching] = await Promise.all([
+    withEveryNode(deployment, (reached) => Promise.all(reached.map((each) => askNode(each, deployment, without, parser)))),
+    sentinels === undefined ? undefined : gatherSentinels(deployment, sentinels),
+  ]);
+  const of = sentinels === undefined || watching === undefined ? {} : { sentinels: { settings: sentinels.settings, nodes: watching } };
+  return { deployment: name, mode, shape, directives, zones, nodes, without, ...of };
 }
 
 async function askNode(reached: Reached, deployment: Deployment, without: readonly OptionalAssertion[], parser: ViewParser): Promise<NodeFacts> {

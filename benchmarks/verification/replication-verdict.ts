@@ -1,4 +1,7 @@
 /** The verdict on one primary and its replicas. Pure. */
+import type { Endpoint } from "../deployment";
+import { nodeAt } from "../deployment";
+import { sentinelAssertions } from "../sentinel/verdict";
 import { infoFields } from "../topology/info";
 import { byZone } from "../topology/placement";
 import type { Facts } from "./facts";
@@ -24,9 +27,17 @@ export function replicationVerdict(facts: Facts): Verdict {
       evenSpread(facts),
       sameVersion(facts),
       ...sameSettings(facts),
+      ...watched(facts, shards),
     ],
     shards,
   );
+}
+
+function watched({ nodes, sentinels }: Facts, shards: readonly Shard[]): Assertion[] {
+  if (sentinels === undefined) return [];
+  const [only] = shards.length === 1 ? shards : [];
+  const at = ({ host, port }: Endpoint): string | undefined => nodeAt(nodes.map(({ node }) => node), host, port);
+  return sentinelAssertions({ sentinels: sentinels.nodes, settings: sentinels.settings, primary: only?.primary, nodeAt: at, replicas: nodes.length - 1 });
 }
 
 function onePrimary({ nodes }: Facts): Assertion {

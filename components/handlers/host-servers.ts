@@ -51,8 +51,9 @@ const handler: Handler<HostServersInputs, HostServersOutputs> = {
   exists: (_id, { directory, plan, shape }) => {
     const living = livingProcesses(directory).length;
     if (living === 0) return Promise.resolve(false);
-    if (living < nodeCount(shape)) throw new Failure(`${plan.name}: ${living} of its ${nodeCount(shape)} servers run; destroy it or replace it (pulumi up --replace)`);
-    if (living > nodeCount(shape)) throw new Failure(`${plan.name}: ${living} servers run where there should be ${nodeCount(shape)}: a change of its shape was interrupted; let pulumi up finish it, or replace it (pulumi up --replace)`);
+    const wanted = nodeCount(shape) + (plan.sentinel?.count ?? 0);
+    if (living < wanted) throw new Failure(`${plan.name}: ${living} of its ${wanted} servers run; destroy it or replace it (pulumi up --replace)`);
+    if (living > wanted) throw new Failure(`${plan.name}: ${living} servers run where there should be ${wanted}: a change of its shape was interrupted; let pulumi up finish it, or replace it (pulumi up --replace)`);
     return Promise.resolve(true);
   },
 };
@@ -62,6 +63,6 @@ function planOf({ plan, shape, password }: HostServersInputs): HostPlan & { read
   return { ...plan, shape, password };
 }
 
-function targetOf({ name, mode, nodes, zones = [], directives }: Deployment, shape: Shape): Target {
-  return { platform: "endpoints", name, mode, shape, zones, directives: Object.fromEntries(directives), nodes };
+function targetOf({ name, mode, nodes, zones = [], directives, sentinels }: Deployment, shape: Shape): Target {
+  return { platform: "endpoints", name, mode, shape, zones, directives: Object.fromEntries(directives), nodes, ...(sentinels === undefined ? {} : { sentinels }) };
 }

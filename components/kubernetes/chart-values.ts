@@ -1,10 +1,12 @@
 /** Values for the upstream valkey chart that make of it what our own resources make of a cluster. Pure. */
+import type { SentinelSettings } from "../../benchmarks/sentinel/plan";
 import { configText, directives } from "../../benchmarks/settings";
 import { parseImage, pullPolicy } from "./image";
 import type { Context } from "./context";
 import { CLIENT_PORT, METRICS_PORT, SCRIPTS_DIRECTORY, SECRET_DIRECTORY } from "./layout";
 import { EXPORTER_IMAGE, EXPORTER_RESOURCES } from "./metrics";
 import { scheduling } from "./placement";
+import { followContainer } from "./sentinel";
 import { livenessProbe, readinessProbe } from "./probes";
 import { CONTAINER_SECURITY, POD_SECURITY } from "./security";
 import { PASSWORD_FILE } from "./server-config";
@@ -13,8 +15,11 @@ import { scriptEnvironment } from "./volumes";
 /** Of the container that writes the configuration before the server starts. */
 const INIT_RESOURCES = { requests: { cpu: "10m", memory: "16Mi" }, limits: { cpu: "200m", memory: "64Mi" } };
 
-/** @param replicas besides the primary */
-export function chartValues(context: Context, replicas: number): Record<string, unknown> {
+/**
+ * @param replicas besides the primary
+ * @param sentinel who has a replica take over; undefined where nobody does
+ */
+export function chartValues(context: Context, replicas: number, sentinel?: SentinelSettings): Record<string, unknown> {
   const { deployment, names, args } = context;
   return {
     fullnameOverride: deployment,
@@ -41,6 +46,7 @@ export function chartValues(context: Context, replicas: number): Record<string, 
     ...scheduling(deployment, args.placement),
     podDisruptionBudget: { enabled: true, maxUnavailable: 1 },
     metrics: metrics(context),
+    ...(sentinel === undefined ? {} : { extraInitContainers: [followContainer(context, sentinel)] }),
   };
 }
 

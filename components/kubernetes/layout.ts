@@ -4,6 +4,7 @@ export const CLIENT_PORT = 6379;
 /** Of the cluster bus: the client port + 10000, as servers take it to be. */
 export const BUS_PORT = 16_379;
 export const METRICS_PORT = 9121;
+export const SENTINEL_PORT = 26_379;
 
 export const DATA_DIRECTORY = "/data";
 export const CONFIG_DIRECTORY = "/valkey/config";

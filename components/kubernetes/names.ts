@@ -11,6 +11,10 @@ export interface ObjectNames {
   /** Service of every pod that may be read from; only replication has it. */
   readonly read: string;
   readonly metrics: string;
+  /** StatefulSet, Service and all else of the Sentinels; only replication that fails over has them. */
+  readonly sentinel: string;
+  /** Of the proxies in front of the primary. */
+  readonly write: string;
   readonly config: string;
   readonly scripts: string;
   readonly secret: string;
@@ -36,6 +40,8 @@ export function objectNames(deployment: string): ObjectNames {
     client: deployment,
     read: `${deployment}-read`,
     metrics: `${deployment}-metrics`,
+    sentinel: `${deployment}-sentinel`,
+    write: `${deployment}-write`,
     config: `${deployment}-config`,
     scripts: `${deployment}-scripts`,
     secret: `${deployment}-password`,
@@ -48,6 +54,16 @@ export function objectNames(deployment: string): ObjectNames {
 /** Labels that select a deployment's pods and nothing else; the upstream chart gives its pods the same. */
 export function selectorLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": deployment };
+}
+
+/** Labels of its Sentinels: no Service of the servers may select them. */
+export function sentinelLabels(deployment: string): Record<string, string> {
+  return { "app.kubernetes.io/name": "valkey-sentinel", "app.kubernetes.io/instance": deployment };
+}
+
+/** Labels of the proxies in front of its primary. */
+export function writeLabels(deployment: string): Record<string, string> {
+  return { "app.kubernetes.io/name": "valkey-write", "app.kubernetes.io/instance": deployment };
 }
 
 export function objectLabels(deployment: string): Record<string, string> {

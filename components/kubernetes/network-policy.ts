@@ -4,18 +4,22 @@ import type * as pulumi from "@pulumi/pulumi";
 import { JOB_LABELS } from "../../benchmarks/kubernetes/benchmark-job";
 import type { Context } from "./context";
 import { metadata } from "./context";
-import { CLIENT_PORT, METRICS_PORT } from "./layout";
-import { selectorLabels } from "./names";
+import { CLIENT_PORT, METRICS_PORT, SENTINEL_PORT } from "./layout";
+import { selectorLabels, sentinelLabels, writeLabels } from "./names";
 
 type Peer = k8s.types.input.networking.v1.NetworkPolicyPeer;
 
 /** Wherever this Kubernetes has it: in pods, on the machines, outside. */
 const DNS: k8s.types.input.networking.v1.NetworkPolicyEgressRule = { ports: [{ protocol: "UDP", port: 53 }, tcp(53)] };
 
-/** @param between ports that the deployment's nodes use between each other */
-export function createNetworkPolicy(context: Context, between: readonly number[]): k8s.networking.v1.NetworkPolicy {
+/**
+ * @param between ports that the deployment's nodes use between each other
+ * @param watched whether Sentinels and proxies ask the servers, which ask the Sentinels before they start
+ */
+export function createNetworkPolicy(context: Context, between: readonly number[], watched = false): k8s.networking.v1.NetworkPolicy {
   const { deployment, names, args, options } = context;
   const own: Peer = { podSelector: { matchLabels: selectorLabels(deployment) } };
+  const watchers: readonly Peer[] = watched ? [{ podSelector: { matchLabels: sentinelLabels(deployment) } }, { podSelector: { matchLabels: writeLabels(deployment) } }] : [];
   const clients: readonly Peer[] = args.access?.clients ?? [{ podSelector: {} }];
   const monitoring: readonly Peer[] = args.access?.monitoring ?? [{ namespaceSelector: {} }];
   return new k8s.networking.v1.NetworkPolicy(
@@ -26,18 +30,38 @@ export function createNetworkPolicy(context: Context, between: readonly number[]
         podSelector: { matchLabels: selectorLabels(deployment) },
         policyTypes: ["Ingress", "Egress"],
         ingress: [
-          { from: [own, ...clients], ports: [tcp(CLIENT_PORT)] },
+          { from: [own, ...watchers, ...clients], ports: [tcp(CLIENT_PORT)] },
           { from: [own], ports: between.map(tcp) },
           ...(args.metrics === undefined ? [] : [{ from: [own, ...monitoring], ports: [tcp(METRICS_PORT)] }]),
         ],
         egress: [
           { to: [own], ports: between.map(tcp) },
+          ...(watched ? [{ to: [{ podSelector: { matchLabels: sentinelLabels(deployment) } }], ports: [tcp(SENTINEL_PORT)] }] : []),
           DNS,
         ],
       },
     },
     options,
   );
+}
+
+/** Sentinels are asked by each other, by servers and by clients, and ask the servers; the proxies in front of the primary do so for clients. */
+export function createWatcherPolicies(context: Context): void {
+  const { deployment, names, args, options } = context;
+  const servers: Peer = { podSelector: { matchLabels: selectorLabels(deployment) } };
+  const clients: readonly Peer[] = args.access?.clients ?? [{ podSelector: {} }];
+  const policy = (name: string, labels: Record<string, string>, port: number, also: readonly Peer[]): void => {
+    const own: Peer = { podSelector: { matchLabels: labels } };
+    const spec: k8s.types.input.networking.v1.NetworkPolicySpec = {
+      podSelector: { matchLabels: labels },
+      policyTypes: ["Ingress", "Egress"],
+      ingress: [{ from: [own, ...also, ...clients], ports: [tcp(port)] }],
+      egress: [{ to: [own], ports: [tcp(port)] }, { to: [servers], ports: [tcp(CLIENT_PORT)] }, DNS],
+    };
+    new k8s.networking.v1.NetworkPolicy(name, { metadata: metadata(context, name), spec }, options);
+  };
+  policy(names.sentinel, sentinelLabels(deployment), SENTINEL_PORT, [servers]);
+  policy(names.write, writeLabels(deployment), CLIENT_PORT, []);
 }
 
 /** Load generators, the Jobs of a measurement, are talked to by nobody and talk to servers of their namespace only. */

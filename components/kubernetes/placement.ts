@@ -14,9 +14,10 @@ export interface Scheduling {
   readonly tolerations: types.input.core.v1.Toleration[];
 }
 
-export function scheduling(deployment: string, placement: Placement): Scheduling {
+/** @param labels of the pods. @default those of the deployment's servers */
+export function scheduling(deployment: string, placement: Placement, labels = selectorLabels(deployment)): Scheduling {
   return {
-    affinity: { nodeAffinity: onlyIn(placement.zones), ...machines(deployment, placement) },
+    affinity: { nodeAffinity: onlyIn(placement.zones), ...machines(labels, placement) },
     topologySpreadConstraints: [
       {
         topologyKey: ZONE,
@@ -27,7 +28,7 @@ export function scheduling(deployment: string, placement: Placement): Scheduling
         // A zone whose machines these pods may not use has none, and would leave nowhere to go.
         nodeAffinityPolicy: "Honor",
         nodeTaintsPolicy: "Honor",
-        labelSelector: { matchLabels: selectorLabels(deployment) },
+        labelSelector: { matchLabels: labels },
       },
     ],
     nodeSelector: { ...placement.nodeSelector },
@@ -43,8 +44,8 @@ function onlyIn(zones: readonly string[]): types.input.core.v1.NodeAffinity {
   };
 }
 
-function machines(deployment: string, { hostAntiAffinity, oneMachine = false }: Placement): Pick<types.input.core.v1.Affinity, "podAffinity" | "podAntiAffinity"> {
-  const term = { topologyKey: MACHINE, labelSelector: { matchLabels: selectorLabels(deployment) } };
+function machines(labels: Record<string, string>, { hostAntiAffinity, oneMachine = false }: Placement): Pick<types.input.core.v1.Affinity, "podAffinity" | "podAntiAffinity"> {
+  const term = { topologyKey: MACHINE, labelSelector: { matchLabels: labels } };
   if (oneMachine) return { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
   switch (hostAntiAffinity) {
     case "required":

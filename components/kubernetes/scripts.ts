@@ -6,6 +6,7 @@ import { SCRIPTS_DIRECTORY } from "./layout";
 export const SCRIPTS = {
   cluster: ["node.sh", "ready-cluster.sh", "hand-over.sh"],
   replication: ["node.sh", "ready-replication.sh"],
+  watched: ["node.sh", "ready-replication.sh", "sentinel.sh"],
 } as const;
 
 /** File name to text. */

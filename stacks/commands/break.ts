@@ -1,38 +1,29 @@
-/** `npm start -- break`: a stack of the platform `host`, broken on purpose. */
+/** `npm start -- break`: a stack of this machine, or pods that Pulumi has made, broken on purpose. */
 import { totalmem } from "node:os";
 import { BadInput, messageOf } from "../../benchmarks/errors";
-import type { Deployment } from "../../benchmarks/deployment";
-import type { Sufferer, Task } from "../../benchmarks/failure/break-all";
+import type { Task } from "../../benchmarks/failure/break-all";
 import { breakAll } from "../../benchmarks/failure/break-all";
-import { HostBreaker, hostObstacle } from "../../benchmarks/failure/host-breaker";
-import { Host } from "../../benchmarks/host/host";
-import type { HostPlan } from "../../benchmarks/host/host";
-import { findPrograms } from "../../benchmarks/host/programs";
-import { RunDirectory, stopAbandonedRuns } from "../../benchmarks/host/run-directory";
 import { availableCores } from "../../benchmarks/measuring/cpu";
-import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
+import { ROOT } from "../../benchmarks/paths";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
 import { formatSummary } from "../../benchmarks/results/summary";
 import type { Verification } from "../../benchmarks/verification/verify";
-import { verify } from "../../benchmarks/verification/verify";
 import { parseConfig } from "../config";
 import type { Pairing } from "../failure-plans";
 import { describePairings, pairings, scenarioOf } from "../failure-plans";
+import type { Ground } from "../failure-grounds";
 import type { BreakOptions } from "../options";
 import { print } from "../output";
 import { STACKS } from "../paths";
-import { hostPlans } from "../plans";
-import type { HostStackConfig } from "../schema";
+import { isPodPlatform } from "../pods";
+import type { StackConfig } from "../schema";
 import { DEFAULT_FAILURES } from "../schema-failures";
 import { readStackFile } from "../stack-file";
 import { runSteps } from "../steps";
 import { didYouMean } from "../problems";
 import { printFailures } from "./measuring";
-
-/** A disk that a scenario fills, bytes: room for what a scenario writes and no more, for it is memory. */
-const DISK_BYTES = 256 * 1024 ** 2;
 
 /**
  * @returns the exit status: 0 when everything asked for was done and all got well again, 1 otherwise
@@ -40,7 +31,8 @@ const DISK_BYTES = 256 * 1024 ** 2;
  */
 export async function breakStack(stack: string, options: BreakOptions, interruption: AbortSignal): Promise<number> {
   const config = readConfig(stack, options);
-  const all = pairingsOf(stack, config, options);
+  const ground = await groundOf(stack, config, interruption);
+  const all = pairingsOf(stack, config, options, ground);
   if (options.plan) {
     print(...describePairings(all));
     return 0;
@@ -50,7 +42,7 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
   const timestamp = timestampOf(new Date());
   const artifacts = Artifacts.open(ROOT, timestamp, options.output, renderReport);
   const collector = new ResultsCollector(artifacts, { timestamp, stack, configuration: config });
-  const run = new BreakRun(stack, config, all, collector, interruption);
+  const run = new BreakRun(ground, all, collector, interruption);
   let reason: string | null = null;
   try {
     await run.carryOut();
@@ -74,35 +66,40 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
 }
 
 /** @throws BadInput when the stack, its file or the options are not usable */
-function readConfig(stack: string, { overrides }: BreakOptions): HostStackConfig {
+function readConfig(stack: string, { overrides }: BreakOptions): StackConfig {
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
   const raw = readStackFile(STACKS, stack);
   const named = raw["failures"];
   const scenarios = typeof named === "object" && named !== null && !Array.isArray(named) && Object.keys(named).length > 0 ? (named as Record<string, unknown>) : named === undefined ? DEFAULT_FAILURES : named;
   const changed = typeof scenarios === "object" && scenarios !== null ? Object.fromEntries(Object.entries(scenarios).map(([name, value]) => [name, typeof value === "object" && value !== null ? { ...(value as object), ...overrides } : (value as unknown)])) : scenarios;
-  const parsed = parseConfig(`stack ${stack}`, { ...raw, failures: changed }, machine);
-  const { platform } = parsed;
-  if (platform.type !== "host") throw new BadInput(`stack ${stack}`, [`its platform is ${platform.type}; break works on stacks of the platform host`]);
-  return { ...parsed, platform };
+  return parseConfig(`stack ${stack}`, { ...raw, failures: changed }, machine);
+}
+
+/** Who runs the servers, and what can be done to them there. Pods' needs libraries that this machine's has no use for. */
+async function groundOf(stack: string, config: StackConfig, interruption: AbortSignal): Promise<Ground> {
+  const { platform } = config;
+  if (isPodPlatform(platform)) {
+    const { PodGround } = await import("../pod-ground.js");
+    return new PodGround(platform, config, interruption);
+  }
+  const { HostGround } = await import("../host-ground.js");
+  return new HostGround(stack, platform, config, interruption);
 }
 
 /** @throws BadInput when a scenario is asked for that there is not */
-function pairingsOf(stack: string, config: HostStackConfig, { scenarios }: BreakOptions): Pairing[] {
+function pairingsOf(stack: string, config: StackConfig, { scenarios }: BreakOptions, ground: Ground): Pairing[] {
   const names = Object.keys(config.failures);
   const unknown = (scenarios ?? []).filter((name) => !names.includes(name));
   if (unknown.length > 0) throw new BadInput("--scenario", unknown.map((name) => `stack ${stack} has none named ${name};${didYouMean(name, names)} there are: ${names.join(", ")}`));
   const chosen = Object.entries(config.failures).filter(([name]) => scenarios?.includes(name) ?? true);
-  return pairings(chosen.map(([name, failure]) => scenarioOf(name, failure)), hostPlans(config.platform, config), hostObstacle);
+  return pairings(chosen.map(([name, failure]) => scenarioOf(name, failure)), ground.plans, ground.obstacle);
 }
 
 class BreakRun {
   readonly verifications: Verification[] = [];
-  readonly #sufferers = new Map<string, Sufferer>();
-  #host: Host | undefined;
 
   constructor(
-    private readonly stack: string,
-    private readonly config: HostStackConfig,
+    private readonly ground: Ground,
     private readonly all: readonly Pairing[],
     private readonly collector: ResultsCollector,
     private readonly interruption: AbortSignal,
@@ -114,53 +111,39 @@ class BreakRun {
 
   /** Why a server is no more that nobody meant to break. */
   get died(): Error | undefined {
-    const reason: unknown = this.#host?.died.reason;
+    const reason: unknown = this.ground.died?.reason;
     return !this.interruption.aborted && reason instanceof Error ? reason : undefined;
   }
 
   async carryOut(): Promise<void> {
     for (const { planned, deployment, why } of this.all) if (why !== undefined) print(`Not here: ${planned.scenario.name} on ${deployment}: ${why}`);
     const possible = this.all.filter(({ why }) => why === undefined);
-    await runSteps([
-      { title: "Start and form", run: async () => this.#start(possible) },
-    ]);
+    await runSteps([{ title: this.ground.title, run: async () => this.#open(possible) }]);
     if (!this.passed) return;
     await runSteps([{ title: `Break ${[...new Set(possible.map(({ planned }) => planned.scenario.name))].join(", ")}`, run: async (report) => this.#break(possible, report) }]);
   }
 
   async stop(): Promise<void> {
-    const host = this.#host;
-    if (host !== undefined) await runSteps([{ title: "Stop the servers", run: () => host.stop().then(() => undefined) }]);
+    await this.ground.stop();
   }
 
-  async #start(possible: readonly Pairing[]): Promise<string> {
-    await stopAbandonedRuns(...allRunsDirectories());
-    const programs = await findPrograms(packagesDirectory(), () => undefined, this.interruption);
-    this.collector.setPrograms(programs);
-    const host = new Host(RunDirectory.create(runsDirectory(), this.stack), programs);
-    this.#host = host;
-    const signal = AbortSignal.any([this.interruption, host.died]);
-    const plans = hostPlans(this.config.platform, this.config).filter(({ name }) => possible.some(({ deployment }) => deployment === name));
-    await Promise.all(plans.map((plan) => this.#startOne(host, fittedPlan(plan, possible), signal)));
-    return `Started, formed and verified ${plans.map(({ name }) => name).join(" and ")} with Valkey ${programs.version} from ${programs.source}`;
-  }
-
-  async #startOne(host: Host, plan: HostPlan, signal: AbortSignal): Promise<void> {
-    const deployment: Deployment = await host.start(plan, signal);
-    const { milliseconds } = await host.form(deployment, plan.shape, { signal });
-    const verification = await verify(deployment);
-    this.verifications.push(verification);
-    this.collector.addTopology(verification, milliseconds);
-    const primaries = verification.verdict.shards.flatMap(({ primary }) => primary ?? []);
-    this.#sufferers.set(plan.name, { breaker: new HostBreaker(host, deployment, signal), shape: plan.shape, failsOver: plan.mode === "cluster", primaries });
+  async #open(possible: readonly Pairing[]): Promise<string> {
+    return this.ground.open(possible, {
+      programs: (programs) => { this.collector.setPrograms(programs); },
+      verified: (verification, formationMs) => {
+        this.verifications.push(verification);
+        this.collector.addTopology(verification, formationMs);
+      },
+    });
   }
 
   async #break(possible: readonly Pairing[], report: (line: string, passing?: boolean) => void): Promise<string> {
     const tasks = possible.flatMap(({ planned: { scenario, repeats }, deployment }): Task[] => {
-      const sufferer = this.#sufferers.get(deployment);
+      const sufferer = this.ground.sufferer(deployment);
       return sufferer === undefined ? [] : [{ scenario, repeats, sufferer }];
     });
-    const signal = AbortSignal.any([this.interruption, ...(this.#host === undefined ? [] : [this.#host.died])]);
+    const { died } = this.ground;
+    const signal = AbortSignal.any([this.interruption, ...(died === undefined ? [] : [died])]);
     await breakAll(tasks, {
       signal,
       report,
@@ -170,10 +153,4 @@ class BreakRun {
     });
     return `Broke on purpose ${tasks.reduce((sum, { repeats }) => sum + repeats, 0)} times`;
   }
-}
-
-/** With what its scenarios need: addresses by zone for cuts, a small disk to be filled. */
-function fittedPlan(plan: HostPlan, possible: readonly Pairing[]): HostPlan {
-  const faults = possible.filter(({ deployment }) => deployment === plan.name).map(({ planned }) => planned.scenario.fault.kind);
-  return { ...plan, zoneAddresses: faults.includes("cut-zone"), diskBytes: faults.includes("full-disk") ? DISK_BYTES : undefined };
 }

@@ -1,13 +1,13 @@
 /** A stack's plan in words, the same in a preview, in `plan` and in the outputs. Pure. */
 import { formatRanges } from "../../benchmarks/topology/slots";
 import { nodeCount } from "../../benchmarks/topology/placement";
-import { formatBytes, formatCount, formatDuration } from "../../benchmarks/units";
+import type { Prediction } from "../../benchmarks/statistics/prediction";
+import { LARGE } from "../../benchmarks/topology/sized-settings";
+import { formatBytes, formatCount, formatDuration, listed } from "../../benchmarks/units";
 import { describeEksPlan } from "../../components/eks/plan/describe";
 import type { WorkloadConfig } from "../schema-workloads";
-import type { DeploymentPlan, MeasurementPlan, PodsPlan, StackPlan, StudyPlan } from "./stack-plan";
+import type { DeploymentPlan, LargePlan, MeasurementPlan, PodsPlan, StackPlan, StudyPlan } from "./stack-plan";
 
-/** Nodes from which a cluster's bus is worth a line. */
-const LARGE = 100;
 /** Shards that are told one by one. */
 const MOST_SHARDS = 6;
 /** As many, where there are more than that. */
@@ -39,6 +39,18 @@ function describeDeployment(plan: DeploymentPlan): string[] {
     ...shards.slice(0, shards.length > MOST_SHARDS ? FEW_SHARDS : MOST_SHARDS).map(({ primary, replicas: followers, slots }) => `  ${primary}: slots ${formatRanges([slots])}${followers.length === 0 ? "" : `, replica ${followers.join(", ")}`}`),
     ...(shards.length > MOST_SHARDS ? [`  and ${formatCount(shards.length - FEW_SHARDS)} shards more`] : []),
     ...(bus === null || nodes < LARGE ? [] : [`  cluster bus at rest: at most ${formatBytes(bus.bytesPerNode)}/s sent by each node in ${formatCount(bus.messagesPerNode)} messages of ${formatBytes(bus.messageBytes)}, ${formatBytes(bus.bytes)}/s in all`]),
+    ...(plan.sentinel === null ? [] : [`  ${plan.sentinel.count} Sentinels over the zones, ${plan.sentinel.quorum} of which must miss the primary for ${plan.sentinel.downAfterMs / 1000} s for a replica to take over${pods === null ? "" : `; the Service ${name}-write follows the primary`}`]),
+    ...(plan.large === null ? [] : describeLarge(plan.large)),
+  ];
+}
+
+function describeLarge({ forecast, descriptors, measured: { cores, version, sizes } }: LargePlan): string[] {
+  const range = ({ estimate, low, high }: Prediction, format: (value: number) => string): string => `${format(estimate)} (${format(Math.max(0, low))} to ${format(high)})`;
+  const inSeconds = (value: number): string => `${value >= 10 ? Math.round(value) : value.toFixed(1)} s`;
+  return [
+    `  foretold with 95 % from ${listed(sizes.map(String), sizes.length)} nodes of Valkey ${version} on ${cores} cores: bus at rest ${range(forecast.busBytesPerNode, formatBytes)}/s per node, ${range(forecast.descriptors, formatCount)} open files and ${range(forecast.residentBytes, formatBytes)} of memory each before clients and data`,
+    `  formed in ${range(forecast.formationSeconds, inSeconds)} and verified in ${range(forecast.verificationSeconds, inSeconds)} if ${cores} cores carried all nodes, sooner on machines of their own; writes out for ${range(forecast.outageSeconds, inSeconds)} after the loss of a primary at a node timeout of ${forecast.nodeTimeoutMs / 1000} s`,
+    `  each server must be allowed ${formatCount(descriptors)} open files (ulimit -n): the bus's connections count as clients`,
   ];
 }
 

@@ -1,17 +1,22 @@
 /** What a stack would create, do, take and cost, as plain data: for previews, for `plan` and its `--json`. Pure; asks nobody anything. */
 import type { Engine } from "../../benchmarks/engines";
+import type { Forecast } from "../../benchmarks/large-clusters/forecast";
+import { forecast } from "../../benchmarks/large-clusters/forecast";
+import { measuredClusters } from "../../benchmarks/large-clusters/points";
+import type { SentinelSettings } from "../../benchmarks/sentinel/plan";
 import { directives } from "../../benchmarks/settings";
 import type { BusTraffic } from "../../benchmarks/topology/bus-traffic";
 import { busTraffic } from "../../benchmarks/topology/bus-traffic";
 import type { ShardPlan } from "../../benchmarks/topology/cluster-plan";
 import { planCluster } from "../../benchmarks/topology/cluster-plan";
+import { descriptorsFor, LARGE, nodeTimeoutFor } from "../../benchmarks/topology/sized-settings";
 import type { PlacedNode, Shape } from "../../benchmarks/topology/placement";
 import { nodeCount, rotateOverZones, spreadOverZones } from "../../benchmarks/topology/placement";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import { crossZoneUsdPerHour } from "../../components/eks/plan/cost";
 import type { EksPlan } from "../../components/eks/plan/plan";
 import { pricesOf } from "../../components/eks/plan/prices";
-import { cellsOf, fittedWorkload, shapeOf } from "../plans";
+import { cellsOf, fittedWorkload, sentinelSettings, shapeOf } from "../plans";
 import { deploymentZones, isPodPlatform, podSettings, runnerCount, zonesOf } from "../pods";
 import type { DeploymentConfig, PlatformConfig, StackConfig } from "../schema";
 import type { WorkloadConfig } from "../schema-workloads";
@@ -55,6 +60,19 @@ export interface DeploymentPlan {
   readonly pods: PodsPlan | null;
   /** The cluster bus at rest, at most; null without one. */
   readonly bus: (BusTraffic & { /** Between zones, at AWS's price; null where none is known. */ readonly usdPerHour: number | null }) | null;
+  /** Who has a replica take over in replication mode; null where nobody does. */
+  readonly sentinel: SentinelSettings | null;
+  /** Null where it is not large. */
+  readonly large: LargePlan | null;
+}
+
+export interface LargePlan {
+  /** From clusters that were measured. */
+  readonly forecast: Forecast;
+  /** Open files that each server must be allowed. */
+  readonly descriptors: number;
+  /** What the measured clusters' nodes shared. */
+  readonly measured: { readonly cores: number; readonly version: string; readonly sizes: readonly number[] };
 }
 
 export interface PodsPlan {
@@ -90,11 +108,6 @@ export interface StudyPlan {
   readonly precision: number;
   readonly budget: number;
 }
-
-/** What Valkey has where nothing is said. */
-const NODE_TIMEOUT_MS = 15_000;
-/** Nodes from which the bus is worth a line. */
-const LARGE = 100;
 
 export function planStack(stack: string, config: StackConfig): StackPlan {
   const { platform, measures, benchmark } = config;
@@ -137,7 +150,18 @@ function planDeployment(name: string, deployment: DeploymentConfig, platform: Pl
     oversubscribed: deployment.oversubscribed,
     pods: isPodPlatform(platform) ? planPods(podSettings(platform, deployment), placed.length) : null,
     bus: deployment.mode === "cluster" ? planBus(deployment, placed, platform) : null,
+    sentinel: deployment.mode === "replication" && deployment.sentinel !== undefined ? sentinelSettings(deployment.sentinel) : null,
+    large: deployment.mode === "cluster" && placed.length >= LARGE ? planLarge(deployment, placed.length, platform) : null,
   };
+}
+
+function planLarge({ settings }: DeploymentConfig, nodes: number, platform: PlatformConfig): LargePlan | null {
+  const measured = measuredClusters();
+  if (measured === undefined) return null;
+  const { points, cores, version } = measured;
+  const found = forecast(points, nodes, settings["cluster-node-timeout"] ?? nodeTimeoutFor(nodes), isPodPlatform(platform));
+  if (found === undefined) return null;
+  return { forecast: found, descriptors: descriptorsFor(nodes), measured: { cores, version, sizes: [...new Set(points.map((point) => point.nodes))].sort((a, b) => a - b) } };
 }
 
 function planPods({ image, resources, storage, placement, pool, instanceType }: ReturnType<typeof podSettings>, count: number): PodsPlan {
@@ -154,7 +178,7 @@ function planPods({ image, resources, storage, placement, pool, instanceType }: 
 }
 
 function planBus({ settings }: DeploymentConfig, placed: readonly PlacedNode[], platform: PlatformConfig): DeploymentPlan["bus"] {
-  const traffic = busTraffic(placed.length, settings["cluster-node-timeout"] ?? NODE_TIMEOUT_MS, isPodPlatform(platform));
+  const traffic = busTraffic(placed.length, settings["cluster-node-timeout"] ?? nodeTimeoutFor(placed.length), isPodPlatform(platform));
   const perZone = new Map<string, number>();
   for (const { zone } of placed) perZone.set(zone, (perZone.get(zone) ?? 0) + 1);
   const within = [...perZone.values()].reduce((sum, count) => sum + (count / placed.length) ** 2, 0);

@@ -15,9 +15,9 @@ import { Password } from "../../components/password";
 import { Rollout } from "../../components/rollout";
 import { ValkeyCluster } from "../../components/valkey-cluster";
 import { ValkeyReplication } from "../../components/valkey-replication";
-import { shapeOf } from "../plans";
+import { sentinelSettings, shapeOf } from "../plans";
 import type { PodPlatform, PodSettings } from "../pods";
-import { podSettings } from "../pods";
+import { podSettings, sentinelTarget } from "../pods";
 import type { Deployed } from "../program";
 import type { DeploymentConfig, StackConfig } from "../schema";
 
@@ -49,7 +49,7 @@ function deployPods(name: string, deployment: DeploymentConfig, platform: PodPla
   const drain = new Drain(name, { target: planned, password, timeoutSeconds: verification.timeout, storage: { className, size } });
   const options = { provider: place.provider, dependsOn: [place.namespace, drain] };
   const servers = createServers(name, deployment, platform, args, options);
-  const target = pulumi.all([planned, servers.endpoint, servers.pods.namespace]).apply(([known, service]) => ({ ...withPods(known, servers.pods), service }));
+  const target = pulumi.all([planned, servers.endpoint, servers.pods.namespace]).apply(([known, service]) => ({ ...withPods(known, servers.pods), ...sentinelTarget(name, deployment), service }));
   const { revision } = servers;
   const rollout = new Rollout(name, { target, revision, timeoutSeconds: verification.timeout }, { dependsOn: [servers] });
   return { name, config: deployment, target, password, revision, dependsOn: [rollout], formsItself: deployment.mode === "replication" };
@@ -58,7 +58,7 @@ function deployPods(name: string, deployment: DeploymentConfig, platform: PodPla
 function createServers(name: string, deployment: DeploymentConfig, { chart }: PodPlatform, args: ServerArgs, options: pulumi.ComponentResourceOptions): ValkeyCluster | ValkeyReplication | EngineServers {
   const { engine, mode } = deployment;
   if (mode === "cluster") return new ValkeyCluster(name, { ...args, shape: shapeOf(deployment) }, options);
-  return engine === "valkey" ? new ValkeyReplication(name, { ...args, replicas: deployment.replicas, chart }, options) : new EngineServers(name, { ...args, engine, replicas: deployment.replicas }, options);
+  return engine === "valkey" ? new ValkeyReplication(name, { ...args, replicas: deployment.replicas, chart, sentinel: deployment.sentinel === undefined ? undefined : sentinelSettings(deployment.sentinel) }, options) : new EngineServers(name, { ...args, engine, replicas: deployment.replicas }, options);
 }
 
 function serverArgs({ engine, settings }: DeploymentConfig, { imagePullPolicy, metrics, tls }: PodPlatform, { image, resources, storage, placement }: PodSettings, password: pulumi.Output<string>, namespace: pulumi.Output<string>): ServerArgs {

@@ -3,8 +3,11 @@ import { BadInput } from "../../benchmarks/errors";
 import { didYouMean } from "../../stacks/problems";
 import type { Benchmark } from "./benchmark";
 import { failure } from "./failure";
+import { falseFailovers } from "./false-failovers";
 import { formation } from "./formation";
 import { kubernetes } from "./kubernetes";
+import { largeClusters } from "./large-clusters";
+import { lostWrites } from "./lost-writes";
 import { merging } from "./merging";
 import { openLoop } from "./open-loop";
 import { plan } from "./plan";
@@ -15,7 +18,7 @@ import { throughput } from "./throughput";
 import { verification } from "./verification";
 
 /** In the order in which they run. */
-export const BENCHMARKS: readonly Benchmark[] = [formation, verification, kubernetes, plan, program, throughput, s1Flags, openLoop, merging, failure, studies];
+export const BENCHMARKS: readonly Benchmark[] = [formation, verification, kubernetes, plan, program, throughput, s1Flags, openLoop, merging, failure, lostWrites, falseFailovers, largeClusters, studies];
 
 /** Of every row, in the order of the table. */
 export const ALL_IDS: readonly string[] = BENCHMARKS.flatMap(({ ids }) => ids);

@@ -37,7 +37,7 @@ const workload = (changes: Raw): Raw => ({ ...good, workloads: { w: changes } })
 describe("a stack's configuration", () => {
   it("is typed, with defaults, sizes in bytes and tests resolved", () => {
     const config = parseConfig("stack x", good, MACHINE);
-    expect(config.deployments["cluster"]).toEqual({ mode: "cluster", primaries: 3, replicasPerPrimary: 1, engine: "valkey", settings: { maxmemory: 2 ** 28 }, oversubscribed: false });
+    expect(config.deployments["cluster"]).toEqual({ mode: "cluster", primaries: 3, replicasPerPrimary: 1, engine: "valkey", settings: { maxmemory: 2 ** 28, "cluster-node-timeout": 5000 }, oversubscribed: false });
     expect(config.benchmark).toMatchObject({ tests: ["set"], pipeline: 16, repeats: 3, keep: false });
     expect(fittedWorkload(config).length).toEqual({ seconds: 10 });
     expect(hostPlans(config.platform as HostConfig, config).map(({ name, shape }) => [name, shape])).toEqual([
@@ -74,7 +74,7 @@ describe("a stack's configuration", () => {
     ["a misspelt key", benchmark({ client: 3 }), /^valkey:benchmark\.client: unknown key; did you mean clients\? Known here: workloadName, tests, /],
     ["a misspelt key in a deployment", deployment({ primarys: 3 }), /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, engine, settings, oversubscribed, pods$/],
     ["a misspelt setting", settings({ "io-thread": 1 }), /settings\.io-thread: unknown key; did you mean io-threads\?/],
-    ["a key of another mode", { ...good, deployments: { r: { mode: "replication", primaries: 3 } } }, "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, engine, settings, oversubscribed, pods"],
+    ["a key of another mode", { ...good, deployments: { r: { mode: "replication", primaries: 3 } } }, "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, sentinel, engine, settings, oversubscribed, pods"],
     ["a wrong type", benchmark({ clients: "many" }), 'valkey:benchmark.clients is "many": expected a number'],
     ["a fraction", benchmark({ clients: 4.5 }), "valkey:benchmark.clients is 4.5: expected a whole number"],
     ["too small a number", benchmark({ clients: 0 }), /valkey:benchmark\.clients is 0: expected number to be >=1/],

@@ -1,7 +1,9 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { BadInput } from "../../benchmarks/errors";
+import { breakStack } from "../../stacks/commands/break";
 import { parseConfig } from "../../stacks/config";
 import { describePairings, pairings, scenarioOf } from "../../stacks/failure-plans";
+import type { BreakOptions } from "../../stacks/options";
 import { hostPlans } from "../../stacks/plans";
 import type { HostConfig } from "../../stacks/schema";
 import { DEFAULT_FAILURES } from "../../stacks/schema-failures";
@@ -25,7 +27,7 @@ const problems = (failures: unknown): readonly string[] => {
 };
 const paired = (failures: unknown): ReturnType<typeof pairings> => {
   const config = parseConfig("stack x", stack(failures), MACHINE);
-  return pairings(Object.entries(config.failures).map(([name, failure]) => scenarioOf(name, failure)), hostPlans(config.platform as HostConfig, config), (fault) => (fault === "cut-zone" ? "needs root" : undefined));
+  return pairings(Object.entries(config.failures).map(([name, failure]) => scenarioOf(name, failure)), hostPlans(config.platform as HostConfig, config).map((plan) => ({ ...plan, machines: "one" as const })), (fault) => (fault === "cut-zone" ? "needs root" : undefined));
 };
 
 describe("the section failures", () => {
@@ -56,6 +58,16 @@ describe("the section failures", () => {
     expect([...(pairing?.planned.scenario.settings ?? [])]).toEqual([["appendonly", "yes"], ["min-replicas-to-write", "1"]]);
     expect(pairing?.planned.scenario.load.acknowledgement).toEqual({ replicas: 1, timeoutMs: 1000 });
     expect(pairing?.lines.join()).not.toContain("nothing is on disk");
+  });
+
+  it("is refused with what is there when a scenario or a figure on the command line is wrong", async () => {
+    const refusal = async (options: Partial<BreakOptions>): Promise<unknown> => breakStack("failures", { scenarios: undefined, overrides: {}, output: undefined, plan: true, ...options }, new AbortController().signal).catch((error: unknown) => error);
+    expect(String(await refusal({ scenarios: ["kill-primray"] }))).toMatch(/none named kill-primray; did you mean kill-primary\?/);
+    const printed = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+    expect(await refusal({ scenarios: ["kill-majority"] })).toBe(0);
+    expect(printed.mock.calls.join("")).toMatch(/kill-majority on cluster: SIGKILL of 67 %[^]*SIGKILL cluster-0, cluster-1[^]*no majority is left/);
+    printed.mockRestore();
+    expect(String(await refusal({ overrides: { rate: "fast" } }))).toMatch(/failures\.kill-primary\.rate is "fast": expected a number/);
   });
 
   it("has defaults that every stack file of the host can be broken with", () => {

@@ -39,6 +39,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "pulumi-nodejs:dynamic/valkey:Rollout",
   "valkey:kubernetes:ValkeyCluster",
   "valkey:kubernetes:ValkeyReplication",
+  "kubernetes:apps/v1:Deployment",
   "kubernetes:apps/v1:StatefulSet",
   "kubernetes:core/v1:ConfigMap",
   "kubernetes:core/v1:Namespace",

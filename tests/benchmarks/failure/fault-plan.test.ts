@@ -12,6 +12,8 @@ function cluster(primaries: number, zones: number, changes: Partial<Subject> = {
     shards: Array.from({ length: primaries }, (_, i) => ({ primary: `n-${i}`, replicas: [`n-${i + primaries}`] })),
     zoneOf: new Map(nodes.map(({ name, zone }) => [name, zone])),
     machineOf: new Map(nodes.map(({ name }) => [name, "here"])),
+    sentinelZoneOf: new Map(),
+    meetsAgain: false,
     failsOver: true,
     persistent: true,
     ...changes,

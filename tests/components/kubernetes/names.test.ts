@@ -4,7 +4,7 @@ import { objectNames } from "../../../components/kubernetes/names";
 
 describe("names", () => {
   it("follow from the deployment's", () => {
-    expect(Object.values(objectNames("shop"))).toEqual(["shop", "shop-headless", "shop", "shop-read", "shop-metrics", "shop-config", "shop-scripts", "shop-password", "shop", "shop", "shop"]);
+    expect(Object.values(objectNames("shop"))).toEqual(["shop", "shop-headless", "shop", "shop-read", "shop-metrics", "shop-sentinel", "shop-write", "shop-config", "shop-scripts", "shop-password", "shop", "shop", "shop"]);
   });
 
   it("are host names or refused", () => {

@@ -1,0 +1,222 @@
+/** Breaking a deployment of pods, by way of the API server: pods are deleted, and their StatefulSet makes them anew. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { V1Pod } from "@kubernetes/client-node";
+import type { Connection } from "../connection";
+import { connect } from "../connection";
+import type { DeploymentNode, Endpoint } from "../deployment";
+import { formatEndpoint } from "../deployment";
+import { Failure } from "../errors";
+import type { Kubernetes } from "../kubernetes/access";
+import type { KubernetesDeployment } from "../kubernetes/deployment";
+import { nameOf, podRuns } from "../kubernetes/pod-troubles";
+import { formatLabels, listPods } from "../kubernetes/pods";
+import { openTunnel } from "../kubernetes/tunnel";
+import type { Breaker } from "./breaker";
+import type { FaultKind } from "./fault";
+import { cutPods, healCut } from "./pod-cut";
+
+/** Between two looks at the pods, milliseconds. */
+const LOOK_MS = 250;
+/** For a pod to be gone, or to be there again. */
+const PATIENCE_MS = 240_000;
+/** For a pod that runs to answer. */
+const ANSWER_MS = 2000;
+
+export interface PodGround {
+  readonly kubernetes: Kubernetes;
+  readonly port: number;
+  /** The one Valkey runs in. */
+  readonly container: string;
+  /** The deployment's NetworkPolicy. */
+  readonly networkPolicy: string;
+  readonly signal: AbortSignal;
+}
+
+export class PodBreaker implements Breaker {
+  readonly handsOver: boolean;
+  /** Their probes introduce pods to each other again. */
+  readonly meetsAgain = true;
+  readonly #zoneOf: ReadonlyMap<string, string | undefined>;
+  readonly #killed = new Map<string, string>();
+  #nodes: readonly DeploymentNode[];
+  #uids = new Map<string, string>();
+  #cut: { readonly pods: readonly string[]; readonly heal: () => Promise<void> } | undefined;
+  readonly #closed = new AbortController();
+
+  constructor(
+    public deployment: KubernetesDeployment,
+    private readonly ground: PodGround,
+  ) {
+    this.#nodes = deployment.nodes;
+    this.#zoneOf = new Map(deployment.nodes.map(({ name, zone }) => [name, zone]));
+    // The chart has pod 0 lead for ever: what is handed over would be led by two when pod 0 comes back.
+    this.handsOver = deployment.mode === "cluster";
+    void this.#watch();
+  }
+
+  readonly nodes = (): readonly DeploymentNode[] => this.#nodes;
+
+  readonly obstacle = podObstacle;
+
+  readonly dial = async (endpoint: Endpoint, timeoutMs: number): Promise<Connection> => {
+    const node = this.#nodes.find(({ endpoint: { host } }) => host === endpoint.host);
+    if (node === undefined) throw new Failure(`no pod is at ${formatEndpoint(endpoint)} any more`);
+    const { kubernetes, port } = this.ground;
+    const { namespace, access } = this.deployment;
+    return connect(node.name, endpoint, access, timeoutMs, () => openTunnel(kubernetes, { namespace, pod: node.name, port }));
+  };
+
+  /** Without grace: the API server forgets them at once, and their machine ends them by SIGKILL. */
+  readonly kill = async (nodes: readonly string[]): Promise<void> => {
+    await Promise.all(nodes.map((name) => this.#delete(name, 0)));
+  };
+
+  readonly end = async (node: string): Promise<void> => {
+    await this.#delete(node, undefined);
+    await this.#until(`${node} has ended`, (pods) => pods.every((pod) => nameOf(pod) !== node || pod.metadata?.uid !== this.#killed.get(node)));
+  };
+
+  /** Their StatefulSet has begun to already; this waits. */
+  readonly start: Breaker["start"] = async (struck) => {
+    // Sentinels that were struck with their zone come back by themselves, too, and verification waits for them.
+    const names = struck.filter((name) => this.#nodes.some((node) => node.name === name));
+    await this.#until(`${names.join(", ")} run again`, (pods) => names.every((name) => pods.some((pod) => nameOf(pod) === name && pod.metadata?.uid !== this.#killed.get(name) && podRuns(pod, this.ground.container) && (pod.status?.podIP ?? "") !== "")));
+    await this.#look();
+    await Promise.all(names.map((name) => this.#answers(name)));
+    this.deployment = { ...this.deployment, nodes: this.#nodes };
+  };
+
+  readonly cut = async (nodes: readonly string[]): Promise<void> => {
+    const { kubernetes, networkPolicy } = this.ground;
+    this.#cut = { pods: nodes, heal: await cutPods(kubernetes, { namespace: this.deployment.namespace, policy: networkPolicy, labels: this.deployment.labels, pods: nodes }) };
+  };
+
+  /** @throws Failure when nobody had noticed that anything was cut: the figures of such a scenario would be those of nothing */
+  readonly join = async (): Promise<void> => {
+    const cut = this.#cut;
+    if (cut === undefined) return;
+    const noticed = await this.#isCut(cut.pods);
+    await cut.heal();
+    this.#cut = undefined;
+    if (!noticed) throw new Failure("the cut had no effect: this Kubernetes does not enforce NetworkPolicies, or leaves connections alone that are there already");
+  };
+
+  readonly freeze = impossible;
+  readonly thaw = impossible;
+  readonly fillDisk = impossible;
+  readonly freeDisk = impossible;
+  readonly resize = impossible;
+
+  /** Pods that are made anew have their ConfigMap's directives; scenarios put theirs in force while they run. */
+  readonly startWith = (directives: ReadonlyMap<string, string>): void => {
+    this.deployment = { ...this.deployment, directives };
+  };
+
+  readonly restore = async (): Promise<void> => {
+    await this.#cut?.heal().catch(() => undefined);
+    this.#cut = undefined;
+  };
+
+  /** Takes back what a scenario left that was killed half way. */
+  async healOld(): Promise<void> {
+    const { kubernetes, networkPolicy } = this.ground;
+    await healCut(kubernetes, { namespace: this.deployment.namespace, policy: networkPolicy, pods: this.#nodes.map(({ name }) => name) });
+  }
+
+  /** Watches no more. */
+  close(): void {
+    this.#closed.abort();
+  }
+
+  /** By the word of a node that is cut off, or of one that has lost its primary. */
+  async #isCut(pods: readonly string[]): Promise<boolean> {
+    const views = await Promise.all(
+      this.#nodes.map(async ({ name, endpoint }) => {
+        try {
+          const connection = await this.dial(endpoint, ANSWER_MS);
+          try {
+            if (this.deployment.mode === "cluster") return pods.includes(name) && /fail|disconnected/.test(String(await connection.cluster("NODES")));
+            return (await connection.info("replication")).includes("master_link_status:down");
+          } finally {
+            connection.disconnect();
+          }
+        } catch {
+          return false;
+        }
+      }),
+    );
+    return views.includes(true);
+  }
+
+  async #delete(name: string, gracePeriodSeconds: number | undefined): Promise<void> {
+    const { kubernetes } = this.ground;
+    const uid = this.#uids.get(name) ?? (await this.#pods()).find((pod) => nameOf(pod) === name)?.metadata?.uid ?? "";
+    this.#killed.set(name, uid);
+    await kubernetes.find(`deleting pod ${name}`, kubernetes.core.deleteNamespacedPod({ namespace: this.deployment.namespace, name, ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }) }));
+  }
+
+  #pods(): Promise<V1Pod[]> {
+    return listPods(this.ground.kubernetes, this.deployment.namespace, formatLabels(this.deployment.labels));
+  }
+
+  async #until(what: string, holds: (pods: readonly V1Pod[]) => boolean): Promise<void> {
+    const deadline = Date.now() + PATIENCE_MS;
+    while (!holds(await this.#pods())) {
+      this.ground.signal.throwIfAborted();
+      if (Date.now() > deadline) throw new Failure(`after ${PATIENCE_MS / 1000} s it is not so that ${what}`);
+      await sleep(LOOK_MS);
+    }
+  }
+
+  async #answers(name: string): Promise<void> {
+    const deadline = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const node = this.#nodes.find((each) => each.name === name);
+      try {
+        if (node === undefined) throw new Failure(`there is no pod ${name}`);
+        (await this.dial(node.endpoint, ANSWER_MS)).disconnect();
+        return;
+      } catch (error) {
+        this.ground.signal.throwIfAborted();
+        if (Date.now() > deadline) throw error;
+        await sleep(LOOK_MS);
+        await this.#look();
+      }
+    }
+  }
+
+  /** Where pods are by now; one that has no address yet keeps the one it had. */
+  async #look(): Promise<void> {
+    const pods = await this.#pods();
+    this.#uids = new Map(pods.map((pod) => [nameOf(pod), pod.metadata?.uid ?? ""]));
+    const hostOf = new Map(pods.flatMap((pod) => (pod.status?.podIP === undefined ? [] : [[nameOf(pod), pod.status.podIP] as const])));
+    this.#nodes = this.#nodes.map((node) => ({ ...node, zone: this.#zoneOf.get(node.name), endpoint: { ...node.endpoint, host: hostOf.get(node.name) ?? node.endpoint.host } }));
+  }
+
+  async #watch(): Promise<void> {
+    const { signal } = this.#closed;
+    while (!signal.aborted) {
+      // An API server that is slow for a moment is asked again in the next.
+      await this.#look().catch(() => undefined);
+      await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}
+
+function impossible(): Promise<void> {
+  return Promise.reject(new Failure("this cannot be done to pods"));
+}
+
+/** Why a fault cannot be inflicted on pods. */
+export function podObstacle(fault: FaultKind): string | undefined {
+  switch (fault) {
+    case "freeze-primary":
+      return "a pod's processes cannot be stopped and continued by way of the API server; on the platform host they can";
+    case "full-disk":
+      return "a volume may be a machine's disk, which other pods share: filling it would break them as well; on the platform host servers have disks of their own";
+    case "scale":
+      return "pods are made by Pulumi: change primaries or replicasPerPrimary and run pulumi up, which resizes while it serves";
+    default:
+      return undefined;
+  }
+}

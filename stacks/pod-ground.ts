@@ -1,0 +1,98 @@
+/** Pods that Pulumi has made, found to be broken: the API server is asked for their addresses and their password. */
+import type { Sufferer } from "../benchmarks/failure/break-all";
+import { PodBreaker, podObstacle } from "../benchmarks/failure/pod-breaker";
+import { Failure } from "../benchmarks/errors";
+import type { Kubernetes } from "../benchmarks/kubernetes/access";
+import { directives } from "../benchmarks/settings";
+import type { KubernetesTarget } from "../benchmarks/target";
+import { openKubernetes, openPods } from "../benchmarks/target";
+import { verify } from "../benchmarks/verification/verify";
+import { SERVER_CONTAINER } from "../components/kubernetes/layout";
+import { objectNames } from "../components/kubernetes/names";
+import { PASSWORD_FILE } from "../components/kubernetes/server-config";
+import type { Ground, Opened } from "./failure-grounds";
+import type { BrokenPlan, Pairing } from "./failure-plans";
+import { sentinelSettings, shapeOf } from "./plans";
+import type { PodPlatform } from "./pods";
+import { deploymentZones, sentinelTarget } from "./pods";
+import type { DeploymentConfig, StackConfig } from "./schema";
+
+const PORT = 6379;
+/** Pods that are to be broken run already: for one that is on its way. */
+const WAIT_SECONDS = 60;
+
+export class PodGround implements Ground {
+  readonly title = "Find the pods, and verify";
+  readonly obstacle = podObstacle;
+  /** Nobody watches: pods that end are made anew. */
+  readonly died = undefined;
+  readonly plans: readonly BrokenPlan[];
+  readonly #sufferers = new Map<string, Sufferer & { readonly breaker: PodBreaker }>();
+
+  constructor(
+    private readonly platform: PodPlatform,
+    private readonly config: StackConfig,
+    private readonly interruption: AbortSignal,
+  ) {
+    this.plans = Object.entries(config.deployments)
+      .filter(([, { engine }]) => engine === "valkey")
+      .map(([name, deployment]) => ({ name, mode: deployment.mode, shape: shapeOf(deployment), settings: deployment.settings, zones: deploymentZones(platform, deployment), machines: "several", ...(deployment.mode === "replication" && deployment.sentinel !== undefined ? { sentinel: sentinelSettings(deployment.sentinel) } : {}) }));
+  }
+
+  readonly sufferer = (deployment: string): Sufferer | undefined => this.#sufferers.get(deployment);
+
+  readonly open = async (possible: readonly Pairing[], opened: Opened): Promise<string> => {
+    const plans = this.plans.filter(({ name }) => possible.some(({ deployment }) => deployment === name));
+    await Promise.all(plans.map(({ name }) => this.#openOne(name, opened)));
+    return `Found and verified ${plans.map(({ name }) => name).join(" and ")} in namespace ${this.platform.namespace}`;
+  };
+
+  readonly stop = (): Promise<void> => {
+    for (const { breaker } of this.#sufferers.values()) breaker.close();
+    return Promise.resolve();
+  };
+
+  async #openOne(name: string, opened: Opened): Promise<void> {
+    const deployment = this.config.deployments[name];
+    if (deployment === undefined) return;
+    const target = targetOf(name, deployment, this.platform);
+    const kubernetes = await openKubernetes(target);
+    const pods = await openPods(kubernetes, target, await passwordOf(kubernetes, target), WAIT_SECONDS);
+    const breaker = new PodBreaker(pods, { kubernetes, port: PORT, container: target.container, networkPolicy: objectNames(name).networkPolicy, signal: this.interruption });
+    await breaker.healOld();
+    const verification = await verify(pods);
+    opened.verified(verification, null);
+    this.#sufferers.set(name, { breaker, shape: target.shape, failsOver: target.mode === "cluster" || target.sentinel !== undefined, primaries: verification.verdict.shards.flatMap(({ primary }) => primary ?? []) });
+  }
+}
+
+function targetOf(name: string, deployment: DeploymentConfig, platform: PodPlatform): KubernetesTarget {
+  const { statefulSet, client } = objectNames(name);
+  const { mode, settings } = deployment;
+  const access = platform.type === "kubernetes" ? { kubeconfig: platform.kubeconfig, context: platform.context } : {};
+  return {
+    platform: "kubernetes",
+    name,
+    mode,
+    shape: shapeOf(deployment),
+    zones: deploymentZones(platform, deployment),
+    directives: Object.fromEntries(directives(settings)),
+    ...access,
+    namespace: platform.namespace,
+    statefulSet,
+    container: mode === "cluster" ? SERVER_CONTAINER : name,
+    port: PORT,
+    tls: platform.tls !== undefined,
+    ...sentinelTarget(name, deployment),
+    service: `${client}.${platform.namespace}`,
+  };
+}
+
+/** From the Secret that the pods themselves have it from. @throws Failure when there is none, or it may not be read */
+async function passwordOf(kubernetes: Kubernetes, { name, namespace }: KubernetesTarget): Promise<string> {
+  const { secret } = objectNames(name);
+  const found = await kubernetes.find(`reading Secret ${secret}`, kubernetes.core.readNamespacedSecret({ namespace, name: secret }));
+  const text = found?.data?.[PASSWORD_FILE];
+  if (text === undefined) throw new Failure(`namespace ${namespace} has no Secret ${secret} with a password: deploy the stack first (pulumi up)`);
+  return Buffer.from(text, "base64").toString("utf8");
+}

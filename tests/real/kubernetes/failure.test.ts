@@ -1,0 +1,75 @@
+/** Pods that are broken on purpose while a client writes: a cluster of our own resources. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Sufferer } from "../../../benchmarks/failure/break-all";
+import { PodBreaker } from "../../../benchmarks/failure/pod-breaker";
+import { form } from "../../../benchmarks/formation/form";
+import type { KubernetesTarget } from "../../../benchmarks/target";
+import { openKubernetes, openPods } from "../../../benchmarks/target";
+import { verifySettled } from "../../../benchmarks/verification/verify";
+import { SERVER_CONTAINER } from "../../../components/kubernetes/layout";
+import { ValkeyCluster } from "../../../components/valkey-cluster";
+import { renderObjects } from "../../support/kubernetes-objects";
+import { plainServers } from "../../support/servers";
+import { suffer } from "../../support/sufferer";
+import { KUBECONFIG, ThrowAway, WHERE } from "../../support/throw-away";
+import { never } from "../../support/real";
+
+const SHAPE = { primaries: 3, replicasPerPrimary: 1 };
+const PASSWORD = "broken on purpose";
+const SETTINGS = { appendonly: true, appendfsync: "always", save: "", "cluster-node-timeout": 2000, "repl-diskless-sync-delay": 0 } as const;
+const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "broken" };
+/** A tunnel through the API server, on a machine that runs a whole Kubernetes. */
+const TUNNELLED = { load: { rate: 100, bytes: 64, timeoutMs: 5000, acknowledgement: { replicas: 0, timeoutMs: 0 } }, patienceSeconds: 180 };
+
+describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHERE}`, { timeout: 400_000 }, () => {
+  let here: ThrowAway;
+  let breaker: PodBreaker;
+  let cluster: Sufferer;
+
+  beforeAll(async () => {
+    here = await ThrowAway.open();
+    const zones = (await here.zones()).slice(0, 3);
+    await here.apply(await renderObjects(() => {
+      new ValkeyCluster("broken", { ...plainServers, namespace: here.namespace, imagePullPolicy: "IfNotPresent", password: PASSWORD, shape: SHAPE, settings: SETTINGS, placement: { zones, hostAntiAffinity: "preferred" } });
+    }));
+    await here.untilReady(LABELS, 6, 180);
+    const target: KubernetesTarget = { platform: "kubernetes", name: "broken", mode: "cluster", shape: SHAPE, zones, directives: { appendonly: "yes", appendfsync: "always", save: "", "cluster-node-timeout": "2000" }, kubeconfig: KUBECONFIG, namespace: here.namespace, statefulSet: "broken", container: SERVER_CONTAINER, port: 6379, tls: false, service: `broken.${here.namespace}` };
+    const kubernetes = await openKubernetes(target);
+    const deployment = await openPods(kubernetes, target, PASSWORD);
+    await form(deployment, SHAPE);
+    const { verdict } = await verifySettled(deployment, 30_000);
+    breaker = new PodBreaker(deployment, { kubernetes, port: 6379, container: SERVER_CONTAINER, networkPolicy: "broken", signal: never });
+    cluster = { breaker, shape: SHAPE, failsOver: true, primaries: verdict.shards.flatMap(({ primary }) => primary ?? []) };
+  });
+  afterAll(async () => {
+    breaker.close();
+    await here.close();
+  });
+
+  it("recover from the loss of a primary's pod, by the time its replica was elected", async () => {
+    const record = await suffer(cluster, { kind: "kill-primary", restart: "served" }, TUNNELLED);
+    expect(record.outage.overMs).not.toBeNull();
+    expect(record.states.some(({ state }) => state === "silent")).toBe(true);
+  });
+
+  it("come back with other addresses and every write that was on disk when all are lost at once", async () => {
+    const before = breaker.nodes().map(({ endpoint }) => endpoint.host);
+    const record = await suffer(cluster, { kind: "kill-all", newAddresses: true }, TUNNELLED);
+    expect(record).toMatchObject({ lost: { count: 0 } });
+    expect(record.okMs).not.toBeNull();
+    expect(breaker.nodes().filter(({ endpoint }) => before.includes(endpoint.host))).toEqual([]);
+    expect(record.events.map(({ what }) => what).join()).not.toContain("introduce");
+  });
+
+  it("are restarted one by one without a lost write", async () => {
+    expect(await suffer(cluster, { kind: "rolling-restart", home: undefined }, TUNNELLED)).toMatchObject({ lost: { count: 0 } });
+  });
+
+  it("are healed, and the scenario fails saying why, where a NetworkPolicy cuts nothing", async () => {
+    await expect(suffer(cluster, { kind: "cut-zone", zone: undefined, seconds: 4 }, TUNNELLED)).rejects.toThrow(/had no effect: this Kubernetes does not enforce NetworkPolicies/);
+    const policies = (await here.read({ apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", metadata: { name: "broken" } })) as { metadata: { annotations?: Record<string, string> }; spec: { podSelector: unknown } };
+    expect(policies.spec.podSelector).toEqual({ matchLabels: LABELS });
+    expect(JSON.stringify(policies.metadata.annotations ?? {})).not.toContain("before-the-cut");
+    expect((await here.pods(LABELS)).filter(({ metadata }) => metadata?.labels?.["valkey-measured/cut"] !== undefined)).toEqual([]);
+  });
+});

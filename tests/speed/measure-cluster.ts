@@ -1,0 +1,92 @@
+/** One cluster of many real nodes on this machine, measured: what it takes to form and verify, at rest, and through the loss of a primary. */
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { withConnections } from "../../benchmarks/connection";
+import type { Deployment } from "../../benchmarks/deployment";
+import { Failure } from "../../benchmarks/errors";
+import { breakAll } from "../../benchmarks/failure/break-all";
+import type { Broken } from "../../benchmarks/failure/break-once";
+import type { Scenario } from "../../benchmarks/failure/fault";
+import { HostBreaker } from "../../benchmarks/failure/host-breaker";
+import { form } from "../../benchmarks/formation/form";
+import type { Host } from "../../benchmarks/host/host";
+import type { Shape } from "../../benchmarks/topology/placement";
+import { verdictLine } from "../../benchmarks/verification/format";
+import { verify } from "../../benchmarks/verification/verify";
+import type { MeasuredCluster } from "../../benchmarks/large-clusters/points";
+
+/** Seconds for which a cluster is left alone: every node pings every other at least once in half the node timeout. */
+const REST_SECONDS = 10;
+/** At which the bus is measured: Valkey's own default. */
+const REST_TIMEOUT_MS = 15_000;
+/** A primary that started less than 2 s ago takes no part yet (CLUSTER_WRITABLE_DELAY): that wait is none of formation's. */
+const UP_BEFORE_MS = 2200;
+/** How long the loss of a primary is given to be made good, seconds. */
+const PATIENCE_SECONDS = 300;
+const LOAD: Scenario["load"] = { rate: 300, bytes: 64, timeoutMs: 3000, acknowledgement: { replicas: 0, timeoutMs: 0 } };
+
+/** Milliseconds: many nodes on few cores need a longer one, for their pings take time. */
+export function crowdedNodeTimeout(nodes: number, cores: number): number {
+  return Math.max(2000, Math.round((80 * nodes) / cores));
+}
+
+export interface Measuring {
+  readonly host: Host;
+  readonly cores: number;
+  readonly signal: AbortSignal;
+  readonly report: (line: string) => void;
+}
+
+/**
+ * @param deployment whose servers were started just now, at the node timeout REST_TIMEOUT_MS
+ * @throws Failure when it cannot be formed, does not verify or does not get well again
+ */
+export async function measureCluster(deployment: Deployment, shape: Shape, { host, cores, signal, report }: Measuring): Promise<MeasuredCluster> {
+  const nodes = deployment.nodes.length;
+  await sleep(UP_BEFORE_MS, undefined, { signal });
+  const { milliseconds } = await form(deployment, shape, { signal });
+  report(`${nodes} nodes: formed in ${(milliseconds / 1000).toFixed(2)} s`);
+  // The first time connections and code are new.
+  await verify(deployment);
+  const began = performance.now();
+  const { verdict } = await verify(deployment);
+  const verificationSeconds = (performance.now() - began) / 1000;
+  if (!verdict.pass) throw new Failure(verdictLine(verdict));
+
+  const pids = host.servers(deployment.name).map(({ process }) => process.pid);
+  const before = pids.map(writtenBytes);
+  const since = performance.now();
+  await sleep(REST_SECONDS * 1000, undefined, { signal });
+  const seconds = (performance.now() - since) / 1000;
+  const written = pids.reduce((sum, pid, index) => sum + writtenBytes(pid) - (before[index] ?? 0), 0);
+  const bytesPerNode = written / nodes / seconds;
+  const descriptors = Math.max(...pids.map((pid) => readdirSync(`/proc/${pid}/fd`).length));
+  const residentBytes = pids.reduce((sum, pid) => sum + residentOf(pid), 0) / nodes;
+  report(`${nodes} nodes: verified in ${verificationSeconds.toFixed(3)} s; at rest ${Math.round(bytesPerNode / 1024)} KiB/s written by each, ${descriptors} open files, ${(residentBytes / 2 ** 20).toFixed(1)} MiB`);
+
+  const nodeTimeoutMs = crowdedNodeTimeout(nodes, cores);
+  await setNodeTimeout(deployment, nodeTimeoutMs);
+  const primaries = verdict.shards.flatMap(({ primary }) => primary ?? []);
+  const breaker = new HostBreaker(host, { ...deployment, directives: new Map([...deployment.directives, ["cluster-node-timeout", String(nodeTimeoutMs)]]) }, signal);
+  const scenario: Scenario = { name: "kill-primary", fault: { kind: "kill-primary", restart: "served" }, load: LOAD, settings: new Map(), beforeSeconds: 2, afterSeconds: 0.3, patienceSeconds: PATIENCE_SECONDS, repair: true };
+  const records: Broken["record"][] = [];
+  await breakAll([{ scenario, repeats: 1, sufferer: { breaker, shape, failsOver: true, primaries } }], { signal, report: () => undefined, emit: ({ record }) => records.push(record) });
+  const [record] = records;
+  const [overMs, okMs] = [record?.outage.overMs ?? null, record?.okMs ?? null];
+  if (overMs === null || okMs === null) throw new Failure(`${nodes} nodes do not serve again after the loss of a primary`);
+  report(`${nodes} nodes: out for ${(overMs / 1000).toFixed(2)} s at a node timeout of ${nodeTimeoutMs / 1000} s`);
+  return { nodes, formationSeconds: milliseconds / 1000, verificationSeconds, outageSeconds: overMs / 1000, okSeconds: Math.max(okMs, overMs) / 1000, nodeTimeoutMs, descriptors, residentBytes, bus: { nodeTimeoutMs: REST_TIMEOUT_MS, bytesPerNode } };
+}
+
+async function setNodeTimeout(deployment: Deployment, milliseconds: number): Promise<void> {
+  await withConnections(deployment, (connections) => Promise.all([...connections.values()].map((connection) => connection.config("SET", "cluster-node-timeout", String(milliseconds)))));
+}
+
+/** By write() and its kin, to sockets as well as to files: at rest a node writes to the bus and next to nothing else. */
+function writtenBytes(pid: number): number {
+  return Number(/^wchar: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1] ?? NaN);
+}
+
+function residentOf(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? NaN) * 1024;
+}
