@@ -4,6 +4,7 @@ import { BadInput, Failure, Interrupted, messageOf } from "../benchmarks/errors"
 import { exitStatusOf } from "./interruption";
 import { addBenchmarkOptions, addBreakOptions, addServerOptions, benchmarkOverrides, breakOptions, experimentOverrides, number } from "./options";
 import { complain } from "./output";
+import { addSoakOptions, soakOptions } from "./soak-options";
 
 /** Bad input: nothing was started. */
 const BAD_INPUT = 2;
@@ -68,6 +69,16 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
   ).action(async (stack: string, values: Record<string, unknown>) => {
     const { breakStack } = await import("./commands/break.js");
     finish(await breakStack(stack, breakOptions(values), signal));
+  });
+
+  addSoakOptions(
+    program
+      .command("soak")
+      .description("a stack on this machine under a steady load for hours: memory, files, replication and tails, window by window")
+      .argument("[stack]", "a stack with a file in stacks/", "failures"),
+  ).action(async (stack: string, values: Record<string, unknown>) => {
+    const { soakStack } = await import("./commands/soak.js");
+    finish(await soakStack(soakOptions(stack, values), signal));
   });
 
   addServerOptions(program.command("verify").description("the verdict on servers that exist already; the password from VALKEY_PASSWORD"))

@@ -1,6 +1,4 @@
 /** report.html: one file with everything in it, readable on a desk and on a telephone, without a network. Pure. */
-import { createRequire } from "node:module";
-import type * as Echarts from "echarts";
 import { describeCost, formatUsd, rowCost, storageCost } from "../results/cost";
 import type { DoubtNote } from "../results/doubt-notes";
 import { doubtNotes, NO_DOUBTS, noteLetter } from "../results/doubt-notes";
@@ -9,19 +7,14 @@ import { sideBySide } from "../results/rows";
 import type { Results, TopologyRecord } from "../results/schema";
 import { capacityLine, shapeOf } from "../results/summary";
 import { formatBytes, formatCount, formatMs } from "../units";
-import type { Chart, Width } from "./charts";
 import { chartsOf, colourOf } from "./charts";
 import { failureSections } from "./failures";
+import { figure } from "./figure";
 import type { Html } from "./html";
 import { Html as RawHtml, html } from "./html";
 import { studyCharts } from "./study-charts";
 import { studySections, studyTables } from "./study-page";
 import { STYLE } from "./style";
-
-/** Loaded when the first chart is drawn: half a second that bad input and `--help` need not wait. */
-const echarts = (): typeof Echarts => createRequire(__filename)("echarts") as typeof Echarts;
-
-const CHART_WIDTHS: Readonly<Record<Width, number>> = { wide: 880, narrow: 360 };
 
 /** The whole page as text. */
 export function renderReport(results: Results): string {
@@ -127,25 +120,6 @@ function doubts(notes: readonly DoubtNote[]): Html {
   if (notes.length === 0) return html`<section><h2>Doubts</h2><p>${NO_DOUBTS}</p></section>`;
   return html`<section><h2>Doubts</h2><p>Figures with a letter are shown with the reasons not to take them at their word; each reason is given with the figures of its first case.</p>
 <dl>${notes.map(({ code, text, where }) => html`<dt><span class="doubt">${noteLetter(notes, code)}</span> ${code}</dt><dd>${text}<small>${where.join(", ")}</small></dd>`)}</dl></section>`;
-}
-
-function figure(chart: Chart): Html {
-  const svg = (width: Width): Html => html`<div class="${width}">${new RawHtml(renderChart(chart, width))}</div>`;
-  return html`<section><figure id="${chart.id}"><h2>${chart.title}</h2><p class="legend">${chart.legend.map(({ name, colour }) => html`<span><i style="background: ${colour}"></i>${name}</span>`)}</p>${svg("wide")}${svg("narrow")}<figcaption>${chart.caption}</figcaption></figure></section>`;
-}
-
-/** SVG text; ids are made unique, for both widths and all charts stand in one document. */
-function renderChart(chart: Chart, width: Width): string {
-  const instance = echarts().init(null, null, { renderer: "svg", ssr: true, width: CHART_WIDTHS[width], height: chart.heights[width] });
-  try {
-    instance.setOption(chart.option(width));
-    return instance
-      .renderToSVGString()
-      .replaceAll(/\bzr\d+-/g, (id) => `${chart.id}-${width}-${id}`)
-      .replace("<svg ", `<svg role="img" aria-label="${chart.title}" `);
-  } finally {
-    instance.dispose();
-  }
 }
 
 /** Zones side by side, the nodes of a shard in one colour. */

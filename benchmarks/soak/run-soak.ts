@@ -1,0 +1,93 @@
+/** The windows of a soak, one after the other: load on every deployment at once, then a look at every node and at the disk. */
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Deployment } from "../deployment";
+import { codeOf, Failure } from "../errors";
+import type { RunDirectory } from "../host/run-directory";
+import { GeneratorProcess } from "../open-loop/generator-process";
+import type { OpenLoopPlan } from "../open-loop/plan";
+import { planOfMix } from "../open-loop/plan";
+import { Tally } from "../open-loop/tally";
+import type { Report } from "../progress";
+import { primaryOf } from "../sentinel/form-sentinels";
+import { formatBytes, formatDuration } from "../units";
+import type { OpenLoopMix } from "../workloads/mix";
+import type { SoakJournal, SoakWindow } from "./journal";
+import { sampleNodes } from "./sample";
+
+export interface Soaking {
+  readonly run: RunDirectory;
+  readonly deployments: readonly Deployment[];
+  readonly mix: OpenLoopMix;
+  readonly signal: AbortSignal;
+  readonly report: Report;
+}
+
+/** Seconds of load that a soak has had. */
+export function soakedSeconds(windows: readonly SoakWindow[]): number {
+  const [first] = windows;
+  return windows.filter(({ deployment }) => deployment === first?.deployment).reduce((sum, { seconds }) => sum + seconds, 0);
+}
+
+/**
+ * Goes on until the soak has lasted as long as its journal says it shall.
+ * @throws Failure when a server cannot be reached or the servers' files outgrow their bound; the signal's reason
+ */
+export async function runSoak(journal: SoakJournal, soaking: Soaking): Promise<void> {
+  const { header } = journal;
+  const { report, signal, deployments } = soaking;
+  for (let left = header.seconds - soakedSeconds(journal.windows); left > 0.5; left = header.seconds - soakedSeconds(journal.windows)) {
+    signal.throwIfAborted();
+    const seconds = Math.min(header.windowSeconds, left);
+    const windows = await Promise.all(deployments.map((deployment) => window(deployment, seconds, soaking)));
+    for (const each of windows) journal.add(each);
+    const [{ diskBytes } = { diskBytes: 0 }] = windows;
+    report(`${formatDuration(header.seconds - left + seconds)} of ${formatDuration(header.seconds)}: ${windows.map(lineOf).join("; ")}; files ${formatBytes(diskBytes)}`, true);
+    if (diskBytes > header.diskBytes) throw new Failure(`the servers' files take ${formatBytes(diskBytes)}, more than the ${formatBytes(header.diskBytes)} that --disk allows`);
+  }
+}
+
+async function window(deployment: Deployment, seconds: number, { run, mix, signal }: Soaking): Promise<SoakWindow> {
+  const plan = await planOf(deployment, { ...mix, length: { seconds } });
+  const generator = await GeneratorProcess.start(run, plan);
+  const kill = (): void => { void generator.kill(); };
+  signal.addEventListener("abort", kill);
+  try {
+    const tally = Tally.merge(await generator.run());
+    const { offered, acknowledged, failures: failed, unknowns: unknown, fromMs, toMs } = tally;
+    return { kind: "window", deployment: deployment.name, at: new Date().toISOString(), seconds: Math.min(seconds, Math.max(0.001, (toMs - fromMs) / 1000)), offered, acknowledged, failed, unknown, latencies: tally.latencies().encode(), samples: await sampleNodes(deployment), diskBytes: sizeOf(run.path) };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", kill);
+    await generator.kill();
+  }
+}
+
+/** The primary first, whoever that is by now. */
+async function planOf(deployment: Deployment, mix: OpenLoopMix): Promise<OpenLoopPlan> {
+  const { mode, nodes, access } = deployment;
+  const first = mode === "replication" ? (await primaryOf(deployment)).name : undefined;
+  const endpoints = [...nodes].sort((a, b) => Number(b.name === first) - Number(a.name === first)).map(({ endpoint }) => ({ ...endpoint }));
+  return { ...planOfMix(mix), mode, endpoints, access: access.password === undefined ? {} : { password: access.password }, seed: Math.floor(performance.now() * 1000) % 2 ** 31, process: 0, processes: 1 };
+}
+
+function lineOf({ deployment, acknowledged, seconds, failed, unknown, samples }: SoakWindow): string {
+  const resident = samples.reduce((sum, { residentBytes }) => sum + (residentBytes ?? 0), 0);
+  return `${deployment} ${Math.round(acknowledged / seconds)}/s, ${formatBytes(resident)} resident${failed + unknown > 0 ? `, ${failed} failed and ${unknown} unanswered` : ""}`;
+}
+
+/** Bytes of all files below; what goes away meanwhile counts as nothing. */
+export function sizeOf(directory: string): number {
+  try {
+    return readdirSync(directory, { withFileTypes: true }).reduce((sum, entry) => sum + (entry.isDirectory() ? sizeOf(join(directory, entry.name)) : sizeOfFile(join(directory, entry.name))), 0);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return 0;
+    throw error;
+  }
+}
+
+function sizeOfFile(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}

@@ -1,0 +1,41 @@
+/** `npm start -- soak` as a user has it: killed half way, resumed with the same servers, and what it leaves. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseSoak, SOAK_JOURNAL } from "../../benchmarks/soak/journal";
+import type { SoakEntry } from "../../benchmarks/soak/journal";
+import { Place } from "../support/command";
+import { eventually } from "../support/real";
+
+let place: Place;
+beforeEach(() => { place = new Place(); });
+afterEach(() => place.close());
+
+const entries = (): readonly SoakEntry[] => {
+  const file = join(place.output(), SOAK_JOURNAL);
+  return existsSync(file) && readFileSync(file, "utf8").includes("\n") ? parseSoak(readFileSync(file, "utf8"), file).entries : [];
+};
+const windows = (): number => entries().filter(({ kind }) => kind === "window").length;
+
+describe("npm start -- soak", () => {
+  it("survives a SIGKILL with its servers and what it has seen, goes on, reports, and leaves nothing", async () => {
+    const args = ["soak", "local", "--for", "1s", "--window", "0.5s", "--rate", "300", "--output", place.output()];
+    const first = await place.start(args);
+    await eventually("it has seen a window of both deployments", () => windows() >= 2, 60_000);
+    first.child.kill("SIGKILL");
+    await first.ended;
+    const servers = place.living().length;
+    expect(servers).toBeGreaterThanOrEqual(9);
+    const { status, output } = await place.call(["soak", "local", "--resume", "--output", place.output()]);
+    expect(status, output).toBe(0);
+    expect(output).toMatch(/Servers that were left by a soak that was killed go on/);
+    expect(output).toMatch(/cluster-0: memory [\d.]+ MiB used/);
+    expect(output).toMatch(/nothing went wrong/);
+    expect(entries().filter(({ kind }) => kind === "servers")).toHaveLength(1);
+    expect(windows()).toBe(4);
+    expect(JSON.parse(readFileSync(join(place.output(), "soak.json"), "utf8"))).toMatchObject({ complete: true, findings: [{ deployment: "replication", failed: 0 }, { deployment: "cluster", failed: 0 }] });
+    expect(readFileSync(join(place.output(), "soak.html"), "utf8")).toContain('id="soak-cluster-tails"');
+    expect(place.living()).toEqual([]);
+    expect(readdirSync(place.runs)).toEqual([]);
+  });
+});
