@@ -2,9 +2,7 @@
 import type { ServerSettings } from "../settings";
 import { busTraffic } from "./bus-traffic";
 
-/**
- * Milliseconds: the shortest at which nothing was taken for failed that merely was busy, twice over (docs/failures.md, false failovers).
- */
+/** Milliseconds: what it adds to every outage, against failovers that nobody died for (docs/failures.md, node timeout). */
 export const NODE_TIMEOUT_MS = 5000;
 /** Valkey's own, and the longest that is derived: a longer one is for somebody to ask for. */
 const LONGEST_NODE_TIMEOUT_MS = 15_000;
