@@ -149,3 +149,8 @@ export class ThrowAway {
 export function isReady(pod: ClientNode.V1Pod): boolean {
   return pod.metadata?.deletionTimestamp === undefined && (pod.status?.conditions ?? []).some(({ type, status }) => type === "Ready" && status === "True");
 }
+
+/** Not being deleted, which takes a while on a busy machine. */
+export function isStaying({ metadata }: ClientNode.V1Pod): boolean {
+  return metadata?.deletionTimestamp === undefined;
+}

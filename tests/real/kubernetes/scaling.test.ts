@@ -10,7 +10,7 @@ import { deployOnKubernetes } from "../../../stacks/platforms/kubernetes";
 import type { KubernetesObject } from "../../support/kubernetes-objects";
 import { renderObjects } from "../../support/kubernetes-objects";
 import { valueOf } from "../../support/pulumi";
-import { KUBECONFIG, ThrowAway, WHERE } from "../../support/throw-away";
+import { isStaying, KUBECONFIG, ThrowAway, WHERE } from "../../support/throw-away";
 import { ask, JOURNAL, WRITER, writerPod } from "../../support/writer";
 
 /** As these mocks generate it. */
@@ -73,7 +73,7 @@ describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHER
     await here.apply([writerPod(namespace, "cluster", "cluster-password")]);
     for (const primaries of [4, 3]) {
       expect(await bringTo(primaries)).toBe(true);
-      expect(await here.pods(LABELS)).toHaveLength(2 * primaries);
+      expect((await here.pods(LABELS)).filter(isStaying)).toHaveLength(2 * primaries);
     }
     const lines = (await here.run(WRITER, WRITER, JOURNAL)).trim().split("\n");
     const acknowledged = lines.filter((line) => line.endsWith(" OK")).map((line) => line.split(" ")[0] ?? "");
