@@ -21,12 +21,12 @@ const reportSchema = z.object({
 });
 
 /**
- * Runs a tool of this project's own. A quiet one does not get in the way of others: it is given what they leave.
+ * Runs a program. A quiet one does not get in the way of others: it is given what they leave.
  * @returns its exit status and, where it is to be quiet, its output
  */
-function tool(name: string, args: readonly string[], quiet: boolean): Promise<{ status: number; output: string }> {
+function run(program: string, args: readonly string[], quiet: boolean): Promise<{ status: number; output: string }> {
   return new Promise((done) => {
-    const child = spawn(join(ROOT, "node_modules", ".bin", name), args, { cwd: ROOT, stdio: ["ignore", quiet ? "pipe" : "inherit", quiet ? "pipe" : "inherit"] });
+    const child = spawn(program, args, { cwd: ROOT, stdio: ["ignore", quiet ? "pipe" : "inherit", quiet ? "pipe" : "inherit"] });
     if (quiet && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
     let output = "";
     child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
@@ -36,12 +36,12 @@ function tool(name: string, args: readonly string[], quiet: boolean): Promise<{ 
   });
 }
 
-async function check(what: string, name: string, args: readonly string[]): Promise<boolean> {
+/** Types and lint. */
+async function check(): Promise<Counts> {
   const began = Date.now();
-  const { status, output } = await tool(name, args, true);
-  if (status !== 0) print(output);
-  print(`${status === 0 ? "✓" : "✗"} ${what} (${((Date.now() - began) / 1000).toFixed(0)} s)`);
-  return status === 0;
+  const { status, output } = await run(process.execPath, ["--import", "tsx", "tests/static-checks.ts"], true);
+  print(output.trimEnd(), `${status === 0 ? "✓" : "✗"} types and lint (${((Date.now() - began) / 1000).toFixed(0)} s)`);
+  return { passed: status === 0 ? 1 : 0, failed: status === 0 ? 0 : 1, skipped: [] };
 }
 
 interface Counts {
@@ -55,7 +55,7 @@ async function vitest(args: readonly string[]): Promise<Counts> {
   const directory = mkdtempSync(join(tmpdir(), "tests-"));
   try {
     const file = join(directory, "report.json");
-    const { status } = await tool("vitest", ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${file}`, ...args], false);
+    const { status } = await run(join(ROOT, "node_modules", ".bin", "vitest"), ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${file}`, ...args], false);
     const report = reportSchema.parse(JSON.parse(readFileSync(file, "utf8")));
     // A file that cannot even be loaded has no tests that fail.
     const unloaded = report.testResults.filter((each) => each.status === "failed" && each.assertionResults.every((test) => test.status !== "failed")).length;
@@ -69,10 +69,8 @@ async function vitest(args: readonly string[]): Promise<Counts> {
 
 /** What holds figures against a clock comes last, when nothing else runs any more. */
 async function everything(): Promise<Counts> {
-  const checks = [check("types", "tsc", ["--noEmit"]), check("lint", "eslint", ["."])];
-  const tests = await vitest(["--project", "pure", "--project", "real"]);
-  const passes = await Promise.all(checks);
-  return [tests, { passed: passes.filter((ok) => ok).length, failed: passes.filter((ok) => !ok).length, skipped: [] }, await vitest(["--project", "alone"])].reduce(sum);
+  const beside = await Promise.all([check(), vitest(["--project", "pure", "--project", "real"])]);
+  return [...beside, await vitest(["--project", "alone"])].reduce(sum);
 }
 
 const sum = (a: Counts, b: Counts): Counts => ({ passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: [...a.skipped, ...b.skipped] });
