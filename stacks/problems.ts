@@ -1,6 +1,6 @@
 /** What zod finds wrong, as sentences: where, what, what would be allowed, and what was probably meant. Pure. */
 import { closest, distance } from "fastest-levenshtein";
-import type { z } from "zod";
+import { z } from "zod";
 
 type Path = readonly PropertyKey[];
 
@@ -10,14 +10,13 @@ type Path = readonly PropertyKey[];
  * @param label turns a path into how the user wrote it: `valkey:benchmark.clients`, or `--clients`
  */
 export function describeIssues(schema: z.core.$ZodType, input: unknown, issues: readonly z.core.$ZodIssue[], label: (path: Path) => string): string[] {
-  return issues.flatMap((issue) => {
+  const sentences = issues.flatMap((issue) => {
     const where = label(issue.path);
     switch (issue.code) {
       case "unrecognized_keys":
-        return issue.keys.map((key) => unknownKey(label([...issue.path, key]), key, keysAt(schema, issue.path, input)));
+        return inNearestForm(schema, input, issue.path, label) ?? issue.keys.map((key) => unknownKey(label([...issue.path, key]), key, keysAt(schema, issue.path, input)));
       case "invalid_union":
-        if (issue.discriminator === undefined && isMap(valueAt(input, issue.path))) return nearestOption(schema, input, issue, label);
-        return [issue.discriminator === undefined ? `${where} is ${quote(valueAt(input, issue.path))}: ${unionMessage(issue)}` : `${where} is ${quote(valueAt(input, issue.path))}: ${optionsMessage(schema, input, issue)}`];
+        return (issue.discriminator === undefined ? inNearestForm(schema, input, issue.path, label) : undefined) ?? [issue.discriminator === undefined ? `${where} is ${quote(valueAt(input, issue.path))}: ${unionMessage(issue)}` : `${where} is ${quote(valueAt(input, issue.path))}: ${optionsMessage(schema, input, issue)}`];
       case "invalid_key":
         return [`${where}: ${issue.issues[0]?.message ?? issue.message}`];
       case "invalid_type":
@@ -28,6 +27,7 @@ export function describeIssues(schema: z.core.$ZodType, input: unknown, issues: 
         return [`${where} is ${quote(valueAt(input, issue.path))}: ${plain(issue.message)}`];
     }
   });
+  return [...new Set(sentences)];
 }
 
 /** `x: unknown key; did you mean y? Known here: …` */
@@ -43,14 +43,15 @@ export function didYouMean(word: string, known: readonly string[]): string {
   return distance(word, nearest) <= Math.max(2, Math.floor(word.length / 3)) ? ` did you mean ${nearest}?` : "";
 }
 
-/** Of several forms that a map may have, what is wrong with the one that it is nearest to: first by its keys. */
-function nearestOption(schema: z.core.$ZodType, input: unknown, { path, errors }: z.core.$ZodIssueInvalidUnion, label: (path: Path) => string): string[] {
-  const strangers = (issues: readonly z.core.$ZodIssue[]): number => issues.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length : 0), 0);
-  const [nearest] = [...errors.entries()].sort(([, a], [, b]) => strangers(a) - strangers(b) || a.length - b.length);
+/** What is wrong with a map that may have one of several forms, by the form that it is nearest to: first by its keys. Undefined where there is but one. */
+function inNearestForm(schema: z.core.$ZodType, input: unknown, path: Path, label: (path: Path) => string): string[] | undefined {
   const union = descend(schema, path, input);
-  const option = nearest === undefined || union?._zod.def.type !== "union" ? undefined : (union as z.core.$ZodUnion)._zod.def.options[nearest[0]];
-  if (nearest === undefined || option === undefined) return [`${label(path)}: expected another form`];
-  return describeIssues(option, valueAt(input, path), nearest[1], (rest) => label([...path, ...rest]));
+  const value = valueAt(input, path);
+  if (union?._zod.def.type !== "union" || !isMap(value)) return undefined;
+  const strangers = (issues: readonly z.core.$ZodIssue[]): number => issues.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" && issue.path.length === 0 ? issue.keys.length : 0), 0);
+  const forms = (union as z.core.$ZodUnion)._zod.def.options.filter((option) => option._zod.def.type === "object").map((option) => ({ option, issues: z.core.safeParse(option, value).error?.issues ?? [] }));
+  const [nearest] = forms.sort((a, b) => strangers(a.issues) - strangers(b.issues) || a.issues.length - b.issues.length);
+  return nearest && describeIssues(nearest.option, value, nearest.issues, (rest) => label([...path, ...rest]));
 }
 
 function isMap(value: unknown): boolean {

@@ -106,6 +106,11 @@ describe("what an account has", () => {
   });
 });
 
+/** As the engine says that a function failed. */
+const refuse = (details: string) => (): never => {
+  throw Object.assign(new Error(details), { details });
+};
+
 describe("asking an account", () => {
   const answers: Calls = {
     ...accountCalls,
@@ -113,7 +118,7 @@ describe("asking an account", () => {
       if (quotaCode === "L-0263D0A3") throw new Error("AccessDenied");
       return { value: quotaCode === "L-1216C47A" ? 5 : 1e6 };
     },
-    "aws:kms/getKey:getKey": () => { throw new Error("NotFoundException: no such key"); },
+    "aws:kms/getKey:getKey": refuse("NotFoundException: no such key"),
   };
 
   it("finds everything that is wrong at once, and nothing about what it may not read", async () => {
@@ -126,7 +131,7 @@ describe("asking an account", () => {
     const { problems } = thrown as BadInput;
     expect(problems).toHaveLength(2);
     expect(problems[0]).toMatch(/^the account's quota L-1216C47A .* is 5 and the plan needs 28/);
-    expect(problems[1]).toMatch(/^valkey:platform\.cluster\.keyArn: arn:aws:kms:us-west-2:1:key\/gone cannot be used: /);
+    expect(problems[1]).toMatch(/^valkey:platform\.cluster\.keyArn: arn:aws:kms:us-west-2:1:key\/gone cannot be used: NotFoundException: no such key/);
   });
 
   it("that does not answer is said in words, with what is needed", async () => {
@@ -134,7 +139,7 @@ describe("asking an account", () => {
     let thrown: unknown;
     await run(async () => {
       await checkAccount(planEks(S1_PLAN), { keyArn: undefined, network: undefined }, () => "").catch((error: unknown) => { thrown = error; });
-    }, awsOutputs, { ...answers, "aws:index/getAvailabilityZones:getAvailabilityZones": () => { throw new Error("no EC2 IMDS role found"); } });
+    }, awsOutputs, { ...answers, "aws:index/getAvailabilityZones:getAvailabilityZones": refuse("no EC2 IMDS role found") });
     expect(thrown).toBeInstanceOf(Failure);
     expect((thrown as Failure).message).toMatch(/^AWS us-west-2 does not say what the account has: .*no EC2 IMDS role found.*\nCredentials are needed/s);
   });
@@ -165,7 +170,7 @@ describe("a network that exists", () => {
       ...accountCalls,
       "aws:ec2/getVpc:getVpc": ({ id }) => ({ id, enableDnsHostnames: true, enableDnsSupport: false }),
       "aws:ec2/getSubnet:getSubnet": ({ id }) => {
-        if (id === "subnet-gone") throw new Error("InvalidSubnetID.NotFound");
+        if (id === "subnet-gone") return refuse("InvalidSubnetID.NotFound")();
         return { id, vpcId: "vpc-1", availabilityZone: "us-west-2a", availableIpAddressCount: 250 };
       },
     });
