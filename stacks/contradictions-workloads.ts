@@ -37,7 +37,11 @@ function rateProblems([name, workload]: Named<WorkloadConfig>, label: Label): st
 }
 
 function readingProblems([name, workload]: Named<WorkloadConfig>, [deployment, config]: Named<DeploymentConfig>, label: Label): string[] {
-  if (workload.driver !== "open-loop" || workload.readFrom !== "replica" || shapeOf(config).replicasPerPrimary > 0) return [];
+  if (workload.driver === "memtier" || workload.readFrom === "primary") return [];
+  if (workload.driver === "valkey-benchmark" && (workload.reads < 1 || config.mode !== "cluster")) {
+    return [`${label(["workloads", name, "readFrom"])}: valkey-benchmark reads from replicas of clusters only, and sends them writes too unless reads is 1; the driver open-loop does both${config.mode === "cluster" ? "" : ` (${deployment} is replication)`}`];
+  }
+  if (workload.readFrom === "any" || shapeOf(config).replicasPerPrimary > 0) return [];
   return [`${label(["workloads", name, "readFrom"])}: ${deployment} has no replicas to read from; primary, or any`];
 }
 

@@ -37,7 +37,7 @@ const WORKLOAD_OPTIONS: readonly BenchmarkOption[] = [
   { key: "data", long: "--data", flags: "--data <kind>", help: "strings or sorted-sets", parse: text },
   { key: "arrivals", long: "--arrivals", flags: "--arrivals <kind>", help: "open-loop: poisson or fixed", parse: text },
   { key: "keys", long: "--keys", flags: "--keys <distribution>", help: "open-loop: uniform, zipfian or hot-set", parse: (value) => ({ distribution: value }) },
-  { key: "readFrom", long: "--read-from", flags: "--read-from <role>", help: "open-loop: primary, replica or any", parse: text },
+  { key: "readFrom", long: "--read-from", flags: "--read-from <role>", help: "open-loop, or valkey-benchmark with --reads 1: primary, replica or any", parse: text },
   { key: "timeout", long: "--timeout", flags: "--timeout <ms>", help: "open-loop: when a request is given up on", parse: number },
 ];
 

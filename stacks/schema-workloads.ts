@@ -75,7 +75,7 @@ const openLoopSchema = z.strictObject({
 });
 
 export const workloadSchema = z.discriminatedUnion("driver", [
-  z.strictObject({ driver: z.literal("valkey-benchmark"), ...closedLoop }),
+  z.strictObject({ driver: z.literal("valkey-benchmark"), ...closedLoop, /** Who is asked to read; in clusters only, and where nothing writes. */ readFrom: z.enum(READ_FROM).default("primary") }),
   openLoopSchema,
   z.strictObject({ driver: z.literal("memtier"), ...closedLoop }),
 ]);

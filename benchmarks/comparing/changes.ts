@@ -66,6 +66,7 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
   const isOffered = (record: MeasurementRecord): string => (record.rate === null ? "as fast as can be" : `${record.rate}/s offered`);
   return [
     ...differing("test", a.title, b.title),
+    ...mixChanges(a.mix, b.mix),
     ...differing("value size", `${a.dataSize} B`, `${b.dataSize} B`),
     ...differing("keys", String(a.keySpace), String(b.keySpace)),
     ...(a.rate !== null && b.rate !== null && Math.abs(a.rate / b.rate - 1) <= RATE_LIMIT ? [] : differing("rate", isOffered(a), isOffered(b))),
@@ -73,9 +74,21 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
   ];
 }
 
+function mixChanges(before: MeasurementRecord["mix"], after: MeasurementRecord["mix"]): Change[] {
+  if (before === null || after === null) return [];
+  return [
+    ...differing("data", before.data, after.data),
+    ...differing("reads", percent(before.reads), percent(after.reads)),
+    ...differing("read from", before.readFrom, after.readFrom),
+    ...differing("keys drawn", before.keys, after.keys),
+    ...differing("values", before.values, after.values),
+  ];
+}
+
 /** How the same work is sent: a ratio is then of the servers and of that. */
 export function loadChanges(before: MeasurementRecord, after: MeasurementRecord): Change[] {
   return [
+    ...differing("driver", before.driver, after.driver),
     ...differing("clients", String(before.clients), String(after.clients)),
     ...differing("pipeline", String(before.pipeline), String(after.pipeline)),
     ...differing("threads", String(before.threads), String(after.threads)),

@@ -4,7 +4,7 @@ import type { MeasurementRecord } from "../results/schema";
 import { usesThreads } from "../valkey-benchmark/arguments";
 import type { ToolRun } from "../valkey-benchmark/arguments";
 import type { Mix } from "../workloads/mix";
-import { isSkewed, meanSize } from "../workloads/mix";
+import { isSkewed, meanSize, workOf } from "../workloads/mix";
 import type { TestName } from "../workloads/named-tests";
 import type { NodeCounts } from "./counters";
 import { countsWithin } from "./counters";
@@ -29,7 +29,7 @@ export interface MixContext {
 }
 
 /** What the load was, as records have it. */
-type Sent = Pick<MeasurementRecord, "workload" | "test" | "title" | "driver" | "seed" | "clients" | "pipeline" | "dataSize" | "threads" | "keySpace" | "rate" | "warmupSeconds">;
+type Sent = Pick<MeasurementRecord, "workload" | "test" | "title" | "driver" | "mix" | "seed" | "clients" | "pipeline" | "dataSize" | "threads" | "keySpace" | "rate" | "warmupSeconds">;
 
 interface Judged {
   readonly deployment: Deployment;
@@ -43,7 +43,7 @@ interface Judged {
 export function recordOf(measured: Measured, { deployment, tool, testName, round, ranEmpty }: MeasurementContext): MeasurementRecord {
   const { workload, test } = tool;
   const { clients, pipeline, dataSize, threads, keySpace, rate = null, warmup: warmupSeconds } = workload;
-  const sent: Sent = { workload: workload.name ?? deployment.name, test: testName, title: test.title, driver: "valkey-benchmark", seed: tool.seed, clients, pipeline, dataSize, threads, keySpace, rate, warmupSeconds };
+  const sent: Sent = { workload: workload.name ?? deployment.name, test: testName, title: test.title, driver: "valkey-benchmark", mix: null, seed: tool.seed, clients, pipeline, dataSize, threads, keySpace, rate, warmupSeconds };
   const ticked = "requests" in tool.length && usesThreads(tool);
   return judged(measured, sent, { deployment, round, ranEmpty, ticked, reads: test.reads, skewed: false });
 }
@@ -52,7 +52,7 @@ export function mixRecordOf(measured: Measured, { deployment, mix, seed, round }
   const { name, driver, clients, pipeline, keySpace, rate = null, warmup: warmupSeconds } = mix;
   const isOpen = mix.driver === "open-loop";
   const dataSize = isOpen ? Math.round(meanSize(mix.values)) : mix.dataSize;
-  const sent: Sent = { workload: name, test: name, title: name, driver, seed, clients, pipeline, dataSize, threads: isOpen ? mix.workers : mix.threads, keySpace, rate, warmupSeconds };
+  const sent: Sent = { workload: name, test: name, title: name, driver, mix: workOf(mix), seed, clients, pipeline, dataSize, threads: isOpen ? mix.workers : mix.threads, keySpace, rate, warmupSeconds };
   return judged(measured, sent, { deployment, round, ranEmpty: false, ticked: false, reads: mix.reads > 0, skewed: isSkewed(mix) });
 }
 

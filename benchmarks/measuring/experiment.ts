@@ -17,6 +17,7 @@ import { mixRecordOf, recordOf } from "./evidence";
 import type { CountedCommands, Measured, WatchedNode } from "./measure";
 import { countedOf, countedOfMix, measure } from "./measure";
 import { PROBE_FACTOR, PROBE_SECONDS, probeDoubts, wantsProbe } from "./probe";
+import { refuseImpossible } from "./refusals";
 import { interleave } from "./schedule";
 import type { Contender } from "./session";
 import { Session } from "./session";
@@ -82,14 +83,7 @@ type Variant = { readonly session: Session; readonly test: TestName } | { readon
  * @throws ToolFailure, Failure, or the signal's reason; what was measured before has been reported
  */
 export async function runExperiment(experiment: Experiment, equipment: Equipment, listener: ExperimentListener): Promise<void> {
-  if (experiment.workload.rate !== undefined && !equipment.runner.features.rate) {
-    throw new BadInput("rate", ["this valkey-benchmark cannot be told one (it has no --rps; 9.1 has)"]);
-  }
-  const { count } = equipment.runner;
-  const { length, rate } = experiment.workload;
-  const parts = [["requests", "requests" in length ? length.requests : undefined], ["rate", rate]] as const;
-  const tooFew = parts.flatMap(([what, whole]) => (whole !== undefined && whole < count ? [`${what}: ${whole} cannot be shared by ${count} load generators`] : []));
-  if (tooFew.length > 0) throw new BadInput("the load", tooFew);
+  refuseImpossible(experiment, equipment.runner);
   const sessions: Session[] = [];
   try {
     for (const contender of experiment.contenders) sessions.push(await Session.open(contender, experiment.foreign));
@@ -189,7 +183,7 @@ class Measuring {
       case "valkey-benchmark": {
         const workload = workloadOfMix(mix);
         const { mode, access } = session.deployment;
-        const tool: ToolRun = { mode, endpoint: session.endpoint, test: testOfMix(mix, mode === "cluster"), workload, length: mix.length, seed, credentials: session.user, tls: access.tls };
+        const tool: ToolRun = { mode, endpoint: session.endpoint, test: testOfMix(mix, mode === "cluster"), workload, length: mix.length, seed, readFrom: mix.readFrom, credentials: session.user, tls: access.tls };
         const warmUp = mix.warmup === 0 ? undefined : { ...tool, seed: this.#nextSeed(), length: warming.length };
         return this.#attempt(what, session, tool, session.nodes, warmUp);
       }

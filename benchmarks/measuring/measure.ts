@@ -30,9 +30,10 @@ export interface CountedCommands {
   readonly replica: readonly string[];
 }
 
-/** Those of a run of valkey-benchmark, which sends to primaries only. */
-export function countedOf({ test }: ToolRun): CountedCommands {
-  return { primary: commandsOf(test), replica: [] };
+/** Those of a run of valkey-benchmark, which sends to primaries unless it is told otherwise, and then only reads. */
+export function countedOf({ test, readFrom = "primary" }: ToolRun): CountedCommands {
+  const commands = commandsOf(test);
+  return { primary: commands, replica: readFrom === "primary" ? [] : commands };
 }
 
 /** Those of a mixed workload. */

@@ -1,6 +1,6 @@
 /** results.json: everything needed to judge a run and to repeat it. Units are in the names; what is not known is null, never 0. */
 import { z } from "zod";
-import { DRIVERS } from "../workloads/mix";
+import { DATA_KINDS, DRIVERS, READ_FROM } from "../workloads/mix";
 import { failureSchema } from "./failure-schema";
 import { studySchema } from "./study-schema";
 
@@ -91,6 +91,8 @@ export const measurementSchema = z.strictObject({
   title: z.string(),
   /** Who sent the load. */
   driver: z.enum(DRIVERS).default("valkey-benchmark"),
+  /** What the requests of a mixed workload are, its distributions in words; null for a named test, and not known of older results. */
+  mix: z.strictObject({ data: z.enum(DATA_KINDS), reads: z.number(), readFrom: z.enum(READ_FROM), keys: z.string(), values: z.string() }).nullable().default(null),
   startedAt: z.iso.datetime(),
   /** Arguments of the load generator; secrets are replaced. */
   command: z.array(z.string()),

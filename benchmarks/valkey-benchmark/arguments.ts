@@ -2,6 +2,7 @@
 import type { Endpoint, Mode, TlsFiles } from "../deployment";
 import type { NamedTest } from "../workloads/named-tests";
 import { keysPerInfix } from "../workloads/key-space";
+import type { ReadFrom } from "../workloads/mix";
 import type { Workload } from "../workloads/workload";
 import type { ToolFeatures } from "./features";
 
@@ -20,6 +21,8 @@ export interface ToolRun {
   readonly length: Workload["length"];
   /** Distinct for every run, or runners that start in one second draw the same keys. */
   readonly seed: number;
+  /** Of a cluster's nodes, who is asked. @default "primary" */
+  readonly readFrom?: ReadFrom | undefined;
   readonly credentials: { readonly username: string; readonly password: string } | undefined;
   readonly tls: TlsFiles | undefined;
 }
@@ -47,6 +50,7 @@ export function toolArguments(run: ToolRun, own?: OwnFigures): string[] {
     ...(run.credentials === undefined ? [] : ["--user", run.credentials.username, "-a", run.credentials.password]),
     ...tlsArguments(run.tls),
     ...(isCluster ? ["--cluster"] : []),
+    ...(run.readFrom === undefined || run.readFrom === "primary" ? [] : ["--rfr", run.readFrom === "replica" ? "yes" : "all"]),
     "-c",
     String(workload.clients),
     "-P",

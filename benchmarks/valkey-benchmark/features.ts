@@ -7,6 +7,8 @@ export interface ToolFeatures {
   /** `--duration`: ends by the clock and overshoots by milliseconds, threads or not. */
   readonly duration: boolean;
   readonly rate: boolean;
+  /** `--rfr`: asks replicas of a cluster. */
+  readonly readFrom: boolean;
 }
 
 /** @throws Failure when the tool does not run */
@@ -22,5 +24,5 @@ export async function toolFeatures(benchmark: string): Promise<ToolFeatures> {
 /** Pure. */
 export function featuresIn(help: string): ToolFeatures {
   const has = (option: string): boolean => new RegExp(`^\\s*${option}\\b`, "m").test(help);
-  return { duration: has("--duration"), rate: has("--rps") };
+  return { duration: has("--duration"), rate: has("--rps"), readFrom: has("--rfr") };
 }

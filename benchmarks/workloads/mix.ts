@@ -72,6 +72,8 @@ interface ClosedLoopMix extends MixBase {
 
 export interface ValkeyBenchmarkMix extends ClosedLoopMix {
   readonly driver: "valkey-benchmark";
+  /** Replicas take no writes from it: other than the primary only where everything reads, in a cluster. */
+  readonly readFrom: ReadFrom;
 }
 
 export interface MemtierMix extends ClosedLoopMix {
@@ -95,6 +97,30 @@ export interface OpenLoopMix extends MixBase {
 }
 
 export type Mix = ValkeyBenchmarkMix | MemtierMix | OpenLoopMix;
+
+/** What the requests of a mixed workload are: where any of it differs, it is other work. */
+export interface MixedWork {
+  readonly data: DataKind;
+  readonly reads: number;
+  readonly readFrom: ReadFrom;
+  /** `uniform`, `zipfian theta=0.99`. */
+  readonly keys: string;
+  /** `fixed bytes=256`; empty where nothing is sent but the same small members. */
+  readonly values: string;
+}
+
+export function workOf(mix: Mix): MixedWork {
+  const { data, reads } = mix;
+  const values: ValueSizes = mix.driver === "open-loop" ? mix.values : { sizes: "fixed", bytes: mix.dataSize };
+  const keys: KeyDistribution = mix.driver === "open-loop" ? mix.keys : { distribution: "uniform" };
+  return { data, reads, readFrom: mix.driver === "memtier" ? "primary" : mix.readFrom, keys: inWords(keys.distribution, keys), values: data === "strings" ? inWords(values.sizes, values) : "" };
+}
+
+/** Its name, then what else it has. */
+function inWords(name: string, of: object): string {
+  const rest = Object.entries(of).filter(([, value]) => value !== name).map(([key, value]) => `${key}=${typeof value === "number" ? value : JSON.stringify(value)}`);
+  return [name, ...rest].join(" ");
+}
 
 /** Whether some keys, and so some primaries, are meant to get more than others. */
 export function isSkewed(mix: Mix): boolean {

@@ -1,7 +1,7 @@
 /** `npm start`: a stack of the platform `host`, from its file to its report. */
 import { totalmem } from "node:os";
 import { BadInput, messageOf } from "../../benchmarks/errors";
-import type { Deployment } from "../../benchmarks/deployment";
+import type { Deployment, Mode } from "../../benchmarks/deployment";
 import { formatEndpoint } from "../../benchmarks/deployment";
 import { Host } from "../../benchmarks/host/host";
 import type { Programs } from "../../benchmarks/host/programs";
@@ -79,16 +79,21 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
 /** @throws BadInput when the stack, its file or the options are not usable */
 function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
-  const parsed = parseConfig(`stack ${stack}`, readStackFile(STACKS, stack), machine, overrides);
+  if (mode !== undefined && mode !== "cluster" && mode !== "replication") throw new BadInput("--mode", [`is ${mode}: expected cluster or replication`]);
+  const raw = readStackFile(STACKS, stack);
+  // Deployments that are left out have nothing to say about the load.
+  const parsed = parseConfig(`stack ${stack}`, mode === undefined ? raw : onlyMode(raw, mode, stack), machine, overrides);
   const { platform } = parsed;
   if (platform.type !== "host") throw new BadInput(`stack ${stack}`, [`its platform is ${platform.type}, which npm start cannot deploy to; npx pulumi up -s ${stack} does`]);
   refuseMissingDrivers(mixesOf({ ...parsed, anyCluster: anyCluster(parsed) }));
-  const config = { ...parsed, platform };
-  if (mode === undefined) return config;
-  if (mode !== "cluster" && mode !== "replication") throw new BadInput("--mode", [`is ${mode}: expected cluster or replication`]);
-  const deployments = Object.fromEntries(Object.entries(config.deployments).filter(([, deployment]) => deployment.mode === mode));
-  if (Object.keys(deployments).length === 0) throw new BadInput("--mode", [`stack ${stack} has no deployment in ${mode} mode`]);
-  return { ...config, deployments };
+  return { ...parsed, platform };
+}
+
+function onlyMode(raw: Readonly<Record<string, unknown>>, mode: Mode, stack: string): Record<string, unknown> {
+  const { deployments } = raw;
+  const wanted = Object.entries(typeof deployments === "object" && deployments !== null ? deployments : {}).filter(([, each]: [string, unknown]) => typeof each === "object" && each !== null && "mode" in each && each.mode === mode);
+  if (wanted.length === 0) throw new BadInput("--mode", [`stack ${stack} has no deployment in ${mode} mode`]);
+  return { ...raw, deployments: Object.fromEntries(wanted) };
 }
 
 /** One run and what it has come to. */

@@ -90,7 +90,7 @@ describe("a mixed workload", () => {
   });
 
   it("by valkey-benchmark has the share of reads that was asked for, in both modes", async () => {
-    const closed = { driver: "valkey-benchmark", name: "s5", data: "sorted-sets", reads: 0.9, keySpace: 16_384, clients: 12, pipeline: 1, length: { seconds: 1 }, warmup: 0, dataSize: 1, threads: 1, rate: undefined } as const;
+    const closed = { driver: "valkey-benchmark", name: "s5", data: "sorted-sets", reads: 0.9, keySpace: 16_384, clients: 12, pipeline: 1, length: { seconds: 1 }, warmup: 0, dataSize: 1, threads: 1, rate: undefined, readFrom: "primary" } as const;
     for (const { id, servers, client } of await measure([closed])) {
       expect(servers?.hitRatio, id).toBe(1);
       // What is under way at the end is no request of the tool's.

@@ -59,6 +59,7 @@ export function record(changes: Partial<MeasurementRecord> = {}): MeasurementRec
       machineCores: 2,
     },
     driver: "valkey-benchmark",
+    mix: null,
     histogram: null,
     offering: null,
     runners: [],

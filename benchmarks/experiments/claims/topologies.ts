@@ -38,7 +38,7 @@ function parity(ground: Ground, replication: Cell, cluster: Cell): Claim {
 
 function latency(ground: Ground, replication: Cell, cluster: Cell): Claim {
   const text = "GET's p50 is 1.9 times lower in a cluster";
-  return claim("S1", text, "no-say", `at full speed a closed loop's p50 is its clients times its pipeline over the throughput, so it repeats the throughput (p99 of ${cluster.label} over ${replication.label} is ${describeRatio(ground.findings.ratio(replication, cluster, "get", "p99"))}); latency at an offered load takes the open-loop generator`);
+  return claim("S1", text, "no-say", `at full speed a closed loop's p50 is its clients times its pipeline over the throughput, so it repeats the throughput (p99 of ${cluster.label} over ${replication.label} is ${describeRatio(ground.findings.ratio(replication, cluster, "get", "p99"))}); latency at an offered load takes the open-loop generator (npm start -- --driver open-loop --rate N)`);
 }
 
 /** Wherever the study varies the pipeline, also on a machine that is too small for the rest: both cells share it alike. */

@@ -42,6 +42,14 @@ describe("comparing two runs", () => {
     expect(row).toMatchObject({ judgement: "other-work", ratio: undefined, notes: [note] });
   });
 
+  it("refuses a ratio of mixed workloads that are mixed otherwise, and knows nothing of those of older results", () => {
+    const mix = { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" } as const;
+    const notes = (changes: Partial<typeof mix> | { readonly reads: number; readonly keys: string }): unknown => compareRuns(run(100_000, { mix }), run(100_000, { mix: { ...mix, ...changes } })).rows[0]?.notes;
+    expect(notes({ reads: 0.5, keys: "zipfian theta=0.99" })).toEqual(["reads: 90.0 % → 50.0 %", "keys drawn: uniform → zipfian theta=0.99"]);
+    expect(notes({})).toEqual([]);
+    expect(compareRuns(base, run(100_000, { mix })).rows[0]?.notes).toEqual([]);
+  });
+
   it("shows that the same work was sent otherwise, and doubts", () => {
     const [row] = other(run(150_000, { clients: 96, doubts: [{ code: "neighbour", text: "others" }] })).rows;
     expect(row?.judgement).toBe("faster");

@@ -39,15 +39,21 @@ describe("toolArguments", () => {
     for (const name of TEST_NAMES) expect(toolArguments({ ...run, test: namedTest(name) }).length).toBeGreaterThan(15);
   });
 
+  it("ask replicas of a cluster where that is wanted", () => {
+    expect(toolArguments({ ...run, mode: "cluster", readFrom: "replica" }).join(" ")).toContain("--cluster --rfr yes ");
+    expect(toolArguments({ ...run, mode: "cluster", readFrom: "any" }).join(" ")).toContain("--cluster --rfr all ");
+    expect(toolArguments({ ...run, mode: "cluster", readFrom: "primary" })).not.toContain("--rfr");
+  });
+
   it("are shown without the password", () => {
     expect(withoutSecrets(toolArguments(run)).join(" ")).not.toContain("s3cret");
   });
 });
 
 describe("effectiveLength", () => {
-  const old = { duration: false, rate: false };
+  const old = { duration: false, rate: false, readFrom: false };
   it("is what was asked for where the tool can be told", () => {
-    expect(effectiveLength(workload, "cluster", { duration: true, rate: true }, 1e6)).toEqual({ seconds: 2 });
+    expect(effectiveLength(workload, "cluster", { duration: true, rate: true, readFrom: true }, 1e6)).toEqual({ seconds: 2 });
     expect(effectiveLength({ ...workload, length: { requests: 9 } }, "cluster", old, 1e6)).toEqual({ requests: 9 });
   });
 

@@ -54,7 +54,7 @@ describe("parseReports", () => {
 
 describe("features", () => {
   it("are read from the help, not guessed from the version", () => {
-    expect(featuresIn(fixture("valkey-benchmark-9.1-help"))).toEqual({ duration: true, rate: true });
-    expect(featuresIn(fixture("valkey-benchmark-8.0-help"))).toEqual({ duration: false, rate: false });
+    expect(featuresIn(fixture("valkey-benchmark-9.1-help"))).toEqual({ duration: true, rate: true, readFrom: true });
+    expect(featuresIn(fixture("valkey-benchmark-8.0-help"))).toEqual({ duration: false, rate: false, readFrom: false });
   });
 });

@@ -24,7 +24,7 @@ const WHY = NODE === undefined && MEMTIER === undefined ? " (skipped: neither VA
 
 const RUNNERS = 2;
 const common = { keySpace: 16_384, clients: 6, pipeline: 1, length: { seconds: 3 }, warmup: 1 } as const;
-const STEADY: OpenLoopMix = { ...common, driver: "open-loop", name: "steady", data: "strings", reads: 0.8, rate: 2_001, arrivals: "fixed", keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes: 64 }, readFrom: "primary", workers: 1, timeoutMs: 2_000, queue: 10_000 };
+const STEADY: OpenLoopMix = { ...common, driver: "open-loop", name: "steady", data: "strings", reads: 0.8, rate: 2_001, arrivals: "fixed", keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes: 64 }, readFrom: "primary", workers: 1, timeoutMs: 20_000, queue: 10_000 };
 const S5: MemtierMix = { ...common, driver: "memtier", name: "s5", data: "sorted-sets", reads: 0.9, dataSize: 16, threads: 1, rate: undefined };
 
 describe.skipIf(THROWAWAY === undefined || WHY !== "")(`mixed workloads from Jobs${WHY_SKIPPED}${WHY}`, { timeout: 240_000 }, () => {

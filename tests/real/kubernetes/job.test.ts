@@ -77,7 +77,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
     });
 
     it("asks the tool in the image what it can do", () => {
-      expect(runner.features).toEqual({ duration: true, rate: true });
+      expect(runner.features).toEqual({ duration: true, rate: true, readFrom: true });
     });
 
     it("adds what two runners did, each with a seed of its own, and counts what the servers count", async () => {
