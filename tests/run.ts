@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { constants, setPriority, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { z } from "zod";
 import { print } from "../stacks/output";
@@ -20,14 +20,10 @@ const reportSchema = z.object({
   testResults: z.array(z.object({ status: z.string(), name: z.string(), assertionResults: z.array(z.object({ status: z.string(), fullName: z.string() })) })),
 });
 
-/**
- * Runs a program. A quiet one does not get in the way of others: it is given what they leave.
- * @returns its exit status and, where it is to be quiet, its output
- */
+/** Runs a program. @returns its exit status and, where it is to be quiet, its output */
 function run(program: string, args: readonly string[], quiet: boolean): Promise<{ status: number; output: string }> {
   return new Promise((done) => {
     const child = spawn(program, args, { cwd: ROOT, stdio: ["ignore", quiet ? "pipe" : "inherit", quiet ? "pipe" : "inherit"] });
-    if (quiet && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
     let output = "";
     child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.stderr?.on("data", (chunk: Buffer) => (output += chunk.toString()));

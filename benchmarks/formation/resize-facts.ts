@@ -16,6 +16,8 @@ export interface Memory {
 
 /** Whether this is a cluster already: somebody sees all slots served. */
 export function servesAllSlots(states: readonly NodeState[]): boolean {
+  const owners = states.filter(serves);
+  if (!owners.every((a) => owners.every((b) => knows(a, b)))) return false;
   return states.some(({ view }) => countSlots(normaliseRanges([...view.topology.nodes.values()].flatMap(({ slots }) => slots))) === SLOT_COUNT);
 }
 
@@ -36,7 +38,11 @@ export function participants(states: readonly NodeState[]): NodeState[] {
 /** Nodes whose leaving was interrupted: without slots, forgotten by some and not by all, or forgotten and unaware of it. */
 export function halfGone(states: readonly NodeState[], leaving: ReadonlySet<string>): string[] {
   const part = new Set(participants(states));
-  return states.filter((state) => leaving.has(state.name) && !part.has(state) && !serves(state) && !isAlone(state, states)).map(({ name }) => name);
+  const gone = states.filter((state) => leaving.has(state.name) && !part.has(state) && !serves(state) && !isAlone(state, states));
+  // A replica cannot forget its primary: one that is to leave as well goes with it.
+  const ids = new Set(gone.map(({ view }) => view.selfId));
+  const followers = states.filter((state) => leaving.has(state.name) && ids.has(self(state).primaryId ?? ""));
+  return [...new Set([...gone, ...followers].map(({ name }) => name))];
 }
 
 function isAlone(state: NodeState, states: readonly NodeState[]): boolean {

@@ -19,7 +19,7 @@ const windows = (): number => entries().filter(({ kind }) => kind === "window").
 
 describe("npm start -- soak", () => {
   it("survives a SIGKILL with its servers and what it has seen, goes on, reports, and leaves nothing", async () => {
-    const args = ["soak", "local", "--for", "1s", "--window", "0.5s", "--rate", "300", "--output", place.output()];
+    const args = ["soak", "local", "--for", "3s", "--window", "0.5s", "--rate", "300", "--output", place.output()];
     const first = await place.start(args);
     await eventually("it has seen a window of both deployments", () => windows() >= 2, 60_000);
     first.child.kill("SIGKILL");
@@ -32,7 +32,9 @@ describe("npm start -- soak", () => {
     expect(output).toMatch(/cluster-0: memory [\d.]+ MiB used/);
     expect(output).toMatch(/nothing went wrong/);
     expect(entries().filter(({ kind }) => kind === "servers")).toHaveLength(1);
-    expect(windows()).toBe(4);
+    // Windows take a little longer than they are asked to, and the last is no shorter than the others.
+    expect(windows()).toBeGreaterThanOrEqual(8);
+    expect(windows()).toBeLessThanOrEqual(12);
     expect(JSON.parse(readFileSync(join(place.output(), "soak.json"), "utf8"))).toMatchObject({ complete: true, findings: [{ deployment: "replication", failed: 0 }, { deployment: "cluster", failed: 0 }] });
     expect(readFileSync(join(place.output(), "soak.html"), "utf8")).toContain('id="soak-cluster-tails"');
     expect(place.living()).toEqual([]);

@@ -29,6 +29,8 @@ describe("a cluster that is to be resized", () => {
   it("serves all slots when somebody sees them served, and not before", () => {
     expect(servesAllSlots(states(NODES))).toBe(true);
     expect(servesAllSlots(states(NODES, (name) => NODES.filter((node) => node.name === name)))).toBe(false);
+    // Formation was stopped between introductions: n-0 sees all of it, and n-1 and n-2 not yet each other.
+    expect(servesAllSlots(states(NODES, (name) => NODES.filter((node) => name === "n-0" || node.name === "n-0" || node.name === name)))).toBe(false);
   });
 
   it("consists of those whom all primaries know and who know all primaries", () => {
@@ -52,6 +54,9 @@ describe("a cluster that is to be resized", () => {
     expect(halfGone(states(NODES, forgetful(["n-1"])), leaving)).toEqual(["n-4"]);
     expect(halfGone(states(NODES, forgetful(["n-0", "n-1", "n-2", "n-3"])), leaving)).toEqual(["n-4"]);
     expect(halfGone(states(NODES, forgetful(["n-1"])), nobody)).toEqual([]);
+    // A replica that is to leave too still follows it, and could not forget it.
+    const shard = [...NODES, { name: "n-9", epoch: 4 }, { name: "n-10", primary: "n-9", epoch: 4 }];
+    expect(halfGone(states(shard, (name) => (name === "n-0" ? shard.filter((node) => node.name !== "n-9") : shard)), new Set(["n-9", "n-10"]))).toEqual(["n-9", "n-10"]);
   });
 
   it.each<[string, NodeState[], RegExp]>([
