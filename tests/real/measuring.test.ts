@@ -21,7 +21,8 @@ describe("measurements", () => {
     const { records } = await pair.measure({ tests: ["get"], length: { seconds: 2 }, pipeline: 1, rate: 6000 });
     for (const { client, rate } of records) {
       expect(rate).toBe(6000);
-      expect(client.rps).toBeGreaterThan(5000);
+      // A busy machine sends fewer, and none sends many more.
+      expect(client.rps).toBeGreaterThan(4500);
       expect(client.rps).toBeLessThan(6600);
     }
   });

@@ -23,7 +23,7 @@ const TUNNELLED = { load: { rate: 100, bytes: 64, timeoutMs: 5000, acknowledgeme
 
 describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHERE}`, { timeout: 400_000 }, () => {
   let here: ThrowAway;
-  let breaker: PodBreaker;
+  let breaker: PodBreaker | undefined;
   let cluster: Sufferer;
 
   beforeAll(async () => {
@@ -38,11 +38,12 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
     const deployment = await openPods(kubernetes, target, PASSWORD);
     await form(deployment, SHAPE);
     const { verdict } = await verifySettled(deployment, 30_000);
-    breaker = new PodBreaker(deployment, { kubernetes, port: 6379, container: SERVER_CONTAINER, networkPolicy: "broken", signal: never });
-    cluster = { breaker, shape: SHAPE, failsOver: true, primaries: verdict.shards.flatMap(({ primary }) => primary ?? []) };
-  });
+    const pods = new PodBreaker(deployment, { kubernetes, port: 6379, container: SERVER_CONTAINER, networkPolicy: "broken", signal: never });
+    breaker = pods;
+    cluster = { breaker: pods, shape: SHAPE, failsOver: true, primaries: verdict.shards.flatMap(({ primary }) => primary ?? []) };
+  }, 400_000);
   afterAll(async () => {
-    breaker.close();
+    breaker?.close();
     await here.close();
   });
 
@@ -53,11 +54,11 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
   });
 
   it("come back with other addresses and every write that was on disk when all are lost at once", async () => {
-    const before = breaker.nodes().map(({ endpoint }) => endpoint.host);
+    const before = cluster.breaker.nodes().map(({ endpoint }) => endpoint.host);
     const record = await suffer(cluster, { kind: "kill-all", newAddresses: true }, TUNNELLED);
     expect(record).toMatchObject({ lost: { count: 0 } });
     expect(record.okMs).not.toBeNull();
-    expect(breaker.nodes().filter(({ endpoint }) => before.includes(endpoint.host))).toEqual([]);
+    expect(cluster.breaker.nodes().filter(({ endpoint }) => before.includes(endpoint.host))).toEqual([]);
     expect(record.events.map(({ what }) => what).join()).not.toContain("introduce");
   });
 
