@@ -189,7 +189,19 @@ async function watchAgain({ breaker, signal }: Stage): Promise<void> {
 
 async function promote(primary: string, heir: string, stage: Stage): Promise<void> {
   const { host = "", port = 0 } = stage.breaker.nodes().find(({ name }) => name === heir)?.endpoint ?? {};
-  await withNode(primary, stage, (connection) => connection.call("FAILOVER", "TO", host, port));
+  await withNode(primary, stage, async (connection) => {
+    const deadline = Date.now() + stage.patienceMs;
+    for (;;) {
+      try {
+        return await connection.call("FAILOVER", "TO", host, port);
+      } catch (error) {
+        // A replica sees its link up a moment before its primary counts it as online.
+        if (!messageOf(error).includes("not online") || Date.now() > deadline) throw error;
+        stage.signal.throwIfAborted();
+        await sleep(POLL_MS);
+      }
+    }
+  });
   await until(`${heir} has taken over from ${primary}`, () => stage.observer.state(heir).role === "primary", stage);
   const others = stage.breaker.nodes().filter(({ name }) => name !== primary && name !== heir);
   await Promise.all(others.map(({ name }) => withNode(name, stage, (connection) => connection.call("REPLICAOF", host, port))));

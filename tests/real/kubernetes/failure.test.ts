@@ -53,10 +53,11 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
     expect(record.states.some(({ state }) => state === "silent")).toBe(true);
   });
 
-  it("come back with other addresses and every write that was on disk when all are lost at once", async () => {
+  it("come back with other addresses and every write that a replica had when all are lost at once", async () => {
     const before = cluster.breaker.nodes().map(({ endpoint }) => endpoint.host);
-    const record = await suffer(cluster, { kind: "kill-all", newAddresses: true }, TUNNELLED);
-    expect(record).toMatchObject({ lost: { count: 0 } });
+    // Whoever of a shard is back first may lead it, so that a write is safe only where a replica has it too.
+    const record = await suffer(cluster, { kind: "kill-all", newAddresses: true }, { ...TUNNELLED, load: { ...TUNNELLED.load, acknowledgement: { replicas: 1, timeoutMs: 2000 } } });
+    expect(record.lost.count).toBe(0);
     expect(record.okMs).not.toBeNull();
     expect(cluster.breaker.nodes().filter(({ endpoint }) => before.includes(endpoint.host))).toEqual([]);
     expect(record.events.map(({ what }) => what).join()).not.toContain("introduce");
