@@ -12,7 +12,7 @@ export default defineConfig({
       // Pure tests leave nothing behind, and may share what they import: it takes longer than most of them.
       { test: { name: "pure", include: ["tests/**/*.test.ts"], exclude: ["tests/real/**"], testTimeout: 20_000, isolate: false, maxWorkers, sequence: { groupOrder: 0 } } },
       { test: { name: "real", include: ["tests/real/**/*.test.ts"], exclude: ALONE, ...REAL, maxWorkers, sequence: { groupOrder: 0 } } },
-      { test: { name: "alone", include: ALONE, ...REAL, isolate: false, fileParallelism: false, sequence: { groupOrder: 1 } } },
+      { test: { name: "alone", include: ALONE, ...REAL, fileParallelism: false, sequence: { groupOrder: 1 } } },
     ],
   },
 });
