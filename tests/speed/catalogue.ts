@@ -7,6 +7,7 @@ import { falseFailovers } from "./false-failovers";
 import { formation } from "./formation";
 import { kubernetes } from "./kubernetes";
 import { largeClusters } from "./large-clusters";
+import { largeLimit } from "./large-limit";
 import { lostWrites } from "./lost-writes";
 import { merging } from "./merging";
 import { openLoop } from "./open-loop";
@@ -18,7 +19,7 @@ import { throughput } from "./throughput";
 import { verification } from "./verification";
 
 /** In the order in which they run. */
-export const BENCHMARKS: readonly Benchmark[] = [formation, verification, kubernetes, plan, program, throughput, s1Flags, openLoop, merging, failure, lostWrites, falseFailovers, largeClusters, studies];
+export const BENCHMARKS: readonly Benchmark[] = [formation, verification, kubernetes, plan, program, throughput, s1Flags, openLoop, merging, failure, lostWrites, falseFailovers, largeClusters, largeLimit, studies];
 
 /** Of every row, in the order of the table. */
 export const ALL_IDS: readonly string[] = BENCHMARKS.flatMap(({ ids }) => ids);

@@ -1,5 +1,4 @@
 /** One cluster of many real nodes on this machine, measured: what it takes to form and verify, at rest, and through the loss of a primary. */
-import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { withConnections } from "../../benchmarks/connection";
 import type { Deployment } from "../../benchmarks/deployment";
@@ -14,6 +13,7 @@ import type { Shape } from "../../benchmarks/topology/placement";
 import { verdictLine } from "../../benchmarks/verification/format";
 import { verify } from "../../benchmarks/verification/verify";
 import type { MeasuredCluster } from "../../benchmarks/large-clusters/points";
+import { openFiles, residentBytes, writtenBytes } from "./proc";
 
 /** Seconds for which a cluster is left alone: every node pings every other at least once in half the node timeout. */
 const REST_SECONDS = 10;
@@ -60,9 +60,9 @@ export async function measureCluster(deployment: Deployment, shape: Shape, { hos
   const seconds = (performance.now() - since) / 1000;
   const written = pids.reduce((sum, pid, index) => sum + writtenBytes(pid) - (before[index] ?? 0), 0);
   const bytesPerNode = written / nodes / seconds;
-  const descriptors = Math.max(...pids.map((pid) => readdirSync(`/proc/${pid}/fd`).length));
-  const residentBytes = pids.reduce((sum, pid) => sum + residentOf(pid), 0) / nodes;
-  report(`${nodes} nodes: verified in ${verificationSeconds.toFixed(3)} s; at rest ${Math.round(bytesPerNode / 1024)} KiB/s written by each, ${descriptors} open files, ${(residentBytes / 2 ** 20).toFixed(1)} MiB`);
+  const descriptors = Math.max(...pids.map(openFiles));
+  const resident = pids.reduce((sum, pid) => sum + residentBytes(pid), 0) / nodes;
+  report(`${nodes} nodes: verified in ${verificationSeconds.toFixed(3)} s; at rest ${Math.round(bytesPerNode / 1024)} KiB/s written by each, ${descriptors} open files, ${(resident / 2 ** 20).toFixed(1)} MiB`);
 
   const nodeTimeoutMs = crowdedNodeTimeout(nodes, cores);
   await setNodeTimeout(deployment, nodeTimeoutMs);
@@ -75,18 +75,9 @@ export async function measureCluster(deployment: Deployment, shape: Shape, { hos
   const [overMs, okMs] = [record?.outage.overMs ?? null, record?.okMs ?? null];
   if (overMs === null || okMs === null) throw new Failure(`${nodes} nodes do not serve again after the loss of a primary`);
   report(`${nodes} nodes: out for ${(overMs / 1000).toFixed(2)} s at a node timeout of ${nodeTimeoutMs / 1000} s`);
-  return { nodes, formationSeconds: milliseconds / 1000, verificationSeconds, outageSeconds: overMs / 1000, okSeconds: Math.max(okMs, overMs) / 1000, nodeTimeoutMs, descriptors, residentBytes, bus: { nodeTimeoutMs: REST_TIMEOUT_MS, bytesPerNode } };
+  return { nodes, formationSeconds: milliseconds / 1000, verificationSeconds, outageSeconds: overMs / 1000, okSeconds: Math.max(okMs, overMs) / 1000, nodeTimeoutMs, descriptors, residentBytes: resident, bus: { nodeTimeoutMs: REST_TIMEOUT_MS, bytesPerNode } };
 }
 
 async function setNodeTimeout(deployment: Deployment, milliseconds: number): Promise<void> {
   await withConnections(deployment, (connections) => Promise.all([...connections.values()].map((connection) => connection.config("SET", "cluster-node-timeout", String(milliseconds)))));
-}
-
-/** By write() and its kin, to sockets as well as to files: at rest a node writes to the bus and next to nothing else. */
-function writtenBytes(pid: number): number {
-  return Number(/^wchar: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1] ?? NaN);
-}
-
-function residentOf(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? NaN) * 1024;
 }
