@@ -127,7 +127,8 @@ export async function prefill(targets: readonly PrimaryTarget[], what: Prefill, 
       if (what.kind === "grown") return 0;
       const filled = await eachSlice(target, extent, "fill", signal);
       await replicated(target);
-      const expected = isNumbered(extent) ? filled : infixesOf(target, extent).length;
+      // What it wrote says nothing of what it left out. Only of keys without tags is it unknown how many are this primary's: all primaries' together are held against the key space below.
+      const expected = extent.untagged === true ? filled : infixesOf(target, extent).length * (isNumbered(extent) ? extent.count : 1);
       const found = await eachSlice(target, extent, "count", signal);
       if (found !== expected) throw new Failure(`${target.name} holds ${found} of the ${expected} ${what.family} keys it was given (evicted, or removed by somebody?)`);
       return found;
