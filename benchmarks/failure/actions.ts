@@ -12,18 +12,16 @@ import type { Breaker } from "./breaker";
 import type { Action } from "./fault-plan";
 import { describeAction } from "./fault-plan";
 import type { Observer } from "./observer";
+import type { Patience } from "./waiting";
+import { until } from "./waiting";
 
 /** How long clients have to hear that a node serves nothing any more before it is ended, milliseconds. */
 const DRAIN_MS = 500;
-const POLL_MS = 20;
 
-export interface Stage {
+export interface Stage extends Patience {
   readonly breaker: Breaker;
   readonly observer: Observer;
   readonly shape: Shape;
-  readonly signal: AbortSignal;
-  /** Milliseconds for any one thing. */
-  readonly patienceMs: number;
   /** Told what is done, at the moment it is. */
   readonly note: (what: string) => void;
 }
@@ -106,25 +104,16 @@ async function rewriteFile(name: string, stage: Stage): Promise<void> {
   await withNode(name, stage, async (connection) => {
     await untilLoaded(name, connection, stage);
     await connection.bgrewriteaof();
-    const deadline = performance.now() + stage.patienceMs;
-    for (;;) {
+    await until("its append-only file is written anew", async () => {
       const info = parseInfo(await connection.info("persistence"));
-      if (info.get("aof_rewrite_in_progress") === "0" && info.get("aof_rewrite_scheduled") === "0" && info.get("aof_last_bgrewrite_status") === "ok") return;
-      stage.signal.throwIfAborted();
-      if (performance.now() > deadline) throw new Failure("its append-only file is not written anew");
-      await sleep(POLL_MS);
-    }
+      return info.get("aof_rewrite_in_progress") === "0" && info.get("aof_rewrite_scheduled") === "0" && info.get("aof_last_bgrewrite_status") === "ok";
+    }, stage);
   });
 }
 
 /** A node that reads its data takes no commands. */
-async function untilLoaded(name: string, connection: Connection, { signal, patienceMs }: Stage): Promise<void> {
-  const deadline = performance.now() + patienceMs;
-  while (parseInfo(await connection.info("persistence")).get("loading") !== "0") {
-    signal.throwIfAborted();
-    if (performance.now() > deadline) throw new Failure(`${name} still reads its data after ${Math.round(patienceMs / 1000)} s`);
-    await sleep(POLL_MS);
-  }
+function untilLoaded(name: string, connection: Connection, stage: Stage): Promise<void> {
+  return until(`${name} has read its data`, async () => parseInfo(await connection.info("persistence")).get("loading") === "0", stage);
 }
 
 function strides(nodes: number): number[] {
@@ -189,19 +178,18 @@ async function watchAgain({ breaker, signal }: Stage): Promise<void> {
 
 async function promote(primary: string, heir: string, stage: Stage): Promise<void> {
   const { host = "", port = 0 } = stage.breaker.nodes().find(({ name }) => name === heir)?.endpoint ?? {};
-  await withNode(primary, stage, async (connection) => {
-    const deadline = Date.now() + stage.patienceMs;
-    for (;;) {
+  await withNode(primary, stage, (connection) =>
+    // A replica sees its link up a moment before its primary counts it as online.
+    until(`${heir} is online to it`, async () => {
       try {
-        return await connection.call("FAILOVER", "TO", host, port);
+        await connection.call("FAILOVER", "TO", host, port);
+        return true;
       } catch (error) {
-        // A replica sees its link up a moment before its primary counts it as online.
-        if (!messageOf(error).includes("not online") || Date.now() > deadline) throw error;
-        stage.signal.throwIfAborted();
-        await sleep(POLL_MS);
+        if (!messageOf(error).includes("not online")) throw error;
+        return false;
       }
-    }
-  });
+    }, stage),
+  );
   await until(`${heir} has taken over from ${primary}`, () => stage.observer.state(heir).role === "primary", stage);
   const others = stage.breaker.nodes().filter(({ name }) => name !== primary && name !== heir);
   await Promise.all(others.map(({ name }) => withNode(name, stage, (connection) => connection.call("REPLICAOF", host, port))));
@@ -227,25 +215,17 @@ export async function repairZones({ breaker, shape, signal, note }: Stage): Prom
   return changed;
 }
 
-async function withNode(name: string, { breaker }: Stage, use: (connection: Connection) => Promise<unknown>): Promise<void> {
+async function withNode(name: string, { breaker, signal }: Stage, use: (connection: Connection) => Promise<unknown>): Promise<void> {
   const node = breaker.nodes().find((each) => each.name === name);
   if (node === undefined) throw new Failure(`${breaker.deployment.name} has no node ${name}`);
   const connection = await breaker.deployment.connect(node);
   try {
     await use(connection);
   } catch (error) {
+    signal.throwIfAborted();
     throw new Failure(`${name}: ${messageOf(error)}`, { cause: error });
   } finally {
     connection.disconnect();
   }
 }
 
-/** @throws Failure once patience is over */
-export async function until(what: string, holds: () => boolean, { signal, patienceMs }: Pick<Stage, "signal" | "patienceMs">): Promise<void> {
-  const deadline = performance.now() + patienceMs;
-  while (!holds()) {
-    signal.throwIfAborted();
-    if (performance.now() > deadline) throw new Failure(`after ${Math.round(patienceMs / 1000)} s it is not so that ${what}`);
-    await sleep(POLL_MS);
-  }
-}

@@ -13,7 +13,7 @@ import { verify } from "../verification/verify";
 import type { LostWrite } from "./accounting";
 import { account } from "./accounting";
 import type { Stage } from "./actions";
-import { carryOut, repairZones, until } from "./actions";
+import { carryOut, repairZones } from "./actions";
 import type { Breaker } from "./breaker";
 import type { Scenario } from "./fault";
 import type { FaultPlan, Subject } from "./fault-plan";
@@ -22,6 +22,7 @@ import { Observer } from "./observer";
 import type { Finding } from "./record";
 import { recordOf } from "./record";
 import { Writer } from "./writer";
+import { until, within } from "./waiting";
 
 /** In replication without a failover, and where no majority is left, waiting longer changes nothing: so many node timeouts at most. */
 const HELP_AFTER_TIMEOUTS = 3;
@@ -146,11 +147,11 @@ async function heal({ scenario, breaker, failsOver }: Attempt, plan: FaultPlan, 
   let helped = false;
   if (plan.healWhen === "served") {
     const waitMs = mode === "cluster" ? HELP_AFTER_TIMEOUTS * nodeTimeout(breaker.deployment) + 1000 : failsOver ? stage.patienceMs : HELP_AFTER_REPLICATION_MS;
-    const served = await within(waitMs, () => isServed(writer, faultMs), stage.signal);
+    const served = await within({ ...stage, patienceMs: waitMs }, () => isServed(writer, faultMs));
     if (!served) {
       helped = plan.help.length > 0 || plan.heal.length > 0;
       for (const action of plan.help) await carryOut(action, stage);
-      if (plan.help.length > 0) await within(stage.patienceMs, () => isServed(writer, faultMs), stage.signal);
+      if (plan.help.length > 0) await within(stage, () => isServed(writer, faultMs));
     }
   } else {
     await sleep(Math.max(0, faultMs + plan.healWhen.seconds * 1000 - performance.now()), undefined, { signal: stage.signal });
@@ -210,15 +211,6 @@ async function settle({ scenario, breaker }: Attempt, stage: Stage): Promise<End
 
 const ZONE_ASSERTIONS: readonly string[] = ["zones-apart", "replica-elsewhere"];
 const VERIFY_EVERY_MS = 200;
-
-async function within(milliseconds: number, holds: () => boolean, signal: AbortSignal): Promise<boolean> {
-  const deadline = performance.now() + milliseconds;
-  while (!holds()) {
-    if (performance.now() > deadline) return false;
-    await sleep(20, undefined, { signal });
-  }
-  return true;
-}
 
 export function nodeTimeout({ directives }: Deployment): number {
   return Number(directives.get("cluster-node-timeout") ?? DEFAULT_NODE_TIMEOUT_MS);

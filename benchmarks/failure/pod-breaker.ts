@@ -14,6 +14,7 @@ import { openTunnel } from "../kubernetes/tunnel";
 import type { Breaker } from "./breaker";
 import type { FaultKind } from "./fault";
 import { cutPods, healCut } from "./pod-cut";
+import { until } from "./waiting";
 
 /** Between two looks at the pods, milliseconds. */
 const LOOK_MS = 250;
@@ -160,16 +161,11 @@ export class PodBreaker implements Breaker {
   }
 
   async #until(what: string, holds: (pods: readonly V1Pod[]) => boolean): Promise<void> {
-    const deadline = Date.now() + PATIENCE_MS;
-    while (!holds(await this.#pods())) {
-      this.ground.signal.throwIfAborted();
-      if (Date.now() > deadline) throw new Failure(`after ${PATIENCE_MS / 1000} s it is not so that ${what}`);
-      await sleep(LOOK_MS);
-    }
+    await until(what, async () => holds(await this.#pods()), { signal: this.ground.signal, patienceMs: PATIENCE_MS, pollMs: LOOK_MS });
   }
 
   async #answers(name: string): Promise<void> {
-    const deadline = Date.now() + PATIENCE_MS;
+    const deadline = performance.now() + PATIENCE_MS;
     for (;;) {
       const node = this.#nodes.find((each) => each.name === name);
       try {
@@ -178,7 +174,7 @@ export class PodBreaker implements Breaker {
         return;
       } catch (error) {
         this.ground.signal.throwIfAborted();
-        if (Date.now() > deadline) throw error;
+        if (performance.now() > deadline) throw error;
         await sleep(LOOK_MS);
         await this.#look();
       }
