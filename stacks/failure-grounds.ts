@@ -24,6 +24,6 @@ export interface Ground {
   readonly sufferer: (deployment: string) => Sufferer | undefined;
   /** Aborted when a server ends that nobody meant to end; undefined where nobody watches. */
   readonly died: AbortSignal | undefined;
-  /** Leaves nothing behind that this has made. */
+  /** Leaves nothing behind that this has made. @throws Failure saying what could not be taken away */
   readonly stop: () => Promise<void>;
 }

@@ -47,9 +47,14 @@ export class PodGround implements Ground {
     return `Found and verified ${plans.map(({ name }) => name).join(" and ")} in namespace ${this.platform.namespace}`;
   };
 
-  readonly stop = (): Promise<void> => {
-    for (const { breaker } of this.#sufferers.values()) breaker.close();
-    return Promise.resolve();
+  readonly stop = async (): Promise<void> => {
+    const left = await Promise.all(
+      [...this.#sufferers.values()].map(async ({ breaker }) => {
+        breaker.close();
+        return (await breaker.restore()).map((why) => `${breaker.deployment.name} may still be cut: ${why}`);
+      }),
+    );
+    if (left.flat().length > 0) throw new Failure(`${left.flat().join("; ")}. The next npm start -- break of this stack heals it`);
   };
 
   async #openOne(name: string, opened: Opened): Promise<void> {

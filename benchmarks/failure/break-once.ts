@@ -15,14 +15,15 @@ import { account } from "./accounting";
 import type { Stage } from "./actions";
 import { carryOut, repairZones } from "./actions";
 import type { Breaker } from "./breaker";
+import { attemptAll } from "./breaker";
 import type { Scenario } from "./fault";
 import type { FaultPlan, Subject } from "./fault-plan";
 import { planFault } from "./fault-plan";
 import { Observer } from "./observer";
 import type { Finding } from "./record";
 import { recordOf } from "./record";
-import { Writer } from "./writer";
 import { until, within } from "./waiting";
+import { Writer } from "./writer";
 
 /** In replication without a failover, and where no majority is left, waiting longer changes nothing: so many node timeouts at most. */
 const HELP_AFTER_TIMEOUTS = 3;
@@ -62,9 +63,10 @@ export async function breakOnce(attempt: Attempt): Promise<Broken> {
     const plan = planFor(attempt, before);
     return await carryOutAttempt(attempt, before, plan);
   } finally {
-    await breaker.restore();
+    const left = [...(await breaker.restore())];
     // Even when told to stop: the next scenario, or whoever keeps the deployment, has its own settings.
-    if (!signal.aborted || scenario.settings.size > 0) await resetDirectives(breaker, configured, scenario.settings).catch(() => undefined);
+    if (!signal.aborted || scenario.settings.size > 0) left.push(...(await attemptAll(() => resetDirectives(breaker, configured, scenario.settings))));
+    for (const why of left) attempt.report(`${scenario.name}: could not be taken back: ${why}`);
   }
 }
 

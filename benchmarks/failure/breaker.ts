@@ -1,6 +1,7 @@
 /** What can be done to the nodes of a deployment, by whoever runs them. */
 import type { Connection } from "../connection";
 import type { Deployment, DeploymentNode, Endpoint } from "../deployment";
+import { messageOf } from "../errors";
 import type { FormationOptions } from "../formation/awaiting";
 import type { Shape } from "../topology/placement";
 import type { FaultKind } from "./fault";
@@ -27,12 +28,26 @@ export interface Breaker {
   readonly thaw: (nodes: readonly string[]) => Promise<void>;
   /** Cuts these nodes off from all others. */
   readonly cut: (nodes: readonly string[]) => Promise<void>;
+  /** Heals the cut, where there is one. @throws Failure when it cannot be healed; it is kept, for `restore` */
   readonly join: () => Promise<void>;
   readonly fillDisk: (nodes: readonly string[]) => Promise<void>;
   readonly freeDisk: (nodes: readonly string[]) => Promise<void>;
   readonly resize: (to: Shape, options: FormationOptions) => Promise<void>;
   /** Directives that nodes have when they are started again. */
   readonly startWith: (directives: ReadonlyMap<string, string>) => void;
-  /** Takes back whatever is not healed yet, as far as it can be. Never throws. */
-  readonly restore: () => Promise<void>;
+  /** Takes back whatever is not healed yet, as far as it can be. @returns why something could not be taken back; called again, that is tried again. Never throws. */
+  readonly restore: () => Promise<readonly string[]>;
+}
+
+/** Does each, also after one that failed. @returns why some did */
+export async function attemptAll(...deeds: readonly (() => Promise<void> | void)[]): Promise<string[]> {
+  const failures: string[] = [];
+  for (const deed of deeds) {
+    try {
+      await deed();
+    } catch (error) {
+      failures.push(messageOf(error));
+    }
+  }
+  return failures;
 }

@@ -9,11 +9,11 @@ import { codeOf, Failure } from "../errors";
 import type { Host } from "../host/host";
 import type { Programs } from "../host/programs";
 import { inspect } from "../host/programs";
-import type { Cut } from "../host/scars";
-import { cutNetwork, obstacleToCuts, obstacleToDisks } from "../host/scars";
+import { cutNetwork, healNetwork, obstacleToCuts, obstacleToDisks } from "../host/scars";
 import type { FormationOptions } from "../formation/awaiting";
 import type { Shape } from "../topology/placement";
 import type { Breaker } from "./breaker";
+import { attemptAll } from "./breaker";
 import type { FaultKind } from "./fault";
 
 const FILLER = "filler";
@@ -22,7 +22,6 @@ const FILL_AT_ONCE = 64 * 1024;
 export class HostBreaker implements Breaker {
   readonly #frozen = new Set<string>();
   readonly #filled = new Set<string>();
-  #cut: Cut | undefined;
   #directives: ReadonlyMap<string, string> | undefined;
   #programs: Programs | undefined;
 
@@ -77,13 +76,10 @@ export class HostBreaker implements Breaker {
     const addresses = (inside: boolean): string[] => [...new Set(all.filter(({ name }) => nodes.includes(name) === inside).map(({ endpoint }) => endpoint.host))];
     const [some, others] = [addresses(true), addresses(false)];
     if (some.some((address) => others.includes(address))) throw new Failure(`${this.deployment.name} was started without addresses of its own for each zone`);
-    this.#cut = await cutNetwork(this.host.run, some, others);
+    await cutNetwork(this.host.run, some, others);
   };
 
-  readonly join = async (): Promise<void> => {
-    await this.#cut?.heal();
-    this.#cut = undefined;
-  };
+  readonly join = (): Promise<void> => healNetwork(this.host.run);
 
   readonly fillDisk = (nodes: readonly string[]): Promise<void> => {
     // With appendfsync always, a server that cannot write its file ends.
@@ -109,11 +105,12 @@ export class HostBreaker implements Breaker {
     this.deployment = { ...this.deployment, directives };
   };
 
-  readonly restore = async (): Promise<void> => {
-    if (this.#frozen.size > 0) await this.thaw([...this.#frozen]).catch(() => undefined);
-    await this.join().catch(() => undefined);
-    for (const directory of [...this.#filled]) this.#free(directory);
-  };
+  readonly restore = (): Promise<readonly string[]> =>
+    attemptAll(
+      () => this.thaw([...this.#frozen]),
+      () => this.join(),
+      ...[...this.#filled].map((directory) => () => { this.#free(directory); }),
+    );
 
   #disks(nodes: readonly string[]): string[] {
     return this.host.servers(this.deployment.name).filter(({ plan }) => nodes.includes(plan.name)).map(({ dataDirectory }) => dataDirectory);

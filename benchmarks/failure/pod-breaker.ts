@@ -12,8 +12,9 @@ import { nameOf, podRuns } from "../kubernetes/pod-troubles";
 import { formatLabels, listPods } from "../kubernetes/pods";
 import { openTunnel } from "../kubernetes/tunnel";
 import type { Breaker } from "./breaker";
+import { attemptAll } from "./breaker";
 import type { FaultKind } from "./fault";
-import { cutPods, healCut } from "./pod-cut";
+import { cutPods, healCut, showsCut } from "./pod-cut";
 import { until } from "./waiting";
 
 /** Between two looks at the pods, milliseconds. */
@@ -41,7 +42,8 @@ export class PodBreaker implements Breaker {
   readonly #killed = new Map<string, string>();
   #nodes: readonly DeploymentNode[];
   #uids = new Map<string, string>();
-  #cut: { readonly pods: readonly string[]; readonly heal: () => Promise<void> } | undefined;
+  /** Pods that are cut off, or may be: until the cut is healed for certain. */
+  #cut: readonly string[] | undefined;
   readonly #closed = new AbortController();
 
   constructor(
@@ -89,16 +91,18 @@ export class PodBreaker implements Breaker {
 
   readonly cut = async (nodes: readonly string[]): Promise<void> => {
     const { kubernetes, networkPolicy } = this.ground;
-    this.#cut = { pods: nodes, heal: await cutPods(kubernetes, { namespace: this.deployment.namespace, policy: networkPolicy, labels: this.deployment.labels, pods: nodes }) };
+    await this.#heal();
+    this.#cut = nodes;
+    await cutPods(kubernetes, { namespace: this.deployment.namespace, policy: networkPolicy, labels: this.deployment.labels, pods: nodes });
   };
 
-  /** @throws Failure when nobody had noticed that anything was cut: the figures of such a scenario would be those of nothing */
+  /** @throws Failure when the cut cannot be healed; when nobody had noticed that anything was cut: the figures of such a scenario would be those of nothing */
   readonly join = async (): Promise<void> => {
     const cut = this.#cut;
     if (cut === undefined) return;
-    const noticed = await this.#isCut(cut.pods);
-    await cut.heal();
-    this.#cut = undefined;
+    const noticed = await this.#isCut(cut);
+    await this.#heal();
+    if (noticed === undefined) throw new Failure("whether the cut had an effect is not known: no node that could tell answered");
     if (!noticed) throw new Failure("the cut had no effect: this Kubernetes does not enforce NetworkPolicies, or leaves connections alone that are there already");
   };
 
@@ -113,15 +117,11 @@ export class PodBreaker implements Breaker {
     this.deployment = { ...this.deployment, directives };
   };
 
-  readonly restore = async (): Promise<void> => {
-    await this.#cut?.heal().catch(() => undefined);
-    this.#cut = undefined;
-  };
+  readonly restore = (): Promise<readonly string[]> => attemptAll(() => this.#heal());
 
   /** Takes back what a scenario left that was killed half way. */
   async healOld(): Promise<void> {
-    const { kubernetes, networkPolicy } = this.ground;
-    await healCut(kubernetes, { namespace: this.deployment.namespace, policy: networkPolicy, pods: this.#nodes.map(({ name }) => name) });
+    await this.#healCut(this.#nodes.map(({ name }) => name));
   }
 
   /** Watches no more. */
@@ -129,24 +129,37 @@ export class PodBreaker implements Breaker {
     this.#closed.abort();
   }
 
-  /** By the word of a node that is cut off, or of one that has lost its primary. */
-  async #isCut(pods: readonly string[]): Promise<boolean> {
+  async #healCut(pods: readonly string[]): Promise<void> {
+    const { kubernetes, networkPolicy } = this.ground;
+    await healCut(kubernetes, { namespace: this.deployment.namespace, policy: networkPolicy, pods });
+  }
+
+  async #heal(): Promise<void> {
+    if (this.#cut === undefined) return;
+    await this.#healCut(this.#cut);
+    this.#cut = undefined;
+  }
+
+  /** By the word of a node that is cut off, or of one that has lost its primary. @returns undefined where none answered */
+  async #isCut(pods: readonly string[]): Promise<boolean | undefined> {
+    const { mode } = this.deployment;
+    const asked = this.#nodes.filter(({ name }) => mode === "replication" || pods.includes(name));
     const views = await Promise.all(
-      this.#nodes.map(async ({ name, endpoint }) => {
+      asked.map(async ({ endpoint }) => {
         try {
           const connection = await this.dial(endpoint, ANSWER_MS);
           try {
-            if (this.deployment.mode === "cluster") return pods.includes(name) && /fail|disconnected/.test(String(await connection.cluster("NODES")));
+            if (mode === "cluster") return showsCut(String(await connection.cluster("NODES")));
             return (await connection.info("replication")).includes("master_link_status:down");
           } finally {
             connection.disconnect();
           }
         } catch {
-          return false;
+          return undefined;
         }
       }),
     );
-    return views.includes(true);
+    return views.every((view) => view === undefined) ? undefined : views.includes(true);
   }
 
   async #delete(name: string, gracePeriodSeconds: number | undefined): Promise<void> {

@@ -8,6 +8,7 @@ import { Failure } from "../errors";
 import type { Kubernetes } from "../kubernetes/access";
 import type { Plain } from "../kubernetes/plain";
 import type { Labels } from "../kubernetes/pods";
+import { ViewParser } from "../topology/cluster-view";
 
 const GROUP = { group: "networking.k8s.io", version: "v1", plural: "networkpolicies" } as const;
 /** On pods that are cut. */
@@ -39,22 +40,24 @@ function isOwn(selector: Plain<V1LabelSelector> | undefined, labels: Labels): bo
   return selector !== undefined && JSON.stringify(Object.entries(selector.matchLabels ?? {}).sort()) === JSON.stringify(Object.entries(labels).sort());
 }
 
-/** @returns what takes the cut back @throws Failure when there is no such policy, or it may not be changed */
-export async function cutPods(kubernetes: Kubernetes, cut: PodsToCut): Promise<() => Promise<void>> {
-  const { namespace, policy: name, labels, pods } = cut;
+/**
+ * Whether a node of a cluster is cut off from others by its own CLUSTER NODES: it holds one of them to have failed, or has no link to it. One that
+ * it merely suspects (`fail?`) counts: to call it failed takes a majority, and those that are cut off may never have one. Pure.
+ */
+export function showsCut(clusterNodes: string): boolean {
+  const { selfId, troubles, unlinked } = new ViewParser().parse(clusterNodes);
+  const isShakingHands = (id: string): boolean => troubles.some((each) => each.id === id && each.trouble === "handshake");
+  return troubles.some(({ id, trouble }) => id !== selfId && (trouble === "failed" || trouble === "suspected")) || unlinked.some((id) => !isShakingHands(id));
+}
+
+/** Also one that fails half way leaves something to heal. @throws Failure when there is no such policy, or it may not be changed */
+export async function cutPods(kubernetes: Kubernetes, { namespace, policy: name, labels, pods }: PodsToCut): Promise<void> {
   const own = await readPolicy(kubernetes, namespace, name);
   if (own?.spec === undefined) throw new Failure(`namespace ${namespace} has no NetworkPolicy ${name} to narrow`);
   const policies = cutPolicies(own.spec, labels);
-  const heal = (): Promise<void> => healCut(kubernetes, cut);
-  try {
-    await Promise.all(pods.map((pod) => labelPod(kubernetes, namespace, pod, "yes")));
-    await kubernetes.call(`creating NetworkPolicy ${name}-cut`, kubernetes.custom.createNamespacedCustomObject({ ...GROUP, namespace, body: { apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", metadata: { name: `${name}-cut`, labels }, spec: policies.cut } }));
-    await replacePolicy(kubernetes, namespace, { ...own, metadata: { ...own.metadata, annotations: { ...own.metadata?.annotations, [BEFORE]: JSON.stringify(own.spec) } }, spec: policies.others });
-    return heal;
-  } catch (error) {
-    await heal().catch(() => undefined);
-    throw error;
-  }
+  await Promise.all(pods.map((pod) => labelPod(kubernetes, namespace, pod, "yes")));
+  await kubernetes.call(`creating NetworkPolicy ${name}-cut`, kubernetes.custom.createNamespacedCustomObject({ ...GROUP, namespace, body: { apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", metadata: { name: `${name}-cut`, labels }, spec: policies.cut } }));
+  await replacePolicy(kubernetes, namespace, { ...own, metadata: { ...own.metadata, annotations: { ...own.metadata?.annotations, [BEFORE]: JSON.stringify(own.spec) } }, spec: policies.others });
 }
 
 /** Also of a run that was killed; where nothing is cut, nothing changes. */

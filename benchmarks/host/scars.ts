@@ -72,28 +72,25 @@ function isMounted(path: string): boolean {
   }
 }
 
-/** A cut between addresses of this run; no other traffic of the machine is touched. */
-export interface Cut {
-  readonly heal: () => Promise<void>;
-}
-
 /**
- * Drops what the addresses of one side send to those of the other, both ways.
- * @throws Failure when the rules cannot be set
+ * Drops what addresses of this run on one side send to those on the other, both ways; no other traffic of the machine is touched.
+ * @throws Failure when the rules cannot be set; those that were are on record, for `healNetwork`
  */
-export async function cutNetwork(directory: RunDirectory, some: readonly string[], others: readonly string[]): Promise<Cut> {
+export async function cutNetwork(directory: RunDirectory, some: readonly string[], others: readonly string[]): Promise<void> {
   const comment = `valkey-measured ${directory.id}`;
-  const ways = some.flatMap((a) => others.flatMap((b): Scar[] => [{ kind: "cut", from: a, to: b, comment }, { kind: "cut", from: b, to: a, comment }]));
-  const records = ways.map((scar) => ({ scar, file: putOnRecord(directory.path, scar) }));
-  for (const { scar } of records) if (scar.kind === "cut") await system("iptables", ["-w", "5", "-I", "INPUT", ...rule(scar)]);
-  return {
-    heal: async () => {
-      for (const { scar, file } of records) await removeScar(scar, file);
-    },
-  };
+  const ways = some.flatMap((a) => others.flatMap((b): CutScar[] => [{ kind: "cut", from: a, to: b, comment }, { kind: "cut", from: b, to: a, comment }]));
+  for (const scar of ways) putOnRecord(directory.path, scar);
+  for (const scar of ways) await system("iptables", ["-w", "5", "-I", "INPUT", ...rule(scar)]);
 }
 
-function rule({ from, to, comment }: Extract<Scar, { kind: "cut" }>): string[] {
+/** Takes every cut of the run back. @throws Failure when one cannot be: it and those after it stay on record */
+export async function healNetwork({ path: home }: RunDirectory): Promise<void> {
+  for (const { scar, file } of recorded(home)) if (scar.kind === "cut") await removeScar(scar, file);
+}
+
+type CutScar = Extract<Scar, { kind: "cut" }>;
+
+function rule({ from, to, comment }: CutScar): string[] {
   return ["-s", from, "-d", to, "-m", "comment", "--comment", comment, "-j", "DROP"];
 }
 
@@ -117,20 +114,26 @@ function recorded(path: string): { readonly scar: Scar; readonly file: string }[
 }
 
 async function removeScar(scar: Scar, file: string): Promise<void> {
-  // A rule may be there more than once, or not yet.
-  if (scar.kind === "cut") while (await succeeds("iptables", ["-w", "5", "-D", "INPUT", ...rule(scar)]));
+  if (scar.kind === "cut") await removeRules(scar);
   else if (isMounted(scar.path)) await system("umount", [scar.path]);
   rmSync(file, { force: true });
 }
 
-async function succeeds(command: string, args: readonly string[]): Promise<boolean> {
-  return run(command, [...args]).then(() => true, () => false);
+/** A rule may be there more than once, or not yet. @throws Failure when it is not certain that it is gone */
+async function removeRules(scar: CutScar): Promise<void> {
+  while (await system("iptables", ["-w", "5", "-D", "INPUT", ...rule(scar)], NO_SUCH_RULE));
 }
 
-async function system(command: string, args: readonly string[]): Promise<void> {
+/** iptables' status where there is none; 4 is a lock that others hold, or a right that is missing. */
+const NO_SUCH_RULE = 1;
+
+/** @returns false where it ended with the status that is expected beside 0 @throws Failure when it ended otherwise */
+async function system(command: string, args: readonly string[], expected = 0): Promise<boolean> {
   try {
     await run(command, [...args]);
+    return true;
   } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === expected) return false;
     throw new Failure(`${command} failed: ${messageOf(error).trim().split("\n").at(-1) ?? ""}`, { cause: error });
   }
 }

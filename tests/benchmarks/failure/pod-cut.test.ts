@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { cutPolicies } from "../../../benchmarks/failure/pod-cut";
+import { cutPolicies, showsCut } from "../../../benchmarks/failure/pod-cut";
 import { podObstacle } from "../../../benchmarks/failure/pod-breaker";
 import { FAULT_KINDS } from "../../../benchmarks/failure/fault";
+import { attemptAll } from "../../../benchmarks/failure/breaker";
+import { fixture } from "../../support/fixtures";
 
 const labels = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "shop" };
 const own = { podSelector: { matchLabels: labels } };
@@ -31,6 +33,31 @@ describe("the policies of a cut", () => {
 
   it("change nothing of what they are made from", () => {
     expect(spec.egress[0]?.to).toEqual([own]);
+  });
+});
+
+describe("a node's view of its cluster", () => {
+  const formed = fixture("cluster-nodes-9.1-formed");
+
+  it("shows a cut where another node has failed, is suspected, or has no link", () => {
+    expect(showsCut(fixture("cluster-nodes-9.1-failed"))).toBe(true);
+    expect(showsCut(fixture("cluster-nodes-9.1-suspected"))).toBe(true);
+    expect(showsCut(formed.replace(/ connected/, " disconnected"))).toBe(true);
+  });
+
+  it("shows none where all is well, also where replicas may not take over, or a host has a telling name", () => {
+    expect(showsCut(formed)).toBe(false);
+    expect(showsCut(formed.replaceAll(" slave ", " slave,nofailover "))).toBe(false);
+    expect(showsCut(formed.replaceAll(/@\d+/g, "$&,fail.disconnected.internal"))).toBe(false);
+    expect(showsCut(fixture("cluster-nodes-9.1-handshake"))).toBe(false);
+  });
+});
+
+describe("what is taken back", () => {
+  it("is all that can be, and the reasons why some cannot", async () => {
+    const done: string[] = [];
+    expect(await attemptAll(() => { throw new Error("first"); }, () => { done.push("second"); }, () => Promise.reject(new Error("third")))).toEqual(["first", "third"]);
+    expect(done).toEqual(["second"]);
   });
 });
 
