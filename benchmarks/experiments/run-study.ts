@@ -5,7 +5,7 @@ import { formatDuration } from "../units";
 import { elapsedOf, failureOf, findingsOf } from "./evaluate";
 import type { StudyState } from "./evaluate";
 import type { Cell } from "./factors";
-import type { Journal, JournalEntry } from "./journal";
+import type { JournalEntry, StudyJournal } from "./journal";
 import { pinningOf } from "./pinning";
 import type { Decision, Turn } from "./rounds";
 import { decide, keyOf, roundOf } from "./rounds";
@@ -39,7 +39,7 @@ export interface StudyListener {
  * there already is not measured again. A cell that fails twice in succession is left out from then on.
  * @throws the signal's reason when told to stop; Failure when a canary fails, or every cell
  */
-export async function runStudy(study: Study, journal: Journal, cpus: readonly number[], bench: Bench, signal: AbortSignal, listener: StudyListener): Promise<StudyState> {
+export async function runStudy(study: Study, journal: StudyJournal, cpus: readonly number[], bench: Bench, signal: AbortSignal, listener: StudyListener): Promise<StudyState> {
   const done = new Set(journal.entries.map(keyOfEntry));
   const state = (rounds: number, ended: StudyState["ended"]): StudyState => ({ study, entries: journal.entries, cpus, rounds, ended });
   const ids = study.cells.map(({ id }) => id);

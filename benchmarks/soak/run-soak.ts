@@ -13,6 +13,7 @@ import { primaryOf } from "../sentinel/form-sentinels";
 import { formatBytes, formatDuration } from "../units";
 import type { OpenLoopMix } from "../workloads/mix";
 import type { SoakJournal, SoakWindow } from "./journal";
+import { windowsOf } from "./journal";
 import { sampleNodes } from "./sample";
 
 export interface Soaking {
@@ -36,7 +37,7 @@ export function soakedSeconds(windows: readonly SoakWindow[]): number {
 export async function runSoak(journal: SoakJournal, soaking: Soaking): Promise<void> {
   const { header } = journal;
   const { report, signal, deployments } = soaking;
-  for (let left = header.seconds - soakedSeconds(journal.windows); left > 0.5; left = header.seconds - soakedSeconds(journal.windows)) {
+  for (let left = header.seconds - soakedSeconds(windowsOf(journal)); left > 0.5; left = header.seconds - soakedSeconds(windowsOf(journal))) {
     signal.throwIfAborted();
     const seconds = Math.min(header.windowSeconds, left);
     const windows = await Promise.all(deployments.map((deployment) => window(deployment, seconds, soaking)));

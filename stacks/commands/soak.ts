@@ -1,5 +1,5 @@
 /** `npm start -- soak`: a stack of the platform `host` under a steady load for hours, sampled, resumable, its disk use bounded. */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { BadInput, Failure, messageOf } from "../../benchmarks/errors";
@@ -12,8 +12,8 @@ import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../.
 import { renderSoak } from "../../benchmarks/report/soak-page";
 import { shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { describeFindings, findingsOf } from "../../benchmarks/soak/findings";
-import type { SoakHeader } from "../../benchmarks/soak/journal";
-import { parseSoak, SOAK_JOURNAL, SoakJournal } from "../../benchmarks/soak/journal";
+import type { SoakHeader, SoakJournal } from "../../benchmarks/soak/journal";
+import { soakJournals, windowsOf } from "../../benchmarks/soak/journal";
 import { runSoak, soakedSeconds } from "../../benchmarks/soak/run-soak";
 import { nodeCount } from "../../benchmarks/topology/placement";
 import { formatDuration } from "../../benchmarks/units";
@@ -43,7 +43,7 @@ export async function soakStack(options: SoakOptions, interruption: AbortSignal)
   try {
     await runSteps([
       { title: "Start, form and verify", run: () => run.prepare() },
-      { title: `Soak for ${formatDuration(journal.header.seconds - soakedSeconds(journal.windows))}`, run: (report) => run.soak(report) },
+      { title: `Soak for ${formatDuration(journal.header.seconds - soakedSeconds(windowsOf(journal)))}`, run: (report) => run.soak(report) },
       { title: "Verify", run: () => run.verifyAgain() },
     ]);
   } catch (error) {
@@ -52,12 +52,13 @@ export async function soakStack(options: SoakOptions, interruption: AbortSignal)
   } finally {
     await run.stop();
     journal.close();
-    if (journal.windows.length > 0) {
-      const findings = Object.keys(config.deployments).map((name) => findingsOf(name, journal.windows));
+    const windows = windowsOf(journal);
+    if (windows.length > 0) {
+      const findings = Object.keys(config.deployments).map((name) => findingsOf(name, windows));
       const lines = [...(reason === null ? [] : [`Incomplete: ${reason}`]), ...findings.flatMap(describeFindings)];
       writeFileSync(join(directory, "summary.txt"), lines.map((line) => `${line}\n`).join(""));
       writeFileSync(join(directory, "soak.json"), `${JSON.stringify({ ...journal.header, complete: reason === null, reason, findings }, null, 1)}\n`);
-      writeFileSync(join(directory, "soak.html"), renderSoak({ header: journal.header, windows: journal.windows, findings, reason }));
+      writeFileSync(join(directory, "soak.html"), renderSoak({ header: journal.header, windows, findings, reason }));
       print("", ...lines, `Report: ${shortPath(join(directory, "soak.html"))}`);
       run.troubled = findings.some(({ troubles }) => troubles.length > 0);
     }
@@ -82,26 +83,18 @@ function begin({ stack, output, seconds, windowSeconds, load, diskBytes }: SoakO
   const timestamp = timestampOf(new Date());
   const directory = output === undefined ? join(ROOT, "results", `${timestamp}-soak`) : resolve(output);
   const header: SoakHeader = { kind: "soak", stack, timestamp, seconds, windowSeconds: Math.min(seconds, windowSeconds), rate: load.rate, reads: load.reads, keySpace: fitKeySpace(load.keySpace, anyCluster(config)), bytes: load.bytes, diskBytes };
-  return { directory, journal: SoakJournal.create(directory, header) };
+  return { directory, journal: soakJournals.create(directory, header) };
 }
 
 /** @throws BadInput when there is none, or it is another stack's */
 function resume({ stack, output }: SoakOptions): Begun {
-  const directory = output === undefined ? lastSoak(stack) : resolve(output);
-  if (directory === undefined) throw new BadInput("--resume", [`no soak of ${stack} was begun in ${shortPath(join(ROOT, "results"))}; begin it without --resume, or name its directory by --output`]);
-  const journal = SoakJournal.resume(directory);
+  const results = join(ROOT, "results");
+  const directory = output === undefined ? soakJournals.last(results, (header) => header.stack === stack) : resolve(output);
+  if (directory === undefined) throw new BadInput("--resume", [`no soak of ${stack} was begun in ${shortPath(results)}; begin it without --resume, or name its directory by --output`]);
+  const journal = soakJournals.resume(directory);
   if (journal.header.stack === stack) return { directory, journal };
   journal.close();
   throw new BadInput(`--resume of ${shortPath(directory)}`, [`it is a soak of the stack ${journal.header.stack}`]);
-}
-
-function lastSoak(stack: string): string | undefined {
-  const results = join(ROOT, "results");
-  if (!existsSync(results)) return undefined;
-  return readdirSync(results).sort().reverse().map((entry) => join(results, entry)).find((directory) => {
-    const file = join(directory, SOAK_JOURNAL);
-    return existsSync(file) && parseSoak(readFileSync(file, "utf8"), file).header.stack === stack;
-  });
 }
 
 class SoakRun {
@@ -154,7 +147,7 @@ class SoakRun {
     const { rate, reads, keySpace, bytes, seconds } = this.journal.header;
     const mix: OpenLoopMix = { name: "soak", driver: "open-loop", data: "strings", reads, keySpace, clients: 12, pipeline: 1, length: { seconds: 1 }, warmup: 0, rate, arrivals: "poisson", keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes }, readFrom: "primary", workers: 1, timeoutMs: 5000, queue: 100_000 };
     await runSoak(this.journal, { run: host.run, deployments: this.#deployments, mix, report, signal: AbortSignal.any([this.interruption, host.died]) });
-    return `Soaked for ${formatDuration(seconds)} in ${this.journal.windows.length} windows`;
+    return `Soaked for ${formatDuration(seconds)} in ${windowsOf(this.journal).length} windows`;
   }
 
   async verifyAgain(): Promise<string> {

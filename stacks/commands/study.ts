@@ -3,7 +3,7 @@ import { randomInt } from "node:crypto";
 import { totalmem } from "node:os";
 import { BadInput, messageOf } from "../../benchmarks/errors";
 import type { StudyState } from "../../benchmarks/experiments/evaluate";
-import type { Journal } from "../../benchmarks/experiments/journal";
+import type { StudyJournal } from "../../benchmarks/experiments/journal";
 import { availableCpus } from "../../benchmarks/experiments/pinning";
 import type { Laboratory } from "../../benchmarks/experiments/run-cell";
 import { benchOf, runStudy } from "../../benchmarks/experiments/run-study";
@@ -79,7 +79,7 @@ class StudyRun {
     private readonly study: Study,
     private readonly config: StudyConfig,
     private readonly stack: string,
-    private readonly journal: Journal,
+    private readonly journal: StudyJournal,
     private readonly artifacts: Artifacts,
     private readonly interruption: AbortSignal,
   ) {

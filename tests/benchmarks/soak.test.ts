@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { Histogram } from "../../benchmarks/latency/histogram";
 import { behind, findingsOf, growthOf } from "../../benchmarks/soak/findings";
 import type { SoakHeader, SoakWindow } from "../../benchmarks/soak/journal";
-import { parseSoak, SOAK_JOURNAL, SoakJournal } from "../../benchmarks/soak/journal";
+import { SOAK_JOURNAL, soakJournals, windowsOf } from "../../benchmarks/soak/journal";
 import { soakedSeconds } from "../../benchmarks/soak/run-soak";
 import type { Sample } from "../../benchmarks/soak/sample";
 import { readSample } from "../../benchmarks/soak/sample";
@@ -66,14 +66,14 @@ describe("findings of a soak", () => {
 describe("a soak's journal", () => {
   it("is resumed where it was cut off, wherever that is", () => {
     const made = directory();
-    const journal = SoakJournal.create(made, header);
+    const journal = soakJournals.create(made, header);
     for (let index = 0; index < 3; index++) journal.add(window(index, [sample("c-0")]));
     journal.close();
     const whole = readFileSync(join(made, SOAK_JOURNAL));
     const headerEnd = whole.indexOf("\n") + 1;
     fc.assert(fc.property(fc.integer({ min: headerEnd, max: whole.length }), (length) => {
       const text = whole.subarray(0, length).toString();
-      const { entries, whole: kept } = parseSoak(text, "f");
+      const { entries, whole: kept } = soakJournals.parse(text, "f");
       expect(entries).toHaveLength(text.split("\n").length - 2);
       expect(kept).toBe(text.lastIndexOf("\n") + 1);
     }));
@@ -81,13 +81,12 @@ describe("a soak's journal", () => {
 
   it("is refused while the process that writes it is alive, and taken up when that is gone", () => {
     const made = directory();
-    SoakJournal.create(made, header).close();
-    expect(() => SoakJournal.resume(made)).toThrow(/another process is at work/);
-    const file = join(made, SOAK_JOURNAL);
-    writeFileSync(file, readFileSync(file, "utf8").replace(/"pid":\d+/, '"pid":1').replace(/"started":"[^"]*"/, '"started":"never"'));
-    const journal = SoakJournal.resume(made);
+    soakJournals.create(made, header);
+    expect(() => soakJournals.resume(made)).toThrow(/another process is at work on this soak/);
+    writeFileSync(join(made, "soak.lock"), JSON.stringify({ pid: 1, started: "never" }));
+    const journal = soakJournals.resume(made);
     journal.add(window(0, []));
-    expect(soakedSeconds(journal.windows)).toBe(60);
+    expect(soakedSeconds(windowsOf(journal))).toBe(60);
     journal.close();
   });
 });

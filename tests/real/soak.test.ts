@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { parseSoak, SOAK_JOURNAL } from "../../benchmarks/soak/journal";
+import { SOAK_JOURNAL, soakJournals } from "../../benchmarks/soak/journal";
 import type { SoakEntry } from "../../benchmarks/soak/journal";
 import { Place } from "../support/command";
 import { eventually } from "../support/real";
@@ -13,7 +13,7 @@ afterEach(() => place.close());
 
 const entries = (): readonly SoakEntry[] => {
   const file = join(place.output(), SOAK_JOURNAL);
-  return existsSync(file) && readFileSync(file, "utf8").includes("\n") ? parseSoak(readFileSync(file, "utf8"), file).entries : [];
+  return existsSync(file) && readFileSync(file, "utf8").includes("\n") ? soakJournals.parse(readFileSync(file, "utf8"), file).entries : [];
 };
 const windows = (): number => entries().filter(({ kind }) => kind === "window").length;
 

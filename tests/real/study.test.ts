@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { JOURNAL, parseJournal } from "../../benchmarks/experiments/journal";
+import { STUDY_JOURNAL as JOURNAL, studyJournals } from "../../benchmarks/experiments/journal";
 import { memoryRunsDirectory } from "../../benchmarks/paths";
 import { livingProcesses, RunDirectory, stopRun } from "../../benchmarks/host/run-directory";
 import { Place, resultsIn } from "../support/command";
@@ -36,7 +36,7 @@ describe("npm start -- study", () => {
     expect(status, output).toBe(0);
     expect(output).toContain("Study io-threads: 1 round of 4 cells");
     expect(linesOf().slice(0, before.length)).toEqual(before);
-    const { header, entries } = parseJournal(readFileSync(join(place.output(), JOURNAL), "utf8"), JOURNAL);
+    const { header, entries } = studyJournals.parse(readFileSync(join(place.output(), JOURNAL), "utf8"), JOURNAL);
     expect(header.seed).toBe(42);
     expect(entries.filter(({ kind }) => kind === "cell")).toHaveLength(4);
     expect(entries.filter(({ kind }) => kind === "canary")).toHaveLength(2);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { findingsOf } from "../../benchmarks/experiments/evaluate";
 import type { Base, Cell } from "../../benchmarks/experiments/factors";
 import { cellsOf } from "../../benchmarks/experiments/factors";
-import { Journal } from "../../benchmarks/experiments/journal";
+import { studyJournals } from "../../benchmarks/experiments/journal";
 import { benchOf, runStudy } from "../../benchmarks/experiments/run-study";
 import type { Study } from "../../benchmarks/experiments/study";
 import { findPrograms } from "../../benchmarks/host/programs";
@@ -64,7 +64,7 @@ type Laboratory = Parameters<typeof benchOf>[2];
 
 async function carryOut(study: Study, bench: (laboratory: Laboratory) => ReturnType<typeof benchOf>, laboratory: Laboratory, signal: AbortSignal): Promise<{ readonly rounds: number; readonly ratioOf: (id: string) => Ratio }> {
   const directory = mkdtempSync(join(tmpdir(), "bench-study-"));
-  const journal = Journal.create(directory, { kind: "study", name: study.name, fingerprint: "bench", seed: study.seed, timestamp: "20000101-000000", machine: "this one" });
+  const journal = studyJournals.create(directory, { kind: "study", name: study.name, fingerprint: "bench", seed: study.seed, timestamp: "20000101-000000", machine: "this one" });
   try {
     const state = await runStudy(study, journal, [0], bench(laboratory), signal, { report: () => undefined, round: () => undefined });
     const findings = findingsOf(state);

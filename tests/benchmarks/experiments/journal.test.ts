@@ -1,10 +1,10 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BadInput } from "../../../benchmarks/errors";
-import type { JournalHeader } from "../../../benchmarks/experiments/journal";
-import { Journal, JOURNAL, parseJournal } from "../../../benchmarks/experiments/journal";
+import type { JournalHeader, StudyJournal } from "../../../benchmarks/experiments/journal";
+import { STUDY_JOURNAL, studyJournals } from "../../../benchmarks/experiments/journal";
 import { fingerprint } from "../../../benchmarks/experiments/study";
 import { canaryEntry, cellEntry, study } from "../../support/study";
 
@@ -15,10 +15,10 @@ let directory: string;
 beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "journal-")); });
 afterEach(() => { rmSync(directory, { recursive: true }); });
 
-const file = (): string => join(directory, JOURNAL);
+const file = (): string => join(directory, STUDY_JOURNAL);
 
-function written(): Journal {
-  const journal = Journal.create(directory, HEADER);
+function written(): StudyJournal {
+  const journal = studyJournals.create(directory, HEADER);
   journal.add(canaryEntry(1, 1));
   for (const cell of STUDY.cells) journal.add(cellEntry(cell, 1, 1000));
   return journal;
@@ -30,12 +30,12 @@ describe("a journal", () => {
     const lines = readFileSync(file(), "utf8").trimEnd().split("\n");
     expect(lines).toHaveLength(4);
     journal.close();
-    const resumed = Journal.resume(directory);
+    const resumed = studyJournals.resume(directory);
     expect(resumed.header).toEqual(HEADER);
     expect(resumed.entries).toEqual(journal.entries);
     resumed.add(canaryEntry(2, 1));
     resumed.close();
-    expect(parseJournal(readFileSync(file(), "utf8"), "journal").entries).toHaveLength(4);
+    expect(studyJournals.parse(readFileSync(file(), "utf8"), "journal").entries).toHaveLength(4);
   });
 
   it("cuts off a line that was never finished, at whatever byte its writer died", () => {
@@ -44,33 +44,47 @@ describe("a journal", () => {
     const line = Buffer.from(`${JSON.stringify(canaryEntry(2, 1, 12_345))}\n`);
     for (const length of [1, 2, 17, line.length - 1]) {
       writeFileSync(file(), Buffer.concat([whole, line.subarray(0, length)]));
-      const resumed = Journal.resume(directory);
+      const resumed = studyJournals.resume(directory);
       expect(resumed.entries).toHaveLength(3);
       resumed.add(canaryEntry(2, 2));
       resumed.close();
-      expect(parseJournal(readFileSync(file(), "utf8"), "journal").entries.at(-1)).toEqual(canaryEntry(2, 2));
+      expect(studyJournals.parse(readFileSync(file(), "utf8"), "journal").entries.at(-1)).toEqual(canaryEntry(2, 2));
     }
   });
 
   it("is not gone on with when a line in it is broken: it would be evaluated without that", () => {
     written().close();
     appendFileSync(file(), '{"kind":"cell"}\n');
-    expect(() => Journal.resume(directory)).toThrow(/line 5 is no line of a journal/);
+    expect(() => studyJournals.resume(directory)).toThrow(/line 5 is no line of a journal/);
     // And nothing is left locked.
     writeFileSync(file(), `${JSON.stringify(HEADER)}\n`);
-    Journal.resume(directory).close();
+    studyJournals.resume(directory).close();
   });
 
   it("is one process' at a time", () => {
     const journal = written();
-    expect(() => Journal.resume(directory)).toThrow(/another process is at work/);
+    expect(() => studyJournals.resume(directory)).toThrow(/another process is at work/);
     journal.close();
     writeFileSync(join(directory, "journal.lock"), JSON.stringify({ pid: 999_999_999, started: "long ago" }));
-    Journal.resume(directory).close();
+    studyJournals.resume(directory).close();
   });
 
-  it("has to be there", () => {
-    expect(() => Journal.resume(directory)).toThrow(BadInput);
+  it("has to be there, and is not begun where one is", () => {
+    expect(() => studyJournals.resume(directory)).toThrow(BadInput);
+    written().close();
+    expect(() => studyJournals.create(directory, HEADER)).toThrow(/holds a study already/);
+  });
+
+  it("is found again by what it is of: the one that was begun last, whatever else is there", () => {
+    const begin = (place: string, changes: Partial<JournalHeader>): void => { studyJournals.create(join(directory, place), { ...HEADER, ...changes }).close(); };
+    begin("b", { timestamp: "20261121-100000" });
+    begin("a", { timestamp: "20261121-110000" });
+    begin("c", { timestamp: "20261121-120000", name: "other" });
+    mkdirSync(join(directory, "d"));
+    writeFileSync(join(directory, "d", STUDY_JOURNAL), "{}\n");
+    expect(studyJournals.last(directory, ({ name }) => name === "test")).toBe(join(directory, "a"));
+    expect(studyJournals.last(directory, ({ name }) => name === "none")).toBeUndefined();
+    expect(studyJournals.last(join(directory, "nowhere"), () => true)).toBeUndefined();
   });
 });
 

@@ -7,7 +7,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Failure, Interrupted } from "../../../benchmarks/errors";
 import type { StudyState } from "../../../benchmarks/experiments/evaluate";
 import { failureOf } from "../../../benchmarks/experiments/evaluate";
-import { Journal } from "../../../benchmarks/experiments/journal";
+import type { StudyJournal } from "../../../benchmarks/experiments/journal";
+import { studyJournals } from "../../../benchmarks/experiments/journal";
 import { randomFrom } from "../../../benchmarks/statistics/random";
 import type { Bench } from "../../../benchmarks/experiments/run-study";
 import { runStudy } from "../../../benchmarks/experiments/run-study";
@@ -20,10 +21,8 @@ afterEach(() => { rmSync(directory, { recursive: true, force: true }); });
 
 const never = new AbortController().signal;
 const QUIET = { report: () => undefined, round: () => undefined };
-const open = (name: string, of: Study): Journal => {
-  const place = mkdtempSync(join(directory, name));
-  return Journal.create(place, { kind: "study", name: of.name, fingerprint: "x", seed: of.seed, timestamp: "20261121-090000", machine: "here" });
-};
+const begin = (place: string, of: Study): StudyJournal => studyJournals.create(place, { kind: "study", name: of.name, fingerprint: "x", seed: of.seed, timestamp: "20261121-090000", machine: "here" });
+const open = (name: string, of: Study): StudyJournal => begin(mkdtempSync(join(directory, name)), of);
 
 /** Rates that depend on nothing but the cell and the round. */
 function bench(of: Study, spread: number, told: (turn: string) => void = () => undefined): Bench {
@@ -61,9 +60,8 @@ describe("a study", () => {
     const whole = await runStudy(of, open("whole", of), [0, 1], bench(of, 0.1), never, QUIET);
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 6 }), async (interruptions) => {
-        const first = open("parts", of);
-        let journal = first;
-        const place = (journal as unknown as { directory: string }).directory;
+        const place = mkdtempSync(join(directory, "parts"));
+        let journal = begin(place, of);
         let state: StudyState | undefined;
         const measured: string[] = [];
         for (const after of [...interruptions, Infinity]) {
@@ -78,7 +76,7 @@ describe("a study", () => {
             return undefined;
           });
           journal.close();
-          journal = Journal.resume(place);
+          journal = studyJournals.resume(place);
           if (state !== undefined) break;
         }
         journal.close();
