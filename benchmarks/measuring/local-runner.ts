@@ -10,9 +10,10 @@ import { toolArguments, withoutSecrets } from "../valkey-benchmark/arguments";
 import type { ToolFeatures } from "../valkey-benchmark/features";
 import { onlyReport } from "../valkey-benchmark/output";
 import type { ToolReport } from "../valkey-benchmark/output";
+import { clientCpu } from "./client-cpu";
 import { now } from "./counters";
 import type { CpuSample } from "./cpu";
-import { availableCores, cpuWithin, sampleCpu } from "./cpu";
+import { cpuWithin, sampleCpu } from "./cpu";
 import { mergeReports } from "./merge-reports";
 import type { ToolOutcome, ToolRequest, ToolRunner, Watch } from "./tool-runner";
 import { partOf, patience, ToolFailure } from "./tool-runner";
@@ -58,23 +59,13 @@ export class LocalRunner implements ToolRunner {
     const fromMs = Math.max(...runs.map((run) => run.fromMs));
     const toMs = Math.max(fromMs + 1, Math.min(...runs.map((run) => run.toMs)));
     const uses = runs.map(({ cpu }) => cpuWithin(cpu, fromMs, toMs));
-    const clients = uses.flatMap(({ process }) => process ?? []);
-    const machineCores = availableCores();
     return {
       report: mergeReports(runs.map(({ report }) => report)),
       fromMs,
       toMs,
       startedAt: first.startedAt,
       outputs: [...warmed.map((run) => this.#output(run, true)), ...runs.map((run) => this.#output(run, false))],
-      cpu: {
-        client: clients.length === runs.length ? clients.reduce((sum, cores) => sum + cores, 0) : null,
-        clientLimit: Math.min(tool.workload.threads * this.count, this.local.cpus?.length ?? machineCores),
-        runner: first.runnerCores,
-        serversHere: this.local.serversHere,
-        machineBusy: uses[0]?.machineBusy ?? null,
-        machineStolen: uses[0]?.machineStolen ?? null,
-        machineCores,
-      },
+      cpu: clientCpu(uses, { threads: tool.workload.threads * this.count, cores: this.local.cpus?.length, runner: first.runnerCores, serversHere: this.local.serversHere }),
       runners: this.count === 1 ? [] : runs.map(({ report, tool: own, index }, place) => ({ name: runnerName(index), machine: hostname(), seed: own.seed, requests: report.requests, rps: report.rate, seconds: report.seconds, p99Ms: report.p99Ms, cpu: uses[place]?.process ?? null })),
       doubts: apart(runs, fromMs, toMs),
     };

@@ -6,9 +6,10 @@ import { messageOf } from "../errors";
 import { identify, signalProcess } from "../host/process-identity";
 import { describeExit, startRecorded } from "../host/processes";
 import type { RunDirectory } from "../host/run-directory";
+import { clientCpu } from "../measuring/client-cpu";
 import { now } from "../measuring/counters";
 import type { CpuSample } from "../measuring/cpu";
-import { availableCores, cpuWithin, sampleCpu } from "../measuring/cpu";
+import { cpuWithin, sampleCpu } from "../measuring/cpu";
 import type { LoadRequest, LoadRunner, ToolOutcome, Watch } from "../measuring/tool-runner";
 import { PATIENCE_SECONDS, ToolFailure } from "../measuring/tool-runner";
 import type { MemtierRun } from "./arguments";
@@ -47,8 +48,6 @@ export class LocalMemtier implements LoadRunner<MemtierRun> {
     await watch.end();
     const { results, startedAt, cpu, runnerCores } = one;
     const { fromMs, toMs, latencies, doubts } = results;
-    const use = cpuWithin(cpu, fromMs, toMs);
-    const machineCores = availableCores();
     return {
       report: reportOf(results, tool.mix.name),
       latencies,
@@ -56,15 +55,7 @@ export class LocalMemtier implements LoadRunner<MemtierRun> {
       toMs,
       startedAt,
       outputs: [...warmed.map(({ command, text }) => ({ warmUp: true, runner: undefined, command, text })), { warmUp: false, runner: undefined, command: one.command, text: one.text }],
-      cpu: {
-        client: use.process ?? null,
-        clientLimit: Math.min(tool.mix.threads, machineCores),
-        runner: runnerCores,
-        serversHere: this.local.serversHere,
-        machineBusy: use.machineBusy ?? null,
-        machineStolen: use.machineStolen ?? null,
-        machineCores,
-      },
+      cpu: clientCpu([cpuWithin(cpu, fromMs, toMs)], { threads: tool.mix.threads, runner: runnerCores, serversHere: this.local.serversHere }),
       runners: [],
       doubts,
     };

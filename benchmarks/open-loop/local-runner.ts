@@ -3,8 +3,9 @@ import type { Deployment } from "../deployment";
 import { Failure, messageOf } from "../errors";
 import type { RunDirectory } from "../host/run-directory";
 import type { BenchmarkUser } from "../measuring/benchmark-user";
+import { clientCpu } from "../measuring/client-cpu";
 import type { CpuSample } from "../measuring/cpu";
-import { availableCores, cpuWithin, sampleCpu } from "../measuring/cpu";
+import { cpuWithin, sampleCpu } from "../measuring/cpu";
 import { summaryOf } from "../measuring/merge-reports";
 import type { LoadRequest, LoadRunner, ToolOutcome, Watch } from "../measuring/tool-runner";
 import { ToolFailure } from "../measuring/tool-runner";
@@ -46,8 +47,6 @@ export class LocalOpenLoop implements LoadRunner<OpenLoopRun> {
     const { tallies, startedAt, cpu, runnerCores } = await this.#once(plan, signal, watch);
     const tally = Tally.merge(tallies);
     const { fromMs, toMs } = tally;
-    const use = cpuWithin(cpu, fromMs, toMs);
-    const machineCores = availableCores();
     const latencies = tally.latencies();
     const seconds = Math.max(toMs - fromMs, 1) / 1000;
     return {
@@ -58,15 +57,7 @@ export class LocalOpenLoop implements LoadRunner<OpenLoopRun> {
       toMs,
       startedAt,
       outputs: [{ warmUp: false, runner: undefined, command: ["open-loop", JSON.stringify({ ...plan, access: "***" })], text: `${JSON.stringify(tallies.map((each) => each.data()), null, 1)}\n` }],
-      cpu: {
-        client: use.process ?? null,
-        clientLimit: Math.min(plan.workers, machineCores),
-        runner: runnerCores,
-        serversHere: this.local.serversHere,
-        machineBusy: use.machineBusy ?? null,
-        machineStolen: use.machineStolen ?? null,
-        machineCores,
-      },
+      cpu: clientCpu([cpuWithin(cpu, fromMs, toMs)], { threads: plan.workers, runner: runnerCores, serversHere: this.local.serversHere }),
       runners: [],
       doubts: [],
     };
