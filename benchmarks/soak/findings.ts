@@ -52,6 +52,7 @@ export interface SoakFindings {
   readonly tailRatio: number;
   /** Bytes by which a replica was behind its primary, the most. */
   readonly mostBehind: number;
+  /** That the files of its servers took. */
   readonly mostDiskBytes: number;
   readonly nodes: readonly NodeFindings[];
   /** Nothing that a healthy deployment does. */

@@ -17,7 +17,9 @@ const headerSchema = z.strictObject({
   reads: z.number(),
   keySpace: z.int(),
   bytes: z.int(),
-  /** Bytes that the servers' files may take. */
+  /** Of the first window's draws of arrivals, keys and values; each window has the next. */
+  seed: z.int(),
+  /** Bytes that the files of all servers may take. */
   diskBytes: z.number().positive(),
 });
 export type SoakHeader = z.infer<typeof headerSchema>;
@@ -38,7 +40,7 @@ const entrySchema = z.discriminatedUnion("kind", [
     /** Of acknowledged requests from the intended time: HDR's own format, microseconds. */
     latencies: z.string(),
     samples: z.array(sampleSchema),
-    /** That the files of all servers of the run take. */
+    /** That the files of the deployment's servers take. */
     diskBytes: z.number(),
   }),
 ]);

@@ -5,8 +5,8 @@ import type { Deployment } from "../deployment";
 import { codeOf, Failure } from "../errors";
 import type { RunDirectory } from "../host/run-directory";
 import { GeneratorProcess } from "../open-loop/generator-process";
+import { endpointsOf, planOf } from "../open-loop/local-runner";
 import type { OpenLoopPlan } from "../open-loop/plan";
-import { planOfMix } from "../open-loop/plan";
 import { Tally } from "../open-loop/tally";
 import type { Report } from "../progress";
 import { primaryOf } from "../sentinel/form-sentinels";
@@ -40,23 +40,25 @@ export async function runSoak(journal: SoakJournal, soaking: Soaking): Promise<v
   for (let left = header.seconds - soakedSeconds(windowsOf(journal)); left > 0.5; left = header.seconds - soakedSeconds(windowsOf(journal))) {
     signal.throwIfAborted();
     const seconds = Math.min(header.windowSeconds, left);
-    const windows = await Promise.all(deployments.map((deployment) => window(deployment, seconds, soaking)));
+    // Another sequence of draws in each window, and the same for all deployments.
+    const seed = (header.seed + windowsOf(journal).length) % 2 ** 31;
+    const windows = await Promise.all(deployments.map((deployment) => window(deployment, seconds, seed, soaking)));
     for (const each of windows) journal.add(each);
-    const [{ diskBytes } = { diskBytes: 0 }] = windows;
+    const diskBytes = windows.reduce((sum, each) => sum + each.diskBytes, 0);
     report(`${formatDuration(header.seconds - left + seconds)} of ${formatDuration(header.seconds)}: ${windows.map(lineOf).join("; ")}; files ${formatBytes(diskBytes)}`, true);
     if (diskBytes > header.diskBytes) throw new Failure(`the servers' files take ${formatBytes(diskBytes)}, more than the ${formatBytes(header.diskBytes)} that --disk allows`);
   }
 }
 
-async function window(deployment: Deployment, seconds: number, { run, mix, signal }: Soaking): Promise<SoakWindow> {
-  const plan = await planOf(deployment, { ...mix, length: { seconds } });
+async function window(deployment: Deployment, seconds: number, seed: number, { run, mix, signal }: Soaking): Promise<SoakWindow> {
+  const plan = await planFor(deployment, { ...mix, length: { seconds } }, seed);
   const generator = await GeneratorProcess.start(run, plan);
   const kill = (): void => { void generator.kill(); };
   signal.addEventListener("abort", kill);
   try {
     const tally = Tally.merge(await generator.run());
     const { offered, acknowledged, failures: failed, unknowns: unknown, fromMs, toMs } = tally;
-    return { kind: "window", deployment: deployment.name, at: new Date().toISOString(), seconds: Math.min(seconds, Math.max(0.001, (toMs - fromMs) / 1000)), offered, acknowledged, failed, unknown, latencies: tally.latencies().encode(), samples: await sampleNodes(deployment), diskBytes: sizeOf(run.path) };
+    return { kind: "window", deployment: deployment.name, at: new Date().toISOString(), seconds: Math.min(seconds, Math.max(0.001, (toMs - fromMs) / 1000)), offered, acknowledged, failed, unknown, latencies: tally.latencies().encode(), samples: await sampleNodes(deployment), diskBytes: sizeOf(join(run.path, deployment.name)) };
   } catch (error) {
     signal.throwIfAborted();
     throw error;
@@ -66,12 +68,11 @@ async function window(deployment: Deployment, seconds: number, { run, mix, signa
   }
 }
 
-/** The primary first, whoever that is by now. */
-async function planOf(deployment: Deployment, mix: OpenLoopMix): Promise<OpenLoopPlan> {
-  const { mode, nodes, access } = deployment;
-  const first = mode === "replication" ? (await primaryOf(deployment)).name : undefined;
-  const endpoints = [...nodes].sort((a, b) => Number(b.name === first) - Number(a.name === first)).map(({ endpoint }) => ({ ...endpoint }));
-  return { ...planOfMix(mix), mode, endpoints, access: access.password === undefined ? {} : { password: access.password }, seed: Math.floor(performance.now() * 1000) % 2 ** 31, process: 0, processes: 1 };
+/** The primary first, whoever that is by now; a cluster has no first. */
+async function planFor(deployment: Deployment, mix: OpenLoopMix, seed: number): Promise<OpenLoopPlan> {
+  const { mode, access: { username = "default", password } } = deployment;
+  const primary = mode === "replication" ? (await primaryOf(deployment)).name : "";
+  return planOf({ mix, primary, seed, credentials: password === undefined ? undefined : { username, password } }, deployment, endpointsOf(deployment, primary));
 }
 
 function lineOf({ deployment, acknowledged, seconds, failed, unknown, samples }: SoakWindow): string {
@@ -80,7 +81,7 @@ function lineOf({ deployment, acknowledged, seconds, failed, unknown, samples }:
 }
 
 /** Bytes of all files below; what goes away meanwhile counts as nothing. */
-export function sizeOf(directory: string): number {
+function sizeOf(directory: string): number {
   try {
     return readdirSync(directory, { withFileTypes: true }).reduce((sum, entry) => sum + (entry.isDirectory() ? sizeOf(join(directory, entry.name)) : sizeOfFile(join(directory, entry.name))), 0);
   } catch (error) {

@@ -1,4 +1,5 @@
 /** `npm start -- soak`: a stack of the platform `host` under a steady load for hours, sampled, resumable, its disk use bounded. */
+import { randomInt } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { totalmem } from "node:os";
 import { join, resolve } from "node:path";
@@ -82,7 +83,7 @@ interface Begun {
 function begin({ stack, output, seconds, windowSeconds, load, diskBytes }: SoakOptions, config: HostStackConfig): Begun {
   const timestamp = timestampOf(new Date());
   const directory = output === undefined ? join(ROOT, "results", `${timestamp}-soak`) : resolve(output);
-  const header: SoakHeader = { kind: "soak", stack, timestamp, seconds, windowSeconds: Math.min(seconds, windowSeconds), rate: load.rate, reads: load.reads, keySpace: fitKeySpace(load.keySpace, anyCluster(config)), bytes: load.bytes, diskBytes };
+  const header: SoakHeader = { kind: "soak", stack, timestamp, seconds, windowSeconds: Math.min(seconds, windowSeconds), rate: load.rate, reads: load.reads, keySpace: fitKeySpace(load.keySpace, anyCluster(config)), bytes: load.bytes, seed: randomInt(1, 1_000_000_000), diskBytes };
   return { directory, journal: soakJournals.create(directory, header) };
 }
 

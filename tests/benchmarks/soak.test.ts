@@ -15,7 +15,7 @@ import { fixture } from "../support/fixtures";
 
 const sample = (node: string, changes: Partial<Sample> = {}): Sample => ({ node, endpoint: `10.0.0.1:${node.length}`, follows: null, role: "primary", uptimeSeconds: 100, usedBytes: 1e6, residentBytes: 2e6, fragmentation: 1.1, keys: 10, aofBytes: 1000, aofRewrites: 0, aofWell: true, offset: 1000, linkUp: true, evicted: 0, ...changes });
 const window = (index: number, samples: readonly Sample[], changes: Partial<SoakWindow> = {}): SoakWindow => ({ kind: "window", deployment: "c", at: new Date(index * 60_000).toISOString(), seconds: 60, offered: 100, acknowledged: 100, failed: 0, unknown: 0, latencies: Histogram.ofCumulative([{ ms: 1, count: 99 }, { ms: 5, count: 100 }]).encode(), samples: [...samples], diskBytes: 5000, ...changes });
-const header: SoakHeader = { kind: "soak", stack: "x", timestamp: "t", seconds: 600, windowSeconds: 60, rate: 10, reads: 0.5, keySpace: 10, bytes: 10, diskBytes: 1e6 };
+const header: SoakHeader = { kind: "soak", stack: "x", timestamp: "t", seconds: 600, windowSeconds: 60, rate: 10, reads: 0.5, keySpace: 10, bytes: 10, seed: 7, diskBytes: 1e6 };
 
 const directories: string[] = [];
 afterEach(() => { for (const directory of directories.splice(0)) rmSync(directory, { recursive: true }); });
