@@ -97,14 +97,11 @@ export class Host {
     const access = { password };
     const hosts = plan.zoneAddresses === true ? zoneAddresses(plan.zones) : new Map<string, string>();
     const server = ({ name, zone }: PlacedNode, index: number): Revival => ({ plan: { deployment: plan.name, name, cluster: plan.mode === "cluster", host: hosts.get(zone) ?? LOOPBACK, password, directives: wanted, diskBytes: plan.diskBytes, cpus: plan.cpus?.[index] } });
-    const nodes = await this.#startNodes(plan.name, placed, placed.map(server), signal);
+    const nodes = await this.#startPlaced(this.#servers, plan.name, placed, placed.map(server), signal);
     writeFileSync(this.passwordFile(plan.name), password, { mode: 0o600 });
     const watching = plan.sentinel === undefined ? [] : placeSentinels(plan.name, plan.sentinel, plan.zones);
     const sentinels = watching.map(({ name, zone }): Revival => ({ plan: { deployment: plan.name, name, cluster: false, sentinel: true, host: hosts.get(zone) ?? LOOPBACK, password, directives: new Map() } }));
-    const launched = await this.#launch(plan.name, sentinels, signal);
-    const placedSentinels = launched.map((server, index): PlacedServer => ({ server, zone: watching[index]?.zone ?? "" }));
-    for (const each of placedSentinels) recordServer(each);
-    this.#sentinels.set(plan.name, placedSentinels);
+    const watchers = await this.#startPlaced(this.#sentinels, plan.name, watching, sentinels, signal);
     return {
       name: plan.name,
       mode: plan.mode,
@@ -113,7 +110,7 @@ export class Host {
       zones: plan.zones,
       directives: wanted,
       access,
-      ...(plan.sentinel === undefined ? {} : { sentinels: { settings: plan.sentinel, nodes: this.sentinels(plan.name) } }),
+      ...(plan.sentinel === undefined ? {} : { sentinels: { settings: plan.sentinel, nodes: watchers } }),
       connect: (node) => connect(node.name, node.endpoint, access),
     };
   }
@@ -163,7 +160,7 @@ export class Host {
     const [model] = present;
     if (model === undefined) throw new Error(`${deployment.name} has no servers to be resized`);
     const hostOf = (zone: string): string => present.find((each) => each.zone === zone)?.server.plan.host ?? model.server.plan.host;
-    await this.#startNodes(deployment.name, added, added.map(({ name, zone }) => ({ plan: { ...model.server.plan, name, host: hostOf(zone) } })), signal);
+    await this.#startPlaced(this.#servers, deployment.name, added, added.map(({ name, zone }) => ({ plan: { ...model.server.plan, name, host: hostOf(zone) } })), signal);
     const servers = this.#servers.get(deployment.name) ?? [];
     const [staying, leaving] = [servers.slice(0, nodeCount(shape)), servers.slice(nodeCount(shape))];
     const resized = { ...deployment, shape, nodes: staying.map(nodeOf) };
@@ -239,11 +236,12 @@ export class Host {
     return [this.#servers, this.#sentinels].flatMap((all) => all.get(deployment) ?? []).filter(({ server }) => names.includes(server.plan.name));
   }
 
-  async #startNodes(name: string, placed: readonly PlacedNode[], servers: readonly Revival[], signal: AbortSignal): Promise<DeploymentNode[]> {
+  /** @param all what they are added to @param placed where each of the servers is */
+  async #startPlaced(all: Map<string, readonly PlacedServer[]>, name: string, placed: readonly PlacedNode[], servers: readonly Revival[], signal: AbortSignal): Promise<DeploymentNode[]> {
     const launched = await this.#launch(name, servers, signal);
     const started = launched.map((server, index): PlacedServer => ({ server, zone: placed[index]?.zone ?? "" }));
     for (const each of started) recordServer(each);
-    this.#servers.set(name, [...(this.#servers.get(name) ?? []), ...started]);
+    all.set(name, [...(all.get(name) ?? []), ...started]);
     return started.map(nodeOf);
   }
 
