@@ -58,13 +58,7 @@ export async function kubernetesDeployment(kubernetes: Kubernetes, plan: Kuberne
   const began = Date.now();
   const labels = await labelsOf(kubernetes, namespace, plan.pods);
   const pods = await awaitPods(kubernetes, { namespace, labels, count: nodeCount(shape), container }, waiting);
-  // Without zones nothing can be placed or verified.
-  const machines = await describeMachines(kubernetes, pods.map(({ spec }) => spec?.nodeName ?? ""));
-  const zoneOf = new Map(machines.map(({ name: machine, zone }) => [machine, zone ?? undefined]));
-  const nodes = pods.map((pod): DeploymentNode => {
-    const machine = pod.spec?.nodeName ?? "";
-    return { name: nameOf(pod), machine, zone: zoneOf.get(machine), endpoint: { host: pod.status?.podIP ?? "", port } };
-  });
+  const nodes = await nodesOf(kubernetes, pods, port);
   const watching = plan.sentinels === undefined ? {} : { sentinels: await sentinelPods(kubernetes, namespace, plan.sentinels, waiting) };
   const openings = new Turns(OPENINGS_AT_ONCE);
   const accessTo = new Map(pods.map((pod) => [nameOf(pod), accessOf(pod, access)]));
@@ -90,9 +84,17 @@ export async function kubernetesDeployment(kubernetes: Kubernetes, plan: Kuberne
 async function sentinelPods(kubernetes: Kubernetes, namespace: string, { pods: selection, port, settings }: NonNullable<KubernetesDeploymentPlan["sentinels"]>, waiting: PodWaiting): Promise<Sentinels> {
   const labels = await labelsOf(kubernetes, namespace, selection);
   const pods = await awaitPods(kubernetes, { namespace, labels, count: settings.count }, waiting);
+  return { settings, nodes: await nodesOf(kubernetes, pods, port) };
+}
+
+/** Pods that run, with the zones of their machines: without zones nothing can be placed or verified. */
+async function nodesOf(kubernetes: Kubernetes, pods: readonly V1Pod[], port: number): Promise<DeploymentNode[]> {
   const machines = await describeMachines(kubernetes, pods.map(({ spec }) => spec?.nodeName ?? ""));
   const zoneOf = new Map(machines.map(({ name, zone }) => [name, zone ?? undefined]));
-  return { settings, nodes: pods.map((pod): DeploymentNode => ({ name: nameOf(pod), machine: pod.spec?.nodeName ?? "", zone: zoneOf.get(pod.spec?.nodeName ?? ""), endpoint: { host: pod.status?.podIP ?? "", port } })) };
+  return pods.map((pod) => {
+    const machine = pod.spec?.nodeName ?? "";
+    return { name: nameOf(pod), machine, zone: zoneOf.get(machine), endpoint: { host: pod.status?.podIP ?? "", port } };
+  });
 }
 
 /** A container that runs may not listen yet. */
