@@ -51,7 +51,7 @@ export interface Recommendation {
 const USE = 0.7;
 /** Part of a machine's memory for data: the rest is for buffers, fragmentation, and pages copied while a snapshot is written. */
 const MEMORY_USE = 0.6;
-/** Bytes an entry takes beside its key and value, and what a doubling table swings by: see `dataBytes`. */
+/** Bytes an entry takes beside its key and value, and what a doubling table swings by: see `dataNeeded`. */
 const ENTRY = 90;
 const SWING = 1.13;
 /** Bytes of a key where nobody says. */

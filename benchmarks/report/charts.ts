@@ -13,6 +13,7 @@ export type Width = "wide" | "narrow";
 /** Okabe and Ito's colours, told apart by every kind of eye; the deployments take them in order. */
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"] as const;
 export const INK = "#1f2933";
+export const LINES = "#d5dbe1";
 const KEYS = "#6b7785";
 
 export function colourOf(index: number): string {
@@ -22,7 +23,6 @@ export function colourOf(index: number): string {
 function deploymentLegend(shown: readonly string[], all: readonly string[]): Chart["legend"] {
   return shown.map((name) => ({ name, colour: colourOf(all.indexOf(name)) }));
 }
-export const LINES = "#d5dbe1";
 
 export interface Chart {
   readonly id: string;

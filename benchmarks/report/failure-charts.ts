@@ -2,9 +2,8 @@
 import type { EChartsOption, SeriesOption } from "echarts";
 import type { FailureRecord } from "../results/failure-schema";
 import type { Chart, Width } from "./charts";
+import { base, INK, LINES } from "./charts";
 
-const INK = "#1f2933";
-const LINES = "#d5dbe1";
 /** Okabe and Ito's: told apart by every kind of eye. */
 const OUTCOMES = { acknowledged: "#009e73", failed: "#d55e00", unknown: "#e69f00" } as const;
 const STATES: readonly (readonly [name: string, colour: string])[] = [
@@ -13,7 +12,7 @@ const STATES: readonly (readonly [name: string, colour: string])[] = [
   ["replica, not linked", "#c9e4f5"],
   ["primary without slots", "#cc79a7"],
   ["primary, cluster down", "#d55e00"],
-  ["silent", "#1f2933"],
+  ["silent", INK],
 ];
 
 const TOP = { wide: 190, narrow: 150 } as const;
@@ -56,8 +55,7 @@ function option(record: FailureRecord, nodes: readonly string[], width: Width): 
   const label = { color: INK, fontSize: width === "wide" ? 12 : 10 };
   const time = { type: "value" as const, min: first, max: last, axisLabel: { ...label, formatter: (value: number) => (Number.isInteger(value) ? `${value} s` : "") }, splitLine: { show: false } };
   return {
-    animation: false,
-    textStyle: { fontFamily: "system-ui, sans-serif", color: INK },
+    ...base(width),
     grid: [
       { left, right, top: 12, height: TOP[width] },
       { left, right, top: TOP[width] + 52, height: nodes.length * ROW },

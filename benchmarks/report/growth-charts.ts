@@ -1,11 +1,8 @@
 /** How memory and rate went while keys were put in from nothing: a study of engines. Pure. */
-import { ratesOf } from "../experiments/claims/engines";
+import { LEAST_KEYS, ratesOf } from "../experiments/claims/engines";
 import type { StudyRecord } from "../results/study-schema";
 import type { Chart } from "./charts";
 import { axisLabel, base, colourOf, INK, shortCount, splitLine } from "./charts";
-
-/** Below so many keys what a server allocates for itself blurs what entries take. */
-const LEAST_KEYS = 100_000;
 
 interface Curve {
   readonly name: string;

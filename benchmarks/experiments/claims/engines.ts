@@ -5,7 +5,7 @@ import type { Conclusions, Ground } from "./claim";
 import { claim, describeRatio } from "./claim";
 
 /** Below this many keys what a server allocates for itself blurs what entries take. */
-const LEAST_KEYS = 100_000;
+export const LEAST_KEYS = 100_000;
 
 export interface Entries {
   /** Bytes per entry at the key counts of the sweep. */
