@@ -8,9 +8,9 @@ import { pullPolicy } from "./image";
 import { CLIENT_PORT, CONFIG_DIRECTORY, DATA_DIRECTORY, DATA_VOLUME, GRACE_SECONDS, SERVER_CONTAINER } from "./layout";
 import { exporterContainer } from "./metrics";
 import { objectLabels } from "./names";
-import { scheduling } from "./placement";
+import { podBasics } from "./pod-basics";
 import { livenessProbe, readinessProbe } from "./probes";
-import { CONTAINER_SECURITY, POD_SECURITY } from "./security";
+import { CONTAINER_SECURITY } from "./security";
 import { checksum } from "./server-config";
 import { scriptEnvironment, serverMounts, volumesOf } from "./volumes";
 
@@ -22,17 +22,13 @@ case $POD_NAME in *-0) exec "$@" ;; esac
 case $1 in dragonfly) exec "$@" "--replicaof=$primary:${CLIENT_PORT}" ;; *) exec "$@" --replicaof "$primary" ${CLIENT_PORT} ;; esac`;
 
 /** @param config of the server, or its flags; another one makes other pods */
-export function enginePod({ deployment, names, args }: Context, config: string): types.input.core.v1.PodTemplateSpec {
+export function enginePod(context: Context, config: string): types.input.core.v1.PodTemplateSpec {
+  const { deployment, names, args } = context;
   const { metrics, imagePullPolicy } = args;
   return {
     metadata: { labels: objectLabels(deployment), annotations: { "checksum/config": checksum(config) } },
     spec: {
-      serviceAccountName: names.serviceAccount,
-      automountServiceAccountToken: false,
-      enableServiceLinks: false,
-      securityContext: POD_SECURITY,
-      terminationGracePeriodSeconds: GRACE_SECONDS,
-      ...scheduling(deployment, args.placement),
+      ...podBasics(context, { graceSeconds: GRACE_SECONDS }),
       containers: [serverContainer(deployment, names.headless, args), ...(metrics === undefined ? [] : [exporterContainer(metrics, imagePullPolicy, undefined)])],
       volumes: [...volumesOf(names, undefined), ...(keepsData(args) ? [] : [{ name: DATA_VOLUME, emptyDir: {} }])],
     },

@@ -17,10 +17,10 @@ import {
 import { exporterContainer } from "./metrics";
 import type { ObjectNames } from "./names";
 import { objectLabels } from "./names";
-import { scheduling } from "./placement";
+import { podBasics } from "./pod-basics";
 import { livenessProbe, readinessProbe } from "./probes";
 import { scriptCommand } from "./scripts";
-import { CONTAINER_SECURITY, POD_SECURITY } from "./security";
+import { CONTAINER_SECURITY } from "./security";
 import { checksum, TLS_FILES } from "./server-config";
 import { scriptEnvironment, serverMounts, volumesOf } from "./volumes";
 
@@ -28,17 +28,13 @@ type PodTemplate = types.input.core.v1.PodTemplateSpec;
 type Container = types.input.core.v1.Container;
 
 /** @param config valkey.conf; another one makes other pods, and so replaces the running ones one by one */
-export function clusterPod({ deployment, names, args }: Context, config: string): PodTemplate {
+export function clusterPod(context: Context, config: string): PodTemplate {
+  const { deployment, names, args } = context;
   const { metrics, tls } = args;
   return {
     metadata: { labels: objectLabels(deployment), annotations: { "checksum/config": checksum(config) } },
     spec: {
-      serviceAccountName: names.serviceAccount,
-      automountServiceAccountToken: false,
-      enableServiceLinks: false,
-      securityContext: POD_SECURITY,
-      terminationGracePeriodSeconds: GRACE_SECONDS,
-      ...scheduling(deployment, args.placement),
+      ...podBasics(context, { graceSeconds: GRACE_SECONDS }),
       containers: [serverContainer(names, args), ...(metrics === undefined ? [] : [exporterContainer(metrics, args.imagePullPolicy, tls)])],
       volumes: [...volumesOf(names, tls), ...(args.storage.ephemeral === true ? [{ name: DATA_VOLUME, emptyDir: {} }] : [])],
     },

@@ -12,8 +12,8 @@ import { pullPolicy } from "./image";
 import { CLIENT_PORT, SCRIPTS_DIRECTORY, SECRET_DIRECTORY, SENTINEL_PORT } from "./layout";
 import { sentinelLabels, writeLabels } from "./names";
 import { createWatcherPolicies } from "./network-policy";
-import { scheduling } from "./placement";
-import { CONTAINER_SECURITY, POD_SECURITY } from "./security";
+import { podBasics } from "./pod-basics";
+import { CONTAINER_SECURITY } from "./security";
 import { scriptCommand } from "./scripts";
 import { PASSWORD_FILE } from "./server-config";
 import { scriptEnvironment } from "./volumes";
@@ -59,14 +59,29 @@ export function followContainer(context: Context, settings: SentinelSettings): t
   };
 }
 
+interface Beside {
+  /** Of its objects. */
+  readonly name: string;
+  /** Of its pods. */
+  readonly labels: Record<string, string>;
+  readonly service: types.input.core.v1.ServiceSpec;
+}
+
+/** A Service and a disruption budget, one pod at a time, for pods beside the servers. @returns what else of theirs has for its metadata */
+function createService(context: Context, { name, labels, service }: Beside): types.input.meta.v1.ObjectMeta {
+  const { options } = context;
+  const meta = { ...metadata(context, name), labels: { ...labels, "app.kubernetes.io/managed-by": "pulumi" } };
+  new k8s.core.v1.Service(name, { metadata: { ...meta, annotations: NOT_AWAITED }, spec: { ...service, selector: labels } }, options);
+  new k8s.policy.v1.PodDisruptionBudget(name, { metadata: meta, spec: { maxUnavailable: 1, selector: { matchLabels: labels } } }, options);
+  return meta;
+}
+
 function createSentinelSet(context: Context, settings: SentinelSettings): void {
   const { deployment, names, args, options } = context;
   const labels = sentinelLabels(deployment);
   const name = names.sentinel;
-  const meta = { ...metadata(context, name, "sentinel"), labels: { ...labels, "app.kubernetes.io/managed-by": "pulumi" } };
+  const meta = createService(context, { name, labels, service: { clusterIP: "None", publishNotReadyAddresses: true, ports: [{ name: "sentinel", port: SENTINEL_PORT, targetPort: "sentinel" }] } });
   const ping: types.input.core.v1.Probe = { exec: { command: ["valkey-cli", "-p", String(SENTINEL_PORT), "-t", "5", "PING"] }, periodSeconds: 10, timeoutSeconds: 10, failureThreshold: 3 };
-  new k8s.core.v1.Service(name, { metadata: { ...meta, annotations: NOT_AWAITED }, spec: { clusterIP: "None", publishNotReadyAddresses: true, selector: labels, ports: [{ name: "sentinel", port: SENTINEL_PORT, targetPort: "sentinel" }] } }, options);
-  new k8s.policy.v1.PodDisruptionBudget(name, { metadata: meta, spec: { maxUnavailable: 1, selector: { matchLabels: labels } } }, options);
   new k8s.apps.v1.StatefulSet(
     name,
     {
@@ -79,12 +94,7 @@ function createSentinelSet(context: Context, settings: SentinelSettings): void {
         template: {
           metadata: { labels },
           spec: {
-            serviceAccountName: names.serviceAccount,
-            automountServiceAccountToken: false,
-            enableServiceLinks: false,
-            terminationGracePeriodSeconds: 5,
-            securityContext: POD_SECURITY,
-            ...scheduling(deployment, args.placement, labels),
+            ...podBasics(context, { graceSeconds: 5, labels }),
             containers: [{ name: "sentinel", image: args.image, imagePullPolicy: pullPolicy(args.image, args.imagePullPolicy), command: scriptCommand("sentinel.sh", "watch"), env: environment(context, settings), ports: [{ name: "sentinel", containerPort: SENTINEL_PORT }], resources: SMALL, securityContext: CONTAINER_SECURITY, livenessProbe: { ...ping, initialDelaySeconds: 10 }, readinessProbe: ping, volumeMounts: [{ name: "data", mountPath: "/data" }, { name: "scripts", mountPath: SCRIPTS_DIRECTORY, readOnly: true }, { name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true }] }],
             volumes: [{ name: "data", emptyDir: {} }, { name: "scripts", configMap: { name: names.scripts } }, { name: "secret", secret: { secretName: names.secret, defaultMode: 0o440 } }],
           },
@@ -99,11 +109,9 @@ function createWriteProxies(context: Context, nodes: number): void {
   const { deployment, names, args, options } = context;
   const labels = writeLabels(deployment);
   const name = names.write;
-  const meta = { ...metadata(context, name, "write"), labels: { ...labels, "app.kubernetes.io/managed-by": "pulumi" } };
+  const meta = createService(context, { name, labels, service: { ports: [{ name: "valkey", port: CLIENT_PORT, targetPort: "valkey" }] } });
   const hosts = pulumi.output(args.namespace).apply((namespace) => Array.from({ length: nodes }, (_, index) => `${deployment}-${index}.${names.headless}.${namespace}.svc.${args.clusterDomain ?? "cluster.local"}`));
   new k8s.core.v1.ConfigMap(name, { metadata: meta, data: { [CONFIG_FILE]: hosts.apply(writeProxyConfig) } }, options);
-  new k8s.core.v1.Service(name, { metadata: { ...meta, annotations: NOT_AWAITED }, spec: { selector: labels, ports: [{ name: "valkey", port: CLIENT_PORT, targetPort: "valkey" }] } }, options);
-  new k8s.policy.v1.PodDisruptionBudget(name, { metadata: meta, spec: { maxUnavailable: 1, selector: { matchLabels: labels } } }, options);
   const probe: types.input.core.v1.Probe = { tcpSocket: { port: "valkey" }, periodSeconds: 5 };
   new k8s.apps.v1.Deployment(
     name,
@@ -115,11 +123,7 @@ function createWriteProxies(context: Context, nodes: number): void {
         template: {
           metadata: { labels },
           spec: {
-            serviceAccountName: names.serviceAccount,
-            automountServiceAccountToken: false,
-            enableServiceLinks: false,
-            securityContext: POD_SECURITY,
-            ...scheduling(deployment, { ...args.placement, zones: args.placement.zones.slice(0, PROXIES) }, labels),
+            ...podBasics(context, { labels, placement: { ...args.placement, zones: args.placement.zones.slice(0, PROXIES) } }),
             containers: [{ name: "proxy", image: PROXY_IMAGE, imagePullPolicy: pullPolicy(PROXY_IMAGE, args.imagePullPolicy), args: ["haproxy", "-W", "-db", "-f", `/valkey/proxy/${CONFIG_FILE}`], env: [{ name: "PASSWORD", valueFrom: { secretKeyRef: { name: names.secret, key: PASSWORD_FILE } } }], ports: [{ name: "valkey", containerPort: CLIENT_PORT }], resources: SMALL, securityContext: CONTAINER_SECURITY, readinessProbe: probe, livenessProbe: { ...probe, periodSeconds: 10 }, volumeMounts: [{ name: "config", mountPath: "/valkey/proxy", readOnly: true }] }],
             volumes: [{ name: "config", configMap: { name } }],
           },
