@@ -1,4 +1,5 @@
 /** The command line. `npm start` is `run local`; every error is one message and an exit status. */
+import type { CommandOptions } from "commander";
 import { Command, CommanderError } from "commander";
 import { BadInput, Failure, Interrupted, messageOf } from "../benchmarks/errors";
 import { exitStatusOf } from "./interruption";
@@ -14,13 +15,9 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
     .description("Deploys Valkey in replication and cluster mode, verifies it, benchmarks it, and reports figures that hold.")
     .configureOutput({ writeErr: () => undefined })
     .exitOverride();
+  const onStack = (name: string, standard: string, description: string, options: CommandOptions = {}): Command => program.command(name, options).description(description).argument("[stack]", "a stack with a file in stacks/", standard);
 
-  addBenchmarkOptions(
-    program
-      .command("run", { isDefault: true })
-      .description("deploy a stack on this machine, verify, benchmark, compare, stop")
-      .argument("[stack]", "a stack with a file in stacks/", "local"),
-  )
+  addBenchmarkOptions(onStack("run", "local", "deploy a stack on this machine, verify, benchmark, compare, stop", { isDefault: true }))
     .option("--mode <mode>", "only the deployments in this mode: cluster or replication")
     .option("--keep", "leave the deployments up and say how to connect")
     .option("--keep-runner", "the same")
@@ -41,12 +38,7 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
       finish(planOf(stack, values));
     });
 
-  addBenchmarkOptions(
-    program
-      .command("capacity")
-      .description("the highest offered load that each deployment of a stack takes within a latency objective")
-      .argument("[stack]", "a stack with a file in stacks/", "local"),
-  )
+  addBenchmarkOptions(onStack("capacity", "local", "the highest offered load that each deployment of a stack takes within a latency objective"))
     .requiredOption("--objective <p=time>", "a percentile and the most it may be: p99=2ms")
     .option("--start <rps>", "the first load that is offered; 1000")
     .option("--most <rps>", "the highest load that is offered")
@@ -61,22 +53,12 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
       finish(await runStack({ stack, overrides: benchmarkOverrides(values), mode: typeof mode === "string" ? mode : undefined, capacity }, signal));
     });
 
-  addBreakOptions(
-    program
-      .command("break")
-      .description("break a stack on this machine on purpose while clients write, and account for every acknowledged write")
-      .argument("[stack]", "a stack with a file in stacks/", "failures"),
-  ).action(async (stack: string, values: Record<string, unknown>) => {
+  addBreakOptions(onStack("break", "failures", "break a stack on this machine on purpose while clients write, and account for every acknowledged write")).action(async (stack: string, values: Record<string, unknown>) => {
     const { breakStack } = await import("./commands/break.js");
     finish(await breakStack(stack, breakOptions(values), signal));
   });
 
-  addSoakOptions(
-    program
-      .command("soak")
-      .description("a stack on this machine under a steady load for hours: memory, files, replication and tails, window by window")
-      .argument("[stack]", "a stack with a file in stacks/", "failures"),
-  ).action(async (stack: string, values: Record<string, unknown>) => {
+  addSoakOptions(onStack("soak", "failures", "a stack on this machine under a steady load for hours: memory, files, replication and tails, window by window")).action(async (stack: string, values: Record<string, unknown>) => {
     const { soakStack } = await import("./commands/soak.js");
     finish(await soakStack(soakOptions(stack, values), signal));
   });

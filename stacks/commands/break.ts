@@ -23,7 +23,7 @@ import { DEFAULT_FAILURES } from "../schema-failures";
 import { readStackFile } from "../stack-file";
 import { runSteps } from "../steps";
 import { didYouMean } from "../problems";
-import { printFailures } from "./measuring";
+import { conclude, printFailures } from "./measuring";
 
 /**
  * @returns the exit status: 0 when everything asked for was done and all got well again, 1 otherwise
@@ -53,14 +53,11 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
     reason = messageOf(cause);
     throw cause;
   } finally {
-    await run.stop();
-    if (collector.isEmpty) artifacts.discardIfEmpty();
-    else {
-      const results = collector.finish(reason);
+    await conclude(() => run.stop(), collector, artifacts, reason, (results) => {
       printFailures(run.verifications);
       print("", ...formatSummary(results));
       print(reason === null ? `Report: ${shortPath(artifacts.path("report.html"))}` : `What was found until then, marked incomplete: ${shortPath(artifacts.directory)}`);
-    }
+    });
   }
   return reason === null ? 0 : 1;
 }

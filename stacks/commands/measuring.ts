@@ -1,5 +1,6 @@
 /** What `run` and `bench` have in common once there are deployments: the words and the end. */
 import type { MeasuringPlan } from "../../benchmarks/measuring/measure-all";
+import type { ResultsCollector } from "../../benchmarks/results/collector";
 import type { Results } from "../../benchmarks/results/schema";
 import { formatSummary } from "../../benchmarks/results/summary";
 import type { Artifacts } from "../../benchmarks/results/artifacts";
@@ -23,6 +24,20 @@ export function measuredNames({ workload, mixes }: Pick<MeasuringPlan, "workload
 /** `3 rounds` */
 export function rounds(count: number): string {
   return `${count} ${count === 1 ? "round" : "rounds"}`;
+}
+
+/**
+ * The end of a command, whatever came of it: servers are stopped, and then what there is is written, also when they cannot be stopped.
+ * @param reason why it is incomplete; null where it is not
+ * @param say tells of the results; not called where there are none
+ */
+export async function conclude(stop: () => Promise<void>, collector: ResultsCollector, artifacts: Artifacts, reason: string | null, say: (results: Results) => void): Promise<void> {
+  try {
+    await stop();
+  } finally {
+    if (collector.isEmpty) artifacts.discardIfEmpty();
+    else say(collector.finish(reason));
+  }
 }
 
 /** The end of a run: table, verdicts, where the report is. */

@@ -32,7 +32,7 @@ import { runSteps } from "../steps";
 import type { Step } from "../steps";
 import type { CapacityWanted } from "./capacity";
 import { capacityStep } from "./capacity";
-import { measuredNames, measuredTitle, printFailures, printResults, rounds } from "./measuring";
+import { conclude, measuredNames, measuredTitle, printFailures, printResults, rounds } from "./measuring";
 
 export interface RunOptions {
   readonly stack: string;
@@ -63,14 +63,11 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
     reason = messageOf(cause);
     throw cause;
   } finally {
-    await run.stop();
-    if (collector.isEmpty) artifacts.discardIfEmpty();
-    else {
-      const results = collector.finish(reason);
+    await conclude(() => run.stop(), collector, artifacts, reason, (results) => {
       if (reason === null || !run.passed) printFailures(run.verifications);
       if (reason === null) printResults(results, run.verifications, artifacts);
       else print("", `What was measured until then, marked incomplete: ${shortPath(artifacts.directory)}`);
-    }
+    });
   }
   run.printKept();
   return run.passed ? 0 : 1;
