@@ -1,0 +1,155 @@
+/** One measurement of results.json, with the reasons not to take it at its word. Units are in the names; what is not known is null, never 0. */
+import { z } from "zod";
+import { DATA_KINDS, DRIVERS, READ_FROM } from "../workloads/mix";
+
+export const count = z.number().min(0);
+export const mode = z.enum(["replication", "cluster"]);
+export const role = z.enum(["primary", "replica"]);
+
+export const DOUBT_CODES = [
+  "servers-unknown",
+  "clocks-disagree",
+  "too-short",
+  "rate-missed",
+  "generator-late",
+  "unanswered",
+  "ran-empty",
+  "hit-ratio",
+  "evictions",
+  "errors",
+  "client-bound",
+  "machine-bound",
+  "few-connections",
+  "neighbour",
+  "uneven-shares",
+  "shared-machine",
+  "runners-apart",
+  "canary-moved",
+] as const;
+
+/** A reason not to take a figure at its word, in one sentence with the figures it is drawn from. */
+export const doubtSchema = z.strictObject({ code: z.enum(DOUBT_CODES), text: z.string() });
+export type Doubt = z.infer<typeof doubtSchema>;
+
+const cumulativeSchema = z.array(z.strictObject({ ms: count, count }));
+
+/** One load generator of several. */
+const runnerSchema = z.strictObject({
+  name: z.string(),
+  machine: z.string(),
+  seed: z.int(),
+  requests: count,
+  rps: count,
+  seconds: count,
+  p99Ms: count,
+  /** Cores. */
+  cpu: count.nullable(),
+});
+
+/** By kind: `timeout`, `CLUSTERDOWN`. */
+const kinds = z.record(z.string(), count);
+
+const offeringSchema = z.strictObject({
+  /** Requests whose intended time came, those of them that were sent, and those answered without an error. */
+  offered: count,
+  sent: count,
+  acknowledged: count,
+  /** Answered with an error, or never sent: certainly not done. */
+  failed: kinds,
+  /** Sent and never answered: done or not. */
+  unknown: kinds,
+  /** Followed. */
+  redirects: kinds,
+  reconnects: count,
+  /** Most at a time that were offered and not yet settled. */
+  mostInFlight: count,
+  /** How late the generator noticed intended times, milliseconds: part of the latencies. */
+  lagP50Ms: count,
+  lagP99Ms: count,
+  lagMaxMs: count,
+  /** The same, every count. */
+  lag: z.string(),
+  /** Parts of its workers' time in which the generator had something to do, added up: cores. */
+  busy: count,
+});
+export type Offering = z.infer<typeof offeringSchema>;
+
+/** One test on one deployment, once. */
+export const measurementSchema = z.strictObject({
+  id: z.string(),
+  round: z.int().min(1),
+  deployment: z.string(),
+  mode,
+  /** Tag of the results. */
+  workload: z.string(),
+  test: z.string(),
+  title: z.string(),
+  /** Who sent the load. */
+  driver: z.enum(DRIVERS).default("valkey-benchmark"),
+  /** What the requests of a mixed workload are, its distributions in words; null for a named test, and not known of older results. */
+  mix: z.strictObject({ data: z.enum(DATA_KINDS), reads: z.number(), readFrom: z.enum(READ_FROM), keys: z.string(), values: z.string() }).nullable().default(null),
+  startedAt: z.iso.datetime(),
+  /** Arguments of the load generator; secrets are replaced. */
+  command: z.array(z.string()),
+  seed: z.int(),
+  clients: count,
+  pipeline: count,
+  /** Bytes. */
+  dataSize: count,
+  threads: count,
+  keySpace: count,
+  /** Requests offered per second; null is as many as can be. */
+  rate: count.nullable(),
+  warmupSeconds: count,
+  /** By the load generator's clock; latencies are of a whole pipeline. */
+  client: z.strictObject({
+    requests: count,
+    rps: count,
+    seconds: count,
+    avgMs: count,
+    minMs: count,
+    p50Ms: count,
+    p95Ms: count,
+    p99Ms: count,
+    maxMs: count,
+    percentiles: cumulativeSchema,
+    cumulative: cumulativeSchema,
+  }),
+  /** Every count of the latencies, where the driver gives them: an HDR histogram of microseconds, version 2, deflated, base64. */
+  histogram: z.string().nullable().default(null),
+  /** What an open loop offered and what became of it; null for a closed one. */
+  offering: offeringSchema.nullable().default(null),
+  /** By the primaries' own counters; null where they could not be read. */
+  servers: z
+    .strictObject({
+      rps: count,
+      calls: count,
+      /** (client − servers) / servers. */
+      disagreement: z.number(),
+      hits: count,
+      misses: count,
+      /** Null for tests that look nothing up. */
+      hitRatio: z.number().min(0).max(1).nullable(),
+      evictions: count,
+      rejectedCalls: count,
+      shares: z.array(z.strictObject({ node: z.string(), calls: count, share: z.number(), expectedShare: z.number() })),
+    })
+    .nullable(),
+  /** Cores: seconds of CPU per second. */
+  cpu: z.strictObject({
+    client: count.nullable(),
+    clientLimit: count,
+    servers: z.array(z.strictObject({ node: z.string(), role, cores: count, mainThread: count.nullable() })),
+    /** This program's own, where it runs on a load generator's machine. */
+    runner: count,
+    serversHere: z.boolean(),
+    /** Of all machines that load generators run on. */
+    machineBusy: count.nullable(),
+    machineStolen: count.nullable(),
+    machineCores: count,
+  }),
+  /** The load generators, where there are several or they run on other machines than this program: clients and threads are each one's. */
+  runners: z.array(runnerSchema).default([]),
+  doubts: z.array(doubtSchema),
+});
+export type MeasurementRecord = z.infer<typeof measurementSchema>;
