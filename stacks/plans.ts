@@ -25,7 +25,12 @@ export function sized(deployment: DeploymentConfig): DeploymentConfig {
   return deployment.mode === "cluster" ? { ...deployment, settings: sizedSettings(deployment.settings, nodeCount(shapeOf(deployment))) } : deployment;
 }
 
-export function sentinelSettings({ count, quorum, "down-after-milliseconds": downAfterMs, "failover-timeout": failoverTimeoutMs }: SentinelConfig): SentinelSettings {
+/** Of those that have a replica take over; undefined where nobody does. */
+export function sentinelsOf(deployment: DeploymentConfig): SentinelSettings | undefined {
+  return deployment.mode === "replication" && deployment.sentinel !== undefined ? sentinelSettings(deployment.sentinel) : undefined;
+}
+
+function sentinelSettings({ count, quorum, "down-after-milliseconds": downAfterMs, "failover-timeout": failoverTimeoutMs }: SentinelConfig): SentinelSettings {
   return { count, quorum: quorum ?? majority(count), downAfterMs, failoverTimeoutMs };
 }
 
@@ -36,7 +41,7 @@ export function hostPlans(platform: HostConfig, { deployments }: Pick<StackConfi
     shape: shapeOf(deployment),
     settings: deployment.settings,
     zones: platform.zones,
-    ...(deployment.mode === "replication" && deployment.sentinel !== undefined ? { sentinel: sentinelSettings(deployment.sentinel) } : {}),
+    sentinel: sentinelsOf(deployment),
   }));
 }
 

@@ -3,21 +3,18 @@ import type { Sufferer } from "../benchmarks/failure/break-all";
 import { PodBreaker, podObstacle } from "../benchmarks/failure/pod-breaker";
 import { Failure } from "../benchmarks/errors";
 import type { Kubernetes } from "../benchmarks/kubernetes/access";
-import { directives } from "../benchmarks/settings";
 import type { KubernetesTarget } from "../benchmarks/target";
 import { openKubernetes, openPods } from "../benchmarks/target";
 import { verify } from "../benchmarks/verification/verify";
-import { SERVER_CONTAINER } from "../components/kubernetes/layout";
 import { objectNames } from "../components/kubernetes/names";
 import { PASSWORD_FILE } from "../components/kubernetes/server-config";
 import type { Ground, Opened } from "./failure-grounds";
 import type { BrokenPlan, Pairing } from "./failure-plans";
-import { sentinelSettings, shapeOf } from "./plans";
+import { sentinelsOf, shapeOf } from "./plans";
 import type { PodPlatform } from "./pods";
-import { deploymentZones, sentinelTarget } from "./pods";
+import { deploymentZones, podTarget, sentinelTarget } from "./pods";
 import type { DeploymentConfig, StackConfig } from "./schema";
 
-const PORT = 6379;
 /** Pods that are to be broken run already: for one that is on its way. */
 const WAIT_SECONDS = 60;
 
@@ -36,7 +33,7 @@ export class PodGround implements Ground {
   ) {
     this.plans = Object.entries(config.deployments)
       .filter(([, { engine }]) => engine === "valkey")
-      .map(([name, deployment]) => ({ name, mode: deployment.mode, shape: shapeOf(deployment), settings: deployment.settings, zones: deploymentZones(platform, deployment), machines: "several", ...(deployment.mode === "replication" && deployment.sentinel !== undefined ? { sentinel: sentinelSettings(deployment.sentinel) } : {}) }));
+      .map(([name, deployment]) => ({ name, mode: deployment.mode, shape: shapeOf(deployment), settings: deployment.settings, zones: deploymentZones(platform, deployment), machines: "several", sentinel: sentinelsOf(deployment) }));
   }
 
   readonly sufferer = (deployment: string): Sufferer | undefined => this.#sufferers.get(deployment);
@@ -63,7 +60,7 @@ export class PodGround implements Ground {
     const target = targetOf(name, deployment, this.platform);
     const kubernetes = await openKubernetes(target);
     const pods = await openPods(kubernetes, target, await passwordOf(kubernetes, target), WAIT_SECONDS);
-    const breaker = new PodBreaker(pods, { kubernetes, port: PORT, container: target.container, networkPolicy: objectNames(name).networkPolicy, signal: this.interruption });
+    const breaker = new PodBreaker(pods, { kubernetes, port: target.port, container: target.container, networkPolicy: objectNames(name).networkPolicy, signal: this.interruption });
     await breaker.healOld();
     const verification = await verify(pods);
     opened.verified(verification, null);
@@ -72,25 +69,8 @@ export class PodGround implements Ground {
 }
 
 function targetOf(name: string, deployment: DeploymentConfig, platform: PodPlatform): KubernetesTarget {
-  const { statefulSet, client } = objectNames(name);
-  const { mode, settings } = deployment;
   const access = platform.type === "kubernetes" ? { kubeconfig: platform.kubeconfig, context: platform.context } : {};
-  return {
-    platform: "kubernetes",
-    name,
-    mode,
-    shape: shapeOf(deployment),
-    zones: deploymentZones(platform, deployment),
-    directives: Object.fromEntries(directives(settings)),
-    ...access,
-    namespace: platform.namespace,
-    statefulSet,
-    container: mode === "cluster" ? SERVER_CONTAINER : name,
-    port: PORT,
-    tls: platform.tls !== undefined,
-    ...sentinelTarget(name, deployment),
-    service: `${client}.${platform.namespace}`,
-  };
+  return { ...podTarget(name, deployment, platform), ...access, ...sentinelTarget(name, deployment) };
 }
 
 /** From the Secret that the pods themselves have it from. @throws Failure when there is none, or it may not be read */

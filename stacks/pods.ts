@@ -1,14 +1,15 @@
 /** What a deployment's pods and the load generators' come to, from what the platform says of all and the deployment of its own. Pure. */
 import type { Engine } from "../benchmarks/engines";
 import type { RunnerPlan, Toleration } from "../benchmarks/kubernetes/benchmark-job";
+import { directives } from "../benchmarks/settings";
 import type { KubernetesTarget } from "../benchmarks/target";
 import type { PoolName } from "../components/eks/plan/pools";
 import { poolSelector, poolToleration } from "../components/eks/plan/pools";
 import type { Placement } from "../components/kubernetes/arguments";
 import { pullPolicy } from "../components/kubernetes/image";
-import { SENTINEL_PORT } from "../components/kubernetes/layout";
+import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "../components/kubernetes/layout";
 import { objectNames } from "../components/kubernetes/names";
-import { sentinelSettings } from "./plans";
+import { sentinelsOf, shapeOf } from "./plans";
 import type { DeploymentConfig, PlatformConfig } from "./schema";
 import type { EksPlatformConfig } from "./schema-eks";
 import { zoneNames } from "./schema-eks";
@@ -119,6 +120,29 @@ export function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T
 
 /** Where its Sentinels are, where it has any. */
 export function sentinelTarget(name: string, deployment: DeploymentConfig): Pick<KubernetesTarget, "sentinel"> {
-  if (deployment.mode !== "replication" || deployment.sentinel === undefined) return {};
-  return { sentinel: { statefulSet: objectNames(name).sentinel, port: SENTINEL_PORT, settings: sentinelSettings(deployment.sentinel) } };
+  const settings = sentinelsOf(deployment);
+  return settings === undefined ? {} : { sentinel: { statefulSet: objectNames(name).sentinel, port: SENTINEL_PORT, settings } };
+}
+
+/** Where its servers are, as far as it follows from the configuration alone; not by whose leave. */
+export function podTarget(name: string, deployment: DeploymentConfig, platform: PodPlatform): Omit<KubernetesTarget, "kubeconfig" | "context" | "sentinel"> {
+  const { statefulSet, client } = objectNames(name);
+  const { engine, mode, settings } = deployment;
+  const { namespace, tls } = platform;
+  return {
+    platform: "kubernetes",
+    name,
+    mode,
+    shape: shapeOf(deployment),
+    zones: deploymentZones(platform, deployment),
+    // Dragonfly is told by flags, and says nothing of directives.
+    directives: engine === "dragonfly" ? {} : Object.fromEntries(directives(settings)),
+    namespace,
+    statefulSet,
+    // The upstream chart names it after its release.
+    container: mode === "cluster" || engine !== "valkey" ? SERVER_CONTAINER : name,
+    port: CLIENT_PORT,
+    tls: tls !== undefined,
+    service: `${client}.${namespace}`,
+  };
 }

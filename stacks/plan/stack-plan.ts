@@ -16,7 +16,7 @@ import type { Workload } from "../../benchmarks/workloads/workload";
 import { crossZoneUsdPerHour } from "../../components/eks/plan/cost";
 import type { EksPlan } from "../../components/eks/plan/plan";
 import { pricesOf } from "../../components/eks/plan/prices";
-import { cellsOf, fittedWorkload, sentinelSettings, shapeOf } from "../plans";
+import { cellsOf, fittedWorkload, sentinelsOf, shapeOf } from "../plans";
 import { deploymentZones, isPodPlatform, podSettings, runnerCount, zonesOf } from "../pods";
 import type { DeploymentConfig, PlatformConfig, StackConfig } from "../schema";
 import type { WorkloadConfig } from "../schema-workloads";
@@ -150,7 +150,7 @@ function planDeployment(name: string, deployment: DeploymentConfig, platform: Pl
     oversubscribed: deployment.oversubscribed,
     pods: isPodPlatform(platform) ? planPods(podSettings(platform, deployment), placed.length) : null,
     bus: deployment.mode === "cluster" ? planBus(deployment, placed, platform) : null,
-    sentinel: deployment.mode === "replication" && deployment.sentinel !== undefined ? sentinelSettings(deployment.sentinel) : null,
+    sentinel: sentinelsOf(deployment) ?? null,
     large: deployment.mode === "cluster" && placed.length >= LARGE ? planLarge(deployment, placed.length, platform) : null,
   };
 }

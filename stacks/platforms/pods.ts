@@ -1,23 +1,20 @@
 /** A deployment as pods, on whichever Kubernetes. */
 import type * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { directives } from "../../benchmarks/settings";
 import type { KubernetesTarget } from "../../benchmarks/target";
 import { Drain } from "../../components/drain";
 import { EngineServers } from "../../components/engine-servers";
 import type { ServerArgs } from "../../components/kubernetes/arguments";
 import { createDashboard } from "../../components/kubernetes/dashboard";
-import { SERVER_CONTAINER } from "../../components/kubernetes/layout";
-import { objectNames } from "../../components/kubernetes/names";
 import { createLoadGeneratorPolicy } from "../../components/kubernetes/network-policy";
 import type { ServerPods } from "../../components/kubernetes/server-pods";
 import { Password } from "../../components/password";
 import { Rollout } from "../../components/rollout";
 import { ValkeyCluster } from "../../components/valkey-cluster";
 import { ValkeyReplication } from "../../components/valkey-replication";
-import { sentinelSettings, shapeOf } from "../plans";
+import { sentinelsOf, shapeOf } from "../plans";
 import type { PodPlatform, PodSettings } from "../pods";
-import { podSettings, sentinelTarget } from "../pods";
+import { podSettings, podTarget, sentinelTarget } from "../pods";
 import type { Deployed } from "../program";
 import type { DeploymentConfig, StackConfig } from "../schema";
 
@@ -44,7 +41,8 @@ function deployPods(name: string, deployment: DeploymentConfig, platform: PodPla
   const { password } = new Password(name);
   const settings = podSettings(platform, deployment);
   const args = serverArgs(deployment, platform, settings, password, place.namespace.metadata.name);
-  const planned = plannedTarget(name, deployment, platform, settings, place);
+  // A preview knows it, and so does what must happen before the servers change.
+  const planned = pulumi.output(place.kubeconfig).apply((kubeconfig): KubernetesTarget => ({ ...podTarget(name, deployment, platform), kubeconfig, context: place.context }));
   const { className, size } = settings.storage;
   const drain = new Drain(name, { target: planned, password, timeoutSeconds: verification.timeout, storage: { className, size } });
   const options = { provider: place.provider, dependsOn: [place.namespace, drain] };
@@ -58,34 +56,11 @@ function deployPods(name: string, deployment: DeploymentConfig, platform: PodPla
 function createServers(name: string, deployment: DeploymentConfig, { chart }: PodPlatform, args: ServerArgs, options: pulumi.ComponentResourceOptions): ValkeyCluster | ValkeyReplication | EngineServers {
   const { engine, mode } = deployment;
   if (mode === "cluster") return new ValkeyCluster(name, { ...args, shape: shapeOf(deployment) }, options);
-  return engine === "valkey" ? new ValkeyReplication(name, { ...args, replicas: deployment.replicas, chart, sentinel: deployment.sentinel === undefined ? undefined : sentinelSettings(deployment.sentinel) }, options) : new EngineServers(name, { ...args, engine, replicas: deployment.replicas }, options);
+  return engine === "valkey" ? new ValkeyReplication(name, { ...args, replicas: deployment.replicas, chart, sentinel: sentinelsOf(deployment) }, options) : new EngineServers(name, { ...args, engine, replicas: deployment.replicas }, options);
 }
 
 function serverArgs({ engine, settings }: DeploymentConfig, { imagePullPolicy, metrics, tls }: PodPlatform, { image, resources, storage, placement }: PodSettings, password: pulumi.Output<string>, namespace: pulumi.Output<string>): ServerArgs {
   return { namespace, engine, image, imagePullPolicy, password, settings, resources, storage, placement, metrics, tls };
-}
-
-/** What follows from the configuration alone: a preview knows it, and so does what must happen before the servers change. */
-function plannedTarget(name: string, deployment: DeploymentConfig, { namespace, tls }: PodPlatform, { placement }: PodSettings, { kubeconfig, context }: Place): pulumi.Output<KubernetesTarget> {
-  const { statefulSet, client } = objectNames(name);
-  const { engine, mode, settings } = deployment;
-  return pulumi.output(kubeconfig).apply((access) => ({
-    platform: "kubernetes" as const,
-    name,
-    mode,
-    shape: shapeOf(deployment),
-    zones: placement.zones,
-    // Dragonfly is told by flags, and says nothing of directives.
-    directives: engine === "dragonfly" ? {} : Object.fromEntries(directives(settings)),
-    kubeconfig: access,
-    context,
-    namespace,
-    statefulSet,
-    container: mode === "cluster" || engine !== "valkey" ? SERVER_CONTAINER : name,
-    port: 6379,
-    tls: tls !== undefined,
-    service: `${client}.${namespace}`,
-  }));
 }
 
 function withPods(target: KubernetesTarget, { statefulSet, container, port }: ServerPods): KubernetesTarget {
