@@ -8,6 +8,7 @@ export interface SoakOptions {
   readonly stack: string;
   readonly seconds: number;
   readonly windowSeconds: number;
+  /** Requests per second on each deployment, the part of them that reads, distinct keys, bytes per value. */
   readonly load: { readonly rate: number; readonly reads: number; readonly keySpace: number; readonly bytes: number };
   /** Bytes that the servers' files may take. */
   readonly diskBytes: number;
@@ -55,11 +56,16 @@ export function soakOptions(stack: string, values: Readonly<Record<string, unkno
     keySpace: given("keyspaceLen", whole(1, 1_000_000_000), 100_000, "a number from 1 to 1000000000"),
     bytes: given("datasize", whole(1, 512 * 1024 * 1024), 256, "a number of bytes from 1 to 536870912"),
   };
+  const resume = values["resume"] === true;
+  if (resume) problems.push(...Object.keys(values).filter((name) => SET_AT_ONCE.includes(name)).map((name) => `--${LONG[name] ?? name}: a soak that is resumed goes on as it was begun; without --resume another is begun`));
   const diskBytes = given("disk", (value) => parseSize(String(value)), 10 * 1024 ** 3, "a size such as 20gb");
   if (problems.length > 0) throw new BadInput("npm start -- soak", problems);
   const { output } = values;
-  return { stack, seconds, windowSeconds, load, diskBytes, resume: values["resume"] === true, output: typeof output === "string" ? output : undefined };
+  return { stack, seconds, windowSeconds, load, diskBytes, resume, output: typeof output === "string" ? output : undefined };
 }
+
+/** What a soak is begun with, and keeps. */
+const SET_AT_ONCE: readonly string[] = ["for", "window", "rate", "reads", "keyspaceLen", "datasize", "disk"];
 
 const LONG: Readonly<Record<string, string>> = { keyspaceLen: "keyspace-len" };
 

@@ -6,6 +6,7 @@ import { join, resolve } from "node:path";
 import { BadInput, Failure, messageOf } from "../../benchmarks/errors";
 import type { Deployment } from "../../benchmarks/deployment";
 import { Host } from "../../benchmarks/host/host";
+import type { HostPlan } from "../../benchmarks/host/host";
 import { findPrograms } from "../../benchmarks/host/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../benchmarks/host/run-directory";
 import { availableCores } from "../../benchmarks/measuring/cpu";
@@ -51,21 +52,28 @@ export async function soakStack(options: SoakOptions, interruption: AbortSignal)
     reason = messageOf(interruption.aborted ? interruption.reason : error);
     throw interruption.aborted ? interruption.reason : error;
   } finally {
-    await run.stop();
-    journal.close();
-    const windows = windowsOf(journal);
-    if (windows.length > 0) {
-      const findings = Object.keys(config.deployments).map((name) => findingsOf(name, windows));
-      const lines = [...(reason === null ? [] : [`Incomplete: ${reason}`]), ...findings.flatMap(describeFindings)];
-      writeFileSync(join(directory, "summary.txt"), lines.map((line) => `${line}\n`).join(""));
-      writeFileSync(join(directory, "soak.json"), `${JSON.stringify({ ...journal.header, complete: reason === null, reason, findings }, null, 1)}\n`);
-      writeFileSync(join(directory, "soak.html"), renderSoak({ header: journal.header, windows, findings, reason }));
-      print("", ...lines, `Report: ${shortPath(join(directory, "soak.html"))}`);
-      run.troubled = findings.some(({ troubles }) => troubles.length > 0);
+    try {
+      await run.stop();
+    } finally {
+      journal.close();
+      run.troubled = report(directory, journal, Object.keys(config.deployments), reason);
     }
     if (reason !== null) print("", `Nothing that was seen is lost. To go on: npm start -- soak ${stack} --resume --output ${shortPath(directory)}`);
   }
   return run.troubled ? 1 : 0;
+}
+
+/** Writes what was seen, where anything was. @returns whether anything went wrong */
+function report(directory: string, journal: SoakJournal, deployments: readonly string[], reason: string | null): boolean {
+  const windows = windowsOf(journal);
+  if (windows.length === 0) return false;
+  const findings = deployments.map((name) => findingsOf(name, windows));
+  const lines = [...(reason === null ? [] : [`Incomplete: ${reason}`]), ...findings.flatMap(describeFindings)];
+  writeFileSync(join(directory, "summary.txt"), lines.map((line) => `${line}\n`).join(""));
+  writeFileSync(join(directory, "soak.json"), `${JSON.stringify({ ...journal.header, complete: reason === null, reason, findings }, null, 1)}\n`);
+  writeFileSync(join(directory, "soak.html"), renderSoak({ header: journal.header, windows, findings, reason }));
+  print("", ...lines, `Report: ${shortPath(join(directory, "soak.html"))}`);
+  return findings.some(({ troubles }) => troubles.length > 0);
 }
 
 function readConfig(stack: string): HostStackConfig {
@@ -117,13 +125,7 @@ class SoakRun {
     const plans = hostPlans(this.config.platform, this.config);
     const before = this.journal.entries.filter((entry) => entry.kind === "servers").at(-1);
     if (before !== undefined && existsSync(before.run)) {
-      const host = new Host(RunDirectory.open(before.run), programs);
-      this.#host = host;
-      this.#deployments = await Promise.all(plans.map((plan) => host.adopt({ ...plan, password: readFileSync(host.passwordFile(plan.name), "utf8") })));
-      if (plans.every(({ shape }, index) => this.#deployments[index]?.nodes.length === nodeCount(shape))) {
-        await this.#verify();
-        return "Servers that were left by a soak that was killed go on";
-      }
+      if (await this.#adopt(new Host(RunDirectory.open(before.run), programs), plans)) return "Servers that were left by a soak that was killed go on";
       await stopRun(before.run);
     }
     const run = RunDirectory.create(runsDirectory(), this.stack);
@@ -141,6 +143,16 @@ class SoakRun {
     );
     await this.#verify();
     return `Started, formed and verified ${plans.map(({ name }) => name).join(" and ")} with Valkey ${programs.version}`;
+  }
+
+  /** @returns whether all servers of the plans run there; one that was killed before it had started them all has written fewer passwords */
+  async #adopt(host: Host, plans: readonly HostPlan[]): Promise<boolean> {
+    this.#host = host;
+    if (!plans.every(({ name }) => existsSync(host.passwordFile(name)))) return false;
+    this.#deployments = await Promise.all(plans.map((plan) => host.adopt({ ...plan, password: readFileSync(host.passwordFile(plan.name), "utf8") })));
+    if (!plans.every(({ shape }, index) => this.#deployments[index]?.nodes.length === nodeCount(shape))) return false;
+    await this.#verify();
+    return true;
   }
 
   async soak(report: (line: string, passing?: boolean) => void): Promise<string> {

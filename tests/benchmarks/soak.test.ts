@@ -100,6 +100,8 @@ describe("what a soak is told", () => {
 
   it("is refused with every problem at once", () => {
     expect(() => soakOptions("s", { for: "long", rate: "fast", reads: 2, disk: "much" })).toThrow(/--for is "long"[^]*--rate is "fast"[^]*--reads is 2[^]*--disk is "much"/);
+    expect(() => soakOptions("s", { resume: true, for: "3h", keyspaceLen: 7 })).toThrow(/--for: a soak that is resumed goes on as it was begun[^]*--keyspace-len: /);
+    expect(soakOptions("s", { resume: true, output: "there" })).toMatchObject({ resume: true, output: "there" });
     expect(() => soakOptions("s", { for: "10h", window: "1s" })).toThrow(/36000 windows of 1 s; at most 1000, so at least 36s/);
   });
 });
