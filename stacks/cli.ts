@@ -53,7 +53,7 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
       finish(await runStack({ stack, overrides: benchmarkOverrides(values), mode: typeof mode === "string" ? mode : undefined, capacity }, signal));
     });
 
-  addBreakOptions(onStack("break", "failures", "break a stack on this machine on purpose while clients write, and account for every acknowledged write")).action(async (stack: string, values: Record<string, unknown>) => {
+  addBreakOptions(onStack("break", "failures", "break a stack on purpose while clients write, servers of this machine or pods that Pulumi has made, and account for every acknowledged write")).action(async (stack: string, values: Record<string, unknown>) => {
     const { breakStack } = await import("./commands/break.js");
     finish(await breakStack(stack, breakOptions(values), signal));
   });

@@ -174,10 +174,10 @@ function fitProblems({ platform, deployments, benchmark }: PartialConfig, machin
 
 function failureProblems({ failures, deployments, platform }: PartialConfig, label: Label): string[] {
   const names = deployments.map(([name]) => name);
-  const zones = platform?.zones ?? [];
+  const zones = platform === undefined ? [] : zonesOf(platform);
   return failures.flatMap(([name, failure]) => [
     ...(failure.deployments ?? []).flatMap((each, index) => (names.includes(each) ? [] : [`${label(["failures", name, "deployments", index])}: there is no deployment ${each}; there are ${names.join(", ")}`])),
-    ...("zone" in failure && failure.zone !== undefined && !zones.includes(failure.zone) ? [`${label(["failures", name, "zone"])}: there is no zone ${failure.zone}; there are ${zones.join(", ")}`] : []),
+    ...("zone" in failure && failure.zone !== undefined && platform !== undefined && !zones.includes(failure.zone) ? [`${label(["failures", name, "zone"])}: there is no zone ${failure.zone}; there are ${zones.join(", ")}`] : []),
     ...deployments.flatMap(([deployment, config]) => {
       const { replicasPerPrimary } = shapeOf(config);
       const wanted = Math.max(failure.waitFor, failure.settings["min-replicas-to-write"] ?? 0);

@@ -135,9 +135,10 @@ class BreakRun {
   }
 
   async #break(possible: readonly Pairing[], report: (line: string, passing?: boolean) => void): Promise<string> {
-    const tasks = possible.flatMap(({ planned: { scenario, repeats }, deployment }): Task[] => {
+    const tasks = possible.map(({ planned: { scenario, repeats }, deployment }): Task => {
       const sufferer = this.ground.sufferer(deployment);
-      return sufferer === undefined ? [] : [{ scenario, repeats, sufferer }];
+      if (sufferer === undefined) throw new Error(`nobody opened ${deployment}`);
+      return { scenario, repeats, sufferer };
     });
     const { died } = this.ground;
     const signal = AbortSignal.any([this.interruption, ...(died === undefined ? [] : [died])]);

@@ -16,9 +16,9 @@ const stack = (failures: unknown): Record<string, unknown> => ({
   deployments: { r: { mode: "replication", replicas: 1 }, c: { mode: "cluster", primaries: 3, settings: { appendonly: true } } },
   failures,
 });
-const problems = (failures: unknown): readonly string[] => {
+const problems = (failures: unknown, changes: Record<string, unknown> = {}): readonly string[] => {
   try {
-    parseConfig("stack x", stack(failures), MACHINE);
+    parseConfig("stack x", { ...stack(failures), ...changes }, MACHINE);
     return [];
   } catch (error) {
     if (error instanceof BadInput) return error.problems;
@@ -40,6 +40,12 @@ describe("the section failures", () => {
     ["a directive that cannot be tried so", { x: { fault: "kill-primary", settings: { maxmemory: 1 } } }, /valkey:failures\.x\.settings\.maxmemory: unknown key/],
   ])("with %s says where, what and what would do", (_what, failures, message) => {
     expect(problems(failures)).toEqual([typeof message === "string" ? message : expect.stringMatching(message)]);
+  });
+
+  it("names zones as machines carry them", () => {
+    const eks = { platform: { type: "eks" } };
+    expect(problems({ x: { fault: "cut-zone", zone: "us-west-2b" } }, eks)).toEqual([]);
+    expect(problems({ x: { fault: "cut-zone", zone: "b" } }, eks)).toEqual(["valkey:failures.x.zone: there is no zone b; there are us-west-2a, us-west-2b, us-west-2c"]);
   });
 
   it("is paired with every deployment that can suffer it, and says why another cannot", () => {
