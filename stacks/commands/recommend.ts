@@ -18,19 +18,18 @@ const DEFAULT_REGION = "us-west-2";
  * @throws BadInput with every option that cannot be used
  */
 export function recommendDeployment(paths: readonly string[], values: Readonly<Record<string, unknown>>): number {
-  const { need, offers, region, date } = readNeed(values);
-  if (paths.length === 0) throw new BadInput("recommend", ["expected results to go by: results.json, or directories that hold one"]);
+  const { need, offers, region, date } = readNeed(paths, values);
   const recommendation = recommend(need, readAll(paths).map(({ results }) => results), offers);
   print(...formatRecommendation(recommendation));
   if (recommendation.options.length > 0) print("", `Prices of ${region}, ${date}.`);
   return recommendation.options.length > 0 ? 0 : 1;
 }
 
-function readNeed(values: Readonly<Record<string, unknown>>): { readonly need: Need; readonly offers: readonly Offer[]; readonly region: string; readonly date: string } {
-  const problems: string[] = [];
+function readNeed(paths: readonly string[], values: Readonly<Record<string, unknown>>): { readonly need: Need; readonly offers: readonly Offer[]; readonly region: string; readonly date: string } {
+  const problems = paths.length > 0 ? [] : ["expected results to go by: results.json, or directories that hold one"];
   const number = (key: string, option: string, fallback: number | undefined, holds: (value: number) => boolean, expected: string): number => {
     const value = values[key] ?? fallback;
-    const parsed = typeof value === "string" ? Number(value) : value;
+    const parsed = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
     if (typeof parsed === "number" && holds(parsed)) return parsed;
     problems.push(value === undefined ? `${option} is missing: expected ${expected}` : `${option} is ${JSON.stringify(value)}: expected ${expected}`);
     return NaN;
