@@ -122,7 +122,6 @@ describe("a stack's configuration", () => {
     ["a duration and a count", benchmark({ duration: 5, requests: 5 }), "valkey:benchmark.requests: either a duration or a number of requests, not both"],
   ])("with %s says where, what and what would do", (_what, raw, message) => {
     const found = problems(raw);
-    expect(found.length).toBeGreaterThan(0);
     expect(found.some((problem) => (typeof message === "string" ? problem === message : message.test(problem))), found.join("\n")).toBe(true);
   });
 

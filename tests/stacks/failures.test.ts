@@ -43,7 +43,7 @@ describe("the section failures", () => {
   });
 
   it("names zones as machines carry them", () => {
-    const eks = { platform: { type: "eks" } };
+    const eks = { platform: { type: "eks" }, deployments: { c: { mode: "cluster", primaries: 3 } } };
     expect(problems({ x: { fault: "cut-zone", zone: "us-west-2b" } }, eks)).toEqual([]);
     expect(problems({ x: { fault: "cut-zone", zone: "b" } }, eks)).toEqual(["valkey:failures.x.zone: there is no zone b; there are us-west-2a, us-west-2b, us-west-2c"]);
   });
