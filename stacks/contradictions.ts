@@ -5,6 +5,7 @@ import { nodeCount } from "../benchmarks/topology/placement";
 import { formatBytes } from "../benchmarks/units";
 import { keyFamilies } from "../benchmarks/workloads/named-tests";
 import { dataBytes, fitKeySpace, unevenness } from "../benchmarks/workloads/workload";
+import { isGuaranteed } from "../components/kubernetes/guaranteed";
 import { workloadProblems } from "./contradictions-workloads";
 import { fittedWorkload, shapeOf, workloadOf } from "./plans";
 import { podContradictions } from "./pod-contradictions";
@@ -63,7 +64,7 @@ function roomOf(platform: PlatformConfig | undefined, deployment: DeploymentConf
   if (platform === undefined || !isPodPlatform(platform)) return { ...machine, of: "machine", pinned: false };
   const { requests, limits } = podSettings(platform, deployment).resources;
   const cores = parseQuantity(limits.cpu);
-  return { cores, memoryBytes: parseQuantity(limits.memory), of: "pod", pinned: requests.cpu === limits.cpu && requests.memory === limits.memory && Number.isInteger(cores) };
+  return { cores, memoryBytes: parseQuantity(limits.memory), of: "pod", pinned: isGuaranteed({ requests, limits }) && Number.isInteger(cores) };
 }
 
 function zoneProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig | undefined, label: Label): string[] {

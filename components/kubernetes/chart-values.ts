@@ -4,6 +4,7 @@ import { configText, directives } from "../../benchmarks/settings";
 import { parseImage, pullPolicy } from "./image";
 import type { Context } from "./context";
 import { CLIENT_PORT, METRICS_PORT, SCRIPTS_DIRECTORY, SECRET_DIRECTORY } from "./layout";
+import { beside, INIT_RESOURCES } from "./guaranteed";
 import { EXPORTER_IMAGE, EXPORTER_RESOURCES } from "./metrics";
 import { scheduling } from "./placement";
 import { followContainer } from "./sentinel";
@@ -11,9 +12,6 @@ import { livenessProbe, readinessProbe } from "./probes";
 import { CONTAINER_SECURITY, POD_SECURITY } from "./security";
 import { PASSWORD_FILE } from "./server-config";
 import { scriptEnvironment } from "./volumes";
-
-/** Of the container that writes the configuration before the server starts. */
-const INIT_RESOURCES = { requests: { cpu: "10m", memory: "16Mi" }, limits: { cpu: "200m", memory: "64Mi" } };
 
 /**
  * @param replicas besides the primary
@@ -30,7 +28,7 @@ export function chartValues(context: Context, replicas: number, sentinel?: Senti
     securityContext: CONTAINER_SECURITY,
     service: { port: CLIENT_PORT },
     resources: args.resources,
-    initResources: INIT_RESOURCES,
+    initResources: beside(args.resources, INIT_RESOURCES),
     valkeyConfig: configText(directives(args.settings)),
     ...authentication(context),
     ...probes(context),
@@ -76,7 +74,7 @@ function metrics({ args }: Context): Record<string, unknown> {
     exporter: {
       image: { ...parseImage(image), pullPolicy: pullPolicy(image, args.imagePullPolicy) },
       port: METRICS_PORT,
-      resources: EXPORTER_RESOURCES,
+      resources: beside(args.resources, EXPORTER_RESOURCES),
       securityContext: CONTAINER_SECURITY,
       // The chart hands the exporter its password as a variable of the environment (CKV_K8S_35); it offers no other way.
       extraEnvs: args.tls === undefined ? {} : { REDIS_ADDR: `rediss://localhost:${CLIENT_PORT}`, REDIS_EXPORTER_SKIP_TLS_VERIFICATION: "true" },

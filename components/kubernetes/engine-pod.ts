@@ -24,12 +24,12 @@ case $1 in dragonfly) exec "$@" "--replicaof=$primary:${CLIENT_PORT}" ;; *) exec
 /** @param config of the server, or its flags; another one makes other pods */
 export function enginePod(context: Context, config: string): types.input.core.v1.PodTemplateSpec {
   const { deployment, names, args } = context;
-  const { metrics, imagePullPolicy } = args;
+  const { metrics } = args;
   return {
     metadata: { labels: objectLabels(deployment), annotations: { "checksum/config": checksum(config) } },
     spec: {
       ...podBasics(context, { graceSeconds: GRACE_SECONDS }),
-      containers: [serverContainer(deployment, names.headless, args), ...(metrics === undefined ? [] : [exporterContainer(metrics, imagePullPolicy, undefined)])],
+      containers: [serverContainer(deployment, names.headless, args), ...(metrics === undefined ? [] : [exporterContainer(metrics, { ...args, tls: undefined })])],
       volumes: [...volumesOf(names, undefined), ...(keepsData(args) ? [] : [{ name: DATA_VOLUME, emptyDir: {} }])],
     },
   };

@@ -1,8 +1,9 @@
 /** The optional exporter for Prometheus: a container beside each server, a Service and, if wanted, a ServiceMonitor. */
 import * as k8s from "@pulumi/kubernetes";
-import type { Metrics, PullPolicy, Tls } from "./arguments";
+import type { Metrics, Resources, ServerArgs, Tls } from "./arguments";
 import type { Context } from "./context";
 import { metadata } from "./context";
+import { beside } from "./guaranteed";
 import { pullPolicy } from "./image";
 import { CLIENT_PORT, METRICS_PORT, SECRET_DIRECTORY } from "./layout";
 import { selectorLabels } from "./names";
@@ -15,7 +16,7 @@ export const EXPORTER_IMAGE = "ghcr.io/oliver006/redis_exporter:v1.79.0";
 export const EXPORTER_FILE = "exporter.json";
 
 /** What the exporter needs at most; it reads figures once per scrape. */
-export const EXPORTER_RESOURCES = { requests: { cpu: "20m", memory: "32Mi" }, limits: { cpu: "100m", memory: "64Mi" } } as const;
+export const EXPORTER_RESOURCES = { requests: { cpu: "20m", memory: "32Mi" }, limits: { cpu: "100m", memory: "64Mi" } } as const satisfies Resources;
 
 const address = (tls: Tls | undefined): string => `${tls === undefined ? "redis" : "rediss"}://localhost:${CLIENT_PORT}`;
 
@@ -24,13 +25,13 @@ export function exporterPasswords(password: string, tls: Tls | undefined): strin
   return JSON.stringify({ [address(tls)]: password });
 }
 
-export function exporterContainer(metrics: Metrics, asked: PullPolicy | undefined, tls: Tls | undefined): k8s.types.input.core.v1.Container {
+export function exporterContainer(metrics: Metrics, { imagePullPolicy, tls, resources }: Pick<ServerArgs, "imagePullPolicy" | "tls" | "resources">): k8s.types.input.core.v1.Container {
   const image = metrics.image ?? EXPORTER_IMAGE;
   const probe = { httpGet: { path: "/health", port: "metrics" }, periodSeconds: 10, timeoutSeconds: 5 };
   return {
     name: "metrics",
     image,
-    imagePullPolicy: pullPolicy(image, asked),
+    imagePullPolicy: pullPolicy(image, imagePullPolicy),
     securityContext: CONTAINER_SECURITY,
     ports: [{ name: "metrics", containerPort: METRICS_PORT }],
     env: [
@@ -40,7 +41,7 @@ export function exporterContainer(metrics: Metrics, asked: PullPolicy | undefine
     ],
     readinessProbe: probe,
     livenessProbe: { ...probe, failureThreshold: 6 },
-    resources: EXPORTER_RESOURCES,
+    resources: beside(resources, EXPORTER_RESOURCES),
     volumeMounts: secretMounts(tls),
   };
 }

@@ -35,7 +35,7 @@ export function clusterPod(context: Context, config: string): PodTemplate {
     metadata: { labels: objectLabels(deployment), annotations: { "checksum/config": checksum(config) } },
     spec: {
       ...podBasics(context, { graceSeconds: GRACE_SECONDS }),
-      containers: [serverContainer(names, args), ...(metrics === undefined ? [] : [exporterContainer(metrics, args.imagePullPolicy, tls)])],
+      containers: [serverContainer(names, args), ...(metrics === undefined ? [] : [exporterContainer(metrics, args)])],
       volumes: [...volumesOf(names, tls), ...(args.storage.ephemeral === true ? [{ name: DATA_VOLUME, emptyDir: {} }] : [])],
     },
   };

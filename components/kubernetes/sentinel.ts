@@ -8,6 +8,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { SentinelSettings } from "../../benchmarks/sentinel/plan";
 import type { Context } from "./context";
 import { metadata, NOT_AWAITED } from "./context";
+import { beside, INIT_RESOURCES } from "./guaranteed";
 import { pullPolicy } from "./image";
 import { CLIENT_PORT, SCRIPTS_DIRECTORY, SECRET_DIRECTORY, SENTINEL_PORT } from "./layout";
 import { sentinelLabels, writeLabels } from "./names";
@@ -48,7 +49,7 @@ export function followContainer(context: Context, settings: SentinelSettings): t
     imagePullPolicy: pullPolicy(args.image, args.imagePullPolicy),
     command: scriptCommand("sentinel.sh", "follow"),
     env: [...environment(context, settings), { name: "CONFIG", value: "/data/conf/valkey.conf" }],
-    resources: { requests: { cpu: "10m", memory: "16Mi" }, limits: { cpu: "200m", memory: "64Mi" } },
+    resources: beside(args.resources, INIT_RESOURCES),
     securityContext: CONTAINER_SECURITY,
     // By the chart's names of them.
     volumeMounts: [

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { Resources } from "../../components/kubernetes/arguments";
+import { isGuaranteed } from "../../components/kubernetes/guaranteed";
 import type { ValkeyClusterArgs } from "../../components/valkey-cluster";
 import { ValkeyCluster } from "../../components/valkey-cluster";
 import type { Declared } from "../support/pulumi";
@@ -75,6 +77,12 @@ describe("ValkeyCluster", () => {
       expect(securityContext).toMatchObject({ runAsNonRoot: true, allowPrivilegeEscalation: false, privileged: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] }, seccompProfile: { type: "RuntimeDefault" } });
     }
     expect(only(resources, "kubernetes:core/v1:ServiceAccount").inputs["automountServiceAccountToken"]).toBe(false);
+  });
+
+  it("is of the class Guaranteed with its exporter where the server asks for its limits", async () => {
+    const guaranteed = async (resources: Resources): Promise<boolean[]> => podOf(only(await cluster({ metrics: { serviceMonitor: false }, resources }), "kubernetes:apps/v1:StatefulSet")).spec.containers.map((each) => isGuaranteed(each.resources));
+    expect(await guaranteed({ requests: { cpu: "2", memory: "1Gi" }, limits: { cpu: "2", memory: "1Gi" } })).toEqual([true, true]);
+    expect(await guaranteed(plain.resources)).toEqual([false, false]);
   });
 
   it("spreads over zones hard, over machines as asked, on machines that are asked for", async () => {
@@ -228,6 +236,7 @@ interface Pod {
       readonly imagePullPolicy: string;
       readonly command: readonly string[];
       readonly env: readonly { readonly name: string }[];
+      readonly resources: Resources;
       readonly securityContext: unknown;
       readonly livenessProbe: { readonly exec: { readonly command: readonly string[] } };
       readonly lifecycle: { readonly preStop: { readonly exec: { readonly command: readonly string[] } } };

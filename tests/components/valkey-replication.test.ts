@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { Resources } from "../../components/kubernetes/arguments";
+import { isGuaranteed } from "../../components/kubernetes/guaranteed";
 import type { ValkeyReplicationArgs } from "../../components/valkey-replication";
 import { ValkeyReplication } from "../../components/valkey-replication";
 import type { Declared } from "../support/pulumi";
@@ -75,6 +77,16 @@ describe("ValkeyReplication", () => {
       metrics: { enabled: true, exporter: { image: { registry: "ghcr.io", repository: "oliver006/redis_exporter", tag: "v1.79.0" }, securityContext: { runAsNonRoot: true, capabilities: { drop: ["ALL"] } } }, serviceMonitor: { enabled: true } },
     });
     expect(await values()).toMatchObject({ metrics: { enabled: false }, tls: { enabled: false } });
+  });
+
+  it("is of the class Guaranteed where its server asks for its limits, with every container of it: only such pods are given whole CPUs", async () => {
+    const whole = { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "1000m", memory: "1024Mi" } };
+    const asked = async (changes: Partial<ValkeyReplicationArgs>): Promise<boolean[]> => {
+      const { resources, initResources, extraInitContainers = [], metrics } = (await values({ metrics: { serviceMonitor: false }, sentinel: { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 }, ...changes })) as { resources: Resources; initResources: Resources; extraInitContainers?: readonly { resources: Resources }[]; metrics: { exporter: { resources: Resources } } };
+      return [resources, initResources, ...extraInitContainers.map((each) => each.resources), metrics.exporter.resources].map(isGuaranteed);
+    };
+    expect(await asked({ resources: whole })).toEqual([true, true, true, true]);
+    expect(await asked({})).toEqual([false, false, false, false]);
   });
 
   it("splits the image as the chart wants it", async () => {

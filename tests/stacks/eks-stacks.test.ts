@@ -3,6 +3,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { nodeCount } from "../../benchmarks/topology/placement";
 import { poolSelector, poolToleration } from "../../components/eks/plan/pools";
 import { STORAGE_CLASS_NAMES } from "../../components/eks/plan/storage-classes";
+import type { Resources } from "../../components/kubernetes/arguments";
+import { isGuaranteed } from "../../components/kubernetes/guaranteed";
 import { RULES } from "../../policies/rules";
 import { parseConfig } from "../../stacks/config";
 import { STACKS } from "../../stacks/paths";
@@ -33,6 +35,18 @@ interface PodSpec {
   readonly topologySpreadConstraints: readonly { readonly topologyKey: string; readonly whenUnsatisfiable: string }[];
 }
 const specOf = ({ inputs }: Declared): PodSpec => (inputs["spec"] as { template: { spec: PodSpec } }).template.spec;
+
+/** Of the server's container, and of all others of the pod. */
+function resourcesOf(spec: unknown, set: Declared | undefined): { readonly resources: Resources; readonly others: readonly Resources[] } {
+  if (set === undefined) {
+    const { resources, initResources } = spec as { resources: Resources; initResources: Resources };
+    return { resources, others: [initResources] };
+  }
+  const { containers, initContainers = [] } = spec as Record<"containers" | "initContainers", readonly { resources: Resources }[] | undefined>;
+  const [server, ...others] = [...(containers ?? []), ...initContainers].map(({ resources }) => resources);
+  if (server === undefined) throw new Error(`no container in ${set.name}`);
+  return { resources: server, others };
+}
 
 describe("the stacks on EKS", () => {
   it("are one for each study, and a small one", () => {
@@ -79,6 +93,17 @@ describe.each(stacks)("the stack %s", (name, config) => {
       expect(spec.topologySpreadConstraints).toMatchObject([{ topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "DoNotSchedule" }]);
       expect(spec.affinity.podAffinity !== undefined).toBe(own.pods?.oneMachine ?? false);
       if (set !== undefined) expect((set.inputs["spec"] as { replicas: number }).replicas).toBe(nodeCount(shapeOf(own)));
+    }
+  });
+
+  it("asks for whole CPUs, and all it may have, with every container where the pool gives CPUs to pods alone", () => {
+    for (const { deployment, spec, set } of servers()) {
+      const own = config.deployments[deployment];
+      if (own === undefined) throw new Error(`no ${deployment}`);
+      if (platform.pools[podSettings(platform, own).pool ?? "servers"]?.tuning.staticCpus !== true) continue;
+      const { resources: server, others } = resourcesOf(spec, set);
+      expect(Number(server.limits.cpu) % 1, `${deployment} of ${String(server.limits.cpu)}`).toBe(0);
+      expect([server, ...others].map(isGuaranteed), deployment).toEqual([server, ...others].map(() => true));
     }
   });
 
