@@ -102,7 +102,7 @@ describe.each(stacks)("the stack %s", (name, config) => {
       if (own === undefined) throw new Error(`no ${deployment}`);
       if (platform.pools[podSettings(platform, own).pool ?? "servers"]?.tuning.staticCpus !== true) continue;
       const { resources: server, others } = resourcesOf(spec, set);
-      expect(Number(server.limits.cpu) % 1, `${deployment} of ${String(server.limits.cpu)}`).toBe(0);
+      expect(Number(server.limits.cpu) % 1, deployment).toBe(0);
       expect([server, ...others].map(isGuaranteed), deployment).toEqual([server, ...others].map(() => true));
     }
   });
