@@ -41,7 +41,7 @@ function read(stack: string, assignments: readonly string[]): StackPlan {
 function row(stack: string): string[] {
   try {
     const { platform, eks, duration } = read(stack, []);
-    return [stack, platform, eks === null ? "" : `$${formatUsd(eks.cost.usdPerHour)}`, formatDuration(duration.seconds), headline(STACKS, stack)];
+    return [stack, platform, eks === null ? "" : eks.cost.usdPerHour === undefined ? "not known" : `$${formatUsd(eks.cost.usdPerHour)}`, formatDuration(duration.seconds), headline(STACKS, stack)];
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
     return [stack, "refused", "", "", `npm start -- plan ${stack} says why`];

@@ -19,8 +19,8 @@ export interface Cost {
   /** Of the price table; undefined where there is none. */
   readonly date: string | undefined;
   readonly lines: readonly CostLine[];
-  /** Of every line that has a price. */
-  readonly usdPerHour: number;
+  /** Of every line that has a price; undefined where none has. */
+  readonly usdPerHour: number | undefined;
   /** What is not in the sum: lines without a price, and what depends on use. */
   readonly notCounted: readonly string[];
 }
@@ -55,7 +55,7 @@ export function costOf(args: CostArgs): Cost {
     region,
     date: prices?.date,
     lines,
-    usdPerHour: lines.reduce((sum, line) => sum + (line.usdPerHour ?? 0), 0),
+    usdPerHour: prices === undefined ? undefined : lines.reduce((sum, line) => sum + (line.usdPerHour ?? 0), 0),
     notCounted: [...(prices === undefined ? [`everything: there are no prices of ${region}`] : missing.map((what) => `${what}: no price in the table of ${region}`)), "traffic between zones, through NAT and endpoints, and logs, which depend on use"],
   };
 }

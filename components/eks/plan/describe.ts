@@ -13,7 +13,7 @@ export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
     ...indent(machineTable(plan.machines, plan.zones)),
     ...(volumes.count > 0 ? [`volumes: ${formatCount(volumes.count)}, ${formatCount(volumes.gib)} GiB`] : []),
     ...(network === undefined ? [] : [`network: ${network.cidr}, private subnets ${network.zones.map(({ privateCidr }) => privateCidr).join(" ")}`]),
-    `cost: $${formatUsd(cost.usdPerHour)} per hour${cost.date === undefined ? "" : `, prices of ${cost.region} of ${cost.date}`}`,
+    cost.usdPerHour === undefined || cost.date === undefined ? "cost: not known" : `cost: $${formatUsd(cost.usdPerHour)} per hour, prices of ${cost.region} of ${cost.date}`,
     ...indent(textTable(cost.lines.map(({ what, count, usdPerHour }) => [formatCount(count), what, usdPerHour === undefined ? "no price" : `$${formatUsd(usdPerHour)}`]), "r r")),
     ...cost.notCounted.map((what) => `  not counted: ${what}`),
     "quotas of the account that are needed (what a new account has):",

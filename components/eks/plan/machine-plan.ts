@@ -81,7 +81,8 @@ function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceT
   });
 }
 
-function suggestion(name: string): string {
+/** Which there are, of the family or else by family. */
+export function suggestion(name: string): string {
   const family = familyOf(name);
   const sizes = MACHINE_TYPES.filter((type) => familyOf(type) === family);
   if (sizes.length > 0) return `; of ${family} there are ${sizes.join(", ")}`;

@@ -2,7 +2,7 @@
 import type { Cost } from "./cost";
 import { costOf } from "./cost";
 import type { MachineGroup, Pools } from "./machine-plan";
-import { planMachines } from "./machine-plan";
+import { planMachines, suggestion } from "./machine-plan";
 import { machineType } from "./machines";
 import type { NetworkPlan, ZoneDemand } from "./network-plan";
 import { capacityOf, planNetwork, prefixesFor, smallestMaskFor } from "./network-plan";
@@ -116,7 +116,7 @@ function zoneProblems({ region, zones }: EksPlanArgs, machines: readonly Machine
 function systemProblems({ instanceType, machines }: SystemArgs, prices: PriceTable | undefined): Problem[] {
   return [
     ...(machines < 2 ? [{ path: ["system", "machines"], message: `${machines} are too few: each of Karpenter's two replicas needs a machine; at least 2` }] : []),
-    ...(machineType(instanceType) === undefined ? [{ path: ["system", "instanceType"], message: `${instanceType} is not in the table of machine types` }] : prices !== undefined && prices.machines[instanceType] === undefined ? [{ path: ["system", "instanceType"], message: `${instanceType} has no price in the table of ${prices.region} of ${prices.date}` }] : []),
+    ...(machineType(instanceType) === undefined ? [{ path: ["system", "instanceType"], message: `${instanceType} is not in the table of machine types${suggestion(instanceType)}` }] : prices !== undefined && prices.machines[instanceType] === undefined ? [{ path: ["system", "instanceType"], message: `${instanceType} has no price in the table of ${prices.region} of ${prices.date}` }] : []),
   ];
 }
 

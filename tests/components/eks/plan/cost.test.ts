@@ -33,7 +33,7 @@ describe("the cost of a plan", () => {
   });
 
   it("grows with the number of shards", () => {
-    const of = (primaries: number): number => planEks({ ...S1_PLAN, groups: S1_PLAN.groups.map((group) => ({ ...group, pods: Array.from({ length: primaries }, (_, index) => ({ name: `p${index}`, zone: S1_PLAN.zones[index % 3] ?? "" })) })) }).cost.usdPerHour;
+    const of = (primaries: number): number => planEks({ ...S1_PLAN, groups: S1_PLAN.groups.map((group) => ({ ...group, pods: Array.from({ length: primaries }, (_, index) => ({ name: `p${index}`, zone: S1_PLAN.zones[index % 3] ?? "" })) })) }).cost.usdPerHour ?? NaN;
     fc.assert(fc.property(fc.integer({ min: 1, max: 300 }), (size) => { expect(of(size + 1)).toBeGreaterThan(of(size)); }), { numRuns: 30 });
   });
 });
