@@ -7,6 +7,7 @@ import { rowCost, storageCost } from "../benchmarks/results/cost";
 import { sideBySide } from "../benchmarks/results/rows";
 import { resultsSchema } from "../benchmarks/results/schema";
 import type { Results, TopologyRecord } from "../benchmarks/results/schema";
+import type { StackPlan } from "./plan/stack-plan";
 
 export const OUTPUTS_VERSION = 1;
 
@@ -19,6 +20,18 @@ export const outputsSchema = z.strictObject({
   version: z.literal(OUTPUTS_VERSION),
   stack: z.string(),
   endpoints: z.array(endpointSchema),
+  /** What the stack was planned to be on EKS, in numbers; null where the machines are there already. */
+  planned: z
+    .strictObject({
+      region: z.string(),
+      /** By the price table of the region, with its date; null where there is none. */
+      usdPerHour: z.number().nullable(),
+      pricesOf: z.string().nullable(),
+      notCounted: z.array(z.string()),
+      machines: z.array(z.strictObject({ pool: z.string(), type: z.string(), zone: z.string(), count: z.number() })),
+      volumes: z.strictObject({ count: z.number(), gib: z.number() }),
+    })
+    .nullable(),
   /** Each with its verdict's rows. */
   topologies: resultsSchema.shape.topologies,
   /** Null where the stack asks for no measurements. */
@@ -33,7 +46,7 @@ export const outputsSchema = z.strictObject({
           p50Ms: z.number(),
           p99Ms: z.number(),
           hitRatio: z.number().nullable(),
-          /** Of the servers' machines: per million operations, and per GiB of maxmemory and month; null where a price is not known. */
+          /** Of the servers' machines: per million operations, and per month and GiB of maxmemory (without, of the memory asked for); null where it is not known. */
           usdPerMillion: z.number().nullable(),
           usdPerGibMonth: z.number().nullable(),
           doubts: z.array(z.string()),
@@ -47,7 +60,7 @@ export const outputsSchema = z.strictObject({
 export type StackOutputs = z.infer<typeof outputsSchema>;
 
 /** @throws ZodError when something does not have its shape, which is a defect */
-export function stackOutputs(stack: string, endpoints: readonly EndpointOutput[], topologies: readonly TopologyRecord[], results: Results | null): StackOutputs {
+export function stackOutputs({ stack, eks }: Pick<StackPlan, "stack" | "eks">, endpoints: readonly EndpointOutput[], topologies: readonly TopologyRecord[], results: Results | null): StackOutputs {
   const comparison = results === null ? [] : sideBySide(results).comparisons;
   const perGib = (deployment: string): number | null => {
     const topology = results?.topologies.find((each) => each.deployment === deployment);
@@ -57,6 +70,7 @@ export function stackOutputs(stack: string, endpoints: readonly EndpointOutput[]
     version: OUTPUTS_VERSION,
     stack,
     endpoints,
+    planned: eks === null ? null : plannedOutput(eks),
     topologies,
     results: results === null ? null : { ...results, records: results.records.map((record) => ({ ...record, client: { ...record.client, percentiles: [], cumulative: [] } })) },
     comparison: comparison.map(({ title, rows, speedUp }) => ({
@@ -65,4 +79,15 @@ export function stackOutputs(stack: string, endpoints: readonly EndpointOutput[]
       speedUp: speedUp ?? null,
     })),
   });
+}
+
+function plannedOutput({ region, cost, machines, volumes }: NonNullable<StackPlan["eks"]>): StackOutputs["planned"] {
+  return {
+    region,
+    usdPerHour: cost.usdPerHour ?? null,
+    pricesOf: cost.date ?? null,
+    notCounted: [...cost.notCounted],
+    machines: machines.map(({ pool, type, zone, count }) => ({ pool, type, zone, count })),
+    volumes: { ...volumes },
+  };
 }

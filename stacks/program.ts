@@ -68,7 +68,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   const topologies = pulumi.all(verified.map(({ check }) => check.topology));
   return {
     // Targets and topologies are public; results are made of them and of figures.
-    valkey: pulumi.all([endpoints, topologies, measurement?.results ?? null]).apply(([where, topologies, results]) => stackOutputs(stack, where, topologies, results)),
+    valkey: pulumi.all([endpoints, topologies, measurement?.results ?? null]).apply(([where, topologies, results]) => stackOutputs(plan, where, topologies, results)),
     passwords: pulumi.secret(Object.fromEntries(verified.map(({ name, password }) => [name, password]))),
     ...(measurement === undefined ? {} : { report: measurement.report }),
     plan: words,

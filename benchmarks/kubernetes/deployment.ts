@@ -1,6 +1,6 @@
 /** A deployment whose nodes are pods: found by their labels, reached by port-forwards. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { V1Pod } from "@kubernetes/client-node";
+import type { V1Container, V1Pod } from "@kubernetes/client-node";
 import { connect } from "../connection";
 import type { Access, Deployment, DeploymentNode, Mode } from "../deployment";
 import { Failure } from "../errors";
@@ -12,6 +12,7 @@ import { describeMachines } from "./machines";
 import { nameOf } from "./pod-troubles";
 import type { Labels, PodSelection, PodWaiting } from "./pods";
 import { awaitPods, labelsOf, POD_TIMEOUT_MS } from "./pods";
+import { parseQuantity } from "./quantity";
 import { openTunnel, TunnelBroke } from "./tunnel";
 import { Turns } from "./turns";
 
@@ -42,6 +43,8 @@ export interface KubernetesDeployment extends Deployment {
   readonly labels: Labels;
   /** Of the container Valkey runs in. */
   readonly image: string;
+  /** That it asks for; undefined where it asks for none. */
+  readonly memoryBytes: number | undefined;
 }
 
 /** Port-forwards that are being opened at the same time, at most; how many are open is not limited. */
@@ -72,7 +75,8 @@ export async function kubernetesDeployment(kubernetes: Kubernetes, plan: Kuberne
     access,
     namespace,
     labels,
-    image: imageOf(pods[0], container),
+    image: serverOf(pods[0], container)?.image ?? "",
+    memoryBytes: memoryOf(serverOf(pods[0], container)),
     ...watching,
     connect: (node) => connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, undefined, () => openings.take(() => openTunnel(kubernetes, { namespace, pod: node.name, port: node.endpoint.port }))),
   };
@@ -119,8 +123,13 @@ function accessOf(pod: V1Pod, access: Access): Access {
   return { ...access, tls: { ...tls, sni: `${hostname}.${subdomain}.${pod.metadata?.namespace ?? "default"}.svc.cluster.local` } };
 }
 
-function imageOf(pod: V1Pod | undefined, container: string | undefined): string {
+function serverOf(pod: V1Pod | undefined, container: string | undefined): V1Container | undefined {
   const containers = pod?.spec?.containers ?? [];
-  return (container === undefined ? containers[0] : containers.find(({ name }) => name === container))?.image ?? "";
+  return container === undefined ? containers[0] : containers.find(({ name }) => name === container);
+}
+
+function memoryOf(container: V1Container | undefined): number | undefined {
+  const asked = container?.resources?.requests?.["memory"];
+  return asked === undefined ? undefined : parseQuantity(asked);
 }
 

@@ -1,5 +1,5 @@
 /** report.html: one file with everything in it, readable on a desk and on a telephone, without a network. Pure. */
-import { describeCost, formatUsd, rowCost, storageCost } from "../results/cost";
+import { describeCost, formatUsd, rowCost, storageCost, storeOf } from "../results/cost";
 import type { DoubtNote } from "../results/doubt-notes";
 import { doubtNotes, NO_DOUBTS, noteLetter } from "../results/doubt-notes";
 import type { SideBySide, Row } from "../results/rows";
@@ -106,12 +106,13 @@ function costs(results: Results, { deployments, comparisons }: SideBySide): Html
   const usd = (value: number | null): string => (value === null ? "–" : `$${formatUsd(value)}`);
   const priced = deployments.filter((name) => known.some(({ deployment }) => deployment === name));
   const storage = (name: string): number | null => results.topologies.flatMap((each) => (each.deployment === name ? [storageCost(results, each)] : []))[0] ?? null;
+  const stores = [...new Set(results.topologies.filter(({ deployment }) => priced.includes(deployment)).map(storeOf))].sort();
   return html`<section><h2>Cost of the servers</h2>
 <div class="scroll"><table>
 <thead><tr><th></th>${priced.map((name) => html`<th>${name}</th>`)}</tr></thead>
 <tbody>
 ${comparisons.map(({ title, rows }) => html`<tr><th>a million ${title}</th>${priced.map((name) => { const row = rows.find((each) => each?.deployment === name); return html`<td>${usd(row === undefined ? null : rowCost(results, row))}</td>`; })}</tr>`)}
-<tr><th>a GiB of maxmemory, a month</th>${priced.map((name) => html`<td>${usd(storage(name))}</td>`)}</tr>
+<tr><th>a GiB of ${stores.join(" or ")}, a month</th>${priced.map((name) => html`<td>${usd(storage(name))}</td>`)}</tr>
 </tbody></table></div>
 <p class="note">${known.map((cost) => html`${cost.deployment}: ${describeCost(cost)}. `)}Machines of servers only.</p></section>`;
 }

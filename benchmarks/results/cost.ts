@@ -29,11 +29,20 @@ export function rowCost({ costs = [] }: Costs, { deployment, rps }: { readonly d
   return cost === undefined ? null : (usdPerMillionOperations(cost.usdPerHour, rps.median) ?? null);
 }
 
-/** Of a GiB that the deployment's primaries may hold (their maxmemory) and a month; null where one of the two is not known. */
+/** What a server may hold: its maxmemory, or without one the memory that its pod asks for. */
+export type Store = "maxmemory" | "memory asked for";
+
+export function storeOf({ settings }: Pick<TopologyRecord, "settings">): Store {
+  return Number(settings["maxmemory"] ?? 0) > 0 ? "maxmemory" : "memory asked for";
+}
+
+/** Of a GiB that the deployment's primaries may hold and a month; null where price or GiB are not known. */
 export function storageCost({ costs = [] }: Costs, { deployment, nodes, settings }: Pick<TopologyRecord, "deployment" | "nodes" | "settings">): number | null {
   const cost = costs.find((each) => each.deployment === deployment);
   const primaries = nodes.filter(({ role }) => role === "primary").length;
-  return cost === undefined ? null : (usdPerGibMonth(cost.usdPerHour, primaries * Number(settings["maxmemory"] ?? 0)) ?? null);
+  if (cost === undefined) return null;
+  const bytes = storeOf({ settings }) === "maxmemory" ? Number(settings["maxmemory"]) : (cost.memoryBytes ?? 0);
+  return usdPerGibMonth(cost.usdPerHour, primaries * bytes) ?? null;
 }
 
 /** `$0.64 per hour: 6 × r7g.large, prices of us-west-2 of 2026-07-20` */

@@ -125,6 +125,8 @@ export type Environment = z.infer<typeof environmentSchema>;
 const costSchema = z.strictObject({
   deployment: z.string(),
   usdPerHour: count,
+  /** That each server's pod asks for; not there where servers are no pods, or it is not known. */
+  memoryBytes: count.optional(),
   /** A part of one that other servers share. */
   machines: z.array(z.strictObject({ type: z.string(), count })),
   region: z.string(),

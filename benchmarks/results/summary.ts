@@ -1,7 +1,7 @@
 /** summary.txt and the end of a run on the terminal: the table side by side, keys by primary, doubts. Pure. */
 import { textTable } from "../table";
 import { formatCount, formatMs } from "../units";
-import { describeCost, formatUsd, rowCost, storageCost } from "./cost";
+import { describeCost, formatUsd, rowCost, storageCost, storeOf } from "./cost";
 import type { DoubtNote } from "./doubt-notes";
 import { doubtNotes, NO_DOUBTS, noteLetter } from "./doubt-notes";
 import { formatFailures } from "./failure-rows";
@@ -72,8 +72,9 @@ function keyLines({ deployment, nodes }: TopologyRecord): string[] {
 function costLines(results: Results, comparisons: readonly Comparison[]): string[] {
   const lines = (results.costs ?? []).flatMap((cost) => {
     const perMillion = comparisons.flatMap(({ title, rows }) => rows.flatMap((row) => (row?.deployment === cost.deployment ? [[title, rowCost(results, row)] as const] : [])));
-    const perGib = results.topologies.flatMap((each) => (each.deployment === cost.deployment ? [storageCost(results, each)] : []))[0] ?? null;
-    const parts = [...perMillion.flatMap(([title, usd]) => (usd === null ? [] : [`${title} $${formatUsd(usd)} per million`])), ...(perGib === null ? [] : [`$${formatUsd(perGib)} per GiB of maxmemory and month`])];
+    const topology = results.topologies.find(({ deployment }) => deployment === cost.deployment);
+    const perGib = topology === undefined ? null : storageCost(results, topology);
+    const parts = [...perMillion.flatMap(([title, usd]) => (usd === null ? [] : [`${title} $${formatUsd(usd)} per million`])), ...(topology === undefined || perGib === null ? [] : [`$${formatUsd(perGib)} per GiB of ${storeOf(topology)} and month`])];
     return [`${cost.deployment}: ${describeCost(cost)}`, ...(parts.length === 0 ? [] : [`  ${parts.join(", ")}`])];
   });
   return lines.length === 0 ? [] : ["", "=== Cost of the servers ===", ...lines];

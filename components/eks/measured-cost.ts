@@ -6,6 +6,8 @@ import type { PriceTable } from "./plan/prices";
 export interface Measured {
   readonly name: string;
   readonly nodes: readonly { readonly machine: string }[];
+  /** That each server's pod asks for. */
+  readonly memoryBytes?: number | undefined;
 }
 
 /**
@@ -17,7 +19,7 @@ export function measuredCosts(deployments: readonly Measured[], machines: readon
   const servers = new Map<string, number>();
   for (const { nodes } of deployments) for (const { machine } of nodes) servers.set(machine, (servers.get(machine) ?? 0) + 1);
   const byName = new Map(machines.map((machine) => [machine.name, machine]));
-  return deployments.flatMap(({ name, nodes }) => {
+  return deployments.flatMap(({ name, nodes, memoryBytes }) => {
     const counts = new Map<string, number>();
     let usdPerHour = 0;
     let table: PriceTable | undefined;
@@ -31,7 +33,7 @@ export function measuredCosts(deployments: readonly Measured[], machines: readon
       counts.set(instanceType, (counts.get(instanceType) ?? 0) + share);
     }
     if (table === undefined) return [];
-    return [{ deployment: name, usdPerHour, machines: [...counts].map(([type, count]) => ({ type, count: Math.round(count * 1e6) / 1e6 })), region: table.region, date: table.date }];
+    return [{ deployment: name, usdPerHour, ...(memoryBytes === undefined ? {} : { memoryBytes }), machines: [...counts].map(([type, count]) => ({ type, count: Math.round(count * 1e6) / 1e6 })), region: table.region, date: table.date }];
   });
 }
 

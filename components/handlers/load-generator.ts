@@ -15,10 +15,11 @@ import type { Machine } from "../../benchmarks/results/schema";
 import type { KubernetesTarget } from "../../benchmarks/target";
 import { openKubernetes, openPods, openTarget } from "../../benchmarks/target";
 import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
+import type { Measured } from "../eks/measured-cost";
 import type { MeasurementInputs } from "../measurement";
 
 export interface LoadGenerator {
-  readonly deployments: readonly Deployment[];
+  readonly deployments: readonly (Deployment & Pick<Measured, "memoryBytes">)[];
   readonly runner: ToolRunner;
   /** Of mixed workloads. */
   readonly drivers: Pick<Equipment, "openLoop" | "memtier">;

@@ -29,7 +29,7 @@ describe("results whose machines have prices", () => {
     const page = renderReport(priced());
     expect(page).toContain("<th>a million GET</th><td>$0.0010</td>");
     expect(page).toContain("<th>a GiB of maxmemory, a month</th><td>$8.76</td>");
-    expect(stackOutputs("s", [], [], priced()).comparison[0]?.rows.map(({ deployment, usdPerMillion, usdPerGibMonth }) => [deployment, usdPerMillion, usdPerGibMonth])).toEqual([["replication", null, null], ["cluster", expect.closeTo(0.001), expect.closeTo(8.76)]]);
+    expect(stackOutputs({ stack: "s", eks: null }, [], [], priced()).comparison[0]?.rows.map(({ deployment, usdPerMillion, usdPerGibMonth }) => [deployment, usdPerMillion, usdPerGibMonth])).toEqual([["replication", null, null], ["cluster", expect.closeTo(0.001), expect.closeTo(8.76)]]);
     expect(resultsSchema.parse(JSON.parse(JSON.stringify(priced()))).costs).toHaveLength(1);
   });
 });
@@ -42,7 +42,17 @@ describe("results without prices", () => {
     expect(formatCsv(plain).split("\n")[1]).toMatch(/,,,$/);
   });
 
-  it("say no price per GiB where no maxmemory is set", () => {
+  it("take what a server's pod asks for where no maxmemory is set, and say which of the two it is", () => {
+    const { topologies } = results([measured("cluster", 1, 100_000), measured("replication", 1, 100_000)]);
+    const unlimited = { ...priced(), topologies: topologies.map((each) => ({ ...each, settings: { maxmemory: "0" } })), costs: (priced().costs ?? []).map((cost) => ({ ...cost, memoryBytes: 20 * 2 ** 30 })) };
+    expect(formatSummary(unlimited).join("\n")).toContain("$4.38 per GiB of memory asked for and month");
+    expect(renderReport(unlimited)).toContain("<th>a GiB of memory asked for, a month</th><td>$4.38</td>");
+    expect(stackOutputs({ stack: "s", eks: null }, [], [], unlimited).comparison[0]?.rows.map(({ usdPerGibMonth }) => usdPerGibMonth)).toEqual([null, expect.closeTo(4.38)]);
+    // A limit of the server's own goes first.
+    expect(formatSummary({ ...unlimited, topologies: priced().topologies }).join("\n")).toContain("$8.76 per GiB of maxmemory and month");
+  });
+
+  it("say no price per GiB where neither maxmemory nor what pods ask for is known", () => {
     const { topologies } = results([]);
     expect(formatSummary({ ...priced(), topologies }).join("\n")).not.toContain("per GiB");
   });

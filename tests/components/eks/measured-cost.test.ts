@@ -14,6 +14,11 @@ describe("measuredCosts", () => {
     ]);
   });
 
+  it("remembers what each server's pod asks for, where that is known", () => {
+    const costs = measuredCosts([{ ...on("pods", "a"), memoryBytes: 12 * 2 ** 30 }, on("others", "a")], [machine("a", "r7g.large")], pricesOf);
+    expect(costs.map((cost) => ("memoryBytes" in cost ? cost.memoryBytes : "unknown"))).toEqual([12 * 2 ** 30, "unknown"]);
+  });
+
   it("shares a machine equally among all servers that are on it, so that all of it is paid for once", () => {
     const costs = measuredCosts([on("one", "a"), on("three", "a", "a", "a")], [machine("a", "r7g.large")], pricesOf);
     expect(costs.map(({ machines }) => machines[0]?.count)).toEqual([0.25, 0.75]);

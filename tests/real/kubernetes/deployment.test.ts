@@ -35,7 +35,7 @@ describe.skipIf(THROWAWAY === undefined)(`pods as a deployment${WHY_SKIPPED}`, {
         expect(zone).toBeDefined();
       }
       expect(new Set(deployment.nodes.map(({ zone }) => zone)).size).toBe(3);
-      expect(deployment).toMatchObject({ labels: { app: "cluster" }, image: expect.stringContaining("valkey") as string });
+      expect(deployment).toMatchObject({ labels: { app: "cluster" }, image: expect.stringContaining("valkey") as string, memoryBytes: 16 * 2 ** 20 });
     });
 
     it("forms within three seconds, passes verification, and forming again changes nothing", async () => {
