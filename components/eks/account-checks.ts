@@ -38,7 +38,7 @@ export function accountProblems(plan: Pick<EksPlan, "region" | "zones" | "machin
   if (unknown.length > 0) problems.push({ path: ["zones"], message: `${unknown.join(", ")}: no such zone of ${region} for this account; there are ${facts.zones.join(", ")}` });
   const types = [...new Set(machines.map((group) => group.type))];
   const nowhere = types.filter((type) => !facts.offers.has(type));
-  if (nowhere.length > 0) problems.push({ path: ["region"], message: `${region} does not offer ${nowhere.join(", ")}${nowhere.length === types.length ? ": none of the planned machines, as a region without Graviton" : ""}; another region, or types that it offers` });
+  if (nowhere.length > 0) problems.push({ path: ["region"], message: nowhere.length === types.length ? `${region} offers none of the planned machines (${types.join(", ")}), all of them Graviton: it has no Graviton, or not these; another region, or types that it offers` : `${region} does not offer ${nowhere.join(", ")}; another region, or types that it offers` });
   for (const type of types) {
     const offered = facts.offers.get(type) ?? [];
     const missing = [...new Set(machines.filter((group) => group.type === type).map(({ zone }) => zone))].filter((zone) => !offered.includes(zone));

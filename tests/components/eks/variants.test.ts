@@ -96,7 +96,7 @@ describe("what an account has", () => {
   it.each<[string, Partial<AccountFacts>, string]>([
     ["too few zones", { zones: ZONES.slice(0, 2) }, "region: us-west-2 has 2 zones for this account and at least 3 are needed"],
     ["not a zone that is asked for", { zones: ["us-west-2a", "us-west-2b", "us-west-2d"] }, "zones: us-west-2c: no such zone of us-west-2 for this account; there are us-west-2a, us-west-2b, us-west-2d"],
-    ["no Graviton", { offers: new Map() }, "region: us-west-2 does not offer m7g.large, r7g.large, c7gn.xlarge: none of the planned machines, as a region without Graviton; another region, or types that it offers"],
+    ["no Graviton", { offers: new Map() }, "region: us-west-2 offers none of the planned machines (m7g.large, r7g.large, c7gn.xlarge), all of them Graviton: it has no Graviton, or not these; another region, or types that it offers"],
     ["one type nowhere", { offers: new Map([...good.offers].filter(([type]) => type !== "r7g.large")) }, "region: us-west-2 does not offer r7g.large; another region, or types that it offers"],
     ["a type in other zones only", { offers: new Map([...good.offers, ["r7g.large", ["us-west-2a"]]]) }, "zones: r7g.large is not offered in us-west-2b, us-west-2c; it is in us-west-2a"],
     ["a quota too small", { quotas: new Map([["L-1216C47A", 5]]) }, ": the account's quota L-1216C47A (ec2: vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)) is 5 and the plan needs 28; ask AWS for more or plan for less"],
