@@ -64,7 +64,9 @@ function roomOf(platform: PlatformConfig | undefined, deployment: DeploymentConf
   if (platform === undefined || !isPodPlatform(platform)) return { ...machine, of: "machine", pinned: false };
   const { requests, limits } = podSettings(platform, deployment).resources;
   const cores = parseQuantity(limits.cpu);
-  return { cores, memoryBytes: parseQuantity(limits.memory), of: "pod", pinned: isGuaranteed({ requests, limits }) && Number.isInteger(cores) };
+  // Of other clusters nobody knows how kubelets hand out CPUs.
+  const alone = platform.type === "kubernetes" || platform.pools[deployment.pods?.pool ?? "servers"]?.tuning.staticCpus === true;
+  return { cores, memoryBytes: parseQuantity(limits.memory), of: "pod", pinned: alone && isGuaranteed({ requests, limits }) && Number.isInteger(cores) };
 }
 
 function zoneProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig | undefined, label: Label): string[] {

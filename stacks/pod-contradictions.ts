@@ -1,6 +1,9 @@
 /** What deployments ask of a platform that it cannot give: engines, pods, pools, and on EKS machines, addresses and zones. Pure. */
 import { SERVER_FAMILIES } from "../benchmarks/engines";
+import { nodeCount } from "../benchmarks/topology/placement";
+import { spreadProblem } from "../components/kubernetes/zone-plan";
 import { shapeOf } from "./plans";
+import { deploymentZones } from "./pods";
 import { eksPlan } from "./plan/eks";
 import type { BenchmarkConfig, DeploymentConfig, PlatformConfig } from "./schema";
 import type { EksPlatformConfig } from "./schema-eks";
@@ -14,7 +17,7 @@ const DRAGONFLY_SETTINGS: readonly string[] = ["maxmemory", "other"];
 
 export function podContradictions(platform: PlatformConfig, deployments: readonly Named[], benchmark: BenchmarkConfig | undefined, label: Label): string[] {
   return [
-    ...deployments.flatMap(([name, deployment]) => [...engineProblems(name, deployment, platform, label), ...podProblems(name, deployment, platform, label)]),
+    ...deployments.flatMap(([name, deployment]) => [...engineProblems(name, deployment, platform, label), ...podProblems(name, deployment, platform, label), ...spreadProblems(name, deployment, platform, label)]),
     ...(platform.type === "eks" ? planProblems(platform, deployments, benchmark, label) : []),
   ];
 }
@@ -52,6 +55,16 @@ function podProblems(name: string, deployment: DeploymentConfig, platform: Platf
   const types = platform.pools[pool]?.instanceTypes;
   if (pods.instanceType !== undefined && types !== undefined && !types.includes(pods.instanceType)) problems.push(`${path("instanceType")}: ${pods.instanceType} is none of the pool ${pool}; there are ${types.join(", ")} (${label(["platform", "pools", pool, "instanceTypes"])})`);
   return problems;
+}
+
+/** Where the zones themselves are in order, which is said elsewhere. */
+function spreadProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): string[] {
+  if (platform.type === "host" || deployment.mode !== "cluster") return [];
+  const zones = deploymentZones(platform, deployment);
+  const shape = shapeOf(deployment);
+  if (zones.length < 2 || zones.length > nodeCount(shape) || new Set(zones).size < zones.length) return [];
+  const problem = spreadProblem(shape, zones);
+  return problem === undefined ? [] : [`${deployment.pods?.zones === undefined ? label(["platform", "zones"]) : label(["deployments", name, "pods", "zones"])}: ${problem}`];
 }
 
 /** Zones that are wrong in themselves are said by the schema; a plan of them would say it again. */

@@ -18,21 +18,33 @@ export function planZones(deployment: string, shape: Shape, zones: readonly stri
   const problems = [...countProblems(shape, leastPrimaries), ...zoneProblems(shape, zones)];
   if (problems.length > 0) throw new BadInput(`${deployment} cannot be placed`, problems);
   const nodes = nodeCount(shape);
-  const sizes = zones.map((_zone, index) => Math.floor(nodes / zones.length) + (index < nodes % zones.length ? 1 : 0));
-  return { zones, nodes, sizes };
+  return { zones, nodes, sizes: spreadSizes(nodes, zones) };
+}
+
+function spreadSizes(nodes: number, zones: readonly string[]): number[] {
+  return zones.map((_zone, index) => Math.floor(nodes / zones.length) + (index < nodes % zones.length ? 1 : 0));
 }
 
 /**
- * The same for a cluster. A scheduler knows no roles, they are given afterwards: each of its spreads must leave every
- * replica a primary in another zone.
- * @throws BadInput with every reason why one would not
+ * Why a cluster of this shape cannot keep its replicas in other zones than their primaries, however the scheduler spreads it: it knows no
+ * roles, they are given afterwards. @returns undefined when it can
+ */
+export function spreadProblem(shape: Shape, zones: readonly string[]): string | undefined {
+  const nodes = nodeCount(shape);
+  const sizes = spreadSizes(nodes, zones);
+  if (sharePrimaries(new Map(sizes.map((size, index) => [String(index), size])), shape) !== undefined) return undefined;
+  return `${nodes} nodes in ${zones.length} zones (${sizes.join(" + ")}) cannot keep all replicas of ${shape.primaries} primaries in other zones; another number of zones, primaries or replicas can`;
+}
+
+/**
+ * The same for a cluster.
+ * @throws BadInput with every reason why there is none, or a replica would have no primary in another zone
  */
 export function planClusterZones(deployment: string, shape: Shape, zones: readonly string[]): ZonePlan {
   const plan = planZones(deployment, shape, zones, 3);
-  if (sharePrimaries(new Map(plan.sizes.map((size, index) => [String(index), size])), shape) !== undefined) return plan;
-  throw new BadInput(`${deployment} cannot be placed`, [
-    `${plan.nodes} nodes in ${zones.length} zones (${plan.sizes.join(" + ")}) cannot keep all replicas of ${shape.primaries} primaries in other zones; another number of zones, primaries or replicas can`,
-  ]);
+  const problem = spreadProblem(shape, zones);
+  if (problem !== undefined) throw new BadInput(`${deployment} cannot be placed`, [problem]);
+  return plan;
 }
 
 function countProblems({ primaries, replicasPerPrimary }: Shape, leastPrimaries: number): string[] {

@@ -44,7 +44,6 @@ function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPl
   return serverPods({
     name,
     pool,
-    mode: deployment.mode,
     shape: shapeOf(deployment),
     zones: placement.zones,
     ...amounts(resources.requests),

@@ -2,6 +2,7 @@
 import type { Engine } from "../../benchmarks/engines";
 import type { Forecast } from "../../benchmarks/large-clusters/forecast";
 import { forecast } from "../../benchmarks/large-clusters/forecast";
+import { parseQuantity } from "../../benchmarks/kubernetes/quantity";
 import { measuredClusters } from "../../benchmarks/large-clusters/points";
 import type { SentinelSettings } from "../../benchmarks/sentinel/plan";
 import { directives } from "../../benchmarks/settings";
@@ -16,6 +17,7 @@ import type { Workload } from "../../benchmarks/workloads/workload";
 import { crossZoneUsdPerHour } from "../../components/eks/plan/cost";
 import type { EksPlan } from "../../components/eks/plan/plan";
 import { pricesOf } from "../../components/eks/plan/prices";
+import { isGuaranteed } from "../../components/kubernetes/guaranteed";
 import { cellsOf, fittedWorkload, sentinelsOf, shapeOf } from "../plans";
 import { deploymentZones, isPodPlatform, podSettings, runnerCount, zonesOf } from "../pods";
 import type { DeploymentConfig, PlatformConfig, StackConfig } from "../schema";
@@ -138,7 +140,8 @@ function planDeployment(name: string, deployment: DeploymentConfig, platform: Pl
   const shape = shapeOf(deployment);
   const zones = deploymentZones(platform, deployment);
   const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${name}-${index}`);
-  const placed = deployment.mode === "cluster" ? rotateOverZones(names, shape, zones) : spreadOverZones(names, zones);
+  // Pods are spread evenly, and roles given afterwards; processes are placed by their roles.
+  const placed = deployment.mode === "cluster" && !isPodPlatform(platform) ? rotateOverZones(names, shape, zones) : spreadOverZones(names, zones);
   return {
     name,
     engine: deployment.engine,
@@ -206,7 +209,15 @@ function notesOf(config: StackConfig, deployments: readonly DeploymentPlan[], me
   const fitted = measurement !== null && (measurement.workload.clients !== benchmark.clients || measurement.workload.threads !== benchmark.threads);
   return [
     ...(config.platform.type === "eks" && config.platform.cluster.publicAccessCidrs.length === 0 ? ["the API server is reached from inside the network only: run Pulumi there, or name the block it runs in (valkey:platform.cluster.publicAccessCidrs)"] : []),
+    ...Object.entries(config.deployments).flatMap(([name, deployment]) => (sharesCpus(config.platform, deployment) ? [`${name} shares its CPUs: a pool with staticCpus gives CPUs to pods alone that ask for whole ones, and for all that they may have`] : [])),
     ...(fitted ? [`${measurement.workload.clients} clients on ${measurement.workload.threads} threads are the nearest to ${benchmark.clients} on ${benchmark.threads} that every cluster can share evenly`] : []),
     ...deployments.flatMap(({ name, bus, shape }) => (bus === null || nodeCount(shape) < LARGE ? [] : [`the cluster bus of ${name} is not in the cost: at rest at most${bus.usdPerHour === null ? " what its traffic between zones comes to" : ` $${Math.round(bus.usdPerHour)} per hour between zones`}`])),
   ];
+}
+
+/** On machines that would give whole CPUs to it alone. */
+function sharesCpus(platform: PlatformConfig, deployment: DeploymentConfig): boolean {
+  if (platform.type !== "eks") return false;
+  const { pool = "servers", resources } = podSettings(platform, deployment);
+  return platform.pools[pool]?.tuning.staticCpus === true && !(isGuaranteed(resources) && Number.isInteger(parseQuantity(resources.limits.cpu)));
 }

@@ -38,6 +38,9 @@ describe("what a platform cannot give", () => {
     ["a type that is not in the table", eks({ pools: { servers: { instanceTypes: ["r7g.huge"] } } }), cluster(), /^valkey:platform\.pools\.servers\.instanceTypes\.0: r7g\.huge is not in the table of machine types/],
     ["a network too small for the machines", eks({ network: { cidr: "10.0.0.0/24" } }), cluster(), /^valkey:platform\.network\.cidr: 10\.0\.0\.0\/24 holds .* at least a \/\d\d/],
     ["more memory than a pod of its own may have", eks(), cluster({ settings: { maxmemory: "10gb" }, pods: { resources: { requests: { cpu: "1", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } } }), /^valkey:deployments\.d\.settings\.maxmemory: 10\.0 GiB in a pod limited to 8\.0 GiB; at most 7\.2 GiB, or a higher valkey:deployments\.d\.pods\.resources\.limits\.memory/],
+    ["replicas that no even spread keeps apart", { ...kubernetes, zones: ["a", "b"] }, cluster({ replicasPerPrimary: 3 }), /^valkey:platform\.zones: 12 nodes in 2 zones \(6 \+ 6\) cannot keep all replicas of 3 primaries in other zones; another number of zones, primaries or replicas can$/],
+    ["the same in zones of its own", eks(), cluster({ replicasPerPrimary: 3, pods: { zones: ["a", "b"] } }), /^valkey:deployments\.d\.pods\.zones: 12 nodes in 2 zones/],
+    ["as many io-threads as whole CPUs that are nobody's own", eks(), cluster({ settings: { "io-threads": 2 }, pods: { resources: { requests: { cpu: "2", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } } }), /^valkey:deployments\.d\.settings\.io-threads: 2 threads on 2 cores/],
     ["as many io-threads as a pod has CPUs that it shares", eks(), cluster({ settings: { "io-threads": 2 } }), /^valkey:deployments\.d\.settings\.io-threads: 2 threads on 2 cores; they spin, so at most 1, or oversubscribed: true/],
   ])("refuses %s", (_what, platform, deployment, message) => {
     const found = problems(platform, deployment);

@@ -96,7 +96,7 @@ describe("billion", () => {
         } catch (error) {
           if (!(error instanceof BadInput)) throw error;
           // us-west-2 has four zones, EKS wants two, and the largest network holds some thousand machines in each of two.
-          if (zoneCount > 1 && zoneCount < 5) for (const problem of error.problems) expect(problem).toMatch(/^valkey:platform\.network\.cidr: .* plan for fewer machines, or more zones$/);
+          if (zoneCount > 1 && zoneCount < 5) for (const problem of error.problems) expect(problem).toMatch(/^valkey:platform\.network\.cidr: .* plan for fewer machines, or for 3 zones$/);
           return;
         }
         expect(zoneCount).toBeGreaterThanOrEqual(2);
@@ -148,6 +148,12 @@ describe("npm start -- plan", () => {
     const lines = output.split("\n");
     for (const name of names) expect(lines.some((line) => line.startsWith(`${name} `)), name).toBe(true);
     expect(lines.find((line) => line.startsWith("topologies "))).toMatch(/^topologies +eks +\$1\.81 +50m 38s +S1: /);
+  });
+
+  it("says which pods get no CPUs of their own where the pool has them to give", async () => {
+    const output = async (...values: readonly string[]): Promise<string> => (await captured({}, () => commandLine(["plan", "billion", "--set", "deployments.billion.primaries=3", ...values.flatMap((value) => ["--set", value])], never))).output;
+    expect(await output()).not.toContain("shares its CPUs");
+    expect(await output("platform.resources.requests.memory=56Gi", "deployments.billion.settings.io-threads=5")).toContain("note: billion shares its CPUs");
   });
 
   it("takes other values for once, and says what it cannot understand of them", async () => {

@@ -20,8 +20,8 @@ export const S1_PLAN: EksPlanArgs = {
   system: { instanceType: "m7g.large", machines: 2 },
   pools: { servers: POOL_DEFAULTS.servers, clients: POOL_DEFAULTS.clients },
   groups: [
-    serverPods({ name: "replication", pool: "servers", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 3 }, zones: ZONES, cpuMilli: 1000, memoryMiB: 12 * 1024, volume: { gib: 50, storageClass: "gp3" }, alone: true }),
-    serverPods({ name: "cluster", pool: "servers", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 }, zones: ZONES, cpuMilli: 1000, memoryMiB: 12 * 1024, volume: { gib: 50, storageClass: "gp3-fast" }, alone: true }),
+    serverPods({ name: "replication", pool: "servers", shape: { primaries: 1, replicasPerPrimary: 3 }, zones: ZONES, cpuMilli: 1000, memoryMiB: 12 * 1024, volume: { gib: 50, storageClass: "gp3" }, alone: true }),
+    serverPods({ name: "cluster", pool: "servers", shape: { primaries: 3, replicasPerPrimary: 1 }, zones: ZONES, cpuMilli: 1000, memoryMiB: 12 * 1024, volume: { gib: 50, storageClass: "gp3-fast" }, alone: true }),
     clientPods({ name: "load", pool: "clients", count: 1, zones: ZONES, cpuMilli: 1000, memoryMiB: 1024, alone: true }),
   ],
   ownKey: true,

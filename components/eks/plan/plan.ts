@@ -58,8 +58,9 @@ export interface EksPlan {
 /** Size of a system machine's root volume, GiB. */
 export const SYSTEM_ROOT_GIB = 20;
 
-/** EKS takes subnets in two zones at least. */
+/** EKS takes subnets in two zones at least, and no region has more than six. */
 const LEAST_ZONES = 2;
+const MOST_ZONES = 6;
 
 export function planEks(args: EksPlanArgs): EksPlan {
   const { region, zones, network: wanted, system, pools, groups } = args;
@@ -81,7 +82,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
     quotas: quotaNeeds({ machines, volumeGib: gib + rootGib, natGateways: { total: natGateways, perZone: Math.min(1, natGateways) }, otherInterfaces: endpointZones + natGateways + 2 * zones.length }),
     cost: costOf({ region, prices, machines, groups, rootVolumeGib, natGateways, endpointZones, kmsKeys: args.ownKey ? 1 : 0 }),
     notes: notesOf(args, prices),
-    problems: [...zoneProblems(args, machines, prices), ...systemProblems(system, prices), ...pods.problems, ...networkProblems(args, network, machines)],
+    problems: [...zoneProblems(args, machines, prices), ...systemProblems(system, prices), ...pods.problems, ...networkProblems(args, network, machines, prices?.zones ?? MOST_ZONES)],
   };
 }
 
@@ -120,16 +121,24 @@ function systemProblems({ instanceType, machines }: SystemArgs, prices: PriceTab
   ];
 }
 
-function networkProblems({ zones, network: wanted }: EksPlanArgs, plan: NetworkPlan | undefined, machines: readonly MachineGroup[]): Problem[] {
+/** @param most zones of the region */
+function networkProblems({ zones, network: wanted }: EksPlanArgs, plan: NetworkPlan | undefined, machines: readonly MachineGroup[], most: number): Problem[] {
   if (wanted.existing) return [];
   const path = ["network", "cidr"];
   const busiest = demandOf(machines);
   const capacity = plan === undefined ? undefined : capacityOf(plan);
   if (capacity !== undefined && busiest.machines <= capacity.machines && busiest.prefixes <= capacity.prefixes) return [];
   const mask = smallestMaskFor(busiest, Math.max(1, zones.length));
-  const advice = mask === undefined ? "no network that AWS allows (a /16) is large enough: plan for fewer machines, or more zones" : `at least a /${mask}`;
+  const advice = mask === undefined ? `no network that AWS allows (a /16) is large enough: plan for fewer machines${otherZones(machines, zones.length, most)}` : `at least a /${mask}`;
   const has = capacity === undefined ? `has no room for subnets in ${zones.length} zones` : `holds ${capacity.machines} machines and ${capacity.prefixes} prefixes of 16 addresses in each of ${zones.length} zones`;
   return [{ path, message: `${wanted.cidr} ${has}, and ${busiest.machines} machines with ${busiest.prefixes} prefixes are planned in the busiest; ${advice}` }];
+}
+
+/** Numbers of zones over which the same machines would fit; subnets are powers of two, so more are not always better. */
+function otherZones(machines: readonly MachineGroup[], zones: number, most: number): string {
+  const all = [...demandByZone(machines).values()].reduce((sum, each) => ({ machines: sum.machines + each.machines, prefixes: sum.prefixes + each.prefixes }), { machines: 0, prefixes: 0 });
+  const fitting = Array.from({ length: most - 1 }, (_, index) => index + LEAST_ZONES).filter((count) => count !== zones && smallestMaskFor({ machines: Math.ceil(all.machines / count) + 1, prefixes: Math.ceil(all.prefixes / count) + 1 }, count) !== undefined);
+  return fitting.length === 0 ? "" : `, or for ${fitting.join(" or ")} zones`;
 }
 
 /** Of each zone that has machines. */

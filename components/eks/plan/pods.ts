@@ -1,6 +1,6 @@
 /** What is to run: groups of pods alike, by zone. Pure. */
 import type { PlacedNode, Shape } from "../../../benchmarks/topology/placement";
-import { nodeCount, rotateOverZones, spreadOverZones } from "../../../benchmarks/topology/placement";
+import { nodeCount, spreadOverZones } from "../../../benchmarks/topology/placement";
 import type { PoolName } from "./pools";
 import type { StorageClassName } from "./storage-classes";
 
@@ -25,16 +25,15 @@ export interface PodGroup {
 
 /** A deployment's servers, as far as machines are concerned. */
 export interface ServerArgs extends Omit<PodGroup, "pods"> {
-  readonly mode: "replication" | "cluster";
   readonly shape: Shape;
   /** In the order in which they are filled. */
   readonly zones: readonly string[];
 }
 
-/** Servers in the zones that formation expects them in: primaries in turn, replicas in the zones after. */
-export function serverPods({ mode, shape, zones, ...group }: ServerArgs): PodGroup {
+/** Servers over the zones as the scheduler is held to spread them, which knows nothing of primaries: zones differ by one pod at most. */
+export function serverPods({ shape, zones, ...group }: ServerArgs): PodGroup {
   const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${group.name}-${index}`);
-  return { ...group, pods: mode === "cluster" ? rotateOverZones(names, shape, zones) : spreadOverZones(names, zones) };
+  return { ...group, pods: spreadOverZones(names, zones) };
 }
 
 /** Load generators, spread over the zones in turn. */

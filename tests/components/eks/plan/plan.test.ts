@@ -21,7 +21,7 @@ function billion(shards: number, zones: readonly string[], changes: Partial<EksP
     zones,
     pools: { servers: pool(["r7g.2xlarge"]), clients: pool(["c7g.16xlarge"]) },
     groups: [
-      serverPods({ name: "billion", pool: "servers", mode: "cluster", shape: { primaries: shards, replicasPerPrimary: 1 }, zones, cpuMilli: 7000, memoryMiB: 52 * 1024, alone: true }),
+      serverPods({ name: "billion", pool: "servers", shape: { primaries: shards, replicasPerPrimary: 1 }, zones, cpuMilli: 7000, memoryMiB: 52 * 1024, alone: true }),
       clientPods({ name: "load", pool: "clients", count: Math.ceil((shards * 3) / 4), zones, cpuMilli: 60_000, memoryMiB: 64 * 1024, alone: true }),
     ],
     ...changes,
@@ -50,7 +50,7 @@ describe("planEks", () => {
   });
 
   it("puts a group that stays together on one machine, beside others as far as there is room, and one that stays apart on several", () => {
-    const shards = (name: string, count: number, changes: Partial<EksPlanArgs["groups"][number]>): EksPlanArgs["groups"][number] => serverPods({ name, pool: "servers", mode: "cluster", shape: { primaries: count, replicasPerPrimary: 0 }, zones: zonesOf(1), cpuMilli: 1000, memoryMiB: 1024, alone: false, ...changes });
+    const shards = (name: string, count: number, changes: Partial<EksPlanArgs["groups"][number]>): EksPlanArgs["groups"][number] => serverPods({ name, pool: "servers", shape: { primaries: count, replicasPerPrimary: 0 }, zones: zonesOf(1), cpuMilli: 1000, memoryMiB: 1024, alone: false, ...changes });
     const counted = (...groups: EksPlanArgs["groups"][number][]): number => total(planEks({ ...S1_PLAN, pools: { servers: pool(["c7g.16xlarge"], { tuning: { interruptCpus: 0, staticCpus: true } }) }, groups }), "servers");
     // 62 whole CPUs are left of 64.
     expect(counted(shards("a", 32, { together: true }), shards("b", 30, { together: true }))).toBe(1);
@@ -63,7 +63,7 @@ describe("planEks", () => {
   });
 
   it("gives each group the type that it names", () => {
-    const group = (name: string, instanceType: string): EksPlanArgs["groups"][number] => serverPods({ name, pool: "servers", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, zones: zonesOf(1), cpuMilli: 1000, memoryMiB: 1024, alone: true, instanceType });
+    const group = (name: string, instanceType: string): EksPlanArgs["groups"][number] => serverPods({ name, pool: "servers", shape: { primaries: 1, replicasPerPrimary: 0 }, zones: zonesOf(1), cpuMilli: 1000, memoryMiB: 1024, alone: true, instanceType });
     const plan = planEks({ ...S1_PLAN, pools: { servers: pool(["m7g.2xlarge", "m7g.4xlarge"]) }, groups: [group("a", "m7g.4xlarge"), group("b", "m7g.2xlarge")] });
     expect(plan.machines.filter((machines) => machines.pool === "servers").map(({ type, count }) => [type, count])).toEqual([["m7g.4xlarge", 1], ["m7g.2xlarge", 1]]);
   });
@@ -78,10 +78,15 @@ describe("planEks", () => {
         // EKS wants two zones; us-west-2 has four, and of us-east-1 there is no table. Anything else that is refused is refused for its size.
         expect(plan.problems.some(({ path }) => path[0] === "zones")).toBe(zoneCount === 1 || (region === "us-west-2" && zoneCount > 4));
         if (plan.problems.length > 0) {
-          for (const { path, message } of plan.problems) expect(`${path.join(".")}: ${message}`).toMatch(/^(zones: .*(EKS takes subnets in 2|more than us-west-2 has)|network\.cidr: .*(at least a \/\d\d|plan for fewer machines, or more zones)$)/);
+          for (const { path, message } of plan.problems) expect(`${path.join(".")}: ${message}`).toMatch(/^(zones: .*(EKS takes subnets in 2|more than us-west-2 has)|network\.cidr: .*(at least a \/\d\d|plan for fewer machines(, or for .* zones)?)$)/);
           return;
         }
         checkPlaceable(plan, groups);
+        for (const { pods } of groups) {
+          const counts = zones.map((zone) => pods.filter((pod) => pod.zone === zone).length);
+          // As the pods' spread over zones has it.
+          expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
+        }
         const servers = groups[0]?.pods ?? [];
         const clusterPlan = planCluster(servers, { primaries: shards, replicasPerPrimary: 1 });
         expect(clusterPlan.warnings).toEqual([]);
@@ -126,6 +131,13 @@ describe("planEks", () => {
   ])("refuses %s and says what would do", (_what, changes, message) => {
     const found = said(planEks({ ...S1_PLAN, ...changes }));
     expect(found.some((problem) => message.test(problem)), found.join("\n")).toBe(true);
+  });
+
+  it("names numbers of zones that do fit where no network is large enough, and they do", () => {
+    const told = (zoneCount: number, region?: string): string | undefined => said(planEks(billion(1000, zonesOf(zoneCount, region), { ...(region === undefined ? {} : { region }) })))[0]?.split("plan for fewer machines")[1];
+    expect(told(4)).toBe(", or for 3 zones");
+    expect(told(2, "us-east-1")).toBe(", or for 3 or 6 zones");
+    expect([told(3), told(6, "us-east-1")]).toEqual([undefined, undefined]);
   });
 
   it("says everything at once", () => {
