@@ -60,6 +60,17 @@ describe("workflows", () => {
     }
   });
 
+  it("preview each changed stack with every guardrail and a role that OIDC gives, and say so in one comment that the next push rewrites", () => {
+    const { preview, comment } = workflows.find(({ name }) => name === "pull-request.yaml")?.workflow.jobs ?? {};
+    expect(preview).toMatchObject({ strategy: { matrix: { stack: "${{ fromJSON(needs.plan.outputs.eks) }}" } } });
+    expect(preview?.steps.find(({ uses }) => uses?.startsWith("aws-actions/configure-aws-credentials@"))?.with).toEqual({ "role-to-assume": "${{ vars.AWS_PREVIEW_ROLE }}", "aws-region": expect.stringContaining("vars.AWS_REGION") as unknown });
+    expect(preview?.steps.map(({ run = "" }) => run).join("\n")).toMatch(/pulumi preview -s "\$STACK" --policy-pack policies /);
+    expect(comment?.if).toContain("needs.preview.result != 'skipped'");
+    expect(comment?.steps.map(({ run = "" }) => run).join("\n")).toMatch(/--method PATCH.*--method POST/);
+    const kind = workflows.find(({ name }) => name === "kind.yaml")?.workflow.jobs["kind"]?.steps.map(({ run = "" }) => run).join("\n");
+    expect(kind).toMatch(/pulumi up -s kind .*--policy-pack policies[^]*--expect-no-changes[^]*pulumi destroy -s kind/);
+  });
+
   it("hold pools to the schemas of the Karpenter that is deployed", () => {
     expect(workflows.find(({ name }) => name === "kind.yaml")?.text).toContain(`karpenter-crd --version ${VERSIONS.karpenter}\n`);
   });

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { WARM_ADDRESSES } from "../../../components/eks/plan/network-plan";
 import { STORAGE_CLASS_NAMES } from "../../../components/eks/plan/storage-classes";
 import { poolSelector, poolTaint, poolToleration } from "../../../components/eks/plan/pools";
 import type { PoolName } from "../../../components/eks/plan/pools";
@@ -27,7 +28,7 @@ interface NodePoolInputs {
 }
 interface NodeClassInputs {
   readonly metadata: { readonly name: string };
-  readonly spec: { readonly role: string; readonly subnetSelectorTerms: readonly object[]; readonly securityGroupSelectorTerms: readonly object[]; readonly amiSelectorTerms: readonly object[]; readonly blockDeviceMappings: readonly { readonly ebs: object }[]; readonly tags: object };
+  readonly spec: { readonly role: string; readonly subnetSelectorTerms: readonly object[]; readonly securityGroupSelectorTerms: readonly object[]; readonly amiSelectorTerms: readonly object[]; readonly blockDeviceMappings: readonly { readonly ebs: object }[]; readonly metadataOptions: object; readonly tags: object };
 }
 const nodePool = (pool: Declared): NodePoolInputs => pool.inputs as unknown as NodePoolInputs;
 const nodeClass = (each: Declared): NodeClassInputs => each.inputs as unknown as NodeClassInputs;
@@ -47,6 +48,14 @@ describe("the network", () => {
     const gateways = program.one("awsx:ec2:Vpc").inputs["vpcEndpointSpecs"] as readonly { serviceName: string }[];
     const interfaces = program.ofType("aws:ec2/vpcEndpoint:VpcEndpoint").map(({ inputs }) => inputs["serviceName"]);
     expect([...gateways.map(({ serviceName }) => serviceName), ...interfaces]).toEqual(["s3", "ecr.api", "ecr.dkr", "sts"].map((service) => `com.amazonaws.us-west-2.${service}`));
+  });
+
+  it("has its endpoints in every private subnet, under their usual names, open to the network's own addresses and no others", () => {
+    const group = program.one("aws:ec2/securityGroup:SecurityGroup");
+    expect(group.inputs["ingress"]).toEqual([{ protocol: "tcp", fromPort: 443, toPort: 443, cidrBlocks: ["10.0.0.0/16"] }]);
+    for (const { inputs } of program.ofType("aws:ec2/vpcEndpoint:VpcEndpoint")) {
+      expect(inputs).toMatchObject({ vpcEndpointType: "Interface", privateDnsEnabled: true, subnetIds: ZONES.map((_, index) => `id:awsx:ec2:Vpc:valkey:private-${String(index)}`), securityGroupIds: [`id:aws:ec2/securityGroup:SecurityGroup:${group.name}`] });
+    }
   });
 
   it("keeps most of each private subnet for prefixes, in that subnet", () => {
@@ -80,6 +89,20 @@ describe("the cluster", () => {
     expect(nodes.inputs).toMatchObject({ releaseVersion: "1.35.6-20260714", capacityType: "ON_DEMAND", amiType: "AL2023_ARM_64_STANDARD", instanceTypes: ["m7g.large"], scalingConfig: { minSize: 2, desiredSize: 2 } });
     expect(program.goesBefore(program.one("aws:eks/addon:Addon", "valkey-coredns"), nodes)).toBe(true);
     expect(program.goesBefore(nodes, program.one("eks:index:Cluster"))).toBe(true);
+  });
+
+  it("gives pods addresses by the prefix with one to spare, as the plan counts them, enforces network policies, and brings no add-on that is not pinned", () => {
+    expect(cluster()["vpcCniOptions"]).toMatchObject({ addonVersion: VERSIONS.vpcCni, enablePrefixDelegation: true, warmIpTarget: WARM_ADDRESSES, enableNetworkPolicy: true });
+    expect(cluster()).toMatchObject({ bootstrapSelfManagedAddons: false, createOidcProvider: false, deletionProtection: false });
+  });
+
+  it("has its add-ons run on the system machines, which nothing else is let onto before there are others", () => {
+    const settings = (addon: string): unknown => JSON.parse(String(program.one("aws:eks/addon:Addon", addon).inputs["configurationValues"]));
+    const [taint] = program.one("aws:eks/nodeGroup:NodeGroup").inputs["taints"] as readonly { key: string }[];
+    const tolerations = [{ key: taint?.key, operator: "Exists" }];
+    expect(settings("valkey-coredns")).toMatchObject({ tolerations, topologySpreadConstraints: [{ topologyKey: "topology.kubernetes.io/zone" }] });
+    // A default class of the driver's own would be one too many.
+    expect(settings("valkey-ebs-csi")).toMatchObject({ controller: { tolerations }, defaultStorageClass: { enabled: false } });
   });
 
   it("spreads its system machines over every private subnet and keeps other pods off them", () => {
@@ -157,6 +180,8 @@ describe("pools", () => {
       expect(spec.securityGroupSelectorTerms).toEqual([{ tags: DISCOVERY }]);
       expect(spec.amiSelectorTerms).toEqual([{ alias: `al2023@v${VERSIONS.machineImage}` }]);
       expect(spec.blockDeviceMappings).toMatchObject([{ ebs: { encrypted: true, deleteOnTermination: true } }]);
+      // A pod is one hop further away than the machine whose credentials these are.
+      expect(spec.metadataOptions).toEqual({ httpEndpoint: "enabled", httpTokens: "required", httpPutResponseHopLimit: 1, httpProtocolIPv6: "disabled" });
       expect(spec.tags).toEqual({ project: "valkey-measured" });
     }
     const systemRole = program.one("aws:iam/role:Role", "valkey-system-node").inputs["name"];

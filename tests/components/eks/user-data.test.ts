@@ -36,7 +36,7 @@ describe("user data", () => {
 
   it("turns huge pages off, overcommits memory, lengthens queues and raises file descriptors, on every machine, also after a restart", () => {
     for (const tuning of TUNINGS) {
-      for (const line of ["w /sys/kernel/mm/transparent_hugepage/enabled - - - - never", "vm.overcommit_memory = 1", "net.core.somaxconn = 65535"]) expect(scriptOf(tuning)).toContain(line);
+      for (const line of ["w /sys/kernel/mm/transparent_hugepage/enabled - - - - never", "w /sys/kernel/mm/transparent_hugepage/defrag - - - - never", "sysctl --quiet --load=/etc/sysctl.d/90-valkey.conf", "vm.overcommit_memory = 1", "net.core.somaxconn = 65535"]) expect(scriptOf(tuning)).toContain(line);
       expect(scriptOf(tuning)).toContain("systemd-tmpfiles --create");
       expect(configOf(tuning)).toMatchObject({ spec: { containerd: { baseRuntimeSpec: { process: { rlimits: [{ type: "RLIMIT_NOFILE", soft: 1_048_544, hard: 1_048_544 }] } } } } });
     }

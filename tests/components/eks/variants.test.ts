@@ -58,18 +58,23 @@ describe("a stack in an existing network, with a key that is given, pools of mor
   });
 });
 
-describe("a stack closed to the outside, with flow logs", () => {
+describe("a stack closed to the outside, with flow logs and a gateway in each zone", () => {
   let program: Program;
   beforeAll(async () => {
     const { network } = platformArgs();
     if (network.kind !== "own") throw new Error("own network expected");
-    program = await platform({ publicAccess: { cidrs: [], openToTheWorld: false }, network: { ...network, flowLogs: true } });
+    program = await platform({ publicAccess: { cidrs: [], openToTheWorld: false }, network: { ...network, nat: "perZone", flowLogs: true } });
   }, 60_000);
 
   it("is reached from inside only", () => {
     const cluster = program.one("eks:index:Cluster").inputs;
     expect(cluster).toMatchObject({ endpointPrivateAccess: true, endpointPublicAccess: false });
     expect(cluster).not.toHaveProperty("publicAccessCidrs");
+  });
+
+  it("has the gateways that were planned and priced", () => {
+    expect(program.one("awsx:ec2:Vpc").inputs["natGateways"]).toEqual({ strategy: "OnePerAz" });
+    expect(planEks({ ...S1_PLAN, network: { existing: false, cidr: "10.0.0.0/16", nat: "perZone" } }).cost.lines.find(({ what }) => what.startsWith("NAT"))?.count).toBe(3);
   });
 
   it("has its connections logged by a role that may write to their group only", () => {
