@@ -10,12 +10,12 @@ export const encryptedStorage: Rule = {
     switch (type) {
       case "kubernetes:storage.k8s.io/v1:StorageClass":
         return textAt(props, "provisioner") === "ebs.csi.aws.com" && textAt(props, "parameters", "encrypted") !== "true" ? ['parameters.encrypted is not "true"'] : [];
-      case "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass": {
-        const disks = listAt(props, "spec", "blockDeviceMappings");
-        return disks.length === 0 ? ["blockDeviceMappings is missing, so disks are as the image has them"] : unencrypted(disks);
-      }
+      case "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass":
+        return inTemplate(listAt(props, "spec", "blockDeviceMappings"));
       case "aws:ec2/launchTemplate:LaunchTemplate":
-        return unencrypted(listAt(props, "blockDeviceMappings"));
+        return inTemplate(listAt(props, "blockDeviceMappings"));
+      case "aws:eks/nodeGroup:NodeGroup":
+        return has(props, "launchTemplate") ? [] : ["launchTemplate is missing, so disks are as the image has them"];
       case "aws:ebs/volume:Volume":
         return textAt(props, "encrypted") === "true" ? [] : ["encrypted is not true"];
       case "aws:sqs/queue:Queue":
@@ -30,6 +30,7 @@ export const encryptedStorage: Rule = {
   },
 };
 
-function unencrypted(disks: readonly unknown[]): string[] {
+function inTemplate(disks: readonly unknown[]): string[] {
+  if (disks.length === 0) return ["blockDeviceMappings is missing, so disks are as the image has them"];
   return disks.filter((disk) => at(disk, "ebs") !== undefined && textAt(disk, "ebs", "encrypted") !== "true").map((disk) => `the disk ${textAt(disk, "deviceName") ?? "without a name"} is not encrypted`);
 }
