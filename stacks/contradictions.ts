@@ -5,7 +5,7 @@ import { nodeCount } from "../benchmarks/topology/placement";
 import { formatBytes } from "../benchmarks/units";
 import { keyFamilies } from "../benchmarks/workloads/named-tests";
 import { dataBytes, fitKeySpace, unevenness } from "../benchmarks/workloads/workload";
-import { isGuaranteed } from "../components/kubernetes/guaranteed";
+import { isGuaranteed } from "../components/kubernetes/beside-server";
 import { workloadProblems } from "./contradictions-workloads";
 import { fittedWorkload, shapeOf, workloadOf } from "./plans";
 import { podContradictions } from "./pod-contradictions";
@@ -94,12 +94,11 @@ function sentinelProblems(name: string, deployment: DeploymentConfig, platform: 
   const { sentinel: { count, quorum }, replicas, engine } = deployment;
   const path = label(["deployments", name, "sentinel"]);
   const zones = new Set(deploymentZones(platform, deployment)).size;
-  const all = new Set(zonesOf(platform)).size;
   return [
     ...(replicas === 0 ? [`${path}: there is no replica to take over; at least 1`] : []),
     ...(engine === "valkey" ? [] : [`${path}: is Valkey's, and ${name} is ${engine}`]),
     ...(quorum !== undefined && quorum > count ? [`${path}.quorum: ${quorum} of ${count} Sentinels; at most ${count}`] : []),
-    ...(Math.max(zones, all) < LEAST_ZONES ? [`${path}: with ${zones === 1 ? "one zone" : `${zones} zones`} the loss of one can take the majority; at least ${LEAST_ZONES}`] : []),
+    ...(zones < LEAST_ZONES ? [`${path}: with ${zones === 1 ? "one zone" : `${zones} zones`} the loss of one can take the majority; at least ${LEAST_ZONES}`] : []),
     ...(isPodPlatform(platform) && platform.tls !== undefined ? [`${path}: Sentinels and their proxies speak plain TCP, and ${label(["platform", "tls"])} is set; without one of the two`] : []),
   ];
 }

@@ -1,9 +1,9 @@
 /** The optional exporter for Prometheus: a container beside each server, a Service and, if wanted, a ServiceMonitor. */
 import * as k8s from "@pulumi/kubernetes";
-import type { Metrics, Resources, ServerArgs, Tls } from "./arguments";
+import type { Metrics, ServerArgs, Tls } from "./arguments";
 import type { Context } from "./context";
 import { metadata } from "./context";
-import { beside } from "./guaranteed";
+import { beside, EXPORTER_RESOURCES } from "./beside-server";
 import { pullPolicy } from "./image";
 import { CLIENT_PORT, METRICS_PORT, SECRET_DIRECTORY } from "./layout";
 import { selectorLabels } from "./names";
@@ -14,9 +14,6 @@ import { secretMounts } from "./volumes";
 export const EXPORTER_IMAGE = "ghcr.io/oliver006/redis_exporter:v1.79.0";
 /** File of the secret that tells the exporter the password: JSON of address to password. */
 export const EXPORTER_FILE = "exporter.json";
-
-/** What the exporter needs at most; it reads figures once per scrape. */
-export const EXPORTER_RESOURCES = { requests: { cpu: "20m", memory: "32Mi" }, limits: { cpu: "100m", memory: "64Mi" } } as const satisfies Resources;
 
 const address = (tls: Tls | undefined): string => `${tls === undefined ? "redis" : "rediss"}://localhost:${CLIENT_PORT}`;
 

@@ -8,7 +8,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { SentinelSettings } from "../../benchmarks/sentinel/plan";
 import type { Context } from "./context";
 import { metadata, NOT_AWAITED } from "./context";
-import { beside, INIT_RESOURCES } from "./guaranteed";
+import { beside, INIT_RESOURCES, PROXIES, WATCHER_RESOURCES } from "./beside-server";
 import { pullPolicy } from "./image";
 import { CLIENT_PORT, SCRIPTS_DIRECTORY, SECRET_DIRECTORY, SENTINEL_PORT } from "./layout";
 import { sentinelLabels, writeLabels } from "./names";
@@ -22,8 +22,6 @@ import { writeProxyConfig } from "./write-proxy";
 
 /** Of the proxies in front of the primary. */
 export const PROXY_IMAGE = "docker.io/library/haproxy:3.2.4-alpine";
-const PROXIES = 2;
-const SMALL = { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "500m", memory: "128Mi" } };
 const CONFIG_FILE = "haproxy.cfg";
 
 /** Creates all of it. @param nodes servers, the primary among them */
@@ -96,7 +94,7 @@ function createSentinelSet(context: Context, settings: SentinelSettings): void {
           metadata: { labels },
           spec: {
             ...podBasics(context, { graceSeconds: 5, labels }),
-            containers: [{ name: "sentinel", image: args.image, imagePullPolicy: pullPolicy(args.image, args.imagePullPolicy), command: scriptCommand("sentinel.sh", "watch"), env: environment(context, settings), ports: [{ name: "sentinel", containerPort: SENTINEL_PORT }], resources: SMALL, securityContext: CONTAINER_SECURITY, livenessProbe: { ...ping, initialDelaySeconds: 10 }, readinessProbe: ping, volumeMounts: [{ name: "data", mountPath: "/data" }, { name: "scripts", mountPath: SCRIPTS_DIRECTORY, readOnly: true }, { name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true }] }],
+            containers: [{ name: "sentinel", image: args.image, imagePullPolicy: pullPolicy(args.image, args.imagePullPolicy), command: scriptCommand("sentinel.sh", "watch"), env: environment(context, settings), ports: [{ name: "sentinel", containerPort: SENTINEL_PORT }], resources: WATCHER_RESOURCES, securityContext: CONTAINER_SECURITY, livenessProbe: { ...ping, initialDelaySeconds: 10 }, readinessProbe: ping, volumeMounts: [{ name: "data", mountPath: "/data" }, { name: "scripts", mountPath: SCRIPTS_DIRECTORY, readOnly: true }, { name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true }] }],
             volumes: [{ name: "data", emptyDir: {} }, { name: "scripts", configMap: { name: names.scripts } }, { name: "secret", secret: { secretName: names.secret, defaultMode: 0o440 } }],
           },
         },
@@ -125,7 +123,7 @@ function createWriteProxies(context: Context, nodes: number): void {
           metadata: { labels },
           spec: {
             ...podBasics(context, { labels, placement: { ...args.placement, zones: args.placement.zones.slice(0, PROXIES) } }),
-            containers: [{ name: "proxy", image: PROXY_IMAGE, imagePullPolicy: pullPolicy(PROXY_IMAGE, args.imagePullPolicy), args: ["haproxy", "-W", "-db", "-f", `/valkey/proxy/${CONFIG_FILE}`], env: [{ name: "PASSWORD", valueFrom: { secretKeyRef: { name: names.secret, key: PASSWORD_FILE } } }], ports: [{ name: "valkey", containerPort: CLIENT_PORT }], resources: SMALL, securityContext: CONTAINER_SECURITY, readinessProbe: probe, livenessProbe: { ...probe, periodSeconds: 10 }, volumeMounts: [{ name: "config", mountPath: "/valkey/proxy", readOnly: true }] }],
+            containers: [{ name: "proxy", image: PROXY_IMAGE, imagePullPolicy: pullPolicy(PROXY_IMAGE, args.imagePullPolicy), args: ["haproxy", "-W", "-db", "-f", `/valkey/proxy/${CONFIG_FILE}`], env: [{ name: "PASSWORD", valueFrom: { secretKeyRef: { name: names.secret, key: PASSWORD_FILE } } }], ports: [{ name: "valkey", containerPort: CLIENT_PORT }], resources: WATCHER_RESOURCES, securityContext: CONTAINER_SECURITY, readinessProbe: probe, livenessProbe: { ...probe, periodSeconds: 10 }, volumeMounts: [{ name: "config", mountPath: "/valkey/proxy", readOnly: true }] }],
             volumes: [{ name: "config", configMap: { name } }],
           },
         },

@@ -6,7 +6,8 @@ import type { PodGroup } from "../../components/eks/plan/pods";
 import { clientPods, serverPods } from "../../components/eks/plan/pods";
 import type { StorageClassName } from "../../components/eks/plan/storage-classes";
 import { STORAGE_CLASS_NAMES } from "../../components/eks/plan/storage-classes";
-import { shapeOf } from "../plans";
+import { EXPORTER_RESOURCES, isGuaranteed, PROXIES, WATCHER_RESOURCES } from "../../components/kubernetes/beside-server";
+import { sentinelSettings, shapeOf } from "../plans";
 import { podSettings, runnerCount } from "../pods";
 import type { BenchmarkConfig, DeploymentConfig } from "../schema";
 import type { EksPlatformConfig } from "../schema-eks";
@@ -31,7 +32,7 @@ export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmar
     network: "vpcId" in network ? { existing: true } : { existing: false, cidr: network.cidr, nat: network.nat },
     system,
     pools,
-    groups: [...Object.entries(deployments).map(([name, deployment]) => serverGroup(name, deployment, platform)), ...(benchmark === undefined ? [] : [clientGroup(platform, deployments)])],
+    groups: [...Object.entries(deployments).flatMap(([name, deployment]) => [serverGroup(name, deployment, platform), ...watcherGroups(name, deployment, platform)]), ...(benchmark === undefined ? [] : [clientGroup(platform, deployments)])],
     ownKey: cluster.keyArn === undefined,
   };
 }
@@ -41,18 +42,30 @@ const amounts = ({ cpu, memory }: { readonly cpu: string; readonly memory: strin
 
 function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPlatformConfig): PodGroup {
   const { resources, storage, placement, pool = "servers", instanceType } = podSettings(platform, deployment);
+  const server = amounts(resources.requests);
+  const exporter = platform.metrics === undefined ? { cpuMilli: 0, memoryMiB: 0 } : amounts(isGuaranteed(resources) ? EXPORTER_RESOURCES.limits : EXPORTER_RESOURCES.requests);
   return serverPods({
     name,
     pool,
     shape: shapeOf(deployment),
     zones: placement.zones,
-    ...amounts(resources.requests),
+    cpuMilli: server.cpuMilli + exporter.cpuMilli,
+    memoryMiB: server.memoryMiB + exporter.memoryMiB,
     // A class that is none of these is refused elsewhere.
     volume: storage.ephemeral ? undefined : { gib: parseQuantity(storage.size) / GIB, storageClass: STORAGE_CLASS_NAMES.find((each) => each === storage.className) ?? ("gp3" satisfies StorageClassName) },
     alone: placement.hostAntiAffinity !== "none",
     together: placement.oneMachine === true,
     instanceType,
   });
+}
+
+/** What runs beside servers that Sentinels watch, on machines of the same pool. */
+function watcherGroups(name: string, deployment: DeploymentConfig, platform: EksPlatformConfig): PodGroup[] {
+  if (deployment.mode !== "replication" || deployment.sentinel === undefined) return [];
+  const { placement, pool = "servers", instanceType } = podSettings(platform, deployment);
+  const { count } = sentinelSettings(deployment.sentinel);
+  const common = { pool, zones: placement.zones, ...amounts(WATCHER_RESOURCES.requests), alone: placement.hostAntiAffinity !== "none", instanceType };
+  return [clientPods({ ...common, name: `Sentinels of ${name}`, count }), clientPods({ ...common, name: `proxies of ${name}`, count: PROXIES })];
 }
 
 /** One measurement's: Jobs follow each other. */

@@ -17,7 +17,7 @@ import type { Workload } from "../../benchmarks/workloads/workload";
 import { crossZoneUsdPerHour } from "../../components/eks/plan/cost";
 import type { EksPlan } from "../../components/eks/plan/plan";
 import { pricesOf } from "../../components/eks/plan/prices";
-import { isGuaranteed } from "../../components/kubernetes/guaranteed";
+import { isGuaranteed } from "../../components/kubernetes/beside-server";
 import { cellsOf, fittedWorkload, sentinelsOf, shapeOf } from "../plans";
 import { deploymentZones, isPodPlatform, podSettings, runnerCount, zonesOf } from "../pods";
 import type { DeploymentConfig, PlatformConfig, StackConfig } from "../schema";

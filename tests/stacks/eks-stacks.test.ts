@@ -4,7 +4,7 @@ import { nodeCount } from "../../benchmarks/topology/placement";
 import { poolSelector, poolToleration } from "../../components/eks/plan/pools";
 import { STORAGE_CLASS_NAMES } from "../../components/eks/plan/storage-classes";
 import type { Resources } from "../../components/kubernetes/arguments";
-import { isGuaranteed } from "../../components/kubernetes/guaranteed";
+import { isGuaranteed } from "../../components/kubernetes/beside-server";
 import { RULES } from "../../policies/rules";
 import { parseConfig } from "../../stacks/config";
 import { STACKS } from "../../stacks/paths";

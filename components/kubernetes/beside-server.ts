@@ -1,10 +1,19 @@
-/** The quality-of-service class Guaranteed: what the kubelet wants before it gives a container whole CPUs of its own. Pure. */
+/** What is beside a server, and the quality-of-service class Guaranteed, which the kubelet wants of a pod before it gives whole CPUs to a container. Pure. */
 import type { Input } from "@pulumi/pulumi";
 import { parseQuantity } from "../../benchmarks/kubernetes/quantity";
 import type { Resources } from "./arguments";
 
 /** Of a container that prepares something before the server starts. */
 export const INIT_RESOURCES = { requests: { cpu: "10m", memory: "16Mi" }, limits: { cpu: "200m", memory: "64Mi" } } as const satisfies Resources;
+
+/** What the exporter needs at most; it reads figures once per scrape. */
+export const EXPORTER_RESOURCES = { requests: { cpu: "20m", memory: "32Mi" }, limits: { cpu: "100m", memory: "64Mi" } } as const satisfies Resources;
+
+/** Of a Sentinel, and of a proxy in front of the primary. */
+export const WATCHER_RESOURCES = { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "500m", memory: "128Mi" } } as const satisfies Resources;
+
+/** Proxies in front of a primary that Sentinels watch. */
+export const PROXIES = 2;
 
 /** Whether a pod of this container alone is of the class. */
 export function isGuaranteed({ requests, limits }: Resources): boolean {
