@@ -31,7 +31,7 @@ async function start(...ids: string[]): Promise<{ child: ChildProcess; ended: Pr
 describe("npm run bench", () => {
   it("stops its servers at Ctrl-C", async () => {
     const { child, ended } = await start("formation-6");
-    await eventually("six servers run", () => living().length >= 6);
+    await eventually("six servers run", () => living().length >= 6, 60_000);
     child.kill("SIGINT");
     expect(await ended).toBe(130);
     expect(RunDirectory.list(runs)).toEqual([]);
@@ -47,7 +47,7 @@ describe("npm run bench", () => {
 
   it("stops what a killed one left", async () => {
     const killed = await start("formation-6");
-    await eventually("six servers run", () => living().length >= 6);
+    await eventually("six servers run", () => living().length >= 6, 60_000);
     killed.child.kill("SIGKILL");
     await killed.ended;
     const left = living();
