@@ -7,7 +7,7 @@ import { clientPods, serverPods } from "../../components/eks/plan/pods";
 import type { StorageClassName } from "../../components/eks/plan/storage-classes";
 import { STORAGE_CLASS_NAMES } from "../../components/eks/plan/storage-classes";
 import { EXPORTER_RESOURCES, isGuaranteed, PROXIES, WATCHER_RESOURCES } from "../../components/kubernetes/beside-server";
-import { sentinelSettings, shapeOf } from "../plans";
+import { sentinelsOf, shapeOf } from "../plans";
 import { podSettings, runnerCount } from "../pods";
 import type { BenchmarkConfig, DeploymentConfig } from "../schema";
 import type { EksPlatformConfig } from "../schema-eks";
@@ -61,11 +61,11 @@ function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPl
 
 /** What runs beside servers that Sentinels watch, on machines of the same pool. */
 function watcherGroups(name: string, deployment: DeploymentConfig, platform: EksPlatformConfig): PodGroup[] {
-  if (deployment.mode !== "replication" || deployment.sentinel === undefined) return [];
+  const sentinel = sentinelsOf(deployment);
+  if (sentinel === undefined) return [];
   const { placement, pool = "servers", instanceType } = podSettings(platform, deployment);
-  const { count } = sentinelSettings(deployment.sentinel);
   const common = { pool, zones: placement.zones, ...amounts(WATCHER_RESOURCES.requests), alone: placement.hostAntiAffinity !== "none", instanceType };
-  return [clientPods({ ...common, name: `Sentinels of ${name}`, count }), clientPods({ ...common, name: `proxies of ${name}`, count: PROXIES })];
+  return [clientPods({ ...common, name: `Sentinels of ${name}`, count: sentinel.count }), clientPods({ ...common, name: `proxies of ${name}`, count: PROXIES })];
 }
 
 /** One measurement's: Jobs follow each other. */
