@@ -4,7 +4,8 @@ import { BadInput } from "../benchmarks/errors";
 import type { MachineFacts } from "./contradictions";
 import { contradictions } from "./contradictions";
 import { experimentProblems } from "./contradictions-experiment";
-import { cellsOf, sized } from "./plans";
+import { cellsOf } from "./plans";
+import { sized } from "./sized";
 import { describeIssues, unknownKey } from "./problems";
 import type { BenchmarkConfig, DeploymentConfig, PlatformConfig, StackConfig, VerificationConfig } from "./schema";
 import { benchmarkSchema, DEFAULT_TESTS, deploymentName, deploymentSchema, platformSchema, SECTIONS, verificationSchema } from "./schema";
@@ -52,7 +53,7 @@ export function parseConfig(source: string, raw: Readonly<Record<string, unknown
   const problems = [...parser.problems, ...contradictions({ platform, deployments, benchmark: load, workloads, failures }, machine, parser.label)];
   if (experiment !== undefined && benchmark !== undefined) problems.push(...experimentProblems(experiment, cellsOf({ deployments: Object.fromEntries(deployments), benchmark, experiment }), parser.label));
   if (problems.length > 0 || platform === undefined || verification === undefined || benchmark === undefined) throw new BadInput(source, problems);
-  return { platform, verification, deployments: Object.fromEntries(deployments.map(([name, deployment]) => [name, sized(deployment)])), benchmark, workloads: Object.fromEntries(workloads), failures: Object.fromEntries(failures), measures, experiment };
+  return { platform, verification, deployments: Object.fromEntries(deployments.map(([name, deployment]) => [name, sized(deployment, platform)])), benchmark, workloads: Object.fromEntries(workloads), failures: Object.fromEntries(failures), measures, experiment };
 }
 
 /**

@@ -8,8 +8,6 @@ import type { Mix } from "../benchmarks/workloads/mix";
 import type { Workload } from "../benchmarks/workloads/workload";
 import { fitKeySpace, fitLoad } from "../benchmarks/workloads/workload";
 import type { Shape } from "../benchmarks/topology/placement";
-import { nodeCount } from "../benchmarks/topology/placement";
-import { sizedSettings } from "../benchmarks/topology/sized-settings";
 import type { BenchmarkConfig, DeploymentConfig, HostConfig, SentinelConfig, StackConfig } from "./schema";
 import { DEFAULT_DURATION } from "./schema";
 import type { ExperimentConfig } from "./schema-experiment";
@@ -18,11 +16,6 @@ export function shapeOf(deployment: DeploymentConfig): Shape {
   return deployment.mode === "cluster"
     ? { primaries: deployment.primaries, replicasPerPrimary: deployment.replicasPerPrimary }
     : { primaries: 1, replicasPerPrimary: deployment.replicas };
-}
-
-/** With the settings that follow from its size, where it names no others. */
-export function sized(deployment: DeploymentConfig): DeploymentConfig {
-  return deployment.mode === "cluster" ? { ...deployment, settings: sizedSettings(deployment.settings, nodeCount(shapeOf(deployment))) } : deployment;
 }
 
 /** Of those that have a replica take over; undefined where nobody does. */

@@ -7,6 +7,7 @@ import type { Endpoint } from "../deployment";
 import { Failure } from "../errors";
 import { sentinelConfig } from "../sentinel/plan";
 import { configText } from "../settings";
+import { knowsPingInterval, PING_INTERVAL } from "../topology/sized-settings";
 import { parseInfo } from "../topology/info";
 import { identify, signalProcess } from "./process-identity";
 import { findFreePorts } from "./ports";
@@ -125,7 +126,7 @@ function keepsPort(config: string, port: number): boolean {
   }
 }
 
-function serverConfig(plan: ServerPlan, { directory, dataDirectory }: Places, port: number, busPort: number, { product }: Programs): string {
+function serverConfig(plan: ServerPlan, { directory, dataDirectory }: Places, port: number, busPort: number, { product, version }: Programs): string {
   if (plan.sentinel === true) return sentinelConfig({ host: plan.host, port, directory: dataDirectory, log: join(directory, "log"), password: plan.password });
   const own = new Map([
     ["bind", plan.host],
@@ -143,7 +144,9 @@ function serverConfig(plan: ServerPlan, { directory, dataDirectory }: Places, po
     ...(plan.cluster ? [["cluster-enabled", "yes"] as const, ["cluster-config-file", "nodes.conf"] as const, ["cluster-port", String(busPort)] as const] : []),
     ...(plan.follows === undefined ? [] : [["replicaof", `${plan.follows.host} ${plan.follows.port}`] as const]),
   ]);
-  return configText(own) + configText(plan.directives);
+  // A server refuses to start with a directive that it does not know; this one is derived, and nobody has asked for it.
+  const known = [...plan.directives].filter(([name]) => name !== PING_INTERVAL || (product === "valkey" && knowsPingInterval(version)));
+  return configText(own) + configText(new Map(known));
 }
 
 /** Waits until the server answers; returns how it ended if it does that instead. */

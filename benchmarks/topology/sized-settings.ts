@@ -11,6 +11,19 @@ const STEP_MS = 2500;
 /** What the bus may take of a node's network at rest, bytes per second: a tenth of 1 Gbit/s. */
 const BUS_BYTES_PER_NODE = 12_500_000;
 
+/**
+ * How often a node pings each other node. Valkey's own is half the node timeout, and by pings nodes tell each other whom they
+ * suspect: a majority agrees on the loss of a primary up to half a node timeout after the timeout itself. The directive is a
+ * hidden one of Valkey 8.1 and newer.
+ */
+export const PING_INTERVAL = "cluster-ping-interval";
+/** Milliseconds, up to so many nodes: some fifty pings per second of each node. Larger clusters keep Valkey's own. */
+const PING_INTERVALS = [
+  { nodes: 16, ms: 300 },
+  { nodes: 32, ms: 600 },
+  { nodes: 64, ms: 1200 },
+] as const;
+
 /** Nodes from which a cluster is large. */
 export const LARGE = 100;
 
@@ -25,6 +38,24 @@ export function nodeTimeoutFor(nodes: number): number {
     if (busTraffic(nodes, timeout, true).bytesPerNode <= BUS_BYTES_PER_NODE) return timeout;
   }
   return LONGEST_NODE_TIMEOUT_MS;
+}
+
+/** Milliseconds; undefined where Valkey's own is as short. */
+export function pingIntervalFor(nodes: number, nodeTimeoutMs: number): number | undefined {
+  const ms = PING_INTERVALS.find((step) => nodes <= step.nodes)?.ms;
+  return ms === undefined || 2 * ms >= nodeTimeoutMs ? undefined : ms;
+}
+
+/** @param version of a Valkey, as it prints it: `8.1.0`; anything else is no Valkey's */
+export function knowsPingInterval(version: string): boolean {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(version) ?? [];
+  return Number(major) > 8 || (Number(major) === 8 && Number(minor) >= 1);
+}
+
+/** The node timeout at whose half a node of these settings pings. @param settings as they are in force, milliseconds */
+export function pingedAsAt(nodeTimeoutMs: number, { other }: ServerSettings): number {
+  const interval = Number(other?.[PING_INTERVAL] ?? 0);
+  return interval === 0 ? nodeTimeoutMs : 2 * interval;
 }
 
 /** The cluster's own connections, one each way to every other node: the server counts them as clients. */
@@ -42,12 +73,14 @@ function maxclientsFor(nodes: number): number {
   return CLIENTS + Math.ceil(busConnections(nodes) / 1000) * 1000;
 }
 
-/** @param settings as asked for; what they say stays */
-export function sizedSettings(settings: ServerSettings, nodes: number): ServerSettings {
-  const { other = {} } = settings;
-  return {
-    ...settings,
-    "cluster-node-timeout": settings["cluster-node-timeout"] ?? nodeTimeoutFor(nodes),
-    ...(nodes < LARGE || "maxclients" in other ? {} : { other: { ...other, maxclients: maxclientsFor(nodes) } }),
-  };
+/**
+ * @param settings as asked for; what they say stays
+ * @param pings whether the servers know PING_INTERVAL
+ */
+export function sizedSettings(settings: ServerSettings, nodes: number, pings: boolean): ServerSettings {
+  const timeout = settings["cluster-node-timeout"] ?? nodeTimeoutFor(nodes);
+  const interval = pings ? pingIntervalFor(nodes, timeout) : undefined;
+  const derived = { ...(interval === undefined ? {} : { [PING_INTERVAL]: interval }), ...(nodes < LARGE ? {} : { maxclients: maxclientsFor(nodes) }) };
+  const other = { ...derived, ...settings.other };
+  return { ...settings, "cluster-node-timeout": timeout, ...(Object.keys(other).length === 0 ? {} : { other }) };
 }

@@ -10,7 +10,7 @@ import type { BusTraffic } from "../../benchmarks/topology/bus-traffic";
 import { busTraffic } from "../../benchmarks/topology/bus-traffic";
 import type { ShardPlan } from "../../benchmarks/topology/cluster-plan";
 import { planCluster } from "../../benchmarks/topology/cluster-plan";
-import { descriptorsFor, LARGE, nodeTimeoutFor } from "../../benchmarks/topology/sized-settings";
+import { descriptorsFor, LARGE, nodeTimeoutFor, pingedAsAt } from "../../benchmarks/topology/sized-settings";
 import type { PlacedNode, Shape } from "../../benchmarks/topology/placement";
 import { nodeCount, rotateOverZones, spreadOverZones } from "../../benchmarks/topology/placement";
 import type { Workload } from "../../benchmarks/workloads/workload";
@@ -181,7 +181,7 @@ function planPods({ image, resources, storage, placement, pool, instanceType }: 
 }
 
 function planBus({ settings }: DeploymentConfig, placed: readonly PlacedNode[], platform: PlatformConfig): DeploymentPlan["bus"] {
-  const traffic = busTraffic(placed.length, settings["cluster-node-timeout"] ?? nodeTimeoutFor(placed.length), isPodPlatform(platform));
+  const traffic = busTraffic(placed.length, pingedAsAt(settings["cluster-node-timeout"] ?? nodeTimeoutFor(placed.length), settings), isPodPlatform(platform));
   const perZone = new Map<string, number>();
   for (const { zone } of placed) perZone.set(zone, (perZone.get(zone) ?? 0) + 1);
   const within = [...perZone.values()].reduce((sum, count) => sum + (count / placed.length) ** 2, 0);

@@ -37,7 +37,7 @@ const workload = (changes: Raw): Raw => ({ ...good, workloads: { w: changes } })
 describe("a stack's configuration", () => {
   it("is typed, with defaults, sizes in bytes and tests resolved", () => {
     const config = parseConfig("stack x", good, MACHINE);
-    expect(config.deployments["cluster"]).toEqual({ mode: "cluster", primaries: 3, replicasPerPrimary: 1, engine: "valkey", settings: { maxmemory: 2 ** 28, "cluster-node-timeout": 5000 }, oversubscribed: false });
+    expect(config.deployments["cluster"]).toEqual({ mode: "cluster", primaries: 3, replicasPerPrimary: 1, engine: "valkey", settings: { maxmemory: 2 ** 28, "cluster-node-timeout": 5000, other: { "cluster-ping-interval": 300 } }, oversubscribed: false });
     expect(config.benchmark).toMatchObject({ tests: ["set"], pipeline: 16, repeats: 3, keep: false });
     expect(fittedWorkload(config).length).toEqual({ seconds: 10 });
     expect(hostPlans(config.platform as HostConfig, config).map(({ name, shape }) => [name, shape])).toEqual([
