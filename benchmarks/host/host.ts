@@ -13,6 +13,7 @@ import { placeSentinels } from "../sentinel/plan";
 import { configText, directives } from "../settings";
 import type { PlacedNode, Shape } from "../topology/placement";
 import { addToZones, nodeCount, rotateOverZones, spreadOverZones } from "../topology/placement";
+import { LOOPBACK } from "./ports";
 import type { Programs } from "./programs";
 import type { RunDirectory } from "./run-directory";
 import { stopRun } from "./run-directory";
@@ -57,8 +58,6 @@ export interface Restart {
 
 /** Valkey's own default, given explicitly so that formation knows what to go back to. */
 const DEFAULT_NODE_TIMEOUT = "15000";
-
-const LOOPBACK = "127.0.0.1";
 
 function directivesOf({ mode, settings }: HostPlan): Map<string, string> {
   const wanted = directives(settings);

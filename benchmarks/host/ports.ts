@@ -4,6 +4,9 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { Failure } from "../errors";
 
+/** Where servers of this machine listen, where nothing else is asked for. */
+export const LOOPBACK = "127.0.0.1";
+
 /** Inclusive bounds of port numbers. */
 export interface PortRange {
   readonly low: number;
@@ -52,7 +55,7 @@ export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once("error", () => { resolve(false); });
-    server.listen({ port, host: "127.0.0.1", exclusive: true }, () => {
+    server.listen({ port, host: LOOPBACK, exclusive: true }, () => {
       server.close(() => { resolve(true); });
     });
   });

@@ -10,7 +10,7 @@ import { configText } from "../settings";
 import { knowsPingInterval, PING_INTERVAL } from "../topology/sized-settings";
 import { parseInfo } from "../topology/info";
 import { identify, signalProcess } from "./process-identity";
-import { findFreePorts } from "./ports";
+import { findFreePorts, LOOPBACK } from "./ports";
 import type { Exit, RunningProcess } from "./processes";
 import { describeExit, pinned, startRecorded } from "./processes";
 import type { Programs } from "./programs";
@@ -130,7 +130,9 @@ function serverConfig(plan: ServerPlan, { directory, dataDirectory }: Places, po
   if (plan.sentinel === true) return sentinelConfig({ host: plan.host, port, directory: dataDirectory, log: join(directory, "log"), password: plan.password });
   const own = new Map([
     ["bind", plan.host],
-    ["bind-source-addr", plan.host],
+    // Only for an address that the kernel would not choose: a source that is bound takes a port of its own for every bus
+    // link, and a hundred nodes use them up, while others share ports towards different nodes.
+    ...(plan.host === LOOPBACK ? [] : [["bind-source-addr", plan.host] as const]),
     ["port", String(port)],
     ["protected-mode", "yes"],
     ["requirepass", plan.password],
