@@ -32,7 +32,7 @@ export function describeRatio({ ratio, low, high }: Ratio): string {
 
 /** Of a ratio that a document says is at least so much. */
 export function judgeAtLeast(document: string, text: string, ratio: Ratio, limit: number): Claim {
-  if (ratio.low === undefined || ratio.high === undefined) return claim(document, text, "no-say", `${ratio.rounds} rounds are too few`);
+  if (ratio.low === undefined || ratio.high === undefined) return claim(document, text, "no-say", `${ratio.rounds} ${ratio.rounds === 1 ? "round is" : "rounds are"} too few`);
   if (ratio.low >= limit) return claim(document, text, "supported", `measured ${describeRatio(ratio)}`);
   if (ratio.high < limit) return claim(document, text, "contradicted", `measured ${describeRatio(ratio)}`);
   return claim(document, text, "no-say", `measured ${describeRatio(ratio)}, which may be either side of ${limit}`);
