@@ -8,7 +8,7 @@ import type { DeploymentConfig, PlatformConfig } from "./schema";
 /** With them where it names no others. Servers of this machine are told what they know of them when they start. */
 export function sized(deployment: DeploymentConfig, platform: PlatformConfig): DeploymentConfig {
   if (deployment.mode !== "cluster") return deployment;
-  const pings = deployment.engine === "valkey" && (!isPodPlatform(platform) || knowsPingInterval(imageVersion(podSettings(platform, deployment).image)));
+  const pings = !isPodPlatform(platform) || (deployment.engine !== "dragonfly" && knowsPingInterval(imageVersion(podSettings(platform, deployment).image)));
   return { ...deployment, settings: sizedSettings(deployment.settings, nodeCount(shapeOf(deployment)), pings) };
 }
 

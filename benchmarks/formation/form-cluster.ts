@@ -31,7 +31,7 @@ export function formingPingInterval(nodes: number): number {
   return Math.min(PATIENT_TIMEOUT / 2, Math.max(250, 5 * nodes, Math.round(nodes ** 2 / 15)));
 }
 
-/** Node timeout while forming, milliseconds, for servers (before 9.1) whose ping interval is half of it. */
+/** Node timeout while forming, milliseconds, for servers (Redis 7) whose ping interval is half of it, always. */
 export function formingTimeout(nodes: number): number {
   return Math.min(PATIENT_TIMEOUT, Math.max(1000, 20 * nodes));
 }

@@ -7,7 +7,8 @@ import type { RunningProcess } from "./processes";
 import { adoptProcess } from "./processes";
 import type { RunDirectory } from "./run-directory";
 import { livingRecords } from "./run-directory";
-import type { Server, ServerPlan } from "./servers";
+import type { ServerPlan } from "./server-config";
+import type { Server } from "./servers";
 
 export interface PlacedServer {
   readonly server: Server;

@@ -3,40 +3,17 @@ import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "../connection";
-import type { Endpoint } from "../deployment";
 import { Failure } from "../errors";
-import { sentinelConfig } from "../sentinel/plan";
-import { configText } from "../settings";
-import { knowsPingInterval, PING_INTERVAL } from "../topology/sized-settings";
 import { parseInfo } from "../topology/info";
 import { identify, signalProcess } from "./process-identity";
-import { findFreePorts, LOOPBACK } from "./ports";
+import { findFreePorts } from "./ports";
 import type { Exit, RunningProcess } from "./processes";
 import { describeExit, pinned, startRecorded } from "./processes";
 import type { Programs } from "./programs";
 import type { RunDirectory } from "./run-directory";
 import { mountDisk } from "./scars";
-
-/** A server to be. */
-export interface ServerPlan {
-  readonly deployment: string;
-  /** The node's name, unique in the run. */
-  readonly name: string;
-  readonly cluster: boolean;
-  /** A Sentinel: the same program, that watches others and holds no data. @default false */
-  readonly sentinel?: boolean | undefined;
-  /** The address it listens on and calls others from. */
-  readonly host: string;
-  readonly password: string;
-  /** Directive to value, as CONFIG GET prints them. */
-  readonly directives: ReadonlyMap<string, string>;
-  /** A file system of so many bytes for its data, of its own. @default the run directory's */
-  readonly diskBytes?: number | undefined;
-  /** The primary it follows from its start, in replication mode. */
-  readonly follows?: Endpoint | undefined;
-  /** CPUs it is held to, as taskset takes them. @default wherever the kernel puts it */
-  readonly cpus?: string | undefined;
-}
+import type { ServerPlan } from "./server-config";
+import { serverConfig } from "./server-config";
 
 export interface Server {
   readonly plan: ServerPlan;
@@ -107,7 +84,7 @@ function launch(run: RunDirectory, programs: Programs, plan: ServerPlan, places:
   const config = join(directory, "valkey.conf");
   for (const file of ["log", "output"]) rmSync(join(directory, file), { force: true });
   // A Sentinel keeps what it knows in its file: at the same place it goes on from there.
-  if (plan.sentinel !== true || !keepsPort(config, port)) writeFileSync(config, serverConfig(plan, places, port, busPort, programs), { mode: 0o600 });
+  if (plan.sentinel !== true || !keepsPort(config, port)) writeFileSync(config, serverConfig(plan, { directory, dataDirectory: places.dataDirectory, port, busPort }, programs), { mode: 0o600 });
   const output = openSync(join(directory, "output"), "a", 0o600);
   try {
     const [command, ...args] = pinned(plan.cpus, programs.server, [config, ...(plan.sentinel === true ? ["--sentinel"] : [])]);
@@ -124,31 +101,6 @@ function keepsPort(config: string, port: number): boolean {
   } catch {
     return false;
   }
-}
-
-function serverConfig(plan: ServerPlan, { directory, dataDirectory }: Places, port: number, busPort: number, { product, version }: Programs): string {
-  if (plan.sentinel === true) return sentinelConfig({ host: plan.host, port, directory: dataDirectory, log: join(directory, "log"), password: plan.password });
-  const own = new Map([
-    ["bind", plan.host],
-    // Only for an address that the kernel would not choose: a source that is bound takes a port of its own for every bus
-    // link, and a hundred nodes use them up, while others share ports towards different nodes.
-    ...(plan.host === LOOPBACK ? [] : [["bind-source-addr", plan.host] as const]),
-    ["port", String(port)],
-    ["protected-mode", "yes"],
-    ["requirepass", plan.password],
-    [product === "redis" ? "masterauth" : "primaryauth", plan.password],
-    ["dir", dataDirectory],
-    ["logfile", join(directory, "log")],
-    ["daemonize", "no"],
-    // The data is thrown away: no snapshot and no waiting for replicas when told to end.
-    ["shutdown-on-sigterm", "nosave now force"],
-    ["shutdown-on-sigint", "nosave now force"],
-    ...(plan.cluster ? [["cluster-enabled", "yes"] as const, ["cluster-config-file", "nodes.conf"] as const, ["cluster-port", String(busPort)] as const] : []),
-    ...(plan.follows === undefined ? [] : [["replicaof", `${plan.follows.host} ${plan.follows.port}`] as const]),
-  ]);
-  // A server refuses to start with a directive that it does not know; this one is derived, and nobody has asked for it.
-  const known = [...plan.directives].filter(([name]) => name !== PING_INTERVAL || (product === "valkey" && knowsPingInterval(version)));
-  return configText(own) + configText(new Map(known));
 }
 
 /** Waits until the server answers; returns how it ended if it does that instead. */

@@ -14,7 +14,7 @@ const BUS_BYTES_PER_NODE = 12_500_000;
 /**
  * How often a node pings each other node. Valkey's own is half the node timeout, and by pings nodes tell each other whom they
  * suspect: a majority agrees on the loss of a primary up to half a node timeout after the timeout itself. The directive is a
- * hidden one of Valkey 8.1 and newer.
+ * hidden one.
  */
 export const PING_INTERVAL = "cluster-ping-interval";
 /** Milliseconds, up to so many nodes: some fifty pings per second of each node. Larger clusters keep Valkey's own. */
@@ -46,10 +46,13 @@ export function pingIntervalFor(nodes: number, nodeTimeoutMs: number): number | 
   return ms === undefined || 2 * ms >= nodeTimeoutMs ? undefined : ms;
 }
 
-/** @param version of a Valkey, as it prints it: `8.1.0`; anything else is no Valkey's */
+/**
+ * Whether a server knows PING_INTERVAL; one that does not refuses to start with it. Valkey 8.0, 8.1 and 9.1 and Redis 8.0 do,
+ * Redis 7.0 does not.
+ * @param version of a Valkey or a Redis, as it prints it: `8.1.0`; of anything else it is not known
+ */
 export function knowsPingInterval(version: string): boolean {
-  const [, major, minor] = /^(\d+)\.(\d+)/.exec(version) ?? [];
-  return Number(major) > 8 || (Number(major) === 8 && Number(minor) >= 1);
+  return Number(/^(\d+)\.\d/.exec(version)?.[1]) >= 8;
 }
 
 /** The node timeout at whose half a node of these settings pings. @param settings as they are in force, milliseconds */

@@ -47,7 +47,7 @@ describe("settings that follow from a cluster's size", () => {
   it("name the interval of pings to servers that know it only, and not where somebody has named one", () => {
     expect(sizedSettings({}, 6, true).other).toEqual({ [PING_INTERVAL]: 300 });
     expect(sizedSettings({ other: { [PING_INTERVAL]: 0 } }, 6, true).other).toEqual({ [PING_INTERVAL]: 0 });
-    expect(["8.0.9", "8.1.0", "9.1.2", "10.0.0", "", "latest"].map(knowsPingInterval)).toEqual([false, true, true, true, false, false]);
+    expect(["7.0.15", "7.9.9", "8.0.1", "8.1.0", "9.1.2", "10.0.0", "", "latest"].map(knowsPingInterval)).toEqual([false, false, true, true, true, true, false, false]);
     expect([pingedAsAt(5000, {}), pingedAsAt(5000, sizedSettings({}, 6, true)), pingedAsAt(5000, { other: { [PING_INTERVAL]: 0 } })]).toEqual([5000, 600, 5000]);
   });
 });
