@@ -10,26 +10,25 @@ import type { FormationOptions, FormationResult } from "./awaiting";
 import { Awaiting } from "./awaiting";
 import type { FormationSteps } from "./cluster-steps";
 import { formationState } from "./cluster-steps";
+import { introduceAll } from "./introducing";
 import type { Member } from "./members";
-import { disagreement, introduce, lacksService, readStates, replicate } from "./members";
+import { disagreementOf, dissenters, lacksService, readStates, readViews, replicate } from "./members";
 import { resizeCluster } from "./resize-cluster";
 import { servesAllSlots } from "./resize-facts";
 import { QUICK_SYNC, TemporarySettings } from "./temporary-settings";
-
-/** A node is introduced to its parent in an 8-ary tree, and gossip does the rest: n introductions instead of n². */
-const TREE_ARITY = 8;
 
 /** The server's default, at which no node is taken for failed merely because it is busy forming. */
 const PATIENT_TIMEOUT = 15_000;
 
 /**
- * Milliseconds between pings while forming. Pings carry the slots, so short is fast; their number grows with
- * nodes² / interval, so it grows with the cluster, up to what the default node timeout makes of it: 200 pings per second of a
- * node, and 15,000 of all of them, which two cores can answer; at 40,000, 200 nodes on two cores never get to know each other.
+ * Milliseconds between pings of those that have missed something. Their number grows with nodes² / interval, so it grows with
+ * the cluster, up to what the default node timeout makes of it: 200 pings per second of a node, and 15,000 of all of them,
+ * which two cores can answer; at 40,000, 200 nodes on two cores never get to know each other.
  */
-export function formingPingInterval(nodes: number): number {
+export function askingPingInterval(nodes: number): number {
   return Math.min(PATIENT_TIMEOUT / 2, Math.max(250, 5 * nodes, Math.round(nodes ** 2 / 15)));
 }
+
 
 /** Node timeout while forming, milliseconds, for servers (Redis 7) whose ping interval is half of it, always. */
 export function formingTimeout(nodes: number): number {
@@ -60,21 +59,59 @@ async function complete(deployment: Deployment, members: readonly Member[], step
   const timeout = (milliseconds: number): Promise<boolean> => settings.set(new Map([["cluster-node-timeout", String(milliseconds)]]));
   try {
     await settings.set(QUICK_SYNC);
-    const pingsApart = await settings.set(new Map([["cluster-ping-interval", String(formingPingInterval(members.length))]]));
+    const pingsApart = await settings.set(new Map([["cluster-ping-interval", String(askingPingInterval(members.length))]]));
     await timeout(pingsApart ? PATIENT_TIMEOUT : formingTimeout(members.length));
-    await carryOut(steps, members, awaiting);
-    await Promise.all(members.map((member) => awaiting.until(() => lacksSlots(member, members.length))));
+    await carryOut(steps, members, settings, awaiting);
+    const latecomers = new Latecomers(settings, members.length);
+    await Promise.all(
+      members.map((member) =>
+        awaiting.until(async () => {
+          const what = await lacksSlots(member, members.length);
+          if (what !== undefined && latecomers.isDue) await latecomers.ask([member]);
+          return what;
+        }),
+      ),
+    );
     // A primary that was alone serves only after a node timeout, of 5 s at most; one no longer than the time that
     // has passed lets it serve at once, and is still long beside the pings.
     if (pingsApart) await timeout(Math.min(5000, Math.max(500, Math.floor(awaiting.elapsed))));
     await Promise.all(members.map((member) => awaiting.until(() => lacksService(member))));
-    await awaiting.until(() => disagreement(members));
+    await awaiting.until(async () => {
+      const views = await readViews(members);
+      await latecomers.ask(dissenters(members, views));
+      return disagreementOf(members, views);
+    });
   } finally {
     await settings.restore();
   }
 }
 
-async function carryOut(steps: FormationSteps, members: readonly Member[], awaiting: Awaiting): Promise<void> {
+/** How long news may be on its way before a node is made to ask for it, milliseconds. */
+const NEWS_MS = 1000;
+
+/** Those that missed what others said, and so ask them again by pings. */
+class Latecomers {
+  readonly #since = performance.now();
+  readonly #asking = new Set<Member>();
+
+  constructor(
+    private readonly settings: TemporarySettings,
+    private readonly nodes: number,
+  ) {}
+
+  get isDue(): boolean {
+    return performance.now() - this.#since > NEWS_MS;
+  }
+
+  async ask(members: readonly Member[]): Promise<void> {
+    const more = members.filter((member) => !this.#asking.has(member));
+    for (const member of more) this.#asking.add(member);
+    if (more.length === 0) return;
+    await this.settings.set(new Map([["cluster-ping-interval", String(askingPingInterval(this.nodes))]]), more.map(({ connection }) => connection));
+  }
+}
+
+async function carryOut(steps: FormationSteps, members: readonly Member[], settings: TemporarySettings, awaiting: Awaiting): Promise<void> {
   const byName = new Map(members.map((member) => [member.node.name, member]));
   const member = (name: string): Member => {
     const found = byName.get(name);
@@ -86,7 +123,7 @@ async function carryOut(steps: FormationSteps, members: readonly Member[], await
     Promise.all(steps.addSlots.map(({ node, ranges }) => member(node).connection.call("CLUSTER", "ADDSLOTSRANGE", ...ranges.flatMap(({ from, to }) => [from, to])))),
     Promise.all(steps.setEpoch.map(({ node, epoch }) => setEpoch(member(node), epoch))),
   ]);
-  if (steps.meet) await meetAll(members);
+  if (steps.meet) await introduceAll(members, settings, awaiting);
   await Promise.all(steps.replicate.map(({ node, primary }) => awaiting.until(() => replicate(member(node), member(primary)))));
   const outrun = inTime.every((set) => set) ? steps.bumpEpoch : [...new Set(steps.replicate.map(({ primary }) => primary))];
   for (const primary of outrun) await member(primary).connection.cluster("BUMPEPOCH");
@@ -101,15 +138,6 @@ async function setEpoch({ connection }: Member, epoch: number): Promise<boolean>
     if (/does not know any other node/.test(messageOf(error))) return false;
     throw error;
   }
-}
-
-async function meetAll(members: readonly Member[]): Promise<void> {
-  await Promise.all(
-    members.slice(1).map(async (member, index) => {
-      const parent = members[Math.floor(index / TREE_ARITY)]?.node;
-      if (parent !== undefined) await introduce(member, parent);
-    }),
-  );
 }
 
 /** By the node's own word: whom it knows and which slots it sees served. */

@@ -62,9 +62,21 @@ export async function readViews(members: readonly Member[]): Promise<ClusterView
   return Promise.all(members.map(async ({ connection }) => parser.parse(String(await connection.cluster("NODES")))));
 }
 
+/** Those that see another cluster than most do. */
+export function dissenters(members: readonly Member[], views: readonly ClusterView[]): Member[] {
+  const counts = new Map<string, number>();
+  for (const { topology } of views) counts.set(topology.fingerprint, (counts.get(topology.fingerprint) ?? 0) + 1);
+  const [common] = [...counts].sort(([, a], [, b]) => b - a)[0] ?? [];
+  return members.filter((_member, index) => views[index]?.topology.fingerprint !== common);
+}
+
 /** What keeps the members from all seeing the same cluster, with every node of it healthy and linked to. */
 export async function disagreement(members: readonly Member[]): Promise<string | undefined> {
-  const views = await readViews(members);
+  return disagreementOf(members, await readViews(members));
+}
+
+/** @param views of the members, in their order */
+export function disagreementOf(members: readonly Member[], views: readonly ClusterView[]): string | undefined {
   const troubled = members.filter((_member, index) => (views[index]?.troubles.length ?? 0) > 0);
   if (troubled.length > 0) return `${troubled.length} nodes do not see all others healthy, ${troubled[0]?.node.name ?? ""} among them`;
   // A link that stalls on a busy machine is made anew within moments; news does not travel without it.

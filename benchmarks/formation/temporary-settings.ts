@@ -3,6 +3,15 @@ import type { Connection } from "../connection";
 import type { Deployment } from "../deployment";
 
 /**
+ * Hidden directives, which nobody sets but whoever forms clusters, with Valkey's own values: a formation that was killed may
+ * have left others.
+ */
+const HIDDEN: ReadonlyMap<string, string> = new Map([
+  ["cluster-ping-interval", "0"],
+  ["cluster-message-gossip-perc", "10"],
+]);
+
+/**
  * A first synchronisation without waits: a primary collects replicas for 5 s by default, and a replica that
  * takes the transfer by way of its disk notices the end of it in a job that runs once a second.
  */
@@ -24,19 +33,26 @@ export class TemporarySettings {
 
   /**
    * Sets directives wherever the server knows them.
+   * @param only of the connections. @default all
    * @returns whether every server knows all of them
    */
-  async set(values: ReadonlyMap<string, string>): Promise<boolean> {
-    const known = await Promise.all(this.connections.map((connection, index) => this.#remember(connection, index, [...values.keys()])));
-    await Promise.all(this.connections.map((connection, index) => setAll(connection, [...values].filter(([name]) => known[index]?.has(name)))));
-    return known.every((names) => names.size === values.size);
+  async set(values: ReadonlyMap<string, string>, only?: readonly Connection[]): Promise<boolean> {
+    const known = await Promise.all(
+      this.connections.map(async (connection, index) => {
+        if (only?.includes(connection) === false) return true;
+        const names = await this.#remember(connection, index, [...values.keys()]);
+        await setAll(connection, [...values].filter(([name]) => names.has(name)));
+        return names.size === values.size;
+      }),
+    );
+    return known.every((all) => all);
   }
 
   /** Gives every directive that was set the value the deployment asks for, or else the one it had before. Never throws. */
   async restore(): Promise<void> {
     await Promise.allSettled(
       this.connections.map((connection, index) =>
-        setAll(connection, [...(this.#before[index] ?? [])].map(([name, value]) => [name, this.deployment.directives.get(name) ?? value])),
+        setAll(connection, [...(this.#before[index] ?? [])].map(([name, value]) => [name, this.deployment.directives.get(name) ?? HIDDEN.get(name) ?? value])),
       ),
     );
   }
@@ -52,19 +68,20 @@ export class TemporarySettings {
 }
 
 /** Directives that forming and resizing change for a while. */
-const CHANGED_FOR_A_WHILE = [...QUICK_SYNC.keys(), "cluster-node-timeout", "cluster-ping-interval", "cluster-allow-replica-migration"];
+const CHANGED_FOR_A_WHILE = [...QUICK_SYNC.keys(), "cluster-node-timeout", ...HIDDEN.keys(), "cluster-allow-replica-migration"];
 
 /**
- * Puts directives back that were left changed by a run that was killed, where the deployment says what they should be.
+ * Puts directives back that were left changed by a run that was killed, where it is known what they should be.
  */
 export async function putBack({ directives }: Deployment, connections: readonly Connection[]): Promise<void> {
-  const wanted = CHANGED_FOR_A_WHILE.filter((name) => directives.has(name));
+  const valueOf = (name: string): string | undefined => directives.get(name) ?? HIDDEN.get(name);
+  const wanted = CHANGED_FOR_A_WHILE.filter((name) => valueOf(name) !== undefined);
   if (wanted.length === 0) return;
   await Promise.all(
     connections.map(async (connection) => {
       const flat = (await connection.call("CONFIG", "GET", ...wanted)) as string[];
-      const astray = wanted.filter((name) => flat.includes(name) && flat[flat.indexOf(name) + 1] !== directives.get(name));
-      await setAll(connection, astray.map((name) => [name, directives.get(name) ?? ""]));
+      const astray = wanted.filter((name) => flat.includes(name) && flat[flat.indexOf(name) + 1] !== valueOf(name));
+      await setAll(connection, astray.map((name) => [name, valueOf(name) ?? ""]));
     }),
   );
 }

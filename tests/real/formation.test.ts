@@ -24,6 +24,20 @@ describe("formation of a cluster", () => {
     }
   });
 
+  it("leaves no hidden directive changed, not even those that a killed formation left behind", async () => {
+    const deployment = await sandbox.cluster("hidden", 3, 1);
+    const hidden = async (index: number): Promise<string[]> => Promise.all([setting(deployment, index, "cluster-ping-interval"), setting(deployment, index, "cluster-message-gossip-perc")]);
+    // Before 9 there is no setting for how much is gossiped.
+    const own = (await hidden(0))[1] === "" ? ["0", ""] : ["0", "10"];
+    for (const [index] of deployment.nodes.entries()) await withNode(deployment, index, (connection) => connection.config("SET", "cluster-ping-interval", "9999"));
+    if (own[1] === "10") await withNode(deployment, 1, (connection) => connection.config("SET", "cluster-message-gossip-perc", "1"));
+    await form(deployment, SHAPE);
+    for (const [index] of deployment.nodes.entries()) expect(await hidden(index)).toEqual(own);
+    await withNode(deployment, 2, (connection) => connection.config("SET", "cluster-ping-interval", "9999"));
+    await form(deployment, SHAPE);
+    expect(await hidden(2)).toEqual(own);
+  });
+
   it("changes nothing on a formed cluster: not a byte of any node's view", async () => {
     const deployment = await sandbox.cluster("again", 3, 1);
     await form(deployment, SHAPE);
