@@ -1,6 +1,7 @@
 /** Measurements of verified deployments as a resource: made once, kept in the state, made anew when what they are of changes. */
 import * as pulumi from "@pulumi/pulumi";
 import type { RunnerPlan } from "../benchmarks/kubernetes/benchmark-job";
+import type { CapacitySearch } from "../benchmarks/measuring/measure-all";
 import type { Results } from "../benchmarks/results/schema";
 import type { Target } from "../benchmarks/target";
 import type { Mix } from "../benchmarks/workloads/mix";
@@ -19,6 +20,8 @@ export interface MeasurementInputs {
   /** Measured after the workload's tests. @default none */
   readonly mixes?: readonly Mix[] | undefined;
   readonly repeats: number;
+  /** Searched for after all else. @default not */
+  readonly capacity?: CapacitySearch | undefined;
   readonly stack: string;
   /** Directory for the artifacts. @default results/TIME in the project */
   readonly output?: string | undefined;

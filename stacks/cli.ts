@@ -39,7 +39,7 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
     });
 
   addBenchmarkOptions(onStack("capacity", "local", "the highest offered load that each deployment of a stack takes within a latency objective"))
-    .requiredOption("--objective <p=time>", "a percentile and the most it may be: p99=2ms")
+    .option("--objective <p=time>", "a percentile and the most it may be: p99=2ms; the stack's, where it has valkey:capacity")
     .option("--start <rps>", "the first load that is offered; 1000")
     .option("--most <rps>", "the highest load that is offered")
     .option("--precision <part>", "how near the answer must be; 0.1")

@@ -9,6 +9,8 @@ import { sized } from "./sized";
 import { describeIssues, unknownKey } from "./problems";
 import type { BenchmarkConfig, DeploymentConfig, PlatformConfig, StackConfig, VerificationConfig } from "./schema";
 import { benchmarkSchema, DEFAULT_TESTS, deploymentName, deploymentSchema, platformSchema, SECTIONS, verificationSchema } from "./schema";
+import type { CapacityConfig } from "./schema-capacity";
+import { capacitySchema } from "./schema-capacity";
 import type { WorkloadConfig } from "./schema-workloads";
 import { DEFAULT_DRIVER, workloadName, workloadSchema } from "./schema-workloads";
 import type { ExperimentConfig } from "./schema-experiment";
@@ -45,15 +47,16 @@ export function parseConfig(source: string, raw: Readonly<Record<string, unknown
   const verification = parser.verification();
   const benchmark = parser.benchmark();
   const workloads = parser.workloads();
+  const capacity = parser.capacity();
   const experiment = parser.experiment();
   const failures = parser.failures();
-  const measures = "benchmark" in raw || "workloads" in raw;
+  const measures = "benchmark" in raw || "workloads" in raw || "capacity" in raw;
   // A load that nobody asks for contradicts nothing; the command line's always is asked for.
   const load = measures || overrides !== NO_OVERRIDES ? benchmark : undefined;
-  const problems = [...parser.problems, ...contradictions({ platform, deployments, benchmark: load, workloads, failures }, machine, parser.label)];
+  const problems = [...parser.problems, ...contradictions({ platform, deployments, benchmark: load, workloads, capacity, failures }, machine, parser.label)];
   if (experiment !== undefined && benchmark !== undefined) problems.push(...experimentProblems(experiment, cellsOf({ deployments: Object.fromEntries(deployments), benchmark, experiment }), parser.label));
   if (problems.length > 0 || platform === undefined || verification === undefined || benchmark === undefined) throw new BadInput(source, problems);
-  return { platform, verification, deployments: Object.fromEntries(deployments.map(([name, deployment]) => [name, sized(deployment, platform)])), benchmark, workloads: Object.fromEntries(workloads), failures: Object.fromEntries(failures), measures, experiment };
+  return { platform, verification, deployments: Object.fromEntries(deployments.map(([name, deployment]) => [name, sized(deployment, platform)])), benchmark, workloads: Object.fromEntries(workloads), failures: Object.fromEntries(failures), measures, capacity, experiment };
 }
 
 /**
@@ -147,6 +150,16 @@ class SectionParser {
     const result = verificationSchema.safeParse(input);
     if (result.success) return result.data;
     this.problems.push(...describeIssues(verificationSchema, input, result.error.issues, (path) => this.label(["verification", ...path])));
+    return undefined;
+  }
+
+  /** Undefined as well where there is none, and where the command line's one workload takes the place of the stack's. */
+  capacity(): CapacityConfig | undefined {
+    const input = this.raw["capacity"];
+    if (input === undefined || this.overrides.workload !== undefined) return undefined;
+    const result = capacitySchema.safeParse(input);
+    if (result.success) return result.data;
+    this.problems.push(...describeIssues(capacitySchema, input, result.error.issues, (path) => this.label(["capacity", ...path])));
     return undefined;
   }
 

@@ -4,6 +4,7 @@ import { meanSize } from "../benchmarks/workloads/mix";
 import { dataBytes, fitKeySpace } from "../benchmarks/workloads/workload";
 import { shapeOf } from "./plans";
 import type { DeploymentConfig } from "./schema";
+import type { CapacityConfig } from "./schema-capacity";
 import type { WorkloadConfig } from "./schema-workloads";
 
 type Label = (path: readonly PropertyKey[]) => string;
@@ -12,6 +13,17 @@ type Named<T> = readonly [name: string, config: T];
 /** One sentence each, with its path and what would do. */
 export function workloadProblems(workloads: readonly Named<WorkloadConfig>[], deployments: readonly Named<DeploymentConfig>[], label: Label): string[] {
   return workloads.flatMap((workload) => [...rateProblems(workload, label), ...deployments.flatMap((deployment) => [...sharingProblems(workload, deployment, label), ...readingProblems(workload, deployment, label), ...fitProblems(workload, deployment, label)])]);
+}
+
+/** What is offered in search of a capacity is one of the stack's own workloads. */
+export function capacityProblems({ workload, start, most }: CapacityConfig, workloads: readonly Named<WorkloadConfig>[], label: Label): string[] {
+  const open = workloads.filter(([, { driver }]) => driver === "open-loop").map(([name]) => name);
+  const there = open.length === 0 ? "there is none" : `there ${open.length === 1 ? "is" : "are"} ${open.join(", ")}`;
+  return [
+    ...(workload === undefined && open.length === 0 ? [`${label(["capacity"])}: what is offered is a workload of the driver open-loop, and ${label(["workloads"])} has none`] : []),
+    ...(workload !== undefined && !open.includes(workload) ? [`${label(["capacity", "workload"])}: ${workload} is no workload of the driver open-loop; ${there}`] : []),
+    ...(start > most ? [`${label(["capacity", "start"])}: ${start} is more than the highest load that is offered, ${most}`] : []),
+  ];
 }
 
 /** Every primary and every thread gets as many connections, or keys would fall unevenly. */

@@ -6,11 +6,12 @@ import { formatBytes } from "../benchmarks/units";
 import { keyFamilies } from "../benchmarks/workloads/named-tests";
 import { dataBytes, fitKeySpace, unevenness } from "../benchmarks/workloads/workload";
 import { isGuaranteed } from "../components/kubernetes/beside-server";
-import { workloadProblems } from "./contradictions-workloads";
+import { capacityProblems, workloadProblems } from "./contradictions-workloads";
 import { fittedWorkload, shapeOf, workloadOf } from "./plans";
 import { podContradictions } from "./pod-contradictions";
 import { deploymentZones, isPodPlatform, podSettings, zonesOf } from "./pods";
 import type { BenchmarkConfig, DeploymentConfig, PlatformConfig } from "./schema";
+import type { CapacityConfig } from "./schema-capacity";
 import type { FailureConfig } from "./schema-failures";
 import type { WorkloadConfig } from "./schema-workloads";
 
@@ -26,6 +27,7 @@ export interface PartialConfig {
   readonly deployments: readonly (readonly [name: string, config: DeploymentConfig])[];
   readonly benchmark: BenchmarkConfig | undefined;
   readonly workloads: readonly (readonly [name: string, config: WorkloadConfig])[];
+  readonly capacity?: CapacityConfig | undefined;
   readonly failures: readonly (readonly [name: string, config: FailureConfig])[];
 }
 
@@ -46,6 +48,7 @@ export function contradictions(config: PartialConfig, machine: MachineFacts, lab
     ...sharingProblems(config, label),
     ...fitProblems(config, machine, label),
     ...workloadProblems(config.workloads, config.deployments, label),
+    ...(config.capacity === undefined ? [] : capacityProblems(config.capacity, config.workloads, label)),
     ...(config.platform === undefined ? [] : podContradictions(config.platform, config.deployments, config.benchmark, label)),
     ...failureProblems(config, label),
   ];

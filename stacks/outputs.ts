@@ -72,7 +72,7 @@ export function stackOutputs({ stack, eks }: Pick<StackPlan, "stack" | "eks">, e
     endpoints,
     planned: eks === null ? null : plannedOutput(eks),
     topologies,
-    results: results === null ? null : { ...results, records: results.records.map((record) => ({ ...record, client: { ...record.client, percentiles: [], cumulative: [] } })) },
+    results: results === null ? null : { ...results, capacities: results.capacities.map((each) => ({ ...each, points: each.points.map((point) => ({ ...point, histogram: "" })) })), records: results.records.map((record) => ({ ...record, client: { ...record.client, percentiles: [], cumulative: [] } })) },
     comparison: comparison.map(({ title, rows, speedUp }) => ({
       test: title,
       rows: rows.flatMap((row) => (row === undefined ? [] : [{ deployment: row.deployment, rps: row.rps, p50Ms: row.p50Ms, p99Ms: row.p99Ms, hitRatio: row.hitRatio, usdPerMillion: results === null ? null : rowCost(results, row), usdPerGibMonth: perGib(row.deployment), doubts: row.doubts.map(({ code }) => code) }])),

@@ -4,12 +4,14 @@ import type { Cell } from "../benchmarks/experiments/factors";
 import type { HostPlan } from "../benchmarks/host/host";
 import type { SentinelSettings } from "../benchmarks/sentinel/plan";
 import { majority } from "../benchmarks/sentinel/plan";
-import type { Mix } from "../benchmarks/workloads/mix";
+import type { CapacitySearch } from "../benchmarks/measuring/measure-all";
+import type { Mix, OpenLoopMix } from "../benchmarks/workloads/mix";
 import type { Workload } from "../benchmarks/workloads/workload";
 import { fitKeySpace, fitLoad } from "../benchmarks/workloads/workload";
 import type { Shape } from "../benchmarks/topology/placement";
 import type { BenchmarkConfig, DeploymentConfig, HostConfig, SentinelConfig, StackConfig } from "./schema";
 import { DEFAULT_DURATION } from "./schema";
+import { searchOf } from "./schema-capacity";
 import type { ExperimentConfig } from "./schema-experiment";
 
 export function shapeOf(deployment: DeploymentConfig): Shape {
@@ -65,6 +67,19 @@ export function mixesOf({ benchmark, workloads, anyCluster }: Pick<StackConfig, 
     const { timeout, ...rest } = workload;
     return { ...rest, ...common, timeoutMs: timeout };
   });
+}
+
+/** What a stack with a section `capacity` offers, up to where, and what must hold; undefined without. */
+export function capacityOf(config: Pick<StackConfig, "benchmark" | "workloads" | "deployments" | "capacity">): CapacitySearch | undefined {
+  const { capacity } = config;
+  if (capacity === undefined) return undefined;
+  const mix = openLoopMixes(config).find(({ name }) => name === (capacity.workload ?? name));
+  if (mix === undefined) throw new Error("a configuration without an open-loop workload has no capacity");
+  return { mix, objective: capacity.objective, search: searchOf(capacity) };
+}
+
+export function openLoopMixes(config: Pick<StackConfig, "benchmark" | "workloads" | "deployments">): OpenLoopMix[] {
+  return mixesOf({ ...config, anyCluster: anyCluster(config) }).filter((mix): mix is OpenLoopMix => mix.driver === "open-loop");
 }
 
 /** Whether key spaces must be those of a cluster. */

@@ -14,7 +14,7 @@ import type { EndpointOutput } from "./outputs";
 import { stackOutputs } from "./outputs";
 import { describePlan } from "./plan/describe";
 import { planStack } from "./plan/stack-plan";
-import { anyCluster, fittedWorkload, mixesOf } from "./plans";
+import { anyCluster, capacityOf, fittedWorkload, mixesOf } from "./plans";
 import { isPodPlatform, runnerPlan } from "./pods";
 import type { DeploymentConfig, StackConfig } from "./schema";
 
@@ -44,8 +44,8 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
     const check = new TopologyCheck(name, { target, password, formationMs, revision, timeoutSeconds: timeout, run }, { dependsOn: [...dependsOn] });
     return { name, target, password, formationMs, check };
   });
-  // Keys that are not there are left out: a state knows no undefined.
-  const mixes = JSON.parse(JSON.stringify(mixesOf({ ...config, anyCluster: anyCluster(config) }))) as readonly Mix[];
+  const mixes = withoutUndefined<readonly Mix[]>(mixesOf({ ...config, anyCluster: anyCluster(config) }));
+  const capacity = capacityOf(config);
   const measurement = config.measures
     ? new Measurement(
         "measurement",
@@ -54,6 +54,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
           workload: fittedWorkload(config),
           ...(mixes.length === 0 ? {} : { mixes }),
           repeats: config.benchmark.repeats,
+          ...(capacity === undefined ? {} : { capacity: withoutUndefined(capacity) }),
           stack,
           output: config.benchmark.output,
           configuration: config,
@@ -74,6 +75,11 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
     plan: words,
     summary: pulumi.all([topologies, measurement?.results ?? null]).apply(summaryOf),
   };
+}
+
+/** Keys that are not there are left out: a state knows no undefined. */
+function withoutUndefined<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
 }
 
 /** Verdicts and results as a person reads them; shown before the outputs, which are many. */

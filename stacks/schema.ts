@@ -3,6 +3,8 @@ import { z } from "zod";
 import { ENGINES } from "../benchmarks/engines";
 import { APPENDFSYNC, MAXMEMORY_POLICIES, RESERVED_DIRECTIVES } from "../benchmarks/settings";
 import { parseSize } from "../benchmarks/units";
+import { capacitySchema } from "./schema-capacity";
+import type { CapacityConfig } from "./schema-capacity";
 import { eksPlatformSchema } from "./schema-eks";
 import { experimentSchema } from "./schema-experiment";
 import type { ExperimentConfig } from "./schema-experiment";
@@ -188,6 +190,8 @@ export interface StackConfig {
   readonly failures: Readonly<Record<string, FailureConfig>>;
   /** Whether the stack itself asks for measurements; npm start always measures. */
   readonly measures: boolean;
+  /** Searched for after the measurements. */
+  readonly capacity?: CapacityConfig | undefined;
   /** What a study of the stack does (npm start -- study); the other commands leave it aside. */
   readonly experiment?: ExperimentConfig | undefined;
 }
@@ -202,6 +206,7 @@ export const SECTIONS = {
   verification: verificationSchema,
   benchmark: benchmarkSchema,
   workloads: z.record(workloadName, workloadSchema),
+  capacity: capacitySchema,
   experiment: experimentSchema,
   failures: z.record(failureName, failureSchema),
 } as const;

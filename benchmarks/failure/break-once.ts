@@ -30,6 +30,8 @@ const HELP_AFTER_TIMEOUTS = 3;
 const DEFAULT_NODE_TIMEOUT_MS = 15_000;
 /** What passes without a failover, milliseconds. */
 const HELP_AFTER_REPLICATION_MS = 2000;
+/** A node timeout that has just become shorter cuts links whose pings are older than that; they are made anew within moments. */
+const SETTLED_MS = 5000;
 
 export interface Attempt {
   readonly breaker: Breaker;
@@ -58,8 +60,7 @@ export async function breakOnce(attempt: Attempt): Promise<Broken> {
   const configured = breaker.deployment.directives;
   try {
     await setDirectives(breaker, scenario.settings);
-    const before = await verify(breaker.deployment);
-    if (!before.verdict.pass) throw new Failure(`${breaker.deployment.name} is not well to begin with: ${failingAssertions(before)}`);
+    const before = await verifyWell(breaker, signal);
     const plan = planFor(attempt, before);
     return await carryOutAttempt(attempt, before, plan);
   } finally {
@@ -68,6 +69,14 @@ export async function breakOnce(attempt: Attempt): Promise<Broken> {
     if (!signal.aborted || scenario.settings.size > 0) left.push(...(await attemptAll(() => resetDirectives(breaker, configured, scenario.settings))));
     for (const why of left) attempt.report(`${scenario.name}: could not be taken back: ${why}`);
   }
+}
+
+/** @throws Failure when it does not verify, and does not come to */
+async function verifyWell({ deployment }: Breaker, signal: AbortSignal): Promise<Verification> {
+  let found = await verify(deployment);
+  const isWell = async (): Promise<boolean> => found.verdict.pass || (found = await verify(deployment)).verdict.pass;
+  if (!(await within({ signal, patienceMs: SETTLED_MS, pollMs: 250 }, isWell))) throw new Failure(`${deployment.name} is not well to begin with: ${failingAssertions(found)}`);
+  return found;
 }
 
 function planFor({ breaker, scenario, shape, failsOver }: Attempt, before: Verification): FaultPlan {

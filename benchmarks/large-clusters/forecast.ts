@@ -1,6 +1,6 @@
 /** What a cluster of many nodes will be like, from clusters that were measured. Pure. */
 import type { Prediction } from "../statistics/prediction";
-import { mapPrediction, predictLine, predictPowerLaw } from "../statistics/prediction";
+import { mapPrediction, predictLine, predictPowerLaw, predictRelativeLine } from "../statistics/prediction";
 import { busTraffic } from "../topology/bus-traffic";
 import type { MeasuredCluster } from "./points";
 
@@ -24,8 +24,8 @@ export interface Forecast {
 }
 
 /**
- * Formation and verification are taken to grow by a power law, for they do when all nodes share the cores; descriptors and memory by a line, for
- * every node has two connections and an entry for each other; the bus by the part of its upper bound that was seen, which falls by a power
+ * Formation is taken to be a time of its own and one for each link, of which there are nodes², when all nodes share the cores; verification to grow
+ * by a power law; descriptors and memory by a line, for every node has two connections and an entry for each other; the bus by the part of its upper bound that was seen, which falls by a power
  * law; an outage is the node timeout and what it takes to agree and to elect, which grows by a line.
  * @param named whether nodes announce host names
  * @returns undefined where too few sizes were measured
@@ -36,7 +36,7 @@ export function forecast(points: readonly MeasuredCluster[], nodes: number, node
   const part = predictPowerLaw(of(({ nodes: n, bus }) => bus.bytesPerNode / busTraffic(n, bus.nodeTimeoutMs, false).bytesPerNode), nodes, CONFIDENCE);
   const descriptors = predictLine(of((point) => point.descriptors), nodes, CONFIDENCE);
   const residentBytes = predictLine(of((point) => point.residentBytes), nodes, CONFIDENCE);
-  const formationSeconds = predictPowerLaw(of((point) => point.formationSeconds), nodes, CONFIDENCE);
+  const formationSeconds = predictRelativeLine(points.map((point) => ({ x: point.nodes ** 2, y: point.formationSeconds })), nodes ** 2, CONFIDENCE);
   const verificationSeconds = predictPowerLaw(of((point) => point.verificationSeconds), nodes, CONFIDENCE);
   const agreeing = predictLine(of((point) => point.outageSeconds - point.nodeTimeoutMs / 1000), nodes, CONFIDENCE);
   if (part === undefined || descriptors === undefined || residentBytes === undefined || formationSeconds === undefined || verificationSeconds === undefined || agreeing === undefined) return undefined;

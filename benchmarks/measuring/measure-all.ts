@@ -1,7 +1,10 @@
 /** Measuring of deployments that passed verification, into a collector, with a last look at them. */
+import { measureCapacities } from "../capacity/measure-capacity";
+import type { CapacityPlan } from "../capacity/measure-capacity";
 import type { Deployment } from "../deployment";
 import type { Report } from "../progress";
 import type { ResultsCollector } from "../results/collector";
+import { capacityLine } from "../results/summary";
 import { formatDuration } from "../units";
 import type { OptionalAssertion } from "../verification/facts";
 import type { Verification } from "../verification/verify";
@@ -16,10 +19,15 @@ export interface MeasuringPlan {
   readonly workload: Workload;
   readonly mixes?: readonly Mix[] | undefined;
   readonly repeats: number;
+  /** Searched for after all else. @default not */
+  readonly capacity?: CapacitySearch | undefined;
   /** Set where the servers are somebody's: keys are put there only where there are none of their names, and removed again. */
   readonly foreign?: { readonly overwrite: boolean } | undefined;
   readonly without: readonly OptionalAssertion[];
 }
+
+/** What is offered, up to where, and what must hold. */
+export type CapacitySearch = Pick<CapacityPlan, "mix" | "objective" | "search">;
 
 /** Measures everything and looks at the deployments once more. */
 export async function measureAll(plan: MeasuringPlan, equipment: Equipment, collector: ResultsCollector, report: Report): Promise<void> {
@@ -40,5 +48,15 @@ export async function measureAll(plan: MeasuringPlan, equipment: Equipment, coll
       report(`${done}/${total}${left} · ${line}`, passing);
     },
   });
+  if (plan.capacity !== undefined) await findCapacities({ ...plan.capacity, contenders, foreign: plan.foreign }, equipment, collector, report);
   for (const { deployment } of plan.verified) collector.addAfterwards(await verify(deployment, plan.without));
+}
+
+/** Those that were found are kept when the search for another fails. */
+export async function findCapacities(plan: CapacityPlan, { openLoop, signal }: Pick<Equipment, "openLoop" | "signal">, collector: ResultsCollector, report: Report): Promise<void> {
+  if (openLoop === undefined) throw new Error("a capacity is found by the open loop, and there is none");
+  await measureCapacities(plan, { openLoop, signal }, report, (capacity) => {
+    collector.addCapacity(capacity);
+    report(capacityLine(capacity));
+  });
 }

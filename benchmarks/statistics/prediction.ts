@@ -27,6 +27,27 @@ export function predictLine(points: readonly Point[], x: number, confidence: num
   return { estimate, low: estimate - half, high: estimate + half, confidence };
 }
 
+/**
+ * By the straight line whose relative errors are least: for figures whose scatter is a part of them. All y must be positive; the
+ * interval's low end is no less than 0.
+ * @returns undefined as above
+ */
+export function predictRelativeLine(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
+  const weighted = points.flatMap((point) => (point.y > 0 ? [{ ...point, weight: 1 / point.y ** 2 }] : []));
+  const n = weighted.length;
+  const sum = (of: (point: (typeof weighted)[number]) => number): number => weighted.reduce((total, point) => total + point.weight * of(point), 0);
+  const total = sum(() => 1);
+  const meanX = sum((point) => point.x) / total;
+  const meanY = sum((point) => point.y) / total;
+  const sxx = sum((point) => (point.x - meanX) ** 2);
+  if (n < LEAST_POINTS || !(sxx > 0)) return undefined;
+  const slope = sum((point) => (point.x - meanX) * (point.y - meanY)) / sxx;
+  const estimate = meanY + slope * (x - meanX);
+  const residual = sum((point) => (point.y - meanY - slope * (point.x - meanX)) ** 2) / (n - 2);
+  const half = twoSidedT(confidence, n - 2) * Math.sqrt(residual * (estimate ** 2 + 1 / total + (x - meanX) ** 2 / sxx));
+  return { estimate, low: Math.max(0, estimate - half), high: estimate + half, confidence };
+}
+
 /** By y = a · x^p, fitted to logarithms: its interval is a factor both ways. All x and y must be positive. @returns undefined as above */
 export function predictPowerLaw(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
   const logs = points.flatMap((point) => (point.x > 0 && point.y > 0 ? [{ x: Math.log(point.x), y: Math.log(point.y) }] : []));

@@ -17,7 +17,7 @@ const untilKilled = new AbortController().signal;
 
 const handler: Handler<MeasurementInputs, MeasurementOutputs> = {
   create: async (inputs) => {
-    const { targets, workload, mixes, repeats, stack, output, configuration } = inputs;
+    const { targets, workload, mixes, repeats, capacity, stack, output, configuration } = inputs;
     const timestamp = timestampOf(new Date());
     const artifacts = Artifacts.open(ROOT, timestamp, output, renderReport);
     const collector = new ResultsCollector(artifacts, { timestamp, stack, configuration });
@@ -33,7 +33,7 @@ const handler: Handler<MeasurementInputs, MeasurementOutputs> = {
         const formation = targets.find(({ target }) => target.name === verification.facts.deployment)?.formationMs;
         collector.addTopology(verification, formation ?? null);
       }
-      await measureAll({ verified, workload, mixes, repeats, without: [] }, { runner: load.runner, ...load.drivers, signal: untilKilled }, collector, () => undefined);
+      await measureAll({ verified, workload, mixes, repeats, capacity, without: [] }, { runner: load.runner, ...load.drivers, signal: untilKilled }, collector, () => undefined);
       reason = null;
     } catch (error) {
       reason = messageOf(error);

@@ -9,7 +9,8 @@ import { findPrograms } from "../../benchmarks/host/programs";
 import { RunDirectory, stopAbandonedRuns } from "../../benchmarks/host/run-directory";
 import { availableCores } from "../../benchmarks/measuring/cpu";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
-import type { MeasuringPlan } from "../../benchmarks/measuring/measure-all";
+import { formatObjective } from "../../benchmarks/capacity/objective";
+import type { CapacitySearch, MeasuringPlan } from "../../benchmarks/measuring/measure-all";
 import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
 import { localDrivers, refuseMissingDrivers } from "../../benchmarks/measuring/local-drivers";
 import { LocalRunner } from "../../benchmarks/measuring/local-runner";
@@ -25,13 +26,13 @@ import type { Overrides } from "../config";
 import { parseConfig } from "../config";
 import { print } from "../output";
 import { STACKS } from "../paths";
-import { anyCluster, fittedWorkload, hostPlans, mixesOf } from "../plans";
+import { anyCluster, capacityOf, fittedWorkload, hostPlans, mixesOf } from "../plans";
 import type { HostStackConfig } from "../schema";
 import { readStackFile } from "../stack-file";
 import { runSteps } from "../steps";
 import type { Step } from "../steps";
 import type { CapacityWanted } from "./capacity";
-import { capacityStep } from "./capacity";
+import { capacitySearch, capacityStep } from "./capacity";
 import { conclude, measuredNames, measuredTitle, printFailures, printResults, rounds } from "./measuring";
 
 export interface RunOptions {
@@ -49,10 +50,11 @@ export interface RunOptions {
  */
 export async function runStack(options: RunOptions, interruption: AbortSignal): Promise<number> {
   const config = readConfig(options);
+  const capacity = options.capacity === undefined ? undefined : capacitySearch(config, options.capacity);
   const timestamp = timestampOf(new Date());
   const artifacts = Artifacts.open(ROOT, timestamp, config.benchmark.output, renderReport);
   const collector = new ResultsCollector(artifacts, { timestamp, stack: options.stack, configuration: config });
-  const run = new StackRun(config, options, collector, interruption);
+  const run = new StackRun(config, { ...options, capacity }, collector, interruption);
   let reason: string | null = null;
   try {
     await run.carryOut();
@@ -102,7 +104,7 @@ class StackRun {
 
   constructor(
     private readonly config: HostStackConfig,
-    private readonly options: RunOptions,
+    private readonly options: Omit<RunOptions, "capacity"> & { readonly capacity: CapacitySearch | undefined },
     private readonly collector: ResultsCollector,
     private readonly interruption: AbortSignal,
   ) {}
@@ -215,9 +217,8 @@ class StackRun {
     };
   }
 
-  #findCapacity(wanted: CapacityWanted): Step {
+  #findCapacity(wanted: CapacitySearch): Step {
     return capacityStep({
-      config: this.config,
       wanted,
       contenders: () => this.#verified().map(({ deployment, verification }) => ({ deployment, shards: verification.verdict.shards })),
       openLoop: () => new LocalOpenLoop({ run: this.#ready().run, serversHere: true }),
@@ -236,8 +237,9 @@ class StackRun {
   #measure(): Step {
     const workload = fittedWorkload(this.config);
     const mixes = mixesOf({ ...this.config, anyCluster: anyCluster(this.config) });
+    const capacity = capacityOf(this.config);
     return {
-      title: `Measure ${measuredNames({ workload, mixes })}: ${rounds(this.config.benchmark.repeats)}`,
+      title: `Measure ${measuredNames({ workload, mixes })}: ${rounds(this.config.benchmark.repeats)}${capacity === undefined ? "" : `, and the load at which ${formatObjective(capacity.objective)}`}`,
       run: async (report) => {
         const host = this.#ready();
         const plan: MeasuringPlan = {
@@ -245,6 +247,7 @@ class StackRun {
           workload,
           mixes,
           repeats: this.config.benchmark.repeats,
+          capacity,
           without: [],
         };
         const began = Date.now();

@@ -18,7 +18,7 @@ export function describePlan(plan: StackPlan): string[] {
   const own = notes.filter((note) => eks?.notes.includes(note) !== true);
   return [
     ...deployments.flatMap(describeDeployment),
-    study !== null ? describeStudy(study) : measurement === null ? "nothing is measured: the stack has no valkey:benchmark" : describeMeasurement(measurement),
+    ...(study !== null ? [describeStudy(study)] : measurement === null ? ["nothing is measured: the stack has no valkey:benchmark"] : [describeMeasurement(measurement), ...describeCapacity(measurement)]),
     ...(eks === null ? [] : describeEksPlan(eks)),
     `duration: about ${formatDuration(duration.seconds)} (${duration.parts.map(({ what, seconds }) => `${what} ${formatDuration(seconds)}`).join(", ")})`,
     ...own.map((note) => `note: ${note}`),
@@ -70,9 +70,15 @@ function describeMeasurement({ workload, workloads, rounds, count, runners, jobs
   const tests = [...workload.tests, ...Object.keys(workloads)].join(", ");
   const length = "seconds" in workload.length ? `${workload.length.seconds} s` : `${formatCount(workload.length.requests)} requests`;
   const mixes = Object.entries(workloads).map(([name, workload]) => `; ${name}: ${describeMix(workload)}`).join("");
-  const by = jobs === null ? "by valkey-benchmark on this machine" : `by ${formatCount(jobs)} Jobs of ${formatCount(runners)} ${runners === 1 ? "runner" : "runners"} each`;
+  const by = jobs === null ? `${workload.tests.length === 0 ? "" : "by valkey-benchmark "}on this machine` : `by ${formatCount(jobs)} Jobs of ${formatCount(runners)} ${runners === 1 ? "runner" : "runners"} each`;
   const load = workload.tests.length === 0 ? "" : `; ${formatCount(workload.clients)} clients on ${workload.threads} ${workload.threads === 1 ? "thread" : "threads"}${runners === 1 ? "" : " each"}, pipeline ${workload.pipeline}, values of ${workload.dataSize} B, ${formatCount(workload.keySpace)} keys`;
   return `${formatCount(count)} measurements of ${tests} in ${rounds} ${rounds === 1 ? "round" : "rounds"}, ${length} each, ${by}${load}${mixes}`;
+}
+
+function describeCapacity({ capacity, jobs }: MeasurementPlan): string[] {
+  if (capacity === null) return [];
+  const { objective, workload, start, most, precision, probes } = capacity;
+  return [`then the highest load of ${workload} at which ${objective}: from ${formatCount(start)}/s to ${formatCount(most)}/s at most, to ${precision * 100} %, of each deployment in ${formatCount(probes)} loads at most${jobs === null ? "" : ", a Job each"}`];
 }
 
 function describeStudy({ cells, varied, precision, budget }: StudyPlan): string {

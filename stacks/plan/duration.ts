@@ -4,6 +4,7 @@ import { keyFamilies } from "../../benchmarks/workloads/named-tests";
 import { KEYS_IN_FLIGHT } from "../../benchmarks/workloads/prefill";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import type { PlatformConfig } from "../schema";
+import { DEFAULT_DURATION } from "../schema";
 import type { DeploymentPlan, MeasurementPlan, StudyPlan } from "./stack-plan";
 
 export interface Duration {
@@ -39,7 +40,7 @@ export function planDuration(platform: PlatformConfig["type"], deployments: read
   return { seconds: parts.reduce((sum, part) => sum + part.seconds, 0), parts };
 }
 
-function measuring(platform: PlatformConfig["type"], deployments: readonly DeploymentPlan[], { workload, workloads, rounds, count }: MeasurementPlan): Duration["parts"] {
+function measuring(platform: PlatformConfig["type"], deployments: readonly DeploymentPlan[], { workload, workloads, rounds, count, capacity }: MeasurementPlan): Duration["parts"] {
   const perRound = count / rounds / deployments.length;
   const measured = deployments.reduce((sum, { shape }) => sum + rounds * perRound * (workload.warmup + AROUND_SECONDS[platform] + lengthOf(workload, shape.primaries)), 0);
   const canaries = (rounds + 1) * (CANARY_SECONDS + AROUND_SECONDS[platform]);
@@ -47,7 +48,13 @@ function measuring(platform: PlatformConfig["type"], deployments: readonly Deplo
   return [
     { what: "keys put in place", seconds: deployments.reduce((sum, { shape }) => sum + prefill(platform, families, shape.primaries), 0) },
     { what: `${count} measurements with their canaries`, seconds: measured + canaries },
+    ...(capacity === null ? [] : [{ what: "the search for capacities, at most", seconds: deployments.length * capacity.probes * (2 * AROUND_SECONDS[platform] + workload.warmup + mixSeconds(workload)) }]),
   ];
+}
+
+/** A mixed workload lasts as long as the benchmark's measurements; one of so many requests about as long as it takes at its rate. */
+function mixSeconds({ length }: Workload): number {
+  return "seconds" in length ? length.seconds : DEFAULT_DURATION;
 }
 
 function lengthOf({ length, pipeline, rate }: Workload, primaries: number): number {

@@ -1,4 +1,5 @@
 /** What a stack would create, do, take and cost, as plain data: for previews, for `plan` and its `--json`. Pure; asks nobody anything. */
+import { formatObjective } from "../../benchmarks/capacity/objective";
 import type { Engine } from "../../benchmarks/engines";
 import type { Forecast } from "../../benchmarks/large-clusters/forecast";
 import { forecast } from "../../benchmarks/large-clusters/forecast";
@@ -18,7 +19,7 @@ import { crossZoneUsdPerHour } from "../../components/eks/plan/cost";
 import type { EksPlan } from "../../components/eks/plan/plan";
 import { pricesOf } from "../../components/eks/plan/prices";
 import { isGuaranteed } from "../../components/kubernetes/beside-server";
-import { cellsOf, fittedWorkload, sentinelsOf, shapeOf } from "../plans";
+import { capacityOf, cellsOf, fittedWorkload, sentinelsOf, shapeOf } from "../plans";
 import { deploymentZones, isPodPlatform, podSettings, runnerCount, zonesOf } from "../pods";
 import type { DeploymentConfig, PlatformConfig, StackConfig } from "../schema";
 import type { WorkloadConfig } from "../schema-workloads";
@@ -94,12 +95,25 @@ export interface MeasurementPlan {
   /** Mixed workloads by name, measured after the tests. */
   readonly workloads: Readonly<Record<string, WorkloadConfig>>;
   readonly rounds: number;
+  /** Searched for after the measurements; null where it is not. */
+  readonly capacity: CapacityPlan | null;
   /** (Tests + workloads) × deployments × rounds. */
   readonly count: number;
   /** Load generators side by side; each has the workload's clients. */
   readonly runners: number;
-  /** Jobs that Kubernetes runs, one for each measurement and canary, and one that asks what the tool can do; null on the host. */
+  /** Jobs that Kubernetes runs before any search, one for each measurement and canary, and one that asks what the tool can do; null on the host. */
   readonly jobs: number | null;
+}
+
+export interface CapacityPlan {
+  /** A percentile, and the most it may be: `p99 ≤ 2 ms`. */
+  readonly objective: string;
+  readonly workload: string;
+  readonly start: number;
+  readonly most: number;
+  readonly precision: number;
+  /** Loads offered of each deployment, at most: doubled up to the most, halved down to the precision, confirmed, and offered over more connections. */
+  readonly probes: number;
 }
 
 export interface StudyPlan {
@@ -194,7 +208,16 @@ function planMeasurement(config: StackConfig): MeasurementPlan {
   const workload = fittedWorkload(config);
   const count = (workload.tests.length + Object.keys(workloads).length) * Object.keys(deployments).length * benchmark.repeats;
   const isPods = isPodPlatform(platform);
-  return { workload, workloads, rounds: benchmark.repeats, count, runners: isPods ? runnerCount(platform, Object.values(deployments).map(shapeOf)) : 1, jobs: isPods ? count + benchmark.repeats + 2 : null };
+  return { workload, workloads, rounds: benchmark.repeats, capacity: planCapacity(config), count, runners: isPods ? runnerCount(platform, Object.values(deployments).map(shapeOf)) : 1, jobs: isPods ? count + benchmark.repeats + 2 : null };
+}
+
+function planCapacity(config: StackConfig): CapacityPlan | null {
+  const search = capacityOf(config);
+  if (search === undefined) return null;
+  const { mix, objective, search: { start, most, precision, confirmations } } = search;
+  const doublings = Math.ceil(Math.log2(most / start)) + 1;
+  const halvings = Math.ceil(Math.log2(Math.log(2) / Math.log(1 + precision)));
+  return { objective: formatObjective(objective), workload: mix.name, start, most, precision, probes: doublings + Math.max(0, halvings) + 3 * confirmations };
 }
 
 function planStudy({ experiment, deployments, benchmark }: StackConfig): StudyPlan | null {

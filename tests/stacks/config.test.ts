@@ -5,7 +5,8 @@ import { parseBenchmark, parseConfig } from "../../stacks/config";
 import type { Overrides } from "../../stacks/config";
 import { benchmarkOverrides } from "../../stacks/options";
 import { STACKS } from "../../stacks/paths";
-import { anyCluster, fittedWorkload, hostPlans, mixesOf } from "../../stacks/plans";
+import { capacitySearch, capacityWanted } from "../../stacks/commands/capacity";
+import { anyCluster, capacityOf, fittedWorkload, hostPlans, mixesOf } from "../../stacks/plans";
 import type { HostConfig, StackConfig } from "../../stacks/schema";
 import { parseStackFile, readStackFile, stackNames } from "../../stacks/stack-file";
 
@@ -33,6 +34,7 @@ const settings = (changes: Raw): Raw => deployment({ settings: changes });
 const experiment = (changes: Raw): Raw => ({ ...good, benchmark: { ...good.benchmark, clients: 48, threads: 1 }, experiment: changes });
 const benchmark = (changes: Raw): Raw => ({ ...good, benchmark: { ...good.benchmark, ...changes } });
 const workload = (changes: Raw): Raw => ({ ...good, workloads: { w: changes } });
+const capacity = (changes: Raw): Raw => ({ ...good, workloads: { w: { driver: "open-loop", rate: 1, keySpace: 98_304 }, plain: { clients: 51, keySpace: 98_304 } }, capacity: changes });
 
 describe("a stack's configuration", () => {
   it("is typed, with defaults, sizes in bytes and tests resolved", () => {
@@ -64,13 +66,25 @@ describe("a stack's configuration", () => {
     expect(parseConfig("stack x", { ...mixed, benchmark: { tests: "get" } }, MACHINE).benchmark.tests).toEqual(["get"]);
   });
 
+  it("searches for the capacity of what is offered by the open loop, unless the command line offers something else", () => {
+    const raw = capacity({ objective: "p99.9=500us", most: 5000 });
+    expect(capacityOf(parseConfig("stack x", raw, MACHINE))).toMatchObject({ mix: { name: "w", driver: "open-loop" }, objective: { ms: 0.5 }, search: { start: 1000, most: 5000, precision: 0.1, confirmations: 2 } });
+    expect(capacityOf(parseConfig("stack x", raw, MACHINE, benchmarkOverrides({ driver: "memtier" })))).toBeUndefined();
+    expect(capacityOf(parseConfig("stack x", good, MACHINE))).toBeUndefined();
+    const of = (values: Raw, from = raw): unknown => capacitySearch(parseConfig("stack x", from, MACHINE), capacityWanted(values));
+    expect(of({ precision: "0.5" })).toMatchObject({ objective: { ms: 0.5 }, search: { most: 5000, precision: 0.5 } });
+    expect(of({ objective: "p50=3ms" }, good)).toMatchObject({ mix: { name: "reads and writes", values: { bytes: 64 } }, objective: { part: 0.5, ms: 3 }, search: { most: 10_000_000 } });
+    expect(() => of({}, good)).toThrow(/--objective is missing, and the stack has no valkey:capacity/);
+    expect(() => of({ objective: "p99", start: "0" })).toThrow(/--start is "0"[^]*--objective: p99 is none/);
+  });
+
   it("has no problems in any stack file there is, on a machine it is meant for", () => {
     expect(stackNames(STACKS)).toContain("local");
     for (const name of stackNames(STACKS)) expect(problems(readStackFile(STACKS, name)), name).toEqual([]);
   });
 
   it.each<[string, Raw, RegExp | string]>([
-    ["a misspelt section", { ...good, benchmarks: {} }, "valkey:benchmarks: unknown key; did you mean benchmark? Known here: platform, deployments, verification, benchmark, workloads, experiment, failures"],
+    ["a misspelt section", { ...good, benchmarks: {} }, "valkey:benchmarks: unknown key; did you mean benchmark? Known here: platform, deployments, verification, benchmark, workloads, capacity, experiment, failures"],
     ["a misspelt key", benchmark({ client: 3 }), /^valkey:benchmark\.client: unknown key; did you mean clients\? Known here: workloadName, tests, /],
     ["a misspelt key in a deployment", deployment({ primarys: 3 }), /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, engine, settings, oversubscribed, pods$/],
     ["a misspelt setting", settings({ "io-thread": 1 }), /settings\.io-thread: unknown key; did you mean io-threads\?/],
@@ -103,6 +117,11 @@ describe("a stack's configuration", () => {
     ["a setting twice", settings({ "io-threads": 1, other: { "io-threads": 1 } }), /other\.io-threads: is set twice/],
     ["a driver that is none", workload({ driver: "wrk" }), 'valkey:workloads.w.driver is "wrk": expected one of valkey-benchmark, open-loop, memtier'],
     ["no rate to offer", workload({ driver: "open-loop" }), "valkey:workloads.w.rate is missing: expected number"],
+    ["a capacity without an objective", capacity({}), "valkey:capacity.objective is missing: expected string"],
+    ["an objective that is none", capacity({ objective: "p99" }), "valkey:capacity.objective: p99 is none: expected a percentile and a time, such as p99=2ms or p99.9=500us"],
+    ["a capacity with nothing to offer", { ...good, capacity: { objective: "p99=2ms" } }, "valkey:capacity: what is offered is a workload of the driver open-loop, and valkey:workloads has none"],
+    ["a capacity of a closed loop", capacity({ objective: "p99=2ms", workload: "plain" }), "valkey:capacity.workload: plain is no workload of the driver open-loop; there is w"],
+    ["a search that begins beyond its end", capacity({ objective: "p99=2ms", start: 100, most: 10 }), "valkey:capacity.start: 100 is more than the highest load that is offered, 10"],
     ["a key of another driver", workload({ arrivals: "fixed" }), /^valkey:workloads\.w\.arrivals: unknown key; Known here: driver, data, reads, /],
     ["a share of reads in per cent", workload({ reads: 90 }), /valkey:workloads\.w\.reads is 90: expected number to be <=1/],
     ["sizes the wrong way round", workload({ driver: "open-loop", rate: 1, values: { sizes: "uniform", least: 9, most: 3 } }), "valkey:workloads.w.values.most: expected no less than least"],

@@ -68,6 +68,15 @@ describe("the stack local under mocks", () => {
     expect(await pulumi.isSecret(outputs["passwords"] as pulumi.Output<unknown>)).toBe(true);
   });
 
+  it("has the capacity searched for with the measurement, in a state that knows no undefined", async () => {
+    const { platform, deployments } = readStackFile(STACKS, "local");
+    const capable = await declare("capable", { platform, deployments, workloads: { steady: { driver: "open-loop", rate: 500, keySpace: 98_304 } }, capacity: { objective: "p99=2ms" } });
+    const inputs = capable.resources.find(({ name }) => name === "measurement")?.inputs ?? {};
+    expect(inputs).toMatchObject({ workload: { tests: [] }, mixes: [{ name: "steady" }], capacity: { mix: { name: "steady" }, objective: { part: 0.99, ms: 2 }, search: { start: 1000 } } });
+    expect(JSON.parse(JSON.stringify(inputs["capacity"]))).toStrictEqual(inputs["capacity"]);
+    expect(returnedOf(capable)["plan"]).toMatch(/then the highest load of steady at which p99 ≤ 2 ms: from 1,000\/s to 10,000,000\/s at most, to 10 %, of each deployment in 24 loads at most\n[^]*the search for capacities, at most/);
+  });
+
   it("measures nothing where the stack does not ask for it", async () => {
     const raw = readStackFile(STACKS, "local");
     const quiet = await declare("quiet", { platform: raw["platform"], deployments: raw["deployments"] });

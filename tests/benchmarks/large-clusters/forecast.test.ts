@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { forecast } from "../../../benchmarks/large-clusters/forecast";
 import type { MeasuredCluster } from "../../../benchmarks/large-clusters/points";
 import { measuredClusters } from "../../../benchmarks/large-clusters/points";
-import { predictLine, predictPowerLaw } from "../../../benchmarks/statistics/prediction";
+import { predictLine, predictPowerLaw, predictRelativeLine } from "../../../benchmarks/statistics/prediction";
 import { randomFrom } from "../../../benchmarks/statistics/random";
 import { busTraffic } from "../../../benchmarks/topology/bus-traffic";
 
@@ -11,7 +11,7 @@ import { busTraffic } from "../../../benchmarks/topology/bus-traffic";
 function world(nodes: readonly number[], noise: () => number): MeasuredCluster[] {
   return nodes.map((n) => ({
     nodes: n,
-    formationSeconds: 0.02 * n ** 1.2 * noise(),
+    formationSeconds: (0.5 + 2e-4 * n ** 2) * noise(),
     verificationSeconds: 0.002 * n ** 1.1 * noise(),
     outageSeconds: 2 + (1 + 0.005 * n) * noise(),
     okSeconds: 5,
@@ -27,7 +27,7 @@ describe("the forecast of a large cluster", () => {
     fc.assert(fc.property(fc.integer({ min: 300, max: 3000 }), fc.integer({ min: 1000, max: 15_000 }), (nodes, timeout) => {
       const found = forecast(world([12, 24, 48, 96, 200], () => 1), nodes, timeout, false);
       expect(found?.descriptors.estimate).toBeCloseTo(2 * nodes + 20, 3);
-      expect(found?.formationSeconds.estimate).toBeCloseTo(0.02 * nodes ** 1.2, 3);
+      expect(found?.formationSeconds.estimate).toBeCloseTo(0.5 + 2e-4 * nodes ** 2, 3);
       expect(found?.outageSeconds.estimate).toBeCloseTo(timeout / 1000 + 1 + 0.005 * nodes, 3);
       expect((found?.busBytesPerNode.estimate ?? 0) / (0.7 * busTraffic(nodes, timeout, false).bytesPerNode)).toBeCloseTo(1, 3);
     }));
@@ -59,10 +59,10 @@ describe("the forecast of a large cluster", () => {
 });
 
 describe("a prediction's interval", () => {
-  it.each([["a line", predictLine, 0], ["a power law", predictPowerLaw, 1]] as const)("of %s holds the next measurement about as often as it says", (_what, predict, isLaw) => {
+  it.each([["a line", predictLine, 0], ["a power law", predictPowerLaw, 1], ["a line by its relative errors", predictRelativeLine, 2]] as const)("of %s holds the next measurement about as often as it says", (_what, predict, kind) => {
     const random = randomFrom(7);
     const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-    const truth = (x: number): number => (isLaw === 1 ? 3 * x ** 1.3 * Math.exp(0.1 * normal()) : 5 + 2 * x + normal());
+    const truth = (x: number): number => [5 + 2 * x + normal(), 3 * x ** 1.3 * Math.exp(0.1 * normal()), (5 + 2 * x) * (1 + 0.1 * normal())][kind] ?? NaN;
     let held = 0;
     const rounds = 1000;
     for (let round = 0; round < rounds; round++) {
@@ -78,5 +78,7 @@ describe("a prediction's interval", () => {
   it("is none for two points, or for one place", () => {
     expect(predictLine([{ x: 1, y: 1 }, { x: 2, y: 2 }], 3, 0.95)).toBeUndefined();
     expect(predictLine([{ x: 1, y: 1 }, { x: 1, y: 2 }, { x: 1, y: 3 }], 3, 0.95)).toBeUndefined();
+    expect(predictRelativeLine([{ x: 1, y: 1 }, { x: 2, y: 2 }, { x: 3, y: 0 }], 3, 0.95)).toBeUndefined();
+    expect(predictRelativeLine([{ x: 1, y: 1 }, { x: 1, y: 2 }, { x: 1, y: 3 }], 3, 0.95)).toBeUndefined();
   });
 });
