@@ -3,11 +3,16 @@ import type { Fault, FaultKind, Scenario, When } from "../benchmarks/failure/fau
 import { describeFault } from "../benchmarks/failure/fault";
 import type { Subject } from "../benchmarks/failure/fault-plan";
 import { describePlan, planFault } from "../benchmarks/failure/fault-plan";
+import { hostObstacle, podObstacle } from "../benchmarks/failure/obstacles";
 import type { HostPlan } from "../benchmarks/host/host";
 import { placeSentinels } from "../benchmarks/sentinel/plan";
 import { directives } from "../benchmarks/settings";
 import { planCluster } from "../benchmarks/topology/cluster-plan";
 import { nodeCount, rotateOverZones, spreadOverZones } from "../benchmarks/topology/placement";
+import { hostPlans, sentinelsOf, shapeOf } from "./plans";
+import type { PodPlatform } from "./pods";
+import { deploymentZones, isPodPlatform } from "./pods";
+import type { StackConfig } from "./schema";
 import type { FailureConfig } from "./schema-failures";
 
 /** How long WAIT waits, milliseconds. */
@@ -18,6 +23,21 @@ export type BrokenPlan = Pick<HostPlan, "name" | "mode" | "shape" | "settings" |
   /** Whether all nodes share this machine, or pods have several. */
   readonly machines: "one" | "several";
 };
+
+/** What of a stack on pods can be broken: servers that take part in a failover as Valkey does. */
+export function podPlans(platform: PodPlatform, { deployments }: Pick<StackConfig, "deployments">): BrokenPlan[] {
+  return Object.entries(deployments)
+    .filter(([, { engine }]) => engine === "valkey")
+    .map(([name, deployment]) => ({ name, mode: deployment.mode, shape: shapeOf(deployment), settings: deployment.settings, zones: deploymentZones(platform, deployment), machines: "several", sentinel: sentinelsOf(deployment) }));
+}
+
+/** The stack's scenarios beside its deployments, with what cannot be done on its platform; on this machine, by what this user may do. */
+export function plannedFailures(config: Pick<StackConfig, "platform" | "deployments" | "failures">): Pairing[] {
+  const { platform } = config;
+  const scenarios = Object.entries(config.failures).map(([name, failure]) => scenarioOf(name, failure));
+  if (isPodPlatform(platform)) return pairings(scenarios, podPlans(platform, config), podObstacle);
+  return pairings(scenarios, hostPlans(platform, config).map((plan): BrokenPlan => ({ ...plan, machines: "one" })), hostObstacle);
+}
 
 export interface PlannedScenario {
   readonly scenario: Scenario;

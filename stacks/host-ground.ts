@@ -1,6 +1,7 @@
 /** Servers on this machine, started to be broken. */
 import type { Sufferer } from "../benchmarks/failure/break-all";
-import { HostBreaker, hostObstacle } from "../benchmarks/failure/host-breaker";
+import { HostBreaker } from "../benchmarks/failure/host-breaker";
+import { hostObstacle } from "../benchmarks/failure/obstacles";
 import { Host } from "../benchmarks/host/host";
 import type { HostPlan } from "../benchmarks/host/host";
 import { findPrograms } from "../benchmarks/host/programs";

@@ -1,6 +1,7 @@
 /** Pods that Pulumi has made, found to be broken: the API server is asked for their addresses and their password. */
 import type { Sufferer } from "../benchmarks/failure/break-all";
-import { PodBreaker, podObstacle } from "../benchmarks/failure/pod-breaker";
+import { podObstacle } from "../benchmarks/failure/obstacles";
+import { PodBreaker } from "../benchmarks/failure/pod-breaker";
 import { Failure } from "../benchmarks/errors";
 import type { Kubernetes } from "../benchmarks/kubernetes/access";
 import type { KubernetesTarget } from "../benchmarks/target";
@@ -10,9 +11,9 @@ import { objectNames } from "../components/kubernetes/names";
 import { PASSWORD_FILE } from "../components/kubernetes/server-config";
 import type { Ground, Opened } from "./failure-grounds";
 import type { BrokenPlan, Pairing } from "./failure-plans";
-import { sentinelsOf, shapeOf } from "./plans";
+import { podPlans } from "./failure-plans";
 import type { PodPlatform } from "./pods";
-import { deploymentZones, podTarget, sentinelTarget } from "./pods";
+import { podTarget, sentinelTarget } from "./pods";
 import type { DeploymentConfig, StackConfig } from "./schema";
 
 /** Pods that are to be broken run already: for one that is on its way. */
@@ -31,9 +32,7 @@ export class PodGround implements Ground {
     private readonly config: StackConfig,
     private readonly interruption: AbortSignal,
   ) {
-    this.plans = Object.entries(config.deployments)
-      .filter(([, { engine }]) => engine === "valkey")
-      .map(([name, deployment]) => ({ name, mode: deployment.mode, shape: shapeOf(deployment), settings: deployment.settings, zones: deploymentZones(platform, deployment), machines: "several", sentinel: sentinelsOf(deployment) }));
+    this.plans = podPlans(platform, config);
   }
 
   readonly sufferer = (deployment: string): Sufferer | undefined => this.#sufferers.get(deployment);

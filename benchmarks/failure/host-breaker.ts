@@ -9,12 +9,12 @@ import { codeOf, Failure } from "../errors";
 import type { Host } from "../host/host";
 import type { Programs } from "../host/programs";
 import { inspect } from "../host/programs";
-import { cutNetwork, healNetwork, obstacleToCuts, obstacleToDisks } from "../host/scars";
+import { cutNetwork, healNetwork } from "../host/scars";
 import type { FormationOptions } from "../formation/awaiting";
 import type { Shape } from "../topology/placement";
 import type { Breaker } from "./breaker";
 import { attemptAll } from "./breaker";
-import type { FaultKind } from "./fault";
+import { hostObstacle } from "./obstacles";
 
 const FILLER = "filler";
 const FILL_AT_ONCE = 64 * 1024;
@@ -120,12 +120,6 @@ export class HostBreaker implements Breaker {
     rmSync(join(directory, FILLER), { force: true });
     this.#filled.delete(directory);
   }
-}
-
-/** Why a fault cannot be inflicted on processes of this machine. */
-export function hostObstacle(fault: FaultKind): string | undefined {
-  if (fault === "cut-zone") return obstacleToCuts();
-  return fault === "full-disk" ? obstacleToDisks() : undefined;
 }
 
 /** Until nothing more fits. */

@@ -13,7 +13,7 @@ import { formatLabels, listPods } from "../kubernetes/pods";
 import { openTunnel } from "../kubernetes/tunnel";
 import type { Breaker } from "./breaker";
 import { attemptAll } from "./breaker";
-import type { FaultKind } from "./fault";
+import { podObstacle } from "./obstacles";
 import { cutPods, healCut, showsCut } from "./pod-cut";
 import { until } from "./waiting";
 
@@ -214,18 +214,4 @@ export class PodBreaker implements Breaker {
 
 function impossible(): Promise<void> {
   return Promise.reject(new Failure("this cannot be done to pods"));
-}
-
-/** Why a fault cannot be inflicted on pods. */
-export function podObstacle(fault: FaultKind): string | undefined {
-  switch (fault) {
-    case "freeze-primary":
-      return "a pod's processes cannot be stopped and continued by way of the API server; on the platform host they can";
-    case "full-disk":
-      return "a volume may be a machine's disk, which other pods share: filling it would break them as well; on the platform host servers have disks of their own";
-    case "scale":
-      return "pods are made by Pulumi: change primaries or replicasPerPrimary and run pulumi up, which resizes while it serves";
-    default:
-      return undefined;
-  }
 }

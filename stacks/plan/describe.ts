@@ -6,7 +6,7 @@ import { LARGE } from "../../benchmarks/topology/sized-settings";
 import { formatBytes, formatCount, formatDuration, listed } from "../../benchmarks/units";
 import { describeEksPlan } from "../../components/eks/plan/describe";
 import type { WorkloadConfig } from "../schema-workloads";
-import type { DeploymentPlan, LargePlan, MeasurementPlan, PodsPlan, StackPlan, StudyPlan } from "./stack-plan";
+import type { DeploymentPlan, FailurePlan, LargePlan, MeasurementPlan, PodsPlan, StackPlan, StudyPlan } from "./stack-plan";
 
 /** Shards that are told one by one. */
 const MOST_SHARDS = 6;
@@ -14,11 +14,12 @@ const MOST_SHARDS = 6;
 const FEW_SHARDS = 3;
 
 export function describePlan(plan: StackPlan): string[] {
-  const { deployments, measurement, study, eks, duration, notes } = plan;
+  const { deployments, measurement, study, failures, eks, duration, notes } = plan;
   const own = notes.filter((note) => eks?.notes.includes(note) !== true);
   return [
     ...deployments.flatMap(describeDeployment),
     ...(study !== null ? [describeStudy(study)] : measurement === null ? ["nothing is measured: the stack has no valkey:benchmark"] : [describeMeasurement(measurement), ...describeCapacity(measurement)]),
+    ...describeFailures(plan.stack, failures),
     ...(eks === null ? [] : describeEksPlan(eks)),
     `duration: about ${formatDuration(duration.seconds)} (${duration.parts.map(({ what, seconds }) => `${what} ${formatDuration(seconds)}`).join(", ")})`,
     ...own.map((note) => `note: ${note}`),
@@ -84,6 +85,15 @@ function describeCapacity({ capacity, jobs }: MeasurementPlan): string[] {
 function describeStudy({ cells, varied, precision, budget }: StudyPlan): string {
   const factors = Object.entries(varied).map(([factor, levels]) => `${factor} ${levels.join(", ")}`).join(" × ");
   return `study of ${cells} cells (${factors}), until each comparison is as exact as ${precision * 100} %, ${formatDuration(budget)} at most`;
+}
+
+function describeFailures(stack: string, failures: readonly FailurePlan[]): string[] {
+  if (failures.length === 0) return [];
+  const possible = [...new Set(failures.flatMap(({ scenario, impossible }) => (impossible === null ? [scenario] : [])))];
+  return [
+    `broken on purpose by npm start -- break ${stack}: ${possible.length === 0 ? "nothing" : possible.join(", ")}`,
+    ...failures.flatMap(({ scenario, deployment, impossible }) => (impossible === null ? [] : [`  not here: ${scenario} on ${deployment}: ${impossible}`])),
+  ];
 }
 
 function describeMix(workload: WorkloadConfig): string {

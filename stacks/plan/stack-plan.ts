@@ -1,6 +1,7 @@
-/** What a stack would create, do, take and cost, as plain data: for previews, for `plan` and its `--json`. Pure; asks nobody anything. */
+/** What a stack would create, do, take and cost, as plain data: for previews, for `plan` and its `--json`. Asks nobody anything but this machine, whether its user may cut networks. */
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import type { Engine } from "../../benchmarks/engines";
+import type { FaultKind } from "../../benchmarks/failure/fault";
 import type { Forecast } from "../../benchmarks/large-clusters/forecast";
 import { forecast } from "../../benchmarks/large-clusters/forecast";
 import { parseQuantity } from "../../benchmarks/kubernetes/quantity";
@@ -19,6 +20,7 @@ import { crossZoneUsdPerHour } from "../../components/eks/plan/cost";
 import type { EksPlan } from "../../components/eks/plan/plan";
 import { pricesOf } from "../../components/eks/plan/prices";
 import { isGuaranteed } from "../../components/kubernetes/beside-server";
+import { plannedFailures } from "../failure-plans";
 import { capacityOf, cellsOf, fittedWorkload, sentinelsOf, shapeOf } from "../plans";
 import { deploymentZones, isPodPlatform, podSettings, runnerCount, zonesOf } from "../pods";
 import type { DeploymentConfig, PlatformConfig, StackConfig } from "../schema";
@@ -41,6 +43,8 @@ export interface StackPlan {
   readonly measurement: MeasurementPlan | null;
   /** What npm start -- study would vary; null where the stack has no experiment. */
   readonly study: StudyPlan | null;
+  /** What npm start -- break would do, and what cannot be done here. */
+  readonly failures: readonly FailurePlan[];
   /** Machines, network, quotas and cost; null where the machines are there already. */
   readonly eks: Omit<EksPlan, "problems"> | null;
   readonly duration: Duration;
@@ -116,6 +120,14 @@ export interface CapacityPlan {
   readonly probes: number;
 }
 
+export interface FailurePlan {
+  readonly scenario: string;
+  readonly deployment: string;
+  readonly fault: FaultKind;
+  /** Null where it can be done. */
+  readonly impossible: string | null;
+}
+
 export interface StudyPlan {
   /** Combinations of what is varied. */
   readonly cells: number;
@@ -139,6 +151,7 @@ export function planStack(stack: string, config: StackConfig): StackPlan {
     deployments,
     measurement,
     study,
+    failures: plannedFailures(config).map(({ planned: { scenario }, deployment, why }) => ({ scenario: scenario.name, deployment, fault: scenario.fault.kind, impossible: why ?? null })),
     eks: eks === undefined ? null : withoutProblems(eks),
     duration: planDuration(platform.type, deployments, measurement, study),
     notes: [...(eks?.notes ?? []), ...notesOf(config, deployments, measurement)],

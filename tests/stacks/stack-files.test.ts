@@ -86,6 +86,19 @@ describe("billion", () => {
     expect(describePlan(plan).join("\n")).toMatch(/cluster bus at rest: at most .*MiB\/s sent by each node/);
   });
 
+  it("says before anything runs which of its failures its platform cannot have, and why", () => {
+    const plan = planOf("kind", { ...readStackFile(STACKS, "kind"), failures: { gone: { fault: "kill-primary" }, still: { fault: "freeze-primary", seconds: 5, deployments: ["cluster"] }, many: { fault: "kill-primaries", share: 0.3 } } });
+    expect(plan.failures.map(({ scenario, deployment, fault, impossible }) => [scenario, deployment, fault, impossible === null])).toEqual([
+      ["gone", "replication", "kill-primary", true], ["gone", "cluster", "kill-primary", true],
+      ["still", "cluster", "freeze-primary", false],
+      ["many", "replication", "kill-primaries", false], ["many", "cluster", "kill-primaries", true],
+    ]);
+    const told = describePlan(plan).join("\n");
+    expect(told).toContain("broken on purpose by npm start -- break kind: gone, many\n");
+    expect(told).toMatch(/ {2}not here: still on cluster: a pod's processes cannot be stopped/);
+    expect(describePlan(planOf("kind")).join("\n")).not.toContain("broken on purpose");
+  });
+
   it("scales by one number, at any number of shards and zones: placed, zone-safe, loaded evenly, priced; or refused for its zones", () => {
     fc.assert(
       fc.property(fc.integer({ min: 3, max: 1000 }), fc.integer({ min: 1, max: 6 }), (primaries, zoneCount) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { cutPolicies, showsCut } from "../../../benchmarks/failure/pod-cut";
-import { podObstacle } from "../../../benchmarks/failure/pod-breaker";
+import { podObstacle } from "../../../benchmarks/failure/obstacles";
 import { FAULT_KINDS } from "../../../benchmarks/failure/fault";
 import { attemptAll } from "../../../benchmarks/failure/breaker";
 import { fixture } from "../../support/fixtures";
