@@ -53,7 +53,7 @@ export function parseConfig(source: string, raw: Readonly<Record<string, unknown
   const measures = "benchmark" in raw || "workloads" in raw || "capacity" in raw;
   // A load that nobody asks for contradicts nothing; the command line's always is asked for.
   const load = measures || overrides !== NO_OVERRIDES ? benchmark : undefined;
-  const problems = [...parser.problems, ...contradictions({ platform, deployments, benchmark: load, workloads, capacity, failures }, machine, parser.label)];
+  const problems = [...parser.problems, ...contradictions({ platform, deployments, benchmark: load, workloads, capacity: overrides.workload === undefined ? capacity : undefined, failures }, machine, parser.label)];
   if (experiment !== undefined && benchmark !== undefined) problems.push(...experimentProblems(experiment, cellsOf({ deployments: Object.fromEntries(deployments), benchmark, experiment }), parser.label));
   if (problems.length > 0 || platform === undefined || verification === undefined || benchmark === undefined) throw new BadInput(source, problems);
   return { platform, verification, deployments: Object.fromEntries(deployments.map(([name, deployment]) => [name, sized(deployment, platform)])), benchmark, workloads: Object.fromEntries(workloads), failures: Object.fromEntries(failures), measures, capacity, experiment };
@@ -153,12 +153,12 @@ class SectionParser {
     return undefined;
   }
 
-  /** Undefined as well where there is none, and where the command line's one workload takes the place of the stack's. */
+  /** Undefined as well where there is none. Where the command line's one workload takes the place of the stack's, that one is offered. */
   capacity(): CapacityConfig | undefined {
     const input = this.raw["capacity"];
-    if (input === undefined || this.overrides.workload !== undefined) return undefined;
+    if (input === undefined) return undefined;
     const result = capacitySchema.safeParse(input);
-    if (result.success) return result.data;
+    if (result.success) return this.overrides.workload === undefined ? result.data : { ...result.data, workload: undefined };
     this.problems.push(...describeIssues(capacitySchema, input, result.error.issues, (path) => this.label(["capacity", ...path])));
     return undefined;
   }

@@ -16,13 +16,12 @@ export function workloadProblems(workloads: readonly Named<WorkloadConfig>[], de
 }
 
 /** What is offered in search of a capacity is one of the stack's own workloads. */
-export function capacityProblems({ workload, start, most }: CapacityConfig, workloads: readonly Named<WorkloadConfig>[], label: Label): string[] {
+export function capacityProblems({ workload }: CapacityConfig, workloads: readonly Named<WorkloadConfig>[], label: Label): string[] {
   const open = workloads.filter(([, { driver }]) => driver === "open-loop").map(([name]) => name);
   const there = open.length === 0 ? "there is none" : `there ${open.length === 1 ? "is" : "are"} ${open.join(", ")}`;
   return [
     ...(workload === undefined && open.length === 0 ? [`${label(["capacity"])}: what is offered is a workload of the driver open-loop, and ${label(["workloads"])} has none`] : []),
     ...(workload !== undefined && !open.includes(workload) ? [`${label(["capacity", "workload"])}: ${workload} is no workload of the driver open-loop; ${there}`] : []),
-    ...(start > most ? [`${label(["capacity", "start"])}: ${start} is more than the highest load that is offered, ${most}`] : []),
   ];
 }
 

@@ -1,6 +1,6 @@
 /** Where deployments are that are broken on purpose: who runs them, and what can be done to them there. */
 import type { Sufferer } from "../benchmarks/failure/break-all";
-import type { FaultKind } from "../benchmarks/failure/fault";
+import type { Obstacle } from "../benchmarks/failure/obstacles";
 import type { Programs } from "../benchmarks/host/programs";
 import type { Verification } from "../benchmarks/verification/verify";
 import type { BrokenPlan, Pairing } from "./failure-plans";
@@ -18,7 +18,7 @@ export interface Ground {
   /** The deployments as they will be when all is open. */
   readonly plans: readonly BrokenPlan[];
   /** Why a fault cannot be inflicted here. */
-  readonly obstacle: (fault: FaultKind) => string | undefined;
+  readonly obstacle: Obstacle;
   /** Starts deployments or finds them, and verifies. @returns what came of it */
   readonly open: (possible: readonly Pairing[], opened: Opened) => Promise<string>;
   readonly sufferer: (deployment: string) => Sufferer | undefined;

@@ -1,8 +1,9 @@
 /** From the section `failures` to scenarios, and what they come to on each deployment before anything runs. Pure. */
-import type { Fault, FaultKind, Scenario, When } from "../benchmarks/failure/fault";
+import type { Fault, Scenario, When } from "../benchmarks/failure/fault";
 import { describeFault } from "../benchmarks/failure/fault";
 import type { Subject } from "../benchmarks/failure/fault-plan";
 import { describePlan, planFault } from "../benchmarks/failure/fault-plan";
+import type { Obstacle } from "../benchmarks/failure/obstacles";
 import { hostObstacle, podObstacle } from "../benchmarks/failure/obstacles";
 import type { HostPlan } from "../benchmarks/host/host";
 import { placeSentinels } from "../benchmarks/sentinel/plan";
@@ -102,14 +103,14 @@ export interface Pairing {
 }
 
 /** Every scenario beside every deployment it is meant for, as the deployments will be when they have been formed. */
-export function pairings(scenarios: readonly PlannedScenario[], plans: readonly BrokenPlan[], obstacle: (fault: FaultKind) => string | undefined): Pairing[] {
+export function pairings(scenarios: readonly PlannedScenario[], plans: readonly BrokenPlan[], obstacle: Obstacle): Pairing[] {
   return scenarios.flatMap((planned) =>
     plans
       .filter(({ name }) => planned.deployments?.includes(name) ?? true)
       .map((plan): Pairing => {
         const { fault, settings } = planned.scenario;
         const result = planFault(fault, subjectOf(plan, settings));
-        const why = obstacle(fault.kind) ?? (typeof result === "string" ? result : undefined);
+        const why = obstacle(planned.scenario, directives(plan.settings)) ?? (typeof result === "string" ? result : undefined);
         return { planned, deployment: plan.name, why, lines: why !== undefined || typeof result === "string" ? [] : describePlan(result) };
       }),
   );

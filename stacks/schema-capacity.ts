@@ -26,7 +26,7 @@ export const capacitySchema = z.strictObject({
   objective,
   /** The one of the open-loop workloads that is offered, at rates of the search. @default the first of them */
   workload: workloadName.optional(),
-  /** The first load that is offered, requests per second. */
+  /** The first load that is offered, requests per second; no more than the highest. */
   start: rate.default(SEARCH.start),
   /** The highest load that is offered, requests per second. */
   most: rate.default(SEARCH.most),

@@ -44,14 +44,15 @@ export async function searchCapacity<P extends Probed>(plan: SearchPlan, probe: 
     return made.holds;
   };
   let low = 0;
-  let high = Math.min(start, most);
+  const first = Math.min(start, most);
+  let high = first;
   while (await holds(high)) {
     low = high;
     if (high >= most) break;
     high = Math.min(most, high * 2);
   }
   if (low === 0) {
-    for (let rate = start / 2; rate >= Math.max(1, start * LEAST_PART) && low === 0; rate /= 2) {
+    for (let rate = first / 2; rate >= Math.max(1, first * LEAST_PART) && low === 0; rate /= 2) {
       if (await holds(rate)) low = rate;
       else high = rate;
     }

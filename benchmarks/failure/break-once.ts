@@ -61,7 +61,7 @@ export async function breakOnce(attempt: Attempt): Promise<Broken> {
   try {
     await setDirectives(breaker, scenario.settings);
     const before = await verifyWell(breaker, signal);
-    const plan = planFor(attempt, before);
+    const plan = planFor(attempt, before, configured);
     return await carryOutAttempt(attempt, before, plan);
   } finally {
     const left = [...(await breaker.restore())];
@@ -79,9 +79,9 @@ async function verifyWell({ deployment }: Breaker, signal: AbortSignal): Promise
   return found;
 }
 
-function planFor({ breaker, scenario, shape, failsOver }: Attempt, before: Verification): FaultPlan {
+function planFor({ breaker, scenario, shape, failsOver }: Attempt, before: Verification, configured: ReadonlyMap<string, string>): FaultPlan {
   const plan = planFault(scenario.fault, subjectOf(breaker, before, shape, failsOver));
-  const why = breaker.obstacle(scenario.fault.kind) ?? (typeof plan === "string" ? plan : undefined);
+  const why = breaker.obstacle(scenario, configured) ?? (typeof plan === "string" ? plan : undefined);
   if (why !== undefined || typeof plan === "string") throw new BadInput(`${scenario.name} on ${breaker.deployment.name}`, [why ?? ""]);
   return plan;
 }

@@ -4,7 +4,7 @@ import type { Deployment, DeploymentNode, Endpoint } from "../deployment";
 import { messageOf } from "../errors";
 import type { FormationOptions } from "../formation/awaiting";
 import type { Shape } from "../topology/placement";
-import type { FaultKind } from "./fault";
+import type { Obstacle } from "./obstacles";
 
 export interface Breaker {
   /** As it is now: nodes that came back elsewhere are there. */
@@ -16,8 +16,8 @@ export interface Breaker {
   readonly meetsAgain: boolean;
   /** A connection of a client's. @throws Failure when there is no way to the node in time */
   readonly dial: (endpoint: Endpoint, timeoutMs: number) => Promise<Connection>;
-  /** Why a fault cannot be inflicted here; undefined where it can. */
-  readonly obstacle: (fault: FaultKind) => string | undefined;
+  /** Why a scenario cannot be carried out here. */
+  readonly obstacle: Obstacle;
   /** SIGKILL, or what comes nearest. Returns when they have ended. */
   readonly kill: (nodes: readonly string[]) => Promise<void>;
   /** Asks a node to end, and returns when it has. */

@@ -39,6 +39,8 @@ export class PodBreaker implements Breaker {
   /** Their probes introduce pods to each other again. */
   readonly meetsAgain = true;
   readonly #zoneOf: ReadonlyMap<string, string | undefined>;
+  /** Directives of the ConfigMap, which pods have that are made anew. */
+  readonly #configured: ReadonlyMap<string, string>;
   readonly #killed = new Map<string, string>();
   #nodes: readonly DeploymentNode[];
   #uids = new Map<string, string>();
@@ -51,6 +53,7 @@ export class PodBreaker implements Breaker {
     private readonly ground: PodGround,
   ) {
     this.#nodes = deployment.nodes;
+    this.#configured = deployment.directives;
     this.#zoneOf = new Map(deployment.nodes.map(({ name, zone }) => [name, zone]));
     // The chart has pod 0 lead for ever: what is handed over would be led by two when pod 0 comes back.
     this.handsOver = deployment.mode === "cluster";
@@ -86,6 +89,7 @@ export class PodBreaker implements Breaker {
     await this.#until(`${names.join(", ")} run again`, (pods) => names.every((name) => pods.some((pod) => nameOf(pod) === name && pod.metadata?.uid !== this.#killed.get(name) && podRuns(pod, this.ground.container) && (pod.status?.podIP ?? "") !== "")));
     await this.#look();
     await Promise.all(names.map((name) => this.#answers(name)));
+    await Promise.all(names.map((name) => this.#tell(name)));
     this.deployment = { ...this.deployment, nodes: this.#nodes };
   };
 
@@ -112,7 +116,7 @@ export class PodBreaker implements Breaker {
   readonly freeDisk = impossible;
   readonly resize = impossible;
 
-  /** Pods that are made anew have their ConfigMap's directives; scenarios put theirs in force while they run. */
+  /** Pods that are made anew have their ConfigMap's directives; `start` puts others in force on them again. */
   readonly startWith = (directives: ReadonlyMap<string, string>): void => {
     this.deployment = { ...this.deployment, directives };
   };
@@ -191,6 +195,19 @@ export class PodBreaker implements Breaker {
         await sleep(LOOK_MS);
         await this.#look();
       }
+    }
+  }
+
+  /** Puts the directives in force that its ConfigMap has not. */
+  async #tell(name: string): Promise<void> {
+    const node = this.#nodes.find((each) => each.name === name);
+    const words = [...this.deployment.directives].filter(([directive, value]) => this.#configured.get(directive) !== value).flat();
+    if (node === undefined || words.length === 0) return;
+    const connection = await this.dial(node.endpoint, ANSWER_MS);
+    try {
+      await connection.call("CONFIG", "SET", ...words);
+    } finally {
+      connection.disconnect();
     }
   }
 

@@ -10,7 +10,7 @@ import type { FormationOptions, FormationResult } from "./awaiting";
 import { Awaiting } from "./awaiting";
 import type { FormationSteps } from "./cluster-steps";
 import { formationState } from "./cluster-steps";
-import { introduceAll } from "./introducing";
+import { askingPingInterval, introduceAll } from "./introducing";
 import type { Member } from "./members";
 import { disagreementOf, dissenters, lacksService, readStates, readViews, replicate } from "./members";
 import { resizeCluster } from "./resize-cluster";
@@ -19,16 +19,6 @@ import { QUICK_SYNC, TemporarySettings } from "./temporary-settings";
 
 /** The server's default, at which no node is taken for failed merely because it is busy forming. */
 const PATIENT_TIMEOUT = 15_000;
-
-/**
- * Milliseconds between pings of those that have missed something. Their number grows with nodes² / interval, so it grows with
- * the cluster, up to what the default node timeout makes of it: 200 pings per second of a node, and 15,000 of all of them,
- * which two cores can answer; at 40,000, 200 nodes on two cores never get to know each other.
- */
-export function askingPingInterval(nodes: number): number {
-  return Math.min(PATIENT_TIMEOUT / 2, Math.max(250, 5 * nodes, Math.round(nodes ** 2 / 15)));
-}
-
 
 /** Node timeout while forming, milliseconds, for servers (Redis 7) whose ping interval is half of it, always. */
 export function formingTimeout(nodes: number): number {
@@ -61,21 +51,13 @@ async function complete(deployment: Deployment, members: readonly Member[], step
     await settings.set(QUICK_SYNC);
     const pingsApart = await settings.set(new Map([["cluster-ping-interval", String(askingPingInterval(members.length))]]));
     await timeout(pingsApart ? PATIENT_TIMEOUT : formingTimeout(members.length));
-    await carryOut(steps, members, settings, awaiting);
-    const latecomers = new Latecomers(settings, members.length);
-    await Promise.all(
-      members.map((member) =>
-        awaiting.until(async () => {
-          const what = await lacksSlots(member, members.length);
-          if (what !== undefined && latecomers.isDue) await latecomers.ask([member]);
-          return what;
-        }),
-      ),
-    );
+    const latecomers = new Latecomers(settings, awaiting, members.length);
+    await carryOut(steps, members, { settings, awaiting, latecomers });
+    await Promise.all(members.map((member) => latecomers.until([member], () => lacksSlots(member, members.length))));
     // A primary that was alone serves only after a node timeout, of 5 s at most; one no longer than the time that
     // has passed lets it serve at once, and is still long beside the pings.
     if (pingsApart) await timeout(Math.min(5000, Math.max(500, Math.floor(awaiting.elapsed))));
-    await Promise.all(members.map((member) => awaiting.until(() => lacksService(member))));
+    await Promise.all(members.map((member) => latecomers.until([member], () => lacksService(member))));
     await awaiting.until(async () => {
       const views = await readViews(members);
       await latecomers.ask(dissenters(members, views));
@@ -86,32 +68,46 @@ async function complete(deployment: Deployment, members: readonly Member[], step
   }
 }
 
-/** How long news may be on its way before a node is made to ask for it, milliseconds. */
-const NEWS_MS = 1000;
-
 /** Those that missed what others said, and so ask them again by pings. */
 class Latecomers {
-  readonly #since = performance.now();
   readonly #asking = new Set<Member>();
+  readonly #intervalMs: number;
+  /** How long news may be on its way before anyone is made to ask for it. */
+  readonly #newsMs: number;
 
   constructor(
     private readonly settings: TemporarySettings,
-    private readonly nodes: number,
-  ) {}
+    private readonly awaiting: Awaiting,
+    nodes: number,
+  ) {
+    this.#intervalMs = askingPingInterval(nodes);
+    this.#newsMs = Math.max(1000, this.#intervalMs);
+  }
 
-  get isDue(): boolean {
-    return performance.now() - this.#since > NEWS_MS;
+  /** Waits until nothing is missing; when that takes longer than news does, these are made to ask. */
+  async until(members: readonly Member[], missing: () => Promise<string | undefined>): Promise<void> {
+    const since = performance.now();
+    await this.awaiting.until(async () => {
+      const what = await missing();
+      if (what !== undefined && performance.now() - since > this.#newsMs) await this.ask(members);
+      return what;
+    });
   }
 
   async ask(members: readonly Member[]): Promise<void> {
     const more = members.filter((member) => !this.#asking.has(member));
     for (const member of more) this.#asking.add(member);
-    if (more.length === 0) return;
-    await this.settings.set(new Map([["cluster-ping-interval", String(askingPingInterval(this.nodes))]]), more.map(({ connection }) => connection));
+    if (more.length > 0) await this.settings.set(new Map([["cluster-ping-interval", String(this.#intervalMs)]]), more.map(({ connection }) => connection));
   }
 }
 
-async function carryOut(steps: FormationSteps, members: readonly Member[], settings: TemporarySettings, awaiting: Awaiting): Promise<void> {
+interface Forming {
+  readonly settings: TemporarySettings;
+  readonly awaiting: Awaiting;
+  readonly latecomers: Latecomers;
+}
+
+async function carryOut(steps: FormationSteps, members: readonly Member[], { settings, awaiting, latecomers }: Forming): Promise<void> {
   const byName = new Map(members.map((member) => [member.node.name, member]));
   const member = (name: string): Member => {
     const found = byName.get(name);
@@ -124,7 +120,7 @@ async function carryOut(steps: FormationSteps, members: readonly Member[], setti
     Promise.all(steps.setEpoch.map(({ node, epoch }) => setEpoch(member(node), epoch))),
   ]);
   if (steps.meet) await introduceAll(members, settings, awaiting);
-  await Promise.all(steps.replicate.map(({ node, primary }) => awaiting.until(() => replicate(member(node), member(primary)))));
+  await Promise.all(steps.replicate.map(({ node, primary }) => latecomers.until([member(node), member(primary)], () => replicate(member(node), member(primary)))));
   const outrun = inTime.every((set) => set) ? steps.bumpEpoch : [...new Set(steps.replicate.map(({ primary }) => primary))];
   for (const primary of outrun) await member(primary).connection.cluster("BUMPEPOCH");
 }

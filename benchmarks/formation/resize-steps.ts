@@ -9,6 +9,7 @@ import { countSlots } from "../topology/slots";
 import type { Awaiting, FormationOptions } from "./awaiting";
 import type { NodeState } from "./cluster-steps";
 import { self } from "./cluster-steps";
+import { askingPingInterval } from "./introducing";
 import type { Member } from "./members";
 import { disagreement, introduce, lacksService, readStates, readViews, replicate } from "./members";
 import { participants } from "./resize-facts";
@@ -16,8 +17,6 @@ import type { Moving } from "./slot-moving";
 import { moveSlots } from "./slot-moving";
 import { QUICK_SYNC, TemporarySettings } from "./temporary-settings";
 
-/** News spread with pings: where they can be had often without declaring nodes failed sooner (9.1), they are. Milliseconds. */
-const QUICK_PINGS: ReadonlyMap<string, string> = new Map([["cluster-ping-interval", "250"]]);
 /** Shards that lose their last slot would else become replicas of whoever takes it, and copy all of its data. */
 const STAY_APART: ReadonlyMap<string, string> = new Map([["cluster-allow-replica-migration", "no"]]);
 const DEFAULTS: ReadonlyMap<string, string> = new Map([["cluster-allow-replica-migration", "yes"]]);
@@ -57,7 +56,8 @@ export class ResizeSteps {
     const [all, some] = [settings(this.members), settings(this.#dissolved(plan.move))];
     try {
       await all.set(QUICK_SYNC);
-      const pingsApart = await all.set(QUICK_PINGS);
+      // News spread with pings: where they can be had often without declaring nodes failed sooner, they are.
+      const pingsApart = await all.set(new Map([["cluster-ping-interval", String(askingPingInterval(this.members.length))]]));
       await this.#meet(plan.meet, !pingsApart);
       for (const { from, to } of plan.handOver) await this.#handOver(from, to);
       await this.#attach(plan.attach);

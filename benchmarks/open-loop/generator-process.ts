@@ -20,11 +20,15 @@ export class GeneratorProcess {
 
   private constructor(private readonly recorded: RecordedProcess) {
     const { child, ended } = recorded;
-    if (child.stdout !== null) createInterface({ input: child.stdout }).on("line", (line) => { this.#hear(line); });
+    // A busy machine tells of its end before the last of what it said has been read.
+    const silent = new Promise<void>((resolve) => {
+      if (child.stdout === null) resolve();
+      else createInterface({ input: child.stdout }).on("line", (line) => { this.#hear(line); }).once("close", resolve);
+    });
     child.stderr?.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));
     // A process that is gone is noticed by its end, and not by what cannot be told to it.
     child.stdin?.on("error", () => undefined);
-    void ended.then((exit) => { this.#end(new Failure(`the generator ended with ${describeExit(exit)}${this.#errors.trim() === "" ? "" : `: ${this.#errors.trim().split("\n").at(-1) ?? ""}`}`)); });
+    void Promise.all([ended, silent]).then(([exit]) => { this.#end(new Failure(`the generator ended with ${describeExit(exit)}${this.#errors.trim() === "" ? "" : `: ${this.#errors.trim().split("\n").at(-1) ?? ""}`}`)); });
   }
 
   /**

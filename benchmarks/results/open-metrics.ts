@@ -2,9 +2,10 @@
  * results.om: the figures of a run in the OpenMetrics text format 1.0, dated by the run: for a textfile collector, or for
  * `promtool tsdb create-blocks-from openmetrics`. Pure.
  */
+import { formatObjective } from "../capacity/objective";
 import type { Row } from "./rows";
 import { rowsOf } from "./rows";
-import type { Results } from "./schema";
+import type { CapacityRecord, Results } from "./schema";
 
 type Labels = Readonly<Record<string, string | number>>;
 
@@ -42,6 +43,11 @@ function familiesOf(results: Results): Family[] {
       const value = comparison[figure];
       return value === null ? [] : [[{ stack, test: comparison.title, figure: comparison.figure, base: comparison.base, other: comparison.other, verdict: comparison.verdict }, value]];
     });
+  const capacities = (figure: (capacity: CapacityRecord) => number | null): Family["samples"] =>
+    results.capacities.flatMap((capacity): Family["samples"] => {
+      const value = figure(capacity);
+      return value === null ? [] : [[{ stack, deployment: capacity.deployment, mode: capacity.mode, workload: capacity.workload, objective: formatObjective(capacity.objective), open_ended: String(capacity.isOpenEnded) }, value]];
+    });
   return [
     { name: `${PREFIX}_run`, help: "The run: 1 when it is complete", samples: [[{ stack, machine: environment.cpuModel, cores: environment.coresAvailable, kernel: environment.kernel, version: environment.programs?.version ?? "unknown" }, results.complete ? 1 : 0]] },
     { name: `${PREFIX}_requests_per_second`, help: "Throughput by the load generator's clock, median over the repeats", samples: each(({ rps }) => rps.median) },
@@ -54,6 +60,8 @@ function familiesOf(results: Results): Family[] {
     { name: `${PREFIX}_server_cores`, help: "CPU of all servers of the deployment", samples: each(({ serverCpu }) => serverCpu) },
     { name: `${PREFIX}_doubt`, help: "Reasons not to take a figure at its word", samples: rows.flatMap((row): Family["samples"] => row.doubts.map(({ code }) => [{ ...labelsOf(row), code }, 1])) },
     { name: `${PREFIX}_canary_requests_per_second`, help: "A fixed load before each round and after the last", samples: results.canaries.length === 0 ? [] : results.canaries.slice(-1).map(({ rps }) => [{ stack }, rps]) },
+    { name: `${PREFIX}_capacity_requests_per_second`, help: "The highest offered load at which the objective held", samples: capacities(({ capacity }) => capacity) },
+    { name: `${PREFIX}_knee_requests_per_second`, help: "The load beyond which latency rises faster than load", samples: capacities(({ knee }) => knee) },
     { name: `${PREFIX}_ratio`, help: "A figure of one cell of a study over that of another", samples: comparisons("ratio") },
     { name: `${PREFIX}_ratio_low`, help: "Lower end of the ratio's 95 % interval", samples: comparisons("low") },
     { name: `${PREFIX}_ratio_high`, help: "Upper end of the ratio's 95 % interval", samples: comparisons("high") },

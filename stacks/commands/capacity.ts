@@ -12,7 +12,7 @@ import type { ResultsCollector } from "../../benchmarks/results/collector";
 import type { OpenLoopMix } from "../../benchmarks/workloads/mix";
 import { capacityOf, openLoopMixes } from "../plans";
 import type { StackConfig } from "../schema";
-import { SEARCH } from "../schema-capacity";
+import { SEARCH, searchOf } from "../schema-capacity";
 import { workloadSchema } from "../schema-workloads";
 import type { Step } from "../steps";
 
@@ -58,10 +58,10 @@ export function capacityWanted(values: Readonly<Record<string, unknown>>): Capac
  * @throws BadInput where neither names an objective
  */
 export function capacitySearch(config: StackConfig, wanted: CapacityWanted): CapacitySearch {
-  const own = capacityOf(config);
-  const objective = wanted.objective ?? own?.objective;
+  const { capacity } = config;
+  const objective = wanted.objective ?? capacity?.objective;
   if (objective === undefined) throw new BadInput("capacity", ["--objective is missing, and the stack has no valkey:capacity: expected a percentile and a time, such as p99=2ms"]);
-  return { mix: own?.mix ?? openLoopMixes(config)[0] ?? standardMix(config), objective, search: { ...SEARCH, ...own?.search, ...wanted.search } };
+  return { mix: capacityOf(config)?.mix ?? openLoopMixes(config)[0] ?? standardMix(config), objective, search: { ...SEARCH, ...(capacity === undefined ? {} : searchOf(capacity)), ...wanted.search } };
 }
 
 function standardMix(config: StackConfig): OpenLoopMix {

@@ -250,6 +250,7 @@ class StackRun {
           capacity,
           without: [],
         };
+        if (this.config.capacity !== undefined && capacity === undefined) report("the capacity is not searched for: nothing is offered by the open loop");
         const began = Date.now();
         const { benchmark } = host.programs;
         const runner = new LocalRunner({ run: host.run, benchmark, features: await toolFeatures(benchmark), serversHere: true });

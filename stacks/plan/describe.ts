@@ -79,7 +79,7 @@ function describeMeasurement({ workload, workloads, rounds, count, runners, jobs
 function describeCapacity({ capacity, jobs }: MeasurementPlan): string[] {
   if (capacity === null) return [];
   const { objective, workload, start, most, precision, probes } = capacity;
-  return [`then the highest load of ${workload} at which ${objective}: from ${formatCount(start)}/s to ${formatCount(most)}/s at most, to ${precision * 100} %, of each deployment in ${formatCount(probes)} loads at most${jobs === null ? "" : ", a Job each"}`];
+  return [`then the highest load of ${workload} at which ${objective}: from ${formatCount(start)}/s to ${formatCount(most)}/s at most, to ${precision * 100} %, of each deployment in about ${formatCount(probes)} loads${jobs === null ? "" : ", a Job each"}`];
 }
 
 function describeStudy({ cells, varied, precision, budget }: StudyPlan): string {

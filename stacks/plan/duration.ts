@@ -4,7 +4,6 @@ import { keyFamilies } from "../../benchmarks/workloads/named-tests";
 import { KEYS_IN_FLIGHT } from "../../benchmarks/workloads/prefill";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import type { PlatformConfig } from "../schema";
-import { DEFAULT_DURATION } from "../schema";
 import type { DeploymentPlan, MeasurementPlan, StudyPlan } from "./stack-plan";
 
 export interface Duration {
@@ -48,13 +47,8 @@ function measuring(platform: PlatformConfig["type"], deployments: readonly Deplo
   return [
     { what: "keys put in place", seconds: deployments.reduce((sum, { shape }) => sum + prefill(platform, families, shape.primaries), 0) },
     { what: `${count} measurements with their canaries`, seconds: measured + canaries },
-    ...(capacity === null ? [] : [{ what: "the search for capacities, at most", seconds: deployments.length * capacity.probes * (2 * AROUND_SECONDS[platform] + workload.warmup + mixSeconds(workload)) }]),
+    ...(capacity === null ? [] : [{ what: "the search for capacities", seconds: deployments.length * capacity.probes * (2 * AROUND_SECONDS[platform] + capacity.seconds) }]),
   ];
-}
-
-/** A mixed workload lasts as long as the benchmark's measurements; one of so many requests about as long as it takes at its rate. */
-function mixSeconds({ length }: Workload): number {
-  return "seconds" in length ? length.seconds : DEFAULT_DURATION;
 }
 
 function lengthOf({ length, pipeline, rate }: Workload, primaries: number): number {

@@ -116,8 +116,9 @@ export interface CapacityPlan {
   readonly start: number;
   readonly most: number;
   readonly precision: number;
-  /** Loads offered of each deployment, at most: doubled up to the most, halved down to the precision, confirmed, and offered over more connections. */
+  /** Loads offered of each deployment, seconds each: doubled up to the most, halved down to the precision, confirmed, and offered over more connections; answers that are not clear take more. */
   readonly probes: number;
+  readonly seconds: number;
 }
 
 export interface FailurePlan {
@@ -189,7 +190,8 @@ function planLarge({ settings }: DeploymentConfig, nodes: number, platform: Plat
   const measured = measuredClusters();
   if (measured === undefined) return null;
   const { points, cores, version } = measured;
-  const found = forecast(points, nodes, settings["cluster-node-timeout"] ?? nodeTimeoutFor(nodes), isPodPlatform(platform));
+  const nodeTimeoutMs = settings["cluster-node-timeout"] ?? nodeTimeoutFor(nodes);
+  const found = forecast(points, nodes, { nodeTimeoutMs, pingedMs: pingedAsAt(nodeTimeoutMs, settings), named: isPodPlatform(platform) });
   if (found === undefined) return null;
   return { forecast: found, descriptors: descriptorsFor(nodes), measured: { cores, version, sizes: [...new Set(points.map((point) => point.nodes))].sort((a, b) => a - b) } };
 }
@@ -228,9 +230,9 @@ function planCapacity(config: StackConfig): CapacityPlan | null {
   const search = capacityOf(config);
   if (search === undefined) return null;
   const { mix, objective, search: { start, most, precision, confirmations } } = search;
-  const doublings = Math.ceil(Math.log2(most / start)) + 1;
+  const doublings = Math.max(0, Math.ceil(Math.log2(most / start))) + 1;
   const halvings = Math.ceil(Math.log2(Math.log(2) / Math.log(1 + precision)));
-  return { objective: formatObjective(objective), workload: mix.name, start, most, precision, probes: doublings + Math.max(0, halvings) + 3 * confirmations };
+  return { objective: formatObjective(objective), workload: mix.name, start, most, precision, probes: doublings + Math.max(0, halvings) + 3 * confirmations, seconds: mix.warmup + mix.length.seconds };
 }
 
 function planStudy({ experiment, deployments, benchmark }: StackConfig): StudyPlan | null {

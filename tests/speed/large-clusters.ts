@@ -60,9 +60,9 @@ async function measureModel(order: Order): Promise<void> {
     }
   }
   const [largest] = points.filter(({ nodes }) => nodes === LARGEST);
-  const foretold = largest === undefined ? undefined : forecast(points.filter(({ nodes }) => nodes < LARGEST), LARGEST, largest.bus.nodeTimeoutMs, false);
+  const foretold = largest === undefined ? undefined : forecast(points.filter(({ nodes }) => nodes < LARGEST), LARGEST, { nodeTimeoutMs: largest.bus.nodeTimeoutMs, named: false });
   if (largest === undefined || foretold === undefined) throw new Error("nothing was foretold");
-  const outage = forecast(points.filter(({ nodes }) => nodes < LARGEST), LARGEST, largest.nodeTimeoutMs, false)?.outageSeconds ?? foretold.outageSeconds;
+  const outage = forecast(points.filter(({ nodes }) => nodes < LARGEST), LARGEST, { nodeTimeoutMs: largest.nodeTimeoutMs, named: false })?.outageSeconds ?? foretold.outageSeconds;
   const figures: readonly (readonly [name: string, seen: number, foretold: Prediction])[] = [
     ["bus", largest.bus.bytesPerNode, foretold.busBytesPerNode],
     ["descriptors", largest.descriptors, foretold.descriptors],

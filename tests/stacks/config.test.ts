@@ -71,6 +71,7 @@ describe("a stack's configuration", () => {
     expect(capacityOf(parseConfig("stack x", raw, MACHINE))).toMatchObject({ mix: { name: "w", driver: "open-loop" }, objective: { ms: 0.5 }, search: { start: 1000, most: 5000, precision: 0.1, confirmations: 2 } });
     expect(capacityOf(parseConfig("stack x", raw, MACHINE, benchmarkOverrides({ driver: "memtier" })))).toBeUndefined();
     expect(capacityOf(parseConfig("stack x", good, MACHINE))).toBeUndefined();
+    expect(capacityOf(parseConfig("stack x", { ...raw, capacity: { ...(raw["capacity"] as Raw), workload: "w" } }, MACHINE, benchmarkOverrides({ driver: "open-loop", rate: 7 })))).toMatchObject({ mix: { name: "open-loop", rate: 7 }, objective: { ms: 0.5 }, search: { most: 5000 } });
     const of = (values: Raw, from = raw): unknown => capacitySearch(parseConfig("stack x", from, MACHINE), capacityWanted(values));
     expect(of({ precision: "0.5" })).toMatchObject({ objective: { ms: 0.5 }, search: { most: 5000, precision: 0.5 } });
     expect(of({ objective: "p50=3ms" }, good)).toMatchObject({ mix: { name: "reads and writes", values: { bytes: 64 } }, objective: { part: 0.5, ms: 3 }, search: { most: 10_000_000 } });
@@ -121,7 +122,6 @@ describe("a stack's configuration", () => {
     ["an objective that is none", capacity({ objective: "p99" }), "valkey:capacity.objective: p99 is none: expected a percentile and a time, such as p99=2ms or p99.9=500us"],
     ["a capacity with nothing to offer", { ...good, capacity: { objective: "p99=2ms" } }, "valkey:capacity: what is offered is a workload of the driver open-loop, and valkey:workloads has none"],
     ["a capacity of a closed loop", capacity({ objective: "p99=2ms", workload: "plain" }), "valkey:capacity.workload: plain is no workload of the driver open-loop; there is w"],
-    ["a search that begins beyond its end", capacity({ objective: "p99=2ms", start: 100, most: 10 }), "valkey:capacity.start: 100 is more than the highest load that is offered, 10"],
     ["a key of another driver", workload({ arrivals: "fixed" }), /^valkey:workloads\.w\.arrivals: unknown key; Known here: driver, data, reads, /],
     ["a share of reads in per cent", workload({ reads: 90 }), /valkey:workloads\.w\.reads is 90: expected number to be <=1/],
     ["sizes the wrong way round", workload({ driver: "open-loop", rate: 1, values: { sizes: "uniform", least: 9, most: 3 } }), "valkey:workloads.w.values.most: expected no less than least"],

@@ -27,7 +27,7 @@ const problems = (failures: unknown, changes: Record<string, unknown> = {}): rea
 };
 const paired = (failures: unknown): ReturnType<typeof pairings> => {
   const config = parseConfig("stack x", stack(failures), MACHINE);
-  return pairings(Object.entries(config.failures).map(([name, failure]) => scenarioOf(name, failure)), hostPlans(config.platform as HostConfig, config).map((plan) => ({ ...plan, machines: "one" as const })), (fault) => (fault === "cut-zone" ? "needs root" : undefined));
+  return pairings(Object.entries(config.failures).map(([name, failure]) => scenarioOf(name, failure)), hostPlans(config.platform as HostConfig, config).map((plan) => ({ ...plan, machines: "one" as const })), ({ fault }) => (fault.kind === "cut-zone" ? "needs root" : undefined));
 };
 
 describe("the section failures", () => {

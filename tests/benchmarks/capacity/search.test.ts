@@ -34,6 +34,9 @@ describe("the search", () => {
 
   it("says when nothing holds, and when there is no end to it", async () => {
     expect(await searchCapacity(PLAN, (rate) => Promise.resolve({ rate, holds: false }))).toMatchObject({ capacity: 0, isOpenEnded: false });
+    const offered: number[] = [];
+    expect(await searchCapacity({ ...PLAN, most: 100 }, (rate) => { offered.push(rate); return Promise.resolve({ rate, holds: rate < 30 }); })).toMatchObject({ isOpenEnded: false });
+    expect(Math.max(...offered)).toBe(100);
     expect(await searchCapacity({ ...PLAN, most: 5_000 }, (rate) => Promise.resolve({ rate, holds: true }))).toMatchObject({ capacity: 5_000, isOpenEnded: true });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { cutPolicies, showsCut } from "../../../benchmarks/failure/pod-cut";
+import type { Fault } from "../../../benchmarks/failure/fault";
 import { podObstacle } from "../../../benchmarks/failure/obstacles";
-import { FAULT_KINDS } from "../../../benchmarks/failure/fault";
 import { attemptAll } from "../../../benchmarks/failure/breaker";
 import { fixture } from "../../support/fixtures";
 
@@ -61,9 +61,27 @@ describe("what is taken back", () => {
   });
 });
 
-describe("faults of pods", () => {
-  it("are all but three, which say why and where they can be had", () => {
-    expect(FAULT_KINDS.filter((fault) => podObstacle(fault) !== undefined)).toEqual(["freeze-primary", "full-disk", "scale"]);
-    for (const fault of ["freeze-primary", "full-disk"] as const) expect(podObstacle(fault)).toMatch(/platform host/);
+describe("scenarios of pods", () => {
+  const scenario = (fault: Fault, settings: Record<string, string> = {}): Parameters<typeof podObstacle>[0] => ({ fault, settings: new Map(Object.entries(settings)) });
+  const why = (fault: Fault, settings?: Record<string, string>, configured: Record<string, string> = {}): string | undefined => podObstacle(scenario(fault, settings), new Map(Object.entries(configured)));
+
+  it("are refused where the API server cannot do it, saying where it can be had", () => {
+    expect(why({ kind: "freeze-primary", seconds: 1 })).toMatch(/platform host/);
+    expect(why({ kind: "full-disk", seconds: 1 })).toMatch(/platform host/);
+    expect(why({ kind: "scale", to: { primaries: 4, replicasPerPrimary: 1 } })).toMatch(/pulumi up/);
+    expect(why({ kind: "kill-primary", restart: "served" })).toBeUndefined();
+  });
+
+  it("are no upgrade, which is another image, though they restart one by one", () => {
+    expect(why({ kind: "rolling-restart", home: undefined })).toBeUndefined();
+    expect(why({ kind: "rolling-restart", home: "/opt/valkey" })).toMatch(/image/);
+  });
+
+  it("keep the file that a pod starts with: another appendonly is for the deployment to say", () => {
+    const kill: Fault = { kind: "kill-primary", restart: "served" };
+    expect(why(kill, { appendonly: "yes" })).toMatch(/pulumi up/);
+    expect(why(kill, { appendonly: "yes" }, { appendonly: "yes" })).toBeUndefined();
+    expect(why(kill, { "cluster-node-timeout": "1000" })).toBeUndefined();
+    expect(why({ kind: "cut-zone", zone: undefined, seconds: 1 }, { appendonly: "yes" })).toBeUndefined();
   });
 });

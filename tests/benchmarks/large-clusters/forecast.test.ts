@@ -13,9 +13,9 @@ function world(nodes: readonly number[], noise: () => number): MeasuredCluster[]
     nodes: n,
     formationSeconds: (0.5 + 2e-4 * n ** 2) * noise(),
     verificationSeconds: 0.002 * n ** 1.1 * noise(),
-    outageSeconds: 2 + (1 + 0.005 * n) * noise(),
+    outageSeconds: 2 + 0.03 * n + (0.4 + 0.5 * (2 + 0.03 * n)) * noise(),
     okSeconds: 5,
-    nodeTimeoutMs: 2000,
+    nodeTimeoutMs: 2000 + 30 * n,
     descriptors: 2 * n + 20,
     residentBytes: 1e7 + 10_000 * n * noise(),
     bus: { nodeTimeoutMs: 15_000, bytesPerNode: busTraffic(n, 15_000, false).bytesPerNode * 0.7 * noise() },
@@ -25,21 +25,29 @@ function world(nodes: readonly number[], noise: () => number): MeasuredCluster[]
 describe("the forecast of a large cluster", () => {
   it("finds again what a world without noise is made of, at any size", () => {
     fc.assert(fc.property(fc.integer({ min: 300, max: 3000 }), fc.integer({ min: 1000, max: 15_000 }), (nodes, timeout) => {
-      const found = forecast(world([12, 24, 48, 96, 200], () => 1), nodes, timeout, false);
+      const found = forecast(world([12, 24, 48, 96, 200], () => 1), nodes, { nodeTimeoutMs: timeout, named: false });
       expect(found?.descriptors.estimate).toBeCloseTo(2 * nodes + 20, 3);
       expect(found?.formationSeconds.estimate).toBeCloseTo(0.5 + 2e-4 * nodes ** 2, 3);
-      expect(found?.outageSeconds.estimate).toBeCloseTo(timeout / 1000 + 1 + 0.005 * nodes, 3);
+      expect(found?.outageSeconds.estimate).toBeCloseTo(timeout / 1000 + 0.4 + timeout / 2000, 3);
       expect((found?.busBytesPerNode.estimate ?? 0) / (0.7 * busTraffic(nodes, timeout, false).bytesPerNode)).toBeCloseTo(1, 3);
     }));
   });
 
+  it("takes an outage and the bus by the pings that are in force, not by the node timeout alone", () => {
+    const points = world([12, 24, 48, 96, 200], () => 1);
+    const [slow, quick] = [10_000, 600].map((pingedMs) => forecast(points, 200, { nodeTimeoutMs: 10_000, pingedMs, named: false }));
+    expect(slow?.outageSeconds.estimate).toBeCloseTo(15.4, 3);
+    expect(quick?.outageSeconds.estimate).toBeCloseTo(10.7, 3);
+    expect(quick?.busBytesPerNode.estimate).toBeGreaterThan(10 * (slow?.busBytesPerNode.estimate ?? Infinity));
+  });
+
   it("needs more than two points", () => {
-    expect(forecast(world([12, 24], () => 1), 1000, 5000, false)).toBeUndefined();
+    expect(forecast(world([12, 24], () => 1), 1000, { nodeTimeoutMs: 5000, named: false })).toBeUndefined();
   });
 
   it("never foretells more bus traffic than there can be", () => {
     const points = world([12, 24, 48, 96, 200], () => 1).map((point) => ({ ...point, bus: { ...point.bus, bytesPerNode: point.bus.bytesPerNode * (1 + point.nodes / 100) } }));
-    expect(forecast(points, 2000, 15_000, false)?.busBytesPerNode.estimate).toBe(busTraffic(2000, 15_000, false).bytesPerNode);
+    expect(forecast(points, 2000, { nodeTimeoutMs: 15_000, named: false })?.busBytesPerNode.estimate).toBe(busTraffic(2000, 15_000, false).bytesPerNode);
   });
 
   const measured = measuredClusters();
@@ -47,7 +55,7 @@ describe("the forecast of a large cluster", () => {
     const points = measured?.points ?? [];
     expect(new Set(points.map(({ nodes }) => nodes)).size).toBeGreaterThanOrEqual(4);
     for (const nodes of [500, 1000, 2000]) {
-      const found = forecast(points, nodes, 15_000, true);
+      const found = forecast(points, nodes, { nodeTimeoutMs: 15_000, named: true });
       expect(found?.descriptors.estimate).toBeGreaterThan(2 * (nodes - 1));
       expect(found?.descriptors.high).toBeLessThan(3 * nodes);
       for (const { low, estimate, high } of [found?.formationSeconds, found?.verificationSeconds, found?.outageSeconds, found?.busBytesPerNode, found?.residentBytes].flatMap((each) => each ?? [])) {

@@ -67,6 +67,25 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
     expect(await suffer(cluster, { kind: "rolling-restart", home: undefined }, TUNNELLED)).toMatchObject({ lost: { count: 0 } });
   });
 
+  it("have a scenario's own settings, those too that were made anew meanwhile, and the deployment's afterwards", async () => {
+    const timeouts = (): Promise<string[]> => Promise.all(cluster.breaker.nodes().map(async (node) => {
+      const connection = await cluster.breaker.deployment.connect(node);
+      try {
+        return (await connection.config("GET", "cluster-node-timeout"))[1] ?? "";
+      } finally {
+        connection.disconnect();
+      }
+    }));
+    cluster.breaker.startWith(new Map([...cluster.breaker.deployment.directives, ["cluster-node-timeout", "3456"]]));
+    const [node] = cluster.breaker.nodes();
+    await cluster.breaker.kill([node?.name ?? ""]);
+    await cluster.breaker.start([node?.name ?? ""], { newAddresses: false });
+    expect((await timeouts())[0]).toBe("3456");
+    await suffer(cluster, { kind: "kill-primary", restart: "served" }, { ...TUNNELLED, settings: new Map([["cluster-node-timeout", "2500"]]) });
+    expect(new Set(await timeouts())).toEqual(new Set(["3456"]));
+    cluster.breaker.startWith(new Map([...cluster.breaker.deployment.directives, ["cluster-node-timeout", "2000"]]));
+  });
+
   it("are healed, and the scenario fails saying why, where a NetworkPolicy cuts nothing", async () => {
     await expect(suffer(cluster, { kind: "cut-zone", zone: undefined, seconds: 4 }, TUNNELLED)).rejects.toThrow(/had no effect: this Kubernetes does not enforce NetworkPolicies/);
     const policies = (await here.read({ apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", metadata: { name: "broken" } })) as { metadata: { annotations?: Record<string, string> }; spec: { podSelector: unknown } };
