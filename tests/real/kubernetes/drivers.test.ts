@@ -1,5 +1,6 @@
 /** Mixed workloads from Jobs, by programs that the servers' image has not got: what was offered, what the servers count, nothing left. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { measureCapacities } from "../../../benchmarks/capacity/measure-capacity";
 import { form } from "../../../benchmarks/formation/form";
 import type { Kubernetes } from "../../../benchmarks/kubernetes/access";
 import { JOB_LABELS } from "../../../benchmarks/kubernetes/benchmark-job";
@@ -11,7 +12,7 @@ import { formatLabels } from "../../../benchmarks/kubernetes/pods";
 import { runExperiment } from "../../../benchmarks/measuring/experiment";
 import type { Contender } from "../../../benchmarks/measuring/session";
 import { histogramOf } from "../../../benchmarks/results/rows";
-import type { MeasurementRecord } from "../../../benchmarks/results/schema";
+import type { CapacityRecord, MeasurementRecord } from "../../../benchmarks/results/schema";
 import { verify } from "../../../benchmarks/verification/verify";
 import type { MemtierMix, Mix, OpenLoopMix } from "../../../benchmarks/workloads/mix";
 import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes";
@@ -74,6 +75,19 @@ describe.skipIf(THROWAWAY === undefined || WHY !== "")(`mixed workloads from Job
       expect(servers?.hitRatio, id).toBe(1);
       expect(Math.abs(servers?.disagreement ?? 1), id).toBeLessThan(0.02);
       expect(cpu.client, id).toBeGreaterThan(0);
+    }
+    expect(await leftOvers()).toEqual([]);
+  });
+
+  it.skipIf(NODE === undefined)("are offered in search of a capacity, until an objective no longer holds or no more may be offered", async () => {
+    const options = { plan: { runners: 1, sharing: true, images: { node: NODE } }, deployments, timeoutMs };
+    const found: CapacityRecord[] = [];
+    const mix = { ...STEADY, rate: 1, length: { seconds: 2 }, warmup: 0 };
+    await measureCapacities({ contenders, mix, objective: { part: 0.5, ms: 2000 }, search: { start: 200, most: 400, precision: 1, confirmations: 1 } }, { openLoop: new JobLoad(kubernetes, options, openLoopInJobs(NODE)), signal }, () => undefined, (capacity) => { found.push(capacity); });
+    expect(found.map(({ deployment, capacity, isOpenEnded }) => [deployment, capacity, isOpenEnded])).toEqual([["replication", 400, true], ["cluster", 400, true]]);
+    for (const { points } of found) {
+      expect(points.map(({ rate }) => rate)).toEqual([200, 400]);
+      for (const { rate, achieved } of points) expect(Math.abs(achieved / rate - 1)).toBeLessThan(0.05);
     }
     expect(await leftOvers()).toEqual([]);
   });

@@ -49,7 +49,8 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
 
   it("recover from the loss of a primary's pod, by the time its replica was elected", async () => {
     const record = await suffer(cluster, { kind: "kill-primary", restart: "served" }, TUNNELLED);
-    expect(record.outage.overMs).not.toBeNull();
+    // Its machine's second of grace would do for an orderly hand-over, which is no loss.
+    expect(record.outage.overMs).toBeGreaterThan(500);
     expect(record.states.some(({ state }) => state === "silent")).toBe(true);
   });
 
@@ -76,14 +77,18 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
         connection.disconnect();
       }
     }));
-    cluster.breaker.startWith(new Map([...cluster.breaker.deployment.directives, ["cluster-node-timeout", "3456"]]));
-    const [node] = cluster.breaker.nodes();
-    await cluster.breaker.kill([node?.name ?? ""]);
-    await cluster.breaker.start([node?.name ?? ""], { newAddresses: false });
-    expect((await timeouts())[0]).toBe("3456");
+    const remade = async (directives: ReadonlyMap<string, string>): Promise<string | undefined> => {
+      cluster.breaker.startWith(directives);
+      const [node] = cluster.breaker.nodes();
+      await cluster.breaker.kill([node?.name ?? ""]);
+      await cluster.breaker.start([node?.name ?? ""], { newAddresses: false });
+      return (await timeouts())[0];
+    };
+    const configured = cluster.breaker.deployment.directives;
+    expect(await remade(new Map([...configured, ["cluster-node-timeout", "3456"]]))).toBe("3456");
+    expect(await remade(configured)).toBe("2000");
     await suffer(cluster, { kind: "kill-primary", restart: "served" }, { ...TUNNELLED, settings: new Map([["cluster-node-timeout", "2500"]]) });
-    expect(new Set(await timeouts())).toEqual(new Set(["3456"]));
-    cluster.breaker.startWith(new Map([...cluster.breaker.deployment.directives, ["cluster-node-timeout", "2000"]]));
+    expect(await timeouts()).toEqual(["2000", "2000", "2000", "2000", "2000", "2000"]);
   });
 
   it("are healed, and the scenario fails saying why, where a NetworkPolicy cuts nothing", async () => {
