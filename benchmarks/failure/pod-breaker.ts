@@ -81,7 +81,7 @@ export class PodBreaker implements Breaker {
     try {
       await Promise.all(nodes.map((name) => this.#delete(name, 0)));
       // The connection ends with the server, without a reply.
-      await Promise.all(doomed.map((connection) => connection?.call("SHUTDOWN", "NOSAVE", "NOW", "FORCE").catch(() => undefined)));
+      await Promise.all(doomed.flatMap((connection) => (connection === undefined ? [] : [connection.call("SHUTDOWN", "NOSAVE", "NOW", "FORCE").catch(() => undefined)])));
     } finally {
       for (const connection of doomed) connection?.disconnect();
     }
