@@ -59,7 +59,7 @@ function throughput(deployments: readonly string[], results: Results): Chart {
   return {
     id: "throughput",
     title: "Throughput",
-    caption: `Requests per second by the load generator's clock: median over the repeats; the line is the interval that holds the true median with ${(confidence * 100).toFixed(0)} % confidence.`,
+    caption: `Requests per second by the load generator's clock: ${confidence > 0 ? `median over the repeats; the line is the interval that holds the true median with ${(confidence * 100).toFixed(0)} % confidence` : "of one repeat, which has no interval"}.`,
     legend: deploymentLegend(deployments, deployments),
     heights: { wide: 320, narrow: 280 },
     option: (width) => ({
