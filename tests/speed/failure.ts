@@ -24,7 +24,7 @@ const TIMEOUTS = [
   { seconds: 1, repeats: 30 },
   { seconds: 2, repeats: 30 },
   { seconds: 5, repeats: 30 },
-  { seconds: 15, repeats: 3 },
+  { seconds: 15, repeats: 8 },
 ] as const;
 const VALKEYS_OWN_MS = 15_000;
 /** Of the primaries of the large cluster: one more would leave no majority. */
