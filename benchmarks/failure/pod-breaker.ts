@@ -77,13 +77,17 @@ export class PodBreaker implements Breaker {
    * slots over in good order; so the servers are told to end there and then, as SIGKILL would: nothing saved, nobody waited for.
    */
   readonly kill = async (nodes: readonly string[]): Promise<void> => {
-    const doomed = await Promise.all(nodes.map((name) => this.#reach(name)));
+    const doomed = await Promise.all(nodes.map(async (name) => ({ name, connection: await this.#reach(name) })));
     try {
-      await Promise.all(nodes.map((name) => this.#delete(name, 0)));
-      // The connection ends with the server, without a reply.
-      await Promise.all(doomed.flatMap((connection) => (connection === undefined ? [] : [connection.call("SHUTDOWN", "NOSAVE", "NOW", "FORCE").catch(() => undefined)])));
+      await Promise.all(
+        doomed.map(async ({ name, connection }) => {
+          await this.#delete(name, 0);
+          // The connection ends with the server, without a reply.
+          await connection?.call("SHUTDOWN", "NOSAVE", "NOW", "FORCE").catch(() => undefined);
+        }),
+      );
     } finally {
-      for (const connection of doomed) connection?.disconnect();
+      for (const { connection } of doomed) connection?.disconnect();
     }
   };
 

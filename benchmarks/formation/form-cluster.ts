@@ -3,7 +3,7 @@ import { withConnections } from "../connection";
 import type { Deployment } from "../deployment";
 import { Failure, messageOf } from "../errors";
 import type { ClusterPlan } from "../topology/cluster-plan";
-import { infoNumber, parseInfo } from "../topology/info";
+import { infoNumber } from "../topology/info";
 import type { Shape } from "../topology/placement";
 import { SLOT_COUNT } from "../topology/slots";
 import type { FormationOptions, FormationResult } from "./awaiting";
@@ -12,7 +12,7 @@ import type { FormationSteps } from "./cluster-steps";
 import { formationState } from "./cluster-steps";
 import { askingPingInterval, introduceAll } from "./introducing";
 import type { Member } from "./members";
-import { disagreementOf, dissenters, lacksService, readStates, readViews, replicate } from "./members";
+import { clusterInfo, disagreementOf, dissenters, lacksNodes, lacksService, readStates, readViews, replicate } from "./members";
 import { resizeCluster } from "./resize-cluster";
 import { servesAllSlots } from "./resize-facts";
 import { QUICK_SYNC, TemporarySettings } from "./temporary-settings";
@@ -137,9 +137,8 @@ async function setEpoch({ connection }: Member, epoch: number): Promise<boolean>
 }
 
 /** By the node's own word: whom it knows and which slots it sees served. */
-async function lacksSlots({ node, connection }: Member, nodes: number): Promise<string | undefined> {
-  const info = parseInfo(await connection.cluster("INFO"));
-  if (infoNumber(info, "cluster_known_nodes") !== nodes) return `${node.name} knows ${info.get("cluster_known_nodes") ?? "?"} of ${nodes} nodes`;
-  if (infoNumber(info, "cluster_slots_ok") !== SLOT_COUNT) return `${node.name} sees ${info.get("cluster_slots_ok") ?? "?"} of ${SLOT_COUNT} slots served`;
-  return undefined;
+async function lacksSlots(member: Member, nodes: number): Promise<string | undefined> {
+  const info = await clusterInfo(member);
+  const slots = infoNumber(info, "cluster_slots_ok");
+  return lacksNodes(member, info, nodes) ?? (slots === SLOT_COUNT ? undefined : `${member.node.name} sees ${slots ?? "?"} of ${SLOT_COUNT} slots served`);
 }

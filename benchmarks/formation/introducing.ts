@@ -1,8 +1,7 @@
 /** Nodes that know nobody get to know each other: each is introduced to one, the hub, and the hub tells all of all. */
-import { infoNumber, parseInfo } from "../topology/info";
 import type { Awaiting } from "./awaiting";
 import type { Member } from "./members";
-import { introduce } from "./members";
+import { clusterInfo, introduce, lacksNodes } from "./members";
 import type { TemporarySettings } from "./temporary-settings";
 
 /**
@@ -54,7 +53,7 @@ export async function introduceAll(members: readonly Member[], settings: Tempora
   await awaiting.until(() => shaking(hub, members.length));
   await settings.set(TELLING, [hub.connection]);
   const sample = members.filter((_member, index) => index % Math.ceil(members.length / SAMPLE) === 0);
-  for (const some of [sample, members]) await Promise.all(some.map((member) => awaiting.until(() => lacksNodes(member, members.length))));
+  for (const some of [sample, members]) await Promise.all(some.map((member) => awaiting.until(async () => lacksNodes(member, await clusterInfo(member), members.length))));
   await settings.set(quiet, [hub.connection]);
 }
 
@@ -64,7 +63,3 @@ async function shaking({ node, connection }: Member, nodes: number): Promise<str
   return known >= nodes ? undefined : `${node.name} knows ${known} of ${nodes} nodes`;
 }
 
-async function lacksNodes({ node, connection }: Member, nodes: number): Promise<string | undefined> {
-  const known = infoNumber(parseInfo(await connection.cluster("INFO")), "cluster_known_nodes");
-  return known === nodes ? undefined : `${node.name} knows ${known ?? "?"} of ${nodes} nodes`;
-}

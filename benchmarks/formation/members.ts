@@ -44,6 +44,17 @@ export async function replicate(replica: Member, primary: Member): Promise<strin
   }
 }
 
+/** CLUSTER INFO, field by field. */
+export async function clusterInfo({ connection }: Member): Promise<ReadonlyMap<string, string>> {
+  return parseInfo(await connection.cluster("INFO"));
+}
+
+/** By the node's own word, those that it shakes hands with among them. @param info its CLUSTER INFO */
+export function lacksNodes({ node }: Member, info: ReadonlyMap<string, string>, nodes: number): string | undefined {
+  const known = infoNumber(info, "cluster_known_nodes");
+  return known === nodes ? undefined : `${node.name} knows ${known ?? "?"} of ${nodes} nodes`;
+}
+
 /** By the node's own word: whether it sees all slots served, and whether it is in touch with its primary. */
 export async function lacksService({ node, connection }: Member): Promise<string | undefined> {
   const [cluster, replication] = await Promise.all([connection.cluster("INFO"), connection.info("replication")]);

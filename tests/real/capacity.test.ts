@@ -1,12 +1,24 @@
 /** The capacity of a server over one connection: found between loads that held and loads that did not, with all its points. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseObjective } from "../../benchmarks/capacity/objective";
 import { measureCapacities } from "../../benchmarks/capacity/measure-capacity";
 import type { Deployment } from "../../benchmarks/deployment";
+import { LocalRunner } from "../../benchmarks/measuring/local-runner";
+import { measureAll } from "../../benchmarks/measuring/measure-all";
 import { LocalOpenLoop } from "../../benchmarks/open-loop/local-runner";
+import { Artifacts } from "../../benchmarks/results/artifacts";
+import { ResultsCollector } from "../../benchmarks/results/collector";
 import type { CapacityRecord } from "../../benchmarks/results/schema";
+import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
 import { verify } from "../../benchmarks/verification/verify";
 import { never, Sandbox } from "../support/real";
+import { workload } from "../support/tool-runs";
+
+/** One connection, one large write at a time: its limit is within reach of a busy machine. */
+const BATCHES = { driver: "open-loop", name: "batches", data: "strings", reads: 0, keySpace: 100, clients: 1, pipeline: 1, length: { seconds: 0.7 }, warmup: 0, rate: 1, arrivals: "fixed", keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes: 20_000 }, readFrom: "primary", workers: 1, timeoutMs: 2_000, queue: 100_000 } as const;
 
 let sandbox: Sandbox;
 let alone: Deployment;
@@ -17,13 +29,29 @@ beforeAll(async () => {
 afterAll(() => sandbox.close());
 
 describe("the capacity", () => {
+  it("is searched for with the measurements, after them, where a plan asks for it", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "capacity-test-"));
+    try {
+      const collector = new ResultsCollector(Artifacts.open(directory, "20000101-000000", undefined, () => ""), { timestamp: "20000101-000000", stack: "x", configuration: {} });
+      const { run, programs } = sandbox.host;
+      const mix = { ...BATCHES, length: { seconds: 0.5 }, clients: 4, rate: 100, values: { sizes: "fixed", bytes: 10 } } as const;
+      const plan = { verified: [{ deployment: alone, verification: await verify(alone) }], workload: workload({ tests: [] }), mixes: [mix], repeats: 1, without: [], capacity: { mix, objective: parseObjective("p50=2s"), search: { start: 50, most: 100, precision: 1, confirmations: 1 } } };
+      const runner = new LocalRunner({ run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), serversHere: true });
+      await measureAll(plan, { runner, openLoop: new LocalOpenLoop({ run, serversHere: true }), signal: never }, collector, () => undefined);
+      const { records, capacities } = collector.finish(null);
+      expect(records.map(({ test }) => test)).toEqual(["batches"]);
+      expect(capacities).toMatchObject([{ deployment: "alone", workload: "batches", capacity: 100, isOpenEnded: true }]);
+      expect(capacities[0]?.points.map(({ rate }) => rate)).toEqual([50, 100]);
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  }, 60_000);
+
   it("lies between loads that held and loads that did not, whatever the machine", async () => {
     const { verdict } = await verify(alone);
     const found: CapacityRecord[] = [];
-    // One connection, one large write at a time: its limit is within reach of a busy machine.
-    const mix = { driver: "open-loop", name: "batches", data: "strings", reads: 0, keySpace: 100, clients: 1, pipeline: 1, length: { seconds: 0.7 }, warmup: 0, rate: 1, arrivals: "fixed", keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes: 20_000 }, readFrom: "primary", workers: 1, timeoutMs: 2_000, queue: 100_000 } as const;
     await measureCapacities(
-      { contenders: [{ deployment: alone, shards: verdict.shards }], mix, objective: parseObjective("p90=30ms"), search: { start: 500, most: 256_000, precision: 0.5, confirmations: 1 } },
+      { contenders: [{ deployment: alone, shards: verdict.shards }], mix: BATCHES, objective: parseObjective("p90=30ms"), search: { start: 500, most: 256_000, precision: 0.5, confirmations: 1 } },
       { openLoop: new LocalOpenLoop({ run: sandbox.host.run, serversHere: true }), signal: never },
       () => undefined,
       (capacity) => { found.push(capacity); },

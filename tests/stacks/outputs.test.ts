@@ -6,6 +6,7 @@ import { STACKS } from "../../stacks/paths";
 import { planStack } from "../../stacks/plan/stack-plan";
 import { withReplacedValues } from "../../stacks/replaced-values";
 import { readStackFile } from "../../stacks/stack-file";
+import { results } from "../support/records";
 
 const plannedOf = (stack: string, ...assignments: readonly string[]): StackOutputs["planned"] => {
   const config = parseConfig(`stack ${stack}`, withReplacedValues(readStackFile(STACKS, stack), assignments), { cores: 2, memoryBytes: 16 * 2 ** 30 });
@@ -14,6 +15,15 @@ const plannedOf = (stack: string, ...assignments: readonly string[]): StackOutpu
   expect(outputsSchema.parse(JSON.parse(JSON.stringify(outputs)))).toEqual(outputs);
   return outputs.planned;
 };
+
+describe("what was measured, in the outputs", () => {
+  it("has a capacity's points and not its distributions, which would fill every update", () => {
+    const point = { rate: 5, probes: 1, held: 1, achieved: 5, ms: 1, p50Ms: 1, p99Ms: 1, lagP99Ms: 0, histogram: "H4sIAAA" };
+    const capacity = { deployment: "local", mode: "cluster" as const, workload: "steady", objective: { part: 0.99, ms: 2 }, capacity: 5, isOpenEnded: true, points: [point], knee: null, limit: null, doubts: [] };
+    const outputs = stackOutputs({ stack: "local", eks: null }, [], [], { ...results([]), capacities: [capacity] });
+    expect(outputs.results?.capacities).toEqual([{ ...capacity, points: [{ ...point, histogram: "" }] }]);
+  });
+});
 
 describe("what was planned, in the outputs", () => {
   it("is machines, volumes and dollars per hour in numbers, with the prices' region and date", () => {

@@ -59,6 +59,13 @@ describe("what a platform cannot give", () => {
     expect(problems(platform, deployment)).toEqual([]);
   });
 
+  it("derives the interval of pings for images whose servers know it, and for no others", () => {
+    const derived = (changes: Raw): unknown => parseConfig("stack x", { platform: kubernetes, deployments: { d: cluster(changes) } }, MACHINE).deployments["d"]?.settings.other?.["cluster-ping-interval"];
+    const of = (engine: string, image: string): unknown => derived({ engine, pods: { image } });
+    expect([of("valkey", "docker.io/valkey/valkey:8.0.1"), of("valkey", "x/valkey:9.1.2@sha256:0"), of("redis", "x/redis:8.0.6")]).toEqual([300, 300, 300]);
+    expect([of("redis", "x/redis:7.0.15"), of("valkey", "x/valkey:latest"), of("valkey", "host:5000/valkey")]).toEqual([undefined, undefined, undefined]);
+  });
+
   it("refuses a load that shards cannot share evenly, unless it may be fitted", () => {
     const load = { clients: 50, threads: 4 };
     expect(problems(eks(), cluster(), load)).toEqual([expect.stringMatching(/^valkey:benchmark\.threads: 4 threads cannot be shared evenly by 3 primaries of d/), expect.stringMatching(/^valkey:benchmark\.clients: 50 clients cannot be/)]);
