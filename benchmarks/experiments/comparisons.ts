@@ -4,10 +4,13 @@ import type { StudyComparison, StudyFit } from "../results/study-schema";
 import { median } from "../statistics/median";
 import { fitPowerLaw } from "../statistics/power-law";
 import type { Point } from "../statistics/power-law";
-import type { Ratio } from "../statistics/ratio";
+import type { Pair as RatioPair, Ratio } from "../statistics/ratio";
 import { CONFIDENCE, pairedRatio } from "../statistics/ratio";
-import type { Cell, Factor, Levels } from "./factors";
+import type { Cell, Factor } from "./factors";
 import { wordsOf } from "./factors";
+import type { SideBySideEntry, SliceCounts } from "./journal";
+import type { Pair } from "./pairs";
+import { counterparts } from "./pairs";
 
 export type Figure = StudyComparison["figure"];
 
@@ -39,6 +42,8 @@ export class Findings {
     readonly cells: readonly Cell[],
     readonly records: readonly MeasurementRecord[],
     readonly precision: number,
+    /** What was measured side by side, of pairs of these cells. */
+    readonly besides: readonly SideBySideEntry[] = [],
   ) {}
 
   /** Tests in the order of the workloads, with their titles. */
@@ -67,14 +72,25 @@ export class Findings {
     return values.length === 0 ? undefined : median(values);
   }
 
-  /** `other` over `base`, of the rounds that have both. */
+  /** `other` over `base`: of what was measured side by side where there is such, else of the rounds that have both. */
   ratio(base: Cell, other: Cell, test: string, figure: Figure): Ratio {
+    const beside = this.#sideBySide(base, other, test, figure);
+    if (beside.length > 0) return pairedRatio(beside, this.precision);
     const before = this.series(base, test, figure);
     const pairs = [...this.series(other, test, figure)].flatMap(([round, value]) => {
       const counterpart = before.get(round);
       return counterpart === undefined ? [] : [{ base: counterpart, other: value }];
     });
     return pairedRatio(pairs, this.precision);
+  }
+
+  /** Of each round that has them; slices have no latency of their own, for who is halted lets its replies wait. */
+  #sideBySide(base: Cell, other: Cell, test: string, figure: Figure): RatioPair[] {
+    if (figure === "p99") return [];
+    const figureIn = ({ requests, seconds, cpuSeconds }: SliceCounts): number => (figure === "throughput" ? requests / seconds : (1e6 * cpuSeconds) / requests);
+    return this.besides
+      .filter((entry) => entry.base === base.id && entry.other === other.id)
+      .flatMap(({ tests }) => tests.filter((each) => each.test === test).map((counts) => ({ base: figureIn(counts.base), other: figureIn(counts.other) })));
   }
 
   /** Whether most of a cell's measurements say that it was not its servers that were the limit. */
@@ -91,7 +107,7 @@ export class Findings {
       counterparts(this.cells).flatMap(({ base, other }) =>
         figuresOf(base, other).map((figure): StudyComparison => {
           const { ratio, low, high, rounds, verdict } = this.ratio(base, other, test, figure);
-          return { test, title, figure, base: base.id, other: other.id, ratio: ratio ?? null, low: low ?? null, high: high ?? null, rounds, verdict };
+          return { test, title, figure, base: base.id, other: other.id, ratio: ratio ?? null, low: low ?? null, high: high ?? null, rounds, verdict, sideBySide: this.#sideBySide(base, other, test, figure).length > 0 };
         }),
       ),
     );
@@ -126,36 +142,10 @@ export class Findings {
   }
 }
 
-interface Pair {
-  readonly base: Cell;
-  readonly other: Cell;
-}
-
-/**
- * Each cell beside those that differ from it in one thing only, which is at its first level there: one factor, or the deployment.
- */
-export function counterparts(cells: readonly Cell[]): Pair[] {
-  const [first] = cells;
-  if (first === undefined) return [];
-  const find = (base: string, levels: Levels): Cell | undefined => cells.find((cell) => cell.base === base && sameLevels(cell.levels, levels));
-  return cells.flatMap((other) => {
-    const bases = [
-      ...(other.base === first.base ? [] : [find(first.base, other.levels)]),
-      ...(Object.keys(other.levels) as Factor[]).flatMap((factor) => (other.levels[factor] === first.levels[factor] ? [] : [find(other.base, { ...other.levels, [factor]: first.levels[factor] })])),
-    ];
-    return bases.flatMap((base) => (base === undefined ? [] : [{ base, other }]));
-  });
-}
-
 /** Two loads that were offered at different rates have neither throughput nor latency to compare. */
 function figuresOf(base: Cell, other: Cell): Figure[] {
   if (base.workload.rate !== other.workload.rate) return [];
   return base.workload.rate === undefined ? ["throughput", "p99", "cpu-per-operation"] : ["p99", "cpu-per-operation"];
-}
-
-function sameLevels(a: Levels, b: Levels): boolean {
-  const keys = new Set([...Object.keys(a), ...Object.keys(b)]) as Set<Factor>;
-  return [...keys].every((key) => a[key] === b[key]);
 }
 
 /** Cells that differ in this factor only, together. */

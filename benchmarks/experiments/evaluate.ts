@@ -10,9 +10,9 @@ import { billion, density } from "./claims/shards";
 import { topologies } from "./claims/topologies";
 import { Findings } from "./comparisons";
 import type { Cell } from "./factors";
-import type { CellEntry, JournalEntry } from "./journal";
+import type { CellEntry, JournalEntry, SideBySideEntry } from "./journal";
 import { pinningOf } from "./pinning";
-import { keyOf } from "./rounds";
+import { keyOf, subjectOf } from "./rounds";
 import type { Study } from "./study";
 
 /** How often in succession a cell may fail before it is given up. */
@@ -29,7 +29,12 @@ export interface StudyState {
 }
 
 export function findingsOf({ study, entries }: Pick<StudyState, "study" | "entries">): Findings {
-  return new Findings(study.cells, cellEntries(entries).flatMap(({ records }) => records), study.precision);
+  return new Findings(study.cells, cellEntries(entries).flatMap(({ records }) => records), study.precision, sideBySideEntries(entries));
+}
+
+/** Without pairs that were given up: what was measured one after the other stands in for them. */
+function sideBySideEntries(entries: readonly JournalEntry[]): SideBySideEntry[] {
+  return entries.filter((entry) => entry.kind === "side-by-side").filter((entry) => failureIn(subjectOf(entry), entries) === undefined);
 }
 
 export function cellEntries(entries: readonly JournalEntry[]): CellEntry[] {
@@ -43,9 +48,23 @@ export function elapsedOf(entries: readonly JournalEntry[]): number {
 
 /** Why a cell was given up; undefined while it is worth trying. */
 export function failureOf(cell: Cell, entries: readonly JournalEntry[]): string | undefined {
-  const own = entries.filter((entry) => entry.kind !== "canary" && entry.cell === cell.id).slice(-ATTEMPTS);
+  return failureIn(cell.id, entries);
+}
+
+/** The same of whatever a turn measures. @param subject see `subjectOf` */
+export function failureIn(subject: string, entries: readonly JournalEntry[]): string | undefined {
+  const own = entries.filter((entry) => entry.kind !== "canary" && subjectOfEntry(entry) === subject).slice(-ATTEMPTS);
   const last = own.at(-1);
   return own.length === ATTEMPTS && last?.kind === "failure" && own.every(({ kind }) => kind === "failure") ? last.reason : undefined;
+}
+
+function subjectOfEntry(entry: Exclude<JournalEntry, { kind: "canary" }>): string {
+  return entry.kind === "failure" ? entry.cell : subjectOf(entry);
+}
+
+/** What an entry is of: that of the turn it was. */
+export function keyOfEntry(entry: JournalEntry): string {
+  return keyOf(entry.kind === "failure" ? { kind: "cell", round: entry.round, cell: entry.cell } : entry);
 }
 
 export function evaluate(state: StudyState): StudyRecord {
@@ -73,9 +92,10 @@ export function evaluate(state: StudyState): StudyRecord {
     rounds,
     ended,
     cells: study.cells.map((cell) => ({ id: cell.id, label: cell.label, levels: { ...cell.levels }, shared: sharedWhy(cell) ?? null, failed: failureOf(cell, entries) ?? null })),
-    order: entries.flatMap((entry) => (entry.kind === "failure" ? [] : [keyOf(entry.kind === "canary" ? entry : { kind: "cell", round: entry.round, cell: entry.cell })])),
+    order: entries.flatMap((entry) => (entry.kind === "failure" ? [] : [keyOfEntry(entry)])),
     canaryMoved: canaryMoved(entries),
     comparisons: findings.comparisons(),
+    sideBySide: sideBySideEntries(entries).map(({ round, base, other, tests }) => ({ round, base, other, tests })),
     fits: [...throughput, ...costs],
     growth: cellEntries(entries).flatMap(({ cell, round, growth }) => (growth === null ? [] : [{ cell, round, samples: growth.samples }])),
     findings: [...sentences],

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Journal } from "../journal";
 import { Journals } from "../journal";
 import { measurementSchema, topologySchema } from "../results/schema";
-import { growthSchema } from "../results/study-schema";
+import { growthSchema, slicedTestSchema } from "../results/study-schema";
 
 export const STUDY_JOURNAL = "journal.jsonl";
 
@@ -33,10 +33,15 @@ const entrySchema = z.discriminatedUnion("kind", [
     topology: topologySchema,
     growth: growthSchema.nullable(),
   }),
+  /** Two cells in alternating slices; see `slices.ts`. */
+  z.strictObject({ kind: z.literal("side-by-side"), round: z.int(), base: z.string(), other: z.string(), seconds: count, tests: z.array(slicedTestSchema) }),
+  /** `cell` is a cell's, or what two of them are called: see `subjectOf`. */
   z.strictObject({ kind: z.literal("failure"), round: z.int(), cell: z.string(), seconds: count, reason: z.string() }),
 ]);
 export type JournalEntry = z.infer<typeof entrySchema>;
 export type CellEntry = Extract<JournalEntry, { kind: "cell" }>;
+export type SideBySideEntry = Extract<JournalEntry, { kind: "side-by-side" }>;
+export type SliceCounts = SideBySideEntry["tests"][number]["base"];
 
 export type StudyJournal = Journal<JournalHeader, JournalEntry>;
 

@@ -6,23 +6,33 @@ import { randomFrom, shuffled } from "../statistics/random";
 /** Fewer rounds than this a study never plans, unless its budget ends: below it spread is hardly known. See `ASKED_CONFIDENCE`. */
 export const LEAST_ROUNDS = 6;
 
-export type Turn = { readonly kind: "canary"; readonly round: number; readonly place: number } | { readonly kind: "cell"; readonly round: number; readonly cell: string };
+export type Turn =
+  | { readonly kind: "canary"; readonly round: number; readonly place: number }
+  | { readonly kind: "cell"; readonly round: number; readonly cell: string }
+  | { readonly kind: "side-by-side"; readonly round: number; readonly base: string; readonly other: string };
 
 /**
- * One round: every cell once, in an order of its own, a canary before the first of them and one somewhere among them.
+ * One round: every cell once and every pair side by side once, in an order of its own, a canary before the first of them and one somewhere among them.
+ * @param pairs of cells, by their ids
  * @param round from 1
  */
-export function roundOf(cells: readonly string[], seed: number, round: number): Turn[] {
+export function roundOf(cells: readonly string[], pairs: readonly { readonly base: string; readonly other: string }[], seed: number, round: number): Turn[] {
   const random = randomFrom(seed + Math.imul(round, 0x9e3779b1));
-  const turns = shuffled(cells, random).map((cell): Turn => ({ kind: "cell", round, cell }));
+  const all = [...cells.map((cell): Turn => ({ kind: "cell", round, cell })), ...pairs.map(({ base, other }): Turn => ({ kind: "side-by-side", round, base, other }))];
+  const turns = shuffled(all, random);
   const among = 1 + Math.floor(random() * Math.max(0, turns.length - 1));
   const canary = (place: number): Turn => ({ kind: "canary", round, place });
   return cells.length < 2 ? [canary(1), ...turns] : [canary(1), ...turns.slice(0, among), canary(2), ...turns.slice(among)];
 }
 
+/** What a turn measures: a cell's id, or what two of them are called together. */
+export function subjectOf(turn: Exclude<Turn, { kind: "canary" }>): string {
+  return turn.kind === "cell" ? turn.cell : `${turn.other} beside ${turn.base}`;
+}
+
 /** What a turn is on the journal. */
 export function keyOf(turn: Turn): string {
-  return turn.kind === "canary" ? `${turn.round} canary ${turn.place}` : `${turn.round} ${turn.cell}`;
+  return `${turn.round} ${turn.kind === "canary" ? `canary ${turn.place}` : subjectOf(turn)}`;
 }
 
 export interface Progress {

@@ -2,15 +2,18 @@
 import { Failure, messageOf } from "../errors";
 import type { Report } from "../progress";
 import { formatDuration } from "../units";
-import { elapsedOf, failureOf, findingsOf } from "./evaluate";
+import { elapsedOf, failureIn, failureOf, findingsOf, keyOfEntry } from "./evaluate";
 import type { StudyState } from "./evaluate";
+import type { Laboratory } from "./cell-servers";
 import type { Cell } from "./factors";
 import type { JournalEntry, StudyJournal } from "./journal";
+import type { Pair } from "./pairs";
+import { sideBySidePairs } from "./pairs";
 import { pinningOf } from "./pinning";
 import type { Decision, Turn } from "./rounds";
-import { decide, keyOf, roundOf } from "./rounds";
-import type { Laboratory } from "./run-cell";
+import { decide, keyOf, roundOf, subjectOf } from "./rounds";
 import { measureCanary, measureCell } from "./run-cell";
+import { measureSideBySide } from "./side-by-side";
 import type { Study } from "./study";
 
 /** Who measures a turn; told apart so that the order of things is tested without servers. */
@@ -18,6 +21,8 @@ export interface Bench {
   readonly canary: (round: number, place: number) => Promise<JournalEntry>;
   /** @param ceiling requests per second of the last canary */
   readonly cell: (cell: Cell, round: number, ceiling: number) => Promise<JournalEntry>;
+  /** Both at once, in alternating slices. */
+  readonly sideBySide: (pair: Pair, round: number) => Promise<JournalEntry>;
 }
 
 /** On real servers of this machine. */
@@ -25,6 +30,7 @@ export function benchOf(study: Study, cpus: readonly number[], laboratory: Labor
   return {
     canary: (round, place) => measureCanary(round, place, laboratory),
     cell: (cell, round, ceiling) => measureCell(cell, round, ceiling, study.growth, pinningOf(cell, cpus), laboratory),
+    sideBySide: (pair, round) => measureSideBySide(pair, round, [pinningOf(pair.base, cpus), pinningOf(pair.other, cpus)], laboratory),
   };
 }
 
@@ -36,19 +42,20 @@ export interface StudyListener {
 
 /**
  * Measures until `decide` says that it is enough. Each finished turn is on the journal before the next begins; a turn that is
- * there already is not measured again. A cell that fails twice in succession is left out from then on.
+ * there already is not measured again. What fails twice in succession, a cell or a pair, is left out from then on.
  * @throws the signal's reason when told to stop; Failure when a canary fails, or every cell
  */
 export async function runStudy(study: Study, journal: StudyJournal, cpus: readonly number[], bench: Bench, signal: AbortSignal, listener: StudyListener): Promise<StudyState> {
   const done = new Set(journal.entries.map(keyOfEntry));
   const state = (rounds: number, ended: StudyState["ended"]): StudyState => ({ study, entries: journal.entries, cpus, rounds, ended });
   const ids = study.cells.map(({ id }) => id);
+  const pairs = sideBySidePairs(study.cells).map(({ base, other }) => ({ base: base.id, other: other.id }));
   for (let rounds = 0; ; rounds++) {
-    const turns = roundOf(ids, study.seed, rounds + 1);
+    const turns = roundOf(ids, pairs, study.seed, rounds + 1);
     const decision = decisionOf(study, journal.entries, rounds);
     if (decision.kind === "stop") return state(rounds, decision.reason);
     for (const turn of turns) {
-      if (done.has(keyOf(turn)) || isGivenUp(study, turn, journal.entries)) continue;
+      if (done.has(keyOf(turn)) || isGivenUp(turn, journal.entries)) continue;
       signal.throwIfAborted();
       listener.report(`${describeProgress(study, journal.entries, decision, rounds + 1)} · ${describeTurn(study, turn)}`);
       journal.add(await measured(study, turn, journal.entries, bench, signal, listener.report));
@@ -69,20 +76,16 @@ function decisionOf(study: Study, entries: readonly JournalEntry[], rounds: numb
 
 async function measured(study: Study, turn: Turn, entries: readonly JournalEntry[], bench: Bench, signal: AbortSignal, report: Report): Promise<JournalEntry> {
   if (turn.kind === "canary") return bench.canary(turn.round, turn.place);
-  const cell = cellOf(study, turn.cell);
   const began = performance.now();
   try {
-    return await bench.cell(cell, turn.round, lastCanary(entries));
+    if (turn.kind === "side-by-side") return await bench.sideBySide({ base: cellOf(study, turn.base), other: cellOf(study, turn.other) }, turn.round);
+    return await bench.cell(cellOf(study, turn.cell), turn.round, lastCanary(entries));
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof Failure)) throw error;
-    report(`${cell.label} failed: ${messageOf(error).split("\n")[0] ?? ""}`);
-    return { kind: "failure", round: turn.round, cell: cell.id, seconds: (performance.now() - began) / 1000, reason: messageOf(error) };
+    report(`${describeTurn(study, turn)} failed: ${messageOf(error).split("\n")[0] ?? ""}`);
+    return { kind: "failure", round: turn.round, cell: subjectOf(turn), seconds: (performance.now() - began) / 1000, reason: messageOf(error) };
   }
-}
-
-function keyOfEntry(entry: JournalEntry): string {
-  return keyOf(entry.kind === "canary" ? entry : { kind: "cell", round: entry.round, cell: entry.cell });
 }
 
 function cellOf({ cells }: Study, id: string): Cell {
@@ -91,8 +94,11 @@ function cellOf({ cells }: Study, id: string): Cell {
   return cell;
 }
 
-function isGivenUp(study: Study, turn: Turn, entries: readonly JournalEntry[]): boolean {
-  return turn.kind === "cell" && failureOf(cellOf(study, turn.cell), entries) !== undefined;
+/** Two are measured side by side while each of them is, and both together. */
+function isGivenUp(turn: Turn, entries: readonly JournalEntry[]): boolean {
+  if (turn.kind === "canary") return false;
+  const subjects = turn.kind === "cell" ? [turn.cell] : [turn.base, turn.other, subjectOf(turn)];
+  return subjects.some((subject) => failureIn(subject, entries) !== undefined);
 }
 
 function lastCanary(entries: readonly JournalEntry[]): number {
@@ -100,7 +106,14 @@ function lastCanary(entries: readonly JournalEntry[]): number {
 }
 
 function describeTurn(study: Study, turn: Turn): string {
-  return turn.kind === "canary" ? "canary" : cellOf(study, turn.cell).label;
+  switch (turn.kind) {
+    case "canary":
+      return "canary";
+    case "cell":
+      return cellOf(study, turn.cell).label;
+    case "side-by-side":
+      return `${cellOf(study, turn.other).label} beside ${cellOf(study, turn.base).label}`;
+  }
 }
 
 /** `round 3 of about 8, 1m 20s of at most 10m 00s, about 4m 10s left` */

@@ -10,6 +10,18 @@ export const growthSchema = z.strictObject({
 });
 export type Growth = z.infer<typeof growthSchema>;
 
+const sliceCountsSchema = z.strictObject({
+  /** Answered, by the servers' own count. */
+  requests: count,
+  /** Of slices that it had. */
+  seconds: count,
+  /** Of all its nodes. */
+  cpuSeconds: count,
+});
+
+/** One test of two cells whose servers were sent to in alternating slices of some milliseconds. */
+export const slicedTestSchema = z.strictObject({ test: z.string(), base: sliceCountsSchema, other: sliceCountsSchema });
+
 const intervalSchema = z.strictObject({ estimate: z.number(), low: z.number(), high: z.number(), confidence: count });
 
 const cellSchema = z.strictObject({
@@ -35,6 +47,8 @@ const comparisonSchema = z.strictObject({
   high: z.number().nullable(),
   rounds: z.int(),
   verdict: z.enum(["greater", "less", "no-difference", "not-enough-data"]),
+  /** Whether the two were measured in alternating slices, not one after the other. */
+  sideBySide: z.boolean().default(false),
 });
 export type StudyComparison = z.infer<typeof comparisonSchema>;
 
@@ -80,6 +94,8 @@ export const studySchema = z.strictObject({
   /** True when a canary was off the median of all by more than the limit: then the machine was not the same throughout. */
   canaryMoved: z.boolean(),
   comparisons: z.array(comparisonSchema),
+  /** What comparisons that say `sideBySide` are made of: one of each pair and round. */
+  sideBySide: z.array(z.strictObject({ round: z.int(), base: z.string(), other: z.string(), tests: z.array(slicedTestSchema) })).default([]),
   fits: z.array(fitSchema),
   growth: z.array(z.strictObject({ cell: z.string(), round: z.int(), samples: growthSchema.shape.samples })),
   /** Sentences: the rule that was found, what stands out. */

@@ -18,6 +18,8 @@ const FIGURES: Readonly<Record<StudyComparison["figure"], string>> = { throughpu
 
 export const CANARY_MOVED = "A canary moved: a fixed load did not run at its usual rate throughout, so the machine was not the same throughout, and everything here is doubtful.";
 
+export const SIDE_BY_SIDE = "Side by side: the servers of both ran and were sent to in alternating slices of 5 to 15 ms, so that a machine that changes changes for both.";
+
 /** Lines without colour; none where the run was no study. */
 export function formatStudy(results: Results): string[] {
   const { study } = results;
@@ -73,6 +75,7 @@ function failures({ cells }: StudyRecord): string[] {
 function comparisonTable({ comparisons, cells }: StudyRecord): string[] {
   if (comparisons.length === 0) return ["Nothing was compared."];
   const name = (id: string): string => cells.find((cell) => cell.id === id)?.label ?? id;
-  const rows = comparisons.map(({ title, figure, base, other, ratio, low, high, verdict }) => [title, FIGURES[figure], `${name(other)} / ${name(base)}`, ratio === null ? "–" : `${ratio.toFixed(2)}×`, low === null || high === null ? "" : `(${low.toFixed(2)} … ${high.toFixed(2)})`, VERDICTS[verdict]]);
-  return textTable([["Test", "Figure", "Compared", "Ratio", "95 %", ""], ...rows], "   r");
+  const rows = comparisons.map(({ title, figure, base, other, ratio, low, high, verdict, sideBySide }) => [title, `${FIGURES[figure]}${sideBySide ? "*" : ""}`, `${name(other)} / ${name(base)}`, ratio === null ? "–" : `${ratio.toFixed(2)}×`, low === null || high === null ? "" : `(${low.toFixed(2)} … ${high.toFixed(2)})`, VERDICTS[verdict]]);
+  const note = comparisons.some(({ sideBySide }) => sideBySide) ? [`* ${SIDE_BY_SIDE}`] : [];
+  return [...textTable([["Test", "Figure", "Compared", "Ratio", "95 %", ""], ...rows], "   r"), ...note];
 }

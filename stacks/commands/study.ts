@@ -5,7 +5,7 @@ import { BadInput, messageOf } from "../../benchmarks/errors";
 import type { StudyState } from "../../benchmarks/experiments/evaluate";
 import type { StudyJournal } from "../../benchmarks/experiments/journal";
 import { availableCpus } from "../../benchmarks/experiments/pinning";
-import type { Laboratory } from "../../benchmarks/experiments/run-cell";
+import type { Laboratory } from "../../benchmarks/experiments/cell-servers";
 import { benchOf, runStudy } from "../../benchmarks/experiments/run-study";
 import type { Study } from "../../benchmarks/experiments/study";
 import { studyResults } from "../../benchmarks/experiments/study-results";

@@ -10,6 +10,11 @@ export function residentBytes(pid: number): number {
   return figure(pid, "status", /^VmRSS:\s+(\d+) kB/m) * 1024;
 }
 
+/** Of its main thread, so far. */
+export function cpuSeconds(pid: number): number {
+  return figure(pid, "schedstat", /^(\d+)/) / 1e9;
+}
+
 export function openFiles(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }

@@ -1,7 +1,8 @@
 /** Studies for tests of what is made of studies: cells, and measurements that nobody took. */
 import type { Cell, Variation } from "../../benchmarks/experiments/factors";
 import { cellsOf } from "../../benchmarks/experiments/factors";
-import type { CellEntry, JournalEntry } from "../../benchmarks/experiments/journal";
+import type { CellEntry, JournalEntry, SideBySideEntry, SliceCounts } from "../../benchmarks/experiments/journal";
+import type { Pair } from "../../benchmarks/experiments/pairs";
 import type { Study } from "../../benchmarks/experiments/study";
 import type { MeasurementRecord } from "../../benchmarks/results/schema";
 import type { Workload } from "../../benchmarks/workloads/workload";
@@ -26,4 +27,8 @@ export function cellEntry(cell: Cell, round: number, rps: number, changes: Parti
   if (topology === undefined) throw new Error("there is no topology");
   const own = { ...base, id: `${round}-${cell.id}-set`, round, deployment: cell.id, workload: cell.id, mode: cell.mode, test: "set", title: "SET", client: { ...base.client, rps }, ...changes };
   return { kind: "cell", round, cell: cell.id, seconds: 10, records: [own], topology: { ...topology, deployment: cell.id, mode: cell.mode }, growth: null };
+}
+
+export function sideBySideEntry({ base, other }: Pair, round: number, ofBase: SliceCounts, ofOther: SliceCounts): SideBySideEntry {
+  return { kind: "side-by-side", round, base: base.id, other: other.id, seconds: 5, tests: [{ test: "set", base: ofBase, other: ofOther }] };
 }

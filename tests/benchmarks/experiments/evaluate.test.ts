@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { evaluate } from "../../../benchmarks/experiments/evaluate";
 import type { JournalEntry } from "../../../benchmarks/experiments/journal";
-import { counterparts } from "../../../benchmarks/experiments/comparisons";
 import type { Cell } from "../../../benchmarks/experiments/factors";
 import { cellsOf } from "../../../benchmarks/experiments/factors";
+import { counterparts, sideBySidePairs } from "../../../benchmarks/experiments/pairs";
 import type { Study } from "../../../benchmarks/experiments/study";
 import { dipsOf, entriesOf, recurringDips } from "../../../benchmarks/experiments/claims/engines";
 import { resultsSchema } from "../../../benchmarks/results/schema";
@@ -11,7 +11,7 @@ import type { StudyRecord } from "../../../benchmarks/results/study-schema";
 import { studyResults } from "../../../benchmarks/experiments/study-results";
 import { formatStudy } from "../../../benchmarks/results/study-summary";
 import { record, results } from "../../support/records";
-import { canaryEntry, cellEntry, study, WORKLOAD } from "../../support/study";
+import { canaryEntry, cellEntry, sideBySideEntry, study, WORKLOAD } from "../../support/study";
 
 /** Seven rounds at these rates, by cell, with noise of one in a hundred. */
 function entriesOfRates(of: Study, rate: (cell: Cell) => number, entry = cellEntry): JournalEntry[] {
@@ -40,6 +40,45 @@ describe("comparisons", () => {
     expect(comparisons.find(({ figure }) => figure === "throughput")?.ratio).toBeCloseTo(2, 1);
     const rates = study({ rate: [0, 1000] });
     expect(evaluated(rates, entriesOfRates(rates, () => 1000), 8).comparisons).toEqual([]);
+  });
+});
+
+describe("what was measured side by side", () => {
+  const of = study({ "io-threads": [1, 2] });
+  const [base, other] = of.cells;
+  if (base === undefined || other === undefined) throw new Error("there are no cells");
+  const pair = { base, other };
+  const rounds = [1, 2, 3, 4, 5, 6, 7];
+  // One after the other, the second is the quicker; side by side it is the slower.
+  const apart = entriesOfRates(of, ({ levels }) => 1000 * (levels["io-threads"] ?? 0));
+  const of7 = (entries: readonly JournalEntry[], figure: string): StudyRecord["comparisons"][number] | undefined => evaluated(of, entries, 8).comparisons.find((each) => each.figure === figure);
+
+  it("decides throughput and CPU per operation, and leaves latency to what was measured alone", () => {
+    const entries = [...apart, ...rounds.map((round) => sideBySideEntry(pair, round, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1800 + round, seconds: 2, cpuSeconds: 1.8 }))];
+    expect(of7(entries, "throughput")).toMatchObject({ verdict: "less", rounds: 7, sideBySide: true, ratio: expect.closeTo(0.902, 3) as number });
+    expect(of7(entries, "cpu-per-operation")).toMatchObject({ verdict: "greater", rounds: 7, sideBySide: true, ratio: expect.closeTo(1.996, 2) as number });
+    expect(of7(entries, "p99")).toMatchObject({ rounds: 7, sideBySide: false });
+    expect(evaluated(of, entries, 8).sideBySide).toHaveLength(7);
+  });
+
+  it("goes by each side's own seconds", () => {
+    const entries = rounds.map((round) => sideBySideEntry(pair, round, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1000 + round, seconds: 1, cpuSeconds: 1 }));
+    expect(of7([...apart, ...entries], "throughput")?.ratio).toBeCloseTo(1.004, 3);
+  });
+
+  it("stands aside when it was given up: what was measured one after the other decides", () => {
+    const failed = (round: number): JournalEntry => ({ kind: "failure", round, cell: "io-threads-2 beside io-threads-1", seconds: 1, reason: "no" });
+    const entries = [...apart, sideBySideEntry(pair, 1, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1800, seconds: 2, cpuSeconds: 1 }), failed(2), failed(3)];
+    expect(of7(entries, "throughput")).toMatchObject({ verdict: "greater", sideBySide: false });
+    expect(evaluated(of, entries, 8).sideBySide).toEqual([]);
+  });
+
+  it("is of pairs at full speed, and of tests that leave their data as they were", () => {
+    const named = (...args: Parameters<typeof study>): string[] => sideBySidePairs(study(...args).cells).map((each) => `${each.other.id} / ${each.base.id}`);
+    expect(named({ "io-threads": [1, 2, 4] })).toEqual(["io-threads-2 / io-threads-1", "io-threads-4 / io-threads-1"]);
+    expect(named({ rate: [0, 1000], "io-threads": [1, 2] })).toEqual(["full-speed-io-threads-2 / full-speed-io-threads-1"]);
+    const popping = study({ "io-threads": [1, 2] }).cells.map((cell) => ({ ...cell, workload: { ...cell.workload, tests: ["lpop" as const] } }));
+    expect(sideBySidePairs(popping)).toEqual([]);
   });
 });
 

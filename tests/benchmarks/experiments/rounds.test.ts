@@ -5,15 +5,18 @@ import { decide, keyOf, LEAST_ROUNDS, roundOf } from "../../../benchmarks/experi
 import type { Ratio } from "../../../benchmarks/statistics/ratio";
 
 const cells = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,6}$/), { minLength: 1, maxLength: 12 });
+/** Every cell beside the first. */
+const pairsOf = ([base = "", ...others]: readonly string[]): { base: string; other: string }[] => others.map((other) => ({ base, other }));
 const seed = fc.integer({ min: 1, max: 1_000_000_000 });
 const round = fc.integer({ min: 1, max: 200 });
 
 describe("a round", () => {
-  it("has every cell once, a canary first and one among them, and no turn twice", () => {
+  it("has every cell and every pair once, a canary first and one among them, and no turn twice", () => {
     fc.assert(
       fc.property(cells, seed, round, (all, s, r) => {
-        const turns = roundOf(all, s, r);
+        const turns = roundOf(all, pairsOf(all), s, r);
         expect(turns.flatMap((turn) => (turn.kind === "cell" ? [turn.cell] : [])).sort()).toEqual([...all].sort());
+        expect(turns.flatMap((turn) => (turn.kind === "side-by-side" ? [turn.other] : [])).sort()).toEqual(all.slice(1).sort());
         expect(turns[0]?.kind).toBe("canary");
         const canaries = turns.flatMap((turn, place) => (turn.kind === "canary" ? [place] : []));
         expect(canaries).toHaveLength(all.length < 2 ? 1 : 2);
@@ -25,7 +28,7 @@ describe("a round", () => {
   });
 
   it("is the same from the same seed, which is how a study is resumed", () => {
-    fc.assert(fc.property(cells, seed, round, (all, s, r) => { expect(roundOf(all, s, r)).toEqual(roundOf(all, s, r)); }));
+    fc.assert(fc.property(cells, seed, round, (all, s, r) => { expect(roundOf(all, pairsOf(all), s, r)).toEqual(roundOf(all, pairsOf(all), s, r)); }));
   });
 
   it("puts each cell before each other one about as often as behind it", () => {
@@ -34,7 +37,7 @@ describe("a round", () => {
         const all = ["a", "b", "c", "d"];
         let ahead = 0;
         for (let r = 1; r <= 400; r++) {
-          const order = roundOf(all, s, r).flatMap((turn) => (turn.kind === "cell" ? [turn.cell] : []));
+          const order = roundOf(all, pairsOf(all), s, r).flatMap((turn) => (turn.kind === "cell" ? [turn.cell] : []));
           if (order.indexOf("a") < order.indexOf("d")) ahead++;
         }
         expect(ahead).toBeGreaterThan(140);

@@ -7,13 +7,14 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Failure, Interrupted } from "../../../benchmarks/errors";
 import type { StudyState } from "../../../benchmarks/experiments/evaluate";
 import { failureOf } from "../../../benchmarks/experiments/evaluate";
-import type { StudyJournal } from "../../../benchmarks/experiments/journal";
+import type { Cell } from "../../../benchmarks/experiments/factors";
+import type { SliceCounts, StudyJournal } from "../../../benchmarks/experiments/journal";
 import { studyJournals } from "../../../benchmarks/experiments/journal";
 import { randomFrom } from "../../../benchmarks/statistics/random";
 import type { Bench } from "../../../benchmarks/experiments/run-study";
 import { runStudy } from "../../../benchmarks/experiments/run-study";
 import type { Study } from "../../../benchmarks/experiments/study";
-import { canaryEntry, cellEntry, study } from "../../support/study";
+import { canaryEntry, cellEntry, sideBySideEntry, study } from "../../support/study";
 
 let directory: string;
 beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "study-")); });
@@ -36,6 +37,11 @@ function bench(of: Study, spread: number, told: (turn: string) => void = () => u
       const noise = Math.exp(spread * (randomFrom(round * 1000 + of.cells.indexOf(cell))() - 0.5));
       return Promise.resolve(cellEntry(cell, round, 1000 * (1 + of.cells.indexOf(cell)) * noise));
     },
+    sideBySide: (pair, round) => {
+      told(`${pair.other.id} beside ${pair.base.id} ${round}`);
+      const counts = (cell: Cell, salt: number): SliceCounts => ({ requests: 2000 * (1 + of.cells.indexOf(cell)) * Math.exp(spread * (randomFrom(round * 1000 + salt)() - 0.5)), seconds: 2, cpuSeconds: 1 });
+      return Promise.resolve(sideBySideEntry(pair, round, counts(pair.base, 100), counts(pair.other, 101 + of.cells.indexOf(pair.other))));
+    },
   };
 }
 
@@ -45,12 +51,13 @@ describe("a study", () => {
     const state = await runStudy(of, open("a", of), [0, 1], bench(of, 0.02), never, QUIET);
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
     expect(state.entries.filter(({ kind }) => kind === "cell")).toHaveLength(18);
+    expect(state.entries.filter(({ kind }) => kind === "side-by-side")).toHaveLength(12);
     expect(state.entries.filter(({ kind }) => kind === "canary")).toHaveLength(12);
   });
 
   it("goes on while it is not, as far as the budget", async () => {
-    const of = study({ "io-threads": [1, 2] }, { budget: 240 });
-    // Two cells of 10 s and two canaries of 2 s make a round.
+    const of = study({ "io-threads": [1, 2] }, { budget: 290 });
+    // Two cells of 10 s, a pair of 5 s and two canaries of 2 s make a round.
     const state = await runStudy(of, open("b", of), [0, 1], bench(of, 2), never, QUIET);
     expect(state).toMatchObject({ rounds: 10, ended: "budget" });
   });
@@ -94,6 +101,22 @@ describe("a study", () => {
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
     expect(of.cells.map((cell) => failureOf(cell, state.entries))).toEqual([undefined, "it does not start", undefined]);
     expect(state.entries.filter(({ kind }) => kind === "failure")).toHaveLength(2);
+  });
+
+  it("gives a pair up that fails twice in succession, and goes by what its cells say alone", async () => {
+    const of = study({ "io-threads": [1, 2] });
+    const state = await runStudy(of, open("f", of), [0, 1], { ...bench(of, 0.02), sideBySide: () => Promise.reject(new Failure("too little memory for both")) }, never, QUIET);
+    expect(state).toMatchObject({ rounds: 6, ended: "precise" });
+    expect(of.cells.map((cell) => failureOf(cell, state.entries))).toEqual([undefined, undefined]);
+    expect(state.entries.filter(({ kind }) => kind === "failure")).toHaveLength(2);
+  });
+
+  it("measures no pair of which a cell was given up", async () => {
+    const of = study({ "io-threads": [1, 2] });
+    const told: string[] = [];
+    const good = bench(of, 0.02, (turn) => told.push(turn));
+    await runStudy(of, open("g", of), [0, 1], { ...good, cell: (cell, round, ceiling) => (cell.id === "io-threads-2" ? Promise.reject(new Failure("no")) : good.cell(cell, round, ceiling)) }, never, QUIET);
+    expect(told.filter((turn) => turn.includes("beside")).every((turn) => / [12]$/.test(turn))).toBe(true);
   });
 
   it("fails when nothing can be measured, and where the program itself is at fault", async () => {

@@ -1,0 +1,170 @@
+/** Two cells side by side: the servers of both run, and are sent to in alternating slices of some milliseconds. */
+import { randomInt } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { infoOf } from "../connection";
+import { Failure } from "../errors";
+import type { CounterSample } from "../measuring/counters";
+import { now, parseSample } from "../measuring/counters";
+import { Session } from "../measuring/session";
+import { randomFrom } from "../statistics/random";
+import { commandsOf, namedTest } from "../workloads/named-tests";
+import type { TestName } from "../workloads/named-tests";
+import type { CellServers, Laboratory } from "./cell-servers";
+import { withServers } from "./cell-servers";
+import type { Cell } from "./factors";
+import { Generators } from "./generators";
+import type { SideBySideEntry, SliceCounts } from "./journal";
+import type { Pair } from "./pairs";
+import { commonTests } from "./pairs";
+import type { Pinning } from "./pinning";
+import { parseCpuList } from "./pinning";
+import type { Party, TwoOf } from "./slices";
+import { alternate } from "./slices";
+
+/** Seconds of slices that each side has for each test: on a noisy machine of two cores six rounds of it know a ratio to some 4 %. */
+const SECONDS = 3;
+/** The same before anything counts: connections are made, memory is touched for the first time. */
+const LEAD_SECONDS = 0.2;
+/** How long servers may hear nothing of their load generators, milliseconds. */
+const PATIENCE_MS = 10_000;
+const POLL_MS = 10;
+/** What is under way after the last slice is answered within it. */
+const SETTLE_MS = 20;
+
+/**
+ * @param pinnings CPUs of each side's servers and load generators; undefined where nothing is pinned
+ * @throws Failure when servers or load generators fail; the laboratory's signal's reason
+ */
+export async function measureSideBySide({ base, other }: Pair, round: number, pinnings: TwoOf<Pinning | undefined>, laboratory: Laboratory): Promise<SideBySideEntry> {
+  const began = performance.now();
+  const random = randomFrom(randomInt(1, 1_000_000_000));
+  return withServers(base, pinnings[0], laboratory, (first) =>
+    withServers(other, pinnings[1], { ...laboratory, signal: first.signal }, (second) =>
+      withSide(base, first, pinnings[0], laboratory, (baseSide) =>
+        withSide(other, second, pinnings[1], laboratory, async (otherSide): Promise<SideBySideEntry> => {
+          const tests: SideBySideEntry["tests"] = [];
+          for (const test of commonTests({ base, other })) {
+            const what = `${namedTest(test).title} on ${base.label} and ${other.label}`;
+            laboratory.report(`round ${round}: ${what}, side by side`, true);
+            const counts = await inSlices(test, [baseSide, otherSide], random, second.signal);
+            tests.push({ test, base: counts[0], other: counts[1] });
+            laboratory.raw(`round ${round}, ${what}, side by side`, [baseSide, otherSide].map((side, index) => `${side.command}\n${JSON.stringify(counts[index])}`).join("\n"));
+          }
+          return { kind: "side-by-side", round, base: base.id, other: other.id, seconds: (performance.now() - began) / 1000, tests };
+        }),
+      ),
+    ),
+  );
+}
+
+/** One of the two: its servers and connections to them, and load generators for one test after the other. */
+class Side {
+  /** Of the load generators that were begun last. */
+  command = "";
+
+  constructor(
+    private readonly cell: Cell,
+    private readonly servers: CellServers,
+    private readonly session: Session,
+    private readonly cpus: readonly number[] | undefined,
+    private readonly benchmark: string,
+  ) {}
+
+  /** Puts the test's keys in place and has load generators send. The caller ends them. */
+  async begin(test: TestName, signal: AbortSignal): Promise<Generators> {
+    const { workload, runners } = this.cell;
+    const { deployment, endpoint, user } = this.session;
+    await this.session.prepare(namedTest(test), { keySpace: workload.keySpace, dataSize: workload.dataSize, stock: 0 }, signal);
+    const tool = { mode: deployment.mode, endpoint, test: namedTest(test), workload, length: workload.length, seed: randomInt(1, 1_000_000_000), credentials: user, tls: deployment.access.tls };
+    const generators = new Generators({ run: this.servers.host.run, benchmark: this.benchmark, tool, count: runners, cpus: this.cpus });
+    this.command = generators.command;
+    return generators;
+  }
+
+  /** Of all nodes together: clients send to primaries alone, CPU is everybody's. */
+  async count(test: TestName): Promise<Pick<CounterSample, "calls" | "cpuSeconds">> {
+    const samples = await Promise.all(
+      this.session.nodes.map(async ({ role, connection }) => {
+        const { calls, cpuSeconds } = parseSample(await infoOf(connection, "server", "stats", "commandstats", "cpu"), commandsOf(namedTest(test)), now());
+        return { calls: role === "primary" ? calls : 0, cpuSeconds };
+      }),
+    );
+    return samples.reduce((sum, each) => ({ calls: sum.calls + each.calls, cpuSeconds: sum.cpuSeconds + each.cpuSeconds }));
+  }
+
+  /**
+   * Servers stand still with their load generators: io-threads that spin, replicas that follow, disks that are written to and requests
+   * under way would take from the other side's slices.
+   */
+  party(generators: Generators): Party {
+    return {
+      go: () => { this.wake(); generators.go(); },
+      halt: () => { generators.halt(); this.#signal("SIGSTOP"); },
+    };
+  }
+
+  wake(): void {
+    this.#signal("SIGCONT");
+  }
+
+  #signal(signal: "SIGSTOP" | "SIGCONT"): void {
+    const { host, deployment } = this.servers;
+    void host.signal(deployment.name, deployment.nodes.map(({ name }) => name), signal);
+  }
+}
+
+async function withSide<T>(cell: Cell, servers: CellServers, pinning: Pinning | undefined, { benchmark }: Laboratory, use: (side: Side) => Promise<T>): Promise<T> {
+  const { deployment, verification } = servers;
+  const session = await Session.open({ deployment, shards: verification.verdict.shards });
+  try {
+    return await use(new Side(cell, servers, session, pinning === undefined ? undefined : parseCpuList(pinning.clients), benchmark));
+  } finally {
+    await session.close();
+  }
+}
+
+async function inSlices(test: TestName, sides: TwoOf<Side>, random: () => number, signal: AbortSignal): Promise<TwoOf<SliceCounts>> {
+  const running: Generators[] = [];
+  try {
+    const begin = async (side: Side): Promise<Generators> => {
+      const before = await side.count(test);
+      const generators = await side.begin(test, signal);
+      running.push(generators);
+      await heard(side, test, before.calls, AbortSignal.any([signal, generators.failed]));
+      generators.halt();
+      return generators;
+    };
+    const generators = [await begin(sides[0]), await begin(sides[1])] as const;
+    const parties = [sides[0].party(generators[0]), sides[1].party(generators[1])] as const;
+    const any = AbortSignal.any([signal, ...generators.map(({ failed }) => failed)]);
+    const alternated = (seconds: number): Promise<TwoOf<number>> => {
+      for (const party of parties) party.halt();
+      return alternate(parties, seconds, random, any);
+    };
+    await alternated(LEAD_SECONDS);
+    const before = await settled(test, sides);
+    const seconds = await alternated(SECONDS);
+    const after = await settled(test, sides);
+    const counts = (which: 0 | 1): SliceCounts => ({ requests: after[which].calls - before[which].calls, seconds: seconds[which], cpuSeconds: after[which].cpuSeconds - before[which].cpuSeconds });
+    return [counts(0), counts(1)];
+  } finally {
+    for (const side of sides) side.wake();
+    await Promise.all(running.map((each) => each.end()));
+  }
+}
+
+async function settled(test: TestName, sides: TwoOf<Side>): Promise<TwoOf<Pick<CounterSample, "calls" | "cpuSeconds">>> {
+  for (const side of sides) side.wake();
+  await sleep(SETTLE_MS);
+  return [await sides[0].count(test), await sides[1].count(test)];
+}
+
+/** @throws Failure when the servers hear nothing; the signal's reason */
+async function heard(side: Side, test: TestName, before: number, signal: AbortSignal): Promise<void> {
+  const began = performance.now();
+  while ((await side.count(test)).calls === before) {
+    signal.throwIfAborted();
+    if (performance.now() - began > PATIENCE_MS) throw new Failure(`${namedTest(test).title}: the load generator sends nothing`);
+    await sleep(POLL_MS);
+  }
+}
