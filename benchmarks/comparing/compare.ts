@@ -1,8 +1,11 @@
 /** Results of two runs, of any age and machine, against each other. Pure. */
+import { formatObjective } from "../capacity/objective";
 import { median } from "../statistics/median";
 import { independentRatio } from "../statistics/independent";
 import type { Ratio } from "../statistics/ratio";
 import type { MeasurementRecord, Results } from "../results/schema";
+import type { ComparedCapacity } from "./capacities";
+import { compareCapacities, judgeCapacities } from "./capacities";
 import type { Change } from "./changes";
 import { environmentChanges, loadChanges, matchDeployments, sameMachine, topologyChanges, workChanges } from "./changes";
 
@@ -31,6 +34,7 @@ export interface RunComparison {
   /** Of the fixed load, second over first: how the machine itself moved. Undefined without canaries, or on another machine. */
   readonly canary: Ratio | undefined;
   readonly rows: readonly ComparedRow[];
+  readonly capacities: readonly (ComparedCapacity & { readonly judgement: Judgement })[];
   /** What one has and the other has not. */
   readonly unmatched: readonly string[];
 }
@@ -47,7 +51,8 @@ export function compareRuns(before: Results, after: Results, precision = PRECISI
       return a === undefined || b === undefined || b.length === 0 ? [] : [rowOf(a, b, canary, isSame, precision)];
     });
   });
-  return { changes: [...environmentChanges(before.environment, after.environment), ...matched.flatMap((pair) => topologyChanges(pair.before, pair.after))], canary, rows, unmatched: unmatchedOf(before, after, rows) };
+  const capacities = compareCapacities(before, after, matched).map((compared) => ({ ...compared, judgement: judgeCapacities(compared, canary) }));
+  return { changes: [...environmentChanges(before.environment, after.environment), ...matched.flatMap((pair) => topologyChanges(pair.before, pair.after))], canary, rows, capacities, unmatched: [...unmatchedOf(before, after, rows), ...unmatchedCapacities(before, after, capacities)] };
 }
 
 function titlesOf(records: readonly MeasurementRecord[]): string[] {
@@ -94,6 +99,12 @@ function unmatchedOf(before: Results, after: Results, rows: readonly ComparedRow
     ...missing(before, "first", (deployment, title) => rows.some((row) => row.before === deployment && row.title === title)),
     ...missing(after, "second", (deployment, title) => rows.some((row) => row.after === deployment && row.title === title)),
   ];
+}
+
+function unmatchedCapacities(before: Results, after: Results, compared: readonly ComparedCapacity[]): string[] {
+  const missing = ({ capacities }: Results, which: string, side: "before" | "after"): string[] =>
+    capacities.filter((capacity) => !compared.some((each) => each[side] === capacity)).map(({ workload, deployment, objective }) => `capacity of ${deployment} for ${workload} at ${formatObjective(objective)}: in the ${which} only`);
+  return [...missing(before, "first", "before"), ...missing(after, "second", "after")];
 }
 
 /** `value size: 256 B → 64 B` */

@@ -1,5 +1,6 @@
 /** A comparison of runs as lines for a terminal. Pure. */
-import type { Results } from "../results/schema";
+import { formatObjective } from "../capacity/objective";
+import type { CapacityRecord, Results } from "../results/schema";
 import { textTable } from "../table";
 import { formatCount } from "../units";
 import type { Judgement, RunComparison } from "./compare";
@@ -15,11 +16,11 @@ const JUDGEMENTS: Readonly<Record<Judgement, string>> = {
 };
 
 /** @param name of a run, for people */
-export function formatRun(name: string, { stack, timestamp, complete, reason, records }: Results): string {
-  return `${name}: stack ${stack}, ${timestamp} UTC, ${records.length} measurements${complete ? "" : `, incomplete (${reason ?? "stopped"})`}`;
+export function formatRun(name: string, { stack, timestamp, complete, reason, records, capacities }: Results): string {
+  return `${name}: stack ${stack}, ${timestamp} UTC, ${records.length} measurements${capacities.length === 0 ? "" : `, ${capacities.length} ${capacities.length === 1 ? "capacity" : "capacities"}`}${complete ? "" : `, incomplete (${reason ?? "stopped"})`}`;
 }
 
-export function formatComparison({ changes, canary, rows, unmatched }: RunComparison): string[] {
+export function formatComparison({ changes, canary, rows, capacities, unmatched }: RunComparison): string[] {
   const notes = [...new Set(rows.flatMap((row) => row.notes))];
   const letter = (note: string): string => `[${notes.indexOf(note) + 1}]`;
   const lines = rows.map(({ title, before, after, rpsBefore, rpsAfter, ratio, judgement, notes: own }) => [
@@ -36,8 +37,25 @@ export function formatComparison({ changes, canary, rows, unmatched }: RunCompar
     ...changes.map((change) => `  ${describeChange(change)}`),
     ...(canary === undefined ? [] : [`Canary: ${canary.ratio?.toFixed(2) ?? "–"}×${canary.low === undefined || canary.high === undefined ? "" : ` (${canary.low.toFixed(2)} … ${canary.high.toFixed(2)})`}: what the same load on the same machine differs by, with nothing of yours in it`]),
     "",
-    ...(rows.length === 0 ? ["Nothing was measured in both."] : textTable([["Test", "Deployment", "First", "Second", "Ratio", "95 %", ""], ...lines], "  rrr")),
+    ...(rows.length === 0 ? (capacities.length === 0 ? ["Nothing was measured in both."] : []) : textTable([["Test", "Deployment", "First", "Second", "Ratio", "95 %", ""], ...lines], "  rrr")),
     ...notes.map((note) => `${letter(note)} ${note}`),
+    ...capacityTable(capacities),
     ...unmatched,
   ];
+}
+
+/** The interval of a ratio of capacities is what the steps of both searches leave open. */
+function capacityTable(capacities: RunComparison["capacities"]): string[] {
+  if (capacities.length === 0) return [];
+  const rate = ({ capacity, isOpenEnded }: CapacityRecord): string => `${isOpenEnded ? "≥ " : ""}${formatCount(capacity)}/s`;
+  const lines = capacities.map(({ workload, before, after, bounds, otherWork, judgement }) => [
+    `${workload}, ${formatObjective(before.objective)}`,
+    before.deployment === after.deployment ? before.deployment : `${before.deployment} → ${after.deployment}`,
+    rate(before),
+    rate(after),
+    bounds === undefined ? "–" : `${bounds.ratio.toFixed(2)}×`,
+    bounds === undefined ? "" : `(${bounds.low.toFixed(2)} … ${Number.isFinite(bounds.high) ? bounds.high.toFixed(2) : "?"})`,
+    [JUDGEMENTS[judgement], ...otherWork.map(describeChange)].join("; "),
+  ]);
+  return ["", ...textTable([["Capacity", "Deployment", "First", "Second", "Ratio", "within", ""], ...lines], "  rrr")];
 }

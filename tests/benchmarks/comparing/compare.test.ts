@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { compareRuns } from "../../../benchmarks/comparing/compare";
 import type { RunComparison } from "../../../benchmarks/comparing/compare";
 import { formatComparison } from "../../../benchmarks/comparing/format";
-import type { MeasurementRecord, Results } from "../../../benchmarks/results/schema";
+import type { CapacityRecord, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
 import { measured, record, results } from "../../support/records";
 
 const NOISE = [0, 0.01, -0.01, 0.02, -0.015, 0.005];
@@ -80,5 +80,46 @@ describe("comparing two runs", () => {
     const [forth, back] = [compareRuns(base, run(130_000)), compareRuns(run(130_000), base)];
     expect((forth.rows[0]?.ratio?.ratio ?? 0) * (back.rows[0]?.ratio?.ratio ?? 0)).toBeCloseTo(1, 10);
     expect([judgement(forth), judgement(back)]).toEqual(["faster", "slower"]);
+  });
+});
+
+describe("comparing capacities", () => {
+  const point = (rate: number, held: number): CapacityRecord["points"][number] => ({ rate, probes: 2, held, achieved: rate, ms: 1, p50Ms: 1, p99Ms: 1, lagP99Ms: 0, histogram: "" });
+  const capacity = (held: number, failed: number | undefined, changes: Partial<CapacityRecord> = {}): CapacityRecord => ({
+    deployment: "cluster", mode: "cluster", workload: "steady", objective: { part: 0.99, ms: 2 }, capacity: held, isOpenEnded: failed === undefined, points: [point(held, 2), ...(failed === undefined ? [] : [point(failed, 0)])], knee: null, limit: null, doubts: [], ...changes,
+  });
+  const compared = (before: CapacityRecord, after: CapacityRecord, canary = 1e6): RunComparison => compareRuns(run(1000, {}, { capacities: [before] }), run(1000, {}, { capacities: [after] }, canary));
+  const judged = (...args: Parameters<typeof compared>): string | undefined => compared(...args).capacities[0]?.judgement;
+
+  it("needs more than what the steps of both searches leave open", () => {
+    expect(judged(capacity(10_000, 11_000), capacity(13_000, 14_000))).toBe("faster");
+    expect(judged(capacity(13_000, 14_000), capacity(10_000, 11_000))).toBe("slower");
+    expect(judged(capacity(10_000, 11_000), capacity(10_500, 11_500))).toBe("no-difference");
+    expect(compared(capacity(10_000, 11_000), capacity(13_000, 14_000)).capacities[0]?.bounds).toEqual({ ratio: 1.3, low: 13 / 11, high: 1.4 });
+  });
+
+  it("knows only what was tried: an open end bounds one side, and nothing that held bounds none", () => {
+    expect(judged(capacity(10_000, 11_000), capacity(20_000, undefined))).toBe("faster");
+    expect(judged(capacity(10_000, undefined), capacity(20_000, undefined))).toBe("not-enough-data");
+    expect(judged(capacity(10_000, undefined), capacity(5000, 6000))).toBe("slower");
+    expect(judged(capacity(10_000, 11_000), capacity(0, 1000))).toBe("not-enough-data");
+  });
+
+  it("calls noise what the canary moved as well", () => {
+    expect(judged(capacity(10_000, 10_100), capacity(9000, 9100), 0.85e6)).toBe("noise");
+  });
+
+  it("has no ratio of another objective, or another load of the same name", () => {
+    expect(compared(capacity(10_000, 11_000), capacity(13_000, 14_000, { objective: { part: 0.99, ms: 5 } })).capacities[0]).toMatchObject({ judgement: "other-work", bounds: undefined, otherWork: [{ what: "objective", before: "p99 ≤ 2 ms", after: "p99 ≤ 5 ms" }] });
+    const steady = (reads: number, rate: number, held: number): Results => run(rate, { test: "steady", title: "steady", rate, mix: { data: "strings", reads, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" } }, { capacities: [capacity(held, 1.1 * held)] });
+    expect(compareRuns(steady(0.9, 5000, 10_000), steady(0.5, 5000, 20_000)).capacities[0]).toMatchObject({ judgement: "other-work", otherWork: [{ what: "reads" }] });
+    // The rate at which it was measured beside is not what the search offered.
+    expect(compareRuns(steady(0.9, 5000, 10_000), steady(0.9, 6000, 20_000)).capacities[0]?.judgement).toBe("faster");
+  });
+
+  it("prints them, and names those that only one has", () => {
+    const lines = formatComparison(compared(capacity(10_000, 11_000), capacity(20_000, undefined)));
+    expect(lines.join("\n")).toMatch(/steady, p99 ≤ 2 ms\s+cluster\s+10,000\/s\s+≥ 20,000\/s\s+2\.00×\s+\(1\.82 … \?\)\s+faster/);
+    expect(compared(capacity(10_000, 11_000), capacity(10_000, 11_000, { workload: "other" })).unmatched).toEqual(["capacity of cluster for steady at p99 ≤ 2 ms: in the first only", "capacity of cluster for other at p99 ≤ 2 ms: in the second only"]);
   });
 });

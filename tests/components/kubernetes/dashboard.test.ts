@@ -35,10 +35,12 @@ describe("the Grafana dashboard", () => {
   });
 
   it("asks for measured figures by the names that results.om has", () => {
-    const text = formatOpenMetrics(results([1, 2, 3].map((round) => ({ ...measured("cluster", round, 1000), doubts: [{ code: "neighbour" as const, text: "others" }] }))));
+    const capacities = [{ deployment: "cluster", mode: "cluster" as const, workload: "steady", objective: { part: 0.99, ms: 2 }, capacity: 1000, isOpenEnded: false, points: [], knee: 900, limit: null, doubts: [] }];
+    const text = formatOpenMetrics(results([1, 2, 3].map((round) => ({ ...measured("cluster", round, 1000), doubts: [{ code: "neighbour" as const, text: "others" }] })), { capacities }));
     const exported = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
     const asked = graphs.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => expr.match(/valkey_measured_\w+/g) ?? []));
     expect(asked.length).toBeGreaterThan(5);
+    expect(asked).toContain("valkey_measured_capacity_requests_per_second");
     for (const name of asked.filter((each) => !each.includes("ratio"))) expect(exported).toContain(name);
   });
 });
