@@ -10,7 +10,8 @@ import { studyResults } from "../../benchmarks/experiments/study-results";
 import { renderReport } from "../../benchmarks/report/page";
 import { executablePath, reason } from "../support/browser";
 import { results } from "../support/records";
-import { canaryEntry, cellEntry, study } from "../support/study";
+import { sideBySidePairs } from "../../benchmarks/experiments/pairs";
+import { canaryEntry, cellEntry, sideBySideEntry, study } from "../support/study";
 
 const boxSchema = z.object({ text: z.string(), left: z.number(), right: z.number(), top: z.number(), bottom: z.number() });
 
@@ -19,6 +20,7 @@ const samples = Array.from({ length: 80 }, (_, index) => ({ seconds: index * 0.1
 const ENTRIES = [1, 2, 3, 4].flatMap((round) => [
   canaryEntry(round, 1, 1e6 * (1 + round / 100)),
   ...STUDY.cells.map((cell, index) => ({ ...cellEntry(cell, round, 100_000 * cell.shape.primaries ** 0.9 * (1 + index / 10 + round / 500)), growth: index < 2 ? { samples } : null })),
+  ...sideBySidePairs(STUDY.cells).map((pair, index) => sideBySideEntry(pair, round, { requests: 1000 + round, seconds: 3, cpuSeconds: 3 }, { requests: 1000 + 100 * index, seconds: 3, cpuSeconds: 2 + round / 10 })),
 ]);
 const RESULTS = studyResults({ study: STUDY, entries: ENTRIES, cpus: Array.from({ length: 64 }, (_, cpu) => cpu), rounds: 4, ended: "budget" }, { timestamp: "20261121-090000", stack: "study-x", configuration: {}, environment: results([]).environment }, null);
 
@@ -70,6 +72,8 @@ describe.skipIf(executablePath === undefined)(`a study's report.html in a browse
   it("shows the numbers of results.json", async () => {
     const page = await open(1280);
     const text = (await page.locator("main").innerText()).replaceAll(/\s+/g, " ");
+    expect(text).toContain("sent to in alternating slices");
+    expect(text.match(/throughput side by side/g)).toHaveLength(sideBySidePairs(STUDY.cells).length);
     for (const { ratio, low, high } of RESULTS.study?.comparisons ?? []) {
       expect(text).toContain(`${ratio?.toFixed(2) ?? ""}×`);
       if (low !== null && high !== null) expect(text).toContain(`${low.toFixed(2)} … ${high.toFixed(2)}`);

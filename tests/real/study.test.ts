@@ -40,7 +40,9 @@ describe("npm start -- study", () => {
     expect(header.seed).toBe(42);
     expect(entries.filter(({ kind }) => kind === "cell")).toHaveLength(4);
     expect(entries.filter(({ kind }) => kind === "canary")).toHaveLength(2);
+    expect(entries.filter(({ kind }) => kind === "side-by-side")).toHaveLength(3);
     const results = resultsIn(place.output());
+    expect(results.study?.sideBySide.map(({ base, other }) => `${other} / ${base}`).sort()).toEqual(["io-threads-2 / io-threads-1", "io-threads-3 / io-threads-1", "io-threads-4 / io-threads-1"]);
     expect(results.records.map(({ deployment }) => deployment).sort()).toEqual(["io-threads-1", "io-threads-2", "io-threads-3", "io-threads-4"]);
     expect(results.topologies.map(({ settings }) => settings["io-threads"])).toEqual(["1", "2", "3", "4"]);
     for (const { servers } of results.records) expect(servers?.hitRatio).toBe(1);
