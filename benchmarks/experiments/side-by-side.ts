@@ -21,8 +21,12 @@ import { parseCpuList } from "./pinning";
 import type { Party, TwoOf } from "./slices";
 import { alternate } from "./slices";
 
-/** Seconds of slices that each side has for each test: on a noisy machine of two cores six rounds of it know a ratio to some 4 %. */
-const SECONDS = 3;
+/**
+ * Seconds of slices that each side has for each test: as many as a measurement of it alone, within these. On a noisy machine of two
+ * cores six rounds of three seconds know a ratio to some 4 %.
+ */
+const LEAST_SECONDS = 1;
+const MOST_SECONDS = 3;
 /** The same before anything counts: connections are made, memory is touched for the first time. */
 const LEAD_SECONDS = 0.2;
 /** How long servers may hear nothing of their load generators, milliseconds. */
@@ -46,7 +50,7 @@ export async function measureSideBySide({ base, other }: Pair, round: number, pi
           for (const test of commonTests({ base, other })) {
             const what = `${namedTest(test).title} on ${base.label} and ${other.label}`;
             laboratory.report(`round ${round}: ${what}, side by side`, true);
-            const counts = await inSlices(test, [baseSide, otherSide], random, second.signal);
+            const counts = await inSlices(test, [baseSide, otherSide], secondsOf({ base, other }), random, second.signal);
             tests.push({ test, base: counts[0], other: counts[1] });
             laboratory.raw(`round ${round}, ${what}, side by side`, [baseSide, otherSide].map((side, index) => `${side.command}\n${JSON.stringify(counts[index])}`).join("\n"));
           }
@@ -123,7 +127,12 @@ async function withSide<T>(cell: Cell, servers: CellServers, pinning: Pinning | 
   }
 }
 
-async function inSlices(test: TestName, sides: TwoOf<Side>, random: () => number, signal: AbortSignal): Promise<TwoOf<SliceCounts>> {
+function secondsOf({ base, other }: Pair): number {
+  const wanted = [base, other].map(({ workload: { length } }) => ("seconds" in length ? length.seconds : MOST_SECONDS));
+  return Math.min(MOST_SECONDS, Math.max(LEAST_SECONDS, ...wanted));
+}
+
+async function inSlices(test: TestName, sides: TwoOf<Side>, seconds: number, random: () => number, signal: AbortSignal): Promise<TwoOf<SliceCounts>> {
   const running: Generators[] = [];
   try {
     const begin = async (side: Side): Promise<Generators> => {
@@ -137,15 +146,15 @@ async function inSlices(test: TestName, sides: TwoOf<Side>, random: () => number
     const generators = [await begin(sides[0]), await begin(sides[1])] as const;
     const parties = [sides[0].party(generators[0]), sides[1].party(generators[1])] as const;
     const any = AbortSignal.any([signal, ...generators.map(({ failed }) => failed)]);
-    const alternated = (seconds: number): Promise<TwoOf<number>> => {
+    const alternated = (wanted: number): Promise<TwoOf<number>> => {
       for (const party of parties) party.halt();
-      return alternate(parties, seconds, random, any);
+      return alternate(parties, wanted, random, any);
     };
     await alternated(LEAD_SECONDS);
     const before = await settled(test, sides);
-    const seconds = await alternated(SECONDS);
+    const had = await alternated(seconds);
     const after = await settled(test, sides);
-    const counts = (which: 0 | 1): SliceCounts => ({ requests: after[which].calls - before[which].calls, seconds: seconds[which], cpuSeconds: after[which].cpuSeconds - before[which].cpuSeconds });
+    const counts = (which: 0 | 1): SliceCounts => ({ requests: after[which].calls - before[which].calls, seconds: had[which], cpuSeconds: after[which].cpuSeconds - before[which].cpuSeconds });
     return [counts(0), counts(1)];
   } finally {
     for (const side of sides) side.wake();

@@ -62,7 +62,9 @@ describe("two cells side by side", () => {
     const [counts] = entry.tests;
     if (counts === undefined) throw new Error("nothing was counted");
     for (const { seconds, cpuSeconds, requests } of [counts.base, counts.other]) {
-      expect(seconds).toBeGreaterThan(2);
+      // As long as each is measured alone.
+      expect(seconds).toBeGreaterThan(0.7);
+      expect(seconds).toBeLessThan(1.5);
       expect(requests).toBeGreaterThan(1000);
       expect(cpuSeconds).toBeGreaterThan(0);
       // One thread, and nothing while it stands still.
