@@ -1,6 +1,7 @@
 /** A study from where its journal ends until it knows enough. */
 import { Failure, messageOf } from "../errors";
 import type { Report } from "../progress";
+import { randomFrom } from "../statistics/random";
 import { formatDuration } from "../units";
 import { elapsedOf, failureIn, failureOf, findingsOf, keyOfEntry } from "./evaluate";
 import type { StudyState } from "./evaluate";
@@ -30,8 +31,13 @@ export function benchOf(study: Study, cpus: readonly number[], laboratory: Labor
   return {
     canary: (round, place) => measureCanary(round, place, laboratory),
     cell: (cell, round, ceiling) => measureCell(cell, round, ceiling, study.growth, pinningOf(cell, cpus), laboratory),
-    sideBySide: (pair, round) => measureSideBySide(pair, round, [pinningOf(pair.base, cpus), pinningOf(pair.other, cpus)], laboratory),
+    sideBySide: (pair, round) => measureSideBySide(pair, round, [pinningOf(pair.base, cpus), pinningOf(pair.other, cpus)], randomOf(study, pair, round), laboratory),
   };
+}
+
+/** Of a pair and a round: other numbers than its neighbours', and the same when the study is measured again. */
+function randomOf({ cells, seed }: Study, { base, other }: Pair, round: number): () => number {
+  return randomFrom(seed + Math.imul(round, 0x9e3779b1) + cells.indexOf(base) * cells.length + cells.indexOf(other) + 1);
 }
 
 export interface StudyListener {

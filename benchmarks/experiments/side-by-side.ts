@@ -6,7 +6,6 @@ import { Failure } from "../errors";
 import type { CounterSample } from "../measuring/counters";
 import { now, parseSample } from "../measuring/counters";
 import { Session } from "../measuring/session";
-import { randomFrom } from "../statistics/random";
 import { commandsOf, namedTest } from "../workloads/named-tests";
 import type { TestName } from "../workloads/named-tests";
 import type { CellServers, Laboratory } from "./cell-servers";
@@ -32,33 +31,36 @@ const LEAD_SECONDS = 0.2;
 /** How long servers may hear nothing of their load generators, milliseconds. */
 const PATIENCE_MS = 10_000;
 const POLL_MS = 10;
-/** What is under way after the last slice is answered within it. */
+/** What was under way when the slices ended is answered within it, which is as much before what is counted as after it. */
 const SETTLE_MS = 20;
 
 /**
+ * Tests that leave their data as they were, which is what can be sent for as long as one likes.
  * @param pinnings CPUs of each side's servers and load generators; undefined where nothing is pinned
+ * @param random from 0 to below 1: who is started first, and the order and lengths of slices
  * @throws Failure when servers or load generators fail; the laboratory's signal's reason
  */
-export async function measureSideBySide({ base, other }: Pair, round: number, pinnings: TwoOf<Pinning | undefined>, laboratory: Laboratory): Promise<SideBySideEntry> {
+export async function measureSideBySide({ base, other }: Pair, round: number, pinnings: TwoOf<Pinning | undefined>, random: () => number, laboratory: Laboratory): Promise<SideBySideEntry> {
   const began = performance.now();
-  const random = randomFrom(randomInt(1, 1_000_000_000));
-  return withServers(base, pinnings[0], laboratory, (first) =>
-    withServers(other, pinnings[1], { ...laboratory, signal: first.signal }, (second) =>
-      withSide(base, first, pinnings[0], laboratory, (baseSide) =>
-        withSide(other, second, pinnings[1], laboratory, async (otherSide): Promise<SideBySideEntry> => {
-          const tests: SideBySideEntry["tests"] = [];
-          for (const test of commonTests({ base, other })) {
-            const what = `${namedTest(test).title} on ${base.label} and ${other.label}`;
-            laboratory.report(`round ${round}: ${what}, side by side`, true);
-            const counts = await inSlices(test, [baseSide, otherSide], secondsOf({ base, other }), random, second.signal);
-            tests.push({ test, base: counts[0], other: counts[1] });
-            laboratory.raw(`round ${round}, ${what}, side by side`, [baseSide, otherSide].map((side, index) => `${side.command}\n${JSON.stringify(counts[index])}`).join("\n"));
-          }
-          return { kind: "side-by-side", round, base: base.id, other: other.id, seconds: (performance.now() - began) / 1000, tests };
-        }),
-      ),
+  const tests: SideBySideEntry["tests"] = [];
+  const measured = async (sides: TwoOf<Side>, signal: AbortSignal): Promise<void> => {
+    for (const test of commonTests({ base, other })) {
+      const what = `${namedTest(test).title} on ${base.label} and ${other.label}`;
+      laboratory.report(`round ${round}: ${what}, side by side`, true);
+      const counts = await inSlices(test, sides, secondsOf({ base, other }), random, signal);
+      laboratory.raw(`round ${round}, ${what}, side by side`, sides.map((side, index) => `${side.command}\n${JSON.stringify(counts[index])}`).join("\n"));
+      tests.push({ test, ...(sides[0].cell === base ? { base: counts[0], other: counts[1] } : { base: counts[1], other: counts[0] }) });
+    }
+  };
+  const both = [{ cell: base, pinning: pinnings[0] }, { cell: other, pinning: pinnings[1] }] as const;
+  // What is started second finds another machine: memory is taken, and CPUs are.
+  const [first, second] = random() < 0.5 ? both : [both[1], both[0]];
+  await withServers(first.cell, first.pinning, laboratory, (one) =>
+    withServers(second.cell, second.pinning, { ...laboratory, signal: one.signal }, (two) =>
+      withSide(first, one, laboratory, (sideOne) => withSide(second, two, laboratory, (sideTwo) => measured([sideOne, sideTwo], two.signal))),
     ),
   );
+  return { kind: "side-by-side", round, base: base.id, other: other.id, seconds: (performance.now() - began) / 1000, tests };
 }
 
 /** One of the two: its servers and connections to them, and load generators for one test after the other. */
@@ -67,7 +69,7 @@ class Side {
   command = "";
 
   constructor(
-    private readonly cell: Cell,
+    readonly cell: Cell,
     private readonly servers: CellServers,
     private readonly session: Session,
     private readonly cpus: readonly number[] | undefined,
@@ -117,7 +119,7 @@ class Side {
   }
 }
 
-async function withSide<T>(cell: Cell, servers: CellServers, pinning: Pinning | undefined, { benchmark }: Laboratory, use: (side: Side) => Promise<T>): Promise<T> {
+async function withSide<T>({ cell, pinning }: { readonly cell: Cell; readonly pinning: Pinning | undefined }, servers: CellServers, { benchmark }: Laboratory, use: (side: Side) => Promise<T>): Promise<T> {
   const { deployment, verification } = servers;
   const session = await Session.open({ deployment, shards: verification.verdict.shards });
   try {

@@ -10,6 +10,7 @@ import type { Base, Cell } from "../../benchmarks/experiments/factors";
 import { cellsOf } from "../../benchmarks/experiments/factors";
 import { measureSideBySide } from "../../benchmarks/experiments/side-by-side";
 import { livingProcesses, RunDirectory } from "../../benchmarks/host/run-directory";
+import { randomFrom } from "../../benchmarks/statistics/random";
 import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import { eventually, never, realPrograms } from "../support/real";
@@ -54,10 +55,11 @@ async function looks(signal: AbortSignal): Promise<Look[][]> {
 }
 
 describe("two cells side by side", () => {
-  it("are told apart by what they do, each by its own count and seconds", async () => {
+  it.each([["base", 7], ["other", 1]])("are told apart by what they do, each by its own count and seconds, with the %s started first", async (first, seed) => {
+    expect(randomFrom(seed)() < 0.5 ? "base" : "other").toBe(first);
     const raw: string[] = [];
     const pair = { base: cell("deep"), other: cell("shallow", {}, { pipeline: 1 }) };
-    const entry = await measureSideBySide(pair, 3, [undefined, undefined], await laboratory({ raw: (_heading, output) => raw.push(output) }));
+    const entry = await measureSideBySide(pair, 3, [undefined, undefined], randomFrom(seed), await laboratory({ raw: (_heading, output) => raw.push(output) }));
     expect(entry).toMatchObject({ kind: "side-by-side", round: 3, base: "deep", other: "shallow", tests: [{ test: "get" }] });
     const [counts] = entry.tests;
     if (counts === undefined) throw new Error("nothing was counted");
@@ -79,7 +81,7 @@ describe("two cells side by side", () => {
     const pair = { base: cell("cluster", { mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 } }, { tests: ["set"] }), other: cell("threads", { settings: { "io-threads": 2, appendonly: true, save: "" } }, { tests: ["set"] }) };
     const over = new AbortController();
     const looking = looks(over.signal);
-    const [counts] = (await measureSideBySide(pair, 1, [undefined, undefined], await laboratory())).tests;
+    const [counts] = (await measureSideBySide(pair, 1, [undefined, undefined], randomFrom(1), await laboratory())).tests;
     over.abort();
     // Seven servers, two load generators; the first look and the last are from before and after.
     const all = (await looking).filter((moving) => moving.length === 9);
@@ -95,13 +97,13 @@ describe("two cells side by side", () => {
     const broken = join(runs, "broken-benchmark");
     writeFileSync(broken, "#!/bin/sh\necho 'Could not connect' >&2\nexit 1\n");
     chmodSync(broken, 0o755);
-    await expect(measureSideBySide({ base: cell("a"), other: cell("b") }, 1, [undefined, undefined], await laboratory({ benchmark: broken }))).rejects.toThrow(/valkey-benchmark ended with exit status 1: Could not connect/);
+    await expect(measureSideBySide({ base: cell("a"), other: cell("b") }, 1, [undefined, undefined], randomFrom(1), await laboratory({ benchmark: broken }))).rejects.toThrow(/valkey-benchmark ended with exit status 1: Could not connect/);
     expect(living()).toBe(0);
   });
 
   it("are stopped in the middle, halted servers and all", async () => {
     const stopping = new AbortController();
-    const going = measureSideBySide({ base: cell("a"), other: cell("b") }, 1, [undefined, undefined], await laboratory({ signal: stopping.signal }));
+    const going = measureSideBySide({ base: cell("a"), other: cell("b") }, 1, [undefined, undefined], randomFrom(1), await laboratory({ signal: stopping.signal }));
     going.catch(() => undefined);
     await eventually("both have servers and load generators", () => living() === 4, 20_000);
     await sleep(1000);
