@@ -72,7 +72,7 @@ export class Findings {
     return values.length === 0 ? undefined : median(values);
   }
 
-  /** `other` over `base`: of what was measured side by side where there is such, else of the rounds that have both. */
+  /** `other` over `base`: of what was measured side by side where there is such, of themselves or of both and a third, else of the rounds that have both. */
   ratio(base: Cell, other: Cell, test: string, figure: Figure): Ratio {
     const beside = this.#sideBySide(base, other, test, figure);
     if (beside.length > 0) return pairedRatio(beside, this.precision);
@@ -84,13 +84,39 @@ export class Findings {
     return pairedRatio(pairs, this.precision);
   }
 
-  /** Of each round that has them; slices have no latency of their own, for who is halted lets its replies wait. */
+  /**
+   * Of each round that has them: of the two themselves, whichever of them was the base, else of both beside the same third, each in
+   * parts of it. Slices have no latency of their own, for who is halted lets its replies wait.
+   */
   #sideBySide(base: Cell, other: Cell, test: string, figure: Figure): RatioPair[] {
     if (figure === "p99") return [];
+    const own = this.#slices(base, other, test, figure);
+    if (own.size > 0) return [...own.values()];
+    const [most = []] = this.cells
+      .map((third) => {
+        const others = this.#slices(third, other, test, figure);
+        return [...this.#slices(third, base, test, figure)].flatMap(([round, first]): RatioPair[] => {
+          const second = others.get(round);
+          return second === undefined ? [] : [{ base: first.other / first.base, other: second.other / second.base }];
+        });
+      })
+      .sort((a, b) => b.length - a.length);
+    return most;
+  }
+
+  /** By round. */
+  #slices(base: Cell, other: Cell, test: string, figure: "throughput" | "cpu-per-operation"): Map<number, RatioPair> {
     const figureIn = ({ requests, seconds, cpuSeconds }: SliceCounts): number => (figure === "throughput" ? requests / seconds : (1e6 * cpuSeconds) / requests);
-    return this.besides
-      .filter((entry) => entry.base === base.id && entry.other === other.id)
-      .flatMap(({ tests }) => tests.filter((each) => each.test === test).map((counts) => ({ base: figureIn(counts.base), other: figureIn(counts.other) })));
+    return new Map(
+      this.besides.flatMap((entry) => {
+        const isReversed = entry.base === other.id && entry.other === base.id;
+        if (!isReversed && !(entry.base === base.id && entry.other === other.id)) return [];
+        return entry.tests.filter((each) => each.test === test).map((counts): [number, RatioPair] => {
+          const [first, second] = isReversed ? [counts.other, counts.base] : [counts.base, counts.other];
+          return [entry.round, { base: figureIn(first), other: figureIn(second) }];
+        });
+      }),
+    );
   }
 
   /** Whether most of a cell's measurements say that it was not its servers that were the limit. */

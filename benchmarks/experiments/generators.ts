@@ -1,14 +1,18 @@
 /** Load generators that send until they are ended, and can be halted at any moment and go on: SIGSTOP and SIGCONT. */
-import { identify, signalProcess } from "../host/process-identity";
 import type { RecordedProcess } from "../host/processes";
-import { describeExit, pinned, startRecorded } from "../host/processes";
+import { describeExit, pinned, signalGroup, startRecorded } from "../host/processes";
 import type { RunDirectory } from "../host/run-directory";
 import { partOf, ToolFailure } from "../measuring/tool-runner";
 import type { ToolRun } from "../valkey-benchmark/arguments";
 import { toolArguments, withoutSecrets } from "../valkey-benchmark/arguments";
+import type { ToolFeatures } from "../valkey-benchmark/features";
 
-/** More requests than any can send: they are ended, they do not end. */
-const ENDLESS = 2_000_000_000;
+/**
+ * Longer than they are wanted: they are ended, they do not end. Not for ever, for nobody ends them where this process is killed.
+ * Without `--duration` so many requests, which is a minute of the fastest.
+ */
+const LONG_SECONDS = 600;
+const LONG_REQUESTS = 200_000_000;
 /** What is kept of their last words, characters. */
 const KEPT = 500;
 
@@ -16,6 +20,7 @@ export interface GeneratorPlan {
   readonly run: RunDirectory;
   /** Path of valkey-benchmark. */
   readonly benchmark: string;
+  readonly features: ToolFeatures;
   /** What all of them together send; its length is not asked for. */
   readonly tool: ToolRun;
   /** Side by side. */
@@ -32,9 +37,9 @@ export class Generators {
   readonly command: string;
 
   /** Starts them; they send at once. */
-  constructor({ run, benchmark, tool, count, cpus }: GeneratorPlan) {
-    const endless = { ...tool, length: { requests: ENDLESS * count } };
-    const parts = Array.from({ length: count }, (_, index) => toolArguments(partOf(endless, index, count)));
+  constructor({ run, benchmark, features, tool, count, cpus }: GeneratorPlan) {
+    const long = { ...tool, length: features.duration ? { seconds: LONG_SECONDS } : { requests: LONG_REQUESTS * count } };
+    const parts = Array.from({ length: count }, (_, index) => toolArguments(partOf(long, index, count)));
     this.command = ["valkey-benchmark", ...withoutSecrets(parts[0] ?? [])].join(" ");
     this.#processes = parts.map((args) => {
       const [command, ...rest] = pinned(cpus?.join(","), benchmark, args);
@@ -62,11 +67,8 @@ export class Generators {
     await Promise.all(this.#processes.map(({ ended }) => ended));
   }
 
-  #signal(signal: NodeJS.Signals): void {
-    for (const { pid } of this.#processes) {
-      const identity = identify(pid);
-      if (identity !== undefined) signalProcess(identity, signal);
-    }
+  #signal(signal: "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
+    for (const each of this.#processes) signalGroup(each, signal);
   }
 
   #watched(started: RecordedProcess): RecordedProcess {

@@ -2,7 +2,8 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { infoOf } from "../connection";
-import { Failure } from "../errors";
+import { Failure, messageOf } from "../errors";
+import { signalGroup } from "../host/processes";
 import type { CounterSample } from "../measuring/counters";
 import { now, parseSample } from "../measuring/counters";
 import { Session } from "../measuring/session";
@@ -73,34 +74,44 @@ class Side {
     private readonly servers: CellServers,
     private readonly session: Session,
     private readonly cpus: readonly number[] | undefined,
-    private readonly benchmark: string,
+    private readonly laboratory: Pick<Laboratory, "benchmark" | "features">,
   ) {}
 
-  /** Puts the test's keys in place and has load generators send. The caller ends them. */
-  async begin(test: TestName, signal: AbortSignal): Promise<Generators> {
+  /** Puts the test's keys in place. */
+  async prepare(test: TestName, signal: AbortSignal): Promise<void> {
+    const { keySpace, dataSize } = this.cell.workload;
+    await this.session.prepare(namedTest(test), { keySpace, dataSize, stock: 0 }, signal);
+  }
+
+  /** Has load generators send. The caller ends them. */
+  begin(test: TestName): Generators {
     const { workload, runners } = this.cell;
     const { deployment, endpoint, user } = this.session;
-    await this.session.prepare(namedTest(test), { keySpace: workload.keySpace, dataSize: workload.dataSize, stock: 0 }, signal);
+    const { benchmark, features } = this.laboratory;
     const tool = { mode: deployment.mode, endpoint, test: namedTest(test), workload, length: workload.length, seed: randomInt(1, 1_000_000_000), credentials: user, tls: deployment.access.tls };
-    const generators = new Generators({ run: this.servers.host.run, benchmark: this.benchmark, tool, count: runners, cpus: this.cpus });
+    const generators = new Generators({ run: this.servers.host.run, benchmark, features, tool, count: runners, cpus: this.cpus });
     this.command = generators.command;
     return generators;
   }
 
-  /** Of all nodes together: clients send to primaries alone, CPU is everybody's. */
-  async count(test: TestName): Promise<Pick<CounterSample, "calls" | "cpuSeconds">> {
+  /** Of all nodes together: clients send to primaries alone, CPU is everybody's. @throws Failure that names the node that does not tell */
+  async count(test: TestName): Promise<Counted> {
     const samples = await Promise.all(
-      this.session.nodes.map(async ({ role, connection }) => {
-        const { calls, cpuSeconds } = parseSample(await infoOf(connection, "server", "stats", "commandstats", "cpu"), commandsOf(namedTest(test)), now());
-        return { calls: role === "primary" ? calls : 0, cpuSeconds };
+      this.session.nodes.map(async ({ name, role, connection }) => {
+        try {
+          const { calls, cpuSeconds } = parseSample(await infoOf(connection, "server", "stats", "commandstats", "cpu"), commandsOf(namedTest(test)), now());
+          return { calls: role === "primary" ? calls : 0, cpuSeconds };
+        } catch (error) {
+          throw new Failure(`${name} does not tell its counters: ${messageOf(error)}`, { cause: error });
+        }
       }),
     );
     return samples.reduce((sum, each) => ({ calls: sum.calls + each.calls, cpuSeconds: sum.cpuSeconds + each.cpuSeconds }));
   }
 
   /**
-   * Servers stand still with their load generators: io-threads that spin, replicas that follow, disks that are written to and requests
-   * under way would take from the other side's slices.
+   * Servers stand still with their load generators and with what they forked: io-threads that spin, replicas that follow, files that are
+   * rewritten and requests under way would take from the other side's slices.
    */
   party(generators: Generators): Party {
     return {
@@ -114,16 +125,17 @@ class Side {
   }
 
   #signal(signal: "SIGSTOP" | "SIGCONT"): void {
-    const { host, deployment } = this.servers;
-    void host.signal(deployment.name, deployment.nodes.map(({ name }) => name), signal);
+    for (const { process } of this.servers.host.servers(this.servers.deployment.name)) signalGroup(process, signal);
   }
 }
 
-async function withSide<T>({ cell, pinning }: { readonly cell: Cell; readonly pinning: Pinning | undefined }, servers: CellServers, { benchmark }: Laboratory, use: (side: Side) => Promise<T>): Promise<T> {
+type Counted = Pick<CounterSample, "calls" | "cpuSeconds">;
+
+async function withSide<T>({ cell, pinning }: { readonly cell: Cell; readonly pinning: Pinning | undefined }, servers: CellServers, laboratory: Laboratory, use: (side: Side) => Promise<T>): Promise<T> {
   const { deployment, verification } = servers;
   const session = await Session.open({ deployment, shards: verification.verdict.shards });
   try {
-    return await use(new Side(cell, servers, session, pinning === undefined ? undefined : parseCpuList(pinning.clients), benchmark));
+    return await use(new Side(cell, servers, session, pinning === undefined ? undefined : parseCpuList(pinning.clients), laboratory));
   } finally {
     await session.close();
   }
@@ -138,8 +150,9 @@ async function inSlices(test: TestName, sides: TwoOf<Side>, seconds: number, ran
   const running: Generators[] = [];
   try {
     const begin = async (side: Side): Promise<Generators> => {
+      await side.prepare(test, signal);
       const before = await side.count(test);
-      const generators = await side.begin(test, signal);
+      const generators = side.begin(test);
       running.push(generators);
       await heard(side, test, before.calls, AbortSignal.any([signal, generators.failed]));
       generators.halt();
@@ -156,15 +169,20 @@ async function inSlices(test: TestName, sides: TwoOf<Side>, seconds: number, ran
     const before = await settled(test, sides);
     const had = await alternated(seconds);
     const after = await settled(test, sides);
-    const counts = (which: 0 | 1): SliceCounts => ({ requests: after[which].calls - before[which].calls, seconds: had[which], cpuSeconds: after[which].cpuSeconds - before[which].cpuSeconds });
-    return [counts(0), counts(1)];
+    // What it takes to settle and to tell is in the figures once, and is nobody's request.
+    const idle = await settled(test, sides);
+    const counts = (which: 0 | 1): SliceCounts => ({ requests: after[which].calls - before[which].calls, seconds: had[which], cpuSeconds: Math.max(0, 2 * after[which].cpuSeconds - before[which].cpuSeconds - idle[which].cpuSeconds) });
+    const both = [counts(0), counts(1)] as const;
+    const silent = sides.filter((_, which) => both[which]?.requests === 0);
+    if (silent.length > 0) throw new Failure(`${namedTest(test).title}: ${silent.map(({ cell }) => cell.label).join(" and ")} got no request in ${seconds} s of slices`);
+    return both;
   } finally {
     for (const side of sides) side.wake();
     await Promise.all(running.map((each) => each.end()));
   }
 }
 
-async function settled(test: TestName, sides: TwoOf<Side>): Promise<TwoOf<Pick<CounterSample, "calls" | "cpuSeconds">>> {
+async function settled(test: TestName, sides: TwoOf<Side>): Promise<TwoOf<Counted>> {
   for (const side of sides) side.wake();
   await sleep(SETTLE_MS);
   return [await sides[0].count(test), await sides[1].count(test)];

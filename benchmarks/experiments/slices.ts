@@ -7,7 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** Milliseconds, drawn anew for each pair of slices: a fixed length would beat with whatever else has a period. */
 const LEAST_SLICE_MS = 5;
 const MOST_SLICE_MS = 15;
-/** One of the two. */
+
+/** One of the two. Its slice is from the end of `go` to the beginning of `halt`: what sends is to be woken last and halted first. */
 export interface Party {
   /** Goes on where it was halted. */
   readonly go: () => void;
@@ -30,12 +31,12 @@ export async function alternate(parties: TwoOf<Party>, seconds: number, random: 
     const length = LEAST_SLICE_MS + random() * (MOST_SLICE_MS - LEAST_SLICE_MS);
     for (const who of random() < 0.5 ? ([0, 1] as const) : ([1, 0] as const)) {
       signal.throwIfAborted();
-      const began = performance.now();
       parties[who].go();
+      const began = performance.now();
       await sleep(length);
-      parties[who].halt();
-      // What it had, not what it was to have: a timer that is late gives a longer slice.
+      // What it had, not what it was to have: a timer that is late gives a longer slice, and who has more to wake and to halt no shorter one.
       had[who] += performance.now() - began;
+      parties[who].halt();
     }
   }
   return [had[0] / 1000, had[1] / 1000];

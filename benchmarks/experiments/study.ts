@@ -25,9 +25,12 @@ export interface Study extends Limits {
   readonly growth: GrowthPlan | undefined;
 }
 
-/** Two studies with the same fingerprint measure the same things; how well and how long may differ. */
+/** How cells are held against each other. Another number when that changes: an older journal lacks what is decided by now. */
+const METHOD = "side-by-side 1";
+
+/** Two studies with the same fingerprint measure the same things in the same way; how well and how long may differ. */
 export function fingerprint({ kind, cells, growth }: Study): string {
-  const text = JSON.stringify({ kind, cells, growth: growth ?? null }, (_key, value: unknown) => (isPlain(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value));
+  const text = JSON.stringify({ method: METHOD, kind, cells, growth: growth ?? null }, (_key, value: unknown) => (isPlain(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value));
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 

@@ -1,6 +1,7 @@
 /** Starting processes that put themselves on the run's record, and noticing when they end. */
 import type { ChildProcess, StdioOptions } from "node:child_process";
 import { spawn } from "node:child_process";
+import { codeOf } from "../errors";
 import type { ProcessIdentity } from "./process-identity";
 import { isAlive, RECORD_AND_EXEC } from "./process-identity";
 import type { RunDirectory } from "./run-directory";
@@ -16,11 +17,26 @@ export interface RunningProcess {
   readonly pid: number;
   /** Resolves when the process has ended and its output is drained; never rejects. */
   readonly ended: Promise<Exit>;
+  /** Where it is a child of this process. */
+  readonly child?: ChildProcess;
 }
 
 /** One that this process started. */
 export interface RecordedProcess extends RunningProcess {
   readonly child: ChildProcess;
+}
+
+/**
+ * Signals a child of this process with all that it forked, in microseconds: its number is nobody else's until its end has been
+ * noticed here, so that nobody has to be asked who has it. One that has ended is left alone, and so is another process' child.
+ */
+export function signalGroup({ pid, child }: RunningProcess, signal: "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  try {
+    process.kill(-pid, signal);
+  } catch (error) {
+    if (codeOf(error) !== "ESRCH") throw error;
+  }
 }
 
 const ENDED_POLL_MS = 50;

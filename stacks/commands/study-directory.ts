@@ -41,7 +41,7 @@ export function resumeStudy(study: Study, output: string | undefined): StudyDire
 function differences({ name, fingerprint: begun, machine: there }: JournalHeader, study: Study): string[] {
   return [
     ...(name === study.name ? [] : [`it is the study ${name}`]),
-    ...(begun === fingerprint(study) ? [] : ["what it measures has been changed since, in the stack file or by options; begin anew without --resume"]),
+    ...(begun === fingerprint(study) ? [] : ["what it measures, or how, has been changed since, in the stack file, by options or by a newer program; begin anew without --resume"]),
     ...(there === machine() ? [] : [`it was begun on another machine: ${there}`]),
   ];
 }

@@ -1,4 +1,5 @@
 /** Two cells side by side on real servers: who is not in turn stands still, what is counted is so, and nothing stays behind. */
+import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import type { Laboratory } from "../../benchmarks/experiments/cell-servers";
 import type { Base, Cell } from "../../benchmarks/experiments/factors";
 import { cellsOf } from "../../benchmarks/experiments/factors";
 import { measureSideBySide } from "../../benchmarks/experiments/side-by-side";
+import { signalGroup, startRecorded } from "../../benchmarks/host/processes";
 import { livingProcesses, RunDirectory } from "../../benchmarks/host/run-directory";
 import { randomFrom } from "../../benchmarks/statistics/random";
 import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
@@ -30,6 +32,11 @@ const cell = (name: string, changes: Partial<Base> = {}, workload: Partial<Workl
 async function laboratory(changes: Partial<Laboratory> = {}): Promise<Laboratory> {
   const programs = await realPrograms();
   return { runs, engines: new Map([[undefined, programs]]), benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), zones: ["a", "b", "c"], signal: never, report: () => undefined, raw: () => undefined, ...changes };
+}
+
+function describeState(pid: number): "halted" | "going" | "gone" {
+  const state = spawnSync("ps", ["-p", String(pid), "-o", "state="], { encoding: "utf8" }).stdout.trim();
+  return state === "" || state.startsWith("Z") ? "gone" : state.startsWith("T") ? "halted" : "going";
 }
 
 interface Look {
@@ -93,12 +100,46 @@ describe("two cells side by side", () => {
     expect(living()).toBe(0);
   });
 
-  it("end with a message and nothing left when a load generator does, or servers hear nothing of it", async () => {
+  it("halt what a server forked with it, and nothing that has ended", async () => {
+    const run = RunDirectory.create(runs, "test");
+    const parent = startRecorded(run, "parent", "/bin/sh", ["-c", "sleep 60 & echo $!; wait"], { stdio: ["ignore", "pipe", "ignore"] });
+    const child = await new Promise<number>((resolve) => parent.child.stdout?.once("data", (data: Buffer) => { resolve(Number(data.toString())); }));
+    const isHalted = (): boolean[] => [parent.pid, child].map((pid) => describeState(pid) === "halted");
+    signalGroup(parent, "SIGSTOP");
+    await eventually("both are halted", () => isHalted().every(Boolean), 2000);
+    signalGroup(parent, "SIGCONT");
+    await eventually("both go on", () => !isHalted().some(Boolean), 2000);
+    signalGroup(parent, "SIGKILL");
+    expect(await parent.ended).toEqual({ code: null, signal: "SIGKILL" });
+    expect(() => { signalGroup(parent, "SIGSTOP"); }).not.toThrow();
+    expect(describeState(child)).toBe("gone");
+  });
+
+  it.each([
+    ["ends", "echo 'Could not connect' >&2\nexit 1", ["get"], /valkey-benchmark ended with exit status 1: Could not connect/],
+    // What is written when keys are put in place is no load.
+    ["sends nothing", "exec sleep 60", ["hset"], /HSET: the load generator sends nothing/],
+  ] as const)("end with a message and nothing left when a load generator %s", async (_what, script, tests, message) => {
     const broken = join(runs, "broken-benchmark");
-    writeFileSync(broken, "#!/bin/sh\necho 'Could not connect' >&2\nexit 1\n");
+    writeFileSync(broken, `#!/bin/sh\n${script}\n`);
     chmodSync(broken, 0o755);
-    await expect(measureSideBySide({ base: cell("a"), other: cell("b") }, 1, [undefined, undefined], randomFrom(1), await laboratory({ benchmark: broken }))).rejects.toThrow(/valkey-benchmark ended with exit status 1: Could not connect/);
+    const pair = { base: cell("a", {}, { tests: [...tests] }), other: cell("b", {}, { tests: [...tests] }) };
+    await expect(measureSideBySide(pair, 1, [undefined, undefined], randomFrom(1), await laboratory({ benchmark: broken }))).rejects.toThrow(message);
     expect(living()).toBe(0);
+  });
+
+  it("are alike where one has servers beside it that nobody asks for anything", async () => {
+    const pair = { base: cell("alone"), other: cell("with-replicas", { shape: { primaries: 1, replicasPerPrimary: 5 } }) };
+    const logs: number[] = [];
+    for (const round of [1, 2, 3]) {
+      const [counts] = (await measureSideBySide(pair, round, [undefined, undefined], randomFrom(round), await laboratory())).tests;
+      if (counts === undefined) throw new Error("nothing was counted");
+      logs.push(Math.log(counts.other.requests / counts.other.seconds / (counts.base.requests / counts.base.seconds)));
+    }
+    // Reads, so that replicas have nothing to follow; five more processes to wake in each slice are not to be seen.
+    const ratio = Math.exp(logs.reduce((sum, log) => sum + log, 0) / logs.length);
+    expect(ratio).toBeGreaterThan(0.85);
+    expect(ratio).toBeLessThan(1.15);
   });
 
   it("are stopped in the middle, halted servers and all", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { evaluate } from "../../../benchmarks/experiments/evaluate";
-import type { JournalEntry } from "../../../benchmarks/experiments/journal";
+import { evaluate, findingsOf } from "../../../benchmarks/experiments/evaluate";
+import type { JournalEntry, SliceCounts } from "../../../benchmarks/experiments/journal";
 import type { Cell } from "../../../benchmarks/experiments/factors";
 import { cellsOf } from "../../../benchmarks/experiments/factors";
 import { counterparts, sideBySidePairs } from "../../../benchmarks/experiments/pairs";
@@ -64,6 +64,28 @@ describe("what was measured side by side", () => {
   it("goes by each side's own seconds", () => {
     const entries = rounds.map((round) => sideBySideEntry(pair, round, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1000 + round, seconds: 1, cpuSeconds: 1 }));
     expect(of7([...apart, ...entries], "throughput")?.ratio).toBeCloseTo(1.004, 3);
+  });
+
+  it("says the same of two either way round, and holds two against each other that were both beside a third", () => {
+    const three = study({ "io-threads": [1, 2, 4] });
+    const [one, two, four] = three.cells;
+    if (one === undefined || two === undefined || four === undefined) throw new Error("there are no cells");
+    const counts = (requests: number, cpuSeconds: number): SliceCounts => ({ requests, seconds: 2, cpuSeconds });
+    // What the first does in the one pair and in the other differs: each pair's ratio is its own.
+    const entries = rounds.flatMap((round) => [
+      sideBySideEntry({ base: one, other: two }, round, counts(2000, 1), counts(3000 + round, 1)),
+      sideBySideEntry({ base: one, other: four }, round, counts(1000, 1), counts(600 + round, 1)),
+    ]);
+    // Measured alone all are the same.
+    const findings = findingsOf({ study: three, entries: [...entriesOfRates(three, () => 1000), ...entries] });
+    const ratio = (a: Cell, b: Cell, figure: "throughput" | "cpu-per-operation" = "throughput"): number => findings.ratio(a, b, "set", figure).ratio ?? NaN;
+    expect(ratio(one, two)).toBeCloseTo(1.502, 3);
+    expect(ratio(two, one)).toBeCloseTo(1 / ratio(one, two), 12);
+    expect(ratio(two, four)).toBeCloseTo(0.604 / 1.502, 3);
+    expect(ratio(four, two)).toBeCloseTo(1 / ratio(two, four), 12);
+    expect(ratio(two, four, "cpu-per-operation")).toBeCloseTo(1.502 / 0.604, 2);
+    expect(findings.ratio(two, four, "set", "throughput").rounds).toBe(7);
+    expect(findings.ratio(two, four, "set", "p99").verdict).not.toBe("less");
   });
 
   it("stands aside when it was given up: what was measured one after the other decides", () => {
