@@ -11,9 +11,10 @@ import type { OpenLoopRun } from "../open-loop/local-runner";
 import { Histogram } from "../latency/histogram";
 import type { Report } from "../progress";
 import { histogramOf } from "../results/rows";
-import type { CapacityRecord, Doubt, MeasurementRecord } from "../results/schema";
+import type { CapacityLoad, CapacityRecord, Doubt, MeasurementRecord } from "../results/schema";
 import { formatCount } from "../units";
 import type { OpenLoopMix } from "../workloads/mix";
+import { meanSize, workOf } from "../workloads/mix";
 import { prefillOf } from "../workloads/mix-tests";
 import type { Objective } from "./objective";
 import type { Probed, SearchPlan } from "./search";
@@ -92,6 +93,7 @@ async function capacityOf(session: Session, { mix, objective, search }: Capacity
     deployment: deployment.name,
     mode: deployment.mode,
     workload: mix.name,
+    load: loadOf(mix),
     objective,
     capacity,
     isOpenEnded,
@@ -100,6 +102,11 @@ async function capacityOf(session: Session, { mix, objective, search }: Capacity
     limit: failing === undefined ? null : describeLimit(failing, more > same && 2 * more > search.confirmations),
     doubts: doubtsOf(probes, capacity),
   };
+}
+
+function loadOf(mix: OpenLoopMix): CapacityLoad {
+  const { arrivals, values, keySpace, clients, pipeline, workers } = mix;
+  return { mix: workOf(mix), arrivals, dataSize: Math.round(meanSize(values)), keySpace, clients, pipeline, workers };
 }
 
 /** One for each rate, the probes of a rate merged by their counts; ascending. */

@@ -3,7 +3,7 @@ import { formatObjective } from "../capacity/objective";
 import type { Ratio } from "../statistics/ratio";
 import type { CapacityRecord, Results, TopologyRecord } from "../results/schema";
 import type { Change } from "./changes";
-import { workChanges } from "./changes";
+import { describeChange, offeredChanges, offeringChanges } from "./changes";
 
 export interface ComparedCapacity {
   readonly workload: string;
@@ -13,10 +13,12 @@ export interface ComparedCapacity {
   readonly otherWork: readonly Change[];
   /** `high` is infinite, and `low` 0, where a search ended without a load that did not hold. Undefined where there is no ratio. */
   readonly bounds: { readonly ratio: number; readonly low: number; readonly high: number } | undefined;
+  /** Why the ratio may be of more than the servers. */
+  readonly notes: readonly string[];
 }
 
-/** @param matched deployments of the one run beside those of the other */
-export function compareCapacities(before: Results, after: Results, matched: readonly { readonly before: TopologyRecord; readonly after: TopologyRecord }[]): ComparedCapacity[] {
+/** @param matched deployments of the one run beside those of the other @param notes of both runs as wholes */
+export function compareCapacities(before: Results, after: Results, matched: readonly { readonly before: TopologyRecord; readonly after: TopologyRecord }[], notes: readonly string[]): ComparedCapacity[] {
   return matched.flatMap((pair) =>
     before.capacities
       .filter(({ deployment }) => deployment === pair.before.deployment)
@@ -24,8 +26,10 @@ export function compareCapacities(before: Results, after: Results, matched: read
         const others = after.capacities.filter(({ deployment, workload }) => deployment === pair.after.deployment && workload === first.workload);
         const second = others.find(({ objective }) => formatObjective(objective) === formatObjective(first.objective)) ?? others[0];
         if (second === undefined) return [];
-        const otherWork = [...objectiveChange(first, second), ...workChanges(loadsOf(before, first), loadsOf(after, second))];
-        return [{ workload: first.workload, before: first, after: second, otherWork, bounds: otherWork.length === 0 ? boundsOf(first, second) : undefined }];
+        const { load: offered } = first;
+        const otherWork = [...objectiveChange(first, second), ...(offered === null || second.load === null ? [] : offeredChanges(offered, second.load))];
+        const isComparable = otherWork.length === 0;
+        return [{ workload: first.workload, before: first, after: second, otherWork, bounds: isComparable ? boundsOf(first, second) : undefined, notes: isComparable ? [...notesOn(first, second), ...notes] : [] }];
       }),
   );
 }
@@ -49,9 +53,13 @@ function objectiveChange({ objective: before }: CapacityRecord, { objective: aft
   return a === b ? [] : [{ what: "objective", before: a, after: b }];
 }
 
-/** The load as it was measured at its own rate, without that rate: the search offers others. */
-function loadsOf({ records }: Results, { deployment, workload }: CapacityRecord): Results["records"] {
-  return records.filter((record) => record.deployment === deployment && record.test === workload).map((record) => ({ ...record, rate: null }));
+function notesOn(first: CapacityRecord, second: CapacityRecord): string[] {
+  const unknown = [...(first.load === null ? ["first"] : []), ...(second.load === null ? ["second"] : [])];
+  return [
+    ...(unknown.length === 0 ? [] : [`what was offered in the ${unknown.join(" and the ")} is not on record: whether it is the same work nobody can tell`]),
+    ...(first.load === null || second.load === null ? [] : offeringChanges(first.load, second.load).map((change) => `sent otherwise: ${describeChange(change)}`)),
+    ...[first, second].flatMap(({ doubts }, index) => (doubts.length === 0 ? [] : [`doubts in the ${index === 0 ? "first" : "second"}: ${doubts.map(({ code }) => code).join(", ")}`])),
+  ];
 }
 
 /** Undefined where not even the lowest load held in one of them: a ratio of nothing. */
@@ -60,7 +68,7 @@ function boundsOf(before: CapacityRecord, after: CapacityRecord): ComparedCapaci
   return { ratio: after.capacity / before.capacity, low: after.capacity / tooMuch(before), high: tooMuch(after) / before.capacity };
 }
 
-/** The lowest load above the answer that was tried: it did not hold. Infinite where none was. */
+/** The lowest load above the answer that did not always hold. Infinite where none was tried. */
 function tooMuch({ capacity, points }: CapacityRecord): number {
-  return Math.min(Infinity, ...points.map(({ rate }) => rate).filter((rate) => rate > capacity));
+  return Math.min(Infinity, ...points.filter(({ rate, held, probes }) => rate > capacity && held < probes).map(({ rate }) => rate));
 }

@@ -1,5 +1,5 @@
 /** What is different about two runs: the machine, the versions, the settings, the topology, the load. Pure. */
-import type { Environment, MeasurementRecord, Results, TopologyRecord } from "../results/schema";
+import type { CapacityLoad, Environment, MeasurementRecord, Results, TopologyRecord } from "../results/schema";
 import { shapeOf } from "../results/summary";
 import { formatBytes } from "../units";
 
@@ -8,6 +8,11 @@ export interface Change {
   readonly what: string;
   readonly before: string;
   readonly after: string;
+}
+
+/** `value size: 256 B → 64 B` */
+export function describeChange({ what, before, after }: Change): string {
+  return `${what}: ${before} → ${after}`;
 }
 
 /** Facts of an environment that bear on figures, in words. */
@@ -72,6 +77,21 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
     ...(a.rate !== null && b.rate !== null && Math.abs(a.rate / b.rate - 1) <= RATE_LIMIT ? [] : differing("rate", isOffered(a), isOffered(b))),
     ...(hitsBefore !== null && hitsAfter !== null && Math.abs(hitsBefore - hitsAfter) > HIT_LIMIT ? [{ what: "hit ratio", before: percent(hitsBefore), after: percent(hitsAfter) }] : []),
   ];
+}
+
+/** Of capacities: how the work differs that was offered, at whatever rates. */
+export function offeredChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
+  return [
+    ...mixChanges(before.mix, after.mix),
+    ...differing("arrivals", before.arrivals, after.arrivals),
+    ...differing("value size", `${before.dataSize} B`, `${after.dataSize} B`),
+    ...differing("keys", String(before.keySpace), String(after.keySpace)),
+  ];
+}
+
+/** Over how many connections and from how many threads the same work was offered. */
+export function offeringChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
+  return (["clients", "pipeline", "workers"] as const).flatMap((what) => differing(what, String(before[what]), String(after[what])));
 }
 
 function mixChanges(before: MeasurementRecord["mix"], after: MeasurementRecord["mix"]): Change[] {

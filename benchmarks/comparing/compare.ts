@@ -7,10 +7,12 @@ import type { MeasurementRecord, Results } from "../results/schema";
 import type { ComparedCapacity } from "./capacities";
 import { compareCapacities, judgeCapacities } from "./capacities";
 import type { Change } from "./changes";
-import { environmentChanges, loadChanges, matchDeployments, sameMachine, topologyChanges, workChanges } from "./changes";
+import { describeChange, environmentChanges, loadChanges, matchDeployments, sameMachine, topologyChanges, workChanges } from "./changes";
 
 /** Part of a figure that matters where nobody says. */
 export const PRECISION = 0.05;
+
+const ANOTHER_MACHINE = "another machine: the ratio is of both";
 
 /** `noise`: shown in the figures, and no more than the machine itself moved meanwhile. */
 export type Judgement = "faster" | "slower" | "noise" | "no-difference" | "not-enough-data" | "other-work";
@@ -51,7 +53,7 @@ export function compareRuns(before: Results, after: Results, precision = PRECISI
       return a === undefined || b === undefined || b.length === 0 ? [] : [rowOf(a, b, canary, isSame, precision)];
     });
   });
-  const capacities = compareCapacities(before, after, matched).map((compared) => ({ ...compared, judgement: judgeCapacities(compared, canary) }));
+  const capacities = compareCapacities(before, after, matched, isSame ? [] : [ANOTHER_MACHINE]).map((compared) => ({ ...compared, judgement: judgeCapacities(compared, canary) }));
   return { changes: [...environmentChanges(before.environment, after.environment), ...matched.flatMap((pair) => topologyChanges(pair.before, pair.after))], canary, rows, capacities, unmatched: [...unmatchedOf(before, after, rows), ...unmatchedCapacities(before, after, capacities)] };
 }
 
@@ -69,7 +71,7 @@ function rowOf(before: readonly MeasurementRecord[], after: readonly Measurement
   const ratio = independentRatio(rates(before), rates(after), precision);
   const notes = [
     ...loadChanges(a, b).map((change) => `sent otherwise: ${describeChange(change)}`),
-    ...(isSame ? [] : ["another machine: the ratio is of both"]),
+    ...(isSame ? [] : [ANOTHER_MACHINE]),
     ...doubtsOf(before, "first"),
     ...doubtsOf(after, "second"),
   ];
@@ -105,9 +107,4 @@ function unmatchedCapacities(before: Results, after: Results, compared: readonly
   const missing = ({ capacities }: Results, which: string, side: "before" | "after"): string[] =>
     capacities.filter((capacity) => !compared.some((each) => each[side] === capacity)).map(({ workload, deployment, objective }) => `capacity of ${deployment} for ${workload} at ${formatObjective(objective)}: in the ${which} only`);
   return [...missing(before, "first", "before"), ...missing(after, "second", "after")];
-}
-
-/** `value size: 256 B → 64 B` */
-export function describeChange({ what, before, after }: Change): string {
-  return `${what}: ${before} → ${after}`;
 }

@@ -4,7 +4,7 @@ import type { CapacityRecord, Results } from "../results/schema";
 import { textTable } from "../table";
 import { formatCount } from "../units";
 import type { Judgement, RunComparison } from "./compare";
-import { describeChange } from "./compare";
+import { describeChange } from "./changes";
 
 const JUDGEMENTS: Readonly<Record<Judgement, string>> = {
   faster: "faster",
@@ -21,7 +21,7 @@ export function formatRun(name: string, { stack, timestamp, complete, reason, re
 }
 
 export function formatComparison({ changes, canary, rows, capacities, unmatched }: RunComparison): string[] {
-  const notes = [...new Set(rows.flatMap((row) => row.notes))];
+  const notes = [...new Set([...rows, ...capacities].flatMap((row) => row.notes))];
   const letter = (note: string): string => `[${notes.indexOf(note) + 1}]`;
   const lines = rows.map(({ title, before, after, rpsBefore, rpsAfter, ratio, judgement, notes: own }) => [
     title,
@@ -38,24 +38,24 @@ export function formatComparison({ changes, canary, rows, capacities, unmatched 
     ...(canary === undefined ? [] : [`Canary: ${canary.ratio?.toFixed(2) ?? "–"}×${canary.low === undefined || canary.high === undefined ? "" : ` (${canary.low.toFixed(2)} … ${canary.high.toFixed(2)})`}: what the same load on the same machine differs by, with nothing of yours in it`]),
     "",
     ...(rows.length === 0 ? (capacities.length === 0 ? ["Nothing was measured in both."] : []) : textTable([["Test", "Deployment", "First", "Second", "Ratio", "95 %", ""], ...lines], "  rrr")),
+    ...capacityTable(capacities, letter),
     ...notes.map((note) => `${letter(note)} ${note}`),
-    ...capacityTable(capacities),
     ...unmatched,
   ];
 }
 
 /** The interval of a ratio of capacities is what the steps of both searches leave open. */
-function capacityTable(capacities: RunComparison["capacities"]): string[] {
+function capacityTable(capacities: RunComparison["capacities"], letter: (note: string) => string): string[] {
   if (capacities.length === 0) return [];
   const rate = ({ capacity, isOpenEnded }: CapacityRecord): string => `${isOpenEnded ? "≥ " : ""}${formatCount(capacity)}/s`;
-  const lines = capacities.map(({ workload, before, after, bounds, otherWork, judgement }) => [
+  const lines = capacities.map(({ workload, before, after, bounds, otherWork, notes, judgement }) => [
     `${workload}, ${formatObjective(before.objective)}`,
     before.deployment === after.deployment ? before.deployment : `${before.deployment} → ${after.deployment}`,
     rate(before),
     rate(after),
     bounds === undefined ? "–" : `${bounds.ratio.toFixed(2)}×`,
     bounds === undefined ? "" : `(${bounds.low.toFixed(2)} … ${Number.isFinite(bounds.high) ? bounds.high.toFixed(2) : "?"})`,
-    [JUDGEMENTS[judgement], ...otherWork.map(describeChange)].join("; "),
+    [[JUDGEMENTS[judgement], ...otherWork.map(describeChange)].join("; "), ...notes.map(letter)].join(" "),
   ]);
   return ["", ...textTable([["Capacity", "Deployment", "First", "Second", "Ratio", "within", ""], ...lines], "  rrr")];
 }

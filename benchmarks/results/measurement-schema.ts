@@ -46,6 +46,9 @@ const runnerSchema = z.strictObject({
   cpu: count.nullable(),
 });
 
+/** What the requests of a mixed workload are, its distributions in words. */
+export const mixSchema = z.strictObject({ data: z.enum(DATA_KINDS), reads: z.number(), readFrom: z.enum(READ_FROM), keys: z.string(), values: z.string() });
+
 /** By kind: `timeout`, `CLUSTERDOWN`. */
 const kinds = z.record(z.string(), count);
 
@@ -86,8 +89,8 @@ export const measurementSchema = z.strictObject({
   title: z.string(),
   /** Who sent the load. */
   driver: z.enum(DRIVERS).default("valkey-benchmark"),
-  /** What the requests of a mixed workload are, its distributions in words; null for a named test, and not known of older results. */
-  mix: z.strictObject({ data: z.enum(DATA_KINDS), reads: z.number(), readFrom: z.enum(READ_FROM), keys: z.string(), values: z.string() }).nullable().default(null),
+  /** Null for a named test, and not known of older results. */
+  mix: mixSchema.nullable().default(null),
   startedAt: z.iso.datetime(),
   /** Arguments of the load generator; secrets are replaced. */
   command: z.array(z.string()),

@@ -1,7 +1,7 @@
 /** results.json: everything needed to judge a run and to repeat it. Units are in the names; what is not known is null, never 0. */
 import { z } from "zod";
 import { failureSchema } from "./failure-schema";
-import { count, doubtSchema, measurementSchema, mode, role } from "./measurement-schema";
+import { count, doubtSchema, measurementSchema, mixSchema, mode, role } from "./measurement-schema";
 import { studySchema } from "./study-schema";
 
 export { DOUBT_CODES, measurementSchema } from "./measurement-schema";
@@ -15,6 +15,8 @@ const capacitySchema = z.strictObject({
   deployment: z.string(),
   mode,
   workload: z.string(),
+  /** What was offered, at each of the rates; not on record in older results. */
+  load: z.strictObject({ mix: mixSchema, arrivals: z.string(), dataSize: count, keySpace: count, clients: count, pipeline: count, workers: count }).nullable().default(null),
   /** `part` is 0.99 for a 99th percentile. */
   objective: z.strictObject({ part: z.number().gt(0).lt(1), ms: z.number().gt(0) }),
   /** Requests per second; 0 where not even the lowest that was tried held. */
@@ -45,6 +47,7 @@ const capacitySchema = z.strictObject({
   doubts: z.array(doubtSchema),
 });
 export type CapacityRecord = z.infer<typeof capacitySchema>;
+export type CapacityLoad = NonNullable<CapacityRecord["load"]>;
 
 /** The fixed load before each round and after the last. */
 export const canarySchema = z.strictObject({ round: z.int().min(1), rps: count, startedAt: z.iso.datetime() });

@@ -25,7 +25,8 @@ export function compareResults(paths: readonly string[], precision: number | und
   for (const { path, results } of others) {
     const comparison = compareRuns(first.results, results, precision);
     print("", `${path} over ${first.path}`, ...formatComparison(comparison));
-    if (comparison.rows.every(({ judgement }) => judgement === "other-work")) refused.push(comparison.rows.length === 0 ? `${path} measured nothing that ${first.path} did` : `${path} did other work than ${first.path} in every test`);
+    const compared = [...comparison.rows, ...comparison.capacities];
+    if (compared.every(({ judgement }) => judgement === "other-work")) refused.push(compared.length === 0 ? `${path} measured nothing that ${first.path} did` : `${path} did other work than ${first.path} in everything`);
   }
   if (refused.length > 0) throw new BadInput("compare", refused);
   return 0;

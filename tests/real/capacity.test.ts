@@ -14,6 +14,7 @@ import { ResultsCollector } from "../../benchmarks/results/collector";
 import type { CapacityRecord } from "../../benchmarks/results/schema";
 import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
 import { verify } from "../../benchmarks/verification/verify";
+import { workOf } from "../../benchmarks/workloads/mix";
 import { never, Sandbox } from "../support/real";
 import { workload } from "../support/tool-runs";
 
@@ -40,7 +41,7 @@ describe("the capacity", () => {
       await measureAll(plan, { runner, openLoop: new LocalOpenLoop({ run, serversHere: true }), signal: never }, collector, () => undefined);
       const { records, capacities } = collector.finish(null);
       expect(records.map(({ test }) => test)).toEqual(["batches"]);
-      expect(capacities).toMatchObject([{ deployment: "alone", workload: "batches", capacity: 100, isOpenEnded: true }]);
+      expect(capacities).toMatchObject([{ deployment: "alone", workload: "batches", capacity: 100, isOpenEnded: true, load: { mix: workOf(mix), dataSize: 10, clients: 4, pipeline: BATCHES.pipeline, arrivals: BATCHES.arrivals } }]);
       expect(capacities[0]?.points.map(({ rate }) => rate)).toEqual([50, 100]);
     } finally {
       rmSync(directory, { recursive: true });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { compareRuns } from "../../../benchmarks/comparing/compare";
 import type { RunComparison } from "../../../benchmarks/comparing/compare";
 import { formatComparison } from "../../../benchmarks/comparing/format";
-import type { CapacityRecord, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
+import type { CapacityLoad, CapacityRecord, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
 import { measured, record, results } from "../../support/records";
 
 const NOISE = [0, 0.01, -0.01, 0.02, -0.015, 0.005];
@@ -83,10 +83,12 @@ describe("comparing two runs", () => {
   });
 });
 
+const LOAD: CapacityLoad = { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" }, arrivals: "fixed", dataSize: 64, keySpace: 10_000, clients: 50, pipeline: 1, workers: 1 };
+
 describe("comparing capacities", () => {
   const point = (rate: number, held: number): CapacityRecord["points"][number] => ({ rate, probes: 2, held, achieved: rate, ms: 1, p50Ms: 1, p99Ms: 1, lagP99Ms: 0, histogram: "" });
   const capacity = (held: number, failed: number | undefined, changes: Partial<CapacityRecord> = {}): CapacityRecord => ({
-    deployment: "cluster", mode: "cluster", workload: "steady", objective: { part: 0.99, ms: 2 }, capacity: held, isOpenEnded: failed === undefined, points: [point(held, 2), ...(failed === undefined ? [] : [point(failed, 0)])], knee: null, limit: null, doubts: [], ...changes,
+    deployment: "cluster", mode: "cluster", workload: "steady", load: LOAD, objective: { part: 0.99, ms: 2 }, capacity: held, isOpenEnded: failed === undefined, points: [point(held, 2), ...(failed === undefined ? [] : [point(failed, 0)])], knee: null, limit: null, doubts: [], ...changes,
   });
   const compared = (before: CapacityRecord, after: CapacityRecord, canary = 1e6): RunComparison => compareRuns(run(1000, {}, { capacities: [before] }), run(1000, {}, { capacities: [after] }, canary));
   const judged = (...args: Parameters<typeof compared>): string | undefined => compared(...args).capacities[0]?.judgement;
@@ -109,12 +111,33 @@ describe("comparing capacities", () => {
     expect(judged(capacity(10_000, 10_100), capacity(9000, 9100), 0.85e6)).toBe("noise");
   });
 
-  it("has no ratio of another objective, or another load of the same name", () => {
-    expect(compared(capacity(10_000, 11_000), capacity(13_000, 14_000, { objective: { part: 0.99, ms: 5 } })).capacities[0]).toMatchObject({ judgement: "other-work", bounds: undefined, otherWork: [{ what: "objective", before: "p99 ≤ 2 ms", after: "p99 ≤ 5 ms" }] });
-    const steady = (reads: number, rate: number, held: number): Results => run(rate, { test: "steady", title: "steady", rate, mix: { data: "strings", reads, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" } }, { capacities: [capacity(held, 1.1 * held)] });
-    expect(compareRuns(steady(0.9, 5000, 10_000), steady(0.5, 5000, 20_000)).capacities[0]).toMatchObject({ judgement: "other-work", otherWork: [{ what: "reads" }] });
-    // The rate at which it was measured beside is not what the search offered.
-    expect(compareRuns(steady(0.9, 5000, 10_000), steady(0.9, 6000, 20_000)).capacities[0]?.judgement).toBe("faster");
+  it("takes for too much what did not hold, not what did in the end of a search", () => {
+    const wavering = capacity(10_000, undefined, { isOpenEnded: false, points: [point(10_000, 2), point(11_000, 2), point(12_000, 1)] });
+    expect(compared(wavering, wavering).capacities[0]?.bounds).toMatchObject({ low: 10 / 12, high: 1.2 });
+  });
+
+  it("has no ratio of another objective", () => {
+    expect(compared(capacity(10_000, 11_000), capacity(13_000, 14_000, { objective: { part: 0.99, ms: 5 } })).capacities[0]).toMatchObject({ judgement: "other-work", bounds: undefined, otherWork: [{ what: "objective", before: "p99 ≤ 2 ms", after: "p99 ≤ 5 ms" }], notes: [] });
+  });
+
+  it.each<[string, Partial<CapacityLoad>]>([
+    ["reads", { mix: { ...LOAD.mix, reads: 0.5 } }],
+    ["keys drawn", { mix: { ...LOAD.mix, keys: "zipfian theta=0.99" } }],
+    ["arrivals", { arrivals: "poisson" }],
+    ["value size", { dataSize: 4096 }],
+    ["keys", { keySpace: 5 }],
+  ])("has no ratio of another load of the same name: other %s", (what, changes) => {
+    expect(compared(capacity(10_000, 11_000), capacity(20_000, 21_000, { load: { ...LOAD, ...changes } })).capacities[0]).toMatchObject({ judgement: "other-work", bounds: undefined, otherWork: [{ what }] });
+  });
+
+  it("says where the same work was sent otherwise, from another machine, with doubts, or is not on record", () => {
+    const notes = (after: Partial<CapacityRecord>, environment = base.environment): readonly string[] | undefined =>
+      compareRuns(run(1000, {}, { capacities: [capacity(10_000, 11_000)] }), run(1000, {}, { capacities: [capacity(20_000, 21_000, after)], environment })).capacities[0]?.notes;
+    expect(notes({})).toEqual([]);
+    expect(notes({ load: { ...LOAD, clients: 200, pipeline: 16 } })).toEqual(["sent otherwise: clients: 50 → 200", "sent otherwise: pipeline: 1 → 16"]);
+    expect(notes({ load: null })).toEqual(["what was offered in the second is not on record: whether it is the same work nobody can tell"]);
+    expect(notes({ doubts: [{ code: "generator-late", text: "late" }] })).toEqual(["doubts in the second: generator-late"]);
+    expect(notes({}, { ...base.environment, hostname: "there" })).toEqual(["another machine: the ratio is of both"]);
   });
 
   it("prints them, and names those that only one has", () => {

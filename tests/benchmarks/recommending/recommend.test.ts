@@ -46,7 +46,7 @@ describe("a recommendation", () => {
   });
 
   it("goes by a capacity that was measured under the objective, rather than by a model", () => {
-    const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", objective: { part: 0.99, ms: 1 }, capacity: 40_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [] };
+    const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", load: null, objective: { part: 0.99, ms: 1 }, capacity: 40_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [] };
     const held = { ...MEASURED, capacities: [capacity, { ...capacity, objective: { part: 0.99, ms: 5 }, capacity: 90_000 }] };
     expect(first({ p99Ms: 1, rate: 39_000 }, held)?.primaries).toBe(1);
     expect(first({ p99Ms: 1, rate: 41_000 }, held)?.primaries).toBe(3);

@@ -35,7 +35,7 @@ describe("the Grafana dashboard", () => {
   });
 
   it("asks for measured figures by the names that results.om has", () => {
-    const capacities = [{ deployment: "cluster", mode: "cluster" as const, workload: "steady", objective: { part: 0.99, ms: 2 }, capacity: 1000, isOpenEnded: false, points: [], knee: 900, limit: null, doubts: [] }];
+    const capacities = [{ deployment: "cluster", mode: "cluster" as const, workload: "steady", load: null, objective: { part: 0.99, ms: 2 }, capacity: 1000, isOpenEnded: false, points: [], knee: 900, limit: null, doubts: [] }];
     const text = formatOpenMetrics(results([1, 2, 3].map((round) => ({ ...measured("cluster", round, 1000), doubts: [{ code: "neighbour" as const, text: "others" }] })), { capacities }));
     const exported = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
     const asked = graphs.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => expr.match(/valkey_measured_\w+/g) ?? []));
