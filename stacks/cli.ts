@@ -106,6 +106,7 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
     .option("--reads <part>", "part of them that read (0.9)")
     .option("--working-set <size>", "keys and values, each counted once: 40gb")
     .option("--value-size <bytes>", "of a typical value (256)")
+    .option("--pipeline <n>", "requests that clients send at a time (1)")
     .option("--p99 <ms>", "within which 99 % are answered")
     .option("--replicas <n>", "of each primary (1)")
     .option("--region <name>", "whose prices (us-west-2)")

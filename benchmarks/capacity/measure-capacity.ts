@@ -93,7 +93,7 @@ async function capacityOf(session: Session, { mix, objective, search }: Capacity
     deployment: deployment.name,
     mode: deployment.mode,
     workload: mix.name,
-    load: loadOf(mix),
+    load: loadOf(mix, openLoop.count),
     objective,
     capacity,
     isOpenEnded,
@@ -104,9 +104,9 @@ async function capacityOf(session: Session, { mix, objective, search }: Capacity
   };
 }
 
-function loadOf(mix: OpenLoopMix): CapacityLoad {
+function loadOf(mix: OpenLoopMix, runners: number): CapacityLoad {
   const { arrivals, values, keySpace, clients, pipeline, workers } = mix;
-  return { mix: workOf(mix), arrivals, dataSize: Math.round(meanSize(values)), keySpace, clients, pipeline, workers };
+  return { mix: workOf(mix), arrivals, dataSize: Math.round(meanSize(values)), keySpace, clients, pipeline, workers, runners };
 }
 
 /** One for each rate, the probes of a rate merged by their counts; ascending. */

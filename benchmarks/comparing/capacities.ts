@@ -35,14 +35,16 @@ export function compareCapacities(before: Results, after: Results, matched: read
 }
 
 /**
- * What may be said of it. Both searches must be apart by more than their steps, and by more than a fixed load moved.
+ * What may be said of it. Both searches must be apart by more than their steps, and by more than a fixed load moved; that they are
+ * not apart takes steps as small as the precision.
  * @param canary of both runs, second over first
+ * @param precision part of the figure that matters
  */
-export function judgeCapacities({ bounds, otherWork }: ComparedCapacity, canary: Ratio | undefined): "faster" | "slower" | "noise" | "no-difference" | "not-enough-data" | "other-work" {
+export function judgeCapacities({ bounds, otherWork }: ComparedCapacity, canary: Ratio | undefined, precision: number): "faster" | "slower" | "noise" | "no-difference" | "not-enough-data" | "other-work" {
   if (otherWork.length > 0) return "other-work";
-  if (bounds === undefined || (bounds.low <= 1 && bounds.high >= 1 && (bounds.low === 0 || !Number.isFinite(bounds.high)))) return "not-enough-data";
+  if (bounds === undefined) return "not-enough-data";
   const { ratio, low, high } = bounds;
-  if (low <= 1 && high >= 1) return "no-difference";
+  if (low <= 1 && high >= 1) return Math.log(high / low) / 2 <= Math.log1p(precision) ? "no-difference" : "not-enough-data";
   const moved = Math.max(...[canary?.low ?? canary?.ratio ?? 1, canary?.high ?? canary?.ratio ?? 1].map((each) => Math.abs(Math.log(each))));
   if (Math.abs(Math.log(ratio)) <= moved) return "noise";
   return ratio > 1 ? "faster" : "slower";

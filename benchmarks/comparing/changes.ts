@@ -91,7 +91,7 @@ export function offeredChanges(before: CapacityLoad, after: CapacityLoad): Chang
 
 /** Over how many connections and from how many threads the same work was offered. */
 export function offeringChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
-  return (["clients", "pipeline", "workers"] as const).flatMap((what) => differing(what, String(before[what]), String(after[what])));
+  return (["clients", "pipeline", "workers", "runners"] as const).flatMap((what) => differing(what === "runners" ? "load generators" : what, String(before[what]), String(after[what])));
 }
 
 function mixChanges(before: MeasurementRecord["mix"], after: MeasurementRecord["mix"]): Change[] {

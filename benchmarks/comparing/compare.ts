@@ -53,7 +53,7 @@ export function compareRuns(before: Results, after: Results, precision = PRECISI
       return a === undefined || b === undefined || b.length === 0 ? [] : [rowOf(a, b, canary, isSame, precision)];
     });
   });
-  const capacities = compareCapacities(before, after, matched, isSame ? [] : [ANOTHER_MACHINE]).map((compared) => ({ ...compared, judgement: judgeCapacities(compared, canary) }));
+  const capacities = compareCapacities(before, after, matched, isSame ? [] : [ANOTHER_MACHINE]).map((compared) => ({ ...compared, judgement: judgeCapacities(compared, canary, precision) }));
   return { changes: [...environmentChanges(before.environment, after.environment), ...matched.flatMap((pair) => topologyChanges(pair.before, pair.after))], canary, rows, capacities, unmatched: [...unmatchedOf(before, after, rows), ...unmatchedCapacities(before, after, capacities)] };
 }
 

@@ -57,5 +57,5 @@ function capacityTable(capacities: RunComparison["capacities"], letter: (note: s
     bounds === undefined ? "" : `(${bounds.low.toFixed(2)} … ${Number.isFinite(bounds.high) ? bounds.high.toFixed(2) : "?"})`,
     [[JUDGEMENTS[judgement], ...otherWork.map(describeChange)].join("; "), ...notes.map(letter)].join(" "),
   ]);
-  return ["", ...textTable([["Capacity", "Deployment", "First", "Second", "Ratio", "within", ""], ...lines], "  rrr")];
+  return ["", ...textTable([["Capacity", "Deployment", "First", "Second", "Ratio", "within", ""], ...lines], "  rrr"), "(one search on each side: within are the steps of both, not how far two searches of the same servers lie apart)"];
 }

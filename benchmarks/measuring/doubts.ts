@@ -35,6 +35,8 @@ export interface Evidence {
   /** Whether some primaries are meant to get more than others. */
   readonly skewed: boolean;
   readonly serversUnknown: string | undefined;
+  /** How long an open loop was to offer, without the wait for the last answers; undefined for a closed one. */
+  readonly offeredSeconds: number | undefined;
 }
 
 export function doubtsOf(evidence: Evidence): Doubt[] {
@@ -54,13 +56,13 @@ function clockDoubts({ record: { servers, client }, serversUnknown }: Evidence):
   return [doubt("clocks-disagree", `the load generator says ${rounded(client.rps)}/s, the servers counted ${rounded(servers.rps)}/s (${percent(servers.disagreement)})`)];
 }
 
-function lengthDoubts({ record: { client, rate, offering }, ticked }: Evidence): Doubt[] {
+function lengthDoubts({ record: { client, rate, offering }, ticked, offeredSeconds }: Evidence): Doubt[] {
   const doubts: Doubt[] = [];
   const tick = TICK_SECONDS / client.seconds;
   if (ticked && tick > 0.01) doubts.push(doubt("too-short", `time is read in ticks of ${TICK_SECONDS * 1000} ms, ${percent(tick)} of the ${client.seconds.toFixed(2)} s this took`));
   else if (client.seconds < LEAST_SECONDS * 0.98) doubts.push(doubt("too-short", `it took ${client.seconds.toFixed(2)} s only`));
-  // Independent arrivals are never exactly as many as the rate says.
-  const offered = offering === null || rate === null ? rate : Math.min(rate, offering.offered / client.seconds);
+  // Independent arrivals are never exactly as many as the rate says. Who falls behind answers everything, but later: that takes longer than it was offered.
+  const offered = offering === null || rate === null || offeredSeconds === undefined ? rate : Math.min(rate, offering.offered / offeredSeconds);
   if (offered !== null && client.rps < RATE_LIMIT * offered) doubts.push(doubt("rate-missed", `${rounded(client.rps)}/s of the ${rounded(rate ?? 0)}/s that were offered`));
   return doubts;
 }

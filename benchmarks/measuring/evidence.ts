@@ -38,6 +38,7 @@ interface Judged {
   readonly ticked: boolean;
   readonly reads: boolean;
   readonly skewed: boolean;
+  readonly offeredSeconds: number | undefined;
 }
 
 export function recordOf(measured: Measured, { deployment, tool, testName, round, ranEmpty }: MeasurementContext): MeasurementRecord {
@@ -45,7 +46,7 @@ export function recordOf(measured: Measured, { deployment, tool, testName, round
   const { clients, pipeline, dataSize, threads, keySpace, rate = null, warmup: warmupSeconds } = workload;
   const sent: Sent = { workload: workload.name ?? deployment.name, test: testName, title: test.title, driver: "valkey-benchmark", mix: null, seed: tool.seed, clients, pipeline, dataSize, threads, keySpace, rate, warmupSeconds };
   const ticked = "requests" in tool.length && usesThreads(tool);
-  return judged(measured, sent, { deployment, round, ranEmpty, ticked, reads: test.reads, skewed: false });
+  return judged(measured, sent, { deployment, round, ranEmpty, ticked, reads: test.reads, skewed: false, offeredSeconds: undefined });
 }
 
 export function mixRecordOf(measured: Measured, { deployment, mix, seed, round }: MixContext): MeasurementRecord {
@@ -53,10 +54,10 @@ export function mixRecordOf(measured: Measured, { deployment, mix, seed, round }
   const isOpen = mix.driver === "open-loop";
   const dataSize = isOpen ? Math.round(meanSize(mix.values)) : mix.dataSize;
   const sent: Sent = { workload: name, test: name, title: name, driver, mix: workOf(mix), seed, clients, pipeline, dataSize, threads: isOpen ? mix.workers : mix.threads, keySpace, rate, warmupSeconds };
-  return judged(measured, sent, { deployment, round, ranEmpty: false, ticked: false, reads: mix.reads > 0, skewed: isSkewed(mix) });
+  return judged(measured, sent, { deployment, round, ranEmpty: false, ticked: false, reads: mix.reads > 0, skewed: isSkewed(mix), offeredSeconds: isOpen ? mix.length.seconds : undefined });
 }
 
-function judged(measured: Measured, sent: Sent, { deployment, round, ranEmpty, ticked, reads, skewed }: Judged): MeasurementRecord {
+function judged(measured: Measured, sent: Sent, { deployment, round, ranEmpty, ticked, reads, skewed, offeredSeconds }: Judged): MeasurementRecord {
   const { requests, rate, seconds, avgMs, minMs, p50Ms, p95Ms, p99Ms, maxMs, percentiles, cumulative } = measured.report;
   const interval = { fromMs: measured.fromMs, toMs: measured.toMs };
   const unknown = [...measured.counters.values()].find((samples): samples is string => typeof samples === "string");
@@ -76,7 +77,7 @@ function judged(measured: Measured, sent: Sent, { deployment, round, ranEmpty, t
     cpu: { ...measured.cpu, servers: [...(counts ?? [])].map(([node, count]) => ({ node: node.name, role: node.role, cores: count.cores, mainThread: count.mainThreadCores ?? null })) },
     runners: measured.runners,
   };
-  const doubts = doubtsOf({ record, ticked, reads, ranEmpty, skewed, serversUnknown: unknown });
+  const doubts = doubtsOf({ record, ticked, reads, ranEmpty, skewed, serversUnknown: unknown, offeredSeconds });
   return { ...record, doubts: [...doubts, ...measured.doubts] };
 }
 

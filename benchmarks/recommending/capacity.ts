@@ -7,8 +7,13 @@ import type { Results } from "../results/schema";
 export interface Capacity {
   /** Requests per second that one primary serves at full speed: the lower end of the interval. */
   readonly perPrimary: number;
+  /** The upper end. */
+  readonly atMost: number;
   /** `GET of cluster, 20261121-090000` */
   readonly source: string;
+  readonly mode: Results["topologies"][number]["mode"];
+  /** Requests that its clients sent at a time. */
+  readonly pipeline: number;
   /** True where something else than the servers was the limit: they serve at least this. */
   readonly isLeast: boolean;
   readonly ioThreads: number;
@@ -32,7 +37,7 @@ export function capacitiesOf(all: readonly Results[], kind: "reads" | "writes"):
       const isSpoilt = row.doubts.some(({ code }) => SPOILT.has(code));
       if (!tests.includes(row.test) || primaries === 0 || isSpoilt || row.records.some(({ rate }) => rate !== null)) return [];
       const isLeast = row.doubts.some(({ code }) => code === "machine-bound" || code === "client-bound" || code === "few-connections" || code === "neighbour");
-      return [{ perPrimary: row.rps.low / primaries, source: `${row.title} of ${row.deployment}, ${results.timestamp}`, isLeast, ioThreads: Number(topology?.settings["io-threads"] ?? 1), primaries, row, results }];
+      return [{ perPrimary: row.rps.low / primaries, atMost: row.rps.high / primaries, source: `${row.title} of ${row.deployment}, ${results.timestamp}`, mode: row.mode, pipeline: row.records[0]?.pipeline ?? 1, isLeast, ioThreads: Number(topology?.settings["io-threads"] ?? 1), primaries, row, results }];
     }),
   );
 }
@@ -52,18 +57,38 @@ export function mixed(reads: number, get: number | undefined, set: number | unde
 export interface HeldRate {
   readonly perPrimary: number;
   readonly source: string;
+  /** Whether it is on record what was offered. */
+  readonly isKnown: boolean;
+}
+
+/** The load that is needed, as far as one that was offered can be like it. */
+export interface Likeness {
+  readonly p99Ms: number;
+  readonly reads: number;
+  readonly valueSize: number;
+  readonly pipeline: number;
+}
+
+/** Parts of reads may differ by so much before a load is another. */
+const READS_APART = 0.1;
+
+/** Whether values are of about the size that is needed. */
+export function isNear(dataSize: number, valueSize: number): boolean {
+  return Math.abs(Math.log2(dataSize / valueSize)) <= 2;
 }
 
 /**
- * The highest rate at which 99 % were answered within the objective or a stricter one, by intended times.
+ * The highest rate at which 99 % were answered within the objective or a stricter one, by intended times, of loads like the one that is needed.
  * @returns undefined where nobody measured that
  */
-export function heldRate(all: readonly Results[], p99Ms: number): HeldRate | undefined {
+export function heldRate(all: readonly Results[], need: Likeness): HeldRate | undefined {
   const held = all.flatMap((results) =>
-    results.capacities.flatMap(({ deployment, workload, objective, capacity }): HeldRate[] => {
+    results.capacities.flatMap(({ deployment, workload, load, objective, capacity, doubts }): HeldRate[] => {
       const primaries = results.topologies.find((topology) => topology.deployment === deployment)?.nodes.filter(({ role }) => role === "primary").length ?? 0;
-      if (objective.part < 0.99 || objective.ms > p99Ms || primaries === 0 || capacity === 0) return [];
-      return [{ perPrimary: capacity / primaries, source: `${workload} of ${deployment}, ${results.timestamp}: ${Math.round(capacity).toLocaleString("en-US")}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"} with ${100 * objective.part} % below ${objective.ms} ms` }];
+      const isLike = load === null || (load.mix.data === "strings" && load.mix.readFrom === "primary" && Math.abs(load.mix.reads - need.reads) <= READS_APART && isNear(load.dataSize, need.valueSize) && load.pipeline === need.pipeline);
+      if (objective.part < 0.99 || objective.ms > need.p99Ms || primaries === 0 || capacity === 0 || !isLike) return [];
+      const doubted = doubts.length === 0 ? "" : ` (doubts: ${doubts.map(({ code }) => code).join(", ")})`;
+      return [{ perPrimary: capacity / primaries, isKnown: load !== null, source: `${workload} of ${deployment}, ${results.timestamp}: ${Math.round(capacity).toLocaleString("en-US")}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"} with ${100 * objective.part} % below ${objective.ms} ms${doubted}` }];
     }),
   );
   return held.sort((a, b) => b.perPrimary - a.perPrimary)[0];

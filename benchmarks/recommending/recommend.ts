@@ -1,7 +1,7 @@
 /** From measured capacity, a load and prices to a deployment, with the arithmetic. Pure. */
 import type { Results } from "../results/schema";
 import type { Capacity, HeldRate } from "./capacity";
-import { capacitiesOf, heldRate, mixed } from "./capacity";
+import { capacitiesOf, heldRate, isNear, mixed } from "./capacity";
 
 /** What somebody needs. */
 export interface Need {
@@ -13,6 +13,8 @@ export interface Need {
   readonly workingSet: number;
   /** Bytes of a typical value. */
   readonly valueSize: number;
+  /** Requests that a client sends at a time on a connection; 1 is none of the next before the reply to the last. */
+  readonly pipeline: number;
   /** Milliseconds that 99 % of the requests must be answered within, at a primary; undefined where it does not matter. */
   readonly p99Ms: number | undefined;
   readonly replicas: number;
@@ -62,42 +64,68 @@ const HOURS_PER_MONTH = 730;
 const SHOWN = 5;
 
 export function recommend(need: Need, all: readonly Results[], offers: readonly Offer[]): Recommendation {
-  const get = bestOf(capacitiesOf(all, "reads"));
-  const set = bestOf(capacitiesOf(all, "writes"), get?.ioThreads);
-  const capacity = mixed(need.reads, get?.perPrimary, set?.perPrimary);
-  const used = [need.reads > 0 ? get : undefined, need.reads < 1 ? set : undefined].filter((each) => each !== undefined);
-  const missing = [
-    ...(need.reads > 0 && get === undefined ? ["no GET was measured at full speed, with hits and without errors (npm start -- --tests get)"] : []),
-    ...(need.reads < 1 && set === undefined ? ["no SET was measured at full speed and without errors (npm start -- --tests set)"] : []),
-    ...used.flatMap((each) => (each.row.repeats < 3 ? [`${each.source}: ${each.row.repeats} ${each.row.repeats === 1 ? "round is" : "rounds are"} too few for an interval (--repeats 6)`] : [])),
-    ...used.flatMap(({ source, row }) => row.records.slice(0, 1).flatMap(({ dataSize }) => (Math.abs(Math.log2(dataSize / need.valueSize)) > 2 ? [`${source} had values of ${dataSize} B, more than four times off the ${need.valueSize} B that are needed (--datasize ${need.valueSize})`] : []))),
-    ...(offers.length === 0 ? ["there are no prices"] : []),
-  ];
-  if (capacity === undefined || missing.length > 0) return { options: [], arithmetic: [], assumptions: [], missing: ["not enough data", ...missing] };
-  const held = need.p99Ms === undefined ? undefined : heldRate(all, need.p99Ms);
-  const usable = usableRate(capacity, need.p99Ms, held);
-  if (usable <= 0) return { options: [], arithmetic: [], assumptions: assumptionsOf(used, need, held), missing: [`p99 ≤ ${need.p99Ms ?? 0} ms cannot be kept by a primary that serves ${round(capacity)}/s, however little it is used`] };
+  const { chosen, missing } = chosenFor(need, all);
+  const capacity = mixed(need.reads, chosen.get?.perPrimary, chosen.set?.perPrimary);
+  const without = [...missing, ...(offers.length === 0 ? ["there are no prices"] : [])];
+  if (capacity === undefined || without.length > 0) return { options: [], arithmetic: [], assumptions: [], missing: ["not enough data", ...without] };
+  const used = [chosen.get, chosen.set].filter((each) => each !== undefined);
+  const held = need.p99Ms === undefined ? undefined : heldRate(all, { ...need, p99Ms: need.p99Ms });
+  const usable = usableRate(capacity, need, held);
+  if (usable <= 0) return { options: [], arithmetic: [], assumptions: assumptionsOf(used, need, held, []), missing: [`p99 ≤ ${need.p99Ms ?? 0} ms cannot be kept by a primary that serves ${round(capacity)}/s, however little it is used`] };
   const bytes = dataNeeded(need);
   const ioThreads = used[0]?.ioThreads ?? 1;
-  const options = offers.flatMap((offer) => optionOf(need, offer, usable, capacity, bytes, ioThreads) ?? []).sort((a, b) => a.usdPerMonth - b.usdPerMonth || a.primaries - b.primaries);
+  const options = offers.flatMap((offer) => optionOf(need, offer, usable, capacity, bytes, ioThreads) ?? []).sort((a, b) => a.usdPerMonth - b.usdPerMonth || a.primaries - b.primaries).slice(0, SHOWN);
   return {
-    options: options.slice(0, SHOWN),
-    arithmetic: [...capacityLines(need, get, set, capacity), ...rateLines(capacity, usable, need, held), memoryLine(need, bytes)],
-    assumptions: assumptionsOf(used, need, held),
+    options,
+    arithmetic: [...capacityLines(need, chosen, capacity), ...rateLines(capacity, usable, need, held), memoryLine(need, bytes)],
+    assumptions: assumptionsOf(used, need, held, options),
     missing: options.length === 0 ? [`no machine in the price table will do with at most ${MOST_PRIMARIES} primaries`] : [],
   };
 }
 
-/** The most per primary, with the fewest io-threads where that is as good; of the same number of io-threads where one is given. */
-function bestOf(capacities: readonly Capacity[], ioThreads?: number): Capacity | undefined {
-  const same = capacities.filter((each) => ioThreads === undefined || each.ioThreads === ioThreads);
-  return [...(same.length === 0 ? capacities : same)].sort((a, b) => b.perPrimary - a.perPrimary || a.ioThreads - b.ioThreads)[0];
+/** What is gone by: undefined where it is not needed. */
+interface Chosen {
+  readonly get: Capacity | undefined;
+  readonly set: Capacity | undefined;
 }
 
-/** What was measured to hold the objective, else the p99 of a queue with random arrivals and times of service (M/M/1): ln(100) / (capacity − rate). */
-function usableRate(capacity: number, p99Ms: number | undefined, held: HeldRate | undefined): number {
-  const byLatency = p99Ms === undefined ? Infinity : (held?.perPrimary ?? capacity - Math.log(100) / (p99Ms / 1000));
+/** The figures for a load, and what they lack for it: what nobody batches is not served at the rate of batches. */
+function chosenFor({ reads, valueSize, pipeline }: Need, all: readonly Results[]): { readonly chosen: Chosen; readonly missing: readonly string[] } {
+  const measured = (kind: "reads" | "writes"): Capacity[] => capacitiesOf(all, kind).filter((each) => each.pipeline === pipeline);
+  const get = reads > 0 ? bestOf(measured("reads")) : undefined;
+  const set = reads < 1 ? bestOf(measured("writes").filter(({ ioThreads }) => get === undefined || ioThreads === get.ioThreads)) : undefined;
+  const lacking = (what: string, kind: "reads" | "writes", fault: string): string => {
+    const others = [...new Set(capacitiesOf(all, kind).map((each) => (each.pipeline === pipeline ? `io-threads ${each.ioThreads}` : `pipeline ${each.pipeline}`)))].sort();
+    const instead = others.length === 0 ? "" : `, but at ${others.join(" and ")}`;
+    return `no ${what} was measured at full speed${fault}, at pipeline ${pipeline}${what === "SET" && get !== undefined ? ` and io-threads ${get.ioThreads}` : ""}${instead} (npm start -- --tests ${what.toLowerCase()} --pipeline ${pipeline})`;
+  };
+  const missing = [
+    ...(reads > 0 && get === undefined ? [lacking("GET", "reads", ", with hits and without errors")] : []),
+    ...(reads < 1 && set === undefined ? [lacking("SET", "writes", " and without errors")] : []),
+    ...[get, set].filter((each) => each !== undefined).flatMap(({ source, row }) => [
+      ...(row.repeats < 3 ? [`${source}: ${row.repeats} ${row.repeats === 1 ? "round is" : "rounds are"} too few for an interval (--repeats 6)`] : []),
+      ...row.records.slice(0, 1).flatMap(({ dataSize }) => (isNear(dataSize, valueSize) ? [] : [`${source} had values of ${dataSize} B, more than four times off the ${valueSize} B that are needed (--datasize ${valueSize})`])),
+    ]),
+  ];
+  return { chosen: { get, set }, missing };
+}
+
+/** The fewest io-threads that no other number is shown to beat: threads spin, and take a larger machine. Of each number the most that was measured. */
+function bestOf(capacities: readonly Capacity[]): Capacity | undefined {
+  const most = [...capacities].sort((a, b) => b.perPrimary - a.perPrimary);
+  const ladder = [...new Set(most.map(({ ioThreads }) => ioThreads))].sort((a, b) => a - b).flatMap((threads) => most.find(({ ioThreads }) => ioThreads === threads) ?? []);
+  return ladder.find((each) => ladder.every((other) => other.perPrimary <= each.atMost));
+}
+
+/** What was measured to hold the objective, else what a model says. */
+function usableRate(capacity: number, { p99Ms, pipeline }: Need, held: HeldRate | undefined): number {
+  const byLatency = p99Ms === undefined ? Infinity : (held?.perPrimary ?? modelled(capacity, p99Ms, pipeline));
   return Math.min(USE * capacity, byLatency);
+}
+
+/** By the p99 of a queue with random arrivals and times of service (M/M/1), in which batches stand: ln(100) / (batches it serves − batches that come). */
+function modelled(capacity: number, p99Ms: number, pipeline: number): number {
+  return capacity - (pipeline * Math.log(100)) / (p99Ms / 1000);
 }
 
 function dataNeeded({ workingSet, valueSize }: Need): number {
@@ -116,14 +144,14 @@ function optionOf(need: Need, offer: Offer, usable: number, capacity: number, by
   return { mode: primaries === 1 ? "replication" : "cluster", primaries, replicas: need.replicas, offer, ioThreads: threads, usdPerMonth: nodes * offer.usdPerHour * HOURS_PER_MONTH, use: need.rate / (primaries * capacity) };
 }
 
-function capacityLines({ reads }: Need, get: Capacity | undefined, set: Capacity | undefined, capacity: number): string[] {
-  const line = (what: string, each: Capacity | undefined): string[] => (each === undefined ? [] : [`${what}: ${each.source}: ${round(each.row.rps.low)}/s over ${each.primaries} ${each.primaries === 1 ? "primary" : "primaries"} = ${round(each.perPrimary)}/s each (lower end of the interval)${each.isLeast ? ", at least: the servers were not the limit" : ""}`]);
+function capacityLines({ reads }: Need, { get, set }: Chosen, capacity: number): string[] {
+  const line = (what: string, each: Capacity | undefined): string[] => (each === undefined ? [] : [`${what}: ${each.source}, pipeline ${each.pipeline}, io-threads ${each.ioThreads}: ${round(each.row.rps.low)}/s over ${each.primaries} ${each.primaries === 1 ? "primary" : "primaries"} = ${round(each.perPrimary)}/s each (lower end of the interval)${each.isLeast ? ", at least: the servers were not the limit" : ""}`]);
   const mix = reads > 0 && reads < 1 ? [`mix of ${percent(reads)} reads: 1 / (${reads} / ${round(get?.perPrimary ?? 0)} + ${Number((1 - reads).toFixed(4))} / ${round(set?.perPrimary ?? 0)}) = ${round(capacity)}/s for each primary`] : [];
   return [...(reads > 0 ? line("reads", get) : []), ...(reads < 1 ? line("writes", set) : []), ...mix];
 }
 
-function rateLines(capacity: number, usable: number, { p99Ms, rate }: Need, held: HeldRate | undefined): string[] {
-  const latency = p99Ms === undefined ? [] : held !== undefined ? [`p99 ≤ ${p99Ms} ms, measured: ${held.source} = ${round(held.perPrimary)}/s at most`] : [`p99 ≤ ${p99Ms} ms: ${round(capacity)}/s − ln(100) / ${p99Ms} ms = ${round(capacity - Math.log(100) / (p99Ms / 1000))}/s at most`];
+function rateLines(capacity: number, usable: number, { p99Ms, rate, pipeline }: Need, held: HeldRate | undefined): string[] {
+  const latency = p99Ms === undefined ? [] : held !== undefined ? [`p99 ≤ ${p99Ms} ms, measured: ${held.source} = ${round(held.perPrimary)}/s at most`] : [`p99 ≤ ${p99Ms} ms: ${round(capacity)}/s − ${pipeline === 1 ? "" : `${pipeline} × `}ln(100) / ${p99Ms} ms = ${round(modelled(capacity, p99Ms, pipeline))}/s at most`];
   return [...latency, `usable: ${percent(USE)} of ${round(capacity)}/s${p99Ms === undefined ? "" : ", or what the objective leaves"} = ${round(usable)}/s for each primary`, `primaries for the rate: ${round(rate)} / ${round(usable)} → ${Math.ceil(rate / usable)}`];
 }
 
@@ -132,16 +160,20 @@ function memoryLine({ workingSet, valueSize }: Need, bytes: number): string {
   return `memory: ${gib(workingSet)} in entries of ${KEY} + ${valueSize} B, ${ENTRY} B more for each, and ${percent(SWING - 1)} for a table that doubles = ${gib(bytes)}; at most ${percent(MEMORY_USE)} of a machine's`;
 }
 
-function assumptionsOf(used: readonly Capacity[], { p99Ms, replicas }: Need, held: HeldRate | undefined): string[] {
+function assumptionsOf(used: readonly Capacity[], { p99Ms, replicas, pipeline }: Need, held: HeldRate | undefined, options: readonly Option[]): string[] {
+  const modes = new Set(used.map(({ mode }) => mode));
+  const elsewhere = [...new Set(options.map(({ mode }) => mode))].filter((mode) => !modes.has(mode));
   const machines = [...new Set(used.map(({ results: { environment } }) => environment.machines[0]?.instanceType ?? `${environment.cpuModel} (${environment.coresAvailable} cores)`))];
   return [
     `a primary serves on the recommended machine what it served where it was measured: ${machines.join(", ")}`,
+    `clients send ${pipeline === 1 ? "one request at a time" : `${pipeline} requests at a time`} on each connection, and have connections enough`,
+    ...elsewhere.map((mode) => `a primary serves as much ${mode === "cluster" ? "in a cluster as in replication, where it was measured" : "in replication as in a cluster, where it was measured"}`),
     "keys and calls are spread evenly over the primaries, and no key is hotter than a primary can serve",
     "all reads go to primaries; replicas are for failover",
     ...(used.some(({ isLeast }) => isLeast) ? ["the servers were not the limit where they were measured: they serve more, and fewer or smaller machines may do"] : []),
     ...(used.some(({ results: { study } }) => study?.canaryMoved === true) || used.some(({ row }) => row.doubts.some(({ code }) => code === "canary-moved")) ? ["the machine was not the same throughout its measurements"] : []),
-    ...(held === undefined ? [] : ["the load whose latency was measured is like the one that is needed"]),
-    ...(p99Ms === undefined || held !== undefined ? [] : ["requests come at random and are served one by one (M/M/1), the network's time is not counted; a capacity measured under the objective replaces this"]),
+    ...(held === undefined || held.isKnown ? [] : ["the load whose latency was measured is like the one that is needed: it is not on record"]),
+    ...(p99Ms === undefined || held !== undefined ? [] : [`${pipeline === 1 ? "requests" : "batches"} come at random and are served one by one (M/M/1), the network's time is not counted; a capacity of such a load under the objective replaces this`]),
     `${percent(1 - USE)} of each primary's capacity is kept free; one server on a machine, ${replicas} ${replicas === 1 ? "replica" : "replicas"} each`,
     "prices are on demand; volumes, control plane, and traffic between zones come on top",
   ];

@@ -15,8 +15,8 @@ const capacitySchema = z.strictObject({
   deployment: z.string(),
   mode,
   workload: z.string(),
-  /** What was offered, at each of the rates; not on record in older results. */
-  load: z.strictObject({ mix: mixSchema, arrivals: z.string(), dataSize: count, keySpace: count, clients: count, pipeline: count, workers: count }).nullable().default(null),
+  /** What was offered, at each of the rates; clients and workers of each of the runners. Not on record in older results. */
+  load: z.strictObject({ mix: mixSchema, arrivals: z.string(), dataSize: count, keySpace: count, clients: count, pipeline: count, workers: count, runners: count }).nullable().default(null),
   /** `part` is 0.99 for a 99th percentile. */
   objective: z.strictObject({ part: z.number().gt(0).lt(1), ms: z.number().gt(0) }),
   /** Requests per second; 0 where not even the lowest that was tried held. */

@@ -45,6 +45,7 @@ function readNeed(paths: readonly string[], values: Readonly<Record<string, unkn
     reads: number("reads", "--reads", 0.9, (value) => value >= 0 && value <= 1, "a part from 0 to 1"),
     workingSet: workingSet ?? NaN,
     valueSize: number("valueSize", "--value-size", 256, (value) => value >= 1, "bytes"),
+    pipeline: number("pipeline", "--pipeline", 1, (value) => Number.isInteger(value) && value >= 1, "a whole number from 1"),
     p99Ms: values["p99"] === undefined ? undefined : number("p99", "--p99", undefined, (value) => value > 0, "milliseconds"),
     replicas: number("replicas", "--replicas", 1, (value) => Number.isInteger(value) && value >= 0 && value <= 10, "a whole number from 0 to 10"),
   };

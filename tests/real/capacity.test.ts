@@ -41,7 +41,7 @@ describe("the capacity", () => {
       await measureAll(plan, { runner, openLoop: new LocalOpenLoop({ run, serversHere: true }), signal: never }, collector, () => undefined);
       const { records, capacities } = collector.finish(null);
       expect(records.map(({ test }) => test)).toEqual(["batches"]);
-      expect(capacities).toMatchObject([{ deployment: "alone", workload: "batches", capacity: 100, isOpenEnded: true, load: { mix: workOf(mix), dataSize: 10, clients: 4, pipeline: BATCHES.pipeline, arrivals: BATCHES.arrivals } }]);
+      expect(capacities).toMatchObject([{ deployment: "alone", workload: "batches", capacity: 100, isOpenEnded: true, load: { mix: workOf(mix), runners: 1, dataSize: 10, clients: 4, pipeline: BATCHES.pipeline, arrivals: BATCHES.arrivals } }]);
       expect(capacities[0]?.points.map(({ rate }) => rate)).toEqual([50, 100]);
     } finally {
       rmSync(directory, { recursive: true });

@@ -83,7 +83,7 @@ describe("comparing two runs", () => {
   });
 });
 
-const LOAD: CapacityLoad = { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" }, arrivals: "fixed", dataSize: 64, keySpace: 10_000, clients: 50, pipeline: 1, workers: 1 };
+const LOAD: CapacityLoad = { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" }, arrivals: "fixed", dataSize: 64, keySpace: 10_000, clients: 50, pipeline: 1, workers: 1, runners: 1 };
 
 describe("comparing capacities", () => {
   const point = (rate: number, held: number): CapacityRecord["points"][number] => ({ rate, probes: 2, held, achieved: rate, ms: 1, p50Ms: 1, p99Ms: 1, lagP99Ms: 0, histogram: "" });
@@ -96,7 +96,11 @@ describe("comparing capacities", () => {
   it("needs more than what the steps of both searches leave open", () => {
     expect(judged(capacity(10_000, 11_000), capacity(13_000, 14_000))).toBe("faster");
     expect(judged(capacity(13_000, 14_000), capacity(10_000, 11_000))).toBe("slower");
-    expect(judged(capacity(10_000, 11_000), capacity(10_500, 11_500))).toBe("no-difference");
+    expect(judged(capacity(10_000, 10_200), capacity(10_100, 10_300))).toBe("no-difference");
+    // Steps of ten and of a hundred percent leave more open than the five that are asked for.
+    expect(judged(capacity(10_000, 11_000), capacity(10_500, 11_500))).toBe("not-enough-data");
+    expect(judged(capacity(10_000, 20_000), capacity(16_000, 32_000))).toBe("not-enough-data");
+    expect(compareRuns(run(1000, {}, { capacities: [capacity(10_000, 11_000)] }), run(1000, {}, { capacities: [capacity(10_500, 11_500)] }), 0.1).capacities[0]?.judgement).toBe("no-difference");
     expect(compared(capacity(10_000, 11_000), capacity(13_000, 14_000)).capacities[0]?.bounds).toEqual({ ratio: 1.3, low: 13 / 11, high: 1.4 });
   });
 
@@ -134,7 +138,7 @@ describe("comparing capacities", () => {
     const notes = (after: Partial<CapacityRecord>, environment = base.environment): readonly string[] | undefined =>
       compareRuns(run(1000, {}, { capacities: [capacity(10_000, 11_000)] }), run(1000, {}, { capacities: [capacity(20_000, 21_000, after)], environment })).capacities[0]?.notes;
     expect(notes({})).toEqual([]);
-    expect(notes({ load: { ...LOAD, clients: 200, pipeline: 16 } })).toEqual(["sent otherwise: clients: 50 → 200", "sent otherwise: pipeline: 1 → 16"]);
+    expect(notes({ load: { ...LOAD, clients: 200, pipeline: 16, runners: 4 } })).toEqual(["sent otherwise: clients: 50 → 200", "sent otherwise: pipeline: 1 → 16", "sent otherwise: load generators: 1 → 4"]);
     expect(notes({ load: null })).toEqual(["what was offered in the second is not on record: whether it is the same work nobody can tell"]);
     expect(notes({ doubts: [{ code: "generator-late", text: "late" }] })).toEqual(["doubts in the second: generator-late"]);
     expect(notes({}, { ...base.environment, hostname: "there" })).toEqual(["another machine: the ratio is of both"]);

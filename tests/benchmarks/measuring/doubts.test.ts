@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Evidence } from "../../../benchmarks/measuring/doubts";
 import { canaryDoubts, doubtsOf } from "../../../benchmarks/measuring/doubts";
-import type { MeasurementRecord } from "../../../benchmarks/results/schema";
+import type { MeasurementRecord, Offering } from "../../../benchmarks/results/schema";
 import { record } from "../../support/records";
 
 const good = record();
@@ -12,6 +12,7 @@ const evidence = (changes: Partial<MeasurementRecord>, more: Partial<Evidence> =
   ranEmpty: false,
   skewed: false,
   serversUnknown: undefined,
+  offeredSeconds: undefined,
   ...more,
 });
 const codes = (changes: Partial<MeasurementRecord>, more?: Partial<Evidence>): string[] => doubtsOf(evidence(changes, more)).map(({ code }) => code);
@@ -55,6 +56,17 @@ describe("doubts", () => {
   it("ask for no hits of tests that look nothing up, and for no busy client at an offered rate", () => {
     expect(codes(servers({ hitRatio: null, misses: 5 }), { reads: false })).toEqual([]);
     expect(codes({ ...cpu({ client: 0.99, machineBusy: 1, servers: [] }), rate: 100_000 })).toEqual([]);
+  });
+
+  it.each([
+    ["a server that does half", 5000, 10, ["rate-missed"]],
+    ["one that is 3 % too slow", 9700, 5 / 0.97, ["rate-missed"]],
+    ["one that is quick enough", 9990, 5.005, []],
+    // Random arrivals: by chance fewer came than the rate says, and all were answered.
+    ["random arrivals", 9700, 5, [], 48_500],
+  ])("see that an open loop fell behind though everything was answered in the end: %s", (_what, rps, seconds, expected, offered = 50_000) => {
+    const offering: Offering = { offered, sent: offered, acknowledged: offered, failed: {}, unknown: {}, redirects: {}, reconnects: 0, mostInFlight: 1, lagP50Ms: 0, lagP99Ms: 0, lagMaxMs: 0, lag: "", busy: 0.1 };
+    expect(codes({ offering, rate: 10_000, client: { ...good.client, rps, seconds } }, { offeredSeconds: 5 })).toEqual(expected);
   });
 
   it("say the figures they are drawn from", () => {

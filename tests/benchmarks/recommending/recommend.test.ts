@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mixed } from "../../../benchmarks/recommending/capacity";
+import type { HeldRate } from "../../../benchmarks/recommending/capacity";
+import { heldRate, mixed } from "../../../benchmarks/recommending/capacity";
 import { formatRecommendation } from "../../../benchmarks/recommending/format";
 import type { Need, Offer } from "../../../benchmarks/recommending/recommend";
 import { recommend } from "../../../benchmarks/recommending/recommend";
-import type { MeasurementRecord, Results } from "../../../benchmarks/results/schema";
+import type { CapacityLoad, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
 import { measured, results } from "../../support/records";
 
 const GIB = 1024 ** 3;
@@ -12,7 +13,7 @@ const OFFERS: readonly Offer[] = [
   { type: "small", vcpus: 2, memoryBytes: 14 * GIB, usdPerHour: 0.1 },
   { type: "large", vcpus: 8, memoryBytes: 58 * GIB, usdPerHour: 0.42 },
 ];
-const NEED: Need = { rate: 50_000, reads: 0.9, workingSet: 2 * GIB, valueSize: 256, p99Ms: undefined, replicas: 1 };
+const NEED: Need = { rate: 50_000, reads: 0.9, workingSet: 2 * GIB, valueSize: 256, pipeline: 16, p99Ms: undefined, replicas: 1 };
 
 /** Six rounds of each test on one primary, at exactly this rate. */
 function run(rates: Readonly<Record<string, number>>, changes: Partial<MeasurementRecord> = {}): Results {
@@ -36,11 +37,15 @@ describe("a recommendation", () => {
   });
 
   it("keeps a latency objective, and says when no use of a primary would", () => {
-    expect(first({ p99Ms: 1, rate: 50_000 })?.primaries).toBe(1);
+    const single = run({ get: 200_000, set: 100_000 }, { pipeline: 1 });
+    expect(first({ p99Ms: 1, rate: 50_000, pipeline: 1 }, single)?.primaries).toBe(1);
     // 181,818 − ln(100) / 0.05 ms = 89,714/s.
-    expect(first({ p99Ms: 0.05, rate: 89_000 })?.primaries).toBe(1);
-    expect(first({ p99Ms: 0.05, rate: 90_500 })?.primaries).toBe(3);
-    const impossible = recommend({ ...NEED, p99Ms: 0.02 }, [MEASURED], OFFERS);
+    expect(first({ p99Ms: 0.05, rate: 89_000, pipeline: 1 }, single)?.primaries).toBe(1);
+    expect(first({ p99Ms: 0.05, rate: 90_500, pipeline: 1 }, single)?.primaries).toBe(3);
+    // Sixteen at a time wait for sixteen: 181,818 − 16 ln(100) / 0.8 ms is the same.
+    expect(first({ p99Ms: 0.8, rate: 89_000 })?.primaries).toBe(1);
+    expect(first({ p99Ms: 0.8, rate: 90_500 })?.primaries).toBe(3);
+    const impossible = recommend({ ...NEED, pipeline: 1, p99Ms: 0.02 }, [single], OFFERS);
     expect(impossible.options).toEqual([]);
     expect(impossible.missing[0]).toContain("p99 ≤ 0.02 ms cannot be kept");
   });
@@ -52,6 +57,20 @@ describe("a recommendation", () => {
     expect(first({ p99Ms: 1, rate: 41_000 }, held)?.primaries).toBe(3);
     expect(first({ p99Ms: 10, rate: 89_000 }, held)?.primaries).toBe(1);
     expect(recommend({ ...NEED, p99Ms: 1 }, [held], OFFERS).arithmetic.join("\n")).toContain("p99 ≤ 1 ms, measured: mixed of replication");
+  });
+
+  it("takes a measured capacity for an answer only where its load is like the one that is needed", () => {
+    const load: CapacityLoad = { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" }, arrivals: "fixed", dataSize: 256, keySpace: 10_000, clients: 50, pipeline: 16, workers: 1, runners: 1 };
+    const held = (changes: Partial<CapacityLoad>): HeldRate | undefined => {
+      const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", load: { ...load, ...changes }, objective: { part: 0.99, ms: 1 }, capacity: 130_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [{ code: "generator-late" as const, text: "late" }] };
+      return heldRate([{ ...MEASURED, capacities: [capacity] }], { ...NEED, p99Ms: 1 });
+    };
+    expect(held({})).toMatchObject({ perPrimary: 130_000, isKnown: true, source: expect.stringContaining("(doubts: generator-late)") as string });
+    expect(held({ pipeline: 1 })).toBeUndefined();
+    expect(held({ dataSize: 1 })).toBeUndefined();
+    expect(held({ mix: { ...load.mix, reads: 0.5 } })).toBeUndefined();
+    expect(held({ mix: { ...load.mix, readFrom: "replica" } })).toBeUndefined();
+    expect(held({ mix: { ...load.mix, data: "sorted-sets" } })).toBeUndefined();
   });
 
   it("never has less capacity, memory or cores than is needed, and never a dearer one first", () => {
@@ -76,6 +95,8 @@ describe("a recommendation", () => {
     ["reads that missed", run({ get: 1e5, set: 1e5 }, { doubts: [{ code: "hit-ratio", text: "misses" }] }), {}, /no GET was measured at full speed, with hits/],
     ["an offered rate only", run({ get: 1e5, set: 1e5 }, { rate: 1e5 }), {}, /no GET was measured at full speed/],
     ["one round", { ...MEASURED, records: MEASURED.records.slice(0, 2) }, {}, /1 round is too few/],
+    ["batches where nobody batches", MEASURED, { pipeline: 1 }, /no GET was measured at full speed, with hits and without errors, at pipeline 1, but at pipeline 16 \(npm start -- --tests get --pipeline 1\)/],
+    ["writes of another number of io-threads", { ...MEASURED, records: MEASURED.records.map((each) => (each.test === "set" ? { ...each, deployment: "cluster", mode: "cluster" as const } : each)), topologies: MEASURED.topologies.map((each) => ({ ...each, settings: { "io-threads": each.mode === "cluster" ? "1" : "4" } })) }, {}, /no SET was measured .* and io-threads 4, but at io-threads 1/],
     ["other values", MEASURED, { valueSize: 8192 }, /values of 256 B, more than four times off the 8192 B/],
   ])("says that there is not enough data with %s", (_what, from, changes, why) => {
     const { options, missing } = recommend({ ...NEED, ...changes }, [from], OFFERS);
@@ -95,11 +116,26 @@ describe("a recommendation", () => {
     expect(first({}, threaded)).toMatchObject({ ioThreads: 4, offer: { type: "large" } });
   });
 
+  it("takes fewer io-threads where more are not shown to serve more", () => {
+    const noise = [0.95, 1, 1.05, 0.97, 1.03, 1];
+    const at = (deployment: "replication" | "cluster", rps: number): MeasurementRecord[] => noise.flatMap((part, index) => ["get", "set"].map((test) => ({ ...measured(deployment, index + 1, rps * part), mode: deployment, deployment, test, title: test.toUpperCase() })));
+    const both = (more: number): Results => ({ ...results([...at("replication", 200_000), ...at("cluster", 3 * more)]), topologies: MEASURED.topologies.map((each) => ({ ...each, settings: { "io-threads": each.mode === "cluster" ? "4" : "1" } })) });
+    expect(first({}, both(200_200))).toMatchObject({ ioThreads: 1, offer: { type: "small" } });
+    expect(first({}, both(300_000))).toMatchObject({ ioThreads: 4, offer: { type: "large" } });
+  });
+
+  it("says of a mode that was not measured that it is assumed to serve as much", () => {
+    const { assumptions } = recommend({ ...NEED, rate: 1_000_000 }, [MEASURED], OFFERS);
+    expect(assumptions).toContain("a primary serves as much in a cluster as in replication, where it was measured");
+    expect(recommend({ ...NEED, rate: 1 }, [MEASURED], OFFERS).assumptions.join()).not.toContain("serves as much");
+  });
+
   it("shows its arithmetic and what it assumes", () => {
     const text = formatRecommendation(recommend({ ...NEED, p99Ms: 1 }, [run({ get: 200_000, set: 100_000 }, { doubts: [{ code: "machine-bound", text: "shared" }] })], OFFERS)).join("\n");
     expect(text).toContain("Recommended: replication, 1 primary with 1 replicas, on small with io-threads 1: $146 a month");
     expect(text).toContain("1 / (0.9 / 200,000 + 0.1 / 100,000) = 181,818/s");
-    expect(text).toContain("50,000 / 127,273 → 1");
+    expect(text).toContain("181,818/s − 16 × ln(100) / 1 ms = 108,135/s at most");
+    expect(text).toContain("50,000 / 108,135 → 1");
     expect(text).toContain("at least: the servers were not the limit");
     expect(text).toContain("a primary serves on the recommended machine what it served where it was measured: CPU <b> (2 cores)");
   });
