@@ -139,11 +139,14 @@ export class Findings {
     );
   }
 
-  /** Those that a study goes on for: throughput at full speed, and CPU at an offered rate, where throughput is what was offered. */
-  deciding(): Ratio[] {
+  /**
+   * Those that a study goes on for: throughput at full speed, and CPU at an offered rate, where throughput is what was offered.
+   * @param isOut whether a cell was given up: what is to be compared with it never will be
+   */
+  deciding(isOut: (cell: Cell) => boolean): Ratio[] {
     const isDecisive = ({ base, other }: Pair, figure: Figure): boolean => figure === (base.workload.rate === undefined && other.workload.rate === undefined ? "throughput" : "cpu-per-operation");
     return this.tests.flatMap(({ test }) =>
-      counterparts(this.cells).flatMap((pair) => figuresOf(pair.base, pair.other).filter((figure) => isDecisive(pair, figure)).map((figure) => this.ratio(pair.base, pair.other, test, figure))),
+      counterparts(this.cells).filter(({ base, other }) => !isOut(base) && !isOut(other)).flatMap((pair) => figuresOf(pair.base, pair.other).filter((figure) => isDecisive(pair, figure)).map((figure) => this.ratio(pair.base, pair.other, test, figure))),
     );
   }
 

@@ -42,8 +42,8 @@ function randomOf({ cells, seed }: Study, { base, other }: Pair, round: number):
 
 export interface StudyListener {
   readonly report: Report;
-  /** After each round, and at the end. */
-  readonly round: (state: StudyState) => void;
+  /** After each round. @param isNew whether any of it was measured just now, rather than before the study was interrupted */
+  readonly round: (state: StudyState, isNew: boolean) => void;
 }
 
 /**
@@ -60,6 +60,7 @@ export async function runStudy(study: Study, journal: StudyJournal, cpus: readon
     const turns = roundOf(ids, pairs, study.seed, rounds + 1);
     const decision = decisionOf(study, journal.entries, rounds);
     if (decision.kind === "stop") return state(rounds, decision.reason);
+    const before = journal.entries.length;
     for (const turn of turns) {
       if (done.has(keyOf(turn)) || isGivenUp(turn, journal.entries)) continue;
       signal.throwIfAborted();
@@ -68,15 +69,14 @@ export async function runStudy(study: Study, journal: StudyJournal, cpus: readon
       done.add(keyOf(turn));
     }
     if (study.cells.every((cell) => failureOf(cell, journal.entries) !== undefined)) throw new Failure(`no cell can be measured: ${study.cells.map((cell) => `${cell.label}: ${failureOf(cell, journal.entries) ?? ""}`).join("; ")}`);
-    listener.round(state(rounds + 1, "not-yet"));
+    listener.round(state(rounds + 1, "not-yet"), journal.entries.length > before);
   }
 }
 
 /** Cells that were given up decide nothing. */
 function decisionOf(study: Study, entries: readonly JournalEntry[], rounds: number): Decision {
-  const cells = study.cells.filter((cell) => failureOf(cell, entries) === undefined);
   const finished = entries.filter((entry) => entry.round <= rounds);
-  const ratios = findingsOf({ study: { ...study, cells }, entries: finished }).deciding();
+  const ratios = findingsOf({ study, entries: finished }).deciding((cell) => failureOf(cell, entries) !== undefined);
   return decide({ rounds, elapsed: elapsedOf(finished), ratios }, study);
 }
 

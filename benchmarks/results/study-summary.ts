@@ -41,11 +41,13 @@ export function formatStudy(results: Results): string[] {
   ];
 }
 
-export function endOf({ ended, precision }: StudyRecord): string {
+export function endOf({ ended, precision, cells, comparisons }: Pick<StudyRecord, "ended" | "precision" | "cells" | "comparisons">): string {
   const wanted = `${Number((100 * precision).toFixed(1))} %`;
+  const lost = new Set(cells.flatMap(({ id, failed }) => (failed === null ? [] : [id])));
   switch (ended) {
     case "precise":
-      return `every comparison is known to ${wanted}`;
+      if (comparisons.every(({ base, other }) => lost.has(base) || lost.has(other))) return comparisons.length === 0 ? "there is nothing to compare" : "nothing could be compared, for cells were given up";
+      return `every comparison${lost.size === 0 ? "" : " of cells that could be measured"} is known to ${wanted}`;
     case "budget":
       return `the budget ended before every comparison was known to ${wanted}`;
     case "not-yet":

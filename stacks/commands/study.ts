@@ -3,12 +3,14 @@ import { randomInt } from "node:crypto";
 import { totalmem } from "node:os";
 import { BadInput, messageOf } from "../../benchmarks/errors";
 import type { StudyState } from "../../benchmarks/experiments/evaluate";
+import { evaluate } from "../../benchmarks/experiments/evaluate";
 import type { StudyJournal } from "../../benchmarks/experiments/journal";
 import { availableCpus } from "../../benchmarks/experiments/pinning";
 import type { Laboratory } from "../../benchmarks/experiments/cell-servers";
 import { benchOf, runStudy } from "../../benchmarks/experiments/run-study";
 import type { Study } from "../../benchmarks/experiments/study";
 import { studyResults } from "../../benchmarks/experiments/study-results";
+import { changedVersions } from "../../benchmarks/experiments/versions";
 import { findEngines } from "../../benchmarks/host/engines";
 import { stopAbandonedRuns } from "../../benchmarks/host/run-directory";
 import { availableCores } from "../../benchmarks/measuring/cpu";
@@ -17,7 +19,7 @@ import type { Artifacts } from "../../benchmarks/results/artifacts";
 import { shortPath } from "../../benchmarks/results/artifacts";
 import { describeEnvironment } from "../../benchmarks/results/environment";
 import type { Environment, Results } from "../../benchmarks/results/schema";
-import { formatStudy } from "../../benchmarks/results/study-summary";
+import { endOf, formatStudy } from "../../benchmarks/results/study-summary";
 import { formatDuration } from "../../benchmarks/units";
 import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
 import type { Overrides } from "../config";
@@ -63,7 +65,8 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
     journal.close();
     if (journal.entries.length === 0) artifacts.discardIfEmpty();
     else {
-      print("", ...formatStudy(run.write(reason)), `Report: ${shortPath(artifacts.path("report.html"))}`);
+      // Before it went on there is nothing new: what an earlier one wrote of the same measurements stays as it is.
+      if (run.hasBegun) print("", ...formatStudy(run.write(reason)), `Report: ${shortPath(artifacts.path("report.html"))}`);
       if (reason !== null) print("", `Nothing that was finished is lost. To go on: npm start -- study ${options.name} --resume${benchmark.output === undefined ? "" : ` --output ${benchmark.output}`}`);
     }
   }
@@ -74,6 +77,8 @@ class StudyRun {
   #laboratory: Omit<Laboratory, "report"> | undefined;
   #environment: Environment = describeEnvironment(null);
   #state: StudyState;
+  /** Whether measuring has begun, or goes on behind what the journal has. */
+  hasBegun = false;
 
   constructor(
     private readonly study: Study,
@@ -95,6 +100,8 @@ class StudyRun {
         const engines = await findEngines(new Set([undefined, ...cells.map(({ engine }) => engine)]), { packages: packagesDirectory(), others: otherPackagesDirectory() }, report, this.interruption);
         const own = engines.get(undefined);
         if (own === undefined) throw new Error("nobody looked for Valkey");
+        const changed = changedVersions(cells, this.journal.entries, new Map([...engines].map(([engine, { version }]) => [engine, version])));
+        if (changed.length > 0) throw new BadInput(`--resume of ${shortPath(this.artifacts.directory)}`, changed);
         this.#environment = { ...this.#environment, programs: { version: own.version, source: own.source } };
         this.#laboratory = {
           runs: memoryRunsDirectory() ?? runsDirectory(),
@@ -118,12 +125,13 @@ class StudyRun {
       run: async (report) => {
         if (this.#laboratory === undefined) throw new Error("there is no laboratory");
         const { cpus } = this.#state;
-        const round = (state: StudyState): void => {
+        const round = (state: StudyState, isNew: boolean): void => {
           this.#state = state;
-          this.write("the study has not ended");
+          if (isNew) this.write("the study has not ended");
         };
+        this.hasBegun = true;
         this.#state = await runStudy(this.study, this.journal, cpus, benchOf(this.study, cpus, { ...this.#laboratory, report }), this.interruption, { report, round });
-        return `Studied ${name} in ${this.#state.rounds} rounds: ${this.#state.ended === "precise" ? "every comparison is as exact as wanted" : "the budget is spent"}`;
+        return `Studied ${name} in ${this.#state.rounds} rounds: ${endOf(evaluate(this.#state))}`;
       },
     };
   }

@@ -1,5 +1,5 @@
 /** `npm start -- study` on real servers: killed in the middle, resumed, nothing lost, nothing left running. */
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { STUDY_JOURNAL as JOURNAL, studyJournals } from "../../benchmarks/experiments/journal";
@@ -49,6 +49,15 @@ describe("npm start -- study", () => {
     // Every measurement's own words are there, those of before the kill as well.
     expect(readFileSync(join(place.output(), "raw.txt"), "utf8").match(/^### round 1, .*GET on io-threads-\d/gm)?.length).toBeGreaterThanOrEqual(4);
     expect(living()).toEqual([]);
+
+    // Another version than it was begun with: nothing is measured, and what is there stays as it is.
+    const written = readFileSync(join(place.output(), "results.json"), "utf8");
+    const journal = join(place.output(), JOURNAL);
+    writeFileSync(journal, readFileSync(journal, "utf8").replaceAll(/"version":"valkey [\d.]+"/g, '"version":"valkey 7.2.4"'));
+    const changed = await place.run(args("--budget", "99", "--resume"));
+    expect(changed.status, changed.output).toBe(2);
+    expect(changed.output).toMatch(/Valkey was valkey 7\.2\.4 when its cells were measured, and is [\d.]+ now/);
+    expect(readFileSync(join(place.output(), "results.json"), "utf8")).toBe(written);
   });
 
   it("refuses what cannot be gone on with, and what is no study", async () => {

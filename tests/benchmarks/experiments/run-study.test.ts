@@ -6,13 +6,15 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Failure, Interrupted } from "../../../benchmarks/errors";
 import type { StudyState } from "../../../benchmarks/experiments/evaluate";
-import { failureOf } from "../../../benchmarks/experiments/evaluate";
+import { evaluate, failureOf } from "../../../benchmarks/experiments/evaluate";
 import type { Cell } from "../../../benchmarks/experiments/factors";
-import type { SliceCounts, StudyJournal } from "../../../benchmarks/experiments/journal";
+import type { JournalEntry, SliceCounts, StudyJournal } from "../../../benchmarks/experiments/journal";
 import { studyJournals } from "../../../benchmarks/experiments/journal";
 import { randomFrom } from "../../../benchmarks/statistics/random";
 import type { Bench } from "../../../benchmarks/experiments/run-study";
 import { runStudy } from "../../../benchmarks/experiments/run-study";
+import { changedVersions } from "../../../benchmarks/experiments/versions";
+import { endOf } from "../../../benchmarks/results/study-summary";
 import type { Study } from "../../../benchmarks/experiments/study";
 import { canaryEntry, cellEntry, sideBySideEntry, study } from "../../support/study";
 
@@ -101,6 +103,43 @@ describe("a study", () => {
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
     expect(of.cells.map((cell) => failureOf(cell, state.entries))).toEqual([undefined, "it does not start", undefined]);
     expect(state.entries.filter(({ kind }) => kind === "failure")).toHaveLength(2);
+  });
+
+  it("says that nothing was compared where the cell that all are compared with is given up", async () => {
+    const of = study({ "io-threads": [1, 2, 3] });
+    const good = bench(of, 0.02);
+    const state = await runStudy(of, open("h", of), [0, 1], { ...good, cell: (cell, round, ceiling) => (cell.id === "io-threads-1" ? Promise.reject(new Failure("no")) : good.cell(cell, round, ceiling)) }, never, QUIET);
+    expect(state).toMatchObject({ rounds: 6, ended: "precise" });
+    expect(endOf(evaluate(state))).toBe("nothing could be compared, for cells were given up");
+    const partly = await runStudy(of, open("i", of), [0, 1], { ...good, cell: (cell, round, ceiling) => (cell.id === "io-threads-3" ? Promise.reject(new Failure("no")) : good.cell(cell, round, ceiling)) }, never, QUIET);
+    expect(endOf(evaluate(partly))).toBe("every comparison of cells that could be measured is known to 5 %");
+  });
+
+  it("tells of a round only what is new, and has all of it in the end", async () => {
+    const of = study({ "io-threads": [1, 2] });
+    const place = mkdtempSync(join(directory, "j"));
+    const first: boolean[] = [];
+    const journal = begin(place, of);
+    await runStudy(of, journal, [0, 1], bench(of, 0.02), never, { ...QUIET, round: (_state, isNew) => first.push(isNew) });
+    journal.close();
+    expect(first).toEqual([true, true, true, true, true, true]);
+    const again: boolean[] = [];
+    const resumed = studyJournals.resume(place);
+    const state = await runStudy(of, resumed, [0, 1], bench(of, 0.02), never, { ...QUIET, round: (_state, isNew) => again.push(isNew) });
+    resumed.close();
+    expect(again).toEqual([false, false, false, false, false, false]);
+    expect(state).toMatchObject({ rounds: 6, ended: "precise" });
+  });
+
+  it("goes on with the versions it was begun with only", () => {
+    const { cells } = study({ engine: ["valkey", "redis-7"] });
+    const [valkey, redis] = cells;
+    if (valkey === undefined || redis === undefined) throw new Error("there are no cells");
+    const of = (cell: Cell, version: string): JournalEntry => ({ ...cellEntry(cell, 1, 1000), topology: { ...cellEntry(cell, 1, 1).topology, version } });
+    const entries = [of(valkey, "valkey 8.1.1"), of(redis, "redis 7.0.15")];
+    expect(changedVersions(cells, entries, new Map([["valkey", "8.1.1"], ["redis-7", "7.0.15"]]))).toEqual([]);
+    expect(changedVersions(cells, entries, new Map([["valkey", "9.1.2"], ["redis-7", "7.0.15"]]))).toEqual([expect.stringContaining("valkey was valkey 8.1.1 when its cells were measured, and is 9.1.2 now")]);
+    expect(changedVersions(cells, [], new Map([["valkey", "9.1.2"]]))).toEqual([]);
   });
 
   it("gives a pair up that fails twice in succession, and goes by what its cells say alone", async () => {
