@@ -5,7 +5,12 @@
 import { formatObjective } from "../capacity/objective";
 import type { Row } from "./rows";
 import { rowsOf } from "./rows";
+import { CANARY_LIMIT } from "../measuring/doubts";
+import { median } from "../statistics/median";
 import type { CapacityRecord, Results } from "./schema";
+import { DOUBT_CODES } from "./schema";
+import type { StudyComparison } from "./study-schema";
+import { COMPARISON_VERDICTS } from "./study-schema";
 
 type Labels = Readonly<Record<string, string | number>>;
 
@@ -38,34 +43,47 @@ function familiesOf(results: Results): Family[] {
     return known === null ? [] : [[labelsOf(row), known]];
   });
   const quantiles = (row: Row): Family["samples"] => ([["0.5", row.p50Ms], ["0.95", row.p95Ms], ["0.99", row.p99Ms]] as const).map(([quantile, ms]) => [{ ...labelsOf(row), quantile }, Number((ms / 1000).toPrecision(9))]);
+  const labelsOfComparison = ({ title, figure, base, other }: StudyComparison): Labels => ({ stack, test: title, figure, base, other });
+  const labelsOfCapacity = ({ deployment, mode, workload, objective }: CapacityRecord): Labels => ({ stack, deployment, mode, workload, objective: formatObjective(objective) });
   const comparisons = (figure: "ratio" | "low" | "high"): Family["samples"] =>
     (study?.comparisons ?? []).flatMap((comparison): Family["samples"] => {
       const value = comparison[figure];
-      return value === null ? [] : [[{ stack, test: comparison.title, figure: comparison.figure, base: comparison.base, other: comparison.other, verdict: comparison.verdict }, value]];
+      return value === null ? [] : [[labelsOfComparison(comparison), value]];
     });
   const capacities = (figure: (capacity: CapacityRecord) => number | null): Family["samples"] =>
     results.capacities.flatMap((capacity): Family["samples"] => {
       const value = figure(capacity);
-      return value === null ? [] : [[{ stack, deployment: capacity.deployment, mode: capacity.mode, workload: capacity.workload, objective: formatObjective(capacity.objective), open_ended: String(capacity.isOpenEnded) }, value]];
+      return value === null ? [] : [[labelsOfCapacity(capacity), value]];
     });
+  const canaries = results.canaries.map(({ rps }) => rps);
+  const usual = canaries.length === 0 ? 0 : median(canaries);
   return [
     { name: `${PREFIX}_run`, help: "The run: 1 when it is complete", samples: [[{ stack, machine: environment.cpuModel, cores: environment.coresAvailable, kernel: environment.kernel, version: environment.programs?.version ?? "unknown" }, results.complete ? 1 : 0]] },
     { name: `${PREFIX}_requests_per_second`, help: "Throughput by the load generator's clock, median over the repeats", samples: each(({ rps }) => rps.median) },
     { name: `${PREFIX}_requests_per_second_low`, help: "Lower end of the median's interval", samples: each(({ rps }) => rps.low) },
     { name: `${PREFIX}_requests_per_second_high`, help: "Upper end of the median's interval", samples: each(({ rps }) => rps.high) },
     { name: `${PREFIX}_server_requests_per_second`, help: "Throughput by the primaries' own counters", samples: each(({ serverRps }) => serverRps) },
-    { name: `${PREFIX}_latency_seconds`, unit: "seconds", help: "Latency of a whole pipeline, median over the repeats", samples: rows.flatMap(quantiles) },
+    { name: `${PREFIX}_latency_seconds`, unit: "seconds", help: "Latency by the counts of all repeats together: of a whole pipeline, and of an open loop from the intended time", samples: rows.flatMap(quantiles) },
     { name: `${PREFIX}_hit_ratio`, help: "Part of the reads that found their key", samples: each(({ hitRatio }) => hitRatio) },
     { name: `${PREFIX}_client_cores`, help: "CPU of the load generators", samples: each(({ clientCpu }) => clientCpu) },
     { name: `${PREFIX}_server_cores`, help: "CPU of all servers of the deployment", samples: each(({ serverCpu }) => serverCpu) },
-    { name: `${PREFIX}_doubt`, help: "Reasons not to take a figure at its word", samples: rows.flatMap((row): Family["samples"] => row.doubts.map(({ code }) => [{ ...labelsOf(row), code }, 1])) },
-    { name: `${PREFIX}_canary_requests_per_second`, help: "A fixed load before each round and after the last", samples: results.canaries.length === 0 ? [] : results.canaries.slice(-1).map(({ rps }) => [{ stack }, rps]) },
+    { name: `${PREFIX}_doubt`, help: "Reasons not to take a figure at its word", samples: rows.flatMap((row) => stateOf(labelsOf(row), "code", DOUBT_CODES, row.doubts.map(({ code }) => code))) },
+    { name: `${PREFIX}_canary_requests_per_second`, help: "The least, the median and the most that a fixed load got before, between and after the measurements", samples: canaries.length === 0 ? [] : [[{ stack, of: "least" }, Math.min(...canaries)], [{ stack, of: "median" }, usual], [{ stack, of: "most" }, Math.max(...canaries)]] },
+    { name: `${PREFIX}_canary_moved`, help: "1 where a fixed load did not run at its usual rate throughout: the machine was not the same", samples: canaries.length === 0 ? [] : [[{ stack }, Number(canaries.some((rps) => Math.abs(rps / usual - 1) > CANARY_LIMIT))]] },
     { name: `${PREFIX}_capacity_requests_per_second`, help: "The highest offered load at which the objective held", samples: capacities(({ capacity }) => capacity) },
+    { name: `${PREFIX}_capacity_open_ended`, help: "1 where the highest load that might be offered held: the capacity is that or more", samples: capacities(({ isOpenEnded }) => Number(isOpenEnded)) },
+    { name: `${PREFIX}_capacity_doubt`, help: "Reasons not to take a capacity at its word", samples: results.capacities.flatMap((capacity) => stateOf(labelsOfCapacity(capacity), "code", DOUBT_CODES, capacity.doubts.map(({ code }) => code))) },
     { name: `${PREFIX}_knee_requests_per_second`, help: "The load beyond which latency rises faster than load", samples: capacities(({ knee }) => knee) },
     { name: `${PREFIX}_ratio`, help: "A figure of one cell of a study over that of another", samples: comparisons("ratio") },
     { name: `${PREFIX}_ratio_low`, help: "Lower end of the ratio's 95 % interval", samples: comparisons("low") },
     { name: `${PREFIX}_ratio_high`, help: "Upper end of the ratio's 95 % interval", samples: comparisons("high") },
+    { name: `${PREFIX}_ratio_verdict`, help: "What may be said of the ratio", samples: (study?.comparisons ?? []).flatMap((comparison) => stateOf(labelsOfComparison(comparison), "verdict", COMPARISON_VERDICTS, [comparison.verdict])) },
   ];
+}
+
+/** 1 for those that hold and 0 for the others: who reads the last value of a series must not find one that held once. */
+function stateOf<T extends string>(labels: Labels, name: string, all: readonly T[], holding: readonly T[]): Family["samples"] {
+  return all.map((each) => [{ ...labels, [name]: each }, Number(holding.includes(each))]);
 }
 
 /** `20261121-090000` → `2026-11-21T09:00:00Z` */

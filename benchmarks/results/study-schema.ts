@@ -35,6 +35,8 @@ const cellSchema = z.strictObject({
   failed: z.string().nullable(),
 });
 
+export const COMPARISON_VERDICTS = ["greater", "less", "no-difference", "not-enough-data"] as const;
+
 const comparisonSchema = z.strictObject({
   test: z.string(),
   title: z.string(),
@@ -46,7 +48,7 @@ const comparisonSchema = z.strictObject({
   low: z.number().nullable(),
   high: z.number().nullable(),
   rounds: z.int(),
-  verdict: z.enum(["greater", "less", "no-difference", "not-enough-data"]),
+  verdict: z.enum(COMPARISON_VERDICTS),
   /** Whether the two were measured in alternating slices, not one after the other. */
   sideBySide: z.boolean().default(false),
 });

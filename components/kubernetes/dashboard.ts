@@ -47,11 +47,11 @@ function liveGraphs(namespace: string): Graph[] {
 function measuredGraphs(): Graph[] {
   const last = (metric: string): string => `last_over_time(valkey_measured_${metric}[90d])`;
   return [
-    { title: "Measured throughput", description: "Median over the rounds, with its interval, of the last run.", unit: "ops", queries: [[last("requests_per_second"), "{{test}} {{deployment}}"], [last("requests_per_second_low"), "{{test}} {{deployment}} low"], [last("requests_per_second_high"), "{{test}} {{deployment}} high"]] },
-    { title: "Measured latency", description: "Of a whole pipeline, by quantile.", unit: "s", queries: [[last("latency_seconds"), "{{test}} {{deployment}} {{quantile}}"]] },
+    { title: "Measured throughput", description: "Median over the rounds, with its interval, of the last run.", unit: "ops", queries: [[last("requests_per_second"), "{{test}} {{deployment}} -P {{pipeline}}"], [last("requests_per_second_low"), "{{test}} {{deployment}} -P {{pipeline}} low"], [last("requests_per_second_high"), "{{test}} {{deployment}} -P {{pipeline}} high"]] },
+    { title: "Measured latency", description: "Of a whole pipeline, and of an open loop from the intended time; by quantile.", unit: "s", queries: [[last("latency_seconds"), "{{test}} {{deployment}} -P {{pipeline}} {{quantile}}"]] },
     { title: "Measured capacity", description: "The highest offered load at which the objective held, and the knee, beyond which latency rises faster than load.", unit: "ops", queries: [[last("capacity_requests_per_second"), "{{workload}} {{objective}} {{deployment}}"], [last("knee_requests_per_second"), "{{workload}} {{deployment}} knee"]] },
     { title: "Ratios of studies", description: "One cell over another, with the 95 % interval.", unit: "short", queries: [[last("ratio"), "{{figure}} {{test}}: {{other}} / {{base}}"], [last("ratio_low"), "{{figure}} {{test}}: {{other}} / {{base}} low"], [last("ratio_high"), "{{figure}} {{test}}: {{other}} / {{base}} high"]] },
-    { title: "Doubts", description: "Reasons not to take a measured figure at its word.", unit: "short", queries: [[`sum by (code) (${last("doubt")})`, "{{code}}"]] },
+    { title: "Doubts", description: "Reasons not to take a measured figure at its word.", unit: "short", queries: [[`sum by (code) (${last("doubt")}) > 0`, "{{code}}"], [`sum by (code) (${last("capacity_doubt")}) > 0`, "{{code}} of capacities"], [`${last("canary_moved")} > 0`, "the canary moved"]] },
   ];
 }
 

@@ -14,7 +14,8 @@ describe("results as OpenMetrics", () => {
   const text = formatOpenMetrics({ ...results(records), capacities: [{ ...capacity, points: [], doubts: [] }] });
 
   it("have the capacities that were searched for, with their objective, and no knee where there is none", () => {
-    expect(text).toContain('valkey_measured_capacity_requests_per_second{stack="local",deployment="cluster",mode="cluster",workload="steady",objective="p99 ≤ 2 ms",open_ended="true"} 5000 ');
+    expect(text).toContain('valkey_measured_capacity_requests_per_second{stack="local",deployment="cluster",mode="cluster",workload="steady",objective="p99 ≤ 2 ms"} 5000 ');
+    expect(text).toContain('valkey_measured_capacity_open_ended{stack="local",deployment="cluster",mode="cluster",workload="steady",objective="p99 ≤ 2 ms"} 1 ');
     expect(text).not.toContain("valkey_measured_knee_requests_per_second{");
   });
 
@@ -45,6 +46,25 @@ describe("results as OpenMetrics", () => {
     expect(text).toContain('valkey_measured_requests_per_second{stack="local",deployment="cluster",mode="cluster",test="GET",clients="48",pipeline="16",datasize="256"} 200002 ');
     expect(text).toContain('quantile="0.99"} 0.003001 ');
     expect(text).toMatch(/valkey_measured_doubt\{.*deployment="cluster".*code="neighbour"\} 1 /);
+    expect(text).toMatch(/valkey_measured_doubt\{.*deployment="replication".*code="neighbour"\} 0 /);
+  });
+
+  it("have the canary's range, and whether it moved", () => {
+    const canaries = (...rates: number[]): string => formatOpenMetrics(results([], { canaries: rates.map((rps, index) => ({ round: index + 1, rps, startedAt: "2026-11-21T09:00:00.000Z" })) }));
+    expect(canaries(100, 105, 95)).toMatch(/of="least"\} 95 [^]*of="median"\} 100 [^]*of="most"\} 105 [^]*canary_moved\{stack="local"\} 0 /);
+    expect(canaries(100, 100, 80)).toMatch(/canary_moved\{stack="local"\} 1 /);
+  });
+
+  it("say the same of the same things in the same series, whatever came of them", () => {
+    const seriesOf = (changes: { verdict: "greater" | "less"; isOpenEnded: boolean; doubts: boolean }): string[] => {
+      const records = [measured("cluster", 1, 1000), measured("cluster", 2, 1000)].map((each) => ({ ...each, doubts: changes.doubts ? [{ code: "neighbour" as const, text: "others" }] : [] }));
+      const comparison = { test: "set", title: "SET", figure: "throughput" as const, base: "a", other: "b", ratio: 1.5, low: 1.4, high: 1.6, rounds: 6, verdict: changes.verdict, sideBySide: true };
+      const study = { name: "x", kind: "comparison" as const, seed: 1, precision: 0.05, budgetSeconds: 1, elapsedSeconds: 1, rounds: 6, ended: "precise" as const, cells: [], order: [], canaryMoved: false, comparisons: [comparison], sideBySide: [], fits: [], growth: [], findings: [], claims: [] };
+      const lines = formatOpenMetrics(results(records, { study, capacities: [{ ...capacity, points: [], isOpenEnded: changes.isOpenEnded, doubts: changes.doubts ? [{ code: "generator-late", text: "late" }] : [] }] })).split("\n");
+      return lines.flatMap((line) => (line.startsWith("#") ? [] : [line.replace(/\} .*/, "}")]));
+    };
+    expect(seriesOf({ verdict: "greater", isOpenEnded: true, doubts: true })).toEqual(seriesOf({ verdict: "less", isOpenEnded: false, doubts: false }));
+    expect(seriesOf({ verdict: "less", isOpenEnded: true, doubts: true }).filter((line) => line.includes("measured_ratio"))).toHaveLength(7);
   });
 
   it("escape what names may hold", () => {
