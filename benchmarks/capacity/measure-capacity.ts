@@ -93,6 +93,7 @@ async function capacityOf(session: Session, { mix, objective, search }: Capacity
     deployment: deployment.name,
     mode: deployment.mode,
     workload: mix.name,
+    round: null,
     load: loadOf(mix, openLoop.count),
     objective,
     capacity,

@@ -93,6 +93,12 @@ export async function runExperiment(experiment: Experiment, equipment: Equipment
   }
 }
 
+/** The fixed load alone, beside what is measured otherwise. @param round under which it is on record */
+export async function runCanary(contender: Contender, round: number, equipment: Equipment, listener: ExperimentListener): Promise<void> {
+  const nothing: Experiment = { contenders: [contender], workload: { ...CANARY, tests: [] }, repeats: 0 };
+  await runExperiment(nothing, equipment, { ...listener, progress: () => undefined, canary: (canary) => { listener.canary({ ...canary, round }); } });
+}
+
 class Measuring {
   /** Requests per second of the last canary. */
   #ceiling = 0;

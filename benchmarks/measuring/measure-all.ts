@@ -12,7 +12,7 @@ import { verify } from "../verification/verify";
 import type { Workload } from "../workloads/workload";
 import type { Mix } from "../workloads/mix";
 import type { Equipment } from "./experiment";
-import { runExperiment } from "./experiment";
+import { runCanary, runExperiment } from "./experiment";
 
 export interface MeasuringPlan {
   readonly verified: readonly { readonly deployment: Deployment; readonly verification: Verification }[];
@@ -48,15 +48,29 @@ export async function measureAll(plan: MeasuringPlan, equipment: Equipment, coll
       report(`${done}/${total}${left} · ${line}`, passing);
     },
   });
-  if (plan.capacity !== undefined) await findCapacities({ ...plan.capacity, contenders, foreign: plan.foreign }, equipment, collector, report);
+  if (plan.capacity !== undefined) await findCapacities({ ...plan.capacity, contenders, foreign: plan.foreign }, plan.repeats + 2, equipment, collector, report);
   for (const { deployment } of plan.verified) collector.addAfterwards(await verify(deployment, plan.without));
 }
 
-/** Those that were found are kept when the search for another fails. */
-export async function findCapacities(plan: CapacityPlan, { openLoop, signal }: Pick<Equipment, "openLoop" | "signal">, collector: ResultsCollector, report: Report): Promise<void> {
+/**
+ * One after the other, with a canary before each and one after the last. Those that were found are kept when the search for another fails.
+ * @param first the first canary's round: behind those of what was measured before
+ */
+export async function findCapacities(plan: CapacityPlan, first: number, equipment: Equipment, collector: ResultsCollector, report: Report): Promise<void> {
+  const { openLoop, signal } = equipment;
   if (openLoop === undefined) throw new Error("a capacity is found by the open loop, and there is none");
-  await measureCapacities(plan, { openLoop, signal }, report, (capacity) => {
-    collector.addCapacity(capacity);
-    report(capacityLine(capacity));
-  });
+  const canary = async (index: number): Promise<void> => {
+    const contender = plan.contenders[index] ?? plan.contenders[0];
+    if (contender === undefined) return;
+    report(`canary ${index + 1} of ${plan.contenders.length + 1}`, true);
+    await runCanary(contender, first + index, equipment, { ...collector.listener, progress: report });
+  };
+  for (const [index, contender] of plan.contenders.entries()) {
+    await canary(index);
+    await measureCapacities({ ...plan, contenders: [contender] }, { openLoop, signal }, report, (capacity) => {
+      collector.addCapacity({ ...capacity, round: first + index });
+      report(capacityLine(capacity));
+    });
+  }
+  await canary(plan.contenders.length);
 }

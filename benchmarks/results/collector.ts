@@ -118,7 +118,7 @@ export class ResultsCollector {
       ...(this.#costs.length === 0 ? {} : { costs: [...this.#costs] }),
       // Whether a canary moved is known only beside all the others.
       records: this.#records.map((record) => ({ ...record, doubts: [...record.doubts, ...canaryDoubts(record.round, this.#canaries)] })),
-      capacities: this.#capacities,
+      capacities: this.#capacities.map((capacity) => ({ ...capacity, doubts: [...capacity.doubts, ...(capacity.round === null ? [] : canaryDoubts(capacity.round, this.#canaries))] })),
       failures: this.#failures,
     };
   }

@@ -15,6 +15,8 @@ const capacitySchema = z.strictObject({
   deployment: z.string(),
   mode,
   workload: z.string(),
+  /** Of the canary before the search; the one after it has the next. Not on record in older results. */
+  round: z.int().min(1).nullable().default(null),
   /** What was offered, at each of the rates; clients and workers of each of the runners. Not on record in older results. */
   load: z.strictObject({ mix: mixSchema, arrivals: z.string(), dataSize: count, keySpace: count, clients: count, pipeline: count, workers: count, runners: count }).nullable().default(null),
   /** `part` is 0.99 for a 99th percentile. */

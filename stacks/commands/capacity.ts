@@ -3,11 +3,10 @@ import type { Objective } from "../../benchmarks/capacity/objective";
 import { formatObjective, parseObjective } from "../../benchmarks/capacity/objective";
 import type { SearchPlan } from "../../benchmarks/capacity/search";
 import { BadInput } from "../../benchmarks/errors";
+import type { Equipment } from "../../benchmarks/measuring/experiment";
 import type { CapacitySearch } from "../../benchmarks/measuring/measure-all";
 import { findCapacities } from "../../benchmarks/measuring/measure-all";
 import type { Contender } from "../../benchmarks/measuring/session";
-import type { LoadRunner } from "../../benchmarks/measuring/tool-runner";
-import type { OpenLoopRun } from "../../benchmarks/open-loop/local-runner";
 import type { ResultsCollector } from "../../benchmarks/results/collector";
 import type { OpenLoopMix } from "../../benchmarks/workloads/mix";
 import { capacityOf, openLoopMixes } from "../plans";
@@ -76,20 +75,20 @@ export interface CapacityStep {
   readonly wanted: CapacitySearch;
   /** Asked when the step runs. */
   readonly contenders: () => readonly Contender[];
-  readonly openLoop: () => LoadRunner<OpenLoopRun>;
+  readonly equipment: () => Promise<Equipment>;
   readonly collector: ResultsCollector;
-  readonly signal: () => AbortSignal;
 }
 
-export function capacityStep({ wanted, contenders, openLoop, collector, signal }: CapacityStep): Step {
+export function capacityStep({ wanted, contenders, equipment, collector }: CapacityStep): Step {
   const objective = formatObjective(wanted.objective);
   return {
     title: `Find the capacity: ${objective}`,
     run: async (report) => {
       const all = contenders();
-      await findCapacities({ ...wanted, contenders: all }, { openLoop: openLoop(), signal: signal() }, collector, report);
-      signal().throwIfAborted();
-      return `Found the capacity of ${all.length} deployments: ${objective}`;
+      const found = await equipment();
+      await findCapacities({ ...wanted, contenders: all }, 1, found, collector, report);
+      found.signal.throwIfAborted();
+      return `Found the capacity of ${all.length === 1 ? "one deployment" : `${all.length} deployments`}: ${objective}`;
     },
   };
 }

@@ -221,10 +221,14 @@ class StackRun {
     return capacityStep({
       wanted,
       contenders: () => this.#verified().map(({ deployment, verification }) => ({ deployment, shards: verification.verdict.shards })),
-      openLoop: () => new LocalOpenLoop({ run: this.#ready().run, serversHere: true }),
+      equipment: async () => ({ runner: await this.#runner(), openLoop: new LocalOpenLoop({ run: this.#ready().run, serversHere: true }), signal: this.#signal() }),
       collector: this.collector,
-      signal: () => this.#signal(),
     });
+  }
+
+  async #runner(): Promise<LocalRunner> {
+    const { run, programs: { benchmark } } = this.#ready();
+    return new LocalRunner({ run, benchmark, features: await toolFeatures(benchmark), serversHere: true });
   }
 
   #verified(): MeasuringPlan["verified"] {
@@ -252,9 +256,7 @@ class StackRun {
         };
         if (this.config.capacity !== undefined && capacity === undefined) report("the capacity is not searched for: nothing is offered by the open loop");
         const began = Date.now();
-        const { benchmark } = host.programs;
-        const runner = new LocalRunner({ run: host.run, benchmark, features: await toolFeatures(benchmark), serversHere: true });
-        await measureAll(plan, { runner, ...localDrivers(host.run, true, mixes), signal: this.#signal() }, this.collector, report);
+        await measureAll(plan, { runner: await this.#runner(), ...localDrivers(host.run, true, mixes), signal: this.#signal() }, this.collector, report);
         this.#signal().throwIfAborted();
         if (workload.tests.length > 0 && workload.keySpace !== this.config.benchmark.keySpace) report(`keys: ${workload.keySpace}, the nearest to ${this.config.benchmark.keySpace} that a cluster can have`);
         return measuredTitle(plan, Date.now() - began);

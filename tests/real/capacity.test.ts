@@ -39,9 +39,12 @@ describe("the capacity", () => {
       const plan = { verified: [{ deployment: alone, verification: await verify(alone) }], workload: workload({ tests: [] }), mixes: [mix], repeats: 1, without: [], capacity: { mix, objective: parseObjective("p50=2s"), search: { start: 50, most: 100, precision: 1, confirmations: 1 } } };
       const runner = new LocalRunner({ run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), serversHere: true });
       await measureAll(plan, { runner, openLoop: new LocalOpenLoop({ run, serversHere: true }), signal: never }, collector, () => undefined);
-      const { records, capacities } = collector.finish(null);
+      const { records, capacities, canaries } = collector.finish(null);
       expect(records.map(({ test }) => test)).toEqual(["batches"]);
-      expect(capacities).toMatchObject([{ deployment: "alone", workload: "batches", capacity: 100, isOpenEnded: true, load: { mix: workOf(mix), runners: 1, dataSize: 10, clients: 4, pipeline: BATCHES.pipeline, arrivals: BATCHES.arrivals } }]);
+      // One before each round and after the last, one before each search and after the last.
+      expect(canaries.map(({ round }) => round)).toEqual([1, 2, 3, 4]);
+      for (const { rps } of canaries) expect(rps).toBeGreaterThan(1000);
+      expect(capacities).toMatchObject([{ round: 3, deployment: "alone", workload: "batches", capacity: 100, isOpenEnded: true, load: { mix: workOf(mix), runners: 1, dataSize: 10, clients: 4, pipeline: BATCHES.pipeline, arrivals: BATCHES.arrivals } }]);
       expect(capacities[0]?.points.map(({ rate }) => rate)).toEqual([50, 100]);
     } finally {
       rmSync(directory, { recursive: true });

@@ -25,7 +25,7 @@ const measurements = (rps: number): Results => results([1, 2, 3, 4, 5, 6].map((r
 const capacityOf = (capacity: number): Results => {
   const load: CapacityRecord["load"] = { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" }, arrivals: "fixed", dataSize: 64, keySpace: 10_000, clients: 50, pipeline: 1, workers: 1, runners: 1 };
   const points = [{ rate: 1.1 * capacity, probes: 2, held: 0, achieved: capacity, ms: 9, p50Ms: 1, p99Ms: 9, lagP99Ms: 0, histogram: "" }];
-  return results([], { capacities: [{ deployment: "cluster", mode: "cluster", workload: "steady", load, objective: { part: 0.99, ms: 2 }, capacity, isOpenEnded: false, points, knee: null, limit: null, doubts: [] }] });
+  return results([], { capacities: [{ deployment: "cluster", mode: "cluster", workload: "steady", round: null, load, objective: { part: 0.99, ms: 2 }, capacity, isOpenEnded: false, points, knee: null, limit: null, doubts: [] }] });
 };
 
 describe("the command compare", () => {

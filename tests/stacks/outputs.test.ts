@@ -19,7 +19,7 @@ const plannedOf = (stack: string, ...assignments: readonly string[]): StackOutpu
 describe("what was measured, in the outputs", () => {
   it("has a capacity's points and not its distributions, which would fill every update", () => {
     const point = { rate: 5, probes: 1, held: 1, achieved: 5, ms: 1, p50Ms: 1, p99Ms: 1, lagP99Ms: 0, histogram: "H4sIAAA" };
-    const capacity = { deployment: "local", mode: "cluster" as const, workload: "steady", load: null, objective: { part: 0.99, ms: 2 }, capacity: 5, isOpenEnded: true, points: [point], knee: null, limit: null, doubts: [] };
+    const capacity = { deployment: "local", mode: "cluster" as const, workload: "steady", round: null, load: null, objective: { part: 0.99, ms: 2 }, capacity: 5, isOpenEnded: true, points: [point], knee: null, limit: null, doubts: [] };
     const outputs = stackOutputs({ stack: "local", eks: null }, [], [], { ...results([]), capacities: [capacity] });
     expect(outputs.results?.capacities).toEqual([{ ...capacity, points: [{ ...point, histogram: "" }] }]);
   });

@@ -88,7 +88,7 @@ const LOAD: CapacityLoad = { mix: { data: "strings", reads: 0.9, readFrom: "prim
 describe("comparing capacities", () => {
   const point = (rate: number, held: number): CapacityRecord["points"][number] => ({ rate, probes: 2, held, achieved: rate, ms: 1, p50Ms: 1, p99Ms: 1, lagP99Ms: 0, histogram: "" });
   const capacity = (held: number, failed: number | undefined, changes: Partial<CapacityRecord> = {}): CapacityRecord => ({
-    deployment: "cluster", mode: "cluster", workload: "steady", load: LOAD, objective: { part: 0.99, ms: 2 }, capacity: held, isOpenEnded: failed === undefined, points: [point(held, 2), ...(failed === undefined ? [] : [point(failed, 0)])], knee: null, limit: null, doubts: [], ...changes,
+    deployment: "cluster", mode: "cluster", workload: "steady", round: null, load: LOAD, objective: { part: 0.99, ms: 2 }, capacity: held, isOpenEnded: failed === undefined, points: [point(held, 2), ...(failed === undefined ? [] : [point(failed, 0)])], knee: null, limit: null, doubts: [], ...changes,
   });
   const compared = (before: CapacityRecord, after: CapacityRecord, canary = 1e6): RunComparison => compareRuns(run(1000, {}, { capacities: [before] }), run(1000, {}, { capacities: [after] }, canary));
   const judged = (...args: Parameters<typeof compared>): string | undefined => compared(...args).capacities[0]?.judgement;

@@ -51,7 +51,7 @@ describe("a recommendation", () => {
   });
 
   it("goes by a capacity that was measured under the objective, rather than by a model", () => {
-    const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", load: null, objective: { part: 0.99, ms: 1 }, capacity: 40_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [] };
+    const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", round: null, load: null, objective: { part: 0.99, ms: 1 }, capacity: 40_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [] };
     const held = { ...MEASURED, capacities: [capacity, { ...capacity, objective: { part: 0.99, ms: 5 }, capacity: 90_000 }] };
     expect(first({ p99Ms: 1, rate: 39_000 }, held)?.primaries).toBe(1);
     expect(first({ p99Ms: 1, rate: 41_000 }, held)?.primaries).toBe(3);
@@ -62,7 +62,7 @@ describe("a recommendation", () => {
   it("takes a measured capacity for an answer only where its load is like the one that is needed", () => {
     const load: CapacityLoad = { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" }, arrivals: "fixed", dataSize: 256, keySpace: 10_000, clients: 50, pipeline: 16, workers: 1, runners: 1 };
     const held = (changes: Partial<CapacityLoad>): HeldRate | undefined => {
-      const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", load: { ...load, ...changes }, objective: { part: 0.99, ms: 1 }, capacity: 130_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [{ code: "generator-late" as const, text: "late" }] };
+      const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", round: null, load: { ...load, ...changes }, objective: { part: 0.99, ms: 1 }, capacity: 130_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [{ code: "generator-late" as const, text: "late" }] };
       return heldRate([{ ...MEASURED, capacities: [capacity] }], { ...NEED, p99Ms: 1 });
     };
     expect(held({})).toMatchObject({ perPrimary: 130_000, isKnown: true, source: expect.stringContaining("(doubts: generator-late)") as string });

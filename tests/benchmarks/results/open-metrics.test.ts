@@ -10,7 +10,7 @@ const META = new RegExp(`^# (TYPE|UNIT|HELP) (${NAME}) [^\\n]+$`);
 
 describe("results as OpenMetrics", () => {
   const records = [1, 2, 3].flatMap((round) => [measured("replication", round, 100_000 + round), { ...measured("cluster", round, 200_000 + round), doubts: [{ code: "neighbour" as const, text: "others" }] }]);
-  const capacity = { deployment: "cluster", mode: "cluster", workload: "steady", load: null, objective: { part: 0.99, ms: 2 }, capacity: 5000, isOpenEnded: true, points: [], knee: null, limit: null, doubts: [] } as const;
+  const capacity = { deployment: "cluster", mode: "cluster", workload: "steady", round: null, load: null, objective: { part: 0.99, ms: 2 }, capacity: 5000, isOpenEnded: true, points: [], knee: null, limit: null, doubts: [] } as const;
   const text = formatOpenMetrics({ ...results(records), capacities: [{ ...capacity, points: [], doubts: [] }] });
 
   it("have the capacities that were searched for, with their objective, and no knee where there is none", () => {

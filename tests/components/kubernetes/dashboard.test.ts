@@ -35,7 +35,7 @@ describe("the Grafana dashboard", () => {
   });
 
   it("asks for measured figures by the names that results.om has", () => {
-    const capacities = [{ deployment: "cluster", mode: "cluster" as const, workload: "steady", load: null, objective: { part: 0.99, ms: 2 }, capacity: 1000, isOpenEnded: false, points: [], knee: 900, limit: null, doubts: [] }];
+    const capacities = [{ deployment: "cluster", mode: "cluster" as const, workload: "steady", round: null, load: null, objective: { part: 0.99, ms: 2 }, capacity: 1000, isOpenEnded: false, points: [], knee: 900, limit: null, doubts: [] }];
     const comparison = { test: "set", title: "SET", figure: "throughput" as const, base: "a", other: "b", ratio: 1.5, low: 1.4, high: 1.6, rounds: 6, verdict: "greater" as const, sideBySide: true };
     const study = { name: "x", kind: "comparison" as const, seed: 1, precision: 0.05, budgetSeconds: 1, elapsedSeconds: 1, rounds: 6, ended: "precise" as const, cells: [], order: [], canaryMoved: false, comparisons: [comparison], sideBySide: [], fits: [], growth: [], findings: [], claims: [] };
     const text = formatOpenMetrics(results([1, 2, 3].map((round) => ({ ...measured("cluster", round, 1000), doubts: [{ code: "neighbour" as const, text: "others" }] })), { capacities, study }));
