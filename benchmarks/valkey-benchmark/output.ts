@@ -22,6 +22,10 @@ export interface ToolReport {
   readonly cumulative: readonly CumulativeCount[];
 }
 
+/** Two figures of the same latency: to the last digit printed, and as exact as the tool's histogram of three digits. */
+const SAME_MS = 0.002;
+const SAME_PART = 0.002;
+
 const REPORT = /^====== (.*) ======$/;
 const COUNT_LINE = /^\d+\.\d+% <= (\d+\.\d+) milliseconds \(cumulative count (\d+)\)$/;
 
@@ -61,11 +65,14 @@ function parseReport(lines: readonly string[]): ToolReport {
   };
   const requests = number(find(/^ {2}(\d+) requests completed in \S+ seconds$/m, "count of requests")[1], "the count of requests");
   const rate = number(find(/^ {2}throughput summary: (\S+) requests per second$/m, "throughput summary")[1], "the throughput");
-  const summary = find(/^ *avg +min +p50 +p95 +p99 +max\n *(\S+) +(\S+) +(\S+) +(\S+) +(\S+) +(\S+)$/m, "latency summary");
+  // With a rate there is a table of the same heads before it, of requests per second.
+  const summary = find(/^ *latency summary \(msec\):\n *avg +min +p50 +p95 +p99 +max\n *(\S+) +(\S+) +(\S+) +(\S+) +(\S+) +(\S+)$/m, "latency summary");
   const [avgMs = 0, minMs = 0, p50Ms = 0, p95Ms = 0, p99Ms = 0, maxMs = 0] = summary.slice(1).map((value) => number(value, "a latency"));
   const percentiles = countsUnder(lines, "Latency by percentile distribution:");
   const cumulative = countsUnder(lines, "Cumulative distribution of latencies:");
   if (percentiles.length === 0 || cumulative.length === 0) throw notUnderstood("no distribution of latencies", text);
+  const slowest = percentiles.at(-1)?.ms ?? NaN;
+  if (Math.abs(maxMs - slowest) > SAME_MS + SAME_PART * slowest) throw notUnderstood(`the slowest took ${maxMs} ms by the summary and ${slowest} ms by the distribution`, text);
   return {
     title: REPORT.exec(lines[0] ?? "")?.[1] ?? "",
     requests,

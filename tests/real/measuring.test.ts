@@ -24,6 +24,9 @@ describe("measurements", () => {
       // A busy machine sends fewer, and none sends many more.
       expect(client.rps).toBeGreaterThan(4500);
       expect(client.rps).toBeLessThan(6600);
+      // Milliseconds, and not the requests per second that the tool has in a table of the same heads.
+      expect(client.p50Ms).toBeLessThan(200);
+      expect([client.minMs, client.p50Ms, client.p95Ms, client.p99Ms, client.maxMs]).toEqual([client.minMs, client.p50Ms, client.p95Ms, client.p99Ms, client.maxMs].sort((a, b) => a - b));
     }
   });
 

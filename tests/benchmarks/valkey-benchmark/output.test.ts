@@ -37,6 +37,16 @@ describe("parseReports", () => {
     expect(parseReports(fixture("valkey-benchmark-9.1-lrange"))[0]?.title).toBe("LRANGE mylist:{tag} 0 99");
   });
 
+  it("takes latencies for latencies where a rate was offered, which has a table of rates before them", () => {
+    const rated = fixture("valkey-benchmark-9.1-rate");
+    expect(rated).toContain("RPS distribution (reqs/sec):");
+    expect(parseReports(rated)[0]).toMatchObject({ requests: 25_000, rate: 5001, avgMs: 0.154, minMs: 0.024, p50Ms: 0.143, p95Ms: 0.287, p99Ms: 0.447, maxMs: 1.959 });
+  });
+
+  it("takes no summary that its own distribution contradicts", () => {
+    expect(() => parseReports(fixture("valkey-benchmark-9.1-rate").replace(/1\.959$/m, "6.959"))).toThrow(/the slowest took 6\.959 ms by the summary and 1\.959 ms by the distribution/);
+  });
+
   it("says what a report lacks, whichever line is missing", () => {
     const needed = text.split(/\r\n|\r|\n/).filter((line) => /completed|throughput|avg|distribution|====/.test(line));
     expect(needed.length).toBeGreaterThanOrEqual(5);
