@@ -9,13 +9,14 @@ import { Clients } from "../support/clients";
 import { enginePath, EngineStack, whyNoEngine } from "../support/engine";
 import { valkeyHome } from "../support/real";
 
-const config = (changes: { clients?: number; policy?: string; primaries?: number; replicas?: number } = {}): Record<string, unknown> => ({
+const config = (changes: { clients?: number; policy?: string; primaries?: number; replicas?: number; capacity?: boolean } = {}): Record<string, unknown> => ({
   platform: { type: "host", zones: ["a", "b", "c"] },
   deployments: {
     cluster: { mode: "cluster", primaries: changes.primaries ?? 3, settings: { save: "", "maxmemory-policy": changes.policy ?? "noeviction" } },
     replication: { mode: "replication", replicas: changes.replicas ?? 2, settings: { save: "" } },
   },
   benchmark: { tests: ["get"], clients: changes.clients ?? 12, threads: 1, duration: 1, warmup: 0, repeats: 1, keySpace: 16_384 },
+  ...(changes.capacity === true ? { workloads: { steady: { driver: "open-loop", rate: 100, reads: 0.9, clients: 6, keySpace: 16_384 } }, capacity: { objective: "p50=2s", start: 100, most: 200, precision: 1, confirmations: 1 } } : {}),
 });
 
 describe.skipIf(enginePath() === undefined)(`the host stack on the Pulumi engine${whyNoEngine()}`, { timeout: 240_000 }, () => {
@@ -73,6 +74,18 @@ describe.skipIf(enginePath() === undefined)(`the host stack on the Pulumi engine
   it("measures anew when the workload changes, and nothing else", async () => {
     trial.configure(config({ clients: 24 }));
     expect(await trial.up()).toEqual({ same: 9, update: 1 });
+  });
+
+  it("finds the capacity that is asked for, and has it among the outputs", async () => {
+    trial.configure(config({ clients: 24, capacity: true }));
+    expect(await trial.up()).toEqual({ same: 9, update: 1 });
+    const { results } = await outputs();
+    expect(results?.capacities).toMatchObject([{ deployment: "cluster", capacity: 200, isOpenEnded: true }, { deployment: "replication", capacity: 200, isOpenEnded: true }]);
+    // Before each round and after the last, and around the searches.
+    expect(results?.canaries.map(({ round }) => round)).toEqual([1, 2, 3, 4, 5]);
+    trial.configure(config({ clients: 24 }));
+    await trial.up();
+    expect((await outputs()).results?.capacities).toEqual([]);
   });
 
   it("takes primaries and replicas in and out while clients work, and replaces nothing", async () => {
