@@ -46,14 +46,17 @@ export function parseConfig(source: string, raw: Readonly<Record<string, unknown
   const deployments = parser.deployments();
   const verification = parser.verification();
   const benchmark = parser.benchmark();
+  const before = parser.problems.length;
   const workloads = parser.workloads();
+  // One that is not understood may be the very one that a capacity is searched for with.
+  const areUnderstood = parser.problems.length === before;
   const capacity = parser.capacity();
   const experiment = parser.experiment();
   const failures = parser.failures();
   const measures = "benchmark" in raw || "workloads" in raw || "capacity" in raw;
   // A load that nobody asks for contradicts nothing; the command line's always is asked for.
   const load = measures || overrides !== NO_OVERRIDES ? benchmark : undefined;
-  const problems = [...parser.problems, ...contradictions({ platform, deployments, benchmark: load, workloads, capacity: overrides.workload === undefined ? capacity : undefined, failures }, machine, parser.label)];
+  const problems = [...parser.problems, ...contradictions({ platform, deployments, benchmark: load, workloads, capacity: overrides.workload === undefined && areUnderstood ? capacity : undefined, failures }, machine, parser.label)];
   if (experiment !== undefined && benchmark !== undefined) problems.push(...experimentProblems(experiment, cellsOf({ deployments: Object.fromEntries(deployments), benchmark, experiment }), parser.label));
   if (problems.length > 0 || platform === undefined || verification === undefined || benchmark === undefined) throw new BadInput(source, problems);
   return { platform, verification, deployments: Object.fromEntries(deployments.map(([name, deployment]) => [name, sized(deployment, platform)])), benchmark, workloads: Object.fromEntries(workloads), failures: Object.fromEntries(failures), measures, capacity, experiment };

@@ -155,6 +155,12 @@ describe("a stack's configuration", () => {
     for (const pattern of expected) expect(found.some((problem) => pattern.test(problem)), String(pattern)).toBe(true);
   });
 
+  it("does not miss a workload that is there and not understood", () => {
+    const found = problems({ ...good, workloads: { steady: { driver: "open-loop", rate: 1, duration: 1 } }, capacity: { objective: "p99=2ms", workload: "steady" } });
+    expect(found).toHaveLength(1);
+    expect(found[0]).toContain("valkey:workloads.steady.duration: unknown key");
+  });
+
   it("never fails in any other way, whatever it is given", () => {
     fc.assert(fc.property(fc.dictionary(fc.constantFrom("platform", "deployments", "benchmark", "workloads", "x"), fc.jsonValue()), (raw) => { problems(raw); }), { numRuns: 300 });
   });
