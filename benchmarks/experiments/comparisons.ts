@@ -86,16 +86,16 @@ export class Findings {
 
   /**
    * Of each round that has them: of the two themselves, whichever of them was the base, else of both beside the same third, each in
-   * parts of it. Slices have no latency of their own, for who is halted lets its replies wait.
+   * parts of it. Slices have no latency of their own, for who is halted lets its replies wait, and their CPU has the halting in it.
    */
   #sideBySide(base: Cell, other: Cell, test: string, figure: Figure): RatioPair[] {
-    if (figure === "p99") return [];
-    const own = this.#slices(base, other, test, figure);
+    if (figure !== "throughput") return [];
+    const own = this.#slices(base, other, test);
     if (own.size > 0) return [...own.values()];
     const [most = []] = this.cells
       .map((third) => {
-        const others = this.#slices(third, other, test, figure);
-        return [...this.#slices(third, base, test, figure)].flatMap(([round, first]): RatioPair[] => {
+        const others = this.#slices(third, other, test);
+        return [...this.#slices(third, base, test)].flatMap(([round, first]): RatioPair[] => {
           const second = others.get(round);
           return second === undefined ? [] : [{ base: first.other / first.base, other: second.other / second.base }];
         });
@@ -104,16 +104,16 @@ export class Findings {
     return most;
   }
 
-  /** By round. */
-  #slices(base: Cell, other: Cell, test: string, figure: "throughput" | "cpu-per-operation"): Map<number, RatioPair> {
-    const figureIn = ({ requests, seconds, cpuSeconds }: SliceCounts): number => (figure === "throughput" ? requests / seconds : (1e6 * cpuSeconds) / requests);
+  /** Requests per second of slices, by round. */
+  #slices(base: Cell, other: Cell, test: string): Map<number, RatioPair> {
+    const rateOf = ({ requests, seconds }: SliceCounts): number => requests / seconds;
     return new Map(
       this.besides.flatMap((entry) => {
         const isReversed = entry.base === other.id && entry.other === base.id;
         if (!isReversed && !(entry.base === base.id && entry.other === other.id)) return [];
         return entry.tests.filter((each) => each.test === test).map((counts): [number, RatioPair] => {
           const [first, second] = isReversed ? [counts.other, counts.base] : [counts.base, counts.other];
-          return [entry.round, { base: figureIn(first), other: figureIn(second) }];
+          return [entry.round, { base: rateOf(first), other: rateOf(second) }];
         });
       }),
     );

@@ -15,7 +15,7 @@ const sliceCountsSchema = z.strictObject({
   requests: count,
   /** Of slices that it had. */
   seconds: count,
-  /** Of all its nodes. */
+  /** Of all its nodes, with what halting and waking them takes: no measure of what a request costs. */
   cpuSeconds: count,
 });
 
