@@ -136,10 +136,10 @@ describe("two cells side by side", () => {
       if (counts === undefined) throw new Error("nothing was counted");
       logs.push(Math.log(counts.other.requests / counts.other.seconds / (counts.base.requests / counts.base.seconds)));
     }
-    // Reads, so that replicas have nothing to follow; five more processes to wake in each slice are not to be seen.
+    // Reads, so that replicas have nothing to follow; three rounds on a busy machine are known to a tenth or so.
     const ratio = Math.exp(logs.reduce((sum, log) => sum + log, 0) / logs.length);
-    expect(ratio).toBeGreaterThan(0.85);
-    expect(ratio).toBeLessThan(1.15);
+    expect(ratio).toBeGreaterThan(0.8);
+    expect(ratio).toBeLessThan(1.25);
   });
 
   it("are stopped in the middle, halted servers and all", async () => {
