@@ -22,7 +22,7 @@ const headerSchema = z.strictObject({
 export type JournalHeader = z.infer<typeof headerSchema>;
 
 const entrySchema = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("canary"), round: z.int(), place: z.int(), rps: count, startedAt: z.iso.datetime(), seconds: count }),
+  z.strictObject({ kind: z.literal("canary"), round: z.int(), place: z.int(), rps: count, startedAt: z.iso.datetime(), seconds: count, /** Of every engine there was, by its name; that without one has none. */ versions: z.record(z.string(), z.string()).optional() }),
   z.strictObject({
     kind: z.literal("cell"),
     round: z.int(),

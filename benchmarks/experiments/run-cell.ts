@@ -15,6 +15,7 @@ import type { CellEntry, JournalEntry } from "./journal";
 import type { Pinning } from "./pinning";
 import { parseCpuList } from "./pinning";
 import type { GrowthPlan } from "./study";
+import { recordedVersions } from "./versions";
 
 /** @throws Failure when its servers do not come up, do not pass verification or cannot be measured; the signal's reason */
 export async function measureCell(cell: Cell, round: number, ceiling: number, growth: GrowthPlan | undefined, pinning: Pinning | undefined, laboratory: Laboratory): Promise<CellEntry> {
@@ -41,7 +42,7 @@ export async function measureCanary(round: number, place: number, laboratory: La
     await measure({ contenders: [{ deployment, shards: verification.verdict.shards }], workload: CANARY, repeats: 1, ceiling: 0 }, tool, signal, laboratory, `round ${round}, canary`, (record) => records.push(record));
     const [record] = records;
     if (record === undefined) throw new Error("the canary left no record");
-    return { kind: "canary", round, place, rps: record.client.rps, startedAt: record.startedAt, seconds: (performance.now() - began) / 1000 };
+    return { kind: "canary", round, place, rps: record.client.rps, startedAt: record.startedAt, seconds: (performance.now() - began) / 1000, versions: recordedVersions(laboratory.engines) };
   });
 }
 

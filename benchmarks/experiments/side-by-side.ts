@@ -4,7 +4,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { infoOf } from "../connection";
 import { Failure, messageOf } from "../errors";
 import { signalGroup } from "../host/processes";
-import type { CounterSample } from "../measuring/counters";
 import { now, parseSample } from "../measuring/counters";
 import { Session } from "../measuring/session";
 import { commandsOf, namedTest } from "../workloads/named-tests";
@@ -94,19 +93,19 @@ class Side {
     return generators;
   }
 
-  /** Of all nodes together: clients send to primaries alone, CPU is everybody's. @throws Failure that names the node that does not tell */
-  async count(test: TestName): Promise<Counted> {
-    const samples = await Promise.all(
-      this.session.nodes.map(async ({ name, role, connection }) => {
+  /** Calls of the test's commands at all primaries, which is where clients send. @throws Failure that names the node that does not tell */
+  async count(test: TestName): Promise<number> {
+    const primaries = this.session.nodes.filter(({ role }) => role === "primary");
+    const calls = await Promise.all(
+      primaries.map(async ({ name, connection }) => {
         try {
-          const { calls, cpuSeconds } = parseSample(await infoOf(connection, "server", "stats", "commandstats", "cpu"), commandsOf(namedTest(test)), now());
-          return { calls: role === "primary" ? calls : 0, cpuSeconds };
+          return parseSample(await infoOf(connection, "server", "stats", "commandstats", "cpu"), commandsOf(namedTest(test)), now()).calls;
         } catch (error) {
           throw new Failure(`${name} does not tell its counters: ${messageOf(error)}`, { cause: error });
         }
       }),
     );
-    return samples.reduce((sum, each) => ({ calls: sum.calls + each.calls, cpuSeconds: sum.cpuSeconds + each.cpuSeconds }));
+    return calls.reduce((sum, each) => sum + each);
   }
 
   /**
@@ -128,8 +127,6 @@ class Side {
     for (const { process } of this.servers.host.servers(this.servers.deployment.name)) signalGroup(process, signal);
   }
 }
-
-type Counted = Pick<CounterSample, "calls" | "cpuSeconds">;
 
 async function withSide<T>({ cell, pinning }: { readonly cell: Cell; readonly pinning: Pinning | undefined }, servers: CellServers, laboratory: Laboratory, use: (side: Side) => Promise<T>): Promise<T> {
   const { deployment, verification } = servers;
@@ -154,7 +151,7 @@ async function inSlices(test: TestName, sides: TwoOf<Side>, seconds: number, ran
       const before = await side.count(test);
       const generators = side.begin(test);
       running.push(generators);
-      await heard(side, test, before.calls, AbortSignal.any([signal, generators.failed]));
+      await heard(side, test, before, AbortSignal.any([signal, generators.failed]));
       generators.halt();
       return generators;
     };
@@ -169,9 +166,7 @@ async function inSlices(test: TestName, sides: TwoOf<Side>, seconds: number, ran
     const before = await settled(test, sides);
     const had = await alternated(seconds);
     const after = await settled(test, sides);
-    // What it takes to settle and to tell is in the figures once, and is nobody's request.
-    const idle = await settled(test, sides);
-    const counts = (which: 0 | 1): SliceCounts => ({ requests: after[which].calls - before[which].calls, seconds: had[which], cpuSeconds: Math.max(0, 2 * after[which].cpuSeconds - before[which].cpuSeconds - idle[which].cpuSeconds) });
+    const counts = (which: 0 | 1): SliceCounts => ({ requests: after[which] - before[which], seconds: had[which] });
     const both = [counts(0), counts(1)] as const;
     const silent = sides.filter((_, which) => both[which]?.requests === 0);
     if (silent.length > 0) throw new Failure(`${namedTest(test).title}: ${silent.map(({ cell }) => cell.label).join(" and ")} got no request in ${seconds} s of slices`);
@@ -182,7 +177,7 @@ async function inSlices(test: TestName, sides: TwoOf<Side>, seconds: number, ran
   }
 }
 
-async function settled(test: TestName, sides: TwoOf<Side>): Promise<TwoOf<Counted>> {
+async function settled(test: TestName, sides: TwoOf<Side>): Promise<TwoOf<number>> {
   for (const side of sides) side.wake();
   await sleep(SETTLE_MS);
   return [await sides[0].count(test), await sides[1].count(test)];
@@ -191,7 +186,7 @@ async function settled(test: TestName, sides: TwoOf<Side>): Promise<TwoOf<Counte
 /** @throws Failure when the servers hear nothing; the signal's reason */
 async function heard(side: Side, test: TestName, before: number, signal: AbortSignal): Promise<void> {
   const began = performance.now();
-  while ((await side.count(test)).calls === before) {
+  while ((await side.count(test)) === before) {
     signal.throwIfAborted();
     if (performance.now() - began > PATIENCE_MS) throw new Failure(`${namedTest(test).title}: the load generator sends nothing`);
     await sleep(POLL_MS);

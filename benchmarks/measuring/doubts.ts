@@ -1,5 +1,6 @@
 /** Reasons not to trust a measurement, from what was measured beside it. Pure; every limit is named here. */
 import type { CanaryRecord, Doubt, MeasurementRecord } from "../results/schema";
+import { median } from "../statistics/median";
 import { TICK_SECONDS } from "../valkey-benchmark/arguments";
 import { limitOf } from "./saturation";
 
@@ -117,13 +118,12 @@ function shareDoubts({ record: { servers }, skewed }: Evidence): Doubt[] {
 
 /** Whether the canaries before and after a round stayed near the median of all of them. */
 export function canaryDoubts(round: number, canaries: readonly CanaryRecord[]): Doubt[] {
-  const rates = canaries.map(({ rps }) => rps).sort((a, b) => a - b);
-  const median = rates[Math.floor(rates.length / 2)];
-  if (median === undefined) return [];
+  if (canaries.length === 0) return [];
+  const usual = median(canaries.map(({ rps }) => rps));
   const around = canaries.filter((canary) => canary.round === round || canary.round === round + 1);
-  const moved = around.filter(({ rps }) => Math.abs(rps / median - 1) > CANARY_LIMIT);
+  const moved = around.filter(({ rps }) => Math.abs(rps / usual - 1) > CANARY_LIMIT);
   if (moved.length === 0) return [];
-  return [doubt("canary-moved", `a fixed load ran at ${moved.map(({ rps }) => percent(rps / median)).join(" and ")} of its usual rate beside it: the machine was not the same throughout`)];
+  return [doubt("canary-moved", `a fixed load ran at ${moved.map(({ rps }) => percent(rps / usual)).join(" and ")} of its usual rate beside it: the machine was not the same throughout`)];
 }
 
 function doubt(code: Doubt["code"], text: string): Doubt {

@@ -35,7 +35,8 @@ export function capacitiesOf(all: readonly Results[], kind: "reads" | "writes"):
       const topology = results.topologies.find(({ deployment }) => deployment === row.deployment);
       const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
       const isSpoilt = row.doubts.some(({ code }) => SPOILT.has(code));
-      if (!tests.includes(row.test) || primaries === 0 || isSpoilt || row.records.some(({ rate }) => rate !== null)) return [];
+      // A mixed workload may be called like a test.
+      if (!tests.includes(row.test) || row.records.some(({ mix }) => mix !== null) || primaries === 0 || isSpoilt || row.records.some(({ rate }) => rate !== null)) return [];
       const isLeast = row.doubts.some(({ code }) => code === "machine-bound" || code === "client-bound" || code === "few-connections" || code === "neighbour");
       return [{ perPrimary: row.rps.low / primaries, atMost: row.rps.high / primaries, source: `${row.title} of ${row.deployment}, ${results.timestamp}`, mode: row.mode, pipeline: row.records[0]?.pipeline ?? 1, isLeast, ioThreads: Number(topology?.settings["io-threads"] ?? 1), primaries, row, results }];
     }),
@@ -59,6 +60,8 @@ export interface HeldRate {
   readonly source: string;
   /** Whether it is on record what was offered. */
   readonly isKnown: boolean;
+  /** True where no more was offered, or more connections would have held more. */
+  readonly isLeast: boolean;
 }
 
 /** The load that is needed, as far as one that was offered can be like it. */
@@ -67,6 +70,7 @@ export interface Likeness {
   readonly reads: number;
   readonly valueSize: number;
   readonly pipeline: number;
+  readonly ioThreads: number;
 }
 
 /** Parts of reads may differ by so much before a load is another. */
@@ -78,18 +82,21 @@ export function isNear(dataSize: number, valueSize: number): boolean {
 }
 
 /**
- * The highest rate at which 99 % were answered within the objective or a stricter one, by intended times, of loads like the one that is needed.
+ * The highest rate at which 99 % were answered within the objective or a stricter one, by intended times, of loads like the one that is needed; where
+ * there is none, of those whose load is not on record.
  * @returns undefined where nobody measured that
  */
 export function heldRate(all: readonly Results[], need: Likeness): HeldRate | undefined {
   const held = all.flatMap((results) =>
-    results.capacities.flatMap(({ deployment, workload, load, objective, capacity, doubts }): HeldRate[] => {
-      const primaries = results.topologies.find((topology) => topology.deployment === deployment)?.nodes.filter(({ role }) => role === "primary").length ?? 0;
+    results.capacities.flatMap(({ deployment, workload, load, objective, capacity, isOpenEnded, limit, doubts }): HeldRate[] => {
+      const topology = results.topologies.find((each) => each.deployment === deployment);
+      const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
+      if (Number(topology?.settings["io-threads"] ?? 1) !== need.ioThreads) return [];
       const isLike = load === null || (load.mix.data === "strings" && load.mix.readFrom === "primary" && Math.abs(load.mix.reads - need.reads) <= READS_APART && isNear(load.dataSize, need.valueSize) && load.pipeline === need.pipeline);
       if (objective.part < 0.99 || objective.ms > need.p99Ms || primaries === 0 || capacity === 0 || !isLike) return [];
       const doubted = doubts.length === 0 ? "" : ` (doubts: ${doubts.map(({ code }) => code).join(", ")})`;
-      return [{ perPrimary: capacity / primaries, isKnown: load !== null, source: `${workload} of ${deployment}, ${results.timestamp}: ${Math.round(capacity).toLocaleString("en-US")}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"} with ${100 * objective.part} % below ${objective.ms} ms${doubted}` }];
+      return [{ perPrimary: capacity / primaries, isKnown: load !== null, isLeast: isOpenEnded || limit?.who === "client", source: `${workload} of ${deployment}, ${results.timestamp}: ${Math.round(capacity).toLocaleString("en-US")}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"} with ${100 * objective.part} % below ${objective.ms} ms${doubted}` }];
     }),
   );
-  return held.sort((a, b) => b.perPrimary - a.perPrimary)[0];
+  return held.sort((a, b) => Number(b.isKnown) - Number(a.isKnown) || b.perPrimary - a.perPrimary)[0];
 }

@@ -62,6 +62,8 @@ const KEY = 20;
 const MOST_PRIMARIES = 500;
 const HOURS_PER_MONTH = 730;
 const SHOWN = 5;
+/** Rounds that an interval takes. */
+const LEAST_REPEATS = 3;
 
 export function recommend(need: Need, all: readonly Results[], offers: readonly Offer[]): Recommendation {
   const { chosen, missing } = chosenFor(need, all);
@@ -69,11 +71,11 @@ export function recommend(need: Need, all: readonly Results[], offers: readonly 
   const without = [...missing, ...(offers.length === 0 ? ["there are no prices"] : [])];
   if (capacity === undefined || without.length > 0) return { options: [], arithmetic: [], assumptions: [], missing: ["not enough data", ...without] };
   const used = [chosen.get, chosen.set].filter((each) => each !== undefined);
-  const held = need.p99Ms === undefined ? undefined : heldRate(all, { ...need, p99Ms: need.p99Ms });
+  const ioThreads = used[0]?.ioThreads ?? 1;
+  const held = need.p99Ms === undefined ? undefined : heldRate(all, { ...need, p99Ms: need.p99Ms, ioThreads });
   const usable = usableRate(capacity, need, held);
   if (usable <= 0) return { options: [], arithmetic: [], assumptions: assumptionsOf(used, need, held, []), missing: [`p99 ≤ ${need.p99Ms ?? 0} ms cannot be kept by a primary that serves ${round(capacity)}/s, however little it is used`] };
   const bytes = dataNeeded(need);
-  const ioThreads = used[0]?.ioThreads ?? 1;
   const options = offers.flatMap((offer) => optionOf(need, offer, usable, capacity, bytes, ioThreads) ?? []).sort((a, b) => a.usdPerMonth - b.usdPerMonth || a.primaries - b.primaries).slice(0, SHOWN);
   return {
     options,
@@ -91,7 +93,13 @@ interface Chosen {
 
 /** The figures for a load, and what they lack for it: what nobody batches is not served at the rate of batches. */
 function chosenFor({ reads, valueSize, pipeline }: Need, all: readonly Results[]): { readonly chosen: Chosen; readonly missing: readonly string[] } {
-  const measured = (kind: "reads" | "writes"): Capacity[] => capacitiesOf(all, kind).filter((each) => each.pipeline === pipeline);
+  const isFit = ({ row }: Capacity): boolean => row.repeats >= LEAST_REPEATS && isNear(row.records[0]?.dataSize ?? 0, valueSize);
+  const measured = (kind: "reads" | "writes"): Capacity[] => {
+    const alike = capacitiesOf(all, kind).filter((each) => each.pipeline === pipeline);
+    // A better figure that will not do is no reason to go without one that will.
+    const fit = alike.filter(isFit);
+    return fit.length === 0 ? alike : fit;
+  };
   const get = reads > 0 ? bestOf(measured("reads")) : undefined;
   const set = reads < 1 ? bestOf(measured("writes").filter(({ ioThreads }) => get === undefined || ioThreads === get.ioThreads)) : undefined;
   const lacking = (what: string, kind: "reads" | "writes", fault: string): string => {
@@ -103,7 +111,7 @@ function chosenFor({ reads, valueSize, pipeline }: Need, all: readonly Results[]
     ...(reads > 0 && get === undefined ? [lacking("GET", "reads", ", with hits and without errors")] : []),
     ...(reads < 1 && set === undefined ? [lacking("SET", "writes", " and without errors")] : []),
     ...[get, set].filter((each) => each !== undefined).flatMap(({ source, row }) => [
-      ...(row.repeats < 3 ? [`${source}: ${row.repeats} ${row.repeats === 1 ? "round is" : "rounds are"} too few for an interval (--repeats 6)`] : []),
+      ...(row.repeats < LEAST_REPEATS ? [`${source}: ${row.repeats} ${row.repeats === 1 ? "round is" : "rounds are"} too few for an interval (--repeats 6)`] : []),
       ...row.records.slice(0, 1).flatMap(({ dataSize }) => (isNear(dataSize, valueSize) ? [] : [`${source} had values of ${dataSize} B, more than four times off the ${valueSize} B that are needed (--datasize ${valueSize})`])),
     ]),
   ];
@@ -119,8 +127,9 @@ function bestOf(capacities: readonly Capacity[]): Capacity | undefined {
 
 /** What was measured to hold the objective, else what a model says. */
 function usableRate(capacity: number, { p99Ms, pipeline }: Need, held: HeldRate | undefined): number {
-  const byLatency = p99Ms === undefined ? Infinity : (held?.perPrimary ?? modelled(capacity, p99Ms, pipeline));
-  return Math.min(USE * capacity, byLatency);
+  if (p99Ms === undefined) return USE * capacity;
+  const model = modelled(capacity, p99Ms, pipeline);
+  return Math.min(USE * capacity, held === undefined ? model : held.isLeast ? Math.max(held.perPrimary, model) : held.perPrimary);
 }
 
 /** By the p99 of a queue with random arrivals and times of service (M/M/1), in which batches stand: ln(100) / (batches it serves − batches that come). */
@@ -151,8 +160,9 @@ function capacityLines({ reads }: Need, { get, set }: Chosen, capacity: number):
 }
 
 function rateLines(capacity: number, usable: number, { p99Ms, rate, pipeline }: Need, held: HeldRate | undefined): string[] {
-  const latency = p99Ms === undefined ? [] : held !== undefined ? [`p99 ≤ ${p99Ms} ms, measured: ${held.source} = ${round(held.perPrimary)}/s at most`] : [`p99 ≤ ${p99Ms} ms: ${round(capacity)}/s − ${pipeline === 1 ? "" : `${pipeline} × `}ln(100) / ${p99Ms} ms = ${round(modelled(capacity, p99Ms, pipeline))}/s at most`];
-  return [...latency, `usable: ${percent(USE)} of ${round(capacity)}/s${p99Ms === undefined ? "" : ", or what the objective leaves"} = ${round(usable)}/s for each primary`, `primaries for the rate: ${round(rate)} / ${round(usable)} → ${Math.ceil(rate / usable)}`];
+  const measured = p99Ms === undefined || held === undefined ? [] : [`p99 ≤ ${p99Ms} ms, measured: ${held.source} = ${round(held.perPrimary)}/s ${held.isLeast ? "at least: no more was offered, or the load generator was the limit" : "at most"}`];
+  const model = p99Ms === undefined || held?.isLeast === false ? [] : [`p99 ≤ ${p99Ms} ms: ${round(capacity)}/s − ${pipeline === 1 ? "" : `${pipeline} × `}ln(100) / ${p99Ms} ms = ${round(modelled(capacity, p99Ms, pipeline))}/s at most`];
+  return [...measured, ...model, `usable: ${percent(USE)} of ${round(capacity)}/s${p99Ms === undefined ? "" : ", or what the objective leaves"} = ${round(usable)}/s for each primary`, `primaries for the rate: ${round(rate)} / ${round(usable)} → ${Math.ceil(rate / usable)}`];
 }
 
 function memoryLine({ workingSet, valueSize }: Need, bytes: number): string {
@@ -173,7 +183,7 @@ function assumptionsOf(used: readonly Capacity[], { p99Ms, replicas, pipeline }:
     ...(used.some(({ isLeast }) => isLeast) ? ["the servers were not the limit where they were measured: they serve more, and fewer or smaller machines may do"] : []),
     ...(used.some(({ results: { study } }) => study?.canaryMoved === true) || used.some(({ row }) => row.doubts.some(({ code }) => code === "canary-moved")) ? ["the machine was not the same throughout its measurements"] : []),
     ...(held === undefined || held.isKnown ? [] : ["the load whose latency was measured is like the one that is needed: it is not on record"]),
-    ...(p99Ms === undefined || held !== undefined ? [] : [`${pipeline === 1 ? "requests" : "batches"} come at random and are served one by one (M/M/1), the network's time is not counted; a capacity of such a load under the objective replaces this`]),
+    ...(p99Ms === undefined || held?.isLeast === false ? [] : [`${pipeline === 1 ? "requests" : "batches"} come at random and are served one by one (M/M/1), the network's time is not counted; a capacity of such a load under the objective replaces this`]),
     `${percent(1 - USE)} of each primary's capacity is kept free; one server on a machine, ${replicas} ${replicas === 1 ? "replica" : "replicas"} each`,
     "prices are on demand; volumes, control plane, and traffic between zones come on top",
   ];

@@ -43,13 +43,15 @@ export function formatStudy(results: Results): string[] {
 
 export function endOf({ ended, precision, cells, comparisons }: Pick<StudyRecord, "ended" | "precision" | "cells" | "comparisons">): string {
   const wanted = `${Number((100 * precision).toFixed(1))} %`;
-  const lost = new Set(cells.flatMap(({ id, failed }) => (failed === null ? [] : [id])));
+  const isLost = (id: string): boolean => cells.some((cell) => cell.id === id && cell.failed !== null);
   switch (ended) {
     case "precise":
-      if (comparisons.every(({ base, other }) => lost.has(base) || lost.has(other))) return comparisons.length === 0 ? "there is nothing to compare" : "nothing could be compared, for cells were given up";
-      return `every comparison${lost.size === 0 ? "" : " of cells that could be measured"} is known to ${wanted}`;
+      if (comparisons.length === 0) return "there is nothing to compare";
+      // What a cell had shown before it was given up is shown all the same.
+      if (comparisons.every(({ base, other, verdict }) => verdict === "not-enough-data" && (isLost(base) || isLost(other)))) return "nothing could be compared, for cells were given up";
+      return `every comparison that decides${cells.some(({ failed }) => failed !== null) ? ", of cells that were not given up," : ""} is known to ${wanted}`;
     case "budget":
-      return `the budget ended before every comparison was known to ${wanted}`;
+      return `the budget ended before every comparison that decides was known to ${wanted}`;
     case "not-yet":
       return "it has not ended";
   }

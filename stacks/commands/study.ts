@@ -1,5 +1,6 @@
 /** `npm start -- study`: an experiment of a stack on this machine, until it knows enough; interrupted and resumed at will. */
 import { randomInt } from "node:crypto";
+import { existsSync } from "node:fs";
 import { totalmem } from "node:os";
 import { BadInput, messageOf } from "../../benchmarks/errors";
 import type { StudyState } from "../../benchmarks/experiments/evaluate";
@@ -55,19 +56,22 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
   const plan: Study = { name: options.name, kind: experiment.study, cells: cellsOf(config), seed: experiment.seed ?? randomInt(1, 1_000_000_000), precision: experiment.precision, budget: experiment.budget, growth: experiment.growth };
   const { artifacts, journal } = options.resume ? resumeStudy(plan, benchmark.output) : beginStudy(plan, benchmark.output);
   const run = new StudyRun({ ...plan, seed: journal.header.seed }, config, stack, journal, artifacts, interruption);
+  const already = journal.entries.length;
   let reason: string | null = null;
+  let isRefused = false;
   try {
     await runSteps([run.prepare(), run.carryOut()]);
   } catch (error) {
     reason = messageOf(error);
+    isRefused = error instanceof BadInput;
     throw error;
   } finally {
     journal.close();
     if (journal.entries.length === 0) artifacts.discardIfEmpty();
     else {
-      // Before it went on there is nothing new: what an earlier one wrote of the same measurements stays as it is.
-      if (run.hasBegun) print("", ...formatStudy(run.write(reason)), `Report: ${shortPath(artifacts.path("report.html"))}`);
-      if (reason !== null) print("", `Nothing that was finished is lost. To go on: npm start -- study ${options.name} --resume${benchmark.output === undefined ? "" : ` --output ${benchmark.output}`}`);
+      // Where nothing is new, what an earlier one wrote of the same measurements stays as it is.
+      if (run.hasBegun && (reason === null || journal.entries.length > already || !existsSync(artifacts.path("results.json")))) print("", ...formatStudy(run.write(reason)), `Report: ${shortPath(artifacts.path("report.html"))}`);
+      if (reason !== null && !isRefused) print("", `Nothing that was finished is lost. To go on: npm start -- study ${options.name} --resume${benchmark.output === undefined ? "" : ` --output ${benchmark.output}`}`);
     }
   }
   return 0;
@@ -100,7 +104,7 @@ class StudyRun {
         const engines = await findEngines(new Set([undefined, ...cells.map(({ engine }) => engine)]), { packages: packagesDirectory(), others: otherPackagesDirectory() }, report, this.interruption);
         const own = engines.get(undefined);
         if (own === undefined) throw new Error("nobody looked for Valkey");
-        const changed = changedVersions(cells, this.journal.entries, new Map([...engines].map(([engine, { version }]) => [engine, version])));
+        const changed = changedVersions(this.journal.entries, engines);
         if (changed.length > 0) throw new BadInput(`--resume of ${shortPath(this.artifacts.directory)}`, changed);
         this.#environment = { ...this.#environment, programs: { version: own.version, source: own.source } };
         this.#laboratory = {

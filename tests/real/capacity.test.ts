@@ -15,7 +15,7 @@ import type { CapacityRecord } from "../../benchmarks/results/schema";
 import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
 import { verify } from "../../benchmarks/verification/verify";
 import { workOf } from "../../benchmarks/workloads/mix";
-import { never, Sandbox } from "../support/real";
+import { never, Sandbox, withNode } from "../support/real";
 import { workload } from "../support/tool-runs";
 
 /** One connection, one large write at a time: its limit is within reach of a busy machine. */
@@ -36,15 +36,21 @@ describe("the capacity", () => {
       const collector = new ResultsCollector(Artifacts.open(directory, "20000101-000000", undefined, () => ""), { timestamp: "20000101-000000", stack: "x", configuration: {} });
       const { run, programs } = sandbox.host;
       const mix = { ...BATCHES, length: { seconds: 0.5 }, clients: 4, rate: 100, values: { sizes: "fixed", bytes: 10 } } as const;
-      const plan = { verified: [{ deployment: alone, verification: await verify(alone) }], workload: workload({ tests: [] }), mixes: [mix], repeats: 1, without: [], capacity: { mix, objective: parseObjective("p50=2s"), search: { start: 50, most: 100, precision: 1, confirmations: 1 } } };
+      const second = await sandbox.replication("second", 0);
+      const verified = await Promise.all([alone, second].map(async (deployment) => ({ deployment, verification: await verify(deployment) })));
+      const plan = { verified, workload: workload({ tests: [] }), mixes: [mix], repeats: 1, without: [], capacity: { mix, objective: parseObjective("p50=2s"), search: { start: 50, most: 100, precision: 1, confirmations: 1 } } };
       const runner = new LocalRunner({ run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), serversHere: true });
       await measureAll(plan, { runner, openLoop: new LocalOpenLoop({ run, serversHere: true }), signal: never }, collector, () => undefined);
       const { records, capacities, canaries } = collector.finish(null);
-      expect(records.map(({ test }) => test)).toEqual(["batches"]);
+      expect(records.map(({ deployment, test }) => `${test} ${deployment}`)).toEqual(["batches alone", "batches second"]);
       // One before each round and after the last, one before each search and after the last.
-      expect(canaries.map(({ round }) => round)).toEqual([1, 2, 3, 4]);
+      expect(canaries.map(({ round }) => round)).toEqual([1, 2, 3, 4, 5]);
       for (const { rps } of canaries) expect(rps).toBeGreaterThan(1000);
-      expect(capacities).toMatchObject([{ round: 3, deployment: "alone", workload: "batches", capacity: 100, isOpenEnded: true, load: { mix: workOf(mix), runners: 1, dataSize: 10, clients: 4, pipeline: BATCHES.pipeline, arrivals: BATCHES.arrivals } }]);
+      // All canaries by the first deployment: another's servers answer at another rate.
+      const pings = async (deployment: Deployment): Promise<number> => withNode(deployment, 0, async (connection) => Number(/cmdstat_ping:calls=(\d+)/.exec(await connection.info("commandstats"))?.[1] ?? 0));
+      expect(await pings(alone)).toBeGreaterThan(5000);
+      expect(await pings(second)).toBeLessThan(100);
+      expect(capacities).toMatchObject([{ round: 3, deployment: "alone", workload: "batches", capacity: 100, isOpenEnded: true, load: { mix: workOf(mix), runners: 1, dataSize: 10, clients: 4, pipeline: BATCHES.pipeline, arrivals: BATCHES.arrivals } }, { round: 4, deployment: "second" }]);
       expect(capacities[0]?.points.map(({ rate }) => rate)).toEqual([50, 100]);
     } finally {
       rmSync(directory, { recursive: true });

@@ -70,14 +70,11 @@ describe("two cells side by side", () => {
     expect(entry).toMatchObject({ kind: "side-by-side", round: 3, base: "deep", other: "shallow", tests: [{ test: "get" }] });
     const [counts] = entry.tests;
     if (counts === undefined) throw new Error("nothing was counted");
-    for (const { seconds, cpuSeconds, requests } of [counts.base, counts.other]) {
+    for (const { seconds, requests } of [counts.base, counts.other]) {
       // As long as each is measured alone.
       expect(seconds).toBeGreaterThan(0.7);
       expect(seconds).toBeLessThan(1.5);
       expect(requests).toBeGreaterThan(1000);
-      expect(cpuSeconds).toBeGreaterThan(0);
-      // One thread, and nothing while it stands still.
-      expect(cpuSeconds).toBeLessThan(1.1 * seconds);
     }
     expect(counts.base.requests / counts.base.seconds / (counts.other.requests / counts.other.seconds)).toBeGreaterThan(2);
     expect(raw.join()).toContain("-a ***");
@@ -126,20 +123,6 @@ describe("two cells side by side", () => {
     const pair = { base: cell("a", {}, { tests: [...tests] }), other: cell("b", {}, { tests: [...tests] }) };
     await expect(measureSideBySide(pair, 1, [undefined, undefined], randomFrom(1), await laboratory({ benchmark: broken }))).rejects.toThrow(message);
     expect(living()).toBe(0);
-  });
-
-  it("are alike where one has servers beside it that nobody asks for anything", async () => {
-    const pair = { base: cell("alone"), other: cell("with-replicas", { shape: { primaries: 1, replicasPerPrimary: 5 } }) };
-    const logs: number[] = [];
-    for (const round of [1, 2, 3]) {
-      const [counts] = (await measureSideBySide(pair, round, [undefined, undefined], randomFrom(round), await laboratory())).tests;
-      if (counts === undefined) throw new Error("nothing was counted");
-      logs.push(Math.log(counts.other.requests / counts.other.seconds / (counts.base.requests / counts.base.seconds)));
-    }
-    // Reads, so that replicas have nothing to follow; three rounds on a busy machine are known to a tenth or so.
-    const ratio = Math.exp(logs.reduce((sum, log) => sum + log, 0) / logs.length);
-    expect(ratio).toBeGreaterThan(0.8);
-    expect(ratio).toBeLessThan(1.25);
   });
 
   it("are stopped in the middle, halted servers and all", async () => {

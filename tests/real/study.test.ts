@@ -53,10 +53,11 @@ describe("npm start -- study", () => {
     // Another version than it was begun with: nothing is measured, and what is there stays as it is.
     const written = readFileSync(join(place.output(), "results.json"), "utf8");
     const journal = join(place.output(), JOURNAL);
-    writeFileSync(journal, readFileSync(journal, "utf8").replaceAll(/"version":"valkey [\d.]+"/g, '"version":"valkey 7.2.4"'));
+    writeFileSync(journal, readFileSync(journal, "utf8").replaceAll(/"versions":\{"":"[\d.]+"\}/g, '"versions":{"":"7.2.4"}'));
     const changed = await place.run(args("--budget", "99", "--resume"));
     expect(changed.status, changed.output).toBe(2);
-    expect(changed.output).toMatch(/Valkey was valkey 7\.2\.4 when its cells were measured, and is [\d.]+ now/);
+    expect(changed.output).toMatch(/Valkey was 7\.2\.4 when it was begun, and is [\d.]+ now/);
+    expect(changed.output).not.toContain("To go on");
     expect(readFileSync(join(place.output(), "results.json"), "utf8")).toBe(written);
   });
 

@@ -85,5 +85,7 @@ describe("canaryDoubts", () => {
   it("are none while the canary holds still, or before there is one", () => {
     expect(canaryDoubts(1, canaries(100, 95, 108))).toEqual([]);
     expect(canaryDoubts(1, [])).toEqual([]);
+    // Of an even number the middle lies between two: neither is a tenth off it.
+    expect(canaryDoubts(1, canaries(100, 112))).toEqual([]);
   });
 });

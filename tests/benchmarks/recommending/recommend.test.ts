@@ -63,7 +63,7 @@ describe("a recommendation", () => {
     const load: CapacityLoad = { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" }, arrivals: "fixed", dataSize: 256, keySpace: 10_000, clients: 50, pipeline: 16, workers: 1, runners: 1 };
     const held = (changes: Partial<CapacityLoad>): HeldRate | undefined => {
       const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", round: null, load: { ...load, ...changes }, objective: { part: 0.99, ms: 1 }, capacity: 130_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [{ code: "generator-late" as const, text: "late" }] };
-      return heldRate([{ ...MEASURED, capacities: [capacity] }], { ...NEED, p99Ms: 1 });
+      return heldRate([{ ...MEASURED, capacities: [capacity] }], { ...NEED, p99Ms: 1, ioThreads: 1 });
     };
     expect(held({})).toMatchObject({ perPrimary: 130_000, isKnown: true, source: expect.stringContaining("(doubts: generator-late)") as string });
     expect(held({ pipeline: 1 })).toBeUndefined();
@@ -71,6 +71,32 @@ describe("a recommendation", () => {
     expect(held({ mix: { ...load.mix, reads: 0.5 } })).toBeUndefined();
     expect(held({ mix: { ...load.mix, readFrom: "replica" } })).toBeUndefined();
     expect(held({ mix: { ...load.mix, data: "sorted-sets" } })).toBeUndefined();
+  });
+
+  it("goes by what is known before what is not, by as many io-threads, and takes a lower bound for no more than that", () => {
+    const load: CapacityLoad = { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" }, arrivals: "fixed", dataSize: 256, keySpace: 10_000, clients: 50, pipeline: 16, workers: 1, runners: 1 };
+    const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", round: null, load, objective: { part: 0.99, ms: 1 }, capacity: 20_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [] };
+    const need = { ...NEED, p99Ms: 1, ioThreads: 1 };
+    const older = { ...capacity, load: null, capacity: 120_000 };
+    expect(heldRate([{ ...MEASURED, capacities: [older, capacity] }], need)).toMatchObject({ perPrimary: 20_000, isKnown: true, isLeast: false });
+    expect(heldRate([{ ...MEASURED, capacities: [older] }], need)).toMatchObject({ perPrimary: 120_000, isKnown: false });
+    expect(heldRate([{ ...MEASURED, capacities: [capacity] }], { ...need, ioThreads: 4 })).toBeUndefined();
+    const open = { ...MEASURED, capacities: [{ ...capacity, capacity: 5000, isOpenEnded: true }] };
+    const byClient = { ...MEASURED, capacities: [{ ...capacity, capacity: 5000, limit: { who: "client" as const, text: "busy" } }] };
+    for (const results of [open, byClient]) {
+      // Without it the queue says 108,135/s.
+      const { options, arithmetic } = recommend({ ...NEED, p99Ms: 1 }, [results], OFFERS);
+      expect(options[0]?.primaries).toBe(1);
+      expect(arithmetic.join("\n")).toMatch(/= 5,000\/s at least[^]*16 × ln\(100\) \/ 1 ms = 108,135\/s at most/);
+    }
+  });
+
+  it("does not go without a figure that will do for a better one that will not", () => {
+    const small = run({ get: 500_000, set: 400_000 }, { dataSize: 3 });
+    const once = { ...run({ get: 201_000, set: 101_000 }), timestamp: "20261122-090000" };
+    expect(recommend(NEED, [MEASURED, small, { ...once, records: once.records.slice(0, 2) }], OFFERS).options[0]).toMatchObject({ primaries: 1, ioThreads: 1 });
+    const mixCalledSet = run({ set: 900_000 }, { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" } });
+    expect(recommend(NEED, [mixCalledSet, run({ get: 200_000 })], OFFERS).missing.join()).toContain("no SET was measured");
   });
 
   it("never has less capacity, memory or cores than is needed, and never a dearer one first", () => {
