@@ -15,6 +15,10 @@ import type { Observer } from "./observer";
 import type { Patience } from "./waiting";
 import { until } from "./waiting";
 
+/** A manual failover that has not happened by then was given up by the servers, which take five seconds for it; milliseconds. */
+const MANUAL_FAILOVER_MS = 6_000;
+/** Before one that was refused is asked for again, milliseconds. */
+const REFUSED_MS = 200;
 /** How long clients have to hear that a node serves nothing any more before it is ended, milliseconds. */
 const DRAIN_MS = 500;
 
@@ -151,10 +155,34 @@ export async function handOver(primary: string, stage: Stage, wanted?: string): 
     return;
   }
   note(`${primary} hands over to ${heir}`);
-  if (breaker.deployment.mode === "cluster") await withNode(heir, stage, (connection) => connection.cluster("FAILOVER"));
+  if (breaker.deployment.mode === "cluster") await takeOver(primary, heir, stage);
   else await failOver(primary, heir, stage);
   await until(`${heir} has taken over from ${primary}`, () => observer.state(heir).role === "primary" && observer.state(primary).role === "replica" && observer.isRedundant, stage);
   await sleep(DRAIN_MS);
+}
+
+/**
+ * Asks a replica of a cluster to take over until it has. One whose link to its primary is down refuses, and one that does not catch up
+ * gives up after five seconds without a word.
+ */
+async function takeOver(primary: string, heir: string, stage: Stage): Promise<void> {
+  let againMs = 0;
+  await until(`${heir} has taken over from ${primary}`, async () => {
+    if (stage.observer.state(heir).role === "primary") return true;
+    if (performance.now() < againMs) return false;
+    await withNode(heir, stage, async (connection) => {
+      try {
+        await connection.cluster("FAILOVER");
+        againMs = performance.now() + MANUAL_FAILOVER_MS;
+      } catch (error) {
+        const message = messageOf(error);
+        // The observer is a moment behind: it is a primary by now.
+        if (!message.includes("Master is down") && !message.includes("to a replica")) throw error;
+        againMs = performance.now() + REFUSED_MS;
+      }
+    });
+    return false;
+  }, stage);
 }
 
 /**
