@@ -41,9 +41,10 @@ describe("replication with Sentinels", () => {
     expect(record).toMatchObject({ helped: false, victims: ["watched-0"], warnings: [] });
     expect(record.outage.overMs).toBeGreaterThan(SENTINEL.downAfterMs);
     expect(record.outage.overMs).toBeLessThan(60_000);
-    const { verdict } = await verify(current(replication));
-    expect(verdict.shards[0]?.primary).not.toBe("watched-0");
-    // Whoever forms it now leaves the new primary in its place.
+    // The other took over. On a busy machine Sentinels may have had it hand back since.
+    expect(record.states.some(({ node, state }) => node === "watched-1" && state === "primary")).toBe(true);
+    expect((await verify(current(replication))).verdict.shards).toHaveLength(1);
+    // Whoever forms it now leaves the primary that there is in its place.
     expect(await form(current(replication), SHAPE)).toMatchObject({ changed: false });
   });
 
