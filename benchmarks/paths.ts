@@ -1,6 +1,6 @@
 /** Where this project keeps things. */
 import { createHash } from "node:crypto";
-import { existsSync, lstatSync, statfsSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, rmdirSync, statfsSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 /** The project's directory. */
@@ -28,6 +28,16 @@ export function memoryRunsDirectory(environment: NodeJS.ProcessEnv = process.env
   if (directory === undefined) return undefined;
   const { bavail, bsize } = statfsSync(SHARED_MEMORY);
   return bavail * bsize < LEAST_ROOM ? undefined : directory;
+}
+
+/** Memory is no place to leave even a directory in. Other runs of this project may still have theirs there. */
+export function leaveMemory(): void {
+  const directory = ownInSharedMemory(process.env);
+  try {
+    if (directory !== undefined && readdirSync(directory).length === 0) rmdirSync(directory);
+  } catch {
+    // Nothing was ever put there, or somebody just did.
+  }
 }
 
 /** Every place where a run that was killed can have left something. */

@@ -15,7 +15,7 @@ import { changedVersions } from "../../benchmarks/experiments/versions";
 import { findEngines } from "../../benchmarks/host/engines";
 import { stopAbandonedRuns } from "../../benchmarks/host/run-directory";
 import { availableCores } from "../../benchmarks/measuring/cpu";
-import { allRunsDirectories, memoryRunsDirectory, otherPackagesDirectory, packagesDirectory, runsDirectory } from "../../benchmarks/paths";
+import { allRunsDirectories, leaveMemory, memoryRunsDirectory, otherPackagesDirectory, packagesDirectory, runsDirectory } from "../../benchmarks/paths";
 import type { Artifacts } from "../../benchmarks/results/artifacts";
 import { shortPath } from "../../benchmarks/results/artifacts";
 import { describeEnvironment } from "../../benchmarks/results/environment";
@@ -66,6 +66,7 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
     isRefused = error instanceof BadInput;
     throw error;
   } finally {
+    leaveMemory();
     journal.close();
     if (journal.entries.length === 0) artifacts.discardIfEmpty();
     else {

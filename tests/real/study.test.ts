@@ -1,5 +1,5 @@
 /** `npm start -- study` on real servers: killed in the middle, resumed, nothing lost, nothing left running. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { STUDY_JOURNAL as JOURNAL, studyJournals } from "../../benchmarks/experiments/journal";
@@ -16,6 +16,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const { path } of RunDirectory.list(memory)) await stopRun(path);
+  if (memory !== place.runs) rmSync(memory, { recursive: true, force: true });
   await place.close();
 });
 
@@ -49,6 +50,7 @@ describe("npm start -- study", () => {
     // Every measurement's own words are there, those of before the kill as well.
     expect(readFileSync(join(place.output(), "raw.txt"), "utf8").match(/^### round 1, .*GET on io-threads-\d/gm)?.length).toBeGreaterThanOrEqual(4);
     expect(living()).toEqual([]);
+    if (memory !== place.runs) expect(existsSync(memory)).toBe(false);
 
     // Another version than it was begun with: nothing is measured, and what is there stays as it is.
     const written = readFileSync(join(place.output(), "results.json"), "utf8");

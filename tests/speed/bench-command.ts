@@ -1,5 +1,4 @@
 /** The command behind `npm run bench`. */
-import { readdirSync, rmdirSync } from "node:fs";
 import { loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -9,7 +8,7 @@ import { availableCores } from "../../benchmarks/measuring/cpu";
 import { shortPath } from "../../benchmarks/results/artifacts";
 import { exitStatusOf } from "../../stacks/interruption";
 import { complain, print } from "../../stacks/output";
-import { allRunsDirectories, memoryRunsDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
+import { allRunsDirectories, leaveMemory, memoryRunsDirectory, ROOT, runsDirectory } from "../../benchmarks/paths";
 import { runSteps } from "../../stacks/steps";
 import { BenchFile } from "./bench-file";
 import { ALL_IDS, BENCHMARKS, chosen, listing } from "./catalogue";
@@ -58,7 +57,7 @@ async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<r
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   } finally {
-    if (memory !== undefined) removeIfEmpty(memory);
+    leaveMemory();
     print(...skipped);
     if (results.length > 0) print("", ...resultTable(results), "", `Written to ${shortPath(output)}`);
   }
@@ -70,15 +69,6 @@ function busyWarning(): string[] {
   const [lastMinute = 0] = loadavg();
   const cores = availableCores();
   return lastMinute > cores / 2 ? [`The machine is busy already (load ${lastMinute.toFixed(1)} on ${cores} cores): ratios will be blurred, and targets missed that are met on an idle one.`] : [];
-}
-
-/** Memory is not a place to leave even a directory in; other runs of this project may still have theirs there. */
-function removeIfEmpty(directory: string): void {
-  try {
-    if (readdirSync(directory).length === 0) rmdirSync(directory);
-  } catch {
-    // Nothing was ever put there, or somebody just did.
-  }
 }
 
 /**

@@ -1,7 +1,7 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { BadInput } from "../../benchmarks/errors";
 import { externalDeployment } from "../../stacks/external";
 
@@ -32,7 +32,9 @@ describe("servers that exist already", () => {
   });
 
   it("come from a file too, with comments", () => {
-    const file = join(mkdtempSync(join(tmpdir(), "nodes-")), "nodes");
+    const directory = mkdtempSync(join(tmpdir(), "nodes-"));
+    onTestFinished(() => { rmSync(directory, { recursive: true }); });
+    const file = join(directory, "nodes");
     writeFileSync(file, "# ours\n10.0.0.1:7001=zone-a\n\n10.0.0.2:7001 zone-b  # second\n");
     expect(externalDeployment({ mode: "cluster", nodes: file }, {}).deployment.nodes.map(({ name, zone }) => `${name} ${zone ?? ""}`)).toEqual(["10.0.0.1:7001 zone-a", "10.0.0.2:7001 zone-b"]);
   });
