@@ -43,7 +43,7 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
     .option("--start <rps>", "the first load that is offered; 1000")
     .option("--most <rps>", "the highest load that is offered")
     .option("--precision <part>", "how near the answer must be; 0.1")
-    .option("--confirmations <n>", "how often the answer is offered again; 2")
+    .option("--confirmations <n>", "how often the answer is offered again, at most; 3")
     .option("--mode <mode>", "only the deployments in this mode: cluster or replication")
     .action(async (stack: string, values: Record<string, unknown>) => {
       const { capacityWanted } = await import("./commands/capacity.js");

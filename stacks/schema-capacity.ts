@@ -19,7 +19,7 @@ const objective = z.string().transform((text, context): Objective => {
 const rate = z.int().min(1).max(100_000_000);
 
 /** What the search does where nobody says otherwise. */
-export const SEARCH: SearchPlan = { start: 1_000, most: 10_000_000, precision: 0.1, confirmations: 2 };
+export const SEARCH: SearchPlan = { start: 1_000, most: 10_000_000, precision: 0.1, confirmations: 3 };
 
 export const capacitySchema = z.strictObject({
   /** A percentile and the most it may be: `p99=2ms`. */
@@ -32,7 +32,7 @@ export const capacitySchema = z.strictObject({
   most: rate.default(SEARCH.most),
   /** How near the answer must be, a part of it. */
   precision: z.number().min(0.01).max(1).default(SEARCH.precision),
-  /** How often the answer is offered again; it must hold in most. */
+  /** How often the answer is offered again, at most; it must hold in most, and the lowest load that failed must not. */
   confirmations: z.int().min(1).max(20).default(SEARCH.confirmations),
 });
 export type CapacityConfig = z.infer<typeof capacitySchema>;

@@ -1,4 +1,4 @@
-/** The highest load under which an objective holds: up by doubling, halved in between, and confirmed. Pure but for the probes. */
+/** The highest load under which an objective holds: up by doubling, halved in between, and both ends confirmed. Pure but for the probes. */
 
 /** One load offered for a while, and whether the objective held. */
 export interface Probed {
@@ -14,7 +14,7 @@ export interface SearchPlan {
   readonly most: number;
   /** The answer is known to this part of it: 0.05. */
   readonly precision: number;
-  /** How often the answer is offered again; it must hold in more than half of all. */
+  /** How often the answer is offered again, at most; it must hold in more than half of them, and the next load above must not. */
   readonly confirmations: number;
 }
 
@@ -31,48 +31,77 @@ export interface Found<P extends Probed> {
 const LEAST_PART = 1 / 64;
 
 /**
- * One probe is chance: so the rate that the search ends with is offered again, and where it does not hold in most of its probes,
- * the search steps down from it by its precision until one does.
+ * One probe is chance, either way: a stall of the machine fails a load that holds, and a lucky second lets one hold that does not. On the way
+ * a load that fails is offered again, and fails by two of three. At the end the lowest load that failed is offered again as the answer is;
+ * where it holds in most, the search goes on above it. The answer is what holds in most of its own confirmations, which the probe that
+ * led there is none of; else the search steps down from it by its precision until one does.
  * @param probe offers a rate
  */
 export async function searchCapacity<P extends Probed>(plan: SearchPlan, probe: (rate: number) => Promise<P>): Promise<Found<P>> {
-  const { start, most, precision, confirmations } = plan;
+  const { most, precision, confirmations } = plan;
   const probes: P[] = [];
   const holds = async (rate: number): Promise<boolean> => {
-    const made = await probe(Math.max(1, Math.round(rate)));
+    const made = await probe(rate);
     probes.push(made);
     return made.holds;
   };
-  let low = 0;
-  const first = Math.min(start, most);
-  let high = first;
-  while (await holds(high)) {
-    low = high;
-    if (high >= most) break;
-    high = Math.min(most, high * 2);
+  const holdsInMost = (rate: number): Promise<boolean> => majority(confirmations, () => holds(rate));
+  const bracket = new Bracket(plan);
+  for (;;) {
+    for (let rate = bracket.next(); rate !== undefined; rate = bracket.next()) bracket.put(rate, (await holds(rate)) || ((await holds(rate)) && (await holds(rate))));
+    if (bracket.low === 0) return { capacity: 0, isOpenEnded: false, probes };
+    if (bracket.high === undefined || !(await holdsInMost(bracket.high))) break;
+    bracket.failedByChance();
   }
-  if (low === 0) {
-    for (let rate = first / 2; rate >= Math.max(1, first * LEAST_PART) && low === 0; rate /= 2) {
-      if (await holds(rate)) low = rate;
-      else high = rate;
-    }
-    if (low === 0) return { capacity: 0, isOpenEnded: false, probes };
-  }
-  while (low < high && high / low > 1 + precision) {
-    // Between rates the way is by ratio, as the precision is.
-    const middle = Math.sqrt(low * high);
-    if (await holds(middle)) low = middle;
-    else high = middle;
-  }
-  for (let rate = low; rate >= 1; rate /= 1 + precision) {
-    let held = 0;
-    for (let made = 0; made < confirmations; made++) held += Number(await holds(rate));
-    // With the probe that led here.
-    if (rate === low) held++;
-    if (2 * held > confirmations + Number(rate === low)) return { capacity: Math.round(rate), isOpenEnded: low >= most && rate === low, probes };
-    if (rate < low * LEAST_PART) break;
+  const { low } = bracket;
+  for (let rate = low; rate >= Math.max(1, low * LEAST_PART); rate /= 1 + precision) {
+    const offered = Math.max(1, Math.round(rate));
+    if (await holdsInMost(offered)) return { capacity: offered, isOpenEnded: low >= most && offered === low, probes };
   }
   return { capacity: 0, isOpenEnded: false, probes };
+}
+
+/** Whether more than half of so many do; asked only until that is known. */
+async function majority(of: number, ask: () => Promise<boolean>): Promise<boolean> {
+  const enough = Math.floor(of / 2) + 1;
+  let held = 0;
+  for (let made = 0; held < enough && held + of - made >= enough; made++) held += Number(await ask());
+  return held >= enough;
+}
+
+/** Between the highest rate that held and those above it that did not. */
+class Bracket {
+  low = 0;
+  /** Descending. */
+  readonly #failed: number[] = [];
+
+  constructor(private readonly plan: SearchPlan) {}
+
+  /** The lowest that failed. */
+  get high(): number | undefined {
+    return this.#failed.at(-1);
+  }
+
+  /** The rate to be offered next, a whole number; undefined when the two are as near as wanted. */
+  next(): number | undefined {
+    const { start, most, precision } = this.plan;
+    const first = Math.min(start, most);
+    const { low, high } = this;
+    if (low === 0) return high === undefined ? first : high / 2 >= Math.max(1, first * LEAST_PART) ? Math.round(high / 2) : undefined;
+    if (high === undefined) return low >= most ? undefined : Math.min(most, low * 2);
+    // Between rates the way is by ratio, as the precision is.
+    const middle = Math.round(Math.sqrt(low * high));
+    return high / low > 1 + precision && middle > low && middle < high ? middle : undefined;
+  }
+
+  put(rate: number, held: boolean): void {
+    if (held) this.low = rate;
+    else this.#failed.push(rate);
+  }
+
+  failedByChance(): void {
+    this.low = this.#failed.pop() ?? this.low;
+  }
 }
 
 /**

@@ -70,7 +70,7 @@ function boundsOf(before: CapacityRecord, after: CapacityRecord): ComparedCapaci
   return { ratio: after.capacity / before.capacity, low: after.capacity / tooMuch(before), high: tooMuch(after) / before.capacity };
 }
 
-/** The lowest load above the answer that did not always hold. Infinite where none was tried. */
+/** The lowest load above the answer that did not hold in most of its probes. Infinite where none was tried. */
 function tooMuch({ capacity, points }: CapacityRecord): number {
-  return Math.min(Infinity, ...points.filter(({ rate, held, probes }) => rate > capacity && held < probes).map(({ rate }) => rate));
+  return Math.min(Infinity, ...points.filter(({ rate, held, probes }) => rate > capacity && 2 * held <= probes).map(({ rate }) => rate));
 }

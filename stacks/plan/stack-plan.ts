@@ -232,7 +232,7 @@ function planCapacity(config: StackConfig): CapacityPlan | null {
   const { mix, objective, search: { start, most, precision, confirmations } } = search;
   const doublings = Math.max(0, Math.ceil(Math.log2(most / start))) + 1;
   const halvings = Math.ceil(Math.log2(Math.log(2) / Math.log(1 + precision)));
-  return { objective: formatObjective(objective), workload: mix.name, start, most, precision, probes: doublings + Math.max(0, halvings) + 3 * confirmations, seconds: mix.warmup + mix.length.seconds };
+  return { objective: formatObjective(objective), workload: mix.name, start, most, precision, probes: doublings + 1 + 2 * Math.max(0, halvings) + 4 * confirmations, seconds: mix.warmup + mix.length.seconds };
 }
 
 function planStudy({ experiment, deployments, benchmark }: StackConfig): StudyPlan | null {

@@ -68,7 +68,7 @@ describe("a stack's configuration", () => {
 
   it("searches for the capacity of what is offered by the open loop, unless the command line offers something else", () => {
     const raw = capacity({ objective: "p99.9=500us", most: 5000 });
-    expect(capacityOf(parseConfig("stack x", raw, MACHINE))).toMatchObject({ mix: { name: "w", driver: "open-loop" }, objective: { ms: 0.5 }, search: { start: 1000, most: 5000, precision: 0.1, confirmations: 2 } });
+    expect(capacityOf(parseConfig("stack x", raw, MACHINE))).toMatchObject({ mix: { name: "w", driver: "open-loop" }, objective: { ms: 0.5 }, search: { start: 1000, most: 5000, precision: 0.1, confirmations: 3 } });
     expect(capacityOf(parseConfig("stack x", raw, MACHINE, benchmarkOverrides({ driver: "memtier" })))).toBeUndefined();
     expect(capacityOf(parseConfig("stack x", good, MACHINE))).toBeUndefined();
     expect(capacityOf(parseConfig("stack x", { ...raw, capacity: { ...(raw["capacity"] as Raw), workload: "w" } }, MACHINE, benchmarkOverrides({ driver: "open-loop", rate: 7 })))).toMatchObject({ mix: { name: "open-loop", rate: 7 }, objective: { ms: 0.5 }, search: { most: 5000 } });

@@ -32,6 +32,35 @@ describe("the search", () => {
     expect(Math.min(...results)).toBeGreaterThan(9_000);
   });
 
+  it("is not stopped by an unlucky probe: what fails once in a while is not the end", async () => {
+    const random = new Random(5);
+    const [results, made]: [number[], number[]] = [[], []];
+    for (let i = 0; i < 400; i++) {
+      // A stall of the machine spoils every twentieth probe, at any load.
+      const found = await searchCapacity({ ...PLAN, precision: 0.1, confirmations: 3 }, (rate) => Promise.resolve({ rate, holds: rate <= 60_000 && random.uniform() >= 0.05 }));
+      results.push(found.capacity);
+      made.push(found.probes.length);
+    }
+    expect(Math.max(...results)).toBeLessThanOrEqual(60_000);
+    results.sort((a, b) => a - b);
+    expect(results[40]).toBeGreaterThan(60_000 / 1.1 / 1.1);
+    expect(results[4]).toBeGreaterThan(30_000);
+    expect(Math.max(...made)).toBeLessThan(60);
+  });
+
+  it("answers with what holds in most of its own confirmations, whatever led there", async () => {
+    const offered = new Map<number, boolean[]>();
+    const found = await searchCapacity({ ...PLAN, precision: 0.1, confirmations: 3 }, (rate) => {
+      const before = offered.get(rate) ?? [];
+      // Above 8,000 the first probe of a load holds and no other.
+      const holds = rate <= 8_000 || (before.length === 0 && rate < 20_000);
+      offered.set(rate, [...before, holds]);
+      return Promise.resolve({ rate, holds });
+    });
+    expect(found.capacity).toBeLessThanOrEqual(8_000);
+    expect(found.capacity).toBeGreaterThan(7_000);
+  });
+
   it("says when nothing holds, and when there is no end to it", async () => {
     expect(await searchCapacity(PLAN, (rate) => Promise.resolve({ rate, holds: false }))).toMatchObject({ capacity: 0, isOpenEnded: false });
     const offered: number[] = [];
