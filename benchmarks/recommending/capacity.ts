@@ -1,7 +1,7 @@
 /** What one primary was measured to serve, by mix of reads and writes. Pure. */
 import type { Row } from "../results/rows";
 import { rowsOf } from "../results/rows";
-import type { Results } from "../results/schema";
+import type { CapacityLoad, Results } from "../results/schema";
 
 /** A figure of a run, and how far it can be trusted. */
 export interface Capacity {
@@ -58,10 +58,13 @@ export function mixed(reads: number, get: number | undefined, set: number | unde
 export interface HeldRate {
   readonly perPrimary: number;
   readonly source: string;
-  /** Whether it is on record what was offered. */
-  readonly isKnown: boolean;
+  /** What was offered; null where it is not on record. */
+  readonly load: CapacityLoad | null;
   /** True where no more was offered, or more connections would have held more. */
   readonly isLeast: boolean;
+  /** Whether the machine was another meanwhile. */
+  readonly isSpoilt: boolean;
+  readonly results: Results;
 }
 
 /** The load that is needed, as far as one that was offered can be like it. */
@@ -82,8 +85,9 @@ export function isNear(dataSize: number, valueSize: number): boolean {
 }
 
 /**
- * The highest rate at which 99 % were answered within the objective or a stricter one, by intended times, of loads like the one that is needed; where
- * there is none, of those whose load is not on record.
+ * The rate at which 99 % were answered within the objective or a stricter one, by intended times, of loads like the one that is needed; where
+ * there is none, of those whose load is not on record. What came at random counts before what came evenly spaced, for queues are of chance, and
+ * what a moved canary spoilt comes last; of those that are left the highest.
  * @returns undefined where nobody measured that
  */
 export function heldRate(all: readonly Results[], need: Likeness): HeldRate | undefined {
@@ -94,9 +98,20 @@ export function heldRate(all: readonly Results[], need: Likeness): HeldRate | un
       if (Number(topology?.settings["io-threads"] ?? 1) !== need.ioThreads) return [];
       const isLike = load === null || (load.mix.data === "strings" && load.mix.readFrom === "primary" && Math.abs(load.mix.reads - need.reads) <= READS_APART && isNear(load.dataSize, need.valueSize) && load.pipeline === need.pipeline);
       if (objective.part < 0.99 || objective.ms > need.p99Ms || primaries === 0 || capacity === 0 || !isLike) return [];
+      const offered = load === null ? "" : `, ${load.keySpace.toLocaleString("en-US")} keys drawn ${load.mix.keys}, ${load.arrivals === "poisson" ? "at random times" : "evenly spaced"}`;
       const doubted = doubts.length === 0 ? "" : ` (doubts: ${doubts.map(({ code }) => code).join(", ")})`;
-      return [{ perPrimary: capacity / primaries, isKnown: load !== null, isLeast: isOpenEnded || limit?.who === "client", source: `${workload} of ${deployment}, ${results.timestamp}: ${Math.round(capacity).toLocaleString("en-US")}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"} with ${100 * objective.part} % below ${objective.ms} ms${doubted}` }];
+      return [
+        {
+          perPrimary: capacity / primaries,
+          load,
+          isLeast: isOpenEnded || limit?.who === "client",
+          isSpoilt: doubts.some(({ code }) => code === "canary-moved"),
+          results,
+          source: `${workload} of ${deployment}, ${results.timestamp}: ${Math.round(capacity).toLocaleString("en-US")}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"} with ${100 * objective.part} % below ${objective.ms} ms${offered}${doubted}`,
+        },
+      ];
     }),
   );
-  return held.sort((a, b) => Number(b.isKnown) - Number(a.isKnown) || b.perPrimary - a.perPrimary)[0];
+  const rank = ({ load, isSpoilt }: HeldRate): number => Number(load?.arrivals !== "poisson") + 2 * Number(isSpoilt) + 4 * Number(load === null);
+  return held.sort((a, b) => rank(a) - rank(b) || b.perPrimary - a.perPrimary)[0];
 }

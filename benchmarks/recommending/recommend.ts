@@ -173,7 +173,8 @@ function memoryLine({ workingSet, valueSize }: Need, bytes: number): string {
 function assumptionsOf(used: readonly Capacity[], { p99Ms, replicas, pipeline }: Need, held: HeldRate | undefined, options: readonly Option[]): string[] {
   const modes = new Set(used.map(({ mode }) => mode));
   const elsewhere = [...new Set(options.map(({ mode }) => mode))].filter((mode) => !modes.has(mode));
-  const machines = [...new Set(used.map(({ results: { environment } }) => environment.machines[0]?.instanceType ?? `${environment.cpuModel} (${environment.coresAvailable} cores)`))];
+  const measured = [...used, ...(held === undefined ? [] : [held])];
+  const machines = [...new Set(measured.map(({ results: { environment } }) => environment.machines[0]?.instanceType ?? `${environment.cpuModel} (${environment.coresAvailable} cores)`))];
   return [
     `a primary serves on the recommended machine what it served where it was measured: ${machines.join(", ")}`,
     `clients send ${pipeline === 1 ? "one request at a time" : `${pipeline} requests at a time`} on each connection, and have connections enough`,
@@ -181,8 +182,9 @@ function assumptionsOf(used: readonly Capacity[], { p99Ms, replicas, pipeline }:
     "keys and calls are spread evenly over the primaries, and no key is hotter than a primary can serve",
     "all reads go to primaries; replicas are for failover",
     ...(used.some(({ isLeast }) => isLeast) ? ["the servers were not the limit where they were measured: they serve more, and fewer or smaller machines may do"] : []),
-    ...(used.some(({ results: { study } }) => study?.canaryMoved === true) || used.some(({ row }) => row.doubts.some(({ code }) => code === "canary-moved")) ? ["the machine was not the same throughout its measurements"] : []),
-    ...(held === undefined || held.isKnown ? [] : ["the load whose latency was measured is like the one that is needed: it is not on record"]),
+    ...(used.some(({ results: { study } }) => study?.canaryMoved === true) || used.some(({ row }) => row.doubts.some(({ code }) => code === "canary-moved")) || held?.isSpoilt === true ? ["the machine was not the same throughout its measurements"] : []),
+    ...(held === undefined || held.load !== null ? [] : ["the load whose latency was measured is like the one that is needed: it is not on record"]),
+    ...(held?.load?.arrivals === "fixed" ? ["requests come as evenly spaced as those whose latency was measured did: independent users' come in bunches, and less is held (arrivals: poisson)"] : []),
     ...(p99Ms === undefined || held?.isLeast === false ? [] : [`${pipeline === 1 ? "requests" : "batches"} come at random and are served one by one (M/M/1), the network's time is not counted; a capacity of such a load under the objective replaces this`]),
     `${percent(1 - USE)} of each primary's capacity is kept free; one server on a machine, ${replicas} ${replicas === 1 ? "replica" : "replicas"} each`,
     "prices are on demand; volumes, control plane, and traffic between zones come on top",

@@ -65,7 +65,7 @@ describe("a recommendation", () => {
       const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", round: null, load: { ...load, ...changes }, objective: { part: 0.99, ms: 1 }, capacity: 130_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [{ code: "generator-late" as const, text: "late" }] };
       return heldRate([{ ...MEASURED, capacities: [capacity] }], { ...NEED, p99Ms: 1, ioThreads: 1 });
     };
-    expect(held({})).toMatchObject({ perPrimary: 130_000, isKnown: true, source: expect.stringContaining("(doubts: generator-late)") as string });
+    expect(held({})).toMatchObject({ perPrimary: 130_000, load: expect.anything() as CapacityLoad, source: expect.stringContaining("(doubts: generator-late)") as string });
     expect(held({ pipeline: 1 })).toBeUndefined();
     expect(held({ dataSize: 1 })).toBeUndefined();
     expect(held({ mix: { ...load.mix, reads: 0.5 } })).toBeUndefined();
@@ -78,8 +78,8 @@ describe("a recommendation", () => {
     const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", round: null, load, objective: { part: 0.99, ms: 1 }, capacity: 20_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [] };
     const need = { ...NEED, p99Ms: 1, ioThreads: 1 };
     const older = { ...capacity, load: null, capacity: 120_000 };
-    expect(heldRate([{ ...MEASURED, capacities: [older, capacity] }], need)).toMatchObject({ perPrimary: 20_000, isKnown: true, isLeast: false });
-    expect(heldRate([{ ...MEASURED, capacities: [older] }], need)).toMatchObject({ perPrimary: 120_000, isKnown: false });
+    expect(heldRate([{ ...MEASURED, capacities: [older, capacity] }], need)).toMatchObject({ perPrimary: 20_000, load, isLeast: false });
+    expect(heldRate([{ ...MEASURED, capacities: [older] }], need)).toMatchObject({ perPrimary: 120_000, load: null });
     expect(heldRate([{ ...MEASURED, capacities: [capacity] }], { ...need, ioThreads: 4 })).toBeUndefined();
     const open = { ...MEASURED, capacities: [{ ...capacity, capacity: 5000, isOpenEnded: true }] };
     const byClient = { ...MEASURED, capacities: [{ ...capacity, capacity: 5000, limit: { who: "client" as const, text: "busy" } }] };
@@ -89,6 +89,22 @@ describe("a recommendation", () => {
       expect(options[0]?.primaries).toBe(1);
       expect(arithmetic.join("\n")).toMatch(/= 5,000\/s at least[^]*16 × ln\(100\) \/ 1 ms = 108,135\/s at most/);
     }
+  });
+
+  it("goes by random arrivals before even ones, and by neither where the machine moved and there is another", () => {
+    const load: CapacityLoad = { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" }, arrivals: "poisson", dataSize: 256, keySpace: 10_000, clients: 50, pipeline: 16, workers: 1, runners: 1 };
+    const random = { deployment: "replication", mode: "replication" as const, workload: "mixed", round: null, load, objective: { part: 0.99, ms: 1 }, capacity: 30_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [] };
+    const even = { ...random, load: { ...load, arrivals: "fixed" as const, keySpace: 10 }, capacity: 90_000 };
+    const spoilt = { ...random, capacity: 95_000, doubts: [{ code: "canary-moved" as const, text: "moved" }] };
+    const need = { ...NEED, p99Ms: 1 };
+    const said = (...capacities: (typeof random | typeof even | typeof spoilt)[]): string => {
+      const { arithmetic, assumptions } = recommend(need, [{ ...MEASURED, capacities }], OFFERS);
+      return [...arithmetic, ...assumptions].join("\n");
+    };
+    expect(said(even, random, spoilt)).toMatch(/10,000 keys drawn uniform, at random times = 30,000\/s/);
+    expect(said(even, random, spoilt)).not.toMatch(/evenly spaced|not the same throughout/);
+    expect(said(even, spoilt)).toMatch(/10 keys drawn uniform, evenly spaced = 90,000\/s[^]*independent users' come in bunches/);
+    expect(said(spoilt)).toMatch(/95,000\/s[^]*the machine was not the same throughout/);
   });
 
   it("does not go without a figure that will do for a better one that will not", () => {
