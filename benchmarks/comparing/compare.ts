@@ -1,5 +1,7 @@
 /** Results of two runs, of any age and machine, against each other. Pure. */
 import { formatObjective } from "../capacity/objective";
+import { Histogram } from "../latency/histogram";
+import { histogramOf } from "../results/rows";
 import { median } from "../statistics/median";
 import { independentRatio } from "../statistics/independent";
 import type { Ratio } from "../statistics/ratio";
@@ -12,6 +14,9 @@ import { describeChange, environmentChanges, loadChanges, matchDeployments, same
 /** Part of a figure that matters where nobody says. */
 export const PRECISION = 0.05;
 
+/** Which hides what an open loop shows. */
+export const CLOSED_LOOP = "p99 at an offered rate is a closed loop's here: who waits for a reply sends nothing meanwhile, and a stall counts once for each connection (driver: open-loop)";
+
 const ANOTHER_MACHINE = "another machine: the ratio is of both";
 
 /** `noise`: shown in the figures, and no more than the machine itself moved meanwhile. */
@@ -22,9 +27,12 @@ export interface ComparedRow {
   /** Deployments in either run. */
   readonly before: string;
   readonly after: string;
-  readonly rpsBefore: number;
-  readonly rpsAfter: number;
-  /** Throughput of the second over that of the first; undefined where the work is another. */
+  /** What is compared: at an offered rate throughput is what was offered, and latency tells. */
+  readonly figure: "throughput" | "p99";
+  /** Requests per second, the median of the repeats; or milliseconds, of all repeats' requests together. */
+  readonly valueBefore: number;
+  readonly valueAfter: number;
+  /** Of the second over the first; undefined where the work is another. */
   readonly ratio: Ratio | undefined;
   readonly judgement: Judgement;
   /** Why the ratio is refused, or is of more than the servers. */
@@ -64,26 +72,36 @@ function titlesOf(records: readonly MeasurementRecord[]): string[] {
 function rowOf(before: readonly MeasurementRecord[], after: readonly MeasurementRecord[], canary: Ratio | undefined, isSame: boolean, precision: number): ComparedRow {
   const [a, b] = [before[0], after[0]];
   if (a === undefined || b === undefined) throw new Error("nothing was measured");
-  const rates = (records: readonly MeasurementRecord[]): number[] => records.map(({ client }) => client.rps);
-  const base = { title: a.title, before: a.deployment, after: b.deployment, rpsBefore: median(rates(before)), rpsAfter: median(rates(after)) };
+  const figure = a.rate === null ? "throughput" : "p99";
+  const base = { title: a.title, before: a.deployment, after: b.deployment, figure, valueBefore: valueOf(before, figure), valueAfter: valueOf(after, figure) } as const;
   const work = workChanges(before, after);
   if (work.length > 0) return { ...base, ratio: undefined, judgement: "other-work", notes: work.map(describeChange) };
-  const ratio = independentRatio(rates(before), rates(after), precision);
+  const ratio = independentRatio(eachOf(before, figure), eachOf(after, figure), precision);
   const notes = [
+    ...(figure === "p99" && (a.offering === null || b.offering === null) ? [CLOSED_LOOP] : []),
     ...loadChanges(a, b).map((change) => `sent otherwise: ${describeChange(change)}`),
     ...(isSame ? [] : [ANOTHER_MACHINE]),
     ...doubtsOf(before, "first"),
     ...doubtsOf(after, "second"),
   ];
-  return { ...base, ratio, judgement: judge(ratio, canary), notes };
+  return { ...base, ratio, judgement: judge(ratio, canary, figure), notes };
+}
+
+function eachOf(records: readonly MeasurementRecord[], figure: ComparedRow["figure"]): number[] {
+  return records.map(({ client }) => (figure === "throughput" ? client.rps : client.p99Ms));
+}
+
+/** A percentile of several repeats is that of their merged counts. */
+function valueOf(records: readonly MeasurementRecord[], figure: ComparedRow["figure"]): number {
+  return figure === "throughput" ? median(eachOf(records, figure)) : Histogram.merge(records.map(histogramOf)).percentileMs(0.99);
 }
 
 /** Repeats of one run are near each other; two runs are further apart than those say. What a fixed load moved by is no finding. */
-function judge(ratio: Ratio, canary: Ratio | undefined): Judgement {
+function judge(ratio: Ratio, canary: Ratio | undefined, figure: ComparedRow["figure"]): Judgement {
   if (ratio.verdict === "no-difference" || ratio.verdict === "not-enough-data") return ratio.verdict;
   const moved = Math.max(Math.abs(Math.log(canary?.low ?? canary?.ratio ?? 1)), Math.abs(Math.log(canary?.high ?? canary?.ratio ?? 1)));
   if (Math.abs(Math.log(ratio.ratio ?? 1)) <= moved) return "noise";
-  return ratio.verdict === "greater" ? "faster" : "slower";
+  return (ratio.verdict === "greater") === (figure === "throughput") ? "faster" : "slower";
 }
 
 function doubtsOf(records: readonly MeasurementRecord[], which: string): string[] {

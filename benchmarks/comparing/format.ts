@@ -2,7 +2,7 @@
 import { formatObjective } from "../capacity/objective";
 import type { CapacityRecord, Results } from "../results/schema";
 import { textTable } from "../table";
-import { formatCount } from "../units";
+import { formatCount, formatMs } from "../units";
 import type { Judgement, RunComparison } from "./compare";
 import { describeChange } from "./changes";
 
@@ -23,11 +23,10 @@ export function formatRun(name: string, { stack, timestamp, complete, reason, re
 export function formatComparison({ changes, canary, rows, capacities, unmatched }: RunComparison): string[] {
   const notes = [...new Set([...rows, ...capacities].flatMap((row) => row.notes))];
   const letter = (note: string): string => `[${notes.indexOf(note) + 1}]`;
-  const lines = rows.map(({ title, before, after, rpsBefore, rpsAfter, ratio, judgement, notes: own }) => [
-    title,
+  const lines = rows.map(({ title, before, after, figure, valueBefore, valueAfter, ratio, judgement, notes: own }) => [
+    figure === "throughput" ? title : `${title}, p99`,
     before === after ? before : `${before} → ${after}`,
-    `${formatCount(rpsBefore)}/s`,
-    `${formatCount(rpsAfter)}/s`,
+    ...[valueBefore, valueAfter].map((value) => (figure === "throughput" ? `${formatCount(value)}/s` : `${formatMs(value)} ms`)),
     ratio?.ratio === undefined ? "–" : `${ratio.ratio.toFixed(2)}×`,
     ratio?.low === undefined || ratio.high === undefined ? "" : `(${ratio.low.toFixed(2)} … ${ratio.high.toFixed(2)})`,
     [JUDGEMENTS[judgement], ...own.map(letter)].join(" "),

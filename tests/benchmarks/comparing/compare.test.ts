@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { compareRuns } from "../../../benchmarks/comparing/compare";
+import { CLOSED_LOOP, compareRuns } from "../../../benchmarks/comparing/compare";
 import type { RunComparison } from "../../../benchmarks/comparing/compare";
+import { Histogram } from "../../../benchmarks/latency/histogram";
 import { formatComparison } from "../../../benchmarks/comparing/format";
 import type { CapacityLoad, CapacityRecord, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
 import { measured, record, results } from "../../support/records";
@@ -40,6 +41,25 @@ describe("comparing two runs", () => {
   ])("refuses a ratio of %s", (_what, changes, note) => {
     const [row] = other(run(100_000, changes)).rows;
     expect(row).toMatchObject({ judgement: "other-work", ratio: undefined, notes: [note] });
+  });
+
+  it("holds latencies against each other where a rate was offered, for throughput is that rate", () => {
+    const at = (p99Ms: number, changes: Partial<MeasurementRecord> = {}): Results => {
+      const records = NOISE.map((noise, index) => {
+        const histogram = Histogram.empty();
+        histogram.record(p99Ms * 1000 * (1 + noise), 1000);
+        const each = measured("cluster", index + 1, 20_000);
+        return { ...each, rate: 20_000, histogram: histogram.encode(), client: { ...each.client, p99Ms: p99Ms * (1 + noise) }, ...changes };
+      });
+      return results(records);
+    };
+    const offering = { offered: 1, sent: 1, acknowledged: 1, failed: {}, unknown: {}, redirects: {}, reconnects: 0, mostInFlight: 1, lagP50Ms: 0, lagP99Ms: 0, lagMaxMs: 0, lag: "", busy: 0 };
+    const [row] = compareRuns(at(1, { offering }), at(60, { offering })).rows;
+    expect(row).toMatchObject({ figure: "p99", judgement: "slower", valueBefore: expect.closeTo(1.02, 2) as number, valueAfter: expect.closeTo(61.2, 0) as number, ratio: { ratio: expect.closeTo(60, 1) as number }, notes: [] });
+    expect(judgement(compareRuns(at(60), at(1)))).toBe("faster");
+    expect(judgement(compareRuns(at(1), at(1)))).toBe("no-difference");
+    expect(compareRuns(at(1), at(60, { offering })).rows[0]?.notes).toEqual([CLOSED_LOOP]);
+    expect(formatComparison(compareRuns(at(1), at(60))).join("\n")).toMatch(/GET, p99\s+cluster\s+1\.02\d ms\s+61\.\d ms\s+60\.\d\d×.*slower \[1\]/);
   });
 
   it("refuses a ratio of mixed workloads that are mixed otherwise, and knows nothing of those of older results", () => {
