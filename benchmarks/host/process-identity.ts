@@ -40,6 +40,21 @@ export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals)
 }
 
 /**
+ * The same with all that it forked, where it leads a group: a number that a group still has is given to no other process.
+ * @returns whether the signal was sent
+ */
+export function signalGroupOf(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
+  if (!isAlive(identity)) return false;
+  try {
+    process.kill(-identity.pid, signal);
+    return true;
+  } catch (error) {
+    if (codeOf(error) !== "ESRCH") throw error;
+    return signalProcess(identity, signal);
+  }
+}
+
+/**
  * A shell script that writes its own identity to the file `$1` and then becomes the command in `$2 …`.
  * The process records itself before it is a server, so no kill of its parent, at whatever moment, leaves
  * a server that is not on record.

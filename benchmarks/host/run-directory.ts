@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, Failure, messageOf } from "../errors";
 import type { ProcessIdentity } from "./process-identity";
-import { identify, isAlive, parseRecord, signalProcess } from "./process-identity";
+import { identify, isAlive, parseRecord, signalGroupOf, signalProcess } from "./process-identity";
 import { removeScars } from "./scars";
 
 const runSchema = z.object({
@@ -156,13 +156,15 @@ function readRecord(file: string): string {
  */
 export async function stopRun(path: string): Promise<number> {
   const living = livingProcesses(path);
-  for (const signal of ["SIGTERM", "SIGCONT"] as const) for (const identity of living) signalProcess(identity, signal);
+  for (const identity of living) signalProcess(identity, "SIGTERM");
+  // With what they forked: a server that was halted while it saved has a child that stands still as well.
+  for (const identity of living) signalGroupOf(identity, "SIGCONT");
   const began = Date.now();
   let rest = living;
   while ((rest = rest.filter(isAlive)).length > 0) {
     const waited = Date.now() - began;
     if (waited > GIVE_UP_MS) throw new Failure(`processes ${rest.map(({ pid }) => pid).join(", ")} of ${path} cannot be ended`);
-    if (waited > GRACE_MS) for (const identity of rest) signalProcess(identity, "SIGKILL");
+    if (waited > GRACE_MS) for (const identity of rest) signalGroupOf(identity, "SIGKILL");
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   await removeScars(path);

@@ -58,6 +58,20 @@ describe("stopping a run", () => {
     expect(identify(other.pid ?? 0)).toBeDefined();
     expect(existsSync(run.path)).toBe(false);
   });
+
+  it("leaves nothing standing still of what its processes forked", async () => {
+    const run = RunDirectory.create(runs, "local");
+    const file = join(runs, "forked");
+    const pid = await sleeper(run, ["sh", "-c", `sleep 0.5 & echo $! > ${file}; wait`]);
+    while (!existsSync(file) || readFileSync(file, "utf8") === "") await new Promise((resolve) => setTimeout(resolve, 5));
+    const forked = Number(readFileSync(file, "utf8"));
+    process.kill(-pid, "SIGSTOP");
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(identify(forked)).toBeDefined();
+    expect(await stopRun(run.path)).toBe(1);
+    for (let tries = 0; identify(forked) !== undefined && tries < 100; tries++) await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(identify(forked)).toBeUndefined();
+  });
 });
 
 describe("what killed runs left", () => {
