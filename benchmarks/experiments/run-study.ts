@@ -48,7 +48,8 @@ export interface StudyListener {
 
 /**
  * Measures until `decide` says that it is enough. Each finished turn is on the journal before the next begins; a turn that is
- * there already is not measured again. What fails twice in succession, a cell or a pair, is left out from then on.
+ * there already is not measured again. What fails twice in succession, a cell or a pair, is left out from then on, and tried again when the study is
+ * gone on with: whoever does so may have mended it.
  * @throws the signal's reason when told to stop; Failure when a canary fails, or every cell
  */
 export async function runStudy(study: Study, journal: StudyJournal, cpus: readonly number[], bench: Bench, signal: AbortSignal, listener: StudyListener): Promise<StudyState> {
@@ -56,27 +57,32 @@ export async function runStudy(study: Study, journal: StudyJournal, cpus: readon
   const state = (rounds: number, ended: StudyState["ended"]): StudyState => ({ study, entries: journal.entries, cpus, rounds, ended });
   const ids = study.cells.map(({ id }) => id);
   const pairs = sideBySidePairs(study.cells).map(({ base, other }) => ({ base: base.id, other: other.id }));
+  const begun = journal.entries.length;
+  const sinceBegun = (): readonly JournalEntry[] => journal.entries.slice(begun);
+  const lastRound = journal.entries.at(-1)?.round ?? 0;
   for (let rounds = 0; ; rounds++) {
     const turns = roundOf(ids, pairs, study.seed, rounds + 1);
-    const decision = decisionOf(study, journal.entries, rounds);
+    const decision = decisionOf(study, journal.entries, rounds, sinceBegun());
     if (decision.kind === "stop") return state(rounds, decision.reason);
     const before = journal.entries.length;
     for (const turn of turns) {
-      if (done.has(keyOf(turn)) || isGivenUp(turn, journal.entries)) continue;
+      // What a finished round lacks it lacks for good: measured now it would be held against what was measured then.
+      if (done.has(keyOf(turn)) || turn.round < lastRound || isGivenUp(turn, turn.round === lastRound ? journal.entries : sinceBegun())) continue;
       signal.throwIfAborted();
       listener.report(`${describeProgress(study, journal.entries, decision, rounds + 1)} · ${describeTurn(study, turn)}`);
       journal.add(await measured(study, turn, journal.entries, bench, signal, listener.report));
       done.add(keyOf(turn));
     }
-    if (study.cells.every((cell) => failureOf(cell, journal.entries) !== undefined)) throw new Failure(`no cell can be measured: ${study.cells.map((cell) => `${cell.label}: ${failureOf(cell, journal.entries) ?? ""}`).join("; ")}`);
+    const failures = study.cells.map((cell) => failureOf(cell, sinceBegun()));
+    if (failures.every((failure) => failure !== undefined)) throw new Failure(`no cell can be measured: ${study.cells.map(({ label }, index) => `${label}: ${failures[index] ?? ""}`).join("; ")}`);
     listener.round(state(rounds + 1, "not-yet"), journal.entries.length > before);
   }
 }
 
-/** Cells that were given up decide nothing. */
-function decisionOf(study: Study, entries: readonly JournalEntry[], rounds: number): Decision {
+/** Cells that were given up decide nothing. @param tried entries since the study was begun or gone on with */
+function decisionOf(study: Study, entries: readonly JournalEntry[], rounds: number, tried: readonly JournalEntry[]): Decision {
   const finished = entries.filter((entry) => entry.round <= rounds);
-  const ratios = findingsOf({ study, entries: finished }).deciding((cell) => failureOf(cell, entries) !== undefined);
+  const ratios = findingsOf({ study, entries: finished }).deciding((cell) => failureOf(cell, tried) !== undefined);
   return decide({ rounds, elapsed: elapsedOf(finished), ratios }, study);
 }
 

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Failure, Interrupted } from "../../../benchmarks/errors";
 import type { StudyState } from "../../../benchmarks/experiments/evaluate";
-import { evaluate, failureOf } from "../../../benchmarks/experiments/evaluate";
+import { evaluate, failureOf, keyOfEntry } from "../../../benchmarks/experiments/evaluate";
 import type { Cell } from "../../../benchmarks/experiments/factors";
 import type { JournalEntry, SliceCounts, StudyJournal } from "../../../benchmarks/experiments/journal";
 import { studyJournals } from "../../../benchmarks/experiments/journal";
@@ -147,6 +147,35 @@ describe("a study", () => {
     const state = await runStudy(of, open("k", of), [0, 1], { ...good, cell: (cell, round, ceiling) => (cell.id === "io-threads-2" && round > 7 ? Promise.reject(new Failure("no")) : good.cell(cell, round, ceiling)) }, never, QUIET);
     expect(state.ended).toBe("precise");
     expect(endOf(evaluate(state))).toBe("every comparison that decides, of cells that were not given up, is known to 0 %");
+  });
+
+  it("tries again what was given up when it is gone on with, in new rounds only", async () => {
+    const of = study({ "io-threads": [1, 2, 3] }, { precision: 0.0001, budget: 100_000 });
+    const good = bench(of, 0.02);
+    const failing = (which: (id: string) => boolean, from: number, to: number): Bench => ({ ...good, cell: (cell, round, ceiling) => (which(cell.id) && round >= from && round <= to ? Promise.reject(new Failure("the disk is full")) : good.cell(cell, round, ceiling)) });
+    const place = mkdtempSync(join(directory, "l"));
+    const journal = begin(place, of);
+    await expect(runStudy(of, journal, [0, 1], failing(() => true, 4, 5), never, QUIET)).rejects.toThrow(/no cell can be measured: .*the disk is full/);
+    journal.close();
+
+    const goOn = async (with_: Bench, until: number): Promise<readonly JournalEntry[]> => {
+      const resumed = studyJournals.resume(place);
+      const stopping = new AbortController();
+      const canary: Bench["canary"] = (round, turn) => {
+        if (round === until) stopping.abort();
+        return with_.canary(round, turn);
+      };
+      await expect(runStudy(of, resumed, [0, 1], { ...with_, canary }, stopping.signal, QUIET)).rejects.toThrow();
+      resumed.close();
+      return resumed.entries;
+    };
+    await goOn(failing((id) => id === "io-threads-3", 7, 8), 11);
+    const entries = await goOn(good, 14);
+    const roundsOf = (id: string): number[] => entries.flatMap((entry) => (entry.kind === "cell" && entry.cell === id ? [entry.round] : []));
+    expect(roundsOf("io-threads-1").slice(0, 9)).toEqual([1, 2, 3, 6, 7, 8, 9, 10, 11]);
+    // Given up after 8, not made up for in 9 and 10 nor in 11, which was under way, and tried again from 12 on.
+    expect(roundsOf("io-threads-3").slice(0, 6)).toEqual([1, 2, 3, 6, 12, 13]);
+    expect(new Set(entries.map(keyOfEntry)).size).toBe(entries.length);
   });
 
   it("gives a pair up that fails twice in succession, and goes by what its cells say alone", async () => {
