@@ -109,10 +109,10 @@ export function canaryMoved(entries: readonly JournalEntry[]): boolean {
   return rates.length > 0 && rates.some((rate) => Math.abs(rate / median(rates) - 1) > CANARY_LIMIT);
 }
 
-function groundOf({ entries, cpus }: StudyState, findings: Findings): Ground {
+function groundOf({ study, entries, cpus }: StudyState, findings: Findings): Ground {
   const cells = cellEntries(entries);
   const growth = new Map(findings.cells.map(({ id }) => [id, cells.flatMap((entry) => (entry.cell === id && entry.growth !== null ? [entry.growth] : []))]));
-  return { findings, cores: cpus.length, versions: new Map(cells.map(({ cell, topology }) => [cell, topology.version])), growth };
+  return { findings, cores: cpus.length, versions: new Map(cells.map(({ cell, topology }) => [cell, topology.version])), growth, growthSize: study.growth?.dataSize };
 }
 
 function conclusions({ kind }: Study, ground: Ground, throughput: readonly StudyFit[], costs: readonly StudyFit[]): Conclusions {

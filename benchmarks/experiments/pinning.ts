@@ -43,13 +43,18 @@ export function pinningOf({ cpus: each, shape }: Cell, cpus: readonly number[]):
   return each === undefined ? undefined : pin(cpus, nodeCount(shape), each);
 }
 
-/** The CPUs this process may use; the first `cores` where the system does not say which. */
+/**
+ * CPUs this process may use, no more than it has the time of: a container with a quota of two may run on all of its machine's.
+ * The first numbers where the system does not say which.
+ * @param cores how many it has the time of, see `availableCores`
+ */
 export function availableCpus(cores: number): number[] {
+  const most = Math.max(1, Math.floor(cores));
   try {
     const list = /^Cpus_allowed_list:\s*(.+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
-    if (list !== undefined) return parseCpuList(list);
+    if (list !== undefined) return parseCpuList(list).slice(0, most);
   } catch {
     // Not Linux.
   }
-  return Array.from({ length: Math.max(1, Math.floor(cores)) }, (_, index) => index);
+  return Array.from({ length: most }, (_, index) => index);
 }

@@ -2,7 +2,7 @@
 import { formatCount, formatDuration, formatMs } from "../units";
 import { rowsOf } from "../results/rows";
 import type { Results } from "../results/schema";
-import { CANARY_MOVED, endOf, FINDINGS, SIDE_BY_SIDE, VERDICTS } from "../results/study-summary";
+import { CANARY_MOVED, endOf, FINDINGS, notesOn, SIDE_BY_SIDE, VERDICTS } from "../results/study-summary";
 import type { Claim, StudyRecord } from "../results/study-schema";
 import type { Html } from "./html";
 import { html } from "./html";
@@ -52,7 +52,7 @@ const FIGURES = { throughput: "throughput", p99: "p99", "cpu-per-operation": "CP
 
 function comparisons(study: StudyRecord): Html {
   const name = (id: string): string => study.cells.find((cell) => cell.id === id)?.label ?? id;
-  return html`<section><h2>Every comparison</h2><p>Ratios are paired by round; the interval holds the true ratio in 95 % of studies.${study.comparisons.some(({ sideBySide }) => sideBySide) ? html` ${SIDE_BY_SIDE}` : undefined}</p><div class="scroll"><table>
+  return html`<section><h2>Every comparison</h2><p>Ratios are paired by round; the interval holds the true ratio in 95 % of studies.${study.comparisons.some(({ sideBySide }) => sideBySide) ? html` ${SIDE_BY_SIDE}` : undefined}${notesOn(study).map((note) => html` ${note}`)}</p><div class="scroll"><table>
 <thead><tr><th>Test</th><th>Figure</th><th>Compared</th><th>Ratio</th><th>95 %</th><th></th></tr></thead><tbody>
 ${study.comparisons.map(({ title, figure, base, other, ratio, low, high, verdict, sideBySide }) => html`<tr><td>${title}</td><td>${FIGURES[figure]}${sideBySide ? html`<small>side by side</small>` : undefined}</td><td>${name(other)} / ${name(base)}</td><td>${ratio === null ? "–" : `${ratio.toFixed(2)}×`}</td><td>${low === null || high === null ? "–" : `${low.toFixed(2)} … ${high.toFixed(2)}`}</td><td>${VERDICTS[verdict]}</td></tr>`)}
 </tbody></table></div></section>`;

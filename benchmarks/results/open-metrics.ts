@@ -1,6 +1,6 @@
 /**
- * results.om: the figures of a run in the OpenMetrics text format 1.0, dated by the run: for a textfile collector, or for
- * `promtool tsdb create-blocks-from openmetrics`. Pure.
+ * results.om: the figures of a run in the OpenMetrics text format 1.0, dated by the run, for `promtool tsdb create-blocks-from openmetrics`.
+ * (The node exporter's textfile collector takes no samples with a date.) Pure.
  */
 import { formatObjective } from "../capacity/objective";
 import type { Row } from "./rows";

@@ -20,6 +20,20 @@ export const CANARY_MOVED = "A canary moved: a fixed load did not run at its usu
 
 export const SIDE_BY_SIDE = "Side by side: the servers of both ran and were sent to in alternating slices of 5 to 15 ms, so that a machine that changes changes for both.";
 
+const CLOSED_LOOP = "p99 at an offered rate is a closed loop's: who waits for a reply sends nothing meanwhile, and a stall counts once for each connection. The driver open-loop counts it for all who would have called (valkey:workloads).";
+
+/** What its reader must know of the intervals, after what they are of. */
+export function notesOn({ comparisons, precision, cells }: Pick<StudyRecord, "comparisons" | "precision" | "cells">): string[] {
+  const known = comparisons.filter(({ low }) => low !== null).length;
+  const wanted = (times: number): string => `${Number((100 * times * precision).toFixed(1))} %`;
+  const isAtRate = (id: string): boolean => Number(cells.find((cell) => cell.id === id)?.levels["rate"] ?? 0) > 0;
+  return [
+    ...(comparisons.some(({ verdict }) => verdict === "no-difference") ? [`No difference shown: the interval holds 1 and is known to ${wanted(1)}, so that it leaves none open of more than ${wanted(2)}; its ends say how much.`] : []),
+    ...(known > 5 ? [`Each interval is right in 95 of 100 studies, by itself: of ${known}, ${Math.max(1, Math.round(0.05 * known))} or so will miss the true ratio by chance.`] : []),
+    ...(comparisons.some(({ figure, base }) => figure === "p99" && isAtRate(base)) ? [CLOSED_LOOP] : []),
+  ];
+}
+
 /** Lines without colour; none where the run was no study. */
 export function formatStudy(results: Results): string[] {
   const { study } = results;
@@ -76,10 +90,11 @@ function failures({ cells }: StudyRecord): string[] {
   return cells.flatMap(({ label, failed }) => (failed === null ? [] : [`${label} was given up: ${failed.split("\n")[0] ?? ""}`]));
 }
 
-function comparisonTable({ comparisons, cells }: StudyRecord): string[] {
+function comparisonTable(study: StudyRecord): string[] {
+  const { comparisons, cells } = study;
   if (comparisons.length === 0) return ["Nothing was compared."];
   const name = (id: string): string => cells.find((cell) => cell.id === id)?.label ?? id;
   const rows = comparisons.map(({ title, figure, base, other, ratio, low, high, verdict, sideBySide }) => [title, `${FIGURES[figure]}${sideBySide ? "*" : ""}`, `${name(other)} / ${name(base)}`, ratio === null ? "–" : `${ratio.toFixed(2)}×`, low === null || high === null ? "" : `(${low.toFixed(2)} … ${high.toFixed(2)})`, VERDICTS[verdict]]);
   const note = comparisons.some(({ sideBySide }) => sideBySide) ? [`* ${SIDE_BY_SIDE}`] : [];
-  return [...textTable([["Test", "Figure", "Compared", "Ratio", "95 %", ""], ...rows], "   r"), ...note];
+  return [...textTable([["Test", "Figure", "Compared", "Ratio", "95 %", ""], ...rows], "   r"), ...note, ...notesOn(study)];
 }

@@ -11,7 +11,7 @@ export const CONFIDENCE = 0.95;
  */
 export const ASKED_CONFIDENCE = 0.965;
 
-/** `no-difference`: none was shown, and one of the wanted precision would have been. */
+/** `no-difference`: none was shown, and the interval leaves none open of more than twice the wanted precision. */
 export type RatioVerdict = "greater" | "less" | "no-difference" | "not-enough-data";
 
 export interface Ratio {

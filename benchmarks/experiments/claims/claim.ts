@@ -12,6 +12,8 @@ export interface Ground {
   readonly versions: ReadonlyMap<string, string>;
   /** By cell, every round's. */
   readonly growth: ReadonlyMap<string, readonly Growth[]>;
+  /** Bytes per value of what was put in meanwhile; undefined where nothing was. */
+  readonly growthSize: number | undefined;
 }
 
 /** What a study has to say beside its comparisons. */
@@ -36,6 +38,16 @@ export function judgeAtLeast(document: string, text: string, ratio: Ratio, limit
   if (ratio.low >= limit) return claim(document, text, "supported", `measured ${describeRatio(ratio)}`);
   if (ratio.high < limit) return claim(document, text, "contradicted", `measured ${describeRatio(ratio)}`);
   return claim(document, text, "no-say", `measured ${describeRatio(ratio)}, which may be either side of ${limit}`);
+}
+
+/** Of two that a document says are alike. @param within part by which they may differ and still be called so */
+export function judgeAbout(document: string, text: string, ratio: Ratio, within: number): Claim {
+  if (ratio.low === undefined || ratio.high === undefined) return claim(document, text, "no-say", `${ratio.rounds} ${ratio.rounds === 1 ? "round is" : "rounds are"} too few`);
+  const [least, most] = [1 / (1 + within), 1 + within];
+  const alike = `${Number((100 * within).toFixed(1))} % of each other`;
+  if (ratio.low >= least && ratio.high <= most) return claim(document, text, "supported", `measured ${describeRatio(ratio)}: within ${alike}`);
+  if (ratio.high < least || ratio.low > most) return claim(document, text, "contradicted", `measured ${describeRatio(ratio)}: not within ${alike}`);
+  return claim(document, text, "no-say", `measured ${describeRatio(ratio)}, which may or may not be within ${alike}`);
 }
 
 /** Cores it takes until servers and load generators stand in nobody's way: one for each primary, and one to send. */

@@ -3,7 +3,7 @@ import type { Claim } from "../../results/study-schema";
 import type { Cell } from "../factors";
 import { groupsBy } from "../comparisons";
 import type { Conclusions, Ground } from "./claim";
-import { claim, describeRatio, judgeAtLeast, tooSmall } from "./claim";
+import { claim, describeRatio, judgeAbout, judgeAtLeast, tooSmall } from "./claim";
 
 /** Test to what S1's own runs prove of the cluster's speed-up, whose rates are read in ticks of 250 ms, and what it says. */
 const SPEED_UPS: readonly (readonly [test: string, text: string, limit: number])[] = [
@@ -26,14 +26,16 @@ function speedUps(ground: Ground, replication: Cell, cluster: Cell): Claim[] {
   });
 }
 
+/** As fast: nobody who reads a table of two rates means less. */
+const PARITY = 0.1;
+
 /** The table's "parity rps": S1's own figures leave anything from 0.5× to 2× open. */
 function parity(ground: Ground, replication: Cell, cluster: Cell): Claim {
   const text = "GET is as fast in both (at hits: S1 read keys that were mostly not there)";
   const why = tooSmall(ground, [replication, cluster], "get");
   if (why !== undefined) return claim("S1", text, "no-say", why);
   const ratio = ground.findings.ratio(replication, cluster, "get", "throughput");
-  if (ratio.verdict === "not-enough-data") return claim("S1", text, "no-say", `measured ${describeRatio(ratio)}, not exact enough`);
-  return claim("S1", text, ratio.verdict === "no-difference" ? "supported" : "contradicted", `measured ${describeRatio(ratio)}`);
+  return judgeAbout("S1", text, ratio, PARITY);
 }
 
 function latency(ground: Ground, replication: Cell, cluster: Cell): Claim {

@@ -9,7 +9,7 @@ import { dipsOf, entriesOf, recurringDips } from "../../../benchmarks/experiment
 import { resultsSchema } from "../../../benchmarks/results/schema";
 import type { StudyRecord } from "../../../benchmarks/results/study-schema";
 import { studyResults } from "../../../benchmarks/experiments/study-results";
-import { formatStudy } from "../../../benchmarks/results/study-summary";
+import { formatStudy, notesOn } from "../../../benchmarks/results/study-summary";
 import { record, results } from "../../support/records";
 import { canaryEntry, cellEntry, sideBySideEntry, study, WORKLOAD } from "../../support/study";
 
@@ -142,6 +142,17 @@ describe("the study topologies", () => {
     expect(small.claims[0]?.why).toContain("it takes 4 to show it");
   });
 
+  it("calls GETs as fast that differ by a tenth at most, and not such that nobody knows it of", () => {
+    const reading = study({}, { kind: "topologies", cells: cellsOf(bases, { pipeline: [16] }, { ...WORKLOAD, tests: ["get"] }, 1) });
+    const parity = (cluster: number, spread = 1): unknown =>
+      evaluated(reading, entriesOfRates(reading, ({ mode }) => (mode === "cluster" ? cluster : 1) * 100_000, (cell, round, rps) => cellEntry(cell, round, rps * (cell.mode === "cluster" && round % 2 === 0 ? spread : 1), { test: "get", title: "GET" })), 4).claims.find(({ claim }) => claim.startsWith("GET is as fast"))?.finding;
+    // A shown difference of 4 % is none that matters.
+    expect(parity(1.04)).toBe("supported");
+    expect(parity(1)).toBe("supported");
+    expect(parity(1.5)).toBe("contradicted");
+    expect(parity(1, 1.6)).toBe("no-say");
+  });
+
   it("sees what pipelining is worth on any machine", () => {
     expect(at(1, 2).claims.find(({ claim }) => claim.startsWith("pipelining"))).toMatchObject({ finding: "supported", why: expect.stringMatching(/^measured 5\.0\d \(/) as string });
   });
@@ -166,6 +177,22 @@ describe("the study density", () => {
     expect(fits[0]).toMatchObject({ exponent: null, cells: ["1-primary-1-cpu"] });
     expect(cells.map(({ shared }) => shared === null)).toEqual([true, false, false, false]);
     expect(found[0]).toMatchObject({ finding: "no-say" });
+  });
+});
+
+describe("the study engines", () => {
+  const said = (dataSize: number, ...bytes: readonly number[]): string[] => {
+    const of = study({ engine: ["valkey", "redis-7"] }, { kind: "engines", growth: { keys: 200_000, dataSize } });
+    const entries = entriesOfRates(of, () => 1000, (cell, round, rps) => ({ ...cellEntry(cell, round, rps), growth: { samples: bytes.map((each, index) => ({ seconds: index, keys: 100_000 * (index + 1), bytes: 100_000 * (index + 1) * (each + (round === 7 ? 2 : 0)) })) } }));
+    return evaluated(of, entries, 2).claims.filter(({ claim }) => /149|Dragonfly's 127/.test(claim)).map(({ finding, why }) => `${finding}: ${why}`);
+  };
+
+  it("judges S3's bytes per entry of its value size, over all rounds, and not Dragonfly's, which nobody measured", () => {
+    expect(said(64, 138, 156)).toEqual([expect.stringMatching(/^supported: 138 to 158 over the sweep/), expect.stringMatching(/^no-say: Dragonfly was not measured here/)]);
+    expect(said(64, 110, 140)[0]).toMatch(/^contradicted: 110 to 142/);
+    // The last round alone reaches it.
+    expect(said(64, 138, 147)[0]).toMatch(/^supported: 138 to 149/);
+    expect(said(256, 330, 348)).toEqual([expect.stringMatching(/^no-say: entries of 256 bytes were put in, not of 64/), expect.stringMatching(/^no-say/)]);
   });
 });
 
@@ -215,6 +242,16 @@ describe("a study's results", () => {
     expect(all.topologies.map(({ deployment }) => deployment)).toEqual(["io-threads-1", "io-threads-2"]);
     expect(all.study?.order).toHaveLength(22);
     expect(formatStudy(all).join("\n")).toMatch(/SET +throughput +io-threads 2 \/ io-threads 1 +1\.\d\d× +\(\d\.\d\d … \d\.\d\d\) +no difference shown/);
+  });
+
+  it("come with what their intervals mean", () => {
+    const said = formatStudy(described(1e6)).join("\n");
+    expect(said).toContain("leaves none open of more than 10 %; its ends say how much.");
+    expect(said).not.toMatch(/by chance|closed loop/);
+    const ladder = study({ "io-threads": [1, 2, 3, 4] });
+    expect(notesOn(evaluated(ladder, entriesOfRates(ladder, ({ levels }) => 1000 * (levels["io-threads"] ?? 0)), 8)).join()).toContain("of 9, 1 or so will miss the true ratio by chance");
+    const atRate = study({ "io-threads": [1, 2], rate: [1000] });
+    expect(notesOn(evaluated(atRate, entriesOfRates(atRate, () => 1000), 8)).join()).toContain("p99 at an offered rate is a closed loop's");
   });
 
   it("are all marked when one canary moved", () => {

@@ -22,9 +22,9 @@ type Noise = () => number;
 const KINDS = Object.entries(NOISE) as [string, Noise][];
 
 /** A round: slow or fast as a whole, and each of its two measurements with noise of its own. */
-function pair(noise: Noise, trueRatio: number): Pair {
+function pair(noise: Noise, trueRatio: number, others: Noise = noise): Pair {
   const level = 1e5 * Math.exp(0.2 * normal());
-  return { base: level * Math.exp(noise()), other: trueRatio * level * Math.exp(noise()) };
+  return { base: level * Math.exp(noise()), other: trueRatio * level * Math.exp(others()) };
 }
 
 /** In how many of a hundred simulated studies something holds. */
@@ -71,11 +71,11 @@ describe("an interval of 95 % around a ratio", () => {
 });
 
 /** The rule of a study: six rounds, then on until the interval is as narrow as wanted, or the budget is spent. */
-function study(noise: Noise, trueRatio: number, precision: number, budget: number): ReturnType<typeof pairedRatio> {
-  const pairs = Array.from({ length: 6 }, () => pair(noise, trueRatio));
+function study(noise: Noise, trueRatio: number, precision: number, budget: number, others: Noise = noise): ReturnType<typeof pairedRatio> {
+  const pairs = Array.from({ length: 6 }, () => pair(noise, trueRatio, others));
   let ratio = pairedRatio(pairs, precision);
   while (!isPrecise(ratio, precision) && pairs.length < budget) {
-    pairs.push(pair(noise, trueRatio));
+    pairs.push(pair(noise, trueRatio, others));
     ratio = pairedRatio(pairs, precision);
   }
   return ratio;
@@ -96,6 +96,23 @@ describe("a study that stops when it knows enough", () => {
 
   it("sees one of 10 % nearly always", () => {
     expect(percentage(200, () => study(NOISE.normal, 0.9, 0.05, 30).verdict === "less")).toBeGreaterThan(95);
+  });
+
+  it("says that there is none of twice the precision and more, nearly always; of one as large as the precision it may", () => {
+    const none = (trueRatio: number): number => percentage(300, () => study(NOISE.normal, trueRatio, 0.05, 40).verdict === "no-difference");
+    expect(none(1.1)).toBeLessThan(2.5);
+    expect(none(1.05)).toBeGreaterThan(10);
+  });
+
+  it("holds the true ratio less often where one of the two alone is skewed", () => {
+    const skewed = (): number => 0.08 * Math.log(uniform());
+    // The mean of its logarithms: what it is by the average round.
+    const truth = 1.1 * Math.exp(-0.08);
+    const held = percentage(500, () => {
+      const { low, high } = study(NOISE.normal, 1.1, 0.05, 24, skewed);
+      return low !== undefined && high !== undefined && low <= truth && high >= truth;
+    });
+    expect(held).toBeGreaterThan(85);
   });
 
   it("says that it does not know when its budget ends too early", () => {
