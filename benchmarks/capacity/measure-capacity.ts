@@ -83,7 +83,7 @@ async function capacityOf(session: Session, { mix, objective, search }: Capacity
     isOpenEnded,
     points,
     knee: kneeOf(points)?.rate ?? null,
-    limit: failing === undefined ? null : describeLimit(failing, more > same && 2 * more > search.confirmations),
+    limit: failing === undefined ? null : describeLimit(failing, 2 * more > search.confirmations && 2 * same <= search.confirmations),
     doubts: doubtsOf(probes, capacity),
   };
 }

@@ -74,7 +74,7 @@ export function pointsOf(probes: readonly Probe[], part: number): CapacityRecord
   });
 }
 
-/** Of the lowest rate that did not hold. @param isEasierWithMore whether it held over twice the connections, and not over as many, offered in turn */
+/** Of the lowest rate that did not hold. @param isEasierWithMore whether it held in most of its probes over twice the connections, and did not over as many, offered in turn */
 export function describeLimit(failing: Probe, isEasierWithMore: boolean): NonNullable<CapacityRecord["limit"]> {
   if (isEasierWithMore) return { who: "client", text: `over twice the connections ${formatCount(failing.rate)}/s hold` };
   const limit: Limit = limitOf(failing.record);
