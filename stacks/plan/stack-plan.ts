@@ -231,8 +231,10 @@ function planCapacity(config: StackConfig): CapacityPlan | null {
   if (search === undefined) return null;
   const { mix, objective, search: { start, most, precision, confirmations } } = search;
   const doublings = Math.max(0, Math.ceil(Math.log2(most / start))) + 1;
-  const halvings = Math.ceil(Math.log2(Math.log(2) / Math.log(1 + precision)));
-  return { objective: formatObjective(objective), workload: mix.name, start, most, precision, probes: doublings + 1 + 2 * Math.max(0, halvings) + 4 * confirmations, seconds: mix.warmup + mix.length.seconds };
+  const halvings = Math.max(0, Math.ceil(Math.log2(Math.log(2) / Math.log(1 + precision))));
+  // Half of the halvings fail, and what fails is offered again; the answer and the load above it are settled by the fewest that are most.
+  const offered = doublings + 1 + Math.ceil(1.5 * halvings) + 2 * (Math.floor(confirmations / 2) + 1);
+  return { objective: formatObjective(objective), workload: mix.name, start, most, precision, probes: offered + 2 * confirmations, seconds: mix.warmup + mix.length.seconds };
 }
 
 function planStudy({ experiment, deployments, benchmark }: StackConfig): StudyPlan | null {

@@ -74,7 +74,7 @@ describe("the stack local under mocks", () => {
     const inputs = capable.resources.find(({ name }) => name === "measurement")?.inputs ?? {};
     expect(inputs).toMatchObject({ workload: { tests: [] }, mixes: [{ name: "steady" }], capacity: { mix: { name: "steady" }, objective: { part: 0.99, ms: 2 }, search: { start: 1000 } } });
     expect(JSON.parse(JSON.stringify(inputs["capacity"]))).toStrictEqual(inputs["capacity"]);
-    expect(returnedOf(capable)["plan"]).toMatch(/then the highest load of steady at which p99 ≤ 2 ms: from 1,000\/s to 10,000,000\/s at most, to 10 %, of each deployment in about 24 loads\n[^]*the search for capacities/);
+    expect(returnedOf(capable)["plan"]).toMatch(/then the highest load of steady at which p99 ≤ 2 ms: from 1,000\/s to 10,000,000\/s at most, to 10 %, of each deployment in about 31 loads\n[^]*the search for capacities/);
   });
 
   it("measures nothing where the stack does not ask for it", async () => {
