@@ -83,7 +83,7 @@ async function capacityOf(session: Session, { mix, objective, search }: Capacity
     isOpenEnded,
     points,
     knee: kneeOf(points)?.rate ?? null,
-    limit: failing === undefined ? null : describeLimit(failing, 2 * more > search.confirmations && 2 * same <= search.confirmations),
+    limit: failing === undefined ? null : describeLimit(failing, { same, more, of: search.confirmations }),
     doubts: doubtsOf(probes, capacity),
   };
 }

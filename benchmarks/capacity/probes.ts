@@ -74,9 +74,17 @@ export function pointsOf(probes: readonly Probe[], part: number): CapacityRecord
   });
 }
 
-/** Of the lowest rate that did not hold. @param isEasierWithMore whether it held in most of its probes over twice the connections, and did not over as many, offered in turn */
-export function describeLimit(failing: Probe, isEasierWithMore: boolean): NonNullable<CapacityRecord["limit"]> {
-  if (isEasierWithMore) return { who: "client", text: `over twice the connections ${formatCount(failing.rate)}/s hold` };
+/** How often the same load held, offered in turn over as many connections and over twice as many. */
+export interface Again {
+  readonly same: number;
+  readonly more: number;
+  /** Of so many each. */
+  readonly of: number;
+}
+
+/** Of the lowest rate that did not hold: the client, where more connections hold it in most of its probes and as many do not. */
+export function describeLimit(failing: Probe, { same, more, of }: Again): NonNullable<CapacityRecord["limit"]> {
+  if (2 * more > of && 2 * same <= of) return { who: "client", text: `over twice the connections ${formatCount(failing.rate)}/s hold` };
   const limit: Limit = limitOf(failing.record);
   return limit.who === "nobody" ? { who: "nobody", text: "neither side had run out of CPU: latency rose for another reason" } : limit;
 }

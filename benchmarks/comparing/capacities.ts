@@ -45,9 +45,14 @@ export function judgeCapacities({ bounds, otherWork }: ComparedCapacity, canary:
   if (bounds === undefined) return "not-enough-data";
   const { ratio, low, high } = bounds;
   if (low <= 1 && high >= 1) return Math.log(high / low) / 2 <= Math.log1p(precision) ? "no-difference" : "not-enough-data";
-  const moved = Math.max(...[canary?.low ?? canary?.ratio ?? 1, canary?.high ?? canary?.ratio ?? 1].map((each) => Math.abs(Math.log(each))));
-  if (Math.abs(Math.log(ratio)) <= moved) return "noise";
+  if (isWithin(canary, ratio)) return "noise";
   return ratio > 1 ? "faster" : "slower";
+}
+
+/** Whether a ratio is no further from 1 than the machine may have moved by itself. @param canary of both runs, second over first */
+export function isWithin(canary: Ratio | undefined, ratio: number): boolean {
+  const ends = [canary?.low ?? canary?.ratio ?? 1, canary?.high ?? canary?.ratio ?? 1];
+  return Math.abs(Math.log(ratio)) <= Math.max(...ends.map((end) => Math.abs(Math.log(end))));
 }
 
 function objectiveChange({ objective: before }: CapacityRecord, { objective: after }: CapacityRecord): Change[] {

@@ -2,20 +2,18 @@
 import { formatObjective } from "../capacity/objective";
 import { Histogram } from "../latency/histogram";
 import { histogramOf } from "../results/rows";
+import { CLOSED_LOOP } from "../results/study-summary";
 import { median } from "../statistics/median";
 import { independentRatio } from "../statistics/independent";
 import type { Ratio } from "../statistics/ratio";
 import type { MeasurementRecord, Results } from "../results/schema";
 import type { ComparedCapacity } from "./capacities";
-import { compareCapacities, judgeCapacities } from "./capacities";
+import { compareCapacities, isWithin, judgeCapacities } from "./capacities";
 import type { Change } from "./changes";
 import { describeChange, environmentChanges, loadChanges, matchDeployments, sameMachine, topologyChanges, workChanges } from "./changes";
 
 /** Part of a figure that matters where nobody says. */
 export const PRECISION = 0.05;
-
-/** Which hides what an open loop shows. */
-export const CLOSED_LOOP = "p99 at an offered rate is a closed loop's here: who waits for a reply sends nothing meanwhile, and a stall counts once for each connection (driver: open-loop)";
 
 const ANOTHER_MACHINE = "another machine: the ratio is of both";
 
@@ -99,8 +97,7 @@ function valueOf(records: readonly MeasurementRecord[], figure: ComparedRow["fig
 /** Repeats of one run are near each other; two runs are further apart than those say. What a fixed load moved by is no finding. */
 function judge(ratio: Ratio, canary: Ratio | undefined, figure: ComparedRow["figure"]): Judgement {
   if (ratio.verdict === "no-difference" || ratio.verdict === "not-enough-data") return ratio.verdict;
-  const moved = Math.max(Math.abs(Math.log(canary?.low ?? canary?.ratio ?? 1)), Math.abs(Math.log(canary?.high ?? canary?.ratio ?? 1)));
-  if (Math.abs(Math.log(ratio.ratio ?? 1)) <= moved) return "noise";
+  if (isWithin(canary, ratio.ratio ?? 1)) return "noise";
   return (ratio.verdict === "greater") === (figure === "throughput") ? "faster" : "slower";
 }
 

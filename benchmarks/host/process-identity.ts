@@ -29,14 +29,7 @@ export function isAlive(identity: ProcessIdentity): boolean {
  * @returns whether the signal was sent
  */
 export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
-  if (!isAlive(identity)) return false;
-  try {
-    process.kill(identity.pid, signal);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === "ESRCH") return false;
-    throw error;
-  }
+  return isAlive(identity) && send(identity.pid, signal);
 }
 
 /**
@@ -44,13 +37,17 @@ export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals)
  * @returns whether the signal was sent
  */
 export function signalGroupOf(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
-  if (!isAlive(identity)) return false;
+  return isAlive(identity) && (send(-identity.pid, signal) || signalProcess(identity, signal));
+}
+
+/** @param target a process, or below 0 a group @returns whether there was one */
+export function send(target: number, signal: NodeJS.Signals): boolean {
   try {
-    process.kill(-identity.pid, signal);
+    process.kill(target, signal);
     return true;
   } catch (error) {
-    if (codeOf(error) !== "ESRCH") throw error;
-    return signalProcess(identity, signal);
+    if (codeOf(error) === "ESRCH") return false;
+    throw error;
   }
 }
 

@@ -1,9 +1,8 @@
 /** Starting processes that put themselves on the run's record, and noticing when they end. */
 import type { ChildProcess, StdioOptions } from "node:child_process";
 import { spawn } from "node:child_process";
-import { codeOf } from "../errors";
 import type { ProcessIdentity } from "./process-identity";
-import { isAlive, RECORD_AND_EXEC } from "./process-identity";
+import { isAlive, RECORD_AND_EXEC, send } from "./process-identity";
 import type { RunDirectory } from "./run-directory";
 
 /** How a process ended: its exit code or the signal that ended it. */
@@ -32,11 +31,7 @@ export interface RecordedProcess extends RunningProcess {
  */
 export function signalGroup({ pid, child }: RunningProcess, signal: "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
   if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  try {
-    process.kill(-pid, signal);
-  } catch (error) {
-    if (codeOf(error) !== "ESRCH") throw error;
-  }
+  send(-pid, signal);
 }
 
 const ENDED_POLL_MS = 50;

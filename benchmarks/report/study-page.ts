@@ -2,7 +2,7 @@
 import { formatCount, formatDuration, formatMs } from "../units";
 import { rowsOf } from "../results/rows";
 import type { Results } from "../results/schema";
-import { CANARY_MOVED, endOf, FINDINGS, notesOn, SIDE_BY_SIDE, VERDICTS } from "../results/study-summary";
+import { CANARY_MOVED, endOf, FIGURES, FINDINGS, notesOn, SIDE_BY_SIDE, VERDICTS } from "../results/study-summary";
 import type { Claim, StudyRecord } from "../results/study-schema";
 import type { Html } from "./html";
 import { html } from "./html";
@@ -47,8 +47,6 @@ ${study.cells.map(({ id, label, shared, failed }) => {
 })}
 </tbody></table></div></section>`;
 }
-
-const FIGURES = { throughput: "throughput", p99: "p99", "cpu-per-operation": "CPU per operation" } as const;
 
 function comparisons(study: StudyRecord): Html {
   const name = (id: string): string => study.cells.find((cell) => cell.id === id)?.label ?? id;

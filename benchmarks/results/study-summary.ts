@@ -14,23 +14,25 @@ export const VERDICTS: Readonly<Record<StudyComparison["verdict"], string>> = {
 
 export const FINDINGS: Readonly<Record<Claim["finding"], string>> = { supported: "supported", contradicted: "contradicted", "no-say": "cannot be said here" };
 
-const FIGURES: Readonly<Record<StudyComparison["figure"], string>> = { throughput: "throughput", p99: "p99", "cpu-per-operation": "CPU per operation" };
+export const FIGURES: Readonly<Record<StudyComparison["figure"], string>> = { throughput: "throughput", p99: "p99", "cpu-per-operation": "CPU per operation" };
 
 export const CANARY_MOVED = "A canary moved: a fixed load did not run at its usual rate throughout, so the machine was not the same throughout, and everything here is doubtful.";
 
 export const SIDE_BY_SIDE = "Side by side: the servers of both ran and were sent to in alternating slices of 5 to 15 ms, so that a machine that changes changes for both.";
 
-const CLOSED_LOOP = "p99 at an offered rate is a closed loop's: who waits for a reply sends nothing meanwhile, and a stall counts once for each connection. The driver open-loop counts it for all who would have called (valkey:workloads).";
+/** Of a p99 that another driver than the open loop has at an offered rate. */
+export const CLOSED_LOOP = "p99 at an offered rate is a closed loop's: who waits for a reply sends nothing meanwhile, and a stall counts once for each connection. The driver open-loop counts it for all who would have called (valkey:workloads).";
 
 /** What its reader must know of the intervals, after what they are of. */
-export function notesOn({ comparisons, precision, cells }: Pick<StudyRecord, "comparisons" | "precision" | "cells">): string[] {
+export function notesOn({ comparisons, precision }: Pick<StudyRecord, "comparisons" | "precision">): string[] {
   const known = comparisons.filter(({ low }) => low !== null).length;
-  const wanted = (times: number): string => `${Number((100 * times * precision).toFixed(1))} %`;
-  const isAtRate = (id: string): boolean => Number(cells.find((cell) => cell.id === id)?.levels["rate"] ?? 0) > 0;
+  const percent = (part: number): string => `${Number((100 * part).toFixed(1))} %`;
+  // Where a rate was offered, throughput is that and is not compared.
+  const isAtRate = ({ test, base, other }: StudyComparison): boolean => !comparisons.some((each) => each.figure === "throughput" && each.test === test && each.base === base && each.other === other);
   return [
-    ...(comparisons.some(({ verdict }) => verdict === "no-difference") ? [`No difference shown: the interval holds 1 and is known to ${wanted(1)}, so that it leaves none open of more than ${wanted(2)}; its ends say how much.`] : []),
+    ...(comparisons.some(({ verdict }) => verdict === "no-difference") ? [`No difference shown: the interval holds 1 and is known to ${percent(precision)}, so that it leaves none open of more than ${percent((1 + precision) ** 2 - 1)}; its ends say how much.`] : []),
     ...(known > 5 ? [`Each interval is right in 95 of 100 studies, by itself: of ${known}, ${Math.max(1, Math.round(0.05 * known))} or so will miss the true ratio by chance.`] : []),
-    ...(comparisons.some(({ figure, base }) => figure === "p99" && isAtRate(base)) ? [CLOSED_LOOP] : []),
+    ...(comparisons.some((each) => each.figure === "p99" && isAtRate(each)) ? [CLOSED_LOOP] : []),
   ];
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseObjective } from "../../../benchmarks/capacity/objective";
 import type { Probe } from "../../../benchmarks/capacity/probes";
-import { judgeProbe, lowestFailing, pointsOf } from "../../../benchmarks/capacity/probes";
+import { describeLimit, judgeProbe, lowestFailing, pointsOf } from "../../../benchmarks/capacity/probes";
 import { Histogram } from "../../../benchmarks/latency/histogram";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
 import { record } from "../../support/records";
@@ -50,5 +50,13 @@ describe("a load", () => {
     const at = (rate: number, ...held: boolean[]): Probe[] => held.map((holds) => ({ rate, holds, record: record(), words: "" }));
     expect(lowestFailing([...at(1000, true, true), ...at(1100, false, true, true), ...at(1200, false, false)], 1000)?.rate).toBe(1200);
     expect(lowestFailing(at(1000, true, false), 1000)).toBeUndefined();
+  });
+
+  it("is the client's limit where more connections hold it and as many do not, and not where both do", () => {
+    const failing = probe(offered([[OFFERED, 9]]), "p99=2ms");
+    const who = (same: number, more: number): string => describeLimit(failing, { same, more, of: 3 }).who;
+    expect(who(0, 2)).toBe("client");
+    expect(who(1, 3)).toBe("client");
+    expect([who(2, 3), who(1, 1), who(0, 0)]).not.toContain("client");
   });
 });

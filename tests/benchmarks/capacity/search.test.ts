@@ -43,8 +43,9 @@ describe("the search", () => {
     }
     expect(Math.max(...results)).toBeLessThanOrEqual(60_000);
     results.sort((a, b) => a - b);
-    expect(results[40]).toBeGreaterThan(60_000 / 1.1 / 1.1);
-    expect(results[4]).toBeGreaterThan(30_000);
+    // All but four of 400 within the precision, and none far off.
+    expect(results[4]).toBeGreaterThan(60_000 / 1.1);
+    expect(results[0]).toBeGreaterThan(30_000);
     expect(Math.max(...made)).toBeLessThan(60);
   });
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { CLOSED_LOOP, compareRuns } from "../../../benchmarks/comparing/compare";
+import { compareRuns } from "../../../benchmarks/comparing/compare";
 import type { RunComparison } from "../../../benchmarks/comparing/compare";
 import { Histogram } from "../../../benchmarks/latency/histogram";
+import { CLOSED_LOOP } from "../../../benchmarks/results/study-summary";
 import { formatComparison } from "../../../benchmarks/comparing/format";
 import type { CapacityLoad, CapacityRecord, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
 import { measured, record, results } from "../../support/records";

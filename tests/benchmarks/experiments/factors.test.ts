@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Base, Variation } from "../../../benchmarks/experiments/factors";
 import { cellsOf } from "../../../benchmarks/experiments/factors";
-import { parseCpuList, pin } from "../../../benchmarks/experiments/pinning";
+import { availableCpus, parseCpuList, pin } from "../../../benchmarks/experiments/pinning";
 import type { Workload } from "../../../benchmarks/workloads/workload";
 
 const WORKLOAD: Workload = { name: undefined, tests: ["set"], clients: 48, pipeline: 16, dataSize: 256, threads: 1, keySpace: 16_384, length: { seconds: 2 }, warmup: 1, rate: undefined };
@@ -72,5 +72,14 @@ describe("pinning", () => {
   it("reads the kernel's lists", () => {
     expect(parseCpuList("0-2,5\n")).toEqual([0, 1, 2, 5]);
     expect(parseCpuList("")).toEqual([]);
+  });
+});
+
+describe("the CPUs of this process", () => {
+  it("are no more than it has the time of, where a quota gives it less than its machine has", () => {
+    expect(availableCpus(1)).toHaveLength(1);
+    expect(availableCpus(0.5)).toHaveLength(1);
+    expect(availableCpus(4096).length).toBeGreaterThanOrEqual(1);
+    expect(availableCpus(4096)).toEqual(expect.arrayContaining(availableCpus(1)));
   });
 });

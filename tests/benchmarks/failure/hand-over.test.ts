@@ -35,6 +35,12 @@ describe("a hand-over in a cluster", () => {
     expect(asked()).toBe(3);
   });
 
+  it("is asked for again where the replica gave up without a word", async () => {
+    const { stage: on, asked } = stage(["OK", "OK"]);
+    await handOver("a", { ...on, patienceMs: 15_000 });
+    expect(asked()).toBe(2);
+  }, 20_000);
+
   it("fails with the replica's own words where it refuses for another reason", async () => {
     await expect(handOver("a", stage([new Error("ERR This instance has cluster support disabled"), "OK"]).stage)).rejects.toThrow("b: ERR This instance has cluster support disabled");
   });
