@@ -178,6 +178,22 @@ describe("a study", () => {
     expect(new Set(entries.map(keyOfEntry)).size).toBe(entries.length);
   });
 
+  it("does not end for want of what was given up, when it is gone on with", async () => {
+    const of = study({ "io-threads": [1, 2] });
+    const good = bench(of, 0.02);
+    const place = mkdtempSync(join(directory, "m"));
+    const journal = begin(place, of);
+    const lost = await runStudy(of, journal, [0, 1], { ...good, cell: (cell, round, ceiling) => (cell.id === "io-threads-2" ? Promise.reject(new Failure("no")) : good.cell(cell, round, ceiling)) }, never, QUIET);
+    journal.close();
+    expect(lost).toMatchObject({ rounds: 6, ended: "precise" });
+    const resumed = studyJournals.resume(place);
+    const state = await runStudy(of, resumed, [0, 1], good, never, QUIET);
+    resumed.close();
+    expect(state.rounds).toBeGreaterThan(6);
+    expect(evaluate(state).comparisons.find(({ figure }) => figure === "throughput")).toMatchObject({ verdict: "greater", ratio: expect.closeTo(2, 1) as number });
+    expect(of.cells.map((cell) => failureOf(cell, state.entries))).toEqual([undefined, undefined]);
+  });
+
   it("gives a pair up that fails twice in succession, and goes by what its cells say alone", async () => {
     const of = study({ "io-threads": [1, 2] });
     const state = await runStudy(of, open("f", of), [0, 1], { ...bench(of, 0.02), sideBySide: () => Promise.reject(new Failure("too little memory for both")) }, never, QUIET);
