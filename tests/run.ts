@@ -1,23 +1,28 @@
 /**
- * `npm test`: types and lint beside the tests, and last the tests that want the machine for themselves. Ends with what did not run and why, and with the
- * line `N passed, N failed[, N skipped]`. Arguments go to vitest, and then only the tests run.
+ * `npm test`: types and lint beside the tests, and last the tests that want the machine for themselves. Ends with what did not run and why, with what failed
+ * and how, and with the line `N passed, N failed[, N skipped]`. Arguments go to vitest, and then only the tests run.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { z } from "zod";
 import { print } from "../stacks/output";
 
 const ROOT = resolve(__dirname, "..");
+/** What was expected and where; the rest is printed where it failed. */
+const LINES_OF_A_FAILURE = 12;
 
 /** What is needed of vitest's JSON reporter. */
 const reportSchema = z.object({
-  numPassedTests: z.int(),
-  numFailedTests: z.int(),
-  numTotalTests: z.int(),
-  numFailedTestSuites: z.int(),
-  testResults: z.array(z.object({ status: z.string(), name: z.string(), assertionResults: z.array(z.object({ status: z.string(), fullName: z.string() })) })),
+  testResults: z.array(
+    z.object({
+      status: z.string(),
+      name: z.string(),
+      message: z.string().default(""),
+      assertionResults: z.array(z.object({ status: z.string(), fullName: z.string(), failureMessages: z.array(z.string()).nullish() })),
+    }),
+  ),
 });
 
 /** Runs a program. @returns its exit status and, where it is to be quiet, its output */
@@ -33,49 +38,63 @@ function run(program: string, args: readonly string[], quiet: boolean): Promise<
 }
 
 /** Types and lint. */
-async function check(): Promise<Counts> {
+async function check(): Promise<Outcome> {
   const began = Date.now();
   const { status, output } = await run(process.execPath, ["--import", "tsx", "tests/static-checks.ts"], true);
   print(output.trimEnd(), `${status === 0 ? "✓" : "✗"} types and lint (${((Date.now() - began) / 1000).toFixed(0)} s)`);
-  return { passed: status === 0 ? 1 : 0, failed: status === 0 ? 0 : 1, skipped: [] };
+  return { passed: status === 0 ? 1 : 0, failed: status === 0 ? [] : [{ title: "types and lint", message: output.trim() }], skipped: [] };
 }
 
-interface Counts {
+interface Failure {
+  readonly title: string;
+  readonly message: string;
+}
+
+interface Outcome {
   readonly passed: number;
-  readonly failed: number;
+  readonly failed: readonly Failure[];
   /** Titles; their reasons are part of them. */
   readonly skipped: readonly string[];
 }
 
-async function vitest(args: readonly string[]): Promise<Counts> {
+async function vitest(args: readonly string[]): Promise<Outcome> {
   const directory = mkdtempSync(join(tmpdir(), "tests-"));
   try {
     const file = join(directory, "report.json");
     const { status } = await run(join(ROOT, "node_modules", ".bin", "vitest"), ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${file}`, ...args], false);
     const report = reportSchema.parse(JSON.parse(readFileSync(file, "utf8")));
+    const tests = report.testResults.flatMap((each) => each.assertionResults);
+    const failed = tests.flatMap((test) => (test.status === "failed" ? [{ title: test.fullName, message: (test.failureMessages ?? []).join("\n") }] : []));
     // A file that cannot even be loaded has no tests that fail.
-    const unloaded = report.testResults.filter((each) => each.status === "failed" && each.assertionResults.every((test) => test.status !== "failed")).length;
-    const failed = report.numFailedTests + unloaded;
-    const skipped = report.testResults.flatMap((each) => each.assertionResults.flatMap((test) => (test.status === "skipped" || test.status === "pending" ? [test.fullName] : [])));
-    return { passed: report.numPassedTests, failed: status !== 0 && failed === 0 ? 1 : failed, skipped };
+    const unloaded = report.testResults.flatMap((file) =>
+      file.status === "failed" && file.assertionResults.every((test) => test.status !== "failed") ? [{ title: relative(ROOT, file.name), message: file.message }] : [],
+    );
+    const unsaid = status !== 0 && failed.length + unloaded.length === 0 ? [{ title: "vitest", message: `ended with ${status}` }] : [];
+    return {
+      passed: tests.filter((test) => test.status === "passed").length,
+      failed: [...failed, ...unloaded, ...unsaid],
+      skipped: tests.flatMap((test) => (test.status === "skipped" || test.status === "pending" ? [test.fullName] : [])),
+    };
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
 /** What holds figures against a clock comes last, when nothing else runs any more. */
-async function everything(): Promise<Counts> {
+async function everything(): Promise<Outcome> {
   const beside = await Promise.all([check(), vitest(["--project", "pure", "--project", "real"])]);
   return [...beside, await vitest(["--project", "alone"])].reduce(sum);
 }
 
-const sum = (a: Counts, b: Counts): Counts => ({ passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: [...a.skipped, ...b.skipped] });
+const sum = (a: Outcome, b: Outcome): Outcome => ({ passed: a.passed + b.passed, failed: [...a.failed, ...b.failed], skipped: [...a.skipped, ...b.skipped] });
 
 async function main(args: readonly string[]): Promise<number> {
   const { passed, failed, skipped } = await (args.length > 0 ? vitest(args) : everything());
   if (skipped.length > 0) print("", "Not run on this machine:", ...skipped.map((title) => `  ${title}`));
-  print("", `${passed} passed, ${failed} failed${skipped.length > 0 ? `, ${skipped.length} skipped` : ""}`);
-  return failed === 0 && passed > 0 ? 0 : 1;
+  // Once more, where many lines of other tests came after.
+  if (failed.length > 0) print("", "Failed:", ...failed.flatMap(({ title, message }) => [`  ${title}`, ...message.split("\n").slice(0, LINES_OF_A_FAILURE).map((line) => `    ${line}`)]));
+  print("", `${passed} passed, ${failed.length} failed${skipped.length > 0 ? `, ${skipped.length} skipped` : ""}`);
+  return failed.length === 0 && passed > 0 ? 0 : 1;
 }
 
 void main(process.argv.slice(2)).then((status) => process.exit(status));
