@@ -3,6 +3,7 @@
  *
  *   RUNS/ID/run.json            the runner's identity, the stack, whether the deployment is kept
  *   RUNS/ID/processes/NAME      a process the run started, recorded by that process itself
+ *   RUNS/ID/processes.closed/   the same, once the run is being stopped
  *   RUNS/ID/scars/NAME          what a fault left beside processes
  *   RUNS/ID/DEPLOYMENT/NODE/    a node's configuration, data and log
  */
@@ -24,6 +25,11 @@ const runSchema = z.object({
 
 export type RunInfo = z.infer<typeof runSchema>;
 
+const OPEN = "processes";
+const CLOSED = "processes.closed";
+
+/** How long a process that has begun to record itself may take to write a line, milliseconds. */
+const RECORDING_MS = 2000;
 /** How long a process told to end may take before it is killed, and before that is given up on, milliseconds. */
 const GRACE_MS = 2000;
 const GIVE_UP_MS = 10_000;
@@ -46,7 +52,7 @@ export class RunDirectory {
     // Under a hidden name until run.json is there: another run must not take it for an abandoned one.
     const hidden = join(runs, `.${id}`);
     try {
-      mkdirSync(join(hidden, "processes"), { recursive: true, mode: 0o700 });
+      mkdirSync(join(hidden, OPEN), { recursive: true, mode: 0o700 });
       const info = { id, runner, stack, kept: false };
       writeInfo(hidden, info);
       renameSync(hidden, path);
@@ -89,7 +95,7 @@ export class RunDirectory {
 
   /** The file a process named so records itself in. */
   processRecord(name: string): string {
-    return join(this.path, "processes", name);
+    return join(this.path, OPEN, name);
   }
 
   /** A directory for one node, private to the user. */
@@ -131,21 +137,34 @@ export function livingProcesses(path: string): ProcessIdentity[] {
 
 /** The same with the names they were started under. */
 export function livingRecords(path: string): { readonly name: string; readonly identity: ProcessIdentity }[] {
-  const directory = join(path, "processes");
-  if (!existsSync(directory)) return [];
-  return readdirSync(directory).flatMap((file) => {
-    const identity = parseRecord(readRecord(join(directory, file)));
-    return identity !== undefined && isAlive(identity) ? [{ name: file.replace(/\.\d+$/, ""), identity }] : [];
+  return records(path).flatMap(({ name, identity }) => (identity !== undefined && isAlive(identity) ? [{ name, identity }] : []));
+}
+
+/** What is on record in a run's directory; without identity what is not written to the end. */
+function records(path: string): { readonly name: string; readonly identity: ProcessIdentity | undefined }[] {
+  return [OPEN, CLOSED].flatMap((place) => {
+    const directory = join(path, place);
+    return unlessGone<string[]>(() => readdirSync(directory), []).map((file) => ({
+      name: file.replace(/\.\d+$/, ""),
+      identity: parseRecord(unlessGone(() => readFileSync(join(directory, file), "utf8"), "")),
+    }));
   });
 }
 
-function readRecord(file: string): string {
+/** @param otherwise where the file or directory is not there any more */
+function unlessGone<T>(act: () => T, otherwise: T): T {
   try {
-    return readFileSync(file, "utf8");
+    return act();
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return "";
+    if (codeOf(error) === "ENOENT") return otherwise;
     throw error;
   }
+}
+
+/** From here on nothing that is not on record can put itself there, and so becomes no server: not what was about to start, either. */
+async function closeRecords(path: string): Promise<void> {
+  unlessGone(() => { renameSync(join(path, OPEN), join(path, CLOSED)); }, undefined);
+  for (const began = Date.now(); records(path).some(({ identity }) => identity === undefined) && Date.now() - began < RECORDING_MS;) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
 /**
@@ -155,6 +174,7 @@ function readRecord(file: string): string {
  * @throws Failure when a process outlives SIGKILL; the directory stays then
  */
 export async function stopRun(path: string): Promise<number> {
+  await closeRecords(path);
   const living = livingProcesses(path);
   for (const identity of living) signalProcess(identity, "SIGTERM");
   // With what they forked: a server that was halted while it saved has a child that stands still as well.

@@ -59,6 +59,23 @@ describe("stopping a run", () => {
     expect(existsSync(run.path)).toBe(false);
   });
 
+  it("has nothing started any more, and ends what was about to be", async () => {
+    const run = RunDirectory.create(runs, "local");
+    const slow = await sleeper(run, ["sh", "-c", "trap 'sleep 0.4; exit' TERM; while :; do sleep 0.05; done"]);
+    // One that has opened its record, and writes to it later.
+    const late = spawn("sh", ["-c", `exec 3>"$1"; sleep 0.3; cat /proc/$$/stat >&3; exec sleep 60`, "sh", run.processRecord("late")], { stdio: "ignore" });
+    children.push(late);
+    while (!existsSync(run.processRecord("late"))) await new Promise((resolve) => setTimeout(resolve, 5));
+    const stopping = stopRun(run.path);
+    await new Promise((resolve) => setTimeout(resolve, 350));
+    const latest = startRecorded(run, "latest", "sleep", ["60"], { stdio: "ignore" });
+    children.push(latest.child);
+    expect(await stopping).toBe(2);
+    expect(await latest.ended).toEqual({ code: 126, signal: null });
+    expect([slow, late.pid ?? 0].map(identify)).toEqual([undefined, undefined]);
+    expect(existsSync(run.path)).toBe(false);
+  });
+
   it("leaves nothing standing still of what its processes forked", async () => {
     const run = RunDirectory.create(runs, "local");
     const file = join(runs, "forked");
