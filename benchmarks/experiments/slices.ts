@@ -18,6 +18,14 @@ export interface Party {
 
 export type TwoOf<T> = readonly [T, T];
 
+/** What time is told by. Milliseconds. */
+export interface Clock {
+  readonly now: () => number;
+  readonly sleep: (length: number) => Promise<unknown>;
+}
+
+const CLOCK: Clock = { now: () => performance.now(), sleep };
+
 /**
  * @param parties both halted
  * @param seconds of slices that each is given, about
@@ -25,17 +33,17 @@ export type TwoOf<T> = readonly [T, T];
  * @returns seconds of slices that each had, exactly; both are halted then
  * @throws the signal's reason; then, too, both are halted
  */
-export async function alternate(parties: TwoOf<Party>, seconds: number, random: () => number, signal: AbortSignal): Promise<TwoOf<number>> {
+export async function alternate(parties: TwoOf<Party>, seconds: number, random: () => number, signal: AbortSignal, clock = CLOCK): Promise<TwoOf<number>> {
   const had: [number, number] = [0, 0];
   while ((had[0] + had[1]) / 2 < seconds * 1000) {
     const length = LEAST_SLICE_MS + random() * (MOST_SLICE_MS - LEAST_SLICE_MS);
     for (const who of random() < 0.5 ? ([0, 1] as const) : ([1, 0] as const)) {
       signal.throwIfAborted();
       parties[who].go();
-      const began = performance.now();
-      await sleep(length);
+      const began = clock.now();
+      await clock.sleep(length);
       // What it had, not what it was to have: a timer that is late gives a longer slice, and who has more to wake and to halt no shorter one.
-      had[who] += performance.now() - began;
+      had[who] += clock.now() - began;
       parties[who].halt();
     }
   }
