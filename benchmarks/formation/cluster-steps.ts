@@ -56,15 +56,20 @@ export function self({ view }: NodeState): KnownNode {
   return known;
 }
 
-/** Nodes that somebody knows and that are not part of the deployment; handshakes under way are no members yet. */
-export function strangers(states: readonly NodeState[]): string[] {
+/**
+ * Nodes that somebody knows and that are not part of the deployment; handshakes under way are no members yet.
+ * @param isExcused whether what that node knows is known to be nobody's
+ */
+export function strangers(states: readonly NodeState[], isExcused: (knower: NodeState, known: KnownNode) => boolean = () => false): string[] {
   const ours = new Map(states.map((state) => [state.view.selfId, state.name]));
   const reasons = new Set<string>();
   if (ours.size < states.length) reasons.add("two nodes have the same node id (a copied nodes.conf?)");
-  for (const { name, view } of states) {
+  for (const state of states) {
+    const { name, view } = state;
     const shaking = new Set(view.troubles.filter(({ trouble }) => trouble === "handshake").map(({ id }) => id));
-    for (const { id, address } of view.topology.nodes.values()) {
-      if (!ours.has(id) && !shaking.has(id)) reasons.add(`${name} knows a node that is not part of this deployment: ${id} at ${address.host}:${address.port}`);
+    for (const known of view.topology.nodes.values()) {
+      const { id, address } = known;
+      if (!ours.has(id) && !shaking.has(id) && !isExcused(state, known)) reasons.add(`${name} knows a node that is not part of this deployment: ${id} at ${address.host}:${address.port}`);
     }
   }
   return [...reasons];

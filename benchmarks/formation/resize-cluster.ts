@@ -14,7 +14,7 @@ import type { Member } from "./members";
 import { readStates } from "./members";
 import { finishOpenMoves } from "./open-moves";
 import type { Memory } from "./resize-facts";
-import { halfGone, obstacles, openMoves, resizeNodes } from "./resize-facts";
+import { estranged, obstacles, openMoves, resizeNodes } from "./resize-facts";
 import { ResizeSteps } from "./resize-steps";
 import { putBack } from "./temporary-settings";
 
@@ -22,9 +22,14 @@ import { putBack } from "./temporary-settings";
 const ROUNDS = 5;
 /** How long nodes that disagree, or that miss one, are waited for before that counts as standing in the way, milliseconds. */
 const PATIENCE_MS = 20_000;
+/**
+ * How long nodes that are to stay may take to hear of each other from others, milliseconds: gossip takes a second or two.
+ * Who was forgotten on purpose is not heard of for a minute.
+ */
+const HEARSAY_MS = 4000;
 
 /**
- * Resizes a cluster that serves all slots. Finishes first what others left unfinished: open moves, nodes forgotten by half.
+ * Resizes a cluster that serves all slots. Finishes first what others left unfinished: open moves, nodes that are known to some.
  * @param connections to the deployment's nodes and the leaving ones
  * @throws Failure saying why nothing may be changed, or what was still missing when the time was up
  */
@@ -71,9 +76,18 @@ async function settle(deployment: Deployment, connections: ReadonlyMap<Deploymen
     return { states: now.states, steps: new ResizeSteps(deployment, now.members, now.states, awaiting, options) };
   };
   let { states, steps } = await read();
-  const gone = halfGone(states, leaving);
-  if (gone.length > 0) {
-    await steps.forget(gone);
+  const since = performance.now();
+  await patient.until(async () => {
+    const staying = estranged(states).filter((name) => !leaving.has(name));
+    if (staying.length === 0 || performance.now() - since > HEARSAY_MS) return undefined;
+    ({ states, steps } = await read());
+    return `${staying.join(", ")} and others do not all know each other`;
+  });
+  const apart = estranged(states);
+  if (apart.length > 0) {
+    // Those that are to stay come back under new ids, which nobody was told to forget.
+    options.report?.(`resetting ${apart.join(", ")}, which not all others know`);
+    await steps.forget(apart);
     ({ states, steps } = await read());
   }
   await steps.agreed(patient);
@@ -86,7 +100,7 @@ async function settle(deployment: Deployment, connections: ReadonlyMap<Deploymen
     await finishOpenMoves(open, steps.moving);
     await steps.agreed();
   }
-  return isOpen || gone.length > 0;
+  return isOpen || apart.length > 0;
 }
 
 function leavingNames({ leaving = [] }: FormationOptions): Set<string> {

@@ -35,14 +35,17 @@ export function participants(states: readonly NodeState[]): NodeState[] {
   return states.filter((state) => owners.every((owner) => knows(state, owner) && knows(owner, state)));
 }
 
-/** Nodes whose leaving was interrupted: without slots, forgotten by some and not by all, or forgotten and unaware of it. */
-export function halfGone(states: readonly NodeState[], leaving: ReadonlySet<string>): string[] {
+/**
+ * Nodes without slots that are neither part of the cluster nor on their own: their leaving or joining was interrupted, so
+ * that some know them and some do not, or that they alone remember the others.
+ */
+export function estranged(states: readonly NodeState[]): string[] {
   const part = new Set(participants(states));
-  const gone = states.filter((state) => leaving.has(state.name) && !part.has(state) && !serves(state) && !isAlone(state, states));
-  // A replica cannot forget its primary: one that is to leave as well goes with it.
-  const ids = new Set(gone.map(({ view }) => view.selfId));
-  const followers = states.filter((state) => leaving.has(state.name) && ids.has(self(state).primaryId ?? ""));
-  return [...new Set([...gone, ...followers].map(({ name }) => name))];
+  const apart = states.filter((state) => !part.has(state) && !serves(state) && !isAlone(state, states));
+  // A replica cannot forget its primary: it goes with it.
+  const ids = new Set(apart.map(({ view }) => view.selfId));
+  const followers = states.filter((state) => ids.has(self(state).primaryId ?? ""));
+  return [...new Set([...apart, ...followers].map(({ name }) => name))];
 }
 
 function isAlone(state: NodeState, states: readonly NodeState[]): boolean {
@@ -54,10 +57,20 @@ export function obstacles(states: readonly NodeState[], leaving: ReadonlySet<str
   const part = new Set(participants(states));
   const outside = states.filter((state) => !part.has(state));
   return [
-    ...strangers(states),
+    ...strangers(states, (knower, known) => !part.has(knower) && isFormerSelf(states, knower, known)),
     ...outside.filter(serves).map(({ name }) => `${name} serves slots and does not know all other primaries, or is not known to them`),
     ...outside.filter((state) => !leaving.has(state.name) && !serves(state) && self(state).role === "primary" && state.keys > 0).map(({ name, keys }) => `${name} is to join but holds ${keys} keys of its own`),
   ];
+}
+
+/**
+ * Whether what one node knows is another as it was before its reset: of two that were to leave, the first had forgotten all
+ * when the run was killed, and the second had not. It has no slots, and no address or that of a node that is here; and who
+ * remembers it is not of another cluster, for it knows this one's primaries.
+ */
+function isFormerSelf(states: readonly NodeState[], knower: NodeState, { slots, address }: KnownNode): boolean {
+  const isHere = address.host === "" || states.some((state) => self(state).address.host === address.host && self(state).address.port === address.port);
+  return isHere && slots.length === 0 && !serves(knower) && states.filter(serves).every((owner) => knows(knower, owner));
 }
 
 /** The nodes as the plan wants to know them. */

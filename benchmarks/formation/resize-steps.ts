@@ -67,6 +67,7 @@ export class ResizeSteps {
       const setbacks = await this.#move(plan.move);
       if (setbacks.length > 0) return setbacks;
       await this.#attach(plan.reuse);
+      if (plan.forget.length > 0) this.options.report?.(`taking out ${plan.forget.join(", ")}`);
       await this.forget(plan.forget);
       return [];
     } finally {
@@ -90,7 +91,6 @@ export class ResizeSteps {
    */
   async forget(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
-    this.options.report?.(`taking out ${names.join(", ")}`);
     const gone = names.map((name) => this.#member(name));
     for (const name of names) this.#taking.delete(name);
     const ids = new Set(gone.map(({ id }) => id));

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Connection } from "../../benchmarks/connection";
 import type { Deployment, DeploymentNode } from "../../benchmarks/deployment";
 import type { FormationOptions } from "../../benchmarks/formation/awaiting";
 import { form } from "../../benchmarks/formation/form";
@@ -208,6 +209,35 @@ describe("resizing", () => {
     const crowded = { ...deployment, nodes: deployment.nodes.map((node, index) => ({ ...node, zone: index < 5 ? "a" : "b" })) };
     await expect(form(crowded, shape(3, 1), { leaving })).rejects.toThrow(/would not be zone-safe/);
     expect(await resizing.views()).toEqual(before);
+  });
+
+  it.each([
+    ["some have forgotten", [0, 1, 4], undefined, shape(4, 1)],
+    ["all have forgotten, and that know all", [0, 1, 2, 3, 4, 5], undefined, shape(4, 1)],
+    ["have been reset, one of two", [0, 1, 2, 3, 4, 5], 6, shape(3, 1)],
+    ["have been reset, the other of two", [0, 1, 2, 3, 4, 5], 7, shape(4, 1)],
+  ] as const)("takes out, or back in under new ids, nodes that %s", async (_what, forgetful, reset, wanted) => {
+    await resizing.to(shape(3, 1));
+    await expect(resizing.to(shape(4, 1), interruptedAt(/./))).rejects.toThrow("interrupted");
+    const all = { ...resizing.deployment, nodes: resizing.sandbox.host.nodes("cluster") };
+    const each = <T>(use: (connection: Connection, index: number) => Promise<T>): Promise<T[]> => Promise.all(all.nodes.map((_node, index) => withNode(all, index, (connection) => use(connection, index))));
+    // As a run is that takes out the two after their slots: met, one the other's replica, then forgotten and reset.
+    await each(async (connection, index) => {
+      for (const { endpoint, busPort } of all.nodes.slice(index < 6 ? 6 : 8)) await connection.call("CLUSTER", "MEET", endpoint.host, endpoint.port, busPort ?? 0);
+    });
+    await eventually("all know all", async () => (await each(async (connection) => String(await connection.cluster("NODES")))).every((text) => text.trim().split("\n").length === 8 && !text.includes("handshake")));
+    const ids = await each(async (connection) => String(await connection.call("CLUSTER", "MYID")));
+    await withNode(all, 7, (connection) => connection.cluster("REPLICATE", ids[6] ?? ""));
+    await eventually("it follows", () => withNode(all, 7, async (connection) => (await connection.info("replication")).includes("master_link_status:up")));
+    await each(async (connection, index) => {
+      if (forgetful.some((each) => each === index)) for (const id of ids.slice(6)) await connection.cluster("FORGET", id);
+    });
+    if (reset !== undefined) await withNode(all, reset, (connection) => connection.cluster("RESET", "HARD"));
+    const began = performance.now();
+    await resizing.to(wanted);
+    // Whom all were told to forget can come back under the same id after a minute.
+    expect(performance.now() - began).toBeLessThan(50_000);
+    expect(await resizing.faults()).toEqual([]);
   });
 
   it("refuses to bring in a node with keys of its own", async () => {

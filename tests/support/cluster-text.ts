@@ -9,6 +9,8 @@ export interface FakeNode {
   readonly epoch?: number;
   readonly flags?: string;
   readonly link?: "connected" | "disconnected";
+  readonly host?: string;
+  readonly port?: number;
 }
 
 /** A node id that shows its node: forty hexadecimal digits from the number in the name. */
@@ -18,10 +20,10 @@ export function idOf(name: string): string {
 
 export function clusterText(self: string, nodes: readonly FakeNode[]): string {
   return nodes
-    .map(({ name, primary, slots = "", epoch = 1, flags, link = "connected" }) => {
+    .map(({ name, primary, slots = "", epoch = 1, flags, link = "connected", host = "10.0.0.1", port = 7000 }) => {
       const role = primary === undefined ? "master" : "slave";
       const all = [...(name === self ? ["myself"] : []), role, ...(flags === undefined ? [] : [flags])].join(",");
-      return `${idOf(name)} 10.0.0.1:7000@17000 ${all} ${primary === undefined ? "-" : idOf(primary)} 0 0 ${epoch} ${link} ${slots}`.trim();
+      return `${idOf(name)} ${host}:${port}@${port + 10_000} ${all} ${primary === undefined ? "-" : idOf(primary)} 0 0 ${epoch} ${link} ${slots}`.trim();
     })
     .join("\n");
 }

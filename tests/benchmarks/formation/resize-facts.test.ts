@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { NodeState } from "../../../benchmarks/formation/cluster-steps";
-import { halfGone, obstacles, openMoves, participants, resizeNodes, servesAllSlots } from "../../../benchmarks/formation/resize-facts";
+import { estranged, obstacles, openMoves, participants, resizeNodes, servesAllSlots } from "../../../benchmarks/formation/resize-facts";
 import type { FakeNode } from "../../support/cluster-text";
 import { fakeView, idOf } from "../../support/cluster-text";
 
@@ -47,16 +47,32 @@ describe("a cluster that is to be resized", () => {
     expect(met(states(NODES, forgotten))).toBe(false);
   });
 
-  it("has nodes half gone whom some forgot, or who alone do not know", () => {
-    const leaving = new Set(["n-4"]);
+  it("is apart from nodes whom some forgot, or who alone do not know, whether they are to leave or to stay", () => {
     const forgetful = (who: readonly string[]) => (name: string): readonly FakeNode[] => (who.includes(name) ? NODES.filter((node) => node.name !== "n-4") : NODES);
-    expect(halfGone(states(NODES), leaving)).toEqual([]);
-    expect(halfGone(states(NODES, forgetful(["n-1"])), leaving)).toEqual(["n-4"]);
-    expect(halfGone(states(NODES, forgetful(["n-0", "n-1", "n-2", "n-3"])), leaving)).toEqual(["n-4"]);
-    expect(halfGone(states(NODES, forgetful(["n-1"])), nobody)).toEqual([]);
-    // A replica that is to leave too still follows it, and could not forget it.
+    expect(estranged(states(NODES))).toEqual([]);
+    expect(estranged(states(NODES, forgetful(["n-1"])))).toEqual(["n-4"]);
+    expect(estranged(states(NODES, forgetful(["n-0", "n-1", "n-2", "n-3"])))).toEqual(["n-4"]);
+    expect(estranged(states([...NODES, NEW], alone("n-9")))).toEqual([]);
+    // A replica still follows it, and could not forget it.
     const shard = [...NODES, { name: "n-9", epoch: 4 }, { name: "n-10", primary: "n-9", epoch: 4 }];
-    expect(halfGone(states(shard, (name) => (name === "n-0" ? shard.filter((node) => node.name !== "n-9") : shard)), new Set(["n-9", "n-10"]))).toEqual(["n-9", "n-10"]);
+    expect(estranged(states(shard, (name) => (name === "n-0" ? shard.filter((node) => node.name !== "n-9") : shard)))).toEqual(["n-9", "n-10"]);
+  });
+
+  it.each<[string, Partial<FakeNode>, readonly string[], RegExp | undefined]>([
+    ["at an address that is a node's here", {}, ["n-9"], undefined],
+    ["without an address", { host: "", port: 0, flags: "noaddr" }, ["n-9"], undefined],
+    ["at another address", { host: "10.0.0.9" }, ["n-9"], /n-9 knows a node that is not part of this deployment/],
+    ["with slots", { slots: "7" }, ["n-9"], /n-9 knows a node that is not part of this deployment/],
+    ["that others know as well", {}, ["n-9", "n-0"], /n-0 knows a node that is not part of this deployment/],
+  ])("is not kept from a node by what it remembers of another from before its reset: %s", (_where, former, knowers, message) => {
+    const shard = [...NODES, NEW, { ...NEW, name: "n-77", ...former }];
+    const known = (name: string): readonly FakeNode[] => (knowers.includes(name) ? shard : NODES);
+    const list = states([...NODES, NEW], known);
+    if (message === undefined) expect(obstacles(list, nobody)).toEqual([]);
+    else expect(obstacles(list, nobody).join("; ")).toMatch(message);
+    // Who knows nothing of this cluster is another's.
+    const elsewhere = states([...NODES, NEW], (name) => (name === "n-9" ? shard.slice(-2) : NODES));
+    expect(obstacles(elsewhere, nobody).join("; ")).toMatch(/n-9 knows a node that is not part/);
   });
 
   it.each<[string, NodeState[], RegExp]>([
