@@ -1,7 +1,10 @@
 import { defineConfig } from "vitest/config";
 
-/** Tests that hold figures against a clock, or share one Kubernetes. */
-const ALONE = ["tests/real/measuring.test.ts", "tests/real/open-loop.test.ts", "tests/real/capacity.test.ts", "tests/real/engine.test.ts", "tests/real/kubernetes/**/*.test.ts"];
+/** Tests that hold figures against a clock, break what must heal in time, or share one Kubernetes. */
+const ALONE = [
+  ...["measuring", "open-loop", "capacity", "side-by-side", "failure", "failure-replication", "sentinel", "soak", "engine"].map((name) => `tests/real/${name}.test.ts`),
+  "tests/real/kubernetes/**/*.test.ts",
+];
 const REAL = { testTimeout: 120_000, hookTimeout: 180_000 };
 /** Real servers wait more than they work, so that more files than there are cores keep these busy. */
 const maxWorkers = 3;
