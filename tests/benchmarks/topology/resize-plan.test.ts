@@ -96,7 +96,10 @@ describe("decideResize", () => {
     fc.assert(
       fc.property(situations, ({ cluster, after }) => {
         const shards = cluster.nodes.filter(({ slots }) => slots.length > 0);
-        fc.pre(shards.length <= after.primaries && shards.every(({ name, leaving }) => !leaving && name !== ""));
+        fc.pre(shards.length <= after.primaries && shards.every(({ leaving }) => !leaving));
+        // Where zones are too few for all shards to go on, one of them has all its slots moved.
+        const most = primariesAllowed(cluster.nodes, after);
+        fc.pre([...byZone(shards)].every(([zone, primaries]) => primaries.length <= most(zone)));
         const plan = planOf(cluster, after);
         fc.pre((plan?.handOver ?? []).length === 0);
         const larger = SLOT_COUNT % after.primaries;
@@ -199,18 +202,23 @@ describe("decideResize", () => {
   });
 });
 
+/** How many primaries a zone may have, every replica being in another zone than its primary. */
+function primariesAllowed(nodes: readonly ResizeNode[], { primaries: P, replicasPerPrimary: R }: Shape): (zone: string) => number {
+  const sizes = byZone(nodes.filter(({ leaving }) => !leaving));
+  return (zone) => {
+    const n = sizes.get(zone)?.length ?? 0;
+    return R < 2 ? n : Math.min(n, Math.floor((R * P - n) / (R - 1)));
+  };
+}
+
 /** By trying every set of present shards that a node of stays, in every choice of zones. */
 function fewestMoved(nodes: readonly ResizeNode[], wanted: Shape): number {
   const staying = nodes.filter(({ leaving }) => !leaving);
-  const sizes = new Map([...byZone(staying)].map(([zone, members]) => [zone, members.length]));
+  const limit = primariesAllowed(nodes, wanted);
   const shards = nodes.filter(({ slots }) => slots.length > 0).map((primary) => ({
     slots: countSlots(primary.slots),
     zones: [...new Set(staying.filter((node) => node === primary || node.primary === primary.name).map(({ zone }) => zone))],
   }));
-  const limit = (zone: string): number => {
-    const [n, { primaries: P, replicasPerPrimary: R }] = [sizes.get(zone) ?? 0, wanted];
-    return R < 2 ? n : Math.min(n, Math.floor((R * P - n) / (R - 1)));
-  };
   let best = Infinity;
   const search = (index: number, kept: number[], used: Map<string, number>): void => {
     if (kept.length > wanted.primaries) return;
