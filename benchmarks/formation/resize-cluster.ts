@@ -22,11 +22,8 @@ import { putBack } from "./temporary-settings";
 const ROUNDS = 5;
 /** How long nodes that disagree, or that miss one, are waited for before that counts as standing in the way, milliseconds. */
 const PATIENCE_MS = 20_000;
-/**
- * How long nodes that are to stay may take to hear of each other from others, milliseconds: gossip takes a second or two.
- * Who was forgotten on purpose is not heard of for a minute.
- */
-const HEARSAY_MS = 4000;
+/** How long nodes may take to hear of each other from others, milliseconds: gossip takes a second or two. */
+const HEARSAY_MS = 5000;
 
 /**
  * Resizes a cluster that serves all slots. Finishes first what others left unfinished: open moves, nodes that are known to some.
@@ -78,28 +75,27 @@ async function settle(deployment: Deployment, connections: ReadonlyMap<Deploymen
   let { states, steps } = await read();
   const since = performance.now();
   await patient.until(async () => {
-    const staying = estranged(states).filter((name) => !leaving.has(name));
-    if (staying.length === 0 || performance.now() - since > HEARSAY_MS) return undefined;
+    const late = estranged(states, leaving).filter((name) => !leaving.has(name));
+    if (late.length === 0 || performance.now() - since > HEARSAY_MS) return undefined;
     ({ states, steps } = await read());
-    return `${staying.join(", ")} and others do not all know each other`;
+    return `not all know ${late.join(", ")}`;
   });
-  const apart = estranged(states);
+  const apart = estranged(states, leaving);
   if (apart.length > 0) {
     // Those that are to stay come back under new ids, which nobody was told to forget.
     options.report?.(`resetting ${apart.join(", ")}, which not all others know`);
     await steps.forget(apart);
     ({ states, steps } = await read());
   }
-  await steps.agreed(patient);
+  await steps.united(patient);
   await awaitMigrations(steps.taking, awaiting);
   ({ states, steps } = await read());
   const open = openMoves(states);
   refuse(deployment, open.reasons);
   const isOpen = open.begun.length + open.stale.length > 0;
-  if (isOpen) {
-    await finishOpenMoves(open, steps.moving);
-    await steps.agreed();
-  }
+  if (isOpen) await finishOpenMoves(open, steps.moving);
+  // Only now: a move that is open leaves keys with whom it gave no slots yet.
+  await steps.agreed(isOpen ? awaiting : patient);
   return isOpen || apart.length > 0;
 }
 

@@ -36,12 +36,15 @@ export function participants(states: readonly NodeState[]): NodeState[] {
 }
 
 /**
- * Nodes without slots that are neither part of the cluster nor on their own: their leaving or joining was interrupted, so
- * that some know them and some do not, or that they alone remember the others.
+ * Nodes without slots that have to be reset before anything else: their leaving or joining was interrupted, so that some know
+ * them and some do not, or that they alone remember the others; or they remember one of these from before its reset.
+ * A replica that is to stay keeps its data where it can: those that were told to forget it listen to it again after a minute.
  */
-export function estranged(states: readonly NodeState[]): string[] {
+export function estranged(states: readonly NodeState[], leaving: ReadonlySet<string>): string[] {
   const part = new Set(participants(states));
-  const apart = states.filter((state) => !part.has(state) && !serves(state) && !isAlone(state, states));
+  const isTorn = (state: NodeState): boolean => !part.has(state) && !isAlone(state, states) && (leaving.has(state.name) || state.keys === 0);
+  const remembers = (state: NodeState): boolean => [...state.view.topology.nodes.values()].some((known) => isFormerSelf(states, state, known));
+  const apart = states.filter((state) => !serves(state) && (isTorn(state) || remembers(state)));
   // A replica cannot forget its primary: it goes with it.
   const ids = new Set(apart.map(({ view }) => view.selfId));
   const followers = states.filter((state) => ids.has(self(state).primaryId ?? ""));
@@ -57,20 +60,22 @@ export function obstacles(states: readonly NodeState[], leaving: ReadonlySet<str
   const part = new Set(participants(states));
   const outside = states.filter((state) => !part.has(state));
   return [
-    ...strangers(states, (knower, known) => !part.has(knower) && isFormerSelf(states, knower, known)),
+    ...strangers(states, (knower, known) => isFormerSelf(states, knower, known)),
     ...outside.filter(serves).map(({ name }) => `${name} serves slots and does not know all other primaries, or is not known to them`),
     ...outside.filter((state) => !leaving.has(state.name) && !serves(state) && self(state).role === "primary" && state.keys > 0).map(({ name, keys }) => `${name} is to join but holds ${keys} keys of its own`),
   ];
 }
 
 /**
- * Whether what one node knows is another as it was before its reset: of two that were to leave, the first had forgotten all
- * when the run was killed, and the second had not. It has no slots, and no address or that of a node that is here; and who
- * remembers it is not of another cluster, for it knows this one's primaries.
+ * Whether what a node without slots knows is another as it was before its reset: of two that were to leave, the first had
+ * forgotten all when the run was killed, and the second had not. It has no slots, and the address of a node that is here; or, once
+ * that one has answered under its new id, none, which counts of a node that knows this cluster's primaries.
  */
-function isFormerSelf(states: readonly NodeState[], knower: NodeState, { slots, address }: KnownNode): boolean {
-  const isHere = address.host === "" || states.some((state) => self(state).address.host === address.host && self(state).address.port === address.port);
-  return isHere && slots.length === 0 && !serves(knower) && states.filter(serves).every((owner) => knows(knower, owner));
+function isFormerSelf(states: readonly NodeState[], knower: NodeState, { id, slots, address: { host, port } }: KnownNode): boolean {
+  if (serves(knower) || slots.length > 0 || states.some(({ view }) => view.selfId === id)) return false;
+  if (knower.view.troubles.some((each) => each.id === id && each.trouble === "handshake")) return false;
+  if (host === "") return states.some((state) => serves(state) && knows(knower, state));
+  return states.some((state) => self(state).address.host === host && self(state).address.port === port);
 }
 
 /** The nodes as the plan wants to know them. */

@@ -76,13 +76,18 @@ export class ResizeSteps {
     }
   }
 
-  /** Waits until those who take part see one healthy cluster, in touch with their primaries, and no keys are left where no slots are. */
-  async agreed(awaiting = this.awaiting): Promise<void> {
+  /** Waits until those who take part see one healthy cluster, in touch with their primaries. */
+  async united(awaiting = this.awaiting): Promise<void> {
     const { taking } = this;
     awaiting.anew();
     await awaiting.until(() => disagreement(taking));
     await Promise.all(taking.map((member) => awaiting.whileProgressing(() => lacksService(member))));
-    await awaiting.until(() => leftovers(taking));
+  }
+
+  /** The same, and until no keys are left where no slots are. */
+  async agreed(awaiting = this.awaiting): Promise<void> {
+    await this.united(awaiting);
+    await awaiting.until(() => leftovers(this.taking));
   }
 
   /**
@@ -102,7 +107,7 @@ export class ResizeSteps {
       const views = await readViews(this.taking);
       return views.some(({ topology }) => [...topology.nodes.keys()].some((id) => ids.has(id))) ? `some node still knows ${names.join(", ")}` : undefined;
     });
-    await this.agreed();
+    await this.united();
   }
 
   /** @param twice whether new nodes would else hear late who serves what: they believe it of a greeting by one they know */

@@ -69,6 +69,8 @@ export class RunDirectory {
   static open(path: string): RunDirectory {
     const info = readInfo(path);
     if (info === undefined) throw new Failure(`there is no run in ${path}`);
+    // Whoever was to stop it was killed, or failed.
+    if (!existsSync(join(path, OPEN))) unlessGone(() => { renameSync(join(path, CLOSED), join(path, OPEN)); }, undefined);
     return new RunDirectory(path, info);
   }
 
@@ -161,7 +163,7 @@ function unlessGone<T>(act: () => T, otherwise: T): T {
   }
 }
 
-/** From here on nothing that is not on record can put itself there, and so becomes no server: not what was about to start, either. */
+/** From here on, unless the run is opened again, nothing that is not on record can put itself there, and so becomes no server: not what was about to start, either. */
 async function closeRecords(path: string): Promise<void> {
   unlessGone(() => { renameSync(join(path, OPEN), join(path, CLOSED)); }, undefined);
   for (const began = Date.now(); records(path).some(({ identity }) => identity === undefined) && Date.now() - began < RECORDING_MS;) await new Promise((resolve) => setTimeout(resolve, 20));

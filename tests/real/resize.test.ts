@@ -1,89 +1,17 @@
 /** A cluster of real servers that is resized while clients write to it and read from it. */
-import { spawn } from "node:child_process";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Connection } from "../../benchmarks/connection";
 import type { Deployment, DeploymentNode } from "../../benchmarks/deployment";
-import type { FormationOptions } from "../../benchmarks/formation/awaiting";
 import { form } from "../../benchmarks/formation/form";
 import type { Programs } from "../../benchmarks/host/programs";
 import { parseInfo } from "../../benchmarks/topology/info";
-import type { Shape } from "../../benchmarks/topology/placement";
-import { countSlots } from "../../benchmarks/topology/slots";
 import { verify } from "../../benchmarks/verification/verify";
 import { slotTags } from "../../benchmarks/workloads/key-space";
 import { Clients } from "../support/clients";
-import { eventually, never, olderPrograms, realPrograms, Sandbox, withNode } from "../support/real";
-import type { ResizeOrder } from "../support/resize-child";
+import { eventually, olderPrograms, realPrograms, withNode } from "../support/real";
+import { interruptedAt, Resizing, shape } from "../support/resizing";
 
-const shape = (primaries: number, replicasPerPrimary: number): Shape => ({ primaries, replicasPerPrimary });
 let older: Programs | undefined;
 beforeAll(async () => { older = await olderPrograms(); });
-
-/** A cluster formed as 3+3, and the way to other shapes. */
-class Resizing {
-  private constructor(
-    readonly sandbox: Sandbox,
-    public deployment: Deployment,
-  ) {}
-
-  static async begin(programs: Programs): Promise<Resizing> {
-    const sandbox = await Sandbox.open(programs);
-    const deployment = await sandbox.cluster("cluster", 3, 1);
-    await form(deployment, shape(3, 1));
-    return new Resizing(sandbox, deployment);
-  }
-
-  async to(wanted: Shape, options: FormationOptions = {}): Promise<void> {
-    this.deployment = await this.sandbox.host.resize(this.deployment, wanted, options, never);
-  }
-
-  /** What verification finds wrong, and whether shares of slots are uneven. */
-  async faults(deployment = this.deployment): Promise<string[]> {
-    const { verdict } = await verify(deployment);
-    const sizes = verdict.shards.map(({ slots }) => countSlots(slots));
-    const uneven = Math.max(...sizes) - Math.min(...sizes) > 1 ? [`shares of ${sizes.join(", ")} slots`] : [];
-    return [...verdict.assertions.flatMap(({ id, pass, found }) => (pass ? [] : [`${id}: ${found}`])), ...uneven];
-  }
-
-  /** All that nodes say of the cluster, but for when they heard of each other last. */
-  async views(): Promise<string[]> {
-    return Promise.all(this.deployment.nodes.map((_node, index) => withNode(this.deployment, index, async (connection) => String(await connection.cluster("NODES")).replaceAll(/ \d+ \d+ (?=\d+ connected)/g, " "))));
-  }
-
-  index(name: string): number {
-    return this.deployment.nodes.findIndex((node) => node.name === name);
-  }
-
-  /** By name, in slot order. */
-  async primaries(): Promise<string[]> {
-    return (await verify(this.deployment)).verdict.shards.map(({ primary }) => primary ?? "");
-  }
-
-  /** Resizes in a process of its own, which is killed when it says so, a moment later. @returns whether it was */
-  async killed(wanted: Shape, nodes: readonly DeploymentNode[], leaving: readonly DeploymentNode[], when: RegExp, delayMs: number): Promise<boolean> {
-    const order: ResizeOrder = { name: "cluster", nodes, leaving, password: this.deployment.access.password ?? "", shape: wanted };
-    const child = spawn(process.execPath, ["--import", "tsx", join(__dirname, "..", "support", "resize-child.ts")], { stdio: ["pipe", "pipe", "inherit"] });
-    child.stdin.end(JSON.stringify(order));
-    const lines: string[] = [];
-    for await (const line of createInterface({ input: child.stdout })) {
-      lines.push(line);
-      if (when.test(line)) setTimeout(() => child.kill("SIGKILL"), delayMs);
-    }
-    return !lines.includes("done");
-  }
-
-  close(): Promise<void> {
-    return this.sandbox.close();
-  }
-}
-
-/** Options of a run that is told to stop when it says so. */
-function interruptedAt(when: RegExp): FormationOptions {
-  const stop = new AbortController();
-  return { signal: stop.signal, report: (line) => { if (when.test(line)) stop.abort(new Error("interrupted")); } };
-}
 
 describe.each(["with atomic slot migration", "key by key (Valkey 8.1)"])("resizing %s", (way) => {
   const isAtomic = way.includes("atomic");
@@ -209,35 +137,6 @@ describe("resizing", () => {
     const crowded = { ...deployment, nodes: deployment.nodes.map((node, index) => ({ ...node, zone: index < 5 ? "a" : "b" })) };
     await expect(form(crowded, shape(3, 1), { leaving })).rejects.toThrow(/would not be zone-safe/);
     expect(await resizing.views()).toEqual(before);
-  });
-
-  it.each([
-    ["some have forgotten", [0, 1, 4], undefined, shape(4, 1)],
-    ["all have forgotten, and that know all", [0, 1, 2, 3, 4, 5], undefined, shape(4, 1)],
-    ["have been reset, one of two", [0, 1, 2, 3, 4, 5], 6, shape(3, 1)],
-    ["have been reset, the other of two", [0, 1, 2, 3, 4, 5], 7, shape(4, 1)],
-  ] as const)("takes out, or back in under new ids, nodes that %s", async (_what, forgetful, reset, wanted) => {
-    await resizing.to(shape(3, 1));
-    await expect(resizing.to(shape(4, 1), interruptedAt(/./))).rejects.toThrow("interrupted");
-    const all = { ...resizing.deployment, nodes: resizing.sandbox.host.nodes("cluster") };
-    const each = <T>(use: (connection: Connection, index: number) => Promise<T>): Promise<T[]> => Promise.all(all.nodes.map((_node, index) => withNode(all, index, (connection) => use(connection, index))));
-    // As a run is that takes out the two after their slots: met, one the other's replica, then forgotten and reset.
-    await each(async (connection, index) => {
-      for (const { endpoint, busPort } of all.nodes.slice(index < 6 ? 6 : 8)) await connection.call("CLUSTER", "MEET", endpoint.host, endpoint.port, busPort ?? 0);
-    });
-    await eventually("all know all", async () => (await each(async (connection) => String(await connection.cluster("NODES")))).every((text) => text.trim().split("\n").length === 8 && !text.includes("handshake")));
-    const ids = await each(async (connection) => String(await connection.call("CLUSTER", "MYID")));
-    await withNode(all, 7, (connection) => connection.cluster("REPLICATE", ids[6] ?? ""));
-    await eventually("it follows", () => withNode(all, 7, async (connection) => (await connection.info("replication")).includes("master_link_status:up")));
-    await each(async (connection, index) => {
-      if (forgetful.some((each) => each === index)) for (const id of ids.slice(6)) await connection.cluster("FORGET", id);
-    });
-    if (reset !== undefined) await withNode(all, reset, (connection) => connection.cluster("RESET", "HARD"));
-    const began = performance.now();
-    await resizing.to(wanted);
-    // Whom all were told to forget can come back under the same id after a minute.
-    expect(performance.now() - began).toBeLessThan(50_000);
-    expect(await resizing.faults()).toEqual([]);
   });
 
   it("refuses to bring in a node with keys of its own", async () => {

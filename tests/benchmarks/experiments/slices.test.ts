@@ -34,8 +34,8 @@ function parties(slices: Slice[], clock: Clock, halted: (who: number) => void = 
     go: () => { slices.push({ who, from: clock.now() }); },
     halt: () => {
       halted(who);
-      const last = slices.at(-1);
-      if (last !== undefined) last.to = clock.now();
+      const own = slices.filter((slice) => slice.who === who).at(-1);
+      if (own !== undefined) own.to = clock.now();
     },
   });
   return [party(0), party(1)];

@@ -47,32 +47,45 @@ describe("a cluster that is to be resized", () => {
     expect(met(states(NODES, forgotten))).toBe(false);
   });
 
-  it("is apart from nodes whom some forgot, or who alone do not know, whether they are to leave or to stay", () => {
-    const forgetful = (who: readonly string[]) => (name: string): readonly FakeNode[] => (who.includes(name) ? NODES.filter((node) => node.name !== "n-4") : NODES);
-    expect(estranged(states(NODES))).toEqual([]);
-    expect(estranged(states(NODES, forgetful(["n-1"])))).toEqual(["n-4"]);
-    expect(estranged(states(NODES, forgetful(["n-0", "n-1", "n-2", "n-3"])))).toEqual(["n-4"]);
-    expect(estranged(states([...NODES, NEW], alone("n-9")))).toEqual([]);
+  it("is apart from nodes whom some forgot, or who alone do not know, but for replicas that are to stay and have data", () => {
+    const leaving = new Set(["n-4"]);
+    const keys = { "n-4": 3 };
+    const forgetful = (who: readonly string[], data = {}): NodeState[] => states(NODES, (name) => (who.includes(name) ? NODES.filter((node) => node.name !== "n-4") : NODES), {}, data);
+    expect(estranged(states(NODES), leaving)).toEqual([]);
+    for (const who of [["n-1"], ["n-0", "n-1", "n-2", "n-3"]]) {
+      expect(estranged(forgetful(who), leaving)).toEqual(["n-4"]);
+      expect(estranged(forgetful(who), nobody)).toEqual(["n-4"]);
+      expect(estranged(forgetful(who, keys), leaving)).toEqual(["n-4"]);
+      expect(estranged(forgetful(who, keys), nobody)).toEqual([]);
+    }
+    expect(estranged(states([...NODES, NEW], alone("n-9")), nobody)).toEqual([]);
     // A replica still follows it, and could not forget it.
     const shard = [...NODES, { name: "n-9", epoch: 4 }, { name: "n-10", primary: "n-9", epoch: 4 }];
-    expect(estranged(states(shard, (name) => (name === "n-0" ? shard.filter((node) => node.name !== "n-9") : shard)))).toEqual(["n-9", "n-10"]);
+    expect(estranged(states(shard, (name) => (name === "n-0" ? shard.filter((node) => node.name !== "n-9") : shard)), nobody)).toEqual(["n-9", "n-10"]);
   });
 
-  it.each<[string, Partial<FakeNode>, readonly string[], RegExp | undefined]>([
-    ["at an address that is a node's here", {}, ["n-9"], undefined],
-    ["without an address", { host: "", port: 0, flags: "noaddr" }, ["n-9"], undefined],
+  it.each<[string, Partial<FakeNode>, readonly string[], string | RegExp]>([
+    ["at an address that is a node's here", {}, ["n-9"], "n-9"],
+    ["without an address", { host: "", port: 0, flags: "noaddr" }, ["n-9"], "n-9"],
+    // Who was forgotten finds its way back after a minute.
+    ["in the view of one that takes part", { host: "", port: 0, flags: "noaddr" }, ["n-4"], "n-4"],
     ["at another address", { host: "10.0.0.9" }, ["n-9"], /n-9 knows a node that is not part of this deployment/],
     ["with slots", { slots: "7" }, ["n-9"], /n-9 knows a node that is not part of this deployment/],
-    ["that others know as well", {}, ["n-9", "n-0"], /n-0 knows a node that is not part of this deployment/],
-  ])("is not kept from a node by what it remembers of another from before its reset: %s", (_where, former, knowers, message) => {
-    const shard = [...NODES, NEW, { ...NEW, name: "n-77", ...former }];
-    const known = (name: string): readonly FakeNode[] => (knowers.includes(name) ? shard : NODES);
-    const list = states([...NODES, NEW], known);
-    if (message === undefined) expect(obstacles(list, nobody)).toEqual([]);
-    else expect(obstacles(list, nobody).join("; ")).toMatch(message);
-    // Who knows nothing of this cluster is another's.
-    const elsewhere = states([...NODES, NEW], (name) => (name === "n-9" ? shard.slice(-2) : NODES));
-    expect(obstacles(elsewhere, nobody).join("; ")).toMatch(/n-9 knows a node that is not part/);
+    ["that one with slots knows as well", {}, ["n-9", "n-0"], /n-0 knows a node that is not part of this deployment/],
+    ["that is but a handshake", { flags: "handshake" }, ["n-4"], ""],
+  ])("has no strangers, and nodes to be reset, where these remember others from before their reset: %s", (_where, former, knowers, found) => {
+    const known = (name: string): readonly FakeNode[] => [...NODES, ...(name === "n-9" || knowers.includes(name) ? [NEW] : []), ...(knowers.includes(name) ? [{ ...NEW, name: "n-77", ...former }] : [])];
+    const list = states([...NODES, NEW], (name) => (name === "n-9" && !knowers.includes(name) ? [NEW] : known(name)), {}, { "n-4": 5 });
+    if (typeof found !== "string") expect(obstacles(list, nobody).join("; ")).toMatch(found);
+    else {
+      expect(obstacles(list, nobody)).toEqual([]);
+      expect(estranged(list, nobody).filter((name) => knowers.includes(name)).join()).toBe(found);
+    }
+  });
+
+  it("refuses who remembers a node without an address and knows nothing of this cluster", () => {
+    const list = states([...NODES, NEW], (name) => (name === "n-9" ? [NEW, { ...NEW, name: "n-77", host: "", port: 0, flags: "noaddr" }] : NODES));
+    expect(obstacles(list, nobody).join("; ")).toMatch(/n-9 knows a node that is not part of this deployment/);
   });
 
   it.each<[string, NodeState[], RegExp]>([

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -74,6 +74,16 @@ describe("stopping a run", () => {
     expect(await latest.ended).toEqual({ code: 126, signal: null });
     expect([slow, late.pid ?? 0].map(identify)).toEqual([undefined, undefined]);
     expect(existsSync(run.path)).toBe(false);
+  });
+
+  it("that was killed in the middle leaves one that can be gone on with", async () => {
+    const run = RunDirectory.create(runs, "local");
+    const pid = await sleeper(run);
+    renameSync(join(run.path, "processes"), join(run.path, "processes.closed"));
+    const again = RunDirectory.open(run.path);
+    expect(livingProcesses(again.path).map((identity) => identity.pid)).toEqual([pid]);
+    expect(identify(await sleeper(again))).toBeDefined();
+    expect(await stopRun(again.path)).toBe(2);
   });
 
   it("leaves nothing standing still of what its processes forked", async () => {
