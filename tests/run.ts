@@ -3,32 +3,21 @@
  * and how, and with the line `N passed, N failed[, N skipped]`. Arguments go to vitest, and then only the tests run.
  */
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, relative, resolve } from "node:path";
-import { z } from "zod";
+import { join, resolve } from "node:path";
 import { print } from "../stacks/output";
+import { OUTCOME_FILE, outcomeSchema } from "./support/outcome";
+import type { Outcome } from "./support/outcome";
 
 const ROOT = resolve(__dirname, "..");
 /** What was expected and where; the rest is printed where it failed. */
 const LINES_OF_A_FAILURE = 12;
 
-/** What is needed of vitest's JSON reporter. */
-const reportSchema = z.object({
-  testResults: z.array(
-    z.object({
-      status: z.string(),
-      name: z.string(),
-      message: z.string().default(""),
-      assertionResults: z.array(z.object({ status: z.string(), fullName: z.string(), failureMessages: z.array(z.string()).nullish() })),
-    }),
-  ),
-});
-
 /** Runs a program. @returns its exit status and, where it is to be quiet, its output */
-function run(program: string, args: readonly string[], quiet: boolean): Promise<{ status: number; output: string }> {
+function run(program: string, args: readonly string[], quiet: boolean, env = process.env): Promise<{ status: number; output: string }> {
   return new Promise((done) => {
-    const child = spawn(program, args, { cwd: ROOT, stdio: ["ignore", quiet ? "pipe" : "inherit", quiet ? "pipe" : "inherit"] });
+    const child = spawn(program, args, { cwd: ROOT, env, stdio: ["ignore", quiet ? "pipe" : "inherit", quiet ? "pipe" : "inherit"] });
     let output = "";
     child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.stderr?.on("data", (chunk: Buffer) => (output += chunk.toString()));
@@ -45,36 +34,15 @@ async function check(): Promise<Outcome> {
   return { passed: status === 0 ? 1 : 0, failed: status === 0 ? [] : [{ title: "types and lint", message: output.trim() }], skipped: [] };
 }
 
-interface Failure {
-  readonly title: string;
-  readonly message: string;
-}
-
-interface Outcome {
-  readonly passed: number;
-  readonly failed: readonly Failure[];
-  /** Titles; their reasons are part of them. */
-  readonly skipped: readonly string[];
-}
-
 async function vitest(args: readonly string[]): Promise<Outcome> {
   const directory = mkdtempSync(join(tmpdir(), "tests-"));
   try {
-    const file = join(directory, "report.json");
-    const { status } = await run(join(ROOT, "node_modules", ".bin", "vitest"), ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${file}`, ...args], false);
-    const report = reportSchema.parse(JSON.parse(readFileSync(file, "utf8")));
-    const tests = report.testResults.flatMap((each) => each.assertionResults);
-    const failed = tests.flatMap((test) => (test.status === "failed" ? [{ title: test.fullName, message: (test.failureMessages ?? []).join("\n") }] : []));
-    // A file that cannot even be loaded has no tests that fail.
-    const unloaded = report.testResults.flatMap((file) =>
-      file.status === "failed" && file.assertionResults.every((test) => test.status !== "failed") ? [{ title: relative(ROOT, file.name), message: file.message }] : [],
-    );
-    const unsaid = status !== 0 && failed.length + unloaded.length === 0 ? [{ title: "vitest", message: `ended with ${status}` }] : [];
-    return {
-      passed: tests.filter((test) => test.status === "passed").length,
-      failed: [...failed, ...unloaded, ...unsaid],
-      skipped: tests.flatMap((test) => (test.status === "skipped" || test.status === "pending" ? [test.fullName] : [])),
-    };
+    const file = join(directory, "outcome.json");
+    const reporters = ["--reporter=default", `--reporter=${join(ROOT, "tests", "support", "outcome.ts")}`];
+    const { status } = await run(join(ROOT, "node_modules", ".bin", "vitest"), ["run", ...reporters, ...args], false, { ...process.env, [OUTCOME_FILE]: file });
+    if (!existsSync(file)) return { passed: 0, failed: [{ title: "vitest", message: `ended with ${status} before it could say what it had run` }], skipped: [] };
+    const outcome = outcomeSchema.parse(JSON.parse(readFileSync(file, "utf8")));
+    return status !== 0 && outcome.failed.length === 0 ? { ...outcome, failed: [{ title: "vitest", message: `ended with ${status}` }] } : outcome;
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
@@ -92,7 +60,7 @@ async function main(args: readonly string[]): Promise<number> {
   const { passed, failed, skipped } = await (args.length > 0 ? vitest(args) : everything());
   if (skipped.length > 0) print("", "Not run on this machine:", ...skipped.map((title) => `  ${title}`));
   // Once more, where many lines of other tests came after.
-  if (failed.length > 0) print("", "Failed:", ...failed.flatMap(({ title, message }) => [`  ${title}`, ...message.split("\n").slice(0, LINES_OF_A_FAILURE).map((line) => `    ${line}`)]));
+  if (failed.length > 0) print("", "Failed:", ...failed.flatMap(({ title, message }) => [`  ${title}`, ...message.split("\n").filter((line) => !/^ *at .*(node_modules|node:)/.test(line)).slice(0, LINES_OF_A_FAILURE).map((line) => `    ${line}`)]));
   print("", `${passed} passed, ${failed.length} failed${skipped.length > 0 ? `, ${skipped.length} skipped` : ""}`);
   return failed.length === 0 && passed > 0 ? 0 : 1;
 }
