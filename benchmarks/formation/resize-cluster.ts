@@ -93,9 +93,12 @@ async function settle(deployment: Deployment, connections: ReadonlyMap<Deploymen
   const open = openMoves(states);
   refuse(deployment, open.reasons);
   const isOpen = open.begun.length + open.stale.length > 0;
-  if (isOpen) await finishOpenMoves(open, steps.moving);
+  if (isOpen) {
+    await finishOpenMoves(open, steps.moving);
+    await steps.united();
+  }
   // Only now: a move that is open leaves keys with whom it gave no slots yet.
-  await steps.agreed(isOpen ? awaiting : patient);
+  await steps.emptied(isOpen ? awaiting : patient);
   return isOpen || apart.length > 0;
 }
 

@@ -84,10 +84,14 @@ export class ResizeSteps {
     await Promise.all(taking.map((member) => awaiting.whileProgressing(() => lacksService(member))));
   }
 
-  /** The same, and until no keys are left where no slots are. */
-  async agreed(awaiting = this.awaiting): Promise<void> {
-    await this.united(awaiting);
+  /** Waits until no keys are left where no slots are. */
+  async emptied(awaiting = this.awaiting): Promise<void> {
     await awaiting.until(() => leftovers(this.taking));
+  }
+
+  async #agreed(): Promise<void> {
+    await this.united();
+    await this.emptied();
   }
 
   /**
@@ -141,7 +145,7 @@ export class ResizeSteps {
       }
       return `${to} has not taken over from ${from}`;
     });
-    await this.agreed();
+    await this.#agreed();
   }
 
   async #attach(attachments: readonly Attachment[]): Promise<void> {
@@ -150,7 +154,7 @@ export class ResizeSteps {
     await Promise.all(attachments.map(({ node, primary }) => this.awaiting.until(() => replicate(this.#member(node), this.#member(primary)))));
     // A replica that was heard of by an epoch larger than its primary's would not be listened to about its new role.
     for (const primary of new Set(attachments.map((each) => each.primary))) await this.#member(primary).connection.cluster("BUMPEPOCH");
-    await this.agreed();
+    await this.#agreed();
   }
 
   /** By REPLICATE NO ONE (Valkey 9.0), else by a reset, after which the node has to meet the others again. */
@@ -174,13 +178,13 @@ export class ResizeSteps {
 
   async #move(transfers: readonly SlotTransfer[]): Promise<string[]> {
     if (transfers.length === 0) return [];
-    await this.agreed();
+    await this.#agreed();
     this.options.report?.(`moving slots: ${transfers.map(({ from, to, ranges }) => `${countSlots(ranges)} from ${from} to ${to}`).join(", ")}`);
     const sources = [...new Set(transfers.map(({ from }) => from))];
     const bytes = new Map(await Promise.all(sources.map(async (name) => [name, await usedMemory(this.#member(name).connection)] as const)));
     const setbacks = await moveSlots(transfers, (source) => bytes.get(source) ?? 0, this.moving);
     for (const setback of setbacks) this.options.report?.(`slots were not moved: ${setback}`);
-    await this.agreed();
+    await this.#agreed();
     return setbacks;
   }
 

@@ -84,4 +84,22 @@ describe("an interrupted resize", () => {
     const found = await Promise.all(resizing.deployment.nodes.map((_node, index) => withNode(resizing.deployment, index, async (connection) => ((await connection.info("replication")).includes("role:master") ? Promise.all(keys.map((key) => connection.exists(key).catch(() => 0))) : []))));
     expect(keys.map((_key, index) => found.reduce((sum, counts) => sum + (counts[index] ?? 0), 0))).toEqual([1, 1]);
   });
+
+  it("left keys with a node that has no slots, which nobody sends there: it says who has them, and changes nothing", async () => {
+    const ids = await met();
+    const [slot, source] = [42, resizing.index((await resizing.primaries())[0] ?? "")];
+    await at(6, async (connection) => {
+      await connection.call("CLUSTER", "SETSLOT", slot, "IMPORTING", ids[source] ?? "");
+      await connection.call("ASKING");
+      await connection.set(`{${slotTags()[slot] ?? ""}}`, "stray");
+      await connection.call("CLUSTER", "SETSLOT", slot, "STABLE");
+    });
+    const before = await resizing.views(all);
+    await expect(resizing.to(shape(4, 1), { timeoutMs: 3000 })).rejects.toThrow(/is not ready to be resized.*cluster-6 serves no slots and holds 1 keys/s);
+    expect(await resizing.views(all)).toEqual(before);
+    // The others would not let go of it with its keys.
+    await at(6, (connection) => connection.call("FLUSHALL"));
+    await resizing.to(shape(4, 1));
+    expect(await resizing.faults()).toEqual([]);
+  });
 });

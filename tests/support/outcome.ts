@@ -32,9 +32,9 @@ export default class OutcomeReporter implements Reporter {
     if (file === undefined) return;
     const outcome: Outcome = { passed: 0, failed: unhandled.map((error) => failure("an error of no test's own", [error])), skipped: [] };
     for (const module of modules) {
-      const broken = [module, ...module.children.allSuites()].filter((part) => part.errors().length > 0);
+      const broken = new Set([module, ...module.children.allSuites()].filter((part) => part.errors().length > 0));
       for (const part of broken) outcome.failed.push(failure(part.type === "module" ? part.relativeModuleId : `${module.relativeModuleId}: ${part.fullName} (before or after its tests)`, part.errors()));
-      for (const test of module.children.allTests()) this.#add(outcome, test, isWithin(test, new Set(broken)));
+      for (const test of module.children.allTests()) this.#add(outcome, test, isWithin(test, broken));
     }
     if (reason === "interrupted") outcome.failed.push({ title: "vitest", message: "was interrupted" });
     writeFileSync(file, JSON.stringify(outcome));

@@ -41,8 +41,8 @@ export class Resizing {
   }
 
   /** All that nodes say of the cluster, but for when they heard of each other last. */
-  async views(): Promise<string[]> {
-    return Promise.all(this.deployment.nodes.map((_node, index) => withNode(this.deployment, index, async (connection) => String(await connection.cluster("NODES")).replaceAll(/ \d+ \d+ (?=\d+ connected)/g, " "))));
+  async views(deployment = this.deployment): Promise<string[]> {
+    return Promise.all(deployment.nodes.map((_node, index) => withNode(deployment, index, async (connection) => String(await connection.cluster("NODES")).replaceAll(/ \d+ \d+ (?=\d+ connected)/g, " "))));
   }
 
   index(name: string): number {

@@ -5,7 +5,7 @@ import { byZone, nodeCount, sharePrimaries } from "../../../benchmarks/topology/
 import type { ResizeNode, ResizePlan } from "../../../benchmarks/topology/resize-plan";
 import { decideResize } from "../../../benchmarks/topology/resize-plan";
 import { countSlots, SLOT_COUNT } from "../../../benchmarks/topology/slots";
-import { FakeCluster } from "../../support/resize";
+import { FakeCluster } from "../../support/fake-cluster";
 
 const ZONES = ["a", "b", "c"];
 const shape = (primaries: number, replicasPerPrimary: number): Shape => ({ primaries, replicasPerPrimary });
