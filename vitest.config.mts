@@ -2,8 +2,8 @@ import { defineConfig } from "vitest/config";
 
 /** Tests that hold figures against a clock, break what must heal in time, or share one Kubernetes. */
 const ALONE = [
-  ...["measuring", "open-loop", "capacity", "side-by-side", "failure", "failure-replication", "sentinel", "soak", "engine"].map((name) => `tests/real/${name}.test.ts`),
-  "tests/real/kubernetes/**/*.test.ts",
+  ...["measuring", "open-loop", "capacity", "side-by-side", "failure", "failure-replication", "sentinel", "soak", "engine"].map((name) => `tests/end-to-end/${name}.test.ts`),
+  "tests/end-to-end/kubernetes/**/*.test.ts",
 ];
 const REAL = { testTimeout: 120_000, hookTimeout: 180_000 };
 /** Real servers wait more than they work, so that more files than there are cores keep these busy. */
@@ -13,8 +13,8 @@ export default defineConfig({
   test: {
     projects: [
       // Pure tests leave nothing behind, and may share what they import: it takes longer than most of them.
-      { test: { name: "pure", include: ["tests/**/*.test.ts"], exclude: ["tests/real/**"], testTimeout: 20_000, isolate: false, maxWorkers, sequence: { groupOrder: 0 } } },
-      { test: { name: "real", include: ["tests/real/**/*.test.ts"], exclude: ALONE, ...REAL, maxWorkers, sequence: { groupOrder: 0 } } },
+      { test: { name: "pure", include: ["tests/**/*.test.ts"], exclude: ["tests/end-to-end/**"], testTimeout: 20_000, isolate: false, maxWorkers, sequence: { groupOrder: 0 } } },
+      { test: { name: "real", include: ["tests/end-to-end/**/*.test.ts"], exclude: ALONE, ...REAL, maxWorkers, sequence: { groupOrder: 0 } } },
       { test: { name: "alone", include: ALONE, ...REAL, fileParallelism: false, sequence: { groupOrder: 1 } } },
     ],
   },

@@ -1,11 +1,11 @@
 /** Redis or Dragonfly in replication mode on Kubernetes, to be compared with Valkey: native resources, pod 0 the primary, no failover. */
 import * as pulumi from "@pulumi/pulumi";
-import type { Engine } from "../benchmarks/engines";
+import type { Engine } from "../valkey/engines";
 import type { ServerArgs } from "./kubernetes/arguments";
 import { createConfigMap } from "./kubernetes/config-map";
 import type { Context } from "./kubernetes/context";
 import { revisionOf } from "./kubernetes/context";
-import { enginePod, keepsData } from "./kubernetes/engine-pod";
+import { enginePod, keepsData } from "./kubernetes/pods/engine-pod";
 import { directiveEngine, dragonflyFlags, dragonflyPassword, FLAGS_FILE } from "./kubernetes/engines";
 import { CLIENT_PORT, SERVER_CONTAINER } from "./kubernetes/layout";
 import { createMetrics, EXPORTER_FILE, exporterPasswords } from "./kubernetes/metrics";
@@ -14,9 +14,9 @@ import { createNetworkPolicy } from "./kubernetes/network-policy";
 import { scriptFiles } from "./kubernetes/scripts";
 import { createSecret } from "./kubernetes/secret";
 import { PASSWORD_CONFIG, PASSWORD_FILE, passwordConfig, replicationConfig } from "./kubernetes/server-config";
-import type { ServerPods } from "./kubernetes/server-pods";
-import { serverPods, serviceEndpoint } from "./kubernetes/server-pods";
-import { planZones } from "./kubernetes/zone-plan";
+import type { ServerPods } from "./kubernetes/pods/server-pods";
+import { serverPods, serviceEndpoint } from "./kubernetes/pods/server-pods";
+import { planZones } from "./kubernetes/pods/zone-plan";
 import { createClientService, createDisruptionBudget, createHeadlessService, createServiceAccount, createStatefulSet } from "./valkey-cluster";
 
 export interface EngineServersArgs extends ServerArgs {

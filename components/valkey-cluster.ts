@@ -4,7 +4,7 @@
  */
 import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { Shape } from "../benchmarks/topology/placement";
+import type { Shape } from "../valkey/topology/placement";
 import type { ServerArgs } from "./kubernetes/arguments";
 import { createConfigMap } from "./kubernetes/config-map";
 import type { Context } from "./kubernetes/context";
@@ -14,13 +14,13 @@ import { directiveEngine } from "./kubernetes/engines";
 import { createMetrics, EXPORTER_FILE, exporterPasswords } from "./kubernetes/metrics";
 import { objectLabels, objectNames, selectorLabels } from "./kubernetes/names";
 import { createNetworkPolicy } from "./kubernetes/network-policy";
-import { clusterPod } from "./kubernetes/pod";
+import { clusterPod } from "./kubernetes/pods/pod";
 import { scriptFiles } from "./kubernetes/scripts";
 import { createSecret } from "./kubernetes/secret";
 import { clusterConfig, PASSWORD_CONFIG, PASSWORD_FILE, passwordConfig } from "./kubernetes/server-config";
-import type { ServerPods } from "./kubernetes/server-pods";
-import { serverPods, serviceEndpoint } from "./kubernetes/server-pods";
-import { planClusterZones } from "./kubernetes/zone-plan";
+import type { ServerPods } from "./kubernetes/pods/server-pods";
+import { serverPods, serviceEndpoint } from "./kubernetes/pods/server-pods";
+import { planClusterZones } from "./kubernetes/pods/zone-plan";
 
 export interface ValkeyClusterArgs extends ServerArgs {
   /** Shards, and replicas of each. Another number of nodes changes the StatefulSet's `replicas` and nothing else. */

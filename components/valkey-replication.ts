@@ -4,9 +4,9 @@
  */
 import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { SentinelSettings } from "../benchmarks/sentinel/plan";
+import type { SentinelSettings } from "../valkey/sentinel/plan";
 import type { ServerArgs } from "./kubernetes/arguments";
-import { chartValues } from "./kubernetes/chart-values";
+import { chartValues } from "./kubernetes/replication/chart-values";
 import { createConfigMap } from "./kubernetes/config-map";
 import type { Context } from "./kubernetes/context";
 import { revisionOf } from "./kubernetes/context";
@@ -14,20 +14,13 @@ import { CLIENT_PORT } from "./kubernetes/layout";
 import { objectNames } from "./kubernetes/names";
 import { createNetworkPolicy } from "./kubernetes/network-policy";
 import { scriptFiles } from "./kubernetes/scripts";
-import { createSentinels } from "./kubernetes/sentinel";
+import { createSentinels } from "./kubernetes/replication/sentinel";
 import { createSecret } from "./kubernetes/secret";
 import { PASSWORD_FILE } from "./kubernetes/server-config";
-import type { ServerPods } from "./kubernetes/server-pods";
-import { serverPods, serviceEndpoint } from "./kubernetes/server-pods";
-import { planZones } from "./kubernetes/zone-plan";
-
-/** Where the chart is fetched from. */
-export type ChartSource =
-  | { readonly from: "repository"; readonly url: string; readonly version: string }
-  /** `oci://REGISTRY/PATH` */
-  | { readonly from: "oci"; readonly url: string; readonly version: string }
-  /** A directory or an archive on this machine, for networks that reach neither. */
-  | { readonly from: "path"; readonly path: string };
+import type { ServerPods } from "./kubernetes/pods/server-pods";
+import { serverPods, serviceEndpoint } from "./kubernetes/pods/server-pods";
+import { planZones } from "./kubernetes/pods/zone-plan";
+import type { ChartSource } from "../platforms/kubernetes/chart-check";
 
 /** The version whose values this component is written for. */
 export const UPSTREAM_CHART: ChartSource = { from: "repository", url: "https://valkey.io/valkey-helm/", version: "0.11.0" };

@@ -5,8 +5,8 @@
 import { join, resolve } from "node:path";
 import { ESLint } from "eslint";
 import ts from "typescript";
-import { messageOf } from "../benchmarks/errors";
-import { complain, print } from "../stacks/output";
+import { messageOf } from "../lib/errors";
+import { complain, print } from "../cli/output";
 
 const ROOT = resolve(__dirname, "..");
 const HOST: ts.FormatDiagnosticsHost = { getCurrentDirectory: () => ROOT, getCanonicalFileName: (name) => name, getNewLine: () => "\n" };

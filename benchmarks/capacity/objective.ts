@@ -1,5 +1,5 @@
 /** What latency is wanted: a percentile, and the most it may be. Pure. */
-import { BadInput } from "../errors";
+import { BadInput } from "../../lib/errors";
 
 export interface Objective {
   /** 0.99 for p99. */

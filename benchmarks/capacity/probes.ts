@@ -1,10 +1,10 @@
 /** What the probes of a search say. Pure. */
-import { Histogram } from "../latency/histogram";
+import { Histogram } from "../../lib/histogram";
 import type { Limit } from "../measuring/saturation";
 import { limitOf } from "../measuring/saturation";
 import { histogramOf } from "../results/rows";
 import type { CapacityRecord, Doubt, MeasurementRecord } from "../results/schema";
-import { formatCount } from "../units";
+import { formatCount } from "../../lib/units";
 import type { Objective } from "./objective";
 import type { Probed } from "./search";
 

@@ -1,9 +1,9 @@
 /** The servers' own counters, sampled while a load generator runs, and what they say of an interval. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Connection } from "../connection";
-import { infoOf } from "../connection";
-import { messageOf } from "../errors";
-import { infoFields, infoNumber, parseInfo } from "../topology/info";
+import type { Connection } from "../../valkey/connection";
+import { infoOf } from "../../valkey/connection";
+import { messageOf } from "../../lib/errors";
+import { infoFields, infoNumber, parseInfo } from "../../valkey/topology/info";
 
 /** One node's counters at one moment. */
 export interface CounterSample {

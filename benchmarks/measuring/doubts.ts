@@ -1,7 +1,7 @@
 /** Reasons not to trust a measurement, from what was measured beside it. Pure; every limit is named here. */
 import type { CanaryRecord, Doubt, MeasurementRecord } from "../results/schema";
-import { median } from "../statistics/median";
-import { TICK_SECONDS } from "../valkey-benchmark/arguments";
+import { median } from "../../lib/statistics/median";
+import { TICK_SECONDS } from "../load/valkey-benchmark/arguments";
 import { limitOf } from "./saturation";
 
 /** Client's and servers' rates may differ by so much. */

@@ -1,8 +1,8 @@
 /** From what was measured to a record. Pure. */
-import type { Deployment } from "../deployment";
+import type { Deployment } from "../../valkey/deployment";
 import type { MeasurementRecord } from "../results/schema";
-import { usesThreads } from "../valkey-benchmark/arguments";
-import type { ToolRun } from "../valkey-benchmark/arguments";
+import { usesThreads } from "../load/valkey-benchmark/arguments";
+import type { ToolRun } from "../load/valkey-benchmark/arguments";
 import type { Mix } from "../workloads/mix";
 import { isSkewed, meanSize, workOf } from "../workloads/mix";
 import type { TestName } from "../workloads/named-tests";

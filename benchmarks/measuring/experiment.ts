@@ -1,12 +1,12 @@
 /** The whole measuring of one run: prefilled, interleaved, repeated, with canaries, deployment against deployment. */
 import { randomInt } from "node:crypto";
-import { BadInput, Failure, messageOf } from "../errors";
-import type { Report } from "../progress";
+import { BadInput, Failure, messageOf } from "../../lib/errors";
+import type { Report } from "../../lib/progress";
 import type { CanaryRecord, MeasurementRecord } from "../results/schema";
-import type { ToolRun } from "../valkey-benchmark/arguments";
-import { effectiveLength } from "../valkey-benchmark/arguments";
-import type { OpenLoopRun } from "../open-loop/local-runner";
-import type { MemtierRun } from "../memtier/arguments";
+import type { ToolRun } from "../load/valkey-benchmark/arguments";
+import { effectiveLength } from "../load/valkey-benchmark/arguments";
+import type { OpenLoopRun } from "../load/open-loop/local-runner";
+import type { MemtierRun } from "../load/memtier/arguments";
 import type { MemtierMix, Mix } from "../workloads/mix";
 import { prefillOf, testOfMix, workloadOfMix } from "../workloads/mix-tests";
 import type { TestName } from "../workloads/named-tests";
@@ -21,8 +21,8 @@ import { refuseImpossible } from "./refusals";
 import { interleave } from "./schedule";
 import type { Contender } from "./session";
 import { Session } from "./session";
-import type { LoadRunner, ToolRunner } from "./tool-runner";
-import { ToolFailure } from "./tool-runner";
+import type { LoadRunner, ToolRunner } from "../load/tool-runner";
+import { ToolFailure } from "../load/tool-runner";
 
 export interface Experiment {
   readonly contenders: readonly Contender[];

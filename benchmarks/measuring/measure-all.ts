@@ -1,14 +1,14 @@
 /** Measuring of deployments that passed verification, into a collector, with a last look at them. */
 import { measureCapacities } from "../capacity/measure-capacity";
 import type { CapacityPlan } from "../capacity/measure-capacity";
-import type { Deployment } from "../deployment";
-import type { Report } from "../progress";
+import type { Deployment } from "../../valkey/deployment";
+import type { Report } from "../../lib/progress";
 import type { ResultsCollector } from "../results/collector";
 import { capacityLine } from "../results/summary";
-import { formatDuration } from "../units";
-import type { OptionalAssertion } from "../verification/facts";
-import type { Verification } from "../verification/verify";
-import { verify } from "../verification/verify";
+import { formatDuration } from "../../lib/units";
+import type { OptionalAssertion } from "../../valkey/verification/facts";
+import type { Verification } from "../../valkey/verification/verify";
+import { verify } from "../../valkey/verification/verify";
 import type { Workload } from "../workloads/workload";
 import type { Mix } from "../workloads/mix";
 import type { Equipment } from "./experiment";

@@ -1,12 +1,12 @@
 /** One measurement: the load generator runs one test, and the servers' counters are sampled beside it. */
-import type { Connection } from "../connection";
-import type { ToolRun } from "../valkey-benchmark/arguments";
+import type { Connection } from "../../valkey/connection";
+import type { ToolRun } from "../load/valkey-benchmark/arguments";
 import type { Mix } from "../workloads/mix";
 import { COMMANDS } from "../workloads/mix";
 import { commandsOf } from "../workloads/named-tests";
 import type { CounterSample } from "./counters";
 import { CounterSampler } from "./counters";
-import type { LoadRequest, LoadRunner, ToolOutcome, Watch } from "./tool-runner";
+import type { LoadRequest, LoadRunner, ToolOutcome, Watch } from "../load/tool-runner";
 
 /** A node whose counters are read during the measurement. */
 export interface WatchedNode {

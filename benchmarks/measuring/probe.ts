@@ -3,7 +3,7 @@
  * load is sent once more over twice as many, and what comes of it tells. Pure.
  */
 import type { Doubt, MeasurementRecord } from "../results/schema";
-import { formatCount } from "../units";
+import { formatCount } from "../../lib/units";
 import { limitOf } from "./saturation";
 
 /** Connections of the probe, for each of the measurement's. */

@@ -1,10 +1,11 @@
 /** What a load generator cannot do that an experiment asks of it, before anything is sent. */
-import { BadInput } from "../errors";
-import type { Experiment } from "./experiment";
-import type { ToolRunner } from "./tool-runner";
+import { BadInput } from "../../lib/errors";
+import type { Mix } from "../workloads/mix";
+import type { Workload } from "../workloads/workload";
+import type { ToolRunner } from "../load/tool-runner";
 
 /** @throws BadInput with every problem */
-export function refuseImpossible({ workload, mixes = [] }: Pick<Experiment, "workload" | "mixes">, { features, count }: Pick<ToolRunner, "features" | "count">): void {
+export function refuseImpossible({ workload, mixes = [] }: { readonly workload: Pick<Workload, "length" | "rate">; readonly mixes?: readonly Mix[] | undefined }, { features, count }: Pick<ToolRunner, "features" | "count">): void {
   const { length, rate } = workload;
   const own = mixes.filter((mix) => mix.driver === "valkey-benchmark");
   const parts = [["requests", "requests" in length ? length.requests : undefined], ["rate", rate], ...mixes.map(({ name, rate: offered }) => [`rate of ${name}`, offered] as const)] as const;

@@ -1,14 +1,15 @@
 /** A deployment under measurement: connections to all its nodes, the user of the load generator, the keys in place. */
-import type { Connection } from "../connection";
-import { openConnections } from "../connection";
-import type { Deployment, DeploymentNode, Endpoint } from "../deployment";
-import { BadInput, Failure } from "../errors";
-import type { Shard } from "../verification/shards";
+import type { Connection } from "../../valkey/connection";
+import { openConnections } from "../../valkey/connections";
+import type { DeploymentNode, Endpoint } from "../../valkey/node";
+import type { Deployment } from "../../valkey/deployment";
+import { BadInput, Failure } from "../../lib/errors";
+import type { Shard } from "../../valkey/verification/shards";
 import type { NamedTest, Prefill } from "../workloads/named-tests";
 import type { PrefillSize, PrimaryTarget } from "../workloads/prefill";
 import { countKeys, prefill, ranEmpty, removeKeys } from "../workloads/prefill";
-import type { BenchmarkUser } from "./benchmark-user";
-import { createBenchmarkUser, removeBenchmarkUser } from "./benchmark-user";
+import type { BenchmarkUser } from "../load/benchmark-user";
+import { createBenchmarkUser, removeBenchmarkUser } from "../load/benchmark-user";
 import type { WatchedNode } from "./measure";
 
 /** A deployment that has passed verification, with the shards found there. */

@@ -2,9 +2,9 @@
 import type { EChartsOption, SeriesOption } from "echarts";
 import { formatObjective } from "../capacity/objective";
 import type { CapacityRecord } from "../results/schema";
-import { formatCount } from "../units";
-import type { Chart } from "./charts";
-import { axisLabel, base, colourOf, shortCount, splitLine } from "./charts";
+import { formatCount } from "../../lib/units";
+import type { Chart } from "./chart-base";
+import { axisLabel, base, colourOf, shortCount, splitLine } from "./chart-base";
 
 export function capacityChart(capacities: readonly CapacityRecord[]): Chart {
   const [first] = capacities;

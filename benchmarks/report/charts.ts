@@ -1,37 +1,18 @@
 /** Charts of a run as ECharts options, for a width. Pure. */
-import type { EChartsOption, SeriesOption } from "echarts";
-import type { CumulativeCount } from "../latency/histogram";
+import type { SeriesOption } from "echarts";
+import type { CumulativeCount } from "../../lib/histogram";
 import type { Row } from "../results/rows";
 import { sideBySide } from "../results/rows";
 import type { Results } from "../results/schema";
 import { capacityChart } from "./capacity-chart";
-import { formatCount } from "../units";
+import { formatCount } from "../../lib/units";
+import type { Width, Chart } from "./chart-base";
+import { INK, LINES, colourOf, base, axisLabel, splitLine, shortCount } from "./chart-base";
 
-/** Wide for a desk, narrow for a telephone; both are in the report, and its style shows one. */
-export type Width = "wide" | "narrow";
-
-/** Okabe and Ito's colours, told apart by every kind of eye; the deployments take them in order. */
-const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"] as const;
-export const INK = "#1f2933";
-export const LINES = "#d5dbe1";
 const KEYS = "#6b7785";
-
-export function colourOf(index: number): string {
-  return COLOURS[Math.max(0, index) % COLOURS.length] ?? INK;
-}
 
 function deploymentLegend(shown: readonly string[], all: readonly string[]): Chart["legend"] {
   return shown.map((name) => ({ name, colour: colourOf(all.indexOf(name)) }));
-}
-
-export interface Chart {
-  readonly id: string;
-  readonly title: string;
-  /** What to read in it, and how. */
-  readonly caption: string;
-  readonly legend: readonly { readonly name: string; readonly colour: string }[];
-  readonly heights: Readonly<Record<Width, number>>;
-  readonly option: (width: Width) => EChartsOption;
 }
 
 export function chartsOf(results: Results): Chart[] {
@@ -40,17 +21,6 @@ export function chartsOf(results: Results): Chart[] {
   if (comparisons.length === 0) return capacity;
   return [...capacity, throughput(deployments, results), ...comparisons.map(({ title, rows }) => latency(title, rows.flatMap((row) => row ?? []), deployments)), ...keyShares(results)];
 }
-
-export function base(width: Width): EChartsOption {
-  return {
-    animation: false,
-    textStyle: { fontFamily: "system-ui, sans-serif", color: INK },
-    grid: { left: width === "wide" ? 56 : 44, right: width === "wide" ? 24 : 12, top: 16, bottom: 48 },
-  };
-}
-
-export const axisLabel = (width: Width): { color: string; fontSize: number } => ({ color: INK, fontSize: width === "wide" ? 12 : 11 });
-export const splitLine = { lineStyle: { color: LINES } };
 
 /** Bars with the interval of the median on each. */
 function throughput(deployments: readonly string[], results: Results): Chart {
@@ -203,10 +173,4 @@ function keyShares(results: Results): Chart[] {
       },
     ];
   });
-}
-
-/** `1.2M`, `350k` */
-export function shortCount(value: number): string {
-  if (value >= 1e6) return `${Number((value / 1e6).toFixed(2))}M`;
-  return value >= 1e3 ? `${Number((value / 1e3).toFixed(value < 1e4 ? 1 : 0))}k` : String(Math.round(value));
 }

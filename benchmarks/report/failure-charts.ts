@@ -1,9 +1,8 @@
 /** The timeline of a fault: what clients got, and below it what each node was. Pure. */
 import type { EChartsOption, SeriesOption } from "echarts";
-import type { FailureRecord } from "../results/failure-schema";
-import type { Chart, Width } from "./charts";
-import { base, INK, LINES } from "./charts";
-
+import type { FailureRecord } from "../../faults/schema";
+import type { Chart, Width } from "./chart-base";
+import { base, INK, LINES } from "./chart-base";
 /** Okabe and Ito's: told apart by every kind of eye. */
 const OUTCOMES = { acknowledged: "#009e73", failed: "#d55e00", unknown: "#e69f00" } as const;
 const STATES: readonly (readonly [name: string, colour: string])[] = [

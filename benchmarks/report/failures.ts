@@ -1,9 +1,9 @@
 /** The report's part on what was broken on purpose. Pure. */
 import type { FailureRow } from "../results/failure-rows";
 import { failureRows, formatSpread, remarks, tails } from "../results/failure-rows";
-import type { FailureRecord } from "../results/failure-schema";
-import { formatCount } from "../units";
-import type { Chart } from "./charts";
+import type { FailureRecord } from "../../faults/schema";
+import { formatCount } from "../../lib/units";
+import type { Chart } from "./chart-base";
 import { failureChart } from "./failure-charts";
 import type { Html } from "./html";
 import { html } from "./html";

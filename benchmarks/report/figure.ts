@@ -1,7 +1,7 @@
 /** A chart as it stands in a page: drawn here, wide and narrow, of which the page's style shows one. Pure. */
 import { createRequire } from "node:module";
 import type * as Echarts from "echarts";
-import type { Chart, Width } from "./charts";
+import type { Chart, Width } from "./chart-base";
 import type { Html } from "./html";
 import { Html as RawHtml, html } from "./html";
 

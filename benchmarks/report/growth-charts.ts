@@ -1,8 +1,8 @@
 /** How memory and rate went while keys were put in from nothing: a study of engines. Pure. */
-import { LEAST_KEYS, ratesOf } from "../experiments/claims/engines";
+import { LEAST_KEYS, ratesOf } from "../studies/claims/engines";
 import type { StudyRecord } from "../results/study-schema";
-import type { Chart } from "./charts";
-import { axisLabel, base, colourOf, INK, shortCount, splitLine } from "./charts";
+import type { Chart } from "./chart-base";
+import { axisLabel, base, colourOf, INK, shortCount, splitLine } from "./chart-base";
 
 interface Curve {
   readonly name: string;

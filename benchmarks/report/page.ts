@@ -1,13 +1,15 @@
+import { formatUsd } from "../../lib/dollars";
 /** report.html: one file with everything in it, readable on a desk and on a telephone, without a network. Pure. */
-import { describeCost, formatUsd, rowCost, storageCost, storeOf } from "../results/cost";
+import { describeCost, rowCost, storageCost, storeOf } from "../results/cost";
 import type { DoubtNote } from "../results/doubt-notes";
 import { doubtNotes, NO_DOUBTS, noteLetter } from "../results/doubt-notes";
 import type { SideBySide, Row } from "../results/rows";
 import { sideBySide } from "../results/rows";
 import type { Results, TopologyRecord } from "../results/schema";
 import { capacityLine, shapeOf } from "../results/summary";
-import { formatBytes, formatCount, formatMs } from "../units";
-import { chartsOf, colourOf } from "./charts";
+import { formatBytes, formatCount, formatMs } from "../../lib/units";
+import { colourOf } from "./chart-base";
+import { chartsOf } from "./charts";
 import { failureSections } from "./failures";
 import { figure } from "./figure";
 import type { Html } from "./html";

@@ -1,13 +1,13 @@
 /** soak.html: how memory, files, lags and tails went over the hours of a soak. Pure. */
 import type { EChartsOption } from "echarts";
-import { Histogram } from "../latency/histogram";
+import { Histogram } from "../../lib/histogram";
 import type { SoakFindings } from "../soak/findings";
 import { behind, describeFindings, seriesOf } from "../soak/findings";
 import type { SoakHeader, SoakWindow } from "../soak/journal";
 import type { Sample } from "../soak/sample";
-import { formatDuration } from "../units";
-import type { Chart } from "./charts";
-import { axisLabel, base, colourOf, splitLine } from "./charts";
+import { formatDuration } from "../../lib/units";
+import type { Chart } from "./chart-base";
+import { axisLabel, base, colourOf, splitLine } from "./chart-base";
 import { figure } from "./figure";
 import { Html as RawHtml, html } from "./html";
 import { STYLE } from "./style";

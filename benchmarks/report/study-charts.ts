@@ -5,8 +5,8 @@ import type { Row } from "../results/rows";
 import type { Results } from "../results/schema";
 import { CANARY_MOVED, VERDICTS } from "../results/study-summary";
 import type { StudyComparison, StudyFit, StudyRecord } from "../results/study-schema";
-import type { Chart, Width } from "./charts";
-import { axisLabel, base, colourOf, INK, LINES, shortCount, splitLine } from "./charts";
+import type { Chart, Width } from "./chart-base";
+import { axisLabel, base, colourOf, INK, LINES, shortCount, splitLine } from "./chart-base";
 import { growthCharts } from "./growth-charts";
 
 export function studyCharts(results: Results): Chart[] {

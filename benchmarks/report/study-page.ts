@@ -1,5 +1,5 @@
 /** The part of the report that only a study has. Pure. */
-import { formatCount, formatDuration, formatMs } from "../units";
+import { formatCount, formatDuration, formatMs } from "../../lib/units";
 import { rowsOf } from "../results/rows";
 import type { Results } from "../results/schema";
 import { CANARY_MOVED, endOf, FIGURES, FINDINGS, notesOn, SIDE_BY_SIDE, VERDICTS } from "../results/study-summary";

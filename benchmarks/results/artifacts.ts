@@ -1,7 +1,7 @@
 /** The directory of a run's results: files appear there whole or not at all. */
 import { appendFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
-import { BadInput, codeOf, Failure, messageOf } from "../errors";
+import { BadInput, codeOf, Failure, messageOf } from "../../lib/errors";
 import { formatCsv } from "./csv";
 import { formatOpenMetrics } from "./open-metrics";
 import type { Results } from "./schema";

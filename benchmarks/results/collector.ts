@@ -1,11 +1,12 @@
 /** Results as they come to be: written after each record, so that nothing measured is lost when the rest is. */
 import type { ExperimentListener } from "../measuring/experiment";
 import { canaryDoubts } from "../measuring/doubts";
-import type { Verification } from "../verification/verify";
+import type { Verification } from "../../valkey/verification/verify";
 import type { Artifacts } from "./artifacts";
 import { describeEnvironment } from "./environment";
-import type { FailureRecord } from "./failure-schema";
-import type { CanaryRecord, CapacityRecord, DeploymentCost, Environment, Machine, MeasurementRecord, Results, TopologyRecord } from "./schema";
+import type { FailureRecord } from "../../faults/schema";
+import type { Machine } from "../../platforms/machine";
+import type { CanaryRecord, CapacityRecord, DeploymentCost, Environment, MeasurementRecord, Results, TopologyRecord } from "./schema";
 import { SCHEMA_VERSION } from "./schema";
 import { topologyOf } from "./topology";
 

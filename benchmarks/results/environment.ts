@@ -1,7 +1,7 @@
 /** The machine a run was made on, as far as it bears on the figures. */
 import { readFileSync } from "node:fs";
 import { arch, cpus, freemem, hostname, loadavg, release, totalmem, type } from "node:os";
-import { availableCores } from "../measuring/cpu";
+import { availableCores } from "../../platforms/host/cpu";
 import type { Environment } from "./schema";
 
 /** @param programs null where no servers of this machine take part */

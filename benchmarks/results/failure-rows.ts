@@ -1,9 +1,9 @@
 /** Repeats of a scenario on a deployment as one row: distributions of times, sums of writes. Pure. */
-import { textTable } from "../table";
-import { formatCount, formatMs } from "../units";
-import type { FailureRecord } from "./failure-schema";
-import type { MedianInterval } from "../statistics/median";
-import { medianInterval } from "../statistics/median";
+import { textTable } from "../../lib/table";
+import { formatCount, formatMs } from "../../lib/units";
+import type { FailureRecord } from "../../faults/schema";
+import type { MedianInterval } from "../../lib/statistics/median";
+import { medianInterval } from "../../lib/statistics/median";
 
 /** A time over repeats. */
 export interface Spread {

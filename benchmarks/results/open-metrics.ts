@@ -6,7 +6,7 @@ import { formatObjective } from "../capacity/objective";
 import type { Row } from "./rows";
 import { rowsOf } from "./rows";
 import { CANARY_LIMIT } from "../measuring/doubts";
-import { median } from "../statistics/median";
+import { median } from "../../lib/statistics/median";
 import type { CapacityRecord, Results } from "./schema";
 import { DOUBT_CODES } from "./schema";
 import type { StudyComparison } from "./study-schema";

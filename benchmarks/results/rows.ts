@@ -1,10 +1,10 @@
 /** One row per deployment and test from a run's records, and rows side by side. Pure. */
-import type { CumulativeCount } from "../latency/histogram";
-import { Histogram, mergeCounts } from "../latency/histogram";
-import { latenciesOf } from "../measuring/merge-reports";
+import type { CumulativeCount } from "../../lib/histogram";
+import { Histogram, mergeCounts } from "../../lib/histogram";
+import { latenciesOf } from "../load/merge-reports";
 import type { Doubt, MeasurementRecord, Results } from "./schema";
-import { median, medianInterval } from "../statistics/median";
-import type { MedianInterval } from "../statistics/median";
+import { median, medianInterval } from "../../lib/statistics/median";
+import type { MedianInterval } from "../../lib/statistics/median";
 
 /** The repeats of one test on one deployment. Rates and CPU are medians over the repeats, latencies are of all their requests together. */
 export interface Row {

@@ -1,8 +1,9 @@
 /** results.json: everything needed to judge a run and to repeat it. Units are in the names; what is not known is null, never 0. */
 import { z } from "zod";
-import { failureSchema } from "./failure-schema";
+import { failureSchema } from "../../faults/schema";
 import { count, doubtSchema, measurementSchema, mixSchema, mode, role } from "./measurement-schema";
 import { studySchema } from "./study-schema";
+import { machineSchema } from "../../platforms/machine";
 
 export { DOUBT_CODES, measurementSchema } from "./measurement-schema";
 export type { Doubt, MeasurementRecord, Offering } from "./measurement-schema";
@@ -86,22 +87,6 @@ export const topologySchema = z.strictObject({
   verdict: z.strictObject({ pass: z.boolean(), assertions: z.array(assertionSchema), without: z.array(z.string()) }),
 });
 export type TopologyRecord = z.infer<typeof topologySchema>;
-
-/** A machine of a Kubernetes cluster, as its API server describes it. */
-const machineSchema = z.strictObject({
-  name: z.string(),
-  zone: z.string().nullable(),
-  instanceType: z.string().nullable(),
-  cores: count,
-  memoryBytes: count,
-  /** `linux/arm64` */
-  platform: z.string(),
-  kernel: z.string(),
-  system: z.string(),
-  kubelet: z.string(),
-});
-export type Machine = z.infer<typeof machineSchema>;
-
 /** Of the machine this program runs on, and of the others that take part. */
 const environmentSchema = z.strictObject({
   platform: z.string(),

@@ -1,6 +1,6 @@
 /** The end of a study on the terminal, and summary.txt: what was compared, what came of it, what the document claims. Pure. */
-import { textTable } from "../table";
-import { formatCount, formatDuration, formatMs } from "../units";
+import { textTable } from "../../lib/table";
+import { formatCount, formatDuration, formatMs } from "../../lib/units";
 import { rowsOf } from "./rows";
 import type { Results } from "./schema";
 import type { Claim, StudyComparison, StudyRecord } from "./study-schema";

@@ -1,7 +1,8 @@
 /** summary.txt and the end of a run on the terminal: the table side by side, keys by primary, doubts. Pure. */
-import { textTable } from "../table";
-import { formatCount, formatMs } from "../units";
-import { describeCost, formatUsd, rowCost, storageCost, storeOf } from "./cost";
+import { textTable } from "../../lib/table";
+import { formatCount, formatMs } from "../../lib/units";
+import { formatUsd } from "../../lib/dollars";
+import { describeCost, rowCost, storageCost, storeOf } from "./cost";
 import type { DoubtNote } from "./doubt-notes";
 import { doubtNotes, NO_DOUBTS, noteLetter } from "./doubt-notes";
 import { formatFailures } from "./failure-rows";

@@ -1,8 +1,8 @@
 /** A verification as a record of the topology that was found. Pure. */
-import { formatRanges } from "../topology/slots";
-import { selfOf } from "../verification/shards";
-import { serverVersion } from "../verification/verdict";
-import type { Verification } from "../verification/verify";
+import { formatRanges } from "../../valkey/topology/slots";
+import { selfOf } from "../../valkey/verification/shards";
+import { serverVersion } from "../../valkey/verification/verdict";
+import type { Verification } from "../../valkey/verification/verify";
 import type { TopologyRecord } from "./schema";
 
 /** @param formationMs null where nobody formed it here */

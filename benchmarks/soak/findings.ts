@@ -1,8 +1,8 @@
 /** What a soak has shown of a deployment: what grew, what it took at most, how its tails changed, and what went wrong. Pure. */
-import { Histogram } from "../latency/histogram";
-import { fitLine } from "../statistics/power-law";
-import { twoSidedT } from "../statistics/student";
-import { formatBytes, formatCount, formatMs } from "../units";
+import { Histogram } from "../../lib/histogram";
+import { fitLine } from "../../lib/statistics/power-law";
+import { twoSidedT } from "../../lib/statistics/student";
+import { formatBytes, formatCount, formatMs } from "../../lib/units";
 import type { Sample } from "./sample";
 import type { SoakWindow } from "./journal";
 

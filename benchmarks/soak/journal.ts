@@ -1,7 +1,7 @@
 /** soak.jsonl: each window of a soak, a line each. */
 import { z } from "zod";
-import type { Journal } from "../journal";
-import { Journals } from "../journal";
+import type { Journal } from "../../lib/checkpoint-log";
+import { Journals } from "../../lib/checkpoint-log";
 import { sampleSchema } from "./sample";
 
 export const SOAK_JOURNAL = "soak.jsonl";

@@ -1,16 +1,16 @@
 /** The windows of a soak, one after the other: load on every deployment at once, then a look at every node and at the disk. */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Deployment } from "../deployment";
-import { codeOf, Failure } from "../errors";
-import type { RunDirectory } from "../host/run-directory";
-import { GeneratorProcess } from "../open-loop/generator-process";
-import { endpointsOf, planOf } from "../open-loop/local-runner";
-import type { OpenLoopPlan } from "../open-loop/plan";
-import { Tally } from "../open-loop/tally";
-import type { Report } from "../progress";
-import { primaryOf } from "../sentinel/form-sentinels";
-import { formatBytes, formatDuration } from "../units";
+import type { Deployment } from "../../valkey/deployment";
+import { codeOf, Failure } from "../../lib/errors";
+import type { RunDirectory } from "../../platforms/host/run-directory";
+import { GeneratorProcess } from "../load/open-loop/generator-process";
+import { endpointsOf, planOf } from "../load/open-loop/local-runner";
+import type { OpenLoopPlan } from "../load/open-loop/plan";
+import { Tally } from "../load/open-loop/tally";
+import type { Report } from "../../lib/progress";
+import { primaryOf } from "../../valkey/sentinel/form-sentinels";
+import { formatBytes, formatDuration } from "../../lib/units";
 import type { OpenLoopMix } from "../workloads/mix";
 import type { SoakJournal, SoakWindow } from "./journal";
 import { windowsOf } from "./journal";

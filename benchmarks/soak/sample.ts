@@ -1,9 +1,9 @@
 /** What a node is like at one moment of a soak. */
 import { z } from "zod";
-import { withEveryNode } from "../connection";
-import type { Deployment } from "../deployment";
-import { formatEndpoint } from "../deployment";
-import { infoFields, infoNumber, parseInfo } from "../topology/info";
+import { withEveryNode } from "../../valkey/connections";
+import type { Deployment } from "../../valkey/deployment";
+import { formatEndpoint } from "../../valkey/node";
+import { infoFields, infoNumber, parseInfo } from "../../valkey/topology/info";
 
 const count = z.number();
 

@@ -1,6 +1,6 @@
 /** A mixed workload as the drivers take it: the keys it needs, and the commands that valkey-benchmark sends for it. Pure. */
-import { Random } from "../open-loop/random";
-import { typicalSizes } from "../open-loop/values";
+import { Random } from "../load/open-loop/random";
+import { typicalSizes } from "../load/open-loop/values";
 import { zsetMember } from "./key-space";
 import type { Mix, ValkeyBenchmarkMix } from "./mix";
 import { COMMANDS, FAMILIES, meanSize, MEMTIER_FAMILY } from "./mix";

@@ -5,10 +5,10 @@
  * but the tags travels, so it is as quick over a port-forward as over loopback. Scripts touch only
  * slots their own node serves.
  */
-import type { Connection } from "../connection";
-import { Failure, messageOf } from "../errors";
-import { SLOT_COUNT } from "../topology/slots";
-import type { SlotRange } from "../topology/slots";
+import type { Connection } from "../../valkey/connection";
+import { Failure, messageOf } from "../../lib/errors";
+import { SLOT_COUNT } from "../../valkey/topology/slots";
+import type { SlotRange } from "../../valkey/topology/slots";
 import { formatSlots, keyInfixes, keysPerInfix } from "./key-space";
 import type { Prefill } from "./named-tests";
 import { ZSET_MEMBERS } from "./mix";

@@ -1,5 +1,5 @@
 /** A workload: what is sent to a deployment, how much at a time and for how long. Plain data. */
-import { SLOT_COUNT } from "../topology/slots";
+import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { TestName } from "./named-tests";
 
 export interface Workload {

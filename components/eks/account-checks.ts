@@ -1,13 +1,13 @@
 /** What can be known of an account and a region before anything is made: asked of AWS, then judged. */
 import * as aws from "@pulumi/aws";
-import { BadInput, Failure, messageOf } from "../../benchmarks/errors";
+import { BadInput, Failure, messageOf } from "../../lib/errors";
 import type { ExistingNetworkArgs } from "./network";
 import type { NetworkFacts } from "./network-checks";
 import { networkProblems, readNetwork } from "./network-checks";
-import type { EksPlan } from "./plan/plan";
-import { demandByZone } from "./plan/plan";
-import type { Problem } from "./plan/problem";
-import { quotaProblems } from "./plan/quotas";
+import type { EksPlan } from "../../platforms/eks/plan";
+import { demandByZone } from "../../platforms/eks/plan";
+import type { Problem } from "../../platforms/eks/problem";
+import { quotaProblems } from "../../platforms/eks/quotas";
 
 /** What AWS says. */
 export interface AccountFacts {

@@ -3,11 +3,11 @@ import * as aws from "@pulumi/aws";
 import * as eks from "@pulumi/eks";
 import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { BadInput } from "../../benchmarks/errors";
+import { BadInput } from "../../lib/errors";
 import { NodeAddons } from "./node-addons";
-import type { SystemArgs } from "./plan/plan";
-import { WARM_ADDRESSES } from "./plan/network-plan";
-import { DISCOVERY_TAG } from "./pool-objects";
+import type { SystemArgs } from "../../platforms/eks/plan";
+import { WARM_ADDRESSES } from "../../platforms/eks/network-plan";
+import { DISCOVERY_TAG } from "./karpenter/pool-objects";
 import { SystemNodes } from "./system-nodes";
 import type { Versions } from "./versions";
 

@@ -1,10 +1,10 @@
 /** What can be known of a network that exists before anything is put into it: asked of AWS, then judged. */
 import * as aws from "@pulumi/aws";
-import { messageOf } from "../../benchmarks/errors";
+import { messageOf } from "../../lib/errors";
 import type { ExistingNetworkArgs } from "./network";
-import type { ZoneDemand } from "./plan/network-plan";
-import { PREFIX_SIZE } from "./plan/network-plan";
-import type { Problem } from "./plan/problem";
+import type { ZoneDemand } from "../../platforms/eks/network-plan";
+import { PREFIX_SIZE } from "../../platforms/eks/network-plan";
+import type { Problem } from "../../platforms/eks/problem";
 
 export interface SubnetFacts {
   readonly id: string;

@@ -3,10 +3,10 @@ import * as aws from "@pulumi/aws";
 import * as awsx from "@pulumi/awsx";
 import * as pulumi from "@pulumi/pulumi";
 import { FlowLogs } from "./flow-logs";
-import type { NetworkPlan } from "./plan/network-plan";
-import type { NatStrategy } from "./plan/plan";
-import { INTERFACE_ENDPOINTS } from "./plan/plan";
-import { DISCOVERY_TAG } from "./pool-objects";
+import type { NetworkPlan } from "../../platforms/eks/network-plan";
+import type { NatStrategy } from "../../platforms/eks/plan";
+import { INTERFACE_ENDPOINTS } from "../../platforms/eks/plan";
+import { DISCOVERY_TAG } from "./karpenter/pool-objects";
 
 /** A network to make. */
 export interface OwnNetworkArgs {

@@ -2,7 +2,7 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
 import { clusterArn } from "./account";
-import { podIdentityTrust } from "./karpenter-policies";
+import { podIdentityTrust } from "./karpenter/karpenter-policies";
 import type { Versions } from "./versions";
 
 export interface NodeAddonsArgs {

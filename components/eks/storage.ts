@@ -1,8 +1,8 @@
 /** Storage classes of a cluster on EKS. */
 import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { StorageClassName } from "./plan/storage-classes";
-import { DEFAULT_STORAGE_CLASS, STORAGE_CLASS_NAMES, STORAGE_CLASSES } from "./plan/storage-classes";
+import type { StorageClassName } from "../../platforms/eks/storage-classes";
+import { DEFAULT_STORAGE_CLASS, STORAGE_CLASS_NAMES, STORAGE_CLASSES } from "../../platforms/eks/storage-classes";
 
 /**
  * Encrypted gp3 volumes at the speeds there are. A volume is made once its pod has a machine, so that both are in

@@ -1,9 +1,9 @@
 /** Machines that carry Karpenter, CoreDNS and the volume controller, and nothing else. */
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
-import { serviceTrust } from "./karpenter-policies";
-import { SYSTEM_ROOT_GIB } from "./plan/plan";
-import type { SystemArgs } from "./plan/plan";
+import { serviceTrust } from "./karpenter/karpenter-policies";
+import { SYSTEM_ROOT_GIB } from "../../platforms/eks/plan";
+import type { SystemArgs } from "../../platforms/eks/plan";
 import type { Versions } from "./versions";
 
 export interface SystemNodesArgs extends SystemArgs {

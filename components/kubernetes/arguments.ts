@@ -1,8 +1,8 @@
 /** What both kinds of deployment are told: plain types where they decide what exists, `Input` where they are mere values. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { types } from "@pulumi/kubernetes";
-import type { Engine } from "../../benchmarks/engines";
-import type { ServerSettings } from "../../benchmarks/settings";
+import type { Engine } from "../../valkey/engines";
+import type { ServerSettings } from "../../valkey/settings";
 
 export interface ServerArgs {
   readonly namespace: pulumi.Input<string>;

@@ -1,6 +1,6 @@
 /** What differs between engines in a pod: programs, the words for a password, flags instead of directives. Pure. */
-import type { Engine } from "../../benchmarks/engines";
-import type { ServerSettings } from "../../benchmarks/settings";
+import type { Engine } from "../../valkey/engines";
+import type { ServerSettings } from "../../valkey/settings";
 import { CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY } from "./layout";
 
 /** Engines that read a valkey.conf. */

@@ -3,13 +3,13 @@ import * as k8s from "@pulumi/kubernetes";
 import type { Metrics, ServerArgs, Tls } from "./arguments";
 import type { Context } from "./context";
 import { metadata } from "./context";
-import { beside, EXPORTER_RESOURCES } from "./beside-server";
-import { pullPolicy } from "./image";
+import { beside, EXPORTER_RESOURCES } from "./pods/sidecar";
+import { pullPolicy } from "./pods/image";
 import { CLIENT_PORT, METRICS_PORT, SECRET_DIRECTORY } from "./layout";
 import { selectorLabels } from "./names";
-import { CONTAINER_SECURITY } from "./security";
+import { CONTAINER_SECURITY } from "./pods/security";
 import { TLS_FILES } from "./server-config";
-import { secretMounts } from "./volumes";
+import { secretMounts } from "./pods/volumes";
 
 export const EXPORTER_IMAGE = "ghcr.io/oliver006/redis_exporter:v1.79.0";
 /** File of the secret that tells the exporter the password: JSON of address to password. */

@@ -1,5 +1,5 @@
 /** Names of a deployment's Kubernetes objects. They follow from its name alone and never change. Pure. */
-import { BadInput } from "../../benchmarks/errors";
+import { BadInput } from "../../lib/errors";
 
 /** Names of a deployment's objects in its namespace. */
 export interface ObjectNames {

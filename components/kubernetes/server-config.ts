@@ -1,7 +1,7 @@
 /** valkey.conf of a server in a pod. Pure. */
 import { createHash } from "node:crypto";
-import type { ServerSettings } from "../../benchmarks/settings";
-import { configText, directives } from "../../benchmarks/settings";
+import type { ServerSettings } from "../../valkey/settings";
+import { configText, directives } from "../../valkey/settings";
 import type { Tls } from "./arguments";
 import type { DirectiveEngine } from "./engines";
 import { PROGRAMS } from "./engines";

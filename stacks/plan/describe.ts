@@ -1,13 +1,12 @@
 /** A stack's plan in words, the same in a preview, in `plan` and in the outputs. Pure. */
-import { formatRanges } from "../../benchmarks/topology/slots";
-import { nodeCount } from "../../benchmarks/topology/placement";
-import type { Prediction } from "../../benchmarks/statistics/prediction";
-import { LARGE } from "../../benchmarks/topology/sized-settings";
-import { formatBytes, formatCount, formatDuration, listed } from "../../benchmarks/units";
-import { describeEksPlan } from "../../components/eks/plan/describe";
-import type { WorkloadConfig } from "../schema-workloads";
-import type { DeploymentPlan, FailurePlan, LargePlan, MeasurementPlan, PodsPlan, StackPlan, StudyPlan } from "./stack-plan";
-
+import { formatRanges } from "../../valkey/topology/slots";
+import { nodeCount } from "../../valkey/topology/placement";
+import type { Prediction } from "../../lib/statistics/prediction";
+import { LARGE } from "../../valkey/topology/sized-settings";
+import { formatBytes, formatCount, formatDuration, listed } from "../../lib/units";
+import { describeEksPlan } from "../../platforms/eks/describe";
+import type { WorkloadConfig } from "../config/schema/workloads";
+import type { DeploymentPlan, FailurePlan, LargePlan, MeasurementPlan, PodsPlan, StackPlan, StudyPlan } from "./stack-plan-types";
 /** Shards that are told one by one. */
 const MOST_SHARDS = 6;
 /** As many, where there are more than that. */

@@ -1,16 +1,11 @@
 /** How long a stack takes from nothing to results. Pure: estimates, each with what it is made of. */
-import { nodeCount } from "../../benchmarks/topology/placement";
+import { nodeCount } from "../../valkey/topology/placement";
 import { keyFamilies } from "../../benchmarks/workloads/named-tests";
 import { KEYS_IN_FLIGHT } from "../../benchmarks/workloads/prefill";
 import type { Workload } from "../../benchmarks/workloads/workload";
-import type { PlatformConfig } from "../schema";
-import type { DeploymentPlan, MeasurementPlan, StudyPlan } from "./stack-plan";
-
-export interface Duration {
-  /** Of all parts. */
-  readonly seconds: number;
-  readonly parts: readonly { readonly what: string; readonly seconds: number }[];
-}
+import type { PlatformConfig } from "../config/schema/stack";
+import type { DeploymentPlan, MeasurementPlan, StudyPlan } from "./stack-plan-types";
+import type { Duration } from "./stack-plan-types";
 
 /** S1: a data stack on EKS comes up in about 30 minutes, a cluster on top of it in about 5. */
 const EKS_SECONDS = 30 * 60;

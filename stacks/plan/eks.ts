@@ -1,17 +1,17 @@
 /** What a stack on EKS needs of AWS: its configuration in the terms of the plan of machines. Pure; loads no SDK. */
-import { parseQuantity } from "../../benchmarks/kubernetes/quantity";
-import type { EksPlan, EksPlanArgs } from "../../components/eks/plan/plan";
-import { planEks } from "../../components/eks/plan/plan";
-import type { PodGroup } from "../../components/eks/plan/pods";
-import { clientPods, serverPods } from "../../components/eks/plan/pods";
-import type { StorageClassName } from "../../components/eks/plan/storage-classes";
-import { STORAGE_CLASS_NAMES } from "../../components/eks/plan/storage-classes";
-import { EXPORTER_RESOURCES, isGuaranteed, PROXIES, WATCHER_RESOURCES } from "../../components/kubernetes/beside-server";
-import { sentinelsOf, shapeOf } from "../plans";
-import { podSettings, runnerCount } from "../pods";
-import type { BenchmarkConfig, DeploymentConfig } from "../schema";
-import type { EksPlatformConfig } from "../schema-eks";
-import { zoneNames } from "../schema-eks";
+import { parseQuantity } from "../../platforms/kubernetes/quantity";
+import type { EksPlan, EksPlanArgs } from "../../platforms/eks/plan";
+import { planEks } from "../../platforms/eks/plan";
+import type { PodGroup } from "../../platforms/eks/pods";
+import { clientPods, serverPods } from "../../platforms/eks/pods";
+import type { StorageClassName } from "../../platforms/eks/storage-classes";
+import { STORAGE_CLASS_NAMES } from "../../platforms/eks/storage-classes";
+import { EXPORTER_RESOURCES, isGuaranteed, PROXIES, WATCHER_RESOURCES } from "../../components/kubernetes/pods/sidecar";
+import { sentinelsOf, shapeOf } from "./plans";
+import { podSettings, runnerCount } from "./pods";
+import type { BenchmarkConfig, DeploymentConfig } from "../config/schema/stack";
+import type { EksPlatformConfig } from "../config/schema/eks";
+import { zoneNames } from "../config/schema/eks";
 
 /** What is to run on the platform. */
 export interface EksLoad {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Resources } from "../../components/kubernetes/arguments";
-import { isGuaranteed } from "../../components/kubernetes/beside-server";
+import { isGuaranteed } from "../../components/kubernetes/pods/sidecar";
 import type { ValkeyClusterArgs } from "../../components/valkey-cluster";
 import { ValkeyCluster } from "../../components/valkey-cluster";
 import type { Declared } from "../support/pulumi";

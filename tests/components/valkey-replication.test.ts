@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Resources } from "../../components/kubernetes/arguments";
-import { isGuaranteed } from "../../components/kubernetes/beside-server";
+import { isGuaranteed } from "../../components/kubernetes/pods/sidecar";
 import type { ValkeyReplicationArgs } from "../../components/valkey-replication";
 import { ValkeyReplication } from "../../components/valkey-replication";
 import type { Declared } from "../support/pulumi";

@@ -1,7 +1,7 @@
 /** bench.json: the last result of every row, whichever of them a run measured. */
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { z } from "zod";
-import { BadInput, codeOf, Failure, messageOf } from "../../benchmarks/errors";
+import { BadInput, codeOf, Failure, messageOf } from "../../lib/errors";
 import type { Result } from "./result";
 import { resultSchema } from "./result";
 

@@ -1,5 +1,5 @@
 /** What a benchmark is to the command that runs it. */
-import type { Report } from "../../benchmarks/progress";
+import type { Report } from "../../lib/progress";
 import type { Result } from "./result";
 import type { Workbench } from "./workbench";
 

@@ -1,6 +1,6 @@
 /** Which benchmarks there are, and which of them a command line asks for. Pure. */
-import { BadInput } from "../../benchmarks/errors";
-import { didYouMean } from "../../stacks/problems";
+import { BadInput } from "../../lib/errors";
+import { didYouMean } from "../../stacks/config/problems";
 import type { Benchmark } from "./benchmark";
 import { failure } from "./failure";
 import { falseFailovers } from "./false-failovers";

@@ -2,7 +2,7 @@
 import type { CounterSample } from "../../benchmarks/measuring/counters";
 import type { Measured } from "../../benchmarks/measuring/measure";
 import type { MeasurementRecord } from "../../benchmarks/results/schema";
-import { median } from "../../benchmarks/statistics/median";
+import { median } from "../../lib/statistics/median";
 import type { Result } from "./result";
 import { alone, atMost } from "./result";
 

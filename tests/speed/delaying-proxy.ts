@@ -1,7 +1,7 @@
 /** A proxy that holds back what goes through it, and knows for how long it did. */
 import { connect, createServer } from "node:net";
 import type { Server, Socket } from "node:net";
-import type { Endpoint } from "../../benchmarks/deployment";
+import type { Endpoint } from "../../valkey/node";
 
 export class DelayingProxy {
   /** How long each chunk to the server was held, milliseconds. */

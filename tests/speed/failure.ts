@@ -1,16 +1,16 @@
 /** What failures cost, as clients see it: hand-overs, a primary killed, many at once, and all at once. */
-import type { Broken } from "../../benchmarks/failure/break-once";
-import { breakAll } from "../../benchmarks/failure/break-all";
-import type { Fault, Scenario } from "../../benchmarks/failure/fault";
-import { HostBreaker } from "../../benchmarks/failure/host-breaker";
-import { form } from "../../benchmarks/formation/form";
-import type { HostPlan } from "../../benchmarks/host/host";
-import { median } from "../../benchmarks/statistics/median";
-import type { ServerSettings } from "../../benchmarks/settings";
-import type { Shape } from "../../benchmarks/topology/placement";
-import { nodeCount } from "../../benchmarks/topology/placement";
-import { sizedSettings } from "../../benchmarks/topology/sized-settings";
-import { verify } from "../../benchmarks/verification/verify";
+import type { Broken } from "../../faults/break-once";
+import { breakAll } from "../../faults/break-all";
+import type { Fault, Scenario } from "../../faults/fault";
+import { HostBreaker } from "../../faults/host-breaker";
+import { form } from "../../valkey/formation/form";
+import type { HostPlan } from "../../platforms/host/host";
+import { median } from "../../lib/statistics/median";
+import type { ServerSettings } from "../../valkey/settings";
+import type { Shape } from "../../valkey/topology/placement";
+import { nodeCount } from "../../valkey/topology/placement";
+import { sizedSettings } from "../../valkey/topology/sized-settings";
+import { verify } from "../../valkey/verification/verify";
 import type { Benchmark, Order } from "./benchmark";
 import type { Result, Target } from "./result";
 import { alone, atMost } from "./result";

@@ -1,15 +1,16 @@
 /** How short a node timeout may be: failovers that nobody died for, while forks, disks and neighbours hold servers up. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connect, withConnections } from "../../benchmarks/connection";
-import type { Deployment } from "../../benchmarks/deployment";
-import { formatEndpoint } from "../../benchmarks/deployment";
-import { Observer } from "../../benchmarks/failure/observer";
-import { form } from "../../benchmarks/formation/form";
-import { identify, signalProcess } from "../../benchmarks/host/process-identity";
-import { startRecorded } from "../../benchmarks/host/processes";
-import { availableCores } from "../../benchmarks/measuring/cpu";
-import { runsDirectory } from "../../benchmarks/paths";
+import { withConnections } from "../../valkey/connections";
+import { connect } from "../../valkey/connection";
+import type { Deployment } from "../../valkey/deployment";
+import { formatEndpoint } from "../../valkey/node";
+import { Observer } from "../../faults/observer";
+import { form } from "../../valkey/formation/form";
+import { identify, signalProcess } from "../../lib/process-identity";
+import { startRecorded } from "../../platforms/host/processes";
+import { availableCores } from "../../platforms/host/cpu";
+import { runsDirectory } from "../../lib/paths";
 import type { Benchmark, Order } from "./benchmark";
 import { alone, atMost } from "./result";
 import type { Servers } from "./workbench";

@@ -1,15 +1,15 @@
 /** How long it takes until nodes that run are a cluster: formCluster beside `valkey-cli --cluster create`. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { linearRegression } from "simple-statistics";
-import type { Connection } from "../../benchmarks/connection";
-import { withConnections } from "../../benchmarks/connection";
-import type { Deployment } from "../../benchmarks/deployment";
-import { formatEndpoint } from "../../benchmarks/deployment";
-import { Failure } from "../../benchmarks/errors";
-import { form } from "../../benchmarks/formation/form";
-import { median } from "../../benchmarks/statistics/median";
-import { infoNumber, parseInfo } from "../../benchmarks/topology/info";
-import { SLOT_COUNT } from "../../benchmarks/topology/slots";
+import type { Connection } from "../../valkey/connection";
+import { withConnections } from "../../valkey/connections";
+import type { Deployment } from "../../valkey/deployment";
+import { formatEndpoint } from "../../valkey/node";
+import { Failure } from "../../lib/errors";
+import { form } from "../../valkey/formation/form";
+import { median } from "../../lib/statistics/median";
+import { infoNumber, parseInfo } from "../../valkey/topology/info";
+import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { Benchmark, Order } from "./benchmark";
 import type { Target } from "./result";
 import { alone, atLeast, below, sideBySide } from "./result";

@@ -2,12 +2,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connect } from "../../benchmarks/connection";
-import type { Connection } from "../../benchmarks/connection";
-import { LOOPBACK } from "../../benchmarks/host/ports";
-import type { ProcessIdentity } from "../../benchmarks/host/process-identity";
-import { isAlive, parseRecord } from "../../benchmarks/host/process-identity";
-import { RunDirectory } from "../../benchmarks/host/run-directory";
+import { connect } from "../../valkey/connection";
+import type { Connection } from "../../valkey/connection";
+import { LOOPBACK } from "../../platforms/host/ports";
+import type { ProcessIdentity } from "../../lib/process-identity";
+import { isAlive, parseRecord } from "../../lib/process-identity";
+import { RunDirectory } from "../../platforms/host/run-directory";
 import { cpuSeconds } from "./proc";
 
 /** Does nothing, for about a quarter of a millisecond. */

@@ -1,11 +1,11 @@
 /** The stack file kind brought up in a namespace of its own: by the Pulumi engine where its CLI is found, else its objects applied. */
-import { form } from "../../benchmarks/formation/form";
-import { kubernetesDeployment } from "../../benchmarks/kubernetes/deployment";
-import { parseConfig } from "../../stacks/config";
-import { outputsSchema } from "../../stacks/outputs";
-import { STACKS } from "../../stacks/paths";
-import { readStackFile } from "../../stacks/stack-file";
-import { verifySettled } from "../../benchmarks/verification/verify";
+import { form } from "../../valkey/formation/form";
+import { kubernetesDeployment } from "../../platforms/kubernetes/deployment";
+import { parseConfig } from "../../stacks/config/config";
+import { outputsSchema } from "../../stacks/program/outputs";
+import { STACKS } from "../../stacks/config/paths";
+import { readStackFile } from "../../stacks/config/stack-file";
+import { verifySettled } from "../../valkey/verification/verify";
 import { enginePath, EngineStack } from "../support/engine";
 import { openThrowaway } from "../support/kubernetes";
 import { renderObjects } from "../support/kubernetes-objects";
@@ -52,7 +52,7 @@ async function byApplying(here: ThrowAway, sections: Readonly<Record<string, unk
   const config = parseConfig("stack kind", sections, MACHINE);
   const { platform, deployments: { cluster } } = config;
   if (platform.type !== "kubernetes" || cluster?.mode !== "cluster") throw new Error("the stack kind has no cluster on Kubernetes");
-  const { deployOnKubernetes } = await import("../../stacks/platforms/kubernetes.js");
+  const { deployOnKubernetes } = await import("../../stacks/program/platforms/kubernetes.js");
   const objects = await renderObjects(() => { deployOnKubernetes("kind", platform, config); });
   try {
     const began = performance.now();

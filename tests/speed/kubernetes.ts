@@ -1,14 +1,14 @@
 /** On a real Kubernetes: how long both topologies take to come up, and six pods to be a cluster, beside `valkey-cli --cluster create`. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { withConnections } from "../../benchmarks/connection";
-import type { Deployment } from "../../benchmarks/deployment";
-import { formatEndpoint } from "../../benchmarks/deployment";
-import { Failure } from "../../benchmarks/errors";
-import { form } from "../../benchmarks/formation/form";
-import { kubernetesDeployment } from "../../benchmarks/kubernetes/deployment";
-import { median } from "../../benchmarks/statistics/median";
-import { verdictLine } from "../../benchmarks/verification/format";
-import { verify } from "../../benchmarks/verification/verify";
+import { withConnections } from "../../valkey/connections";
+import type { Deployment } from "../../valkey/deployment";
+import { formatEndpoint } from "../../valkey/node";
+import { Failure } from "../../lib/errors";
+import { form } from "../../valkey/formation/form";
+import { kubernetesDeployment } from "../../platforms/kubernetes/deployment";
+import { median } from "../../lib/statistics/median";
+import { verdictLine } from "../../valkey/verification/format";
+import { verify } from "../../valkey/verification/verify";
 import { enginePath } from "../support/engine";
 import type { TestServers } from "../support/kubernetes";
 import { openThrowaway, TestNamespace, testServers, THROWAWAY } from "../support/kubernetes";

@@ -1,11 +1,11 @@
 /** Clusters of many real nodes on this machine, and whether the model of them foretells the largest. */
 import { renameSync, writeFileSync } from "node:fs";
-import { forecast } from "../../benchmarks/large-clusters/forecast";
+import { forecast } from "../../valkey/forecast/forecast";
 import { measureCluster } from "./measure-cluster";
-import type { MeasuredCluster, MeasuredClusters } from "../../benchmarks/large-clusters/points";
-import { MEASURED_FILE } from "../../benchmarks/large-clusters/points";
-import { availableCores } from "../../benchmarks/measuring/cpu";
-import type { Prediction } from "../../benchmarks/statistics/prediction";
+import type { MeasuredCluster, MeasuredClusters } from "../../valkey/forecast/points";
+import { MEASURED_FILE } from "../../valkey/forecast/points";
+import { availableCores } from "../../platforms/host/cpu";
+import type { Prediction } from "../../lib/statistics/prediction";
 import type { Benchmark, Order } from "./benchmark";
 import { alone, atMost } from "./result";
 import { planOf } from "./workbench";

@@ -1,11 +1,11 @@
 /** How many nodes this machine holds, and what they run out of first. */
 import { totalmem } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Failure, messageOf } from "../../benchmarks/errors";
-import { form } from "../../benchmarks/formation/form";
-import { availableCores, sampleCpu } from "../../benchmarks/measuring/cpu";
-import { verdictLine } from "../../benchmarks/verification/format";
-import { verify } from "../../benchmarks/verification/verify";
+import { Failure, messageOf } from "../../lib/errors";
+import { form } from "../../valkey/formation/form";
+import { availableCores, sampleCpu } from "../../platforms/host/cpu";
+import { verdictLine } from "../../valkey/verification/format";
+import { verify } from "../../valkey/verification/verify";
 import type { Benchmark, Order } from "./benchmark";
 import { mostOpenFiles, openFiles, residentBytes } from "./proc";
 import { alone, atLeast } from "./result";

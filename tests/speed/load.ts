@@ -1,12 +1,12 @@
 /** One test of a workload on one deployment, through our runner as often as is wanted. */
-import { Failure } from "../../benchmarks/errors";
+import { Failure } from "../../lib/errors";
 import { recordOf } from "../../benchmarks/measuring/evidence";
 import type { Measured } from "../../benchmarks/measuring/measure";
 import { countedOf, measure } from "../../benchmarks/measuring/measure";
 import type { Session } from "../../benchmarks/measuring/session";
-import type { ToolRunner } from "../../benchmarks/measuring/tool-runner";
+import type { ToolRunner } from "../../benchmarks/load/tool-runner";
 import type { MeasurementRecord } from "../../benchmarks/results/schema";
-import type { ToolRun } from "../../benchmarks/valkey-benchmark/arguments";
+import type { ToolRun } from "../../benchmarks/load/valkey-benchmark/arguments";
 import type { TestName } from "../../benchmarks/workloads/named-tests";
 import { namedTest } from "../../benchmarks/workloads/named-tests";
 import type { Workload } from "../../benchmarks/workloads/workload";

@@ -1,8 +1,8 @@
 /** Accounting held against servers that lose acknowledged writes on purpose: every one of them named, none invented. */
-import type { Sufferer } from "../../benchmarks/failure/break-all";
-import { HostBreaker } from "../../benchmarks/failure/host-breaker";
-import type { HostPlan } from "../../benchmarks/host/host";
-import { verify } from "../../benchmarks/verification/verify";
+import type { Sufferer } from "../../faults/break-all";
+import { HostBreaker } from "../../faults/host-breaker";
+import type { HostPlan } from "../../platforms/host/host";
+import { verify } from "../../valkey/verification/verify";
 import type { Losing } from "../support/losing";
 import { cutOffFile, named, promoteBehind } from "../support/losing";
 import type { Benchmark, Order } from "./benchmark";

@@ -1,18 +1,18 @@
 /** One cluster of many real nodes on this machine, measured: what it takes to form and verify, at rest, and through the loss of a primary. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { withConnections } from "../../benchmarks/connection";
-import type { Deployment } from "../../benchmarks/deployment";
-import { Failure } from "../../benchmarks/errors";
-import { breakAll } from "../../benchmarks/failure/break-all";
-import type { Broken } from "../../benchmarks/failure/break-once";
-import type { Scenario } from "../../benchmarks/failure/fault";
-import { HostBreaker } from "../../benchmarks/failure/host-breaker";
-import { form } from "../../benchmarks/formation/form";
-import type { Host } from "../../benchmarks/host/host";
-import type { Shape } from "../../benchmarks/topology/placement";
-import { verdictLine } from "../../benchmarks/verification/format";
-import { verify } from "../../benchmarks/verification/verify";
-import type { MeasuredCluster } from "../../benchmarks/large-clusters/points";
+import { withConnections } from "../../valkey/connections";
+import type { Deployment } from "../../valkey/deployment";
+import { Failure } from "../../lib/errors";
+import { breakAll } from "../../faults/break-all";
+import type { Broken } from "../../faults/break-once";
+import type { Scenario } from "../../faults/fault";
+import { HostBreaker } from "../../faults/host-breaker";
+import { form } from "../../valkey/formation/form";
+import type { Host } from "../../platforms/host/host";
+import type { Shape } from "../../valkey/topology/placement";
+import { verdictLine } from "../../valkey/verification/format";
+import { verify } from "../../valkey/verification/verify";
+import type { MeasuredCluster } from "../../valkey/forecast/points";
 import { openFiles, residentBytes, writtenBytes } from "./proc";
 
 /** Seconds for which a cluster is left alone: every node pings every other at least once in half the node timeout. */

@@ -1,8 +1,8 @@
 /** Histograms of many runners as one: how long it takes, and that no count is lost. */
-import { Failure } from "../../benchmarks/errors";
-import { Histogram } from "../../benchmarks/latency/histogram";
-import { Random } from "../../benchmarks/open-loop/random";
-import { median } from "../../benchmarks/statistics/median";
+import { Failure } from "../../lib/errors";
+import { Histogram } from "../../lib/histogram";
+import { Random } from "../../benchmarks/load/open-loop/random";
+import { median } from "../../lib/statistics/median";
 import type { Benchmark } from "./benchmark";
 import { alone, atMost } from "./result";
 

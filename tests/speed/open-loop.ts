@@ -1,14 +1,15 @@
 /** The open-loop generator: how much it can offer, and whether its latencies are true. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Deployment, Endpoint } from "../../benchmarks/deployment";
+import type { Endpoint } from "../../valkey/node";
+import type { Deployment } from "../../valkey/deployment";
 import { Session } from "../../benchmarks/measuring/session";
-import { GeneratorProcess } from "../../benchmarks/open-loop/generator-process";
-import type { OpenLoopPlan } from "../../benchmarks/open-loop/plan";
-import { Tally } from "../../benchmarks/open-loop/tally";
-import { median } from "../../benchmarks/statistics/median";
-import { formatCount } from "../../benchmarks/units";
-import { onlyReport } from "../../benchmarks/valkey-benchmark/output";
-import { verify } from "../../benchmarks/verification/verify";
+import { GeneratorProcess } from "../../benchmarks/load/open-loop/generator-process";
+import type { OpenLoopPlan } from "../../benchmarks/load/open-loop/plan";
+import { Tally } from "../../benchmarks/load/open-loop/tally";
+import { median } from "../../lib/statistics/median";
+import { formatCount } from "../../lib/units";
+import { onlyReport } from "../../benchmarks/load/valkey-benchmark/output";
+import { verify } from "../../valkey/verification/verify";
 import type { Benchmark, Order } from "./benchmark";
 import { DelayingProxy } from "./delaying-proxy";
 import type { Result } from "./result";

@@ -2,13 +2,13 @@
  * Plans a cluster of 2,000 nodes and judges synthetic facts of one. A process of its own, so that its time and its
  * memory are nobody else's; prints them as JSON.
  */
-import { SETTINGS_THAT_MATTER } from "../../benchmarks/settings";
-import { planCluster } from "../../benchmarks/topology/cluster-plan";
-import { rotateOverZones } from "../../benchmarks/topology/placement";
-import type { Facts } from "../../benchmarks/verification/facts";
-import { known } from "../../benchmarks/verification/facts";
-import { verdictLine } from "../../benchmarks/verification/format";
-import { judge } from "../../benchmarks/verification/verify";
+import { SETTINGS_THAT_MATTER } from "../../valkey/settings";
+import { planCluster } from "../../valkey/topology/cluster-plan";
+import { rotateOverZones } from "../../valkey/topology/placement";
+import type { Facts } from "../../valkey/verification/facts";
+import { known } from "../../valkey/observation";
+import { verdictLine } from "../../valkey/verification/format";
+import { judge } from "../../valkey/verification/verify";
 import { clusterFacts } from "../support/facts";
 
 const SHAPE = { primaries: 1000, replicasPerPrimary: 1 };

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
-import { median } from "../../benchmarks/statistics/median";
+import { median } from "../../lib/statistics/median";
 import type { Benchmark } from "./benchmark";
 import { alone, atMost } from "./result";
 

@@ -7,10 +7,10 @@
  */
 import { Session } from "node:inspector";
 import * as pulumi from "@pulumi/pulumi";
-import { parseConfig } from "../../stacks/config";
-import { STACKS } from "../../stacks/paths";
-import { program } from "../../stacks/program";
-import { readStackFile } from "../../stacks/stack-file";
+import { parseConfig } from "../../stacks/config/config";
+import { STACKS } from "../../stacks/config/paths";
+import { program } from "../../stacks/program/program";
+import { readStackFile } from "../../stacks/config/stack-file";
 
 /** What a stack on one machine has no use for, and what costs seconds to load. */
 const CLOUD_SDK = /node_modules\/(@pulumi\/(?:aws|awsx|eks|kubernetes)|@kubernetes\/[^/]+)\//;

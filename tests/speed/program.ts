@@ -3,9 +3,9 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
-import { median } from "../../benchmarks/statistics/median";
-import { STACKS } from "../../stacks/paths";
-import { readStackFile, stackNames } from "../../stacks/stack-file";
+import { median } from "../../lib/statistics/median";
+import { STACKS } from "../../stacks/config/paths";
+import { readStackFile, stackNames } from "../../stacks/config/stack-file";
 import type { Benchmark, Order } from "./benchmark";
 import { alone, atMost } from "./result";
 

@@ -1,6 +1,6 @@
 /** Results as a table for the terminal. Pure. */
-import { textTable } from "../../benchmarks/table";
-import { formatCount } from "../../benchmarks/units";
+import { textTable } from "../../lib/table";
+import { formatCount } from "../../lib/units";
 import type { Result } from "./result";
 
 export function resultTable(results: readonly Result[]): string[] {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CounterSample } from "../../benchmarks/measuring/counters";
-import { BadInput, Failure } from "../../benchmarks/errors";
+import { BadInput, Failure } from "../../lib/errors";
 import { BenchFile } from "./bench-file";
 import { ALL_IDS, chosen } from "./catalogue";
 import { clockRow, ownRate } from "./clock";

@@ -2,8 +2,8 @@
  * `npm run bench`: what this project promises of its own speed and exactness, measured beside what there was before.
  * Prints a table and writes bench.json; exit status 1 when a target is missed.
  */
-import { listenForInterruption } from "../../stacks/interruption";
-import { complain } from "../../stacks/output";
+import { listenForInterruption } from "../../cli/interruption";
+import { complain } from "../../cli/output";
 import { benchCommand } from "./bench-command";
 
 const { signal } = listenForInterruption(() => {

@@ -1,11 +1,11 @@
 /** The flags of S1 by hand: what valkey-benchmark prints for them is a count of its ticks, and not a rate. */
-import { Failure } from "../../benchmarks/errors";
+import { Failure } from "../../lib/errors";
 import { Session } from "../../benchmarks/measuring/session";
-import { median } from "../../benchmarks/statistics/median";
-import { formatCount } from "../../benchmarks/units";
-import { TICK_SECONDS } from "../../benchmarks/valkey-benchmark/arguments";
-import { parseReports } from "../../benchmarks/valkey-benchmark/output";
-import { verify } from "../../benchmarks/verification/verify";
+import { median } from "../../lib/statistics/median";
+import { formatCount } from "../../lib/units";
+import { TICK_SECONDS } from "../../benchmarks/load/valkey-benchmark/arguments";
+import { parseReports } from "../../benchmarks/load/valkey-benchmark/output";
+import { verify } from "../../valkey/verification/verify";
 import type { TestName } from "../../benchmarks/workloads/named-tests";
 import { namedTest } from "../../benchmarks/workloads/named-tests";
 import type { Benchmark, Order } from "./benchmark";

@@ -1,13 +1,13 @@
 /** What our runner costs the figure it reports: the same valkey-benchmark by it and by hand, in turn, on the same servers. */
 import { geometricMean } from "simple-statistics";
-import { Failure } from "../../benchmarks/errors";
-import { form } from "../../benchmarks/formation/form";
+import { Failure } from "../../lib/errors";
+import { form } from "../../valkey/formation/form";
 import { Session } from "../../benchmarks/measuring/session";
-import { median, medianInterval } from "../../benchmarks/statistics/median";
-import { toolArguments } from "../../benchmarks/valkey-benchmark/arguments";
-import { onlyReport } from "../../benchmarks/valkey-benchmark/output";
-import { verdictLine } from "../../benchmarks/verification/format";
-import { verify } from "../../benchmarks/verification/verify";
+import { median, medianInterval } from "../../lib/statistics/median";
+import { toolArguments } from "../../benchmarks/load/valkey-benchmark/arguments";
+import { onlyReport } from "../../benchmarks/load/valkey-benchmark/output";
+import { verdictLine } from "../../valkey/verification/format";
+import { verify } from "../../valkey/verification/verify";
 import type { TestName } from "../../benchmarks/workloads/named-tests";
 import { namedTest } from "../../benchmarks/workloads/named-tests";
 import type { Benchmark } from "./benchmark";

@@ -1,11 +1,11 @@
 /** How long the verdict on a formed cluster takes: every node asked, beside `valkey-cli --cluster check`, which asks far less. */
-import type { Deployment } from "../../benchmarks/deployment";
-import { formatEndpoint } from "../../benchmarks/deployment";
-import { Failure } from "../../benchmarks/errors";
-import { form } from "../../benchmarks/formation/form";
-import { median } from "../../benchmarks/statistics/median";
-import { verdictLine } from "../../benchmarks/verification/format";
-import { verify } from "../../benchmarks/verification/verify";
+import type { Deployment } from "../../valkey/deployment";
+import { formatEndpoint } from "../../valkey/node";
+import { Failure } from "../../lib/errors";
+import { form } from "../../valkey/formation/form";
+import { median } from "../../lib/statistics/median";
+import { verdictLine } from "../../valkey/verification/format";
+import { verify } from "../../valkey/verification/verify";
 import type { Benchmark, Order } from "./benchmark";
 import type { Result } from "./result";
 import { alone, atMost, sideBySide } from "./result";

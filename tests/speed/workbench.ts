@@ -1,19 +1,20 @@
 /** What the benchmarks share: servers of their own that are fresh each time and gone afterwards, and tools run by hand. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Deployment, Mode } from "../../benchmarks/deployment";
-import { Failure } from "../../benchmarks/errors";
-import type { HostPlan } from "../../benchmarks/host/host";
-import { Host } from "../../benchmarks/host/host";
-import { describeExit, startRecorded } from "../../benchmarks/host/processes";
-import { identify, signalProcess } from "../../benchmarks/host/process-identity";
-import type { Programs } from "../../benchmarks/host/programs";
-import { findPrograms } from "../../benchmarks/host/programs";
-import { RunDirectory } from "../../benchmarks/host/run-directory";
-import { LocalRunner } from "../../benchmarks/measuring/local-runner";
-import type { ToolRunner } from "../../benchmarks/measuring/tool-runner";
-import { packagesDirectory } from "../../benchmarks/paths";
-import type { Shape } from "../../benchmarks/topology/placement";
-import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
+import type { Mode } from "../../valkey/node";
+import type { Deployment } from "../../valkey/deployment";
+import { Failure } from "../../lib/errors";
+import type { HostPlan } from "../../platforms/host/host";
+import { Host } from "../../platforms/host/host";
+import { describeExit, startRecorded } from "../../platforms/host/processes";
+import { identify, signalProcess } from "../../lib/process-identity";
+import type { Programs } from "../../platforms/host/programs";
+import { findPrograms } from "../../platforms/host/programs";
+import { RunDirectory } from "../../platforms/host/run-directory";
+import { LocalRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
+import type { ToolRunner } from "../../benchmarks/load/tool-runner";
+import { packagesDirectory } from "../../lib/paths";
+import type { Shape } from "../../valkey/topology/placement";
+import { toolFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 
 /** Servers that run, until `withServers` is done with them. */
 export interface Servers {

@@ -4,17 +4,17 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BadInput } from "../../benchmarks/errors";
-import { busTraffic } from "../../benchmarks/topology/bus-traffic";
-import { nodeCount } from "../../benchmarks/topology/placement";
-import { formatUsd } from "../../benchmarks/results/cost";
-import { commandLine } from "../../stacks/cli";
-import { parseConfig } from "../../stacks/config";
-import { STACKS } from "../../stacks/paths";
+import { BadInput } from "../../lib/errors";
+import { busTraffic } from "../../valkey/topology/bus-traffic";
+import { nodeCount } from "../../valkey/topology/placement";
+import { formatUsd } from "../../lib/dollars";
+import { commandLine } from "../../cli/cli";
+import { parseConfig } from "../../stacks/config/config";
+import { STACKS } from "../../stacks/config/paths";
 import { describePlan } from "../../stacks/plan/describe";
-import type { StackPlan } from "../../stacks/plan/stack-plan";
+import type { StackPlan } from "../../stacks/plan/stack-plan-types";
 import { planStack } from "../../stacks/plan/stack-plan";
-import { readStackFile, stackNames } from "../../stacks/stack-file";
+import { readStackFile, stackNames } from "../../stacks/config/stack-file";
 import { captured } from "../support/captured";
 
 const never = new AbortController().signal;
@@ -147,7 +147,7 @@ describe("the cluster bus at rest", () => {
 });
 
 describe("npm start -- plan", () => {
-  const plan = (...args: readonly string[]): string => execFileSync(process.execPath, ["--import", "tsx", "stacks/main.ts", "plan", ...args], { cwd: resolve(__dirname, "../.."), encoding: "utf8", maxBuffer: 2 ** 26 });
+  const plan = (...args: readonly string[]): string => execFileSync(process.execPath, ["--import", "tsx", "cli/main.ts", "plan", ...args], { cwd: resolve(__dirname, "../.."), encoding: "utf8", maxBuffer: 2 ** 26 });
 
   it("prints the plan, and all of it as JSON through a pipe", () => {
     const parsed = JSON.parse(plan("billion", "--json")) as StackPlan;
@@ -180,7 +180,7 @@ describe("npm start -- plan", () => {
   });
 
   it("loads no SDK of a cloud and no engine", () => {
-    const script = 'require("./stacks/commands/plan").planOf("topologies", {}); process.stdout.write("\\n" + JSON.stringify(Object.keys(require.cache).filter((file) => /@pulumi|@kubernetes/.test(file))));';
+    const script = 'require("./cli/commands/plan").planOf("topologies", {}); process.stdout.write("\\n" + JSON.stringify(Object.keys(require.cache).filter((file) => /@pulumi|@kubernetes/.test(file))));';
     const out = execFileSync(process.execPath, ["--import", "tsx", "-e", script], { cwd: resolve(__dirname, "../.."), encoding: "utf8" });
     expect(out.split("\n").at(-1)).toBe("[]");
   });

@@ -1,9 +1,9 @@
 /** Clients that write and read numbered keys for as long as something else goes on, and keep the books. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Cluster } from "ioredis";
-import type { Deployment } from "../../benchmarks/deployment";
-import { messageOf } from "../../benchmarks/errors";
-import { slotTags } from "../../benchmarks/workloads/key-space";
+import type { Deployment } from "../../valkey/deployment";
+import { messageOf } from "../../lib/errors";
+import { slotTags } from "../../valkey/topology/slot-tags";
 
 export class Clients {
   readonly #cluster: Cluster;

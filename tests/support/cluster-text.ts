@@ -1,6 +1,6 @@
 /** CLUSTER NODES texts of clusters that exist only in tests, as any of their nodes would print them. */
-import { ViewParser } from "../../benchmarks/topology/cluster-view";
-import type { ClusterView } from "../../benchmarks/topology/cluster-view";
+import { ViewParser } from "../../valkey/topology/cluster-view";
+import type { ClusterView } from "../../valkey/topology/cluster-view";
 
 export interface FakeNode {
   readonly name: string;

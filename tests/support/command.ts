@@ -4,11 +4,11 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { livingProcesses, RunDirectory, stopRun } from "../../benchmarks/host/run-directory";
-import { ROOT } from "../../benchmarks/paths";
+import { livingProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
+import { ROOT } from "../../lib/paths";
 import type { Results } from "../../benchmarks/results/schema";
 import { resultsSchema } from "../../benchmarks/results/schema";
-import { commandLine } from "../../stacks/cli";
+import { commandLine } from "../../cli/cli";
 import type { Ended } from "./captured";
 import { captured } from "./captured";
 import { never, valkeyHome } from "./real";
@@ -54,7 +54,7 @@ export class Place {
 
   async start(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Command> {
     const env = { ...process.env, ...(await this.#environment()), ...environment };
-    const child = spawn(process.execPath, ["--import", "tsx", "stacks/main.ts", ...args], { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, ["--import", "tsx", "cli/main.ts", ...args], { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
     const ended = new Promise<Ended>((resolve) => {
       child.once("close", (status, signal) => { resolve({ status: status ?? (signal === "SIGKILL" ? 137 : 255), output: command.output }); });
     });

@@ -1,10 +1,10 @@
 /** A stack on EKS as tests declare it, and AWS's answers to it. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { EksPlatformArgs } from "../../components/eks/platform";
-import { planEks } from "../../components/eks/plan/plan";
-import type { EksPlan, EksPlanArgs } from "../../components/eks/plan/plan";
-import { POOL_DEFAULTS } from "../../components/eks/plan/pools";
-import { serverPods, clientPods } from "../../components/eks/plan/pods";
+import { planEks } from "../../platforms/eks/plan";
+import type { EksPlan, EksPlanArgs } from "../../platforms/eks/plan";
+import { POOL_DEFAULTS } from "../../platforms/eks/pools";
+import { serverPods, clientPods } from "../../platforms/eks/pods";
 import type { Calls, Outputs, Program } from "./pulumi";
 import { run } from "./pulumi";
 

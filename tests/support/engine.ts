@@ -1,14 +1,14 @@
 /** The program on a real Pulumi engine, where its CLI is found: a copy of the project, with a stack file and a state of its own. */
 import type { ChildProcess } from "node:child_process";
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import type { Stack } from "@pulumi/pulumi/automation";
 import { LocalWorkspace } from "@pulumi/pulumi/automation";
 import { stringify } from "yaml";
-import { livingProcesses, RunDirectory, stopRun } from "../../benchmarks/host/run-directory";
-import { ROOT } from "../../benchmarks/paths";
+import { livingProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
+import { ROOT } from "../../lib/paths";
 
 /** The PATH by which the CLI is found: installed, or else the npm package's, which fetches it on first use. */
 function findEngine(): string | undefined {
@@ -53,7 +53,7 @@ export class EngineStack {
   /** @param config the stack file's `valkey:` keys */
   static async open(config: Readonly<Record<string, unknown>>, variables: Readonly<Record<string, string>> = {}): Promise<EngineStack> {
     const directory = mkdtempSync(join(tmpdir(), "engine-"));
-    for (const name of ["benchmarks", "components", "stacks", "package.json", "Pulumi.yaml"]) cpSync(join(ROOT, name), join(directory, name), { recursive: true });
+    for (const name of readdirSync(ROOT).filter((each) => !NOT_COPIED.has(each))) cpSync(join(ROOT, name), join(directory, name), { recursive: true });
     symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
     mkdirSync(join(directory, ".state"));
     writeFileSync(fileIn(directory), textOf(config));
@@ -118,6 +118,9 @@ export class EngineStack {
     rmSync(this.directory, { recursive: true, force: true });
   }
 }
+
+/** What a checkout has beside the project: other stacks' state, results, packages. */
+const NOT_COPIED = new Set(["node_modules", ".git", ".cache", ".state", "results"]);
 
 const fileIn = (directory: string): string => join(directory, "stacks", `Pulumi.${STACK}.yaml`);
 

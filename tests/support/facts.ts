@@ -1,10 +1,10 @@
 /** Facts of deployments that exist only in tests. */
-import { planCluster } from "../../benchmarks/topology/cluster-plan";
-import { ViewParser } from "../../benchmarks/topology/cluster-view";
-import { rotateOverZones } from "../../benchmarks/topology/placement";
-import { formatRanges } from "../../benchmarks/topology/slots";
-import type { Facts, NodeFacts } from "../../benchmarks/verification/facts";
-import { known } from "../../benchmarks/verification/facts";
+import { planCluster } from "../../valkey/topology/cluster-plan";
+import { ViewParser } from "../../valkey/topology/cluster-view";
+import { rotateOverZones } from "../../valkey/topology/placement";
+import { formatRanges } from "../../valkey/topology/slots";
+import type { Facts, NodeFacts } from "../../valkey/verification/facts";
+import { known } from "../../valkey/observation";
 import type { FakeNode } from "./cluster-text";
 import { fakeView } from "./cluster-text";
 

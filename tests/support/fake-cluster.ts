@@ -1,10 +1,10 @@
 /** Clusters that exist only in tests, and that do what a resize's plan says. */
-import { planCluster } from "../../benchmarks/topology/cluster-plan";
-import type { Shape } from "../../benchmarks/topology/placement";
-import { addToZones, nodeCount, rotateOverZones } from "../../benchmarks/topology/placement";
-import type { ResizeNode, ResizePlan } from "../../benchmarks/topology/resize-plan";
-import type { SlotRange } from "../../benchmarks/topology/slots";
-import { countSlots, normaliseRanges, SLOT_COUNT, subtractRanges } from "../../benchmarks/topology/slots";
+import { planCluster } from "../../valkey/topology/cluster-plan";
+import type { Shape } from "../../valkey/topology/placement";
+import { addToZones, nodeCount, rotateOverZones } from "../../valkey/topology/placement";
+import type { ResizeNode, ResizePlan } from "../../valkey/resize/resize-plan";
+import type { SlotRange } from "../../valkey/topology/slots";
+import { countSlots, normaliseRanges, SLOT_COUNT, subtractRanges } from "../../valkey/topology/slots";
 
 type Changeable = { -readonly [Key in keyof ResizeNode]: ResizeNode[Key] };
 

@@ -2,12 +2,12 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Namespace, V1Secret, V1Service, V1StatefulSet } from "@kubernetes/client-node";
-import type { Deployment } from "../../benchmarks/deployment";
-import { Kubernetes } from "../../benchmarks/kubernetes/access";
-import type { KubernetesDeploymentPlan } from "../../benchmarks/kubernetes/deployment";
-import type { Plain } from "../../benchmarks/kubernetes/plain";
-import type { Shape } from "../../benchmarks/topology/placement";
-import { nodeCount } from "../../benchmarks/topology/placement";
+import type { Deployment } from "../../valkey/deployment";
+import { Kubernetes } from "../../platforms/kubernetes/access";
+import type { KubernetesDeploymentPlan } from "../../platforms/kubernetes/deployment";
+import type { Plain } from "../../platforms/kubernetes/plain";
+import type { Shape } from "../../valkey/topology/placement";
+import { nodeCount } from "../../valkey/topology/placement";
 
 /** Names a kubeconfig whose cluster tests may fill and empty. */
 export const THROWAWAY = process.env["VALKEY_TEST_KUBECONFIG"];

@@ -1,10 +1,10 @@
 /** Servers that lose acknowledged writes on purpose, and exactly which: what accounting has to name. */
 import { readdirSync, readFileSync, truncateSync } from "node:fs";
 import { join } from "node:path";
-import type { Accounting } from "../../benchmarks/failure/accounting";
-import type { Sufferer } from "../../benchmarks/failure/break-all";
-import type { Host } from "../../benchmarks/host/host";
-import { verify } from "../../benchmarks/verification/verify";
+import type { Accounting } from "../../faults/accounting";
+import type { Sufferer } from "../../faults/break-all";
+import type { Host } from "../../platforms/host/host";
+import { verify } from "../../valkey/verification/verify";
 import { withNode } from "./real";
 import { accountAfter, current } from "./sufferer";
 

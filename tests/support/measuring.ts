@@ -1,12 +1,12 @@
 /** Two small deployments of real servers, one of each mode, and experiments on them. */
-import type { Deployment } from "../../benchmarks/deployment";
-import { form } from "../../benchmarks/formation/form";
+import type { Deployment } from "../../valkey/deployment";
+import { form } from "../../valkey/formation/form";
 import { runExperiment } from "../../benchmarks/measuring/experiment";
-import { LocalRunner } from "../../benchmarks/measuring/local-runner";
+import { LocalRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import type { Contender } from "../../benchmarks/measuring/session";
 import type { CanaryRecord, MeasurementRecord } from "../../benchmarks/results/schema";
-import { toolFeatures } from "../../benchmarks/valkey-benchmark/features";
-import { verify } from "../../benchmarks/verification/verify";
+import { toolFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import { verify } from "../../valkey/verification/verify";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import { never, Sandbox } from "./real";
 

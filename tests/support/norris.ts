@@ -1,4 +1,4 @@
-import type { Point } from "../../benchmarks/statistics/power-law";
+import type { Point } from "../../lib/statistics/power-law";
 
 /** Calibration of ozone monitors: NIST Statistical Reference Datasets, linear regression, Norris. */
 export const NORRIS: readonly Point[] = [

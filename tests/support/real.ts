@@ -2,15 +2,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Connection } from "../../benchmarks/connection";
-import type { Deployment } from "../../benchmarks/deployment";
-import { Host } from "../../benchmarks/host/host";
-import type { HostPlan } from "../../benchmarks/host/host";
-import type { Programs } from "../../benchmarks/host/programs";
-import { fetchPrograms, unpackedPrograms } from "../../benchmarks/host/debian-packages";
-import { findPrograms, inspect } from "../../benchmarks/host/programs";
-import { RunDirectory } from "../../benchmarks/host/run-directory";
-import { cacheDirectory, packagesDirectory } from "../../benchmarks/paths";
+import type { Connection } from "../../valkey/connection";
+import type { Deployment } from "../../valkey/deployment";
+import { Host } from "../../platforms/host/host";
+import type { HostPlan } from "../../platforms/host/host";
+import type { Programs } from "../../platforms/host/programs";
+import { fetchPrograms, unpackedPrograms } from "../../platforms/host/debian-packages";
+import { findPrograms, inspect } from "../../platforms/host/programs";
+import { RunDirectory } from "../../platforms/host/run-directory";
+import { cacheDirectory, packagesDirectory } from "../../lib/paths";
 
 export const ZONES = ["a", "b", "c"] as const;
 export const never = new AbortController().signal;

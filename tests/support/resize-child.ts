@@ -1,9 +1,10 @@
 /** Resizes a deployment that is described on standard input, in a process that can be killed. Says what it does, a line each. */
 import { text } from "node:stream/consumers";
-import { connect } from "../../benchmarks/connection";
-import type { Deployment, DeploymentNode } from "../../benchmarks/deployment";
-import { form } from "../../benchmarks/formation/form";
-import type { Shape } from "../../benchmarks/topology/placement";
+import { connect } from "../../valkey/connection";
+import type { DeploymentNode } from "../../valkey/node";
+import type { Deployment } from "../../valkey/deployment";
+import { form } from "../../valkey/formation/form";
+import type { Shape } from "../../valkey/topology/placement";
 
 export interface ResizeOrder {
   readonly name: string;

@@ -2,13 +2,14 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { Deployment, DeploymentNode } from "../../benchmarks/deployment";
-import type { FormationOptions } from "../../benchmarks/formation/awaiting";
-import { form } from "../../benchmarks/formation/form";
-import type { Programs } from "../../benchmarks/host/programs";
-import type { Shape } from "../../benchmarks/topology/placement";
-import { countSlots } from "../../benchmarks/topology/slots";
-import { verify } from "../../benchmarks/verification/verify";
+import type { DeploymentNode } from "../../valkey/node";
+import type { Deployment } from "../../valkey/deployment";
+import type { FormationOptions } from "../../valkey/formation/awaiting";
+import { form } from "../../valkey/formation/form";
+import type { Programs } from "../../platforms/host/programs";
+import type { Shape } from "../../valkey/topology/placement";
+import { countSlots } from "../../valkey/topology/slots";
+import { verify } from "../../valkey/verification/verify";
 import { never, Sandbox, withNode } from "./real";
 import type { ResizeOrder } from "./resize-child";
 

@@ -1,9 +1,9 @@
 /** Studies for tests of what is made of studies: cells, and measurements that nobody took. */
-import type { Cell, Variation } from "../../benchmarks/experiments/factors";
-import { cellsOf } from "../../benchmarks/experiments/factors";
-import type { CellEntry, JournalEntry, SideBySideEntry, SliceCounts } from "../../benchmarks/experiments/journal";
-import type { Pair } from "../../benchmarks/experiments/pairs";
-import type { Study } from "../../benchmarks/experiments/study";
+import type { Cell, Variation } from "../../benchmarks/studies/factors";
+import { cellsOf } from "../../benchmarks/studies/factors";
+import type { CellEntry, JournalEntry, SideBySideEntry, SliceCounts } from "../../benchmarks/studies/journal";
+import type { Pair } from "../../benchmarks/studies/pairs";
+import type { Study } from "../../benchmarks/studies/study";
 import type { MeasurementRecord } from "../../benchmarks/results/schema";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import { record, results } from "./records";

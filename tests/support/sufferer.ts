@@ -1,16 +1,17 @@
 /** Deployments of real servers that tests break on purpose. */
-import { connect } from "../../benchmarks/connection";
-import type { Deployment, Endpoint } from "../../benchmarks/deployment";
-import type { Accounting } from "../../benchmarks/failure/accounting";
-import { account } from "../../benchmarks/failure/accounting";
-import { breakAll } from "../../benchmarks/failure/break-all";
-import type { Sufferer } from "../../benchmarks/failure/break-all";
-import type { Broken } from "../../benchmarks/failure/break-once";
-import type { Fault, Scenario } from "../../benchmarks/failure/fault";
-import { HostBreaker } from "../../benchmarks/failure/host-breaker";
-import { Writer } from "../../benchmarks/failure/writer";
-import { obstacleToCuts, obstacleToDisks } from "../../benchmarks/host/scars";
-import { verify } from "../../benchmarks/verification/verify";
+import { connect } from "../../valkey/connection";
+import type { Endpoint } from "../../valkey/node";
+import type { Deployment } from "../../valkey/deployment";
+import type { Accounting } from "../../faults/accounting";
+import { account } from "../../faults/accounting";
+import { breakAll } from "../../faults/break-all";
+import type { Sufferer } from "../../faults/break-all";
+import type { Broken } from "../../faults/break-once";
+import type { Fault, Scenario } from "../../faults/fault";
+import { HostBreaker } from "../../faults/host-breaker";
+import { Writer } from "../../faults/writer";
+import { obstacleToCuts, obstacleToDisks } from "../../platforms/host/scars";
+import { verify } from "../../valkey/verification/verify";
 import { never, ZONES } from "./real";
 import type { Sandbox } from "./real";
 

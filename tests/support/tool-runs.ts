@@ -1,10 +1,9 @@
-/** Runs of valkey-benchmark for tests of what is made of them. */
-import type { TlsFiles } from "../../benchmarks/deployment";
-import type { JobPhase } from "../../benchmarks/kubernetes/job-tool";
-import { VALKEY_BENCHMARK } from "../../benchmarks/kubernetes/job-tools";
+import type { TlsFiles } from "../../valkey/node";
+import type { JobPhase } from "../../benchmarks/load/jobs/job-tool";
+import { VALKEY_BENCHMARK } from "../../benchmarks/load/jobs/job-tools";
 import { namedTest } from "../../benchmarks/workloads/named-tests";
 import type { Workload } from "../../benchmarks/workloads/workload";
-import type { ToolRun } from "../../benchmarks/valkey-benchmark/arguments";
+import type { ToolRun } from "../../benchmarks/load/valkey-benchmark/arguments";
 
 export function workload(changes: Partial<Workload> = {}): Workload {
   return { name: undefined, tests: ["set"], clients: 4, pipeline: 2, dataSize: 16, threads: 1, keySpace: 100, length: { seconds: 10 }, warmup: 1, rate: undefined, ...changes };

@@ -1,5 +1,5 @@
 /** A pod that writes numbered values to a cluster, one after the other, and keeps which of them were acknowledged. */
-import { CONTAINER_SECURITY, POD_SECURITY } from "../../components/kubernetes/security";
+import { CONTAINER_SECURITY, POD_SECURITY } from "../../components/kubernetes/pods/security";
 import type { KubernetesObject } from "./kubernetes-objects";
 import { IMAGE } from "./servers";
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { parseObjective } from "../../../benchmarks/capacity/objective";
 import type { Probe } from "../../../benchmarks/capacity/probes";
 import { describeLimit, judgeProbe, lowestFailing, pointsOf } from "../../../benchmarks/capacity/probes";
-import { Histogram } from "../../../benchmarks/latency/histogram";
+import { Histogram } from "../../../lib/histogram";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
 import { record } from "../../support/records";
 

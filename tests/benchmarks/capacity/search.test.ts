@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatObjective, parseObjective } from "../../../benchmarks/capacity/objective";
 import { kneeOf, searchCapacity } from "../../../benchmarks/capacity/search";
-import { BadInput } from "../../../benchmarks/errors";
-import { Random } from "../../../benchmarks/open-loop/random";
+import { BadInput } from "../../../lib/errors";
+import { Random } from "../../../benchmarks/load/open-loop/random";
 
 const PLAN = { start: 1_000, most: 1_000_000, precision: 0.05, confirmations: 2 };
 

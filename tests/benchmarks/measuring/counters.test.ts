@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { CounterSample } from "../../../benchmarks/measuring/counters";
 import { countsWithin, parseSample } from "../../../benchmarks/measuring/counters";
-import { cpuWithin } from "../../../benchmarks/measuring/cpu";
+import { cpuWithin } from "../../../platforms/host/cpu";
 import { fixture } from "../../support/fixtures";
 
 const sample = (atMs: number, calls: number, cpuSeconds = 0): CounterSample => ({ atMs, calls, hits: calls, misses: 0, evictions: 0, rejectedCalls: 0, cpuSeconds, mainThreadSeconds: cpuSeconds / 2 });

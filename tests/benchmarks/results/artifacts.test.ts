@@ -2,11 +2,11 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { BadInput, Failure } from "../../../benchmarks/errors";
+import { BadInput, Failure } from "../../../lib/errors";
 import { ARTIFACT_NAMES, Artifacts, timestampOf } from "../../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../../benchmarks/results/collector";
 import { resultsSchema } from "../../../benchmarks/results/schema";
-import { judge } from "../../../benchmarks/verification/verify";
+import { judge } from "../../../valkey/verification/verify";
 import { clusterFacts } from "../../support/facts";
 import { measured, results } from "../../support/records";
 

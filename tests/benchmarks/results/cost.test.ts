@@ -4,7 +4,7 @@ import { formatCsv } from "../../../benchmarks/results/csv";
 import type { Results } from "../../../benchmarks/results/schema";
 import { resultsSchema } from "../../../benchmarks/results/schema";
 import { formatSummary } from "../../../benchmarks/results/summary";
-import { stackOutputs } from "../../../stacks/outputs";
+import { stackOutputs } from "../../../stacks/program/outputs";
 import { measured, results } from "../../support/records";
 
 /** Three machines at $0.36 in all, 100,000/s: 360 million operations an hour, so a tenth of a cent for a million; 3 × 10 GiB are $262.80 a month. */

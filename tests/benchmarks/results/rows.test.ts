@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatCsv } from "../../../benchmarks/results/csv";
 import { doubtNotes, noteLetter } from "../../../benchmarks/results/doubt-notes";
-import { Histogram, mergeCounts } from "../../../benchmarks/latency/histogram";
+import { Histogram, mergeCounts } from "../../../lib/histogram";
 import { rowsOf, sideBySide } from "../../../benchmarks/results/rows";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
 import { resultsSchema } from "../../../benchmarks/results/schema";

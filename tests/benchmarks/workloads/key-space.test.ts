@@ -1,8 +1,9 @@
 import calculateSlot from "cluster-key-slot";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SLOT_COUNT } from "../../../benchmarks/topology/slots";
-import { keyInfixes, keyNumber, keysPerInfix, slotTags } from "../../../benchmarks/workloads/key-space";
+import { SLOT_COUNT } from "../../../valkey/topology/slots";
+import { slotTags } from "../../../valkey/topology/slot-tags";
+import { keyInfixes, keyNumber, keysPerInfix } from "../../../benchmarks/workloads/key-space";
 
 describe("slot tags", () => {
   it("are valkey-benchmark's own: the table's first and last entries, and the ones of two letters", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Connection } from "../../../benchmarks/connection";
+import type { Connection } from "../../../valkey/connection";
 import type { Prefill } from "../../../benchmarks/workloads/named-tests";
 import type { PrimaryTarget } from "../../../benchmarks/workloads/prefill";
 import { countKeys, prefill } from "../../../benchmarks/workloads/prefill";

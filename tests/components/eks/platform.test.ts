@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { WARM_ADDRESSES } from "../../../components/eks/plan/network-plan";
-import { STORAGE_CLASS_NAMES } from "../../../components/eks/plan/storage-classes";
-import { poolSelector, poolTaint, poolToleration } from "../../../components/eks/plan/pools";
-import type { PoolName } from "../../../components/eks/plan/pools";
+import { WARM_ADDRESSES } from "../../../platforms/eks/network-plan";
+import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
+import { poolSelector, poolTaint, poolToleration } from "../../../platforms/eks/pools";
+import type { PoolName } from "../../../platforms/eks/pools";
 import { VERSIONS } from "../../../components/eks/versions";
 import { CLUSTER, declare, platformArgs, S1_PLAN, ZONES } from "../../support/eks";
 import type { Declared, Program } from "../../support/pulumi";

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { BadInput, Failure } from "../../../benchmarks/errors";
+import { BadInput, Failure } from "../../../lib/errors";
 import type { AccountFacts } from "../../../components/eks/account-checks";
 import type { NetworkFacts, SubnetFacts } from "../../../components/eks/network-checks";
 import type { EksPlatformArgs } from "../../../components/eks/platform";
-import { POOL_DEFAULTS } from "../../../components/eks/plan/pools";
-import { planEks } from "../../../components/eks/plan/plan";
+import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
+import { planEks } from "../../../platforms/eks/plan";
 import { ACCOUNT_ID, accountCalls, awsOutputs, declare, platformArgs, S1_PLAN, ZONES } from "../../support/eks";
 import type { Calls, Program } from "../../support/pulumi";
 import { run } from "../../support/pulumi";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseImage } from "../../../components/kubernetes/image";
+import { parseImage } from "../../../components/kubernetes/pods/image";
 import { objectNames } from "../../../components/kubernetes/names";
 
 describe("names", () => {

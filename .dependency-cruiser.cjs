@@ -1,0 +1,80 @@
+/**
+ * The order of the rooms: a room imports only from rooms after it in this list, and no two files import each other.
+ * `docs/architecture.md` draws the order and says what each room is for.
+ */
+const ROOMS = ["cli", "stacks", "components", "provider", "benchmarks", "faults", "platforms", "valkey", "lib"];
+/** Rooms that work without a Pulumi engine. */
+const WITHOUT_PULUMI = ["cli", "benchmarks", "faults", "platforms", "valkey", "lib"];
+/** Folders of the repository that are no rooms of the program. */
+const OUTSIDE = ["policies", "tests"];
+
+const folder = (names) => `^(${names.join("|")})/`;
+
+const upwards = ROOMS.slice(1).map((room, index) => ({
+  name: `${room}-imports-no-room-above-it`,
+  comment: `${room}/ may import ${[room, ...ROOMS.slice(index + 2)].join(", ")}.`,
+  severity: "error",
+  from: { path: folder([room]) },
+  to: { path: folder(ROOMS.slice(0, index + 1)) },
+}));
+
+module.exports = {
+  forbidden: [
+    ...upwards,
+    {
+      name: "every-folder-is-a-room",
+      comment: "A TypeScript file lies in a room of ROOMS or in a folder of OUTSIDE.",
+      severity: "error",
+      from: { path: "^[^/]+/", pathNot: [folder([...ROOMS, ...OUTSIDE]), "^node_modules/"] },
+      to: {},
+    },
+    {
+      name: "no-circles",
+      comment: "No two files import each other, also not by types.",
+      severity: "error",
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: "no-tests-in-the-program",
+      severity: "error",
+      from: { path: folder([...ROOMS, "policies"]) },
+      to: { path: "^tests/" },
+    },
+    {
+      name: "policies-stand-alone",
+      comment: "Policies judge what is declared, whichever program declares it.",
+      severity: "error",
+      from: { path: folder(["policies"]) },
+      to: { path: folder(ROOMS) },
+    },
+    {
+      name: "no-pulumi-below-the-provider",
+      comment: `${WITHOUT_PULUMI.join(", ")} work and are tested without a Pulumi engine.`,
+      severity: "error",
+      from: { path: folder(WITHOUT_PULUMI) },
+      to: { path: "^node_modules/@pulumi/" },
+    },
+    {
+      name: "no-pulumi-in-configuration-and-plans",
+      comment: "Configuration and plans are plain data; only stacks/program runs in an engine.",
+      severity: "error",
+      from: { path: "^stacks/", pathNot: "^stacks/program/" },
+      to: { path: "^node_modules/@pulumi/" },
+    },
+    {
+      name: "only-eks-loads-aws",
+      comment: "Loading the AWS SDK takes seconds; only stacks on EKS need it.",
+      severity: "error",
+      from: { path: folder(ROOMS), pathNot: "^components/eks/" },
+      to: { path: "^node_modules/@pulumi/(aws|awsx|eks)/" },
+    },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    exclude: { path: "^(node_modules/(?!@pulumi)|\\.cache|results)" },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    enhancedResolveOptions: { extensions: [".ts", ".js", ".json"] },
+  },
+};

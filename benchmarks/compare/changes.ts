@@ -1,0 +1,137 @@
+/** What is different about two runs: the machine, the versions, the settings, the topology, the load. Pure. */
+import type { CapacityLoad, Environment, MeasurementRecord, Results, TopologyRecord } from "../results/schema";
+import { shapeOf } from "../results/summary";
+import { formatBytes } from "../../lib/units";
+
+export interface Change {
+  /** `machine`, `version of cluster`, `cluster maxmemory`. */
+  readonly what: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** `value size: 256 B → 64 B` */
+export function describeChange({ what, before, after }: Change): string {
+  return `${what}: ${before} → ${after}`;
+}
+
+/** Facts of an environment that bear on figures, in words. */
+function factsOf(environment: Environment): [string, string][] {
+  const { cpuModel, cores, coresAvailable, memoryBytes, platform, kernel, governor, transparentHugePages, overcommitMemory, somaxconn, node, machines, hostname } = environment;
+  return [
+    ["machine", `${hostname}: ${cpuModel}, ${coresAvailable} of ${cores} cores, ${formatBytes(memoryBytes)}`],
+    ["system", `${platform}, kernel ${kernel}`],
+    ["kernel settings", `huge pages ${transparentHugePages ?? "unknown"}, overcommit ${overcommitMemory ?? "unknown"}, somaxconn ${somaxconn ?? "unknown"}, governor ${governor ?? "unknown"}`],
+    ["machines of the cluster", machines.length === 0 ? "none" : [...new Set(machines.map(({ instanceType, cores: each, kernel: its }) => `${instanceType ?? "machine"}, ${each} cores, kernel ${its}`))].sort().join("; ")],
+    ["Node", node],
+    ["load generator", environment.programs === null ? "not of this machine" : `valkey-benchmark ${environment.programs.version}`],
+  ];
+}
+
+export function environmentChanges(before: Environment, after: Environment): Change[] {
+  const now = new Map(factsOf(after));
+  return factsOf(before).flatMap(([what, was]) => (now.get(what) === was ? [] : [{ what, before: was, after: now.get(what) ?? "unknown" }]));
+}
+
+/** Whether a ratio between the two is of the servers and the machine at once. */
+export function sameMachine(before: Environment, after: Environment): boolean {
+  return !environmentChanges(before, after).some(({ what }) => what === "machine" || what === "machines of the cluster");
+}
+
+export function topologyChanges(before: TopologyRecord, after: TopologyRecord): Change[] {
+  const of = before.deployment === after.deployment ? before.deployment : `${before.deployment} → ${after.deployment}`;
+  const settings = [...new Set([...Object.keys(before.settings), ...Object.keys(after.settings)])].sort();
+  const all: Change[] = [
+    { what: `version of ${of}`, before: before.version, after: after.version },
+    { what: `shape of ${of}`, before: shapeOf(before), after: shapeOf(after) },
+    ...settings.map((name) => ({ what: `${name} of ${of}`, before: valueOf(before, name), after: valueOf(after, name) })),
+  ];
+  return all.filter((change) => change.before !== change.after);
+}
+
+function valueOf({ settings }: TopologyRecord, name: string): string {
+  const value = settings[name];
+  return value === undefined ? "not known there" : value === "" ? '""' : value;
+}
+
+/** A hit ratio may differ by so much before reads are other work. */
+const HIT_LIMIT = 0.001;
+/** An offered rate likewise, as a part of it. */
+const RATE_LIMIT = 0.01;
+
+/** How the work itself differs: figures of different work have no ratio. */
+export function workChanges(before: readonly MeasurementRecord[], after: readonly MeasurementRecord[]): Change[] {
+  const [a, b] = [before[0], after[0]];
+  if (a === undefined || b === undefined) return [];
+  const hits = (records: readonly MeasurementRecord[]): number | null => {
+    const known = records.flatMap(({ servers }) => servers?.hitRatio ?? []);
+    return known.length === 0 ? null : known.reduce((sum, ratio) => sum + ratio, 0) / known.length;
+  };
+  const [hitsBefore, hitsAfter] = [hits(before), hits(after)];
+  const isOffered = (record: MeasurementRecord): string => (record.rate === null ? "as fast as can be" : `${record.rate}/s offered`);
+  return [
+    ...differing("test", a.title, b.title),
+    ...mixChanges(a.mix, b.mix),
+    ...differing("value size", `${a.dataSize} B`, `${b.dataSize} B`),
+    ...differing("keys", String(a.keySpace), String(b.keySpace)),
+    ...(a.rate !== null && b.rate !== null && Math.abs(a.rate / b.rate - 1) <= RATE_LIMIT ? [] : differing("rate", isOffered(a), isOffered(b))),
+    ...(hitsBefore !== null && hitsAfter !== null && Math.abs(hitsBefore - hitsAfter) > HIT_LIMIT ? [{ what: "hit ratio", before: percent(hitsBefore), after: percent(hitsAfter) }] : []),
+  ];
+}
+
+/** Of capacities: how the work differs that was offered, at whatever rates. */
+export function offeredChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
+  return [
+    ...mixChanges(before.mix, after.mix),
+    ...differing("arrivals", before.arrivals, after.arrivals),
+    ...differing("value size", `${before.dataSize} B`, `${after.dataSize} B`),
+    ...differing("keys", String(before.keySpace), String(after.keySpace)),
+  ];
+}
+
+/** Over how many connections and from how many threads the same work was offered. */
+export function offeringChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
+  return (["clients", "pipeline", "workers", "runners"] as const).flatMap((what) => differing(what === "runners" ? "load generators" : what, String(before[what]), String(after[what])));
+}
+
+function mixChanges(before: MeasurementRecord["mix"], after: MeasurementRecord["mix"]): Change[] {
+  if (before === null || after === null) return [];
+  return [
+    ...differing("data", before.data, after.data),
+    ...differing("reads", percent(before.reads), percent(after.reads)),
+    ...differing("read from", before.readFrom, after.readFrom),
+    ...differing("keys drawn", before.keys, after.keys),
+    ...differing("values", before.values, after.values),
+  ];
+}
+
+/** How the same work is sent: a ratio is then of the servers and of that. */
+export function loadChanges(before: MeasurementRecord, after: MeasurementRecord): Change[] {
+  return [
+    ...differing("driver", before.driver, after.driver),
+    ...differing("clients", String(before.clients), String(after.clients)),
+    ...differing("pipeline", String(before.pipeline), String(after.pipeline)),
+    ...differing("threads", String(before.threads), String(after.threads)),
+    ...differing("load generators", String(Math.max(1, before.runners.length)), String(Math.max(1, after.runners.length))),
+  ];
+}
+
+function differing(what: string, before: string, after: string): Change[] {
+  return before === after ? [] : [{ what, before, after }];
+}
+
+function percent(part: number): string {
+  return `${(100 * part).toFixed(1)} %`;
+}
+
+/** A deployment of the one run beside that of the other: of the same name, else the only one of its mode in each. */
+export function matchDeployments(before: Results, after: Results): { readonly before: TopologyRecord; readonly after: TopologyRecord }[] {
+  const only = (results: Results, mode: TopologyRecord["mode"]): TopologyRecord | undefined => {
+    const [one, other] = results.topologies.filter((each) => each.mode === mode);
+    return other === undefined ? one : undefined;
+  };
+  return before.topologies.flatMap((topology) => {
+    const same = after.topologies.find(({ deployment }) => deployment === topology.deployment) ?? (only(before, topology.mode) === topology ? only(after, topology.mode) : undefined);
+    return same === undefined ? [] : [{ before: topology, after: same }];
+  });
+}

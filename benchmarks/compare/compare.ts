@@ -1,0 +1,125 @@
+/** Results of two runs, of any age and machine, against each other. Pure. */
+import { formatObjective } from "../capacity/objective";
+import { Histogram } from "../../lib/histogram";
+import { histogramOf } from "../results/rows";
+import { CLOSED_LOOP } from "../results/study-summary";
+import { median } from "../../lib/statistics/median";
+import { independentRatio } from "../../lib/statistics/independent";
+import type { Ratio } from "../../lib/statistics/ratio";
+import type { MeasurementRecord, Results } from "../results/schema";
+import type { ComparedCapacity } from "./capacities";
+import { compareCapacities, isWithin, judgeCapacities } from "./capacities";
+import type { Change } from "./changes";
+import { describeChange, environmentChanges, loadChanges, matchDeployments, sameMachine, topologyChanges, workChanges } from "./changes";
+
+/** Part of a figure that matters where nobody says. */
+export const PRECISION = 0.05;
+
+const ANOTHER_MACHINE = "another machine: the ratio is of both";
+
+/** `noise`: shown in the figures, and no more than the machine itself moved meanwhile. */
+export type Judgement = "faster" | "slower" | "noise" | "no-difference" | "not-enough-data" | "other-work";
+
+export interface ComparedRow {
+  readonly title: string;
+  /** Deployments in either run. */
+  readonly before: string;
+  readonly after: string;
+  /** What is compared: at an offered rate throughput is what was offered, and latency tells. */
+  readonly figure: "throughput" | "p99";
+  /** Requests per second, the median of the repeats; or milliseconds, of all repeats' requests together. */
+  readonly valueBefore: number;
+  readonly valueAfter: number;
+  /** Of the second over the first; undefined where the work is another. */
+  readonly ratio: Ratio | undefined;
+  readonly judgement: Judgement;
+  /** Why the ratio is refused, or is of more than the servers. */
+  readonly notes: readonly string[];
+}
+
+export interface RunComparison {
+  readonly changes: readonly Change[];
+  /** Of the fixed load, second over first: how the machine itself moved. Undefined without canaries, or on another machine. */
+  readonly canary: Ratio | undefined;
+  readonly rows: readonly ComparedRow[];
+  readonly capacities: readonly (ComparedCapacity & { readonly judgement: Judgement })[];
+  /** What one has and the other has not. */
+  readonly unmatched: readonly string[];
+}
+
+export function compareRuns(before: Results, after: Results, precision = PRECISION): RunComparison {
+  const isSame = sameMachine(before.environment, after.environment);
+  const matched = matchDeployments(before, after);
+  const rates = ({ canaries }: Results): number[] => canaries.map(({ rps }) => rps);
+  const canary = isSame && before.canaries.length > 0 && after.canaries.length > 0 ? independentRatio(rates(before), rates(after), precision) : undefined;
+  const rows = matched.flatMap((pair) => {
+    const [first, second] = [pair.before, pair.after].map(({ deployment }, index) => (index === 0 ? before : after).records.filter((record) => record.deployment === deployment));
+    return titlesOf(first ?? []).flatMap((title) => {
+      const [a, b] = [first, second].map((records) => (records ?? []).filter((record) => record.title === title));
+      return a === undefined || b === undefined || b.length === 0 ? [] : [rowOf(a, b, canary, isSame, precision)];
+    });
+  });
+  const capacities = compareCapacities(before, after, matched, isSame ? [] : [ANOTHER_MACHINE]).map((compared) => ({ ...compared, judgement: judgeCapacities(compared, canary, precision) }));
+  return { changes: [...environmentChanges(before.environment, after.environment), ...matched.flatMap((pair) => topologyChanges(pair.before, pair.after))], canary, rows, capacities, unmatched: [...unmatchedOf(before, after, rows), ...unmatchedCapacities(before, after, capacities)] };
+}
+
+function titlesOf(records: readonly MeasurementRecord[]): string[] {
+  return [...new Set(records.map(({ title }) => title))];
+}
+
+function rowOf(before: readonly MeasurementRecord[], after: readonly MeasurementRecord[], canary: Ratio | undefined, isSame: boolean, precision: number): ComparedRow {
+  const [a, b] = [before[0], after[0]];
+  if (a === undefined || b === undefined) throw new Error("nothing was measured");
+  const figure = a.rate === null ? "throughput" : "p99";
+  const base = { title: a.title, before: a.deployment, after: b.deployment, figure, valueBefore: valueOf(before, figure), valueAfter: valueOf(after, figure) } as const;
+  const work = workChanges(before, after);
+  if (work.length > 0) return { ...base, ratio: undefined, judgement: "other-work", notes: work.map(describeChange) };
+  const ratio = independentRatio(eachOf(before, figure), eachOf(after, figure), precision);
+  const notes = [
+    ...(figure === "p99" && (a.offering === null || b.offering === null) ? [CLOSED_LOOP] : []),
+    ...loadChanges(a, b).map((change) => `sent otherwise: ${describeChange(change)}`),
+    ...(isSame ? [] : [ANOTHER_MACHINE]),
+    ...doubtsOf(before, "first"),
+    ...doubtsOf(after, "second"),
+  ];
+  return { ...base, ratio, judgement: judge(ratio, canary, figure), notes };
+}
+
+function eachOf(records: readonly MeasurementRecord[], figure: ComparedRow["figure"]): number[] {
+  return records.map(({ client }) => (figure === "throughput" ? client.rps : client.p99Ms));
+}
+
+/** A percentile of several repeats is that of their merged counts. */
+function valueOf(records: readonly MeasurementRecord[], figure: ComparedRow["figure"]): number {
+  return figure === "throughput" ? median(eachOf(records, figure)) : Histogram.merge(records.map(histogramOf)).percentileMs(0.99);
+}
+
+/** Repeats of one run are near each other; two runs are further apart than those say. What a fixed load moved by is no finding. */
+function judge(ratio: Ratio, canary: Ratio | undefined, figure: ComparedRow["figure"]): Judgement {
+  if (ratio.verdict === "no-difference" || ratio.verdict === "not-enough-data") return ratio.verdict;
+  if (isWithin(canary, ratio.ratio ?? 1)) return "noise";
+  return (ratio.verdict === "greater") === (figure === "throughput") ? "faster" : "slower";
+}
+
+function doubtsOf(records: readonly MeasurementRecord[], which: string): string[] {
+  const codes = [...new Set(records.flatMap(({ doubts }) => doubts.map(({ code }) => code)))];
+  return codes.length === 0 ? [] : [`doubts in the ${which}: ${codes.join(", ")}`];
+}
+
+function unmatchedOf(before: Results, after: Results, rows: readonly ComparedRow[]): string[] {
+  const missing = (results: Results, which: string, isThere: (deployment: string, title: string) => boolean): string[] =>
+    [...new Set(results.records.map(({ deployment, title }) => `${title} of ${deployment}`))].flatMap((name) => {
+      const [title = "", deployment = ""] = name.split(" of ");
+      return isThere(deployment, title) ? [] : [`${name}: in the ${which} only`];
+    });
+  return [
+    ...missing(before, "first", (deployment, title) => rows.some((row) => row.before === deployment && row.title === title)),
+    ...missing(after, "second", (deployment, title) => rows.some((row) => row.after === deployment && row.title === title)),
+  ];
+}
+
+function unmatchedCapacities(before: Results, after: Results, compared: readonly ComparedCapacity[]): string[] {
+  const missing = ({ capacities }: Results, which: string, side: "before" | "after"): string[] =>
+    capacities.filter((capacity) => !compared.some((each) => each[side] === capacity)).map(({ workload, deployment, objective }) => `capacity of ${deployment} for ${workload} at ${formatObjective(objective)}: in the ${which} only`);
+  return [...missing(before, "first", "before"), ...missing(after, "second", "after")];
+}

@@ -1,0 +1,255 @@
+import type { Access, Mode } from "../../../valkey/node";
+import { Failure } from "../../../lib/errors";
+import type { ReadFrom } from "../../workloads/mix";
+import type { LoadNode } from "./load-node";
+import type { OperationSource } from "./operations";
+import { now, Pacer } from "./pacer";
+import type { Random } from "./random";
+import { errorKind, parseRedirect } from "./redirect";
+import type { Sink } from "./request";
+import { Request } from "./request";
+import { Router } from "./router";
+import type { Locate } from "./routes";
+import { Refresher } from "./routes";
+import type { Schedule } from "./schedule";
+import type { Outcome } from "./tally";
+import { bump, Tally } from "./tally";
+
+export interface GeneratorPlan {
+  readonly mode: Mode;
+  readonly access: Access;
+  readonly locate: Locate;
+  /** Connections, shared evenly by the servers that requests go to. */
+  readonly clients: number;
+  /** Requests of one arrival, which are sent together where they go to the same server. */
+  readonly pipeline: number;
+  readonly readFrom: ReadFrom;
+  readonly timeoutMs: number;
+  /** Requests that may wait for a connection; more are not sent. */
+  readonly queue: number;
+  readonly seconds: number;
+  readonly schedule: Schedule;
+  readonly source: OperationSource;
+  /** For the choice of replicas. */
+  readonly random: Random;
+}
+
+/** How long connections may take at the start. */
+const OPEN_TIMEOUT_MS = 10_000;
+/** Between looks for requests that have waited too long. */
+const TIMEOUT_LOOK_MS = 10;
+/** What a server says to whom it does not want, now or later. */
+const REFUSED = /^(WRONGPASS|NOAUTH|NOPERM|ERR) /;
+/** A request that is sent so often from one server to the next is given up on. */
+const MOST_REDIRECTS = 16;
+const TRY_AGAIN_MS = 2;
+/** Errors that say that the routes are not what they were. */
+const STALE = new Set(["READONLY", "MASTERDOWN", "CLUSTERDOWN", "LOADING"]);
+
+const ACKNOWLEDGED: Outcome = { kind: "acknowledged" };
+
+export class Generator {
+  readonly tally = new Tally();
+  #router: Router | undefined;
+  readonly #refresher: Refresher;
+  /** Offered, and not yet settled; and of these, sent and not yet answered. */
+  #unsettled = 0;
+  #inFlight = 0;
+  /** Servers with something new in their queue. */
+  readonly #touched = new Set<LoadNode>();
+  #pacer: Pacer | undefined;
+  #endMs = Infinity;
+  #lookAt = 0;
+  #isOver = false;
+  #finished: (() => void) | undefined;
+
+  constructor(
+    private readonly plan: GeneratorPlan,
+    private readonly sink: Sink = () => undefined,
+  ) {
+    this.#refresher = new Refresher(plan.locate, (routes) => this.#router?.apply(routes));
+  }
+
+  /**
+   * Connects to every server.
+   * @throws Failure naming every server that no connection reaches in time; the signal's reason
+   */
+  async open(signal: AbortSignal): Promise<void> {
+    const { plan } = this;
+    const router = new Router(plan, await plan.locate(), {
+      reply: (node, request, error) => { this.#reply(node, request, error); },
+      lost: (_node, unanswered, reason) => { this.#lost(unanswered, reason); },
+      sent: (request) => { this.#sent(request); },
+    }, plan.random);
+    this.#router = router;
+    const deadline = Date.now() + OPEN_TIMEOUT_MS;
+    while (router.nodes.some((node) => !node.isReady)) {
+      signal.throwIfAborted();
+      const refused = router.nodes.find(({ trouble }) => REFUSED.test(trouble ?? ""));
+      if (refused !== undefined) throw new Failure(`${refused.name}: ${refused.trouble ?? ""}`);
+      if (Date.now() > deadline) {
+        const missing = router.nodes.filter((node) => !node.isReady);
+        throw new Failure(missing.map((node) => `${node.name}: ${node.ready} connections within ${OPEN_TIMEOUT_MS / 1000} s (${node.trouble ?? "no answer"})`).join("; "));
+      }
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
+  /**
+   * Offers requests from a moment on for the plan's seconds, and waits until each is settled.
+   * @param startMs milliseconds since the epoch
+   * @param signal ends the offering early; what is under way then is unknown
+   */
+  run(startMs: number, signal: AbortSignal): Promise<Tally> {
+    const { schedule, seconds, pipeline } = this.plan;
+    const { tally } = this;
+    tally.fromMs = startMs;
+    this.#endMs = startMs + seconds * 1000;
+    const pacer = (this.#pacer = new Pacer(startMs, {
+      nextMs: () => schedule.next(),
+      endMs: seconds * 1000,
+      arrive: (intendedMs, nowMs) => {
+        tally.lag.record((nowMs - intendedMs) * 1000);
+        for (let i = 0; i < pipeline; i++) this.#offer(intendedMs);
+      },
+      arrived: () => { this.#pump(); },
+      look: (nowMs) => { this.#look(nowMs); },
+      isWaiting: () => this.#unsettled > 0,
+    }));
+    return new Promise((resolve) => {
+      const end = (): void => {
+        if (this.#isOver) return;
+        this.#isOver = true;
+        signal.removeEventListener("abort", end);
+        pacer.stop();
+        tally.busySeconds = pacer.busySeconds;
+        this.#close();
+        tally.toMs = Math.max(tally.toMs, Math.min(this.#endMs, now()));
+        resolve(tally);
+      };
+      this.#finished = () => { if (pacer.isDone && this.#unsettled === 0) end(); };
+      signal.addEventListener("abort", end);
+      if (signal.aborted) end();
+      else pacer.start(() => this.#finished?.());
+    });
+  }
+
+  /** Ends all connections; for a generator that has not run. */
+  close(): void {
+    this.#close();
+  }
+
+  #close(): void {
+    const router = this.#router;
+    this.#refresher.stop();
+    for (const node of router?.nodes ?? []) {
+      this.tally.reconnects += node.reconnects;
+      for (const request of node.takeQueue()) this.#settle(request, { kind: "failed", error: "stopped" });
+    }
+    router?.close();
+  }
+
+  #offer(intendedMs: number): void {
+    const { tally } = this;
+    const request = new Request(this.plan.source.next(), intendedMs);
+    tally.offered++;
+    this.#unsettled++;
+    if (this.#unsettled > tally.mostInFlight) tally.mostInFlight = this.#unsettled;
+    // An arrival is put in the queue whole before any of it is sent.
+    if (this.#unsettled - this.#inFlight > this.plan.queue + this.plan.pipeline) this.#settle(request, { kind: "failed", error: "queue-full" });
+    else this.#dispatch(request);
+  }
+
+  #dispatch(request: Request, to = this.#router?.route(request)): void {
+    if (to === undefined) this.#settle(request, { kind: "failed", error: "no-server" });
+    else {
+      to.enqueue(request);
+      this.#touched.add(to);
+    }
+  }
+
+  #pump(): void {
+    for (const node of this.#touched) node.pump();
+    this.#touched.clear();
+  }
+
+  #sent(request: Request): void {
+    this.#inFlight++;
+    if (Number.isNaN(request.sentMs)) this.tally.sent++;
+    request.sentMs = now();
+  }
+
+  #reply(node: LoadNode, request: Request, error: string | undefined): void {
+    this.#inFlight--;
+    this.#pacer?.worked();
+    if (error === undefined) this.#settle(request, ACKNOWLEDGED);
+    else if (!this.#redirected(node, request, error)) {
+      const kind = errorKind(error);
+      if (STALE.has(kind)) this.#refresher.want();
+      this.#settle(request, { kind: "failed", error: kind });
+    }
+  }
+
+  /** Follows a redirection. @returns whether the error was one */
+  #redirected(node: LoadNode, request: Request, error: string): boolean {
+    const redirect = parseRedirect(error, node.endpoint);
+    if (redirect === undefined) return false;
+    bump(this.tally.redirects, redirect.kind);
+    if (++request.redirects > MOST_REDIRECTS) {
+      this.#settle(request, { kind: "failed", error: "redirects" });
+      return true;
+    }
+    if (redirect.kind === "TRYAGAIN") {
+      setTimeout(() => { this.#again(request); }, TRY_AGAIN_MS);
+      return true;
+    }
+    request.isAsking = redirect.kind === "ASK";
+    if (redirect.kind === "MOVED") {
+      this.#refresher.want();
+      this.#again(request, this.#router?.move(redirect.slot, redirect.endpoint));
+    } else this.#again(request, this.#router?.node(redirect.endpoint));
+    return true;
+  }
+
+  #again(request: Request, to?: LoadNode): void {
+    if (this.#isOver) this.#settle(request, { kind: "failed", error: "stopped" });
+    else {
+      this.#dispatch(request, to ?? this.#router?.route(request));
+      this.#pump();
+    }
+  }
+
+  #lost(unanswered: readonly Request[], reason: string): void {
+    this.#pacer?.worked();
+    if (!this.#isOver) this.#refresher.want();
+    const deadlineMs = now() - this.plan.timeoutMs;
+    for (const request of unanswered) {
+      this.#inFlight--;
+      this.#settle(request, { kind: "unknown", error: reason === "stopped" ? "stopped" : request.intendedMs < deadlineMs ? "timeout" : "disconnected" });
+    }
+  }
+
+  #look(nowMs: number): void {
+    if (nowMs < this.#lookAt) return;
+    this.#lookAt = nowMs + TIMEOUT_LOOK_MS;
+    const deadlineMs = nowMs - this.plan.timeoutMs;
+    for (const node of this.#router?.nodes ?? []) {
+      for (const request of node.takeOlderThan(deadlineMs)) this.#settle(request, { kind: "failed", error: "unavailable" });
+      node.closeStuck(deadlineMs);
+    }
+  }
+
+  #settle(request: Request, outcome: Outcome): void {
+    const { tally } = this;
+    const doneMs = (request.doneMs = now());
+    this.#unsettled--;
+    if (outcome.kind === "acknowledged") {
+      tally.acknowledged++;
+      if (doneMs <= this.#endMs) tally.acknowledgedInTime++;
+      tally[request.operation.kind === "read" ? "reads" : "writes"].record((doneMs - request.intendedMs) * 1000);
+    } else bump(tally[outcome.kind], outcome.error);
+    if (doneMs > tally.toMs) tally.toMs = doneMs;
+    this.sink(request, outcome);
+    if (this.#unsettled === 0) this.#finished?.();
+  }
+}

@@ -1,0 +1,99 @@
+import type { Access, Endpoint, Mode } from "../../../valkey/node";
+import { formatEndpoint } from "../../../valkey/node";
+import { SLOT_COUNT } from "../../../valkey/topology/slots";
+import type { ReadFrom } from "../../workloads/mix";
+import type { NodeEvents } from "./load-node";
+import { LoadNode } from "./load-node";
+import type { Random } from "./random";
+import type { Request } from "./request";
+import type { ShardRoute } from "./routes";
+
+export interface RouterPlan {
+  readonly mode: Mode;
+  readonly access: Access;
+  /** Connections in all, shared evenly by the servers that requests go to at the start. */
+  readonly clients: number;
+  readonly pipeline: number;
+  readonly readFrom: ReadFrom;
+}
+
+interface Shard {
+  readonly primary: LoadNode;
+  readonly replicas: readonly LoadNode[];
+}
+
+export class Router {
+  readonly #nodes = new Map<string, LoadNode>();
+  readonly #shards: (Shard | undefined)[] = new Array<undefined>(SLOT_COUNT).fill(undefined);
+  readonly #connections: number;
+
+  constructor(
+    private readonly plan: RouterPlan,
+    routes: readonly ShardRoute[],
+    private readonly events: NodeEvents,
+    private readonly random: Random,
+  ) {
+    this.#connections = Math.max(1, Math.floor(plan.clients / this.#used(routes).size));
+    this.apply(routes);
+  }
+
+  get nodes(): readonly LoadNode[] {
+    return [...this.#nodes.values()];
+  }
+
+  /** New routes from now on; what waits for a server that is no more the right one goes to the one that is. */
+  apply(routes: readonly ShardRoute[]): void {
+    const used = this.#used(routes);
+    for (const shard of routes) {
+      const found: Shard = { primary: this.#node(shard.primary), replicas: this.plan.readFrom === "primary" ? [] : shard.replicas.map((each) => this.#node(each)) };
+      for (const { from, to } of shard.slots) this.#shards.fill(found, from, to + 1);
+    }
+    for (const [name, node] of this.#nodes) {
+      const waiting = node.takeQueue();
+      for (const request of waiting) this.route(request)?.enqueue(request);
+      if (used.has(name)) continue;
+      this.#nodes.delete(name);
+      node.close();
+    }
+    for (const node of this.#nodes.values()) node.pump();
+  }
+
+  /** A slot's owner from now on, as a server said. */
+  move(slot: number, endpoint: Endpoint): LoadNode {
+    const primary = this.#node(endpoint);
+    if (this.plan.mode === "cluster") this.#shards[slot] = { primary, replicas: (this.#shards[slot]?.replicas ?? []).filter((each) => each !== primary) };
+    return primary;
+  }
+
+  /** The server at an endpoint, connected to if it is new. */
+  node(endpoint: Endpoint): LoadNode {
+    return this.#node(endpoint);
+  }
+
+  /** Undefined where nobody has the slot. */
+  route({ operation: { slot, kind } }: Request): LoadNode | undefined {
+    const shard = this.#shards[slot];
+    if (shard === undefined || kind === "write" || shard.replicas.length === 0) return shard?.primary;
+    const all = this.plan.readFrom === "any" ? shard.replicas.length + 1 : shard.replicas.length;
+    return shard.replicas[this.random.below(all)] ?? shard.primary;
+  }
+
+  close(): void {
+    for (const node of this.#nodes.values()) node.close();
+  }
+
+  #used(routes: readonly ShardRoute[]): ReadonlySet<string> {
+    return new Set(routes.flatMap(({ primary, replicas }) => [primary, ...(this.plan.readFrom === "primary" ? [] : replicas)]).map(formatEndpoint));
+  }
+
+  #node(endpoint: Endpoint): LoadNode {
+    const name = formatEndpoint(endpoint);
+    let node = this.#nodes.get(name);
+    if (node === undefined) {
+      const { mode, access, pipeline, readFrom } = this.plan;
+      node = new LoadNode({ endpoint, access, connections: this.#connections, pipeline, readsFromReplica: mode === "cluster" && readFrom !== "primary" }, this.events);
+      this.#nodes.set(name, node);
+    }
+    return node;
+  }
+}

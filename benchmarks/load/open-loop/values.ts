@@ -1,0 +1,52 @@
+/** How large the next value is, and its bytes. Pure from a seed. */
+import type { ValueSizes } from "../../workloads/mix";
+import type { Random } from "./random";
+
+export interface SizeDraw {
+  /** Bytes, at least 1. */
+  next(): number;
+}
+
+export function sizeDraw(values: ValueSizes, random: Random): SizeDraw {
+  switch (values.sizes) {
+    case "fixed":
+      return { next: () => values.bytes };
+    case "uniform":
+      return { next: () => values.least + random.below(values.most - values.least + 1) };
+    case "lognormal":
+      return { next: () => Math.min(values.most, Math.max(1, Math.round(values.median * Math.exp(values.sigma * random.normal())))) };
+    case "weighted": {
+      const total = values.list.reduce((sum, { weight }) => sum + weight, 0);
+      let sum = 0;
+      const limits = values.list.map(({ bytes, weight }) => ({ bytes, upTo: (sum += weight / total) }));
+      const last = limits.at(-1)?.bytes ?? 1;
+      return {
+        next: () => {
+          const u = random.uniform();
+          return limits.find(({ upTo }) => u < upTo)?.bytes ?? last;
+        },
+      };
+    }
+  }
+}
+
+/** The greatest there can be. */
+export function largest(values: ValueSizes): number {
+  switch (values.sizes) {
+    case "fixed":
+      return values.bytes;
+    case "uniform":
+    case "lognormal":
+      return values.most;
+    case "weighted":
+      return Math.max(...values.list.map(({ bytes }) => bytes));
+  }
+}
+
+/** Sizes at evenly spaced parts of the distribution, for keys that are put in place before: drawn and sorted. */
+export function typicalSizes(values: ValueSizes, random: Random, count: number): number[] {
+  if (values.sizes === "fixed") return [values.bytes];
+  const draw = sizeDraw(values, random);
+  const many = Array.from({ length: count * 64 }, () => draw.next()).sort((a, b) => a - b);
+  return Array.from({ length: count }, (_, index) => many[index * 64 + 32] ?? 1);
+}

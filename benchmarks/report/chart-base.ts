@@ -1,0 +1,44 @@
+/** What all charts share: sizes, colours, axes. */
+import type { EChartsOption } from "echarts";
+
+/** Wide for a desk, narrow for a telephone; both are in the report, and its style shows one. */
+export type Width = "wide" | "narrow";
+
+/** Okabe and Ito's colours, told apart by every kind of eye; the deployments take them in order. */
+const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"] as const;
+
+export const INK = "#1f2933";
+
+export const LINES = "#d5dbe1";
+
+export function colourOf(index: number): string {
+  return COLOURS[Math.max(0, index) % COLOURS.length] ?? INK;
+}
+
+export interface Chart {
+  readonly id: string;
+  readonly title: string;
+  /** What to read in it, and how. */
+  readonly caption: string;
+  readonly legend: readonly { readonly name: string; readonly colour: string }[];
+  readonly heights: Readonly<Record<Width, number>>;
+  readonly option: (width: Width) => EChartsOption;
+}
+
+export function base(width: Width): EChartsOption {
+  return {
+    animation: false,
+    textStyle: { fontFamily: "system-ui, sans-serif", color: INK },
+    grid: { left: width === "wide" ? 56 : 44, right: width === "wide" ? 24 : 12, top: 16, bottom: 48 },
+  };
+}
+
+export const axisLabel = (width: Width): { color: string; fontSize: number } => ({ color: INK, fontSize: width === "wide" ? 12 : 11 });
+
+export const splitLine = { lineStyle: { color: LINES } };
+
+/** `1.2M`, `350k` */
+export function shortCount(value: number): string {
+  if (value >= 1e6) return `${Number((value / 1e6).toFixed(2))}M`;
+  return value >= 1e3 ? `${Number((value / 1e3).toFixed(value < 1e4 ? 1 : 0))}k` : String(Math.round(value));
+}

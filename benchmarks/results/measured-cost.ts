@@ -1,0 +1,44 @@
+import type { Machine } from "../../platforms/machine";
+/** What the machines of measured deployments cost, as far as there are prices. Pure. */
+import type { DeploymentCost } from "./schema";
+import type { PriceTable } from "../../platforms/eks/prices";
+
+/** A deployment and the machine of each of its nodes. */
+export interface Measured {
+  readonly name: string;
+  readonly nodes: readonly { readonly machine: string }[];
+  /** That each server's pod asks for. */
+  readonly memoryBytes?: number | undefined;
+}
+
+/**
+ * Dollars per hour of each deployment's machines; a machine that several servers are on is shared by them equally. Volumes, load generators,
+ * control plane and traffic are not in it. A deployment with a machine whose price is not known is left out.
+ * @param prices of a region; undefined where there are none
+ */
+export function measuredCosts(deployments: readonly Measured[], machines: readonly Machine[], prices: (region: string) => PriceTable | undefined): DeploymentCost[] {
+  const servers = new Map<string, number>();
+  for (const { nodes } of deployments) for (const { machine } of nodes) servers.set(machine, (servers.get(machine) ?? 0) + 1);
+  const byName = new Map(machines.map((machine) => [machine.name, machine]));
+  return deployments.flatMap(({ name, nodes, memoryBytes }) => {
+    const counts = new Map<string, number>();
+    let usdPerHour = 0;
+    let table: PriceTable | undefined;
+    for (const { machine } of nodes) {
+      const { instanceType = null, zone = null } = byName.get(machine) ?? {};
+      table = zone === null ? undefined : prices(regionOf(zone));
+      const price = instanceType === null ? undefined : table?.machines[instanceType]?.usdPerHour;
+      if (instanceType === null || price === undefined) return [];
+      const share = 1 / (servers.get(machine) ?? 1);
+      usdPerHour += price * share;
+      counts.set(instanceType, (counts.get(instanceType) ?? 0) + share);
+    }
+    if (table === undefined) return [];
+    return [{ deployment: name, usdPerHour, ...(memoryBytes === undefined ? {} : { memoryBytes }), machines: [...counts].map(([type, count]) => ({ type, count: Math.round(count * 1e6) / 1e6 })), region: table.region, date: table.date }];
+  });
+}
+
+/** `us-west-2` of `us-west-2a`; a zone of another form is a region without prices. */
+function regionOf(zone: string): string {
+  return zone.replace(/[a-z]$/, "");
+}

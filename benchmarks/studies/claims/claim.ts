@@ -1,0 +1,73 @@
+/** What claims are judged from, and the words they share. Pure. */
+import type { Claim, Growth } from "../../results/study-schema";
+import type { Ratio } from "../../../lib/statistics/ratio";
+import type { Cell } from "../factors";
+import type { Figure, Findings } from "../comparisons";
+
+export interface Ground {
+  readonly findings: Findings;
+  /** CPUs that servers and load generators share. */
+  readonly cores: number;
+  /** Version that each cell's servers gave of themselves, by cell. */
+  readonly versions: ReadonlyMap<string, string>;
+  /** By cell, every round's. */
+  readonly growth: ReadonlyMap<string, readonly Growth[]>;
+  /** Bytes per value of what was put in meanwhile; undefined where nothing was. */
+  readonly growthSize: number | undefined;
+}
+
+/** What a study has to say beside its comparisons. */
+export interface Conclusions {
+  readonly findings: readonly string[];
+  readonly claims: readonly Claim[];
+}
+
+export function claim(document: string, text: string, finding: Claim["finding"], why: string): Claim {
+  return { document, claim: text, finding, why };
+}
+
+/** `1.63 (1.56 … 1.71)` */
+export function describeRatio({ ratio, low, high }: Ratio): string {
+  if (ratio === undefined) return "not measured";
+  return low === undefined || high === undefined ? `${ratio.toFixed(2)} (too few rounds for an interval)` : `${ratio.toFixed(2)} (${low.toFixed(2)} … ${high.toFixed(2)})`;
+}
+
+/** Of a ratio that a document says is at least so much. */
+export function judgeAtLeast(document: string, text: string, ratio: Ratio, limit: number): Claim {
+  if (ratio.low === undefined || ratio.high === undefined) return claim(document, text, "no-say", `${ratio.rounds} ${ratio.rounds === 1 ? "round is" : "rounds are"} too few`);
+  if (ratio.low >= limit) return claim(document, text, "supported", `measured ${describeRatio(ratio)}`);
+  if (ratio.high < limit) return claim(document, text, "contradicted", `measured ${describeRatio(ratio)}`);
+  return claim(document, text, "no-say", `measured ${describeRatio(ratio)}, which may be either side of ${limit}`);
+}
+
+/** Of two that a document says are alike. @param within part by which they may differ and still be called so */
+export function judgeAbout(document: string, text: string, ratio: Ratio, within: number): Claim {
+  if (ratio.low === undefined || ratio.high === undefined) return claim(document, text, "no-say", `${ratio.rounds} ${ratio.rounds === 1 ? "round is" : "rounds are"} too few`);
+  const [least, most] = [1 / (1 + within), 1 + within];
+  const alike = `${Number((100 * within).toFixed(1))} % of each other`;
+  if (ratio.low >= least && ratio.high <= most) return claim(document, text, "supported", `measured ${describeRatio(ratio)}: within ${alike}`);
+  if (ratio.high < least || ratio.low > most) return claim(document, text, "contradicted", `measured ${describeRatio(ratio)}: not within ${alike}`);
+  return claim(document, text, "no-say", `measured ${describeRatio(ratio)}, which may or may not be within ${alike}`);
+}
+
+/** Cores it takes until servers and load generators stand in nobody's way: one for each primary, and one to send. */
+export function coresFor(cells: readonly Cell[]): number {
+  return 1 + Math.max(1, ...cells.map(({ shape, settings }) => shape.primaries * (settings["io-threads"] ?? 1)));
+}
+
+/** Why a speed-up between cells means nothing on this machine; undefined where it does. */
+export function tooSmall({ findings, cores }: Ground, cells: readonly Cell[], test: string): string | undefined {
+  const needed = coresFor(cells);
+  if (cores < needed) return `${cores} cores are shared by servers that could use ${needed - 1}, and by the load generator: it takes ${needed} to show it`;
+  const limited = cells.flatMap((cell) => {
+    const by = findings.limitedBy(cell, test);
+    return by === undefined ? [] : [`${cell.label} was limited by the ${by === "client" ? "load generator" : "machine"}`];
+  });
+  return limited.length === 0 ? undefined : limited.join("; ");
+}
+
+/** `145,696/s` of a cell; `not measured`. */
+export function describeMedian(findings: Findings, cell: Cell, test: string, figure: Figure): string {
+  const value = findings.median(cell, test, figure);
+  return value === undefined ? "not measured" : figure === "throughput" ? `${Math.round(value).toLocaleString("en-US")}/s` : value.toPrecision(3);
+}

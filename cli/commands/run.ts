@@ -1,0 +1,268 @@
+/** `npm start`: a stack of the platform `host`, from its file to its report. */
+import { totalmem } from "node:os";
+import { BadInput, messageOf } from "../../lib/errors";
+import type { Mode } from "../../valkey/node";
+import type { Deployment } from "../../valkey/deployment";
+import { formatEndpoint } from "../../valkey/node";
+import { Host } from "../../platforms/host/host";
+import type { Programs } from "../../platforms/host/programs";
+import { findPrograms } from "../../platforms/host/programs";
+import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
+import { availableCores } from "../../platforms/host/cpu";
+import { measureAll } from "../../benchmarks/measuring/measure-all";
+import { formatObjective } from "../../benchmarks/capacity/objective";
+import type { CapacitySearch, MeasuringPlan } from "../../benchmarks/measuring/measure-all";
+import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../lib/paths";
+import { localDrivers, refuseMissingDrivers } from "../../benchmarks/load/local-drivers";
+import { LocalRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
+import { LocalOpenLoop } from "../../benchmarks/load/open-loop/local-runner";
+import { renderReport } from "../../benchmarks/report/page";
+import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
+import { ResultsCollector } from "../../benchmarks/results/collector";
+import { nodeCount } from "../../valkey/topology/placement";
+import { toolFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import type { Verification } from "../../valkey/verification/verify";
+import { verify } from "../../valkey/verification/verify";
+import type { Overrides } from "../../stacks/config/config";
+import { parseConfig } from "../../stacks/config/config";
+import { print } from "../output";
+import { STACKS } from "../../stacks/config/paths";
+import { anyCluster, capacityOf, fittedWorkload, hostPlans, mixesOf } from "../../stacks/plan/plans";
+import type { HostStackConfig } from "../../stacks/config/schema/stack";
+import { readStackFile } from "../../stacks/config/stack-file";
+import { runSteps } from "../steps";
+import type { Step } from "../steps";
+import type { CapacityWanted } from "./capacity";
+import { capacitySearch, capacityStep } from "./capacity";
+import { conclude, measuredNames, measuredTitle, printFailures, printResults, rounds } from "./measuring";
+
+export interface RunOptions {
+  readonly stack: string;
+  readonly overrides: Overrides;
+  /** Only deployments of this mode. */
+  readonly mode: string | undefined;
+  /** Set to find capacities in place of measuring what the stack says. */
+  readonly capacity?: CapacityWanted | undefined;
+}
+
+/**
+ * @returns the exit status: 0 when every deployment passed verification and everything was measured, 1 when one did not
+ * @throws BadInput, Failure, Interrupted; the servers are stopped by then and what was measured is written
+ */
+export async function runStack(options: RunOptions, interruption: AbortSignal): Promise<number> {
+  const config = readConfig(options);
+  const capacity = options.capacity === undefined ? undefined : capacitySearch(config, options.capacity);
+  const timestamp = timestampOf(new Date());
+  const artifacts = Artifacts.open(ROOT, timestamp, config.benchmark.output, renderReport);
+  const collector = new ResultsCollector(artifacts, { timestamp, stack: options.stack, configuration: config });
+  const run = new StackRun(config, { ...options, capacity }, collector, interruption);
+  let reason: string | null = null;
+  try {
+    await run.carryOut();
+    if (!run.passed) reason = "verification failed; nothing was measured";
+  } catch (error) {
+    // A server that dies takes connections with it, whose errors say less than its log.
+    const cause = run.died ?? error;
+    reason = messageOf(cause);
+    throw cause;
+  } finally {
+    await conclude(() => run.stop(), collector, artifacts, reason, (results) => {
+      if (reason === null || !run.passed) printFailures(run.verifications);
+      if (reason === null) printResults(results, run.verifications, artifacts);
+      else print("", `What was measured until then, marked incomplete: ${shortPath(artifacts.directory)}`);
+    });
+  }
+  run.printKept();
+  return run.passed ? 0 : 1;
+}
+
+/** @throws BadInput when the stack, its file or the options are not usable */
+function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
+  const machine = { cores: availableCores(), memoryBytes: totalmem() };
+  if (mode !== undefined && mode !== "cluster" && mode !== "replication") throw new BadInput("--mode", [`is ${mode}: expected cluster or replication`]);
+  const raw = readStackFile(STACKS, stack);
+  // Deployments that are left out have nothing to say about the load.
+  const parsed = parseConfig(`stack ${stack}`, mode === undefined ? raw : onlyMode(raw, mode, stack), machine, overrides);
+  const { platform } = parsed;
+  if (platform.type !== "host") throw new BadInput(`stack ${stack}`, [`its platform is ${platform.type}, which npm start cannot deploy to; npx pulumi up -s ${stack} does`]);
+  refuseMissingDrivers(mixesOf({ ...parsed, anyCluster: anyCluster(parsed) }));
+  return { ...parsed, platform };
+}
+
+function onlyMode(raw: Readonly<Record<string, unknown>>, mode: Mode, stack: string): Record<string, unknown> {
+  const { deployments } = raw;
+  const wanted = Object.entries(typeof deployments === "object" && deployments !== null ? deployments : {}).filter(([, each]: [string, unknown]) => typeof each === "object" && each !== null && "mode" in each && each.mode === mode);
+  if (wanted.length === 0) throw new BadInput("--mode", [`stack ${stack} has no deployment in ${mode} mode`]);
+  return { ...raw, deployments: Object.fromEntries(wanted) };
+}
+
+/** One run and what it has come to. */
+class StackRun {
+  readonly verifications: Verification[] = [];
+  readonly #deployments: Deployment[] = [];
+  readonly #formation = new Map<string, number>();
+  #host: Host | undefined;
+
+  constructor(
+    private readonly config: HostStackConfig,
+    private readonly options: Omit<RunOptions, "capacity"> & { readonly capacity: CapacitySearch | undefined },
+    private readonly collector: ResultsCollector,
+    private readonly interruption: AbortSignal,
+  ) {}
+
+  get passed(): boolean {
+    return this.verifications.length > 0 && this.verifications.every(({ verdict }) => verdict.pass);
+  }
+
+  /** Why a server is no more, if one ended by itself. */
+  get died(): Error | undefined {
+    const reason: unknown = this.#host?.died.reason;
+    return !this.interruption.aborted && reason instanceof Error ? reason : undefined;
+  }
+
+  async carryOut(): Promise<void> {
+    await runSteps([this.#prepare(), this.#start(), this.#form(), this.#verify()]);
+    if (this.passed) await runSteps([this.options.capacity === undefined ? this.#measure() : this.#findCapacity(this.options.capacity)]);
+  }
+
+  async stop(): Promise<void> {
+    if (this.#host === undefined) return;
+    const host = this.#host;
+    if (this.config.benchmark.keep && !this.#signal().aborted && this.#deployments.length > 0) {
+      host.run.keep();
+      return;
+    }
+    await runSteps([{ title: "Stop the servers", run: () => host.stop().then(() => undefined) }]);
+  }
+
+  /** How to reach and how to stop what was left up. */
+  printKept(): void {
+    const host = this.#host;
+    if (host?.run.kept !== true) return;
+    print("", "The deployments stay up. To connect:");
+    for (const { name, mode, nodes } of this.#deployments) {
+      const [first] = nodes;
+      if (first === undefined) continue;
+      const cluster = mode === "cluster" ? "-c " : "";
+      print(`  VALKEYCLI_AUTH=$(cat ${host.passwordFile(name)}) ${host.programs.cli} ${cluster}-p ${first.endpoint.port}   # ${name}: ${nodes.map(({ endpoint }) => formatEndpoint(endpoint)).join(" ")}`);
+    }
+    print("To stop them:", `  npm start -- stop ${host.run.id}`);
+  }
+
+  #signal(): AbortSignal {
+    return this.#host === undefined ? this.interruption : AbortSignal.any([this.interruption, this.#host.died]);
+  }
+
+  #ready(): Host {
+    if (this.#host === undefined) throw new Error("the servers have not been prepared");
+    return this.#host;
+  }
+
+  #prepare(): Step {
+    return {
+      title: "Find Valkey",
+      run: async (report) => {
+        const ended = await stopAbandonedRuns(...allRunsDirectories());
+        if (ended > 0) report(`stopped ${ended} processes that a killed run had left`);
+        const programs: Programs = await findPrograms(packagesDirectory(), report, this.interruption);
+        this.collector.setPrograms(programs);
+        this.#host = new Host(RunDirectory.create(runsDirectory(), this.options.stack), programs);
+        return `Valkey ${programs.version} from ${programs.source}${ended > 0 ? `; ${ended} processes of a killed run stopped` : ""}`;
+      },
+    };
+  }
+
+  #start(): Step {
+    const plans = hostPlans(this.config.platform, this.config);
+    const servers = plans.reduce((sum, { shape }) => sum + nodeCount(shape), 0);
+    return {
+      title: `Start ${servers} servers in ${this.config.platform.zones.length} zones`,
+      run: async () => {
+        const host = this.#ready();
+        this.#deployments.push(...(await Promise.all(plans.map((plan) => host.start(plan, this.#signal())))));
+        return `${servers} servers in ${this.config.platform.zones.length} zones run`;
+      },
+    };
+  }
+
+  #form(): Step {
+    const plans = hostPlans(this.config.platform, this.config);
+    return {
+      title: `Form ${plans.map(({ name }) => name).join(" and ")}`,
+      run: async (report) => {
+        const signal = this.#signal();
+        await Promise.all(
+          this.#deployments.map(async (deployment) => {
+            const shape = plans.find(({ name }) => name === deployment.name)?.shape;
+            if (shape === undefined) return;
+            const result = await this.#ready().form(deployment, shape, { signal, report });
+            this.#formation.set(deployment.name, result.milliseconds);
+          }),
+        );
+        signal.throwIfAborted();
+        return `Formed ${[...this.#formation].map(([name, ms]) => `${name} in ${(ms / 1000).toFixed(1)} s`).join(", ")}`;
+      },
+    };
+  }
+
+  #verify(): Step {
+    return {
+      title: "Verify",
+      run: async () => {
+        const verifications = await Promise.all(this.#deployments.map((deployment) => verify(deployment)));
+        this.#signal().throwIfAborted();
+        for (const verification of verifications) this.collector.addTopology(verification, this.#formation.get(verification.facts.deployment) ?? null);
+        this.verifications.push(...verifications);
+        return `Verified ${verifications.map(({ verdict }) => `${verdict.deployment}: ${verdict.pass ? "PASS" : "FAIL"}`).join(", ")}`;
+      },
+    };
+  }
+
+  #findCapacity(wanted: CapacitySearch): Step {
+    return capacityStep({
+      wanted,
+      contenders: () => this.#verified().map(({ deployment, verification }) => ({ deployment, shards: verification.verdict.shards })),
+      equipment: async () => ({ runner: await this.#runner(), openLoop: new LocalOpenLoop({ run: this.#ready().run, serversHere: true }), signal: this.#signal() }),
+      collector: this.collector,
+    });
+  }
+
+  async #runner(): Promise<LocalRunner> {
+    const { run, programs: { benchmark } } = this.#ready();
+    return new LocalRunner({ run, benchmark, features: await toolFeatures(benchmark), serversHere: true });
+  }
+
+  #verified(): MeasuringPlan["verified"] {
+    return this.#deployments.flatMap((deployment) => {
+      const verification = this.verifications.find(({ facts }) => facts.deployment === deployment.name);
+      return verification === undefined ? [] : [{ deployment, verification }];
+    });
+  }
+
+  #measure(): Step {
+    const workload = fittedWorkload(this.config);
+    const mixes = mixesOf({ ...this.config, anyCluster: anyCluster(this.config) });
+    const capacity = capacityOf(this.config);
+    return {
+      title: `Measure ${measuredNames({ workload, mixes })}: ${rounds(this.config.benchmark.repeats)}${capacity === undefined ? "" : `, and the load at which ${formatObjective(capacity.objective)}`}`,
+      run: async (report) => {
+        const host = this.#ready();
+        const plan: MeasuringPlan = {
+          verified: this.#verified(),
+          workload,
+          mixes,
+          repeats: this.config.benchmark.repeats,
+          capacity,
+          without: [],
+        };
+        if (this.config.capacity !== undefined && capacity === undefined) report("the capacity is not searched for: nothing is offered by the open loop");
+        const began = Date.now();
+        await measureAll(plan, { runner: await this.#runner(), ...localDrivers(host.run, true, mixes), signal: this.#signal() }, this.collector, report);
+        this.#signal().throwIfAborted();
+        if (workload.tests.length > 0 && workload.keySpace !== this.config.benchmark.keySpace) report(`keys: ${workload.keySpace}, the nearest to ${this.config.benchmark.keySpace} that a cluster can have`);
+        return measuredTitle(plan, Date.now() - began);
+      },
+    };
+  }
+}
+

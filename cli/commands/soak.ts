@@ -1,0 +1,185 @@
+/** `npm start -- soak`: a stack of the platform `host` under a steady load for hours, sampled, resumable, its disk use bounded. */
+import { randomInt } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { totalmem } from "node:os";
+import { join, resolve } from "node:path";
+import { BadInput, Failure, messageOf } from "../../lib/errors";
+import type { Deployment } from "../../valkey/deployment";
+import { Host } from "../../platforms/host/host";
+import type { HostPlan } from "../../platforms/host/host";
+import { findPrograms } from "../../platforms/host/programs";
+import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
+import { availableCores } from "../../platforms/host/cpu";
+import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../lib/paths";
+import { renderSoak } from "../../benchmarks/report/soak-page";
+import { shortPath, timestampOf } from "../../benchmarks/results/artifacts";
+import { describeFindings, findingsOf } from "../../benchmarks/soak/findings";
+import type { SoakHeader, SoakJournal } from "../../benchmarks/soak/journal";
+import { soakJournals, windowsOf } from "../../benchmarks/soak/journal";
+import { runSoak, soakedSeconds } from "../../benchmarks/soak/run-soak";
+import { nodeCount } from "../../valkey/topology/placement";
+import { formatDuration } from "../../lib/units";
+import { verdictLine } from "../../valkey/verification/format";
+import { verify } from "../../valkey/verification/verify";
+import type { OpenLoopMix } from "../../benchmarks/workloads/mix";
+import { fitKeySpace } from "../../benchmarks/workloads/workload";
+import { parseConfig } from "../../stacks/config/config";
+import { print } from "../output";
+import { STACKS } from "../../stacks/config/paths";
+import { anyCluster, hostPlans } from "../../stacks/plan/plans";
+import type { HostStackConfig } from "../../stacks/config/schema/stack";
+import type { SoakOptions } from "../soak-options";
+import { readStackFile } from "../../stacks/config/stack-file";
+import { runSteps } from "../steps";
+
+/**
+ * @returns the exit status: 0 when it lasted as long as it should and nothing went wrong, 1 otherwise
+ * @throws BadInput, Failure, Interrupted; what was seen until then is on record
+ */
+export async function soakStack(options: SoakOptions, interruption: AbortSignal): Promise<number> {
+  const { stack } = options;
+  const config = readConfig(stack);
+  const { directory, journal } = options.resume ? resume(options) : begin(options, config);
+  const run = new SoakRun(stack, config, journal, interruption);
+  let reason: string | null = null;
+  try {
+    await runSteps([
+      { title: "Start, form and verify", run: () => run.prepare() },
+      { title: `Soak for ${formatDuration(journal.header.seconds - soakedSeconds(windowsOf(journal)))}`, run: (report) => run.soak(report) },
+      { title: "Verify", run: () => run.verifyAgain() },
+    ]);
+  } catch (error) {
+    reason = messageOf(interruption.aborted ? interruption.reason : error);
+    throw interruption.aborted ? interruption.reason : error;
+  } finally {
+    try {
+      await run.stop();
+    } finally {
+      journal.close();
+      run.troubled = report(directory, journal, Object.keys(config.deployments), reason);
+    }
+    if (reason !== null) print("", `Nothing that was seen is lost. To go on: npm start -- soak ${stack} --resume --output ${shortPath(directory)}`);
+  }
+  return run.troubled ? 1 : 0;
+}
+
+/** Writes what was seen, where anything was. @returns whether anything went wrong */
+function report(directory: string, journal: SoakJournal, deployments: readonly string[], reason: string | null): boolean {
+  const windows = windowsOf(journal);
+  if (windows.length === 0) return false;
+  const findings = deployments.map((name) => findingsOf(name, windows));
+  const lines = [...(reason === null ? [] : [`Incomplete: ${reason}`]), ...findings.flatMap(describeFindings)];
+  writeFileSync(join(directory, "summary.txt"), lines.map((line) => `${line}\n`).join(""));
+  writeFileSync(join(directory, "soak.json"), `${JSON.stringify({ ...journal.header, complete: reason === null, reason, findings }, null, 1)}\n`);
+  writeFileSync(join(directory, "soak.html"), renderSoak({ header: journal.header, windows, findings, reason }));
+  print("", ...lines, `Report: ${shortPath(join(directory, "soak.html"))}`);
+  return findings.some(({ troubles }) => troubles.length > 0);
+}
+
+function readConfig(stack: string): HostStackConfig {
+  const parsed = parseConfig(`stack ${stack}`, readStackFile(STACKS, stack), { cores: availableCores(), memoryBytes: totalmem() });
+  const { platform } = parsed;
+  if (platform.type !== "host") throw new BadInput(`stack ${stack}`, [`its platform is ${platform.type}; soak works on stacks of the platform host`]);
+  return { ...parsed, platform };
+}
+
+interface Begun {
+  readonly directory: string;
+  readonly journal: SoakJournal;
+}
+
+function begin({ stack, output, seconds, windowSeconds, load, diskBytes }: SoakOptions, config: HostStackConfig): Begun {
+  const timestamp = timestampOf(new Date());
+  const directory = output === undefined ? join(ROOT, "results", `${timestamp}-soak`) : resolve(output);
+  const header: SoakHeader = { kind: "soak", stack, timestamp, seconds, windowSeconds: Math.min(seconds, windowSeconds), rate: load.rate, reads: load.reads, keySpace: fitKeySpace(load.keySpace, anyCluster(config)), bytes: load.bytes, seed: randomInt(1, 1_000_000_000), diskBytes };
+  return { directory, journal: soakJournals.create(directory, header) };
+}
+
+/** @throws BadInput when there is none, or it is another stack's */
+function resume({ stack, output }: SoakOptions): Begun {
+  const results = join(ROOT, "results");
+  const directory = output === undefined ? soakJournals.last(results, (header) => header.stack === stack) : resolve(output);
+  if (directory === undefined) throw new BadInput("--resume", [`no soak of ${stack} was begun in ${shortPath(results)}; begin it without --resume, or name its directory by --output`]);
+  const journal = soakJournals.resume(directory);
+  if (journal.header.stack === stack) return { directory, journal };
+  journal.close();
+  throw new BadInput(`--resume of ${shortPath(directory)}`, [`it is a soak of the stack ${journal.header.stack}`]);
+}
+
+class SoakRun {
+  troubled = false;
+  #host: Host | undefined;
+  #deployments: Deployment[] = [];
+
+  constructor(
+    private readonly stack: string,
+    private readonly config: HostStackConfig,
+    private readonly journal: SoakJournal,
+    private readonly interruption: AbortSignal,
+  ) {}
+
+  /** Goes on with servers that a killed soak left, where they all run; starts others where not. */
+  async prepare(): Promise<string> {
+    await stopAbandonedRuns(...allRunsDirectories());
+    const programs = await findPrograms(packagesDirectory(), () => undefined, this.interruption);
+    const plans = hostPlans(this.config.platform, this.config);
+    const before = this.journal.entries.filter((entry) => entry.kind === "servers").at(-1);
+    if (before !== undefined && existsSync(before.run)) {
+      if (await this.#adopt(new Host(RunDirectory.open(before.run), programs), plans)) return "Servers that were left by a soak that was killed go on";
+      await stopRun(before.run);
+    }
+    const run = RunDirectory.create(runsDirectory(), this.stack);
+    // Whoever kills this process leaves the servers, for the soak to go on with.
+    run.keep();
+    this.journal.add({ kind: "servers", run: run.path, version: programs.version, at: new Date().toISOString() });
+    const host = new Host(run, programs);
+    this.#host = host;
+    this.#deployments = await Promise.all(
+      plans.map(async (plan) => {
+        const deployment = await host.start(plan, this.interruption);
+        await host.form(deployment, plan.shape, { signal: this.interruption });
+        return deployment;
+      }),
+    );
+    await this.#verify();
+    return `Started, formed and verified ${plans.map(({ name }) => name).join(" and ")} with Valkey ${programs.version}`;
+  }
+
+  /** @returns whether all servers of the plans run there; one that was killed before it had started them all has written fewer passwords */
+  async #adopt(host: Host, plans: readonly HostPlan[]): Promise<boolean> {
+    this.#host = host;
+    if (!plans.every(({ name }) => existsSync(host.passwordFile(name)))) return false;
+    this.#deployments = await Promise.all(plans.map((plan) => host.adopt({ ...plan, password: readFileSync(host.passwordFile(plan.name), "utf8") })));
+    if (!plans.every(({ shape }, index) => this.#deployments[index]?.nodes.length === nodeCount(shape))) return false;
+    await this.#verify();
+    return true;
+  }
+
+  async soak(report: (line: string, passing?: boolean) => void): Promise<string> {
+    const host = this.#running();
+    const { rate, reads, keySpace, bytes, seconds } = this.journal.header;
+    const mix: OpenLoopMix = { name: "soak", driver: "open-loop", data: "strings", reads, keySpace, clients: 12, pipeline: 1, length: { seconds: 1 }, warmup: 0, rate, arrivals: "poisson", keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes }, readFrom: "primary", workers: 1, timeoutMs: 5000, queue: 100_000 };
+    await runSoak(this.journal, { run: host.run, deployments: this.#deployments, mix, report, signal: AbortSignal.any([this.interruption, host.died]) });
+    return `Soaked for ${formatDuration(seconds)} in ${windowsOf(this.journal).length} windows`;
+  }
+
+  async verifyAgain(): Promise<string> {
+    await this.#verify();
+    return "Verified";
+  }
+
+  async stop(): Promise<void> {
+    if (this.#host !== undefined && existsSync(this.#host.run.path)) await stopRun(this.#host.run.path);
+  }
+
+  #running(): Host {
+    if (this.#host === undefined) throw new Error("the servers have not been prepared");
+    return this.#host;
+  }
+
+  async #verify(): Promise<void> {
+    const verdicts = await Promise.all(this.#deployments.map(async (deployment) => (await verify(deployment)).verdict));
+    const failed = verdicts.filter(({ pass }) => !pass);
+    if (failed.length > 0) throw new Failure(failed.map(verdictLine).join("; "));
+  }
+}

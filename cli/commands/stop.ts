@@ -1,0 +1,33 @@
+/** `npm start -- stop`: ends deployments that were kept. */
+import { BadInput } from "../../lib/errors";
+import { isAlive } from "../../lib/process-identity";
+import type { RunInfo } from "../../platforms/host/run-directory";
+import { livingProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
+import { runsDirectory } from "../../lib/paths";
+import { print } from "../output";
+
+/**
+ * @param id the run to stop; without one, kept runs are listed
+ * @param all every kept run
+ * @throws BadInput when there is no such run, or its runner is at work
+ */
+export async function stopKept(id: string | undefined, all: boolean): Promise<number> {
+  const runs = RunDirectory.list(runsDirectory());
+  const kept = runs.filter(({ info }) => info.kept);
+  if (id === undefined && !all) {
+    print(kept.length === 0 ? "No deployments are kept." : "Kept deployments, to be stopped by npm start -- stop ID, or all by --all:");
+    print(...kept.map(({ path, info }) => `  ${info.id}   stack ${info.stack}, ${livingProcesses(path).length} processes`));
+    return 0;
+  }
+  const chosen = all ? kept : runs.filter(({ info }) => info.id === id);
+  if (chosen.length === 0 && !all) throw new BadInput("stop", [`there is no run ${id ?? ""}; kept: ${kept.map(({ info }) => info.id).join(", ") || "none"}`]);
+  const working = chosen.filter(({ info }) => isAtWork(info));
+  if (working.length > 0) throw new BadInput("stop", working.map(({ info }) => `${info.id} is under way (process ${info.runner.pid}); stop that one by Ctrl-C`));
+  for (const { path, info } of chosen) print(`${info.id}: stopped ${await stopRun(path)} processes`);
+  if (chosen.length === 0) print("No deployments are kept.");
+  return 0;
+}
+
+function isAtWork({ kept, runner }: RunInfo): boolean {
+  return !kept && isAlive(runner);
+}

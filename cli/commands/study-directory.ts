@@ -1,0 +1,52 @@
+/** Where a study's journal and results are: a new directory, or that of a study to go on with. */
+import { cpus, hostname } from "node:os";
+import { join, resolve } from "node:path";
+import { BadInput } from "../../lib/errors";
+import type { JournalHeader, StudyJournal } from "../../benchmarks/studies/journal";
+import { studyJournals } from "../../benchmarks/studies/journal";
+import type { Study } from "../../benchmarks/studies/study";
+import { fingerprint } from "../../benchmarks/studies/study";
+import { availableCores } from "../../platforms/host/cpu";
+import { ROOT } from "../../lib/paths";
+import { renderReport } from "../../benchmarks/report/page";
+import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
+
+export interface StudyDirectory {
+  readonly artifacts: Artifacts;
+  readonly journal: StudyJournal;
+}
+
+/** @throws BadInput when the directory cannot be used */
+export function beginStudy(study: Study, output: string | undefined): StudyDirectory {
+  const timestamp = timestampOf(new Date());
+  const artifacts = Artifacts.open(ROOT, `${timestamp}-${study.name}`, output, renderReport);
+  return { artifacts, journal: studyJournals.create(artifacts.directory, { kind: "study", name: study.name, fingerprint: fingerprint(study), seed: study.seed, timestamp, machine: machine() }) };
+}
+
+/**
+ * The study of that name that was begun last, or the one in `output`.
+ * @throws BadInput when there is none, it measures something else by now, was begun on another machine, or is under way
+ */
+export function resumeStudy(study: Study, output: string | undefined): StudyDirectory {
+  const results = join(ROOT, "results");
+  const directory = output === undefined ? studyJournals.last(results, ({ name }) => name === study.name) : resolve(output);
+  if (directory === undefined) throw new BadInput("--resume", [`no study ${study.name} was begun in ${shortPath(results)}; begin it without --resume, or name its directory by --output`]);
+  const journal = studyJournals.resume(directory);
+  const problems = differences(journal.header, study);
+  if (problems.length === 0) return { journal, artifacts: Artifacts.reopen(directory, renderReport) };
+  journal.close();
+  throw new BadInput(`--resume of ${shortPath(directory)}`, problems);
+}
+
+function differences({ name, fingerprint: begun, machine: there }: JournalHeader, study: Study): string[] {
+  return [
+    ...(name === study.name ? [] : [`it is the study ${name}`]),
+    ...(begun === fingerprint(study) ? [] : ["what it measures, or how, has been changed since, in the stack file, by options or by a newer program; begin anew without --resume"]),
+    ...(there === machine() ? [] : [`it was begun on another machine: ${there}`]),
+  ];
+}
+
+/** What a machine is told apart by: rounds on another would be another study. */
+function machine(): string {
+  return `${hostname()}, ${availableCores()} × ${cpus()[0]?.model.trim() ?? "unknown"}`;
+}

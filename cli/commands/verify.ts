@@ -1,0 +1,14 @@
+/** `npm start -- verify`: the verdict on servers that exist already. */
+import { formatVerification } from "../../valkey/verification/format";
+import { verify } from "../../valkey/verification/verify";
+import { externalDeployment } from "../external";
+import { print } from "../output";
+
+/** @returns 0 for PASS, 1 for FAIL */
+export async function verifyServers(values: Readonly<Record<string, unknown>>): Promise<number> {
+  const { deployment, without } = externalDeployment(values);
+  const verification = await verify(deployment, without);
+  if (values["json"] === true) print(JSON.stringify(verification.verdict, null, 1));
+  else print(...formatVerification(verification));
+  return verification.verdict.pass ? 0 : 1;
+}

@@ -1,0 +1,44 @@
+/** Being told to stop: by Ctrl-C, SIGTERM, a closed terminal, or a reader of our output that went away. */
+import { Interrupted } from "../lib/errors";
+
+export interface Interruption {
+  /** Aborted with Interrupted at the first request to stop. */
+  readonly signal: AbortSignal;
+  /** Stops listening to signals; a broken pipe stays no reason to crash. */
+  readonly dispose: () => void;
+}
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/**
+ * Turns signals into an abort, so that whatever is under way can clean up.
+ * @param onSecond called when the user insists; expected not to return
+ */
+export function listenForInterruption(onSecond: () => void): Interruption {
+  const controller = new AbortController();
+  const stop = (signal: Interrupted["signal"]): void => {
+    if (controller.signal.aborted) onSecond();
+    else controller.abort(new Interrupted(signal));
+  };
+  const handlers = SIGNALS.map((signal) => [signal, (): void => { stop(signal); }] as const);
+  for (const [signal, handler] of handlers) process.on(signal, handler);
+  // `npm start | head`: without a listener the first write after that would end the process with servers running.
+  const onPipe = (error: NodeJS.ErrnoException): void => {
+    if (error.code === "EPIPE" && !controller.signal.aborted) stop("SIGPIPE");
+  };
+  process.stdout.on("error", onPipe);
+  process.stderr.on("error", onPipe);
+  return {
+    signal: controller.signal,
+    dispose: () => {
+      for (const [signal, handler] of handlers) process.off(signal, handler);
+    },
+  };
+}
+
+const NUMBERS: Readonly<Record<Interrupted["signal"], number>> = { SIGHUP: 1, SIGINT: 2, SIGPIPE: 13, SIGTERM: 15 };
+
+/** As shells have it: 128 and the signal's number. */
+export function exitStatusOf({ signal }: Interrupted): number {
+  return 128 + NUMBERS[signal];
+}

@@ -1,0 +1,88 @@
+/** The Kubernetes objects of a pool: its NodePool and its EC2NodeClass, as Karpenter's v1 schemas have them. Pure. */
+import { reservedCpus } from "../../../platforms/eks/machines";
+import type { PoolArgs, PoolName } from "../../../platforms/eks/pools";
+import { poolObjectName, poolSelector, poolTaint } from "../../../platforms/eks/pools";
+import { userDataOf } from "./user-data";
+
+/** A cluster as its machines know it. */
+export interface PoolCluster {
+  /** Of the cluster; what Karpenter discovers by is tagged with it. */
+  readonly clusterName: string;
+  /** Zones that machines may be in. */
+  readonly zones: readonly string[];
+  /** Release of the AL2023 image, such as `20260714`. */
+  readonly machineImage: string;
+  /** Name of the role that the machines have. */
+  readonly nodeRole: string;
+  /** Ids of an existing network's private subnets; without, those that are tagged for the cluster. */
+  readonly subnetIds?: readonly string[] | undefined;
+  /** Of every machine, volume and interface that Karpenter makes. */
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+/** Tag of the subnets and the security group that machines are put in. */
+export const DISCOVERY_TAG = "karpenter.sh/discovery";
+
+export interface NodeClass {
+  readonly metadata: { readonly name: string };
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+export function nodeClassOf(pool: PoolName, { tuning, rootVolumeGiB }: Pick<PoolArgs, "tuning" | "rootVolumeGiB">, cluster: PoolCluster): NodeClass {
+  const reserved = reservedCpus(tuning);
+  const discovery = { tags: { [DISCOVERY_TAG]: cluster.clusterName } };
+  return {
+    metadata: { name: poolObjectName(pool) },
+    spec: {
+      // Karpenter replaces machines whose image is no longer the newest: `@latest` would empty the pool on release days.
+      amiSelectorTerms: [{ alias: `al2023@v${cluster.machineImage}` }],
+      role: cluster.nodeRole,
+      subnetSelectorTerms: cluster.subnetIds === undefined ? [discovery] : cluster.subnetIds.map((id) => ({ id })),
+      securityGroupSelectorTerms: [discovery],
+      // A hop limit of 1 keeps pods off the machine's own credentials.
+      metadataOptions: { httpEndpoint: "enabled", httpTokens: "required", httpPutResponseHopLimit: 1, httpProtocolIPv6: "disabled" },
+      blockDeviceMappings: [{ deviceName: "/dev/xvda", rootVolume: true, ebs: { volumeType: "gp3", volumeSize: `${rootVolumeGiB}Gi`, encrypted: true, deleteOnTermination: true } }],
+      detailedMonitoring: false,
+      // So that Karpenter expects no more of a machine than its kubelet gives.
+      ...(reserved > 0 && { kubelet: { systemReserved: { cpu: String(reserved) } } }),
+      userData: userDataOf(tuning),
+      tags: { ...cluster.tags },
+    },
+  };
+}
+
+export interface NodePool {
+  readonly metadata: { readonly name: string };
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Machines that carry data leave only when they are empty: never expired, never consolidated while in use. Those of
+ * clients leave soon after the last load generator.
+ * @param vcpuLimit most vCPUs of the pool in all
+ */
+export function nodePoolOf(pool: PoolName, { instanceTypes }: Pick<PoolArgs, "instanceTypes">, vcpuLimit: number, { zones }: Pick<PoolCluster, "zones">): NodePool {
+  const only = (key: string, values: readonly string[]): object => ({ key, operator: "In", values: [...values] });
+  return {
+    metadata: { name: poolObjectName(pool) },
+    spec: {
+      template: {
+        metadata: { labels: { ...poolSelector(pool) } },
+        spec: {
+          nodeClassRef: { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: poolObjectName(pool) },
+          taints: [poolTaint(pool)],
+          requirements: [
+            only("karpenter.sh/capacity-type", ["on-demand"]),
+            only("kubernetes.io/arch", ["arm64"]),
+            only("kubernetes.io/os", ["linux"]),
+            only("node.kubernetes.io/instance-type", instanceTypes),
+            only("topology.kubernetes.io/zone", zones),
+          ],
+          expireAfter: "Never",
+        },
+      },
+      disruption: { consolidationPolicy: "WhenEmpty", consolidateAfter: pool === "clients" ? "1m" : "5m" },
+      limits: { cpu: String(vcpuLimit) },
+    },
+  };
+}

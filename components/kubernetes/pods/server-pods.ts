@@ -1,0 +1,41 @@
+/** Where a deployment's pods are to be found: all that forming, verifying and loading them needs to know of their making. */
+import * as pulumi from "@pulumi/pulumi";
+import type { Context } from "../context";
+import { CLIENT_PORT } from "../layout";
+import { selectorLabels } from "../names";
+import { PASSWORD_FILE } from "../server-config";
+
+export interface ServerPods {
+  readonly namespace: pulumi.Output<string>;
+  /** Its pods are `NAME-0` … `NAME-(count − 1)`. */
+  readonly statefulSet: string;
+  readonly count: number;
+  /** Labels that these pods have, and no others. */
+  readonly selector: Readonly<Record<string, string>>;
+  /** The server's container in the pod. */
+  readonly container: string;
+  readonly port: number;
+  /** Service whose name, after a pod's and a dot, makes the pod's host name. */
+  readonly headless: string;
+  readonly secret: { readonly name: string; readonly key: string };
+  readonly zones: readonly string[];
+}
+
+export function serverPods({ deployment, names, args }: Context, count: number, container: string): ServerPods {
+  return {
+    namespace: pulumi.output(args.namespace),
+    statefulSet: names.statefulSet,
+    count,
+    selector: selectorLabels(deployment),
+    container,
+    port: CLIENT_PORT,
+    headless: names.headless,
+    secret: { name: names.secret, key: PASSWORD_FILE },
+    zones: args.placement.zones,
+  };
+}
+
+/** `HOST:PORT` of a Service, for clients in the Kubernetes cluster. */
+export function serviceEndpoint(service: string, { args }: Context): pulumi.Output<string> {
+  return pulumi.interpolate`${service}.${args.namespace}.svc.${args.clusterDomain ?? "cluster.local"}:${CLIENT_PORT}`;
+}

@@ -1,0 +1,36 @@
+/** Files that a server's container finds: configuration, scripts, password, certificates. Pure. */
+import type { types } from "@pulumi/kubernetes";
+import type { Engine } from "../../../valkey/engines";
+import type { Tls } from "../arguments";
+import { PROGRAMS } from "../engines";
+import { CONFIG_DIRECTORY, SCRIPTS_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } from "../layout";
+import type { ObjectNames } from "../names";
+import { PASSWORD_FILE } from "../server-config";
+
+/** For the server's group alone. */
+const SECRET_MODE = 0o440;
+
+export function volumesOf(names: ObjectNames, tls: Tls | undefined): types.input.core.v1.Volume[] {
+  return [
+    { name: "config", configMap: { name: names.config } },
+    { name: "scripts", configMap: { name: names.scripts } },
+    { name: "secret", secret: { secretName: names.secret, defaultMode: SECRET_MODE } },
+    ...(tls === undefined ? [] : [{ name: "tls", secret: { secretName: tls.secretName, defaultMode: SECRET_MODE } }]),
+  ];
+}
+
+export function serverMounts(tls: Tls | undefined): types.input.core.v1.VolumeMount[] {
+  return [{ name: "config", mountPath: CONFIG_DIRECTORY, readOnly: true }, { name: "scripts", mountPath: SCRIPTS_DIRECTORY, readOnly: true }, ...secretMounts(tls)];
+}
+
+export function secretMounts(tls: Tls | undefined): types.input.core.v1.VolumeMount[] {
+  return [{ name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true }, ...(tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }])];
+}
+
+/**
+ * What the scripts are told, see node.sh.
+ * @param authority file of the certificate authority, where connections are encrypted
+ */
+export function scriptEnvironment(authority: string | undefined, engine?: Engine): Record<string, string> {
+  return { VALKEY_PASSWORD_FILE: `${SECRET_DIRECTORY}/${PASSWORD_FILE}`, ...(engine === "redis" ? { VALKEY_CLI: PROGRAMS.redis.client } : {}), ...(authority === undefined ? {} : { VALKEY_TLS_CA: authority }) };
+}

@@ -1,0 +1,181 @@
+/**
+ * Latencies as counts, and percentiles of nothing but counts. Histograms are added, which is exact; a percentile is read off a
+ * histogram and is a number that has no way back into one. So the percentile of many runners or repeats can only be that of all
+ * their requests together, and never a mean of percentiles.
+ */
+import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64 } from "hdr-histogram-js";
+import type { Histogram as HdrHistogram } from "hdr-histogram-js";
+import { Failure, messageOf } from "./errors";
+
+/** Count of requests that took at most so long. */
+export interface CumulativeCount {
+  readonly ms: number;
+  readonly count: number;
+}
+
+/** Microseconds; what takes longer is counted as an hour. */
+const MOST_US = 3_600_000_000;
+const DIGITS = 3;
+/** Of `steps`: down to one request in a million. */
+const STEPS = 200;
+const DECADES = 6;
+
+/** Latencies of 1 µs to an hour in buckets no wider than a thousandth of what they hold; counts are exact. */
+export class Histogram {
+  private constructor(private readonly hdr: HdrHistogram) {}
+
+  static empty(): Histogram {
+    // Counts in doubles, which are exact up to 2^53: a run of a billion requests per second outgrows 32 bits in a bucket.
+    return new Histogram(build({ bitBucketSize: 64, autoResize: false, lowestDiscernibleValue: 1, highestTrackableValue: MOST_US, numberOfSignificantValueDigits: DIGITS }));
+  }
+
+  /** All of them as one: count by count. */
+  static merge(histograms: Iterable<Histogram>): Histogram {
+    const sum = Histogram.empty();
+    for (const histogram of histograms) sum.add(histogram);
+    return sum;
+  }
+
+  /** From a cumulative distribution, which says of each request only the step that it did not exceed: that is what it counts as. */
+  static ofCumulative(counts: readonly CumulativeCount[]): Histogram {
+    const histogram = Histogram.empty();
+    let before = 0;
+    for (const { ms, count } of [...counts].sort((a, b) => a.ms - b.ms)) {
+      if (count > before) histogram.record(ms * 1000, count - before);
+      before = Math.max(before, count);
+    }
+    return histogram;
+  }
+
+  /**
+   * From the format that HDR histograms of all languages share: version 2, deflated, base64.
+   * @param unitUs what one unit of the text is, microseconds
+   * @throws Failure when it is none
+   */
+  static decode(text: string, unitUs = 1): Histogram {
+    let read: HdrHistogram;
+    try {
+      read = decodeFromCompressedBase64(text, 64);
+    } catch (error) {
+      throw new Failure(`this is no HDR histogram: ${messageOf(error)}`, { cause: error });
+    }
+    const { highestTrackableValue, numberOfSignificantValueDigits } = read;
+    if (unitUs === 1 && highestTrackableValue === MOST_US && numberOfSignificantValueDigits === DIGITS) return new Histogram(read);
+    const histogram = Histogram.empty();
+    for (const { value, count } of bucketsOf(read)) histogram.record(value * unitUs, count);
+    return histogram;
+  }
+
+  /** The same format, in microseconds. */
+  encode(): string {
+    return encodeIntoCompressedBase64(this.hdr);
+  }
+
+  /** @param us microseconds; less than one is one */
+  record(us: number, count = 1): void {
+    const value = us < 1 ? 1 : us > MOST_US ? MOST_US : Math.round(us);
+    this.hdr.recordValueWithCount(value, count);
+  }
+
+  add(other: Histogram): void {
+    if (other.count === 0) return;
+    this.hdr.add(other.hdr);
+  }
+
+  get count(): number {
+    return this.hdr.totalCount;
+  }
+
+  /**
+   * The least latency within which this part of the requests was answered, milliseconds; 0 where there are none.
+   * @param part 0 to 1: 0.99
+   */
+  percentileMs(part: number): number {
+    return this.count === 0 ? 0 : Math.min(this.hdr.getValueAtPercentile(part * 100), this.hdr.maxValue) / 1000;
+  }
+
+  get minMs(): number {
+    return this.percentileMs(0);
+  }
+
+  get maxMs(): number {
+    return this.hdr.maxValue / 1000;
+  }
+
+  /** Each request counted as the middle of its bucket. */
+  get meanMs(): number {
+    return this.hdr.mean / 1000;
+  }
+
+  /** How many took at most so long, to a bucket's width. */
+  countAtMost(ms: number): number {
+    let sum = 0;
+    for (const { value, count } of bucketsOf(this.hdr)) {
+      if (value / 1000 > ms) break;
+      sum += count;
+    }
+    return sum;
+  }
+
+  /** At every bucket that holds any, ascending. */
+  cumulative(): CumulativeCount[] {
+    let sum = 0;
+    return bucketsOf(this.hdr).map(({ value, count }) => ({ ms: Math.min(value, this.hdr.maxValue) / 1000, count: (sum += count) }));
+  }
+
+  /** The same in about two hundred steps, closer to each other towards the tail: each decade of what is left takes as many. */
+  steps(): CumulativeCount[] {
+    const counts = this.cumulative();
+    const steps = new Map<number, CumulativeCount>();
+    let index = 0;
+    for (let step = 0; step <= STEPS; step++) {
+      const part = step === STEPS ? 1 : 1 - 10 ** ((-DECADES * step) / STEPS);
+      while (index < counts.length - 1 && (counts[index]?.count ?? 0) < part * this.count) index++;
+      const found = counts[index];
+      if (found !== undefined) steps.set(found.ms, found);
+    }
+    return [...steps.values()];
+  }
+
+  /** The same at the parts of valkey-benchmark's table: half of what is left each time. */
+  percentiles(): CumulativeCount[] {
+    const counts = this.cumulative();
+    const steps = new Map<number, CumulativeCount>();
+    for (let left = 1; left * this.count >= 0.5; left /= 2) {
+      const step = counts.find(({ count }) => count >= (1 - left) * this.count);
+      if (step !== undefined) steps.set(step.ms, step);
+    }
+    const last = counts.at(-1);
+    if (last !== undefined) steps.set(last.ms, last);
+    return [...steps.values()];
+  }
+}
+
+/** Buckets that hold any, by the greatest value each stands for. */
+function bucketsOf(hdr: HdrHistogram): { readonly value: number; readonly count: number }[] {
+  const found: { value: number; count: number }[] = [];
+  // The iterator is made by the library for its own use, and not typed as open: the records of a dump are the same.
+  const { recordedValuesIterator } = hdr as HdrHistogram & { readonly recordedValuesIterator: { reset: () => void; hasNext: () => boolean; next: () => { valueIteratedTo: number; countAtValueIteratedTo: number } } };
+  recordedValuesIterator.reset();
+  while (recordedValuesIterator.hasNext()) {
+    const { valueIteratedTo, countAtValueIteratedTo } = recordedValuesIterator.next();
+    found.push({ value: valueIteratedTo, count: countAtValueIteratedTo });
+  }
+  return found;
+}
+
+/** Adds cumulative counts whose steps differ: between its steps a count stands still. */
+export function mergeCounts(distributions: readonly (readonly CumulativeCount[])[]): CumulativeCount[] {
+  const steps = [...new Set(distributions.flatMap((counts) => counts.map(({ ms }) => ms)))].sort((a, b) => a - b);
+  const positions = distributions.map(() => -1);
+  return steps.map((ms) => {
+    let sum = 0;
+    for (const [index, counts] of distributions.entries()) {
+      let position = positions[index] ?? -1;
+      while ((counts[position + 1]?.ms ?? Infinity) <= ms) position++;
+      positions[index] = position;
+      sum += counts[position]?.count ?? 0;
+    }
+    return { ms, count: sum };
+  });
+}

@@ -1,0 +1,98 @@
+import { HOURS_PER_MONTH } from "../../lib/dollars";
+import type { MachineGroup } from "./machine-plan";
+import type { PodGroup } from "./pods";
+import type { PriceTable } from "./prices";
+import type { VolumeSpeed } from "./storage-classes";
+import { GP3_BASELINE, STORAGE_CLASSES } from "./storage-classes";
+
+export interface CostLine {
+  /** Such as `r7g.large (servers)`. */
+  readonly what: string;
+  readonly count: number;
+  /** For all of them; undefined where the table has no price. */
+  readonly usdPerHour: number | undefined;
+}
+
+export interface Cost {
+  readonly region: string;
+  /** Of the price table; undefined where there is none. */
+  readonly date: string | undefined;
+  readonly lines: readonly CostLine[];
+  /** Of every line that has a price; undefined where none has. */
+  readonly usdPerHour: number | undefined;
+  /** What is not in the sum: lines without a price, and what depends on use. */
+  readonly notCounted: readonly string[];
+}
+
+export interface CostArgs {
+  readonly region: string;
+  readonly prices: PriceTable | undefined;
+  readonly machines: readonly MachineGroup[];
+  readonly groups: readonly PodGroup[];
+  /** GiB of one machine's root volume, by its pool. */
+  readonly rootVolumeGib: (pool: MachineGroup["pool"]) => number;
+  readonly natGateways: number;
+  /** Interface endpoints × zones. */
+  readonly endpointZones: number;
+  /** Keys of one's own that the stack makes. */
+  readonly kmsKeys: number;
+}
+
+export function costOf(args: CostArgs): Cost {
+  const { region, prices, natGateways, endpointZones, kmsKeys } = args;
+  const times = (count: number, price: number | undefined): number | undefined => (price === undefined ? undefined : count * price);
+  const lines: CostLine[] = [
+    ...machineLines(args),
+    ...volumeLines(args),
+    { what: "EKS control plane", count: 1, usdPerHour: prices?.eksControlPlanePerHour },
+    { what: "NAT gateways with their addresses", count: natGateways, usdPerHour: prices?.publicIpv4PerHour === undefined ? undefined : times(natGateways, prices.natGateway && prices.natGateway.perHour + prices.publicIpv4PerHour) },
+    { what: "interface endpoints, per zone", count: endpointZones, usdPerHour: times(endpointZones, prices?.interfaceEndpoint?.perZoneHour) },
+    { what: "KMS keys", count: kmsKeys, usdPerHour: times(kmsKeys, prices?.kmsKeyPerMonth && prices.kmsKeyPerMonth / HOURS_PER_MONTH) },
+  ].filter(({ count }) => count > 0);
+  const missing = lines.filter(({ usdPerHour }) => usdPerHour === undefined).map(({ what }) => what);
+  return {
+    region,
+    date: prices?.date,
+    lines,
+    usdPerHour: prices === undefined ? undefined : lines.reduce((sum, line) => sum + (line.usdPerHour ?? 0), 0),
+    notCounted: [...(prices === undefined ? [`everything: there are no prices of ${region}`] : missing.map((what) => `${what}: no price in the table of ${region}`)), "traffic between zones, through NAT and endpoints, and logs, which depend on use"],
+  };
+}
+
+function machineLines({ machines, prices }: CostArgs): CostLine[] {
+  const counts = new Map<string, { what: string; type: string; count: number }>();
+  for (const { pool, type, count } of machines) {
+    const what = `${type} (${pool})`;
+    counts.set(what, { what, type, count: (counts.get(what)?.count ?? 0) + count });
+  }
+  return [...counts.values()].map(({ what, type, count }) => {
+    const price = prices?.machines[type]?.usdPerHour;
+    return { what, count, usdPerHour: price === undefined ? undefined : price * count };
+  });
+}
+
+function volumeLines({ machines, groups, prices, rootVolumeGib }: CostArgs): CostLine[] {
+  const roots = machines.reduce((sum, { pool, count }) => sum + count * rootVolumeGib(pool), 0);
+  const rootCount = machines.reduce((sum, { count }) => sum + count, 0);
+  const own = new Map<string, { readonly volume: NonNullable<PodGroup["volume"]>; count: number }>();
+  for (const { pods, volume } of groups) {
+    if (volume === undefined) continue;
+    const what = `servers' volumes of ${volume.gib} GiB ${volume.storageClass}`;
+    own.set(what, { volume, count: (own.get(what)?.count ?? 0) + pods.length });
+  }
+  const lines = [...own].map(([what, { volume, count }]) => ({ what, count, usdPerHour: volumePrice(prices, volume.gib * count, count, STORAGE_CLASSES[volume.storageClass]) }));
+  return [{ what: "root volumes", count: rootCount, usdPerHour: volumePrice(prices, roots, rootCount, GP3_BASELINE) }, ...lines];
+}
+
+/** Dollars per hour of gp3 volumes of so many GiB together. */
+function volumePrice(prices: PriceTable | undefined, gib: number, count: number, speed: VolumeSpeed): number | undefined {
+  if (prices?.gp3 === undefined) return undefined;
+  const { perGibMonth, perIopsMonth, perMibpsMonth } = prices.gp3;
+  const extra = (speed.iops - GP3_BASELINE.iops) * perIopsMonth + (speed.throughput - GP3_BASELINE.throughput) * perMibpsMonth;
+  return (gib * perGibMonth + count * extra) / HOURS_PER_MONTH;
+}
+
+/** Dollars per hour of traffic between zones, which is charged in each direction. @returns undefined where the table has no price */
+export function crossZoneUsdPerHour(bytesPerSecond: number, prices: PriceTable | undefined): number | undefined {
+  return prices?.crossZonePerGb === undefined ? undefined : (bytesPerSecond / 1e9) * 3600 * prices.crossZonePerGb * 2;
+}

@@ -1,0 +1,38 @@
+import { formatUsd } from "../../lib/dollars";
+import { textTable } from "../../lib/table";
+import { formatCount } from "../../lib/units";
+import type { MachineGroup } from "./machine-plan";
+import type { EksPlan } from "./plan";
+
+/** Lines of text: machines by pool and zone, cost, quotas, notes. Problems are the caller's to say. */
+export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
+  const { cost, network, volumes } = plan;
+  return [
+    `machines in ${plan.region}:`,
+    ...indent(machineTable(plan.machines, plan.zones)),
+    ...(volumes.count > 0 ? [`volumes: ${formatCount(volumes.count)}, ${formatCount(volumes.gib)} GiB`] : []),
+    ...(network === undefined ? [] : [`network: ${network.cidr}, private subnets ${network.zones.map(({ privateCidr }) => privateCidr).join(" ")}`]),
+    cost.usdPerHour === undefined || cost.date === undefined ? "cost: not known" : `cost: $${formatUsd(cost.usdPerHour)} per hour, prices of ${cost.region} of ${cost.date}`,
+    ...indent(textTable(cost.lines.map(({ what, count, usdPerHour }) => [formatCount(count), what, usdPerHour === undefined ? "no price" : `$${formatUsd(usdPerHour)}`]), "r r")),
+    ...cost.notCounted.map((what) => `  not counted: ${what}`),
+    "quotas of the account that are needed (what a new account has):",
+    ...indent(textTable(plan.quotas.map(({ code, name, needed, usual }) => [Number.isInteger(needed) ? formatCount(needed) : needed.toFixed(2), `(${formatCount(usual)})`, code, name]), "rr")),
+    ...plan.notes.map((note) => `note: ${note}`),
+  ];
+}
+
+function machineTable(machines: readonly MachineGroup[], zones: readonly string[]): string[] {
+  const rows = new Map<string, { pool: string; type: string; vcpus: number; perZone: Map<string, number> }>();
+  for (const { pool, type, zone, count, vcpus } of machines) {
+    const key = `${pool} ${type}`;
+    const row = rows.get(key) ?? { pool, type, vcpus: 0, perZone: new Map<string, number>() };
+    row.vcpus += count * vcpus;
+    row.perZone.set(zone, (row.perZone.get(zone) ?? 0) + count);
+    rows.set(key, row);
+  }
+  return textTable([["pool", "type", ...zones, "vCPUs"], ...[...rows.values()].map(({ pool, type, vcpus, perZone }) => [pool, type, ...zones.map((zone) => formatCount(perZone.get(zone) ?? 0)), formatCount(vcpus)])], `  ${"r".repeat(zones.length + 1)}`);
+}
+
+function indent(lines: readonly string[]): string[] {
+  return lines.map((line) => `  ${line}`);
+}

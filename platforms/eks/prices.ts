@@ -1,0 +1,39 @@
+/** What things cost, by region. Pure; each table is a file under `../prices` with its date and its sources. */
+import { z } from "zod";
+import usWest2 from "./prices/us-west-2.json";
+
+const price = z.number().positive();
+
+const priceTableSchema = z.strictObject({
+  region: z.string(),
+  currency: z.literal("USD"),
+  /** Of the oldest source. */
+  date: z.iso.date(),
+  sources: z.array(z.strictObject({ what: z.string(), url: z.url(), date: z.iso.date(), note: z.string().optional() })).min(1),
+  /** Zones of the region. */
+  zones: z.int().min(1),
+  eksControlPlanePerHour: price.optional(),
+  natGateway: z.strictObject({ perHour: price, perGb: price }).optional(),
+  publicIpv4PerHour: price.optional(),
+  interfaceEndpoint: z.strictObject({ perZoneHour: price, perGb: price }).optional(),
+  kmsKeyPerMonth: price.optional(),
+  /** IOPS beyond 3,000 and throughput beyond 125 MiB/s; the baseline is free. */
+  gp3: z.strictObject({ perGibMonth: price, perIopsMonth: price, perMibpsMonth: price }).optional(),
+  /** In each direction, so a byte that crosses costs twice this. */
+  crossZonePerGb: price.optional(),
+  /** Linux, on demand; in how many of the zones the type is offered. */
+  machines: z.record(z.string(), z.strictObject({ usdPerHour: price, zones: z.int().min(1) })),
+});
+
+/** Prices of one region. What is not in it could not be found, and is said to be missing wherever it is asked for. */
+export type PriceTable = z.infer<typeof priceTableSchema>;
+
+const TABLES: ReadonlyMap<string, PriceTable> = new Map([usWest2].map((raw) => priceTableSchema.parse(raw)).map((table) => [table.region, table]));
+
+/** Regions with a price table. */
+export const PRICED_REGIONS: readonly string[] = [...TABLES.keys()];
+
+/** @returns undefined where there is no table of the region */
+export function pricesOf(region: string): PriceTable | undefined {
+  return TABLES.get(region);
+}

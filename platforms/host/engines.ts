@@ -1,0 +1,82 @@
+/** Servers to compare: Valkey of several versions, Redis, found on this machine or among the distribution's packages. */
+import { existsSync } from "node:fs";
+import { delimiter, isAbsolute, join } from "node:path";
+import { BadInput, Failure, messageOf } from "../../lib/errors";
+import { fetchPrograms, hasApt, unpackedPrograms } from "./debian-packages";
+import type { Product } from "./debian-packages";
+import type { Programs } from "./programs";
+import { findPrograms, inspect } from "./programs";
+
+/** An engine as a study names it: `valkey`, `valkey-8.1`, `redis`, or the directory of its programs. */
+export const ENGINE = /^(valkey|redis)(-\d+(\.\d+){0,2})?$|^\//;
+
+/** Where each version can be had when the machine has it not; another suite's newest otherwise. */
+const SUITES: Readonly<Record<string, string>> = { "valkey-8.0": "bookworm-backports", "valkey-8.1": "trixie", "valkey-9.1": "forky", "redis-8.0": "trixie" };
+
+/** Valkey that is found first is nobody's engine in particular. */
+export interface EnginePlaces {
+  /** Packages that users are given. */
+  readonly packages: string;
+  /** Packages to compare with: kept apart, or they would be taken for what this machine has. */
+  readonly others: string;
+}
+
+/**
+ * The programs of every engine.
+ * @param engines names and directories; undefined is the Valkey found first
+ * @throws BadInput with everything that cannot be had, and why
+ */
+export async function findEngines(engines: ReadonlySet<string | undefined>, places: EnginePlaces, report: (line: string) => void, signal: AbortSignal): Promise<Map<string | undefined, Programs>> {
+  const found = new Map<string | undefined, Programs>();
+  const problems: string[] = [];
+  for (const engine of engines) {
+    try {
+      found.set(engine, await findEngine(engine, places, report, signal));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof BadInput || error instanceof Failure)) throw error;
+      problems.push(`${engine ?? "valkey"}: ${messageOf(error)}`);
+    }
+  }
+  if (problems.length > 0) throw new BadInput("engines", problems);
+  return found;
+}
+
+async function findEngine(engine: string | undefined, { packages, others }: EnginePlaces, report: (line: string) => void, signal: AbortSignal): Promise<Programs> {
+  if (engine === undefined || engine === "valkey") return findPrograms(packages, report, signal);
+  if (isAbsolute(engine)) return inspectDirectory(engine);
+  const [name = "", version] = engine.split("-");
+  const product: Product = name === "redis" ? "redis" : "valkey";
+  const looked: string[] = [];
+  for (const [directory, source] of placesOf(product, packages, others)) {
+    const programs = await inspect(directory, source, product);
+    if (typeof programs === "string") looked.push(programs);
+    else if (isVersion(programs, version)) return programs;
+    else looked.push(`${directory} has ${programs.version}`);
+  }
+  if (!hasApt()) throw new Failure(["it is not on this machine, which has no apt to fetch it by", ...looked].join("; "));
+  const programs = await inspect(await fetchPrograms(others, report, signal, SUITES[engine], product), "Debian packages", product);
+  if (typeof programs === "string") throw new Failure(programs);
+  if (!isVersion(programs, version)) throw new Failure([`the newest package there is has ${programs.version}`, ...looked].join("; "));
+  return programs;
+}
+
+async function inspectDirectory(directory: string): Promise<Programs> {
+  const product: Product = existsSync(join(directory, "redis-server")) && !existsSync(join(directory, "valkey-server")) ? "redis" : "valkey";
+  const programs = await inspect(directory, directory, product);
+  if (typeof programs === "string") throw new Failure(programs);
+  return programs;
+}
+
+function placesOf(product: Product, packages: string, others: string): [directory: string, source: string][] {
+  const home = process.env["VALKEY_HOME"];
+  const homes = home === undefined || home === "" ? [] : ["bin", "src", "."].map((name): [string, string] => [join(home, name), "VALKEY_HOME"]);
+  const onPath = (process.env["PATH"] ?? "").split(delimiter).filter((directory) => directory !== "").map((directory): [string, string] => [directory, "the PATH"]);
+  const unpacked = [packages, others].flatMap((place) => unpackedPrograms(place, product)).map((directory): [string, string] => [directory, "Debian packages"]);
+  return [...homes, ...onPath, ...unpacked].filter(([directory]) => existsSync(join(directory, `${product}-server`)));
+}
+
+/** `8.1` is any 8.1.x. */
+function isVersion({ version }: Programs, wanted: string | undefined): boolean {
+  return wanted === undefined || version === wanted || version.startsWith(`${wanted}.`);
+}

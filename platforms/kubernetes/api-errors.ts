@@ -1,0 +1,71 @@
+/** What the API server, or the way to it, refuses, in one sentence that says what to do. Pure. */
+import { codeOf, messageOf } from "../../lib/errors";
+
+/** Whom was asked, for messages. */
+export interface ApiName {
+  /** Of the kubeconfig. */
+  readonly context: string;
+  /** URL. */
+  readonly server: string;
+}
+
+/** What an API server answers with where it refuses: metav1.Status, as far as it matters here. */
+export interface Refusal {
+  readonly status: number;
+  readonly message: string;
+}
+
+/** `User "x" cannot create resource "pods/portforward" in API group "" in the namespace "y"`, as the API server's RBAC says it. */
+const FORBIDDEN = /User "([^"]+)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?/;
+
+/** The refusal in an error of the client's, if that is what it is. */
+export function refusalIn(error: unknown): Refusal | undefined {
+  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "number") return undefined;
+  const body: unknown = "body" in error ? error.body : undefined;
+  return refusalOf(error.code, body);
+}
+
+/** @param body what the API server answered, parsed or not */
+export function refusalOf(status: number, body: unknown): Refusal {
+  const parsed = typeof body === "string" ? parseJson(body) : body;
+  const message = typeof parsed === "object" && parsed !== null && "message" in parsed && typeof parsed.message === "string" ? parsed.message : typeof body === "string" ? body.trim() : "";
+  return { status, message: message === "" ? `HTTP status ${status}` : message };
+}
+
+/** @param doing `reading the pods of namespace x` */
+export function explainRefusal({ status, message }: Refusal, doing: string, { context }: ApiName): string {
+  if (status === 401) return `${doing}: the API server does not accept the credentials of context ${context}; log in again, or name another context`;
+  const forbidden = FORBIDDEN.exec(message);
+  if (status === 403 && forbidden !== null) {
+    const [, user = "", verb = "", resource = "", group = "", namespace] = forbidden;
+    const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
+    const kind = namespace === undefined ? "ClusterRole" : "Role";
+    // Over a websocket it is a GET, for which versions of Kubernetes ask for either or both.
+    const verbs = resource === "pods/portforward" ? `"create", "get"` : `"${verb}"`;
+    return `${doing}: ${user} may not ${verb} ${resource}${where}; bind it a ${kind} with apiGroups ["${group}"], resources ["${resource}"], verbs [${verbs}]`;
+  }
+  return `${doing}: ${message}`;
+}
+
+/** @param error thrown before there was an answer, or the answer itself */
+export function explainApiError(error: unknown, doing: string, api: ApiName): string {
+  const refusal = refusalIn(error);
+  if (refusal !== undefined) return explainRefusal(refusal, doing, api);
+  const reason = messageOf(error).replace(/^request to \S+ failed, reason: /, "").trim();
+  const what = reason === "" ? (codeOf(error) ?? "no reason given") : reason;
+  if (/abort|timed? ?out/i.test(what)) return `${doing}: the API server of context ${api.context} (${api.server}) does not answer; is the cluster up, and can this machine reach it?`;
+  if (isUnreachable(codeOf(error), what)) return `${doing}: the API server of context ${api.context} (${api.server}) cannot be reached: ${what}; is the cluster up, and is this the context that was meant?`;
+  return `${doing}: ${what}`;
+}
+
+function isUnreachable(code: string | undefined, what: string): boolean {
+  return /^(E[A-Z]+|DEPTH_ZERO_.*|SELF_SIGNED_.*|UNABLE_TO_.*|CERT_.*)$/.test(code ?? "") || /ECONN|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|certificate|socket hang up/.test(what);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

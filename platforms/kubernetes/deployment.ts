@@ -1,0 +1,136 @@
+/** A deployment whose nodes are pods: found by their labels, reached by port-forwards. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { V1Container, V1Pod } from "@kubernetes/client-node";
+import { connect } from "../../valkey/connection";
+import type { Access, DeploymentNode, Mode } from "../../valkey/node";
+import type { Deployment } from "../../valkey/deployment";
+import { Failure } from "../../lib/errors";
+import type { SentinelSettings, Sentinels } from "../../valkey/sentinel/plan";
+import type { Shape } from "../../valkey/topology/placement";
+import { nodeCount } from "../../valkey/topology/placement";
+import type { Kubernetes } from "./access";
+import { describeMachines } from "./machines";
+import { nameOf } from "./pod-troubles";
+import type { Labels, PodSelection, PodWaiting } from "./pods";
+import { awaitPods, labelsOf, POD_TIMEOUT_MS } from "./pods";
+import { parseQuantity } from "./quantity";
+import { openTunnel, TunnelBroke } from "./tunnel";
+import { Turns } from "../../lib/semaphore";
+
+export interface KubernetesDeploymentPlan {
+  /** For messages and results. */
+  readonly name: string;
+  readonly mode: Mode;
+  readonly shape: Shape;
+  readonly namespace: string;
+  readonly pods: PodSelection;
+  /** The one Valkey runs in. @default each pod's first */
+  readonly container?: string | undefined;
+  /** @default 6379 */
+  readonly port?: number | undefined;
+  /** Zones the pods should be spread over, where that is known apart from the machines. */
+  readonly zones?: readonly string[] | undefined;
+  /** Directives that must have these values everywhere, as CONFIG GET prints them. */
+  readonly directives: ReadonlyMap<string, string>;
+  /** TLS files are this machine's. */
+  readonly access: Access;
+  /** Pods that watch, where there are any. */
+  readonly sentinels?: { readonly pods: PodSelection; readonly port: number; readonly settings: SentinelSettings } | undefined;
+}
+
+export interface KubernetesDeployment extends Deployment {
+  readonly namespace: string;
+  /** Of every pod of it, and of no other. */
+  readonly labels: Labels;
+  /** Of the container Valkey runs in. */
+  readonly image: string;
+  /** That it asks for; undefined where it asks for none. */
+  readonly memoryBytes: number | undefined;
+}
+
+/** Port-forwards that are being opened at the same time, at most; how many are open is not limited. */
+const OPENINGS_AT_ONCE = 32;
+const ANSWER_POLL_MS = 100;
+
+/**
+ * Waits until the pods run and their servers answer.
+ * @throws BadInput when the plan names something that is not there
+ * @throws Failure saying why pods do not run, why they cannot be reached, or which permission is missing
+ */
+export async function kubernetesDeployment(kubernetes: Kubernetes, plan: KubernetesDeploymentPlan, waiting: PodWaiting = {}): Promise<KubernetesDeployment> {
+  const { name, mode, shape, namespace, container, port = 6379, zones, directives, access } = plan;
+  const began = Date.now();
+  const labels = await labelsOf(kubernetes, namespace, plan.pods);
+  const pods = await awaitPods(kubernetes, { namespace, labels, count: nodeCount(shape), container }, waiting);
+  const nodes = await nodesOf(kubernetes, pods, port);
+  const watching = plan.sentinels === undefined ? {} : { sentinels: await sentinelPods(kubernetes, namespace, plan.sentinels, waiting) };
+  const openings = new Turns(OPENINGS_AT_ONCE);
+  const accessTo = new Map(pods.map((pod) => [nameOf(pod), accessOf(pod, access)]));
+  const deployment: KubernetesDeployment = {
+    name,
+    mode,
+    shape,
+    nodes,
+    zones,
+    directives,
+    access,
+    namespace,
+    labels,
+    image: serverOf(pods[0], container)?.image ?? "",
+    memoryBytes: memoryOf(serverOf(pods[0], container)),
+    ...watching,
+    connect: (node) => connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, undefined, () => openings.take(() => openTunnel(kubernetes, { namespace, pod: node.name, port: node.endpoint.port }))),
+  };
+  const left = (waiting.timeoutMs ?? POD_TIMEOUT_MS) - (Date.now() - began);
+  await Promise.all(nodes.map((node) => awaitAnswer(deployment, node, Date.now() + left, waiting.signal)));
+  return deployment;
+}
+
+async function sentinelPods(kubernetes: Kubernetes, namespace: string, { pods: selection, port, settings }: NonNullable<KubernetesDeploymentPlan["sentinels"]>, waiting: PodWaiting): Promise<Sentinels> {
+  const labels = await labelsOf(kubernetes, namespace, selection);
+  const pods = await awaitPods(kubernetes, { namespace, labels, count: settings.count }, waiting);
+  return { settings, nodes: await nodesOf(kubernetes, pods, port) };
+}
+
+/** Pods that run, with the zones of their machines: without zones nothing can be placed or verified. */
+async function nodesOf(kubernetes: Kubernetes, pods: readonly V1Pod[], port: number): Promise<DeploymentNode[]> {
+  const machines = await describeMachines(kubernetes, pods.map(({ spec }) => spec?.nodeName ?? ""));
+  const zoneOf = new Map(machines.map(({ name, zone }) => [name, zone ?? undefined]));
+  return pods.map((pod) => {
+    const machine = pod.spec?.nodeName ?? "";
+    return { name: nameOf(pod), machine, zone: zoneOf.get(machine), endpoint: { host: pod.status?.podIP ?? "", port } };
+  });
+}
+
+/** A container that runs may not listen yet. */
+async function awaitAnswer(deployment: Deployment, node: DeploymentNode, deadline: number, signal: AbortSignal | undefined): Promise<void> {
+  for (;;) {
+    signal?.throwIfAborted();
+    try {
+      (await deployment.connect(node)).disconnect();
+      return;
+    } catch (error) {
+      if (!(error instanceof Failure && error.cause instanceof TunnelBroke) || Date.now() > deadline) throw error;
+    }
+    await sleep(ANSWER_POLL_MS);
+  }
+}
+
+/** A certificate is made out to a pod's stable name: its address changes. */
+function accessOf(pod: V1Pod, access: Access): Access {
+  const { tls } = access;
+  const { subdomain, hostname = nameOf(pod) } = pod.spec ?? {};
+  if (tls === undefined || tls.sni !== undefined || subdomain === undefined) return access;
+  return { ...access, tls: { ...tls, sni: `${hostname}.${subdomain}.${pod.metadata?.namespace ?? "default"}.svc.cluster.local` } };
+}
+
+function serverOf(pod: V1Pod | undefined, container: string | undefined): V1Container | undefined {
+  const containers = pod?.spec?.containers ?? [];
+  return container === undefined ? containers[0] : containers.find(({ name }) => name === container);
+}
+
+function memoryOf(container: V1Container | undefined): number | undefined {
+  const asked = container?.resources?.requests?.["memory"];
+  return asked === undefined ? undefined : parseQuantity(asked);
+}
+

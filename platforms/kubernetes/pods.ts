@@ -1,0 +1,195 @@
+/** Pods that should run: found, awaited, and explained when they do not. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CoreV1Event, V1Pod } from "@kubernetes/client-node";
+import { BadInput, Failure } from "../../lib/errors";
+import type { Report } from "../../lib/progress";
+import type { Kubernetes } from "./access";
+import type { PodsSeen } from "./pod-troubles";
+import { formatTrouble, nameOf, podRuns, podTroubles } from "./pod-troubles";
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** The pods of a StatefulSet, or all that carry the labels. */
+export type PodSelection = { readonly statefulSet: string } | { readonly labels: Labels };
+
+export interface PodsWanted {
+  readonly namespace: string;
+  readonly labels: Labels;
+  readonly count: number;
+  /** The one that must run. @default each pod's first */
+  readonly container?: string | undefined;
+  /** What else could be done about pods that no machine is allowed to take. */
+  readonly otherwise?: string | undefined;
+}
+
+export interface PodWaiting {
+  /** How long pods may take to run, milliseconds. @default 300000 */
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Told what is awaited. */
+  readonly report?: Report | undefined;
+}
+
+export const POD_TIMEOUT_MS = 300_000;
+const POLL_MS = 250;
+/** Between looks at why pods do not run. */
+const EXPLAIN_MS = 2_000;
+/** What does not change by itself is not waited for much longer than this: the API server's caches may lag. */
+const PATIENCE_MS = 20_000;
+const LAST_LINES = 5;
+/** What a machine answers in place of a log that is gone. */
+const NO_LOG = /^(unable to retrieve container logs|failed to try resolving symlinks)/;
+
+/** @throws BadInput when there is no such StatefulSet, or one that selects by more than labels */
+export async function labelsOf(kubernetes: Kubernetes, namespace: string, selection: PodSelection): Promise<Labels> {
+  if ("labels" in selection) return selection.labels;
+  const name = selection.statefulSet;
+  const set = await kubernetes.find(`reading StatefulSet ${name} of namespace ${namespace}`, kubernetes.apps.readNamespacedStatefulSet({ namespace, name }));
+  if (set === undefined) throw new BadInput(name, [`namespace ${namespace} of context ${kubernetes.context} has no StatefulSet of that name`]);
+  const labels = set.spec?.selector.matchLabels;
+  if (labels === undefined || (set.spec?.selector.matchExpressions ?? []).length > 0) throw new BadInput(name, ["it selects its pods by expressions; name its pods' labels"]);
+  return labels;
+}
+
+/** Looks at pods that should run, again and again, until they do or there is no hope that they will. */
+export class PodWatch {
+  readonly #began = Date.now();
+  readonly #timeoutMs: number;
+  readonly #selector: string;
+  #explainAt = this.#began + EXPLAIN_MS;
+  /** When a trouble that stays was first seen. */
+  readonly #stuckSince = new Map<string, number>();
+
+  constructor(
+    private readonly kubernetes: Kubernetes,
+    private readonly wanted: PodsWanted,
+    private readonly waiting: PodWaiting,
+  ) {
+    this.#timeoutMs = waiting.timeoutMs ?? POD_TIMEOUT_MS;
+    this.#selector = formatLabels(wanted.labels);
+  }
+
+  /**
+   * @returns all pods, in the order of their ordinals, and whether they are as many as wanted and run
+   * @throws Failure saying why they do not, once the time is up or as soon as that cannot change by itself; the signal's reason
+   */
+  async look(): Promise<{ readonly pods: readonly V1Pod[]; readonly run: boolean }> {
+    const { count, container, namespace } = this.wanted;
+    this.waiting.signal?.throwIfAborted();
+    const pods = await listPods(this.kubernetes, namespace, this.#selector);
+    const running = pods.filter((pod) => podRuns(pod, container)).length;
+    if (running === count && pods.length === count) return { pods, run: true };
+    const late = Date.now() - this.#began > this.#timeoutMs;
+    if (late || Date.now() > this.#explainAt) await this.#explain(pods, `${running} of ${count} pods (${this.#selector}) of namespace ${namespace} run`, late);
+    return { pods, run: false };
+  }
+
+  async #explain(pods: readonly V1Pod[], summary: string, late: boolean): Promise<void> {
+    const troubles = podTroubles(await lookAround(this.kubernetes, this.wanted, pods));
+    const now = Date.now();
+    this.#explainAt = now + EXPLAIN_MS;
+    const stuck = new Set(troubles.filter(({ stays }) => stays).map(({ what }) => what));
+    for (const what of [...this.#stuckSince.keys()]) if (!stuck.has(what)) this.#stuckSince.delete(what);
+    for (const what of stuck) if (!this.#stuckSince.has(what)) this.#stuckSince.set(what, now);
+    const hopeless = [...this.#stuckSince.values()].some((since) => now - since > PATIENCE_MS);
+    if (late || hopeless) {
+      const why = troubles.map(formatTrouble).join("; ") || "there are more pods than that";
+      throw new Failure(`${summary} after ${Math.round((now - this.#began) / 1000)} s: ${why}`);
+    }
+    this.waiting.report?.(`${summary}${troubles[0] === undefined ? "" : `; ${formatTrouble(troubles[0])}`}`, true);
+  }
+}
+
+/**
+ * Waits until so many pods run, in the order of their ordinals.
+ * @throws as `PodWatch.look`
+ */
+export async function awaitPods(kubernetes: Kubernetes, wanted: PodsWanted, waiting: PodWaiting = {}): Promise<readonly V1Pod[]> {
+  const watch = new PodWatch(kubernetes, wanted, waiting);
+  for (;;) {
+    const { pods, run } = await watch.look();
+    if (run) return pods;
+    await pause(POLL_MS, waiting.signal);
+  }
+}
+
+/** @throws the signal's reason */
+export async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  await sleep(milliseconds, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
+  signal?.throwIfAborted();
+}
+
+/** `a=b,c=d`, as the API takes it. */
+export function formatLabels(labels: Labels): string {
+  return Object.entries(labels).map(([key, value]) => `${key}=${value}`).join(",");
+}
+
+/** In the order of their ordinals; those being deleted are left out. */
+export async function listPods(kubernetes: Kubernetes, namespace: string, labelSelector: string): Promise<V1Pod[]> {
+  const { items } = await kubernetes.call(`reading the pods of namespace ${namespace}`, kubernetes.core.listNamespacedPod({ namespace, labelSelector }));
+  const alive = items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
+  return alive.sort((a, b) => nameOf(a).localeCompare(nameOf(b), "en", { numeric: true }));
+}
+
+/** Everything there is on pods that do not run. */
+export async function lookAround(kubernetes: Kubernetes, { namespace, labels, count, otherwise }: PodsWanted, pods: readonly V1Pod[]): Promise<PodsSeen> {
+  const claimNames = new Set(pods.flatMap(({ spec }) => (spec?.volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? [])));
+  const { core, apps, storage } = kubernetes;
+  const unread = { items: [] };
+  const [claims, events, sets, classes, lastWords] = await Promise.all([
+    claimNames.size === 0 ? unread : core.listNamespacedPersistentVolumeClaim({ namespace }).catch(() => unread),
+    core.listNamespacedEvent({ namespace }).catch(() => unread),
+    apps.listNamespacedStatefulSet({ namespace }).catch(() => unread),
+    claimNames.size === 0 ? undefined : storage.listStorageClass().catch(() => undefined),
+    readLastWords(kubernetes, namespace, pods),
+  ]);
+  const makers = sets.items.filter(({ spec }) => matches(spec?.template.metadata?.labels ?? {}, labels)).map(nameOf);
+  const owners = pods.flatMap(({ metadata }) => metadata?.ownerReferences?.map(({ name }) => name) ?? []);
+  const names = new Set([...pods.map(nameOf), ...claimNames, ...makers, ...owners, ...jobIn(labels)]);
+  return {
+    namespace,
+    wanted: count,
+    otherwise,
+    pods,
+    claims: claims.items.filter((claim) => claimNames.has(nameOf(claim))),
+    events: inOrder(events.items.filter(({ involvedObject }) => names.has(involvedObject.name ?? ""))),
+    storageClasses: classes?.items.map(nameOf),
+    lastWords,
+  };
+}
+
+function matches(labels: Labels, selector: Labels): boolean {
+  return Object.entries(selector).every(([key, value]) => labels[key] === value);
+}
+
+/** A Job that could not create a single pod is known by the label its pods would have. */
+function jobIn(labels: Labels): string[] {
+  const job = labels["batch.kubernetes.io/job-name"];
+  return job === undefined ? [] : [job];
+}
+
+function inOrder(events: readonly CoreV1Event[]): CoreV1Event[] {
+  const at = ({ lastTimestamp, eventTime, metadata }: CoreV1Event): number => new Date(lastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? 0).getTime();
+  return [...events].sort((a, b) => at(a) - at(b));
+}
+
+/** Of containers that keep ending: what the one before said last. */
+async function readLastWords(kubernetes: Kubernetes, namespace: string, pods: readonly V1Pod[]): Promise<Map<string, string>> {
+  const ended = pods.flatMap((pod) => {
+    const statuses = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
+    const container = statuses.find(({ restartCount, state }) => restartCount > 0 && state?.running === undefined)?.name;
+    return container === undefined ? [] : [{ name: nameOf(pod), container }];
+  });
+  const words = ended.slice(0, 3).map(async ({ name, container }) => {
+    const log = await kubernetes.core.readNamespacedPodLog({ namespace, name, container, previous: true, tailLines: LAST_LINES }).catch(() => "");
+    return [name, NO_LOG.test(log) ? "" : log] as const;
+  });
+  return new Map(await Promise.all(words));
+}
+
+export interface Toleration {
+  readonly key?: string;
+  readonly operator?: "Exists" | "Equal";
+  readonly value?: string;
+  readonly effect?: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
+}

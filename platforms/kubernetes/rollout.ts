@@ -1,0 +1,81 @@
+/** Waiting until the pods of a StatefulSet are all as it has them now, and ready: after it was made and after it was changed. */
+import type { V1Pod, V1StatefulSet } from "@kubernetes/client-node";
+import { BadInput, Failure } from "../../lib/errors";
+import { listNames } from "../../valkey/verification/verdict";
+import type { Kubernetes } from "./access";
+import { lastWarning, nameOf, podRuns } from "./pod-troubles";
+import type { PodWaiting } from "./pods";
+import { labelsOf, lookAround, pause, POD_TIMEOUT_MS, PodWatch } from "./pods";
+
+export interface RolloutPlan {
+  readonly namespace: string;
+  readonly statefulSet: string;
+  /** How many pods it is to have. */
+  readonly nodes: number;
+  /** The one Valkey runs in. */
+  readonly container: string;
+}
+
+const POLL_MS = 500;
+const REVISION = "controller-revision-hash";
+
+/**
+ * @throws BadInput when there is no such StatefulSet
+ * @throws Failure saying why pods do not run or are not ready, once the time is up or as soon as that cannot change by itself
+ */
+export async function awaitRollout(kubernetes: Kubernetes, plan: RolloutPlan, waiting: PodWaiting = {}): Promise<void> {
+  const { namespace, statefulSet, nodes, container } = plan;
+  const began = Date.now();
+  const timeoutMs = waiting.timeoutMs ?? POD_TIMEOUT_MS;
+  const wanted = { namespace, labels: await labelsOf(kubernetes, namespace, { statefulSet }), count: nodes, container };
+  const watch = new PodWatch(kubernetes, wanted, waiting);
+  for (;;) {
+    const set = await readSet(kubernetes, plan);
+    const { pods, run } = await watch.look();
+    if (isSettled(set, pods, plan)) return;
+    await release(kubernetes, plan, set, pods);
+    if (run && Date.now() - began > timeoutMs) throw new Failure(`${await describe(set, pods)} after ${Math.round((Date.now() - began) / 1000)} s`);
+    await pause(POLL_MS, waiting.signal);
+  }
+
+  async function describe(set: V1StatefulSet, pods: readonly V1Pod[]): Promise<string> {
+    const unready = pods.filter((pod) => !isReady(pod));
+    if (unready.length === 0) return `${listNames(pods.filter((pod) => !isCurrent(set, pod)).map(nameOf))}: not restarted yet`;
+    const { events } = await lookAround(kubernetes, wanted, pods);
+    const why = unready.flatMap((pod) => lastWarning(events, nameOf(pod)) ?? [])[0];
+    return `${listNames(unready.map(nameOf))}: running but not ready${why === undefined ? "" : ` (${why})`}`;
+  }
+}
+
+async function readSet(kubernetes: Kubernetes, { namespace, statefulSet: name }: RolloutPlan): Promise<V1StatefulSet> {
+  const set = await kubernetes.find(`reading StatefulSet ${name} of namespace ${namespace}`, kubernetes.apps.readNamespacedStatefulSet({ namespace, name }));
+  if (set === undefined) throw new BadInput(name, [`namespace ${namespace} has no StatefulSet of that name`]);
+  return set;
+}
+
+function isSettled(set: V1StatefulSet, pods: readonly V1Pod[], { nodes }: RolloutPlan): boolean {
+  return isObserved(set) && pods.length === nodes && pods.every((pod) => isCurrent(set, pod) && isReady(pod));
+}
+
+/** Whether what the StatefulSet says of its pods is about its newest form. */
+function isObserved({ metadata, status }: V1StatefulSet): boolean {
+  return (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 1);
+}
+
+function isCurrent({ status }: V1StatefulSet, { metadata }: V1Pod): boolean {
+  return metadata?.labels?.[REVISION] === status?.updateRevision;
+}
+
+function isReady({ metadata, status }: V1Pod): boolean {
+  return metadata?.deletionTimestamp === undefined && (status?.conditions ?? []).some(({ type, status: is }) => type === "Ready" && is === "True");
+}
+
+/**
+ * A StatefulSet that starts its pods in order waits for one that cannot start to be ready before it replaces it, for ever
+ * (kubernetes/kubernetes#67250): what is wrong with it may be what was just put right.
+ */
+async function release(kubernetes: Kubernetes, { namespace, container }: RolloutPlan, set: V1StatefulSet, pods: readonly V1Pod[]): Promise<void> {
+  if (!isObserved(set)) return;
+  const stuck = pods.filter((pod) => !isCurrent(set, pod) && !podRuns(pod, container));
+  await Promise.all(stuck.map((pod) => kubernetes.find(`replacing pod ${nameOf(pod)} of namespace ${namespace}`, kubernetes.core.deleteNamespacedPod({ namespace, name: nameOf(pod) }))));
+}

@@ -1,0 +1,48 @@
+/** Volumes of a namespace and of its pods. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { V1PersistentVolume } from "@kubernetes/client-node";
+import { Failure } from "../../lib/errors";
+import { listed } from "../../lib/units";
+import type { Kubernetes } from "./access";
+import type { Plain } from "./plain";
+import { nameOf } from "./pod-troubles";
+
+/** What is needed of Kubernetes. */
+export interface VolumeReader {
+  readonly core: { listPersistentVolume(): Promise<{ readonly items: readonly Plain<V1PersistentVolume>[] }> };
+  call<T>(doing: string, answer: Promise<T>): Promise<T>;
+}
+
+const POLL_MS = 2_000;
+
+/**
+ * Waits until no volume belongs to a claim of the namespace any more, but those that outlive their claims on purpose.
+ * @throws Failure naming those that are left, or what keeps them from being read
+ */
+export async function awaitVolumesGone(kubernetes: VolumeReader, namespace: string, timeoutMs: number, pollMs = POLL_MS): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const left = await volumesOf(kubernetes, namespace);
+    if (left.length === 0) return;
+    if (Date.now() > deadline) throw new Failure(`volumes of namespace ${namespace} are still there: ${listed(left, 4)}; destroy again when they are gone`);
+    await sleep(pollMs);
+  }
+}
+
+async function volumesOf(kubernetes: VolumeReader, namespace: string): Promise<string[]> {
+  const { items } = await kubernetes.call("reading volumes", kubernetes.core.listPersistentVolume());
+  return items.flatMap(({ metadata, spec }) => (spec?.claimRef?.namespace === namespace && spec.persistentVolumeReclaimPolicy !== "Retain" ? [metadata?.name ?? ""] : []));
+}
+
+/**
+ * Names of the claims that have a volume, and so may hold data.
+ * @throws Failure when they may not be read
+ */
+export async function boundClaims(kubernetes: Kubernetes, namespace: string, statefulSet: string): Promise<string[]> {
+  const set = await kubernetes.find(`reading StatefulSet ${statefulSet} of namespace ${namespace}`, kubernetes.apps.readNamespacedStatefulSet({ namespace, name: statefulSet }));
+  const prefixes = (set?.spec?.volumeClaimTemplates ?? []).map((template) => `${nameOf(template)}-${statefulSet}-`);
+  if (prefixes.length === 0) return [];
+  const { items } = await kubernetes.call(`reading the volume claims of namespace ${namespace}`, kubernetes.core.listNamespacedPersistentVolumeClaim({ namespace }));
+  const isOf = (name: string): boolean => prefixes.some((prefix) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)));
+  return items.filter((claim) => isOf(nameOf(claim)) && claim.status?.phase === "Bound").map(nameOf);
+}

@@ -1,0 +1,18 @@
+/** A machine that servers or load generators run on. */
+import { z } from "zod";
+
+/** A machine of a Kubernetes cluster, as its API server describes it. */
+export const machineSchema = z.strictObject({
+  name: z.string(),
+  zone: z.string().nullable(),
+  instanceType: z.string().nullable(),
+  cores: z.number().min(0),
+  memoryBytes: z.number().min(0),
+  /** `linux/arm64` */
+  platform: z.string(),
+  kernel: z.string(),
+  system: z.string(),
+  kubelet: z.string(),
+});
+
+export type Machine = z.infer<typeof machineSchema>;

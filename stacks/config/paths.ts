@@ -1,0 +1,5 @@
+/** Where stack files are. */
+import { join } from "node:path";
+import { ROOT } from "../../lib/paths";
+
+export const STACKS = join(ROOT, "stacks");

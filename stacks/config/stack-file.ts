@@ -1,0 +1,58 @@
+/** Stack files in Pulumi's own form: `stacks/Pulumi.NAME.yaml`, a `config` map of namespaced keys. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { isMap, parseDocument } from "yaml";
+import { BadInput, messageOf } from "../../lib/errors";
+import { didYouMean } from "./problems";
+
+/** The project's name in Pulumi.yaml, and so the namespace of its configuration. */
+export const NAMESPACE = "valkey";
+
+const FILE = /^Pulumi\.(.+)\.yaml$/;
+
+/** Names of the stacks that have a file. */
+export function stackNames(directory: string): string[] {
+  return existsSync(directory) ? readdirSync(directory).flatMap((name) => FILE.exec(name)?.[1] ?? []).sort() : [];
+}
+
+/**
+ * The configuration of a stack, by key without the namespace; other namespaces are left to their providers.
+ * @throws BadInput when there is no such stack, or its file is not a stack file
+ */
+export function readStackFile(directory: string, stack: string): Record<string, unknown> {
+  const names = stackNames(directory);
+  if (!names.includes(stack)) {
+    throw new BadInput("stack", [`there is none named ${stack};${didYouMean(stack, names)} Stacks here: ${names.join(", ") || "none"}`]);
+  }
+  const file = `Pulumi.${stack}.yaml`;
+  let text: string;
+  try {
+    text = readFileSync(join(directory, file), "utf8");
+  } catch (error) {
+    throw new BadInput(file, [messageOf(error)]);
+  }
+  return parseStackFile(file, text);
+}
+
+/** The first line of a stack's file, which says what it is for; empty where that is no comment. */
+export function headline(directory: string, stack: string): string {
+  return /^# *(.+)/.exec(readFileSync(join(directory, `Pulumi.${stack}.yaml`), "utf8"))?.[1]?.trim() ?? "";
+}
+
+/** Pure. */
+export function parseStackFile(file: string, text: string): Record<string, unknown> {
+  const document = parseDocument(text, { merge: true });
+  if (document.errors.length > 0) throw new BadInput(file, document.errors.map((error) => error.message.split("\n")[0]?.replace(/:$/, "") ?? "not YAML"));
+  if (!isMap(document.contents) || !isMap(document.get("config"))) throw new BadInput(file, ["expected a map `config:` with keys such as `valkey:platform`"]);
+  const { config } = document.toJS() as { config: Record<string, unknown> };
+  const problems: string[] = [];
+  const own: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(config)) {
+    const [namespace = "", ...rest] = key.split(":");
+    if (rest.length === 0) problems.push(`${key}: expected a namespace before it, as in ${NAMESPACE}:${key}`);
+    else if (namespace === NAMESPACE) own[rest.join(":")] = value;
+    else if (didYouMean(namespace, [NAMESPACE]) !== "") problems.push(`${key}: did you mean ${NAMESPACE}:${rest.join(":")}?`);
+  }
+  if (problems.length > 0) throw new BadInput(file, problems);
+  return own;
+}

@@ -1,0 +1,149 @@
+/** What a deployment's pods and the load generators' come to, from what the platform says of all and the deployment of its own. Pure. */
+import type { Engine } from "../../valkey/engines";
+import type { Toleration } from "../../platforms/kubernetes/pods";
+import type { RunnerPlan } from "../../benchmarks/load/jobs/benchmark-job";
+import { directives } from "../../valkey/settings";
+import type { KubernetesTarget } from "../../platforms/target";
+import type { PoolName } from "../../platforms/eks/pools";
+import { poolSelector, poolToleration } from "../../platforms/eks/pools";
+import type { Placement } from "../../components/kubernetes/arguments";
+import { pullPolicy } from "../../components/kubernetes/pods/image";
+import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "../../components/kubernetes/layout";
+import { objectNames } from "../../components/kubernetes/names";
+import { sentinelsOf, shapeOf } from "./plans";
+import type { DeploymentConfig, PlatformConfig } from "../config/schema/stack";
+import type { EksPlatformConfig } from "../config/schema/eks";
+import { zoneNames } from "../config/schema/eks";
+import type { KubernetesConfig } from "../config/schema/kubernetes";
+
+/** Platforms whose servers are pods. */
+export type PodPlatform = KubernetesConfig | EksPlatformConfig;
+
+/** Images of the engines that are not Valkey; Valkey's is the platform's. */
+const IMAGES: Readonly<Record<Exclude<Engine, "valkey">, string>> = {
+  redis: "docker.io/library/redis:8.2.1",
+  dragonfly: "docker.dragonflydb.io/dragonflydb/dragonfly:v1.37.2",
+};
+
+/** Labels that every provider gives its machines. */
+const INSTANCE_TYPE = "node.kubernetes.io/instance-type";
+const ZONE = "topology.kubernetes.io/zone";
+
+interface Amounts {
+  readonly cpu: string;
+  readonly memory: string;
+}
+
+export interface PodSettings {
+  readonly image: string;
+  readonly resources: { readonly requests: Amounts; readonly limits: Amounts };
+  readonly storage: { readonly className?: string | undefined; readonly size: string; readonly onDestroy: "keep" | "delete"; readonly ephemeral: boolean };
+  readonly placement: Placement;
+  /** Undefined where there are no pools. */
+  readonly pool: PoolName | undefined;
+  readonly instanceType: string | undefined;
+}
+
+export function isPodPlatform(platform: PlatformConfig): platform is PodPlatform {
+  return platform.type !== "host";
+}
+
+/** Names of zones as machines carry them. */
+export function zonesOf(platform: PlatformConfig): readonly string[] {
+  return platform.type === "eks" ? zoneNames(platform) : platform.zones;
+}
+
+/** Those a deployment's nodes are in. */
+export function deploymentZones(platform: PlatformConfig, { pods }: Pick<DeploymentConfig, "pods">): readonly string[] {
+  if (pods?.zones === undefined) return zonesOf(platform);
+  return platform.type === "eks" ? zoneNames({ region: platform.region, zones: pods.zones }) : pods.zones;
+}
+
+export function podSettings(platform: PodPlatform, deployment: Pick<DeploymentConfig, "engine" | "pods">): PodSettings {
+  const { engine, pods } = deployment;
+  const pool = platform.type === "eks" ? (pods?.pool ?? "servers") : undefined;
+  return {
+    image: pods?.image ?? (engine === "valkey" ? platform.image : IMAGES[engine]),
+    resources: pods?.resources ?? platform.resources,
+    storage: { className: pods?.storage?.className ?? platform.storage.className, size: pods?.storage?.size ?? platform.storage.size, onDestroy: platform.type === "eks" ? "delete" : platform.storage.onDestroy, ephemeral: engine === "dragonfly" || (pods?.storage?.ephemeral ?? false) },
+    placement: {
+      zones: deploymentZones(platform, deployment),
+      hostAntiAffinity: platform.hostAntiAffinity,
+      oneMachine: pods?.oneMachine ?? false,
+      ...whereOf(platform, pool, pods?.instanceType),
+    },
+    pool,
+    instanceType: pods?.instanceType,
+  };
+}
+
+function whereOf(platform: PodPlatform, pool: PoolName | undefined, instanceType: string | undefined): Pick<Placement, "nodeSelector" | "tolerations"> {
+  if (platform.type === "kubernetes") return { nodeSelector: platform.nodeSelector, tolerations: platform.tolerations?.map(defined) };
+  if (pool === undefined) return {};
+  return { nodeSelector: { ...poolSelector(pool), ...(instanceType === undefined ? {} : { [INSTANCE_TYPE]: instanceType }) }, tolerations: [poolToleration(pool)] };
+}
+
+/** How many load generators, for deployments with so many primaries at most. */
+export function runnerCount({ clients }: PodPlatform, deployments: readonly { readonly primaries: number }[]): number {
+  if (typeof clients.runners === "number") return clients.runners;
+  return Math.max(1, Math.ceil(clients.runners.perPrimary * Math.max(1, ...deployments.map(({ primaries }) => primaries))));
+}
+
+/** Keys that are not there are left out: Kubernetes' objects know no undefined. */
+export function runnerPlan(platform: PodPlatform, runners: number, otherEngines: boolean): RunnerPlan {
+  const { clients, tls, image, imagePullPolicy } = platform;
+  return {
+    runners,
+    imagePullPolicy: pullPolicy(image, imagePullPolicy),
+    sharing: platform.type === "kubernetes" && platform.clients.sharing,
+    ...(clients.requests === undefined ? {} : { resources: { requests: clients.requests } }),
+    ...placeOfRunners(platform),
+    // Other engines' images bring no valkey-benchmark.
+    ...(otherEngines ? { image } : {}),
+    ...(clients.images === undefined ? {} : { images: defined(clients.images) }),
+    ...(tls === undefined ? {} : { tls: { secret: tls.secretName, cacert: "ca.crt" } }),
+  };
+}
+
+function placeOfRunners(platform: PodPlatform): Pick<RunnerPlan, "nodeSelector" | "tolerations"> {
+  if (platform.type === "eks") {
+    const { zone } = platform.clients;
+    return { nodeSelector: { ...poolSelector("clients"), ...(zone === undefined ? {} : { [ZONE]: zoneNames({ region: platform.region, zones: [zone] })[0] ?? "" }) }, tolerations: [poolToleration("clients")] };
+  }
+  const { nodeSelector, tolerations } = platform.clients;
+  return { ...(nodeSelector === undefined ? {} : { nodeSelector }), ...(tolerations === undefined ? {} : { tolerations: tolerations.map((each): Toleration => defined(each)) }) };
+}
+
+/** Without the keys that are not there: Kubernetes' types know no undefined. */
+export function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
+}
+
+/** Where its Sentinels are, where it has any. */
+export function sentinelTarget(name: string, deployment: DeploymentConfig): Pick<KubernetesTarget, "sentinel"> {
+  const settings = sentinelsOf(deployment);
+  return settings === undefined ? {} : { sentinel: { statefulSet: objectNames(name).sentinel, port: SENTINEL_PORT, settings } };
+}
+
+/** Where its servers are, as far as it follows from the configuration alone; not by whose leave. */
+export function podTarget(name: string, deployment: DeploymentConfig, platform: PodPlatform): Omit<KubernetesTarget, "kubeconfig" | "context" | "sentinel"> {
+  const { statefulSet, client } = objectNames(name);
+  const { engine, mode, settings } = deployment;
+  const { namespace, tls } = platform;
+  return {
+    platform: "kubernetes",
+    name,
+    mode,
+    shape: shapeOf(deployment),
+    zones: deploymentZones(platform, deployment),
+    // Dragonfly is told by flags, and says nothing of directives.
+    directives: engine === "dragonfly" ? {} : Object.fromEntries(directives(settings)),
+    namespace,
+    statefulSet,
+    // The upstream chart names it after its release.
+    container: mode === "cluster" || engine !== "valkey" ? SERVER_CONTAINER : name,
+    port: CLIENT_PORT,
+    tls: tls !== undefined,
+    service: `${client}.${namespace}`,
+  };
+}

@@ -1,0 +1,17 @@
+/** The platform `host`: processes on this machine. */
+import * as pulumi from "@pulumi/pulumi";
+import { HostServers } from "../../../provider/resources/host-servers";
+import { Password } from "../../../provider/resources/password";
+import { hostPlans } from "../../plan/plans";
+import type { Deployed } from "../deployed";
+import type { HostConfig, StackConfig } from "../../config/schema/stack";
+
+export function deployOnHost(stack: string, platform: HostConfig, config: StackConfig): Deployed[] {
+  return hostPlans(platform, config).flatMap(({ shape, ...plan }): Deployed[] => {
+    const deployment = config.deployments[plan.name];
+    if (deployment === undefined) return [];
+    const { password } = new Password(plan.name);
+    const servers = new HostServers(plan.name, { plan, shape, password, timeoutSeconds: config.verification.timeout, owner: `${pulumi.getProject()}/${stack}/${plan.name}` });
+    return [{ name: plan.name, config: deployment, target: servers.target, password, revision: pulumi.output(null), dependsOn: [servers], formsItself: false }];
+  });
+}

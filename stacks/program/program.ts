@@ -1,0 +1,106 @@
+/** What a stack is made of, for any platform. */
+import * as pulumi from "@pulumi/pulumi";
+import { formatEndpoint } from "../../valkey/node";
+import type { Results, TopologyRecord } from "../../benchmarks/results/schema";
+import { formatSummary } from "../../benchmarks/results/summary";
+import { verdictLine } from "../../valkey/verification/format";
+import type { Mix } from "../../benchmarks/workloads/mix";
+import type { Target } from "../../platforms/target";
+import { Formation } from "../../provider/resources/formation";
+import type { MeasuredTarget } from "../../provider/resources/measurement";
+import { Measurement } from "../../provider/resources/measurement";
+import { TopologyCheck } from "../../provider/resources/topology-check";
+import type { EndpointOutput } from "./outputs";
+import { stackOutputs } from "./outputs";
+import { describePlan } from "../plan/describe";
+import { planStack } from "../plan/stack-plan";
+import { anyCluster, capacityOf, fittedWorkload, mixesOf } from "../plan/plans";
+import { isPodPlatform, runnerPlan } from "../plan/pods";
+import type { StackConfig } from "../config/schema/stack";
+import type { Deployed } from "./deployed";
+
+export async function program(stack: string, config: StackConfig): Promise<Record<string, unknown>> {
+  const plan = planStack(stack, config);
+  const words = describePlan(plan).join("\n");
+  void pulumi.log.info(words);
+  const deployed = await deploy(stack, config);
+  const { timeout, run } = config.verification;
+  const verified = deployed.map(({ name, target, password, revision, dependsOn, formsItself }) => {
+    const formation = formsItself ? undefined : new Formation(name, { target, password, timeoutSeconds: timeout }, { dependsOn: [...dependsOn] });
+    const formationMs = formation?.milliseconds ?? pulumi.output(null);
+    const check = new TopologyCheck(name, { target, password, formationMs, revision, timeoutSeconds: timeout, run }, { dependsOn: [...dependsOn] });
+    return { name, target, password, formationMs, check };
+  });
+  const mixes = withoutUndefined<readonly Mix[]>(mixesOf({ ...config, anyCluster: anyCluster(config) }));
+  const capacity = capacityOf(config);
+  const measurement = config.measures
+    ? new Measurement(
+        "measurement",
+        {
+          targets: pulumi.all(verified.map(({ target, password, formationMs }) => pulumi.all([target, password, formationMs]).apply(asMeasured))),
+          workload: fittedWorkload(config),
+          ...(mixes.length === 0 ? {} : { mixes }),
+          repeats: config.benchmark.repeats,
+          ...(capacity === undefined ? {} : { capacity: withoutUndefined(capacity) }),
+          stack,
+          output: config.benchmark.output,
+          configuration: config,
+          run: config.benchmark.run,
+          clients: isPodPlatform(config.platform) && plan.measurement !== null ? runnerPlan(config.platform, plan.measurement.runners, plan.deployments.some(({ engine }) => engine !== "valkey")) : undefined,
+          timeoutSeconds: timeout,
+        },
+        { dependsOn: verified.map(({ check }) => check) },
+      )
+    : undefined;
+  const endpoints = pulumi.all(verified.map(({ target }) => target.apply(endpointOf)));
+  const topologies = pulumi.all(verified.map(({ check }) => check.topology));
+  return {
+    // Targets and topologies are public; results are made of them and of figures.
+    valkey: pulumi.all([endpoints, topologies, measurement?.results ?? null]).apply(([where, topologies, results]) => stackOutputs(plan, where, topologies, results)),
+    passwords: pulumi.secret(Object.fromEntries(verified.map(({ name, password }) => [name, password]))),
+    ...(measurement === undefined ? {} : { report: measurement.report }),
+    plan: words,
+    summary: pulumi.all([topologies, measurement?.results ?? null]).apply(summaryOf),
+  };
+}
+
+/** Keys that are not there are left out: a state knows no undefined. */
+function withoutUndefined<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
+
+/** Verdicts and results as a person reads them; shown before the outputs, which are many. */
+function summaryOf([topologies, results]: readonly [readonly TopologyRecord[], Results | null]): string {
+  const verdicts = topologies.map(({ deployment, verdict }) => verdictLine({ deployment, ...verdict }));
+  const summary = [...verdicts, ...(results === null ? [] : ["", ...formatSummary(results)])].join("\n");
+  if (!pulumi.runtime.isDryRun()) void pulumi.log.info(summary);
+  return summary;
+}
+
+function endpointOf(target: Target): EndpointOutput {
+  const addresses = target.platform === "endpoints" ? target.nodes.map(({ endpoint }) => formatEndpoint(endpoint)) : [target.service];
+  return { deployment: target.name, mode: target.mode, addresses };
+}
+
+function asMeasured([target, password, formationMs]: readonly [Target, string, number | null]): MeasuredTarget {
+  return { target, password, formationMs };
+}
+
+/** A platform's modules are loaded only by stacks that use it: some of them take seconds. */
+async function deploy(stack: string, config: StackConfig): Promise<readonly Deployed[]> {
+  const { platform } = config;
+  switch (platform.type) {
+    case "host": {
+      const { deployOnHost } = await import("./platforms/host.js");
+      return deployOnHost(stack, platform, config);
+    }
+    case "kubernetes": {
+      const { deployOnKubernetes } = await import("./platforms/kubernetes.js");
+      return deployOnKubernetes(stack, platform, config);
+    }
+    case "eks": {
+      const { deployOnEks } = await import("./platforms/eks.js");
+      return deployOnEks(stack, platform, config);
+    }
+  }
+}

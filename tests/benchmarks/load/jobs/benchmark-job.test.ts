@@ -1,0 +1,136 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { JobPlan } from "../../../../benchmarks/load/jobs/benchmark-job";
+import { benchmarkJob, featuresJob, runnerTls } from "../../../../benchmarks/load/jobs/benchmark-job";
+import { jobPhase, toolRun, workload } from "../../../support/tool-runs";
+
+function plan(changes: Partial<JobPlan> = {}): JobPlan {
+  return {
+    name: "bench-cluster-1a2b3c4d",
+    namespace: "data",
+    image: "valkey/valkey:9.1.2",
+    servers: { namespace: "data", labels: { app: "cluster" } },
+    runner: { runners: 3, sharing: false },
+    keys: "bench:{06S}",
+    phases: [jobPhase(toolRun({ seed: 100, length: { seconds: 1 } })), jobPhase(toolRun({ seed: 200 }))],
+    user: { username: "made-for-the-run", password: "s3cret" },
+    tls: undefined,
+    patienceSeconds: 300,
+    deadlineSeconds: 600,
+    ...changes,
+  };
+}
+
+const podOf = (changes: Partial<JobPlan> = {}): NonNullable<NonNullable<ReturnType<typeof benchmarkJob>["job"]["spec"]>["template"]["spec"]> => {
+  const spec = benchmarkJob(plan(changes)).job.spec?.template.spec;
+  if (spec === undefined) throw new Error("the Job has no pods");
+  return spec;
+};
+const container = (changes: Partial<JobPlan> = {}): ReturnType<typeof podOf>["containers"][number] => {
+  const [only] = podOf(changes).containers;
+  if (only === undefined) throw new Error("the pod has no container");
+  return only;
+};
+const environment = (changes: Partial<JobPlan> = {}): Record<string, string | undefined> => Object.fromEntries((container(changes).env ?? []).map(({ name, value }) => [name, value]));
+
+describe("a benchmark Job", () => {
+  it("has a pod per runner, all at once, none of them twice, and ends by itself", () => {
+    expect(benchmarkJob(plan()).job.spec).toMatchObject({ completionMode: "Indexed", completions: 3, parallelism: 3, backoffLimit: 0, activeDeadlineSeconds: 600, ttlSecondsAfterFinished: 300 });
+    expect(podOf().restartPolicy).toBe("Never");
+  });
+
+  it("never carries the password, which only a Secret that it waits for does", () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[a-z0-9]{16,32}$/), (password) => {
+        const { job, secret } = benchmarkJob(plan({ user: { username: "made-for-the-run", password } }));
+        expect(JSON.stringify(job)).not.toContain(password);
+        expect(secret?.stringData).toEqual({ password });
+        expect(job.spec?.suspend).toBe(true);
+      }),
+    );
+    expect(container().env).toContainEqual({ name: "TOOL_PASSWORD", valueFrom: { secretKeyRef: { name: "bench-cluster-1a2b3c4d", key: "password" } } });
+  });
+
+  it("waits for nothing where the servers want no password", () => {
+    const { job, secret } = benchmarkJob(plan({ user: undefined }));
+    expect(secret).toBeUndefined();
+    expect(job.spec?.suspend).toBe(false);
+    expect(container({ user: undefined }).env?.map(({ name }) => name)).not.toContain("TOOL_PASSWORD");
+  });
+
+  it("keeps off the servers' machines, and asks for that only where sharing is allowed", () => {
+    const term = { topologyKey: "kubernetes.io/hostname", namespaces: ["data"], labelSelector: { matchLabels: { app: "cluster" } } };
+    expect(podOf().affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution).toEqual([term]);
+    const sharing = podOf({ runner: { runners: 3, sharing: true } }).affinity?.podAntiAffinity;
+    expect(sharing?.requiredDuringSchedulingIgnoredDuringExecution).toBeUndefined();
+    expect(sharing?.preferredDuringSchedulingIgnoredDuringExecution?.[0]).toEqual({ weight: 100, podAffinityTerm: term });
+  });
+
+  it("keeps the restricted Pod Security Standard", () => {
+    const pod = podOf();
+    expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
+    expect(pod.automountServiceAccountToken).toBe(false);
+    expect(pod.hostNetwork ?? pod.hostPID ?? false).toBe(false);
+    for (const each of pod.containers) expect(each.securityContext).toMatchObject({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } });
+    for (const volume of pod.volumes ?? []) expect(Object.keys(volume).filter((key) => !["name", "emptyDir", "secret"].includes(key))).toEqual([]);
+  });
+
+  it("leaves to each runner what is its own, and says nothing of it in the arguments", () => {
+    const load = workload({ rate: 1001, length: { requests: 10_007 } });
+    const args = container({ phases: [jobPhase(toolRun({ workload: load, seed: 100, length: { seconds: 1 } })), jobPhase(toolRun({ workload: load, seed: 200 }))] }).args ?? [];
+    const then = args.indexOf("@THEN@");
+    expect(args.slice(0, then).join(" ")).toBe("-h 10.0.0.1 -p 6379 --user made-for-the-run -a @PASSWORD@ -c 4 -P 2 -d 16 --threads 1 -r 100 --seed @SEED@ --rps @RATE@ --duration 1 -t set");
+    expect(args.slice(then + 1).join(" ")).toBe("-h 10.0.0.1 -p 6379 --user made-for-the-run -a @PASSWORD@ -c 4 -P 2 -d 16 -r 100 --seed @SEED@ --rps @RATE@ -n @REQUESTS@ -t set");
+    expect(environment({ phases: [jobPhase(toolRun({ workload: load, seed: 100, length: { seconds: 1 } })), jobPhase(toolRun({ workload: load, seed: 200 }))] })).toMatchObject({ SEEDS: "100 200", RATE: "1001", REQUESTS: "10007", RUNNERS: "3", PHASES: "2", HOST: "10.0.0.1", PORT: "6379" });
+  });
+
+  it("mounts the files TLS takes, and names them to both tools", () => {
+    const runner = { runners: 1, sharing: false, tls: { secret: "certificates", cacert: "ca.crt" } };
+    const own = runnerTls({ sni: "valkey.data", insecure: false }, runner);
+    const tls = { tls: { sni: "valkey.data", insecure: false }, runner, phases: [jobPhase(toolRun(), own === undefined ? {} : { tls: own })] };
+    expect(container(tls).args?.join(" ")).toContain("--tls --cacert /tls/ca.crt --sni valkey.data");
+    expect(environment(tls)["TLS"]).toBe("--tls --cacert /tls/ca.crt --sni valkey.data");
+    expect(podOf(tls).volumes).toContainEqual({ name: "tls", secret: { secretName: "certificates", defaultMode: 0o440 } });
+  });
+
+  it("goes where it is told to go, with labels that let it through", () => {
+    const runner = { runners: 1, sharing: false, nodeSelector: { pool: "clients" }, tolerations: [{ key: "clients", operator: "Exists" as const }], labels: { "valkey-client": "true" } };
+    expect(podOf({ runner })).toMatchObject({ nodeSelector: { pool: "clients" }, tolerations: [{ key: "clients", operator: "Exists" }] });
+    expect(benchmarkJob(plan({ runner })).job.spec?.template.metadata?.labels).toMatchObject({ "valkey-client": "true", "app.kubernetes.io/name": "valkey-benchmark" });
+  });
+
+  it("limits no CPU unless asked to: a limit slows the load generator down", () => {
+    expect(container().resources?.limits).toEqual({ memory: "1Gi" });
+  });
+});
+
+describe("a Job whose load generator is a companion's", () => {
+  const companion = { image: "node:22", run: "node /tmp/x.cjs", setup: "true" };
+  const pod = podOf({ companion, files: { "x.gz": Buffer.from("bundle") } });
+
+  it("keeps the appointments in the servers' image and sends the load from its own, with the resources that are the load's", () => {
+    const resources = { requests: { cpu: "4", memory: "1Gi" }, limits: { cpu: "4", memory: "1Gi" } };
+    const [runner, load] = podOf({ companion, runner: { runners: 1, sharing: false, resources } }).containers;
+    expect(runner).toMatchObject({ image: "valkey/valkey:9.1.2", resources: { requests: { cpu: "50m", memory: "32Mi" }, limits: { cpu: "50m", memory: "32Mi" } } });
+    expect(load).toMatchObject({ image: "node:22", resources, securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false } });
+    expect(load?.volumeMounts?.filter(({ name }) => runner?.volumeMounts?.some((each) => each.name === name)).map(({ name }) => name)).toContain("exchange");
+  });
+
+  it("has its files in a ConfigMap of the Job's, which waits for it, and its password in the environment", () => {
+    const { job, files } = benchmarkJob(plan({ companion, files: { "x.gz": Buffer.from("bundle") }, user: undefined }));
+    expect(files).toMatchObject({ metadata: { name: "bench-cluster-1a2b3c4d", namespace: "data" }, binaryData: { "x.gz": Buffer.from("bundle").toString("base64") } });
+    expect(job.spec?.suspend).toBe(true);
+    expect(pod.volumes).toContainEqual({ name: "files", configMap: { name: "bench-cluster-1a2b3c4d" } });
+    expect(pod.containers[1]?.env).toContainEqual({ name: "TOOL_PASSWORD", valueFrom: { secretKeyRef: { name: "bench-cluster-1a2b3c4d", key: "password" } } });
+  });
+});
+
+describe("the Job that asks what the tool can do", () => {
+  it("runs where the others would, with nothing but the image's tool", () => {
+    const { name, namespace, image, servers, runner } = plan();
+    const spec = featuresJob({ name, namespace, image, servers, runner }).spec;
+    expect(spec).toMatchObject({ completions: 1, suspend: false });
+    expect(spec?.template.spec?.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution).toHaveLength(1);
+    expect(spec?.template.spec?.containers[0]).toMatchObject({ args: [], env: [], securityContext: { readOnlyRootFilesystem: true } });
+  });
+});

@@ -1,0 +1,96 @@
+import { describe, expect, it } from "vitest";
+import type { JobFacts } from "../../../../benchmarks/load/jobs/job-outcome";
+import { outcomeOf } from "../../../../benchmarks/load/jobs/job-outcome";
+import { VALKEY_BENCHMARK } from "../../../../benchmarks/load/jobs/job-tools";
+import type { RunnerPhase, RunnerRecord } from "../../../../benchmarks/load/jobs/runner-record";
+import { parseRecord } from "../../../../benchmarks/load/jobs/runner-record";
+import { ToolFailure } from "../../../../benchmarks/load/tool-runner";
+import type { ToolRun } from "../../../../benchmarks/load/valkey-benchmark/arguments";
+import { onlyReport } from "../../../../benchmarks/load/valkey-benchmark/output";
+import { fixture } from "../../../support/fixtures";
+import { toolRun, workload } from "../../../support/tool-runs";
+
+const real = parseRecord(fixture("runner-record"));
+const [, measured] = real.phases;
+if (measured === undefined) throw new Error("the fixture has one phase only");
+const alone = onlyReport(measured.text);
+
+/** As the real one, but for what is changed of its measured phase. */
+function record(changes: Partial<RunnerPhase> = {}): RunnerRecord {
+  return { ...real, phases: real.phases.map((phase, index) => (index === 1 ? { ...phase, ...changes } : phase)) };
+}
+
+function facts(changes: Partial<JobFacts<ToolRun>> = {}): JobFacts<ToolRun> {
+  const tool = toolRun({ workload: workload({ length: { requests: 20_000 } }), seed: 200 });
+  const records = changes.records ?? [record(), record()];
+  return {
+    tool: VALKEY_BENCHMARK,
+    seed: 200,
+    phases: [{ ...tool, seed: 100, length: { seconds: 1 } }, tool],
+    startedAt: "2026-11-21T09:00:00.000Z",
+    begunMs: 1_000_000,
+    records,
+    machines: ["node-3", "node-4", "node-5"].slice(0, records.length),
+    cpuLimit: undefined,
+    servers: new Set(["node-0", "node-1"]),
+    sharing: false,
+    ...changes,
+  };
+}
+
+describe("the outcome of a Job", () => {
+  it("adds requests and rates, and dates them by the moment all were let go", () => {
+    const { report, fromMs, toMs, doubts } = outcomeOf(facts());
+    expect(report.requests).toBe(2 * alone.requests);
+    expect(report.rate).toBeCloseTo(2 * alone.rate, 6);
+    expect(toMs).toBeCloseTo(1_000_000 + measured.seconds * 1000, 6);
+    expect(toMs - fromMs).toBeCloseTo(alone.seconds * 1000, 6);
+    expect(doubts).toEqual([]);
+  });
+
+  it("has a line for each runner, with a seed of its own", () => {
+    const { runners, outputs } = outcomeOf(facts());
+    expect(runners).toMatchObject([
+      { name: "runner 0", machine: "node-3", seed: 200, requests: alone.requests, rps: alone.rate },
+      { name: "runner 1", machine: "node-4", seed: 201 },
+    ]);
+    expect(outputs.map(({ warmUp, runner }) => [warmUp, runner])).toEqual([[true, "runner 0 on node-3"], [true, "runner 1 on node-4"], [false, "runner 0 on node-3"], [false, "runner 1 on node-4"]]);
+    expect(outputs[3]?.command.join(" ")).toContain("--seed 201 -n 10000");
+  });
+
+  it("counts each machine once, however many runners it has", () => {
+    const machine = { busySeconds: measured.seconds, stolenSeconds: 0 };
+    const busy = [record({ machine, cpuSeconds: measured.seconds / 2 }), record({ machine, cpuSeconds: measured.seconds / 2 })];
+    const together = outcomeOf(facts({ records: busy, machines: ["node-3", "node-3"] })).cpu;
+    expect(together).toMatchObject({ client: 1, clientLimit: 2, machineCores: 2, runner: 0, serversHere: false });
+    expect(together.machineBusy).toBeCloseTo(1, 9);
+    const apart = outcomeOf(facts({ records: busy })).cpu;
+    expect(apart).toMatchObject({ machineCores: 4 });
+    expect(apart.machineBusy).toBeCloseTo(2, 9);
+    expect(outcomeOf(facts({ records: busy, cpuLimit: 0.5 })).cpu.clientLimit).toBe(1);
+  });
+
+  it("knows no machine where one of them tells nothing", () => {
+    expect(outcomeOf(facts({ records: [record(), record({ machine: undefined })] })).cpu).toMatchObject({ machineBusy: null, machineStolen: null });
+  });
+
+  it("doubts every record for which machines could be shared, and says which were", () => {
+    const shared = outcomeOf(facts({ sharing: true, machines: ["node-3", "node-1"] }));
+    expect(shared.doubts).toEqual([{ code: "shared-machine", text: "1 of 2 load generators ran on machines with servers of the deployment (node-1), and they take each other's CPU" }]);
+    expect(outcomeOf(facts({ sharing: true })).doubts).toEqual([{ code: "shared-machine", text: "load generators were allowed on machines with servers of the deployment, though none ran on one" }]);
+    expect(outcomeOf(facts({ sharing: true, machines: ["node-0", "node-1"] })).cpu.serversHere).toBe(true);
+  });
+
+  it("doubts a sum of rates that were not there at the same time", () => {
+    const late = record({ seconds: measured.seconds + alone.seconds / 2 });
+    expect(outcomeOf(facts({ records: [record(), late] })).doubts).toMatchObject([{ code: "runners-apart", text: expect.stringContaining("all at once for 33.3 % of the time only") as string }]);
+  });
+
+  it("is a failure that says which runner's tool failed, and in which phase", () => {
+    const failed = record({ exit: 1, text: "WARNING: x\nError: Server closed the connection\n" });
+    expect(() => outcomeOf(facts({ records: [record(), failed] }))).toThrow("runner 1 on node-4: valkey-benchmark failed with exit status 1: WARNING: x / Error: Server closed the connection");
+    const cold = { ...real, phases: real.phases.map((phase, index) => (index === 0 ? { ...phase, exit: 1, text: "no" } : phase)) };
+    expect(() => outcomeOf(facts({ records: [cold] }))).toThrow(new ToolFailure("warm-up: valkey-benchmark failed with exit status 1: no", "no"));
+    expect(() => outcomeOf(facts({ records: [record({ text: "nothing of the kind" })] }))).toThrow(/not understood: no report/);
+  });
+});

@@ -1,0 +1,70 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { featuresIn } from "../../../../benchmarks/load/valkey-benchmark/features";
+import { parseReports } from "../../../../benchmarks/load/valkey-benchmark/output";
+import { fixture } from "../../../support/fixtures";
+
+describe.each(["8.0", "9.1"])("valkey-benchmark %s", (version) => {
+  it("prints a report that is read whole", () => {
+    const [report, ...more] = parseReports(fixture(`valkey-benchmark-${version}-cluster`));
+    expect(more).toEqual([]);
+    expect(report?.title).toBe("SET");
+    expect(report?.requests).toBeGreaterThanOrEqual(30_000);
+    expect((report?.rate ?? 0) * (report?.seconds ?? 0)).toBeCloseTo(report?.requests ?? NaN, 3);
+    const ordered = [report?.minMs, report?.p50Ms, report?.p95Ms, report?.p99Ms, report?.maxMs].map(Number);
+    expect([...ordered].sort((a, b) => a - b)).toEqual(ordered);
+    for (const counts of [report?.percentiles ?? [], report?.cumulative ?? []]) {
+      expect(counts.length).toBeGreaterThan(2);
+      expect(counts.map(({ count }) => count)).toEqual([...counts.map(({ count }) => count)].sort((a, b) => a - b));
+    }
+    expect(report?.cumulative.at(-1)?.count).toBe(report?.percentiles.at(-1)?.count);
+  });
+
+  it.each(["csv", "quiet", "refused", "moved", "wrong-command"])("is not taken at its word when it prints %s", (what) => {
+    expect(() => parseReports(fixture(`valkey-benchmark-${version}-${what}`))).toThrow(/not understood: no report/);
+  });
+});
+
+describe("parseReports", () => {
+  const text = fixture("valkey-benchmark-9.1-cluster");
+
+  it("reads several reports in order", () => {
+    const reports = parseReports(text + text.replace("====== SET ======", "====== GET ======"));
+    expect(reports.map(({ title }) => title)).toEqual(["SET", "GET"]);
+  });
+
+  it("reads a custom command's title", () => {
+    expect(parseReports(fixture("valkey-benchmark-9.1-lrange"))[0]?.title).toBe("LRANGE mylist:{tag} 0 99");
+  });
+
+  it("takes latencies for latencies where a rate was offered, which has a table of rates before them", () => {
+    const rated = fixture("valkey-benchmark-9.1-rate");
+    expect(rated).toContain("RPS distribution (reqs/sec):");
+    expect(parseReports(rated)[0]).toMatchObject({ requests: 25_000, rate: 5001, avgMs: 0.154, minMs: 0.024, p50Ms: 0.143, p95Ms: 0.287, p99Ms: 0.447, maxMs: 1.959 });
+  });
+
+  it("takes no summary that its own distribution contradicts", () => {
+    expect(() => parseReports(fixture("valkey-benchmark-9.1-rate").replace(/1\.959$/m, "6.959"))).toThrow(/the slowest took 6\.959 ms by the summary and 1\.959 ms by the distribution/);
+  });
+
+  it("says what a report lacks, whichever line is missing", () => {
+    const needed = text.split(/\r\n|\r|\n/).filter((line) => /completed|throughput|avg|distribution|====/.test(line));
+    expect(needed.length).toBeGreaterThanOrEqual(5);
+    for (const line of needed.filter((each) => !each.includes("rps="))) expect(() => parseReports(text.replaceAll(line, "")), line).toThrow(/not understood/);
+  });
+
+  it("takes no figure for one that is none", () => {
+    expect(() => parseReports(text.replace(/throughput summary: \S+/, "throughput summary: nan"))).toThrow(/the throughput is nan/);
+  });
+
+  it("never mistakes rubbish for a report", () => {
+    fc.assert(fc.property(fc.string({ maxLength: 300 }), (rubbish) => { expect(() => parseReports(rubbish)).toThrow(); }));
+  });
+});
+
+describe("features", () => {
+  it("are read from the help, not guessed from the version", () => {
+    expect(featuresIn(fixture("valkey-benchmark-9.1-help"))).toEqual({ duration: true, rate: true, readFrom: true });
+    expect(featuresIn(fixture("valkey-benchmark-8.0-help"))).toEqual({ duration: false, rate: false, readFrom: false });
+  });
+});

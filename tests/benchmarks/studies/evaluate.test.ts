@@ -1,0 +1,265 @@
+import { describe, expect, it } from "vitest";
+import { evaluate, findingsOf } from "../../../benchmarks/studies/evaluate";
+import type { JournalEntry, SliceCounts } from "../../../benchmarks/studies/journal";
+import type { Cell } from "../../../benchmarks/studies/factors";
+import { cellsOf } from "../../../benchmarks/studies/factors";
+import { counterparts, sideBySidePairs } from "../../../benchmarks/studies/pairs";
+import type { Study } from "../../../benchmarks/studies/study";
+import { dipsOf, entriesOf, recurringDips } from "../../../benchmarks/studies/claims/engines";
+import { resultsSchema } from "../../../benchmarks/results/schema";
+import type { StudyRecord } from "../../../benchmarks/results/study-schema";
+import { studyResults } from "../../../benchmarks/studies/study-results";
+import { formatStudy, notesOn } from "../../../benchmarks/results/study-summary";
+import { record, results } from "../../support/records";
+import { canaryEntry, cellEntry, sideBySideEntry, study, WORKLOAD } from "../../support/study";
+
+/** Seven rounds at these rates, by cell, with noise of one in a hundred. */
+function entriesOfRates(of: Study, rate: (cell: Cell) => number, entry = cellEntry): JournalEntry[] {
+  return [1, 2, 3, 4, 5, 6, 7].flatMap((round) => [canaryEntry(round, 1), ...of.cells.map((cell, index) => entry(cell, round, rate(cell) * (1 + 0.01 * Math.sin(round * (index + 1)))))]);
+}
+
+const CPUS = (count: number): number[] => Array.from({ length: count }, (_, cpu) => cpu);
+const evaluated = (of: Study, entries: readonly JournalEntry[], cores: number): StudyRecord => evaluate({ study: of, entries, cpus: CPUS(cores), rounds: 7, ended: "precise" });
+const claims = ({ claims: all }: StudyRecord): string[] => all.map(({ document, finding }) => `${document} ${finding}`);
+
+describe("comparisons", () => {
+  it("are of cells that differ in one thing, each against its first level", () => {
+    const { cells } = study({ "io-threads": [1, 2], pipeline: [16, 1] });
+    expect(counterparts(cells).map(({ base, other }) => `${other.id} / ${base.id}`)).toEqual([
+      "io-threads-1-pipeline-1 / io-threads-1-pipeline-16",
+      "io-threads-2-pipeline-16 / io-threads-1-pipeline-16",
+      "io-threads-2-pipeline-1 / io-threads-1-pipeline-1",
+      "io-threads-2-pipeline-1 / io-threads-2-pipeline-16",
+    ]);
+  });
+
+  it("find ratios, and leave out what was offered at different rates", () => {
+    const of = study({ "io-threads": [1, 2] });
+    const { comparisons } = evaluated(of, entriesOfRates(of, ({ levels }) => 1000 * (levels["io-threads"] ?? 0)), 8);
+    expect(comparisons.find(({ figure }) => figure === "throughput")).toMatchObject({ base: "io-threads-1", other: "io-threads-2", rounds: 7, verdict: "greater" });
+    expect(comparisons.find(({ figure }) => figure === "throughput")?.ratio).toBeCloseTo(2, 1);
+    const rates = study({ rate: [0, 1000] });
+    expect(evaluated(rates, entriesOfRates(rates, () => 1000), 8).comparisons).toEqual([]);
+  });
+});
+
+describe("what was measured side by side", () => {
+  const of = study({ "io-threads": [1, 2] });
+  const [base, other] = of.cells;
+  if (base === undefined || other === undefined) throw new Error("there are no cells");
+  const pair = { base, other };
+  const rounds = [1, 2, 3, 4, 5, 6, 7];
+  // One after the other, the second is the quicker; side by side it is the slower.
+  const apart = entriesOfRates(of, ({ levels }) => 1000 * (levels["io-threads"] ?? 0));
+  const of7 = (entries: readonly JournalEntry[], figure: string): StudyRecord["comparisons"][number] | undefined => evaluated(of, entries, 8).comparisons.find((each) => each.figure === figure);
+
+  it("decides throughput, and leaves latency and CPU to what was measured alone", () => {
+    const entries = [...apart, ...rounds.map((round) => sideBySideEntry(pair, round, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1800 + round, seconds: 2, cpuSeconds: 1.8 }))];
+    expect(of7(entries, "throughput")).toMatchObject({ verdict: "less", rounds: 7, sideBySide: true, ratio: expect.closeTo(0.902, 3) as number });
+    expect(of7(entries, "cpu-per-operation")).toMatchObject({ rounds: 7, sideBySide: false });
+    expect(of7(entries, "p99")).toMatchObject({ rounds: 7, sideBySide: false });
+    expect(evaluated(of, entries, 8).sideBySide).toHaveLength(7);
+  });
+
+  it("goes by each side's own seconds", () => {
+    const entries = rounds.map((round) => sideBySideEntry(pair, round, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1000 + round, seconds: 1, cpuSeconds: 1 }));
+    expect(of7([...apart, ...entries], "throughput")?.ratio).toBeCloseTo(1.004, 3);
+  });
+
+  it("says the same of two either way round, and holds two against each other that were both beside a third", () => {
+    const three = study({ "io-threads": [1, 2, 4] });
+    const [one, two, four] = three.cells;
+    if (one === undefined || two === undefined || four === undefined) throw new Error("there are no cells");
+    const counts = (requests: number, cpuSeconds: number): SliceCounts => ({ requests, seconds: 2, cpuSeconds });
+    // What the first does in the one pair and in the other differs: each pair's ratio is its own.
+    const entries = rounds.flatMap((round) => [
+      sideBySideEntry({ base: one, other: two }, round, counts(2000, 1), counts(3000 + round, 1)),
+      sideBySideEntry({ base: one, other: four }, round, counts(1000, 1), counts(600 + round, 1)),
+    ]);
+    // Measured alone all are the same.
+    const findings = findingsOf({ study: three, entries: [...entriesOfRates(three, () => 1000), ...entries] });
+    const ratio = (a: Cell, b: Cell): number => findings.ratio(a, b, "set", "throughput").ratio ?? NaN;
+    expect(ratio(one, two)).toBeCloseTo(1.502, 3);
+    expect(ratio(two, one)).toBeCloseTo(1 / ratio(one, two), 12);
+    expect(ratio(two, four)).toBeCloseTo(0.604 / 1.502, 3);
+    expect(ratio(four, two)).toBeCloseTo(1 / ratio(two, four), 12);
+    expect(findings.ratio(two, four, "set", "throughput").rounds).toBe(7);
+    expect(findings.ratio(two, four, "set", "p99").verdict).not.toBe("less");
+  });
+
+  it("stands aside when it was given up: what was measured one after the other decides", () => {
+    const failed = (round: number): JournalEntry => ({ kind: "failure", round, cell: "io-threads-2 beside io-threads-1", seconds: 1, reason: "no" });
+    const entries = [...apart, sideBySideEntry(pair, 1, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1800, seconds: 2, cpuSeconds: 1 }), failed(2), failed(3)];
+    expect(of7(entries, "throughput")).toMatchObject({ verdict: "greater", sideBySide: false });
+    expect(evaluated(of, entries, 8).sideBySide).toEqual([]);
+  });
+
+  it("is of pairs at full speed with as many nodes, and of tests that leave their data as they were", () => {
+    const named = (...args: Parameters<typeof study>): string[] => sideBySidePairs(study(...args).cells).map((each) => `${each.other.id} / ${each.base.id}`);
+    expect(named({ "io-threads": [1, 2, 4] })).toEqual(["io-threads-2 / io-threads-1", "io-threads-4 / io-threads-1"]);
+    expect(named({ rate: [0, 1000], "io-threads": [1, 2] })).toEqual(["full-speed-io-threads-2 / full-speed-io-threads-1"]);
+    expect(named({ primaries: [1, 3], pipeline: [16, 1] })).toEqual(["1-primary-pipeline-1 / 1-primary-pipeline-16", "3-primaries-pipeline-1 / 3-primaries-pipeline-16"]);
+    expect(named({ primaries: [1, 3, 6] })).toEqual([]);
+    const popping = study({ "io-threads": [1, 2] }).cells.map((cell) => ({ ...cell, workload: { ...cell.workload, tests: ["lpop" as const] } }));
+    expect(sideBySidePairs(popping)).toEqual([]);
+  });
+});
+
+describe("the study io-threads", () => {
+  const ladder = study({ "io-threads": [1, 2, 4, 8] }, { kind: "io-threads" });
+  const at = (rates: Readonly<Record<number, number>>, cores: number): StudyRecord => evaluated(ladder, entriesOfRates(ladder, ({ levels }) => rates[levels["io-threads"] ?? 0] ?? 0), cores);
+
+  it("names the fewest threads that nothing beats, and the step onto the cores", () => {
+    const { findings } = at({ 1: 1000, 2: 1400, 4: 1405, 8: 700 }, 8);
+    expect(findings).toContain("SET: the best is 2, the fewest that no other number is shown to beat");
+    expect(findings.find((finding) => finding.includes("step"))).toMatch(/the step from 4 to 8 threads on 8 cores is 0\.50 \(/);
+  });
+
+  it("judges S2 where the machine has cores to spare, and says what it takes where not", () => {
+    expect(claims(at({ 1: 1000, 2: 1400, 4: 1405, 8: 700 }, 7))).toEqual(["S2 supported", "S2 supported"]);
+    expect(claims(at({ 1: 1000, 2: 1100, 4: 1405, 8: 1500 }, 7))).toEqual(["S2 contradicted", "S2 contradicted"]);
+    const small = at({ 1: 1000, 2: 400, 4: 200, 8: 100 }, 2);
+    expect(claims(small)).toEqual(["S2 no-say", "S2 supported"]);
+    expect(small.claims[0]?.why).toContain("it takes 3 to show it");
+  });
+});
+
+describe("the study topologies", () => {
+  const bases = [
+    { name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 1 }, settings: {} },
+    { name: "cluster", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 }, settings: {} },
+  ] as const;
+  const of = study({}, { kind: "topologies", cells: cellsOf(bases, { pipeline: [16, 1] }, WORKLOAD, 1) });
+  const at = (cluster: number, cores: number): StudyRecord => evaluated(of, entriesOfRates(of, ({ mode, workload }) => (mode === "cluster" ? cluster : 1) * (workload.pipeline === 16 ? 100_000 : 20_000)), cores);
+  const set = ({ claims: all }: StudyRecord): string | undefined => all.find(({ claim }) => claim.startsWith("SET"))?.finding;
+
+  it("judges S1's speed-up where each primary and the load generator have a core", () => {
+    expect(set(at(2.9, 4))).toBe("supported");
+    expect(set(at(1.6, 4))).toBe("contradicted");
+    expect(set(at(2.5, 4))).toBe("no-say");
+    const small = at(2.9, 2);
+    expect(set(small)).toBe("no-say");
+    expect(small.claims[0]?.why).toContain("it takes 4 to show it");
+  });
+
+  it("calls GETs as fast that differ by a tenth at most, and not such that nobody knows it of", () => {
+    const reading = study({}, { kind: "topologies", cells: cellsOf(bases, { pipeline: [16] }, { ...WORKLOAD, tests: ["get"] }, 1) });
+    const parity = (cluster: number, spread = 1): unknown =>
+      evaluated(reading, entriesOfRates(reading, ({ mode }) => (mode === "cluster" ? cluster : 1) * 100_000, (cell, round, rps) => cellEntry(cell, round, rps * (cell.mode === "cluster" && round % 2 === 0 ? spread : 1), { test: "get", title: "GET" })), 4).claims.find(({ claim }) => claim.startsWith("GET is as fast"))?.finding;
+    // A shown difference of 4 % is none that matters.
+    expect(parity(1.04)).toBe("supported");
+    expect(parity(1)).toBe("supported");
+    expect(parity(1.5)).toBe("contradicted");
+    expect(parity(1, 1.6)).toBe("no-say");
+  });
+
+  it("sees what pipelining is worth on any machine", () => {
+    expect(at(1, 2).claims.find(({ claim }) => claim.startsWith("pipelining"))).toMatchObject({ finding: "supported", why: expect.stringMatching(/^measured 5\.0\d \(/) as string });
+  });
+});
+
+describe("the study density", () => {
+  const shards = study({ primaries: [1, 3, 4, 8], cpus: [1] }, { kind: "density" });
+
+  it("fits S5's exponent, and leaves out and shows what its servers did not limit", () => {
+    const clientBound = { code: "client-bound" as const, text: "the load generator was the limit" };
+    const bound = (cell: Cell, round: number, rps: number): ReturnType<typeof cellEntry> => cellEntry(cell, round, rps, cell.shape.primaries === 8 ? { doubts: [clientBound] } : {});
+    const entries = entriesOfRates(shards, ({ shape }) => (shape.primaries === 8 ? 3000 : 1000 * shape.primaries ** 0.92), bound);
+    const { fits, claims: found } = evaluated(shards, entries, 60);
+    expect(fits).toHaveLength(1);
+    expect(fits[0]?.exponent?.estimate).toBeCloseTo(0.92, 1);
+    expect(fits[0]?.excluded).toEqual([{ cell: "8-primaries-1-cpu", why: "limited by the load generator" }]);
+    expect(found[0]).toMatchObject({ document: "S5", finding: "supported" });
+  });
+
+  it("has no exponent where shards have no CPUs of their own", () => {
+    const { fits, claims: found, cells } = evaluated(shards, entriesOfRates(shards, () => 1000), 2);
+    expect(fits[0]).toMatchObject({ exponent: null, cells: ["1-primary-1-cpu"] });
+    expect(cells.map(({ shared }) => shared === null)).toEqual([true, false, false, false]);
+    expect(found[0]).toMatchObject({ finding: "no-say" });
+  });
+});
+
+describe("the study engines", () => {
+  const said = (dataSize: number, ...bytes: readonly number[]): string[] => {
+    const of = study({ engine: ["valkey", "redis-7"] }, { kind: "engines", growth: { keys: 200_000, dataSize } });
+    const entries = entriesOfRates(of, () => 1000, (cell, round, rps) => ({ ...cellEntry(cell, round, rps), growth: { samples: bytes.map((each, index) => ({ seconds: index, keys: 100_000 * (index + 1), bytes: 100_000 * (index + 1) * (each + (round === 7 ? 2 : 0)) })) } }));
+    return evaluated(of, entries, 2).claims.filter(({ claim }) => /149|Dragonfly's 127/.test(claim)).map(({ finding, why }) => `${finding}: ${why}`);
+  };
+
+  it("judges S3's bytes per entry of its value size, over all rounds, and not Dragonfly's, which nobody measured", () => {
+    expect(said(64, 138, 156)).toEqual([expect.stringMatching(/^supported: 138 to 158 over the sweep/), expect.stringMatching(/^no-say: Dragonfly was not measured here/)]);
+    expect(said(64, 110, 140)[0]).toMatch(/^contradicted: 110 to 142/);
+    // The last round alone reaches it.
+    expect(said(64, 138, 147)[0]).toMatch(/^supported: 138 to 149/);
+    expect(said(256, 330, 348)).toEqual([expect.stringMatching(/^no-say: entries of 256 bytes were put in, not of 64/), expect.stringMatching(/^no-say/)]);
+  });
+});
+
+describe("the study billion", () => {
+  it("compares CPU per operation at an offered rate, which takes no large machine", () => {
+    const of = study({ primaries: [3, 6, 9], rate: [0, 20_000] }, { kind: "billion" });
+    const costing = (cores: (primaries: number) => number) => (cell: Cell, round: number, rps: number): ReturnType<typeof cellEntry> => {
+      const base = record();
+      return cellEntry(cell, round, rps, { cpu: { ...base.cpu, servers: [{ node: "n", role: "primary", cores: cores(cell.shape.primaries) * (1 + round / 500), mainThread: null }] } });
+    };
+    const overhead = (entries: JournalEntry[]): StudyRecord["claims"][number] | undefined => evaluated(of, entries, 2).claims.find(({ claim }) => claim.includes("cluster bus"));
+    expect(overhead(entriesOfRates(of, () => 20_000, costing(() => 0.3)))).toMatchObject({ finding: "supported" });
+    expect(overhead(entriesOfRates(of, () => 20_000, costing((primaries) => primaries / 10)))).toMatchObject({ finding: "contradicted" });
+  });
+});
+
+describe("growth", () => {
+  /** 150 bytes for each, or 130; a stall at a million. */
+  const samples = Array.from({ length: 80 }, (_, index) => ({ seconds: index * 0.1 + (index > 40 ? 0.5 : 0), keys: index * 25_000, bytes: index * 25_000 * (index % 20 < 10 ? 150 : 130) }));
+
+  it("is read as bytes per entry over the sweep, and dips of the rate", () => {
+    expect(entriesOf({ samples })).toMatchObject({ least: 130, most: 150 });
+    const dips = dipsOf({ samples });
+    expect(dips).toHaveLength(1);
+    expect(dips[0]?.keys).toBeGreaterThan(950_000);
+    expect(dips[0]?.keys).toBeLessThan(1_100_000);
+    const elsewhere = { samples: samples.map(({ seconds, keys, bytes }) => ({ seconds, keys: keys / 2, bytes })) };
+    expect(recurringDips([{ samples }, { samples }, elsewhere]).map(({ keys }) => keys)).toEqual([]);
+    expect(recurringDips([{ samples }, { samples }, { samples }, elsewhere]).map(({ keys }) => keys)).toEqual([dips[0]?.keys]);
+    expect(recurringDips([{ samples }])).toEqual([]);
+    expect(entriesOf({ samples: [] })).toBeUndefined();
+    expect(dipsOf({ samples: [] })).toEqual([]);
+  });
+});
+
+describe("a study's results", () => {
+  const of = study({ "io-threads": [1, 2] });
+  const described = (canary: number): ReturnType<typeof studyResults> => {
+    const entries = [...entriesOfRates(of, () => 1000), canaryEntry(8, 1, canary)];
+    const { environment } = results([]);
+    return studyResults({ study: of, entries, cpus: [0, 1], rounds: 7, ended: "precise" }, { timestamp: "20261121-090000", stack: "study-x", configuration: {}, environment }, null);
+  };
+
+  it("are results as any others are, with a part of their own", () => {
+    const all = described(1e6);
+    expect(resultsSchema.parse(JSON.parse(JSON.stringify(all)))).toEqual(all);
+    expect(all.topologies.map(({ deployment }) => deployment)).toEqual(["io-threads-1", "io-threads-2"]);
+    expect(all.study?.order).toHaveLength(22);
+    expect(formatStudy(all).join("\n")).toMatch(/SET +throughput +io-threads 2 \/ io-threads 1 +1\.\d\d× +\(\d\.\d\d … \d\.\d\d\) +no difference shown/);
+  });
+
+  it("come with what their intervals mean", () => {
+    const said = formatStudy(described(1e6)).join("\n");
+    expect(said).toContain("leaves none open of more than 10.3 %; its ends say how much.");
+    expect(said).not.toMatch(/by chance|closed loop/);
+    const ladder = study({ "io-threads": [1, 2, 3, 4] });
+    expect(notesOn(evaluated(ladder, entriesOfRates(ladder, ({ levels }) => 1000 * (levels["io-threads"] ?? 0)), 8)).join()).toContain("of 9, 1 or so will miss the true ratio by chance");
+    const atRate = study({ "io-threads": [1, 2], rate: [1000] });
+    const always = study({}, { cells: cellsOf([{ name: "primary", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, settings: {} }], { "io-threads": [1, 2] }, { ...WORKLOAD, rate: 1000 }, 1) });
+    for (const each of [atRate, always]) expect(notesOn(evaluated(each, entriesOfRates(each, () => 1000), 8)).join()).toContain("p99 at an offered rate is a closed loop's");
+  });
+
+  it("are all marked when one canary moved", () => {
+    const all = described(5e5);
+    expect(all.study?.canaryMoved).toBe(true);
+    for (const { doubts } of all.records) expect(doubts.map(({ code }) => code)).toEqual(["canary-moved"]);
+    expect(formatStudy(all).join("\n")).toContain("A canary moved");
+    expect(described(1e6).records.flatMap(({ doubts }) => doubts)).toEqual([]);
+  });
+});

@@ -1,0 +1,84 @@
+/** `npm start -- break` as a user has it: what it writes, and what is left when it is stopped or killed half way. */
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { identify } from "../../lib/process-identity";
+import { obstacleToCuts, obstacleToDisks } from "../../platforms/host/scars";
+import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
+import { resultsSchema } from "../../benchmarks/results/schema";
+import type { Results } from "../../benchmarks/results/schema";
+import { Place } from "../support/command";
+import { eventually } from "../support/real";
+
+const obstacle = obstacleToCuts() ?? obstacleToDisks();
+
+const places: Place[] = [];
+afterEach(() => Promise.all(places.splice(0).map((place) => place.close())));
+const newPlace = (): Place => {
+  const place = new Place();
+  places.push(place);
+  return place;
+};
+
+const results = (place: Place): Results => resultsSchema.parse(JSON.parse(readFileSync(join(place.output(), "results.json"), "utf8")));
+const allRules = (): string[] => execFileSync("iptables", ["-w", "5", "-S", "INPUT"], { encoding: "utf8" }).split("\n");
+const rulesOf = (place: Place): string[] => RunDirectory.list(place.runs).flatMap(({ path }) => allRules().filter((line) => line.includes(`valkey-measured ${basename(path)}`)));
+const mounts = (place: Place): string[] => readFileSync("/proc/self/mounts", "utf8").split("\n").filter((line) => line.includes(place.directory));
+
+describe("npm start -- break", () => {
+  it("breaks, accounts, writes everything, and leaves nothing", async () => {
+    const place = newPlace();
+    const { status, output } = await place.run(["break", "--scenario", "kill-zone", "--rate", "300", "--output", place.output()]);
+    expect(status, output).toBe(0);
+    expect(output).toMatch(/kill-zone +cluster +\d+\.\d\d s/);
+    const { failures, topologies, complete } = results(place);
+    expect(complete).toBe(true);
+    expect(topologies).toHaveLength(1);
+    expect(failures.map(({ scenario, deployment }) => `${scenario} ${deployment}`)).toEqual(["kill-zone cluster"]);
+    expect(failures[0]?.victims).toHaveLength(2);
+    const page = readFileSync(join(place.output(), "report.html"), "utf8");
+    expect(page).toContain("Broken on purpose");
+    expect(page).toContain('id="failure-kill-zone-cluster-1"');
+    expect(readFileSync(join(place.output(), "summary.txt"), "utf8")).toContain("=== Broken on purpose ===");
+    expect(place.living()).toEqual([]);
+    expect(readdirSync(place.runs)).toEqual([]);
+  });
+
+  // Side by side: both wait more than they work.
+  it.skipIf(obstacle !== undefined)(`stopped half way heals and stops everything; killed half way leaves what the next command takes away: cut networks, full disks, frozen processes${obstacle === undefined ? "" : ` (skipped: ${obstacle})`}`, async () => {
+    await Promise.all([stoppedHalfWay(newPlace()), killedHalfWay(newPlace())]);
+  });
+});
+
+async function stoppedHalfWay(place: Place): Promise<void> {
+  const command = await place.start(["break", "--scenario", "cut-zone", "--rate", "300", "--output", place.output()]);
+  await eventually("a zone is cut off", () => rulesOf(place).length > 0, 60_000);
+  const [run = ""] = readdirSync(place.runs);
+  command.child.kill("SIGINT");
+  const { status, output } = await command.ended;
+  expect(status, output).toBe(130);
+  expect(allRules().join("\n")).not.toContain(run);
+  expect(place.living()).toEqual([]);
+  expect(readdirSync(place.runs)).toEqual([]);
+  expect(results(place)).toMatchObject({ complete: false, reason: "stopped by SIGINT", failures: [] });
+}
+
+async function killedHalfWay(place: Place): Promise<void> {
+  // With full-disk among the scenarios, every server of the cluster has a disk of its own.
+  const command = await place.start(["break", "--scenario", "cut-zone,full-disk", "--rate", "300", "--output", place.output()]);
+  await eventually("a zone is cut off", () => rulesOf(place).length > 0, 60_000);
+  const [frozen = 0] = place.living();
+  process.kill(frozen, "SIGSTOP");
+  command.child.kill("SIGKILL");
+  expect((await command.ended).status).toBe(137);
+  expect(rulesOf(place).length).toBeGreaterThan(0);
+  expect(mounts(place).length).toBeGreaterThan(0);
+  const [run = ""] = readdirSync(place.runs);
+  expect(await stopAbandonedRuns(place.runs)).toBeGreaterThan(0);
+  expect(allRules().join("\n")).not.toContain(run);
+  expect(mounts(place)).toEqual([]);
+  expect(place.living()).toEqual([]);
+  expect(identify(frozen)).toBeUndefined();
+  expect(readdirSync(place.runs)).toEqual([]);
+}

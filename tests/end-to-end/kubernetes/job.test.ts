@@ -1,0 +1,169 @@
+import type { V1Job } from "@kubernetes/client-node";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { withConnections } from "../../../valkey/connections";
+import { form } from "../../../valkey/formation/form";
+import type { Kubernetes } from "../../../platforms/kubernetes/access";
+import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import { kubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import { JobRunner } from "../../../benchmarks/load/jobs/job-runner";
+import { formatLabels } from "../../../platforms/kubernetes/pods";
+import { JOB_LABELS } from "../../../benchmarks/load/jobs/benchmark-job";
+import { runExperiment } from "../../../benchmarks/measuring/experiment";
+import type { Contender } from "../../../benchmarks/measuring/session";
+import type { CanaryRecord, MeasurementRecord } from "../../../benchmarks/results/schema";
+import { verify } from "../../../valkey/verification/verify";
+import type { Workload } from "../../../benchmarks/workloads/workload";
+import type { TestServers } from "../../support/kubernetes";
+import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes";
+import { workload } from "../../support/tool-runs";
+
+interface Measured {
+  readonly records: readonly MeasurementRecord[];
+  readonly canaries: readonly CanaryRecord[];
+  readonly raw: readonly string[];
+}
+
+describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { timeout: 240_000 }, () => {
+  const timeoutMs = 120_000;
+  let kubernetes: Kubernetes;
+  let namespace: TestNamespace;
+  beforeAll(async () => {
+    kubernetes = await openThrowaway();
+    namespace = await TestNamespace.create(kubernetes);
+  });
+  afterAll(() => namespace.remove());
+
+  async function deploy(changes: Partial<TestServers>): Promise<{ readonly deployment: KubernetesDeployment; readonly contender: Contender }> {
+    const servers = testServers(changes);
+    const deployment = await kubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs });
+    await form(deployment, servers.shape);
+    const { verdict } = await verify(deployment);
+    return { deployment, contender: { deployment, shards: verdict.shards } };
+  }
+
+  async function measureBy(runner: JobRunner, contenders: readonly Contender[], load: Workload, signal: AbortSignal, onProgress: (line: string) => void = () => undefined): Promise<Measured> {
+    const records: MeasurementRecord[] = [];
+    const canaries: CanaryRecord[] = [];
+    const raw: string[] = [];
+    await runExperiment({ contenders, workload: load, repeats: 1 }, { runner, signal }, {
+      progress: onProgress,
+      canary: (canary) => canaries.push(canary),
+      record: (record) => records.push(record),
+      raw: (heading) => raw.push(heading),
+    });
+    return { records, canaries, raw };
+  }
+
+  /** Of all that a run makes: objects, users, keys by which runners meet. */
+  async function leftOvers(deployment: KubernetesDeployment): Promise<string[]> {
+    const selector = { namespace: namespace.name, labelSelector: formatLabels(JOB_LABELS) };
+    const [jobs, secrets] = await Promise.all([kubernetes.batch.listNamespacedJob(selector), kubernetes.core.listNamespacedSecret(selector)]);
+    const alive = jobs.items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
+    const onServers = await withConnections(deployment, async (connections) => {
+      const found = await Promise.all([...connections.values()].map(async (connection) => [...((await connection.call("ACL", "USERS")) as string[]), ...(await connection.keys("bench-*"))]));
+      return found.flat().filter((name) => name !== "default");
+    });
+    return [...[...alive, ...secrets.items].map(({ metadata }) => metadata?.name ?? ""), ...onServers];
+  }
+
+  describe("on machines of its own", () => {
+    let replication: { readonly deployment: KubernetesDeployment; readonly contender: Contender };
+    let runner: JobRunner;
+    const going = new AbortController().signal;
+    beforeAll(async () => {
+      replication = await deploy({ name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 2 } });
+      runner = await JobRunner.open(kubernetes, { plan: { runners: 2, sharing: false }, deployments: [replication.deployment], timeoutMs }, going);
+    });
+
+    it("asks the tool in the image what it can do", () => {
+      expect(runner.features).toEqual({ duration: true, rate: true, readFrom: true });
+    });
+
+    it("adds what two runners did, each with a seed of its own, and counts what the servers count", async () => {
+      const load = workload({ tests: ["set", "get"], clients: 12, pipeline: 4, keySpace: 10_000, length: { seconds: 3 }, warmup: 1 });
+      const { records, canaries, raw } = await measureBy(runner, [replication.contender], load, going);
+      expect(canaries).toHaveLength(2);
+      expect(records.map(({ title }) => title)).toEqual(["SET", "GET"]);
+      const servers = new Set(replication.deployment.nodes.map(({ machine }) => machine));
+      for (const { client, servers: counted, runners, doubts, seed, cpu } of records) {
+        expect(runners).toHaveLength(2);
+        expect(new Set(runners.map((each) => each.seed))).toEqual(new Set([seed, seed + 1]));
+        expect(runners.filter(({ machine }) => servers.has(machine))).toEqual([]);
+        expect(client.requests).toBe(runners.reduce((sum, { requests }) => sum + requests, 0));
+        expect(client.rps).toBeCloseTo(runners.reduce((sum, { rps }) => sum + rps, 0), 3);
+        const underWay = client.requests - (client.cumulative.at(-1)?.count ?? 0);
+        expect(underWay).toBeGreaterThanOrEqual(0);
+        expect(underWay).toBeLessThanOrEqual(2 * load.clients * load.pipeline);
+        // What is under way when a runner's time is up is the servers' work, too.
+        expect(counted).toMatchObject({ rejectedCalls: 0 });
+        const unread = (counted?.calls ?? 0) - client.requests;
+        expect(unread).toBeGreaterThanOrEqual(0);
+        expect(unread).toBeLessThanOrEqual(2 * load.clients * load.pipeline);
+        expect(Math.abs(counted?.disagreement ?? 1)).toBeLessThan(0.001);
+        expect(cpu).toMatchObject({ serversHere: false, runner: 0, clientLimit: 2 });
+        expect(cpu.client).toBeGreaterThan(0);
+        expect(doubts.map(({ code }) => code)).not.toContain("shared-machine");
+      }
+      expect(records[1]?.servers).toMatchObject({ hitRatio: 1, misses: 0, hits: records[1]?.servers?.calls });
+      expect(raw.filter((heading) => heading.startsWith("round 1 of 1: GET on replication, warm-up, runner "))).toHaveLength(2);
+      expect(await leftOvers(replication.deployment)).toEqual([]);
+    });
+
+    it("shares a number of requests, odd ones too", async () => {
+      const { records } = await measureBy(runner, [replication.contender], workload({ tests: ["lpush"], pipeline: 1, length: { requests: 30_001 }, warmup: 0 }), going);
+      expect(records[0]?.runners.map(({ requests }) => requests)).toEqual([15_001, 15_000]);
+      expect(records[0]?.servers?.calls).toBe(30_001);
+    });
+
+    it("leaves nothing when it is stopped in the middle of a measurement", async () => {
+      const stop = new AbortController();
+      const load = workload({ tests: ["set"], length: { seconds: 60 }, warmup: 0 });
+      let jobs: V1Job[] = [];
+      const measured = measureBy(runner, [replication.contender], load, stop.signal, (line) => {
+        if (line !== "round 1 of 1: SET on replication") return;
+        void (async () => {
+          await sleep(6_000);
+          jobs = (await kubernetes.batch.listNamespacedJob({ namespace: namespace.name })).items;
+          stop.abort(new Error("stopped by the test"));
+        })();
+      });
+      await expect(measured).rejects.toThrow("stopped by the test");
+      expect(jobs.filter(({ metadata }) => metadata?.deletionTimestamp === undefined)).toHaveLength(1);
+      expect(JSON.stringify(jobs)).not.toContain(replication.deployment.access.password ?? "?");
+      expect(await leftOvers(replication.deployment)).toEqual([]);
+    });
+
+    it("says what a tool that fails said, and leaves nothing", async () => {
+      const wrong = await JobRunner.open(kubernetes, { plan: { runners: 2, sharing: false, resources: { requests: { memory: "1Mi" }, limits: { memory: "6Mi" } } }, deployments: [replication.deployment], timeoutMs: 30_000 }, going).then(
+        (opened) => measureBy(opened, [replication.contender], workload({ clients: 2000, pipeline: 1000, dataSize: 100_000, length: { seconds: 1 }, warmup: 0 }), going),
+        (error: unknown) => Promise.reject(error as Error),
+      ).catch((error: unknown) => error);
+      expect(wrong).toBeInstanceOf(Error);
+      expect((wrong as Error).message).toMatch(/memory limit is too small|failed/);
+      expect(await leftOvers(replication.deployment)).toEqual([]);
+    });
+  });
+
+  describe("where every machine has a server", () => {
+    let everywhere: { readonly deployment: KubernetesDeployment; readonly contender: Contender };
+    const going = new AbortController().signal;
+    beforeAll(async () => {
+      const machines = (await kubernetes.core.listNode()).items.length;
+      everywhere = await deploy({ name: "everywhere", mode: "replication", shape: { primaries: 1, replicasPerPrimary: machines - 1 }, spreadOver: "kubernetes.io/hostname" });
+    });
+
+    it("says that there is no machine left, and what could be allowed", async () => {
+      const opened = JobRunner.open(kubernetes, { plan: { runners: 1, sharing: false }, deployments: [everywhere.deployment], timeoutMs: 10_000 }, going);
+      await expect(opened).rejects.toThrow(/anti-affinity rules.*; add machines, or allow load generators to share machines with everywhere's servers, which every record will then say$/);
+      expect(await leftOvers(everywhere.deployment)).toEqual([]);
+    });
+
+    it("shares machines where that is allowed, and every record says so", async () => {
+      const runner = await JobRunner.open(kubernetes, { plan: { runners: 1, sharing: true }, deployments: [everywhere.deployment], timeoutMs }, going);
+      const { records } = await measureBy(runner, [everywhere.contender], workload({ length: { seconds: 1 }, warmup: 0 }), going);
+      expect(records).toHaveLength(1);
+      expect(records[0]?.doubts).toContainEqual({ code: "shared-machine", text: expect.stringMatching(/^1 of 1 load generators ran on machines with servers of the deployment \(\S+\)/) as string });
+    });
+  });
+});

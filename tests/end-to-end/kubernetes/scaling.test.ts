@@ -1,0 +1,84 @@
+/** What a stack renders, applied without an engine, and what its resources then do: rolled out, formed, checked, scaled out and in under writes. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { KubernetesTarget } from "../../../platforms/target";
+import drain from "../../../provider/handlers/scale-in";
+import formation from "../../../provider/handlers/formation";
+import rollout from "../../../provider/handlers/rollout";
+import topologyCheck from "../../../provider/handlers/topology-check";
+import { parseConfig } from "../../../stacks/config/config";
+import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
+import type { KubernetesObject } from "../../support/kubernetes-objects";
+import { renderObjects } from "../../support/kubernetes-objects";
+import { valueOf } from "../../support/pulumi";
+import { isStaying, KUBECONFIG, ThrowAway, WHERE } from "../../support/throw-away";
+import { ask, JOURNAL, WRITER, writerPod } from "../../support/writer";
+
+/** As these mocks generate it. */
+const password = "generated";
+const timeoutSeconds = 120;
+const storage = { size: "1Gi" };
+const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "cluster" };
+
+describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHERE}`, { timeout: 240_000 }, () => {
+  const namespace = `valkey-scaling-${process.pid}`;
+  let here: ThrowAway;
+  let zones: string[];
+  let before: KubernetesTarget | undefined;
+
+  async function render(primaries: number): Promise<{ readonly objects: KubernetesObject[]; readonly target: KubernetesTarget }> {
+    const config = parseConfig(
+      "stack scaling",
+      {
+        platform: { type: "kubernetes", kubeconfig: KUBECONFIG, namespace, zones: zones.slice(0, 3), imagePullPolicy: "IfNotPresent", resources: { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "1", memory: "256Mi" } }, storage },
+        deployments: { cluster: { mode: "cluster", primaries, settings: { maxmemory: "64mb", save: "", "cluster-node-timeout": 5000 } } },
+      },
+      { cores: 2, memoryBytes: 2 ** 34 },
+    );
+    const { platform } = config;
+    if (platform.type !== "kubernetes") throw new Error("another platform was asked for");
+    let deployed: ReturnType<typeof deployOnKubernetes> = [];
+    const objects = await renderObjects(() => { deployed = deployOnKubernetes("scaling", platform, config); });
+    const [cluster] = deployed;
+    if (cluster === undefined) throw new Error("nothing is deployed");
+    return { objects, target: (await valueOf(cluster.target)) as KubernetesTarget };
+  }
+
+  /** In the order in which the engine would. @returns whether every assertion holds */
+  async function bringTo(primaries: number): Promise<boolean> {
+    const { objects, target } = await render(primaries);
+    if (before !== undefined) await drain.update?.("", { target: before, password, timeoutSeconds, storage }, { target, password, timeoutSeconds, storage });
+    await here.apply(objects);
+    await rollout.create({ target, revision: "", timeoutSeconds });
+    const { outputs: { milliseconds } } = await formation.create({ target, password, timeoutSeconds });
+    const { outputs: { topology } } = await topologyCheck.create({ target, password, formationMs: milliseconds, revision: null, timeoutSeconds, run: 1 });
+    before = target;
+    return topology.verdict.pass;
+  }
+
+  beforeAll(async () => {
+    here = await ThrowAway.at(namespace);
+    zones = await here.zones();
+  });
+  afterAll(() => here.close());
+
+  it("come up formed and verified, in a namespace that lets in restricted pods only, behind a NetworkPolicy", async () => {
+    expect(await bringTo(3)).toBe(true);
+    expect((await here.core.readNamespace({ name: namespace })).metadata?.labels).toMatchObject({ "pod-security.kubernetes.io/enforce": "restricted" });
+    const { objects } = await render(3);
+    const policy = objects.find(({ kind }) => kind === "NetworkPolicy");
+    expect(await here.read(policy)).toMatchObject({ spec: { podSelector: { matchLabels: LABELS }, policyTypes: ["Ingress", "Egress"] } });
+  });
+
+  it("are scaled out and in while a client writes, and keep every key", async () => {
+    await here.apply([writerPod(namespace, "cluster", "cluster-password")]);
+    for (const primaries of [4, 3]) {
+      expect(await bringTo(primaries)).toBe(true);
+      expect((await here.pods(LABELS)).filter(isStaying)).toHaveLength(2 * primaries);
+    }
+    const lines = (await here.run(WRITER, WRITER, JOURNAL)).trim().split("\n");
+    const acknowledged = lines.filter((line) => line.endsWith(" OK")).map((line) => line.split(" ")[0] ?? "");
+    const values = new Set((await here.run(WRITER, WRITER, ask(`seq ${lines.length} | while read -r number; do echo "GET number:$number"; done`))).split("\n"));
+    expect(acknowledged.length).toBeGreaterThan(20);
+    expect(acknowledged.filter((number) => !values.has(number))).toEqual([]);
+  });
+});

@@ -1,0 +1,66 @@
+/** memtier_benchmark on real servers of both modes, where the machine has it: its keys are there, its counts are the servers', its histogram holds them all. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Deployment } from "../../valkey/deployment";
+import { BadInput } from "../../lib/errors";
+import { form } from "../../valkey/formation/form";
+import { runExperiment } from "../../benchmarks/measuring/experiment";
+import { localDrivers } from "../../benchmarks/load/local-drivers";
+import { LocalRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
+import type { Contender } from "../../benchmarks/measuring/session";
+import { findMemtier } from "../../benchmarks/load/memtier/program";
+import { histogramOf } from "../../benchmarks/results/rows";
+import type { MeasurementRecord } from "../../benchmarks/results/schema";
+import { toolFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import { verify } from "../../valkey/verification/verify";
+import type { MemtierMix } from "../../benchmarks/workloads/mix";
+import { never, Sandbox } from "../support/real";
+
+function isHere(): boolean {
+  try {
+    findMemtier();
+    return true;
+  } catch (error) {
+    if (error instanceof BadInput) return false;
+    throw error;
+  }
+}
+
+const MIX: MemtierMix = { driver: "memtier", name: "mixed", data: "strings", reads: 0.8, keySpace: 5_000, clients: 12, pipeline: 1, dataSize: 64, threads: 2, rate: undefined, length: { seconds: 1 }, warmup: 0 };
+
+describe.skipIf(!isHere())("memtier (needs memtier_benchmark on the PATH, or named by MEMTIER)", () => {
+  let sandbox: Sandbox;
+  let deployments: readonly Deployment[];
+  beforeAll(async () => {
+    sandbox = await Sandbox.open();
+    const [replication, cluster] = await Promise.all([sandbox.replication("replication", 0), sandbox.cluster("cluster", 3, 0)]);
+    await form(cluster, { primaries: 3, replicasPerPrimary: 0 });
+    deployments = [replication, cluster];
+  });
+  afterAll(() => sandbox.close());
+
+  it("sends what was asked for, to keys that are there, and every request is in its histogram", async () => {
+    const records: MeasurementRecord[] = [];
+    const raw: string[] = [];
+    const contenders = await Promise.all(deployments.map(async (deployment): Promise<Contender> => ({ deployment, shards: (await verify(deployment)).verdict.shards })));
+    const { run, programs } = sandbox.host;
+    const mixes = [MIX, { ...MIX, name: "s5", data: "sorted-sets", reads: 0.9, rate: 1_200 } as const];
+    const workload = { name: undefined, tests: [], clients: 12, pipeline: 1, dataSize: 32, threads: 1, keySpace: 16_384, length: { seconds: 1 }, warmup: 0, rate: undefined };
+    const runner = new LocalRunner({ run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), serversHere: true });
+    await runExperiment(
+      { contenders, workload, mixes, repeats: 1 },
+      { runner, ...localDrivers(run, true, mixes), signal: never },
+      { progress: () => undefined, raw: (heading, text) => { raw.push(heading, text); }, canary: () => undefined, record: (record) => { records.push(record); } },
+    );
+    expect(records.map(({ deployment, test, driver }) => `${deployment} ${test} ${driver}`)).toEqual(["replication mixed memtier", "cluster mixed memtier", "replication s5 memtier", "cluster s5 memtier"]);
+    for (const record of records) {
+      const { id, client, servers, rate } = record;
+      expect(servers?.hitRatio, id).toBe(1);
+      // What is under way at its end is no request of its.
+      expect(Math.abs((servers?.calls ?? 0) / client.requests - 1), id).toBeLessThan(0.01);
+      expect((servers?.hits ?? 0) / (servers?.calls ?? 1), id).toBeCloseTo(rate === null ? 0.8 : 0.9, 1);
+      expect(histogramOf(record).count, id).toBe(client.requests);
+      if (rate !== null) expect(Math.abs(client.rps / rate - 1), id).toBeLessThan(0.25);
+    }
+    for (const deployment of deployments) expect(raw.join("\n")).not.toContain(deployment.access.password);
+  }, 60_000);
+});

@@ -1,0 +1,99 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Found, KeyWrite } from "../../faults/accounting";
+import { account } from "../../faults/accounting";
+import { numberedValue, numberOf } from "../../faults/numbered-values";
+
+const write = (number: number, kind: "acknowledged" | "failed" | "unknown"): KeyWrite => ({ number, outcome: kind === "acknowledged" ? { kind } : { kind, error: "timeout" } });
+const one = (writes: readonly KeyWrite[], found: Found): ReturnType<typeof account> => account(new Map([["k", writes]]), new Map([["k", found]]));
+const at = (number: number): Found => ({ kind: "number", number });
+
+/** One key on a primary and a replica that is behind, with every way a write can end and a failover that may lose some. */
+interface Step {
+  /** What the server does with the write, and what the client hears. */
+  readonly what: "done-and-told" | "done-and-untold" | "refused" | "vanished" | "late";
+  /** Whether the replica has it by then. */
+  readonly replicated: boolean;
+}
+
+const steps: fc.Arbitrary<readonly Step[]> = fc.array(fc.record({ what: fc.constantFrom("done-and-told", "done-and-untold", "refused", "vanished", "late"), replicated: fc.boolean() }), { maxLength: 40 });
+const ends = fc.constantFrom("nothing", "failover", "all-gone");
+
+/** @returns the client's journal, what is there in the end, and which acknowledged writes a god would call lost */
+function simulate(all: readonly Step[], end: "nothing" | "failover" | "all-gone"): { writes: KeyWrite[]; found: Found; lost: number[] } {
+  const writes: KeyWrite[] = [];
+  let [primary, replica] = [0, 0];
+  let late: number | undefined;
+  for (const [index, { what, replicated }] of all.entries()) {
+    const number = index + 1;
+    if (what === "done-and-told" || what === "done-and-untold") primary = number;
+    if (what === "late") late = number;
+    writes.push(write(number, what === "done-and-told" ? "acknowledged" : what === "refused" ? "failed" : "unknown"));
+    if (replicated) replica = primary;
+    // The writer gives up a key whose last write is unknown; a late one takes effect after everything else.
+    if (what !== "done-and-told" && what !== "refused") break;
+  }
+  if (late !== undefined) primary = late;
+  const there = end === "nothing" ? primary : end === "failover" ? replica : 0;
+  const lost = writes.filter(({ number, outcome }) => outcome.kind === "acknowledged" && number > there).map(({ number }) => number);
+  return { writes, found: there === 0 ? { kind: "gone" } : at(there), lost };
+}
+
+describe("accounting", () => {
+  it("names every lost write and invents none, in any simulated history", () => {
+    fc.assert(
+      fc.property(steps, ends, (all, end) => {
+        const { writes, found, lost } = simulate(all, end);
+        const result = one(writes, found);
+        expect(result.lost.map(({ number }) => number)).toEqual(lost);
+        expect(result).toMatchObject({ unread: 0, undecided: 0, anomalies: [] });
+        expect(result.acknowledged + result.failed + result.unknown).toBe(writes.length);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("never counts a write of unknown or failed outcome as lost, whatever is there", () => {
+    const histories = fc.array(fc.constantFrom("acknowledged" as const, "failed" as const, "unknown" as const), { maxLength: 30 });
+    const founds = fc.oneof(fc.integer({ min: 1, max: 35 }).map(at), fc.constantFrom<Found>({ kind: "gone" }, { kind: "damaged" }, { kind: "unread", why: "down" }));
+    fc.assert(
+      fc.property(histories, founds, (kinds, found) => {
+        const writes = kinds.map((kind, index) => write(index + 1, kind));
+        const { lost } = one(writes, found);
+        for (const { number } of lost) expect(writes[number - 1]?.outcome.kind).toBe("acknowledged");
+        if (found.kind === "unread") expect(lost).toEqual([]);
+        if (found.kind === "number") for (const { number } of lost) expect(number).toBeGreaterThan(found.number);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("leaves open what an unknown write may have overwritten late", () => {
+    expect(one([write(1, "acknowledged"), write(2, "unknown"), write(3, "acknowledged")], at(2))).toMatchObject({ lost: [], undecided: 1, unknownDone: 1 });
+  });
+
+  it("says what no server may do", () => {
+    expect(one([write(1, "acknowledged"), write(2, "failed")], at(2))).toMatchObject({ lost: [], anomalies: [expect.stringMatching(/which was refused/)] });
+    expect(one([write(1, "acknowledged")], at(7))).toMatchObject({ lost: [], anomalies: [expect.stringMatching(/which was not sent/)] });
+    expect(one([write(1, "acknowledged")], { kind: "damaged" })).toMatchObject({ lost: [{ key: "k", number: 1, found: "damaged" }] });
+  });
+
+  it("knows nothing of keys that could not be read", () => {
+    expect(account(new Map([["k", [write(1, "acknowledged")]]]), new Map())).toMatchObject({ lost: [], unread: 1, whyUnread: "it was not asked for" });
+  });
+});
+
+describe("a numbered value", () => {
+  it("is known by its key and number, and by nothing that differs in a character", () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 1, maxLength: 20 }), fc.integer({ min: 1, max: 1e12 }), fc.integer({ min: 1, max: 300 }), fc.nat(), (key, number, bytes, place) => {
+        const value = numberedValue(key, number, bytes);
+        expect(value.length).toBeGreaterThanOrEqual(bytes);
+        expect(numberOf(key, value)).toBe(number);
+        expect(numberOf(`${key}!`, value)).toBeUndefined();
+        const at = place % value.length;
+        expect(numberOf(key, `${value.slice(0, at)}#${value.slice(at + 1)}`)).toBeUndefined();
+      }),
+    );
+  });
+});

@@ -1,0 +1,76 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Fault } from "../../faults/fault";
+import type { FaultPlan, Subject } from "../../faults/fault-plan";
+import { describePlan, planFault } from "../../faults/fault-plan";
+
+function cluster(primaries: number, zones: number, changes: Partial<Subject> = {}): Subject {
+  const nodes = Array.from({ length: primaries * 2 }, (_, i) => ({ name: `n-${i}`, zone: `z-${(i < primaries ? i : i - primaries + 1) % zones}` }));
+  return {
+    mode: "cluster",
+    shape: { primaries, replicasPerPrimary: 1 },
+    shards: Array.from({ length: primaries }, (_, i) => ({ primary: `n-${i}`, replicas: [`n-${i + primaries}`] })),
+    zoneOf: new Map(nodes.map(({ name, zone }) => [name, zone])),
+    machineOf: new Map(nodes.map(({ name }) => [name, "here"])),
+    sentinelZoneOf: new Map(),
+    meetsAgain: false,
+    failsOver: true,
+    persistent: true,
+    ...changes,
+  };
+}
+
+const planned = (fault: Fault, subject: Subject): FaultPlan => {
+  const plan = planFault(fault, subject);
+  if (typeof plan === "string") throw new Error(plan);
+  return plan;
+};
+
+describe("the plan of a fault", () => {
+  it("kills the share of the primaries that is asked for, and says when no majority is left", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 3, max: 60 }), fc.double({ min: 0.01, max: 1, noNaN: true }), (primaries, share) => {
+        const plan = planned({ kind: "kill-primaries", share, restart: "served" }, cluster(primaries, 3));
+        const wanted = Math.max(1, Math.round(share * primaries));
+        expect(plan.victims).toHaveLength(wanted);
+        const majority = primaries - wanted > primaries / 2;
+        expect(plan.warnings.some((warning) => warning.includes("no majority"))).toBe(!majority);
+        expect(plan.help.length > 0).toBe(!majority);
+      }),
+    );
+  });
+
+  it("of 14 of 30 primaries needs no help, of 15 it does, by one heir for each", () => {
+    expect(planned({ kind: "kill-primaries", share: 14 / 30, restart: "served" }, cluster(30, 3)).help).toEqual([]);
+    const { help } = planned({ kind: "kill-primaries", share: 0.5, restart: "served" }, cluster(30, 3));
+    expect(help).toEqual([{ do: "take-over", nodes: Array.from({ length: 15 }, (_, i) => `n-${i + 30}`) }]);
+  });
+
+  it("strikes the zone with most primaries, or the one that is named", () => {
+    expect(planned({ kind: "kill-zone", zone: undefined, restart: "served" }, cluster(4, 3)).victims).toEqual(["n-0", "n-3", "n-6"]);
+    expect(planned({ kind: "cut-zone", zone: "z-1", seconds: 1 }, cluster(3, 3)).victims).toEqual(["n-1", "n-3"]);
+    expect(planFault({ kind: "kill-zone", zone: "z-9", restart: "served" }, cluster(3, 3))).toBe("no node is in zone z-9; there are z-0, z-1, z-2");
+  });
+
+  it("says what it makes no sense for", () => {
+    expect(planFault({ kind: "kill-machine", restart: "served" }, cluster(3, 3))).toMatch(/one machine/);
+    expect(planFault({ kind: "full-disk", seconds: 1 }, cluster(3, 3, { persistent: false }))).toMatch(/needs appendonly/);
+    expect(planFault({ kind: "scale", to: { primaries: 3, replicasPerPrimary: 1 } }, cluster(3, 3))).toMatch(/has that shape already/);
+    expect(planFault({ kind: "kill-primaries", share: 0.5, restart: "served" }, cluster(3, 3, { mode: "replication" }))).toMatch(/kill-primary is the same/);
+  });
+
+  it("warns of what is lost: nobody to take over, nothing on disk", () => {
+    const alone = cluster(3, 3, { mode: "replication", failsOver: false, persistent: false });
+    expect(planned({ kind: "kill-primary", restart: "served" }, alone).warnings.join("\n")).toMatch(/nobody promotes a replica[^]*nothing is on disk/);
+    expect(planned({ kind: "kill-all", newAddresses: true }, cluster(3, 3, { persistent: false })).warnings.join("\n")).toMatch(/introduced again[^]*every acknowledged write is lost/);
+  });
+
+  it("is printed line by line", () => {
+    expect(describePlan(planned({ kind: "kill-primaries", share: 0.67, restart: { seconds: 5 } }, cluster(3, 3)))).toEqual([
+      "SIGKILL n-0, n-1",
+      "if it does not recover: tell n-3, n-4 to take over",
+      "after 5 s: start n-0, n-1 again",
+      expect.stringMatching(/^expect: 2 of 3 primaries: no majority/),
+    ]);
+  });
+});

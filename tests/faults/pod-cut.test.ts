@@ -1,0 +1,87 @@
+import { describe, expect, it } from "vitest";
+import { cutPolicies, showsCut } from "../../faults/pod-cut";
+import type { Fault } from "../../faults/fault";
+import { podObstacle } from "../../faults/obstacles";
+import { attemptAll } from "../../faults/breaker";
+import { fixture } from "../support/fixtures";
+
+const labels = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "shop" };
+const own = { podSelector: { matchLabels: labels } };
+const tcp = (port: number): { protocol: string; port: number } => ({ protocol: "TCP", port });
+const spec = {
+  ...own,
+  policyTypes: ["Ingress", "Egress"],
+  ingress: [{ _from: [own, { podSelector: {} }], ports: [tcp(6379)] }, { _from: [own], ports: [tcp(16379)] }],
+  egress: [{ to: [own], ports: [tcp(6379), tcp(16379)] }, { ports: [{ protocol: "UDP", port: 53 }] }],
+};
+
+describe("the policies of a cut", () => {
+  const { others, cut } = cutPolicies(spec, labels);
+
+  it("select every pod of the deployment once", () => {
+    expect(others.podSelector).toEqual({ matchLabels: labels, matchExpressions: [{ key: "valkey-measured/cut", operator: "DoesNotExist" }] });
+    expect(cut.podSelector).toEqual({ matchLabels: { ...labels, "valkey-measured/cut": "yes" } });
+  });
+
+  it("let each side call only its own, and leave clients and names alone", () => {
+    for (const policy of [others, cut]) {
+      expect(policy.egress?.[0]?.to).toEqual([{ podSelector: policy.podSelector }]);
+      expect(policy.egress?.[1]).toEqual(spec.egress[1]);
+      expect(policy.ingress).toEqual(spec.ingress);
+    }
+  });
+
+  it("change nothing of what they are made from", () => {
+    expect(spec.egress[0]?.to).toEqual([own]);
+  });
+});
+
+describe("a node's view of its cluster", () => {
+  const formed = fixture("cluster-nodes-9.1-formed");
+
+  it("shows a cut where another node has failed, is suspected, or has no link", () => {
+    expect(showsCut(fixture("cluster-nodes-9.1-failed"))).toBe(true);
+    expect(showsCut(fixture("cluster-nodes-9.1-suspected"))).toBe(true);
+    expect(showsCut(formed.replace(/ connected/, " disconnected"))).toBe(true);
+  });
+
+  it("shows none where all is well, also where replicas may not take over, or a host has a telling name", () => {
+    expect(showsCut(formed)).toBe(false);
+    expect(showsCut(formed.replaceAll(" slave ", " slave,nofailover "))).toBe(false);
+    expect(showsCut(formed.replaceAll(/@\d+/g, "$&,fail.disconnected.internal"))).toBe(false);
+    expect(showsCut(fixture("cluster-nodes-9.1-handshake"))).toBe(false);
+  });
+});
+
+describe("what is taken back", () => {
+  it("is all that can be, and the reasons why some cannot", async () => {
+    const done: string[] = [];
+    expect(await attemptAll(() => { throw new Error("first"); }, () => { done.push("second"); }, () => Promise.reject(new Error("third")))).toEqual(["first", "third"]);
+    expect(done).toEqual(["second"]);
+  });
+});
+
+describe("scenarios of pods", () => {
+  const scenario = (fault: Fault, settings: Record<string, string> = {}): Parameters<typeof podObstacle>[0] => ({ fault, settings: new Map(Object.entries(settings)) });
+  const why = (fault: Fault, settings?: Record<string, string>, configured: Record<string, string> = {}): string | undefined => podObstacle(scenario(fault, settings), new Map(Object.entries(configured)));
+
+  it("are refused where the API server cannot do it, saying where it can be had", () => {
+    expect(why({ kind: "freeze-primary", seconds: 1 })).toMatch(/platform host/);
+    expect(why({ kind: "full-disk", seconds: 1 })).toMatch(/platform host/);
+    expect(why({ kind: "scale", to: { primaries: 4, replicasPerPrimary: 1 } })).toMatch(/pulumi up/);
+    expect(why({ kind: "kill-primary", restart: "served" })).toBeUndefined();
+  });
+
+  it("are no upgrade, which is another image, though they restart one by one", () => {
+    expect(why({ kind: "rolling-restart", home: undefined })).toBeUndefined();
+    expect(why({ kind: "rolling-restart", home: "/opt/valkey" })).toMatch(/image/);
+  });
+
+  it("keep the file that a pod starts with: another appendonly is for the deployment to say", () => {
+    const kill: Fault = { kind: "kill-primary", restart: "served" };
+    expect(why(kill, { appendonly: "yes" })).toMatch(/pulumi up/);
+    expect(why(kill, { appendonly: "yes" }, { appendonly: "yes" })).toBeUndefined();
+    expect(why(kill, { "cluster-node-timeout": "1000" })).toBeUndefined();
+    expect(why({ kind: "cut-zone", zone: undefined, seconds: 1 }, { appendonly: "yes" })).toBeUndefined();
+  });
+});

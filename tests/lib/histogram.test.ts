@@ -1,0 +1,76 @@
+import fc from "fast-check";
+import { build, encodeIntoCompressedBase64 } from "hdr-histogram-js";
+import { describe, expect, it } from "vitest";
+import { Failure } from "../../lib/errors";
+import { Histogram } from "../../lib/histogram";
+
+const latencies = fc.array(fc.integer({ min: 1, max: 100_000_000 }), { minLength: 1, maxLength: 200 });
+
+function of(values: readonly number[]): Histogram {
+  const histogram = Histogram.empty();
+  for (const value of values) histogram.record(value);
+  return histogram;
+}
+
+/** By sorting. */
+function exact(values: readonly number[], part: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? 0;
+}
+
+describe("a histogram", () => {
+  it("merges to what one of all values would hold, in any order and grouping", () => {
+    fc.assert(
+      fc.property(fc.array(latencies, { minLength: 1, maxLength: 6 }), (groups) => {
+        const merged = Histogram.merge(groups.map(of));
+        expect(merged.cumulative()).toEqual(of(groups.flat()).cumulative());
+        expect(Histogram.merge([...groups].reverse().map(of)).cumulative()).toEqual(merged.cumulative());
+        expect(Histogram.merge([Histogram.merge(groups.slice(0, 2).map(of)), ...groups.slice(2).map(of)]).cumulative()).toEqual(merged.cumulative());
+        expect(merged.count).toBe(groups.flat().length);
+        const mean = groups.flat().reduce((sum, us) => sum + us, 0) / groups.flat().length / 1000;
+        expect(Math.abs(merged.meanMs / mean - 1)).toBeLessThan(0.001);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it("gives percentiles within a thousandth of those by sorting, and never a lower one", () => {
+    fc.assert(
+      fc.property(latencies, fc.constantFrom(0.5, 0.9, 0.99, 0.999, 1), (values, part) => {
+        const wanted = exact(values, part);
+        const found = of(values).percentileMs(part) * 1000;
+        expect(found).toBeGreaterThanOrEqual(wanted - 0.001);
+        expect(found).toBeLessThanOrEqual(wanted * 1.001 + 1);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("comes back from its text with every count", () => {
+    fc.assert(fc.property(latencies, (values) => { expect(Histogram.decode(of(values).encode()).cumulative().map(({ count }) => count)).toEqual(of(values).cumulative().map(({ count }) => count)); }), { numRuns: 20 });
+  });
+
+  it("reads what HDR histograms of other ranges and units write", () => {
+    const other = build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 3 });
+    other.recordValueWithCount(1_000, 7);
+    other.recordValueWithCount(1_999, 2);
+    const read = Histogram.decode(encodeIntoCompressedBase64(other));
+    expect(read.cumulative()).toEqual([{ ms: 1, count: 7 }, { ms: 1.999, count: 9 }]);
+    expect(Histogram.decode(encodeIntoCompressedBase64(other), 1000).percentileMs(0.5)).toBeCloseTo(1000, 0);
+  });
+
+  it("refuses a text that is none", () => {
+    expect(() => Histogram.decode("AAAA")).toThrow(Failure);
+  });
+
+  it("of cumulative counts holds each request as long as it is known to have taken at most", () => {
+    const histogram = Histogram.ofCumulative([{ ms: 1, count: 50 }, { ms: 2, count: 98 }, { ms: 10, count: 100 }]);
+    expect([0.5, 0.51, 0.98, 0.99].map((part) => histogram.percentileMs(part))).toEqual([1, 2, 2, 10]);
+    expect([histogram.count, histogram.maxMs, histogram.countAtMost(2)]).toEqual([100, 10, 98]);
+  });
+
+  it("of nothing says nothing", () => {
+    expect([Histogram.empty().percentileMs(0.99), Histogram.empty().meanMs, Histogram.empty().cumulative()]).toEqual([0, 0, []]);
+    expect(Histogram.decode(Histogram.empty().encode()).count).toBe(0);
+  });
+});

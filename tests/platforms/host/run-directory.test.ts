@@ -1,0 +1,138 @@
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { identify, isAlive } from "../../../lib/process-identity";
+import { startRecorded } from "../../../platforms/host/processes";
+import { livingProcesses, RunDirectory, stopAbandonedRuns, stopRun } from "../../../platforms/host/run-directory";
+
+let runs: string;
+const children: ChildProcess[] = [];
+beforeEach(() => { runs = mkdtempSync(join(tmpdir(), "runs-")); });
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+  rmSync(runs, { recursive: true, force: true });
+});
+
+async function sleeper(run: RunDirectory, command = ["sleep", "60"]): Promise<number> {
+  const { child, pid } = startRecorded(run, "sleeper", command[0] ?? "", command.slice(1), { stdio: ["ignore", "pipe", "ignore"] });
+  children.push(child);
+  while (livingProcesses(run.path).every((identity) => identity.pid !== pid)) await new Promise((resolve) => setTimeout(resolve, 5));
+  return pid;
+}
+
+/** Makes a run look as if its runner had been killed. */
+function orphan(run: RunDirectory): void {
+  const file = join(run.path, "run.json");
+  const info = JSON.parse(readFileSync(file, "utf8")) as { runner: { started: string } };
+  writeFileSync(file, JSON.stringify({ ...info, runner: { ...info.runner, started: "before" } }));
+}
+
+describe("a run's directory", () => {
+  it("is the user's alone and knows its processes", async () => {
+    const run = RunDirectory.create(runs, "local");
+    const pid = await sleeper(run);
+    expect(statSync(join(run.path, "processes")).mode & 0o077).toBe(0);
+    expect(livingProcesses(run.path).map((identity) => identity.pid)).toEqual([pid]);
+    expect(RunDirectory.list(runs).map(({ info }) => info)).toMatchObject([{ id: run.id, stack: "local", kept: false, runner: { pid: process.pid } }]);
+  });
+
+  it("says in one sentence when it cannot be made", () => {
+    writeFileSync(join(runs, "file"), "");
+    expect(() => RunDirectory.create(join(runs, "file"), "local")).toThrow(/run's directory .* cannot be written/);
+  });
+});
+
+describe("stopping a run", () => {
+  it("ends its processes, by force where they will not, and nobody else's", async () => {
+    const run = RunDirectory.create(runs, "local");
+    const stubborn = await sleeper(run, ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"]);
+    const other = spawn("sleep", ["60"], { stdio: "ignore" });
+    children.push(other);
+    // A record of a process that is no more, whose number somebody else has now.
+    writeFileSync(run.processRecord("old"), readFileSync(`/proc/${String(other.pid)}/stat`, "utf8").replace(/\d+( \S+){30}$/m, (tail) => tail.replace(/^\d+/, "1")));
+    expect(await stopRun(run.path)).toBe(1);
+    expect(identify(stubborn)).toBeUndefined();
+    expect(identify(other.pid ?? 0)).toBeDefined();
+    expect(existsSync(run.path)).toBe(false);
+  });
+
+  it("has nothing started any more, and ends what was about to be", async () => {
+    const run = RunDirectory.create(runs, "local");
+    const slow = await sleeper(run, ["sh", "-c", "trap 'sleep 0.4; exit' TERM; while :; do sleep 0.05; done"]);
+    // One that has opened its record, and writes to it later.
+    const late = spawn("sh", ["-c", `exec 3>"$1"; sleep 0.3; cat /proc/$$/stat >&3; exec sleep 60`, "sh", run.processRecord("late")], { stdio: "ignore" });
+    children.push(late);
+    while (!existsSync(run.processRecord("late"))) await new Promise((resolve) => setTimeout(resolve, 5));
+    const stopping = stopRun(run.path);
+    await new Promise((resolve) => setTimeout(resolve, 350));
+    const latest = startRecorded(run, "latest", "sleep", ["60"], { stdio: "ignore" });
+    children.push(latest.child);
+    expect(await stopping).toBe(2);
+    expect(await latest.ended).toEqual({ code: 126, signal: null });
+    expect([slow, late.pid ?? 0].map(identify)).toEqual([undefined, undefined]);
+    expect(existsSync(run.path)).toBe(false);
+  });
+
+  it("that was killed in the middle leaves one that can be gone on with", async () => {
+    const run = RunDirectory.create(runs, "local");
+    const pid = await sleeper(run);
+    renameSync(join(run.path, "processes"), join(run.path, "processes.closed"));
+    const again = RunDirectory.open(run.path);
+    expect(livingProcesses(again.path).map((identity) => identity.pid)).toEqual([pid]);
+    expect(identify(await sleeper(again))).toBeDefined();
+    expect(await stopRun(again.path)).toBe(2);
+  });
+
+  it("leaves nothing standing still of what its processes forked", async () => {
+    const run = RunDirectory.create(runs, "local");
+    const file = join(runs, "forked");
+    const pid = await sleeper(run, ["sh", "-c", `sleep 0.5 & echo $! > ${file}; wait`]);
+    while (!existsSync(file) || readFileSync(file, "utf8") === "") await new Promise((resolve) => setTimeout(resolve, 5));
+    const forked = Number(readFileSync(file, "utf8"));
+    process.kill(-pid, "SIGSTOP");
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(identify(forked)).toBeDefined();
+    expect(await stopRun(run.path)).toBe(1);
+    for (let tries = 0; identify(forked) !== undefined && tries < 100; tries++) await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(identify(forked)).toBeUndefined();
+  });
+});
+
+describe("what killed runs left", () => {
+  it("is stopped; runs at work and kept runs are left alone", async () => {
+    const abandoned = RunDirectory.create(runs, "local");
+    const atWork = RunDirectory.create(runs, "local");
+    const kept = RunDirectory.create(runs, "local");
+    kept.keep();
+    const pids = await Promise.all([abandoned, atWork, kept].map((run) => sleeper(run)));
+    orphan(abandoned);
+    orphan(kept);
+    expect(await stopAbandonedRuns(runs)).toBe(1);
+    expect(pids.map((pid) => identify(pid) !== undefined)).toEqual([false, true, true]);
+    expect([abandoned, atWork, kept].map(({ path }) => existsSync(path))).toEqual([false, true, true]);
+  });
+
+  it("may be looked for by two runs at once", async () => {
+    const abandoned = RunDirectory.create(runs, "local");
+    const pid = await sleeper(abandoned);
+    orphan(abandoned);
+    await Promise.all([stopAbandonedRuns(runs), stopAbandonedRuns(runs)]);
+    expect(identify(pid)).toBeUndefined();
+    expect(existsSync(abandoned.path)).toBe(false);
+  });
+
+  it("is nothing where there is no directory, and a damaged one is nobody's", async () => {
+    mkdirSync(join(runs, "damaged", "processes"), { recursive: true });
+    writeFileSync(join(runs, "damaged", "run.json"), "{");
+    expect(await stopAbandonedRuns(runs)).toBe(0);
+    expect(await stopAbandonedRuns(join(runs, "none"))).toBe(0);
+    expect(existsSync(join(runs, "damaged"))).toBe(true);
+  });
+
+  it("identifies this process", () => {
+    expect(isAlive(identify(process.pid) ?? { pid: 0, started: "" })).toBe(true);
+  });
+});

@@ -1,0 +1,56 @@
+/** What a preview finds wrong with an account before anything is made: the whole program, AWS's answers and no engine. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { BadInput } from "../../../lib/errors";
+import { parseConfig } from "../../../stacks/config/config";
+import { STACKS } from "../../../stacks/config/paths";
+import { program } from "../../../stacks/program/program";
+import type { StackConfig } from "../../../stacks/config/schema/stack";
+import { withReplacedValues } from "../../../stacks/config/overrides";
+import { readStackFile } from "../../../stacks/config/stack-file";
+import { accountCalls, awsOutputs } from "../../support/eks";
+import type { Calls } from "../../support/pulumi";
+import { run } from "../../support/pulumi";
+
+const KEY = "arn:aws:kms:us-west-2:123456789012:key/gone";
+const configOf = (...assignments: readonly string[]): StackConfig => parseConfig("stack topologies", withReplacedValues(readStackFile(STACKS, "topologies"), assignments), { cores: 2, memoryBytes: 16 * 2 ** 30 });
+
+/** As a region without Graviton answers, of two zones only. */
+const POOR: Calls = {
+  "aws:index/getAvailabilityZones:getAvailabilityZones": () => ({ names: ["us-west-2a", "us-west-2b"], zoneIds: [] }),
+  "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": () => ({ instanceTypes: [], locations: [], locationTypes: [] }),
+};
+const NO_QUOTA: Calls = { "aws:servicequotas/getServiceQuota:getServiceQuota": ({ quotaCode }) => ({ value: quotaCode === "L-1216C47A" ? 5 : 1e6 }) };
+const NO_KEY: Calls = { "aws:kms/getKey:getKey": () => { throw Object.assign(new Error("gone"), { details: "NotFoundException: no such key" }); } };
+
+/** @returns what is said, and what has been made by then */
+async function refused(config: StackConfig, calls: Calls): Promise<{ readonly problems: readonly string[]; readonly made: readonly string[] }> {
+  const made: string[] = [];
+  let thrown: unknown;
+  await run(() => program("topologies", config), (type, name, inputs) => {
+    made.push(type);
+    return awsOutputs(type, name, inputs);
+  }, { ...accountCalls, ...calls }, "topologies").catch((error: unknown) => { thrown = error; });
+  if (!(thrown instanceof BadInput)) throw new Error("it is not refused", { cause: thrown });
+  return { problems: thrown.problems, made };
+}
+
+describe("a preview on EKS", () => {
+  beforeAll(async () => { await import("../../../stacks/program/platforms/eks.js"); }, 60_000);
+
+  it("says all that is wrong with an account in one message, each once, and makes nothing", async () => {
+    const { problems, made } = await refused(configOf(`platform.cluster.keyArn=${KEY}`), { ...POOR, ...NO_QUOTA, ...NO_KEY });
+    expect(problems).toEqual([
+      "valkey:platform.region: us-west-2 has 2 zones for this account and at least 3 are needed",
+      "valkey:platform.zones: us-west-2c: no such zone of us-west-2 for this account; there are us-west-2a, us-west-2b",
+      "valkey:platform.region: us-west-2 offers none of the planned machines (m7g.large, r7g.large, c7gn.xlarge), all of them Graviton: it has no Graviton, or not these; another region, or types that it offers",
+      expect.stringMatching(/^the account's quota L-1216C47A .* is 5 and the plan needs 28; ask AWS for more or plan for less$/),
+      expect.stringMatching(/^valkey:platform\.cluster\.keyArn: arn:aws:kms:.*key\/gone cannot be used: .*NotFoundException/s),
+    ]);
+    expect(made).toEqual(["pulumi:providers:aws"]);
+  }, 60_000);
+
+  it("asks where no price table knows the region", async () => {
+    const { problems } = await refused(configOf("platform.region=us-west-1"), POOR);
+    expect(problems.some((problem) => problem.includes("us-west-1 offers none of the planned machines"))).toBe(true);
+  }, 60_000);
+});

@@ -1,0 +1,149 @@
+/** Every stack on EKS as a whole: what it declares, how its parts relate, and whether it holds to the guardrails. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { nodeCount } from "../../../valkey/topology/placement";
+import { poolSelector, poolToleration } from "../../../platforms/eks/pools";
+import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
+import type { Resources } from "../../../components/kubernetes/arguments";
+import { isGuaranteed } from "../../../components/kubernetes/pods/sidecar";
+import { RULES } from "../../../policies/rules";
+import { parseConfig } from "../../../stacks/config/config";
+import { STACKS } from "../../../stacks/config/paths";
+import { planStack } from "../../../stacks/plan/stack-plan";
+import { shapeOf } from "../../../stacks/plan/plans";
+import { podSettings } from "../../../stacks/plan/pods";
+import type { StackConfig } from "../../../stacks/config/schema/stack";
+import type { EksPlatformConfig } from "../../../stacks/config/schema/eks";
+import { readStackFile, stackNames } from "../../../stacks/config/stack-file";
+import { accountCalls, awsOutputs } from "../../support/eks";
+import type { Declared, Program } from "../../support/pulumi";
+import { run } from "../../support/pulumi";
+
+const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
+type EksStack = StackConfig & { readonly platform: EksPlatformConfig };
+
+const configOf = (name: string): StackConfig => parseConfig(`stack ${name}`, readStackFile(STACKS, name), MACHINE);
+const isEks = (config: StackConfig): config is EksStack => config.platform.type === "eks";
+const stacks = stackNames(STACKS).flatMap((name): [string, EksStack][] => {
+  const config = configOf(name);
+  return isEks(config) ? [[name, config]] : [];
+});
+
+interface PodSpec {
+  readonly nodeSelector: Readonly<Record<string, string>>;
+  readonly tolerations: readonly object[];
+  readonly affinity: { readonly podAffinity?: object; readonly podAntiAffinity?: object };
+  readonly topologySpreadConstraints: readonly { readonly topologyKey: string; readonly whenUnsatisfiable: string }[];
+}
+const specOf = ({ inputs }: Declared): PodSpec => (inputs["spec"] as { template: { spec: PodSpec } }).template.spec;
+
+/** Of the server's container, and of all others of the pod. */
+function resourcesOf(spec: unknown, set: Declared | undefined): { readonly resources: Resources; readonly others: readonly Resources[] } {
+  if (set === undefined) {
+    const { resources, initResources } = spec as { resources: Resources; initResources: Resources };
+    return { resources, others: [initResources] };
+  }
+  const { containers, initContainers = [] } = spec as Record<"containers" | "initContainers", readonly { resources: Resources }[] | undefined>;
+  const [server, ...others] = [...(containers ?? []), ...initContainers].map(({ resources }) => resources);
+  if (server === undefined) throw new Error(`no container in ${set.name}`);
+  return { resources: server, others };
+}
+
+describe("the stacks on EKS", () => {
+  it("are one for each study, and a small one", () => {
+    expect(stacks.map(([name]) => name)).toEqual(["billion", "density", "dev", "engines", "io-threads", "topologies"]);
+  });
+});
+
+describe.each(stacks)("the stack %s", (name, config) => {
+  const { platform } = config;
+  let program: Program;
+  beforeAll(async () => {
+    const { deployOnEks } = await import("../../../stacks/program/platforms/eks.js");
+    program = await run(() => deployOnEks(name, platform, config), awsOutputs, accountCalls, name);
+  }, 120_000);
+  const servers = (): { readonly deployment: string; readonly spec: PodSpec; readonly set: Declared | undefined }[] =>
+    Object.entries(config.deployments).map(([deployment, { mode, engine }]) => {
+      if (mode === "cluster" || engine !== "valkey") {
+        const set = program.one("kubernetes:apps/v1:StatefulSet", deployment);
+        return { deployment, set, spec: specOf(set) };
+      }
+      return { deployment, set: undefined, spec: program.one("kubernetes:helm.sh/v4:Chart", deployment).inputs["values"] as PodSpec };
+    });
+
+  it("holds to every guardrail", () => {
+    const violations = program.resources.flatMap(({ type, name: resource, inputs }) => RULES.flatMap((rule) => rule.check({ type, name: resource, props: inputs }).map((what) => `${type} ${resource}: ${rule.name}: ${what}`)));
+    expect(violations).toEqual([]);
+  });
+
+  it("puts servers where a pool lets them in, on a type that the pool may start, as many as planned", () => {
+    const limits = new Map(program.ofType("kubernetes:karpenter.sh/v1:NodePool").map(({ inputs }) => [(inputs["metadata"] as { name: string }).name, inputs["spec"] as { template: { spec: { taints: readonly object[]; requirements: readonly { key: string; values: readonly string[] }[] } } }]));
+    for (const { deployment, spec, set } of servers()) {
+      const own = config.deployments[deployment];
+      if (own === undefined) throw new Error(`no ${deployment}`);
+      const { pool = "servers", instanceType } = podSettings(platform, own);
+      expect(spec.nodeSelector).toMatchObject(poolSelector(pool));
+      expect(spec.tolerations).toEqual([poolToleration(pool)]);
+      const { taints, requirements } = limits.get(Object.values(poolSelector(pool))[0] ?? "")?.template.spec ?? { taints: [], requirements: [] };
+      const { operator, ...tolerated } = poolToleration(pool);
+      expect([taints, operator]).toEqual([[tolerated], "Equal"]);
+      if (instanceType !== undefined) {
+        expect(spec.nodeSelector).toMatchObject({ "node.kubernetes.io/instance-type": instanceType });
+        expect(requirements.find(({ key }) => key === "node.kubernetes.io/instance-type")?.values).toContain(instanceType);
+      }
+      expect(spec.topologySpreadConstraints).toMatchObject([{ topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "DoNotSchedule" }]);
+      expect(spec.affinity.podAffinity !== undefined).toBe(own.pods?.oneMachine ?? false);
+      if (set !== undefined) expect((set.inputs["spec"] as { replicas: number }).replicas).toBe(nodeCount(shapeOf(own)));
+    }
+  });
+
+  it("asks for whole CPUs, and all it may have, with every container where the pool gives CPUs to pods alone", () => {
+    for (const { deployment, spec, set } of servers()) {
+      const own = config.deployments[deployment];
+      if (own === undefined) throw new Error(`no ${deployment}`);
+      if (platform.pools[podSettings(platform, own).pool ?? "servers"]?.tuning.staticCpus !== true) continue;
+      const { resources: server, others } = resourcesOf(spec, set);
+      expect(Number(server.limits.cpu) % 1, deployment).toBe(0);
+      expect([server, ...others].map(isGuaranteed), deployment).toEqual([server, ...others].map(() => true));
+    }
+  });
+
+  it("claims volumes of classes that there are, as many as planned", () => {
+    const classes = program.ofType("kubernetes:storage.k8s.io/v1:StorageClass").map(({ inputs }) => (inputs["metadata"] as { name: string }).name);
+    expect(classes.sort()).toEqual([...STORAGE_CLASS_NAMES].sort());
+    let claims = 0;
+    for (const { deployment, set } of servers()) {
+      const own = config.deployments[deployment];
+      if (own === undefined) throw new Error(`no ${deployment}`);
+      const templates = set === undefined ? [{ spec: { storageClassName: podSettings(platform, own).storage.className } }] : ((set.inputs["spec"] as { volumeClaimTemplates: readonly { spec: { storageClassName: string } }[] }).volumeClaimTemplates);
+      for (const { spec } of templates) expect(classes).toContain(spec.storageClassName);
+      claims += templates.length * nodeCount(shapeOf(own));
+    }
+    expect(planStack(name, config).eks?.volumes.count).toBe(claims);
+  });
+
+  it("goes from servers to namespace to volumes to machines to the cluster, made by the cluster's own provider", () => {
+    const namespace = program.one("kubernetes:core/v1:Namespace");
+    const volumes = program.one("pulumi-nodejs:dynamic/valkey:VolumesGone");
+    const cluster = program.one("eks:index:Cluster");
+    for (const { deployment } of servers()) {
+      const made = program.resources.find(({ type, name: resource }) => type.startsWith("valkey:kubernetes:") && resource === deployment);
+      if (made === undefined) throw new Error(`no servers of ${deployment}`);
+      expect(program.goesBefore(made, namespace)).toBe(true);
+    }
+    const machines = [...program.ofType("kubernetes:karpenter.sh/v1:NodePool"), ...program.ofType("kubernetes:storage.k8s.io/v1:StorageClass"), program.one("aws:eks/addon:Addon", `${cluster.name}-ebs-csi`)];
+    expect(program.goesBefore(namespace, volumes)).toBe(true);
+    for (const each of machines) {
+      expect(program.goesBefore(volumes, each), each.name).toBe(true);
+      expect(program.goesBefore(each, cluster), each.name).toBe(true);
+    }
+    expect(program.providerOf(namespace)).toBe(`pulumi:providers:kubernetes ${cluster.name}-provider`);
+  });
+
+  it("is in one region by one provider, and its kubeconfig asks for a token of that cluster", () => {
+    expect(program.one("pulumi:providers:aws").inputs).toMatchObject({ region: platform.region });
+    const kubeconfig = JSON.parse(String(program.one("pulumi:providers:kubernetes").inputs["kubeconfig"])) as { users: readonly { user: { exec: object } }[] };
+    const clusterName = program.one("eks:index:Cluster").inputs["name"];
+    expect(kubeconfig.users[0]?.user.exec).toMatchObject({ command: "aws", args: ["--region", platform.region, "eks", "get-token", "--cluster-name", clusterName, "--output", "json"] });
+    expect(program.ofType("pulumi-nodejs:dynamic/valkey:Drain").map(({ inputs }) => (inputs["target"] as { kubeconfig: string }).kubeconfig).every((text) => text === JSON.stringify(kubeconfig))).toBe(true);
+  });
+});

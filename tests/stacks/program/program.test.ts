@@ -1,0 +1,87 @@
+import * as pulumi from "@pulumi/pulumi";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { StackOutputs } from "../../../stacks/program/outputs";
+import { outputsSchema } from "../../../stacks/program/outputs";
+import { parseConfig } from "../../../stacks/config/config";
+import { STACKS } from "../../../stacks/config/paths";
+import { program } from "../../../stacks/program/program";
+import { readStackFile } from "../../../stacks/config/stack-file";
+import type { Declared, Outputs, Program } from "../../support/pulumi";
+import { run, valueOf } from "../../support/pulumi";
+import { measured, results } from "../../support/records";
+
+const DYNAMIC = "pulumi-nodejs:dynamic/valkey:";
+const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
+
+/** As its dynamic resources would answer. */
+const some = results([measured("cluster", 1, 200_000), measured("replication", 1, 100_000)]);
+const outputsOf: Outputs = (type, name) => {
+  switch (type.replace(DYNAMIC, "")) {
+    case "Password":
+      return { password: "s3cret" };
+    case "HostServers":
+      return { target: { platform: "endpoints", name, mode: name, shape: { primaries: 1, replicasPerPrimary: 0 }, zones: [], directives: {}, nodes: [{ name: `${name}-0`, machine: "here", endpoint: { host: "127.0.0.1", port: 7000 } }] } };
+    case "Formation":
+      return { milliseconds: 12 };
+    case "TopologyCheck":
+      return { topology: some.topologies.find(({ deployment }) => deployment === name) };
+    case "Measurement":
+      return { results: some, report: "results/x/report.html" };
+    default:
+      return undefined;
+  }
+};
+const declare = (stack: string, raw: Readonly<Record<string, unknown>>): Promise<Program> => run(() => program(stack, parseConfig(`stack ${stack}`, raw, MACHINE)), outputsOf, {}, stack);
+const returnedOf = ({ returned }: Program): Record<string, pulumi.Output<unknown>> => returned as Record<string, pulumi.Output<unknown>>;
+
+describe("the stack local under mocks", () => {
+  let recorded: readonly Declared[];
+  let outputs: Record<string, pulumi.Output<unknown>>;
+
+  beforeAll(async () => {
+    const local = await declare("local", readStackFile(STACKS, "local"));
+    recorded = local.resources;
+    outputs = returnedOf(local);
+  });
+
+  it("has servers, formation and check for each deployment, and one measurement of all", () => {
+    const names = recorded.map(({ type, name }) => `${type.replace(DYNAMIC, "")} ${name}`).sort();
+    expect(names).toEqual(["Formation cluster", "Formation replication", "HostServers cluster", "HostServers replication", "Measurement measurement", "Password cluster", "Password replication", "TopologyCheck cluster", "TopologyCheck replication"]);
+  });
+
+  it("measures what was checked, with the workload of the file", () => {
+    const measurement = recorded.find(({ name }) => name === "measurement");
+    expect(measurement?.inputs).toMatchObject({ repeats: 3, run: 1, workload: { tests: ["set", "get", "incr"], clients: 48, keySpace: 98_304 } });
+    expect((measurement?.inputs["targets"] as { target: { name: string } }[]).map(({ target }) => target.name)).toEqual(["replication", "cluster"]);
+  });
+
+  it("exports results in results.json's shape, without distributions and without the password", async () => {
+    const exported = outputsSchema.parse(await valueOf(outputs["valkey"] as pulumi.Output<StackOutputs>));
+    expect(exported.endpoints).toEqual([
+      { deployment: "replication", mode: "replication", addresses: ["127.0.0.1:7000"] },
+      { deployment: "cluster", mode: "cluster", addresses: ["127.0.0.1:7000"] },
+    ]);
+    expect(exported.comparison).toMatchObject([{ test: "GET", speedUp: { median: 2 } }]);
+    expect(await valueOf(outputs["summary"] as pulumi.Output<string>)).toMatch(/VERIFY cluster: PASS[^]*=== Side by side ===[^]*2\.00×/);
+    expect(exported.results?.records.map(({ client }) => client.cumulative)).toEqual([[], []]);
+    expect(JSON.stringify(exported)).not.toContain("s3cret");
+    expect(await pulumi.isSecret(outputs["passwords"] as pulumi.Output<unknown>)).toBe(true);
+  });
+
+  it("has the capacity searched for with the measurement, in a state that knows no undefined", async () => {
+    const { platform, deployments } = readStackFile(STACKS, "local");
+    const capable = await declare("capable", { platform, deployments, workloads: { steady: { driver: "open-loop", rate: 500, keySpace: 98_304 } }, capacity: { objective: "p99=2ms" } });
+    const inputs = capable.resources.find(({ name }) => name === "measurement")?.inputs ?? {};
+    expect(inputs).toMatchObject({ workload: { tests: [] }, mixes: [{ name: "steady" }], capacity: { mix: { name: "steady" }, objective: { part: 0.99, ms: 2 }, search: { start: 1000 } } });
+    expect(JSON.parse(JSON.stringify(inputs["capacity"]))).toStrictEqual(inputs["capacity"]);
+    expect(returnedOf(capable)["plan"]).toMatch(/then the highest load of steady at which p99 ≤ 2 ms: from 1,000\/s to 10,000,000\/s at most, to 10 %, of each deployment in about 31 loads\n[^]*the search for capacities/);
+  });
+
+  it("measures nothing where the stack does not ask for it", async () => {
+    const raw = readStackFile(STACKS, "local");
+    const quiet = await declare("quiet", { platform: raw["platform"], deployments: raw["deployments"] });
+    const exported = await valueOf(returnedOf(quiet)["valkey"] as pulumi.Output<StackOutputs>);
+    expect(exported.results).toBeNull();
+    expect(quiet.resources.some(({ type }) => type.endsWith("Measurement"))).toBe(false);
+  });
+});

@@ -1,0 +1,128 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { planCluster, PlanError } from "../../../valkey/topology/cluster-plan";
+import type { PlacedNode, Shape } from "../../../valkey/topology/placement";
+import { byZone, nodeCount, rotateOverZones, sharePrimaries, spreadOverZones } from "../../../valkey/topology/placement";
+import { countSlots, normaliseRanges } from "../../../valkey/topology/slots";
+
+const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `node-${String(i)}`);
+const shapes = fc.record({ primaries: fc.integer({ min: 3, max: 60 }), replicasPerPrimary: fc.integer({ min: 0, max: 4 }) });
+const zoneNames = ["a", "b", "c", "d", "e", "f"];
+
+/** Nodes of a shape with any zone each: as lopsided as a scheduler or a user may leave them. */
+const anyPlacement = (maxPrimaries: number): fc.Arbitrary<{ shape: Shape; nodes: PlacedNode[] }> =>
+  fc
+    .record({
+      primaries: fc.integer({ min: 3, max: maxPrimaries }),
+      replicasPerPrimary: fc.integer({ min: 0, max: 3 }),
+      zones: fc.integer({ min: 1, max: 4 }),
+    })
+    .chain(({ zones, ...shape }) =>
+      fc
+        .array(fc.constantFrom(...zoneNames.slice(0, zones)), { minLength: nodeCount(shape), maxLength: nodeCount(shape) })
+        .map((placed) => ({ shape, nodes: placed.map((zone, i) => ({ name: `node-${String(i)}`, zone })) })),
+    );
+
+function check(nodes: readonly PlacedNode[], shape: Shape): void {
+  const plan = planCluster(nodes, shape);
+  const used = plan.shards.flatMap((shard) => [shard.primary, ...shard.replicas]);
+  expect(plan.shards).toHaveLength(shape.primaries);
+  expect([...used].sort()).toEqual(nodes.map((node) => node.name).sort());
+  for (const shard of plan.shards) expect(shard.replicas).toHaveLength(shape.replicasPerPrimary);
+  expect(normaliseRanges(plan.shards.map((shard) => shard.slots))).toEqual([{ from: 0, to: 16383 }]);
+  const sizes = plan.shards.map((shard) => countSlots([shard.slots]));
+  expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1);
+}
+
+describe("planCluster", () => {
+  it("uses every node once, covers every slot once, in any placement", () => {
+    fc.assert(fc.property(anyPlacement(12), ({ shape, nodes }) => { check(nodes, shape); }));
+  });
+
+  it("is zone-safe with primaries spread evenly over any two zones or more, when it may lay out the nodes", () => {
+    fc.assert(
+      fc.property(shapes, fc.integer({ min: 2, max: 6 }), (shape, zoneCount) => {
+        const zones = zoneNames.slice(0, zoneCount);
+        const nodes = rotateOverZones(names(nodeCount(shape)), shape, zones);
+        const plan = planCluster(nodes, shape);
+        expect(plan.warnings).toEqual([]);
+        const zoneOf = new Map(nodes.map((node) => [node.name, node.zone]));
+        const perZone = zones.map((zone) => plan.shards.filter((shard) => zoneOf.get(shard.primary) === zone).length);
+        expect(Math.max(...perZone) - Math.min(...perZone)).toBeLessThanOrEqual(1);
+        for (const shard of plan.shards) {
+          const replicaZones = shard.replicas.map((replica) => zoneOf.get(replica));
+          expect(replicaZones).not.toContain(zoneOf.get(shard.primary));
+        }
+      }),
+    );
+  });
+
+  it("puts one primary's replicas in distinct zones when there are zones enough", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 3, max: 30 }), fc.integer({ min: 2, max: 3 }), (primaries, replicasPerPrimary) => {
+        const zones = zoneNames.slice(0, replicasPerPrimary + 1);
+        const count = primaries * (replicasPerPrimary + 1);
+        const nodes = spreadOverZones(names(count), zones);
+        const zoneOf = new Map(nodes.map((node) => [node.name, node.zone]));
+        for (const shard of planCluster(nodes, { primaries, replicasPerPrimary }).shards) {
+          expect(new Set(shard.replicas.map((replica) => zoneOf.get(replica))).size).toBe(replicasPerPrimary);
+        }
+      }),
+    );
+  });
+
+  it("is zone-safe exactly when some choice of roles is (against brute force)", () => {
+    fc.assert(
+      fc.property(anyPlacement(4), ({ shape, nodes }) => {
+        const safe = planCluster(nodes, shape).warnings.length === 0;
+        expect(safe).toBe(someSplitIsSafe([...byZone(nodes).values()].map((members) => members.length), shape));
+      }),
+    );
+  });
+
+  it("says which pairs are unsafe when there is one zone only", () => {
+    const plan = planCluster(spreadOverZones(names(6), ["a"]), { primaries: 3, replicasPerPrimary: 1 });
+    expect(plan.warnings).toHaveLength(3);
+    expect(plan.warnings[0]).toMatch(/node-\d is in the zone of its primary node-\d, a/);
+  });
+
+  it("names every impossibility at once", () => {
+    const twice = [{ name: "x", zone: "a" }, { name: "x", zone: "b" }];
+    expect(() => planCluster(twice, { primaries: 2, replicasPerPrimary: -1 })).toThrow(PlanError);
+    try {
+      planCluster(twice, { primaries: 2, replicasPerPrimary: -1 });
+    } catch (error) {
+      expect((error as PlanError).problems).toHaveLength(3);
+    }
+    expect(() => planCluster(spreadOverZones(names(5), ["a", "b"]), { primaries: 3, replicasPerPrimary: 1 })).toThrow(/5 nodes.*need 6/);
+  });
+});
+
+describe("sharePrimaries", () => {
+  it("gives no zone more primaries than nodes", () => {
+    fc.assert(
+      fc.property(anyPlacement(12), ({ shape, nodes }) => {
+        const sizes = new Map([...byZone(nodes)].map(([zone, members]) => [zone, members.length]));
+        for (const [zone, share] of sharePrimaries(sizes, shape) ?? []) expect(share).toBeLessThanOrEqual(sizes.get(zone) ?? 0);
+      }),
+    );
+  });
+});
+
+/** Tries every number of primaries per zone; a split works when supply and demand can be paired across zones. */
+function someSplitIsSafe(sizes: readonly number[], shape: Shape): boolean {
+  const { primaries, replicasPerPrimary } = shape;
+  const search = (index: number, left: number, split: number[]): boolean => {
+    if (index === sizes.length) return left === 0 && pairsAcross(sizes.map((n, i) => n - (split[i] ?? 0)), split.map((p) => p * replicasPerPrimary));
+    for (let p = 0; p <= Math.min(left, sizes[index] ?? 0); p++) if (search(index + 1, left - p, [...split, p])) return true;
+    return false;
+  };
+  return search(0, primaries, []);
+}
+
+/** Backtracking: the first zone's replicas are sent to every possible zone. */
+function pairsAcross(supply: readonly number[], demand: readonly number[]): boolean {
+  const from = supply.findIndex((s) => s > 0);
+  if (from < 0) return demand.every((d) => d === 0);
+  return demand.some((d, to) => to !== from && d > 0 && pairsAcross(supply.with(from, (supply[from] ?? 0) - 1), demand.with(to, d - 1)));
+}

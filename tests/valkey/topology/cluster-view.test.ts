@@ -1,0 +1,95 @@
+import { describe, expect, it } from "vitest";
+import { ViewParser, ViewSyntaxError } from "../../../valkey/topology/cluster-view";
+import { countSlots, SLOT_COUNT } from "../../../valkey/topology/slots";
+import { fixture, fixtures } from "../../support/fixtures";
+
+const parse = (name: string): ReturnType<ViewParser["parse"]> => new ViewParser().parse(fixture(`cluster-nodes-${name}`));
+
+describe.each(["8.0", "9.1"])("CLUSTER NODES of Valkey %s", (version) => {
+  it("formed: three primaries with all slots, three replicas of them, nothing amiss", () => {
+    const view = parse(`${version}-formed`);
+    const nodes = [...view.topology.nodes.values()];
+    const primaries = nodes.filter((node) => node.role === "primary");
+    expect(nodes).toHaveLength(6);
+    expect(countSlots(primaries.flatMap((node) => node.slots))).toBe(SLOT_COUNT);
+    expect(new Set(nodes.flatMap((node) => node.primaryId ?? []))).toEqual(new Set(primaries.map((node) => node.id)));
+    expect(view.topology.nodes.has(view.selfId)).toBe(true);
+    expect([view.troubles, view.unlinked, view.moves]).toEqual([[], [], []]);
+  });
+
+  it("a slot on its way out and in, at either end", () => {
+    const out = parse(`${version}-migrating`);
+    const into = parse(`${version}-importing`);
+    expect(out.moves).toEqual([{ slot: 42, direction: "migrating", peerId: into.selfId }]);
+    expect(into.moves).toEqual([{ slot: 42, direction: "importing", peerId: out.selfId }]);
+    expect(out.topology.fingerprint).toBe(into.topology.fingerprint);
+  });
+
+  it("a node that announces a host name", () => {
+    const view = parse(`${version}-hostname`);
+    expect(view.topology.nodes.get(view.selfId)?.address.hostname).toBe("valkey-0.example.internal");
+  });
+
+  it("a node still shaking hands", () => {
+    const view = parse(`${version}-handshake`);
+    const [trouble] = view.troubles;
+    expect(trouble?.trouble).toBe("handshake");
+    expect(view.unlinked).toEqual([trouble?.id]);
+    expect(view.topology.nodes.get(trouble?.id ?? "")?.address).toEqual({ host: "127.0.0.1", port: 9, hostname: undefined });
+  });
+
+  it("a node suspected and then failed", () => {
+    expect(parse(`${version}-suspected`).troubles.map(({ trouble }) => trouble)).toEqual(["suspected"]);
+    expect(parse(`${version}-failed`).troubles.map(({ trouble }) => trouble)).toEqual(["failed"]);
+  });
+
+  it("a node without address", () => {
+    const view = parse(`${version}-noaddr`);
+    expect(view.troubles.map(({ trouble }) => trouble)).toEqual(["failed", "no-address"]);
+    expect(view.topology.nodes.get(view.troubles[0]?.id ?? "")?.address).toEqual({ host: "", port: 0, hostname: undefined });
+  });
+
+  it("a node that knows nobody, not even its own address", () => {
+    const view = parse(`${version}-alone`);
+    expect([...view.topology.nodes.keys()]).toEqual([view.selfId]);
+    expect(view.topology.nodes.get(view.selfId)?.address.host).toBe("");
+  });
+});
+
+describe("ViewParser", () => {
+  it("keeps equal topologies once, whatever order, times and health they are printed with", () => {
+    const parser = new ViewParser();
+    const text = fixture("cluster-nodes-9.1-formed");
+    const first = parser.parse(text);
+    const second = parser.parse(text.trim().split("\n").reverse().join("\n").replaceAll(/ 0 \d+ /g, " 5 9 "));
+    expect(second.topology).toBe(first.topology);
+  });
+
+  it("tells topologies apart by epoch, role and slots", () => {
+    const text = fixture("cluster-nodes-9.1-formed");
+    const fingerprint = (each: string): string => new ViewParser().parse(each).topology.fingerprint;
+    const variants = [text, text.replace(" 6 connected 10922", " 7 connected 10922"), text.replace("0-5460", "0-5459"), text.replace(/slave [0-9a-f]{40}/, "master -")];
+    expect(new Set(variants.map(fingerprint)).size).toBe(variants.length);
+  });
+
+  it.each([
+    ["", /no line is flagged myself/],
+    ["hello", /fewer than 8 fields/],
+    [fixture("cluster-nodes-9.1-formed").replaceAll("myself,", ""), /no line is flagged myself/],
+    [fixture("cluster-nodes-9.1-formed").replace(" connected ", " linked "), /link state is unknown/],
+    [fixture("cluster-nodes-9.1-formed").replace("0-5460", "0-54600"), /not a slot range/],
+    [fixture("cluster-nodes-9.1-migrating").replace("[42->-", "[42=>-"), /move is not understood/],
+  ])("refuses what it does not understand: %#", (text, message) => {
+    expect(() => new ViewParser().parse(text)).toThrow(message);
+  });
+
+  it("names the error and quotes the line", () => {
+    expect(() => new ViewParser().parse("x y z - 0 0 1 connected")).toThrow(ViewSyntaxError);
+  });
+
+  it("understands every fixture", () => {
+    const names = fixtures("cluster-nodes-");
+    expect(names.length).toBeGreaterThanOrEqual(18);
+    for (const name of names) expect(() => new ViewParser().parse(fixture(name))).not.toThrow();
+  });
+});

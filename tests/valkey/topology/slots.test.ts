@@ -1,0 +1,54 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { SlotRange } from "../../../valkey/topology/slots";
+import { countSlots, formatRanges, normaliseRanges, parseRange, shareSlots, SLOT_COUNT, subtractRanges } from "../../../valkey/topology/slots";
+
+const range = fc
+  .tuple(fc.nat(SLOT_COUNT - 1), fc.nat(400))
+  .map(([from, length]): SlotRange => ({ from, to: Math.min(SLOT_COUNT - 1, from + length) }));
+const ranges = fc.array(range, { maxLength: 12 });
+const slotsOf = (list: readonly SlotRange[]): Set<number> => new Set(list.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, i) => from + i)));
+
+describe("slot ranges", () => {
+  it("normalise to the same slots, disjoint, ascending, not touching", () => {
+    fc.assert(
+      fc.property(ranges, (list) => {
+        const result = normaliseRanges(list);
+        expect(slotsOf(result)).toEqual(slotsOf(list));
+        for (const [i, each] of result.entries()) expect(each.from).toBeGreaterThan((result[i - 1]?.to ?? -2) + 1);
+      }),
+    );
+  });
+
+  it("subtract as sets do", () => {
+    fc.assert(
+      fc.property(ranges, ranges, (a, b) => {
+        const left = slotsOf(a);
+        for (const slot of slotsOf(b)) left.delete(slot);
+        expect(slotsOf(subtractRanges(a, b))).toEqual(left);
+      }),
+    );
+  });
+
+  it("are read back from their text", () => {
+    fc.assert(fc.property(range, (each) => { expect(parseRange(formatRanges([each]))).toEqual(each); }));
+    expect(formatRanges([])).toBe("none");
+  });
+
+  it.each(["", "a", "-1", "5-3", "16384", "0-16384", "1-2-3", "[5->-x]"])("refuse %j", (word) => {
+    expect(() => parseRange(word)).toThrow(/not a slot range/);
+  });
+
+  it("share all slots evenly among any number of primaries", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: SLOT_COUNT }), (count) => {
+        const shares = shareSlots(count);
+        expect(normaliseRanges(shares)).toEqual([{ from: 0, to: SLOT_COUNT - 1 }]);
+        expect(countSlots(shares)).toBe(SLOT_COUNT);
+        const sizes = shares.map((share) => countSlots([share]));
+        expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});

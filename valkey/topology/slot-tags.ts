@@ -1,0 +1,33 @@
+/** Hash tags by slot. Pure. */
+import calculateSlot from "cluster-key-slot";
+import { SLOT_COUNT } from "./slots";
+
+const ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz" + "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+let tags: readonly string[] | undefined;
+
+/**
+ * A hash tag for every slot, by slot: the first of the shortest alphanumeric strings that hash into it,
+ * digits before small before capital letters. That is the table valkey-benchmark has built in
+ * (`crc16_slot_table`), so these are the tags its keys carry.
+ */
+export function slotTags(): readonly string[] {
+  tags ??= computeTags();
+  return tags;
+}
+
+function computeTags(): string[] {
+  const found = new Array<string | undefined>(SLOT_COUNT).fill(undefined);
+  let missing = SLOT_COUNT;
+  let words = [""];
+  while (missing > 0) {
+    words = words.flatMap((word) => Array.from(ALPHABET, (letter) => word + letter));
+    for (const word of words) {
+      const slot = calculateSlot(word);
+      if (found[slot] !== undefined) continue;
+      found[slot] = word;
+      missing--;
+    }
+  }
+  return found.map((word) => word ?? "");
+}
