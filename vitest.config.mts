@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 /** Tests that hold figures against a clock, break what must heal in time, or share one Kubernetes. */
 const ALONE = [
-  ...["measuring", "open-loop", "capacity", "side-by-side", "failure", "failure-replication", "sentinel", "soak", "engine"].map((name) => `tests/end-to-end/${name}.test.ts`),
+  ...["measuring", "open-loop", "capacity", "interleaved", "failure", "failure-replication", "sentinel", "soak", "pulumi-engine"].map((name) => `tests/end-to-end/${name}.test.ts`),
   "tests/end-to-end/kubernetes/**/*.test.ts",
 ];
 const REAL = { testTimeout: 120_000, hookTimeout: 180_000 };

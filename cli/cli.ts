@@ -3,8 +3,8 @@ import type { CommandOptions } from "commander";
 import { Command, CommanderError } from "commander";
 import { BadInput, Failure, Interrupted, messageOf } from "../lib/errors";
 import { exitStatusOf } from "./interruption";
-import { addBenchmarkOptions, addBreakOptions, addServerOptions, benchmarkOverrides, breakOptions, experimentOverrides, number } from "./options";
-import { complain } from "./output";
+import { addBenchmarkOptions, addBreakOptions, addServerOptions, benchmarkOverrides, breakOptions, studyOverrides, parseNumber } from "./options";
+import { printError } from "./terminal";
 import { addSoakOptions, soakOptions } from "./soak-options";
 
 /** Bad input: nothing was started. */
@@ -34,8 +34,8 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
     .option("--json", "all of it, for tools")
     .option("--set <path=value>", "another value in place of the file's, for this time: deployments.billion.primaries=300; several times", (value: string, previous: string[] | undefined) => [...(previous ?? []), value])
     .action(async (stack: string | undefined, values: Record<string, unknown>) => {
-      const { planOf } = await import("./commands/plan.js");
-      finish(planOf(stack, values));
+      const { printPlan } = await import("./commands/plan.js");
+      finish(printPlan(stack, values));
     });
 
   addBenchmarkOptions(onStack("capacity", "local", "the highest offered load that each deployment of a stack takes within a latency objective"))
@@ -46,10 +46,10 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
     .option("--confirmations <n>", "how often the answer is offered again, at most; 3")
     .option("--mode <mode>", "only the deployments in this mode: cluster or replication")
     .action(async (stack: string, values: Record<string, unknown>) => {
-      const { capacityWanted } = await import("./commands/capacity.js");
+      const { capacityOptions } = await import("./commands/capacity.js");
       const { runStack } = await import("./commands/run.js");
       const mode = values["mode"];
-      const capacity = capacityWanted(values);
+      const capacity = capacityOptions(values);
       finish(await runStack({ stack, overrides: benchmarkOverrides(values), mode: typeof mode === "string" ? mode : undefined, capacity }, signal));
     });
 
@@ -73,18 +73,18 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
   addBenchmarkOptions(addServerOptions(program.command("bench").description("verify servers that exist already, then benchmark them; keys are put there and removed again")))
     .option("--overwrite", "even if keys of the benchmark's names are there already")
     .action(async (values: Record<string, unknown>) => {
-      const { benchServers } = await import("./commands/bench.js");
-      finish(await benchServers(values, benchmarkOverrides(values), signal));
+      const { measureExternalServers } = await import("./commands/measure.js");
+      finish(await measureExternalServers(values, benchmarkOverrides(values), signal));
     });
 
   addBenchmarkOptions(program.command("study").description("vary settings over cells, interleaved and repeated until each comparison is exact enough; Ctrl-C keeps what is finished").argument("<name>", "topologies, io-threads, engines, density, billion, or a stack with valkey:experiment"))
     .option("--resume", "go on with the one that was begun last, or that is in --output")
-    .option("--precision <part>", "to which part of a figure it should be known: 0.05", number)
-    .option("--budget <s>", "seconds it may take", number)
-    .option("--seed <n>", "of the order of measurements", number)
+    .option("--precision <part>", "to which part of a figure it should be known: 0.05", parseNumber)
+    .option("--budget <s>", "seconds it may take", parseNumber)
+    .option("--seed <n>", "of the order of measurements", parseNumber)
     .action(async (name: string, values: Record<string, unknown>) => {
       const { runNamedStudy } = await import("./commands/study.js");
-      finish(await runNamedStudy({ name, resume: values["resume"] === true, overrides: benchmarkOverrides(values), experiment: experimentOverrides(values) }, signal));
+      finish(await runNamedStudy({ name, resume: values["resume"] === true, overrides: benchmarkOverrides(values), experiment: studyOverrides(values) }, signal));
     });
 
   program
@@ -145,17 +145,17 @@ export async function commandLine(args: readonly string[], signal: AbortSignal):
 function explain(error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0;
-    complain(`${error.message.replace(/^error: /, "")}\nSee npm start -- --help`);
+    printError(`${error.message.replace(/^error: /, "")}\nSee npm start -- --help`);
     return BAD_INPUT;
   }
   if (error instanceof Interrupted) {
-    complain(error.message);
+    printError(error.message);
     return exitStatusOf(error);
   }
   if (error instanceof BadInput || error instanceof Failure) {
-    complain(error.message);
+    printError(error.message);
     return error instanceof BadInput ? BAD_INPUT : 1;
   }
-  complain(`This is a defect of the program: ${messageOf(error)}`, error instanceof Error ? (error.stack ?? "") : "");
+  printError(`This is a defect of the program: ${messageOf(error)}`, error instanceof Error ? (error.stack ?? "") : "");
   return 1;
 }

@@ -1,10 +1,10 @@
 /** What `npm start` runs: the command line, as a process that can be told to stop. */
 import { commandLine } from "./cli";
 import { listenForInterruption } from "./interruption";
-import { complain } from "./output";
+import { printError } from "./terminal";
 
 const { signal } = listenForInterruption(() => {
-  complain("stopped at once; what was left running is stopped by the next run");
+  printError("stopped at once; what was left running is stopped by the next run");
   process.exit(130);
 });
 

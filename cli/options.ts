@@ -1,6 +1,6 @@
 /** Options of the command line: S1's flags by S1's names, and what they stand for in a stack's benchmark section. */
 import type { Command } from "commander";
-import type { Overrides } from "../stacks/config/config";
+import type { OptionOverrides } from "../stacks/config/parse";
 
 interface BenchmarkOption {
   readonly key: string;
@@ -11,21 +11,21 @@ interface BenchmarkOption {
 }
 
 /** What is no number stays text, for the schema to refuse with its path. */
-export const number = (text: string): unknown => (text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text);
+export const parseNumber = (text: string): unknown => (text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text);
 const text = (value: string): unknown => value;
 
 const OPTIONS: readonly BenchmarkOption[] = [
-  { key: "requests", long: "--requests", flags: "--requests <n>", help: "requests per measurement, instead of a duration", parse: number },
-  { key: "duration", long: "--duration", flags: "--duration <s>", help: "seconds per measurement", parse: number },
-  { key: "warmup", long: "--warmup", flags: "--warmup <s>", help: "seconds before each measurement counts", parse: number },
-  { key: "repeats", long: "--repeats", flags: "--repeats <n>", help: "rounds; intervals of 95 % take six", parse: number },
-  { key: "clients", long: "--clients", flags: "--clients <n>", help: "parallel connections", parse: number },
-  { key: "pipeline", long: "--pipeline", flags: "--pipeline <n>", help: "requests in flight per connection", parse: number },
-  { key: "dataSize", long: "--datasize", flags: "--datasize <bytes>", help: "value size", parse: number },
-  { key: "threads", long: "--threads", flags: "--threads <n>", help: "threads of the load generator", parse: number },
+  { key: "requests", long: "--requests", flags: "--requests <n>", help: "requests per measurement, instead of a duration", parse: parseNumber },
+  { key: "duration", long: "--duration", flags: "--duration <s>", help: "seconds per measurement", parse: parseNumber },
+  { key: "warmup", long: "--warmup", flags: "--warmup <s>", help: "seconds before each measurement counts", parse: parseNumber },
+  { key: "repeats", long: "--repeats", flags: "--repeats <n>", help: "rounds; intervals of 95 % take six", parse: parseNumber },
+  { key: "clients", long: "--clients", flags: "--clients <n>", help: "parallel connections", parse: parseNumber },
+  { key: "pipeline", long: "--pipeline", flags: "--pipeline <n>", help: "requests in flight per connection", parse: parseNumber },
+  { key: "dataSize", long: "--datasize", flags: "--datasize <bytes>", help: "value size", parse: parseNumber },
+  { key: "threads", long: "--threads", flags: "--threads <n>", help: "threads of the load generator", parse: parseNumber },
   { key: "tests", long: "--tests", flags: "--tests <csv>", help: "any of valkey-benchmark's tests", parse: text },
-  { key: "keySpace", long: "--keyspace-len", flags: "--keyspace-len <n>", help: "distinct keys", parse: number },
-  { key: "rate", long: "--rate", flags: "--rate <rps>", help: "requests offered per second", parse: number },
+  { key: "keySpace", long: "--keyspace-len", flags: "--keyspace-len <n>", help: "distinct keys", parse: parseNumber },
+  { key: "rate", long: "--rate", flags: "--rate <rps>", help: "requests offered per second", parse: parseNumber },
   { key: "workloadName", long: "--workload-name", flags: "--workload-name <name>", help: "tag of the results", parse: text },
   { key: "output", long: "--output", flags: "--output <dir>", help: "directory for the results", parse: text },
 ];
@@ -33,12 +33,12 @@ const OPTIONS: readonly BenchmarkOption[] = [
 /** A mixed workload on the command line: what of the section `workloads` they set, beside the flags above that mean the same there. */
 const WORKLOAD_OPTIONS: readonly BenchmarkOption[] = [
   { key: "driver", long: "--driver", flags: "--driver <driver>", help: "a mixed workload instead of tests, sent by valkey-benchmark, open-loop or memtier", parse: text },
-  { key: "reads", long: "--reads", flags: "--reads <part>", help: "part of a mixed workload that reads, 0 to 1", parse: number },
+  { key: "reads", long: "--reads", flags: "--reads <part>", help: "part of a mixed workload that reads, 0 to 1", parse: parseNumber },
   { key: "data", long: "--data", flags: "--data <kind>", help: "strings or sorted-sets", parse: text },
   { key: "arrivals", long: "--arrivals", flags: "--arrivals <kind>", help: "open-loop: poisson or fixed", parse: text },
   { key: "keys", long: "--keys", flags: "--keys <distribution>", help: "open-loop: uniform, zipfian or hot-set", parse: (value) => ({ distribution: value }) },
   { key: "readFrom", long: "--read-from", flags: "--read-from <role>", help: "open-loop, or valkey-benchmark with --reads 1: primary, replica or any", parse: text },
-  { key: "timeout", long: "--timeout", flags: "--timeout <ms>", help: "open-loop: when a request is given up on", parse: number },
+  { key: "timeout", long: "--timeout", flags: "--timeout <ms>", help: "open-loop: when a request is given up on", parse: parseNumber },
 ];
 
 const OPTION_NAMES: Readonly<Record<string, string>> = { ...Object.fromEntries([...OPTIONS, ...WORKLOAD_OPTIONS].map(({ key, long }) => [key, long])), workers: "--threads", values: "--datasize" };
@@ -68,7 +68,7 @@ export function addServerOptions(command: Command): Command {
 }
 
 /** From commander's values to the benchmark section. */
-export function benchmarkOverrides(values: Readonly<Record<string, unknown>>): Overrides {
+export function benchmarkOverrides(values: Readonly<Record<string, unknown>>): OptionOverrides {
   const entries = given(OPTIONS, values);
   const keep = values["keep"] === true || values["keepRunner"] === true ? [["keep", true] as [string, unknown]] : [];
   const benchmark = Object.fromEntries([...entries, ...keep]);
@@ -93,7 +93,7 @@ function workloadOf(mixed: Readonly<Record<string, unknown>>, benchmark: Readonl
 }
 
 /** Likewise to the section `experiment`. */
-export function experimentOverrides(values: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+export function studyOverrides(values: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(["precision", "budget", "seed"].flatMap((key) => (values[key] === undefined ? [] : [[key, values[key]]])));
 }
 
@@ -116,8 +116,8 @@ export function addBreakOptions(command: Command): Command {
   const collect = (value: string, previous: string[] | undefined): string[] => [...(previous ?? []), ...value.split(",")];
   return command
     .option("--scenario <name>", "only this one; several times or comma-separated", collect)
-    .option("--repeats <n>", "how often each", number)
-    .option("--rate <n>", "writes per second", number)
+    .option("--repeats <n>", "how often each", parseNumber)
+    .option("--rate <n>", "writes per second", parseNumber)
     .option("--output <dir>", "directory for the results")
     .option("--plan", "say what would be done, and do nothing");
 }

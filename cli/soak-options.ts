@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { BadInput } from "../lib/errors";
 import { parseSize } from "../lib/units";
-import { number } from "./options";
+import { parseNumber } from "./options";
 
 export interface SoakOptions {
   readonly stack: string;
@@ -27,10 +27,10 @@ export function addSoakOptions(command: Command): Command {
   return command
     .option("--for <duration>", "how long: 90s, 30m, 2h, 3d (2h)")
     .option("--window <duration>", "how often nodes are looked at and tails told apart")
-    .option("--rate <rps>", "requests offered per second to each deployment (1000)", number)
-    .option("--reads <part>", "part of them that read, 0 to 1 (0.5)", number)
-    .option("--keyspace-len <n>", "distinct keys (100000)", number)
-    .option("--datasize <bytes>", "value size (256)", number)
+    .option("--rate <rps>", "requests offered per second to each deployment (1000)", parseNumber)
+    .option("--reads <part>", "part of them that read, 0 to 1 (0.5)", parseNumber)
+    .option("--keyspace-len <n>", "distinct keys (100000)", parseNumber)
+    .option("--datasize <bytes>", "value size (256)", parseNumber)
     .option("--disk <size>", "what the servers' files may take: 20gb (10gb)")
     .option("--resume", "go on with the one that was begun last, or that is in --output")
     .option("--output <dir>", "directory for what is seen");

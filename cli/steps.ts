@@ -1,11 +1,11 @@
 /** The steps of a command as the user sees them: live on a terminal, plain lines elsewhere. */
 import { Listr } from "listr2";
-import type { Report } from "../lib/progress";
+import type { ReportProgress } from "../lib/progress";
 
 export interface Step {
   readonly title: string;
   /** @returns a title to replace the first, saying what came of it */
-  readonly run: (report: Report) => Promise<string | undefined>;
+  readonly run: (report: ReportProgress) => Promise<string | undefined>;
 }
 
 /**

@@ -7,14 +7,14 @@ import * as pulumi from "@pulumi/pulumi";
 import type { Shape } from "../valkey/topology/placement";
 import type { ServerArgs } from "./kubernetes/arguments";
 import { createConfigMap } from "./kubernetes/config-map";
-import type { Context } from "./kubernetes/context";
-import { metadata, NOT_AWAITED, revisionOf } from "./kubernetes/context";
+import type { DeploymentContext } from "./kubernetes/deployment-context";
+import { objectMetadata, AWAIT_CREATION_ONLY, podRevision } from "./kubernetes/deployment-context";
 import { BUS_PORT, CLIENT_PORT, DATA_VOLUME, SERVER_CONTAINER } from "./kubernetes/layout";
 import { directiveEngine } from "./kubernetes/engines";
 import { createMetrics, EXPORTER_FILE, exporterPasswords } from "./kubernetes/metrics";
 import { objectLabels, objectNames, selectorLabels } from "./kubernetes/names";
 import { createNetworkPolicy } from "./kubernetes/network-policy";
-import { clusterPod } from "./kubernetes/pods/pod";
+import { clusterPod } from "./kubernetes/pods/cluster-pod";
 import { scriptFiles } from "./kubernetes/scripts";
 import { createSecret } from "./kubernetes/secret";
 import { clusterConfig, PASSWORD_CONFIG, PASSWORD_FILE, passwordConfig } from "./kubernetes/server-config";
@@ -44,7 +44,7 @@ export class ValkeyCluster extends pulumi.ComponentResource {
     const { nodes } = planClusterZones(name, args.shape, args.placement.zones);
     const names = objectNames(name);
     super("valkey:kubernetes:ValkeyCluster", name, {}, options);
-    const context: Context = { deployment: name, names, args, options: { parent: this } };
+    const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
     const config = clusterConfig(args.settings, args.tls);
 
     const needed = [
@@ -62,7 +62,7 @@ export class ValkeyCluster extends pulumi.ComponentResource {
     createMetrics(context);
 
     this.pods = serverPods(context, nodes, SERVER_CONTAINER);
-    this.revision = revisionOf(template);
+    this.revision = podRevision(template);
     this.endpoint = serviceEndpoint(names.client, context);
     this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint });
   }
@@ -78,50 +78,50 @@ function secretFiles({ engine, metrics, tls }: ServerArgs): Record<string, (pass
 }
 
 /** Gives every pod its name, ready or not: nodes that have yet to meet find each other by it. */
-export function createHeadlessService(context: Context, ports: readonly number[]): k8s.core.v1.Service {
+export function createHeadlessService(context: DeploymentContext, ports: readonly number[]): k8s.core.v1.Service {
   const { names } = context;
   return new k8s.core.v1.Service(
     names.headless,
     {
-      metadata: metadata(context, names.headless, "headless"),
+      metadata: objectMetadata(context, names.headless, "headless"),
       spec: { clusterIP: "None", publishNotReadyAddresses: true, selector: selectorLabels(context.deployment), ports: ports.map((each) => port(each === BUS_PORT ? "bus" : "valkey", each)) },
     },
     context.options,
   );
 }
 
-export function createClientService(context: Context): k8s.core.v1.Service {
+export function createClientService(context: DeploymentContext): k8s.core.v1.Service {
   const { names } = context;
   return new k8s.core.v1.Service(
     names.client,
-    { metadata: { ...metadata(context, names.client, "client"), annotations: NOT_AWAITED }, spec: { selector: selectorLabels(context.deployment), ports: [port("valkey", CLIENT_PORT)] } },
+    { metadata: { ...objectMetadata(context, names.client, "client"), annotations: AWAIT_CREATION_ONLY }, spec: { selector: selectorLabels(context.deployment), ports: [port("valkey", CLIENT_PORT)] } },
     context.options,
   );
 }
 
 /** The pods ask nothing of Kubernetes, so their account opens nothing. */
-export function createServiceAccount(context: Context): k8s.core.v1.ServiceAccount {
+export function createServiceAccount(context: DeploymentContext): k8s.core.v1.ServiceAccount {
   const name = context.names.serviceAccount;
-  return new k8s.core.v1.ServiceAccount(name, { metadata: metadata(context, name), automountServiceAccountToken: false }, context.options);
+  return new k8s.core.v1.ServiceAccount(name, { metadata: objectMetadata(context, name), automountServiceAccountToken: false }, context.options);
 }
 
 /** One pod at a time: a primary and its replica never leave together. */
-export function createDisruptionBudget(context: Context): k8s.policy.v1.PodDisruptionBudget {
+export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v1.PodDisruptionBudget {
   const name = context.names.disruptionBudget;
   return new k8s.policy.v1.PodDisruptionBudget(
     name,
-    { metadata: metadata(context, name), spec: { maxUnavailable: 1, selector: { matchLabels: selectorLabels(context.deployment) } } },
+    { metadata: objectMetadata(context, name), spec: { maxUnavailable: 1, selector: { matchLabels: selectorLabels(context.deployment) } } },
     context.options,
   );
 }
 
 /** Its updates go one pod at a time. @param keepsData whether each pod has a volume */
-export function createStatefulSet(context: Context, nodes: number, template: k8s.types.input.core.v1.PodTemplateSpec, needed: pulumi.Resource[], keepsData = true): void {
+export function createStatefulSet(context: DeploymentContext, nodes: number, template: k8s.types.input.core.v1.PodTemplateSpec, needed: pulumi.Resource[], keepsData = true): void {
   const { deployment, names, args, options } = context;
   new k8s.apps.v1.StatefulSet(
     names.statefulSet,
     {
-      metadata: { ...metadata(context, names.statefulSet), annotations: NOT_AWAITED },
+      metadata: { ...objectMetadata(context, names.statefulSet), annotations: AWAIT_CREATION_ONLY },
       spec: {
         serviceName: names.headless,
         replicas: nodes,
@@ -139,7 +139,7 @@ export function createStatefulSet(context: Context, nodes: number, template: k8s
   );
 }
 
-function dataVolume({ deployment, args: { storage } }: Context): k8s.types.input.core.v1.PersistentVolumeClaim {
+function dataVolume({ deployment, args: { storage } }: DeploymentContext): k8s.types.input.core.v1.PersistentVolumeClaim {
   return {
     metadata: { name: DATA_VOLUME, labels: objectLabels(deployment) },
     spec: {

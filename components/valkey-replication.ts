@@ -8,8 +8,8 @@ import type { SentinelSettings } from "../valkey/sentinel/plan";
 import type { ServerArgs } from "./kubernetes/arguments";
 import { chartValues } from "./kubernetes/replication/chart-values";
 import { createConfigMap } from "./kubernetes/config-map";
-import type { Context } from "./kubernetes/context";
-import { revisionOf } from "./kubernetes/context";
+import type { DeploymentContext } from "./kubernetes/deployment-context";
+import { podRevision } from "./kubernetes/deployment-context";
 import { CLIENT_PORT } from "./kubernetes/layout";
 import { objectNames } from "./kubernetes/names";
 import { createNetworkPolicy } from "./kubernetes/network-policy";
@@ -57,7 +57,7 @@ export class ValkeyReplication extends pulumi.ComponentResource {
     const from = source(wanted);
     // Of a chart itself the engine is told nothing, and policies see what it is told. One on this machine is what it is.
     super("valkey:kubernetes:ValkeyReplication", name, { charts: wanted.from === "path" ? [] : [from] }, options);
-    const context: Context = { deployment: name, names, args, options: { parent: this } };
+    const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
 
     const needed = [
       createSecret(context, { [PASSWORD_FILE]: (password) => password }),
@@ -74,8 +74,8 @@ export class ValkeyReplication extends pulumi.ComponentResource {
 
     if (args.sentinel !== undefined) createSentinels(context, args.sentinel, nodes);
     this.pods = serverPods(context, nodes, name);
-    this.revision = revisionOf(chart);
-    this.endpoint = serviceEndpoint(args.sentinel === undefined ? names.client : names.write, context);
+    this.revision = podRevision(chart);
+    this.endpoint = serviceEndpoint(args.sentinel === undefined ? names.client : names.writeProxy, context);
     this.readEndpoint = serviceEndpoint(names.read, context);
     this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint, readEndpoint: this.readEndpoint });
   }

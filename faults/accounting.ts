@@ -5,10 +5,10 @@
  * gone, damaged or holds an older value. A write whose outcome is unknown is never lost, for nobody was promised it; and
  * since it may take effect late, an acknowledged write that it has overwritten is not called lost either.
  */
-import type { Outcome, Write } from "./journal";
+import type { WriteOutcome, Write } from "./write-history";
 
 /** What a key holds. */
-export type Found =
+export type KeyContent =
   | { readonly kind: "number"; readonly number: number }
   | { readonly kind: "gone" }
   /** There is a value, and it is none of this key's. */
@@ -24,7 +24,7 @@ export interface LostWrite {
   readonly found: number | "gone" | "damaged";
 }
 
-export interface Accounting {
+export interface WriteAccounting {
   readonly acknowledged: number;
   readonly failed: number;
   readonly unknown: number;
@@ -44,8 +44,8 @@ export interface Accounting {
  * @param histories the writes of each key, by number
  * @param found of each key; one that is missing here is unread
  */
-export function account(histories: ReadonlyMap<string, readonly KeyWrite[]>, found: ReadonlyMap<string, Found>): Accounting {
-  const counts: Record<Outcome["kind"], number> = { acknowledged: 0, failed: 0, unknown: 0 };
+export function accountForWrites(histories: ReadonlyMap<string, readonly KeyWrite[]>, found: ReadonlyMap<string, KeyContent>): WriteAccounting {
+  const counts: Record<WriteOutcome["kind"], number> = { acknowledged: 0, failed: 0, unknown: 0 };
   const lost: LostWrite[] = [];
   const anomalies: string[] = [];
   let [unknownDone, undecided, unread] = [0, 0, 0];
@@ -67,9 +67,9 @@ export function account(histories: ReadonlyMap<string, readonly KeyWrite[]>, fou
   return { ...counts, lost, unknownDone, undecided, anomalies, unread, whyUnread };
 }
 
-type KeyJudgement = Pick<Accounting, "lost" | "unknownDone" | "undecided" | "anomalies">;
+type KeyJudgement = Pick<WriteAccounting, "lost" | "unknownDone" | "undecided" | "anomalies">;
 
-function judgeKey(key: string, writes: readonly KeyWrite[], found: Exclude<Found, { kind: "unread" }>): KeyJudgement {
+function judgeKey(key: string, writes: readonly KeyWrite[], found: Exclude<KeyContent, { kind: "unread" }>): KeyJudgement {
   const acknowledged = writes.filter(({ outcome }) => outcome.kind === "acknowledged").map(({ number }) => number);
   const none = { lost: [], unknownDone: 0, undecided: 0, anomalies: [] };
   const lose = (numbers: readonly number[], instead: LostWrite["found"]): LostWrite[] => numbers.map((number) => ({ key, number, found: instead }));

@@ -1,9 +1,9 @@
 import type { Mode } from "../valkey/node";
 import type { Shape } from "../valkey/topology/placement";
-import type { Fault, When } from "./fault";
+import type { Fault, HealTime } from "./fault";
 
 /** A deployment as a plan needs it, by node name. */
-export interface Subject {
+export interface DeploymentOutline {
   readonly mode: Mode;
   readonly shards: readonly { readonly primary: string; readonly replicas: readonly string[] }[];
   readonly zoneOf: ReadonlyMap<string, string>;
@@ -12,15 +12,15 @@ export interface Subject {
   readonly sentinelZoneOf: ReadonlyMap<string, string>;
   readonly shape: Shape;
   /** Whether a replica is made primary by itself when its primary fails. */
-  readonly failsOver: boolean;
+  readonly hasAutomaticFailover: boolean;
   /** Whether what was written is on disk. */
   readonly persistent: boolean;
   /** Whether nodes that come back at other addresses find each other by themselves. */
-  readonly meetsAgain: boolean;
+  readonly rediscoversPeers: boolean;
 }
 
 /** One thing that is done, to nodes by name. */
-export type Action =
+export type FaultAction =
   | { readonly do: "kill"; readonly nodes: readonly string[] }
   | { readonly do: "start"; readonly nodes: readonly string[]; readonly newAddresses: boolean }
   | { readonly do: "freeze" | "thaw"; readonly nodes: readonly string[] }
@@ -38,17 +38,17 @@ export type Action =
 
 export interface FaultPlan {
   readonly victims: readonly string[];
-  readonly inflict: readonly Action[];
+  readonly inject: readonly FaultAction[];
   /** Done to help, once it is clear that the deployment does not recover by itself; empty where it should. */
-  readonly help: readonly Action[];
-  readonly healWhen: When;
-  readonly heal: readonly Action[];
+  readonly assist: readonly FaultAction[];
+  readonly healWhen: HealTime;
+  readonly heal: readonly FaultAction[];
   /** What to expect that is not plain from the fault. */
   readonly warnings: readonly string[];
 }
 
 /** @returns the plan, or why the fault makes no sense there */
-export function planFault(fault: Fault, subject: Subject): FaultPlan | string {
+export function planFault(fault: Fault, subject: DeploymentOutline): FaultPlan | string {
   switch (fault.kind) {
     case "kill-primary":
       return killing(subject, firsts(subject, 1), fault.restart);
@@ -67,13 +67,13 @@ export function planFault(fault: Fault, subject: Subject): FaultPlan | string {
       return killingAll(subject, fault.newAddresses);
     case "freeze-primary": {
       const nodes = firsts(subject, 1);
-      return { victims: nodes, inflict: [{ do: "freeze", nodes }], help: [], healWhen: { seconds: fault.seconds }, heal: [{ do: "thaw", nodes }], warnings: failoverWarnings(subject) };
+      return { victims: nodes, inject: [{ do: "freeze", nodes }], assist: [], healWhen: { seconds: fault.seconds }, heal: [{ do: "thaw", nodes }], warnings: failoverWarnings(subject) };
     }
     case "cut-zone":
       return ofGroup(subject, subject.zoneOf, fault.zone, "zone", (nodes) => ({
         victims: withSentinels(subject, nodes),
-        inflict: [{ do: "cut", nodes: withSentinels(subject, nodes) }],
-        help: [],
+        inject: [{ do: "cut", nodes: withSentinels(subject, nodes) }],
+        assist: [],
         healWhen: { seconds: fault.seconds },
         heal: [{ do: "join" }],
         warnings: [...failoverWarnings(subject), ...majorityWarnings(subject, nodes), "clients reach both sides: primaries that are cut off take writes until they notice, and those are lost"],
@@ -81,24 +81,24 @@ export function planFault(fault: Fault, subject: Subject): FaultPlan | string {
     case "full-disk": {
       if (!subject.persistent) return "nothing is written to disk: it needs appendonly: true";
       const nodes = firsts(subject, 1);
-      return { victims: nodes, inflict: [{ do: "fill-disk", nodes }], help: [], healWhen: { seconds: fault.seconds }, heal: [{ do: "free-disk", nodes }, { do: "start", nodes, newAddresses: false }, { do: "rewrite-file", nodes }], warnings: ["after a rewrite, a write that fits in part leaves zeros in the append-only file (9.1.2), at which the server refuses to start: the file is written anew once there is room"] };
+      return { victims: nodes, inject: [{ do: "fill-disk", nodes }], assist: [], healWhen: { seconds: fault.seconds }, heal: [{ do: "free-disk", nodes }, { do: "start", nodes, newAddresses: false }, { do: "rewrite-file", nodes }], warnings: ["after a rewrite, a write that fits in part leaves zeros in the append-only file (9.1.2), at which the server refuses to start: the file is written anew once there is room"] };
     }
     case "rolling-restart":
-      return { victims: [...subject.zoneOf.keys()], inflict: [{ do: "restart-in-turn", home: fault.home }], help: [], healWhen: "served", heal: [], warnings: withoutReplicas(subject) };
+      return { victims: [...subject.zoneOf.keys()], inject: [{ do: "restart-in-turn", home: fault.home }], assist: [], healWhen: "served", heal: [], warnings: withoutReplicas(subject) };
     case "scale": {
       if (subject.mode === "replication") return "only a cluster is scaled while it serves";
       const { to } = fault;
       if (to.primaries === subject.shape.primaries && to.replicasPerPrimary === subject.shape.replicasPerPrimary) return "it has that shape already";
-      return { victims: [], inflict: [{ do: "resize", to }, { do: "resize", to: subject.shape }], help: [], healWhen: "served", heal: [], warnings: [] };
+      return { victims: [], inject: [{ do: "resize", to }, { do: "resize", to: subject.shape }], assist: [], healWhen: "served", heal: [], warnings: [] };
     }
   }
 }
 
-function firsts({ shards }: Subject, count: number): string[] {
+function firsts({ shards }: DeploymentOutline, count: number): string[] {
   return shards.slice(0, count).map(({ primary }) => primary);
 }
 
-function killing(subject: Subject, nodes: readonly string[], restart: When): FaultPlan {
+function killing(subject: DeploymentOutline, nodes: readonly string[], restart: HealTime): FaultPlan {
   const dead = new Set(nodes);
   const headless = subject.shards.filter(({ primary }) => dead.has(primary));
   const heirs = headless.flatMap(({ replicas }) => replicas.find((name) => !dead.has(name)) ?? []);
@@ -106,26 +106,26 @@ function killing(subject: Subject, nodes: readonly string[], restart: When): Fau
   const bereft = headless.filter(({ replicas }) => replicas.every((name) => dead.has(name))).map(({ primary }) => primary);
   return {
     victims: nodes,
-    inflict: [{ do: "kill", nodes }],
-    help: takeOver && heirs.length > 0 ? [{ do: "take-over", nodes: heirs }] : [],
+    inject: [{ do: "kill", nodes }],
+    assist: takeOver && heirs.length > 0 ? [{ do: "take-over", nodes: heirs }] : [],
     healWhen: restart,
     heal: [{ do: "start", nodes, newAddresses: false }],
     warnings: [
       ...failoverWarnings(subject),
       ...majorityWarnings(subject, nodes),
       ...(bereft.length === 0 ? [] : [`no replica of ${bereft.join(", ")} is left: their slots are not served before they are started again`]),
-      ...(subject.persistent || (bereft.length === 0 && subject.failsOver) ? [] : ["nothing is on disk: a primary that is started again is empty, and so are then its replicas"]),
+      ...(subject.persistent || (bereft.length === 0 && subject.hasAutomaticFailover) ? [] : ["nothing is on disk: a primary that is started again is empty, and so are then its replicas"]),
     ],
   };
 }
 
-function killingAll(subject: Subject, newAddresses: boolean): FaultPlan {
+function killingAll(subject: DeploymentOutline, newAddresses: boolean): FaultPlan {
   const nodes = [...subject.zoneOf.keys(), ...subject.sentinelZoneOf.keys()];
-  const meet = newAddresses && !subject.meetsAgain && (subject.mode === "cluster" || subject.sentinelZoneOf.size > 0);
+  const meet = newAddresses && !subject.rediscoversPeers && (subject.mode === "cluster" || subject.sentinelZoneOf.size > 0);
   return {
     victims: nodes,
-    inflict: [{ do: "kill", nodes }],
-    help: [],
+    inject: [{ do: "kill", nodes }],
+    assist: [],
     healWhen: { seconds: 0 },
     heal: [{ do: "start", nodes, newAddresses }, ...(meet ? [{ do: "introduce" } as const] : [])],
     warnings: [
@@ -136,13 +136,13 @@ function killingAll(subject: Subject, newAddresses: boolean): FaultPlan {
 }
 
 /** With the Sentinels of their zones. */
-function withSentinels({ zoneOf, sentinelZoneOf }: Subject, nodes: readonly string[]): string[] {
+function withSentinels({ zoneOf, sentinelZoneOf }: DeploymentOutline, nodes: readonly string[]): string[] {
   const zones = new Set(nodes.map((name) => zoneOf.get(name)));
   return [...nodes, ...[...sentinelZoneOf].filter(([, zone]) => zones.has(zone)).map(([name]) => name)];
 }
 
 /** The zone or machine of that name, or the one with most primaries. */
-function ofGroup(subject: Subject, groupOf: ReadonlyMap<string, string>, wanted: string | undefined, what: string, plan: (nodes: readonly string[]) => FaultPlan): FaultPlan | string {
+function ofGroup(subject: DeploymentOutline, groupOf: ReadonlyMap<string, string>, wanted: string | undefined, what: string, plan: (nodes: readonly string[]) => FaultPlan): FaultPlan | string {
   const groups = [...new Set(groupOf.values())].sort();
   const members = (group: string): string[] => [...groupOf].filter(([, its]) => its === group).map(([name]) => name);
   const primaries = new Set(subject.shards.map(({ primary }) => primary));
@@ -153,29 +153,29 @@ function ofGroup(subject: Subject, groupOf: ReadonlyMap<string, string>, wanted:
 }
 
 /** Replicas are elected by a majority of the primaries that serve slots, the failed ones counted. */
-function losesMajority({ mode, shards }: Subject, nodes: readonly string[]): boolean {
+function losesMajority({ mode, shards }: DeploymentOutline, nodes: readonly string[]): boolean {
   const dead = shards.filter(({ primary }) => nodes.includes(primary)).length;
   return mode === "cluster" && (shards.length - dead) * 2 <= shards.length;
 }
 
-function majorityWarnings(subject: Subject, nodes: readonly string[]): string[] {
+function majorityWarnings(subject: DeploymentOutline, nodes: readonly string[]): string[] {
   const struck = subject.shards.filter(({ primary }) => nodes.includes(primary)).length;
   if (!losesMajority(subject, nodes)) return [];
   return [`${struck} of ${subject.shards.length} primaries: no majority is left to elect others; replicas take over only when told to (CLUSTER FAILOVER TAKEOVER)`];
 }
 
-function failoverWarnings({ failsOver, mode }: Subject): string[] {
-  if (failsOver) return [];
+function failoverWarnings({ hasAutomaticFailover, mode }: DeploymentOutline): string[] {
+  if (hasAutomaticFailover) return [];
   return [mode === "replication" ? "nobody promotes a replica: without a primary nothing is written until it is back" : "replicas do not take over by themselves"];
 }
 
-function withoutReplicas({ shards }: Subject): string[] {
+function withoutReplicas({ shards }: DeploymentOutline): string[] {
   const alone = shards.filter(({ replicas }) => replicas.length === 0).map(({ primary }) => primary);
   return alone.length === 0 ? [] : [`${alone.join(", ")} have no replica to hand over to`];
 }
 
 /** What is done, in words. */
-export function describeAction(action: Action): string {
+export function describeAction(action: FaultAction): string {
   switch (action.do) {
     case "kill":
       return `SIGKILL ${names(action.nodes)}`;
@@ -213,11 +213,11 @@ function names(nodes: readonly string[]): string {
 }
 
 /** The plan for a preview, a line each. */
-export function describePlan(plan: FaultPlan): string[] {
+export function describeFaultPlan(plan: FaultPlan): string[] {
   const when = plan.healWhen === "served" ? "once all is served again" : `after ${plan.healWhen.seconds} s`;
   return [
-    ...plan.inflict.map(describeAction),
-    ...plan.help.map((action) => `if it does not recover: ${describeAction(action)}`),
+    ...plan.inject.map(describeAction),
+    ...plan.assist.map((action) => `if it does not recover: ${describeAction(action)}`),
     ...plan.heal.map((action) => `${when}: ${describeAction(action)}`),
     ...plan.warnings.map((warning) => `expect: ${warning}`),
   ];

@@ -2,17 +2,17 @@
 import type { Shape } from "../valkey/topology/placement";
 
 /** `served`: once every slot is served again, or when it is clear that this takes help. */
-export type When = "served" | { readonly seconds: number };
+export type HealTime = "served" | { readonly seconds: number };
 
 export type Fault = { readonly kind: FaultKind } & (
   /** SIGKILL of one primary, which is started again with its data. */
-  | { readonly kind: "kill-primary"; readonly restart: When }
+  | { readonly kind: "kill-primary"; readonly restart: HealTime }
   /** SIGKILL of a share of the primaries at once. At half or more nobody is left to elect others. */
-  | { readonly kind: "kill-primaries"; readonly share: number; readonly restart: When }
+  | { readonly kind: "kill-primaries"; readonly share: number; readonly restart: HealTime }
   /** SIGKILL of every node of a zone; undefined is that with most primaries. */
-  | { readonly kind: "kill-zone"; readonly zone: string | undefined; readonly restart: When }
+  | { readonly kind: "kill-zone"; readonly zone: string | undefined; readonly restart: HealTime }
   /** Loss of the machine with most primaries, and all nodes on it. */
-  | { readonly kind: "kill-machine"; readonly restart: When }
+  | { readonly kind: "kill-machine"; readonly restart: HealTime }
   /** SIGKILL of all nodes at once. They come back with their data, at other addresses. */
   | { readonly kind: "kill-all"; readonly newAddresses: boolean }
   /** A primary that stands still (SIGSTOP) and comes back. */
@@ -60,7 +60,7 @@ export interface Scenario {
   readonly beforeSeconds: number;
   readonly afterSeconds: number;
   /** Seconds until what is not well again is given up on. */
-  readonly patienceSeconds: number;
+  readonly recoveryTimeoutSeconds: number;
   /** Whether zones are made safe again by orderly hand-overs where a failover left them unsafe. */
   readonly repair: boolean;
 }

@@ -9,7 +9,7 @@ export function numberedValue(key: string, number: number, bytes: number): strin
 }
 
 /** The number of the write that a value is of; undefined when it is no such value, of another key, or damaged. */
-export function numberOf(key: string, value: string): number | undefined {
+export function writeNumberOf(key: string, value: string): number | undefined {
   const match = /^(\d{1,15}):(\d{1,9}):([0-9a-f]{8}):x*$/.exec(value);
   const number = Number(match?.[1]);
   return match !== null && Number(match[2]) === value.length && match[3] === checksum(key, number) ? number : undefined;

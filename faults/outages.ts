@@ -1,5 +1,5 @@
 /** From a journal to outages, errors, latencies and a timeline. Pure. */
-import type { ErrorKind, Outcome, Write } from "./journal";
+import type { WriteErrorCode, WriteOutcome, Write } from "./write-history";
 
 export interface Outage {
   /** The longest time between two acknowledgements in which writes were tried in vain, from the fault at the earliest; milliseconds, 0 where none was. */
@@ -40,20 +40,20 @@ function isAcknowledged({ outcome }: Pick<Write, "outcome">): boolean {
 }
 
 /** The whole is out for as long as the shard that is out longest. */
-export function wholeOutage(shards: readonly Outage[]): Outage {
+export function deploymentOutage(shards: readonly Outage[]): Outage {
   const over = shards.map(({ overMs }) => overMs);
   return { longestMs: Math.max(0, ...shards.map(({ longestMs }) => longestMs)), overMs: over.includes(null) ? null : Math.max(0, ...over.map((ms) => ms ?? 0)) };
 }
 
-export interface ErrorCount {
-  readonly error: ErrorKind;
-  readonly outcome: Exclude<Outcome["kind"], "acknowledged">;
+export interface WriteErrorCount {
+  readonly error: WriteErrorCode;
+  readonly outcome: Exclude<WriteOutcome["kind"], "acknowledged">;
   readonly count: number;
 }
 
 /** The commonest first. */
-export function countErrors(writes: readonly Write[]): ErrorCount[] {
-  const counts = new Map<string, ErrorCount>();
+export function countWriteErrors(writes: readonly Write[]): WriteErrorCount[] {
+  const counts = new Map<string, WriteErrorCount>();
   for (const { outcome } of writes) {
     if (outcome.kind === "acknowledged") continue;
     const name = `${outcome.kind} ${outcome.error}`;
@@ -63,7 +63,7 @@ export function countErrors(writes: readonly Write[]): ErrorCount[] {
 }
 
 /** Of acknowledged writes, from when they were due: a client that must wait is a client that waits. */
-export interface Latency {
+export interface WriteLatency {
   readonly count: number;
   /** Milliseconds; null where there are none. */
   readonly p50Ms: number | null;
@@ -71,18 +71,18 @@ export interface Latency {
   readonly maxMs: number | null;
 }
 
-export function latencyOf(writes: readonly Write[]): Latency {
+export function writeLatency(writes: readonly Write[]): WriteLatency {
   const times = writes.filter(isAcknowledged).map(({ dueMs, endedMs }) => endedMs - dueMs).sort((a, b) => a - b);
   const at = (part: number): number | null => times[Math.min(times.length - 1, Math.ceil(times.length * part) - 1)] ?? null;
   return { count: times.length, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: times.at(-1) ?? null };
 }
 
-export type Phase = "before" | "during" | "after";
+export type OutagePhase = "before" | "during" | "after";
 
 /** By when each write was due: before the fault, until the outage was over (or to the end), after that. */
-export function latencies(writes: readonly Write[], faultMs: number, overMs: number | null): Record<Phase, Latency> {
+export function latencyByPhase(writes: readonly Write[], faultMs: number, overMs: number | null): Record<OutagePhase, WriteLatency> {
   const end = overMs === null ? Infinity : faultMs + overMs;
-  const due = (from: number, until: number): Latency => latencyOf(writes.filter(({ dueMs }) => dueMs >= from && dueMs < until));
+  const due = (from: number, until: number): WriteLatency => writeLatency(writes.filter(({ dueMs }) => dueMs >= from && dueMs < until));
   return { before: due(-Infinity, faultMs), during: due(faultMs, end), after: due(end, Infinity) };
 }
 
@@ -107,7 +107,7 @@ export function timelineOf(writes: readonly Write[], faultMs: number): Timeline 
   const stepMs = STEP_MS * Math.max(1, Math.ceil((last - first) / STEP_MS / MOST_STEPS));
   const fromMs = Math.floor(first / stepMs) * stepMs;
   const steps = Math.floor((last - fromMs) / stepMs) + 1;
-  const counts: Record<Outcome["kind"], number[]> = { acknowledged: zeros(steps), failed: zeros(steps), unknown: zeros(steps) };
+  const counts: Record<WriteOutcome["kind"], number[]> = { acknowledged: zeros(steps), failed: zeros(steps), unknown: zeros(steps) };
   for (const [index, { outcome }] of writes.entries()) {
     const step = Math.floor(((ends[index] ?? 0) - fromMs) / stepMs);
     const list = counts[outcome.kind];

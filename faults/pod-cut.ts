@@ -5,7 +5,7 @@
  */
 import type { V1LabelSelector, V1NetworkPolicy, V1NetworkPolicySpec } from "@kubernetes/client-node";
 import { Failure } from "../lib/errors";
-import type { Kubernetes } from "../platforms/kubernetes/access";
+import type { KubernetesClient } from "../platforms/kubernetes/client";
 import type { Plain } from "../platforms/kubernetes/plain";
 import type { Labels } from "../platforms/kubernetes/pods";
 import { ViewParser } from "../valkey/topology/cluster-view";
@@ -16,7 +16,7 @@ const CUT_LABEL = "valkey-measured/cut";
 /** On the policy: its spec before, JSON. */
 const BEFORE = "valkey-measured/before-the-cut";
 
-export interface PodsToCut {
+export interface PodCut {
   readonly namespace: string;
   /** The deployment's own NetworkPolicy. */
   readonly policy: string;
@@ -45,13 +45,13 @@ function isOwn(selector: Plain<V1LabelSelector> | undefined, labels: Labels): bo
  * it merely suspects (`fail?`) counts: to call it failed takes a majority, and those that are cut off may never have one. Pure.
  */
 export function showsCut(clusterNodes: string): boolean {
-  const { selfId, troubles, unlinked } = new ViewParser().parse(clusterNodes);
-  const isShakingHands = (id: string): boolean => troubles.some((each) => each.id === id && each.trouble === "handshake");
-  return troubles.some(({ id, trouble }) => id !== selfId && (trouble === "failed" || trouble === "suspected")) || unlinked.some((id) => !isShakingHands(id));
+  const { selfId, unhealthy, unlinked } = new ViewParser().parse(clusterNodes);
+  const isShakingHands = (id: string): boolean => unhealthy.some((each) => each.id === id && each.trouble === "handshake");
+  return unhealthy.some(({ id, trouble }) => id !== selfId && (trouble === "failed" || trouble === "suspected")) || unlinked.some((id) => !isShakingHands(id));
 }
 
 /** Also one that fails half way leaves something to heal. @throws Failure when there is no such policy, or it may not be changed */
-export async function cutPods(kubernetes: Kubernetes, { namespace, policy: name, labels, pods }: PodsToCut): Promise<void> {
+export async function cutPods(kubernetes: KubernetesClient, { namespace, policy: name, labels, pods }: PodCut): Promise<void> {
   const own = await readPolicy(kubernetes, namespace, name);
   if (own?.spec === undefined) throw new Failure(`namespace ${namespace} has no NetworkPolicy ${name} to narrow`);
   const policies = cutPolicies(own.spec, labels);
@@ -61,7 +61,7 @@ export async function cutPods(kubernetes: Kubernetes, { namespace, policy: name,
 }
 
 /** Also of a run that was killed; where nothing is cut, nothing changes. */
-export async function healCut(kubernetes: Kubernetes, { namespace, policy: name, pods }: Omit<PodsToCut, "labels">): Promise<void> {
+export async function healPodCut(kubernetes: KubernetesClient, { namespace, policy: name, pods }: Omit<PodCut, "labels">): Promise<void> {
   const own = await readPolicy(kubernetes, namespace, name);
   const before = own?.metadata?.annotations?.[BEFORE];
   if (own !== undefined && before !== undefined) {
@@ -72,17 +72,17 @@ export async function healCut(kubernetes: Kubernetes, { namespace, policy: name,
   await Promise.all(pods.map((pod) => labelPod(kubernetes, namespace, pod, null)));
 }
 
-async function readPolicy(kubernetes: Kubernetes, namespace: string, name: string): Promise<Plain<V1NetworkPolicy> | undefined> {
+async function readPolicy(kubernetes: KubernetesClient, namespace: string, name: string): Promise<Plain<V1NetworkPolicy> | undefined> {
   return (await kubernetes.find(`reading NetworkPolicy ${name}`, kubernetes.custom.getNamespacedCustomObject({ ...GROUP, namespace, name }))) as Plain<V1NetworkPolicy> | undefined;
 }
 
-async function replacePolicy(kubernetes: Kubernetes, namespace: string, policy: Plain<V1NetworkPolicy>): Promise<void> {
+async function replacePolicy(kubernetes: KubernetesClient, namespace: string, policy: Plain<V1NetworkPolicy>): Promise<void> {
   const name = policy.metadata?.name ?? "";
   await kubernetes.call(`changing NetworkPolicy ${name}`, kubernetes.custom.replaceNamespacedCustomObject({ ...GROUP, namespace, name, body: policy }));
 }
 
 /** A pod that is gone has no label to lose. */
-async function labelPod(kubernetes: Kubernetes, namespace: string, name: string, value: string | null): Promise<void> {
+async function labelPod(kubernetes: KubernetesClient, namespace: string, name: string, value: string | null): Promise<void> {
   const pod = await kubernetes.find(`reading pod ${name}`, kubernetes.core.readNamespacedPod({ namespace, name }));
   if (pod === undefined || (value === null && pod.metadata?.labels?.[CUT_LABEL] === undefined)) return;
   const path = `/metadata/labels/${CUT_LABEL.replace("/", "~1")}`;

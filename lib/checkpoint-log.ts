@@ -7,19 +7,19 @@ import { closeSync, existsSync, fsyncSync, ftruncateSync, mkdirSync, openSync, r
 import { join } from "node:path";
 import { z } from "zod";
 import { BadInput, codeOf, Failure, messageOf } from "./errors";
-import { identify, isAlive } from "./process-identity";
+import { identifyProcess, isProcessAlive } from "./process-identity";
 
 /** What a journal's text holds. */
-export interface JournalContent<Header, Entry> {
+export interface CheckpointLogContent<Header, Entry> {
   readonly header: Header;
   readonly entries: Entry[];
   /** Bytes; what follows is a line that was never finished. */
-  readonly whole: number;
+  readonly completeBytes: number;
 }
 
-export interface JournalKind<Header, Entry> {
+export interface CheckpointLogKind<Header, Entry> {
   /** What journals of this kind are of, for messages: `study`. */
-  readonly of: string;
+  readonly subject: string;
   /** Its name in its directory; `.jsonl`, the lock's is the same with `.lock`. */
   readonly file: string;
   readonly header: z.ZodType<Header>;
@@ -29,21 +29,21 @@ export interface JournalKind<Header, Entry> {
 const identitySchema = z.object({ pid: z.int(), started: z.string() });
 
 /** All journals of a kind. */
-export class Journals<Header extends { readonly timestamp: string }, Entry> {
-  constructor(private readonly kind: JournalKind<Header, Entry>) {}
+export class CheckpointLogStore<Header extends { readonly timestamp: string }, Entry> {
+  constructor(private readonly kind: CheckpointLogKind<Header, Entry>) {}
 
   /** Begins one; the directory is made where there is none. @throws BadInput when it holds one already or cannot be used */
-  create(directory: string, header: Header): Journal<Header, Entry> {
-    const { of, file } = this.kind;
-    if (existsSync(join(directory, file))) throw new BadInput(`output directory ${directory}`, [`holds a ${of} already; go on with it by --resume, or name another`]);
+  create(directory: string, header: Header): CheckpointLog<Header, Entry> {
+    const { subject, file } = this.kind;
+    if (existsSync(join(directory, file))) throw new BadInput(`output directory ${directory}`, [`holds a ${subject} already; go on with it by --resume, or name another`]);
     try {
       mkdirSync(directory, { recursive: true });
     } catch (error) {
       throw new BadInput(`output directory ${directory}`, [messageOf(error)]);
     }
     return this.#locked(directory, (unlock) => {
-      const journal = new Journal<Header, Entry>(join(directory, file), openSync(join(directory, file), "ax", 0o644), header, [], unlock);
-      journal.put(header);
+      const journal = new CheckpointLog<Header, Entry>(join(directory, file), openSync(join(directory, file), "ax", 0o644), header, [], unlock);
+      journal.writeLine(header);
       return journal;
     });
   }
@@ -52,19 +52,19 @@ export class Journals<Header extends { readonly timestamp: string }, Entry> {
    * Goes on with one.
    * @throws BadInput when there is none, it is not readable, or the process that writes it is alive
    */
-  resume(directory: string): Journal<Header, Entry> {
+  resume(directory: string): CheckpointLog<Header, Entry> {
     const path = join(directory, this.kind.file);
     if (!existsSync(path)) throw new BadInput("--resume", [`${directory} holds no ${this.kind.file}`]);
     return this.#locked(directory, (unlock) => {
-      const { header, entries, whole } = this.parse(readFileSync(path, "utf8"), path);
+      const { header, entries, completeBytes } = this.parse(readFileSync(path, "utf8"), path);
       const file = openSync(path, "a+");
-      ftruncateSync(file, whole);
-      return new Journal(path, file, header, entries, unlock);
+      ftruncateSync(file, completeBytes);
+      return new CheckpointLog(path, file, header, entries, unlock);
     });
   }
 
   /** @throws BadInput naming the first line that is none of such a journal */
-  parse(text: string, file: string): JournalContent<Header, Entry> {
+  parse(text: string, file: string): CheckpointLogContent<Header, Entry> {
     const end = text.lastIndexOf("\n") + 1;
     const [first = "", ...rest] = text.slice(0, end).split("\n").slice(0, -1);
     const parse = <T>(schema: z.ZodType<T>, line: string, number: number): T => {
@@ -72,14 +72,14 @@ export class Journals<Header extends { readonly timestamp: string }, Entry> {
         return schema.parse(JSON.parse(line));
       } catch (error) {
         const what = error instanceof z.ZodError ? (error.issues[0]?.message ?? "") : messageOf(error);
-        throw new BadInput(file, [`line ${number} is no line of a journal of this version (${what}); the ${this.kind.of} has to begin anew`]);
+        throw new BadInput(file, [`line ${number} is no line of a journal of this version (${what}); the ${this.kind.subject} has to begin anew`]);
       }
     };
-    return { header: parse(this.kind.header, first, 1), entries: rest.map((line, index) => parse(this.kind.entry, line, index + 2)), whole: Buffer.byteLength(text.slice(0, end)) };
+    return { header: parse(this.kind.header, first, 1), entries: rest.map((line, index) => parse(this.kind.entry, line, index + 2)), completeBytes: Buffer.byteLength(text.slice(0, end)) };
   }
 
   /** The directory in there whose journal was begun last, of those that it is one of; those that cannot be read are passed over. */
-  last(parent: string, isWanted: (header: Header) => boolean): string | undefined {
+  latest(parent: string, isWanted: (header: Header) => boolean): string | undefined {
     if (!existsSync(parent)) return undefined;
     const found = readdirSync(parent).flatMap((entry) => {
       const file = join(parent, entry, this.kind.file);
@@ -96,12 +96,12 @@ export class Journals<Header extends { readonly timestamp: string }, Entry> {
   /** The lock is kept as long as what is made under it is open. */
   #locked<T>(directory: string, make: (unlock: () => void) => T): T {
     const path = join(directory, this.kind.file.replace(/\.jsonl$/, ".lock"));
-    const own = JSON.stringify(identify(process.pid) ?? null);
+    const own = JSON.stringify(identifyProcess(process.pid) ?? null);
     try {
       writeFileSync(path, own, { flag: "wx" });
     } catch (error) {
       if (codeOf(error) !== "EEXIST") throw new BadInput(`output directory ${directory}`, [messageOf(error)]);
-      if (isHeld(path)) throw new BadInput(directory, [`another process is at work on this ${this.kind.of}`]);
+      if (isHeld(path)) throw new BadInput(directory, [`another process is at work on this ${this.kind.subject}`]);
       writeFileSync(path, own);
     }
     const unlock = (): void => { rmSync(path, { force: true }); };
@@ -117,14 +117,14 @@ export class Journals<Header extends { readonly timestamp: string }, Entry> {
 /** Whether the process that a lock names is alive. */
 function isHeld(lock: string): boolean {
   try {
-    return isAlive(identitySchema.parse(JSON.parse(readFileSync(lock, "utf8"))));
+    return isProcessAlive(identitySchema.parse(JSON.parse(readFileSync(lock, "utf8"))));
   } catch {
     return false;
   }
 }
 
 /** One that is being written. */
-export class Journal<Header, Entry> {
+export class CheckpointLog<Header, Entry> {
   constructor(
     private readonly path: string,
     private readonly file: number,
@@ -139,12 +139,12 @@ export class Journal<Header, Entry> {
 
   /** Puts a line on the disk. It is there when this returns. @throws Failure when it cannot be written */
   add(entry: Entry): void {
-    this.put(entry);
+    this.writeLine(entry);
     this.found.push(entry);
   }
 
   /** Likewise, of what is no entry. */
-  put(line: Header | Entry): void {
+  writeLine(line: Header | Entry): void {
     try {
       writeSync(this.file, `${JSON.stringify(line)}\n`);
       fsyncSync(this.file);

@@ -3,10 +3,10 @@
 /** Input that cannot be used: every problem found, each naming where it is and what would be allowed. Exit status 2. */
 export class BadInput extends Error {
   constructor(
-    readonly what: string,
+    readonly subject: string,
     readonly problems: readonly string[],
   ) {
-    super(problems.length === 1 ? `${what}: ${problems[0] ?? ""}` : `${what}:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`);
+    super(problems.length === 1 ? `${subject}: ${problems[0] ?? ""}` : `${subject}:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`);
     this.name = "BadInput";
   }
 }

@@ -37,7 +37,7 @@ export class Histogram {
   }
 
   /** From a cumulative distribution, which says of each request only the step that it did not exceed: that is what it counts as. */
-  static ofCumulative(counts: readonly CumulativeCount[]): Histogram {
+  static fromCumulative(counts: readonly CumulativeCount[]): Histogram {
     const histogram = Histogram.empty();
     let before = 0;
     for (const { ms, count } of [...counts].sort((a, b) => a.ms - b.ms)) {
@@ -124,7 +124,7 @@ export class Histogram {
   }
 
   /** The same in about two hundred steps, closer to each other towards the tail: each decade of what is left takes as many. */
-  steps(): CumulativeCount[] {
+  tailSteps(): CumulativeCount[] {
     const counts = this.cumulative();
     const steps = new Map<number, CumulativeCount>();
     let index = 0;
@@ -165,7 +165,7 @@ function bucketsOf(hdr: HdrHistogram): { readonly value: number; readonly count:
 }
 
 /** Adds cumulative counts whose steps differ: between its steps a count stands still. */
-export function mergeCounts(distributions: readonly (readonly CumulativeCount[])[]): CumulativeCount[] {
+export function mergeCumulativeCounts(distributions: readonly (readonly CumulativeCount[])[]): CumulativeCount[] {
   const steps = [...new Set(distributions.flatMap((counts) => counts.map(({ ms }) => ms)))].sort((a, b) => a - b);
   const positions = distributions.map(() => -1);
   return steps.map((ms) => {

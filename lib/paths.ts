@@ -16,7 +16,7 @@ export const runsDirectory = (): string => join(cacheDirectory(), "runs");
 export const packagesDirectory = (): string => join(cacheDirectory(), "packages");
 
 /** Of servers to compare with: kept apart, or they would be taken for what this machine has. */
-export const otherPackagesDirectory = (): string => join(cacheDirectory(), "packages-others");
+export const comparisonPackagesDirectory = (): string => join(cacheDirectory(), "packages-others");
 
 const SHARED_MEMORY = "/dev/shm";
 /** Bytes: a container may have a tiny one. */
@@ -31,7 +31,7 @@ export function memoryRunsDirectory(environment: NodeJS.ProcessEnv = process.env
 }
 
 /** Memory is no place to leave even a directory in. Other runs of this project may still have theirs there. */
-export function leaveMemory(): void {
+export function removeEmptyMemoryDirectory(): void {
   const directory = ownInSharedMemory(process.env);
   try {
     if (directory !== undefined && readdirSync(directory).length === 0) rmdirSync(directory);

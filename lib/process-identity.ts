@@ -10,7 +10,7 @@ export interface ProcessIdentity {
 }
 
 /** The identity of the process that has this pid now, or undefined when there is none (or only its zombie). */
-export function identify(pid: number): ProcessIdentity | undefined {
+export function identifyProcess(pid: number): ProcessIdentity | undefined {
   try {
     const started = process.platform === "linux" ? startOnLinux(readFileSync(`/proc/${pid}/stat`, "utf8")) : startElsewhere(pid);
     return started === undefined ? undefined : { pid, started };
@@ -20,8 +20,8 @@ export function identify(pid: number): ProcessIdentity | undefined {
 }
 
 /** Whether that very process still runs. */
-export function isAlive(identity: ProcessIdentity): boolean {
-  return identify(identity.pid)?.started === identity.started;
+export function isProcessAlive(identity: ProcessIdentity): boolean {
+  return identifyProcess(identity.pid)?.started === identity.started;
 }
 
 /**
@@ -29,19 +29,19 @@ export function isAlive(identity: ProcessIdentity): boolean {
  * @returns whether the signal was sent
  */
 export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
-  return isAlive(identity) && send(identity.pid, signal);
+  return isProcessAlive(identity) && sendSignal(identity.pid, signal);
 }
 
 /**
  * The same with all that it forked, where it leads a group: a number that a group still has is given to no other process.
  * @returns whether the signal was sent
  */
-export function signalGroupOf(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
-  return isAlive(identity) && (send(-identity.pid, signal) || signalProcess(identity, signal));
+export function signalProcessGroup(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
+  return isProcessAlive(identity) && (sendSignal(-identity.pid, signal) || signalProcess(identity, signal));
 }
 
 /** @param target a process, or below 0 a group @returns whether there was one */
-export function send(target: number, signal: NodeJS.Signals): boolean {
+export function sendSignal(target: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(target, signal);
     return true;
@@ -62,7 +62,7 @@ export const RECORD_AND_EXEC =
     : `line=$(ps -p $$ -o lstart=) && printf '%s %s\\n' "$$" "$line" >"$1" || exit 126; shift; exec "$@"`;
 
 /** Reads a record that RECORD_AND_EXEC wrote; undefined when it is not complete. */
-export function parseRecord(text: string): ProcessIdentity | undefined {
+export function parseProcessRecord(text: string): ProcessIdentity | undefined {
   if (!text.endsWith("\n")) return undefined;
   const pid = Number.parseInt(text, 10);
   const started = process.platform === "linux" ? startOnLinux(text) : normaliseStart(text.trim().replace(/^\d+ /, ""));

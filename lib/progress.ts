@@ -4,4 +4,4 @@
  * @param line what is being done, or what came of it
  * @param passing true for what is only of interest while it lasts: shown on a terminal, left out of a log
  */
-export type Report = (line: string, passing?: boolean) => void;
+export type ReportProgress = (line: string, passing?: boolean) => void;

@@ -1,7 +1,7 @@
 /** Many things to do, so many at once. */
 
 /** Hands out turns; who finds none free waits in line. */
-export class Turns {
+export class Semaphore {
   #free: number;
   readonly #line: (() => void)[] = [];
 
@@ -10,7 +10,7 @@ export class Turns {
     this.#free = atOnce;
   }
 
-  async take<T>(work: () => Promise<T>): Promise<T> {
+  async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#line.push(resolve));
     try {

@@ -23,7 +23,7 @@ export function formatDuration(seconds: number): string {
 }
 
 /** `a, b, c, d and 3 more` */
-export function listed(names: readonly string[], most: number): string {
+export function formatList(names: readonly string[], most: number): string {
   return names.length <= most ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${names.length - most} more`;
 }
 

@@ -1,6 +1,6 @@
 /** The API server is not everyone's. */
 import type { Rule } from "./rule";
-import { at, isTold, listAt, textAt } from "./rule";
+import { propertyAt, hasInputs, listAt, textAt } from "./rule";
 
 /** Of a cluster whose stack says twice that everyone may reach it. */
 const SAID_TWICE = "valkey-measured/open-to-the-world";
@@ -10,8 +10,8 @@ export const noOpenEndpoint: Rule = {
   description: "The API server is reached from named blocks only; AWS's default is everyone.",
   check: (resource) => {
     const { type, props } = resource;
-    if (type === "aws:eks/cluster:Cluster") return openings(at(props, "vpcConfig"), at(props, "tags"));
-    return type === "eks:index:Cluster" && isTold(resource) ? openings(props, at(props, "clusterTags")) : [];
+    if (type === "aws:eks/cluster:Cluster") return openings(propertyAt(props, "vpcConfig"), propertyAt(props, "tags"));
+    return type === "eks:index:Cluster" && hasInputs(resource) ? openings(props, propertyAt(props, "clusterTags")) : [];
   },
 };
 

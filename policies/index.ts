@@ -1,6 +1,6 @@
 /** The policy pack: `pulumi preview --policy-pack policies`. A violation stops the preview and the update. */
 import { PolicyPack } from "@pulumi/policy";
-import { RULES } from "./rules";
+import { RULES } from "./all-rules";
 
 new PolicyPack("valkey-measured", {
   enforcementLevel: "mandatory",

@@ -1,9 +1,9 @@
 /** Machines that carry data: on demand, never expired unawares, of an image that is named. */
-import type { Declared, Rule } from "./rule";
-import { has, listAt, textAt } from "./rule";
+import type { CheckedResource, Rule } from "./rule";
+import { hasProperty, listAt, textAt } from "./rule";
 
-const isNodePool = ({ type }: Declared): boolean => /^kubernetes:karpenter\.sh\/v1(beta1)?:NodePool$/.test(type);
-const isNodeClass = ({ type }: Declared): boolean => /^kubernetes:karpenter\.k8s\.aws\/v1(beta1)?:EC2NodeClass$/.test(type);
+const isNodePool = ({ type }: CheckedResource): boolean => /^kubernetes:karpenter\.sh\/v1(beta1)?:NodePool$/.test(type);
+const isNodeClass = ({ type }: CheckedResource): boolean => /^kubernetes:karpenter\.k8s\.aws\/v1(beta1)?:EC2NodeClass$/.test(type);
 
 /** Pools that may be lost at any moment without losing data. */
 const CLIENTS = "clients";
@@ -31,7 +31,7 @@ export const pinnedImages: Rule = {
   name: "pinned-machine-images",
   description: "Machines are of an image that is named: @latest replaces them on the day that a newer one is released.",
   check: (resource) => {
-    if (resource.type === "aws:eks/nodeGroup:NodeGroup") return !has(resource.props, "releaseVersion") && textAt(resource.props, "amiType") !== "CUSTOM" ? ["releaseVersion is missing, and a launch template does not pin the image; amiType CUSTOM where it names one"] : [];
+    if (resource.type === "aws:eks/nodeGroup:NodeGroup") return !hasProperty(resource.props, "releaseVersion") && textAt(resource.props, "amiType") !== "CUSTOM" ? ["releaseVersion is missing, and a launch template does not pin the image; amiType CUSTOM where it names one"] : [];
     if (!isNodeClass(resource)) return [];
     const terms = listAt(resource.props, "spec", "amiSelectorTerms");
     const loose = terms.filter((term) => textAt(term, "id") === undefined && !/@(?!latest$).+$/.test(textAt(term, "alias") ?? ""));

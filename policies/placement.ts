@@ -1,7 +1,7 @@
 /** Servers are kept apart by zone, or not scheduled. */
 import { podsOf } from "./pods";
 import type { Rule } from "./rule";
-import { at, entriesAt, listAt, textAt } from "./rule";
+import { propertyAt, entriesAt, listAt, textAt } from "./rule";
 
 const ZONE = "topology.kubernetes.io/zone";
 
@@ -9,8 +9,8 @@ export const hardZoneSpread: Rule = {
   name: "hard-zone-spread",
   description: "Pods of Valkey that there is more than one of are spread over zones as a condition, not a wish: a wish puts a primary beside its replica when a zone is full.",
   check: (resource) =>
-    podsOf(resource).flatMap(({ labels, spec, many }) => {
-      if (!many || labels["app.kubernetes.io/name"] !== "valkey") return [];
+    podsOf(resource).flatMap(({ labels, spec, replicated }) => {
+      if (!replicated || labels["app.kubernetes.io/name"] !== "valkey") return [];
       const spread = listAt(spec, "topologySpreadConstraints").some((each) => textAt(each, "topologyKey") === ZONE && textAt(each, "whenUnsatisfiable") === "DoNotSchedule");
       return spread || isBoundToZone(spec) ? [] : [`no topologySpreadConstraint on ${ZONE} with whenUnsatisfiable DoNotSchedule, and no zone of its own`];
     }),
@@ -21,5 +21,5 @@ function isBoundToZone(spec: unknown): boolean {
   if (entriesAt(spec, "nodeSelector").some(([key]) => key === ZONE)) return true;
   const terms = listAt(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms");
   // Terms are alternatives: each has to name the zone.
-  return terms.length > 0 && terms.every((term) => listAt(term, "matchExpressions").some((each) => at(each, "key") === ZONE && textAt(each, "operator") === "In" && listAt(each, "values").length === 1));
+  return terms.length > 0 && terms.every((term) => listAt(term, "matchExpressions").some((each) => propertyAt(each, "key") === ZONE && textAt(each, "operator") === "In" && listAt(each, "values").length === 1));
 }

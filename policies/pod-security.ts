@@ -2,7 +2,7 @@
 import type { PodTemplate } from "./pods";
 import { containersOf, podsOf } from "./pods";
 import type { Rule } from "./rule";
-import { at, entriesAt, listAt, textAt } from "./rule";
+import { propertyAt, entriesAt, listAt, textAt } from "./rule";
 
 /** Where others' pods run as their charts and add-ons have them. */
 const NOT_OURS = ["kube-system"];
@@ -38,7 +38,7 @@ function inContainer(container: unknown, { spec }: PodTemplate): string[] {
     either("runAsNonRoot") === "true" ? undefined : "runAsNonRoot is not true",
     either("runAsUser") === "0" ? "runs as root" : undefined,
     PROFILES.includes(either("seccompProfile", "type") ?? "") ? undefined : "seccompProfile is neither RuntimeDefault nor Localhost",
-    listAt(container, "ports").some((port) => at(port, "hostPort") !== undefined) ? "takes a port of the machine" : undefined,
+    listAt(container, "ports").some((port) => propertyAt(port, "hostPort") !== undefined) ? "takes a port of the machine" : undefined,
   ];
   return wrong.flatMap((each) => (each === undefined ? [] : [`${name}: ${each}`]));
 }

@@ -1,6 +1,6 @@
 /** Pods as resources declare them, whatever makes them. */
-import type { Declared } from "./rule";
-import { at, entriesAt, listAt } from "./rule";
+import type { CheckedResource } from "./rule";
+import { propertyAt, entriesAt, listAt } from "./rule";
 
 /** A pod's labels and its spec. */
 export interface PodTemplate {
@@ -8,17 +8,17 @@ export interface PodTemplate {
   readonly labels: Readonly<Record<string, unknown>>;
   readonly spec: unknown;
   /** Whether more than one of them is made of it. */
-  readonly many: boolean;
+  readonly replicated: boolean;
 }
 
 const TEMPLATED = /^kubernetes:(apps|batch)\/v1:(Deployment|StatefulSet|DaemonSet|ReplicaSet|Job)$/;
 
 /** The pods that a resource makes; none where it makes none. */
-export function podsOf({ type, props }: Declared): PodTemplate[] {
+export function podsOf({ type, props }: CheckedResource): PodTemplate[] {
   const path = type === "kubernetes:core/v1:Pod" ? [] : type === "kubernetes:batch/v1:CronJob" ? ["spec", "jobTemplate", "spec", "template"] : TEMPLATED.test(type) ? ["spec", "template"] : undefined;
   if (path === undefined) return [];
-  const namespace = at(props, "metadata", "namespace");
-  return [{ namespace: typeof namespace === "string" ? namespace : undefined, labels: Object.fromEntries(entriesAt(props, ...path, "metadata", "labels")), spec: at(props, ...path, "spec"), many: Number(at(props, "spec", "replicas") ?? 1) > 1 }];
+  const namespace = propertyAt(props, "metadata", "namespace");
+  return [{ namespace: typeof namespace === "string" ? namespace : undefined, labels: Object.fromEntries(entriesAt(props, ...path, "metadata", "labels")), spec: propertyAt(props, ...path, "spec"), replicated: Number(propertyAt(props, "spec", "replicas") ?? 1) > 1 }];
 }
 
 export function containersOf(spec: unknown): readonly unknown[] {

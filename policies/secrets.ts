@@ -1,7 +1,7 @@
 /** No password where whoever may look at an object can read it. */
 import { containersOf, podsOf } from "./pods";
 import type { Rule } from "./rule";
-import { at, entriesAt, listAt, textAt } from "./rule";
+import { propertyAt, entriesAt, listAt, textAt } from "./rule";
 
 const SECRET_NAME = /(pass(word|wd|phrase)?|secret|token|auth|credential|private[_-]?key)$/i;
 /** `-a x`, `--pass x`, `--requirepass x`: whoever lists processes reads it. A variable in its place is none. */
@@ -36,5 +36,5 @@ function inChart(type: string, props: unknown): string[] {
     typeof value === "object" && value !== null
       ? Object.entries(value).flatMap(([key, each]) => (typeof each === "string" && each !== "" && /pass(word|wd)$/i.test(key) ? [`${path}.${key} is plain; an existing Secret`] : plain(each, `${path}.${key}`)))
       : [];
-  return plain(at(props, "values"), "values");
+  return plain(propertyAt(props, "values"), "values");
 }

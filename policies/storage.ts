@@ -1,6 +1,6 @@
 /** Nothing is kept unencrypted. */
 import type { Rule } from "./rule";
-import { at, has, isTold, listAt, textAt } from "./rule";
+import { propertyAt, hasProperty, hasInputs, listAt, textAt } from "./rule";
 
 export const encryptedStorage: Rule = {
   name: "encrypted-storage",
@@ -15,15 +15,15 @@ export const encryptedStorage: Rule = {
       case "aws:ec2/launchTemplate:LaunchTemplate":
         return inTemplate(listAt(props, "blockDeviceMappings"));
       case "aws:eks/nodeGroup:NodeGroup":
-        return has(props, "launchTemplate") ? [] : ["launchTemplate is missing, so disks are as the image has them"];
+        return hasProperty(props, "launchTemplate") ? [] : ["launchTemplate is missing, so disks are as the image has them"];
       case "aws:ebs/volume:Volume":
         return textAt(props, "encrypted") === "true" ? [] : ["encrypted is not true"];
       case "aws:sqs/queue:Queue":
-        return textAt(props, "sqsManagedSseEnabled") === "true" || has(props, "kmsMasterKeyId") ? [] : ["neither sqsManagedSseEnabled nor a key"];
+        return textAt(props, "sqsManagedSseEnabled") === "true" || hasProperty(props, "kmsMasterKeyId") ? [] : ["neither sqsManagedSseEnabled nor a key"];
       case "aws:eks/cluster:Cluster":
-        return has(props, "encryptionConfig") ? [] : ["encryptionConfig is missing, so secrets are plain in etcd"];
+        return hasProperty(props, "encryptionConfig") ? [] : ["encryptionConfig is missing, so secrets are plain in etcd"];
       case "eks:index:Cluster":
-        return has(props, "encryptionConfigKeyArn") || !isTold(resource) ? [] : ["encryptionConfigKeyArn is missing, so secrets are plain in etcd"];
+        return hasProperty(props, "encryptionConfigKeyArn") || !hasInputs(resource) ? [] : ["encryptionConfigKeyArn is missing, so secrets are plain in etcd"];
       default:
         return [];
     }
@@ -32,5 +32,5 @@ export const encryptedStorage: Rule = {
 
 function inTemplate(disks: readonly unknown[]): string[] {
   if (disks.length === 0) return ["blockDeviceMappings is missing, so disks are as the image has them"];
-  return disks.filter((disk) => at(disk, "ebs") !== undefined && textAt(disk, "ebs", "encrypted") !== "true").map((disk) => `the disk ${textAt(disk, "deviceName") ?? "without a name"} is not encrypted`);
+  return disks.filter((disk) => propertyAt(disk, "ebs") !== undefined && textAt(disk, "ebs", "encrypted") !== "true").map((disk) => `the disk ${textAt(disk, "deviceName") ?? "without a name"} is not encrypted`);
 }

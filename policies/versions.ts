@@ -1,6 +1,6 @@
 /** Charts and add-ons of versions that are named. */
 import type { Rule } from "./rule";
-import { entriesAt, has, isTold, listAt, textAt } from "./rule";
+import { entriesAt, hasProperty, hasInputs, listAt, textAt } from "./rule";
 
 const exact = /^v?\d+\.\d+\.\d+([.+-].*)?$/;
 
@@ -13,7 +13,7 @@ export const pinnedCharts: Rule = {
   check: (resource) => {
     const { type, props } = resource;
     if (OWN.test(type)) return listAt(props, "charts").flatMap(loose);
-    return /^kubernetes:helm\.sh\/v[34]:(Chart|Release)$/.test(type) && isTold(resource) ? loose(props) : [];
+    return /^kubernetes:helm\.sh\/v[34]:(Chart|Release)$/.test(type) && hasInputs(resource) ? loose(props) : [];
   },
 };
 
@@ -33,11 +33,11 @@ export const pinnedAddons: Rule = {
     if (OWN.test(type)) return entriesAt(props, "addons").filter(([, version]) => !exact.test(String(version))).map(([addon, version]) => `version of ${addon} is ${String(version) || "missing"}; an exact one, as v1.22.3-eksbuild.1`);
     switch (type) {
       case "aws:eks/addon:Addon":
-        return has(props, "addonVersion") ? [] : [`addonVersion of ${textAt(props, "addonName") ?? "the add-on"} is missing`];
+        return hasProperty(props, "addonVersion") ? [] : [`addonVersion of ${textAt(props, "addonName") ?? "the add-on"} is missing`];
       case "aws:eks/cluster:Cluster":
-        return has(props, "version") ? [] : ["version of the control plane is missing"];
+        return hasProperty(props, "version") ? [] : ["version of the control plane is missing"];
       case "eks:index:Cluster":
-        return isTold(resource) ? ofComponent(props) : [];
+        return hasInputs(resource) ? ofComponent(props) : [];
       default:
         return [];
     }

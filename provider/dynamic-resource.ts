@@ -8,7 +8,7 @@ import type { createRequire } from "node:module";
 import type * as pulumi from "@pulumi/pulumi";
 
 /** What a dynamic resource does; the default export of its module. Inputs are outputs as well, so that a later diff has them. */
-export interface Handler<Inputs extends object, Outputs extends object> {
+export interface ResourceHandler<Inputs extends object, Outputs extends object> {
   /** @throws Error to fail the update; the next one tries again */
   readonly create: (inputs: Inputs) => Promise<{ readonly id: string; readonly outputs: Outputs }>;
   /** @default create's outputs for the new inputs */
@@ -25,24 +25,24 @@ export interface Handler<Inputs extends object, Outputs extends object> {
    * @param news what is not known before others are made is `undefined`
    * @returns what cannot be had, a sentence each
    */
-  readonly refuse?: (olds: Inputs | undefined, news: Partial<Inputs>) => Promise<readonly string[]>;
+  readonly check?: (olds: Inputs | undefined, news: Partial<Inputs>) => Promise<readonly string[]>;
 }
 
 /** Modules of handlers, seen from the program's directory, where the engine runs dynamic providers. */
-export type HandlerName = "password" | "cluster-check" | "host-servers" | "scale-in" | "rollout" | "formation" | "topology-check" | "measurement" | "volumes-gone";
+export type HandlerModule = "password" | "cluster-check" | "host-servers" | "scale-in" | "rollout" | "formation" | "topology-check" | "measurement" | "volume-deletion-wait";
 
-const providers = new Map<HandlerName, pulumi.dynamic.ResourceProvider>();
+const providers = new Map<HandlerModule, pulumi.dynamic.ResourceProvider>();
 
 /** One provider for all resources of a kind: Pulumi takes its time to serialise one. @param name of the module in provider/handlers */
-export function handledBy(name: HandlerName): pulumi.dynamic.ResourceProvider {
+export function dynamicResource(name: HandlerModule): pulumi.dynamic.ResourceProvider {
   const provider = providers.get(name) ?? providerOf(name);
   providers.set(name, provider);
   return provider;
 }
 
-function providerOf(name: HandlerName): pulumi.dynamic.ResourceProvider {
+function providerOf(name: HandlerModule): pulumi.dynamic.ResourceProvider {
   type Values = Record<string, unknown>;
-  type Loaded = Handler<Values, Values>;
+  type Loaded = ResourceHandler<Values, Values>;
   const load = (): Loaded => {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- this runs inside the engine's own Node process
     const fromHere = (require("node:module") as { createRequire: typeof createRequire }).createRequire(`${process.cwd()}/`);
@@ -58,11 +58,11 @@ function providerOf(name: HandlerName): pulumi.dynamic.ResourceProvider {
   const changed = (olds: Values, news: Values): string[] => Object.keys(plain(news)).filter((key) => text(olds[key]) !== text(news[key]));
   return {
     check: async (olds: Values, news: Values) => {
-      const { refuse } = load();
-      if (refuse === undefined || changed(olds, news).length === 0) return { inputs: news };
+      const { check } = load();
+      if (check === undefined || changed(olds, news).length === 0) return { inputs: news };
       // As Pulumi writes what is not known yet.
       const known = Object.entries(plain(news)).filter(([, value]) => !text(value).includes("04da6b54-80e4-46f7-96ec-b56ff0331ba9"));
-      const reasons = await refuse(Object.keys(plain(olds)).length === 0 ? undefined : plain(olds), Object.fromEntries(known));
+      const reasons = await check(Object.keys(plain(olds)).length === 0 ? undefined : plain(olds), Object.fromEntries(known));
       return { inputs: news, failures: reasons.map((reason) => ({ property: "", reason })) };
     },
     create: async (inputs: Values) => {

@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { print } from "../cli/output";
+import { print } from "../cli/terminal";
 import { OUTCOME_FILE, outcomeSchema } from "./support/outcome";
 import type { Outcome } from "./support/outcome";
 

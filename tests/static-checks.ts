@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { ESLint } from "eslint";
 import ts from "typescript";
 import { messageOf } from "../lib/errors";
-import { complain, print } from "../cli/output";
+import { printError, print } from "../cli/terminal";
 
 const ROOT = resolve(__dirname, "..");
 const HOST: ts.FormatDiagnosticsHost = { getCurrentDirectory: () => ROOT, getCanonicalFileName: (name) => name, getNewLine: () => "\n" };
@@ -32,7 +32,7 @@ async function main(): Promise<number> {
 void main().then(
   (status) => process.exit(status),
   (error: unknown) => {
-    complain(messageOf(error));
+    printError(messageOf(error));
     process.exit(1);
   },
 );

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { VERSIONS } from "../components/eks/versions";
+import { EKS_VERSIONS } from "../components/eks/versions";
 
 const ROOT = resolve(__dirname, "..");
 const DIRECTORY = join(ROOT, ".github/workflows");
@@ -72,7 +72,7 @@ describe("workflows", () => {
   });
 
   it("hold pools to the schemas of the Karpenter that is deployed", () => {
-    expect(workflows.find(({ name }) => name === "kind.yaml")?.text).toContain(`karpenter-crd --version ${VERSIONS.karpenter}\n`);
+    expect(workflows.find(({ name }) => name === "kind.yaml")?.text).toContain(`karpenter-crd --version ${EKS_VERSIONS.karpenter}\n`);
   });
 
   it("run scripts that bash reads", () => {

@@ -54,7 +54,7 @@ export async function connect(name: string, endpoint: Endpoint, access: Access, 
 }
 
 /** Sections of INFO; all of it from servers that take one section at a time (Dragonfly, Redis before 7). */
-export async function infoOf(connection: Connection, ...sections: readonly string[]): Promise<string> {
+export async function readInfoSections(connection: Connection, ...sections: readonly string[]): Promise<string> {
   try {
     return await connection.info(...(sections as [string]));
   } catch (error) {

@@ -5,14 +5,14 @@ import type { Deployment } from "./deployment";
 import { Failure, messageOf } from "../lib/errors";
 
 /** A node with a connection, or with why there is none. */
-export type Reached =
+export type ConnectionAttempt =
   | { readonly node: DeploymentNode; readonly connection: Connection }
   | { readonly node: DeploymentNode; readonly connection: undefined; readonly why: string };
 
 /** Tries to connect to every node at once; closes all connections when `use` is done. */
-export async function withEveryNode<T>(deployment: Deployment, use: (reached: readonly Reached[]) => Promise<T>): Promise<T> {
+export async function withEveryNode<T>(deployment: Deployment, use: (reached: readonly ConnectionAttempt[]) => Promise<T>): Promise<T> {
   const reached = await Promise.all(
-    deployment.nodes.map(async (node): Promise<Reached> => {
+    deployment.nodes.map(async (node): Promise<ConnectionAttempt> => {
       try {
         return { node, connection: await deployment.connect(node) };
       } catch (error) {

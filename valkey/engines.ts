@@ -5,6 +5,6 @@ export const ENGINES = ["valkey", "redis", "dragonfly"] as const;
 export type Engine = (typeof ENGINES)[number];
 
 /** How Valkey is told what it is told; Redis has the same by older names, Dragonfly has flags of its own. */
-export type ServerFamily = "directives" | "flags";
+export type SettingsSyntax = "directives" | "flags";
 
-export const SERVER_FAMILIES: Readonly<Record<Engine, ServerFamily>> = { valkey: "directives", redis: "directives", dragonfly: "flags" };
+export const SETTINGS_SYNTAX: Readonly<Record<Engine, SettingsSyntax>> = { valkey: "directives", redis: "directives", dragonfly: "flags" };

@@ -11,7 +11,7 @@ export const MAXMEMORY_POLICIES = [
   "volatile-ttl",
 ] as const;
 
-export const APPENDFSYNC = ["always", "everysec", "no"] as const;
+export const APPENDFSYNC_VALUES = ["always", "everysec", "no"] as const;
 
 /** By Valkey's own directive names. What is left out has Valkey's default. */
 export interface ServerSettings {
@@ -19,7 +19,7 @@ export interface ServerSettings {
   readonly maxmemory?: number | undefined;
   readonly "maxmemory-policy"?: (typeof MAXMEMORY_POLICIES)[number] | undefined;
   readonly appendonly?: boolean | undefined;
-  readonly appendfsync?: (typeof APPENDFSYNC)[number] | undefined;
+  readonly appendfsync?: (typeof APPENDFSYNC_VALUES)[number] | undefined;
   /** Snapshot rule as in valkey.conf, `3600 1 300 100`; empty for none. */
   readonly save?: string | undefined;
   /** Threads for network work, the main one included. */
@@ -75,7 +75,7 @@ export const RESERVED_DIRECTIVES: readonly string[] = [
  * Directives whose values must be the same on every node of a deployment. Names unknown to a server's
  * version are simply not among what CONFIG GET returns.
  */
-export const SETTINGS_THAT_MATTER: readonly string[] = [
+export const COMPARED_DIRECTIVES: readonly string[] = [
   "maxmemory",
   "maxmemory-policy",
   "appendonly",
@@ -99,7 +99,7 @@ export const SETTINGS_THAT_MATTER: readonly string[] = [
 ];
 
 /** Directive to value as CONFIG GET would print it: sizes in bytes, booleans as yes and no. */
-export function directives(settings: ServerSettings): Map<string, string> {
+export function toDirectives(settings: ServerSettings): Map<string, string> {
   const { other, ...typed } = settings;
   const entries = Object.entries<string | number | boolean | undefined>({ ...typed, ...other });
   return new Map(
@@ -113,6 +113,6 @@ function formatValue(value: string | number | boolean): string {
 }
 
 /** Lines of a valkey.conf. Values are written as they are (several words are several arguments), an empty one as `""`. */
-export function configText(values: ReadonlyMap<string, string>): string {
+export function formatConfigFile(values: ReadonlyMap<string, string>): string {
   return [...values].map(([name, value]) => `${name} ${value === "" ? '""' : value}\n`).join("");
 }

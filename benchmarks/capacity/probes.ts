@@ -1,12 +1,12 @@
 /** What the probes of a search say. Pure. */
 import { Histogram } from "../../lib/histogram";
-import type { Limit } from "../measuring/saturation";
-import { limitOf } from "../measuring/saturation";
+import type { Bottleneck } from "../measuring/bottleneck";
+import { bottleneckOf } from "../measuring/bottleneck";
 import { histogramOf } from "../results/rows";
-import type { CapacityRecord, Doubt, MeasurementRecord } from "../results/schema";
+import type { CapacityRecord, Warning, MeasurementRecord } from "../results/schema";
 import { formatCount } from "../../lib/units";
 import type { Objective } from "./objective";
-import type { Probed } from "./search";
+import type { ProbeOutcome } from "./search";
 
 /** Of what was offered, this part must be answered, whatever the percentile. */
 const ANSWERED = 0.999;
@@ -14,7 +14,7 @@ const ANSWERED = 0.999;
 const OVERRUN = 2;
 const GROWTH = 0.01;
 
-export interface Probe extends Probed {
+export interface Probe extends ProbeOutcome {
   readonly record: MeasurementRecord;
   /** `holds (1.20 ms)` */
   readonly words: string;
@@ -53,7 +53,7 @@ function offeredPercentile(histogram: Histogram, answered: number, part: number)
 }
 
 /** One for each rate, the probes of a rate merged by their counts; ascending. */
-export function pointsOf(probes: readonly Probe[], part: number): CapacityRecord["points"] {
+export function loadLatencyPoints(probes: readonly Probe[], part: number): CapacityRecord["points"] {
   const rates = [...new Set(probes.map(({ rate }) => rate))].sort((a, b) => a - b);
   return rates.map((rate) => {
     const of = probes.filter((each) => each.rate === rate);
@@ -75,7 +75,7 @@ export function pointsOf(probes: readonly Probe[], part: number): CapacityRecord
 }
 
 /** How often the same load held, offered in turn over as many connections and over twice as many. */
-export interface Again {
+export interface Confirmation {
   readonly same: number;
   readonly more: number;
   /** Of so many each. */
@@ -83,14 +83,14 @@ export interface Again {
 }
 
 /** Of the lowest rate that did not hold: the client, where more connections hold it in most of its probes and as many do not. */
-export function describeLimit(failing: Probe, { same, more, of }: Again): NonNullable<CapacityRecord["limit"]> {
+export function capacityBottleneck(failing: Probe, { same, more, of }: Confirmation): NonNullable<CapacityRecord["limit"]> {
   if (2 * more > of && 2 * same <= of) return { who: "client", text: `over twice the connections ${formatCount(failing.rate)}/s hold` };
-  const limit: Limit = limitOf(failing.record);
+  const limit: Bottleneck = bottleneckOf(failing.record);
   return limit.who === "nobody" ? { who: "nobody", text: "neither side had run out of CPU: latency rose for another reason" } : limit;
 }
 
 /** Of the probes at the capacity: what was late or odd there makes the capacity look less than it is. */
-export function doubtsOf(probes: readonly Probe[], capacity: number): Doubt[] {
+export function capacityWarnings(probes: readonly Probe[], capacity: number): Warning[] {
   const there = probes.filter(({ rate, holds }) => rate === capacity || (!holds && rate <= capacity * 1.2)).flatMap(({ record }) => record.doubts);
   return [...new Map(there.map((doubt) => [doubt.code, doubt])).values()].filter(({ code }) => code !== "rate-missed");
 }

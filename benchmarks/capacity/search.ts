@@ -1,7 +1,7 @@
 /** The highest load under which an objective holds: up by doubling, halved in between, and both ends confirmed. Pure but for the probes. */
 
 /** One load offered for a while, and whether the objective held. */
-export interface Probed {
+export interface ProbeOutcome {
   /** Requests offered per second. */
   readonly rate: number;
   readonly holds: boolean;
@@ -18,7 +18,7 @@ export interface SearchPlan {
   readonly confirmations: number;
 }
 
-export interface Found<P extends Probed> {
+export interface SearchResult<P extends ProbeOutcome> {
   /** The highest rate that was confirmed; 0 where not even the lowest that was tried held. */
   readonly capacity: number;
   /** Whether it held up to the highest rate that may be offered: the capacity is that or more. */
@@ -37,7 +37,7 @@ const LEAST_PART = 1 / 64;
  * led there is none of; else the search steps down from it by its precision until one does.
  * @param probe offers a rate
  */
-export async function searchCapacity<P extends Probed>(plan: SearchPlan, probe: (rate: number) => Promise<P>): Promise<Found<P>> {
+export async function searchCapacity<P extends ProbeOutcome>(plan: SearchPlan, probe: (rate: number) => Promise<P>): Promise<SearchResult<P>> {
   const { most, precision, confirmations } = plan;
   const probes: P[] = [];
   const holds = async (rate: number): Promise<boolean> => {

@@ -3,14 +3,14 @@ import { formatObjective } from "../capacity/objective";
 import type { Ratio } from "../../lib/statistics/ratio";
 import type { CapacityRecord, Results, TopologyRecord } from "../results/schema";
 import type { Change } from "./changes";
-import { describeChange, offeredChanges, offeringChanges } from "./changes";
+import { describeChange, capacityWorkChanges, capacityGeneratorChanges } from "./changes";
 
 export interface ComparedCapacity {
   readonly workload: string;
   readonly before: CapacityRecord;
   readonly after: CapacityRecord;
   /** What differs about objective or load: capacities of different work have no ratio. */
-  readonly otherWork: readonly Change[];
+  readonly workDifferences: readonly Change[];
   /** `high` is infinite, and `low` 0, where a search ended without a load that did not hold. Undefined where there is no ratio. */
   readonly bounds: { readonly ratio: number; readonly low: number; readonly high: number } | undefined;
   /** Why the ratio may be of more than the servers. */
@@ -27,9 +27,9 @@ export function compareCapacities(before: Results, after: Results, matched: read
         const second = others.find(({ objective }) => formatObjective(objective) === formatObjective(first.objective)) ?? others[0];
         if (second === undefined) return [];
         const { load: offered } = first;
-        const otherWork = [...objectiveChange(first, second), ...(offered === null || second.load === null ? [] : offeredChanges(offered, second.load))];
+        const otherWork = [...objectiveChange(first, second), ...(offered === null || second.load === null ? [] : capacityWorkChanges(offered, second.load))];
         const isComparable = otherWork.length === 0;
-        return [{ workload: first.workload, before: first, after: second, otherWork, bounds: isComparable ? boundsOf(first, second) : undefined, notes: isComparable ? [...notesOn(first, second), ...notes] : [] }];
+        return [{ workload: first.workload, before: first, after: second, workDifferences: otherWork, bounds: isComparable ? boundsOf(first, second) : undefined, notes: isComparable ? [...notesOn(first, second), ...notes] : [] }];
       }),
   );
 }
@@ -40,17 +40,17 @@ export function compareCapacities(before: Results, after: Results, matched: read
  * @param canary of both runs, second over first
  * @param precision part of the figure that matters
  */
-export function judgeCapacities({ bounds, otherWork }: ComparedCapacity, canary: Ratio | undefined, precision: number): "faster" | "slower" | "noise" | "no-difference" | "not-enough-data" | "other-work" {
-  if (otherWork.length > 0) return "other-work";
+export function judgeCapacities({ bounds, workDifferences }: ComparedCapacity, canary: Ratio | undefined, precision: number): "faster" | "slower" | "noise" | "no-difference" | "not-enough-data" | "other-work" {
+  if (workDifferences.length > 0) return "other-work";
   if (bounds === undefined) return "not-enough-data";
   const { ratio, low, high } = bounds;
   if (low <= 1 && high >= 1) return Math.log(high / low) / 2 <= Math.log1p(precision) ? "no-difference" : "not-enough-data";
-  if (isWithin(canary, ratio)) return "noise";
+  if (isWithinDrift(canary, ratio)) return "noise";
   return ratio > 1 ? "faster" : "slower";
 }
 
 /** Whether a ratio is no further from 1 than the machine may have moved by itself. @param canary of both runs, second over first */
-export function isWithin(canary: Ratio | undefined, ratio: number): boolean {
+export function isWithinDrift(canary: Ratio | undefined, ratio: number): boolean {
   const ends = [canary?.low ?? canary?.ratio ?? 1, canary?.high ?? canary?.ratio ?? 1];
   return Math.abs(Math.log(ratio)) <= Math.max(...ends.map((end) => Math.abs(Math.log(end))));
 }
@@ -64,7 +64,7 @@ function notesOn(first: CapacityRecord, second: CapacityRecord): string[] {
   const unknown = [...(first.load === null ? ["first"] : []), ...(second.load === null ? ["second"] : [])];
   return [
     ...(unknown.length === 0 ? [] : [`what was offered in the ${unknown.join(" and the ")} is not on record: whether it is the same work nobody can tell`]),
-    ...(first.load === null || second.load === null ? [] : offeringChanges(first.load, second.load).map((change) => `sent otherwise: ${describeChange(change)}`)),
+    ...(first.load === null || second.load === null ? [] : capacityGeneratorChanges(first.load, second.load).map((change) => `sent otherwise: ${describeChange(change)}`)),
     ...[first, second].flatMap(({ doubts }, index) => (doubts.length === 0 ? [] : [`doubts in the ${index === 0 ? "first" : "second"}: ${doubts.map(({ code }) => code).join(", ")}`])),
   ];
 }

@@ -1,6 +1,6 @@
 /** What is different about two runs: the machine, the versions, the settings, the topology, the load. Pure. */
 import type { CapacityLoad, Environment, MeasurementRecord, Results, TopologyRecord } from "../results/schema";
-import { shapeOf } from "../results/summary";
+import { describeShape } from "../results/summary";
 import { formatBytes } from "../../lib/units";
 
 export interface Change {
@@ -34,7 +34,7 @@ export function environmentChanges(before: Environment, after: Environment): Cha
 }
 
 /** Whether a ratio between the two is of the servers and the machine at once. */
-export function sameMachine(before: Environment, after: Environment): boolean {
+export function isSameMachine(before: Environment, after: Environment): boolean {
   return !environmentChanges(before, after).some(({ what }) => what === "machine" || what === "machines of the cluster");
 }
 
@@ -43,7 +43,7 @@ export function topologyChanges(before: TopologyRecord, after: TopologyRecord): 
   const settings = [...new Set([...Object.keys(before.settings), ...Object.keys(after.settings)])].sort();
   const all: Change[] = [
     { what: `version of ${of}`, before: before.version, after: after.version },
-    { what: `shape of ${of}`, before: shapeOf(before), after: shapeOf(after) },
+    { what: `shape of ${of}`, before: describeShape(before), after: describeShape(after) },
     ...settings.map((name) => ({ what: `${name} of ${of}`, before: valueOf(before, name), after: valueOf(after, name) })),
   ];
   return all.filter((change) => change.before !== change.after);
@@ -80,7 +80,7 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
 }
 
 /** Of capacities: how the work differs that was offered, at whatever rates. */
-export function offeredChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
+export function capacityWorkChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
   return [
     ...mixChanges(before.mix, after.mix),
     ...differing("arrivals", before.arrivals, after.arrivals),
@@ -90,7 +90,7 @@ export function offeredChanges(before: CapacityLoad, after: CapacityLoad): Chang
 }
 
 /** Over how many connections and from how many threads the same work was offered. */
-export function offeringChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
+export function capacityGeneratorChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
   return (["clients", "pipeline", "workers", "runners"] as const).flatMap((what) => differing(what === "runners" ? "load generators" : what, String(before[what]), String(after[what])));
 }
 
@@ -106,7 +106,7 @@ function mixChanges(before: MeasurementRecord["mix"], after: MeasurementRecord["
 }
 
 /** How the same work is sent: a ratio is then of the servers and of that. */
-export function loadChanges(before: MeasurementRecord, after: MeasurementRecord): Change[] {
+export function generatorChanges(before: MeasurementRecord, after: MeasurementRecord): Change[] {
   return [
     ...differing("driver", before.driver, after.driver),
     ...differing("clients", String(before.clients), String(after.clients)),

@@ -2,18 +2,18 @@
 import { formatObjective } from "../capacity/objective";
 import { Histogram } from "../../lib/histogram";
 import { histogramOf } from "../results/rows";
-import { CLOSED_LOOP } from "../results/study-summary";
+import { CLOSED_LOOP_NOTE } from "../results/study-summary";
 import { median } from "../../lib/statistics/median";
 import { independentRatio } from "../../lib/statistics/independent";
 import type { Ratio } from "../../lib/statistics/ratio";
 import type { MeasurementRecord, Results } from "../results/schema";
 import type { ComparedCapacity } from "./capacities";
-import { compareCapacities, isWithin, judgeCapacities } from "./capacities";
+import { compareCapacities, isWithinDrift, judgeCapacities } from "./capacities";
 import type { Change } from "./changes";
-import { describeChange, environmentChanges, loadChanges, matchDeployments, sameMachine, topologyChanges, workChanges } from "./changes";
+import { describeChange, environmentChanges, generatorChanges, matchDeployments, isSameMachine, topologyChanges, workChanges } from "./changes";
 
 /** Part of a figure that matters where nobody says. */
-export const PRECISION = 0.05;
+export const DEFAULT_PRECISION = 0.05;
 
 const ANOTHER_MACHINE = "another machine: the ratio is of both";
 
@@ -26,7 +26,7 @@ export interface ComparedRow {
   readonly before: string;
   readonly after: string;
   /** What is compared: at an offered rate throughput is what was offered, and latency tells. */
-  readonly figure: "throughput" | "p99";
+  readonly metric: "throughput" | "p99";
   /** Requests per second, the median of the repeats; or milliseconds, of all repeats' requests together. */
   readonly valueBefore: number;
   readonly valueAfter: number;
@@ -40,15 +40,15 @@ export interface ComparedRow {
 export interface RunComparison {
   readonly changes: readonly Change[];
   /** Of the fixed load, second over first: how the machine itself moved. Undefined without canaries, or on another machine. */
-  readonly canary: Ratio | undefined;
+  readonly referenceLoad: Ratio | undefined;
   readonly rows: readonly ComparedRow[];
   readonly capacities: readonly (ComparedCapacity & { readonly judgement: Judgement })[];
   /** What one has and the other has not. */
   readonly unmatched: readonly string[];
 }
 
-export function compareRuns(before: Results, after: Results, precision = PRECISION): RunComparison {
-  const isSame = sameMachine(before.environment, after.environment);
+export function compareRuns(before: Results, after: Results, precision = DEFAULT_PRECISION): RunComparison {
+  const isSame = isSameMachine(before.environment, after.environment);
   const matched = matchDeployments(before, after);
   const rates = ({ canaries }: Results): number[] => canaries.map(({ rps }) => rps);
   const canary = isSame && before.canaries.length > 0 && after.canaries.length > 0 ? independentRatio(rates(before), rates(after), precision) : undefined;
@@ -60,7 +60,7 @@ export function compareRuns(before: Results, after: Results, precision = PRECISI
     });
   });
   const capacities = compareCapacities(before, after, matched, isSame ? [] : [ANOTHER_MACHINE]).map((compared) => ({ ...compared, judgement: judgeCapacities(compared, canary, precision) }));
-  return { changes: [...environmentChanges(before.environment, after.environment), ...matched.flatMap((pair) => topologyChanges(pair.before, pair.after))], canary, rows, capacities, unmatched: [...unmatchedOf(before, after, rows), ...unmatchedCapacities(before, after, capacities)] };
+  return { changes: [...environmentChanges(before.environment, after.environment), ...matched.flatMap((pair) => topologyChanges(pair.before, pair.after))], referenceLoad: canary, rows, capacities, unmatched: [...unmatchedOf(before, after, rows), ...unmatchedCapacities(before, after, capacities)] };
 }
 
 function titlesOf(records: readonly MeasurementRecord[]): string[] {
@@ -71,13 +71,13 @@ function rowOf(before: readonly MeasurementRecord[], after: readonly Measurement
   const [a, b] = [before[0], after[0]];
   if (a === undefined || b === undefined) throw new Error("nothing was measured");
   const figure = a.rate === null ? "throughput" : "p99";
-  const base = { title: a.title, before: a.deployment, after: b.deployment, figure, valueBefore: valueOf(before, figure), valueAfter: valueOf(after, figure) } as const;
+  const base = { title: a.title, before: a.deployment, after: b.deployment, metric: figure, valueBefore: valueOf(before, figure), valueAfter: valueOf(after, figure) } as const;
   const work = workChanges(before, after);
   if (work.length > 0) return { ...base, ratio: undefined, judgement: "other-work", notes: work.map(describeChange) };
   const ratio = independentRatio(eachOf(before, figure), eachOf(after, figure), precision);
   const notes = [
-    ...(figure === "p99" && (a.offering === null || b.offering === null) ? [CLOSED_LOOP] : []),
-    ...loadChanges(a, b).map((change) => `sent otherwise: ${describeChange(change)}`),
+    ...(figure === "p99" && (a.offering === null || b.offering === null) ? [CLOSED_LOOP_NOTE] : []),
+    ...generatorChanges(a, b).map((change) => `sent otherwise: ${describeChange(change)}`),
     ...(isSame ? [] : [ANOTHER_MACHINE]),
     ...doubtsOf(before, "first"),
     ...doubtsOf(after, "second"),
@@ -85,19 +85,19 @@ function rowOf(before: readonly MeasurementRecord[], after: readonly Measurement
   return { ...base, ratio, judgement: judge(ratio, canary, figure), notes };
 }
 
-function eachOf(records: readonly MeasurementRecord[], figure: ComparedRow["figure"]): number[] {
+function eachOf(records: readonly MeasurementRecord[], figure: ComparedRow["metric"]): number[] {
   return records.map(({ client }) => (figure === "throughput" ? client.rps : client.p99Ms));
 }
 
 /** A percentile of several repeats is that of their merged counts. */
-function valueOf(records: readonly MeasurementRecord[], figure: ComparedRow["figure"]): number {
+function valueOf(records: readonly MeasurementRecord[], figure: ComparedRow["metric"]): number {
   return figure === "throughput" ? median(eachOf(records, figure)) : Histogram.merge(records.map(histogramOf)).percentileMs(0.99);
 }
 
 /** Repeats of one run are near each other; two runs are further apart than those say. What a fixed load moved by is no finding. */
-function judge(ratio: Ratio, canary: Ratio | undefined, figure: ComparedRow["figure"]): Judgement {
+function judge(ratio: Ratio, canary: Ratio | undefined, figure: ComparedRow["metric"]): Judgement {
   if (ratio.verdict === "no-difference" || ratio.verdict === "not-enough-data") return ratio.verdict;
-  if (isWithin(canary, ratio.ratio ?? 1)) return "noise";
+  if (isWithinDrift(canary, ratio.ratio ?? 1)) return "noise";
   return (ratio.verdict === "greater") === (figure === "throughput") ? "faster" : "slower";
 }
 

@@ -6,7 +6,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { Failure, messageOf } from "../../lib/errors";
-import { identify } from "../../lib/process-identity";
+import { identifyProcess } from "../../lib/process-identity";
 import type { SampledNode } from "../measuring/counters";
 
 export interface BenchmarkUser {
@@ -73,7 +73,7 @@ async function removeLeftOvers(connection: SampledNode["connection"]): Promise<v
 
 /** `PID-hash of when it started`: another process with the same number has another. */
 function ownerOf(pid: number): string | undefined {
-  const identity = identify(pid);
+  const identity = identifyProcess(pid);
   return identity === undefined ? undefined : `${pid}-${shortHash(identity.started)}`;
 }
 

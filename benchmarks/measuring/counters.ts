@@ -1,7 +1,7 @@
 /** The servers' own counters, sampled while a load generator runs, and what they say of an interval. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../valkey/connection";
-import { infoOf } from "../../valkey/connection";
+import { readInfoSections } from "../../valkey/connection";
 import { messageOf } from "../../lib/errors";
 import { infoFields, infoNumber, parseInfo } from "../../valkey/topology/info";
 
@@ -27,7 +27,7 @@ export interface SampledNode {
 }
 
 /** @throws Error when the reply lacks a figure that every server has */
-export function parseSample(text: string, commands: readonly string[], atMs: number): CounterSample {
+export function parseCounters(text: string, commands: readonly string[], atMs: number): CounterSample {
   const info = parseInfo(text);
   const need = (key: string): number => {
     const value = infoNumber(info, key);
@@ -101,10 +101,10 @@ export class CounterSampler {
 
   async #sample(): Promise<void> {
     try {
-      const sentMs = now();
-      const text = await infoOf(this.node.connection, "server", "stats", "commandstats", "cpu");
+      const sentMs = epochMs();
+      const text = await readInfoSections(this.node.connection, "server", "stats", "commandstats", "cpu");
       // Read later: what is done here takes time from the load on machines that share their cores with it.
-      this.#samples.push({ sentMs, receivedMs: now(), text });
+      this.#samples.push({ sentMs, receivedMs: epochMs(), text });
     } catch (error) {
       this.#error ??= `${this.node.name}: ${messageOf(error)}`;
     }
@@ -117,17 +117,17 @@ export class CounterSampler {
     });
     const quickest = [...samples].sort((a, b) => a.receivedMs - a.sentMs - (b.receivedMs - b.sentMs))[0];
     const offset = quickest?.serverMs === undefined ? 0 : quickest.middleMs - quickest.serverMs;
-    return samples.map(({ text, middleMs, serverMs }) => parseSample(text, this.commands, serverMs === undefined ? middleMs : serverMs + offset));
+    return samples.map(({ text, middleMs, serverMs }) => parseCounters(text, this.commands, serverMs === undefined ? middleMs : serverMs + offset));
   }
 }
 
 /** Milliseconds since the epoch with fractions, never running backwards. */
-export function now(): number {
+export function epochMs(): number {
   return performance.timeOrigin + performance.now();
 }
 
 /** An interval of the load generator's: milliseconds since the epoch. */
-export interface Interval {
+export interface MeasuredInterval {
   readonly fromMs: number;
   readonly toMs: number;
 }
@@ -148,7 +148,7 @@ export interface NodeCounts {
  * Counts of an interval outside which nothing is sent: all that was counted between the first sample, before it,
  * and the last, after it. CPU goes on outside, so it is taken between the samples within the interval.
  */
-export function countsWithin(samples: readonly CounterSample[], interval: Interval): NodeCounts {
+export function countsWithin(samples: readonly CounterSample[], interval: MeasuredInterval): NodeCounts {
   const first = samples[0];
   const last = samples.at(-1);
   if (first === undefined || last === undefined) throw new Error("no samples");

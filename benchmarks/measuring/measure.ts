@@ -1,23 +1,23 @@
 /** One measurement: the load generator runs one test, and the servers' counters are sampled beside it. */
 import type { Connection } from "../../valkey/connection";
-import type { ToolRun } from "../load/valkey-benchmark/arguments";
-import type { Mix } from "../workloads/mix";
-import { COMMANDS } from "../workloads/mix";
-import { commandsOf } from "../workloads/named-tests";
+import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
+import type { MixedWorkload } from "../workloads/mixed-workload";
+import { DATA_COMMANDS } from "../workloads/mixed-workload";
+import { commandsOfTest } from "../workloads/named-tests";
 import type { CounterSample } from "./counters";
 import { CounterSampler } from "./counters";
-import type { LoadRequest, LoadRunner, ToolOutcome, Watch } from "../load/tool-runner";
+import type { LoadRequest, LoadRunner, LoadOutcome, LoadObserver } from "../load/load-runner";
 
 /** A node whose counters are read during the measurement. */
-export interface WatchedNode {
+export interface MeasuredNode {
   readonly name: string;
   readonly role: "primary" | "replica";
   readonly connection: Connection;
 }
 
-export interface Measured extends ToolOutcome {
+export interface MeasuredLoad extends LoadOutcome {
   /** Samples of every watched node, or why there are none. */
-  readonly counters: ReadonlyMap<WatchedNode, readonly CounterSample[] | string>;
+  readonly counters: ReadonlyMap<MeasuredNode, readonly CounterSample[] | string>;
 }
 
 const PRIMARY_INTERVAL_MS = 200;
@@ -31,14 +31,14 @@ export interface CountedCommands {
 }
 
 /** Those of a run of valkey-benchmark, which sends to primaries unless it is told otherwise, and then only reads. */
-export function countedOf({ test, readFrom = "primary" }: ToolRun): CountedCommands {
-  const commands = commandsOf(test);
+export function countedCommands({ test, readFrom = "primary" }: ValkeyBenchmarkRun): CountedCommands {
+  const commands = commandsOfTest(test);
   return { primary: commands, replica: readFrom === "primary" ? [] : commands };
 }
 
 /** Those of a mixed workload. */
-export function countedOfMix(mix: Mix): CountedCommands {
-  const { read, write } = COMMANDS[mix.data];
+export function countedCommandsOfMixed(mix: MixedWorkload): CountedCommands {
+  const { read, write } = DATA_COMMANDS[mix.data];
   return { primary: [read, write], replica: mix.driver === "open-loop" && mix.readFrom !== "primary" ? [read] : [] };
 }
 
@@ -46,11 +46,11 @@ export function countedOfMix(mix: Mix): CountedCommands {
  * Runs the tool once.
  * @throws what the runner throws
  */
-export async function measure<R>(request: LoadRequest<R>, commands: CountedCommands, nodes: readonly WatchedNode[], runner: LoadRunner<R>, signal: AbortSignal): Promise<Measured> {
+export async function measure<R>(request: LoadRequest<R>, commands: CountedCommands, nodes: readonly MeasuredNode[], runner: LoadRunner<R>, signal: AbortSignal): Promise<MeasuredLoad> {
   signal.throwIfAborted();
   const samplers = nodes.map((node) => [node, new CounterSampler(node, commands[node.role], node.role === "primary" ? PRIMARY_INTERVAL_MS : REPLICA_INTERVAL_MS)] as const);
-  const counters = new Map<WatchedNode, CounterSample[] | string>();
-  const watch: Watch = {
+  const counters = new Map<MeasuredNode, CounterSample[] | string>();
+  const watch: LoadObserver = {
     begin: async () => { await Promise.all(samplers.map(([, sampler]) => sampler.start())); },
     end: async () => { await Promise.all(samplers.map(async ([node, sampler]) => counters.set(node, await sampler.finish()))); },
   };

@@ -1,6 +1,6 @@
 /** The order of measurements: rounds in which every variant comes once, with a canary around each. Pure. */
 
-export type Step<V> = { readonly kind: "canary"; readonly round: number } | { readonly kind: "measure"; readonly round: number; readonly variant: V };
+export type ScheduledStep<V> = { readonly kind: "canary"; readonly round: number } | { readonly kind: "measure"; readonly round: number; readonly variant: V };
 
 /**
  * Interleaves variants: within a round, test by test, the deployments in turn; every second round backwards, so
@@ -8,8 +8,8 @@ export type Step<V> = { readonly kind: "canary"; readonly round: number } | { re
  * @param groups variants to be compared with each other, such as one test on each deployment
  * @param repeats rounds, at least 1
  */
-export function interleave<V>(groups: readonly (readonly V[])[], repeats: number): Step<V>[] {
-  const steps: Step<V>[] = [];
+export function interleave<V>(groups: readonly (readonly V[])[], repeats: number): ScheduledStep<V>[] {
+  const steps: ScheduledStep<V>[] = [];
   for (let round = 1; round <= repeats; round++) {
     steps.push({ kind: "canary", round });
     for (const group of groups) {

@@ -6,14 +6,14 @@ import type { Deployment } from "../../valkey/deployment";
 import { BadInput, Failure } from "../../lib/errors";
 import type { Shard } from "../../valkey/verification/shards";
 import type { NamedTest, Prefill } from "../workloads/named-tests";
-import type { PrefillSize, PrimaryTarget } from "../workloads/prefill";
-import { countKeys, prefill, ranEmpty, removeKeys } from "../workloads/prefill";
+import type { PrefillSize, PrimaryNode } from "../workloads/prefill";
+import { countKeys, prefill, hasRunEmpty, removeKeys } from "../workloads/prefill";
 import type { BenchmarkUser } from "../load/benchmark-user";
 import { createBenchmarkUser, removeBenchmarkUser } from "../load/benchmark-user";
-import type { WatchedNode } from "./measure";
+import type { MeasuredNode } from "./measure";
 
 /** A deployment that has passed verification, with the shards found there. */
-export interface Contender {
+export interface VerifiedDeployment {
   readonly deployment: Deployment;
   readonly shards: readonly Shard[];
 }
@@ -33,10 +33,10 @@ export class Session {
   private constructor(
     readonly deployment: Deployment,
     /** All nodes, with the roles that verification found. */
-    readonly nodes: readonly WatchedNode[],
-    private readonly targets: readonly PrimaryTarget[],
+    readonly nodes: readonly MeasuredNode[],
+    private readonly targets: readonly PrimaryNode[],
     /** The first of the primaries. */
-    readonly primary: PrimaryTarget,
+    readonly primary: PrimaryNode,
     /** The first primary's. */
     readonly endpoint: Endpoint,
     /** Undefined where the servers want no password. */
@@ -45,10 +45,10 @@ export class Session {
   ) {}
 
   /** @throws Failure when a node cannot be reached or lets no user be made */
-  static async open({ deployment, shards }: Contender, foreign?: Foreign): Promise<Session> {
+  static async open({ deployment, shards }: VerifiedDeployment, foreign?: Foreign): Promise<Session> {
     const connections = await openConnections(deployment);
     try {
-      const nodes = [...connections].map(([node, connection]): WatchedNode => ({ name: node.name, role: roleIn(shards, node), connection }));
+      const nodes = [...connections].map(([node, connection]): MeasuredNode => ({ name: node.name, role: roleIn(shards, node), connection }));
       const targets = shards.flatMap((shard) => targetOf(shard, connections, deployment));
       const first = [...connections.keys()].find(({ name }) => name === shards[0]?.primary);
       const [primary] = targets;
@@ -61,7 +61,7 @@ export class Session {
     }
   }
 
-  get primaries(): number {
+  get primaryCount(): number {
     return this.targets.length;
   }
 
@@ -69,7 +69,7 @@ export class Session {
    * Puts in place what the test needs, where it is not there yet.
    * @throws BadInput when somebody's servers have keys of those names
    */
-  async prepare(test: Pick<NamedTest, "prefill">, size: PrefillSize, signal: AbortSignal): Promise<void> {
+  async prepareKeys(test: Pick<NamedTest, "prefill">, size: PrefillSize, signal: AbortSignal): Promise<void> {
     const what = test.prefill;
     if (what === undefined) return;
     const present = this.#inPlace.get(familyOf(what));
@@ -87,9 +87,9 @@ export class Session {
    * Takes away what a test left behind that is not as it was before.
    * @returns whether the test had used up what it takes from
    */
-  async tidyAfter(test: NamedTest, size: PrefillSize): Promise<boolean> {
+  async removeChangedKeys(test: NamedTest, size: PrefillSize): Promise<boolean> {
     if (test.leaves === "same" || test.prefill === undefined) return false;
-    const empty = await ranEmpty(this.targets, test.prefill, size);
+    const empty = await hasRunEmpty(this.targets, test.prefill, size);
     await this.#remove(familyOf(test.prefill));
     return empty;
   }
@@ -121,11 +121,11 @@ export class Session {
   }
 }
 
-function roleIn(shards: readonly Shard[], { name }: DeploymentNode): WatchedNode["role"] {
+function roleIn(shards: readonly Shard[], { name }: DeploymentNode): MeasuredNode["role"] {
   return shards.some(({ primary }) => primary === name) ? "primary" : "replica";
 }
 
-function targetOf(shard: Shard, connections: ReadonlyMap<DeploymentNode, Connection>, { mode }: Deployment): PrimaryTarget[] {
+function targetOf(shard: Shard, connections: ReadonlyMap<DeploymentNode, Connection>, { mode }: Deployment): PrimaryNode[] {
   const found = [...connections].find(([node]) => node.name === shard.primary);
   if (found === undefined) return [];
   const [node, connection] = found;

@@ -1,24 +1,24 @@
 /** What one primary was measured to serve, by mix of reads and writes. Pure. */
-import type { Row } from "../results/rows";
-import { rowsOf } from "../results/rows";
+import type { ResultRow } from "../results/rows";
+import { resultRows } from "../results/rows";
 import type { CapacityLoad, Results } from "../results/schema";
 
 /** A figure of a run, and how far it can be trusted. */
-export interface Capacity {
+export interface MeasuredCapacity {
   /** Requests per second that one primary serves at full speed: the lower end of the interval. */
   readonly perPrimary: number;
   /** The upper end. */
-  readonly atMost: number;
+  readonly perPrimaryHigh: number;
   /** `GET of cluster, 20261121-090000` */
   readonly source: string;
   readonly mode: Results["topologies"][number]["mode"];
   /** Requests that its clients sent at a time. */
   readonly pipeline: number;
   /** True where something else than the servers was the limit: they serve at least this. */
-  readonly isLeast: boolean;
+  readonly isLowerBound: boolean;
   readonly ioThreads: number;
   readonly primaries: number;
-  readonly row: Row;
+  readonly row: ResultRow;
   readonly results: Results;
 }
 
@@ -28,17 +28,17 @@ const WRITES = ["set", "setex"] as const;
 const SPOILT = new Set(["servers-unknown", "clocks-disagree", "too-short", "hit-ratio", "evictions", "errors", "ran-empty"]);
 
 /** Capacities of every deployment that was measured at full speed and without faults, reads or writes. */
-export function capacitiesOf(all: readonly Results[], kind: "reads" | "writes"): Capacity[] {
+export function measuredCapacities(all: readonly Results[], kind: "reads" | "writes"): MeasuredCapacity[] {
   const tests: readonly string[] = kind === "reads" ? READS : WRITES;
   return all.flatMap((results) =>
-    rowsOf(results).flatMap((row): Capacity[] => {
+    resultRows(results).flatMap((row): MeasuredCapacity[] => {
       const topology = results.topologies.find(({ deployment }) => deployment === row.deployment);
       const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
       const isSpoilt = row.doubts.some(({ code }) => SPOILT.has(code));
       // A mixed workload may be called like a test.
       if (!tests.includes(row.test) || row.records.some(({ mix }) => mix !== null) || primaries === 0 || isSpoilt || row.records.some(({ rate }) => rate !== null)) return [];
       const isLeast = row.doubts.some(({ code }) => code === "machine-bound" || code === "client-bound" || code === "few-connections" || code === "neighbour");
-      return [{ perPrimary: row.rps.low / primaries, atMost: row.rps.high / primaries, source: `${row.title} of ${row.deployment}, ${results.timestamp}`, mode: row.mode, pipeline: row.records[0]?.pipeline ?? 1, isLeast, ioThreads: Number(topology?.settings["io-threads"] ?? 1), primaries, row, results }];
+      return [{ perPrimary: row.rps.low / primaries, perPrimaryHigh: row.rps.high / primaries, source: `${row.title} of ${row.deployment}, ${results.timestamp}`, mode: row.mode, pipeline: row.records[0]?.pipeline ?? 1, isLowerBound: isLeast, ioThreads: Number(topology?.settings["io-threads"] ?? 1), primaries, row, results }];
     }),
   );
 }
@@ -48,27 +48,27 @@ export function capacitiesOf(all: readonly Results[], kind: "reads" | "writes"):
  * @param reads part of the requests, 0 … 1
  * @returns undefined where a part that is needed was not measured
  */
-export function mixed(reads: number, get: number | undefined, set: number | undefined): number | undefined {
+export function mixedCapacity(reads: number, get: number | undefined, set: number | undefined): number | undefined {
   if ((reads > 0 && get === undefined) || (reads < 1 && set === undefined)) return undefined;
   const seconds = (reads > 0 && get !== undefined ? reads / get : 0) + (reads < 1 && set !== undefined ? (1 - reads) / set : 0);
   return 1 / seconds;
 }
 
 /** The rate that an objective was measured to hold at. */
-export interface HeldRate {
+export interface SustainedRate {
   readonly perPrimary: number;
   readonly source: string;
   /** What was offered; null where it is not on record. */
   readonly load: CapacityLoad | null;
   /** True where no more was offered, or more connections would have held more. */
-  readonly isLeast: boolean;
+  readonly isLowerBound: boolean;
   /** Whether the machine was another meanwhile. */
-  readonly isSpoilt: boolean;
+  readonly machineChanged: boolean;
   readonly results: Results;
 }
 
 /** The load that is needed, as far as one that was offered can be like it. */
-export interface Likeness {
+export interface ComparableLoad {
   readonly p99Ms: number;
   readonly reads: number;
   readonly valueSize: number;
@@ -80,7 +80,7 @@ export interface Likeness {
 const READS_APART = 0.1;
 
 /** Whether values are of about the size that is needed. */
-export function isNear(dataSize: number, valueSize: number): boolean {
+export function isSimilarSize(dataSize: number, valueSize: number): boolean {
   return Math.abs(Math.log2(dataSize / valueSize)) <= 2;
 }
 
@@ -90,13 +90,13 @@ export function isNear(dataSize: number, valueSize: number): boolean {
  * what a moved canary spoilt comes last; of those that are left the highest.
  * @returns undefined where nobody measured that
  */
-export function heldRate(all: readonly Results[], need: Likeness): HeldRate | undefined {
+export function sustainedRate(all: readonly Results[], need: ComparableLoad): SustainedRate | undefined {
   const held = all.flatMap((results) =>
-    results.capacities.flatMap(({ deployment, workload, load, objective, capacity, isOpenEnded, limit, doubts }): HeldRate[] => {
+    results.capacities.flatMap(({ deployment, workload, load, objective, capacity, isOpenEnded, limit, doubts }): SustainedRate[] => {
       const topology = results.topologies.find((each) => each.deployment === deployment);
       const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
       if (Number(topology?.settings["io-threads"] ?? 1) !== need.ioThreads) return [];
-      const isLike = load === null || (load.mix.data === "strings" && load.mix.readFrom === "primary" && Math.abs(load.mix.reads - need.reads) <= READS_APART && isNear(load.dataSize, need.valueSize) && load.pipeline === need.pipeline);
+      const isLike = load === null || (load.mix.data === "strings" && load.mix.readFrom === "primary" && Math.abs(load.mix.reads - need.reads) <= READS_APART && isSimilarSize(load.dataSize, need.valueSize) && load.pipeline === need.pipeline);
       if (objective.part < 0.99 || objective.ms > need.p99Ms || primaries === 0 || capacity === 0 || !isLike) return [];
       const offered = load === null ? "" : `, ${load.keySpace.toLocaleString("en-US")} keys drawn ${load.mix.keys}, ${load.arrivals === "poisson" ? "at random times" : "evenly spaced"}`;
       const doubted = doubts.length === 0 ? "" : ` (doubts: ${doubts.map(({ code }) => code).join(", ")})`;
@@ -104,14 +104,14 @@ export function heldRate(all: readonly Results[], need: Likeness): HeldRate | un
         {
           perPrimary: capacity / primaries,
           load,
-          isLeast: isOpenEnded || limit?.who === "client",
-          isSpoilt: doubts.some(({ code }) => code === "canary-moved"),
+          isLowerBound: isOpenEnded || limit?.who === "client",
+          machineChanged: doubts.some(({ code }) => code === "canary-moved"),
           results,
           source: `${workload} of ${deployment}, ${results.timestamp}: ${Math.round(capacity).toLocaleString("en-US")}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"} with ${100 * objective.part} % below ${objective.ms} ms${offered}${doubted}`,
         },
       ];
     }),
   );
-  const rank = ({ load, isSpoilt }: HeldRate): number => Number(load?.arrivals !== "poisson") + 2 * Number(isSpoilt) + 4 * Number(load === null);
+  const rank = ({ load, machineChanged }: SustainedRate): number => Number(load?.arrivals !== "poisson") + 2 * Number(machineChanged) + 4 * Number(load === null);
   return held.sort((a, b) => rank(a) - rank(b) || b.perPrimary - a.perPrimary)[0];
 }

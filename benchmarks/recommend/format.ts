@@ -10,9 +10,9 @@ export function formatRecommendation({ options, arithmetic, assumptions, missing
     return [`No recommendation: ${first}`, ...others.map((line) => `  ${line}`), ...bullets("Assumed", assumptions)];
   }
   const shape = best.mode === "replication" ? `replication, 1 primary with ${best.replicas} replicas` : `cluster, ${best.primaries} primaries with ${best.replicas} replicas each`;
-  const rows = options.map(({ mode, primaries, replicas, offer, ioThreads, usdPerMonth, use }) => [mode, String(primaries), String(primaries * (1 + replicas)), offer.type, String(ioThreads), `${Math.round(100 * use)} %`, `$${Math.round(usdPerMonth).toLocaleString("en-US")}`]);
+  const rows = options.map(({ mode, primaries, replicas, machine, ioThreads, usdPerMonth, utilisation }) => [mode, String(primaries), String(primaries * (1 + replicas)), machine.type, String(ioThreads), `${Math.round(100 * utilisation)} %`, `$${Math.round(usdPerMonth).toLocaleString("en-US")}`]);
   return [
-    `Recommended: ${shape}, on ${best.offer.type} with io-threads ${best.ioThreads}: $${Math.round(best.usdPerMonth).toLocaleString("en-US")} a month for its machines`,
+    `Recommended: ${shape}, on ${best.machine.type} with io-threads ${best.ioThreads}: $${Math.round(best.usdPerMonth).toLocaleString("en-US")} a month for its machines`,
     "",
     ...textTable([["Mode", "Primaries", "Machines", "Type", "io-threads", "Used", "A month"], ...rows], " rr rrr"),
     ...bullets("Because", arithmetic),

@@ -4,7 +4,7 @@ import { formatObjective } from "../capacity/objective";
 import type { CapacityRecord } from "../results/schema";
 import { formatCount } from "../../lib/units";
 import type { Chart } from "./chart-base";
-import { axisLabel, base, colourOf, shortCount, splitLine } from "./chart-base";
+import { axisLabel, chartBase, colourOf, shortCount, splitLine } from "./chart-base";
 
 export function capacityChart(capacities: readonly CapacityRecord[]): Chart {
   const [first] = capacities;
@@ -17,7 +17,7 @@ export function capacityChart(capacities: readonly CapacityRecord[]): Chart {
     legend: capacities.map(({ deployment }, index) => ({ name: deployment, colour: colourOf(index) })),
     heights: { wide: 340, narrow: 300 },
     option: (width): EChartsOption => ({
-      ...base(width),
+      ...chartBase(width),
       xAxis: { type: "log", name: "offered per second", nameLocation: "middle", nameGap: 30, axisLabel: { ...axisLabel(width), formatter: shortCount, hideOverlap: true }, splitLine: { show: false } },
       yAxis: { type: "log", axisLabel: axisLabel(width), splitLine },
       series: capacities.flatMap((capacity, index) => seriesOf(capacity, index, objective.ms)),

@@ -7,12 +7,12 @@ export type Width = "wide" | "narrow";
 /** Okabe and Ito's colours, told apart by every kind of eye; the deployments take them in order. */
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"] as const;
 
-export const INK = "#1f2933";
+export const TEXT_COLOUR = "#1f2933";
 
-export const LINES = "#d5dbe1";
+export const GRID_COLOUR = "#d5dbe1";
 
 export function colourOf(index: number): string {
-  return COLOURS[Math.max(0, index) % COLOURS.length] ?? INK;
+  return COLOURS[Math.max(0, index) % COLOURS.length] ?? TEXT_COLOUR;
 }
 
 export interface Chart {
@@ -25,17 +25,17 @@ export interface Chart {
   readonly option: (width: Width) => EChartsOption;
 }
 
-export function base(width: Width): EChartsOption {
+export function chartBase(width: Width): EChartsOption {
   return {
     animation: false,
-    textStyle: { fontFamily: "system-ui, sans-serif", color: INK },
+    textStyle: { fontFamily: "system-ui, sans-serif", color: TEXT_COLOUR },
     grid: { left: width === "wide" ? 56 : 44, right: width === "wide" ? 24 : 12, top: 16, bottom: 48 },
   };
 }
 
-export const axisLabel = (width: Width): { color: string; fontSize: number } => ({ color: INK, fontSize: width === "wide" ? 12 : 11 });
+export const axisLabel = (width: Width): { color: string; fontSize: number } => ({ color: TEXT_COLOUR, fontSize: width === "wide" ? 12 : 11 });
 
-export const splitLine = { lineStyle: { color: LINES } };
+export const splitLine = { lineStyle: { color: GRID_COLOUR } };
 
 /** `1.2M`, `350k` */
 export function shortCount(value: number): string {

@@ -1,13 +1,13 @@
 /** Charts of a run as ECharts options, for a width. Pure. */
 import type { SeriesOption } from "echarts";
 import type { CumulativeCount } from "../../lib/histogram";
-import type { Row } from "../results/rows";
-import { sideBySide } from "../results/rows";
+import type { ResultRow } from "../results/rows";
+import { compareDeployments } from "../results/rows";
 import type { Results } from "../results/schema";
 import { capacityChart } from "./capacity-chart";
 import { formatCount } from "../../lib/units";
 import type { Width, Chart } from "./chart-base";
-import { INK, LINES, colourOf, base, axisLabel, splitLine, shortCount } from "./chart-base";
+import { TEXT_COLOUR, GRID_COLOUR, colourOf, chartBase, axisLabel, splitLine, shortCount } from "./chart-base";
 
 const KEYS = "#6b7785";
 
@@ -15,8 +15,8 @@ function deploymentLegend(shown: readonly string[], all: readonly string[]): Cha
   return shown.map((name) => ({ name, colour: colourOf(all.indexOf(name)) }));
 }
 
-export function chartsOf(results: Results): Chart[] {
-  const { deployments, comparisons } = sideBySide(results);
+export function measurementCharts(results: Results): Chart[] {
+  const { deployments, comparisons } = compareDeployments(results);
   const capacity = results.capacities.length === 0 ? [] : [capacityChart(results.capacities)];
   if (comparisons.length === 0) return capacity;
   return [...capacity, throughput(deployments, results), ...comparisons.map(({ title, rows }) => latency(title, rows.flatMap((row) => row ?? []), deployments)), ...keyShares(results)];
@@ -24,7 +24,7 @@ export function chartsOf(results: Results): Chart[] {
 
 /** Bars with the interval of the median on each. */
 function throughput(deployments: readonly string[], results: Results): Chart {
-  const { comparisons } = sideBySide(results);
+  const { comparisons } = compareDeployments(results);
   const confidence = comparisons.flatMap(({ rows }) => rows).find((row) => row !== undefined)?.rps.confidence ?? 0;
   return {
     id: "throughput",
@@ -33,8 +33,8 @@ function throughput(deployments: readonly string[], results: Results): Chart {
     legend: deploymentLegend(deployments, deployments),
     heights: { wide: 320, narrow: 280 },
     option: (width) => ({
-      ...base(width),
-      xAxis: { type: "category", data: comparisons.map(({ title }) => title), axisLabel: { ...axisLabel(width), interval: 0, rotate: comparisons.length > 6 ? 40 : 0 }, axisTick: { show: false }, axisLine: { lineStyle: { color: LINES } } },
+      ...chartBase(width),
+      xAxis: { type: "category", data: comparisons.map(({ title }) => title), axisLabel: { ...axisLabel(width), interval: 0, rotate: comparisons.length > 6 ? 40 : 0 }, axisTick: { show: false }, axisLine: { lineStyle: { color: GRID_COLOUR } } },
       yAxis: { type: "value", axisLabel: { ...axisLabel(width), formatter: shortCount }, splitLine },
       series: deployments.flatMap((name, index): SeriesOption[] => {
         const rows = comparisons.map(({ rows: found }) => found.find((row) => row?.deployment === name));
@@ -55,7 +55,7 @@ function throughput(deployments: readonly string[], results: Results): Chart {
 }
 
 /** ECharts has no error bars: a vertical line with two caps, placed where the bar of the same series is. */
-function intervals(rows: readonly (Row | undefined)[], index: number, series: number, categories: number, width: Width): SeriesOption {
+function intervals(rows: readonly (ResultRow | undefined)[], index: number, series: number, categories: number, width: Width): SeriesOption {
   return {
     type: "custom",
     // So that the axis reaches to the ends of the intervals.
@@ -78,7 +78,7 @@ function intervals(rows: readonly (Row | undefined)[], index: number, series: nu
       const [x, low] = at(Number(api.value(1)));
       const [, high] = at(Number(api.value(2)));
       const cap = width === "wide" ? 6 : 4;
-      const line = (x1: number, y1: number, x2: number, y2: number): { type: "line"; shape: Record<string, number>; style: Record<string, unknown> } => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: INK, lineWidth: categories > 8 ? 1 : 1.5 } });
+      const line = (x1: number, y1: number, x2: number, y2: number): { type: "line"; shape: Record<string, number>; style: Record<string, unknown> } => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: TEXT_COLOUR, lineWidth: categories > 8 ? 1 : 1.5 } });
       return { type: "group", children: [line(x, low, x, high), line(x - cap, low, x + cap, low), line(x - cap, high, x + cap, high)] };
     },
   };
@@ -88,7 +88,7 @@ function intervals(rows: readonly (Row | undefined)[], index: number, series: nu
 const PERCENTILE_TICKS = [0, 50, 90, 99, 99.9, 99.99] as const;
 const stretch = (part: number): number => -Math.log10(1 - part);
 
-function latency(title: string, rows: readonly Row[], deployments: readonly string[]): Chart {
+function latency(title: string, rows: readonly ResultRow[], deployments: readonly string[]): Chart {
   return {
     id: `latency-${title.toLowerCase().replaceAll(/\W+/g, "-")}`,
     title: `Latency of ${title}`,
@@ -96,7 +96,7 @@ function latency(title: string, rows: readonly Row[], deployments: readonly stri
     legend: deploymentLegend(rows.map((row) => row.deployment), deployments),
     heights: { wide: 290, narrow: 260 },
     option: (width) => ({
-      ...base(width),
+      ...chartBase(width),
       xAxis: {
         type: "value",
         min: 0,
@@ -104,7 +104,7 @@ function latency(title: string, rows: readonly Row[], deployments: readonly stri
         name: "percentile",
         nameLocation: "middle",
         nameGap: 30,
-        nameTextStyle: { color: INK },
+        nameTextStyle: { color: TEXT_COLOUR },
         axisLabel: { ...axisLabel(width), customValues: PERCENTILE_TICKS.map((p) => stretch(p / 100)), formatter: (value: number) => percentileLabel(value) },
         axisTick: { customValues: PERCENTILE_TICKS.map((p) => stretch(p / 100)) },
         splitLine: { show: false },
@@ -118,7 +118,7 @@ function latency(title: string, rows: readonly Row[], deployments: readonly stri
   };
 }
 
-function captionOf(rows: readonly Row[]): string {
+function captionOf(rows: readonly ResultRow[]): string {
   const open = rows.find(({ isOpenLoop }) => isOpenLoop);
   return open === undefined
     ? "Milliseconds within which a part of the requests was answered, all repeats merged by their counts. A closed loop at full speed: it shows queueing at saturation, not what a client sees at an offered load."
@@ -162,8 +162,8 @@ function keyShares(results: Results): Chart[] {
         legend: [{ name: "keys", colour: KEYS }, ...titles.slice(0, 5).map((title, index) => ({ name: title, colour: colourOf(index) }))],
         heights: { wide: 280, narrow: 260 },
         option: (width) => ({
-          ...base(width),
-          xAxis: { type: "category", data: names, axisLabel: { ...axisLabel(width), interval: 0, rotate: names.length > 6 ? 60 : 0 }, axisTick: { show: false }, axisLine: { lineStyle: { color: LINES } } },
+          ...chartBase(width),
+          xAxis: { type: "category", data: names, axisLabel: { ...axisLabel(width), interval: 0, rotate: names.length > 6 ? 60 : 0 }, axisTick: { show: false }, axisLine: { lineStyle: { color: GRID_COLOUR } } },
           yAxis: { type: "value", axisLabel: axisLabel(width), splitLine },
           series: [
             bars("keys", keys.map((count) => (total === 0 ? 0 : count / total)), KEYS),

@@ -10,7 +10,7 @@ const echarts = (): typeof Echarts => createRequire(__filename)("echarts") as ty
 
 const CHART_WIDTHS: Readonly<Record<Width, number>> = { wide: 880, narrow: 360 };
 
-export function figure(chart: Chart): Html {
+export function renderFigure(chart: Chart): Html {
   const svg = (width: Width): Html => html`<div class="${width}">${new RawHtml(renderChart(chart, width))}</div>`;
   return html`<section><figure id="${chart.id}"><h2>${chart.title}</h2><p class="legend">${chart.legend.map(({ name, colour }) => html`<span><i style="background: ${colour}"></i>${name}</span>`)}</p>${svg("wide")}${svg("narrow")}<figcaption>${chart.caption}</figcaption></figure></section>`;
 }

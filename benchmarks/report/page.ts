@@ -1,44 +1,44 @@
 import { formatUsd } from "../../lib/dollars";
 /** report.html: one file with everything in it, readable on a desk and on a telephone, without a network. Pure. */
-import { describeCost, rowCost, storageCost, storeOf } from "../results/cost";
-import type { DoubtNote } from "../results/doubt-notes";
-import { doubtNotes, NO_DOUBTS, noteLetter } from "../results/doubt-notes";
-import type { SideBySide, Row } from "../results/rows";
-import { sideBySide } from "../results/rows";
+import { describeCost, rowCost, storageCost, dataLimitOf } from "../results/cost";
+import type { WarningNote } from "../results/warning-notes";
+import { warningNotes, NO_WARNINGS, noteLetter } from "../results/warning-notes";
+import type { DeploymentComparison, ResultRow } from "../results/rows";
+import { compareDeployments } from "../results/rows";
 import type { Results, TopologyRecord } from "../results/schema";
-import { capacityLine, shapeOf } from "../results/summary";
+import { formatCapacity, describeShape } from "../results/summary";
 import { formatBytes, formatCount, formatMs } from "../../lib/units";
 import { colourOf } from "./chart-base";
-import { chartsOf } from "./charts";
-import { failureSections } from "./failures";
-import { figure } from "./figure";
+import { measurementCharts } from "./charts";
+import { scenarioSections } from "./scenarios";
+import { renderFigure } from "./figure";
 import type { Html } from "./html";
 import { Html as RawHtml, html } from "./html";
 import { studyCharts } from "./study-charts";
 import { studySections, studyTables } from "./study-page";
-import { STYLE } from "./style";
+import { REPORT_STYLE } from "./style";
 
 /** The whole page as text. */
 export function renderReport(results: Results): string {
-  const table = sideBySide(results);
-  const notes = doubtNotes(table.comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
+  const table = compareDeployments(results);
+  const notes = warningNotes(table.comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
   const page = html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Valkey, measured: ${results.stack}, ${results.timestamp}</title>
-<style>${new RawHtml(STYLE)}</style>
+<style>${new RawHtml(REPORT_STYLE)}</style>
 </head>
 <body>
 <main>
 ${header(results)}
-${failureSections(results.failures, figure)}
-${results.capacities.length === 0 ? undefined : html`<section><h2>Capacity</h2><ul>${results.capacities.map((each) => html`<li>${capacityLine(each)}</li>`)}</ul></section>`}
+${scenarioSections(results.failures, renderFigure)}
+${results.capacities.length === 0 ? undefined : html`<section><h2>Capacity</h2><ul>${results.capacities.map((each) => html`<li>${formatCapacity(each)}</li>`)}</ul></section>`}
 ${firstSections(results, table, notes)}
 ${costs(results, table)}
 ${table.comparisons.length === 0 ? undefined : doubts(notes)}
-${(results.study === undefined ? chartsOf(results) : studyCharts(results)).map(figure)}
+${(results.study === undefined ? measurementCharts(results) : studyCharts(results)).map(renderFigure)}
 ${studyTables(results)}
 ${results.study === undefined ? [...results.topologies.map(topology), ...results.topologies.map(verification)] : folded("Topologies and their verification", [...results.topologies.map(topology), ...results.topologies.map(verification)])}
 ${environment(results)}
@@ -57,14 +57,14 @@ function header(results: Results): Html {
 ${status}
 <ul class="deployments">
 ${results.topologies.map(
-  (each) => html`<li><b>${each.deployment}</b>: ${shapeOf(each)}, ${each.version} <span class="${each.verdict.pass ? "pass" : "fail"}">${each.verdict.pass ? "verified" : "not verified"}</span></li>`,
+  (each) => html`<li><b>${each.deployment}</b>: ${describeShape(each)}, ${each.version} <span class="${each.verdict.pass ? "pass" : "fail"}">${each.verdict.pass ? "verified" : "not verified"}</span></li>`,
 )}
 </ul>
 </header>`;
 }
 
 /** What was measured, side by side or as a study; nothing where other things were done than that. */
-function firstSections(results: Results, table: SideBySide, notes: readonly DoubtNote[]): (Html | undefined)[] {
+function firstSections(results: Results, table: DeploymentComparison, notes: readonly WarningNote[]): (Html | undefined)[] {
   if (results.study !== undefined) return studySections(results);
   return results.capacities.length + results.failures.length > 0 && table.comparisons.length === 0 ? [] : [comparison(table, notes)];
 }
@@ -74,7 +74,7 @@ function folded(title: string, sections: readonly Html[]): Html {
   return html`<details><summary>${title}</summary>${sections}</details>`;
 }
 
-function comparison({ deployments, comparisons }: SideBySide, notes: readonly DoubtNote[]): Html {
+function comparison({ deployments, comparisons }: DeploymentComparison, notes: readonly WarningNote[]): Html {
   if (comparisons.length === 0) return html`<section><h2>Side by side</h2><p>Nothing was measured side by side.</p></section>`;
   const compared = deployments.length > 1;
   return html`<section>
@@ -91,7 +91,7 @@ ${comparisons.map(
 </section>`;
 }
 
-function cell(row: Row | undefined, notes: readonly DoubtNote[]): Html {
+function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): Html {
   if (row === undefined) return html`<td>not measured</td>`;
   const hits = row.hitRatio === null ? "" : `, ${(row.hitRatio * 100).toFixed(1)} % hits`;
   const marks = notes.flatMap(({ code }) => {
@@ -102,13 +102,13 @@ function cell(row: Row | undefined, notes: readonly DoubtNote[]): Html {
 }
 
 /** Nothing where no prices are known. */
-function costs(results: Results, { deployments, comparisons }: SideBySide): Html | undefined {
+function costs(results: Results, { deployments, comparisons }: DeploymentComparison): Html | undefined {
   const { costs: known = [] } = results;
   if (known.length === 0) return undefined;
   const usd = (value: number | null): string => (value === null ? "–" : `$${formatUsd(value)}`);
   const priced = deployments.filter((name) => known.some(({ deployment }) => deployment === name));
   const storage = (name: string): number | null => results.topologies.flatMap((each) => (each.deployment === name ? [storageCost(results, each)] : []))[0] ?? null;
-  const stores = [...new Set(results.topologies.filter(({ deployment }) => priced.includes(deployment)).map(storeOf))].sort();
+  const stores = [...new Set(results.topologies.filter(({ deployment }) => priced.includes(deployment)).map(dataLimitOf))].sort();
   return html`<section><h2>Cost of the servers</h2>
 <div class="scroll"><table>
 <thead><tr><th></th>${priced.map((name) => html`<th>${name}</th>`)}</tr></thead>
@@ -119,8 +119,8 @@ ${comparisons.map(({ title, rows }) => html`<tr><th>a million ${title}</th>${pri
 <p class="note">${known.map((cost) => html`${cost.deployment}: ${describeCost(cost)}. `)}Machines of servers only.</p></section>`;
 }
 
-function doubts(notes: readonly DoubtNote[]): Html {
-  if (notes.length === 0) return html`<section><h2>Doubts</h2><p>${NO_DOUBTS}</p></section>`;
+function doubts(notes: readonly WarningNote[]): Html {
+  if (notes.length === 0) return html`<section><h2>Doubts</h2><p>${NO_WARNINGS}</p></section>`;
   return html`<section><h2>Doubts</h2><p>Figures with a letter are shown with the reasons not to take them at their word; each reason is given with the figures of its first case.</p>
 <dl>${notes.map(({ code, text, where }) => html`<dt><span class="doubt">${noteLetter(notes, code)}</span> ${code}</dt><dd>${text}<small>${where.join(", ")}</small></dd>`)}</dl></section>`;
 }

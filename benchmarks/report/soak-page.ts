@@ -2,15 +2,15 @@
 import type { EChartsOption } from "echarts";
 import { Histogram } from "../../lib/histogram";
 import type { SoakFindings } from "../soak/findings";
-import { behind, describeFindings, seriesOf } from "../soak/findings";
-import type { SoakHeader, SoakWindow } from "../soak/journal";
-import type { Sample } from "../soak/sample";
+import { maxReplicaLag, describeSoakFindings, nodeSeries } from "../soak/findings";
+import type { SoakHeader, SoakWindow } from "../soak/checkpoint-log";
+import type { NodeSample } from "../soak/node-sample";
 import { formatDuration } from "../../lib/units";
 import type { Chart } from "./chart-base";
-import { axisLabel, base, colourOf, splitLine } from "./chart-base";
-import { figure } from "./figure";
+import { axisLabel, chartBase, colourOf, splitLine } from "./chart-base";
+import { renderFigure } from "./figure";
 import { Html as RawHtml, html } from "./html";
-import { STYLE } from "./style";
+import { REPORT_STYLE } from "./style";
 
 const MEBI = 2 ** 20;
 
@@ -29,7 +29,7 @@ export function renderSoak({ header, windows, findings, reason }: SoakReport): s
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Valkey, soaked: ${header.stack}, ${header.timestamp}</title>
-<style>${new RawHtml(STYLE)}</style>
+<style>${new RawHtml(REPORT_STYLE)}</style>
 </head>
 <body>
 <main>
@@ -38,8 +38,8 @@ export function renderSoak({ header, windows, findings, reason }: SoakReport): s
 <p>Stack <b>${header.stack}</b>, ${header.timestamp} UTC: ${header.rate} requests per second on each deployment, ${Math.round(header.reads * 100)} % of them reads, ${header.keySpace} keys, values of ${header.bytes} B, for ${formatDuration(header.seconds)} in windows of ${header.windowSeconds} s.</p>
 ${reason === null ? undefined : html`<p class="warning">Incomplete: ${reason}. What was seen until then is shown.</p>`}
 </header>
-${findings.map((each) => html`<section><h2>${each.deployment}</h2><ul>${describeFindings(each).map((line) => html`<li>${line.trim()}</li>`)}</ul></section>`)}
-${findings.flatMap(({ deployment }) => chartsOf(deployment, windows.filter((window) => window.deployment === deployment))).map(figure)}
+${findings.map((each) => html`<section><h2>${each.deployment}</h2><ul>${describeSoakFindings(each).map((line) => html`<li>${line.trim()}</li>`)}</ul></section>`)}
+${findings.flatMap(({ deployment }) => chartsOf(deployment, windows.filter((window) => window.deployment === deployment))).map(renderFigure)}
 </main>
 </body>
 </html>
@@ -54,7 +54,7 @@ interface Series {
 
 function chartsOf(deployment: string, windows: readonly SoakWindow[]): Chart[] {
   const nodes = [...new Set(windows.flatMap(({ samples }) => samples.map(({ node }) => node)))];
-  const perNode = (value: (sample: Sample) => number | null): Series[] => nodes.map((node) => ({ name: node, points: seriesOf(node, windows, value).map(({ x, y }) => [x, y] as const) }));
+  const perNode = (value: (sample: NodeSample) => number | null): Series[] => nodes.map((node) => ({ name: node, points: nodeSeries(node, windows, value).map(({ x, y }) => [x, y] as const) }));
   const perWindow = (name: string, value: (window: SoakWindow) => number): Series => {
     const start = Date.parse(windows[0]?.at ?? "");
     return { name, points: windows.map((window) => [(Date.parse(window.at) - start) / 3_600_000, value(window)] as const) };
@@ -65,7 +65,7 @@ function chartsOf(deployment: string, windows: readonly SoakWindow[]): Chart[] {
     lines(`${deployment}-resident`, `${deployment}: resident memory`, "MiB that the system has given each server; its distance from the figure above is fragmentation and copies made by forks.", perNode(({ residentBytes }) => (residentBytes === null ? null : residentBytes / MEBI))),
     lines(`${deployment}-aof`, `${deployment}: append-only files`, "MiB; where a line falls, the file was rewritten.", perNode(({ aofBytes }) => (aofBytes === null ? null : aofBytes / MEBI))),
     lines(`${deployment}-tails`, `${deployment}: tails`, "Milliseconds from the intended time, by window.", [perWindow("p50", tail(0.5)), perWindow("p99", tail(0.99)), perWindow("p99.9", tail(0.999))]),
-    lines(`${deployment}-behind`, `${deployment}: replicas behind`, "KiB of the replication stream by which the slowest replica was behind its primary.", [perWindow("most behind", ({ samples }) => behind(samples) / 1024)]),
+    lines(`${deployment}-behind`, `${deployment}: replicas behind`, "KiB of the replication stream by which the slowest replica was behind its primary.", [perWindow("most behind", ({ samples }) => maxReplicaLag(samples) / 1024)]),
   ];
 }
 
@@ -78,7 +78,7 @@ function lines(id: string, title: string, caption: string, all: readonly Series[
     legend: shown.map(({ name }, index) => ({ name, colour: colourOf(index) })),
     heights: { wide: 260, narrow: 240 },
     option: (width): EChartsOption => ({
-      ...base(width),
+      ...chartBase(width),
       xAxis: { type: "value", name: "hours", nameLocation: "middle", nameGap: 28, axisLabel: axisLabel(width), splitLine: { show: false } },
       yAxis: { type: "value", min: 0, axisLabel: axisLabel(width), splitLine },
       series: shown.map(({ points }, index) => ({ type: "line" as const, data: points.map((point) => [...point]), symbol: "none", lineStyle: { width: 1.5, color: colourOf(index) }, itemStyle: { color: colourOf(index) } })),

@@ -1,18 +1,18 @@
 /** Charts of a study: each cell's figure with its interval, ratios beside one, and what its kind is about. Pure. */
 import type { CustomSeriesOption, EChartsOption, SeriesOption } from "echarts";
-import { rowsOf } from "../results/rows";
-import type { Row } from "../results/rows";
+import { resultRows } from "../results/rows";
+import type { ResultRow } from "../results/rows";
 import type { Results } from "../results/schema";
-import { CANARY_MOVED, VERDICTS } from "../results/study-summary";
+import { REFERENCE_LOAD_MOVED, VERDICT_LABELS } from "../results/study-summary";
 import type { StudyComparison, StudyFit, StudyRecord } from "../results/study-schema";
 import type { Chart, Width } from "./chart-base";
-import { axisLabel, base, colourOf, INK, LINES, shortCount, splitLine } from "./chart-base";
+import { axisLabel, chartBase, colourOf, TEXT_COLOUR, GRID_COLOUR, shortCount, splitLine } from "./chart-base";
 import { growthCharts } from "./growth-charts";
 
 export function studyCharts(results: Results): Chart[] {
   const { study } = results;
   if (study === undefined) return [];
-  const rows = rowsOf(results);
+  const rows = resultRows(results);
   const titles = [...new Set(rows.map(({ title }) => title))];
   return [
     ...titles.map((title) => throughput(title, rows.filter((row) => row.title === title), study)),
@@ -32,9 +32,9 @@ const FONT_SLACK = 44;
 function rowsChart(width: Width, names: readonly string[]): EChartsOption {
   const labels = { ...axisLabel(width), width: NAMES[width] - FONT_SLACK, overflow: "break" as const, lineHeight: width === "wide" ? 15 : 13 };
   return {
-    ...base(width),
+    ...chartBase(width),
     grid: { left: NAMES[width], right: 28, top: 8, bottom: 34 },
-    yAxis: { type: "category", inverse: true, data: [...names], axisLabel: labels, axisTick: { show: false }, axisLine: { lineStyle: { color: LINES } } },
+    yAxis: { type: "category", inverse: true, data: [...names], axisLabel: labels, axisTick: { show: false }, axisLine: { lineStyle: { color: GRID_COLOUR } } },
   };
 }
 
@@ -56,7 +56,7 @@ function rowIntervals(data: readonly (readonly [low: number, high: number, row: 
       };
       const [low, y] = at(Number(api.value(0)));
       const [high] = at(Number(api.value(1)));
-      const line = (x1: number, y1: number, x2: number, y2: number): { type: "line"; shape: Record<string, number>; style: Record<string, unknown> } => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: INK, lineWidth: 1.5 } });
+      const line = (x1: number, y1: number, x2: number, y2: number): { type: "line"; shape: Record<string, number>; style: Record<string, unknown> } => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: TEXT_COLOUR, lineWidth: 1.5 } });
       return { type: "group", children: [line(low, y, high, y), line(low, y - 4, low, y + 4), line(high, y - 4, high, y + 4)] };
     },
   };
@@ -66,7 +66,7 @@ function slug(text: string): string {
   return text.toLowerCase().replaceAll(/\W+/g, "-");
 }
 
-function throughput(title: string, rows: readonly Row[], { cells }: StudyRecord): Chart {
+function throughput(title: string, rows: readonly ResultRow[], { cells }: StudyRecord): Chart {
   const shown = cells.flatMap(({ id, label }) => {
     const row = rows.find(({ deployment }) => deployment === id);
     return row === undefined ? [] : [{ label, row }];
@@ -115,7 +115,7 @@ function forests(study: StudyRecord): Chart[] {
         id: `compared-${figure}`,
         title: FIGURE_TITLES[figure],
         caption: "Ratio of the first cell over the second, paired by round, with its 95 % interval, on a logarithmic scale. Where the interval crosses 1 no difference is shown; whether that is because there is none, or because too little is known, depends on its width.",
-        legend: verdicts.map((verdict) => ({ name: VERDICTS[verdict], colour: MARKS[verdict].colour })),
+        legend: verdicts.map((verdict) => ({ name: VERDICT_LABELS[verdict], colour: MARKS[verdict].colour })),
         heights: heightOf(known.length, 34),
         option: (width) => ({
           ...rowsChart(width, known.map(({ label }) => label)),
@@ -130,7 +130,7 @@ function forests(study: StudyRecord): Chart[] {
               symbolSize: 11,
               itemStyle: { color: MARKS[verdict].colour },
               data: known.flatMap((each, index): [number, number][] => (each.verdict === verdict ? [[each.ratio, index]] : [])),
-              ...(place === 0 ? { markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: INK, type: "dashed" }, data: [{ xAxis: 1 }] } } : {}),
+              ...(place === 0 ? { markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: TEXT_COLOUR, type: "dashed" }, data: [{ xAxis: 1 }] } } : {}),
             })),
           ],
         }),
@@ -139,9 +139,9 @@ function forests(study: StudyRecord): Chart[] {
   });
 }
 
-function scaling(fit: StudyFit, rows: readonly Row[], { cells }: StudyRecord, index: number): Chart[] {
+function scaling(fit: StudyFit, rows: readonly ResultRow[], { cells }: StudyRecord, index: number): Chart[] {
   const isCost = fit.what.includes("CPU");
-  const value = ({ rps, serverCpu, serverRps }: Row): number => (isCost ? (serverCpu === null || serverRps === null || serverRps === 0 ? 0 : (1e6 * serverCpu) / serverRps) : rps.median);
+  const value = ({ rps, serverCpu, serverRps }: ResultRow): number => (isCost ? (serverCpu === null || serverRps === null || serverRps === 0 ? 0 : (1e6 * serverCpu) / serverRps) : rps.median);
   const point = (id: string): [number, number][] => {
     const row = rows.find(({ deployment }) => deployment === id);
     const shards = Number(cells.find((cell) => cell.id === id)?.levels["primaries"] ?? NaN);
@@ -164,12 +164,12 @@ function scaling(fit: StudyFit, rows: readonly Row[], { cells }: StudyRecord, in
       legend: [{ name: "in the fit", colour: colourOf(0) }, { name: "left out (hollow)", colour: colourOf(1) }],
       heights: { wide: 320, narrow: 280 },
       option: (width) => ({
-        ...base(width),
+        ...chartBase(width),
         grid: { left: width === "wide" ? 64 : 52, right: 24, top: 16, bottom: 48 },
-        xAxis: { type: "log", logBase: 2, min: 2 ** Math.floor(Math.log2(from)), max: 2 ** Math.ceil(Math.log2(to) + 0.01), name: "shards", nameLocation: "middle", nameGap: 30, nameTextStyle: { color: INK }, axisLabel: axisLabel(width), splitLine },
+        xAxis: { type: "log", logBase: 2, min: 2 ** Math.floor(Math.log2(from)), max: 2 ** Math.ceil(Math.log2(to) + 0.01), name: "shards", nameLocation: "middle", nameGap: 30, nameTextStyle: { color: TEXT_COLOUR }, axisLabel: axisLabel(width), splitLine },
         yAxis: { type: "log", logBase: 2, min: 2 ** Math.floor(Math.log2(Math.min(...ys))), max: 2 ** Math.ceil(Math.log2(Math.max(...ys)) + 0.01), axisLabel: { ...axisLabel(width), formatter: shortCount }, splitLine },
         series: [
-          { type: "line", symbol: "none", lineStyle: { color: INK, width: 1.5, type: "dashed" }, data: line },
+          { type: "line", symbol: "none", lineStyle: { color: TEXT_COLOUR, width: 1.5, type: "dashed" }, data: line },
           { type: "scatter", symbolSize: 10, itemStyle: { color: colourOf(0) }, data: taken },
           { type: "scatter", symbol: "emptyCircle", symbolSize: 10, itemStyle: { color: colourOf(1), borderWidth: 2 }, data: left },
         ],
@@ -182,12 +182,12 @@ function canaries({ canaries: all }: Results, { canaryMoved }: StudyRecord): Cha
   return {
     id: "canaries",
     title: "The canary",
-    caption: `A fixed load on a server that is the same throughout, among the cells: PINGs per second by its turn.${canaryMoved ? ` ${CANARY_MOVED}` : " It stayed within a tenth of its median, so the machine was the same throughout."}`,
+    caption: `A fixed load on a server that is the same throughout, among the cells: PINGs per second by its turn.${canaryMoved ? ` ${REFERENCE_LOAD_MOVED}` : " It stayed within a tenth of its median, so the machine was the same throughout."}`,
     legend: [],
     heights: { wide: 220, narrow: 200 },
     option: (width) => ({
-      ...base(width),
-      xAxis: { type: "category", data: all.map((_canary, index) => String(index + 1)), axisLabel: axisLabel(width), axisTick: { show: false }, axisLine: { lineStyle: { color: LINES } } },
+      ...chartBase(width),
+      xAxis: { type: "category", data: all.map((_canary, index) => String(index + 1)), axisLabel: axisLabel(width), axisTick: { show: false }, axisLine: { lineStyle: { color: GRID_COLOUR } } },
       yAxis: { type: "value", axisLabel: { ...axisLabel(width), formatter: shortCount }, splitLine },
       series: [{ type: "line", symbolSize: 7, lineStyle: { color: colourOf(3), width: 2 }, itemStyle: { color: colourOf(3) }, data: all.map(({ rps }) => rps) }],
     }),

@@ -1,5 +1,5 @@
 /** The report's style sheet. */
-export const STYLE = `
+export const REPORT_STYLE = `
 :root { color-scheme: light; --ink: #1f2933; --soft: #5b6773; --line: #d5dbe1; --good: #00694b; --bad: #a83200; }
 * { box-sizing: border-box; }
 body { margin: 0; background: #f4f6f8; color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }

@@ -68,11 +68,11 @@ export class Artifacts {
 
   writeAll(results: Results, raw: string): void {
     this.#write("raw.txt", raw);
-    this.writeFigures(results);
+    this.writeAllButRaw(results);
   }
 
   /** Everything but the tool's own words. */
-  writeFigures(results: Results): void {
+  writeAllButRaw(results: Results): void {
     this.#write("results.json", `${JSON.stringify(results, null, 1)}\n`);
     this.#write("results.csv", formatCsv(results));
     this.#write("results.om", formatOpenMetrics(results));

@@ -1,12 +1,12 @@
 /** Results as they come to be: written after each record, so that nothing measured is lost when the rest is. */
-import type { ExperimentListener } from "../measuring/experiment";
-import { canaryDoubts } from "../measuring/doubts";
+import type { MeasurementListener } from "../measuring/run-measurements";
+import { referenceLoadWarnings } from "../measuring/warnings";
 import type { Verification } from "../../valkey/verification/verify";
 import type { Artifacts } from "./artifacts";
 import { describeEnvironment } from "./environment";
-import type { FailureRecord } from "../../faults/schema";
+import type { ScenarioRecord } from "../../faults/scenario-schema";
 import type { Machine } from "../../platforms/machine";
-import type { CanaryRecord, CapacityRecord, DeploymentCost, Environment, MeasurementRecord, Results, TopologyRecord } from "./schema";
+import type { ReferenceLoadRecord, CapacityRecord, DeploymentCost, Environment, MeasurementRecord, Results, TopologyRecord } from "./schema";
 import { SCHEMA_VERSION } from "./schema";
 import { topologyOf } from "./topology";
 
@@ -24,10 +24,10 @@ export class ResultsCollector {
   #machines: readonly Machine[] = [];
   #costs: readonly DeploymentCost[] = [];
   readonly #topologies: TopologyRecord[] = [];
-  readonly #canaries: CanaryRecord[] = [];
+  readonly #canaries: ReferenceLoadRecord[] = [];
   readonly #records: MeasurementRecord[] = [];
   readonly #capacities: CapacityRecord[] = [];
-  readonly #failures: FailureRecord[] = [];
+  readonly #failures: ScenarioRecord[] = [];
   readonly #raw: string[] = [];
 
   constructor(
@@ -41,8 +41,8 @@ export class ResultsCollector {
     return this.#topologies.length === 0 && this.#records.length === 0 && this.#failures.length === 0;
   }
 
-  readonly listener: Omit<ExperimentListener, "progress"> = {
-    canary: (canary) => {
+  readonly listener: Omit<MeasurementListener, "progress"> = {
+    referenceLoad: (canary) => {
       this.#canaries.push(canary);
     },
     record: (record) => {
@@ -55,7 +55,7 @@ export class ResultsCollector {
   };
 
   /** @param lost all of its lost writes, a line each */
-  addFailure(failure: FailureRecord, lost: readonly string[]): void {
+  addFailure(failure: ScenarioRecord, lost: readonly string[]): void {
     this.#failures.push(failure);
     if (lost.length > 0) this.listener.raw(`${failure.id}: acknowledged writes lost`, lost.map((line) => `${line}\n`).join(""));
     this.artifacts.writeProgress(this.#results("the run has not ended"), this.#rawText());
@@ -118,8 +118,8 @@ export class ResultsCollector {
       canaries: this.#canaries,
       ...(this.#costs.length === 0 ? {} : { costs: [...this.#costs] }),
       // Whether a canary moved is known only beside all the others.
-      records: this.#records.map((record) => ({ ...record, doubts: [...record.doubts, ...canaryDoubts(record.round, this.#canaries)] })),
-      capacities: this.#capacities.map((capacity) => ({ ...capacity, doubts: [...capacity.doubts, ...(capacity.round === null ? [] : canaryDoubts(capacity.round, this.#canaries))] })),
+      records: this.#records.map((record) => ({ ...record, doubts: [...record.doubts, ...referenceLoadWarnings(record.round, this.#canaries)] })),
+      capacities: this.#capacities.map((capacity) => ({ ...capacity, doubts: [...capacity.doubts, ...(capacity.round === null ? [] : referenceLoadWarnings(capacity.round, this.#canaries))] })),
       failures: this.#failures,
     };
   }

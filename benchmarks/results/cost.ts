@@ -10,9 +10,9 @@ export function rowCost({ costs = [] }: Costs, { deployment, rps }: { readonly d
 }
 
 /** What a server may hold: its maxmemory, or without one the memory that its pod asks for. */
-export type Store = "maxmemory" | "memory asked for";
+export type DataLimit = "maxmemory" | "memory asked for";
 
-export function storeOf({ settings }: Pick<TopologyRecord, "settings">): Store {
+export function dataLimitOf({ settings }: Pick<TopologyRecord, "settings">): DataLimit {
   return Number(settings["maxmemory"] ?? 0) > 0 ? "maxmemory" : "memory asked for";
 }
 
@@ -21,7 +21,7 @@ export function storageCost({ costs = [] }: Costs, { deployment, nodes, settings
   const cost = costs.find((each) => each.deployment === deployment);
   const primaries = nodes.filter(({ role }) => role === "primary").length;
   if (cost === undefined) return null;
-  const bytes = storeOf({ settings }) === "maxmemory" ? Number(settings["maxmemory"]) : (cost.memoryBytes ?? 0);
+  const bytes = dataLimitOf({ settings }) === "maxmemory" ? Number(settings["maxmemory"]) : (cost.memoryBytes ?? 0);
   return usdPerGibMonth(cost.usdPerHour, primaries * bytes) ?? null;
 }
 

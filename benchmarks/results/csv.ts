@@ -1,13 +1,13 @@
 /** results.csv: S1's nine columns by the same names, then what they leave out. Pure. */
 import { rowCost, storageCost } from "./cost";
-import type { Row } from "./rows";
-import { rowsOf } from "./rows";
+import type { ResultRow } from "./rows";
+import { resultRows } from "./rows";
 import type { Results } from "./schema";
 
 type Cell = string | number | null;
 
 /** Column to its value. Settings are the first repeat's, which all repeats share. */
-const COLUMNS: readonly (readonly [name: string, value: (row: Row, results: Results) => Cell])[] = [
+const COLUMNS: readonly (readonly [name: string, value: (row: ResultRow, results: Results) => Cell])[] = [
   ["workload", ({ workload }) => workload],
   ["mode", ({ mode }) => mode],
   ["test", ({ title }) => title],
@@ -35,7 +35,7 @@ const COLUMNS: readonly (readonly [name: string, value: (row: Row, results: Resu
 
 /** One row per deployment and test; what is not known is empty. */
 export function formatCsv(results: Results): string {
-  const lines = rowsOf(results).map((row) => COLUMNS.map(([, value]) => quote(value(row, results))).join(","));
+  const lines = resultRows(results).map((row) => COLUMNS.map(([, value]) => quote(value(row, results))).join(","));
   return [COLUMNS.map(([name]) => name).join(","), ...lines].map((line) => `${line}\n`).join("");
 }
 

@@ -4,7 +4,7 @@ import type { DeploymentCost } from "./schema";
 import type { PriceTable } from "../../platforms/eks/prices";
 
 /** A deployment and the machine of each of its nodes. */
-export interface Measured {
+export interface MeasuredDeployment {
   readonly name: string;
   readonly nodes: readonly { readonly machine: string }[];
   /** That each server's pod asks for. */
@@ -16,7 +16,7 @@ export interface Measured {
  * control plane and traffic are not in it. A deployment with a machine whose price is not known is left out.
  * @param prices of a region; undefined where there are none
  */
-export function measuredCosts(deployments: readonly Measured[], machines: readonly Machine[], prices: (region: string) => PriceTable | undefined): DeploymentCost[] {
+export function measuredCosts(deployments: readonly MeasuredDeployment[], machines: readonly Machine[], prices: (region: string) => PriceTable | undefined): DeploymentCost[] {
   const servers = new Map<string, number>();
   for (const { nodes } of deployments) for (const { machine } of nodes) servers.set(machine, (servers.get(machine) ?? 0) + 1);
   const byName = new Map(machines.map((machine) => [machine.name, machine]));

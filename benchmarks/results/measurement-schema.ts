@@ -1,12 +1,12 @@
 /** One measurement of results.json, with the reasons not to take it at its word. Units are in the names; what is not known is null, never 0. */
 import { z } from "zod";
-import { DATA_KINDS, DRIVERS, READ_FROM } from "../workloads/mix";
+import { DATA_KINDS, LOAD_GENERATORS, READ_FROM } from "../workloads/mixed-workload";
 
-export const count = z.number().min(0);
-export const mode = z.enum(["replication", "cluster"]);
-export const role = z.enum(["primary", "replica"]);
+export const countSchema = z.number().min(0);
+export const modeSchema = z.enum(["replication", "cluster"]);
+export const roleSchema = z.enum(["primary", "replica"]);
 
-export const DOUBT_CODES = [
+export const WARNING_CODES = [
   "servers-unknown",
   "clocks-disagree",
   "too-short",
@@ -28,52 +28,52 @@ export const DOUBT_CODES = [
 ] as const;
 
 /** A reason not to take a figure at its word, in one sentence with the figures it is drawn from. */
-export const doubtSchema = z.strictObject({ code: z.enum(DOUBT_CODES), text: z.string() });
-export type Doubt = z.infer<typeof doubtSchema>;
+export const warningSchema = z.strictObject({ code: z.enum(WARNING_CODES), text: z.string() });
+export type Warning = z.infer<typeof warningSchema>;
 
-const cumulativeSchema = z.array(z.strictObject({ ms: count, count }));
+const cumulativeSchema = z.array(z.strictObject({ ms: countSchema, count: countSchema }));
 
 /** One load generator of several. */
 const runnerSchema = z.strictObject({
   name: z.string(),
   machine: z.string(),
   seed: z.int(),
-  requests: count,
-  rps: count,
-  seconds: count,
-  p99Ms: count,
+  requests: countSchema,
+  rps: countSchema,
+  seconds: countSchema,
+  p99Ms: countSchema,
   /** Cores. */
-  cpu: count.nullable(),
+  cpu: countSchema.nullable(),
 });
 
 /** What the requests of a mixed workload are, its distributions in words. */
 export const mixSchema = z.strictObject({ data: z.enum(DATA_KINDS), reads: z.number(), readFrom: z.enum(READ_FROM), keys: z.string(), values: z.string() });
 
 /** By kind: `timeout`, `CLUSTERDOWN`. */
-const kinds = z.record(z.string(), count);
+const kinds = z.record(z.string(), countSchema);
 
 const offeringSchema = z.strictObject({
   /** Requests whose intended time came, those of them that were sent, and those answered without an error. */
-  offered: count,
-  sent: count,
-  acknowledged: count,
+  offered: countSchema,
+  sent: countSchema,
+  acknowledged: countSchema,
   /** Answered with an error, or never sent: certainly not done. */
   failed: kinds,
   /** Sent and never answered: done or not. */
   unknown: kinds,
   /** Followed. */
   redirects: kinds,
-  reconnects: count,
+  reconnects: countSchema,
   /** Most at a time that were offered and not yet settled. */
-  mostInFlight: count,
+  mostInFlight: countSchema,
   /** How late the generator noticed intended times, milliseconds: part of the latencies. */
-  lagP50Ms: count,
-  lagP99Ms: count,
-  lagMaxMs: count,
+  lagP50Ms: countSchema,
+  lagP99Ms: countSchema,
+  lagMaxMs: countSchema,
   /** The same, every count. */
   lag: z.string(),
   /** Parts of its workers' time in which the generator had something to do, added up: cores. */
-  busy: count,
+  busy: countSchema,
 });
 export type Offering = z.infer<typeof offeringSchema>;
 
@@ -82,39 +82,39 @@ export const measurementSchema = z.strictObject({
   id: z.string(),
   round: z.int().min(1),
   deployment: z.string(),
-  mode,
+  mode: modeSchema,
   /** Tag of the results. */
   workload: z.string(),
   test: z.string(),
   title: z.string(),
   /** Who sent the load. */
-  driver: z.enum(DRIVERS).default("valkey-benchmark"),
+  driver: z.enum(LOAD_GENERATORS).default("valkey-benchmark"),
   /** Null for a named test, and not known of older results. */
   mix: mixSchema.nullable().default(null),
   startedAt: z.iso.datetime(),
   /** Arguments of the load generator; secrets are replaced. */
   command: z.array(z.string()),
   seed: z.int(),
-  clients: count,
-  pipeline: count,
+  clients: countSchema,
+  pipeline: countSchema,
   /** Bytes. */
-  dataSize: count,
-  threads: count,
-  keySpace: count,
+  dataSize: countSchema,
+  threads: countSchema,
+  keySpace: countSchema,
   /** Requests offered per second; null is as many as can be. */
-  rate: count.nullable(),
-  warmupSeconds: count,
+  rate: countSchema.nullable(),
+  warmupSeconds: countSchema,
   /** By the load generator's clock; latencies are of a whole pipeline. */
   client: z.strictObject({
-    requests: count,
-    rps: count,
-    seconds: count,
-    avgMs: count,
-    minMs: count,
-    p50Ms: count,
-    p95Ms: count,
-    p99Ms: count,
-    maxMs: count,
+    requests: countSchema,
+    rps: countSchema,
+    seconds: countSchema,
+    avgMs: countSchema,
+    minMs: countSchema,
+    p50Ms: countSchema,
+    p95Ms: countSchema,
+    p99Ms: countSchema,
+    maxMs: countSchema,
     percentiles: cumulativeSchema,
     cumulative: cumulativeSchema,
   }),
@@ -125,34 +125,34 @@ export const measurementSchema = z.strictObject({
   /** By the primaries' own counters; null where they could not be read. */
   servers: z
     .strictObject({
-      rps: count,
-      calls: count,
+      rps: countSchema,
+      calls: countSchema,
       /** (client − servers) / servers. */
       disagreement: z.number(),
-      hits: count,
-      misses: count,
+      hits: countSchema,
+      misses: countSchema,
       /** Null for tests that look nothing up. */
       hitRatio: z.number().min(0).max(1).nullable(),
-      evictions: count,
-      rejectedCalls: count,
-      shares: z.array(z.strictObject({ node: z.string(), calls: count, share: z.number(), expectedShare: z.number() })),
+      evictions: countSchema,
+      rejectedCalls: countSchema,
+      shares: z.array(z.strictObject({ node: z.string(), calls: countSchema, share: z.number(), expectedShare: z.number() })),
     })
     .nullable(),
   /** Cores: seconds of CPU per second. */
   cpu: z.strictObject({
-    client: count.nullable(),
-    clientLimit: count,
-    servers: z.array(z.strictObject({ node: z.string(), role, cores: count, mainThread: count.nullable() })),
+    client: countSchema.nullable(),
+    clientLimit: countSchema,
+    servers: z.array(z.strictObject({ node: z.string(), role: roleSchema, cores: countSchema, mainThread: countSchema.nullable() })),
     /** This program's own, where it runs on a load generator's machine. */
-    runner: count,
+    runner: countSchema,
     serversHere: z.boolean(),
     /** Of all machines that load generators run on. */
-    machineBusy: count.nullable(),
-    machineStolen: count.nullable(),
-    machineCores: count,
+    machineBusy: countSchema.nullable(),
+    machineStolen: countSchema.nullable(),
+    machineCores: countSchema,
   }),
   /** The load generators, where there are several or they run on other machines than this program: clients and threads are each one's. */
   runners: z.array(runnerSchema).default([]),
-  doubts: z.array(doubtSchema),
+  doubts: z.array(warningSchema),
 });
 export type MeasurementRecord = z.infer<typeof measurementSchema>;

@@ -3,12 +3,12 @@
  * (The node exporter's textfile collector takes no samples with a date.) Pure.
  */
 import { formatObjective } from "../capacity/objective";
-import type { Row } from "./rows";
-import { rowsOf } from "./rows";
-import { CANARY_LIMIT } from "../measuring/doubts";
+import type { ResultRow } from "./rows";
+import { resultRows } from "./rows";
+import { REFERENCE_LOAD_LIMIT } from "../measuring/warnings";
 import { median } from "../../lib/statistics/median";
 import type { CapacityRecord, Results } from "./schema";
-import { DOUBT_CODES } from "./schema";
+import { WARNING_CODES } from "./schema";
 import type { StudyComparison } from "./study-schema";
 import { COMPARISON_VERDICTS } from "./study-schema";
 
@@ -35,14 +35,14 @@ export function formatOpenMetrics(results: Results): string {
 }
 
 function familiesOf(results: Results): Family[] {
-  const rows = rowsOf(results);
+  const rows = resultRows(results);
   const { environment, study, stack } = results;
-  const labelsOf = ({ deployment, mode, title, records }: Row): Labels => ({ stack, deployment, mode, test: title, clients: records[0]?.clients ?? 0, pipeline: records[0]?.pipeline ?? 0, datasize: records[0]?.dataSize ?? 0 });
-  const each = (value: (row: Row) => number | null): Family["samples"] => rows.flatMap((row): Family["samples"] => {
+  const labelsOf = ({ deployment, mode, title, records }: ResultRow): Labels => ({ stack, deployment, mode, test: title, clients: records[0]?.clients ?? 0, pipeline: records[0]?.pipeline ?? 0, datasize: records[0]?.dataSize ?? 0 });
+  const each = (value: (row: ResultRow) => number | null): Family["samples"] => rows.flatMap((row): Family["samples"] => {
     const known = value(row);
     return known === null ? [] : [[labelsOf(row), known]];
   });
-  const quantiles = (row: Row): Family["samples"] => ([["0.5", row.p50Ms], ["0.95", row.p95Ms], ["0.99", row.p99Ms]] as const).map(([quantile, ms]) => [{ ...labelsOf(row), quantile }, Number((ms / 1000).toPrecision(9))]);
+  const quantiles = (row: ResultRow): Family["samples"] => ([["0.5", row.p50Ms], ["0.95", row.p95Ms], ["0.99", row.p99Ms]] as const).map(([quantile, ms]) => [{ ...labelsOf(row), quantile }, Number((ms / 1000).toPrecision(9))]);
   const labelsOfComparison = ({ title, figure, base, other }: StudyComparison): Labels => ({ stack, test: title, figure, base, other });
   const labelsOfCapacity = ({ deployment, mode, workload, objective }: CapacityRecord): Labels => ({ stack, deployment, mode, workload, objective: formatObjective(objective) });
   const comparisons = (figure: "ratio" | "low" | "high"): Family["samples"] =>
@@ -67,12 +67,12 @@ function familiesOf(results: Results): Family[] {
     { name: `${PREFIX}_hit_ratio`, help: "Part of the reads that found their key", samples: each(({ hitRatio }) => hitRatio) },
     { name: `${PREFIX}_client_cores`, help: "CPU of the load generators", samples: each(({ clientCpu }) => clientCpu) },
     { name: `${PREFIX}_server_cores`, help: "CPU of all servers of the deployment", samples: each(({ serverCpu }) => serverCpu) },
-    { name: `${PREFIX}_doubt`, help: "Reasons not to take a figure at its word", samples: rows.flatMap((row) => stateOf(labelsOf(row), "code", DOUBT_CODES, row.doubts.map(({ code }) => code))) },
+    { name: `${PREFIX}_doubt`, help: "Reasons not to take a figure at its word", samples: rows.flatMap((row) => stateOf(labelsOf(row), "code", WARNING_CODES, row.doubts.map(({ code }) => code))) },
     { name: `${PREFIX}_canary_requests_per_second`, help: "The least, the median and the most that a fixed load got before, between and after the measurements", samples: canaries.length === 0 ? [] : [[{ stack, of: "least" }, Math.min(...canaries)], [{ stack, of: "median" }, usual], [{ stack, of: "most" }, Math.max(...canaries)]] },
-    { name: `${PREFIX}_canary_moved`, help: "1 where a fixed load did not run at its usual rate throughout: the machine was not the same", samples: canaries.length === 0 ? [] : [[{ stack }, Number(canaries.some((rps) => Math.abs(rps / usual - 1) > CANARY_LIMIT))]] },
+    { name: `${PREFIX}_canary_moved`, help: "1 where a fixed load did not run at its usual rate throughout: the machine was not the same", samples: canaries.length === 0 ? [] : [[{ stack }, Number(canaries.some((rps) => Math.abs(rps / usual - 1) > REFERENCE_LOAD_LIMIT))]] },
     { name: `${PREFIX}_capacity_requests_per_second`, help: "The highest offered load at which the objective held", samples: capacities(({ capacity }) => capacity) },
     { name: `${PREFIX}_capacity_open_ended`, help: "1 where the highest load that might be offered held: the capacity is that or more", samples: capacities(({ isOpenEnded }) => Number(isOpenEnded)) },
-    { name: `${PREFIX}_capacity_doubt`, help: "Reasons not to take a capacity at its word", samples: results.capacities.flatMap((capacity) => stateOf(labelsOfCapacity(capacity), "code", DOUBT_CODES, capacity.doubts.map(({ code }) => code))) },
+    { name: `${PREFIX}_capacity_doubt`, help: "Reasons not to take a capacity at its word", samples: results.capacities.flatMap((capacity) => stateOf(labelsOfCapacity(capacity), "code", WARNING_CODES, capacity.doubts.map(({ code }) => code))) },
     { name: `${PREFIX}_knee_requests_per_second`, help: "The load beyond which latency rises faster than load", samples: capacities(({ knee }) => knee) },
     { name: `${PREFIX}_ratio`, help: "A figure of one cell of a study over that of another", samples: comparisons("ratio") },
     { name: `${PREFIX}_ratio_low`, help: "Lower end of the ratio's 95 % interval", samples: comparisons("low") },

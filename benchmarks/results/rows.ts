@@ -1,13 +1,13 @@
 /** One row per deployment and test from a run's records, and rows side by side. Pure. */
 import type { CumulativeCount } from "../../lib/histogram";
-import { Histogram, mergeCounts } from "../../lib/histogram";
-import { latenciesOf } from "../load/merge-reports";
-import type { Doubt, MeasurementRecord, Results } from "./schema";
+import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
+import { latencyHistogram } from "../load/merge-reports";
+import type { Warning, MeasurementRecord, Results } from "./schema";
 import { median, medianInterval } from "../../lib/statistics/median";
 import type { MedianInterval } from "../../lib/statistics/median";
 
 /** The repeats of one test on one deployment. Rates and CPU are medians over the repeats, latencies are of all their requests together. */
-export interface Row {
+export interface ResultRow {
   readonly deployment: string;
   readonly mode: MeasurementRecord["mode"];
   readonly workload: string;
@@ -37,29 +37,29 @@ export interface Row {
   /** Cumulative counts of all repeats together: counts can be added, percentiles cannot. */
   readonly latencies: readonly CumulativeCount[];
   /** The first of each code. */
-  readonly doubts: readonly Doubt[];
+  readonly doubts: readonly Warning[];
   /** In order of rounds. */
   readonly records: readonly MeasurementRecord[];
 }
 
-export interface Comparison {
+export interface TestComparison {
   readonly title: string;
   /** By deployment, in their order; undefined where it was not measured. */
-  readonly rows: readonly (Row | undefined)[];
+  readonly rows: readonly (ResultRow | undefined)[];
   /** Rate of the last deployment over that of the first, round by round, for both were measured beside each other in each. */
   readonly speedUp: MedianInterval | undefined;
 }
 
-export interface SideBySide {
+export interface DeploymentComparison {
   readonly deployments: readonly string[];
-  readonly comparisons: readonly Comparison[];
+  readonly comparisons: readonly TestComparison[];
 }
 
 /** Replication before clusters, so that the speed-up is the cluster's; else as the run had them. */
-export function sideBySide(results: Pick<Results, "records" | "topologies">): SideBySide {
+export function compareDeployments(results: Pick<Results, "records" | "topologies">): DeploymentComparison {
   const modes = new Map([...results.topologies, ...results.records].map(({ deployment, mode }) => [deployment, mode]));
   const measured = new Set(results.records.map(({ deployment }) => deployment));
-  const inMode = (mode: Row["mode"]): string[] => [...modes].flatMap(([name, its]) => (its === mode && measured.has(name) ? [name] : []));
+  const inMode = (mode: ResultRow["mode"]): string[] => [...modes].flatMap(([name, its]) => (its === mode && measured.has(name) ? [name] : []));
   const deployments = [...inMode("replication"), ...inMode("cluster")];
   const titles = [...new Set(results.records.map(({ title }) => title))];
   return {
@@ -72,12 +72,12 @@ export function sideBySide(results: Pick<Results, "records" | "topologies">): Si
 }
 
 /** Rows in the order of `results.csv`: by deployment, then by test. */
-export function rowsOf(results: Pick<Results, "records" | "topologies">): Row[] {
-  const { deployments, comparisons } = sideBySide(results);
+export function resultRows(results: Pick<Results, "records" | "topologies">): ResultRow[] {
+  const { deployments, comparisons } = compareDeployments(results);
   return deployments.flatMap((_name, index) => comparisons.flatMap(({ rows }) => rows[index] ?? []));
 }
 
-function rowOf(unsorted: readonly MeasurementRecord[]): Row | undefined {
+function rowOf(unsorted: readonly MeasurementRecord[]): ResultRow | undefined {
   const records = [...unsorted].sort((a, b) => a.round - b.round);
   const [first] = records;
   if (first === undefined) return undefined;
@@ -103,7 +103,7 @@ function rowOf(unsorted: readonly MeasurementRecord[]): Row | undefined {
     serverCpu: medianOfAll(records, ({ cpu }) => (cpu.servers.length === 0 ? null : cpu.servers.reduce((sum, { cores }) => sum + cores, 0))),
     offered: first.rate,
     isOpenLoop: first.offering !== null,
-    latencies: records.some(({ histogram }) => histogram === null) ? mergeCounts(records.map((record) => record.client.cumulative)) : latencies.steps(),
+    latencies: records.some(({ histogram }) => histogram === null) ? mergeCumulativeCounts(records.map((record) => record.client.cumulative)) : latencies.tailSteps(),
     doubts: [...new Map(records.flatMap(({ doubts }) => doubts).reverse().map((doubt) => [doubt.code, doubt])).values()].reverse(),
     records,
   };
@@ -111,7 +111,7 @@ function rowOf(unsorted: readonly MeasurementRecord[]): Row | undefined {
 
 /** A record's latencies: counts as exact as its driver gives them. */
 export function histogramOf({ histogram, client }: Pick<MeasurementRecord, "histogram" | "client">): Histogram {
-  return histogram === null ? latenciesOf(client) : Histogram.decode(histogram);
+  return histogram === null ? latencyHistogram(client) : Histogram.decode(histogram);
 }
 
 /** Null when any repeat lacks the figure: a median of the rest would be of other repeats than its neighbours. */
@@ -121,7 +121,7 @@ function medianOfAll(records: readonly MeasurementRecord[], figure: (record: Mea
 }
 
 /** None where a rate was offered: it is the same for all, and says nothing of what they could do. */
-function speedUp(first: Row | undefined, last: Row | undefined): MedianInterval | undefined {
+function speedUp(first: ResultRow | undefined, last: ResultRow | undefined): MedianInterval | undefined {
   if ([...(first?.records ?? []), ...(last?.records ?? [])].some(({ rate }) => rate !== null)) return undefined;
   const before = new Map(first?.records.map((record) => [record.round, record.client.rps]));
   const ratios = (last?.records ?? []).flatMap((record) => {

@@ -1,12 +1,12 @@
 /** results.json: everything needed to judge a run and to repeat it. Units are in the names; what is not known is null, never 0. */
 import { z } from "zod";
-import { failureSchema } from "../../faults/schema";
-import { count, doubtSchema, measurementSchema, mixSchema, mode, role } from "./measurement-schema";
+import { scenarioRecordSchema } from "../../faults/scenario-schema";
+import { countSchema, warningSchema, measurementSchema, mixSchema, modeSchema, roleSchema } from "./measurement-schema";
 import { studySchema } from "./study-schema";
 import { machineSchema } from "../../platforms/machine";
 
-export { DOUBT_CODES, measurementSchema } from "./measurement-schema";
-export type { Doubt, MeasurementRecord, Offering } from "./measurement-schema";
+export { WARNING_CODES, measurementSchema } from "./measurement-schema";
+export type { Warning, MeasurementRecord, Offering } from "./measurement-schema";
 
 /** Raised when a reader of an older file could misread a newer one. */
 export const SCHEMA_VERSION = 1;
@@ -14,47 +14,47 @@ export const SCHEMA_VERSION = 1;
 /** The highest offered load under which an objective held, with the loads that were tried. */
 const capacitySchema = z.strictObject({
   deployment: z.string(),
-  mode,
+  mode: modeSchema,
   workload: z.string(),
   /** Of the canary before the search; the one after it has the next. Not on record in older results. */
   round: z.int().min(1).nullable().default(null),
   /** What was offered, at each of the rates; clients and workers of each of the runners. Not on record in older results. */
-  load: z.strictObject({ mix: mixSchema, arrivals: z.string(), dataSize: count, keySpace: count, clients: count, pipeline: count, workers: count, runners: count }).nullable().default(null),
+  load: z.strictObject({ mix: mixSchema, arrivals: z.string(), dataSize: countSchema, keySpace: countSchema, clients: countSchema, pipeline: countSchema, workers: countSchema, runners: countSchema }).nullable().default(null),
   /** `part` is 0.99 for a 99th percentile. */
   objective: z.strictObject({ part: z.number().gt(0).lt(1), ms: z.number().gt(0) }),
   /** Requests per second; 0 where not even the lowest that was tried held. */
-  capacity: count,
+  capacity: countSchema,
   /** Whether it held up to the highest that might be offered: it is that or more. */
   isOpenEnded: z.boolean(),
   /** Ascending in rate; probes of a rate merged by their counts. */
   points: z.array(
     z.strictObject({
-      rate: count,
-      probes: count,
+      rate: countSchema,
+      probes: countSchema,
       /** Probes in which the objective held. */
-      held: count,
+      held: countSchema,
       /** Answered per second. */
-      achieved: count,
+      achieved: countSchema,
       /** The objective's percentile. */
-      ms: count,
-      p50Ms: count,
-      p99Ms: count,
-      lagP99Ms: count,
+      ms: countSchema,
+      p50Ms: countSchema,
+      p99Ms: countSchema,
+      lagP99Ms: countSchema,
       histogram: z.string(),
     }),
   ),
   /** The rate beyond which latency rises faster than load; null where there is none. */
-  knee: count.nullable(),
+  knee: countSchema.nullable(),
   /** Who was the limit at the lowest rate that did not hold; null where all held. */
   limit: z.strictObject({ who: z.enum(["client", "server", "machine", "nobody"]), text: z.string().optional() }).nullable(),
-  doubts: z.array(doubtSchema),
+  doubts: z.array(warningSchema),
 });
 export type CapacityRecord = z.infer<typeof capacitySchema>;
 export type CapacityLoad = NonNullable<CapacityRecord["load"]>;
 
 /** The fixed load before each round and after the last. */
-export const canarySchema = z.strictObject({ round: z.int().min(1), rps: count, startedAt: z.iso.datetime() });
-export type CanaryRecord = z.infer<typeof canarySchema>;
+export const referenceLoadSchema = z.strictObject({ round: z.int().min(1), rps: countSchema, startedAt: z.iso.datetime() });
+export type ReferenceLoadRecord = z.infer<typeof referenceLoadSchema>;
 
 const assertionSchema = z.strictObject({
   id: z.string(),
@@ -68,23 +68,23 @@ const assertionSchema = z.strictObject({
 /** A deployment as verification found it. */
 export const topologySchema = z.strictObject({
   deployment: z.string(),
-  mode,
+  mode: modeSchema,
   version: z.string(),
   nodes: z.array(
     z.strictObject({
       name: z.string(),
       zone: z.string().nullable(),
       machine: z.string(),
-      role,
+      role: roleSchema,
       /** Keys after the run. */
-      keysAfter: count.nullable(),
+      keysAfter: countSchema.nullable(),
     }),
   ),
   shards: z.array(z.strictObject({ primary: z.string().nullable(), replicas: z.array(z.string()), slots: z.string() })),
   /** Directive to value, as the first node has them. */
   settings: z.record(z.string(), z.string()),
-  formationMs: count.nullable(),
-  verdict: z.strictObject({ pass: z.boolean(), assertions: z.array(assertionSchema), without: z.array(z.string()) }),
+  formationMs: countSchema.nullable(),
+  verdict: z.strictObject({ pass: z.boolean(), assertions: z.array(assertionSchema), skippedAssertions: z.array(z.string()) }),
 });
 export type TopologyRecord = z.infer<typeof topologySchema>;
 /** Of the machine this program runs on, and of the others that take part. */
@@ -93,13 +93,13 @@ const environmentSchema = z.strictObject({
   kernel: z.string(),
   hostname: z.string(),
   cpuModel: z.string(),
-  cores: count,
+  cores: countSchema,
   /** After affinity and quota. */
-  coresAvailable: count,
-  memoryBytes: count,
-  memoryFreeBytes: count,
+  coresAvailable: countSchema,
+  memoryBytes: countSchema,
+  memoryFreeBytes: countSchema,
   /** Over 1, 5 and 15 minutes, before the run. */
-  loadAverage: z.array(count),
+  loadAverage: z.array(countSchema),
   governor: z.string().nullable(),
   transparentHugePages: z.string().nullable(),
   overcommitMemory: z.string().nullable(),
@@ -114,11 +114,11 @@ export type Environment = z.infer<typeof environmentSchema>;
 /** What a deployment's servers cost, where the price of every machine of theirs is known. */
 const costSchema = z.strictObject({
   deployment: z.string(),
-  usdPerHour: count,
+  usdPerHour: countSchema,
   /** That each server's pod asks for; not there where servers are no pods, or it is not known. */
-  memoryBytes: count.optional(),
+  memoryBytes: countSchema.optional(),
   /** A part of one that other servers share. */
-  machines: z.array(z.strictObject({ type: z.string(), count })),
+  machines: z.array(z.strictObject({ type: z.string(), count: countSchema })),
   region: z.string(),
   /** Of the prices. */
   date: z.string(),
@@ -137,7 +137,7 @@ export const resultsSchema = z.strictObject({
   configuration: z.unknown(),
   environment: environmentSchema,
   topologies: z.array(topologySchema),
-  canaries: z.array(canarySchema),
+  canaries: z.array(referenceLoadSchema),
   /** Of deployments whose machines' prices are known. */
   costs: z.array(costSchema).optional(),
   records: z.array(measurementSchema),
@@ -145,6 +145,6 @@ export const resultsSchema = z.strictObject({
   study: studySchema.optional(),
   capacities: z.array(capacitySchema).default([]),
   /** What was broken on purpose. */
-  failures: z.array(failureSchema).default([]),
+  failures: z.array(scenarioRecordSchema).default([]),
 });
 export type Results = z.infer<typeof resultsSchema>;

@@ -4,11 +4,11 @@ import { z } from "zod";
 const count = z.number().min(0);
 
 /** How one engine's memory and rate went while keys were put in from nothing. */
-export const growthSchema = z.strictObject({
+export const tableGrowthSchema = z.strictObject({
   /** In order of time, by the server's own counters. */
   samples: z.array(z.strictObject({ seconds: count, keys: count, bytes: count })),
 });
-export type Growth = z.infer<typeof growthSchema>;
+export type TableGrowth = z.infer<typeof tableGrowthSchema>;
 
 const sliceCountsSchema = z.strictObject({
   /** Answered, by the servers' own count. */
@@ -20,7 +20,7 @@ const sliceCountsSchema = z.strictObject({
 });
 
 /** One test of two cells whose servers were sent to in alternating slices of some milliseconds. */
-export const slicedTestSchema = z.strictObject({ test: z.string(), base: sliceCountsSchema, other: sliceCountsSchema });
+export const interleavedTestSchema = z.strictObject({ test: z.string(), base: sliceCountsSchema, other: sliceCountsSchema });
 
 const intervalSchema = z.strictObject({ estimate: z.number(), low: z.number(), high: z.number(), confidence: count });
 
@@ -97,9 +97,9 @@ export const studySchema = z.strictObject({
   canaryMoved: z.boolean(),
   comparisons: z.array(comparisonSchema),
   /** What comparisons that say `sideBySide` are made of: one of each pair and round. */
-  sideBySide: z.array(z.strictObject({ round: z.int(), base: z.string(), other: z.string(), tests: z.array(slicedTestSchema) })).default([]),
+  sideBySide: z.array(z.strictObject({ round: z.int(), base: z.string(), other: z.string(), tests: z.array(interleavedTestSchema) })).default([]),
   fits: z.array(fitSchema),
-  growth: z.array(z.strictObject({ cell: z.string(), round: z.int(), samples: growthSchema.shape.samples })),
+  growth: z.array(z.strictObject({ cell: z.string(), round: z.int(), samples: tableGrowthSchema.shape.samples })),
   /** Sentences: the rule that was found, what stands out. */
   findings: z.array(z.string()),
   claims: z.array(claimSchema),

@@ -1,30 +1,30 @@
 /** The end of a study on the terminal, and summary.txt: what was compared, what came of it, what the document claims. Pure. */
 import { textTable } from "../../lib/table";
 import { formatCount, formatDuration, formatMs } from "../../lib/units";
-import { rowsOf } from "./rows";
+import { resultRows } from "./rows";
 import type { Results } from "./schema";
 import type { Claim, StudyComparison, StudyRecord } from "./study-schema";
 
-export const VERDICTS: Readonly<Record<StudyComparison["verdict"], string>> = {
+export const VERDICT_LABELS: Readonly<Record<StudyComparison["verdict"], string>> = {
   greater: "more",
   less: "less",
   "no-difference": "no difference shown",
   "not-enough-data": "not enough data",
 };
 
-export const FINDINGS: Readonly<Record<Claim["finding"], string>> = { supported: "supported", contradicted: "contradicted", "no-say": "cannot be said here" };
+export const CLAIM_FINDING_LABELS: Readonly<Record<Claim["finding"], string>> = { supported: "supported", contradicted: "contradicted", "no-say": "cannot be said here" };
 
-export const FIGURES: Readonly<Record<StudyComparison["figure"], string>> = { throughput: "throughput", p99: "p99", "cpu-per-operation": "CPU per operation" };
+export const METRIC_LABELS: Readonly<Record<StudyComparison["figure"], string>> = { throughput: "throughput", p99: "p99", "cpu-per-operation": "CPU per operation" };
 
-export const CANARY_MOVED = "A canary moved: a fixed load did not run at its usual rate throughout, so the machine was not the same throughout, and everything here is doubtful.";
+export const REFERENCE_LOAD_MOVED = "A canary moved: a fixed load did not run at its usual rate throughout, so the machine was not the same throughout, and everything here is doubtful.";
 
-export const SIDE_BY_SIDE = "Side by side: the servers of both ran and were sent to in alternating slices of 5 to 15 ms, so that a machine that changes changes for both.";
+export const INTERLEAVING_NOTE = "Side by side: the servers of both ran and were sent to in alternating slices of 5 to 15 ms, so that a machine that changes changes for both.";
 
 /** Of a p99 that another driver than the open loop has at an offered rate. */
-export const CLOSED_LOOP = "p99 at an offered rate is a closed loop's: who waits for a reply sends nothing meanwhile, and a stall counts once for each connection. The driver open-loop counts it for all who would have called (valkey:workloads).";
+export const CLOSED_LOOP_NOTE = "p99 at an offered rate is a closed loop's: who waits for a reply sends nothing meanwhile, and a stall counts once for each connection. The driver open-loop counts it for all who would have called (valkey:workloads).";
 
 /** What its reader must know of the intervals, after what they are of. */
-export function notesOn({ comparisons, precision }: Pick<StudyRecord, "comparisons" | "precision">): string[] {
+export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "comparisons" | "precision">): string[] {
   const known = comparisons.filter(({ low }) => low !== null).length;
   const percent = (part: number): string => `${Number((100 * part).toFixed(1))} %`;
   // Where a rate was offered, throughput is that and is not compared.
@@ -32,7 +32,7 @@ export function notesOn({ comparisons, precision }: Pick<StudyRecord, "compariso
   return [
     ...(comparisons.some(({ verdict }) => verdict === "no-difference") ? [`No difference shown: the interval holds 1 and is known to ${percent(precision)}, so that it leaves none open of more than ${percent((1 + precision) ** 2 - 1)}; its ends say how much.`] : []),
     ...(known > 5 ? [`Each interval is right in 95 of 100 studies, by itself: of ${known}, ${Math.max(1, Math.round(0.05 * known))} or so will miss the true ratio by chance.`] : []),
-    ...(comparisons.some((each) => each.figure === "p99" && isAtRate(each)) ? [CLOSED_LOOP] : []),
+    ...(comparisons.some((each) => each.figure === "p99" && isAtRate(each)) ? [CLOSED_LOOP_NOTE] : []),
   ];
 }
 
@@ -42,8 +42,8 @@ export function formatStudy(results: Results): string[] {
   if (study === undefined) return [];
   return [
     ...(results.complete ? [] : [`INCOMPLETE: ${results.reason ?? "the study was stopped"}`, ""]),
-    `Study ${study.name}: ${study.rounds} ${study.rounds === 1 ? "round" : "rounds"} of ${study.cells.length} cells in ${formatDuration(study.elapsedSeconds)}, seed ${study.seed}; ${endOf(study)}`,
-    ...(study.canaryMoved ? [CANARY_MOVED] : []),
+    `Study ${study.name}: ${study.rounds} ${study.rounds === 1 ? "round" : "rounds"} of ${study.cells.length} cells in ${formatDuration(study.elapsedSeconds)}, seed ${study.seed}; ${describeEnd(study)}`,
+    ...(study.canaryMoved ? [REFERENCE_LOAD_MOVED] : []),
     "",
     ...cellTable(results, study),
     ...failures(study),
@@ -52,12 +52,12 @@ export function formatStudy(results: Results): string[] {
     ...(study.findings.length === 0 ? [] : ["", "Findings"]),
     ...study.findings.map((finding) => `  ${finding}`),
     ...(study.claims.length === 0 ? [] : ["", "Claims of the document"]),
-    ...study.claims.flatMap(({ document, claim, finding, why }) => [`  ${document}: ${claim}`, `    ${FINDINGS[finding]}: ${why}`]),
+    ...study.claims.flatMap(({ document, claim, finding, why }) => [`  ${document}: ${claim}`, `    ${CLAIM_FINDING_LABELS[finding]}: ${why}`]),
     "",
   ];
 }
 
-export function endOf({ ended, precision, cells, comparisons }: Pick<StudyRecord, "ended" | "precision" | "cells" | "comparisons">): string {
+export function describeEnd({ ended, precision, cells, comparisons }: Pick<StudyRecord, "ended" | "precision" | "cells" | "comparisons">): string {
   const wanted = `${Number((100 * precision).toFixed(1))} %`;
   const isLost = (id: string): boolean => cells.some((cell) => cell.id === id && cell.failed !== null);
   switch (ended) {
@@ -74,7 +74,7 @@ export function endOf({ ended, precision, cells, comparisons }: Pick<StudyRecord
 }
 
 function cellTable(results: Results, { cells }: StudyRecord): string[] {
-  const rows = rowsOf(results);
+  const rows = resultRows(results);
   const lines = cells.flatMap(({ id, label, shared }) =>
     rows.filter(({ deployment }) => deployment === id).map(({ title, rps, p99Ms, serverCpu, serverRps, doubts }) => [
       label,
@@ -96,7 +96,7 @@ function comparisonTable(study: StudyRecord): string[] {
   const { comparisons, cells } = study;
   if (comparisons.length === 0) return ["Nothing was compared."];
   const name = (id: string): string => cells.find((cell) => cell.id === id)?.label ?? id;
-  const rows = comparisons.map(({ title, figure, base, other, ratio, low, high, verdict, sideBySide }) => [title, `${FIGURES[figure]}${sideBySide ? "*" : ""}`, `${name(other)} / ${name(base)}`, ratio === null ? "–" : `${ratio.toFixed(2)}×`, low === null || high === null ? "" : `(${low.toFixed(2)} … ${high.toFixed(2)})`, VERDICTS[verdict]]);
-  const note = comparisons.some(({ sideBySide }) => sideBySide) ? [`* ${SIDE_BY_SIDE}`] : [];
-  return [...textTable([["Test", "Figure", "Compared", "Ratio", "95 %", ""], ...rows], "   r"), ...note, ...notesOn(study)];
+  const rows = comparisons.map(({ title, figure, base, other, ratio, low, high, verdict, sideBySide }) => [title, `${METRIC_LABELS[figure]}${sideBySide ? "*" : ""}`, `${name(other)} / ${name(base)}`, ratio === null ? "–" : `${ratio.toFixed(2)}×`, low === null || high === null ? "" : `(${low.toFixed(2)} … ${high.toFixed(2)})`, VERDICT_LABELS[verdict]]);
+  const note = comparisons.some(({ sideBySide }) => sideBySide) ? [`* ${INTERLEAVING_NOTE}`] : [];
+  return [...textTable([["Test", "Figure", "Compared", "Ratio", "95 %", ""], ...rows], "   r"), ...note, ...intervalNotes(study)];
 }

@@ -2,23 +2,23 @@
 import { textTable } from "../../lib/table";
 import { formatCount, formatMs } from "../../lib/units";
 import { formatUsd } from "../../lib/dollars";
-import { describeCost, rowCost, storageCost, storeOf } from "./cost";
-import type { DoubtNote } from "./doubt-notes";
-import { doubtNotes, NO_DOUBTS, noteLetter } from "./doubt-notes";
-import { formatFailures } from "./failure-rows";
-import type { Comparison, Row } from "./rows";
-import { sideBySide } from "./rows";
+import { describeCost, rowCost, storageCost, dataLimitOf } from "./cost";
+import type { WarningNote } from "./warning-notes";
+import { warningNotes, NO_WARNINGS, noteLetter } from "./warning-notes";
+import { formatScenarios } from "./scenario-rows";
+import type { TestComparison, ResultRow } from "./rows";
+import { compareDeployments } from "./rows";
 import { formatObjective } from "../capacity/objective";
 import type { CapacityRecord, Results, TopologyRecord } from "./schema";
 
 /** All of it, lines without colour. */
 export function formatSummary(results: Results): string[] {
-  const { deployments, comparisons } = sideBySide(results);
-  const notes = doubtNotes(comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
+  const { deployments, comparisons } = compareDeployments(results);
+  const notes = warningNotes(comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
   return [
     ...(results.complete ? [] : [`INCOMPLETE: ${results.reason ?? "the run was stopped"}`, ""]),
-    ...formatFailures(results.failures),
-    ...(results.capacities.length > 0 ? ["=== Capacity ===", ...results.capacities.map(capacityLine)] : []),
+    ...formatScenarios(results.failures),
+    ...(results.capacities.length > 0 ? ["=== Capacity ===", ...results.capacities.map(formatCapacity)] : []),
     ...(comparisons.length === 0 && results.capacities.length + results.failures.length > 0
       ? []
       : [...(results.capacities.length + results.failures.length > 0 ? [""] : []), "=== Side by side ===", ...(comparisons.length === 0 ? ["Nothing was measured."] : tableLines(deployments, comparisons, notes, results.topologies))]),
@@ -28,11 +28,11 @@ export function formatSummary(results: Results): string[] {
   ];
 }
 
-function tableLines(deployments: readonly string[], comparisons: readonly Comparison[], notes: readonly DoubtNote[], topologies: readonly TopologyRecord[]): string[] {
+function tableLines(deployments: readonly string[], comparisons: readonly TestComparison[], notes: readonly WarningNote[], topologies: readonly TopologyRecord[]): string[] {
   const compared = deployments.length > 1;
   const shapes = deployments.map((name) => topologies.find(({ deployment }) => deployment === name));
   const head = ["Test", ...deployments, ...(compared ? [`${deployments.at(-1) ?? ""} speed-up`] : [])];
-  const under = ["", ...shapes.map((topology) => (topology === undefined ? "" : shapeOf(topology))), ...(compared ? [""] : [])];
+  const under = ["", ...shapes.map((topology) => (topology === undefined ? "" : describeShape(topology))), ...(compared ? [""] : [])];
   const body = comparisons.map(({ title, rows, speedUp }) => {
     const [first] = rows;
     const last = rows.at(-1);
@@ -46,7 +46,7 @@ function tableLines(deployments: readonly string[], comparisons: readonly Compar
 }
 
 /** `1,234,567/s a · p50 0.567 ms` with the letters of its doubts. */
-function cell(row: Row | undefined, notes: readonly DoubtNote[]): string {
+function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): string {
   if (row === undefined) return "not measured";
   const letters = row.doubts.map(({ code }) => noteLetter(notes, code)).sort().join("");
   const hits = row.hitRatio === null ? "" : ` · ${(row.hitRatio * 100).toFixed(1)} % hits`;
@@ -54,7 +54,7 @@ function cell(row: Row | undefined, notes: readonly DoubtNote[]): string {
 }
 
 /** `cluster: 41,200/s within p99 ≤ 2 ms (steady); …` */
-export function capacityLine({ deployment, capacity, isOpenEnded, objective, workload, knee, limit, doubts }: CapacityRecord): string {
+export function formatCapacity({ deployment, capacity, isOpenEnded, objective, workload, knee, limit, doubts }: CapacityRecord): string {
   const rate = capacity === 0 ? "no load that was tried holds" : `${isOpenEnded ? "at least " : ""}${formatCount(capacity)}/s hold`;
   const beyond = limit === null ? "" : `; beyond, the limit is the ${limit.who}${limit.text === undefined ? "" : ` (${limit.text})`}`.replace("the limit is the nobody", "nobody is at a limit");
   return `${deployment}: ${rate} ${formatObjective(objective)} (${workload})${knee === null ? "" : `, knee at ${formatCount(knee)}/s`}${beyond}${doubts.length === 0 ? "" : ` [${doubts.map(({ code }) => code).join(", ")}]`}`;
@@ -70,24 +70,24 @@ function keyLines({ deployment, nodes }: TopologyRecord): string[] {
 }
 
 /** Nothing where no prices are known. */
-function costLines(results: Results, comparisons: readonly Comparison[]): string[] {
+function costLines(results: Results, comparisons: readonly TestComparison[]): string[] {
   const lines = (results.costs ?? []).flatMap((cost) => {
     const perMillion = comparisons.flatMap(({ title, rows }) => rows.flatMap((row) => (row?.deployment === cost.deployment ? [[title, rowCost(results, row)] as const] : [])));
     const topology = results.topologies.find(({ deployment }) => deployment === cost.deployment);
     const perGib = topology === undefined ? null : storageCost(results, topology);
-    const parts = [...perMillion.flatMap(([title, usd]) => (usd === null ? [] : [`${title} $${formatUsd(usd)} per million`])), ...(topology === undefined || perGib === null ? [] : [`$${formatUsd(perGib)} per GiB of ${storeOf(topology)} and month`])];
+    const parts = [...perMillion.flatMap(([title, usd]) => (usd === null ? [] : [`${title} $${formatUsd(usd)} per million`])), ...(topology === undefined || perGib === null ? [] : [`$${formatUsd(perGib)} per GiB of ${dataLimitOf(topology)} and month`])];
     return [`${cost.deployment}: ${describeCost(cost)}`, ...(parts.length === 0 ? [] : [`  ${parts.join(", ")}`])];
   });
   return lines.length === 0 ? [] : ["", "=== Cost of the servers ===", ...lines];
 }
 
-function doubtLines(notes: readonly DoubtNote[]): string[] {
-  if (notes.length === 0) return [NO_DOUBTS];
+function doubtLines(notes: readonly WarningNote[]): string[] {
+  if (notes.length === 0) return [NO_WARNINGS];
   return notes.map((note) => `[${noteLetter(notes, note.code)}] ${note.code}: ${note.text} (${note.where.join(", ")})`);
 }
 
 /** `3 primaries + 3 replicas`, by role. */
-export function shapeOf({ nodes }: Pick<TopologyRecord, "nodes">): string {
+export function describeShape({ nodes }: Pick<TopologyRecord, "nodes">): string {
   const count = (role: "primary" | "replica"): number => nodes.filter((node) => node.role === role).length;
   const primaries = count("primary");
   const replicas = count("replica");

@@ -24,6 +24,6 @@ export function topologyOf({ facts, verdict }: Verification, formationMs: number
     shards: verdict.shards.map(({ primary, replicas, slots }) => ({ primary: primary ?? null, replicas: [...replicas], slots: formatRanges(slots) })),
     settings: Object.fromEntries(settings ?? []),
     formationMs,
-    verdict: { pass: verdict.pass, assertions: verdict.assertions.map((each) => ({ ...each, nodes: [...each.nodes] })), without: [...verdict.without] },
+    verdict: { pass: verdict.pass, assertions: verdict.assertions.map((each) => ({ ...each, nodes: [...each.nodes] })), skippedAssertions: [...verdict.skippedAssertions] },
   };
 }

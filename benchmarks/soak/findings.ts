@@ -3,8 +3,8 @@ import { Histogram } from "../../lib/histogram";
 import { fitLine } from "../../lib/statistics/power-law";
 import { twoSidedT } from "../../lib/statistics/student";
 import { formatBytes, formatCount, formatMs } from "../../lib/units";
-import type { Sample } from "./sample";
-import type { SoakWindow } from "./journal";
+import type { NodeSample } from "./node-sample";
+import type { SoakWindow } from "./checkpoint-log";
 
 /** Part of the windows that fills and warms up, and is no part of what grows. */
 const WARM_UP = 0.25;
@@ -13,25 +13,25 @@ const CONFIDENCE = 0.95;
 const WORTH_TELLING = 0.01;
 
 /** Of a figure over time: how much it grows in an hour. */
-export interface Growth {
+export interface Trend {
   readonly perHour: number;
   readonly low: number;
   readonly high: number;
   /** Of its own size. */
-  readonly part: number;
+  readonly relativePerHour: number;
   /** Whether it surely grows, and by so much that it matters. */
   readonly grows: boolean;
 }
 
-export interface NodeFindings {
+export interface SoakNodeFindings {
   readonly node: string;
   /** Undefined where there are too few windows. */
-  readonly memory: Growth | undefined;
-  readonly mostUsedBytes: number;
-  readonly mostResidentBytes: number;
-  readonly mostFragmentation: number;
+  readonly memory: Trend | undefined;
+  readonly maxUsedBytes: number;
+  readonly maxResidentBytes: number;
+  readonly maxFragmentation: number;
   readonly aofRewrites: number;
-  readonly mostAofBytes: number;
+  readonly maxAofBytes: number;
   readonly evicted: number;
 }
 
@@ -51,15 +51,15 @@ export interface SoakFindings {
   /** p99 of the last quarter of the windows over that of the first. */
   readonly tailRatio: number;
   /** Bytes by which a replica was behind its primary, the most. */
-  readonly mostBehind: number;
+  readonly maxReplicaLagBytes: number;
   /** That the files of its servers took. */
-  readonly mostDiskBytes: number;
-  readonly nodes: readonly NodeFindings[];
+  readonly maxDiskBytes: number;
+  readonly nodes: readonly SoakNodeFindings[];
   /** Nothing that a healthy deployment does. */
-  readonly troubles: readonly string[];
+  readonly problems: readonly string[];
 }
 
-export function findingsOf(deployment: string, windows: readonly SoakWindow[]): SoakFindings {
+export function soakFindings(deployment: string, windows: readonly SoakWindow[]): SoakFindings {
   const own = windows.filter((window) => window.deployment === deployment);
   const histograms = own.map(({ latencies }) => Histogram.decode(latencies));
   const all = Histogram.merge(histograms);
@@ -80,36 +80,36 @@ export function findingsOf(deployment: string, windows: readonly SoakWindow[]): 
     p999Ms: all.percentileMs(0.999),
     maxMs: all.maxMs,
     tailRatio: (last ?? 0) / (first ?? NaN),
-    mostBehind: Math.max(0, ...own.map(({ samples }) => behind(samples))),
-    mostDiskBytes: Math.max(0, ...own.map(({ diskBytes }) => diskBytes)),
+    maxReplicaLagBytes: Math.max(0, ...own.map(({ samples }) => maxReplicaLag(samples))),
+    maxDiskBytes: Math.max(0, ...own.map(({ diskBytes }) => diskBytes)),
     nodes: nodes.map((node) => nodeFindings(node, own)),
-    troubles: [...nodes.flatMap((node) => troublesOf(node, own)), ...requestTroubles(sum(({ failed }) => failed), sum(({ unknown }) => unknown))],
+    problems: [...nodes.flatMap((node) => troublesOf(node, own)), ...requestTroubles(sum(({ failed }) => failed), sum(({ unknown }) => unknown))],
   };
 }
 
 /** Bytes by which a replica is behind the primary it follows, the most. (A replica that was asked later can be ahead.) */
-export function behind(samples: readonly Sample[]): number {
+export function maxReplicaLag(samples: readonly NodeSample[]): number {
   const offsets = new Map(samples.flatMap(({ role, endpoint, offset }) => (role === "primary" && offset !== null ? [[endpoint, offset] as const] : [])));
   return Math.max(0, ...samples.flatMap(({ follows, offset }) => (follows === null || offset === null || !offsets.has(follows) ? [] : [(offsets.get(follows) ?? 0) - offset])));
 }
 
-function nodeFindings(node: string, windows: readonly SoakWindow[]): NodeFindings {
+function nodeFindings(node: string, windows: readonly SoakWindow[]): SoakNodeFindings {
   const samples = windows.flatMap(({ samples: all }) => all.filter((sample) => sample.node === node));
-  const most = (figure: (sample: Sample) => number | null): number => Math.max(0, ...samples.map((sample) => figure(sample) ?? 0));
+  const most = (figure: (sample: NodeSample) => number | null): number => Math.max(0, ...samples.map((sample) => figure(sample) ?? 0));
   return {
     node,
-    memory: growthOf(seriesOf(node, windows, ({ usedBytes }) => usedBytes)),
-    mostUsedBytes: most(({ usedBytes }) => usedBytes),
-    mostResidentBytes: most(({ residentBytes }) => residentBytes),
-    mostFragmentation: most(({ fragmentation }) => fragmentation),
+    memory: trendOf(nodeSeries(node, windows, ({ usedBytes }) => usedBytes)),
+    maxUsedBytes: most(({ usedBytes }) => usedBytes),
+    maxResidentBytes: most(({ residentBytes }) => residentBytes),
+    maxFragmentation: most(({ fragmentation }) => fragmentation),
     aofRewrites: most(({ aofRewrites }) => aofRewrites),
-    mostAofBytes: most(({ aofBytes }) => aofBytes),
+    maxAofBytes: most(({ aofBytes }) => aofBytes),
     evicted: most(({ evicted }) => evicted),
   };
 }
 
 /** A figure of a node by hours from the first window on. */
-export function seriesOf(node: string, windows: readonly SoakWindow[], figure: (sample: Sample) => number | null): { x: number; y: number }[] {
+export function nodeSeries(node: string, windows: readonly SoakWindow[], figure: (sample: NodeSample) => number | null): { x: number; y: number }[] {
   const start = Date.parse(windows[0]?.at ?? "");
   return windows.flatMap(({ at, samples }) => {
     const sample = samples.find((each) => each.node === node);
@@ -119,14 +119,14 @@ export function seriesOf(node: string, windows: readonly SoakWindow[], figure: (
 }
 
 /** By a straight line through all but the first quarter. */
-export function growthOf(series: readonly { readonly x: number; readonly y: number }[]): Growth | undefined {
+export function trendOf(series: readonly { readonly x: number; readonly y: number }[]): Trend | undefined {
   const points = series.slice(Math.floor(series.length * WARM_UP));
   const line = fitLine(points);
   if (line === undefined || points.length < 4) return undefined;
   const half = twoSidedT(CONFIDENCE, points.length - 2) * line.slopeError;
   const mean = points.reduce((sum, { y }) => sum + y, 0) / points.length;
   const part = line.slope / mean;
-  return { perHour: line.slope, low: line.slope - half, high: line.slope + half, part, grows: line.slope - half > 0 && part > WORTH_TELLING };
+  return { perHour: line.slope, low: line.slope - half, high: line.slope + half, relativePerHour: part, grows: line.slope - half > 0 && part > WORTH_TELLING };
 }
 
 function requestTroubles(failed: number, unknown: number): string[] {
@@ -135,7 +135,7 @@ function requestTroubles(failed: number, unknown: number): string[] {
 
 function troublesOf(node: string, windows: readonly SoakWindow[]): string[] {
   const samples = windows.flatMap(({ samples: all }) => all.filter((sample) => sample.node === node));
-  const times = (holds: (sample: Sample) => boolean): number => samples.filter(holds).length;
+  const times = (holds: (sample: NodeSample) => boolean): number => samples.filter(holds).length;
   const restarts = samples.filter(({ uptimeSeconds }, index) => uptimeSeconds !== null && uptimeSeconds < (samples[index - 1]?.uptimeSeconds ?? 0)).length;
   const roles = samples.filter(({ role }, index) => index > 0 && role !== null && samples[index - 1]?.role !== null && role !== samples[index - 1]?.role).length;
   const said = (count: number, what: string): string[] => (count === 0 ? [] : [`${node} ${what} (${count} of ${samples.length} windows)`]);
@@ -143,15 +143,15 @@ function troublesOf(node: string, windows: readonly SoakWindow[]): string[] {
 }
 
 /** A screen. */
-export function describeFindings(findings: SoakFindings): string[] {
-  const { deployment, windows, seconds, offered, acknowledged, p50Ms, p99Ms, p999Ms, maxMs, tailRatio, mostBehind, mostDiskBytes, nodes, troubles } = findings;
+export function describeSoakFindings(findings: SoakFindings): string[] {
+  const { deployment, windows, seconds, offered, acknowledged, p50Ms, p99Ms, p999Ms, maxMs, tailRatio, maxReplicaLagBytes, maxDiskBytes, nodes, problems } = findings;
   return [
     `${deployment}: ${windows} windows, ${formatCount(seconds)} s of load, ${formatCount(acknowledged)} of ${formatCount(offered)} requests acknowledged`,
     `  p50 ${formatMs(p50Ms)} ms, p99 ${formatMs(p99Ms)} ms, p99.9 ${formatMs(p999Ms)} ms, most ${formatMs(maxMs)} ms; p99 of the last quarter is ${tailRatio.toFixed(2)} times that of the first`,
-    `  replicas at most ${formatBytes(mostBehind)} behind; files at most ${formatBytes(mostDiskBytes)}`,
-    ...nodes.map(({ node, memory, mostUsedBytes, mostResidentBytes, mostFragmentation, aofRewrites, mostAofBytes, evicted }) =>
-      `  ${node}: memory ${formatBytes(mostUsedBytes)} used and ${formatBytes(mostResidentBytes)} resident at most, ${memory === undefined ? "too few windows for a trend" : `${memory.grows ? "growing by" : "no growth that matters:"} ${(memory.part * 100).toFixed(1)} % per hour`}; fragmentation at most ${mostFragmentation.toFixed(2)}; append-only file at most ${formatBytes(mostAofBytes)}, rewritten ${aofRewrites} times${evicted > 0 ? `; ${formatCount(evicted)} keys evicted` : ""}`,
+    `  replicas at most ${formatBytes(maxReplicaLagBytes)} behind; files at most ${formatBytes(maxDiskBytes)}`,
+    ...nodes.map(({ node, memory, maxUsedBytes, maxResidentBytes, maxFragmentation, aofRewrites, maxAofBytes, evicted }) =>
+      `  ${node}: memory ${formatBytes(maxUsedBytes)} used and ${formatBytes(maxResidentBytes)} resident at most, ${memory === undefined ? "too few windows for a trend" : `${memory.grows ? "growing by" : "no growth that matters:"} ${(memory.relativePerHour * 100).toFixed(1)} % per hour`}; fragmentation at most ${maxFragmentation.toFixed(2)}; append-only file at most ${formatBytes(maxAofBytes)}, rewritten ${aofRewrites} times${evicted > 0 ? `; ${formatCount(evicted)} keys evicted` : ""}`,
     ),
-    ...(troubles.length === 0 ? ["  nothing went wrong"] : troubles.map((trouble) => `  trouble: ${trouble}`)),
+    ...(problems.length === 0 ? ["  nothing went wrong"] : problems.map((trouble) => `  trouble: ${trouble}`)),
   ];
 }

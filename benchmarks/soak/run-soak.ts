@@ -5,23 +5,23 @@ import type { Deployment } from "../../valkey/deployment";
 import { codeOf, Failure } from "../../lib/errors";
 import type { RunDirectory } from "../../platforms/host/run-directory";
 import { GeneratorProcess } from "../load/open-loop/generator-process";
-import { endpointsOf, planOf } from "../load/open-loop/local-runner";
+import { endpointsPrimaryFirst, openLoopPlan } from "../load/open-loop/local-runner";
 import type { OpenLoopPlan } from "../load/open-loop/plan";
 import { Tally } from "../load/open-loop/tally";
-import type { Report } from "../../lib/progress";
-import { primaryOf } from "../../valkey/sentinel/form-sentinels";
+import type { ReportProgress } from "../../lib/progress";
+import { findSolePrimary } from "../../valkey/sentinel/form-sentinels";
 import { formatBytes, formatDuration } from "../../lib/units";
-import type { OpenLoopMix } from "../workloads/mix";
-import type { SoakJournal, SoakWindow } from "./journal";
-import { windowsOf } from "./journal";
-import { sampleNodes } from "./sample";
+import type { OpenLoopWorkload } from "../workloads/mixed-workload";
+import type { SoakCheckpointLog, SoakWindow } from "./checkpoint-log";
+import { windowsOf } from "./checkpoint-log";
+import { sampleNodes } from "./node-sample";
 
-export interface Soaking {
+export interface SoakContext {
   readonly run: RunDirectory;
   readonly deployments: readonly Deployment[];
-  readonly mix: OpenLoopMix;
+  readonly mix: OpenLoopWorkload;
   readonly signal: AbortSignal;
-  readonly report: Report;
+  readonly report: ReportProgress;
 }
 
 /** Seconds of load that a soak has had. */
@@ -34,7 +34,7 @@ export function soakedSeconds(windows: readonly SoakWindow[]): number {
  * Goes on until the soak has lasted as long as its journal says it shall.
  * @throws Failure when a server cannot be reached or the servers' files outgrow their bound; the signal's reason
  */
-export async function runSoak(journal: SoakJournal, soaking: Soaking): Promise<void> {
+export async function runSoak(journal: SoakCheckpointLog, soaking: SoakContext): Promise<void> {
   const { header } = journal;
   const { report, signal, deployments } = soaking;
   for (let left = header.seconds - soakedSeconds(windowsOf(journal)); left > 0.5; left = header.seconds - soakedSeconds(windowsOf(journal))) {
@@ -50,7 +50,7 @@ export async function runSoak(journal: SoakJournal, soaking: Soaking): Promise<v
   }
 }
 
-async function window(deployment: Deployment, seconds: number, seed: number, { run, mix, signal }: Soaking): Promise<SoakWindow> {
+async function window(deployment: Deployment, seconds: number, seed: number, { run, mix, signal }: SoakContext): Promise<SoakWindow> {
   const plan = await planFor(deployment, { ...mix, length: { seconds } }, seed);
   const generator = await GeneratorProcess.start(run, plan);
   const kill = (): void => { void generator.kill(); };
@@ -69,10 +69,10 @@ async function window(deployment: Deployment, seconds: number, seed: number, { r
 }
 
 /** The primary first, whoever that is by now; a cluster has no first. */
-async function planFor(deployment: Deployment, mix: OpenLoopMix, seed: number): Promise<OpenLoopPlan> {
+async function planFor(deployment: Deployment, mix: OpenLoopWorkload, seed: number): Promise<OpenLoopPlan> {
   const { mode, access: { username = "default", password } } = deployment;
-  const primary = mode === "replication" ? (await primaryOf(deployment)).name : "";
-  return planOf({ mix, primary, seed, credentials: password === undefined ? undefined : { username, password } }, deployment, endpointsOf(deployment, primary));
+  const primary = mode === "replication" ? (await findSolePrimary(deployment)).name : "";
+  return openLoopPlan({ mix, primary, seed, credentials: password === undefined ? undefined : { username, password } }, deployment, endpointsPrimaryFirst(deployment, primary));
 }
 
 function lineOf({ deployment, acknowledged, seconds, failed, unknown, samples }: SoakWindow): string {

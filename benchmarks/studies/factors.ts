@@ -40,7 +40,7 @@ export type Factor = keyof Levels;
 export type Variation = { readonly [F in Factor]?: readonly NonNullable<Levels[F]>[] };
 
 /** A deployment before anything is varied. */
-export interface Base {
+export interface BaseDeployment {
   readonly name: string;
   readonly mode: Mode;
   readonly shape: Shape;
@@ -48,13 +48,13 @@ export interface Base {
 }
 
 /** One combination: what is deployed, and what is sent to it. */
-export interface Cell {
+export interface Treatment {
   /** Names its directory, its nodes and its records: small letters, digits, dots and hyphens. */
   readonly id: string;
   /** For people: `io-threads 2`. */
   readonly label: string;
   /** The deployment it is a variation of. */
-  readonly base: string;
+  readonly baseDeployment: string;
   readonly levels: Levels;
   readonly mode: Mode;
   readonly shape: Shape;
@@ -71,14 +71,14 @@ export interface Cell {
  * Every level of every factor with every other, on every deployment. The order is that of the deployments, then of the
  * levels, the last factor changing first; the first cell is what the others are compared with.
  */
-export function cellsOf(bases: readonly Base[], variation: Variation, workload: Workload, runners: number): Cell[] {
+export function treatmentsOf(bases: readonly BaseDeployment[], variation: Variation, workload: Workload, runners: number): Treatment[] {
   const combinations = product(Object.entries(variation) as [Factor, readonly (string | number)[]][]);
   const isOnly = bases.length === 1;
   return bases.flatMap((base) =>
-    combinations.map((levels): Cell => {
-      const words = Object.entries(levels as Readonly<Record<string, string | number>>).map(([factor, level]) => wordsOf(factor as Factor, level));
+    combinations.map((levels): Treatment => {
+      const words = Object.entries(levels as Readonly<Record<string, string | number>>).map(([factor, level]) => describeLevel(factor as Factor, level));
       const label = [...(isOnly && words.length > 0 ? [] : [base.name]), ...words].join(", ");
-      const start: Cell = { id: idOf(label), label, base: base.name, levels, mode: base.mode, shape: base.shape, settings: base.settings, engine: undefined, cpus: undefined, workload, runners };
+      const start: Treatment = { id: idOf(label), label, baseDeployment: base.name, levels, mode: base.mode, shape: base.shape, settings: base.settings, engine: undefined, cpus: undefined, workload, runners };
       return withLevels(start, levels);
     }),
   );
@@ -89,7 +89,7 @@ function product(factors: readonly [Factor, readonly (string | number)[]][]): Le
 }
 
 /** A level in words: `2 CPUs`. */
-export function wordsOf(factor: Factor, level: string | number): string {
+export function describeLevel(factor: Factor, level: string | number): string {
   switch (factor) {
     case "mode":
     case "engine":
@@ -117,7 +117,7 @@ function idOf(label: string): string {
   return label.toLowerCase().replaceAll(/[^a-z0-9.]+/g, "-").replaceAll(/^[-.]+|[-.]+$/g, "");
 }
 
-function withLevels(cell: Cell, levels: Levels): Cell {
+function withLevels(cell: Treatment, levels: Levels): Treatment {
   const primaries = levels.primaries ?? (levels.mode === "replication" ? 1 : cell.shape.primaries);
   const settings: ServerSettings = {
     ...cell.settings,

@@ -2,24 +2,24 @@
 import { nodeCount } from "../../valkey/topology/placement";
 import type { TestName } from "../workloads/named-tests";
 import { namedTest } from "../workloads/named-tests";
-import type { Cell, Factor, Levels } from "./factors";
+import type { Treatment, Factor, Levels } from "./factors";
 
-export interface Pair {
-  readonly base: Cell;
-  readonly other: Cell;
+export interface TreatmentPair {
+  readonly base: Treatment;
+  readonly other: Treatment;
 }
 
 /**
  * Each cell beside those that differ from it in one thing only, which is at its first level there: one factor, or the deployment.
  */
-export function counterparts(cells: readonly Cell[]): Pair[] {
+export function comparedPairs(cells: readonly Treatment[]): TreatmentPair[] {
   const [first] = cells;
   if (first === undefined) return [];
-  const find = (base: string, levels: Levels): Cell | undefined => cells.find((cell) => cell.base === base && sameLevels(cell.levels, levels));
+  const find = (base: string, levels: Levels): Treatment | undefined => cells.find((cell) => cell.baseDeployment === base && sameLevels(cell.levels, levels));
   return cells.flatMap((other) => {
     const bases = [
-      ...(other.base === first.base ? [] : [find(first.base, other.levels)]),
-      ...(Object.keys(other.levels) as Factor[]).flatMap((factor) => (other.levels[factor] === first.levels[factor] ? [] : [find(other.base, { ...other.levels, [factor]: first.levels[factor] })])),
+      ...(other.baseDeployment === first.baseDeployment ? [] : [find(first.baseDeployment, other.levels)]),
+      ...(Object.keys(other.levels) as Factor[]).flatMap((factor) => (other.levels[factor] === first.levels[factor] ? [] : [find(other.baseDeployment, { ...other.levels, [factor]: first.levels[factor] })])),
     ];
     return bases.flatMap((base) => (base === undefined ? [] : [{ base, other }]));
   });
@@ -30,13 +30,13 @@ export function counterparts(cells: readonly Cell[]): Pair[] {
  * every process some 0.2 ms in each turn, which is nothing to a ratio where both lose as much, and a sixth of it where twelve are
  * held against three.
  */
-export function sideBySidePairs(cells: readonly Cell[]): Pair[] {
-  const isAtFullSpeed = ({ workload }: Cell): boolean => workload.rate === undefined;
-  return counterparts(cells).filter((pair) => isAtFullSpeed(pair.base) && isAtFullSpeed(pair.other) && nodeCount(pair.base.shape) === nodeCount(pair.other.shape) && commonTests(pair).length > 0);
+export function interleavedPairs(cells: readonly Treatment[]): TreatmentPair[] {
+  const isAtFullSpeed = ({ workload }: Treatment): boolean => workload.rate === undefined;
+  return comparedPairs(cells).filter((pair) => isAtFullSpeed(pair.base) && isAtFullSpeed(pair.other) && nodeCount(pair.base.shape) === nodeCount(pair.other.shape) && commonTests(pair).length > 0);
 }
 
 /** Tests that both can be sent for as long as one likes: those that leave their data as they were. */
-export function commonTests({ base, other }: Pair): TestName[] {
+export function commonTests({ base, other }: TreatmentPair): TestName[] {
   return base.workload.tests.filter((test) => other.workload.tests.includes(test) && namedTest(test).leaves === "same");
 }
 

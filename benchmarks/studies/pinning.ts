@@ -1,14 +1,14 @@
 /** Which CPUs servers and load generators are held to. Pure but for asking which there are. */
 import { readFileSync } from "node:fs";
 import { nodeCount } from "../../valkey/topology/placement";
-import type { Cell } from "./factors";
+import type { Treatment } from "./factors";
 
 export interface Pinning {
   /** By node, as taskset takes lists: `0,1`. */
   readonly servers: readonly string[];
   readonly clients: string;
   /** Why the cell says less than it should; undefined where everyone has CPUs of their own. */
-  readonly shared: string | undefined;
+  readonly sharedCpus: string | undefined;
 }
 
 /**
@@ -18,7 +18,7 @@ export interface Pinning {
  * @param servers how many there are
  * @param each CPUs of each server
  */
-export function pin(cpus: readonly number[], servers: number, each: number): Pinning {
+export function planPinning(cpus: readonly number[], servers: number, each: number): Pinning {
   const wanted = servers * each;
   const at = (index: number): number => cpus[index % cpus.length] ?? 0;
   const masks = Array.from({ length: servers }, (_, server) => [...new Set(Array.from({ length: each }, (_each, place) => at(server * each + place)))].sort((a, b) => a - b).join(","));
@@ -27,7 +27,7 @@ export function pin(cpus: readonly number[], servers: number, each: number): Pin
   const who = `${servers} ${servers === 1 ? "server" : "servers"} of ${each} ${each === 1 ? "CPU" : "CPUs"} each`;
   const shared =
     wanted > cpus.length ? `${who}: ${wanted} of the machine's ${cpus.length} CPUs, and the load generator's` : left.length === 0 ? `${who}: all ${cpus.length} CPUs of the machine, so the load generator shares them` : undefined;
-  return { servers: masks, clients, shared };
+  return { servers: masks, clients, sharedCpus: shared };
 }
 
 /** The numbers of a list as the kernel writes it: `0-2,5` is 0, 1, 2 and 5. */
@@ -39,8 +39,8 @@ export function parseCpuList(text: string): number[] {
 }
 
 /** Which CPUs a cell's servers and load generators get; undefined where it pins nothing. */
-export function pinningOf({ cpus: each, shape }: Cell, cpus: readonly number[]): Pinning | undefined {
-  return each === undefined ? undefined : pin(cpus, nodeCount(shape), each);
+export function pinningOf({ cpus: each, shape }: Treatment, cpus: readonly number[]): Pinning | undefined {
+  return each === undefined ? undefined : planPinning(cpus, nodeCount(shape), each);
 }
 
 /**

@@ -4,9 +4,9 @@ import { isPrecise, roundsNeeded } from "../../lib/statistics/ratio";
 import { randomFrom, shuffled } from "../../lib/statistics/random";
 
 /** Fewer rounds than this a study never plans, unless its budget ends: below it spread is hardly known. See `ASKED_CONFIDENCE`. */
-export const LEAST_ROUNDS = 6;
+export const MIN_ROUNDS = 6;
 
-export type Turn =
+export type StudyStep =
   | { readonly kind: "canary"; readonly round: number; readonly place: number }
   | { readonly kind: "cell"; readonly round: number; readonly cell: string }
   | { readonly kind: "side-by-side"; readonly round: number; readonly base: string; readonly other: string };
@@ -16,26 +16,26 @@ export type Turn =
  * @param pairs of cells, by their ids
  * @param round from 1
  */
-export function roundOf(cells: readonly string[], pairs: readonly { readonly base: string; readonly other: string }[], seed: number, round: number): Turn[] {
+export function stepsOfRound(cells: readonly string[], pairs: readonly { readonly base: string; readonly other: string }[], seed: number, round: number): StudyStep[] {
   const random = randomFrom(seed + Math.imul(round, 0x9e3779b1));
-  const all = [...cells.map((cell): Turn => ({ kind: "cell", round, cell })), ...pairs.map(({ base, other }): Turn => ({ kind: "side-by-side", round, base, other }))];
+  const all = [...cells.map((cell): StudyStep => ({ kind: "cell", round, cell })), ...pairs.map(({ base, other }): StudyStep => ({ kind: "side-by-side", round, base, other }))];
   const turns = shuffled(all, random);
   const among = 1 + Math.floor(random() * Math.max(0, turns.length - 1));
-  const canary = (place: number): Turn => ({ kind: "canary", round, place });
+  const canary = (place: number): StudyStep => ({ kind: "canary", round, place });
   return cells.length < 2 ? [canary(1), ...turns] : [canary(1), ...turns.slice(0, among), canary(2), ...turns.slice(among)];
 }
 
 /** What a turn measures: a cell's id, or what two of them are called together. */
-export function subjectOf(turn: Exclude<Turn, { kind: "canary" }>): string {
+export function stepSubject(turn: Exclude<StudyStep, { kind: "canary" }>): string {
   return turn.kind === "cell" ? turn.cell : `${turn.other} beside ${turn.base}`;
 }
 
 /** What a turn is on the journal. */
-export function keyOf(turn: Turn): string {
-  return `${turn.round} ${turn.kind === "canary" ? `canary ${turn.place}` : subjectOf(turn)}`;
+export function stepKey(turn: StudyStep): string {
+  return `${turn.round} ${turn.kind === "canary" ? `canary ${turn.place}` : stepSubject(turn)}`;
 }
 
-export interface Progress {
+export interface StudyProgress {
   /** Rounds that are finished. */
   readonly rounds: number;
   /** Seconds of measuring so far, without pauses between interruption and resumption. */
@@ -44,14 +44,14 @@ export interface Progress {
   readonly ratios: readonly Ratio[];
 }
 
-export interface Limits {
+export interface StudyLimits {
   /** Part of the figure that matters: 0.05 is 5 %. */
   readonly precision: number;
   /** Seconds. */
   readonly budget: number;
 }
 
-export type Decision =
+export type NextDecision =
   | { readonly kind: "go-on"; /** Rounds in all, as far as can be foreseen. */ readonly planned: number; /** Seconds. */ readonly remaining: number | undefined }
   | { readonly kind: "stop"; readonly reason: "precise" | "budget" };
 
@@ -59,13 +59,13 @@ export type Decision =
  * Whether another round is worth it: until six are done and every comparison is as precise as wanted, or until another would
  * not fit into the budget. The first round is always done.
  */
-export function decide({ rounds, elapsed, ratios }: Progress, { precision, budget }: Limits): Decision {
-  if (rounds === 0) return { kind: "go-on", planned: LEAST_ROUNDS, remaining: undefined };
+export function decideNext({ rounds, elapsed, ratios }: StudyProgress, { precision, budget }: StudyLimits): NextDecision {
+  if (rounds === 0) return { kind: "go-on", planned: MIN_ROUNDS, remaining: undefined };
   const perRound = elapsed / rounds;
-  if (rounds >= LEAST_ROUNDS && ratios.every((ratio) => isPrecise(ratio, precision))) return { kind: "stop", reason: "precise" };
+  if (rounds >= MIN_ROUNDS && ratios.every((ratio) => isPrecise(ratio, precision))) return { kind: "stop", reason: "precise" };
   if (elapsed + perRound > budget) return { kind: "stop", reason: "budget" };
-  const needed = ratios.map((ratio) => (isPrecise(ratio, precision) ? rounds : (roundsNeeded(ratio, precision) ?? LEAST_ROUNDS)));
+  const needed = ratios.map((ratio) => (isPrecise(ratio, precision) ? rounds : (roundsNeeded(ratio, precision) ?? MIN_ROUNDS)));
   const fit = Math.floor(budget / perRound);
-  const planned = Math.max(rounds + 1, Math.min(fit, Math.max(LEAST_ROUNDS, ...needed)));
+  const planned = Math.max(rounds + 1, Math.min(fit, Math.max(MIN_ROUNDS, ...needed)));
   return { kind: "go-on", planned, remaining: (planned - rounds) * perRound };
 }

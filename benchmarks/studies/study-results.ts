@@ -1,9 +1,9 @@
 /** A study as results: what its journal holds, in the form every other run's results have. Pure. */
-import { canaryDoubts } from "../measuring/doubts";
-import type { CanaryRecord, Doubt, Environment, MeasurementRecord, Results, TopologyRecord } from "../results/schema";
+import { referenceLoadWarnings } from "../measuring/warnings";
+import type { ReferenceLoadRecord, Warning, Environment, MeasurementRecord, Results, TopologyRecord } from "../results/schema";
 import { SCHEMA_VERSION } from "../results/schema";
 import type { StudyState } from "./evaluate";
-import { cellEntries, evaluate } from "./evaluate";
+import { treatmentEntries, evaluateStudy } from "./evaluate";
 
 export interface StudyDescription {
   readonly timestamp: string;
@@ -15,10 +15,10 @@ export interface StudyDescription {
 
 /** @param reason why the results are incomplete; null when they are not */
 export function studyResults(state: StudyState, description: StudyDescription, reason: string | null): Results {
-  const cells = cellEntries(state.entries);
+  const cells = treatmentEntries(state.entries);
   const topologies = new Map<string, TopologyRecord>();
   for (const { cell, topology } of cells) if (!topologies.has(cell)) topologies.set(cell, topology);
-  const canaries = state.entries.flatMap((entry): CanaryRecord[] => (entry.kind === "canary" ? [{ round: entry.round, rps: entry.rps, startedAt: entry.startedAt }] : []));
+  const canaries = state.entries.flatMap((entry): ReferenceLoadRecord[] => (entry.kind === "canary" ? [{ round: entry.round, rps: entry.rps, startedAt: entry.startedAt }] : []));
   const moved = movedDoubt(canaries);
   return {
     schema: SCHEMA_VERSION,
@@ -26,17 +26,17 @@ export function studyResults(state: StudyState, description: StudyDescription, r
     complete: reason === null,
     reason,
     // In the order of the study's cells, the first of which the others are compared with.
-    topologies: state.study.cells.flatMap(({ id }) => topologies.get(id) ?? []),
+    topologies: state.study.treatments.flatMap(({ id }) => topologies.get(id) ?? []),
     canaries,
     records: cells.flatMap(({ records }) => records).map((record): MeasurementRecord => ({ ...record, doubts: [...record.doubts, ...moved] })),
     capacities: [],
     failures: [],
-    study: evaluate(state),
+    study: evaluateStudy(state),
   };
 }
 
 /** One canary that moved marks every record: nobody knows since when the machine was another. */
-function movedDoubt(canaries: readonly CanaryRecord[]): Doubt[] {
+function movedDoubt(canaries: readonly ReferenceLoadRecord[]): Warning[] {
   const rounds = [...new Set(canaries.map(({ round }) => round))];
-  return rounds.flatMap((round) => canaryDoubts(round, canaries)).slice(0, 1);
+  return rounds.flatMap((round) => referenceLoadWarnings(round, canaries)).slice(0, 1);
 }

@@ -1,5 +1,5 @@
 /** Servers of a study that goes on must be of the versions it was begun with. Pure. */
-import type { JournalEntry } from "./journal";
+import type { StudyLogEntry } from "./checkpoint-log";
 
 /** By engine, as cells name it. */
 type Found = ReadonlyMap<string | undefined, { readonly version: string }>;
@@ -13,7 +13,7 @@ export function recordedVersions(found: Found): Record<string, string> {
  * @param found now
  * @returns a sentence for each engine that is another than when a canary ran
  */
-export function changedVersions(entries: readonly JournalEntry[], found: Found): string[] {
+export function changedVersions(entries: readonly StudyLogEntry[], found: Found): string[] {
   return [...found].flatMap(([engine, { version }]) => {
     const before = entries.flatMap((entry) => (entry.kind === "canary" ? (entry.versions?.[engine ?? ""] ?? []) : []));
     const others = [...new Set(before)].filter((each) => each !== version);

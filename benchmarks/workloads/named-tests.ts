@@ -105,7 +105,7 @@ export function keyFamilies(tests: readonly TestName[]): string[] {
 }
 
 /** Whose calls the servers count for a test. */
-export function commandsOf({ command, commands = [command] }: NamedTest): readonly string[] {
+export function commandsOfTest({ command, commands = [command] }: NamedTest): readonly string[] {
   return commands;
 }
 

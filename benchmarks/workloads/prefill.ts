@@ -11,10 +11,10 @@ import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { SlotRange } from "../../valkey/topology/slots";
 import { formatSlots, keyInfixes, keysPerInfix } from "./key-space";
 import type { Prefill } from "./named-tests";
-import { ZSET_MEMBERS } from "./mix";
+import { ZSET_MEMBERS } from "./mixed-workload";
 
 /** A primary, by role as verification found it. */
-export interface PrimaryTarget {
+export interface PrimaryNode {
   readonly name: string;
   readonly connection: Connection;
   /** Undefined in replication mode. */
@@ -114,7 +114,7 @@ interface Extent {
  * Puts a test's keys in place on every primary, waits for the replicas, and counts them.
  * @throws Failure when a server refuses or the count is not what it must be
  */
-export async function prefill(targets: readonly PrimaryTarget[], what: Prefill, size: PrefillSize, signal?: AbortSignal): Promise<void> {
+export async function prefill(targets: readonly PrimaryNode[], what: Prefill, size: PrefillSize, signal?: AbortSignal): Promise<void> {
   const counts = await Promise.all(
     targets.map(async (target) => {
       if (what.kind === "functions") {
@@ -139,7 +139,7 @@ export async function prefill(targets: readonly PrimaryTarget[], what: Prefill, 
 }
 
 /** Takes a test's keys away again. */
-export async function removeKeys(targets: readonly PrimaryTarget[], what: Prefill, size: PrefillSize): Promise<void> {
+export async function removeKeys(targets: readonly PrimaryNode[], what: Prefill, size: PrefillSize): Promise<void> {
   await Promise.all(
     targets.map(async (target) => {
       if (what.kind === "functions") await target.connection.call("FUNCTION", "DELETE", "benchlib").catch(() => undefined);
@@ -149,20 +149,20 @@ export async function removeKeys(targets: readonly PrimaryTarget[], what: Prefil
 }
 
 /** How many of a test's keys there are. */
-export async function countKeys(targets: readonly PrimaryTarget[], what: Prefill, size: PrefillSize): Promise<number> {
+export async function countKeys(targets: readonly PrimaryNode[], what: Prefill, size: PrefillSize): Promise<number> {
   if (what.kind === "functions") return 0;
   const counts = await Promise.all(targets.map((target) => eachSlice(target, extentOf(what, size, target), "count")));
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
 /** Whether a collection that a test takes from is used up on some primary: its last requests then found nothing. */
-export async function ranEmpty(targets: readonly PrimaryTarget[], what: Prefill, size: PrefillSize): Promise<boolean> {
+export async function hasRunEmpty(targets: readonly PrimaryNode[], what: Prefill, size: PrefillSize): Promise<boolean> {
   if (what.kind !== "stock") return false;
   const collections = targets.reduce((sum, { slots }) => sum + keyInfixes(slots).length, 0);
   return (await countKeys(targets, what, size)) < collections;
 }
 
-function extentOf(what: Exclude<Prefill, { kind: "functions" }>, size: PrefillSize, target: PrimaryTarget): Extent {
+function extentOf(what: Exclude<Prefill, { kind: "functions" }>, size: PrefillSize, target: PrimaryNode): Extent {
   const isCluster = target.slots !== undefined;
   const perInfix = keysPerInfix(size.keySpace, isCluster);
   const value = "x".repeat(size.dataSize);
@@ -198,7 +198,7 @@ function stockPerInfix(stock: number, infixes: number): number {
   return 1 + Math.ceil(mean + RARITY / 3 + Math.sqrt((RARITY / 3) ** 2 + 2 * RARITY * mean));
 }
 
-async function eachSlice(target: PrimaryTarget, extent: Extent, verb: "fill" | "count" | "remove", signal?: AbortSignal): Promise<number> {
+async function eachSlice(target: PrimaryNode, extent: Extent, verb: "fill" | "count" | "remove", signal?: AbortSignal): Promise<number> {
   const slices = slicesOf(target, extent, verb);
   const format = extent.untagged === true ? "%d" : ":%012d";
   const slots = extent.untagged === true && target.slots !== undefined ? formatSlots(target.slots) : "";
@@ -213,7 +213,7 @@ async function eachSlice(target: PrimaryTarget, extent: Extent, verb: "fill" | "
   return sum;
 }
 
-function infixesOf({ slots }: PrimaryTarget, { untagged = false }: Extent): readonly string[] {
+function infixesOf({ slots }: PrimaryNode, { untagged = false }: Extent): readonly string[] {
   return untagged ? [""] : keyInfixes(slots);
 }
 
@@ -228,7 +228,7 @@ interface Slice {
   readonly infixes: readonly string[];
 }
 
-function slicesOf(target: PrimaryTarget, extent: Extent, verb: "fill" | "count" | "remove"): Slice[] {
+function slicesOf(target: PrimaryNode, extent: Extent, verb: "fill" | "count" | "remove"): Slice[] {
   const infixes = infixesOf(target, extent);
   const whole = !isNumbered(extent) && verb !== "fill";
   const perInfix = whole ? 1 : extent.count;
@@ -245,11 +245,11 @@ function slicesOf(target: PrimaryTarget, extent: Extent, verb: "fill" | "count" 
 }
 
 /** Of all slots: looking at keys of others costs a server time too, so it is given no more than ten times as many to look at. */
-function servedPart({ slots }: PrimaryTarget): number {
+function servedPart({ slots }: PrimaryNode): number {
   return slots === undefined ? 1 : Math.max(0.1, slots.reduce((sum, { from, to }) => sum + to - from + 1, 0) / SLOT_COUNT);
 }
 
-async function guard<T>(target: PrimaryTarget, reply: Promise<T>): Promise<T> {
+async function guard<T>(target: PrimaryNode, reply: Promise<T>): Promise<T> {
   try {
     return await reply;
   } catch (error) {
@@ -260,7 +260,7 @@ async function guard<T>(target: PrimaryTarget, reply: Promise<T>): Promise<T> {
 }
 
 /** @throws Failure when the replicas do not have the keys in time */
-async function replicated(target: PrimaryTarget): Promise<void> {
+async function replicated(target: PrimaryNode): Promise<void> {
   if (target.replicas === 0) return;
   const began = Date.now();
   while ((await target.connection.wait(target.replicas, 5_000)) < target.replicas) {

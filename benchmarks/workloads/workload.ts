@@ -33,7 +33,7 @@ export function fitKeySpace(keySpace: number, anyCluster: boolean): number {
 }
 
 /** What is uneven about clients and threads over primaries, with the nearest numbers that are even. */
-export interface Unevenness {
+export interface UnevenSetting {
   readonly setting: "clients" | "threads";
   readonly why: string;
   readonly nearest: readonly number[];
@@ -44,8 +44,8 @@ export interface Unevenness {
  * when there are fewer threads than primaries, else to that of its thread, thread t to primary t mod P, and
  * connection i to thread i mod T. Every primary gets the same share only when these divide.
  */
-export function unevenness(clients: number, threads: number, primaries: number): Unevenness[] {
-  const faults: Unevenness[] = [];
+export function unevenSettings(clients: number, threads: number, primaries: number): UnevenSetting[] {
+  const faults: UnevenSetting[] = [];
   if (threads > primaries && threads % primaries !== 0) {
     faults.push({ setting: "threads", why: `${threads} threads cannot be shared evenly by ${primaries} primaries`, nearest: multiplesAround(threads, primaries) });
   }
@@ -66,7 +66,7 @@ const FIT = { least: 0.75, most: 1.5 };
  * @param primaries of each cluster
  */
 export function fitLoad(clients: number, threads: number, primaries: readonly number[]): { readonly clients: number; readonly threads: number } {
-  const even = (c: number, t: number): boolean => primaries.every((each) => unevenness(c, t, each).length === 0);
+  const even = (c: number, t: number): boolean => primaries.every((each) => unevenSettings(c, t, each).length === 0);
   if (even(clients, threads)) return { clients, threads };
   const together = primaries.reduce(leastCommonMultiple, 1);
   const multiples = Array.from({ length: Math.floor((clients * FIT.most) / together) }, (_, index) => (index + 1) * together);

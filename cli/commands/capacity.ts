@@ -3,26 +3,26 @@ import type { Objective } from "../../benchmarks/capacity/objective";
 import { formatObjective, parseObjective } from "../../benchmarks/capacity/objective";
 import type { SearchPlan } from "../../benchmarks/capacity/search";
 import { BadInput } from "../../lib/errors";
-import type { Equipment } from "../../benchmarks/measuring/experiment";
+import type { LoadRunners } from "../../benchmarks/measuring/run-measurements";
 import type { CapacitySearch } from "../../benchmarks/measuring/measure-all";
 import { findCapacities } from "../../benchmarks/measuring/measure-all";
-import type { Contender } from "../../benchmarks/measuring/session";
+import type { VerifiedDeployment } from "../../benchmarks/measuring/session";
 import type { ResultsCollector } from "../../benchmarks/results/collector";
-import type { OpenLoopMix } from "../../benchmarks/workloads/mix";
-import { capacityOf, openLoopMixes } from "../../stacks/plan/plans";
+import type { OpenLoopWorkload } from "../../benchmarks/workloads/mixed-workload";
+import { configuredCapacitySearch, openLoopWorkloads } from "../../stacks/plan/benchmark-plans";
 import type { StackConfig } from "../../stacks/config/schema/stack";
-import { SEARCH, searchOf } from "../../stacks/config/schema/capacity";
+import { DEFAULT_SEARCH, searchPlan } from "../../stacks/config/schema/capacity";
 import { workloadSchema } from "../../stacks/config/schema/workloads";
 import type { Step } from "../steps";
 
 /** What is asked for on the command line, in place of what the stack asks for. */
-export interface CapacityWanted {
+export interface CapacityOptions {
   readonly objective?: Objective | undefined;
   readonly search: Partial<SearchPlan>;
 }
 
 /** @throws BadInput with every problem */
-export function capacityWanted(values: Readonly<Record<string, unknown>>): CapacityWanted {
+export function capacityOptions(values: Readonly<Record<string, unknown>>): CapacityOptions {
   const problems: string[] = [];
   const number = (key: keyof SearchPlan, holds: (value: number) => boolean, expected: string): Partial<SearchPlan> => {
     const text = values[key];
@@ -56,17 +56,17 @@ export function capacityWanted(values: Readonly<Record<string, unknown>>): Capac
  * or that driver's defaults with the stack's key space.
  * @throws BadInput where neither names an objective
  */
-export function capacitySearch(config: StackConfig, wanted: CapacityWanted): CapacitySearch {
+export function requestedCapacitySearch(config: StackConfig, wanted: CapacityOptions): CapacitySearch {
   const { capacity } = config;
   const objective = wanted.objective ?? capacity?.objective;
   if (objective === undefined) throw new BadInput("capacity", ["--objective is missing, and the stack has no valkey:capacity: expected a percentile and a time, such as p99=2ms"]);
-  return { mix: capacityOf(config)?.mix ?? openLoopMixes(config)[0] ?? standardMix(config), objective, search: { ...SEARCH, ...(capacity === undefined ? {} : searchOf(capacity)), ...wanted.search } };
+  return { workload: configuredCapacitySearch(config)?.workload ?? openLoopWorkloads(config)[0] ?? standardMix(config), objective, search: { ...DEFAULT_SEARCH, ...(capacity === undefined ? {} : searchPlan(capacity)), ...wanted.search } };
 }
 
-function standardMix(config: StackConfig): OpenLoopMix {
+function standardMix(config: StackConfig): OpenLoopWorkload {
   const { keySpace, clients, dataSize } = config.benchmark;
   const standard = workloadSchema.parse({ driver: "open-loop", rate: 1, keySpace, clients, values: { sizes: "fixed", bytes: dataSize } });
-  const [mix] = openLoopMixes({ ...config, workloads: { "reads and writes": standard } });
+  const [mix] = openLoopWorkloads({ ...config, workloads: { "reads and writes": standard } });
   if (mix === undefined) throw new Error("the standard workload is one of the open loop");
   return mix;
 }
@@ -74,8 +74,8 @@ function standardMix(config: StackConfig): OpenLoopMix {
 export interface CapacityStep {
   readonly wanted: CapacitySearch;
   /** Asked when the step runs. */
-  readonly contenders: () => readonly Contender[];
-  readonly equipment: () => Promise<Equipment>;
+  readonly contenders: () => readonly VerifiedDeployment[];
+  readonly equipment: () => Promise<LoadRunners>;
   readonly collector: ResultsCollector;
 }
 
@@ -86,7 +86,7 @@ export function capacityStep({ wanted, contenders, equipment, collector }: Capac
     run: async (report) => {
       const all = contenders();
       const found = await equipment();
-      await findCapacities({ ...wanted, contenders: all }, 1, found, collector, report);
+      await findCapacities({ ...wanted, deployments: all }, 1, found, collector, report);
       found.signal.throwIfAborted();
       return `Found the capacity of ${all.length === 1 ? "one deployment" : `${all.length} deployments`}: ${objective}`;
     },

@@ -6,7 +6,7 @@ import { formatComparison, formatRun } from "../../benchmarks/compare/format";
 import { BadInput, messageOf } from "../../lib/errors";
 import type { Results } from "../../benchmarks/results/schema";
 import { resultsSchema, SCHEMA_VERSION } from "../../benchmarks/results/schema";
-import { print } from "../output";
+import { print } from "../terminal";
 
 /**
  * @param paths of results.json, or of directories that hold one; at least two
@@ -17,7 +17,7 @@ import { print } from "../output";
 export function compareResults(paths: readonly string[], precision: number | undefined): number {
   if (paths.length < 2) throw new BadInput("compare", ["expected at least two results.json, or directories that hold one"]);
   if (precision !== undefined && !(precision > 0 && precision <= 1)) throw new BadInput("--precision", [`is ${precision}: expected a part such as 0.05`]);
-  const runs = readAll(paths);
+  const runs = readResultFiles(paths);
   const [first, ...others] = runs;
   if (first === undefined) return 0;
   print(...runs.map(({ path, results }) => formatRun(path, results)));
@@ -33,7 +33,7 @@ export function compareResults(paths: readonly string[], precision: number | und
 }
 
 /** @throws BadInput with every file that cannot be read, and why */
-export function readAll(paths: readonly string[]): { readonly path: string; readonly results: Results }[] {
+export function readResultFiles(paths: readonly string[]): { readonly path: string; readonly results: Results }[] {
   const problems: string[] = [];
   const runs = paths.flatMap((path) => {
     try {

@@ -5,13 +5,13 @@ import { availableCores } from "../../platforms/host/cpu";
 import { formatUsd } from "../../lib/dollars";
 import { textTable } from "../../lib/table";
 import { formatDuration } from "../../lib/units";
-import { parseConfig } from "../../stacks/config/config";
-import { print } from "../output";
-import { STACKS } from "../../stacks/config/paths";
+import { parseConfig } from "../../stacks/config/parse";
+import { print } from "../terminal";
+import { STACKS_DIRECTORY } from "../../stacks/config/paths";
 import { describePlan } from "../../stacks/plan/describe";
 import type { StackPlan } from "../../stacks/plan/stack-plan-types";
 import { planStack } from "../../stacks/plan/stack-plan";
-import { withReplacedValues } from "../../stacks/config/overrides";
+import { applyOverrides } from "../../stacks/config/overrides";
 import { headline, readStackFile, stackNames } from "../../stacks/config/stack-file";
 
 /**
@@ -19,7 +19,7 @@ import { headline, readStackFile, stackNames } from "../../stacks/config/stack-f
  * @returns 0
  * @throws BadInput with everything that is wrong with the stack
  */
-export function planOf(stack: string | undefined, values: Readonly<Record<string, unknown>>): number {
+export function printPlan(stack: string | undefined, values: Readonly<Record<string, unknown>>): number {
   const assignments = Array.isArray(values["set"]) ? values["set"].map(String) : [];
   const json = values["json"] === true;
   if (stack !== undefined) {
@@ -28,20 +28,20 @@ export function planOf(stack: string | undefined, values: Readonly<Record<string
     return 0;
   }
   if (assignments.length > 0) throw new BadInput("the options", ["--set: of which stack? npm start -- plan STACK --set PATH=VALUE"]);
-  if (json) print(JSON.stringify(stackNames(STACKS).map((name) => read(name, [])), null, 1));
-  else print(...textTable([["stack", "platform", "an hour", "takes", ""], ...stackNames(STACKS).map(row)], "  rr "), "", "npm start -- plan STACK tells one of them");
+  if (json) print(JSON.stringify(stackNames(STACKS_DIRECTORY).map((name) => read(name, [])), null, 1));
+  else print(...textTable([["stack", "platform", "an hour", "takes", ""], ...stackNames(STACKS_DIRECTORY).map(row)], "  rr "), "", "npm start -- plan STACK tells one of them");
   return 0;
 }
 
 function read(stack: string, assignments: readonly string[]): StackPlan {
-  return planStack(stack, parseConfig(`stack ${stack}`, withReplacedValues(readStackFile(STACKS, stack), assignments), { cores: availableCores(), memoryBytes: totalmem() }));
+  return planStack(stack, parseConfig(`stack ${stack}`, applyOverrides(readStackFile(STACKS_DIRECTORY, stack), assignments), { cores: availableCores(), memoryBytes: totalmem() }));
 }
 
 /** What is wrong with one of many is told where that one is asked for. */
 function row(stack: string): string[] {
   try {
     const { platform, eks, duration } = read(stack, []);
-    return [stack, platform, eks === null ? "" : eks.cost.usdPerHour === undefined ? "not known" : `$${formatUsd(eks.cost.usdPerHour)}`, formatDuration(duration.seconds), headline(STACKS, stack)];
+    return [stack, platform, eks === null ? "" : eks.cost.usdPerHour === undefined ? "not known" : `$${formatUsd(eks.cost.usdPerHour)}`, formatDuration(duration.seconds), headline(STACKS_DIRECTORY, stack)];
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
     return [stack, "refused", "", "", `npm start -- plan ${stack} says why`];

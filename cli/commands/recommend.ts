@@ -1,13 +1,13 @@
 /** `npm start -- recommend`: which mode, how many primaries, which machine and how many io-threads, from measured capacity and prices. */
 import { BadInput } from "../../lib/errors";
 import { formatRecommendation } from "../../benchmarks/recommend/format";
-import type { Need, Offer } from "../../benchmarks/recommend/recommend";
+import type { Requirements, PricedMachine } from "../../benchmarks/recommend/recommend";
 import { recommend } from "../../benchmarks/recommend/recommend";
 import { parseSize } from "../../lib/units";
 import { MACHINE_TYPES, machineType } from "../../platforms/eks/machines";
 import { PRICED_REGIONS, pricesOf } from "../../platforms/eks/prices";
-import { print } from "../output";
-import { readAll } from "./compare";
+import { print } from "../terminal";
+import { readResultFiles } from "./compare";
 
 const MIB = 1024 ** 2;
 const DEFAULT_REGION = "us-west-2";
@@ -19,13 +19,13 @@ const DEFAULT_REGION = "us-west-2";
  */
 export function recommendDeployment(paths: readonly string[], values: Readonly<Record<string, unknown>>): number {
   const { need, offers, region, date } = readNeed(paths, values);
-  const recommendation = recommend(need, readAll(paths).map(({ results }) => results), offers);
+  const recommendation = recommend(need, readResultFiles(paths).map(({ results }) => results), offers);
   print(...formatRecommendation(recommendation));
   if (recommendation.options.length > 0) print("", `Prices of ${region}, ${date}.`);
   return recommendation.options.length > 0 ? 0 : 1;
 }
 
-function readNeed(paths: readonly string[], values: Readonly<Record<string, unknown>>): { readonly need: Need; readonly offers: readonly Offer[]; readonly region: string; readonly date: string } {
+function readNeed(paths: readonly string[], values: Readonly<Record<string, unknown>>): { readonly need: Requirements; readonly offers: readonly PricedMachine[]; readonly region: string; readonly date: string } {
   const problems = paths.length > 0 ? [] : ["expected results to go by: results.json, or directories that hold one"];
   const number = (key: string, option: string, fallback: number | undefined, holds: (value: number) => boolean, expected: string): number => {
     const value = values[key] ?? fallback;
@@ -40,7 +40,7 @@ function readNeed(paths: readonly string[], values: Readonly<Record<string, unkn
   const region = typeof values["region"] === "string" ? values["region"] : DEFAULT_REGION;
   const prices = pricesOf(region);
   if (prices === undefined) problems.push(`--region is ${region}, of which there are no prices; there are of ${PRICED_REGIONS.join(", ")}`);
-  const need: Need = {
+  const need: Requirements = {
     rate: number("rate", "--rate", undefined, (value) => value > 0, "requests per second at the busiest"),
     reads: number("reads", "--reads", 0.9, (value) => value >= 0 && value <= 1, "a part from 0 to 1"),
     workingSet: workingSet ?? NaN,
@@ -50,7 +50,7 @@ function readNeed(paths: readonly string[], values: Readonly<Record<string, unkn
     replicas: number("replicas", "--replicas", 1, (value) => Number.isInteger(value) && value >= 0 && value <= 10, "a whole number from 0 to 10"),
   };
   if (problems.length > 0 || prices === undefined) throw new BadInput("recommend", problems);
-  const offers = MACHINE_TYPES.flatMap((type): Offer[] => {
+  const offers = MACHINE_TYPES.flatMap((type): PricedMachine[] => {
     const facts = machineType(type);
     const price = prices.machines[type];
     return facts === undefined || price === undefined ? [] : [{ type, vcpus: facts.vcpus, memoryBytes: facts.allocatableMemoryMiB * MIB, usdPerHour: price.usdPerHour }];

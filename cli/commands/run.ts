@@ -11,38 +11,38 @@ import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-direct
 import { availableCores } from "../../platforms/host/cpu";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
 import { formatObjective } from "../../benchmarks/capacity/objective";
-import type { CapacitySearch, MeasuringPlan } from "../../benchmarks/measuring/measure-all";
+import type { CapacitySearch, BenchmarkPlan } from "../../benchmarks/measuring/measure-all";
 import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../lib/paths";
-import { localDrivers, refuseMissingDrivers } from "../../benchmarks/load/local-drivers";
-import { LocalRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
-import { LocalOpenLoop } from "../../benchmarks/load/open-loop/local-runner";
+import { mixedLoadRunners, assertLoadGeneratorsInstalled } from "../../benchmarks/load/mixed-load-runners";
+import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
+import { LocalOpenLoopRunner } from "../../benchmarks/load/open-loop/local-runner";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
 import { nodeCount } from "../../valkey/topology/placement";
-import { toolFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
-import type { Overrides } from "../../stacks/config/config";
-import { parseConfig } from "../../stacks/config/config";
-import { print } from "../output";
-import { STACKS } from "../../stacks/config/paths";
-import { anyCluster, capacityOf, fittedWorkload, hostPlans, mixesOf } from "../../stacks/plan/plans";
+import type { OptionOverrides } from "../../stacks/config/parse";
+import { parseConfig } from "../../stacks/config/parse";
+import { print } from "../terminal";
+import { STACKS_DIRECTORY } from "../../stacks/config/paths";
+import { hasCluster, configuredCapacitySearch, fittedWorkload, hostPlans, mixedWorkloads } from "../../stacks/plan/benchmark-plans";
 import type { HostStackConfig } from "../../stacks/config/schema/stack";
 import { readStackFile } from "../../stacks/config/stack-file";
 import { runSteps } from "../steps";
 import type { Step } from "../steps";
-import type { CapacityWanted } from "./capacity";
-import { capacitySearch, capacityStep } from "./capacity";
-import { conclude, measuredNames, measuredTitle, printFailures, printResults, rounds } from "./measuring";
+import type { CapacityOptions } from "./capacity";
+import { requestedCapacitySearch, capacityStep } from "./capacity";
+import { stopAndWrite, measuredNames, measuredTitle, printFailures, printResults, formatRounds } from "./run-output";
 
 export interface RunOptions {
   readonly stack: string;
-  readonly overrides: Overrides;
+  readonly overrides: OptionOverrides;
   /** Only deployments of this mode. */
   readonly mode: string | undefined;
   /** Set to find capacities in place of measuring what the stack says. */
-  readonly capacity?: CapacityWanted | undefined;
+  readonly capacity?: CapacityOptions | undefined;
 }
 
 /**
@@ -51,7 +51,7 @@ export interface RunOptions {
  */
 export async function runStack(options: RunOptions, interruption: AbortSignal): Promise<number> {
   const config = readConfig(options);
-  const capacity = options.capacity === undefined ? undefined : capacitySearch(config, options.capacity);
+  const capacity = options.capacity === undefined ? undefined : requestedCapacitySearch(config, options.capacity);
   const timestamp = timestampOf(new Date());
   const artifacts = Artifacts.open(ROOT, timestamp, config.benchmark.output, renderReport);
   const collector = new ResultsCollector(artifacts, { timestamp, stack: options.stack, configuration: config });
@@ -66,7 +66,7 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
     reason = messageOf(cause);
     throw cause;
   } finally {
-    await conclude(() => run.stop(), collector, artifacts, reason, (results) => {
+    await stopAndWrite(() => run.stop(), collector, artifacts, reason, (results) => {
       if (reason === null || !run.passed) printFailures(run.verifications);
       if (reason === null) printResults(results, run.verifications, artifacts);
       else print("", `What was measured until then, marked incomplete: ${shortPath(artifacts.directory)}`);
@@ -80,12 +80,12 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
 function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
   if (mode !== undefined && mode !== "cluster" && mode !== "replication") throw new BadInput("--mode", [`is ${mode}: expected cluster or replication`]);
-  const raw = readStackFile(STACKS, stack);
+  const raw = readStackFile(STACKS_DIRECTORY, stack);
   // Deployments that are left out have nothing to say about the load.
   const parsed = parseConfig(`stack ${stack}`, mode === undefined ? raw : onlyMode(raw, mode, stack), machine, overrides);
   const { platform } = parsed;
   if (platform.type !== "host") throw new BadInput(`stack ${stack}`, [`its platform is ${platform.type}, which npm start cannot deploy to; npx pulumi up -s ${stack} does`]);
-  refuseMissingDrivers(mixesOf({ ...parsed, anyCluster: anyCluster(parsed) }));
+  assertLoadGeneratorsInstalled(mixedWorkloads({ ...parsed, anyCluster: hasCluster(parsed) }));
   return { ...parsed, platform };
 }
 
@@ -116,7 +116,7 @@ class StackRun {
 
   /** Why a server is no more, if one ended by itself. */
   get died(): Error | undefined {
-    const reason: unknown = this.#host?.died.reason;
+    const reason: unknown = this.#host?.unexpectedExit.reason;
     return !this.interruption.aborted && reason instanceof Error ? reason : undefined;
   }
 
@@ -150,7 +150,7 @@ class StackRun {
   }
 
   #signal(): AbortSignal {
-    return this.#host === undefined ? this.interruption : AbortSignal.any([this.interruption, this.#host.died]);
+    return this.#host === undefined ? this.interruption : AbortSignal.any([this.interruption, this.#host.unexpectedExit]);
   }
 
   #ready(): Host {
@@ -222,17 +222,17 @@ class StackRun {
     return capacityStep({
       wanted,
       contenders: () => this.#verified().map(({ deployment, verification }) => ({ deployment, shards: verification.verdict.shards })),
-      equipment: async () => ({ runner: await this.#runner(), openLoop: new LocalOpenLoop({ run: this.#ready().run, serversHere: true }), signal: this.#signal() }),
+      equipment: async () => ({ valkeyBenchmark: await this.#runner(), openLoop: new LocalOpenLoopRunner({ run: this.#ready().run, serversHere: true }), signal: this.#signal() }),
       collector: this.collector,
     });
   }
 
-  async #runner(): Promise<LocalRunner> {
+  async #runner(): Promise<LocalValkeyBenchmarkRunner> {
     const { run, programs: { benchmark } } = this.#ready();
-    return new LocalRunner({ run, benchmark, features: await toolFeatures(benchmark), serversHere: true });
+    return new LocalValkeyBenchmarkRunner({ run, benchmark, features: await detectFeatures(benchmark), serversHere: true });
   }
 
-  #verified(): MeasuringPlan["verified"] {
+  #verified(): BenchmarkPlan["verified"] {
     return this.#deployments.flatMap((deployment) => {
       const verification = this.verifications.find(({ facts }) => facts.deployment === deployment.name);
       return verification === undefined ? [] : [{ deployment, verification }];
@@ -241,23 +241,23 @@ class StackRun {
 
   #measure(): Step {
     const workload = fittedWorkload(this.config);
-    const mixes = mixesOf({ ...this.config, anyCluster: anyCluster(this.config) });
-    const capacity = capacityOf(this.config);
+    const mixes = mixedWorkloads({ ...this.config, anyCluster: hasCluster(this.config) });
+    const capacity = configuredCapacitySearch(this.config);
     return {
-      title: `Measure ${measuredNames({ workload, mixes })}: ${rounds(this.config.benchmark.repeats)}${capacity === undefined ? "" : `, and the load at which ${formatObjective(capacity.objective)}`}`,
+      title: `Measure ${measuredNames({ workload, mixedWorkloads: mixes })}: ${formatRounds(this.config.benchmark.repeats)}${capacity === undefined ? "" : `, and the load at which ${formatObjective(capacity.objective)}`}`,
       run: async (report) => {
         const host = this.#ready();
-        const plan: MeasuringPlan = {
+        const plan: BenchmarkPlan = {
           verified: this.#verified(),
           workload,
-          mixes,
+          mixedWorkloads: mixes,
           repeats: this.config.benchmark.repeats,
           capacity,
           without: [],
         };
         if (this.config.capacity !== undefined && capacity === undefined) report("the capacity is not searched for: nothing is offered by the open loop");
         const began = Date.now();
-        await measureAll(plan, { runner: await this.#runner(), ...localDrivers(host.run, true, mixes), signal: this.#signal() }, this.collector, report);
+        await measureAll(plan, { valkeyBenchmark: await this.#runner(), ...mixedLoadRunners(host.run, true, mixes), signal: this.#signal() }, this.collector, report);
         this.#signal().throwIfAborted();
         if (workload.tests.length > 0 && workload.keySpace !== this.config.benchmark.keySpace) report(`keys: ${workload.keySpace}, the nearest to ${this.config.benchmark.keySpace} that a cluster can have`);
         return measuredTitle(plan, Date.now() - began);

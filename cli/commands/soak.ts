@@ -6,27 +6,27 @@ import { join, resolve } from "node:path";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import type { Deployment } from "../../valkey/deployment";
 import { Host } from "../../platforms/host/host";
-import type { HostPlan } from "../../platforms/host/host";
+import type { HostDeploymentPlan } from "../../platforms/host/host";
 import { findPrograms } from "../../platforms/host/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
 import { availableCores } from "../../platforms/host/cpu";
 import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../lib/paths";
 import { renderSoak } from "../../benchmarks/report/soak-page";
 import { shortPath, timestampOf } from "../../benchmarks/results/artifacts";
-import { describeFindings, findingsOf } from "../../benchmarks/soak/findings";
-import type { SoakHeader, SoakJournal } from "../../benchmarks/soak/journal";
-import { soakJournals, windowsOf } from "../../benchmarks/soak/journal";
+import { describeSoakFindings, soakFindings } from "../../benchmarks/soak/findings";
+import type { SoakHeader, SoakCheckpointLog } from "../../benchmarks/soak/checkpoint-log";
+import { soakCheckpointLogs, windowsOf } from "../../benchmarks/soak/checkpoint-log";
 import { runSoak, soakedSeconds } from "../../benchmarks/soak/run-soak";
 import { nodeCount } from "../../valkey/topology/placement";
 import { formatDuration } from "../../lib/units";
 import { verdictLine } from "../../valkey/verification/format";
 import { verify } from "../../valkey/verification/verify";
-import type { OpenLoopMix } from "../../benchmarks/workloads/mix";
+import type { OpenLoopWorkload } from "../../benchmarks/workloads/mixed-workload";
 import { fitKeySpace } from "../../benchmarks/workloads/workload";
-import { parseConfig } from "../../stacks/config/config";
-import { print } from "../output";
-import { STACKS } from "../../stacks/config/paths";
-import { anyCluster, hostPlans } from "../../stacks/plan/plans";
+import { parseConfig } from "../../stacks/config/parse";
+import { print } from "../terminal";
+import { STACKS_DIRECTORY } from "../../stacks/config/paths";
+import { hasCluster, hostPlans } from "../../stacks/plan/benchmark-plans";
 import type { HostStackConfig } from "../../stacks/config/schema/stack";
 import type { SoakOptions } from "../soak-options";
 import { readStackFile } from "../../stacks/config/stack-file";
@@ -64,20 +64,20 @@ export async function soakStack(options: SoakOptions, interruption: AbortSignal)
 }
 
 /** Writes what was seen, where anything was. @returns whether anything went wrong */
-function report(directory: string, journal: SoakJournal, deployments: readonly string[], reason: string | null): boolean {
+function report(directory: string, journal: SoakCheckpointLog, deployments: readonly string[], reason: string | null): boolean {
   const windows = windowsOf(journal);
   if (windows.length === 0) return false;
-  const findings = deployments.map((name) => findingsOf(name, windows));
-  const lines = [...(reason === null ? [] : [`Incomplete: ${reason}`]), ...findings.flatMap(describeFindings)];
+  const findings = deployments.map((name) => soakFindings(name, windows));
+  const lines = [...(reason === null ? [] : [`Incomplete: ${reason}`]), ...findings.flatMap(describeSoakFindings)];
   writeFileSync(join(directory, "summary.txt"), lines.map((line) => `${line}\n`).join(""));
   writeFileSync(join(directory, "soak.json"), `${JSON.stringify({ ...journal.header, complete: reason === null, reason, findings }, null, 1)}\n`);
   writeFileSync(join(directory, "soak.html"), renderSoak({ header: journal.header, windows, findings, reason }));
   print("", ...lines, `Report: ${shortPath(join(directory, "soak.html"))}`);
-  return findings.some(({ troubles }) => troubles.length > 0);
+  return findings.some(({ problems }) => problems.length > 0);
 }
 
 function readConfig(stack: string): HostStackConfig {
-  const parsed = parseConfig(`stack ${stack}`, readStackFile(STACKS, stack), { cores: availableCores(), memoryBytes: totalmem() });
+  const parsed = parseConfig(`stack ${stack}`, readStackFile(STACKS_DIRECTORY, stack), { cores: availableCores(), memoryBytes: totalmem() });
   const { platform } = parsed;
   if (platform.type !== "host") throw new BadInput(`stack ${stack}`, [`its platform is ${platform.type}; soak works on stacks of the platform host`]);
   return { ...parsed, platform };
@@ -85,22 +85,22 @@ function readConfig(stack: string): HostStackConfig {
 
 interface Begun {
   readonly directory: string;
-  readonly journal: SoakJournal;
+  readonly journal: SoakCheckpointLog;
 }
 
 function begin({ stack, output, seconds, windowSeconds, load, diskBytes }: SoakOptions, config: HostStackConfig): Begun {
   const timestamp = timestampOf(new Date());
   const directory = output === undefined ? join(ROOT, "results", `${timestamp}-soak`) : resolve(output);
-  const header: SoakHeader = { kind: "soak", stack, timestamp, seconds, windowSeconds: Math.min(seconds, windowSeconds), rate: load.rate, reads: load.reads, keySpace: fitKeySpace(load.keySpace, anyCluster(config)), bytes: load.bytes, seed: randomInt(1, 1_000_000_000), diskBytes };
-  return { directory, journal: soakJournals.create(directory, header) };
+  const header: SoakHeader = { kind: "soak", stack, timestamp, seconds, windowSeconds: Math.min(seconds, windowSeconds), rate: load.rate, reads: load.reads, keySpace: fitKeySpace(load.keySpace, hasCluster(config)), bytes: load.bytes, seed: randomInt(1, 1_000_000_000), diskBytes };
+  return { directory, journal: soakCheckpointLogs.create(directory, header) };
 }
 
 /** @throws BadInput when there is none, or it is another stack's */
 function resume({ stack, output }: SoakOptions): Begun {
   const results = join(ROOT, "results");
-  const directory = output === undefined ? soakJournals.last(results, (header) => header.stack === stack) : resolve(output);
+  const directory = output === undefined ? soakCheckpointLogs.latest(results, (header) => header.stack === stack) : resolve(output);
   if (directory === undefined) throw new BadInput("--resume", [`no soak of ${stack} was begun in ${shortPath(results)}; begin it without --resume, or name its directory by --output`]);
-  const journal = soakJournals.resume(directory);
+  const journal = soakCheckpointLogs.resume(directory);
   if (journal.header.stack === stack) return { directory, journal };
   journal.close();
   throw new BadInput(`--resume of ${shortPath(directory)}`, [`it is a soak of the stack ${journal.header.stack}`]);
@@ -114,7 +114,7 @@ class SoakRun {
   constructor(
     private readonly stack: string,
     private readonly config: HostStackConfig,
-    private readonly journal: SoakJournal,
+    private readonly journal: SoakCheckpointLog,
     private readonly interruption: AbortSignal,
   ) {}
 
@@ -146,7 +146,7 @@ class SoakRun {
   }
 
   /** @returns whether all servers of the plans run there; one that was killed before it had started them all has written fewer passwords */
-  async #adopt(host: Host, plans: readonly HostPlan[]): Promise<boolean> {
+  async #adopt(host: Host, plans: readonly HostDeploymentPlan[]): Promise<boolean> {
     this.#host = host;
     if (!plans.every(({ name }) => existsSync(host.passwordFile(name)))) return false;
     this.#deployments = await Promise.all(plans.map((plan) => host.adopt({ ...plan, password: readFileSync(host.passwordFile(plan.name), "utf8") })));
@@ -158,8 +158,8 @@ class SoakRun {
   async soak(report: (line: string, passing?: boolean) => void): Promise<string> {
     const host = this.#running();
     const { rate, reads, keySpace, bytes, seconds } = this.journal.header;
-    const mix: OpenLoopMix = { name: "soak", driver: "open-loop", data: "strings", reads, keySpace, clients: 12, pipeline: 1, length: { seconds: 1 }, warmup: 0, rate, arrivals: "poisson", keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes }, readFrom: "primary", workers: 1, timeoutMs: 5000, queue: 100_000 };
-    await runSoak(this.journal, { run: host.run, deployments: this.#deployments, mix, report, signal: AbortSignal.any([this.interruption, host.died]) });
+    const mix: OpenLoopWorkload = { name: "soak", driver: "open-loop", data: "strings", reads, keySpace, clients: 12, pipeline: 1, length: { seconds: 1 }, warmup: 0, rate, arrivals: "poisson", keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes }, readFrom: "primary", workers: 1, timeoutMs: 5000, queue: 100_000 };
+    await runSoak(this.journal, { run: host.run, deployments: this.#deployments, mix, report, signal: AbortSignal.any([this.interruption, host.unexpectedExit]) });
     return `Soaked for ${formatDuration(seconds)} in ${windowsOf(this.journal).length} windows`;
   }
 

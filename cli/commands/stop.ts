@@ -1,10 +1,10 @@
 /** `npm start -- stop`: ends deployments that were kept. */
 import { BadInput } from "../../lib/errors";
-import { isAlive } from "../../lib/process-identity";
+import { isProcessAlive } from "../../lib/process-identity";
 import type { RunInfo } from "../../platforms/host/run-directory";
-import { livingProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
+import { runningProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
 import { runsDirectory } from "../../lib/paths";
-import { print } from "../output";
+import { print } from "../terminal";
 
 /**
  * @param id the run to stop; without one, kept runs are listed
@@ -16,7 +16,7 @@ export async function stopKept(id: string | undefined, all: boolean): Promise<nu
   const kept = runs.filter(({ info }) => info.kept);
   if (id === undefined && !all) {
     print(kept.length === 0 ? "No deployments are kept." : "Kept deployments, to be stopped by npm start -- stop ID, or all by --all:");
-    print(...kept.map(({ path, info }) => `  ${info.id}   stack ${info.stack}, ${livingProcesses(path).length} processes`));
+    print(...kept.map(({ path, info }) => `  ${info.id}   stack ${info.stack}, ${runningProcesses(path).length} processes`));
     return 0;
   }
   const chosen = all ? kept : runs.filter(({ info }) => info.id === id);
@@ -29,5 +29,5 @@ export async function stopKept(id: string | undefined, all: boolean): Promise<nu
 }
 
 function isAtWork({ kept, runner }: RunInfo): boolean {
-  return !kept && isAlive(runner);
+  return !kept && isProcessAlive(runner);
 }

@@ -2,8 +2,8 @@
 import { cpus, hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { BadInput } from "../../lib/errors";
-import type { JournalHeader, StudyJournal } from "../../benchmarks/studies/journal";
-import { studyJournals } from "../../benchmarks/studies/journal";
+import type { StudyLogHeader, StudyCheckpointLog } from "../../benchmarks/studies/checkpoint-log";
+import { studyCheckpointLogs } from "../../benchmarks/studies/checkpoint-log";
 import type { Study } from "../../benchmarks/studies/study";
 import { fingerprint } from "../../benchmarks/studies/study";
 import { availableCores } from "../../platforms/host/cpu";
@@ -13,14 +13,14 @@ import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/arti
 
 export interface StudyDirectory {
   readonly artifacts: Artifacts;
-  readonly journal: StudyJournal;
+  readonly journal: StudyCheckpointLog;
 }
 
 /** @throws BadInput when the directory cannot be used */
 export function beginStudy(study: Study, output: string | undefined): StudyDirectory {
   const timestamp = timestampOf(new Date());
   const artifacts = Artifacts.open(ROOT, `${timestamp}-${study.name}`, output, renderReport);
-  return { artifacts, journal: studyJournals.create(artifacts.directory, { kind: "study", name: study.name, fingerprint: fingerprint(study), seed: study.seed, timestamp, machine: machine() }) };
+  return { artifacts, journal: studyCheckpointLogs.create(artifacts.directory, { kind: "study", name: study.name, fingerprint: fingerprint(study), seed: study.seed, timestamp, machine: machine() }) };
 }
 
 /**
@@ -29,16 +29,16 @@ export function beginStudy(study: Study, output: string | undefined): StudyDirec
  */
 export function resumeStudy(study: Study, output: string | undefined): StudyDirectory {
   const results = join(ROOT, "results");
-  const directory = output === undefined ? studyJournals.last(results, ({ name }) => name === study.name) : resolve(output);
+  const directory = output === undefined ? studyCheckpointLogs.latest(results, ({ name }) => name === study.name) : resolve(output);
   if (directory === undefined) throw new BadInput("--resume", [`no study ${study.name} was begun in ${shortPath(results)}; begin it without --resume, or name its directory by --output`]);
-  const journal = studyJournals.resume(directory);
+  const journal = studyCheckpointLogs.resume(directory);
   const problems = differences(journal.header, study);
   if (problems.length === 0) return { journal, artifacts: Artifacts.reopen(directory, renderReport) };
   journal.close();
   throw new BadInput(`--resume of ${shortPath(directory)}`, problems);
 }
 
-function differences({ name, fingerprint: begun, machine: there }: JournalHeader, study: Study): string[] {
+function differences({ name, fingerprint: begun, machine: there }: StudyLogHeader, study: Study): string[] {
   return [
     ...(name === study.name ? [] : [`it is the study ${name}`]),
     ...(begun === fingerprint(study) ? [] : ["what it measures, or how, has been changed since, in the stack file, by options or by a newer program; begin anew without --resume"]),

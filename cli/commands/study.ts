@@ -4,30 +4,30 @@ import { existsSync } from "node:fs";
 import { totalmem } from "node:os";
 import { BadInput, messageOf } from "../../lib/errors";
 import type { StudyState } from "../../benchmarks/studies/evaluate";
-import { evaluate } from "../../benchmarks/studies/evaluate";
-import type { StudyJournal } from "../../benchmarks/studies/journal";
+import { evaluateStudy } from "../../benchmarks/studies/evaluate";
+import type { StudyCheckpointLog } from "../../benchmarks/studies/checkpoint-log";
 import { availableCpus } from "../../benchmarks/studies/pinning";
-import type { Laboratory } from "../../benchmarks/studies/cell-servers";
-import { benchOf, runStudy } from "../../benchmarks/studies/run-study";
+import type { StudyEnvironment } from "../../benchmarks/studies/treatment-servers";
+import { hostStepRunner, runStudy } from "../../benchmarks/studies/run-study";
 import type { Study } from "../../benchmarks/studies/study";
 import { studyResults } from "../../benchmarks/studies/study-results";
 import { changedVersions } from "../../benchmarks/studies/versions";
 import { findEngines } from "../../platforms/host/engines";
 import { stopAbandonedRuns } from "../../platforms/host/run-directory";
 import { availableCores } from "../../platforms/host/cpu";
-import { allRunsDirectories, leaveMemory, memoryRunsDirectory, otherPackagesDirectory, packagesDirectory, runsDirectory } from "../../lib/paths";
+import { allRunsDirectories, removeEmptyMemoryDirectory, memoryRunsDirectory, comparisonPackagesDirectory, packagesDirectory, runsDirectory } from "../../lib/paths";
 import type { Artifacts } from "../../benchmarks/results/artifacts";
 import { shortPath } from "../../benchmarks/results/artifacts";
 import { describeEnvironment } from "../../benchmarks/results/environment";
 import type { Environment, Results } from "../../benchmarks/results/schema";
-import { endOf, formatStudy } from "../../benchmarks/results/study-summary";
+import { describeEnd, formatStudy } from "../../benchmarks/results/study-summary";
 import { formatDuration } from "../../lib/units";
-import { toolFeatures } from "../../benchmarks/load/valkey-benchmark/features";
-import type { Overrides } from "../../stacks/config/config";
-import { parseConfig } from "../../stacks/config/config";
-import { print } from "../output";
-import { STACKS } from "../../stacks/config/paths";
-import { cellsOf } from "../../stacks/plan/plans";
+import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import type { OptionOverrides } from "../../stacks/config/parse";
+import { parseConfig } from "../../stacks/config/parse";
+import { print } from "../terminal";
+import { STACKS_DIRECTORY } from "../../stacks/config/paths";
+import { studyTreatments } from "../../stacks/plan/benchmark-plans";
 import type { HostStackConfig } from "../../stacks/config/schema/stack";
 import type { ExperimentConfig } from "../../stacks/config/schema/study";
 import { readStackFile, stackNames } from "../../stacks/config/stack-file";
@@ -39,7 +39,7 @@ export interface StudyOptions {
   /** `io-threads` for the stack `study-io-threads`, or a stack's own name. */
   readonly name: string;
   readonly resume: boolean;
-  readonly overrides: Overrides;
+  readonly overrides: OptionOverrides;
   /** Values in place of the section `experiment`'s. */
   readonly experiment: Readonly<Record<string, unknown>>;
 }
@@ -53,7 +53,7 @@ type StudyConfig = HostStackConfig & { readonly experiment: ExperimentConfig };
 export async function runNamedStudy(options: StudyOptions, interruption: AbortSignal): Promise<number> {
   const { stack, config } = readStudy(options);
   const { experiment, benchmark } = config;
-  const plan: Study = { name: options.name, kind: experiment.study, cells: cellsOf(config), seed: experiment.seed ?? randomInt(1, 1_000_000_000), precision: experiment.precision, budget: experiment.budget, growth: experiment.growth };
+  const plan: Study = { name: options.name, kind: experiment.study, treatments: studyTreatments(config), seed: experiment.seed ?? randomInt(1, 1_000_000_000), precision: experiment.precision, budget: experiment.budget, tableGrowth: experiment.growth };
   const { artifacts, journal } = options.resume ? resumeStudy(plan, benchmark.output) : beginStudy(plan, benchmark.output);
   const run = new StudyRun({ ...plan, seed: journal.header.seed }, config, stack, journal, artifacts, interruption);
   const already = journal.entries.length;
@@ -66,7 +66,7 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
     isRefused = error instanceof BadInput;
     throw error;
   } finally {
-    leaveMemory();
+    removeEmptyMemoryDirectory();
     journal.close();
     if (journal.entries.length === 0) artifacts.discardIfEmpty();
     else {
@@ -79,7 +79,7 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
 }
 
 class StudyRun {
-  #laboratory: Omit<Laboratory, "report"> | undefined;
+  #laboratory: Omit<StudyEnvironment, "report"> | undefined;
   #environment: Environment = describeEnvironment(null);
   #state: StudyState;
   /** Whether measuring has begun, or goes on behind what the journal has. */
@@ -89,7 +89,7 @@ class StudyRun {
     private readonly study: Study,
     private readonly config: StudyConfig,
     private readonly stack: string,
-    private readonly journal: StudyJournal,
+    private readonly journal: StudyCheckpointLog,
     private readonly artifacts: Artifacts,
     private readonly interruption: AbortSignal,
   ) {
@@ -97,12 +97,12 @@ class StudyRun {
   }
 
   prepare(): Step {
-    const { cells } = this.study;
+    const { treatments } = this.study;
     return {
       title: "Find the servers",
       run: async (report) => {
         await stopAbandonedRuns(...allRunsDirectories());
-        const engines = await findEngines(new Set([undefined, ...cells.map(({ engine }) => engine)]), { packages: packagesDirectory(), others: otherPackagesDirectory() }, report, this.interruption);
+        const engines = await findEngines(new Set([undefined, ...treatments.map(({ engine }) => engine)]), { packages: packagesDirectory(), comparison: comparisonPackagesDirectory() }, report, this.interruption);
         const own = engines.get(undefined);
         if (own === undefined) throw new Error("nobody looked for Valkey");
         const changed = changedVersions(this.journal.entries, engines);
@@ -112,7 +112,7 @@ class StudyRun {
           runs: memoryRunsDirectory() ?? runsDirectory(),
           engines,
           benchmark: own.benchmark,
-          features: await toolFeatures(own.benchmark),
+          features: await detectFeatures(own.benchmark),
           zones: this.config.platform.zones,
           signal: this.interruption,
           raw: (heading, output) => { this.artifacts.addRaw(heading, output); },
@@ -123,10 +123,10 @@ class StudyRun {
   }
 
   carryOut(): Step {
-    const { name, cells, precision, budget } = this.study;
+    const { name, treatments, precision, budget } = this.study;
     const already = this.journal.entries.length;
     return {
-      title: `Study ${name}: ${cells.length} cells, to ${Number((100 * precision).toFixed(1))} %, ${formatDuration(budget)} at most${already === 0 ? "" : `; ${already} measurements are there already`}`,
+      title: `Study ${name}: ${treatments.length} cells, to ${Number((100 * precision).toFixed(1))} %, ${formatDuration(budget)} at most${already === 0 ? "" : `; ${already} measurements are there already`}`,
       run: async (report) => {
         if (this.#laboratory === undefined) throw new Error("there is no laboratory");
         const { cpus } = this.#state;
@@ -135,8 +135,8 @@ class StudyRun {
           if (isNew) this.write("the study has not ended");
         };
         this.hasBegun = true;
-        this.#state = await runStudy(this.study, this.journal, cpus, benchOf(this.study, cpus, { ...this.#laboratory, report }), this.interruption, { report, round });
-        return `Studied ${name} in ${this.#state.rounds} rounds: ${endOf(evaluate(this.#state))}`;
+        this.#state = await runStudy(this.study, this.journal, cpus, hostStepRunner(this.study, cpus, { ...this.#laboratory, report }), this.interruption, { report, round });
+        return `Studied ${name} in ${this.#state.rounds} rounds: ${describeEnd(evaluateStudy(this.#state))}`;
       },
     };
   }
@@ -144,18 +144,18 @@ class StudyRun {
   /** Everything but the journal and the tool's own words, which are on the disk already. */
   write(reason: string | null): Results {
     const results = studyResults({ ...this.#state, entries: this.journal.entries }, { timestamp: this.journal.header.timestamp, stack: this.stack, configuration: this.config, environment: this.#environment }, reason);
-    this.artifacts.writeFigures(results);
+    this.artifacts.writeAllButRaw(results);
     return results;
   }
 }
 
 /** @throws BadInput when there is no such study, or its stack or the options are not usable */
 function readStudy({ name, overrides, experiment }: StudyOptions): { readonly stack: string; readonly config: StudyConfig } {
-  const names = stackNames(STACKS);
+  const names = stackNames(STACKS_DIRECTORY);
   const stack = names.includes(`study-${name}`) ? `study-${name}` : name;
   if (!names.includes(stack)) throw new BadInput("study", [`there is none named ${name}. Studies here: ${names.flatMap((each) => (each.startsWith("study-") ? [each.slice("study-".length)] : [])).join(", ")}; or any stack with valkey:experiment`]);
   if ("repeats" in overrides.benchmark) throw new BadInput("--repeats", ["a study repeats until it knows enough; say how much that is by --precision, and how long it may take by --budget"]);
-  const raw = readStackFile(STACKS, stack);
+  const raw = readStackFile(STACKS_DIRECTORY, stack);
   const section = raw["experiment"];
   if (typeof section !== "object" || section === null) throw new BadInput(`stack ${stack}`, ["has no section valkey:experiment, so nothing is varied"]);
   const machine = { cores: availableCores(), memoryBytes: totalmem() };

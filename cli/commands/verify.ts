@@ -2,7 +2,7 @@
 import { formatVerification } from "../../valkey/verification/format";
 import { verify } from "../../valkey/verification/verify";
 import { externalDeployment } from "../external";
-import { print } from "../output";
+import { print } from "../terminal";
 
 /** @returns 0 for PASS, 1 for FAIL */
 export async function verifyServers(values: Readonly<Record<string, unknown>>): Promise<number> {

@@ -1,27 +1,27 @@
 /** Servers on this machine, started to be broken. */
-import type { Sufferer } from "../../faults/break-all";
-import { HostBreaker } from "../../faults/host-breaker";
-import { hostObstacle } from "../../faults/obstacles";
+import type { FaultSubject } from "../../faults/run-scenarios";
+import { HostFaultInjector } from "../../faults/host-injector";
+import { unmetHostPrecondition } from "../../faults/preconditions";
 import { Host } from "../../platforms/host/host";
-import type { HostPlan } from "../../platforms/host/host";
+import type { HostDeploymentPlan } from "../../platforms/host/host";
 import { findPrograms } from "../../platforms/host/programs";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/paths";
 import { verify } from "../../valkey/verification/verify";
-import type { Ground, Opened } from "./fault-targets";
-import type { Pairing } from "../../stacks/plan/failure-plans";
-import { hostPlans } from "../../stacks/plan/plans";
+import type { FaultTarget, FaultTargetListener } from "./fault-targets";
+import type { PlannedScenarioRun } from "../../stacks/plan/scenario-runs";
+import { hostPlans } from "../../stacks/plan/benchmark-plans";
 import type { HostConfig, StackConfig } from "../../stacks/config/schema/stack";
 import { runSteps } from "../steps";
 
 /** A disk that a scenario fills, bytes: room for what a scenario writes and no more, for it is memory. */
 const DISK_BYTES = 256 * 1024 ** 2;
 
-export class HostGround implements Ground {
+export class HostFaultTarget implements FaultTarget {
   readonly title = "Start and form";
-  readonly obstacle = hostObstacle;
-  readonly plans: readonly (HostPlan & { readonly machines: "one" })[];
-  readonly #sufferers = new Map<string, Sufferer>();
+  readonly unmetPrecondition = unmetHostPrecondition;
+  readonly plans: readonly (HostDeploymentPlan & { readonly machines: "one" })[];
+  readonly #sufferers = new Map<string, FaultSubject>();
   #host: Host | undefined;
 
   constructor(
@@ -33,19 +33,19 @@ export class HostGround implements Ground {
     this.plans = hostPlans(platform, config).map((plan) => ({ ...plan, machines: "one" }));
   }
 
-  get died(): AbortSignal | undefined {
-    return this.#host?.died;
+  get unexpectedExit(): AbortSignal | undefined {
+    return this.#host?.unexpectedExit;
   }
 
-  readonly sufferer = (deployment: string): Sufferer | undefined => this.#sufferers.get(deployment);
+  readonly subject = (deployment: string): FaultSubject | undefined => this.#sufferers.get(deployment);
 
-  readonly open = async (possible: readonly Pairing[], opened: Opened): Promise<string> => {
+  readonly open = async (possible: readonly PlannedScenarioRun[], opened: FaultTargetListener): Promise<string> => {
     await stopAbandonedRuns(...allRunsDirectories());
     const programs = await findPrograms(packagesDirectory(), () => undefined, this.interruption);
-    opened.programs(programs);
+    opened.onPrograms(programs);
     const host = new Host(RunDirectory.create(runsDirectory(), this.stack), programs);
     this.#host = host;
-    const signal = AbortSignal.any([this.interruption, host.died]);
+    const signal = AbortSignal.any([this.interruption, host.unexpectedExit]);
     const plans = this.plans.filter(({ name }) => possible.some(({ deployment }) => deployment === name));
     await Promise.all(plans.map((plan) => this.#startOne(host, fittedPlan(plan, possible), signal, opened)));
     return `Started, formed and verified ${plans.map(({ name }) => name).join(" and ")} with Valkey ${programs.version} from ${programs.source}`;
@@ -56,18 +56,18 @@ export class HostGround implements Ground {
     if (host !== undefined) await runSteps([{ title: "Stop the servers", run: () => host.stop().then(() => undefined) }]);
   };
 
-  async #startOne(host: Host, plan: HostPlan, signal: AbortSignal, opened: Opened): Promise<void> {
+  async #startOne(host: Host, plan: HostDeploymentPlan, signal: AbortSignal, opened: FaultTargetListener): Promise<void> {
     const deployment = await host.start(plan, signal);
     const { milliseconds } = await host.form(deployment, plan.shape, { signal });
     const verification = await verify(deployment);
-    opened.verified(verification, milliseconds);
+    opened.onVerified(verification, milliseconds);
     const primaries = verification.verdict.shards.flatMap(({ primary }) => primary ?? []);
-    this.#sufferers.set(plan.name, { breaker: new HostBreaker(host, deployment, signal), shape: plan.shape, failsOver: plan.mode === "cluster" || plan.sentinel !== undefined, primaries });
+    this.#sufferers.set(plan.name, { injector: new HostFaultInjector(host, deployment, signal), shape: plan.shape, hasAutomaticFailover: plan.mode === "cluster" || plan.sentinel !== undefined, initialPrimaries: primaries });
   }
 }
 
 /** With what its scenarios need: addresses by zone for cuts, a small disk to be filled. */
-function fittedPlan(plan: HostPlan, possible: readonly Pairing[]): HostPlan {
+function fittedPlan(plan: HostDeploymentPlan, possible: readonly PlannedScenarioRun[]): HostDeploymentPlan {
   const faults = possible.filter(({ deployment }) => deployment === plan.name).map(({ planned }) => planned.scenario.fault.kind);
   return { ...plan, zoneAddresses: faults.includes("cut-zone"), diskBytes: faults.includes("full-disk") ? DISK_BYTES : undefined };
 }

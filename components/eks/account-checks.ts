@@ -24,7 +24,7 @@ export interface AccountFacts {
 }
 
 /** What of the account's own a stack uses. */
-export interface OwnedByAccount {
+export interface ExistingResources {
   readonly keyArn: string | undefined;
   readonly network: Pick<ExistingNetworkArgs, "vpcId" | "privateSubnetIds"> | undefined;
 }
@@ -51,7 +51,7 @@ export function accountProblems(plan: Pick<EksPlan, "region" | "zones" | "machin
 }
 
 /** Asks AWS, during preview too. A quota that may not be read is left out; it would be found out later. */
-export async function readAccount(plan: Pick<EksPlan, "machines" | "quotas">, { keyArn, network }: OwnedByAccount, opts?: { readonly provider: aws.Provider }): Promise<AccountFacts> {
+export async function readAccount(plan: Pick<EksPlan, "machines" | "quotas">, { keyArn, network }: ExistingResources, opts?: { readonly provider: aws.Provider }): Promise<AccountFacts> {
   const types = [...new Set(plan.machines.map((group) => group.type))];
   const [zones, offers, quotas, keyProblem, found] = await Promise.all([
     aws.getAvailabilityZones({ state: "available", filters: [{ name: "opt-in-status", values: ["opt-in-not-required"] }] }, opts),
@@ -88,7 +88,7 @@ async function keyProblemOf(keyArn: string | undefined, opts?: { readonly provid
  * @throws BadInput with everything that is wrong
  * @throws Failure when AWS does not answer
  */
-export async function checkAccount(plan: EksPlan, used: OwnedByAccount, label: (path: Problem["path"]) => string, opts?: { readonly provider: aws.Provider }): Promise<void> {
+export async function checkAccount(plan: EksPlan, used: ExistingResources, label: (path: Problem["path"]) => string, opts?: { readonly provider: aws.Provider }): Promise<void> {
   const facts = await readAccount(plan, used, opts).catch((error: unknown) => {
     throw new Failure(`AWS ${plan.region} does not say what the account has: ${messageOf(error)}\nCredentials are needed as AWS' tools find them (aws sts get-caller-identity tells whose they are), with ec2:Describe*. Without them: npm start -- plan`, { cause: error });
   });

@@ -9,7 +9,7 @@ import type { SystemArgs } from "../../platforms/eks/plan";
 import { WARM_ADDRESSES } from "../../platforms/eks/network-plan";
 import { DISCOVERY_TAG } from "./karpenter/pool-objects";
 import { SystemNodes } from "./system-nodes";
-import type { Versions } from "./versions";
+import type { EksVersions } from "./versions";
 
 /** How the API server is reached from outside the network. */
 export interface PublicAccess {
@@ -26,7 +26,7 @@ export interface AccessArgs {
   readonly rights: "admin" | "view";
 }
 
-export interface ClusterArgs {
+export interface EksClusterArgs {
   /** Fixed, because IAM conditions and tags are made of it before the cluster is there. */
   readonly clusterName: string;
   /** Such as `us-west-2`. */
@@ -43,18 +43,18 @@ export interface ClusterArgs {
   readonly system: SystemArgs;
   /** Whether AWS refuses to delete the cluster; to be switched off before it can be destroyed. @default false */
   readonly deletionProtection: boolean;
-  readonly versions: Versions;
+  readonly versions: EksVersions;
   readonly tags: Readonly<Record<string, string>>;
 }
 
 /** Tag of a cluster whose API server everyone may reach because that was said twice; policies look for it. */
 export const WORLD_OPEN_TAG = "valkey-measured/open-to-the-world";
 
-export const LOG_TYPES = ["api", "audit", "authenticator", "controllerManager", "scheduler"] as const;
+export const CONTROL_PLANE_LOG_TYPES = ["api", "audit", "authenticator", "controllerManager", "scheduler"] as const;
 
 const RIGHTS: Readonly<Record<AccessArgs["rights"], string>> = { admin: "AmazonEKSClusterAdminPolicy", view: "AmazonEKSAdminViewPolicy" };
 
-export class Cluster extends pulumi.ComponentResource {
+export class EksCluster extends pulumi.ComponentResource {
   readonly clusterName: string;
   readonly provider: k8s.Provider;
   /** The group that EKS makes for control plane and machines. */
@@ -64,11 +64,11 @@ export class Cluster extends pulumi.ComponentResource {
   /** What is to be there before machines of Karpenter's come and until they are gone. */
   readonly nodes: SystemNodes;
   /** A kubeconfig that has the AWS CLI ask for a token: whoever has it needs rights of their own, so there is nothing secret in it. */
-  readonly access: pulumi.Output<string>;
+  readonly kubeconfig: pulumi.Output<string>;
 
   /** @throws BadInput when the API server would be open to everyone without that being said twice */
-  constructor(name: string, args: ClusterArgs, opts?: pulumi.ComponentResourceOptions) {
-    refuseOpenAccess(args.publicAccess);
+  constructor(name: string, args: EksClusterArgs, opts?: pulumi.ComponentResourceOptions) {
+    requireClosedAccess(args.publicAccess);
     const { clusterName, versions } = args;
     // Of a remote component the engine is told nothing, and policies see what it is told.
     super("valkey:eks:Cluster", name, { addons: { "vpc-cni": versions.vpcCni, "kube-proxy": versions.kubeProxy } }, opts);
@@ -76,29 +76,29 @@ export class Cluster extends pulumi.ComponentResource {
 
     const keyArn = args.keyArn === undefined ? ownKey(name, this, clusterName) : pulumi.output(args.keyArn);
     const cluster = controlPlane(name, this, args, keyArn);
-    this.access = kubeconfigOf(clusterName, args.region, cluster);
+    this.kubeconfig = kubeconfigOf(clusterName, args.region, cluster);
     // A change of configuration is an update of the object pods are told about, not another object; what an interrupted update
     // has made without getting to record it is taken over.
-    this.provider = new k8s.Provider(`${name}-provider`, { kubeconfig: this.access, enableConfigMapMutable: true, enableSecretMutable: true, upsertExistingObjects: true, enablePatchForce: true }, { parent: this });
+    this.provider = new k8s.Provider(`${name}-provider`, { kubeconfig: this.kubeconfig, enableConfigMapMutable: true, enableSecretMutable: true, upsertExistingObjects: true, enablePatchForce: true }, { parent: this });
     this.securityGroupId = cluster.eksCluster.vpcConfig.clusterSecurityGroupId;
     const discovery = new aws.ec2.Tag(`${name}-discovery`, { resourceId: this.securityGroupId, key: DISCOVERY_TAG, value: clusterName }, { parent: this });
 
     this.nodes = new SystemNodes(name, { clusterName, subnetIds: args.subnetIds, ...args.system, versions, tags: args.tags }, { parent: this, dependsOn: [cluster] });
     const addons = new NodeAddons(name, { clusterName, versions }, { parent: this, dependsOn: [cluster, this.nodes] });
     this.ready = [cluster, discovery, this.nodes, addons];
-    this.registerOutputs({ clusterName, access: this.access });
+    this.registerOutputs({ clusterName, access: this.kubeconfig });
   }
 }
 
 /** Why the API server may not be reached like this; empty when it may. Pure. */
-export function accessProblems({ cidrs, openToTheWorld }: PublicAccess): string[] {
+export function publicAccessProblems({ cidrs, openToTheWorld }: PublicAccess): string[] {
   const open = cidrs.filter((cidr) => cidr.endsWith("/0"));
   return open.length > 0 && !openToTheWorld ? [`${open.join(", ")} lets everyone reach the API server; name the blocks that need it, or say openToTheWorld: true as well`] : [];
 }
 
 /** Before anything is made. @throws BadInput */
-export function refuseOpenAccess(access: PublicAccess): void {
-  const problems = accessProblems(access);
+export function requireClosedAccess(access: PublicAccess): void {
+  const problems = publicAccessProblems(access);
   if (problems.length > 0) throw new BadInput("publicAccess", problems);
 }
 
@@ -115,12 +115,12 @@ function kubeconfigOf(clusterName: string, region: string, { eksCluster }: eks.C
   });
 }
 
-function ownKey(name: string, parent: Cluster, clusterName: string): pulumi.Output<string> {
+function ownKey(name: string, parent: EksCluster, clusterName: string): pulumi.Output<string> {
   const key = new aws.kms.Key(`${name}-secrets`, { description: `Secrets of the Kubernetes cluster ${clusterName}`, enableKeyRotation: true, deletionWindowInDays: 7, tags: { Name: `${clusterName}-secrets` } }, { parent });
   return key.arn;
 }
 
-function controlPlane(name: string, parent: Cluster, args: ClusterArgs, keyArn: pulumi.Output<string>): eks.Cluster {
+function controlPlane(name: string, parent: EksCluster, args: EksClusterArgs, keyArn: pulumi.Output<string>): eks.Cluster {
   const { clusterName, publicAccess, versions } = args;
   // EKS makes this group itself where it is missing, and leaves it behind.
   const logs = new aws.cloudwatch.LogGroup(`${name}-control-plane`, { name: `/aws/eks/${clusterName}/cluster`, retentionInDays: args.logRetentionInDays }, { parent });
@@ -137,7 +137,7 @@ function controlPlane(name: string, parent: Cluster, args: ClusterArgs, keyArn: 
       authenticationMode: eks.AuthenticationMode.Api,
       accessEntries: Object.fromEntries(Object.entries(args.access).map(([who, { principalArn, rights }]) => [who, { principalArn, accessPolicies: { [rights]: { policyArn: `arn:aws:eks::aws:cluster-access-policy/${RIGHTS[rights]}`, accessScope: { type: "cluster" } } } }])),
       encryptionConfigKeyArn: keyArn,
-      enabledClusterLogTypes: [...LOG_TYPES],
+      enabledClusterLogTypes: [...CONTROL_PLANE_LOG_TYPES],
       deletionProtection: args.deletionProtection,
       skipDefaultNodeGroup: true,
       skipDefaultSecurityGroups: true,

@@ -3,11 +3,11 @@ import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
 import { clusterArn } from "./account";
 import { podIdentityTrust } from "./karpenter/karpenter-policies";
-import type { Versions } from "./versions";
+import type { EksVersions } from "./versions";
 
 export interface NodeAddonsArgs {
   readonly clusterName: string;
-  readonly versions: Versions;
+  readonly versions: EksVersions;
 }
 
 export class NodeAddons extends pulumi.ComponentResource {

@@ -1,8 +1,8 @@
 /** EKS from nothing: network, cluster, storage, Karpenter and its pools, in the order in which they come and go. */
 import type * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { ClusterArgs } from "./cluster";
-import { Cluster, refuseOpenAccess } from "./cluster";
+import type { EksClusterArgs } from "./cluster";
+import { EksCluster, requireClosedAccess } from "./cluster";
 import { Karpenter } from "./karpenter/karpenter";
 import { MachinePools } from "./karpenter/machine-pools";
 import type { NetworkArgs } from "./network";
@@ -11,8 +11,8 @@ import type { Pools } from "../../platforms/eks/machine-plan";
 import type { EksPlan } from "../../platforms/eks/plan";
 import type { PoolName } from "../../platforms/eks/pools";
 import { POOLS } from "../../platforms/eks/pools";
-import { Storage } from "./storage";
-import { VERSIONS } from "./versions";
+import { StorageClasses } from "./storage-classes";
+import { EKS_VERSIONS } from "./versions";
 
 /**
  * @example
@@ -20,7 +20,7 @@ import { VERSIONS } from "./versions";
  * const platform = new EksPlatform("valkey", { clusterName: "valkey", region: "us-west-2", zones, network: { kind: "own", plan: plan.network, nat: "one", flowLogs: false }, plan, … });
  * new ValkeyCluster("orders", { … }, { provider: platform.provider, dependsOn: platform.ready });
  */
-export interface EksPlatformArgs extends Omit<NetworkArgs, "clusterName">, Pick<ClusterArgs, "clusterName" | "publicAccess" | "access" | "keyArn" | "logRetentionInDays" | "system" | "deletionProtection"> {
+export interface EksPlatformArgs extends Omit<NetworkArgs, "clusterName">, Pick<EksClusterArgs, "clusterName" | "publicAccess" | "access" | "keyArn" | "logRetentionInDays" | "system" | "deletionProtection"> {
   readonly pools: Pools;
   /** What was planned: how many vCPUs each pool needs. */
   readonly plan: Pick<EksPlan, "machines">;
@@ -43,38 +43,38 @@ export class EksPlatform extends pulumi.ComponentResource {
   /** Of the cluster: for everything that is put into it. */
   readonly provider: k8s.Provider;
   /** A kubeconfig that has the AWS CLI ask for a token; nothing in it is secret. */
-  readonly access: pulumi.Output<string>;
+  readonly kubeconfig: pulumi.Output<string>;
   readonly network: Network;
-  readonly cluster: Cluster;
-  readonly storage: Storage;
+  readonly cluster: EksCluster;
+  readonly storage: StorageClasses;
   readonly pools: MachinePools;
   /** What workloads depend on, so that their pods and volumes go while there is still who removes them. */
   readonly ready: pulumi.Resource[];
 
   /** @throws BadInput as `Cluster` does, before anything is made */
   constructor(name: string, args: EksPlatformArgs, opts?: pulumi.ComponentResourceOptions) {
-    refuseOpenAccess(args.publicAccess);
+    requireClosedAccess(args.publicAccess);
     super("valkey:eks:EksPlatform", name, {}, opts);
     const { clusterName, zones, pools, tags = {} } = args;
 
     this.network = new Network(name, args, { parent: this });
-    this.cluster = new Cluster(name, { ...args, vpcId: this.network.vpcId, subnetIds: this.network.privateSubnetIds, versions: VERSIONS, tags }, { parent: this, dependsOn: [this.network] });
+    this.cluster = new EksCluster(name, { ...args, vpcId: this.network.vpcId, subnetIds: this.network.privateSubnetIds, versions: EKS_VERSIONS, tags }, { parent: this, dependsOn: [this.network] });
     this.provider = this.cluster.provider;
-    this.access = this.cluster.access;
+    this.kubeconfig = this.cluster.kubeconfig;
 
     const inside = { parent: this, providers: { kubernetes: this.provider } };
-    this.storage = new Storage(name, { tags }, { ...inside, dependsOn: this.cluster.ready });
-    const karpenter = new Karpenter(name, { clusterName, versions: VERSIONS }, { ...inside, dependsOn: this.cluster.ready });
+    this.storage = new StorageClasses(name, { tags }, { ...inside, dependsOn: this.cluster.ready });
+    const karpenter = new Karpenter(name, { clusterName, versions: EKS_VERSIONS }, { ...inside, dependsOn: this.cluster.ready });
     this.pools = new MachinePools(
       name,
       {
         pools,
         vcpuLimits: vcpuLimits(pools, args.plan),
-        cluster: { clusterName, zones, machineImage: VERSIONS.machineImage, nodeRole: karpenter.nodeRoleName, subnetIds: this.network.selectedSubnetIds, tags },
+        cluster: { clusterName, zones, machineImage: EKS_VERSIONS.machineImage, nodeRole: karpenter.nodeRoleName, subnetIds: this.network.selectedSubnetIds, tags },
       },
       { ...inside, dependsOn: [karpenter] },
     );
     this.ready = [this.storage, this.pools];
-    this.registerOutputs({ access: this.access });
+    this.registerOutputs({ access: this.kubeconfig });
   }
 }

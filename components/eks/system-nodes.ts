@@ -4,13 +4,13 @@ import * as pulumi from "@pulumi/pulumi";
 import { serviceTrust } from "./karpenter/karpenter-policies";
 import { SYSTEM_ROOT_GIB } from "../../platforms/eks/plan";
 import type { SystemArgs } from "../../platforms/eks/plan";
-import type { Versions } from "./versions";
+import type { EksVersions } from "./versions";
 
 export interface SystemNodesArgs extends SystemArgs {
   readonly clusterName: string;
   /** In every zone: the group spreads over them. */
   readonly subnetIds: pulumi.Input<string[]>;
-  readonly versions: Versions;
+  readonly versions: EksVersions;
   readonly tags: Readonly<Record<string, string>>;
 }
 
@@ -26,7 +26,7 @@ export class SystemNodes extends pulumi.ComponentResource {
 
   constructor(name: string, { clusterName, subnetIds, instanceType, machines, versions, tags }: SystemNodesArgs, opts?: pulumi.ComponentResourceOptions) {
     super("valkey:eks:SystemNodes", name, {}, opts);
-    const role = nodeRole(`${name}-system`, `${clusterName}-system-node`, this);
+    const role = createNodeRole(`${name}-system`, `${clusterName}-system-node`, this);
     const template = new aws.ec2.LaunchTemplate(
       `${name}-system`,
       {
@@ -65,7 +65,7 @@ export class SystemNodes extends pulumi.ComponentResource {
 }
 
 /** A role for machines, apart from any other's. @param roleName at AWS, at most 64 characters */
-export function nodeRole(name: string, roleName: string, parent: pulumi.Resource): { readonly role: aws.iam.Role; readonly policies: pulumi.Resource[] } {
+export function createNodeRole(name: string, roleName: string, parent: pulumi.Resource): { readonly role: aws.iam.Role; readonly policies: pulumi.Resource[] } {
   const role = new aws.iam.Role(`${name}-node`, { name: roleName, assumeRolePolicy: JSON.stringify(serviceTrust("ec2.amazonaws.com")) }, { parent });
   const policies = NODE_POLICIES.map((policy) => new aws.iam.RolePolicyAttachment(`${name}-node-${policy}`, { role: role.name, policyArn: `arn:aws:iam::aws:policy/${policy}` }, { parent }));
   return { role, policies };

@@ -1,7 +1,7 @@
 /** Versions of everything that EKS and Karpenter bring, pinned, so that a later run makes the same machines. */
 
 /** What goes together; change them together. */
-export interface Versions {
+export interface EksVersions {
   /** Of the control plane and the machines, such as `1.35`. */
   readonly kubernetes: string;
   /** Release of Amazon's AL2023 image, such as `20260714`: of the system machines and of every pool. */
@@ -17,7 +17,7 @@ export interface Versions {
   readonly karpenter: string;
 }
 
-export const VERSIONS: Versions = {
+export const EKS_VERSIONS: EksVersions = {
   kubernetes: "1.35",
   machineImage: "20260714",
   kubelet: "1.35.6",

@@ -7,7 +7,7 @@ import { CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY } from "./layout";
 export type DirectiveEngine = Exclude<Engine, "dragonfly">;
 
 /** Programs of their images, and the directive by which a replica shows its password. */
-export const PROGRAMS: Readonly<Record<DirectiveEngine, { readonly server: string; readonly client: string; readonly primaryPassword: string }>> = {
+export const ENGINE_PROGRAMS: Readonly<Record<DirectiveEngine, { readonly server: string; readonly client: string; readonly primaryPassword: string }>> = {
   valkey: { server: "valkey-server", client: "valkey-cli", primaryPassword: "primaryauth" },
   redis: { server: "redis-server", client: "redis-cli", primaryPassword: "masterauth" },
 };
@@ -19,9 +19,9 @@ export function directiveEngine(engine: Engine | undefined): DirectiveEngine {
 }
 
 /** File of the secret that tells Dragonfly its password: a command line is for everyone to read. */
-export const FLAGS_FILE = "flags";
+export const DRAGONFLY_FLAGS_FILE = "flags";
 
-export function dragonflyPassword(password: string): string {
+export function dragonflyPasswordFlags(password: string): string {
   return `--requirepass=${password}\n--masterauth=${password}\n`;
 }
 
@@ -37,7 +37,7 @@ export function dragonflyFlags({ maxmemory, other }: ServerSettings): string[] {
     "--dbfilename=",
     "--logtostderr",
     "--default_lua_config=allow-undeclared-keys",
-    `--flagfile=${SECRET_DIRECTORY}/${FLAGS_FILE}`,
+    `--flagfile=${SECRET_DIRECTORY}/${DRAGONFLY_FLAGS_FILE}`,
     ...(maxmemory === undefined ? [] : [`--maxmemory=${maxmemory}`]),
     ...own,
   ];

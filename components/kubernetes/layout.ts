@@ -19,4 +19,4 @@ export const DATA_VOLUME = "data";
 /** Most seconds a primary may take to hand its slots over before its pod goes. */
 export const HAND_OVER_SECONDS = 30;
 /** Seconds a pod has to end: handing over, then the snapshot that a server with `save` rules writes when told to end. */
-export const GRACE_SECONDS = 180;
+export const TERMINATION_GRACE_SECONDS = 180;

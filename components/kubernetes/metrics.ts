@@ -1,13 +1,13 @@
 /** The optional exporter for Prometheus: a container beside each server, a Service and, if wanted, a ServiceMonitor. */
 import * as k8s from "@pulumi/kubernetes";
 import type { Metrics, ServerArgs, Tls } from "./arguments";
-import type { Context } from "./context";
-import { metadata } from "./context";
-import { beside, EXPORTER_RESOURCES } from "./pods/sidecar";
+import type { DeploymentContext } from "./deployment-context";
+import { objectMetadata } from "./deployment-context";
+import { sidecarResources, EXPORTER_RESOURCES } from "./pods/sidecar-resources";
 import { pullPolicy } from "./pods/image";
 import { CLIENT_PORT, METRICS_PORT, SECRET_DIRECTORY } from "./layout";
 import { selectorLabels } from "./names";
-import { CONTAINER_SECURITY } from "./pods/security";
+import { CONTAINER_SECURITY_CONTEXT } from "./pods/security-context";
 import { TLS_FILES } from "./server-config";
 import { secretMounts } from "./pods/volumes";
 
@@ -29,7 +29,7 @@ export function exporterContainer(metrics: Metrics, { imagePullPolicy, tls, reso
     name: "metrics",
     image,
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
-    securityContext: CONTAINER_SECURITY,
+    securityContext: CONTAINER_SECURITY_CONTEXT,
     ports: [{ name: "metrics", containerPort: METRICS_PORT }],
     env: [
       { name: "REDIS_ADDR", value: address(tls) },
@@ -38,16 +38,16 @@ export function exporterContainer(metrics: Metrics, { imagePullPolicy, tls, reso
     ],
     readinessProbe: probe,
     livenessProbe: { ...probe, failureThreshold: 6 },
-    resources: beside(resources, EXPORTER_RESOURCES),
+    resources: sidecarResources(resources, EXPORTER_RESOURCES),
     volumeMounts: secretMounts(tls),
   };
 }
 
 /** Service of all exporters, and the ServiceMonitor that points to it; nothing where no metrics are wanted. */
-export function createMetrics(context: Context): void {
+export function createMetrics(context: DeploymentContext): void {
   const { deployment, names, args, options } = context;
   if (args.metrics === undefined) return;
-  const { labels, ...own } = metadata(context, names.metrics, "metrics");
+  const { labels, ...own } = objectMetadata(context, names.metrics, "metrics");
   new k8s.core.v1.Service(
     names.metrics,
     {

@@ -14,7 +14,7 @@ export interface ObjectNames {
   /** StatefulSet, Service and all else of the Sentinels; only replication that fails over has them. */
   readonly sentinel: string;
   /** Of the proxies in front of the primary. */
-  readonly write: string;
+  readonly writeProxy: string;
   readonly config: string;
   readonly scripts: string;
   readonly secret: string;
@@ -41,7 +41,7 @@ export function objectNames(deployment: string): ObjectNames {
     read: `${deployment}-read`,
     metrics: `${deployment}-metrics`,
     sentinel: `${deployment}-sentinel`,
-    write: `${deployment}-write`,
+    writeProxy: `${deployment}-write`,
     config: `${deployment}-config`,
     scripts: `${deployment}-scripts`,
     secret: `${deployment}-password`,
@@ -62,7 +62,7 @@ export function sentinelLabels(deployment: string): Record<string, string> {
 }
 
 /** Labels of the proxies in front of its primary. */
-export function writeLabels(deployment: string): Record<string, string> {
+export function writeProxyLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey-write", "app.kubernetes.io/instance": deployment };
 }
 

@@ -2,10 +2,10 @@
 import * as k8s from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import { JOB_LABELS } from "../../benchmarks/load/jobs/benchmark-job";
-import type { Context } from "./context";
-import { metadata } from "./context";
+import type { DeploymentContext } from "./deployment-context";
+import { objectMetadata } from "./deployment-context";
 import { CLIENT_PORT, METRICS_PORT, SENTINEL_PORT } from "./layout";
-import { selectorLabels, sentinelLabels, writeLabels } from "./names";
+import { selectorLabels, sentinelLabels, writeProxyLabels } from "./names";
 
 type Peer = k8s.types.input.networking.v1.NetworkPolicyPeer;
 
@@ -16,16 +16,16 @@ const DNS: k8s.types.input.networking.v1.NetworkPolicyEgressRule = { ports: [{ p
  * @param between ports that the deployment's nodes use between each other
  * @param watched whether Sentinels and proxies ask the servers, which ask the Sentinels before they start
  */
-export function createNetworkPolicy(context: Context, between: readonly number[], watched = false): k8s.networking.v1.NetworkPolicy {
+export function createNetworkPolicy(context: DeploymentContext, between: readonly number[], watched = false): k8s.networking.v1.NetworkPolicy {
   const { deployment, names, args, options } = context;
   const own: Peer = { podSelector: { matchLabels: selectorLabels(deployment) } };
-  const watchers: readonly Peer[] = watched ? [{ podSelector: { matchLabels: sentinelLabels(deployment) } }, { podSelector: { matchLabels: writeLabels(deployment) } }] : [];
+  const watchers: readonly Peer[] = watched ? [{ podSelector: { matchLabels: sentinelLabels(deployment) } }, { podSelector: { matchLabels: writeProxyLabels(deployment) } }] : [];
   const clients: readonly Peer[] = args.access?.clients ?? [{ podSelector: {} }];
   const monitoring: readonly Peer[] = args.access?.monitoring ?? [{ namespaceSelector: {} }];
   return new k8s.networking.v1.NetworkPolicy(
     names.networkPolicy,
     {
-      metadata: metadata(context, names.networkPolicy),
+      metadata: objectMetadata(context, names.networkPolicy),
       spec: {
         podSelector: { matchLabels: selectorLabels(deployment) },
         policyTypes: ["Ingress", "Egress"],
@@ -46,7 +46,7 @@ export function createNetworkPolicy(context: Context, between: readonly number[]
 }
 
 /** Sentinels are asked by each other, by servers and by clients, and ask the servers; the proxies in front of the primary do so for clients. */
-export function createWatcherPolicies(context: Context): void {
+export function createFailoverPolicies(context: DeploymentContext): void {
   const { deployment, names, args, options } = context;
   const servers: Peer = { podSelector: { matchLabels: selectorLabels(deployment) } };
   const clients: readonly Peer[] = args.access?.clients ?? [{ podSelector: {} }];
@@ -58,10 +58,10 @@ export function createWatcherPolicies(context: Context): void {
       ingress: [{ from: [own, ...also, ...clients], ports: [tcp(port)] }],
       egress: [{ to: [own], ports: [tcp(port)] }, { to: [servers], ports: [tcp(CLIENT_PORT)] }, DNS],
     };
-    new k8s.networking.v1.NetworkPolicy(name, { metadata: metadata(context, name), spec }, options);
+    new k8s.networking.v1.NetworkPolicy(name, { metadata: objectMetadata(context, name), spec }, options);
   };
   policy(names.sentinel, sentinelLabels(deployment), SENTINEL_PORT, [servers]);
-  policy(names.write, writeLabels(deployment), CLIENT_PORT, []);
+  policy(names.writeProxy, writeProxyLabels(deployment), CLIENT_PORT, []);
 }
 
 /** Load generators, the Jobs of a measurement, are talked to by nobody and talk to servers of their namespace only. */

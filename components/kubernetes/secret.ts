@@ -1,20 +1,20 @@
 /** The deployment's secret: its password, in the forms that its readers want. */
 import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { Context } from "./context";
-import { metadata } from "./context";
+import type { DeploymentContext } from "./deployment-context";
+import { objectMetadata } from "./deployment-context";
 
 /**
  * Encrypted in the state whether or not the given password is marked as secret.
  * @param files by name, each made of the password
  */
-export function createSecret(context: Context, files: Readonly<Record<string, (password: string) => string>>): k8s.core.v1.Secret {
+export function createSecret(context: DeploymentContext, files: Readonly<Record<string, (password: string) => string>>): k8s.core.v1.Secret {
   const { names, args, options } = context;
   const password = pulumi.secret(args.password);
   return new k8s.core.v1.Secret(
     names.secret,
     {
-      metadata: metadata(context, names.secret),
+      metadata: objectMetadata(context, names.secret),
       stringData: Object.fromEntries(Object.entries(files).map(([name, text]) => [name, password.apply(text)])),
     },
     options,

@@ -1,10 +1,10 @@
 /** valkey.conf of a server in a pod. Pure. */
 import { createHash } from "node:crypto";
 import type { ServerSettings } from "../../valkey/settings";
-import { configText, directives } from "../../valkey/settings";
+import { formatConfigFile, toDirectives } from "../../valkey/settings";
 import type { Tls } from "./arguments";
 import type { DirectiveEngine } from "./engines";
-import { PROGRAMS } from "./engines";
+import { ENGINE_PROGRAMS } from "./engines";
 import { BUS_PORT, CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } from "./layout";
 
 /** File of the secret that sets the password: valkey.conf itself is for everyone to read. */
@@ -26,7 +26,7 @@ export function clusterConfig(settings: ServerSettings, tls: Tls | undefined): s
     // Clients are told addresses: names lag behind a restarted pod as long as DNS caches them. A certificate, though, holds names.
     ["cluster-preferred-endpoint-type", tls === undefined ? "ip" : "hostname"],
   ]);
-  return configText(own) + configText(directives(settings)) + configText(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]));
+  return formatConfigFile(own) + formatConfigFile(toDirectives(settings)) + formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]));
 }
 
 function tlsDirectives(): (readonly [string, string])[] {
@@ -46,13 +46,13 @@ function tlsDirectives(): (readonly [string, string])[] {
 /** What every node in replication is told; of whom it is a replica is on its command line. */
 export function replicationConfig(settings: ServerSettings): string {
   const own = new Map([["port", String(CLIENT_PORT)], ["dir", DATA_DIRECTORY]]);
-  return configText(own) + configText(directives(settings)) + configText(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]));
+  return formatConfigFile(own) + formatConfigFile(toDirectives(settings)) + formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]));
 }
 
 /** The secret's file that the configuration includes. */
 export function passwordConfig(password: string, engine: DirectiveEngine = "valkey"): string {
   const quoted = quote(password);
-  return `requirepass ${quoted}\n${PROGRAMS[engine].primaryPassword} ${quoted}\n`;
+  return `requirepass ${quoted}\n${ENGINE_PROGRAMS[engine].primaryPassword} ${quoted}\n`;
 }
 
 /** One argument for valkey.conf, whatever is in it. */

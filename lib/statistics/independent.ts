@@ -1,7 +1,7 @@
 /** Two samples that were not taken side by side: the ratio of their means, by Welch. Pure. */
 import { mean, sampleVariance } from "simple-statistics";
-import type { Interval } from "./paired";
-import { LEAST_PAIRS } from "./paired";
+import type { ConfidenceInterval } from "./paired";
+import { MIN_PAIRS } from "./paired";
 import type { Ratio } from "./ratio";
 import { CONFIDENCE, ratioOf } from "./ratio";
 import { twoSidedT } from "./student";
@@ -10,8 +10,8 @@ import { twoSidedT } from "./student";
  * Mean of `other` minus mean of `base`, with Welch's interval: neither has to be as noisy as the other.
  * @returns undefined where either has fewer than three values
  */
-export function welchInterval(base: readonly number[], other: readonly number[], confidence: number): Interval | undefined {
-  if (base.length < LEAST_PAIRS || other.length < LEAST_PAIRS) return undefined;
+export function welchInterval(base: readonly number[], other: readonly number[], confidence: number): ConfidenceInterval | undefined {
+  if (base.length < MIN_PAIRS || other.length < MIN_PAIRS) return undefined;
   const [a, b] = [base, other].map((values) => ({ n: values.length, share: sampleVariance([...values]) / values.length }));
   if (a === undefined || b === undefined) return undefined;
   const estimate = mean([...other]) - mean([...base]);

@@ -2,7 +2,7 @@
 import { mean, medianSorted, sampleStandardDeviation } from "simple-statistics";
 import { twoSidedT } from "./student";
 
-export interface Interval {
+export interface ConfidenceInterval {
   readonly estimate: number;
   readonly low: number;
   readonly high: number;
@@ -11,7 +11,7 @@ export interface Interval {
 }
 
 /** Fewer pairs than this have no interval worth drawing: two give one of 12.7 standard errors. */
-export const LEAST_PAIRS = 3;
+export const MIN_PAIRS = 3;
 /** From so many pairs on, ranks give an interval that is hardly wider than Student's where noise is normal, and much narrower where a neighbour spoils one pair in ten. */
 const RANKS_FROM = 7;
 
@@ -22,20 +22,20 @@ const RANKS_FROM = 7;
  * @param differences one from each round
  * @returns undefined for fewer than three
  */
-export function pairedInterval(differences: readonly number[], confidence: number): Interval | undefined {
-  if (differences.length < LEAST_PAIRS) return undefined;
+export function pairedInterval(differences: readonly number[], confidence: number): ConfidenceInterval | undefined {
+  if (differences.length < MIN_PAIRS) return undefined;
   return differences.length < RANKS_FROM ? studentInterval(differences, confidence) : signedRankInterval(differences, confidence);
 }
 
 /** @param values at least two */
-export function studentInterval(values: readonly number[], confidence: number): Interval {
+export function studentInterval(values: readonly number[], confidence: number): ConfidenceInterval {
   const estimate = mean([...values]);
   const half = (twoSidedT(confidence, values.length - 1) * sampleStandardDeviation([...values])) / Math.sqrt(values.length);
   return { estimate, low: estimate - half, high: estimate + half, confidence };
 }
 
 /** @param values at least as many as give the confidence: six for 95 % */
-export function signedRankInterval(values: readonly number[], confidence: number): Interval {
+export function signedRankInterval(values: readonly number[], confidence: number): ConfidenceInterval {
   const walsh = Float64Array.from(values.flatMap((value, index) => values.slice(index).map((other) => (value + other) / 2))).sort();
   const rank = signedRank(values.length, 1 - confidence);
   if (rank === 0) throw new Error(`${values.length} values give no interval of confidence ${confidence}`);

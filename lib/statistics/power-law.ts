@@ -1,6 +1,6 @@
 /** How a figure grows with another: y = a · x^p, fitted to logarithms. Pure. */
-import type { Interval } from "./paired";
-import { LEAST_PAIRS, studentInterval } from "./paired";
+import type { ConfidenceInterval } from "./paired";
+import { MIN_PAIRS, studentInterval } from "./paired";
 import { twoSidedT } from "./student";
 
 export interface Point {
@@ -8,7 +8,7 @@ export interface Point {
   readonly y: number;
 }
 
-export interface Line {
+export interface LineFit {
   readonly slope: number;
   readonly intercept: number;
   /** Standard errors; NaN for two points, which every line fits. */
@@ -17,7 +17,7 @@ export interface Line {
 }
 
 /** The straight line of least squares. @returns undefined unless there are two different x */
-export function fitLine(points: readonly Point[]): Line | undefined {
+export function fitLine(points: readonly Point[]): LineFit | undefined {
   const n = points.length;
   const meanX = points.reduce((sum, { x }) => sum + x, 0) / n;
   const meanY = points.reduce((sum, { y }) => sum + y, 0) / n;
@@ -31,7 +31,7 @@ export function fitLine(points: readonly Point[]): Line | undefined {
 
 /** An exponent: 1 is perfect scaling, 0 is none. */
 export interface PowerLaw {
-  readonly exponent: Interval;
+  readonly exponent: ConfidenceInterval;
   /** y at x = 1. */
   readonly factor: number;
   readonly points: number;
@@ -50,7 +50,7 @@ export function fitPowerLaw(rounds: readonly (readonly Point[])[], confidence: n
   const together = fitLine(all);
   if (together === undefined) return undefined;
   const slopes = logs.flatMap((points) => fitLine(points)?.slope ?? []);
-  if (slopes.length >= LEAST_PAIRS) {
+  if (slopes.length >= MIN_PAIRS) {
     const exponent = studentInterval(slopes, confidence);
     const meanX = all.reduce((sum, { x }) => sum + x, 0) / all.length;
     const meanY = all.reduce((sum, { y }) => sum + y, 0) / all.length;

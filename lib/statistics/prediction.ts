@@ -12,12 +12,12 @@ export interface Prediction {
 }
 
 /** The least for which there is a scatter to tell from. */
-export const LEAST_POINTS = 3;
+export const MIN_POINTS = 3;
 
 /** By the straight line of least squares. @returns undefined for fewer than three points, or for one x alone */
 export function predictLine(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
   const line = fitLine(points);
-  if (line === undefined || points.length < LEAST_POINTS) return undefined;
+  if (line === undefined || points.length < MIN_POINTS) return undefined;
   const n = points.length;
   const meanX = points.reduce((sum, point) => sum + point.x, 0) / n;
   const sxx = points.reduce((sum, point) => sum + (point.x - meanX) ** 2, 0);
@@ -40,7 +40,7 @@ export function predictRelativeLine(points: readonly Point[], x: number, confide
   const meanX = sum((point) => point.x) / total;
   const meanY = sum((point) => point.y) / total;
   const sxx = sum((point) => (point.x - meanX) ** 2);
-  if (n < LEAST_POINTS || !(sxx > 0)) return undefined;
+  if (n < MIN_POINTS || !(sxx > 0)) return undefined;
   const slope = sum((point) => (point.x - meanX) * (point.y - meanY)) / sxx;
   const estimate = meanY + slope * (x - meanX);
   const residual = sum((point) => (point.y - meanY - slope * (point.x - meanX)) ** 2) / (n - 2);

@@ -1,5 +1,5 @@
 /** One figure over another, measured side by side in rounds: the ratio, its interval, and what may be said of it. Pure. */
-import type { Interval } from "./paired";
+import type { ConfidenceInterval } from "./paired";
 import { pairedInterval } from "./paired";
 
 /** The interval holds the true ratio in so many of a hundred studies. */
@@ -9,7 +9,7 @@ export const CONFIDENCE = 0.95;
  * What is asked of each interval so that studies keep to `CONFIDENCE`: a study stops when its interval has become
  * narrow, and stops sooner where chance made it so. By simulation of the whole rule (tests/lib/statistics/coverage.test.ts).
  */
-export const ASKED_CONFIDENCE = 0.965;
+export const STOPPING_CONFIDENCE = 0.965;
 
 /** `no-difference`: none was shown, and the interval leaves none open of more than twice the wanted precision. */
 export type RatioVerdict = "greater" | "less" | "no-difference" | "not-enough-data";
@@ -25,7 +25,7 @@ export interface Ratio {
 }
 
 /** Figures of the same rounds, both above 0. */
-export interface Pair {
+export interface PairedValues {
   readonly base: number;
   readonly other: number;
 }
@@ -36,26 +36,26 @@ export interface Pair {
  * @param pairs one from each round in which both were measured
  * @param precision part of the figure that matters: 0.05 is 5 %
  */
-export function pairedRatio(pairs: readonly Pair[], precision: number, asked = ASKED_CONFIDENCE): Ratio {
+export function pairedRatio(pairs: readonly PairedValues[], precision: number, asked = STOPPING_CONFIDENCE): Ratio {
   const logs = pairs.flatMap(({ base, other }) => (base > 0 && other > 0 ? [Math.log(other / base)] : []));
   return ratioOf(pairedInterval(logs, asked), logs.length === 0 ? undefined : logs.reduce((sum, log) => sum + log, 0) / logs.length, logs.length, precision);
 }
 
 /** From an interval of logarithms. @param mean what the ratio is without one */
-export function ratioOf(interval: Interval | undefined, mean: number | undefined, rounds: number, precision: number): Ratio {
+export function ratioOf(interval: ConfidenceInterval | undefined, mean: number | undefined, rounds: number, precision: number): Ratio {
   if (interval === undefined) return { ratio: mean === undefined ? undefined : Math.exp(mean), low: undefined, high: undefined, rounds, verdict: "not-enough-data" };
   const { estimate, low, high } = interval;
   return { ratio: Math.exp(estimate), low: Math.exp(low), high: Math.exp(high), rounds, verdict: verdictOf(interval, precision) };
 }
 
-function verdictOf({ low, high }: Interval, precision: number): RatioVerdict {
+function verdictOf({ low, high }: ConfidenceInterval, precision: number): RatioVerdict {
   if (low > 0) return "greater";
   if (high < 0) return "less";
   return halfWidth({ low, high }) <= Math.log1p(precision) ? "no-difference" : "not-enough-data";
 }
 
 /** Of an interval of logarithms. */
-function halfWidth({ low, high }: Pick<Interval, "low" | "high">): number {
+function halfWidth({ low, high }: Pick<ConfidenceInterval, "low" | "high">): number {
   return (high - low) / 2;
 }
 

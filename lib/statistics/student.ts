@@ -22,17 +22,17 @@ export function twoSidedT(confidence: number, degrees: number): number {
 function search(tail: number, degrees: number): number {
   let low = 0;
   let high = 2;
-  while (tailBeyond(high, degrees) > tail) high *= 2;
+  while (twoSidedTail(high, degrees) > tail) high *= 2;
   while (high - low > PRECISION * high) {
     const middle = (low + high) / 2;
-    if (tailBeyond(middle, degrees) > tail) low = middle;
+    if (twoSidedTail(middle, degrees) > tail) low = middle;
     else high = middle;
   }
   return (low + high) / 2;
 }
 
 /** P(|T| > t), which is the regularised incomplete beta function I of ν / (ν + t²) with ν/2 and ½. */
-export function tailBeyond(t: number, degrees: number): number {
+export function twoSidedTail(t: number, degrees: number): number {
   return incompleteBeta(degrees / (degrees + t * t), degrees / 2, 0.5);
 }
 

@@ -1,6 +1,6 @@
 import { HOURS_PER_MONTH } from "../../lib/dollars";
 import type { MachineGroup } from "./machine-plan";
-import type { PodGroup } from "./pods";
+import type { PodGroup } from "./pod-groups";
 import type { PriceTable } from "./prices";
 import type { VolumeSpeed } from "./storage-classes";
 import { GP3_BASELINE, STORAGE_CLASSES } from "./storage-classes";

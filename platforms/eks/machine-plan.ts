@@ -1,9 +1,9 @@
 /** How many machines of which type each pool needs in each zone. Pure. */
-import { byZone } from "../../valkey/topology/placement";
+import { groupByZone } from "../../valkey/topology/placement";
 import type { Problem } from "./problem";
-import type { MachineType, Room } from "./machines";
-import { DAEMON_ADDRESSES, familyOf, machineType, MACHINE_TYPES, roomOn } from "./machines";
-import type { PodGroup } from "./pods";
+import type { MachineType, AllocatableResources } from "./machines";
+import { DAEMON_ADDRESSES, familyOf, machineType, MACHINE_TYPES, allocatableOn } from "./machines";
+import type { PodGroup } from "./pod-groups";
 import type { PoolArgs, PoolName } from "./pools";
 import { POOLS } from "./pools";
 import type { PriceTable } from "./prices";
@@ -26,7 +26,7 @@ export type Pools = Readonly<Partial<Record<PoolName, PoolArgs | undefined>>>;
 interface Choice {
   readonly name: string;
   readonly type: MachineType;
-  readonly room: Room;
+  readonly room: AllocatableResources;
 }
 
 /**
@@ -59,12 +59,12 @@ export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: 
 }
 
 /** What has to fit on one machine, of a group. */
-function unitOf({ cpuMilli, memoryMiB, pods, volume, together = false }: PodGroup): Room {
+function unitOf({ cpuMilli, memoryMiB, pods, volume, together = false }: PodGroup): AllocatableResources {
   const count = together ? pods.length : 1;
   return { cpuMilli: cpuMilli * count, memoryMiB: memoryMiB * count, pods: count, volumes: volume === undefined ? 0 : count };
 }
 
-function fits(unit: Room, room: Room): boolean {
+function fits(unit: AllocatableResources, room: AllocatableResources): boolean {
   return unit.cpuMilli <= room.cpuMilli && unit.memoryMiB <= room.memoryMiB && unit.pods <= room.pods && unit.volumes <= room.volumes;
 }
 
@@ -72,7 +72,7 @@ function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceT
   return (args?.instanceTypes ?? []).flatMap((name, index) => {
     const path = ["pools", pool, "instanceTypes", index];
     const type = machineType(name);
-    if (type === undefined) return [{ path, message: `${name} is not in the table of machine types${suggestion(name)}` }];
+    if (type === undefined) return [{ path, message: `${name} is not in the table of machine types${machineTypeSuggestion(name)}` }];
     const { interruptCpus } = args?.tuning ?? { interruptCpus: 0 };
     return [
       ...(prices !== undefined && prices.machines[name] === undefined ? [{ path, message: `${name} has no price in the table of ${prices.region} of ${prices.date}; known there: ${Object.keys(prices.machines).filter((other) => familyOf(other) === familyOf(name)).join(", ") || "none of its family"}` }] : []),
@@ -82,7 +82,7 @@ function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceT
 }
 
 /** Which there are, of the family or else by family. */
-export function suggestion(name: string): string {
+export function machineTypeSuggestion(name: string): string {
   const family = familyOf(name);
   const sizes = MACHINE_TYPES.filter((type) => familyOf(type) === family);
   if (sizes.length > 0) return `; of ${family} there are ${sizes.join(", ")}`;
@@ -94,7 +94,7 @@ function chooseType(args: PoolArgs, groups: readonly PodGroup[], prices: PriceTa
   const fitting = args.instanceTypes.flatMap((name) => {
     const type = machineType(name);
     if (type === undefined) return [];
-    const room = roomOn(type, args.tuning);
+    const room = allocatableOn(type, args.tuning);
     return groups.every((group) => fits(unitOf(group), room)) ? [{ name, type, room }] : [];
   });
   const cost = ({ name, type }: Choice): number => prices?.machines[name]?.usdPerHour ?? type.vcpus;
@@ -105,7 +105,7 @@ function roomProblems(pool: PoolName, args: PoolArgs, groups: readonly PodGroup[
   const rooms = args.instanceTypes.flatMap((name) => {
     const type = machineType(name);
     if (type === undefined) return [];
-    const room = roomOn(type, args.tuning);
+    const room = allocatableOn(type, args.tuning);
     return [`${name} ${room.cpuMilli}m and ${room.memoryMiB} MiB, for ${room.pods} pods and ${room.volumes} volumes`];
   });
   // Types that are not known have been said already.
@@ -116,15 +116,15 @@ function roomProblems(pool: PoolName, args: PoolArgs, groups: readonly PodGroup[
 
 function fillZones(pool: PoolName, { name, type, room }: Choice, groups: readonly PodGroup[]): MachineGroup[] {
   const placed = groups.flatMap((group) => (group.together === true ? group.pods.slice(0, 1) : group.pods).map((pod) => ({ zone: pod.zone, group })));
-  return [...byZone(placed)].map(([zone, units]) => {
+  return [...groupByZone(placed)].map(([zone, units]) => {
     const { machines, fullest } = pack(units.map(({ group }) => group), room);
     return { pool, type: name, zone, count: machines, vcpus: type.vcpus, podAddresses: fullest + DAEMON_ADDRESSES };
   });
 }
 
 /** First fit, largest first. @param groups one for each unit @returns how many machines, and the most pods on one */
-function pack(groups: readonly PodGroup[], room: Room): { machines: number; fullest: number } {
-  const machines: { left: Room; readonly groups: Set<PodGroup> }[] = [];
+function pack(groups: readonly PodGroup[], room: AllocatableResources): { machines: number; fullest: number } {
+  const machines: { left: AllocatableResources; readonly groups: Set<PodGroup> }[] = [];
   // Before this one no machine has room for another unit of the group.
   const from = new Map<PodGroup, number>();
   const largestFirst = [...groups].sort((a, b) => unitOf(b).cpuMilli - unitOf(a).cpuMilli || unitOf(b).memoryMiB - unitOf(a).memoryMiB);
@@ -141,6 +141,6 @@ function pack(groups: readonly PodGroup[], room: Room): { machines: number; full
   return { machines: machines.length, fullest: Math.max(0, ...machines.map(({ left }) => room.pods - left.pods)) };
 }
 
-function takes(machine: { readonly left: Room; readonly groups: ReadonlySet<PodGroup> } | undefined, group: PodGroup, unit: Room): boolean {
-  return machine !== undefined && fits(unit, machine.left) && !(group.alone && group.together !== true && machine.groups.has(group));
+function takes(machine: { readonly left: AllocatableResources; readonly groups: ReadonlySet<PodGroup> } | undefined, group: PodGroup, unit: AllocatableResources): boolean {
+  return machine !== undefined && fits(unit, machine.left) && !(group.separate && group.together !== true && machine.groups.has(group));
 }

@@ -58,7 +58,7 @@ export function reservedCpus({ staticCpus }: Tuning): number {
 }
 
 /** What is left of a machine for pods that are not there on every machine. */
-export interface Room {
+export interface AllocatableResources {
   readonly cpuMilli: number;
   readonly memoryMiB: number;
   readonly pods: number;
@@ -69,12 +69,12 @@ export interface Room {
 const MOST_VOLUMES = 26;
 
 /** Requests of what runs on every machine: aws-node 50m, kube-proxy 100m, ebs-csi-node 3 × 10m and 3 × 40 MiB; the Pod Identity agent has none. */
-const DAEMONS: Room = { cpuMilli: 180, memoryMiB: 120, pods: 4, volumes: 0 };
+const DAEMONS: AllocatableResources = { cpuMilli: 180, memoryMiB: 120, pods: 4, volumes: 0 };
 
 /** Pods on every machine that have an address of their own: ebs-csi-node. The others use the machine's. */
 export const DAEMON_ADDRESSES = 1;
 
-export function roomOn(machine: MachineType, tuning: Tuning): Room {
+export function allocatableOn(machine: MachineType, tuning: Tuning): AllocatableResources {
   // Karpenter adds what is reserved here to what the kubelet keeps anyway, so whole CPUs may be one fewer than the machine's less the reserved.
   const cpuMilli = machine.allocatableCpuMilli - 1000 * reservedCpus(tuning);
   // Karpenter and the machine's own set-up both count pods by addresses without prefixes, two of them on the machine's own.

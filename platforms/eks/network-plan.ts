@@ -65,7 +65,7 @@ export function planNetwork(cidr: string, zoneCount: number): NetworkPlan | unde
 }
 
 /** Prefixes that a machine takes for so many pods with addresses of their own. */
-export function prefixesFor(podAddresses: number): number {
+export function prefixesNeeded(podAddresses: number): number {
   return Math.ceil((podAddresses + WARM_ADDRESSES) / PREFIX_SIZE);
 }
 
@@ -76,7 +76,7 @@ export interface ZoneDemand {
 }
 
 /** What one zone's private subnet can give: addresses for the machines' own interfaces, and prefixes for their pods. */
-export function capacityOf({ addressesPerZone }: NetworkPlan): ZoneDemand {
+export function zoneCapacity({ addressesPerZone }: NetworkPlan): ZoneDemand {
   const single = addressesPerZone / 16;
   return {
     machines: Math.max(0, Math.floor(single) - (KEPT_BY_AWS - 1) - OTHER_INTERFACES),
@@ -89,7 +89,7 @@ export function capacityOf({ addressesPerZone }: NetworkPlan): ZoneDemand {
 export function smallestMaskFor(demand: ZoneDemand, zoneCount: number): number | undefined {
   for (let mask = 26; mask >= LARGEST_VPC; mask--) {
     const plan = planNetwork(`10.0.0.0/${mask}`, zoneCount);
-    const capacity = plan === undefined ? undefined : capacityOf(plan);
+    const capacity = plan === undefined ? undefined : zoneCapacity(plan);
     if (capacity !== undefined && capacity.machines >= demand.machines && capacity.prefixes >= demand.prefixes) return mask;
   }
   return undefined;

@@ -2,11 +2,11 @@
 import type { Cost } from "./cost";
 import { costOf } from "./cost";
 import type { MachineGroup, Pools } from "./machine-plan";
-import { planMachines, suggestion } from "./machine-plan";
+import { planMachines, machineTypeSuggestion } from "./machine-plan";
 import { machineType } from "./machines";
 import type { NetworkPlan, ZoneDemand } from "./network-plan";
-import { capacityOf, planNetwork, prefixesFor, smallestMaskFor } from "./network-plan";
-import type { PodGroup } from "./pods";
+import { zoneCapacity, planNetwork, prefixesNeeded, smallestMaskFor } from "./network-plan";
+import type { PodGroup } from "./pod-groups";
 import type { PriceTable } from "./prices";
 import { PRICED_REGIONS, pricesOf } from "./prices";
 import type { Problem } from "./problem";
@@ -117,7 +117,7 @@ function zoneProblems({ region, zones }: EksPlanArgs, machines: readonly Machine
 function systemProblems({ instanceType, machines }: SystemArgs, prices: PriceTable | undefined): Problem[] {
   return [
     ...(machines < 2 ? [{ path: ["system", "machines"], message: `${machines} are too few: each of Karpenter's two replicas needs a machine; at least 2` }] : []),
-    ...(machineType(instanceType) === undefined ? [{ path: ["system", "instanceType"], message: `${instanceType} is not in the table of machine types${suggestion(instanceType)}` }] : prices !== undefined && prices.machines[instanceType] === undefined ? [{ path: ["system", "instanceType"], message: `${instanceType} has no price in the table of ${prices.region} of ${prices.date}` }] : []),
+    ...(machineType(instanceType) === undefined ? [{ path: ["system", "instanceType"], message: `${instanceType} is not in the table of machine types${machineTypeSuggestion(instanceType)}` }] : prices !== undefined && prices.machines[instanceType] === undefined ? [{ path: ["system", "instanceType"], message: `${instanceType} has no price in the table of ${prices.region} of ${prices.date}` }] : []),
   ];
 }
 
@@ -126,7 +126,7 @@ function networkProblems({ zones, network: wanted }: EksPlanArgs, plan: NetworkP
   if (wanted.existing) return [];
   const path = ["network", "cidr"];
   const busiest = demandOf(machines);
-  const capacity = plan === undefined ? undefined : capacityOf(plan);
+  const capacity = plan === undefined ? undefined : zoneCapacity(plan);
   if (capacity !== undefined && busiest.machines <= capacity.machines && busiest.prefixes <= capacity.prefixes) return [];
   const mask = smallestMaskFor(busiest, Math.max(1, zones.length));
   const advice = mask === undefined ? `no network that AWS allows (a /16) is large enough: plan for fewer machines${otherZones(machines, zones.length, most)}` : `at least a /${mask}`;
@@ -146,7 +146,7 @@ export function demandByZone(machines: readonly MachineGroup[]): Map<string, Zon
   const zones = new Map<string, ZoneDemand>();
   for (const { zone, count, podAddresses } of machines) {
     const sum = zones.get(zone) ?? { machines: 0, prefixes: 0 };
-    zones.set(zone, { machines: sum.machines + count, prefixes: sum.prefixes + count * prefixesFor(podAddresses) });
+    zones.set(zone, { machines: sum.machines + count, prefixes: sum.prefixes + count * prefixesNeeded(podAddresses) });
   }
   return zones;
 }

@@ -38,9 +38,9 @@ const SUITES: Readonly<Record<string, readonly Suite[]>> = {
 
 /** What is packaged as NAME-server and NAME-tools, and has programs NAME-server, NAME-cli and NAME-benchmark. */
 export type Product = "valkey" | "redis";
-export const programsOf = (product: Product): readonly string[] => ["server", "cli", "benchmark"].map((program) => `${product}-${program}`);
+export const programNames = (product: Product): readonly string[] => ["server", "cli", "benchmark"].map((program) => `${product}-${program}`);
 /** The oldest that this project deploys: Redis 7.0 is what it can be told to stop by, and what Valkey came from is 7.2. */
-export const OLDEST_MAJOR: Readonly<Record<Product, number>> = { valkey: 8, redis: 7 };
+export const MIN_MAJOR_VERSION: Readonly<Record<Product, number>> = { valkey: 8, redis: 7 };
 
 /** Named so that apt does not choose all of systemd to satisfy the packages' alternatives. */
 const SMALL_ALTERNATIVES = ["systemd-standalone-tmpfiles", "systemd-standalone-sysusers"];
@@ -109,7 +109,7 @@ async function fetchFrom(mirror: string, suite: Suite, distribution: string, { p
   if (version === undefined || version === "(none)") throw new Failure(`has no ${product}-server`);
   // Debian's Redis has an epoch: 5:8.0.2-3.
   const upstream = version.replace(/^\d+:/, "");
-  const oldest = OLDEST_MAJOR[product];
+  const oldest = MIN_MAJOR_VERSION[product];
   if (Number.parseInt(upstream, 10) < oldest) throw new Failure(`has ${product} ${version} only; ${oldest}.0 or newer is needed`);
   if (product === "valkey" && suite.pinned !== undefined && version !== suite.pinned) report(`${suite.suite} has moved on from ${suite.pinned} to ${version}`);
 
@@ -175,7 +175,7 @@ function writePrograms(tree: string, product: Product): void {
   if (loader === undefined) throw new Failure("the packages hold no loader (libc6)");
   const libraries = [...new Set(files.filter((file) => /^(usr\/)?lib\/[^/]+\/lib[^/]*\.so\.[^/]*$/.test(file)).map((file) => dirname(file)))];
   mkdirSync(join(tree, "bin"));
-  for (const program of programsOf(product)) {
+  for (const program of programNames(product)) {
     const script = [
       "#!/bin/sh",
       'tree=${0%/bin/*}',

@@ -5,20 +5,20 @@ import { BadInput, Failure, messageOf } from "../../lib/errors";
 import { fetchPrograms, hasApt, unpackedPrograms } from "./debian-packages";
 import type { Product } from "./debian-packages";
 import type { Programs } from "./programs";
-import { findPrograms, inspect } from "./programs";
+import { findPrograms, inspectPrograms } from "./programs";
 
 /** An engine as a study names it: `valkey`, `valkey-8.1`, `redis`, or the directory of its programs. */
-export const ENGINE = /^(valkey|redis)(-\d+(\.\d+){0,2})?$|^\//;
+export const ENGINE_PATTERN = /^(valkey|redis)(-\d+(\.\d+){0,2})?$|^\//;
 
 /** Where each version can be had when the machine has it not; another suite's newest otherwise. */
 const SUITES: Readonly<Record<string, string>> = { "valkey-8.0": "bookworm-backports", "valkey-8.1": "trixie", "valkey-9.1": "forky", "redis-8.0": "trixie" };
 
 /** Valkey that is found first is nobody's engine in particular. */
-export interface EnginePlaces {
+export interface PackageDirectories {
   /** Packages that users are given. */
   readonly packages: string;
   /** Packages to compare with: kept apart, or they would be taken for what this machine has. */
-  readonly others: string;
+  readonly comparison: string;
 }
 
 /**
@@ -26,7 +26,7 @@ export interface EnginePlaces {
  * @param engines names and directories; undefined is the Valkey found first
  * @throws BadInput with everything that cannot be had, and why
  */
-export async function findEngines(engines: ReadonlySet<string | undefined>, places: EnginePlaces, report: (line: string) => void, signal: AbortSignal): Promise<Map<string | undefined, Programs>> {
+export async function findEngines(engines: ReadonlySet<string | undefined>, places: PackageDirectories, report: (line: string) => void, signal: AbortSignal): Promise<Map<string | undefined, Programs>> {
   const found = new Map<string | undefined, Programs>();
   const problems: string[] = [];
   for (const engine of engines) {
@@ -42,20 +42,20 @@ export async function findEngines(engines: ReadonlySet<string | undefined>, plac
   return found;
 }
 
-async function findEngine(engine: string | undefined, { packages, others }: EnginePlaces, report: (line: string) => void, signal: AbortSignal): Promise<Programs> {
+async function findEngine(engine: string | undefined, { packages, comparison }: PackageDirectories, report: (line: string) => void, signal: AbortSignal): Promise<Programs> {
   if (engine === undefined || engine === "valkey") return findPrograms(packages, report, signal);
   if (isAbsolute(engine)) return inspectDirectory(engine);
   const [name = "", version] = engine.split("-");
   const product: Product = name === "redis" ? "redis" : "valkey";
   const looked: string[] = [];
-  for (const [directory, source] of placesOf(product, packages, others)) {
-    const programs = await inspect(directory, source, product);
+  for (const [directory, source] of placesOf(product, packages, comparison)) {
+    const programs = await inspectPrograms(directory, source, product);
     if (typeof programs === "string") looked.push(programs);
     else if (isVersion(programs, version)) return programs;
     else looked.push(`${directory} has ${programs.version}`);
   }
   if (!hasApt()) throw new Failure(["it is not on this machine, which has no apt to fetch it by", ...looked].join("; "));
-  const programs = await inspect(await fetchPrograms(others, report, signal, SUITES[engine], product), "Debian packages", product);
+  const programs = await inspectPrograms(await fetchPrograms(comparison, report, signal, SUITES[engine], product), "Debian packages", product);
   if (typeof programs === "string") throw new Failure(programs);
   if (!isVersion(programs, version)) throw new Failure([`the newest package there is has ${programs.version}`, ...looked].join("; "));
   return programs;
@@ -63,7 +63,7 @@ async function findEngine(engine: string | undefined, { packages, others }: Engi
 
 async function inspectDirectory(directory: string): Promise<Programs> {
   const product: Product = existsSync(join(directory, "redis-server")) && !existsSync(join(directory, "valkey-server")) ? "redis" : "valkey";
-  const programs = await inspect(directory, directory, product);
+  const programs = await inspectPrograms(directory, directory, product);
   if (typeof programs === "string") throw new Failure(programs);
   return programs;
 }

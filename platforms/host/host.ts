@@ -6,27 +6,27 @@ import { join } from "node:path";
 import { connect } from "../../valkey/connection";
 import type { DeploymentNode, Endpoint, Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
-import type { FormationOptions, FormationResult } from "../../valkey/formation/awaiting";
+import type { FormationOptions, FormationResult } from "../../valkey/formation/deadline";
 import { form } from "../../valkey/formation/form";
 import type { ServerSettings } from "../../valkey/settings";
 import type { SentinelSettings } from "../../valkey/sentinel/plan";
 import { placeSentinels } from "../../valkey/sentinel/plan";
-import { configText, directives } from "../../valkey/settings";
+import { formatConfigFile, toDirectives } from "../../valkey/settings";
 import type { PlacedNode, Shape } from "../../valkey/topology/placement";
-import { addToZones, nodeCount, rotateOverZones, spreadOverZones } from "../../valkey/topology/placement";
+import { placeAddedNodes, nodeCount, rotateOverZones, spreadOverZones } from "../../valkey/topology/placement";
 import { LOOPBACK } from "./ports";
 import type { Programs } from "./programs";
 import type { RunDirectory } from "./run-directory";
 import { stopRun } from "./run-directory";
-import { identify, signalProcess } from "../../lib/process-identity";
-import { unmountDisk } from "./scars";
+import { identifyProcess, signalProcess } from "../../lib/process-identity";
+import { unmountDisk } from "./side-effects";
 import type { PlacedServer } from "./server-records";
-import { findServers, recordServer } from "./server-records";
-import type { Revival, Server } from "./servers";
-import { deathOf, startServers, stopServer } from "./servers";
+import { findRecordedServers, recordServer } from "./server-records";
+import type { ServerStart, ServerProcess } from "./servers";
+import { unexpectedExitFailure, startServers, stopServer } from "./servers";
 
 /** A deployment to be made on this machine. */
-export interface HostPlan {
+export interface HostDeploymentPlan {
   readonly name: string;
   readonly mode: Mode;
   readonly shape: Shape;
@@ -46,7 +46,7 @@ export interface HostPlan {
 }
 
 /** How servers are started again. */
-export interface Restart {
+export interface RestartOptions {
   /** Whether they come back at other ports, as pods do at other addresses. */
   readonly newAddresses: boolean;
   /** @default those of the host */
@@ -54,14 +54,14 @@ export interface Restart {
   /** Directives in place of those they had. */
   readonly directives?: ReadonlyMap<string, string> | undefined;
   /** The primary they follow, in replication mode. */
-  readonly follows?: Endpoint | undefined;
+  readonly replicaOf?: Endpoint | undefined;
 }
 
 /** Valkey's own default, given explicitly so that formation knows what to go back to. */
 const DEFAULT_NODE_TIMEOUT = "15000";
 
-function directivesOf({ mode, settings }: HostPlan): Map<string, string> {
-  const wanted = directives(settings);
+function directivesOf({ mode, settings }: HostDeploymentPlan): Map<string, string> {
+  const wanted = toDirectives(settings);
   if (mode === "cluster" && !wanted.has("cluster-node-timeout")) wanted.set("cluster-node-timeout", DEFAULT_NODE_TIMEOUT);
   return wanted;
 }
@@ -75,7 +75,7 @@ export class Host {
   readonly #sentinels = new Map<string, readonly PlacedServer[]>();
   readonly #death = new AbortController();
   /** Servers whose end is meant. */
-  readonly #condemned = new Set<Server>();
+  readonly #condemned = new Set<ServerProcess>();
   #stopping = false;
 
   constructor(
@@ -84,23 +84,23 @@ export class Host {
   ) {}
 
   /** Aborted, with a Failure as its reason, when a server ends without being told to. */
-  get died(): AbortSignal {
+  get unexpectedExit(): AbortSignal {
     return this.#death.signal;
   }
 
   /** Starts the servers of a deployment; none of them knows another yet. */
-  async start(plan: HostPlan, signal: AbortSignal): Promise<Deployment> {
+  async start(plan: HostDeploymentPlan, signal: AbortSignal): Promise<Deployment> {
     const password = plan.password ?? randomBytes(24).toString("hex");
     const names = Array.from({ length: nodeCount(plan.shape) }, (_, index) => `${plan.name}-${index}`);
     const placed = plan.mode === "cluster" ? rotateOverZones(names, plan.shape, plan.zones) : spreadOverZones(names, plan.zones);
     const wanted = directivesOf(plan);
     const access = { password };
     const hosts = plan.zoneAddresses === true ? zoneAddresses(plan.zones) : new Map<string, string>();
-    const server = ({ name, zone }: PlacedNode, index: number): Revival => ({ plan: { deployment: plan.name, name, cluster: plan.mode === "cluster", host: hosts.get(zone) ?? LOOPBACK, password, directives: wanted, diskBytes: plan.diskBytes, cpus: plan.cpus?.[index] } });
+    const server = ({ name, zone }: PlacedNode, index: number): ServerStart => ({ plan: { deployment: plan.name, name, cluster: plan.mode === "cluster", host: hosts.get(zone) ?? LOOPBACK, password, directives: wanted, diskBytes: plan.diskBytes, cpus: plan.cpus?.[index] } });
     const nodes = await this.#startPlaced(this.#servers, plan.name, placed, placed.map(server), signal);
     writeFileSync(this.passwordFile(plan.name), password, { mode: 0o600 });
     const watching = plan.sentinel === undefined ? [] : placeSentinels(plan.name, plan.sentinel, plan.zones);
-    const sentinels = watching.map(({ name, zone }): Revival => ({ plan: { deployment: plan.name, name, cluster: false, sentinel: true, host: hosts.get(zone) ?? LOOPBACK, password, directives: new Map() } }));
+    const sentinels = watching.map(({ name, zone }): ServerStart => ({ plan: { deployment: plan.name, name, cluster: false, sentinel: true, host: hosts.get(zone) ?? LOOPBACK, password, directives: new Map() } }));
     const watchers = await this.#startPlaced(this.#sentinels, plan.name, watching, sentinels, signal);
     return {
       name: plan.name,
@@ -121,12 +121,12 @@ export class Host {
    * @param plan as they were started; its shape is not asked for
    * @returns the servers that run, however many
    */
-  async adopt(plan: HostPlan & { readonly password: string }): Promise<Deployment> {
+  async adopt(plan: HostDeploymentPlan & { readonly password: string }): Promise<Deployment> {
     const { name, mode, zones, password } = plan;
     const access = { password };
     const wanted = directivesOf(plan);
     const parts = { deployment: name, cluster: mode === "cluster", host: LOOPBACK, password, directives: wanted };
-    const { servers, sentinels, halfStarted } = findServers(this.run, parts);
+    const { servers, sentinels, halfStarted } = findRecordedServers(this.run, parts);
     await Promise.all(halfStarted.map((process) => stopServer({ process })));
     this.#servers.set(name, servers);
     this.#sentinels.set(name, sentinels);
@@ -141,7 +141,7 @@ export class Host {
     if (deployment.mode === "replication") {
       const primary = deployment.nodes[0];
       for (const server of this.servers(deployment.name).slice(1)) {
-        if (primary !== undefined) appendFileSync(join(server.directory, "valkey.conf"), configText(new Map([["replicaof", `${primary.endpoint.host} ${primary.endpoint.port}`]])));
+        if (primary !== undefined) appendFileSync(join(server.directory, "valkey.conf"), formatConfigFile(new Map([["replicaof", `${primary.endpoint.host} ${primary.endpoint.port}`]])));
       }
     }
     return result;
@@ -156,7 +156,7 @@ export class Host {
     const present = this.#servers.get(deployment.name) ?? [];
     const lacking = Array.from({ length: Math.max(0, nodeCount(shape) - present.length) }, (_, index) => `${deployment.name}-${present.length + index}`);
     const zones = deployment.zones ?? [];
-    const added = addToZones(lacking, present.map(({ zone }) => zone), shape, zones);
+    const added = placeAddedNodes(lacking, present.map(({ zone }) => zone), shape, zones);
     const [model] = present;
     if (model === undefined) throw new Error(`${deployment.name} has no servers to be resized`);
     const hostOf = (zone: string): string => present.find((each) => each.zone === zone)?.server.plan.host ?? model.server.plan.host;
@@ -191,7 +191,7 @@ export class Host {
     return (this.#sentinels.get(deployment) ?? []).map(nodeOf);
   }
 
-  servers(deployment: string): readonly Server[] {
+  servers(deployment: string): readonly ServerProcess[] {
     return (this.#servers.get(deployment) ?? []).map(({ server }) => server);
   }
 
@@ -206,24 +206,24 @@ export class Host {
   async signal(deployment: string, names: readonly string[], signal: "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT"): Promise<void> {
     const chosen = this.#named(deployment, names);
     const ends = signal === "SIGKILL" || signal === "SIGTERM";
-    if (ends) this.mayEnd(deployment, names);
+    if (ends) this.expectExit(deployment, names);
     for (const { server } of chosen) {
-      const identity = identify(server.process.pid);
+      const identity = identifyProcess(server.process.pid);
       if (identity !== undefined) signalProcess(identity, signal);
     }
     if (ends) await Promise.all(chosen.map(({ server }) => server.process.ended));
   }
 
   /** Takes the end of these servers as meant, whoever brings it about. */
-  mayEnd(deployment: string, names: readonly string[]): void {
+  expectExit(deployment: string, names: readonly string[]): void {
     for (const { server } of this.#named(deployment, names)) this.#condemned.add(server);
   }
 
   /** Starts servers again that have ended, with their data; those that run are left alone. */
-  async startAgain(deployment: string, names: readonly string[], restart: Restart, signal: AbortSignal): Promise<void> {
-    const gone = this.#named(deployment, names).filter(({ server }) => identify(server.process.pid) === undefined);
-    const revivals = gone.map(({ server: { plan, port, busPort } }): Revival => ({
-      plan: plan.sentinel === true ? plan : { ...plan, directives: restart.directives ?? plan.directives, follows: restart.follows },
+  async restart(deployment: string, names: readonly string[], restart: RestartOptions, signal: AbortSignal): Promise<void> {
+    const gone = this.#named(deployment, names).filter(({ server }) => identifyProcess(server.process.pid) === undefined);
+    const revivals = gone.map(({ server: { plan, port, busPort } }): ServerStart => ({
+      plan: plan.sentinel === true ? plan : { ...plan, directives: restart.directives ?? plan.directives, replicaOf: restart.replicaOf },
       ports: restart.newAddresses ? undefined : [port, busPort ?? 0],
     }));
     const started = await this.#launch(deployment, revivals, signal, restart.programs);
@@ -237,7 +237,7 @@ export class Host {
   }
 
   /** @param all what they are added to @param placed where each of the servers is */
-  async #startPlaced(all: Map<string, readonly PlacedServer[]>, name: string, placed: readonly PlacedNode[], servers: readonly Revival[], signal: AbortSignal): Promise<DeploymentNode[]> {
+  async #startPlaced(all: Map<string, readonly PlacedServer[]>, name: string, placed: readonly PlacedNode[], servers: readonly ServerStart[], signal: AbortSignal): Promise<DeploymentNode[]> {
     const launched = await this.#launch(name, servers, signal);
     const started = launched.map((server, index): PlacedServer => ({ server, zone: placed[index]?.zone ?? "" }));
     for (const each of started) recordServer(each);
@@ -245,10 +245,10 @@ export class Host {
     return started.map(nodeOf);
   }
 
-  #launch(name: string, servers: readonly Revival[], signal: AbortSignal, programs = this.programs): Promise<Server[]> {
+  #launch(name: string, servers: readonly ServerStart[], signal: AbortSignal, programs = this.programs): Promise<ServerProcess[]> {
     return startServers(this.run, programs, servers, (server, exit) => {
       const isWanted = [this.#servers, this.#sentinels].some((all) => all.get(name)?.some((each) => each.server === server)) && !this.#condemned.has(server);
-      if (!this.#stopping && isWanted) this.#death.abort(deathOf(server, exit));
+      if (!this.#stopping && isWanted) this.#death.abort(unexpectedExitFailure(server, exit));
     }, signal);
   }
 

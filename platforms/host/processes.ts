@@ -2,11 +2,11 @@
 import type { ChildProcess, StdioOptions } from "node:child_process";
 import { spawn } from "node:child_process";
 import type { ProcessIdentity } from "../../lib/process-identity";
-import { isAlive, RECORD_AND_EXEC, send } from "../../lib/process-identity";
+import { isProcessAlive, RECORD_AND_EXEC, sendSignal } from "../../lib/process-identity";
 import type { RunDirectory } from "./run-directory";
 
 /** How a process ended: its exit code or the signal that ended it. */
-export interface Exit {
+export interface ProcessExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
@@ -15,7 +15,7 @@ export interface RunningProcess {
   readonly name: string;
   readonly pid: number;
   /** Resolves when the process has ended and its output is drained; never rejects. */
-  readonly ended: Promise<Exit>;
+  readonly ended: Promise<ProcessExit>;
   /** Where it is a child of this process. */
   readonly child?: ChildProcess;
 }
@@ -29,18 +29,18 @@ export interface RecordedProcess extends RunningProcess {
  * Signals a child of this process with all that it forked, in microseconds: its number is nobody else's until its end has been
  * noticed here, so that nobody has to be asked who has it. One that has ended is left alone, and so is another process' child.
  */
-export function signalGroup({ pid, child }: RunningProcess, signal: "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
+export function signalChildGroup({ pid, child }: RunningProcess, signal: "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
   if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  send(-pid, signal);
+  sendSignal(-pid, signal);
 }
 
 const ENDED_POLL_MS = 50;
 
 /** One that another process started: how it ends is not told, only that. Watching it keeps nobody from ending. */
 export function adoptProcess(name: string, identity: ProcessIdentity): RunningProcess {
-  const ended = new Promise<Exit>((resolve) => {
+  const ended = new Promise<ProcessExit>((resolve) => {
     const timer = setInterval(() => {
-      if (isAlive(identity)) return;
+      if (isProcessAlive(identity)) return;
       clearInterval(timer);
       resolve({ code: null, signal: null });
     }, ENDED_POLL_MS).unref();
@@ -71,7 +71,7 @@ export function startRecorded(
     stdio: options.stdio,
     detached: true,
   });
-  const ended = new Promise<Exit>((resolve) => {
+  const ended = new Promise<ProcessExit>((resolve) => {
     child.once("error", () => { resolve({ code: 127, signal: null }); });
     child.once("close", (code, signal) => { resolve({ code, signal }); });
   });
@@ -80,11 +80,11 @@ export function startRecorded(
 }
 
 /** A command and its arguments, held to CPUs where some are given: taskset becomes the program it starts. */
-export function pinned(cpus: string | undefined, command: string, args: readonly string[]): [command: string, ...args: string[]] {
+export function pinnedCommand(cpus: string | undefined, command: string, args: readonly string[]): [command: string, ...args: string[]] {
   return cpus === undefined ? [command, ...args] : ["taskset", "-c", cpus, command, ...args];
 }
 
 /** `exit status 1` or `SIGKILL`. */
-export function describeExit(exit: Exit): string {
+export function formatExit(exit: ProcessExit): string {
   return exit.signal ?? `exit status ${exit.code ?? "unknown"}`;
 }

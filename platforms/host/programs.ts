@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { BadInput, messageOf } from "../../lib/errors";
-import { fetchPrograms, hasApt, OLDEST_MAJOR, programsOf, unpackedPrograms } from "./debian-packages";
+import { fetchPrograms, hasApt, MIN_MAJOR_VERSION, programNames, unpackedPrograms } from "./debian-packages";
 import type { Product } from "./debian-packages";
 
 const run = promisify(execFile);
@@ -37,20 +37,20 @@ export async function findPrograms(
   if (home !== undefined && home !== "") {
     const directory = ["bin", "src", "."].map((name) => join(home, name)).find((path) => existsSync(join(path, "valkey-server")));
     if (directory === undefined) throw noServers([`VALKEY_HOME is ${home}, which holds no valkey-server (nor do its bin/ and src/)`]);
-    const programs = await inspect(directory, "VALKEY_HOME");
+    const programs = await inspectPrograms(directory, "VALKEY_HOME");
     if (typeof programs === "string") throw noServers([programs]);
     return programs;
   }
   const looked: string[] = [];
   for (const [directory, source] of candidates(packages, environment["PATH"] ?? "")) {
-    const programs = await inspect(directory, source);
+    const programs = await inspectPrograms(directory, source);
     if (typeof programs !== "string") return programs;
     looked.push(programs);
   }
   if (looked.length === 0) looked.push("there is no valkey-server on the PATH");
   if (!hasApt()) throw noServers(looked);
   try {
-    const programs = await inspect(await fetchPrograms(packages, report, signal), "Debian packages");
+    const programs = await inspectPrograms(await fetchPrograms(packages, report, signal), "Debian packages");
     if (typeof programs !== "string") return programs;
     looked.push(programs);
   } catch (error) {
@@ -66,8 +66,8 @@ function candidates(packages: string, path: string): [directory: string, source:
 }
 
 /** The programs in a directory, or in one sentence why they will not do. */
-export async function inspect(directory: string, source: string, product: Product = "valkey"): Promise<Programs | string> {
-  const [server = "", cli = "", benchmark = ""] = programsOf(product).map((program) => join(directory, program));
+export async function inspectPrograms(directory: string, source: string, product: Product = "valkey"): Promise<Programs | string> {
+  const [server = "", cli = "", benchmark = ""] = programNames(product).map((program) => join(directory, program));
   const paths = { server, cli, benchmark };
   const missing = Object.values(paths).filter((file) => !existsSync(file));
   if (missing.length > 0) return `${directory} lacks ${missing.map((file) => file.slice(directory.length + 1)).join(" and ")}`;
@@ -75,7 +75,7 @@ export async function inspect(directory: string, source: string, product: Produc
     const { stdout } = await run(paths.server, ["--version"]);
     const version = /\bv=(\d+\.\d+\.\d+)/.exec(stdout)?.[1];
     if (version === undefined) return `${paths.server} --version says ${stdout.trim()}, which is not understood`;
-    const oldest = OLDEST_MAJOR[product];
+    const oldest = MIN_MAJOR_VERSION[product];
     if (Number.parseInt(version, 10) < oldest) return `${paths.server} is ${version}; ${oldest}.0 or newer is needed`;
     return { product, version, ...paths, source };
   } catch (error) {

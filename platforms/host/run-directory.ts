@@ -13,8 +13,8 @@ import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, Failure, messageOf } from "../../lib/errors";
 import type { ProcessIdentity } from "../../lib/process-identity";
-import { identify, isAlive, parseRecord, signalGroupOf, signalProcess } from "../../lib/process-identity";
-import { removeScars } from "./scars";
+import { identifyProcess, isProcessAlive, parseProcessRecord, signalProcessGroup, signalProcess } from "../../lib/process-identity";
+import { removeSideEffects } from "./side-effects";
 
 const runSchema = z.object({
   id: z.string(),
@@ -45,7 +45,7 @@ export class RunDirectory {
    * @throws Failure when it cannot be written
    */
   static create(runs: string, stack: string): RunDirectory {
-    const runner = identify(process.pid);
+    const runner = identifyProcess(process.pid);
     if (runner === undefined) throw new Failure("this process cannot be identified (is /proc mounted?)");
     const id = `${new Date().toISOString().replace(/[-:]|\..*/g, "").replace("T", "-")}-${randomBytes(2).toString("hex")}`;
     const path = join(runs, id);
@@ -133,13 +133,13 @@ function readInfo(path: string): RunInfo | undefined {
 }
 
 /** The processes on record in a run's directory that are still alive. */
-export function livingProcesses(path: string): ProcessIdentity[] {
-  return livingRecords(path).map(({ identity }) => identity);
+export function runningProcesses(path: string): ProcessIdentity[] {
+  return runningRecords(path).map(({ identity }) => identity);
 }
 
 /** The same with the names they were started under. */
-export function livingRecords(path: string): { readonly name: string; readonly identity: ProcessIdentity }[] {
-  return records(path).flatMap(({ name, identity }) => (identity !== undefined && isAlive(identity) ? [{ name, identity }] : []));
+export function runningRecords(path: string): { readonly name: string; readonly identity: ProcessIdentity }[] {
+  return records(path).flatMap(({ name, identity }) => (identity !== undefined && isProcessAlive(identity) ? [{ name, identity }] : []));
 }
 
 /** What is on record in a run's directory; without identity what is not written to the end. */
@@ -148,7 +148,7 @@ function records(path: string): { readonly name: string; readonly identity: Proc
     const directory = join(path, place);
     return unlessGone<string[]>(() => readdirSync(directory), []).map((file) => ({
       name: file.replace(/\.\d+$/, ""),
-      identity: parseRecord(unlessGone(() => readFileSync(join(directory, file), "utf8"), "")),
+      identity: parseProcessRecord(unlessGone(() => readFileSync(join(directory, file), "utf8"), "")),
     }));
   });
 }
@@ -177,19 +177,19 @@ async function closeRecords(path: string): Promise<void> {
  */
 export async function stopRun(path: string): Promise<number> {
   await closeRecords(path);
-  const living = livingProcesses(path);
+  const living = runningProcesses(path);
   for (const identity of living) signalProcess(identity, "SIGTERM");
   // With what they forked: a server that was halted while it saved has a child that stands still as well.
-  for (const identity of living) signalGroupOf(identity, "SIGCONT");
+  for (const identity of living) signalProcessGroup(identity, "SIGCONT");
   const began = Date.now();
   let rest = living;
-  while ((rest = rest.filter(isAlive)).length > 0) {
+  while ((rest = rest.filter(isProcessAlive)).length > 0) {
     const waited = Date.now() - began;
     if (waited > GIVE_UP_MS) throw new Failure(`processes ${rest.map(({ pid }) => pid).join(", ")} of ${path} cannot be ended`);
-    if (waited > GRACE_MS) for (const identity of rest) signalGroupOf(identity, "SIGKILL");
+    if (waited > GRACE_MS) for (const identity of rest) signalProcessGroup(identity, "SIGKILL");
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  await removeScars(path);
+  await removeSideEffects(path);
   rmSync(path, { recursive: true, force: true });
   return living.length;
 }
@@ -200,7 +200,7 @@ export async function stopRun(path: string): Promise<number> {
  * @returns how many processes were ended
  */
 export async function stopAbandonedRuns(...runs: readonly string[]): Promise<number> {
-  const abandoned = runs.flatMap((place) => RunDirectory.list(place)).filter(({ info }) => !info.kept && !isAlive(info.runner));
+  const abandoned = runs.flatMap((place) => RunDirectory.list(place)).filter(({ info }) => !info.kept && !isProcessAlive(info.runner));
   const ended = await Promise.all(abandoned.map(({ path }) => stopRun(path)));
   return ended.reduce((sum, count) => sum + count, 0);
 }

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import type { Endpoint } from "../../valkey/node";
 import { sentinelConfig } from "../../valkey/sentinel/plan";
-import { configText } from "../../valkey/settings";
-import { knowsPingInterval, PING_INTERVAL } from "../../valkey/topology/sized-settings";
+import { formatConfigFile } from "../../valkey/settings";
+import { supportsPingInterval, PING_INTERVAL_DIRECTIVE } from "../../valkey/topology/derived-settings";
 import { LOOPBACK } from "./ports";
 import type { Programs } from "./programs";
 
@@ -23,13 +23,13 @@ export interface ServerPlan {
   /** A file system of so many bytes for its data, of its own. @default the run directory's */
   readonly diskBytes?: number | undefined;
   /** The primary it follows from its start, in replication mode. */
-  readonly follows?: Endpoint | undefined;
+  readonly replicaOf?: Endpoint | undefined;
   /** CPUs it is held to, as taskset takes them. @default wherever the kernel puts it */
   readonly cpus?: string | undefined;
 }
 
 /** Where it is: its directory, its data's, and its ports. */
-export interface ServerPlace {
+export interface ServerLocation {
   readonly directory: string;
   readonly dataDirectory: string;
   readonly port: number;
@@ -37,7 +37,7 @@ export interface ServerPlace {
 }
 
 /** The text of its configuration file. @param programs what is to read it: no server starts with a directive that it does not know */
-export function serverConfig(plan: ServerPlan, { directory, dataDirectory, port, busPort }: ServerPlace, { product, version }: Pick<Programs, "product" | "version">): string {
+export function serverConfig(plan: ServerPlan, { directory, dataDirectory, port, busPort }: ServerLocation, { product, version }: Pick<Programs, "product" | "version">): string {
   if (plan.sentinel === true) return sentinelConfig({ host: plan.host, port, directory: dataDirectory, log: join(directory, "log"), password: plan.password });
   const own = new Map([
     ["bind", plan.host],
@@ -55,9 +55,9 @@ export function serverConfig(plan: ServerPlan, { directory, dataDirectory, port,
     ["shutdown-on-sigterm", "nosave now force"],
     ["shutdown-on-sigint", "nosave now force"],
     ...(plan.cluster ? [["cluster-enabled", "yes"] as const, ["cluster-config-file", "nodes.conf"] as const, ["cluster-port", String(busPort)] as const] : []),
-    ...(plan.follows === undefined ? [] : [["replicaof", `${plan.follows.host} ${plan.follows.port}`] as const]),
+    ...(plan.replicaOf === undefined ? [] : [["replicaof", `${plan.replicaOf.host} ${plan.replicaOf.port}`] as const]),
   ]);
   // Nobody has asked for this one: it is derived.
-  const known = [...plan.directives].filter(([name]) => name !== PING_INTERVAL || knowsPingInterval(version));
-  return configText(own) + configText(new Map(known));
+  const known = [...plan.directives].filter(([name]) => name !== PING_INTERVAL_DIRECTIVE || supportsPingInterval(version));
+  return formatConfigFile(own) + formatConfigFile(new Map(known));
 }

@@ -2,16 +2,16 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { isSentinel } from "../../valkey/sentinel/plan";
+import { isSentinelName } from "../../valkey/sentinel/plan";
 import type { RunningProcess } from "./processes";
 import { adoptProcess } from "./processes";
 import type { RunDirectory } from "./run-directory";
-import { livingRecords } from "./run-directory";
+import { runningRecords } from "./run-directory";
 import type { ServerPlan } from "./server-config";
-import type { Server } from "./servers";
+import type { ServerProcess } from "./servers";
 
 export interface PlacedServer {
-  readonly server: Server;
+  readonly server: ServerProcess;
   readonly zone: string;
 }
 
@@ -27,15 +27,15 @@ export function recordServer({ server: { directory, port, busPort }, zone }: Pla
  * The servers of a deployment that run, in the order of their numbers, and processes of it that are not on record as
  * servers: whoever started them was killed before they were up.
  */
-export function findServers(run: RunDirectory, plan: Omit<ServerPlan, "name">): { readonly servers: readonly PlacedServer[]; readonly sentinels: readonly PlacedServer[]; readonly halfStarted: readonly RunningProcess[] } {
+export function findRecordedServers(run: RunDirectory, plan: Omit<ServerPlan, "name">): { readonly servers: readonly PlacedServer[]; readonly sentinels: readonly PlacedServer[]; readonly halfStarted: readonly RunningProcess[] } {
   const home = join(run.path, plan.deployment);
   const names = existsSync(home) ? readdirSync(home, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])) : [];
-  const living = livingRecords(run.path).filter(({ name }) => names.includes(name)).sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+  const living = runningRecords(run.path).filter(({ name }) => names.includes(name)).sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
   const found = living.map(({ name, identity }) => {
     const process = adoptProcess(name, identity);
     const directory = join(home, name);
     const record = readRecord(join(directory, FILE));
-    const sentinel = isSentinel(plan.deployment, name);
+    const sentinel = isSentinelName(plan.deployment, name);
     return { process, placed: record && { server: { plan: { ...plan, name, ...(sentinel ? { sentinel, directives: new Map<string, string>() } : {}) }, port: record.port, busPort: record.busPort, directory, dataDirectory: directory, process }, zone: record.zone } };
   });
   const placed = found.flatMap((each) => each.placed ?? []);

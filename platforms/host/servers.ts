@@ -5,17 +5,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "../../valkey/connection";
 import { Failure } from "../../lib/errors";
 import { parseInfo } from "../../valkey/topology/info";
-import { identify, signalProcess } from "../../lib/process-identity";
+import { identifyProcess, signalProcess } from "../../lib/process-identity";
 import { findFreePorts } from "./ports";
-import type { Exit, RunningProcess } from "./processes";
-import { describeExit, pinned, startRecorded } from "./processes";
+import type { ProcessExit, RunningProcess } from "./processes";
+import { formatExit, pinnedCommand, startRecorded } from "./processes";
 import type { Programs } from "./programs";
 import type { RunDirectory } from "./run-directory";
-import { mountDisk } from "./scars";
+import { mountDisk } from "./side-effects";
 import type { ServerPlan } from "./server-config";
 import { serverConfig } from "./server-config";
 
-export interface Server {
+export interface ServerProcess {
   readonly plan: ServerPlan;
   readonly port: number;
   readonly busPort: number | undefined;
@@ -26,7 +26,7 @@ export interface Server {
 }
 
 /** A server as it was, with the ports it shall have again where that matters. */
-export interface Revival {
+export interface ServerStart {
   readonly plan: ServerPlan;
   /** @default free ones */
   readonly ports?: readonly [port: number, busPort: number] | undefined;
@@ -46,10 +46,10 @@ const STOP_GRACE_MS = 2000;
 export async function startServers(
   run: RunDirectory,
   programs: Programs,
-  wanted: readonly Revival[],
-  onDeath: (server: Server, exit: Exit) => void,
+  wanted: readonly ServerStart[],
+  onDeath: (server: ServerProcess, exit: ProcessExit) => void,
   signal: AbortSignal,
-): Promise<Server[]> {
+): Promise<ServerProcess[]> {
   const free = await findFreePorts(wanted.length * 2);
   const servers = await Promise.all(wanted.map(({ plan, ports }, i) => startServer(run, programs, plan, ports ?? [free[2 * i] ?? 0, free[2 * i + 1] ?? 0], signal)));
   for (const server of servers) void server.process.ended.then((exit) => { onDeath(server, exit); });
@@ -62,7 +62,7 @@ async function startServer(
   plan: ServerPlan,
   firstPorts: readonly number[],
   signal: AbortSignal,
-): Promise<Server> {
+): Promise<ServerProcess> {
   const directory = run.nodeDirectory(plan.deployment, plan.name);
   const dataDirectory = plan.diskBytes === undefined ? directory : await mountDisk(run, join(directory, "data"), plan.diskBytes);
   let ports = firstPorts;
@@ -72,14 +72,14 @@ async function startServer(
     const server = launch(run, programs, plan, { directory, dataDirectory }, port, busPort);
     const exit = await acceptsConnections(server, signal);
     if (exit === undefined) return server;
-    if (attempt >= PORT_ATTEMPTS || !/Address already in use|Failed listening on port/.test(logTail(server))) throw deathOf(server, exit);
+    if (attempt >= PORT_ATTEMPTS || !/Address already in use|Failed listening on port/.test(logTail(server))) throw unexpectedExitFailure(server, exit);
     ports = await findFreePorts(2);
   }
 }
 
-type Places = Pick<Server, "directory" | "dataDirectory">;
+type Places = Pick<ServerProcess, "directory" | "dataDirectory">;
 
-function launch(run: RunDirectory, programs: Programs, plan: ServerPlan, places: Places, port: number, busPort: number): Server {
+function launch(run: RunDirectory, programs: Programs, plan: ServerPlan, places: Places, port: number, busPort: number): ServerProcess {
   const { directory } = places;
   const config = join(directory, "valkey.conf");
   for (const file of ["log", "output"]) rmSync(join(directory, file), { force: true });
@@ -87,7 +87,7 @@ function launch(run: RunDirectory, programs: Programs, plan: ServerPlan, places:
   if (plan.sentinel !== true || !keepsPort(config, port)) writeFileSync(config, serverConfig(plan, { directory, dataDirectory: places.dataDirectory, port, busPort }, programs), { mode: 0o600 });
   const output = openSync(join(directory, "output"), "a", 0o600);
   try {
-    const [command, ...args] = pinned(plan.cpus, programs.server, [config, ...(plan.sentinel === true ? ["--sentinel"] : [])]);
+    const [command, ...args] = pinnedCommand(plan.cpus, programs.server, [config, ...(plan.sentinel === true ? ["--sentinel"] : [])]);
     const process = startRecorded(run, plan.name, command, args, { cwd: directory, stdio: ["ignore", output, output] });
     return { plan, port, busPort: plan.cluster ? busPort : undefined, ...places, process };
   } finally {
@@ -104,8 +104,8 @@ function keepsPort(config: string, port: number): boolean {
 }
 
 /** Waits until the server answers; returns how it ended if it does that instead. */
-async function acceptsConnections(server: Server, signal: AbortSignal): Promise<Exit | undefined> {
-  let exit: Exit | undefined;
+async function acceptsConnections(server: ServerProcess, signal: AbortSignal): Promise<ProcessExit | undefined> {
+  let exit: ProcessExit | undefined;
   void server.process.ended.then((ended) => (exit = ended));
   const deadline = Date.now() + START_TIMEOUT_MS;
   while (!(await answers(server))) {
@@ -118,7 +118,7 @@ async function acceptsConnections(server: Server, signal: AbortSignal): Promise<
 }
 
 /** Whether it is this very process that answers on the port: another program may have taken it. */
-async function answers({ plan, port, process }: Server): Promise<boolean> {
+async function answers({ plan, port, process }: ServerProcess): Promise<boolean> {
   try {
     const connection = await connect(plan.name, { host: plan.host, port }, { password: plan.password });
     try {
@@ -132,8 +132,8 @@ async function answers({ plan, port, process }: Server): Promise<boolean> {
 }
 
 /** Ends a server, by SIGTERM and after a grace period by SIGKILL, and returns when it has ended. */
-export async function stopServer({ process }: Pick<Server, "process">): Promise<void> {
-  const identity = identify(process.pid);
+export async function stopServer({ process }: Pick<ServerProcess, "process">): Promise<void> {
+  const identity = identifyProcess(process.pid);
   if (identity === undefined) return;
   signalProcess(identity, "SIGTERM");
   const kill = setTimeout(() => { signalProcess(identity, "SIGKILL"); }, STOP_GRACE_MS);
@@ -142,17 +142,17 @@ export async function stopServer({ process }: Pick<Server, "process">): Promise<
 }
 
 /** A failure that names the server, how it ended and the last it logged. */
-export function deathOf(server: Server, exit: Exit): Failure {
-  return new Failure(`${server.plan.name} (port ${server.port}, pid ${server.process.pid}) ended by itself: ${describeExit(exit)}${quoteLog(server)}`);
+export function unexpectedExitFailure(server: ServerProcess, exit: ProcessExit): Failure {
+  return new Failure(`${server.plan.name} (port ${server.port}, pid ${server.process.pid}) ended by itself: ${formatExit(exit)}${quoteLog(server)}`);
 }
 
-function quoteLog(server: Server): string {
+function quoteLog(server: ServerProcess): string {
   const lines = logTail(server).trim().split("\n").slice(-5);
   return lines.length === 0 || lines[0] === "" ? "" : `; the last it said:\n${lines.map((line) => `    ${line}`).join("\n")}`;
 }
 
 /** The end of the log, then of what was printed before there was a log. */
-function logTail(server: Server): string {
+function logTail(server: ServerProcess): string {
   return ["output", "log"].map((name) => readTail(join(server.directory, name))).join("");
 }
 

@@ -2,7 +2,7 @@
 import { codeOf, messageOf } from "../../lib/errors";
 
 /** Whom was asked, for messages. */
-export interface ApiName {
+export interface ApiServer {
   /** Of the kubeconfig. */
   readonly context: string;
   /** URL. */
@@ -10,8 +10,8 @@ export interface ApiName {
 }
 
 /** What an API server answers with where it refuses: metav1.Status, as far as it matters here. */
-export interface Refusal {
-  readonly status: number;
+export interface ApiStatus {
+  readonly code: number;
   readonly message: string;
 }
 
@@ -19,24 +19,24 @@ export interface Refusal {
 const FORBIDDEN = /User "([^"]+)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?/;
 
 /** The refusal in an error of the client's, if that is what it is. */
-export function refusalIn(error: unknown): Refusal | undefined {
+export function statusInError(error: unknown): ApiStatus | undefined {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "number") return undefined;
   const body: unknown = "body" in error ? error.body : undefined;
-  return refusalOf(error.code, body);
+  return parseStatus(error.code, body);
 }
 
 /** @param body what the API server answered, parsed or not */
-export function refusalOf(status: number, body: unknown): Refusal {
+export function parseStatus(status: number, body: unknown): ApiStatus {
   const parsed = typeof body === "string" ? parseJson(body) : body;
   const message = typeof parsed === "object" && parsed !== null && "message" in parsed && typeof parsed.message === "string" ? parsed.message : typeof body === "string" ? body.trim() : "";
-  return { status, message: message === "" ? `HTTP status ${status}` : message };
+  return { code: status, message: message === "" ? `HTTP status ${status}` : message };
 }
 
 /** @param doing `reading the pods of namespace x` */
-export function explainRefusal({ status, message }: Refusal, doing: string, { context }: ApiName): string {
-  if (status === 401) return `${doing}: the API server does not accept the credentials of context ${context}; log in again, or name another context`;
+export function explainStatus({ code, message }: ApiStatus, doing: string, { context }: ApiServer): string {
+  if (code === 401) return `${doing}: the API server does not accept the credentials of context ${context}; log in again, or name another context`;
   const forbidden = FORBIDDEN.exec(message);
-  if (status === 403 && forbidden !== null) {
+  if (code === 403 && forbidden !== null) {
     const [, user = "", verb = "", resource = "", group = "", namespace] = forbidden;
     const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
     const kind = namespace === undefined ? "ClusterRole" : "Role";
@@ -48,9 +48,9 @@ export function explainRefusal({ status, message }: Refusal, doing: string, { co
 }
 
 /** @param error thrown before there was an answer, or the answer itself */
-export function explainApiError(error: unknown, doing: string, api: ApiName): string {
-  const refusal = refusalIn(error);
-  if (refusal !== undefined) return explainRefusal(refusal, doing, api);
+export function explainApiError(error: unknown, doing: string, api: ApiServer): string {
+  const refusal = statusInError(error);
+  if (refusal !== undefined) return explainStatus(refusal, doing, api);
   const reason = messageOf(error).replace(/^request to \S+ failed, reason: /, "").trim();
   const what = reason === "" ? (codeOf(error) ?? "no reason given") : reason;
   if (/abort|timed? ?out/i.test(what)) return `${doing}: the API server of context ${api.context} (${api.server}) does not answer; is the cluster up, and can this machine reach it?`;

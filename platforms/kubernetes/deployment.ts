@@ -8,14 +8,14 @@ import { Failure } from "../../lib/errors";
 import type { SentinelSettings, Sentinels } from "../../valkey/sentinel/plan";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
-import type { Kubernetes } from "./access";
+import type { KubernetesClient } from "./client";
 import { describeMachines } from "./machines";
-import { nameOf } from "./pod-troubles";
-import type { Labels, PodSelection, PodWaiting } from "./pods";
-import { awaitPods, labelsOf, POD_TIMEOUT_MS } from "./pods";
+import { resourceName } from "./pod-diagnostics";
+import type { Labels, PodSelection, PodWaitOptions } from "./pods";
+import { awaitPods, readPodLabels, POD_TIMEOUT_MS } from "./pods";
 import { parseQuantity } from "./quantity";
-import { openTunnel, TunnelBroke } from "./tunnel";
-import { Turns } from "../../lib/semaphore";
+import { openPortForward, PortForwardBroken } from "./port-forward";
+import { Semaphore } from "../../lib/semaphore";
 
 export interface KubernetesDeploymentPlan {
   /** For messages and results. */
@@ -57,15 +57,15 @@ const ANSWER_POLL_MS = 100;
  * @throws BadInput when the plan names something that is not there
  * @throws Failure saying why pods do not run, why they cannot be reached, or which permission is missing
  */
-export async function kubernetesDeployment(kubernetes: Kubernetes, plan: KubernetesDeploymentPlan, waiting: PodWaiting = {}): Promise<KubernetesDeployment> {
+export async function awaitKubernetesDeployment(kubernetes: KubernetesClient, plan: KubernetesDeploymentPlan, waiting: PodWaitOptions = {}): Promise<KubernetesDeployment> {
   const { name, mode, shape, namespace, container, port = 6379, zones, directives, access } = plan;
   const began = Date.now();
-  const labels = await labelsOf(kubernetes, namespace, plan.pods);
+  const labels = await readPodLabels(kubernetes, namespace, plan.pods);
   const pods = await awaitPods(kubernetes, { namespace, labels, count: nodeCount(shape), container }, waiting);
   const nodes = await nodesOf(kubernetes, pods, port);
   const watching = plan.sentinels === undefined ? {} : { sentinels: await sentinelPods(kubernetes, namespace, plan.sentinels, waiting) };
-  const openings = new Turns(OPENINGS_AT_ONCE);
-  const accessTo = new Map(pods.map((pod) => [nameOf(pod), accessOf(pod, access)]));
+  const openings = new Semaphore(OPENINGS_AT_ONCE);
+  const accessTo = new Map(pods.map((pod) => [resourceName(pod), accessOf(pod, access)]));
   const deployment: KubernetesDeployment = {
     name,
     mode,
@@ -79,26 +79,26 @@ export async function kubernetesDeployment(kubernetes: Kubernetes, plan: Kuberne
     image: serverOf(pods[0], container)?.image ?? "",
     memoryBytes: memoryOf(serverOf(pods[0], container)),
     ...watching,
-    connect: (node) => connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, undefined, () => openings.take(() => openTunnel(kubernetes, { namespace, pod: node.name, port: node.endpoint.port }))),
+    connect: (node) => connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, undefined, () => openings.run(() => openPortForward(kubernetes, { namespace, pod: node.name, port: node.endpoint.port }))),
   };
   const left = (waiting.timeoutMs ?? POD_TIMEOUT_MS) - (Date.now() - began);
   await Promise.all(nodes.map((node) => awaitAnswer(deployment, node, Date.now() + left, waiting.signal)));
   return deployment;
 }
 
-async function sentinelPods(kubernetes: Kubernetes, namespace: string, { pods: selection, port, settings }: NonNullable<KubernetesDeploymentPlan["sentinels"]>, waiting: PodWaiting): Promise<Sentinels> {
-  const labels = await labelsOf(kubernetes, namespace, selection);
+async function sentinelPods(kubernetes: KubernetesClient, namespace: string, { pods: selection, port, settings }: NonNullable<KubernetesDeploymentPlan["sentinels"]>, waiting: PodWaitOptions): Promise<Sentinels> {
+  const labels = await readPodLabels(kubernetes, namespace, selection);
   const pods = await awaitPods(kubernetes, { namespace, labels, count: settings.count }, waiting);
   return { settings, nodes: await nodesOf(kubernetes, pods, port) };
 }
 
 /** Pods that run, with the zones of their machines: without zones nothing can be placed or verified. */
-async function nodesOf(kubernetes: Kubernetes, pods: readonly V1Pod[], port: number): Promise<DeploymentNode[]> {
+async function nodesOf(kubernetes: KubernetesClient, pods: readonly V1Pod[], port: number): Promise<DeploymentNode[]> {
   const machines = await describeMachines(kubernetes, pods.map(({ spec }) => spec?.nodeName ?? ""));
   const zoneOf = new Map(machines.map(({ name, zone }) => [name, zone ?? undefined]));
   return pods.map((pod) => {
     const machine = pod.spec?.nodeName ?? "";
-    return { name: nameOf(pod), machine, zone: zoneOf.get(machine), endpoint: { host: pod.status?.podIP ?? "", port } };
+    return { name: resourceName(pod), machine, zone: zoneOf.get(machine), endpoint: { host: pod.status?.podIP ?? "", port } };
   });
 }
 
@@ -110,7 +110,7 @@ async function awaitAnswer(deployment: Deployment, node: DeploymentNode, deadlin
       (await deployment.connect(node)).disconnect();
       return;
     } catch (error) {
-      if (!(error instanceof Failure && error.cause instanceof TunnelBroke) || Date.now() > deadline) throw error;
+      if (!(error instanceof Failure && error.cause instanceof PortForwardBroken) || Date.now() > deadline) throw error;
     }
     await sleep(ANSWER_POLL_MS);
   }
@@ -119,7 +119,7 @@ async function awaitAnswer(deployment: Deployment, node: DeploymentNode, deadlin
 /** A certificate is made out to a pod's stable name: its address changes. */
 function accessOf(pod: V1Pod, access: Access): Access {
   const { tls } = access;
-  const { subdomain, hostname = nameOf(pod) } = pod.spec ?? {};
+  const { subdomain, hostname = resourceName(pod) } = pod.spec ?? {};
   if (tls === undefined || tls.sni !== undefined || subdomain === undefined) return access;
   return { ...access, tls: { ...tls, sni: `${hostname}.${subdomain}.${pod.metadata?.namespace ?? "default"}.svc.cluster.local` } };
 }

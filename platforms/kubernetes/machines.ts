@@ -1,10 +1,10 @@
 /** The machines of a cluster: their zones, and what else of them bears on the figures. */
 import type { V1Node } from "@kubernetes/client-node";
 import type { Machine } from "../machine";
-import type { Kubernetes } from "./access";
-import { nameOf } from "./pod-troubles";
+import type { KubernetesClient } from "./client";
+import { resourceName } from "./pod-diagnostics";
 import { parseQuantity } from "./quantity";
-import { Turns } from "../../lib/semaphore";
+import { Semaphore } from "../../lib/semaphore";
 
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type";
@@ -15,10 +15,10 @@ const QUESTIONS = 16;
  * @param names in any order, as often as may be
  * @throws Failure when machines may not be read
  */
-export async function describeMachines(kubernetes: Kubernetes, names: readonly string[]): Promise<Machine[]> {
-  const turns = new Turns(QUESTIONS);
+export async function describeMachines(kubernetes: KubernetesClient, names: readonly string[]): Promise<Machine[]> {
+  const turns = new Semaphore(QUESTIONS);
   const distinct = [...new Set(names)].filter((name) => name !== "").sort();
-  const machines = await Promise.all(distinct.map((name) => turns.take(() => kubernetes.call(`reading the zone of machine ${name}`, kubernetes.core.readNode({ name })))));
+  const machines = await Promise.all(distinct.map((name) => turns.run(() => kubernetes.call(`reading the zone of machine ${name}`, kubernetes.core.readNode({ name })))));
   return machines.map(describe);
 }
 
@@ -26,7 +26,7 @@ function describe(machine: V1Node): Machine {
   const { metadata, status } = machine;
   const info = status?.nodeInfo;
   return {
-    name: nameOf(machine),
+    name: resourceName(machine),
     zone: metadata?.labels?.[ZONE_LABEL] ?? null,
     instanceType: metadata?.labels?.[INSTANCE_TYPE_LABEL] ?? null,
     cores: parseQuantity(status?.capacity?.["cpu"] ?? "0"),

@@ -2,17 +2,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CoreV1Event, V1Pod } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../lib/errors";
-import type { Report } from "../../lib/progress";
-import type { Kubernetes } from "./access";
-import type { PodsSeen } from "./pod-troubles";
-import { formatTrouble, nameOf, podRuns, podTroubles } from "./pod-troubles";
+import type { ReportProgress } from "../../lib/progress";
+import type { KubernetesClient } from "./client";
+import type { PodEvidence } from "./pod-diagnostics";
+import { formatDiagnostic, resourceName, isPodRunning, diagnosePods } from "./pod-diagnostics";
 
 export type Labels = Readonly<Record<string, string>>;
 
 /** The pods of a StatefulSet, or all that carry the labels. */
 export type PodSelection = { readonly statefulSet: string } | { readonly labels: Labels };
 
-export interface PodsWanted {
+export interface ExpectedPods {
   readonly namespace: string;
   readonly labels: Labels;
   readonly count: number;
@@ -22,12 +22,12 @@ export interface PodsWanted {
   readonly otherwise?: string | undefined;
 }
 
-export interface PodWaiting {
+export interface PodWaitOptions {
   /** How long pods may take to run, milliseconds. @default 300000 */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Told what is awaited. */
-  readonly report?: Report | undefined;
+  readonly report?: ReportProgress | undefined;
 }
 
 export const POD_TIMEOUT_MS = 300_000;
@@ -41,7 +41,7 @@ const LAST_LINES = 5;
 const NO_LOG = /^(unable to retrieve container logs|failed to try resolving symlinks)/;
 
 /** @throws BadInput when there is no such StatefulSet, or one that selects by more than labels */
-export async function labelsOf(kubernetes: Kubernetes, namespace: string, selection: PodSelection): Promise<Labels> {
+export async function readPodLabels(kubernetes: KubernetesClient, namespace: string, selection: PodSelection): Promise<Labels> {
   if ("labels" in selection) return selection.labels;
   const name = selection.statefulSet;
   const set = await kubernetes.find(`reading StatefulSet ${name} of namespace ${namespace}`, kubernetes.apps.readNamespacedStatefulSet({ namespace, name }));
@@ -61,23 +61,23 @@ export class PodWatch {
   readonly #stuckSince = new Map<string, number>();
 
   constructor(
-    private readonly kubernetes: Kubernetes,
-    private readonly wanted: PodsWanted,
-    private readonly waiting: PodWaiting,
+    private readonly kubernetes: KubernetesClient,
+    private readonly wanted: ExpectedPods,
+    private readonly waiting: PodWaitOptions,
   ) {
     this.#timeoutMs = waiting.timeoutMs ?? POD_TIMEOUT_MS;
-    this.#selector = formatLabels(wanted.labels);
+    this.#selector = formatLabelSelector(wanted.labels);
   }
 
   /**
    * @returns all pods, in the order of their ordinals, and whether they are as many as wanted and run
    * @throws Failure saying why they do not, once the time is up or as soon as that cannot change by itself; the signal's reason
    */
-  async look(): Promise<{ readonly pods: readonly V1Pod[]; readonly run: boolean }> {
+  async poll(): Promise<{ readonly pods: readonly V1Pod[]; readonly run: boolean }> {
     const { count, container, namespace } = this.wanted;
     this.waiting.signal?.throwIfAborted();
     const pods = await listPods(this.kubernetes, namespace, this.#selector);
-    const running = pods.filter((pod) => podRuns(pod, container)).length;
+    const running = pods.filter((pod) => isPodRunning(pod, container)).length;
     if (running === count && pods.length === count) return { pods, run: true };
     const late = Date.now() - this.#began > this.#timeoutMs;
     if (late || Date.now() > this.#explainAt) await this.#explain(pods, `${running} of ${count} pods (${this.#selector}) of namespace ${namespace} run`, late);
@@ -85,18 +85,18 @@ export class PodWatch {
   }
 
   async #explain(pods: readonly V1Pod[], summary: string, late: boolean): Promise<void> {
-    const troubles = podTroubles(await lookAround(this.kubernetes, this.wanted, pods));
+    const troubles = diagnosePods(await collectPodEvidence(this.kubernetes, this.wanted, pods));
     const now = Date.now();
     this.#explainAt = now + EXPLAIN_MS;
-    const stuck = new Set(troubles.filter(({ stays }) => stays).map(({ what }) => what));
+    const stuck = new Set(troubles.filter(({ permanent }) => permanent).map(({ cause }) => cause));
     for (const what of [...this.#stuckSince.keys()]) if (!stuck.has(what)) this.#stuckSince.delete(what);
     for (const what of stuck) if (!this.#stuckSince.has(what)) this.#stuckSince.set(what, now);
     const hopeless = [...this.#stuckSince.values()].some((since) => now - since > PATIENCE_MS);
     if (late || hopeless) {
-      const why = troubles.map(formatTrouble).join("; ") || "there are more pods than that";
+      const why = troubles.map(formatDiagnostic).join("; ") || "there are more pods than that";
       throw new Failure(`${summary} after ${Math.round((now - this.#began) / 1000)} s: ${why}`);
     }
-    this.waiting.report?.(`${summary}${troubles[0] === undefined ? "" : `; ${formatTrouble(troubles[0])}`}`, true);
+    this.waiting.report?.(`${summary}${troubles[0] === undefined ? "" : `; ${formatDiagnostic(troubles[0])}`}`, true);
   }
 }
 
@@ -104,10 +104,10 @@ export class PodWatch {
  * Waits until so many pods run, in the order of their ordinals.
  * @throws as `PodWatch.look`
  */
-export async function awaitPods(kubernetes: Kubernetes, wanted: PodsWanted, waiting: PodWaiting = {}): Promise<readonly V1Pod[]> {
+export async function awaitPods(kubernetes: KubernetesClient, wanted: ExpectedPods, waiting: PodWaitOptions = {}): Promise<readonly V1Pod[]> {
   const watch = new PodWatch(kubernetes, wanted, waiting);
   for (;;) {
-    const { pods, run } = await watch.look();
+    const { pods, run } = await watch.poll();
     if (run) return pods;
     await pause(POLL_MS, waiting.signal);
   }
@@ -120,19 +120,19 @@ export async function pause(milliseconds: number, signal: AbortSignal | undefine
 }
 
 /** `a=b,c=d`, as the API takes it. */
-export function formatLabels(labels: Labels): string {
+export function formatLabelSelector(labels: Labels): string {
   return Object.entries(labels).map(([key, value]) => `${key}=${value}`).join(",");
 }
 
 /** In the order of their ordinals; those being deleted are left out. */
-export async function listPods(kubernetes: Kubernetes, namespace: string, labelSelector: string): Promise<V1Pod[]> {
+export async function listPods(kubernetes: KubernetesClient, namespace: string, labelSelector: string): Promise<V1Pod[]> {
   const { items } = await kubernetes.call(`reading the pods of namespace ${namespace}`, kubernetes.core.listNamespacedPod({ namespace, labelSelector }));
   const alive = items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
-  return alive.sort((a, b) => nameOf(a).localeCompare(nameOf(b), "en", { numeric: true }));
+  return alive.sort((a, b) => resourceName(a).localeCompare(resourceName(b), "en", { numeric: true }));
 }
 
 /** Everything there is on pods that do not run. */
-export async function lookAround(kubernetes: Kubernetes, { namespace, labels, count, otherwise }: PodsWanted, pods: readonly V1Pod[]): Promise<PodsSeen> {
+export async function collectPodEvidence(kubernetes: KubernetesClient, { namespace, labels, count, otherwise }: ExpectedPods, pods: readonly V1Pod[]): Promise<PodEvidence> {
   const claimNames = new Set(pods.flatMap(({ spec }) => (spec?.volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? [])));
   const { core, apps, storage } = kubernetes;
   const unread = { items: [] };
@@ -143,17 +143,17 @@ export async function lookAround(kubernetes: Kubernetes, { namespace, labels, co
     claimNames.size === 0 ? undefined : storage.listStorageClass().catch(() => undefined),
     readLastWords(kubernetes, namespace, pods),
   ]);
-  const makers = sets.items.filter(({ spec }) => matches(spec?.template.metadata?.labels ?? {}, labels)).map(nameOf);
+  const makers = sets.items.filter(({ spec }) => matches(spec?.template.metadata?.labels ?? {}, labels)).map(resourceName);
   const owners = pods.flatMap(({ metadata }) => metadata?.ownerReferences?.map(({ name }) => name) ?? []);
-  const names = new Set([...pods.map(nameOf), ...claimNames, ...makers, ...owners, ...jobIn(labels)]);
+  const names = new Set([...pods.map(resourceName), ...claimNames, ...makers, ...owners, ...jobIn(labels)]);
   return {
     namespace,
     wanted: count,
     otherwise,
     pods,
-    claims: claims.items.filter((claim) => claimNames.has(nameOf(claim))),
+    claims: claims.items.filter((claim) => claimNames.has(resourceName(claim))),
     events: inOrder(events.items.filter(({ involvedObject }) => names.has(involvedObject.name ?? ""))),
-    storageClasses: classes?.items.map(nameOf),
+    storageClasses: classes?.items.map(resourceName),
     lastWords,
   };
 }
@@ -174,11 +174,11 @@ function inOrder(events: readonly CoreV1Event[]): CoreV1Event[] {
 }
 
 /** Of containers that keep ending: what the one before said last. */
-async function readLastWords(kubernetes: Kubernetes, namespace: string, pods: readonly V1Pod[]): Promise<Map<string, string>> {
+async function readLastWords(kubernetes: KubernetesClient, namespace: string, pods: readonly V1Pod[]): Promise<Map<string, string>> {
   const ended = pods.flatMap((pod) => {
     const statuses = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
     const container = statuses.find(({ restartCount, state }) => restartCount > 0 && state?.running === undefined)?.name;
-    return container === undefined ? [] : [{ name: nameOf(pod), container }];
+    return container === undefined ? [] : [{ name: resourceName(pod), container }];
   });
   const words = ended.slice(0, 3).map(async ({ name, container }) => {
     const log = await kubernetes.core.readNamespacedPodLog({ namespace, name, container, previous: true, tailLines: LAST_LINES }).catch(() => "");

@@ -2,10 +2,10 @@
 import type { V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../lib/errors";
 import { listNames } from "../../valkey/verification/verdict";
-import type { Kubernetes } from "./access";
-import { lastWarning, nameOf, podRuns } from "./pod-troubles";
-import type { PodWaiting } from "./pods";
-import { labelsOf, lookAround, pause, POD_TIMEOUT_MS, PodWatch } from "./pods";
+import type { KubernetesClient } from "./client";
+import { lastWarningEvent, resourceName, isPodRunning } from "./pod-diagnostics";
+import type { PodWaitOptions } from "./pods";
+import { readPodLabels, collectPodEvidence, pause, POD_TIMEOUT_MS, PodWatch } from "./pods";
 
 export interface RolloutPlan {
   readonly namespace: string;
@@ -23,15 +23,15 @@ const REVISION = "controller-revision-hash";
  * @throws BadInput when there is no such StatefulSet
  * @throws Failure saying why pods do not run or are not ready, once the time is up or as soon as that cannot change by itself
  */
-export async function awaitRollout(kubernetes: Kubernetes, plan: RolloutPlan, waiting: PodWaiting = {}): Promise<void> {
+export async function awaitRollout(kubernetes: KubernetesClient, plan: RolloutPlan, waiting: PodWaitOptions = {}): Promise<void> {
   const { namespace, statefulSet, nodes, container } = plan;
   const began = Date.now();
   const timeoutMs = waiting.timeoutMs ?? POD_TIMEOUT_MS;
-  const wanted = { namespace, labels: await labelsOf(kubernetes, namespace, { statefulSet }), count: nodes, container };
+  const wanted = { namespace, labels: await readPodLabels(kubernetes, namespace, { statefulSet }), count: nodes, container };
   const watch = new PodWatch(kubernetes, wanted, waiting);
   for (;;) {
     const set = await readSet(kubernetes, plan);
-    const { pods, run } = await watch.look();
+    const { pods, run } = await watch.poll();
     if (isSettled(set, pods, plan)) return;
     await release(kubernetes, plan, set, pods);
     if (run && Date.now() - began > timeoutMs) throw new Failure(`${await describe(set, pods)} after ${Math.round((Date.now() - began) / 1000)} s`);
@@ -40,14 +40,14 @@ export async function awaitRollout(kubernetes: Kubernetes, plan: RolloutPlan, wa
 
   async function describe(set: V1StatefulSet, pods: readonly V1Pod[]): Promise<string> {
     const unready = pods.filter((pod) => !isReady(pod));
-    if (unready.length === 0) return `${listNames(pods.filter((pod) => !isCurrent(set, pod)).map(nameOf))}: not restarted yet`;
-    const { events } = await lookAround(kubernetes, wanted, pods);
-    const why = unready.flatMap((pod) => lastWarning(events, nameOf(pod)) ?? [])[0];
-    return `${listNames(unready.map(nameOf))}: running but not ready${why === undefined ? "" : ` (${why})`}`;
+    if (unready.length === 0) return `${listNames(pods.filter((pod) => !isCurrent(set, pod)).map(resourceName))}: not restarted yet`;
+    const { events } = await collectPodEvidence(kubernetes, wanted, pods);
+    const why = unready.flatMap((pod) => lastWarningEvent(events, resourceName(pod)) ?? [])[0];
+    return `${listNames(unready.map(resourceName))}: running but not ready${why === undefined ? "" : ` (${why})`}`;
   }
 }
 
-async function readSet(kubernetes: Kubernetes, { namespace, statefulSet: name }: RolloutPlan): Promise<V1StatefulSet> {
+async function readSet(kubernetes: KubernetesClient, { namespace, statefulSet: name }: RolloutPlan): Promise<V1StatefulSet> {
   const set = await kubernetes.find(`reading StatefulSet ${name} of namespace ${namespace}`, kubernetes.apps.readNamespacedStatefulSet({ namespace, name }));
   if (set === undefined) throw new BadInput(name, [`namespace ${namespace} has no StatefulSet of that name`]);
   return set;
@@ -74,8 +74,8 @@ function isReady({ metadata, status }: V1Pod): boolean {
  * A StatefulSet that starts its pods in order waits for one that cannot start to be ready before it replaces it, for ever
  * (kubernetes/kubernetes#67250): what is wrong with it may be what was just put right.
  */
-async function release(kubernetes: Kubernetes, { namespace, container }: RolloutPlan, set: V1StatefulSet, pods: readonly V1Pod[]): Promise<void> {
+async function release(kubernetes: KubernetesClient, { namespace, container }: RolloutPlan, set: V1StatefulSet, pods: readonly V1Pod[]): Promise<void> {
   if (!isObserved(set)) return;
-  const stuck = pods.filter((pod) => !isCurrent(set, pod) && !podRuns(pod, container));
-  await Promise.all(stuck.map((pod) => kubernetes.find(`replacing pod ${nameOf(pod)} of namespace ${namespace}`, kubernetes.core.deleteNamespacedPod({ namespace, name: nameOf(pod) }))));
+  const stuck = pods.filter((pod) => !isCurrent(set, pod) && !isPodRunning(pod, container));
+  await Promise.all(stuck.map((pod) => kubernetes.find(`replacing pod ${resourceName(pod)} of namespace ${namespace}`, kubernetes.core.deleteNamespacedPod({ namespace, name: resourceName(pod) }))));
 }

@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { Failure } from "../../lib/errors";
-import { listed } from "../../lib/units";
-import type { Kubernetes } from "./access";
+import { formatList } from "../../lib/units";
+import type { KubernetesClient } from "./client";
 import type { Plain } from "./plain";
-import { nameOf } from "./pod-troubles";
+import { resourceName } from "./pod-diagnostics";
 
 /** What is needed of Kubernetes. */
 export interface VolumeReader {
@@ -24,7 +24,7 @@ export async function awaitVolumesGone(kubernetes: VolumeReader, namespace: stri
   for (;;) {
     const left = await volumesOf(kubernetes, namespace);
     if (left.length === 0) return;
-    if (Date.now() > deadline) throw new Failure(`volumes of namespace ${namespace} are still there: ${listed(left, 4)}; destroy again when they are gone`);
+    if (Date.now() > deadline) throw new Failure(`volumes of namespace ${namespace} are still there: ${formatList(left, 4)}; destroy again when they are gone`);
     await sleep(pollMs);
   }
 }
@@ -38,11 +38,11 @@ async function volumesOf(kubernetes: VolumeReader, namespace: string): Promise<s
  * Names of the claims that have a volume, and so may hold data.
  * @throws Failure when they may not be read
  */
-export async function boundClaims(kubernetes: Kubernetes, namespace: string, statefulSet: string): Promise<string[]> {
+export async function boundClaims(kubernetes: KubernetesClient, namespace: string, statefulSet: string): Promise<string[]> {
   const set = await kubernetes.find(`reading StatefulSet ${statefulSet} of namespace ${namespace}`, kubernetes.apps.readNamespacedStatefulSet({ namespace, name: statefulSet }));
-  const prefixes = (set?.spec?.volumeClaimTemplates ?? []).map((template) => `${nameOf(template)}-${statefulSet}-`);
+  const prefixes = (set?.spec?.volumeClaimTemplates ?? []).map((template) => `${resourceName(template)}-${statefulSet}-`);
   if (prefixes.length === 0) return [];
   const { items } = await kubernetes.call(`reading the volume claims of namespace ${namespace}`, kubernetes.core.listNamespacedPersistentVolumeClaim({ namespace }));
   const isOf = (name: string): boolean => prefixes.some((prefix) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)));
-  return items.filter((claim) => isOf(nameOf(claim)) && claim.status?.phase === "Bound").map(nameOf);
+  return items.filter((claim) => isOf(resourceName(claim)) && claim.status?.phase === "Bound").map(resourceName);
 }

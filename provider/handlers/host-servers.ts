@@ -1,19 +1,19 @@
 import type { Deployment } from "../../valkey/deployment";
 import { Failure } from "../../lib/errors";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/paths";
-import type { Target } from "../../platforms/target";
+import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { Host } from "../../platforms/host/host";
-import type { HostPlan } from "../../platforms/host/host";
+import type { HostDeploymentPlan } from "../../platforms/host/host";
 import { findPrograms } from "../../platforms/host/programs";
-import { livingProcesses, RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
+import { runningProcesses, RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
-import type { Handler } from "../dynamic-resource";
+import type { ResourceHandler } from "../dynamic-resource";
 import type { HostServersInputs, HostServersOutputs } from "../resources/host-servers";
 
 const untilKilled = new AbortController().signal;
 
-const handler: Handler<HostServersInputs, HostServersOutputs> = {
+const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
   replaceOn: ["plan", "password"],
   create: async (inputs) => {
     const { owner, shape } = inputs;
@@ -49,7 +49,7 @@ const handler: Handler<HostServersInputs, HostServersOutputs> = {
     await stopRun(directory);
   },
   exists: (_id, { directory, plan, shape }) => {
-    const living = livingProcesses(directory).length;
+    const living = runningProcesses(directory).length;
     if (living === 0) return Promise.resolve(false);
     const wanted = nodeCount(shape) + (plan.sentinel?.count ?? 0);
     if (living < wanted) throw new Failure(`${plan.name}: ${living} of its ${wanted} servers run; destroy it or replace it (pulumi up --replace)`);
@@ -59,10 +59,10 @@ const handler: Handler<HostServersInputs, HostServersOutputs> = {
 };
 export default handler;
 
-function planOf({ plan, shape, password }: HostServersInputs): HostPlan & { readonly password: string } {
+function planOf({ plan, shape, password }: HostServersInputs): HostDeploymentPlan & { readonly password: string } {
   return { ...plan, shape, password };
 }
 
-function targetOf({ name, mode, nodes, zones = [], directives, sentinels }: Deployment, shape: Shape): Target {
+function targetOf({ name, mode, nodes, zones = [], directives, sentinels }: Deployment, shape: Shape): DeploymentReference {
   return { platform: "endpoints", name, mode, shape, zones, directives: Object.fromEntries(directives), nodes, ...(sentinels === undefined ? {} : { sentinels }) };
 }

@@ -3,26 +3,26 @@ import type { Deployment } from "../../valkey/deployment";
 import { Failure } from "../../lib/errors";
 import { findPrograms } from "../../platforms/host/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
-import { JobLoad, JobRunner } from "../../benchmarks/load/jobs/job-runner";
-import { memtierInJobs, openLoopInJobs } from "../../benchmarks/load/jobs/job-tools";
+import { JobLoadRunner, ValkeyBenchmarkJobRunner } from "../../benchmarks/load/jobs/job-runner";
+import { memtierInJobs, openLoopInJobs } from "../../benchmarks/load/jobs/load-generators";
 import { describeMachines } from "../../platforms/kubernetes/machines";
-import type { Equipment } from "../../benchmarks/measuring/experiment";
-import { localDrivers } from "../../benchmarks/load/local-drivers";
-import { LocalRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
-import type { ToolRunner } from "../../benchmarks/load/tool-runner";
+import type { LoadRunners } from "../../benchmarks/measuring/run-measurements";
+import { mixedLoadRunners } from "../../benchmarks/load/mixed-load-runners";
+import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
+import type { ValkeyBenchmarkRunner } from "../../benchmarks/load/load-runner";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/paths";
 import type { Machine } from "../../platforms/machine";
-import type { KubernetesTarget } from "../../platforms/target";
-import { openKubernetes, openPods, openTarget } from "../../platforms/target";
-import { toolFeatures } from "../../benchmarks/load/valkey-benchmark/features";
-import type { Measured } from "../../benchmarks/results/measured-cost";
+import type { KubernetesReference } from "../../platforms/deployment-reference";
+import { openKubernetesClient, openKubernetesDeployment, openDeployment } from "../../platforms/deployment-reference";
+import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import type { MeasuredDeployment } from "../../benchmarks/results/measured-cost";
 import type { MeasurementInputs } from "../resources/measurement";
 
 export interface LoadGenerator {
-  readonly deployments: readonly (Deployment & Pick<Measured, "memoryBytes">)[];
-  readonly runner: ToolRunner;
+  readonly deployments: readonly (Deployment & Pick<MeasuredDeployment, "memoryBytes">)[];
+  readonly runner: ValkeyBenchmarkRunner;
   /** Of mixed workloads. */
-  readonly drivers: Pick<Equipment, "openLoop" | "memtier">;
+  readonly drivers: Pick<LoadRunners, "openLoop" | "memtier">;
   /** Those of the servers, where they are machines of Kubernetes. */
   readonly machines: readonly Machine[];
   /** Null where the servers' image brings the tool. */
@@ -42,20 +42,20 @@ async function besideServers({ targets, stack, mixes = [] }: MeasurementInputs, 
   await stopAbandonedRuns(...allRunsDirectories());
   const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
   const run = RunDirectory.create(runsDirectory(), stack);
-  const runner = new LocalRunner({ run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), serversHere: true });
-  const deployments = await Promise.all(targets.map(({ target, password }) => openTarget(target, password)));
-  return { deployments, runner, drivers: localDrivers(run, true, mixes), machines: [], programs, close: async () => { await stopRun(run.path); } };
+  const runner = new LocalValkeyBenchmarkRunner({ run, benchmark: programs.benchmark, features: await detectFeatures(programs.benchmark), serversHere: true });
+  const deployments = await Promise.all(targets.map(({ target, password }) => openDeployment(target, password)));
+  return { deployments, runner, drivers: mixedLoadRunners(run, true, mixes), machines: [], programs, close: async () => { await stopRun(run.path); } };
 }
 
-async function besidePods(pods: readonly { readonly target: KubernetesTarget; readonly password: string }[], { clients, timeoutSeconds }: MeasurementInputs, signal: AbortSignal): Promise<LoadGenerator> {
+async function besidePods(pods: readonly { readonly target: KubernetesReference; readonly password: string }[], { clients, timeoutSeconds }: MeasurementInputs, signal: AbortSignal): Promise<LoadGenerator> {
   const [first] = pods;
   if (first === undefined) throw new Failure("there is nothing to measure");
-  const kubernetes = await openKubernetes(first.target);
-  const deployments = await Promise.all(pods.map(({ target, password }) => openPods(kubernetes, target, password, timeoutSeconds)));
+  const kubernetes = await openKubernetesClient(first.target);
+  const deployments = await Promise.all(pods.map(({ target, password }) => openKubernetesDeployment(kubernetes, target, password, timeoutSeconds)));
   const plan = clients ?? { runners: 1, sharing: false };
   const options = { plan, deployments, timeoutMs: timeoutSeconds * 1000 };
-  const runner = await JobRunner.open(kubernetes, options, signal);
-  const drivers = { openLoop: new JobLoad(kubernetes, options, openLoopInJobs(plan.images?.node)), memtier: new JobLoad(kubernetes, options, memtierInJobs(plan.images?.memtier)) };
+  const runner = await ValkeyBenchmarkJobRunner.open(kubernetes, options, signal);
+  const drivers = { openLoop: new JobLoadRunner(kubernetes, options, openLoopInJobs(plan.images?.node)), memtier: new JobLoadRunner(kubernetes, options, memtierInJobs(plan.images?.memtier)) };
   const machines = await describeMachines(kubernetes, deployments.flatMap(({ nodes }) => nodes.map(({ machine }) => machine)));
   return { deployments, runner, drivers, machines, programs: null, close: () => Promise.resolve() };
 }

@@ -8,14 +8,14 @@ import { ResultsCollector } from "../../benchmarks/results/collector";
 import { verifyAll } from "../../valkey/verification/verify";
 import { measuredCosts } from "../../benchmarks/results/measured-cost";
 import { pricesOf } from "../../platforms/eks/prices";
-import type { Handler } from "../dynamic-resource";
+import type { ResourceHandler } from "../dynamic-resource";
 import type { MeasurementInputs, MeasurementOutputs } from "../resources/measurement";
 import type { LoadGenerator } from "./load-generator";
 import { openLoadGenerator } from "./load-generator";
 
 const untilKilled = new AbortController().signal;
 
-const handler: Handler<MeasurementInputs, MeasurementOutputs> = {
+const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
   create: async (inputs) => {
     const { targets, workload, mixes, repeats, capacity, stack, output, configuration } = inputs;
     const timestamp = timestampOf(new Date());
@@ -33,7 +33,7 @@ const handler: Handler<MeasurementInputs, MeasurementOutputs> = {
         const formation = targets.find(({ target }) => target.name === verification.facts.deployment)?.formationMs;
         collector.addTopology(verification, formation ?? null);
       }
-      await measureAll({ verified, workload, mixes, repeats, capacity, without: [] }, { runner: load.runner, ...load.drivers, signal: untilKilled }, collector, () => undefined);
+      await measureAll({ verified, workload, mixedWorkloads: mixes, repeats, capacity, without: [] }, { valkeyBenchmark: load.runner, ...load.drivers, signal: untilKilled }, collector, () => undefined);
       reason = null;
     } catch (error) {
       reason = messageOf(error);

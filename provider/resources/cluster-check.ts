@@ -3,15 +3,15 @@
  * and before anything is made in it. It is asked again only when what is needed of it changes.
  */
 import * as pulumi from "@pulumi/pulumi";
-import type { ClusterNeeds } from "../../platforms/kubernetes/cluster-needs";
-import { handledBy } from "../dynamic-resource";
+import type { KubernetesRequirements } from "../../platforms/kubernetes/requirements";
+import { dynamicResource } from "../dynamic-resource";
 import type { ChartSource } from "../../platforms/kubernetes/chart-check";
 
 export interface ClusterCheckInputs {
   /** Path. @default KUBECONFIG, else ~/.kube/config */
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
-  readonly needs: ClusterNeeds;
+  readonly needs: KubernetesRequirements;
   /** Where replication deployments come from; undefined where there are none. */
   readonly chart?: ChartSource | undefined;
   /** `PROJECT/STACK` */
@@ -22,6 +22,6 @@ export interface ClusterCheckInputs {
 
 export class ClusterCheck extends pulumi.dynamic.Resource {
   constructor(name: string, args: ClusterCheckInputs, options: pulumi.CustomResourceOptions = {}) {
-    super(handledBy("cluster-check"), name, { ...args }, options, "valkey", "ClusterCheck");
+    super(dynamicResource("cluster-check"), name, { ...args }, options, "valkey", "ClusterCheck");
   }
 }

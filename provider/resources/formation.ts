@@ -1,10 +1,10 @@
 /** Formation of a deployment as a resource: done when every node agrees and every replica's link is up. */
 import * as pulumi from "@pulumi/pulumi";
-import type { Target } from "../../platforms/target";
-import { handledBy } from "../dynamic-resource";
+import type { DeploymentReference } from "../../platforms/deployment-reference";
+import { dynamicResource } from "../dynamic-resource";
 
 export interface FormationInputs {
-  readonly target: Target;
+  readonly target: DeploymentReference;
   readonly password: string;
   /** How long it may take. */
   readonly timeoutSeconds: number;
@@ -19,6 +19,6 @@ export class Formation extends pulumi.dynamic.Resource {
   declare readonly milliseconds: pulumi.Output<number>;
 
   constructor(name: string, args: pulumi.Inputs & { readonly [K in keyof FormationInputs]: pulumi.Input<FormationInputs[K]> }, options: pulumi.CustomResourceOptions = {}) {
-    super(handledBy("formation"), name, { ...args, milliseconds: undefined }, options, "valkey", "Formation");
+    super(dynamicResource("formation"), name, { ...args, milliseconds: undefined }, options, "valkey", "Formation");
   }
 }

@@ -3,13 +3,13 @@ import * as pulumi from "@pulumi/pulumi";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/benchmark-job";
 import type { CapacitySearch } from "../../benchmarks/measuring/measure-all";
 import type { Results } from "../../benchmarks/results/schema";
-import type { Target } from "../../platforms/target";
-import type { Mix } from "../../benchmarks/workloads/mix";
+import type { DeploymentReference } from "../../platforms/deployment-reference";
+import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { Workload } from "../../benchmarks/workloads/workload";
-import { handledBy } from "../dynamic-resource";
+import { dynamicResource } from "../dynamic-resource";
 
 export interface MeasuredTarget {
-  readonly target: Target;
+  readonly target: DeploymentReference;
   readonly password: string;
   readonly formationMs: number | null;
 }
@@ -18,7 +18,7 @@ export interface MeasurementInputs {
   readonly targets: readonly MeasuredTarget[];
   readonly workload: Workload;
   /** Measured after the workload's tests. @default none */
-  readonly mixes?: readonly Mix[] | undefined;
+  readonly mixes?: readonly MixedWorkload[] | undefined;
   readonly repeats: number;
   /** Searched for after all else. @default not */
   readonly capacity?: CapacitySearch | undefined;
@@ -28,7 +28,7 @@ export interface MeasurementInputs {
   /** For the record. */
   readonly configuration: unknown;
   /** Another number is another measurement. */
-  readonly run: number;
+  readonly trigger: number;
   /** Where the load generators run. @default one pod, apart from the servers */
   readonly clients?: RunnerPlan | undefined;
   /** How long pods may take to run. */
@@ -46,6 +46,6 @@ export class Measurement extends pulumi.dynamic.Resource {
   declare readonly report: pulumi.Output<string>;
 
   constructor(name: string, args: Omit<MeasurementInputs, "targets"> & { readonly targets: pulumi.Input<readonly MeasuredTarget[]> }, options: pulumi.CustomResourceOptions = {}) {
-    super(handledBy("measurement"), name, { ...args, results: undefined, report: undefined }, options, "valkey", "Measurement");
+    super(dynamicResource("measurement"), name, { ...args, results: undefined, report: undefined }, options, "valkey", "Measurement");
   }
 }

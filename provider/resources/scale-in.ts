@@ -4,26 +4,26 @@
  * away. And a change that would take volumes with data away is refused, at preview already.
  */
 import * as pulumi from "@pulumi/pulumi";
-import type { Target } from "../../platforms/target";
-import { handledBy } from "../dynamic-resource";
+import type { DeploymentReference } from "../../platforms/deployment-reference";
+import { dynamicResource } from "../dynamic-resource";
 
-export interface DrainInputs {
-  readonly target: Target;
+export interface ScaleInInputs {
+  readonly target: DeploymentReference;
   readonly password: string;
   /** How long it may take. */
   readonly timeoutSeconds: number;
   /** Of each node's volume. */
-  readonly storage: VolumeKind;
+  readonly storage: VolumeRequest;
 }
 
-export interface VolumeKind {
+export interface VolumeRequest {
   /** @default the cluster's default class */
   readonly className?: string | undefined;
   readonly size: string;
 }
 
-export class Drain extends pulumi.dynamic.Resource {
-  constructor(name: string, args: { readonly [K in keyof DrainInputs]: pulumi.Input<DrainInputs[K]> }, options: pulumi.CustomResourceOptions = {}) {
-    super(handledBy("scale-in"), name, { ...args }, options, "valkey", "Drain");
+export class ScaleIn extends pulumi.dynamic.Resource {
+  constructor(name: string, args: { readonly [K in keyof ScaleInInputs]: pulumi.Input<ScaleInInputs[K]> }, options: pulumi.CustomResourceOptions = {}) {
+    super(dynamicResource("scale-in"), name, { ...args }, options, "valkey", "Drain");
   }
 }

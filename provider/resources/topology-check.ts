@@ -1,11 +1,11 @@
 /** The verdict on a deployment as a resource: fails the update when it is FAIL, is on record when it is PASS. */
 import * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../../benchmarks/results/schema";
-import type { Target } from "../../platforms/target";
-import { handledBy } from "../dynamic-resource";
+import type { DeploymentReference } from "../../platforms/deployment-reference";
+import { dynamicResource } from "../dynamic-resource";
 
 export interface TopologyCheckInputs {
-  readonly target: Target;
+  readonly target: DeploymentReference;
   readonly password: string;
   /** What formation took; a new formation is a reason to look again. Null where the deployment forms itself. */
   readonly formationMs: number | null;
@@ -14,7 +14,7 @@ export interface TopologyCheckInputs {
   /** How long its pods may take to run. */
   readonly timeoutSeconds: number;
   /** Another number is another check. */
-  readonly run: number;
+  readonly trigger: number;
 }
 
 export interface TopologyCheckOutputs {
@@ -26,6 +26,6 @@ export class TopologyCheck extends pulumi.dynamic.Resource {
   declare readonly topology: pulumi.Output<TopologyRecord>;
 
   constructor(name: string, args: { readonly [K in keyof TopologyCheckInputs]: pulumi.Input<TopologyCheckInputs[K]> }, options: pulumi.CustomResourceOptions = {}) {
-    super(handledBy("topology-check"), name, { ...args, topology: undefined }, options, "valkey", "TopologyCheck");
+    super(dynamicResource("topology-check"), name, { ...args, topology: undefined }, options, "valkey", "TopologyCheck");
   }
 }

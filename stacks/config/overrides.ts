@@ -1,7 +1,7 @@
 /** Values of a stack file in whose place others stand for once: `deployments.billion.primaries=300`. Pure. */
 import { parse } from "yaml";
 import { BadInput, messageOf } from "../../lib/errors";
-import { NAMESPACE } from "./stack-file";
+import { CONFIG_NAMESPACE } from "./stack-file";
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -10,11 +10,11 @@ type Values = Readonly<Record<string, unknown>>;
  * @param assignments each `PATH=VALUE`: keys with dots between them, or numbers in lists, from a section on; a value as YAML has it, nothing takes the key away
  * @throws BadInput with every assignment that cannot be understood
  */
-export function withReplacedValues(raw: Values, assignments: readonly string[]): Values {
+export function applyOverrides(raw: Values, assignments: readonly string[]): Values {
   const problems: string[] = [];
   const replaced = assignments.reduce<Values>((values, assignment) => {
     const [, path = "", text = ""] = /^([^=]*)=(.*)$/s.exec(assignment) ?? [];
-    const keys = path.replace(new RegExp(`^${NAMESPACE}:`), "").split(".");
+    const keys = path.replace(new RegExp(`^${CONFIG_NAMESPACE}:`), "").split(".");
     if (keys.some((key) => key === "")) {
       problems.push(`--set ${assignment}: expected PATH=VALUE, such as platform.region=eu-west-1`);
       return values;

@@ -2,4 +2,4 @@
 import { join } from "node:path";
 import { ROOT } from "../../lib/paths";
 
-export const STACKS = join(ROOT, "stacks");
+export const STACKS_DIRECTORY = join(ROOT, "stacks");

@@ -6,7 +6,7 @@ import { BadInput, messageOf } from "../../lib/errors";
 import { didYouMean } from "./problems";
 
 /** The project's name in Pulumi.yaml, and so the namespace of its configuration. */
-export const NAMESPACE = "valkey";
+export const CONFIG_NAMESPACE = "valkey";
 
 const FILE = /^Pulumi\.(.+)\.yaml$/;
 
@@ -49,9 +49,9 @@ export function parseStackFile(file: string, text: string): Record<string, unkno
   const own: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(config)) {
     const [namespace = "", ...rest] = key.split(":");
-    if (rest.length === 0) problems.push(`${key}: expected a namespace before it, as in ${NAMESPACE}:${key}`);
-    else if (namespace === NAMESPACE) own[rest.join(":")] = value;
-    else if (didYouMean(namespace, [NAMESPACE]) !== "") problems.push(`${key}: did you mean ${NAMESPACE}:${rest.join(":")}?`);
+    if (rest.length === 0) problems.push(`${key}: expected a namespace before it, as in ${CONFIG_NAMESPACE}:${key}`);
+    else if (namespace === CONFIG_NAMESPACE) own[rest.join(":")] = value;
+    else if (didYouMean(namespace, [CONFIG_NAMESPACE]) !== "") problems.push(`${key}: did you mean ${CONFIG_NAMESPACE}:${rest.join(":")}?`);
   }
   if (problems.length > 0) throw new BadInput(file, problems);
   return own;

@@ -2,11 +2,11 @@
 import { formatRanges } from "../../valkey/topology/slots";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { Prediction } from "../../lib/statistics/prediction";
-import { LARGE } from "../../valkey/topology/sized-settings";
-import { formatBytes, formatCount, formatDuration, listed } from "../../lib/units";
+import { LARGE_CLUSTER_NODES } from "../../valkey/topology/derived-settings";
+import { formatBytes, formatCount, formatDuration, formatList } from "../../lib/units";
 import { describeEksPlan } from "../../platforms/eks/describe";
 import type { WorkloadConfig } from "../config/schema/workloads";
-import type { DeploymentPlan, FailurePlan, LargePlan, MeasurementPlan, PodsPlan, StackPlan, StudyPlan } from "./stack-plan-types";
+import type { DeploymentPlan, FailurePlan, LargeClusterPlan, MeasurementPlan, PodsPlan, StackPlan, StudyPlan } from "./stack-plan-types";
 /** Shards that are told one by one. */
 const MOST_SHARDS = 6;
 /** As many, where there are more than that. */
@@ -38,17 +38,17 @@ function describeDeployment(plan: DeploymentPlan): string[] {
     ...(plan.oversubscribed ? [`  oversubscribed on purpose: ${plan.settings["io-threads"] ?? "1"} io-threads${pods === null ? "" : ` on ${pods.limits.cpu} CPUs`}`] : []),
     ...shards.slice(0, shards.length > MOST_SHARDS ? FEW_SHARDS : MOST_SHARDS).map(({ primary, replicas: followers, slots }) => `  ${primary}: slots ${formatRanges([slots])}${followers.length === 0 ? "" : `, replica ${followers.join(", ")}`}`),
     ...(shards.length > MOST_SHARDS ? [`  and ${formatCount(shards.length - FEW_SHARDS)} shards more`] : []),
-    ...(bus === null || nodes < LARGE ? [] : [`  cluster bus at rest: at most ${formatBytes(bus.bytesPerNode)}/s sent by each node in ${formatCount(bus.messagesPerNode)} messages of ${formatBytes(bus.messageBytes)}, ${formatBytes(bus.bytes)}/s in all`]),
+    ...(bus === null || nodes < LARGE_CLUSTER_NODES ? [] : [`  cluster bus at rest: at most ${formatBytes(bus.bytesPerNode)}/s sent by each node in ${formatCount(bus.messagesPerNode)} messages of ${formatBytes(bus.messageBytes)}, ${formatBytes(bus.bytes)}/s in all`]),
     ...(plan.sentinel === null ? [] : [`  ${plan.sentinel.count} Sentinels over the zones, ${plan.sentinel.quorum} of which must miss the primary for ${plan.sentinel.downAfterMs / 1000} s for a replica to take over${pods === null ? "" : `; the Service ${name}-write follows the primary`}`]),
-    ...(plan.large === null ? [] : describeLarge(plan.large)),
+    ...(plan.largeCluster === null ? [] : describeLarge(plan.largeCluster)),
   ];
 }
 
-function describeLarge({ forecast, descriptors, measured: { cores, version, sizes } }: LargePlan): string[] {
+function describeLarge({ forecast, descriptors, measured: { cores, version, sizes } }: LargeClusterPlan): string[] {
   const range = ({ estimate, low, high }: Prediction, format: (value: number) => string): string => `${format(estimate)} (${format(Math.max(0, low))} to ${format(high)})`;
   const inSeconds = (value: number): string => `${value >= 10 ? Math.round(value) : value.toFixed(1)} s`;
   return [
-    `  foretold with 95 % from ${listed(sizes.map(String), sizes.length)} nodes of Valkey ${version} on ${cores} cores: bus at rest ${range(forecast.busBytesPerNode, formatBytes)}/s per node, ${range(forecast.descriptors, formatCount)} open files and ${range(forecast.residentBytes, formatBytes)} of memory each before clients and data`,
+    `  foretold with 95 % from ${formatList(sizes.map(String), sizes.length)} nodes of Valkey ${version} on ${cores} cores: bus at rest ${range(forecast.busBytesPerNode, formatBytes)}/s per node, ${range(forecast.descriptors, formatCount)} open files and ${range(forecast.residentBytes, formatBytes)} of memory each before clients and data`,
     `  formed in ${range(forecast.formationSeconds, inSeconds)} and verified in ${range(forecast.verificationSeconds, inSeconds)} if ${cores} cores carried all nodes, sooner on machines of their own; writes out for ${range(forecast.outageSeconds, inSeconds)} after the loss of a primary at a node timeout of ${forecast.nodeTimeoutMs / 1000} s`,
     `  each server must be allowed ${formatCount(descriptors)} open files (ulimit -n): the bus's connections count as clients`,
   ];
@@ -77,21 +77,21 @@ function describeMeasurement({ workload, workloads, rounds, count, runners, jobs
 
 function describeCapacity({ capacity, jobs }: MeasurementPlan): string[] {
   if (capacity === null) return [];
-  const { objective, workload, start, most, precision, probes } = capacity;
-  return [`then the highest load of ${workload} at which ${objective}: from ${formatCount(start)}/s to ${formatCount(most)}/s at most, to ${precision * 100} %, of each deployment in about ${formatCount(probes)} loads${jobs === null ? "" : ", a Job each"}`];
+  const { objective, workload, initialRate, maxRate, precision, probes } = capacity;
+  return [`then the highest load of ${workload} at which ${objective}: from ${formatCount(initialRate)}/s to ${formatCount(maxRate)}/s at most, to ${precision * 100} %, of each deployment in about ${formatCount(probes)} loads${jobs === null ? "" : ", a Job each"}`];
 }
 
-function describeStudy({ cells, varied, precision, budget }: StudyPlan): string {
+function describeStudy({ treatments, varied, precision, budget }: StudyPlan): string {
   const factors = Object.entries(varied).map(([factor, levels]) => `${factor} ${levels.join(", ")}`).join(" × ");
-  return `study of ${cells} cells (${factors}), until each comparison is as exact as ${precision * 100} %, ${formatDuration(budget)} at most`;
+  return `study of ${treatments} cells (${factors}), until each comparison is as exact as ${precision * 100} %, ${formatDuration(budget)} at most`;
 }
 
 function describeFailures(stack: string, failures: readonly FailurePlan[]): string[] {
   if (failures.length === 0) return [];
-  const possible = [...new Set(failures.flatMap(({ scenario, impossible }) => (impossible === null ? [scenario] : [])))];
+  const possible = [...new Set(failures.flatMap(({ scenario, skipReason }) => (skipReason === null ? [scenario] : [])))];
   return [
     `broken on purpose by npm start -- break ${stack}: ${possible.length === 0 ? "nothing" : possible.join(", ")}`,
-    ...failures.flatMap(({ scenario, deployment, impossible }) => (impossible === null ? [] : [`  not here: ${scenario} on ${deployment}: ${impossible}`])),
+    ...failures.flatMap(({ scenario, deployment, skipReason }) => (skipReason === null ? [] : [`  not here: ${scenario} on ${deployment}: ${skipReason}`])),
   ];
 }
 

@@ -2,12 +2,12 @@
 import { parseQuantity } from "../../platforms/kubernetes/quantity";
 import type { EksPlan, EksPlanArgs } from "../../platforms/eks/plan";
 import { planEks } from "../../platforms/eks/plan";
-import type { PodGroup } from "../../platforms/eks/pods";
-import { clientPods, serverPods } from "../../platforms/eks/pods";
+import type { PodGroup } from "../../platforms/eks/pod-groups";
+import { clientPodGroup, serverPodGroup } from "../../platforms/eks/pod-groups";
 import type { StorageClassName } from "../../platforms/eks/storage-classes";
 import { STORAGE_CLASS_NAMES } from "../../platforms/eks/storage-classes";
-import { EXPORTER_RESOURCES, isGuaranteed, PROXIES, WATCHER_RESOURCES } from "../../components/kubernetes/pods/sidecar";
-import { sentinelsOf, shapeOf } from "./plans";
+import { EXPORTER_RESOURCES, isGuaranteed, PROXY_COUNT, FAILOVER_RESOURCES } from "../../components/kubernetes/pods/sidecar-resources";
+import { configuredSentinels, configuredShape } from "./benchmark-plans";
 import { podSettings, runnerCount } from "./pods";
 import type { BenchmarkConfig, DeploymentConfig } from "../config/schema/stack";
 import type { EksPlatformConfig } from "../config/schema/eks";
@@ -44,16 +44,16 @@ function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPl
   const { resources, storage, placement, pool = "servers", instanceType } = podSettings(platform, deployment);
   const server = amounts(resources.requests);
   const exporter = platform.metrics === undefined ? { cpuMilli: 0, memoryMiB: 0 } : amounts(isGuaranteed(resources) ? EXPORTER_RESOURCES.limits : EXPORTER_RESOURCES.requests);
-  return serverPods({
+  return serverPodGroup({
     name,
     pool,
-    shape: shapeOf(deployment),
+    shape: configuredShape(deployment),
     zones: placement.zones,
     cpuMilli: server.cpuMilli + exporter.cpuMilli,
     memoryMiB: server.memoryMiB + exporter.memoryMiB,
     // A class that is none of these is refused elsewhere.
     volume: storage.ephemeral ? undefined : { gib: parseQuantity(storage.size) / GIB, storageClass: STORAGE_CLASS_NAMES.find((each) => each === storage.className) ?? ("gp3" satisfies StorageClassName) },
-    alone: placement.hostAntiAffinity !== "none",
+    separate: placement.hostAntiAffinity !== "none",
     together: placement.oneMachine === true,
     instanceType,
   });
@@ -61,14 +61,14 @@ function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPl
 
 /** What runs beside servers that Sentinels watch, on machines of the same pool. */
 function watcherGroups(name: string, deployment: DeploymentConfig, platform: EksPlatformConfig): PodGroup[] {
-  const sentinel = sentinelsOf(deployment);
+  const sentinel = configuredSentinels(deployment);
   if (sentinel === undefined) return [];
   const { placement, pool = "servers", instanceType } = podSettings(platform, deployment);
-  const common = { pool, zones: placement.zones, ...amounts(WATCHER_RESOURCES.requests), alone: placement.hostAntiAffinity !== "none", instanceType };
-  return [clientPods({ ...common, name: `Sentinels of ${name}`, count: sentinel.count }), clientPods({ ...common, name: `proxies of ${name}`, count: PROXIES })];
+  const common = { pool, zones: placement.zones, ...amounts(FAILOVER_RESOURCES.requests), separate: placement.hostAntiAffinity !== "none", instanceType };
+  return [clientPodGroup({ ...common, name: `Sentinels of ${name}`, count: sentinel.count }), clientPodGroup({ ...common, name: `proxies of ${name}`, count: PROXY_COUNT })];
 }
 
 /** One measurement's: Jobs follow each other. */
 function clientGroup(platform: EksPlatformConfig, deployments: Readonly<Record<string, DeploymentConfig>>): PodGroup {
-  return clientPods({ name: "load generators", pool: "clients", count: runnerCount(platform, Object.values(deployments).map(shapeOf)), zones: zoneNames(platform.clients.zone === undefined ? platform : { region: platform.region, zones: [platform.clients.zone] }), ...amounts(platform.clients.requests), alone: true, together: false, instanceType: undefined });
+  return clientPodGroup({ name: "load generators", pool: "clients", count: runnerCount(platform, Object.values(deployments).map(configuredShape)), zones: zoneNames(platform.clients.zone === undefined ? platform : { region: platform.region, zones: [platform.clients.zone] }), ...amounts(platform.clients.requests), separate: true, together: false, instanceType: undefined });
 }

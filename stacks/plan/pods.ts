@@ -2,15 +2,15 @@
 import type { Engine } from "../../valkey/engines";
 import type { Toleration } from "../../platforms/kubernetes/pods";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/benchmark-job";
-import { directives } from "../../valkey/settings";
-import type { KubernetesTarget } from "../../platforms/target";
+import { toDirectives } from "../../valkey/settings";
+import type { KubernetesReference } from "../../platforms/deployment-reference";
 import type { PoolName } from "../../platforms/eks/pools";
 import { poolSelector, poolToleration } from "../../platforms/eks/pools";
 import type { Placement } from "../../components/kubernetes/arguments";
 import { pullPolicy } from "../../components/kubernetes/pods/image";
 import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "../../components/kubernetes/layout";
 import { objectNames } from "../../components/kubernetes/names";
-import { sentinelsOf, shapeOf } from "./plans";
+import { configuredSentinels, configuredShape } from "./benchmark-plans";
 import type { DeploymentConfig, PlatformConfig } from "../config/schema/stack";
 import type { EksPlatformConfig } from "../config/schema/eks";
 import { zoneNames } from "../config/schema/eks";
@@ -49,13 +49,13 @@ export function isPodPlatform(platform: PlatformConfig): platform is PodPlatform
 }
 
 /** Names of zones as machines carry them. */
-export function zonesOf(platform: PlatformConfig): readonly string[] {
+export function platformZones(platform: PlatformConfig): readonly string[] {
   return platform.type === "eks" ? zoneNames(platform) : platform.zones;
 }
 
 /** Those a deployment's nodes are in. */
 export function deploymentZones(platform: PlatformConfig, { pods }: Pick<DeploymentConfig, "pods">): readonly string[] {
-  if (pods?.zones === undefined) return zonesOf(platform);
+  if (pods?.zones === undefined) return platformZones(platform);
   return platform.type === "eks" ? zoneNames({ region: platform.region, zones: pods.zones }) : pods.zones;
 }
 
@@ -78,7 +78,7 @@ export function podSettings(platform: PodPlatform, deployment: Pick<DeploymentCo
 }
 
 function whereOf(platform: PodPlatform, pool: PoolName | undefined, instanceType: string | undefined): Pick<Placement, "nodeSelector" | "tolerations"> {
-  if (platform.type === "kubernetes") return { nodeSelector: platform.nodeSelector, tolerations: platform.tolerations?.map(defined) };
+  if (platform.type === "kubernetes") return { nodeSelector: platform.nodeSelector, tolerations: platform.tolerations?.map(withoutUndefinedKeys) };
   if (pool === undefined) return {};
   return { nodeSelector: { ...poolSelector(pool), ...(instanceType === undefined ? {} : { [INSTANCE_TYPE]: instanceType }) }, tolerations: [poolToleration(pool)] };
 }
@@ -100,7 +100,7 @@ export function runnerPlan(platform: PodPlatform, runners: number, otherEngines:
     ...placeOfRunners(platform),
     // Other engines' images bring no valkey-benchmark.
     ...(otherEngines ? { image } : {}),
-    ...(clients.images === undefined ? {} : { images: defined(clients.images) }),
+    ...(clients.images === undefined ? {} : { images: withoutUndefinedKeys(clients.images) }),
     ...(tls === undefined ? {} : { tls: { secret: tls.secretName, cacert: "ca.crt" } }),
   };
 }
@@ -111,22 +111,22 @@ function placeOfRunners(platform: PodPlatform): Pick<RunnerPlan, "nodeSelector" 
     return { nodeSelector: { ...poolSelector("clients"), ...(zone === undefined ? {} : { [ZONE]: zoneNames({ region: platform.region, zones: [zone] })[0] ?? "" }) }, tolerations: [poolToleration("clients")] };
   }
   const { nodeSelector, tolerations } = platform.clients;
-  return { ...(nodeSelector === undefined ? {} : { nodeSelector }), ...(tolerations === undefined ? {} : { tolerations: tolerations.map((each): Toleration => defined(each)) }) };
+  return { ...(nodeSelector === undefined ? {} : { nodeSelector }), ...(tolerations === undefined ? {} : { tolerations: tolerations.map((each): Toleration => withoutUndefinedKeys(each)) }) };
 }
 
 /** Without the keys that are not there: Kubernetes' types know no undefined. */
-export function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+export function withoutUndefinedKeys<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
 }
 
 /** Where its Sentinels are, where it has any. */
-export function sentinelTarget(name: string, deployment: DeploymentConfig): Pick<KubernetesTarget, "sentinel"> {
-  const settings = sentinelsOf(deployment);
+export function sentinelTarget(name: string, deployment: DeploymentConfig): Pick<KubernetesReference, "sentinel"> {
+  const settings = configuredSentinels(deployment);
   return settings === undefined ? {} : { sentinel: { statefulSet: objectNames(name).sentinel, port: SENTINEL_PORT, settings } };
 }
 
 /** Where its servers are, as far as it follows from the configuration alone; not by whose leave. */
-export function podTarget(name: string, deployment: DeploymentConfig, platform: PodPlatform): Omit<KubernetesTarget, "kubeconfig" | "context" | "sentinel"> {
+export function podTarget(name: string, deployment: DeploymentConfig, platform: PodPlatform): Omit<KubernetesReference, "kubeconfig" | "context" | "sentinel"> {
   const { statefulSet, client } = objectNames(name);
   const { engine, mode, settings } = deployment;
   const { namespace, tls } = platform;
@@ -134,10 +134,10 @@ export function podTarget(name: string, deployment: DeploymentConfig, platform: 
     platform: "kubernetes",
     name,
     mode,
-    shape: shapeOf(deployment),
+    shape: configuredShape(deployment),
     zones: deploymentZones(platform, deployment),
     // Dragonfly is told by flags, and says nothing of directives.
-    directives: engine === "dragonfly" ? {} : Object.fromEntries(directives(settings)),
+    directives: engine === "dragonfly" ? {} : Object.fromEntries(toDirectives(settings)),
     namespace,
     statefulSet,
     // The upstream chart names it after its release.

@@ -1,7 +1,7 @@
 /** The shape of a stack's plan. */
 import type { Engine } from "../../valkey/engines";
 import type { FaultKind } from "../../faults/fault";
-import type { Forecast } from "../../valkey/forecast/forecast";
+import type { ClusterForecast } from "../../valkey/forecast/forecast";
 import type { SentinelSettings } from "../../valkey/sentinel/plan";
 import type { BusTraffic } from "../../valkey/topology/bus-traffic";
 import type { ShardPlan } from "../../valkey/topology/cluster-plan";
@@ -52,12 +52,12 @@ export interface DeploymentPlan {
   /** Who has a replica take over in replication mode; null where nobody does. */
   readonly sentinel: SentinelSettings | null;
   /** Null where it is not large. */
-  readonly large: LargePlan | null;
+  readonly largeCluster: LargeClusterPlan | null;
 }
 
-export interface LargePlan {
+export interface LargeClusterPlan {
   /** From clusters that were measured. */
-  readonly forecast: Forecast;
+  readonly forecast: ClusterForecast;
   /** Open files that each server must be allowed. */
   readonly descriptors: number;
   /** What the measured clusters' nodes shared. */
@@ -95,8 +95,8 @@ export interface CapacityPlan {
   /** A percentile, and the most it may be: `p99 ≤ 2 ms`. */
   readonly objective: string;
   readonly workload: string;
-  readonly start: number;
-  readonly most: number;
+  readonly initialRate: number;
+  readonly maxRate: number;
   readonly precision: number;
   /** Loads offered of each deployment, seconds each: doubled up to the most, halved down to the precision, confirmed, and offered over more connections; answers that are not clear take more. */
   readonly probes: number;
@@ -108,12 +108,12 @@ export interface FailurePlan {
   readonly deployment: string;
   readonly fault: FaultKind;
   /** Null where it can be done. */
-  readonly impossible: string | null;
+  readonly skipReason: string | null;
 }
 
 export interface StudyPlan {
   /** Combinations of what is varied. */
-  readonly cells: number;
+  readonly treatments: number;
   readonly varied: Readonly<Record<string, readonly (string | number)[]>>;
   /** Part of a figure; it ends when all is as exact, or by the budget, seconds. */
   readonly precision: number;

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { rowCost, storageCost } from "../../benchmarks/results/cost";
-import { sideBySide } from "../../benchmarks/results/rows";
+import { compareDeployments } from "../../benchmarks/results/rows";
 import { resultsSchema } from "../../benchmarks/results/schema";
 import type { Results, TopologyRecord } from "../../benchmarks/results/schema";
 import type { StackPlan } from "../plan/stack-plan-types";
@@ -60,7 +60,7 @@ export type StackOutputs = z.infer<typeof outputsSchema>;
 
 /** @throws ZodError when something does not have its shape, which is a defect */
 export function stackOutputs({ stack, eks }: Pick<StackPlan, "stack" | "eks">, endpoints: readonly EndpointOutput[], topologies: readonly TopologyRecord[], results: Results | null): StackOutputs {
-  const comparison = results === null ? [] : sideBySide(results).comparisons;
+  const comparison = results === null ? [] : compareDeployments(results).comparisons;
   const perGib = (deployment: string): number | null => {
     const topology = results?.topologies.find((each) => each.deployment === deployment);
     return results === null || topology === undefined ? null : storageCost(results, topology);

@@ -4,8 +4,8 @@ import { formatEndpoint } from "../../valkey/node";
 import type { Results, TopologyRecord } from "../../benchmarks/results/schema";
 import { formatSummary } from "../../benchmarks/results/summary";
 import { verdictLine } from "../../valkey/verification/format";
-import type { Mix } from "../../benchmarks/workloads/mix";
-import type { Target } from "../../platforms/target";
+import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
+import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { Formation } from "../../provider/resources/formation";
 import type { MeasuredTarget } from "../../provider/resources/measurement";
 import { Measurement } from "../../provider/resources/measurement";
@@ -14,10 +14,10 @@ import type { EndpointOutput } from "./outputs";
 import { stackOutputs } from "./outputs";
 import { describePlan } from "../plan/describe";
 import { planStack } from "../plan/stack-plan";
-import { anyCluster, capacityOf, fittedWorkload, mixesOf } from "../plan/plans";
+import { hasCluster, configuredCapacitySearch, fittedWorkload, mixedWorkloads } from "../plan/benchmark-plans";
 import { isPodPlatform, runnerPlan } from "../plan/pods";
 import type { StackConfig } from "../config/schema/stack";
-import type { Deployed } from "./deployed";
+import type { StartedDeployment } from "./deployed";
 
 export async function program(stack: string, config: StackConfig): Promise<Record<string, unknown>> {
   const plan = planStack(stack, config);
@@ -25,14 +25,14 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   void pulumi.log.info(words);
   const deployed = await deploy(stack, config);
   const { timeout, run } = config.verification;
-  const verified = deployed.map(({ name, target, password, revision, dependsOn, formsItself }) => {
-    const formation = formsItself ? undefined : new Formation(name, { target, password, timeoutSeconds: timeout }, { dependsOn: [...dependsOn] });
+  const verified = deployed.map(({ name, target, password, revision, dependsOn, formsWithoutHelp }) => {
+    const formation = formsWithoutHelp ? undefined : new Formation(name, { target, password, timeoutSeconds: timeout }, { dependsOn: [...dependsOn] });
     const formationMs = formation?.milliseconds ?? pulumi.output(null);
-    const check = new TopologyCheck(name, { target, password, formationMs, revision, timeoutSeconds: timeout, run }, { dependsOn: [...dependsOn] });
+    const check = new TopologyCheck(name, { target, password, formationMs, revision, timeoutSeconds: timeout, trigger: run }, { dependsOn: [...dependsOn] });
     return { name, target, password, formationMs, check };
   });
-  const mixes = withoutUndefined<readonly Mix[]>(mixesOf({ ...config, anyCluster: anyCluster(config) }));
-  const capacity = capacityOf(config);
+  const mixes = withoutUndefined<readonly MixedWorkload[]>(mixedWorkloads({ ...config, anyCluster: hasCluster(config) }));
+  const capacity = configuredCapacitySearch(config);
   const measurement = config.measures
     ? new Measurement(
         "measurement",
@@ -45,7 +45,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
           stack,
           output: config.benchmark.output,
           configuration: config,
-          run: config.benchmark.run,
+          trigger: config.benchmark.run,
           clients: isPodPlatform(config.platform) && plan.measurement !== null ? runnerPlan(config.platform, plan.measurement.runners, plan.deployments.some(({ engine }) => engine !== "valkey")) : undefined,
           timeoutSeconds: timeout,
         },
@@ -77,17 +77,17 @@ function summaryOf([topologies, results]: readonly [readonly TopologyRecord[], R
   return summary;
 }
 
-function endpointOf(target: Target): EndpointOutput {
+function endpointOf(target: DeploymentReference): EndpointOutput {
   const addresses = target.platform === "endpoints" ? target.nodes.map(({ endpoint }) => formatEndpoint(endpoint)) : [target.service];
   return { deployment: target.name, mode: target.mode, addresses };
 }
 
-function asMeasured([target, password, formationMs]: readonly [Target, string, number | null]): MeasuredTarget {
+function asMeasured([target, password, formationMs]: readonly [DeploymentReference, string, number | null]): MeasuredTarget {
   return { target, password, formationMs };
 }
 
 /** A platform's modules are loaded only by stacks that use it: some of them take seconds. */
-async function deploy(stack: string, config: StackConfig): Promise<readonly Deployed[]> {
+async function deploy(stack: string, config: StackConfig): Promise<readonly StartedDeployment[]> {
   const { platform } = config;
   switch (platform.type) {
     case "host": {

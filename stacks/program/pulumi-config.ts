@@ -2,15 +2,15 @@
 import { totalmem } from "node:os";
 import * as pulumi from "@pulumi/pulumi";
 import { availableCores } from "../../platforms/host/cpu";
-import { parseConfig } from "../config/config";
+import { parseConfig } from "../config/parse";
 import type { StackConfig } from "../config/schema/stack";
 import { SECTIONS } from "../config/schema/stack";
-import { NAMESPACE } from "../config/stack-file";
+import { CONFIG_NAMESPACE } from "../config/stack-file";
 
 /** @throws BadInput with every problem */
 export function readPulumiConfig(stack: string): StackConfig {
-  const config = new pulumi.Config(NAMESPACE);
-  const prefix = `${NAMESPACE}:`;
+  const config = new pulumi.Config(CONFIG_NAMESPACE);
+  const prefix = `${CONFIG_NAMESPACE}:`;
   // Known sections and whatever else stands in the namespace, so that a misspelt one is an error here too.
   const names = new Set([...Object.keys(SECTIONS), ...Object.keys(pulumi.runtime.allConfig()).flatMap((key) => (key.startsWith(prefix) ? [key.slice(prefix.length)] : []))]);
   const raw = Object.fromEntries([...names].flatMap((name): [string, unknown][] => {

@@ -7,7 +7,7 @@ import type { CapacityRecord, Results } from "../../benchmarks/results/schema";
 import { commandLine } from "../../cli/cli";
 import type { Ended } from "../support/captured";
 import { captured } from "../support/captured";
-import { measured, results } from "../support/records";
+import { recordAt, results } from "../support/records";
 import { never } from "../support/real";
 
 let directory: string;
@@ -21,7 +21,7 @@ const write = (name: string, content: Results | string): string => {
   return run;
 };
 const compare = (...args: string[]): Promise<Ended> => captured({}, () => commandLine(["compare", ...args], never));
-const measurements = (rps: number): Results => results([1, 2, 3, 4, 5, 6].map((round) => measured("cluster", round, rps * (1 + 0.01 * (round % 3)))));
+const measurements = (rps: number): Results => results([1, 2, 3, 4, 5, 6].map((round) => recordAt("cluster", round, rps * (1 + 0.01 * (round % 3)))));
 const capacityOf = (capacity: number): Results => {
   const load: CapacityRecord["load"] = { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" }, arrivals: "fixed", dataSize: 64, keySpace: 10_000, clients: 50, pipeline: 1, workers: 1, runners: 1 };
   const points = [{ rate: 1.1 * capacity, probes: 2, held: 0, achieved: capacity, ms: 9, p50Ms: 1, p99Ms: 9, lagP99Ms: 0, histogram: "" }];

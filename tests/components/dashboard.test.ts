@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { formatOpenMetrics } from "../../benchmarks/results/open-metrics";
 import { grafanaDashboard } from "../../components/dashboard";
-import { measured, results } from "../support/records";
+import { recordAt, results } from "../support/records";
 
 const panelSchema = z.object({
   type: z.string(),
@@ -38,7 +38,7 @@ describe("the Grafana dashboard", () => {
     const capacities = [{ deployment: "cluster", mode: "cluster" as const, workload: "steady", round: null, load: null, objective: { part: 0.99, ms: 2 }, capacity: 1000, isOpenEnded: false, points: [], knee: 900, limit: null, doubts: [] }];
     const comparison = { test: "set", title: "SET", figure: "throughput" as const, base: "a", other: "b", ratio: 1.5, low: 1.4, high: 1.6, rounds: 6, verdict: "greater" as const, sideBySide: true };
     const study = { name: "x", kind: "comparison" as const, seed: 1, precision: 0.05, budgetSeconds: 1, elapsedSeconds: 1, rounds: 6, ended: "precise" as const, cells: [], order: [], canaryMoved: false, comparisons: [comparison], sideBySide: [], fits: [], growth: [], findings: [], claims: [] };
-    const text = formatOpenMetrics(results([1, 2, 3].map((round) => ({ ...measured("cluster", round, 1000), doubts: [{ code: "neighbour" as const, text: "others" }] })), { capacities, study }));
+    const text = formatOpenMetrics(results([1, 2, 3].map((round) => ({ ...recordAt("cluster", round, 1000), doubts: [{ code: "neighbour" as const, text: "others" }] })), { capacities, study }));
     const exported = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
     const asked = graphs.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => expr.match(/valkey_measured_\w+/g) ?? []));
     expect(asked.length).toBeGreaterThan(5);

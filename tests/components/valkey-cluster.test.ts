@@ -1,22 +1,22 @@
 import { describe, expect, it } from "vitest";
 import type { Resources } from "../../components/kubernetes/arguments";
-import { isGuaranteed } from "../../components/kubernetes/pods/sidecar";
+import { isGuaranteed } from "../../components/kubernetes/pods/sidecar-resources";
 import type { ValkeyClusterArgs } from "../../components/valkey-cluster";
 import { ValkeyCluster } from "../../components/valkey-cluster";
-import type { Declared } from "../support/pulumi";
-import { evaluate, only, valueOf } from "../support/pulumi";
+import type { DeclaredResource } from "../support/pulumi-mocks";
+import { evaluateProgram, onlyResource, outputValue } from "../support/pulumi-mocks";
 import { plainServers, studyServers } from "../support/servers";
 
 const shape = { primaries: 3, replicasPerPrimary: 1 };
 const plain: ValkeyClusterArgs = { ...plainServers, shape };
 
-function cluster(changes: Partial<ValkeyClusterArgs> = {}): Promise<readonly Declared[]> {
-  return evaluate(() => {
+function cluster(changes: Partial<ValkeyClusterArgs> = {}): Promise<readonly DeclaredResource[]> {
+  return evaluateProgram(() => {
     new ValkeyCluster("cluster", { ...plain, ...changes });
   });
 }
 
-const statefulSet = async (changes: Partial<ValkeyClusterArgs> = {}): Promise<Declared> => only(await cluster(changes), "kubernetes:apps/v1:StatefulSet");
+const statefulSet = async (changes: Partial<ValkeyClusterArgs> = {}): Promise<DeclaredResource> => onlyResource(await cluster(changes), "kubernetes:apps/v1:StatefulSet");
 
 describe("ValkeyCluster", () => {
   it("is these objects, each a child of the component", async () => {
@@ -41,7 +41,7 @@ describe("ValkeyCluster", () => {
 
   it("waits with the pods for what they need and the clients' Service for nothing that waits for pods", async () => {
     const resources = await cluster();
-    expect(only(resources, "kubernetes:apps/v1:StatefulSet").dependsOn).toEqual([
+    expect(onlyResource(resources, "kubernetes:apps/v1:StatefulSet").dependsOn).toEqual([
       "kubernetes:core/v1:ConfigMap cluster-config",
       "kubernetes:core/v1:ConfigMap cluster-scripts",
       "kubernetes:core/v1:Secret cluster-password",
@@ -50,12 +50,12 @@ describe("ValkeyCluster", () => {
       "kubernetes:networking.k8s.io/v1:NetworkPolicy cluster",
       "kubernetes:policy/v1:PodDisruptionBudget cluster",
     ]);
-    expect(only(resources, "kubernetes:core/v1:Service", "cluster").dependsOn).toEqual([]);
+    expect(onlyResource(resources, "kubernetes:core/v1:Service", "cluster").dependsOn).toEqual([]);
   });
 
   it("keeps the password a secret, in files alone, quoted for valkey.conf", async () => {
     const resources = await cluster({ password: 'a "b" \\c' });
-    const secret = only(resources, "kubernetes:core/v1:Secret");
+    const secret = onlyResource(resources, "kubernetes:core/v1:Secret");
     expect(secret.secrets.every((path) => path.startsWith("stringData"))).toBe(true);
     expect(secret.secrets.length).toBeGreaterThan(0);
     expect(secret.inputs["stringData"]).toEqual({ password: 'a "b" \\c', "password.conf": 'requirepass "a \\"b\\" \\\\c"\nprimaryauth "a \\"b\\" \\\\c"\n' });
@@ -64,23 +64,23 @@ describe("ValkeyCluster", () => {
 
   it("publishes every pod's name, ready or not, and only ready pods to clients", async () => {
     const resources = await cluster();
-    expect(only(resources, "kubernetes:core/v1:Service", "cluster-headless").inputs["spec"]).toMatchObject({ clusterIP: "None", publishNotReadyAddresses: true });
-    expect(only(resources, "kubernetes:core/v1:Service", "cluster").inputs["spec"]).not.toHaveProperty("publishNotReadyAddresses");
+    expect(onlyResource(resources, "kubernetes:core/v1:Service", "cluster-headless").inputs["spec"]).toMatchObject({ clusterIP: "None", publishNotReadyAddresses: true });
+    expect(onlyResource(resources, "kubernetes:core/v1:Service", "cluster").inputs["spec"]).not.toHaveProperty("publishNotReadyAddresses");
   });
 
   it("meets the restricted Pod Security Standard with each container, and gives no pod a token", async () => {
     const resources = await cluster({ metrics: { serviceMonitor: false } });
-    const { spec } = podOf(only(resources, "kubernetes:apps/v1:StatefulSet"));
+    const { spec } = podOf(onlyResource(resources, "kubernetes:apps/v1:StatefulSet"));
     expect(spec).toMatchObject({ automountServiceAccountToken: false, securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } } });
     expect(spec.containers.map(({ name }) => name)).toEqual(["valkey", "metrics"]);
     for (const { securityContext } of spec.containers) {
       expect(securityContext).toMatchObject({ runAsNonRoot: true, allowPrivilegeEscalation: false, privileged: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] }, seccompProfile: { type: "RuntimeDefault" } });
     }
-    expect(only(resources, "kubernetes:core/v1:ServiceAccount").inputs["automountServiceAccountToken"]).toBe(false);
+    expect(onlyResource(resources, "kubernetes:core/v1:ServiceAccount").inputs["automountServiceAccountToken"]).toBe(false);
   });
 
   it("is of the class Guaranteed with its exporter where the server asks for its limits", async () => {
-    const guaranteed = async (resources: Resources): Promise<boolean[]> => podOf(only(await cluster({ metrics: { serviceMonitor: false }, resources }), "kubernetes:apps/v1:StatefulSet")).spec.containers.map((each) => isGuaranteed(each.resources));
+    const guaranteed = async (resources: Resources): Promise<boolean[]> => podOf(onlyResource(await cluster({ metrics: { serviceMonitor: false }, resources }), "kubernetes:apps/v1:StatefulSet")).spec.containers.map((each) => isGuaranteed(each.resources));
     expect(await guaranteed({ requests: { cpu: "2", memory: "1Gi" }, limits: { cpu: "2", memory: "1Gi" } })).toEqual([true, true]);
     expect(await guaranteed(plain.resources)).toEqual([false, false]);
   });
@@ -126,7 +126,7 @@ describe("ValkeyCluster", () => {
 
   it("takes storage, resources and settings as they are given", async () => {
     const resources = await cluster({ ...studyServers });
-    const set = only(resources, "kubernetes:apps/v1:StatefulSet");
+    const set = onlyResource(resources, "kubernetes:apps/v1:StatefulSet");
     expect(set.inputs["spec"]).toMatchObject({
       replicas: 6,
       podManagementPolicy: "Parallel",
@@ -135,7 +135,7 @@ describe("ValkeyCluster", () => {
       volumeClaimTemplates: [{ metadata: { name: "data" }, spec: { storageClassName: "gp3", resources: { requests: { storage: "50Gi" } } } }],
     });
     expect(podOf(set).spec.containers[0]).toMatchObject({ resources: studyServers.resources });
-    expect(only(resources, "kubernetes:core/v1:ConfigMap", "cluster-config").inputs["data"]).toEqual({
+    expect(onlyResource(resources, "kubernetes:core/v1:ConfigMap", "cluster-config").inputs["data"]).toEqual({
       "valkey.conf": [
         "port 6379", "dir /data", "cluster-enabled yes", "cluster-config-file nodes.conf", "cluster-port 16379", "cluster-preferred-endpoint-type ip",
         "appendonly yes", "appendfsync everysec", "save 900 1 300 100 60 10000", "maxmemory 10737418240", "include /valkey/secret/password.conf", "",
@@ -152,7 +152,7 @@ describe("ValkeyCluster", () => {
   });
 
   it("lets in clients, peers and DNS, and monitoring only where there is an exporter", async () => {
-    const policy = async (changes: Partial<ValkeyClusterArgs>): Promise<unknown> => only(await cluster(changes), "kubernetes:networking.k8s.io/v1:NetworkPolicy").inputs["spec"];
+    const policy = async (changes: Partial<ValkeyClusterArgs>): Promise<unknown> => onlyResource(await cluster(changes), "kubernetes:networking.k8s.io/v1:NetworkPolicy").inputs["spec"];
     const own = { podSelector: { matchLabels: { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "cluster" } } };
     const bus = [{ protocol: "TCP", port: 6379 }, { protocol: "TCP", port: 16_379 }];
     expect(await policy({})).toEqual({
@@ -170,22 +170,22 @@ describe("ValkeyCluster", () => {
 
   it("has an exporter that reads the password from a file, and a ServiceMonitor only if wanted", async () => {
     const resources = await cluster({ metrics: { serviceMonitor: true } });
-    const exporter = podOf(only(resources, "kubernetes:apps/v1:StatefulSet")).spec.containers[1];
+    const exporter = podOf(onlyResource(resources, "kubernetes:apps/v1:StatefulSet")).spec.containers[1];
     expect(exporter).toMatchObject({ image: "ghcr.io/oliver006/redis_exporter:v1.79.0", env: [{ name: "REDIS_ADDR", value: "redis://localhost:6379" }, { name: "REDIS_PASSWORD_FILE", value: "/valkey/secret/exporter.json" }] });
-    expect(only(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toMatchObject({ "exporter.json": '{"redis://localhost:6379":"a secret"}' });
-    const service = only(resources, "kubernetes:core/v1:Service", "cluster-metrics");
-    const monitor = only(resources, "kubernetes:monitoring.coreos.com/v1:ServiceMonitor");
+    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toMatchObject({ "exporter.json": '{"redis://localhost:6379":"a secret"}' });
+    const service = onlyResource(resources, "kubernetes:core/v1:Service", "cluster-metrics");
+    const monitor = onlyResource(resources, "kubernetes:monitoring.coreos.com/v1:ServiceMonitor");
     expect((monitor.inputs["spec"] as { selector: { matchLabels: unknown } }).selector.matchLabels).toEqual((service.inputs["metadata"] as { labels: unknown }).labels);
     const quiet = await cluster({ metrics: { serviceMonitor: false, image: "registry.example/exporter:1" } });
     expect(quiet.some(({ type }) => type.includes("ServiceMonitor"))).toBe(false);
-    expect(podOf(only(quiet, "kubernetes:apps/v1:StatefulSet")).spec.containers[1]?.image).toBe("registry.example/exporter:1");
+    expect(podOf(onlyResource(quiet, "kubernetes:apps/v1:StatefulSet")).spec.containers[1]?.image).toBe("registry.example/exporter:1");
   });
 
   it("speaks TLS everywhere when it has a certificate", async () => {
     const resources = await cluster({ tls: { secretName: "certificate" }, metrics: { serviceMonitor: false } });
-    const config = (only(resources, "kubernetes:core/v1:ConfigMap", "cluster-config").inputs["data"] as Record<string, string>)["valkey.conf"];
+    const config = (onlyResource(resources, "kubernetes:core/v1:ConfigMap", "cluster-config").inputs["data"] as Record<string, string>)["valkey.conf"];
     for (const line of ["port 0", "tls-port 6379", "tls-replication yes", "tls-cluster yes", "cluster-preferred-endpoint-type hostname", "tls-ca-cert-file /valkey/tls/ca.crt"]) expect(config?.split("\n")).toContain(line);
-    const { spec } = podOf(only(resources, "kubernetes:apps/v1:StatefulSet"));
+    const { spec } = podOf(onlyResource(resources, "kubernetes:apps/v1:StatefulSet"));
     expect(spec.volumes).toContainEqual({ name: "tls", secret: { secretName: "certificate", defaultMode: 0o440 } });
     expect(spec.containers[0]?.livenessProbe.exec.command).toEqual(expect.arrayContaining(["--tls", "--cacert", "/valkey/tls/ca.crt"]));
     expect(spec.containers[0]?.env).toContainEqual({ name: "VALKEY_TLS_CA", value: "/valkey/tls/ca.crt" });
@@ -194,13 +194,13 @@ describe("ValkeyCluster", () => {
 
   it("leaves waiting for pods to those who can say why they do not run, and says when they are others", async () => {
     const resources = await cluster();
-    for (const set of [only(resources, "kubernetes:apps/v1:StatefulSet"), only(resources, "kubernetes:core/v1:Service", "cluster")]) {
+    for (const set of [onlyResource(resources, "kubernetes:apps/v1:StatefulSet"), onlyResource(resources, "kubernetes:core/v1:Service", "cluster")]) {
       expect(set.inputs["metadata"]).toMatchObject({ annotations: { "pulumi.com/waitFor": "jsonpath={.metadata.uid}" } });
     }
     const revision = async (changes: Partial<ValkeyClusterArgs>): Promise<unknown> => {
       let made: ValkeyCluster | undefined;
-      await evaluate(() => { made = new ValkeyCluster("cluster", { ...plain, ...changes }); });
-      return made && valueOf(made.revision);
+      await evaluateProgram(() => { made = new ValkeyCluster("cluster", { ...plain, ...changes }); });
+      return made && outputValue(made.revision);
     };
     const before = await revision({});
     expect(before).toMatch(/^[0-9a-f]{32}$/);
@@ -210,7 +210,7 @@ describe("ValkeyCluster", () => {
 
   it("says where its nodes are", async () => {
     let made: ValkeyCluster | undefined;
-    await evaluate(() => {
+    await evaluateProgram(() => {
       made = new ValkeyCluster("cluster", plain);
     });
     expect(made?.pods).toMatchObject({ statefulSet: "cluster", count: 6, container: "valkey", port: 6379, headless: "cluster-headless", secret: { name: "cluster-password", key: "password" }, zones: ["a", "b", "c"], selector: { "app.kubernetes.io/instance": "cluster" } });
@@ -244,6 +244,6 @@ interface Pod {
   };
 }
 
-function podOf({ inputs }: Declared): Pod {
+function podOf({ inputs }: DeclaredResource): Pod {
   return (inputs["spec"] as { readonly template: Pod }).template;
 }

@@ -1,21 +1,21 @@
 import { describe, expect, it } from "vitest";
 import type { Resources } from "../../components/kubernetes/arguments";
-import { isGuaranteed } from "../../components/kubernetes/pods/sidecar";
+import { isGuaranteed } from "../../components/kubernetes/pods/sidecar-resources";
 import type { ValkeyReplicationArgs } from "../../components/valkey-replication";
 import { ValkeyReplication } from "../../components/valkey-replication";
-import type { Declared } from "../support/pulumi";
-import { evaluate, only } from "../support/pulumi";
+import type { DeclaredResource } from "../support/pulumi-mocks";
+import { evaluateProgram, onlyResource } from "../support/pulumi-mocks";
 import { plainServers, studyServers } from "../support/servers";
 
 const plain: ValkeyReplicationArgs = { ...plainServers, replicas: 3 };
 
-function replication(changes: Partial<ValkeyReplicationArgs> = {}): Promise<readonly Declared[]> {
-  return evaluate(() => {
+function replication(changes: Partial<ValkeyReplicationArgs> = {}): Promise<readonly DeclaredResource[]> {
+  return evaluateProgram(() => {
     new ValkeyReplication("replication", { ...plain, ...changes });
   });
 }
 
-const chart = async (changes: Partial<ValkeyReplicationArgs> = {}): Promise<Declared> => only(await replication(changes), "kubernetes:helm.sh/v4:Chart");
+const chart = async (changes: Partial<ValkeyReplicationArgs> = {}): Promise<DeclaredResource> => onlyResource(await replication(changes), "kubernetes:helm.sh/v4:Chart");
 const values = async (changes: Partial<ValkeyReplicationArgs> = {}): Promise<unknown> => (await chart(changes)).inputs["values"];
 
 describe("ValkeyReplication", () => {
@@ -29,7 +29,7 @@ describe("ValkeyReplication", () => {
       "kubernetes:helm.sh/v4:Chart replication",
     ]);
     expect(new Set(resources.slice(1).map(({ parent }) => parent))).toEqual(new Set(["valkey:kubernetes:ValkeyReplication replication"]));
-    const upstream = only(resources, "kubernetes:helm.sh/v4:Chart");
+    const upstream = onlyResource(resources, "kubernetes:helm.sh/v4:Chart");
     expect(upstream.inputs).toMatchObject({ name: "replication", namespace: "valkey", chart: "valkey", version: "0.11.0", repositoryOpts: { repo: "https://valkey.io/valkey-helm/" }, skipAwait: true });
     expect(upstream.dependsOn).toEqual(["kubernetes:core/v1:ConfigMap replication-scripts", "kubernetes:core/v1:Secret replication-password", "kubernetes:networking.k8s.io/v1:NetworkPolicy replication"]);
   });
@@ -57,8 +57,8 @@ describe("ValkeyReplication", () => {
 
   it("gives the chart the secret by name, and no password", async () => {
     const resources = await replication();
-    expect(only(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toEqual({ password: "a secret" });
-    const upstream = only(resources, "kubernetes:helm.sh/v4:Chart");
+    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toEqual({ password: "a secret" });
+    const upstream = onlyResource(resources, "kubernetes:helm.sh/v4:Chart");
     expect(upstream.inputs["values"]).toMatchObject({ auth: { enabled: true, usersExistingSecret: "replication-password", aclUsers: { default: { permissions: "~* &* +@all", passwordKey: "password" } } } });
     expect(JSON.stringify(upstream.inputs)).not.toContain("a secret");
     expect(upstream.secrets).toEqual([]);
@@ -108,7 +108,7 @@ describe("ValkeyReplication", () => {
 
   it("says where its nodes are, and where to write and read", async () => {
     let made: ValkeyReplication | undefined;
-    await evaluate(() => {
+    await evaluateProgram(() => {
       made = new ValkeyReplication("replication", plain);
     });
     expect(made?.pods).toMatchObject({ statefulSet: "replication", count: 4, container: "replication", headless: "replication-headless", secret: { name: "replication-password", key: "password" } });

@@ -3,15 +3,15 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { identify } from "../../lib/process-identity";
-import { obstacleToCuts, obstacleToDisks } from "../../platforms/host/scars";
+import { identifyProcess } from "../../lib/process-identity";
+import { unmetPartitionPrecondition, unmetDiskPrecondition } from "../../platforms/host/side-effects";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import { resultsSchema } from "../../benchmarks/results/schema";
 import type { Results } from "../../benchmarks/results/schema";
 import { Place } from "../support/command";
 import { eventually } from "../support/real";
 
-const obstacle = obstacleToCuts() ?? obstacleToDisks();
+const obstacle = unmetPartitionPrecondition() ?? unmetDiskPrecondition();
 
 const places: Place[] = [];
 afterEach(() => Promise.all(places.splice(0).map((place) => place.close())));
@@ -79,6 +79,6 @@ async function killedHalfWay(place: Place): Promise<void> {
   expect(allRules().join("\n")).not.toContain(run);
   expect(mounts(place)).toEqual([]);
   expect(place.living()).toEqual([]);
-  expect(identify(frozen)).toBeUndefined();
+  expect(identifyProcess(frozen)).toBeUndefined();
   expect(readdirSync(place.runs)).toEqual([]);
 }

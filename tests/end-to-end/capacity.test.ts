@@ -6,15 +6,15 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseObjective } from "../../benchmarks/capacity/objective";
 import { measureCapacities } from "../../benchmarks/capacity/measure-capacity";
 import type { Deployment } from "../../valkey/deployment";
-import { LocalRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
+import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
-import { LocalOpenLoop } from "../../benchmarks/load/open-loop/local-runner";
+import { LocalOpenLoopRunner } from "../../benchmarks/load/open-loop/local-runner";
 import { Artifacts } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
 import type { CapacityRecord } from "../../benchmarks/results/schema";
-import { toolFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 import { verify } from "../../valkey/verification/verify";
-import { workOf } from "../../benchmarks/workloads/mix";
+import { requestMixOf } from "../../benchmarks/workloads/mixed-workload";
 import { never, Sandbox, withNode } from "../support/real";
 import { workload } from "../support/tool-runs";
 
@@ -38,9 +38,9 @@ describe("the capacity", () => {
       const mix = { ...BATCHES, length: { seconds: 0.5 }, clients: 4, rate: 100, values: { sizes: "fixed", bytes: 10 } } as const;
       const second = await sandbox.replication("second", 0);
       const verified = await Promise.all([alone, second].map(async (deployment) => ({ deployment, verification: await verify(deployment) })));
-      const plan = { verified, workload: workload({ tests: [] }), mixes: [mix], repeats: 1, without: [], capacity: { mix, objective: parseObjective("p50=2s"), search: { start: 50, most: 100, precision: 1, confirmations: 1 } } };
-      const runner = new LocalRunner({ run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), serversHere: true });
-      await measureAll(plan, { runner, openLoop: new LocalOpenLoop({ run, serversHere: true }), signal: never }, collector, () => undefined);
+      const plan = { verified, workload: workload({ tests: [] }), mixes: [mix], repeats: 1, without: [], capacity: { workload: mix, objective: parseObjective("p50=2s"), search: { start: 50, most: 100, precision: 1, confirmations: 1 } } };
+      const runner = new LocalValkeyBenchmarkRunner({ run, benchmark: programs.benchmark, features: await detectFeatures(programs.benchmark), serversHere: true });
+      await measureAll(plan, { valkeyBenchmark: runner, openLoop: new LocalOpenLoopRunner({ run, serversHere: true }), signal: never }, collector, () => undefined);
       const { records, capacities, canaries } = collector.finish(null);
       expect(records.map(({ deployment, test }) => `${test} ${deployment}`)).toEqual(["batches alone", "batches second"]);
       // One before each round and after the last, one before each search and after the last.
@@ -50,7 +50,7 @@ describe("the capacity", () => {
       const pings = async (deployment: Deployment): Promise<number> => withNode(deployment, 0, async (connection) => Number(/cmdstat_ping:calls=(\d+)/.exec(await connection.info("commandstats"))?.[1] ?? 0));
       expect(await pings(alone)).toBeGreaterThan(5000);
       expect(await pings(second)).toBeLessThan(100);
-      expect(capacities).toMatchObject([{ round: 3, deployment: "alone", workload: "batches", capacity: 100, isOpenEnded: true, load: { mix: workOf(mix), runners: 1, dataSize: 10, clients: 4, pipeline: BATCHES.pipeline, arrivals: BATCHES.arrivals } }, { round: 4, deployment: "second" }]);
+      expect(capacities).toMatchObject([{ round: 3, deployment: "alone", workload: "batches", capacity: 100, isOpenEnded: true, load: { mix: requestMixOf(mix), runners: 1, dataSize: 10, clients: 4, pipeline: BATCHES.pipeline, arrivals: BATCHES.arrivals } }, { round: 4, deployment: "second" }]);
       expect(capacities[0]?.points.map(({ rate }) => rate)).toEqual([50, 100]);
     } finally {
       rmSync(directory, { recursive: true });
@@ -61,8 +61,8 @@ describe("the capacity", () => {
     const { verdict } = await verify(alone);
     const found: CapacityRecord[] = [];
     await measureCapacities(
-      { contenders: [{ deployment: alone, shards: verdict.shards }], mix: BATCHES, objective: parseObjective("p90=30ms"), search: { start: 500, most: 256_000, precision: 0.5, confirmations: 1 } },
-      { openLoop: new LocalOpenLoop({ run: sandbox.host.run, serversHere: true }), signal: never },
+      { deployments: [{ deployment: alone, shards: verdict.shards }], workload: BATCHES, objective: parseObjective("p90=30ms"), search: { start: 500, most: 256_000, precision: 0.5, confirmations: 1 } },
+      { openLoop: new LocalOpenLoopRunner({ run: sandbox.host.run, serversHere: true }), signal: never },
       () => undefined,
       (capacity) => { found.push(capacity); },
     );

@@ -1,9 +1,9 @@
 /** Measurements of real servers, against the clock. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Pair } from "../support/measuring";
+import { MeasuredDeployments } from "../support/measuring";
 
-let pair: Pair;
-beforeAll(async () => { pair = await Pair.open(); });
+let pair: MeasuredDeployments;
+beforeAll(async () => { pair = await MeasuredDeployments.open(); });
 afterAll(() => pair.sandbox.close());
 
 describe("measurements", () => {

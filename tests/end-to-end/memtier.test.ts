@@ -3,16 +3,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../valkey/deployment";
 import { BadInput } from "../../lib/errors";
 import { form } from "../../valkey/formation/form";
-import { runExperiment } from "../../benchmarks/measuring/experiment";
-import { localDrivers } from "../../benchmarks/load/local-drivers";
-import { LocalRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
-import type { Contender } from "../../benchmarks/measuring/session";
+import { runMeasurements } from "../../benchmarks/measuring/run-measurements";
+import { mixedLoadRunners } from "../../benchmarks/load/mixed-load-runners";
+import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
+import type { VerifiedDeployment } from "../../benchmarks/measuring/session";
 import { findMemtier } from "../../benchmarks/load/memtier/program";
 import { histogramOf } from "../../benchmarks/results/rows";
 import type { MeasurementRecord } from "../../benchmarks/results/schema";
-import { toolFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 import { verify } from "../../valkey/verification/verify";
-import type { MemtierMix } from "../../benchmarks/workloads/mix";
+import type { MemtierWorkload } from "../../benchmarks/workloads/mixed-workload";
 import { never, Sandbox } from "../support/real";
 
 function isHere(): boolean {
@@ -25,7 +25,7 @@ function isHere(): boolean {
   }
 }
 
-const MIX: MemtierMix = { driver: "memtier", name: "mixed", data: "strings", reads: 0.8, keySpace: 5_000, clients: 12, pipeline: 1, dataSize: 64, threads: 2, rate: undefined, length: { seconds: 1 }, warmup: 0 };
+const MIX: MemtierWorkload = { driver: "memtier", name: "mixed", data: "strings", reads: 0.8, keySpace: 5_000, clients: 12, pipeline: 1, dataSize: 64, threads: 2, rate: undefined, length: { seconds: 1 }, warmup: 0 };
 
 describe.skipIf(!isHere())("memtier (needs memtier_benchmark on the PATH, or named by MEMTIER)", () => {
   let sandbox: Sandbox;
@@ -41,15 +41,15 @@ describe.skipIf(!isHere())("memtier (needs memtier_benchmark on the PATH, or nam
   it("sends what was asked for, to keys that are there, and every request is in its histogram", async () => {
     const records: MeasurementRecord[] = [];
     const raw: string[] = [];
-    const contenders = await Promise.all(deployments.map(async (deployment): Promise<Contender> => ({ deployment, shards: (await verify(deployment)).verdict.shards })));
+    const contenders = await Promise.all(deployments.map(async (deployment): Promise<VerifiedDeployment> => ({ deployment, shards: (await verify(deployment)).verdict.shards })));
     const { run, programs } = sandbox.host;
     const mixes = [MIX, { ...MIX, name: "s5", data: "sorted-sets", reads: 0.9, rate: 1_200 } as const];
     const workload = { name: undefined, tests: [], clients: 12, pipeline: 1, dataSize: 32, threads: 1, keySpace: 16_384, length: { seconds: 1 }, warmup: 0, rate: undefined };
-    const runner = new LocalRunner({ run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), serversHere: true });
-    await runExperiment(
-      { contenders, workload, mixes, repeats: 1 },
-      { runner, ...localDrivers(run, true, mixes), signal: never },
-      { progress: () => undefined, raw: (heading, text) => { raw.push(heading, text); }, canary: () => undefined, record: (record) => { records.push(record); } },
+    const runner = new LocalValkeyBenchmarkRunner({ run, benchmark: programs.benchmark, features: await detectFeatures(programs.benchmark), serversHere: true });
+    await runMeasurements(
+      { deployments: contenders, workload, mixedWorkloads: mixes, repeats: 1 },
+      { valkeyBenchmark: runner, ...mixedLoadRunners(run, true, mixes), signal: never },
+      { progress: () => undefined, raw: (heading, text) => { raw.push(heading, text); }, referenceLoad: () => undefined, record: (record) => { records.push(record); } },
     );
     expect(records.map(({ deployment, test, driver }) => `${deployment} ${test} ${driver}`)).toEqual(["replication mixed memtier", "cluster mixed memtier", "replication s5 memtier", "cluster s5 memtier"]);
     for (const record of records) {

@@ -1,10 +1,10 @@
 /** Every named test of valkey-benchmark, on real servers of both modes: hits where it reads, nothing left. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { NAMED_TESTS, TEST_NAMES } from "../../benchmarks/workloads/named-tests";
-import { Pair } from "../support/measuring";
+import { MeasuredDeployments } from "../support/measuring";
 
-let pair: Pair;
-beforeAll(async () => { pair = await Pair.open(); });
+let pair: MeasuredDeployments;
+beforeAll(async () => { pair = await MeasuredDeployments.open(); });
 afterAll(() => pair.sandbox.close());
 
 describe("the named tests", () => {

@@ -3,18 +3,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../valkey/deployment";
 import { form } from "../../valkey/formation/form";
-import { LocalRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
-import { runExperiment } from "../../benchmarks/measuring/experiment";
-import type { Contender } from "../../benchmarks/measuring/session";
+import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
+import { runMeasurements } from "../../benchmarks/measuring/run-measurements";
+import type { VerifiedDeployment } from "../../benchmarks/measuring/session";
 import { GeneratorProcess } from "../../benchmarks/load/open-loop/generator-process";
-import { LocalOpenLoop } from "../../benchmarks/load/open-loop/local-runner";
+import { LocalOpenLoopRunner } from "../../benchmarks/load/open-loop/local-runner";
 import type { OpenLoopPlan } from "../../benchmarks/load/open-loop/plan";
 import { Tally } from "../../benchmarks/load/open-loop/tally";
 import type { MeasurementRecord } from "../../benchmarks/results/schema";
 import { histogramOf } from "../../benchmarks/results/rows";
-import { toolFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 import { verify } from "../../valkey/verification/verify";
-import type { Mix, OpenLoopMix } from "../../benchmarks/workloads/mix";
+import type { MixedWorkload, OpenLoopWorkload } from "../../benchmarks/workloads/mixed-workload";
 import { never, Sandbox, withNode } from "../support/real";
 
 let sandbox: Sandbox;
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox.close());
 
-const MIX: OpenLoopMix = {
+const MIX: OpenLoopWorkload = {
   driver: "open-loop",
   name: "steady",
   data: "strings",
@@ -60,16 +60,16 @@ async function generate(plan: OpenLoopPlan, meanwhile: () => Promise<unknown> = 
   return Tally.merge(tallies);
 }
 
-async function measure(mixes: readonly Mix[]): Promise<MeasurementRecord[]> {
+async function measure(mixes: readonly MixedWorkload[]): Promise<MeasurementRecord[]> {
   const records: MeasurementRecord[] = [];
-  const contenders = await Promise.all([replication, cluster].map(async (deployment): Promise<Contender> => ({ deployment, shards: (await verify(deployment)).verdict.shards })));
+  const contenders = await Promise.all([replication, cluster].map(async (deployment): Promise<VerifiedDeployment> => ({ deployment, shards: (await verify(deployment)).verdict.shards })));
   const { run, programs } = sandbox.host;
   const workload = { name: undefined, tests: [], clients: 12, pipeline: 1, dataSize: 32, threads: 1, keySpace: 16_384, length: { seconds: 1 }, warmup: 0, rate: undefined };
-  const runner = new LocalRunner({ run, benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), serversHere: true });
-  await runExperiment(
-    { contenders, workload, mixes, repeats: 1 },
-    { runner, openLoop: new LocalOpenLoop({ run, serversHere: true }), signal: never },
-    { progress: () => undefined, raw: () => undefined, canary: () => undefined, record: (record) => { records.push(record); } },
+  const runner = new LocalValkeyBenchmarkRunner({ run, benchmark: programs.benchmark, features: await detectFeatures(programs.benchmark), serversHere: true });
+  await runMeasurements(
+    { deployments: contenders, workload, mixedWorkloads: mixes, repeats: 1 },
+    { valkeyBenchmark: runner, openLoop: new LocalOpenLoopRunner({ run, serversHere: true }), signal: never },
+    { progress: () => undefined, raw: () => undefined, referenceLoad: () => undefined, record: (record) => { records.push(record); } },
   );
   return records;
 }

@@ -6,17 +6,17 @@ import { chromium } from "playwright-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { renderReport } from "../../benchmarks/report/page";
-import { executablePath, reason } from "../support/browser";
-import { measured, results } from "../support/records";
+import { executablePath, browserSkipReason } from "../support/browser";
+import { recordAt, results } from "../support/records";
 
-describe.skipIf(executablePath === undefined)(`report.html in a browser${reason}`, () => {
+describe.skipIf(executablePath === undefined)(`report.html in a browser${browserSkipReason}`, () => {
   let directory: string;
   let browser: Browser;
   let file: string;
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), "report-"));
     file = join(directory, "report.html");
-    const records = [1, 2, 3].flatMap((round) => ["SET", "GET", "INCR"].flatMap((title) => [measured("replication", round, 100_000 + round), measured("cluster", round, 200_000 + round, 0.5)].map((each) => ({ ...each, title, test: title.toLowerCase() }))));
+    const records = [1, 2, 3].flatMap((round) => ["SET", "GET", "INCR"].flatMap((title) => [recordAt("replication", round, 100_000 + round), recordAt("cluster", round, 200_000 + round, 0.5)].map((each) => ({ ...each, title, test: title.toLowerCase() }))));
     writeFileSync(file, renderReport(results(records)));
     browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
   });

@@ -4,18 +4,18 @@ import type { Connection } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
 import { slotTags } from "../../valkey/topology/slot-tags";
 import { eventually, realPrograms, withNode } from "../support/real";
-import { interruptedAt, Resizing, shape } from "../support/resizing";
+import { optionsInterruptedAt, ResizableCluster, shape } from "../support/resizable-cluster";
 
 const ALL = [0, 1, 2, 3, 4, 5];
 
-let resizing: Resizing;
+let resizing: ResizableCluster;
 /** Of six nodes and two more, which nobody knows yet. */
 let all: Deployment;
-beforeAll(async () => { resizing = await Resizing.begin(await realPrograms()); });
+beforeAll(async () => { resizing = await ResizableCluster.start(await realPrograms()); });
 afterAll(() => resizing.close());
 beforeEach(async () => {
-  await resizing.to(shape(3, 1));
-  await expect(resizing.to(shape(4, 1), interruptedAt(/./))).rejects.toThrow("interrupted");
+  await resizing.resizeTo(shape(3, 1));
+  await expect(resizing.resizeTo(shape(4, 1), optionsInterruptedAt(/./))).rejects.toThrow("interrupted");
   all = { ...resizing.deployment, nodes: resizing.sandbox.host.nodes("cluster") };
 });
 
@@ -53,8 +53,8 @@ describe("an interrupted resize", () => {
     await follow(7, ids[6]);
     for (const index of forgetful) for (const id of ids.slice(6)) await at(index, (connection) => connection.cluster("FORGET", id));
     if (reset !== undefined) await at(reset, (connection) => connection.cluster("RESET", "HARD"));
-    await resizing.to(wanted);
-    expect(await resizing.faults()).toEqual([]);
+    await resizing.resizeTo(wanted);
+    expect(await resizing.violations()).toEqual([]);
     // Under their old ids they would not be heard of for a minute.
     if (wanted.primaries === 4) expect((await idsOf()).filter((id) => ids.includes(id))).toEqual(ids.slice(0, 6));
   });
@@ -62,8 +62,8 @@ describe("an interrupted resize", () => {
   it("introduced nodes to one of the others: these hear of them", async () => {
     const ids = await idsOf();
     for (const index of [6, 7]) await at(index, meet(0));
-    await resizing.to(shape(4, 1));
-    expect(await resizing.faults()).toEqual([]);
+    await resizing.resizeTo(shape(4, 1));
+    expect(await resizing.violations()).toEqual([]);
     expect(await idsOf()).toEqual(ids);
   });
 
@@ -79,8 +79,8 @@ describe("an interrupted resize", () => {
       await connection.call("MIGRATE", all.nodes[6]?.endpoint.host ?? "", all.nodes[6]?.endpoint.port ?? 0, keys[0] ?? "", 0, 5000, "AUTH", all.access.password ?? "");
     });
     expect(await at(6, (connection) => connection.dbsize())).toBe(1);
-    await resizing.to(wanted);
-    expect(await resizing.faults()).toEqual([]);
+    await resizing.resizeTo(wanted);
+    expect(await resizing.violations()).toEqual([]);
     const found = await Promise.all(resizing.deployment.nodes.map((_node, index) => withNode(resizing.deployment, index, async (connection) => ((await connection.info("replication")).includes("role:master") ? Promise.all(keys.map((key) => connection.exists(key).catch(() => 0))) : []))));
     expect(keys.map((_key, index) => found.reduce((sum, counts) => sum + (counts[index] ?? 0), 0))).toEqual([1, 1]);
   });
@@ -95,11 +95,11 @@ describe("an interrupted resize", () => {
       await connection.call("CLUSTER", "SETSLOT", slot, "STABLE");
     });
     const before = await resizing.views(all);
-    await expect(resizing.to(shape(4, 1), { timeoutMs: 3000 })).rejects.toThrow(/is not ready to be resized.*cluster-6 serves no slots and holds 1 keys/s);
+    await expect(resizing.resizeTo(shape(4, 1), { timeoutMs: 3000 })).rejects.toThrow(/is not ready to be resized.*cluster-6 serves no slots and holds 1 keys/s);
     expect(await resizing.views(all)).toEqual(before);
     // The others would not let go of it with its keys.
     await at(6, (connection) => connection.call("FLUSHALL"));
-    await resizing.to(shape(4, 1));
-    expect(await resizing.faults()).toEqual([]);
+    await resizing.resizeTo(shape(4, 1));
+    expect(await resizing.violations()).toEqual([]);
   });
 });

@@ -9,17 +9,17 @@ import { verify } from "../../valkey/verification/verify";
 import { slotTags } from "../../valkey/topology/slot-tags";
 import { Clients } from "../support/clients";
 import { eventually, olderPrograms, realPrograms, withNode } from "../support/real";
-import { interruptedAt, Resizing, shape } from "../support/resizing";
+import { optionsInterruptedAt, ResizableCluster, shape } from "../support/resizable-cluster";
 
 let older: Programs | undefined;
 beforeAll(async () => { older = await olderPrograms(); });
 
 describe.each(["with atomic slot migration", "key by key (Valkey 8.1)"])("resizing %s", (way) => {
   const isAtomic = way.includes("atomic");
-  let resizing: Resizing;
+  let resizing: ResizableCluster;
   beforeAll(async () => {
     const programs = isAtomic ? await realPrograms() : older;
-    if (programs !== undefined) resizing = await Resizing.begin(programs);
+    if (programs !== undefined) resizing = await ResizableCluster.start(programs);
   });
   afterAll(() => (isAtomic || older !== undefined ? resizing.close() : undefined));
   const test = (title: string, run: () => Promise<void>): void => {
@@ -31,11 +31,11 @@ describe.each(["with atomic slot migration", "key by key (Valkey 8.1)"])("resizi
 
   test("grows and shrinks in primaries and replicas while clients work: nothing fails, no key is lost", async () => {
     const clients = new Clients(resizing.deployment);
-    await expect(resizing.to(shape(4, isAtomic ? 1 : 0), interruptedAt(/slots moved/))).rejects.toThrow("interrupted");
+    await expect(resizing.resizeTo(shape(4, isAtomic ? 1 : 0), optionsInterruptedAt(/slots moved/))).rejects.toThrow("interrupted");
     // The last but one makes a primary of a replica; moving key by key takes its time.
     for (const wanted of isAtomic ? [shape(4, 1), shape(5, 1), shape(3, 1), shape(3, 2), shape(6, 0), shape(3, 1)] : [shape(4, 0), shape(3, 1)]) {
-      await resizing.to(wanted);
-      expect(await resizing.faults()).toEqual([]);
+      await resizing.resizeTo(wanted);
+      expect(await resizing.violations()).toEqual([]);
     }
     expect(await clients.stop()).toEqual([]);
     expect(clients.errors).toEqual([]);
@@ -67,10 +67,10 @@ describe.each(["with atomic slot migration", "key by key (Valkey 8.1)"])("resizi
     await withNode(resizing.deployment, resizing.index(a), (connection) => connection.call("CLUSTER", "SETSLOT", slot + 1, "STABLE"));
     await mark(a, slot + 2, "MIGRATING", b);
     await mark(b, slot + 3, "IMPORTING", a);
-    expect(await resizing.faults()).not.toEqual([]);
+    expect(await resizing.violations()).not.toEqual([]);
 
     expect(await form(resizing.deployment, shape(3, 1))).toMatchObject({ changed: true });
-    expect(await resizing.faults()).toEqual([]);
+    expect(await resizing.violations()).toEqual([]);
     const clients = new Clients(resizing.deployment, 0);
     for (const at of [slot, slot + 1, slot + 2, slot + 3]) for (const rest of ["one", "two"]) expect(await clients.get(key(at, rest))).toBe(rest);
     await clients.stop();
@@ -79,32 +79,32 @@ describe.each(["with atomic slot migration", "key by key (Valkey 8.1)"])("resizi
   test("goes on where a killed run stopped, also one that was to undo the first", async () => {
     const clients = new Clients(resizing.deployment);
     // Starts servers, and is stopped before it brings them in: that is another process's.
-    await expect(resizing.to(shape(4, 1), interruptedAt(/./))).rejects.toThrow("interrupted");
+    await expect(resizing.resizeTo(shape(4, 1), optionsInterruptedAt(/./))).rejects.toThrow("interrupted");
     const nodes = resizing.sandbox.host.nodes("cluster");
     expect(nodes).toHaveLength(8);
-    expect(await resizing.killed(shape(4, 1), nodes, [], isAtomic ? /moving slots/ : /[1-9]\d\d of \d+ slots moved/, 10)).toBe(true);
+    expect(await resizing.resizeKilled(shape(4, 1), nodes, [], isAtomic ? /moving slots/ : /[1-9]\d\d of \d+ slots moved/, 10)).toBe(true);
     if (isAtomic) {
-      await resizing.to(shape(4, 1));
-      expect(await resizing.faults()).toEqual([]);
-      expect(await resizing.killed(shape(3, 1), nodes.slice(0, 6), nodes.slice(6), /moving slots/, 30)).toBe(true);
-      await resizing.to(shape(4, 1));
-      expect(await resizing.faults()).toEqual([]);
-      expect(await resizing.killed(shape(3, 1), nodes.slice(0, 6), nodes.slice(6), /taking out/, 0)).toBe(true);
+      await resizing.resizeTo(shape(4, 1));
+      expect(await resizing.violations()).toEqual([]);
+      expect(await resizing.resizeKilled(shape(3, 1), nodes.slice(0, 6), nodes.slice(6), /moving slots/, 30)).toBe(true);
+      await resizing.resizeTo(shape(4, 1));
+      expect(await resizing.violations()).toEqual([]);
+      expect(await resizing.resizeKilled(shape(3, 1), nodes.slice(0, 6), nodes.slice(6), /taking out/, 0)).toBe(true);
     }
-    await resizing.to(shape(3, 1));
-    expect(await resizing.faults()).toEqual([]);
+    await resizing.resizeTo(shape(3, 1));
+    expect(await resizing.violations()).toEqual([]);
     expect(await clients.stop()).toEqual([]);
     expect(clients.errors).toEqual([]);
   });
 });
 
 describe("resizing", () => {
-  let resizing: Resizing;
-  beforeAll(async () => { resizing = await Resizing.begin(await realPrograms()); });
+  let resizing: ResizableCluster;
+  beforeAll(async () => { resizing = await ResizableCluster.start(await realPrograms()); });
   afterAll(() => resizing.close());
 
   it("hands primaries that leave over to their replicas, and moves no slot for it", async () => {
-    await resizing.to(shape(3, 2));
+    await resizing.resizeTo(shape(3, 2));
     const clients = new Clients(resizing.deployment);
     const { verdict } = await verify(resizing.deployment);
     const before = verdict.shards.map(({ slots }) => slots);
@@ -113,7 +113,7 @@ describe("resizing", () => {
     const leaving = resizing.deployment.nodes.filter(({ name }) => names.includes(name));
     const staying = { ...resizing.deployment, shape: shape(3, 1), nodes: resizing.deployment.nodes.filter(({ name }) => !names.includes(name)) };
     await form(staying, shape(3, 1), { leaving });
-    expect(await resizing.faults(staying)).toEqual([]);
+    expect(await resizing.violations(staying)).toEqual([]);
     expect((await verify(staying)).verdict.shards.map(({ slots }) => slots)).toEqual(before);
     // Those that left know nobody and hold nothing, and may come back at once.
     for (const node of leaving) {
@@ -122,7 +122,7 @@ describe("resizing", () => {
       connection.disconnect();
     }
     await form(resizing.deployment, shape(3, 2));
-    expect(await resizing.faults()).toEqual([]);
+    expect(await resizing.violations()).toEqual([]);
     expect(await clients.stop()).toEqual([]);
     expect(clients.errors).toEqual([]);
   });
@@ -157,14 +157,14 @@ describe("resizing", () => {
   });
 
   it("refuses when the primaries that stay cannot hold all keys", async () => {
-    await resizing.to(shape(4, 1));
+    await resizing.resizeTo(shape(4, 1));
     const clients = new Clients(resizing.deployment, 0);
     await clients.fill(60, 1_000_000);
     for (const [index] of resizing.deployment.nodes.entries()) {
       await withNode(resizing.deployment, index, async (connection) => connection.config("SET", "maxmemory", Math.round(1.05 * Number(parseInfo(await connection.info("memory")).get("used_memory")))));
     }
     const before = await resizing.views();
-    await expect(resizing.to(shape(3, 1))).rejects.toThrow(/cluster cannot be resized: cluster-\d would hold [\d.]+ MiB, [\d.]+ MiB of it taken over, and its maxmemory is [\d.]+ MiB/);
+    await expect(resizing.resizeTo(shape(3, 1))).rejects.toThrow(/cluster cannot be resized: cluster-\d would hold [\d.]+ MiB, [\d.]+ MiB of it taken over, and its maxmemory is [\d.]+ MiB/);
     expect(await resizing.views()).toEqual(before);
     await clients.stop();
   });

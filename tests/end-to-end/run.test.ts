@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { identify } from "../../lib/process-identity";
+import { identifyProcess } from "../../lib/process-identity";
 import { ARTIFACTS, Place, resultsIn, SHORT, TIMED } from "../support/command";
 import { realPrograms } from "../support/real";
 
@@ -84,8 +84,8 @@ describe("npm start", () => {
       const { status, output } = await place.run(["run", ...SHORT, "--mode", "replication", "--output", place.output("second")]);
       expect(status, output).toBe(0);
       expect(output).toMatch(/\d+ processes of a killed run stopped/);
-      expect(left.filter((pid) => identify(pid) !== undefined)).toEqual([]);
-      expect(identify(bystander.pid ?? 0)).toBeDefined();
+      expect(left.filter((pid) => identifyProcess(pid) !== undefined)).toEqual([]);
+      expect(identifyProcess(bystander.pid ?? 0)).toBeDefined();
     } finally {
       bystander.kill("SIGKILL");
     }

@@ -1,31 +1,31 @@
 /** Real Sentinels around real servers: formed, verified, the primary lost, handed over, and all at other addresses. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Sufferer } from "../../faults/break-all";
-import { HostBreaker } from "../../faults/host-breaker";
+import type { FaultSubject } from "../../faults/run-scenarios";
+import { HostFaultInjector } from "../../faults/host-injector";
 import { form } from "../../valkey/formation/form";
 import { verify } from "../../valkey/verification/verify";
 import { never, Sandbox, ZONES } from "../support/real";
-import { current, suffer } from "../support/sufferer";
+import { withCurrentNodes, injectFault } from "../support/fault-subject";
 
 const SENTINEL = { count: 3, quorum: 2, downAfterMs: 500, failoverTimeoutMs: 3000 };
 /** A Sentinel that a busy machine holds up for two seconds acts on nothing for thirty (TILT). */
-const PATIENCE = { patienceSeconds: 90 };
+const PATIENCE = { recoveryTimeoutSeconds: 90 };
 const SHAPE = { primaries: 1, replicasPerPrimary: 1 };
 
 let sandbox: Sandbox;
-let replication: Sufferer;
+let replication: FaultSubject;
 beforeAll(async () => {
   sandbox = await Sandbox.open();
   const plan = { name: "watched", mode: "replication", shape: SHAPE, settings: { save: "", appendonly: true, "repl-diskless-sync-delay": 0, other: { "repl-diskless-load": "swapdb" } }, zones: ZONES, sentinel: SENTINEL } as const;
   const deployment = await sandbox.host.start(plan, never);
   await sandbox.host.form(deployment, SHAPE, {});
-  replication = { breaker: new HostBreaker(sandbox.host, deployment, never), shape: SHAPE, failsOver: true, primaries: ["watched-0"] };
+  replication = { injector: new HostFaultInjector(sandbox.host, deployment, never), shape: SHAPE, hasAutomaticFailover: true, initialPrimaries: ["watched-0"] };
 });
 afterAll(() => sandbox.close());
 
 describe("replication with Sentinels", () => {
   it("is verified with them, and formed already", async () => {
-    const { deployment } = replication.breaker;
+    const { deployment } = replication.injector;
     const { verdict } = await verify(deployment);
     expect(verdict.assertions.filter(({ id }) => id.startsWith("sentinels-")).map(({ id, found, pass }) => `${id} ${pass ? found : "fails"}`)).toEqual([
       "sentinels-watch 3 of watched-0",
@@ -37,28 +37,28 @@ describe("replication with Sentinels", () => {
   });
 
   it("has a replica take over when its primary is killed, and verifies again", async () => {
-    const record = await suffer(replication, { kind: "kill-primary", restart: "served" }, PATIENCE);
+    const record = await injectFault(replication, { kind: "kill-primary", restart: "served" }, PATIENCE);
     expect(record).toMatchObject({ helped: false, victims: ["watched-0"], warnings: [] });
     expect(record.outage.overMs).toBeGreaterThan(SENTINEL.downAfterMs);
     expect(record.outage.overMs).toBeLessThan(60_000);
     // The other took over. On a busy machine Sentinels may have had it hand back since.
     expect(record.states.some(({ node, state }) => node === "watched-1" && state === "primary")).toBe(true);
-    expect((await verify(current(replication))).verdict.shards).toHaveLength(1);
+    expect((await verify(withCurrentNodes(replication))).verdict.shards).toHaveLength(1);
     // Whoever forms it now leaves the primary that there is in its place.
-    expect(await form(current(replication), SHAPE)).toMatchObject({ changed: false });
+    expect(await form(withCurrentNodes(replication), SHAPE)).toMatchObject({ changed: false });
   });
 
   // Before that its first primary leads again, by FAILOVER while the Sentinels look away.
   it("is handed over in an orderly way, and found again at other addresses", async () => {
-    const record = await suffer(replication, { kind: "kill-all", newAddresses: true }, PATIENCE);
+    const record = await injectFault(replication, { kind: "kill-all", newAddresses: true }, PATIENCE);
     expect(record.victims).toHaveLength(5);
     expect(record.states.find(({ node }) => node === "watched-0")?.state).toBe("primary");
-    expect((await verify(current(replication))).verdict.pass).toBe(true);
+    expect((await verify(withCurrentNodes(replication))).verdict.pass).toBe(true);
   });
 
   it("fails the verdict when a Sentinel is gone", async () => {
     await sandbox.host.signal("watched", ["watched-sentinel-2"], "SIGKILL");
-    const { verdict } = await verify(current(replication));
+    const { verdict } = await verify(withCurrentNodes(replication));
     expect(verdict.assertions.find(({ id }) => id === "sentinels-watch")).toMatchObject({ pass: false, found: expect.stringContaining("watched-sentinel-2") as unknown });
   });
 });

@@ -2,8 +2,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SOAK_JOURNAL, soakJournals } from "../../benchmarks/soak/journal";
-import type { SoakEntry } from "../../benchmarks/soak/journal";
+import { SOAK_LOG_FILE, soakCheckpointLogs } from "../../benchmarks/soak/checkpoint-log";
+import type { SoakEntry } from "../../benchmarks/soak/checkpoint-log";
 import { Place } from "../support/command";
 import { eventually } from "../support/real";
 
@@ -12,8 +12,8 @@ beforeEach(() => { place = new Place(); });
 afterEach(() => place.close());
 
 const entries = (): readonly SoakEntry[] => {
-  const file = join(place.output(), SOAK_JOURNAL);
-  return existsSync(file) && readFileSync(file, "utf8").includes("\n") ? soakJournals.parse(readFileSync(file, "utf8"), file).entries : [];
+  const file = join(place.output(), SOAK_LOG_FILE);
+  return existsSync(file) && readFileSync(file, "utf8").includes("\n") ? soakCheckpointLogs.parse(readFileSync(file, "utf8"), file).entries : [];
 };
 const windows = (): number => entries().filter(({ kind }) => kind === "window").length;
 

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { livingProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
+import { runningProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
 import { memoryRunsDirectory, ROOT } from "../../lib/paths";
 import { eventually, valkeyHome } from "../support/real";
 
@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const each of [directory, runs]) rmSync(each, { recursive: true, force: true });
 });
 
-const living = (): number[] => RunDirectory.list(runs).flatMap(({ path }) => livingProcesses(path).map(({ pid }) => pid));
+const living = (): number[] => RunDirectory.list(runs).flatMap(({ path }) => runningProcesses(path).map(({ pid }) => pid));
 
 async function start(...ids: string[]): Promise<{ child: ChildProcess; ended: Promise<number | null> }> {
   const env = { ...process.env, VALKEY_HOME: await valkeyHome(), VALKEY_MEASURED_CACHE: directory };

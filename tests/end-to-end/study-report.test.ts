@@ -8,23 +8,23 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { studyResults } from "../../benchmarks/studies/study-results";
 import { renderReport } from "../../benchmarks/report/page";
-import { executablePath, reason } from "../support/browser";
+import { executablePath, browserSkipReason } from "../support/browser";
 import { results } from "../support/records";
-import { sideBySidePairs } from "../../benchmarks/studies/pairs";
-import { canaryEntry, cellEntry, sideBySideEntry, study } from "../support/study";
+import { interleavedPairs } from "../../benchmarks/studies/pairs";
+import { referenceLoadEntry, treatmentEntry, interleavedEntry, study } from "../support/study";
 
 const boxSchema = z.object({ text: z.string(), left: z.number(), right: z.number(), top: z.number(), bottom: z.number() });
 
 const STUDY = study({ primaries: [1, 3, 8], pipeline: [16, 1] }, { kind: "billion" });
 const samples = Array.from({ length: 80 }, (_, index) => ({ seconds: index * 0.1, keys: index * 25_000, bytes: index * 25_000 * (index % 20 < 10 ? 150 : 130) }));
 const ENTRIES = [1, 2, 3, 4].flatMap((round) => [
-  canaryEntry(round, 1, 1e6 * (1 + round / 100)),
-  ...STUDY.cells.map((cell, index) => ({ ...cellEntry(cell, round, 100_000 * cell.shape.primaries ** 0.9 * (1 + index / 10 + round / 500)), growth: index < 2 ? { samples } : null })),
-  ...sideBySidePairs(STUDY.cells).map((pair, index) => sideBySideEntry(pair, round, { requests: 1000 + round, seconds: 3, cpuSeconds: 3 }, { requests: 1000 + 100 * index, seconds: 3, cpuSeconds: 2 + round / 10 })),
+  referenceLoadEntry(round, 1, 1e6 * (1 + round / 100)),
+  ...STUDY.treatments.map((cell, index) => ({ ...treatmentEntry(cell, round, 100_000 * cell.shape.primaries ** 0.9 * (1 + index / 10 + round / 500)), growth: index < 2 ? { samples } : null })),
+  ...interleavedPairs(STUDY.treatments).map((pair, index) => interleavedEntry(pair, round, { requests: 1000 + round, seconds: 3, cpuSeconds: 3 }, { requests: 1000 + 100 * index, seconds: 3, cpuSeconds: 2 + round / 10 })),
 ]);
 const RESULTS = studyResults({ study: STUDY, entries: ENTRIES, cpus: Array.from({ length: 64 }, (_, cpu) => cpu), rounds: 4, ended: "budget" }, { timestamp: "20261121-090000", stack: "study-x", configuration: {}, environment: results([]).environment }, null);
 
-describe.skipIf(executablePath === undefined)(`a study's report.html in a browser${reason}`, () => {
+describe.skipIf(executablePath === undefined)(`a study's report.html in a browser${browserSkipReason}`, () => {
   let directory: string;
   let browser: Browser;
   beforeAll(async () => {
@@ -73,7 +73,7 @@ describe.skipIf(executablePath === undefined)(`a study's report.html in a browse
     const page = await open(1280);
     const text = (await page.locator("main").innerText()).replaceAll(/\s+/g, " ");
     expect(text).toContain("sent to in alternating slices");
-    expect(text.match(/throughput side by side/g)).toHaveLength(sideBySidePairs(STUDY.cells).length);
+    expect(text.match(/throughput side by side/g)).toHaveLength(interleavedPairs(STUDY.treatments).length);
     for (const { ratio, low, high } of RESULTS.study?.comparisons ?? []) {
       expect(text).toContain(`${ratio?.toFixed(2) ?? ""}×`);
       if (low !== null && high !== null) expect(text).toContain(`${low.toFixed(2)} … ${high.toFixed(2)}`);
@@ -86,7 +86,7 @@ describe.skipIf(executablePath === undefined)(`a study's report.html in a browse
   it("draws bars in proportion, and ratios where they belong", async () => {
     const page = await open(1280);
     const widths = z.array(z.number()).parse(await page.evaluate(`[...document.querySelectorAll('#cells-set svg path[fill="#0072b2"]')].filter((path) => path.checkVisibility()).map((path) => path.getBoundingClientRect().width)`));
-    const medians = STUDY.cells.map(({ id }) => RESULTS.records.filter(({ deployment }) => deployment === id).map(({ client }) => client.rps).sort((a, b) => a - b)).map((rates) => ((rates[1] ?? 0) + (rates[2] ?? 0)) / 2);
+    const medians = STUDY.treatments.map(({ id }) => RESULTS.records.filter(({ deployment }) => deployment === id).map(({ client }) => client.rps).sort((a, b) => a - b)).map((rates) => ((rates[1] ?? 0) + (rates[2] ?? 0)) / 2);
     expect(widths).toHaveLength(medians.length);
     for (const [index, width] of widths.entries()) expect(width / (widths[0] ?? 1)).toBeCloseTo((medians[index] ?? 0) / (medians[0] ?? 1), 1);
     await page.close();

@@ -2,9 +2,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { STUDY_JOURNAL as JOURNAL, studyJournals } from "../../benchmarks/studies/journal";
+import { STUDY_CHECKPOINT_FILE as JOURNAL, studyCheckpointLogs } from "../../benchmarks/studies/checkpoint-log";
 import { memoryRunsDirectory } from "../../lib/paths";
-import { livingProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
+import { runningProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
 import { Place, resultsIn } from "../support/command";
 import { eventually } from "../support/real";
 
@@ -20,7 +20,7 @@ afterEach(async () => {
   await place.close();
 });
 
-const living = (): number[] => RunDirectory.list(memory).flatMap(({ path }) => livingProcesses(path).map(({ pid }) => pid));
+const living = (): number[] => RunDirectory.list(memory).flatMap(({ path }) => runningProcesses(path).map(({ pid }) => pid));
 const args = (...more: string[]): string[] => ["study", "io-threads", "--tests", "get", "--duration", "1", "--warmup", "0", "--output", place.output(), ...more];
 const linesOf = (): string[] => (existsSync(join(place.output(), JOURNAL)) ? readFileSync(join(place.output(), JOURNAL), "utf8").split("\n").slice(0, -1) : []);
 
@@ -37,7 +37,7 @@ describe("npm start -- study", () => {
     expect(status, output).toBe(0);
     expect(output).toContain("Study io-threads: 1 round of 4 cells");
     expect(linesOf().slice(0, before.length)).toEqual(before);
-    const { header, entries } = studyJournals.parse(readFileSync(join(place.output(), JOURNAL), "utf8"), JOURNAL);
+    const { header, entries } = studyCheckpointLogs.parse(readFileSync(join(place.output(), JOURNAL), "utf8"), JOURNAL);
     expect(header.seed).toBe(42);
     expect(entries.filter(({ kind }) => kind === "cell")).toHaveLength(4);
     expect(entries.filter(({ kind }) => kind === "canary")).toHaveLength(2);

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../valkey/deployment";
 import { form } from "../../valkey/formation/form";
-import { signalProcess, identify } from "../../lib/process-identity";
+import { signalProcess, identifyProcess } from "../../lib/process-identity";
 import { verify } from "../../valkey/verification/verify";
 import { eventually, Sandbox, withNode } from "../support/real";
 
@@ -31,7 +31,7 @@ async function shard(index = 0): Promise<{ primary: number; replica: number; slo
 const id = (index: number): Promise<string> => withNode(cluster, index, async (connection) => connection.cluster("MYID"));
 const server = (deployment: Deployment, index: number): number => sandbox.host.servers(deployment.name)[index]?.process.pid ?? 0;
 function signal(pid: number, name: NodeJS.Signals): void {
-  const identity = identify(pid);
+  const identity = identifyProcess(pid);
   if (identity === undefined || !signalProcess(identity, name)) throw new Error(`process ${pid} is not there`);
 }
 
@@ -139,7 +139,7 @@ describe("a real cluster", () => {
   it("fails after a primary is killed, and names it", async () => {
     const { primary } = await shard(0);
     signal(server(cluster, primary), "SIGKILL");
-    await eventually("it is gone", () => identify(server(cluster, primary)) === undefined);
+    await eventually("it is gone", () => identifyProcess(server(cluster, primary)) === undefined);
     const { verdict } = await verify(cluster);
     expect(verdict.pass).toBe(false);
     expect(verdict.assertions.find(({ id: row }) => row === "reachable")).toMatchObject({ pass: false, nodes: [cluster.nodes[primary]?.name] });

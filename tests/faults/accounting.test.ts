@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Found, KeyWrite } from "../../faults/accounting";
-import { account } from "../../faults/accounting";
-import { numberedValue, numberOf } from "../../faults/numbered-values";
+import type { KeyContent, KeyWrite } from "../../faults/accounting";
+import { accountForWrites } from "../../faults/accounting";
+import { numberedValue, writeNumberOf } from "../../faults/numbered-values";
 
 const write = (number: number, kind: "acknowledged" | "failed" | "unknown"): KeyWrite => ({ number, outcome: kind === "acknowledged" ? { kind } : { kind, error: "timeout" } });
-const one = (writes: readonly KeyWrite[], found: Found): ReturnType<typeof account> => account(new Map([["k", writes]]), new Map([["k", found]]));
-const at = (number: number): Found => ({ kind: "number", number });
+const one = (writes: readonly KeyWrite[], found: KeyContent): ReturnType<typeof accountForWrites> => accountForWrites(new Map([["k", writes]]), new Map([["k", found]]));
+const at = (number: number): KeyContent => ({ kind: "number", number });
 
 /** One key on a primary and a replica that is behind, with every way a write can end and a failover that may lose some. */
 interface Step {
@@ -20,7 +20,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(fc.record({ what: fc.const
 const ends = fc.constantFrom("nothing", "failover", "all-gone");
 
 /** @returns the client's journal, what is there in the end, and which acknowledged writes a god would call lost */
-function simulate(all: readonly Step[], end: "nothing" | "failover" | "all-gone"): { writes: KeyWrite[]; found: Found; lost: number[] } {
+function simulate(all: readonly Step[], end: "nothing" | "failover" | "all-gone"): { writes: KeyWrite[]; found: KeyContent; lost: number[] } {
   const writes: KeyWrite[] = [];
   let [primary, replica] = [0, 0];
   let late: number | undefined;
@@ -55,7 +55,7 @@ describe("accounting", () => {
 
   it("never counts a write of unknown or failed outcome as lost, whatever is there", () => {
     const histories = fc.array(fc.constantFrom("acknowledged" as const, "failed" as const, "unknown" as const), { maxLength: 30 });
-    const founds = fc.oneof(fc.integer({ min: 1, max: 35 }).map(at), fc.constantFrom<Found>({ kind: "gone" }, { kind: "damaged" }, { kind: "unread", why: "down" }));
+    const founds = fc.oneof(fc.integer({ min: 1, max: 35 }).map(at), fc.constantFrom<KeyContent>({ kind: "gone" }, { kind: "damaged" }, { kind: "unread", why: "down" }));
     fc.assert(
       fc.property(histories, founds, (kinds, found) => {
         const writes = kinds.map((kind, index) => write(index + 1, kind));
@@ -79,7 +79,7 @@ describe("accounting", () => {
   });
 
   it("knows nothing of keys that could not be read", () => {
-    expect(account(new Map([["k", [write(1, "acknowledged")]]]), new Map())).toMatchObject({ lost: [], unread: 1, whyUnread: "it was not asked for" });
+    expect(accountForWrites(new Map([["k", [write(1, "acknowledged")]]]), new Map())).toMatchObject({ lost: [], unread: 1, whyUnread: "it was not asked for" });
   });
 });
 
@@ -89,10 +89,10 @@ describe("a numbered value", () => {
       fc.property(fc.string({ minLength: 1, maxLength: 20 }), fc.integer({ min: 1, max: 1e12 }), fc.integer({ min: 1, max: 300 }), fc.nat(), (key, number, bytes, place) => {
         const value = numberedValue(key, number, bytes);
         expect(value.length).toBeGreaterThanOrEqual(bytes);
-        expect(numberOf(key, value)).toBe(number);
-        expect(numberOf(`${key}!`, value)).toBeUndefined();
+        expect(writeNumberOf(key, value)).toBe(number);
+        expect(writeNumberOf(`${key}!`, value)).toBeUndefined();
         const at = place % value.length;
-        expect(numberOf(key, `${value.slice(0, at)}#${value.slice(at + 1)}`)).toBeUndefined();
+        expect(writeNumberOf(key, `${value.slice(0, at)}#${value.slice(at + 1)}`)).toBeUndefined();
       }),
     );
   });

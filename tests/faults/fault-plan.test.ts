@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Fault } from "../../faults/fault";
-import type { FaultPlan, Subject } from "../../faults/fault-plan";
-import { describePlan, planFault } from "../../faults/fault-plan";
+import type { FaultPlan, DeploymentOutline } from "../../faults/fault-plan";
+import { describeFaultPlan, planFault } from "../../faults/fault-plan";
 
-function cluster(primaries: number, zones: number, changes: Partial<Subject> = {}): Subject {
+function cluster(primaries: number, zones: number, changes: Partial<DeploymentOutline> = {}): DeploymentOutline {
   const nodes = Array.from({ length: primaries * 2 }, (_, i) => ({ name: `n-${i}`, zone: `z-${(i < primaries ? i : i - primaries + 1) % zones}` }));
   return {
     mode: "cluster",
@@ -13,14 +13,14 @@ function cluster(primaries: number, zones: number, changes: Partial<Subject> = {
     zoneOf: new Map(nodes.map(({ name, zone }) => [name, zone])),
     machineOf: new Map(nodes.map(({ name }) => [name, "here"])),
     sentinelZoneOf: new Map(),
-    meetsAgain: false,
-    failsOver: true,
+    rediscoversPeers: false,
+    hasAutomaticFailover: true,
     persistent: true,
     ...changes,
   };
 }
 
-const planned = (fault: Fault, subject: Subject): FaultPlan => {
+const planned = (fault: Fault, subject: DeploymentOutline): FaultPlan => {
   const plan = planFault(fault, subject);
   if (typeof plan === "string") throw new Error(plan);
   return plan;
@@ -35,15 +35,15 @@ describe("the plan of a fault", () => {
         expect(plan.victims).toHaveLength(wanted);
         const majority = primaries - wanted > primaries / 2;
         expect(plan.warnings.some((warning) => warning.includes("no majority"))).toBe(!majority);
-        expect(plan.help.length > 0).toBe(!majority);
+        expect(plan.assist.length > 0).toBe(!majority);
       }),
     );
   });
 
   it("of 14 of 30 primaries needs no help, of 15 it does, by one heir for each", () => {
-    expect(planned({ kind: "kill-primaries", share: 14 / 30, restart: "served" }, cluster(30, 3)).help).toEqual([]);
-    const { help } = planned({ kind: "kill-primaries", share: 0.5, restart: "served" }, cluster(30, 3));
-    expect(help).toEqual([{ do: "take-over", nodes: Array.from({ length: 15 }, (_, i) => `n-${i + 30}`) }]);
+    expect(planned({ kind: "kill-primaries", share: 14 / 30, restart: "served" }, cluster(30, 3)).assist).toEqual([]);
+    const { assist } = planned({ kind: "kill-primaries", share: 0.5, restart: "served" }, cluster(30, 3));
+    expect(assist).toEqual([{ do: "take-over", nodes: Array.from({ length: 15 }, (_, i) => `n-${i + 30}`) }]);
   });
 
   it("strikes the zone with most primaries, or the one that is named", () => {
@@ -60,13 +60,13 @@ describe("the plan of a fault", () => {
   });
 
   it("warns of what is lost: nobody to take over, nothing on disk", () => {
-    const alone = cluster(3, 3, { mode: "replication", failsOver: false, persistent: false });
+    const alone = cluster(3, 3, { mode: "replication", hasAutomaticFailover: false, persistent: false });
     expect(planned({ kind: "kill-primary", restart: "served" }, alone).warnings.join("\n")).toMatch(/nobody promotes a replica[^]*nothing is on disk/);
     expect(planned({ kind: "kill-all", newAddresses: true }, cluster(3, 3, { persistent: false })).warnings.join("\n")).toMatch(/introduced again[^]*every acknowledged write is lost/);
   });
 
   it("is printed line by line", () => {
-    expect(describePlan(planned({ kind: "kill-primaries", share: 0.67, restart: { seconds: 5 } }, cluster(3, 3)))).toEqual([
+    expect(describeFaultPlan(planned({ kind: "kill-primaries", share: 0.67, restart: { seconds: 5 } }, cluster(3, 3)))).toEqual([
       "SIGKILL n-0, n-1",
       "if it does not recover: tell n-3, n-4 to take over",
       "after 5 s: start n-0, n-1 again",

@@ -1,10 +1,10 @@
 /** An orderly hand-over in a cluster whose servers refuse at first: asked for again until it has happened. */
 import { describe, expect, it } from "vitest";
-import type { Stage } from "../../faults/actions";
+import type { FaultContext } from "../../faults/actions";
 import { handOver } from "../../faults/actions";
 
 /** Two nodes, and what the replica answers in turn; with the last answer it takes over. */
-function stage(answers: readonly (Error | "OK")[]): { readonly stage: Stage; readonly asked: () => number } {
+function stage(answers: readonly (Error | "OK")[]): { readonly stage: FaultContext; readonly asked: () => number } {
   let asked = 0;
   const isOver = (): boolean => asked >= answers.length;
   const connection = {
@@ -19,7 +19,7 @@ function stage(answers: readonly (Error | "OK")[]): { readonly stage: Stage; rea
     get isRedundant() { return isOver(); },
   };
   const breaker = { nodes: () => [{ name: "a" }, { name: "b" }], deployment: { name: "x", mode: "cluster", connect: () => Promise.resolve(connection) } };
-  return { stage: { breaker, observer, note: () => undefined, signal: new AbortController().signal, patienceMs: 5000 } as unknown as Stage, asked: () => asked };
+  return { stage: { breaker, observer, note: () => undefined, signal: new AbortController().signal, patienceMs: 5000 } as unknown as FaultContext, asked: () => asked };
 }
 
 describe("a hand-over in a cluster", () => {

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import type { V1NetworkPolicy } from "@kubernetes/client-node";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import { Failure } from "../../lib/errors";
-import { PodBreaker } from "../../faults/pod-breaker";
+import { PodFaultInjector } from "../../faults/pod-injector";
 import { RunDirectory } from "../../platforms/host/run-directory";
-import { cutNetwork, healNetwork } from "../../platforms/host/scars";
-import type { Kubernetes } from "../../platforms/kubernetes/access";
+import { partitionNetwork, healNetwork } from "../../platforms/host/side-effects";
+import type { KubernetesClient } from "../../platforms/kubernetes/client";
 import type { KubernetesDeployment } from "../../platforms/kubernetes/deployment";
 import type { Plain } from "../../platforms/kubernetes/plain";
 
@@ -21,7 +21,7 @@ describe("a cut between pods", () => {
   const spec = { podSelector: { matchLabels: labels } };
 
   /** An API server with one NetworkPolicy, that refuses what it is told to refuse. */
-  function world(): { breaker: PodBreaker; refuse: Set<string>; policy: () => Plain<V1NetworkPolicy> } {
+  function world(): { breaker: PodFaultInjector; refuse: Set<string>; policy: () => Plain<V1NetworkPolicy> } {
     let policy: Plain<V1NetworkPolicy> = { metadata: { name: "shop" }, spec };
     const refuse = new Set<string>();
     const answer = <T>(doing: string, value: T): Promise<T> => (refuse.has(doing) ? Promise.reject(new Error(`may not ${doing}`)) : Promise.resolve(value));
@@ -36,9 +36,9 @@ describe("a cut between pods", () => {
         deleteNamespacedCustomObject: () => answer("delete", {}),
         replaceNamespacedCustomObject: async ({ body }: { body: Plain<V1NetworkPolicy> }) => { policy = await answer("replace", body); },
       },
-    } as unknown as Kubernetes;
+    } as unknown as KubernetesClient;
     const deployment = { name: "shop", mode: "cluster", nodes: [], namespace: "n", labels, directives: new Map() } as unknown as KubernetesDeployment;
-    const breaker = new PodBreaker(deployment, { kubernetes, port: 6379, container: "server", networkPolicy: "shop", signal: new AbortController().signal });
+    const breaker = new PodFaultInjector(deployment, { kubernetes, port: 6379, container: "server", networkPolicy: "shop", signal: new AbortController().signal });
     breaker.close();
     return { breaker, refuse, policy: () => policy };
   }
@@ -82,7 +82,7 @@ describe("a cut between addresses", () => {
     const run = RunDirectory.create(join(directory, "runs"), "s");
     const scars = (): number => (existsSync(join(run.path, "scars")) ? readdirSync(join(run.path, "scars")).length : 0);
     told(0);
-    await cutNetwork(run, ["127.0.9.1"], ["127.0.9.2"]);
+    await partitionNetwork(run, ["127.0.9.1"], ["127.0.9.2"]);
     expect(scars()).toBe(2);
     // Somebody else's lock.
     told(4);

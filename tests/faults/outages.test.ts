@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Outcome, Write } from "../../faults/journal";
-import { countErrors, latencies, outageOf, timelineOf, wholeOutage } from "../../faults/outages";
+import type { WriteOutcome, Write } from "../../faults/write-history";
+import { countWriteErrors, latencyByPhase, outageOf, timelineOf, deploymentOutage } from "../../faults/outages";
 
-const YES: Outcome = { kind: "acknowledged" };
-const NO: Outcome = { kind: "failed", error: "refused" };
-const write = (dueMs: number, outcome: Outcome, tookMs = 1): Write => ({ key: "k", number: dueMs, shard: 0, dueMs, endedMs: dueMs + tookMs, redirects: 0, outcome });
+const YES: WriteOutcome = { kind: "acknowledged" };
+const NO: WriteOutcome = { kind: "failed", error: "refused" };
+const write = (dueMs: number, outcome: WriteOutcome, tookMs = 1): Write => ({ key: "k", number: dueMs, shard: 0, dueMs, endedMs: dueMs + tookMs, redirects: 0, outcome });
 
 /** A write a millisecond; those due in one of the spans are refused. */
 function writes(until: number, spans: readonly (readonly [from: number, until: number])[]): Write[] {
@@ -30,8 +30,8 @@ describe("an outage", () => {
   });
 
   it("of the whole is that of the shard that is out longest", () => {
-    expect(wholeOutage([{ longestMs: 5, overMs: 7 }, { longestMs: 9, overMs: 2 }])).toEqual({ longestMs: 9, overMs: 7 });
-    expect(wholeOutage([{ longestMs: 5, overMs: null }, { longestMs: 9, overMs: 2 }])).toEqual({ longestMs: 9, overMs: null });
+    expect(deploymentOutage([{ longestMs: 5, overMs: 7 }, { longestMs: 9, overMs: 2 }])).toEqual({ longestMs: 9, overMs: 7 });
+    expect(deploymentOutage([{ longestMs: 5, overMs: null }, { longestMs: 9, overMs: 2 }])).toEqual({ longestMs: 9, overMs: null });
   });
 
   it("is found in whatever order answers come, and what failed before the fault is none of it", () => {
@@ -48,18 +48,18 @@ describe("an outage", () => {
 
 describe("what is made of a journal", () => {
   it("counts every write once in the timeline and in the phases", () => {
-    const outcome = fc.constantFrom<Outcome>(YES, NO, { kind: "unknown", error: "timeout" });
+    const outcome = fc.constantFrom<WriteOutcome>(YES, NO, { kind: "unknown", error: "timeout" });
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.integer({ min: 0, max: 100_000 }), outcome, fc.integer({ min: 0, max: 900 })), { minLength: 1, maxLength: 300 }), fc.integer({ min: 0, max: 100_000 }), (all, fault) => {
         const journal = all.map(([due, how, took]) => write(due, how, took));
         const { acknowledged, failed, unknown } = timelineOf(journal, fault);
         const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0);
-        const counted = (kind: Outcome["kind"]): number => journal.filter(({ outcome: { kind: its } }) => its === kind).length;
+        const counted = (kind: WriteOutcome["kind"]): number => journal.filter(({ outcome: { kind: its } }) => its === kind).length;
         expect([sum(acknowledged), sum(failed), sum(unknown)]).toEqual([counted("acknowledged"), counted("failed"), counted("unknown")]);
         expect(acknowledged.length).toBeLessThanOrEqual(700);
-        const { before, during, after } = latencies(journal, fault, 500);
+        const { before, during, after } = latencyByPhase(journal, fault, 500);
         expect(before.count + during.count + after.count).toBe(counted("acknowledged"));
-        expect(sum(countErrors(journal).map(({ count }) => count))).toBe(journal.length - counted("acknowledged"));
+        expect(sum(countWriteErrors(journal).map(({ count }) => count))).toBe(journal.length - counted("acknowledged"));
       }),
     );
   });

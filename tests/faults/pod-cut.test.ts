@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { cutPolicies, showsCut } from "../../faults/pod-cut";
 import type { Fault } from "../../faults/fault";
-import { podObstacle } from "../../faults/obstacles";
-import { attemptAll } from "../../faults/breaker";
+import { unmetPodPrecondition } from "../../faults/preconditions";
+import { attemptAll } from "../../faults/fault-injector";
 import { fixture } from "../support/fixtures";
 
 const labels = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "shop" };
@@ -62,8 +62,8 @@ describe("what is taken back", () => {
 });
 
 describe("scenarios of pods", () => {
-  const scenario = (fault: Fault, settings: Record<string, string> = {}): Parameters<typeof podObstacle>[0] => ({ fault, settings: new Map(Object.entries(settings)) });
-  const why = (fault: Fault, settings?: Record<string, string>, configured: Record<string, string> = {}): string | undefined => podObstacle(scenario(fault, settings), new Map(Object.entries(configured)));
+  const scenario = (fault: Fault, settings: Record<string, string> = {}): Parameters<typeof unmetPodPrecondition>[0] => ({ fault, settings: new Map(Object.entries(settings)) });
+  const why = (fault: Fault, settings?: Record<string, string>, configured: Record<string, string> = {}): string | undefined => unmetPodPrecondition(scenario(fault, settings), new Map(Object.entries(configured)));
 
   it("are refused where the API server cannot do it, saying where it can be had", () => {
     expect(why({ kind: "freeze-primary", seconds: 1 })).toMatch(/platform host/);

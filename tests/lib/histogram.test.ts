@@ -64,7 +64,7 @@ describe("a histogram", () => {
   });
 
   it("of cumulative counts holds each request as long as it is known to have taken at most", () => {
-    const histogram = Histogram.ofCumulative([{ ms: 1, count: 50 }, { ms: 2, count: 98 }, { ms: 10, count: 100 }]);
+    const histogram = Histogram.fromCumulative([{ ms: 1, count: 50 }, { ms: 2, count: 98 }, { ms: 10, count: 100 }]);
     expect([0.5, 0.51, 0.98, 0.99].map((part) => histogram.percentileMs(part))).toEqual([1, 2, 2, 10]);
     expect([histogram.count, histogram.maxMs, histogram.countAtMost(2)]).toEqual([100, 10, 98]);
   });

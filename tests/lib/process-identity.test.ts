@@ -4,20 +4,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { identify, isAlive, parseRecord, RECORD_AND_EXEC, signalProcess } from "../../lib/process-identity";
+import { identifyProcess, isProcessAlive, parseProcessRecord, RECORD_AND_EXEC, signalProcess } from "../../lib/process-identity";
 
 describe("a process's identity", () => {
   it("is the same as long as it lives, and nobody's afterwards", async () => {
     const child = spawn("sleep", ["60"], { stdio: "ignore" });
-    const identity = identify(child.pid ?? 0);
+    const identity = identifyProcess(child.pid ?? 0);
     if (identity === undefined) throw new Error("no identity");
-    expect(isAlive(identity)).toBe(true);
-    expect(identify(child.pid ?? 0)).toEqual(identity);
+    expect(isProcessAlive(identity)).toBe(true);
+    expect(identifyProcess(child.pid ?? 0)).toEqual(identity);
     expect(signalProcess({ ...identity, started: "another time" }, "SIGKILL")).toBe(false);
-    expect(isAlive(identity)).toBe(true);
+    expect(isProcessAlive(identity)).toBe(true);
     expect(signalProcess(identity, "SIGKILL")).toBe(true);
     await new Promise((resolve) => child.once("exit", resolve));
-    expect(isAlive(identity)).toBe(false);
+    expect(isProcessAlive(identity)).toBe(false);
     expect(signalProcess(identity, "SIGKILL")).toBe(false);
   });
 
@@ -27,14 +27,14 @@ describe("a process's identity", () => {
     const child = spawn("/bin/sh", ["-c", RECORD_AND_EXEC, "sh", record, "sh", "-c", 'printf %s "$1"; sleep 5', "x", "a b"], { stdio: ["ignore", "pipe", "ignore"] });
     const said = await new Promise<string>((resolve) => child.stdout.once("data", (chunk: Buffer) => { resolve(chunk.toString()); }));
     expect(said).toBe("a b");
-    expect(parseRecord(readFileSync(record, "utf8"))).toEqual(identify(child.pid ?? 0));
+    expect(parseProcessRecord(readFileSync(record, "utf8"))).toEqual(identifyProcess(child.pid ?? 0));
     child.kill("SIGKILL");
     rmSync(directory, { recursive: true });
   });
 
   it("is not made of half a record", () => {
-    expect(parseRecord("")).toBeUndefined();
-    expect(parseRecord("123 (sh) S 1")).toBeUndefined();
+    expect(parseProcessRecord("")).toBeUndefined();
+    expect(parseProcessRecord("123 (sh) S 1")).toBeUndefined();
   });
 
   it("is not a zombie's", async () => {
@@ -42,7 +42,7 @@ describe("a process's identity", () => {
     const parent = spawn("/bin/sh", ["-c", "sleep 0.05 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
     const pid = await new Promise<number>((resolve) => parent.stdout.once("data", (chunk: Buffer) => { resolve(Number(chunk.toString())); }));
     await sleep(500);
-    expect(identify(pid)).toBeUndefined();
+    expect(identifyProcess(pid)).toBeUndefined();
     parent.kill("SIGKILL");
   });
 });

@@ -1,16 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Turns } from "../../lib/semaphore";
+import { Semaphore } from "../../lib/semaphore";
 
 describe("turns", () => {
   it("are never more than allowed at once, and everybody gets one, whoever fails", async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 5 }), fc.array(fc.boolean(), { maxLength: 30 }), fc.scheduler(), async (atOnce, fails, scheduler) => {
-        const turns = new Turns(atOnce);
+        const turns = new Semaphore(atOnce);
         let now = 0;
         let most = 0;
         const work = fails.map((fail) =>
-          turns.take(async () => {
+          turns.run(async () => {
             most = Math.max(most, ++now);
             await scheduler.schedule(Promise.resolve());
             now--;

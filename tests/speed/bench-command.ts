@@ -7,13 +7,13 @@ import { stopAbandonedRuns } from "../../platforms/host/run-directory";
 import { availableCores } from "../../platforms/host/cpu";
 import { shortPath } from "../../benchmarks/results/artifacts";
 import { exitStatusOf } from "../../cli/interruption";
-import { complain, print } from "../../cli/output";
-import { allRunsDirectories, leaveMemory, memoryRunsDirectory, ROOT, runsDirectory } from "../../lib/paths";
+import { printError, print } from "../../cli/terminal";
+import { allRunsDirectories, removeEmptyMemoryDirectory, memoryRunsDirectory, ROOT, runsDirectory } from "../../lib/paths";
 import { runSteps } from "../../cli/steps";
 import { BenchFile } from "./bench-file";
-import { ALL_IDS, BENCHMARKS, chosen, listing } from "./catalogue";
-import type { Result } from "./result";
-import { resultTable } from "./result-table";
+import { ALL_IDS, BENCHMARKS, selectIds, listRows } from "./catalogue";
+import type { BenchRow } from "./row";
+import { rowTable } from "./row-table";
 import { Workbench } from "./workbench";
 
 const USAGE = "npm run bench -- [ID …] [--list] [--output FILE]";
@@ -27,22 +27,22 @@ interface Arguments {
 function readArguments(args: string[]): Arguments {
   try {
     const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { list: { type: "boolean" }, output: { type: "string" } } });
-    return { ids: chosen(positionals), list: values.list === true, output: values.output ?? join(ROOT, "bench.json") };
+    return { ids: selectIds(positionals), list: values.list === true, output: values.output ?? join(ROOT, "bench.json") };
   } catch (error) {
     if (error instanceof BadInput) throw error;
     throw new BadInput("npm run bench", [`${messageOf(error)}; usage: ${USAGE}`]);
   }
 }
 
-async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<readonly Result[]> {
+async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<readonly BenchRow[]> {
   const file = BenchFile.open(output, ALL_IDS);
   await stopAbandonedRuns(...allRunsDirectories());
   const memory = memoryRunsDirectory();
   print(memory === undefined ? "The servers' files are on disk: at 96 nodes its fsync is what formation waits for." : "The servers' files are in memory (/dev/shm), so that no disk is measured.");
   print(...busyWarning());
   const workbench = new Workbench(memory ?? runsDirectory(), signal);
-  const results: Result[] = [];
-  const emit = (result: Result): void => {
+  const results: BenchRow[] = [];
+  const emit = (result: BenchRow): void => {
     file.put(result);
     results.push(result);
   };
@@ -50,16 +50,16 @@ async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<r
   const skip = (id: string, why: string): void => { skipped.push(`Not run: ${id}: ${why}`); };
   const steps = BENCHMARKS.flatMap((benchmark) => {
     const wanted = new Set(benchmark.ids.filter((id) => ids.has(id)));
-    return wanted.size === 0 ? [] : [{ title: benchmark.title, run: (report: (line: string) => void) => benchmark.run({ bench: workbench, wanted, report, emit, skip }).then(() => undefined) }];
+    return wanted.size === 0 ? [] : [{ title: benchmark.title, run: (report: (line: string) => void) => benchmark.run({ workbench: workbench, wanted, report, emit, skip }).then(() => undefined) }];
   });
   try {
     await runSteps(steps);
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   } finally {
-    leaveMemory();
+    removeEmptyMemoryDirectory();
     print(...skipped);
-    if (results.length > 0) print("", ...resultTable(results), "", `Written to ${shortPath(output)}`);
+    if (results.length > 0) print("", ...rowTable(results), "", `Written to ${shortPath(output)}`);
   }
   return results;
 }
@@ -80,7 +80,7 @@ export async function benchCommand(args: string[], signal: AbortSignal): Promise
   try {
     const wanted = readArguments(args);
     if (wanted.list) {
-      print(...listing());
+      print(...listRows());
       return 0;
     }
     const missed = (await bench(wanted, signal)).filter(({ met }) => !met);
@@ -88,7 +88,7 @@ export async function benchCommand(args: string[], signal: AbortSignal): Promise
     return missed.length === 0 ? 0 : 1;
   } catch (error) {
     if (!(error instanceof BadInput || error instanceof Failure || error instanceof Interrupted)) throw error;
-    complain(error.message);
+    printError(error.message);
     return error instanceof Interrupted ? exitStatusOf(error) : error instanceof BadInput ? 2 : 1;
   }
 }

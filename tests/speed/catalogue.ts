@@ -3,7 +3,7 @@ import { BadInput } from "../../lib/errors";
 import { didYouMean } from "../../stacks/config/problems";
 import type { Benchmark } from "./benchmark";
 import { failure } from "./failure";
-import { falseFailovers } from "./false-failovers";
+import { spuriousFailovers } from "./spurious-failovers";
 import { formation } from "./formation";
 import { kubernetes } from "./kubernetes";
 import { largeClusters } from "./large-clusters";
@@ -12,14 +12,14 @@ import { lostWrites } from "./lost-writes";
 import { merging } from "./merging";
 import { openLoop } from "./open-loop";
 import { plan } from "./plan";
-import { program } from "./program";
-import { s1Flags } from "./s1-flags";
+import { programEvaluation } from "./program";
+import { valkeyOnEksFlags } from "./valkey-on-eks-flags";
 import { studies } from "./studies";
 import { throughput } from "./throughput";
 import { verification } from "./verification";
 
 /** In the order in which they run. */
-export const BENCHMARKS: readonly Benchmark[] = [formation, verification, kubernetes, plan, program, throughput, s1Flags, openLoop, merging, failure, lostWrites, falseFailovers, largeClusters, largeLimit, studies];
+export const BENCHMARKS: readonly Benchmark[] = [formation, verification, kubernetes, plan, programEvaluation, throughput, valkeyOnEksFlags, openLoop, merging, failure, lostWrites, spuriousFailovers, largeClusters, largeLimit, studies];
 
 /** Of every row, in the order of the table. */
 export const ALL_IDS: readonly string[] = BENCHMARKS.flatMap(({ ids }) => ids);
@@ -28,7 +28,7 @@ export const ALL_IDS: readonly string[] = BENCHMARKS.flatMap(({ ids }) => ids);
  * The rows that names ask for: ids, or what ids begin with (`formation`, `throughput-cluster`); all without any.
  * @throws BadInput naming every name that is none, and those there are
  */
-export function chosen(names: readonly string[]): Set<string> {
+export function selectIds(names: readonly string[]): Set<string> {
   const meant = (name: string): string[] => ALL_IDS.filter((id) => id === name || id.startsWith(`${name}-`));
   const unknown = names.filter((name) => meant(name).length === 0);
   if (unknown.length > 0) throw new BadInput("npm run bench", [...unknown.map((name) => `there is no benchmark ${name};${didYouMean(name, ALL_IDS)}`.replace(/;$/, "")), `there are: ${ALL_IDS.join(", ")}`]);
@@ -36,6 +36,6 @@ export function chosen(names: readonly string[]): Set<string> {
 }
 
 /** For `--list`. */
-export function listing(): string[] {
+export function listRows(): string[] {
   return BENCHMARKS.flatMap(({ title, ids }) => [title, ...ids.map((id) => `  ${id}`)]);
 }

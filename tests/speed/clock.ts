@@ -1,10 +1,10 @@
 /** Whether the rate that is reported is the one the servers saw. Pure. */
 import type { CounterSample } from "../../benchmarks/measuring/counters";
-import type { Measured } from "../../benchmarks/measuring/measure";
+import type { MeasuredLoad } from "../../benchmarks/measuring/measure";
 import type { MeasurementRecord } from "../../benchmarks/results/schema";
 import { median } from "../../lib/statistics/median";
-import type { Result } from "./result";
-import { alone, atMost } from "./result";
+import type { BenchRow } from "./row";
+import { singleRow, atMost } from "./row";
 
 export const CLOCK = "clock";
 /** Per cent. */
@@ -18,7 +18,7 @@ export interface ClockReading {
   readonly byClocks: number | undefined;
 }
 
-export function readingOf({ servers, client }: MeasurementRecord, { counters }: Pick<Measured, "counters">): ClockReading {
+export function readingOf({ servers, client }: MeasurementRecord, { counters }: Pick<MeasuredLoad, "counters">): ClockReading {
   const primaries = [...counters].flatMap(([node, samples]) => (node.role === "primary" && typeof samples !== "string" ? [ownRate(samples)] : []));
   const known = primaries.flatMap((rate) => rate ?? []);
   const sum = known.reduce((total, rate) => total + rate, 0);
@@ -46,12 +46,12 @@ export function ownRate(samples: readonly CounterSample[]): number | undefined {
  * The counts alone would not show a tool that stretches its time, the clocks alone are blurred where a load begins and
  * ends, so the row is the worse of the worst by counts and the median by clocks.
  */
-export function clockRow(readings: readonly ClockReading[]): Result {
+export function clockRow(readings: readonly ClockReading[]): BenchRow {
   const byCounts = Math.max(...readings.map((each) => Math.abs(each.byCounts)));
   const clocks = readings.flatMap((each) => each.byClocks ?? []);
   const byClocks = clocks.length === 0 ? 1 : median(clocks);
   const what = `reported rate against the servers' own counters: ${percent(byCounts)} the worst of ${readings.length} records, ${percent(byClocks)} the median by the servers' own clocks too`;
-  return alone({ id: CLOCK, what, unit: "%" }, 100 * Math.max(byCounts, Math.abs(byClocks)), TARGET);
+  return singleRow({ id: CLOCK, what, unit: "%" }, 100 * Math.max(byCounts, Math.abs(byClocks)), TARGET);
 }
 
 function percent(part: number): string {

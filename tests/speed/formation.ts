@@ -10,16 +10,16 @@ import { form } from "../../valkey/formation/form";
 import { median } from "../../lib/statistics/median";
 import { infoNumber, parseInfo } from "../../valkey/topology/info";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
-import type { Benchmark, Order } from "./benchmark";
-import type { Target } from "./result";
-import { alone, atLeast, below, sideBySide } from "./result";
-import type { Servers, Workbench } from "./workbench";
-import { byHand, planOf } from "./workbench";
+import type { Benchmark, BenchmarkContext } from "./benchmark";
+import type { RowTarget } from "./row";
+import { singleRow, atLeast, below, comparedRow } from "./row";
+import type { BenchServers, Workbench } from "./workbench";
+import { runDirectly, hostPlan } from "./workbench";
 
 interface Size {
   readonly nodes: number;
   /** Of valkey-cli's time over ours. */
-  readonly target: Target;
+  readonly target: RowTarget;
 }
 
 /** S1's cluster has 6. The issue has no target for the two small ones: they must not be slower than valkey-cli. */
@@ -53,7 +53,7 @@ export const formation: Benchmark = {
     for (const size of sizes) times.push({ nodes: size.nodes, ours: await measureSize(size, order) });
     if (!order.wanted.has(GROWTH)) return;
     const what = `growth of our formation time t ~ N^x over ${sizes.map(({ nodes }) => nodes).join(", ")} nodes, fitted to log t over log N`;
-    order.emit(alone({ id: GROWTH, what, unit: "exponent" }, exponent(times.map(({ nodes, ours }) => [nodes, ours])), GROWTH_TARGET));
+    order.emit(singleRow({ id: GROWTH, what, unit: "exponent" }, exponent(times.map(({ nodes, ours }) => [nodes, ours])), GROWTH_TARGET));
   },
 };
 
@@ -63,25 +63,25 @@ export function exponent(points: readonly (readonly [n: number, y: number])[]): 
 }
 
 /** @returns our median, seconds */
-async function measureSize(size: Size, { bench, wanted, report, emit }: Order): Promise<number> {
+async function measureSize(size: Size, { workbench, wanted, report, emit }: BenchmarkContext): Promise<number> {
   const { nodes, target } = size;
   const ours: number[] = [];
   const reference: number[] = [];
   for (let round = 1; round <= REPEATS.ours; round++) {
-    ours.push(await timeToForm(bench, nodes, thisProject));
+    ours.push(await timeToForm(workbench, nodes, thisProject));
     report(`${nodes} nodes: ${lastOf(ours)} s by this project`);
     if (round <= REPEATS.reference && wanted.has(idOf(size))) {
-      reference.push(await timeToForm(bench, nodes, valkeyCli));
+      reference.push(await timeToForm(workbench, nodes, valkeyCli));
       report(`${nodes} nodes: ${lastOf(reference)} s by valkey-cli --cluster create`);
     }
   }
   const what = `formation of ${nodes} nodes until all replica links are up, medians of ${ours.length} and ${reference.length}; valkey-cli --cluster create takes so many times as long`;
-  if (reference.length > 0) emit(sideBySide({ id: idOf(size), what, unit: "s" }, { ours: median(ours), reference: median(reference) }, "reference/ours", target));
+  if (reference.length > 0) emit(comparedRow({ id: idOf(size), what, unit: "s" }, { ours: median(ours), reference: median(reference) }, "reference/ours", target));
   return median(ours);
 }
 
 /** Makes a cluster of the first deployment's nodes. */
-type Procedure = (servers: Servers, deployment: Deployment) => Promise<void>;
+type Procedure = (servers: BenchServers, deployment: Deployment) => Promise<void>;
 
 const thisProject: Procedure = async ({ signal }, deployment) => {
   await form(deployment, shapeOf(deployment.nodes.length), { signal });
@@ -90,14 +90,14 @@ const thisProject: Procedure = async ({ signal }, deployment) => {
 const valkeyCli: Procedure = async ({ host, signal }, deployment) => {
   const addresses = deployment.nodes.map(({ endpoint }) => formatEndpoint(endpoint));
   const args = ["--cluster", "create", ...addresses, "--cluster-replicas", "1", "--cluster-yes"];
-  await byHand(host.programs.cli, args, { run: host.run, signal, password: deployment.access.password });
+  await runDirectly(host.programs.cli, args, { run: host.run, signal, password: deployment.access.password });
 };
 
 const shapeOf = (nodes: number): { primaries: number; replicasPerPrimary: number } => ({ primaries: nodes / 2, replicasPerPrimary: 1 });
 
 /** On fresh servers, from the procedure's start until its end and until every node says that all is well. @returns seconds */
 function timeToForm(bench: Workbench, nodes: number, procedure: Procedure): Promise<number> {
-  return bench.withServers([planOf("cluster", "cluster", shapeOf(nodes))], async (servers) => {
+  return bench.withServers([hostPlan("cluster", "cluster", shapeOf(nodes))], async (servers) => {
     const { deployments: [deployment], signal } = servers;
     if (deployment === undefined) throw new Error("no deployment was started");
     await sleep(UP_BEFORE_MS, undefined, { signal });

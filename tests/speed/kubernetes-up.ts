@@ -1,12 +1,12 @@
 /** The stack file kind brought up in a namespace of its own: by the Pulumi engine where its CLI is found, else its objects applied. */
 import { form } from "../../valkey/formation/form";
-import { kubernetesDeployment } from "../../platforms/kubernetes/deployment";
-import { parseConfig } from "../../stacks/config/config";
+import { awaitKubernetesDeployment } from "../../platforms/kubernetes/deployment";
+import { parseConfig } from "../../stacks/config/parse";
 import { outputsSchema } from "../../stacks/program/outputs";
-import { STACKS } from "../../stacks/config/paths";
+import { STACKS_DIRECTORY } from "../../stacks/config/paths";
 import { readStackFile } from "../../stacks/config/stack-file";
-import { verifySettled } from "../../valkey/verification/verify";
-import { enginePath, EngineStack } from "../support/engine";
+import { verifyUntilPass } from "../../valkey/verification/verify";
+import { pulumiPath, PulumiStack } from "../support/pulumi-stack";
 import { openThrowaway } from "../support/kubernetes";
 import { renderObjects } from "../support/kubernetes-objects";
 import { KUBECONFIG, ThrowAway } from "../support/throw-away";
@@ -24,17 +24,17 @@ type Sections = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 /** Gone again when this returns. */
 export async function bringUp(): Promise<BroughtUp> {
-  const { platform = {}, deployments = {} } = readStackFile(STACKS, "kind") as Sections;
+  const { platform = {}, deployments = {} } = readStackFile(STACKS_DIRECTORY, "kind") as Sections;
   const namespace = `valkey-bench-${process.pid}`;
   const here = await ThrowAway.at(namespace);
   const chart = process.env["VALKEY_TEST_CHART"];
   const place = { ...platform, namespace, kubeconfig: KUBECONFIG, zones: (await here.zones()).slice(0, 3), ...(chart === undefined ? {} : { chart: { from: "path", path: chart } }) };
-  if (enginePath() !== undefined) return byEngine({ platform: place, deployments: chart === undefined ? { cluster: deployments["cluster"] } : deployments });
+  if (pulumiPath() !== undefined) return byEngine({ platform: place, deployments: chart === undefined ? { cluster: deployments["cluster"] } : deployments });
   return byApplying(here, { platform: place, deployments: { cluster: deployments["cluster"] } });
 }
 
 async function byEngine(sections: Readonly<Record<string, unknown>>): Promise<BroughtUp> {
-  const trial = await EngineStack.open(sections);
+  const trial = await PulumiStack.open(sections);
   try {
     const began = performance.now();
     await trial.up();
@@ -60,11 +60,11 @@ async function byApplying(here: ThrowAway, sections: Readonly<Record<string, unk
     await here.apply(objects);
     const shape = { primaries: cluster.primaries, replicasPerPrimary: cluster.replicasPerPrimary };
     const plan = { name: "cluster", mode: cluster.mode, shape, namespace: here.namespace, pods: { statefulSet: "cluster" }, zones: platform.zones, directives: new Map<string, string>(), access: { password: PASSWORD } };
-    const deployment = await kubernetesDeployment(await openThrowaway(), plan, { timeoutMs: 180_000 });
+    const deployment = await awaitKubernetesDeployment(await openThrowaway(), plan, { timeoutMs: 180_000 });
     const [pods, running] = [since(began), performance.now()];
     await form(deployment, shape);
     const [formation, formed] = [since(running), performance.now()];
-    const { verdict } = await verifySettled(deployment, 30_000);
+    const { verdict } = await verifyUntilPass(deployment, 30_000);
     if (!verdict.pass) throw new Error("the cluster does not pass verification");
     return { seconds: (performance.now() - began) / 1000, what: `the cluster's objects applied (no pulumi to be had, and no chart without it) and checked; pods ran after ${pods} s, formation ${formation} s, verification ${since(formed)} s` };
   } finally {

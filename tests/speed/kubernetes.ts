@@ -5,18 +5,18 @@ import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
 import { Failure } from "../../lib/errors";
 import { form } from "../../valkey/formation/form";
-import { kubernetesDeployment } from "../../platforms/kubernetes/deployment";
+import { awaitKubernetesDeployment } from "../../platforms/kubernetes/deployment";
 import { median } from "../../lib/statistics/median";
 import { verdictLine } from "../../valkey/verification/format";
 import { verify } from "../../valkey/verification/verify";
-import { enginePath } from "../support/engine";
+import { pulumiPath } from "../support/pulumi-stack";
 import type { TestServers } from "../support/kubernetes";
 import { openThrowaway, TestNamespace, testServers, THROWAWAY } from "../support/kubernetes";
 import { ThrowAway } from "../support/throw-away";
-import type { Benchmark, Order } from "./benchmark";
+import type { Benchmark, BenchmarkContext } from "./benchmark";
 import { missing, PATIENCE_MS, UP_BEFORE_MS } from "./formation";
 import { bringUp } from "./kubernetes-up";
-import { alone, atLeast, atMost, sideBySide } from "./result";
+import { singleRow, atLeast, atMost, comparedRow } from "./row";
 
 const UP = "kubernetes-up";
 const FORMATION = "kubernetes-formation-6";
@@ -43,13 +43,13 @@ export const kubernetes: Benchmark = {
   },
 };
 
-async function measureUp({ report, emit }: Order): Promise<void> {
+async function measureUp({ report, emit }: BenchmarkContext): Promise<void> {
   const { seconds, what } = await bringUp();
   report(`${seconds.toFixed(0)} s: ${what}`);
-  emit(alone({ id: UP, what, unit: "s" }, seconds, atMost(enginePath() === undefined ? 60 : 120)));
+  emit(singleRow({ id: UP, what, unit: "s" }, seconds, atMost(pulumiPath() === undefined ? 60 : 120)));
 }
 
-async function measureFormation({ wanted, report, emit, bench: { signal } }: Order): Promise<void> {
+async function measureFormation({ wanted, report, emit, workbench: { signal } }: BenchmarkContext): Promise<void> {
   const cluster = await openThrowaway();
   const namespace = await TestNamespace.create(cluster);
   const ours: number[] = [];
@@ -59,7 +59,7 @@ async function measureFormation({ wanted, report, emit, bench: { signal } }: Ord
   const withPods = async (name: string, use: (deployment: Deployment, servers: TestServers) => Promise<void>): Promise<void> => {
     signal.throwIfAborted();
     const servers = testServers({ name, shape: SHAPE });
-    await use(await kubernetesDeployment(cluster, await namespace.apply(servers), { timeoutMs: PATIENCE_MS, signal }), servers);
+    await use(await awaitKubernetesDeployment(cluster, await namespace.apply(servers), { timeoutMs: PATIENCE_MS, signal }), servers);
     await cluster.apps.deleteNamespacedStatefulSet({ namespace: namespace.name, name });
   };
   try {
@@ -78,9 +78,9 @@ async function measureFormation({ wanted, report, emit, bench: { signal } }: Ord
   } finally {
     await namespace.remove();
   }
-  if (wanted.has(FORMATION)) emit(alone({ id: FORMATION, what: `formation of six pods that run, through port-forwards, until all replica links are up, median of ${ours.length}`, unit: "s" }, median(ours), atMost(3)));
-  if (reference.length > 0) emit(sideBySide({ id: CREATE, what: `the same beside valkey-cli --cluster create in the first of fresh pods, medians of ${ours.length} and ${reference.length}; it takes so many times as long`, unit: "s" }, { ours: median(ours), reference: median(reference) }, "reference/ours", atLeast(1)));
-  if (verdicts.length > 0) emit(alone({ id: VERIFICATION, what: `verdict on the six pods, every one asked through a port-forward of its own, median of ${verdicts.length}`, unit: "s" }, median(verdicts), atMost(2)));
+  if (wanted.has(FORMATION)) emit(singleRow({ id: FORMATION, what: `formation of six pods that run, through port-forwards, until all replica links are up, median of ${ours.length}`, unit: "s" }, median(ours), atMost(3)));
+  if (reference.length > 0) emit(comparedRow({ id: CREATE, what: `the same beside valkey-cli --cluster create in the first of fresh pods, medians of ${ours.length} and ${reference.length}; it takes so many times as long`, unit: "s" }, { ours: median(ours), reference: median(reference) }, "reference/ours", atLeast(1)));
+  if (verdicts.length > 0) emit(singleRow({ id: VERIFICATION, what: `verdict on the six pods, every one asked through a port-forward of its own, median of ${verdicts.length}`, unit: "s" }, median(verdicts), atMost(2)));
 }
 
 /** From the procedure's start until its end and until every node says that all is well. @returns seconds */

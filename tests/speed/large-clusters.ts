@@ -1,14 +1,14 @@
 /** Clusters of many real nodes on this machine, and whether the model of them foretells the largest. */
 import { renameSync, writeFileSync } from "node:fs";
-import { forecast } from "../../valkey/forecast/forecast";
+import { forecastCluster } from "../../valkey/forecast/forecast";
 import { measureCluster } from "./measure-cluster";
-import type { MeasuredCluster, MeasuredClusters } from "../../valkey/forecast/points";
-import { MEASURED_FILE } from "../../valkey/forecast/points";
+import type { MeasuredCluster, MeasuredClusters } from "../../valkey/forecast/measured-clusters";
+import { MEASURED_CLUSTERS_FILE } from "../../valkey/forecast/measured-clusters";
 import { availableCores } from "../../platforms/host/cpu";
 import type { Prediction } from "../../lib/statistics/prediction";
-import type { Benchmark, Order } from "./benchmark";
-import { alone, atMost } from "./result";
-import { planOf } from "./workbench";
+import type { Benchmark, BenchmarkContext } from "./benchmark";
+import { singleRow, atMost } from "./row";
+import { hostPlan } from "./workbench";
 
 /** Nodes; the last is the one that the others must foretell. */
 const SIZES = [12, 24, 48, 72, 96, 144, 200] as const;
@@ -31,22 +31,22 @@ export const largeClusters: Benchmark = {
   },
 };
 
-function measureSize(nodes: number, { bench, report }: Order): Promise<MeasuredCluster & { readonly version: string }> {
+function measureSize(nodes: number, { workbench, report }: BenchmarkContext): Promise<MeasuredCluster & { readonly version: string }> {
   const shape = { primaries: nodes / 2, replicasPerPrimary: 1 };
-  const base = planOf("cluster", "cluster", shape);
-  return bench.withServers([{ ...base, settings: { ...base.settings, "cluster-node-timeout": 15_000, "repl-diskless-sync-delay": 0 } }], async ({ host, deployments: [deployment], signal }) => {
+  const base = hostPlan("cluster", "cluster", shape);
+  return workbench.withServers([{ ...base, settings: { ...base.settings, "cluster-node-timeout": 15_000, "repl-diskless-sync-delay": 0 } }], async ({ host, deployments: [deployment], signal }) => {
     if (deployment === undefined) throw new Error("no deployment was started");
     return { ...(await measureCluster(deployment, shape, { host, cores: availableCores(), signal, report })), version: host.programs.version };
   });
 }
 
-function emitOutage({ nodes, outageSeconds, okSeconds, nodeTimeoutMs, residentBytes }: MeasuredCluster, { emit }: Order): void {
+function emitOutage({ nodes, outageSeconds, okSeconds, nodeTimeoutMs, residentBytes }: MeasuredCluster, { emit }: BenchmarkContext): void {
   const what = `SIGKILL of a primary of ${nodes} nodes (${((residentBytes * nodes) / 1e9).toFixed(1)} GB resident) at a node timeout of ${nodeTimeoutMs / 1000} s: writes of its slots are acknowledged again after; every node says that all is served after ${okSeconds.toFixed(2)} s`;
-  emit(alone({ id: OUTAGE, what, unit: "s" }, outageSeconds, atMost(nodeTimeoutMs / 1000 + OVER_TIMEOUT)));
+  emit(singleRow({ id: OUTAGE, what, unit: "s" }, outageSeconds, atMost(nodeTimeoutMs / 1000 + OVER_TIMEOUT)));
 }
 
 /** Writes the points down for previews, and holds the largest against what the smaller ones foretell. */
-async function measureModel(order: Order): Promise<void> {
+async function measureModel(order: BenchmarkContext): Promise<void> {
   const points: MeasuredCluster[] = [];
   let version = "";
   for (let round = 1; round <= ROUNDS; round++) {
@@ -60,9 +60,9 @@ async function measureModel(order: Order): Promise<void> {
     }
   }
   const [largest] = points.filter(({ nodes }) => nodes === LARGEST);
-  const foretold = largest === undefined ? undefined : forecast(points.filter(({ nodes }) => nodes < LARGEST), LARGEST, { nodeTimeoutMs: largest.bus.nodeTimeoutMs, named: false });
+  const foretold = largest === undefined ? undefined : forecastCluster(points.filter(({ nodes }) => nodes < LARGEST), LARGEST, { nodeTimeoutMs: largest.bus.nodeTimeoutMs, announceHostNames: false });
   if (largest === undefined || foretold === undefined) throw new Error("nothing was foretold");
-  const outage = forecast(points.filter(({ nodes }) => nodes < LARGEST), LARGEST, { nodeTimeoutMs: largest.nodeTimeoutMs, named: false })?.outageSeconds ?? foretold.outageSeconds;
+  const outage = forecastCluster(points.filter(({ nodes }) => nodes < LARGEST), LARGEST, { nodeTimeoutMs: largest.nodeTimeoutMs, announceHostNames: false })?.outageSeconds ?? foretold.outageSeconds;
   const figures: readonly (readonly [name: string, seen: number, foretold: Prediction])[] = [
     ["bus", largest.bus.bytesPerNode, foretold.busBytesPerNode],
     ["descriptors", largest.descriptors, foretold.descriptors],
@@ -74,13 +74,13 @@ async function measureModel(order: Order): Promise<void> {
   const off = figures.filter(([, seen, { low, high }]) => seen < low || seen > high);
   const said = figures.map(([name, seen, { estimate }]) => `${name} ${(seen / estimate).toFixed(2)}`).join(", ");
   const what = `of 6 figures of ${LARGEST} nodes those outside of the 95 % interval that the model gives from ${SIZES.slice(0, -1).join(", ")} nodes (seen / foretold: ${said}${off.length === 0 ? "" : `; outside: ${off.map(([name]) => name).join(", ")}`})`;
-  order.emit(alone({ id: MODEL, what, unit: "figures" }, off.length, atMost(1)));
+  order.emit(singleRow({ id: MODEL, what, unit: "figures" }, off.length, atMost(1)));
 }
 
 function write(measured: MeasuredClusters): void {
-  const temporary = `${MEASURED_FILE}.${process.pid}`;
+  const temporary = `${MEASURED_CLUSTERS_FILE}.${process.pid}`;
   writeFileSync(temporary, `${JSON.stringify(measured, null, 1)}\n`);
-  renameSync(temporary, MEASURED_FILE);
+  renameSync(temporary, MEASURED_CLUSTERS_FILE);
 }
 
 /** To what they are worth. */

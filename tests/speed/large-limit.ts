@@ -6,10 +6,10 @@ import { form } from "../../valkey/formation/form";
 import { availableCores, sampleCpu } from "../../platforms/host/cpu";
 import { verdictLine } from "../../valkey/verification/format";
 import { verify } from "../../valkey/verification/verify";
-import type { Benchmark, Order } from "./benchmark";
+import type { Benchmark, BenchmarkContext } from "./benchmark";
 import { mostOpenFiles, openFiles, residentBytes } from "./proc";
-import { alone, atLeast } from "./result";
-import { planOf } from "./workbench";
+import { singleRow, atLeast } from "./row";
+import { hostPlan } from "./workbench";
 
 const LIMIT = "large-limit";
 const FROM = 200;
@@ -36,7 +36,7 @@ export const largeLimit: Benchmark = {
       try {
         best = { nodes, shares: await hold(nodes, order) };
       } catch (error) {
-        order.bench.signal.throwIfAborted();
+        order.workbench.signal.throwIfAborted();
         end = `${nodes} nodes did not hold: ${messageOf(error).split("\n", 1)[0] ?? ""}`;
         break;
       }
@@ -45,15 +45,15 @@ export const largeLimit: Benchmark = {
     const shares = Object.entries(best?.shares ?? {}).sort(([, a], [, b]) => b - a);
     const [scarce] = shares;
     const what = `most nodes (half of them replicas, node timeout ${NODE_TIMEOUT_MS / 1000} s) that formed and verified within ${PATIENCE_SECONDS} s and were well ${REST_SECONDS} s later, on ${availableCores()} cores; ${end}; what the last that held took at rest: ${shares.map(([what, part]) => `${what} ${(part * 100).toFixed(0)} %`).join(", ")}: ${scarce === undefined ? "nothing held" : `${scarce[0]} is what runs out`}`;
-    order.emit(alone({ id: LIMIT, what, unit: "nodes" }, best?.nodes ?? 0, atLeast(FROM)));
+    order.emit(singleRow({ id: LIMIT, what, unit: "nodes" }, best?.nodes ?? 0, atLeast(FROM)));
   },
 };
 
 /** @throws Failure (or what formation throws) when so many nodes do not become and stay a cluster */
-async function hold(nodes: number, { bench, report }: Order): Promise<Shares> {
+async function hold(nodes: number, { workbench, report }: BenchmarkContext): Promise<Shares> {
   const shape = { primaries: nodes / 2, replicasPerPrimary: 1 };
-  const base = planOf("cluster", "cluster", shape);
-  return bench.withServers([{ ...base, settings: { ...base.settings, "cluster-node-timeout": NODE_TIMEOUT_MS, "repl-diskless-sync-delay": 0 } }], async ({ host, deployments: [deployment], signal }) => {
+  const base = hostPlan("cluster", "cluster", shape);
+  return workbench.withServers([{ ...base, settings: { ...base.settings, "cluster-node-timeout": NODE_TIMEOUT_MS, "repl-diskless-sync-delay": 0 } }], async ({ host, deployments: [deployment], signal }) => {
     if (deployment === undefined) throw new Error("no deployment was started");
     const patience = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_SECONDS * 1000)]);
     const { milliseconds } = await form(deployment, shape, { signal: patience });

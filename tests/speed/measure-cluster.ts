@@ -3,16 +3,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { withConnections } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
 import { Failure } from "../../lib/errors";
-import { breakAll } from "../../faults/break-all";
-import type { Broken } from "../../faults/break-once";
+import { runScenarios } from "../../faults/run-scenarios";
+import type { ScenarioResult } from "../../faults/run-scenario";
 import type { Scenario } from "../../faults/fault";
-import { HostBreaker } from "../../faults/host-breaker";
+import { HostFaultInjector } from "../../faults/host-injector";
 import { form } from "../../valkey/formation/form";
 import type { Host } from "../../platforms/host/host";
 import type { Shape } from "../../valkey/topology/placement";
 import { verdictLine } from "../../valkey/verification/format";
 import { verify } from "../../valkey/verification/verify";
-import type { MeasuredCluster } from "../../valkey/forecast/points";
+import type { MeasuredCluster } from "../../valkey/forecast/measured-clusters";
 import { openFiles, residentBytes, writtenBytes } from "./proc";
 
 /** Seconds for which a cluster is left alone: every node pings every other at least once in half the node timeout. */
@@ -30,7 +30,7 @@ export function crowdedNodeTimeout(nodes: number, cores: number): number {
   return Math.max(2000, Math.round((80 * nodes) / cores));
 }
 
-export interface Measuring {
+export interface ClusterMeasurementContext {
   readonly host: Host;
   readonly cores: number;
   readonly signal: AbortSignal;
@@ -41,7 +41,7 @@ export interface Measuring {
  * @param deployment whose servers were started just now, at the node timeout REST_TIMEOUT_MS
  * @throws Failure when it cannot be formed, does not verify or does not get well again
  */
-export async function measureCluster(deployment: Deployment, shape: Shape, { host, cores, signal, report }: Measuring): Promise<MeasuredCluster> {
+export async function measureCluster(deployment: Deployment, shape: Shape, { host, cores, signal, report }: ClusterMeasurementContext): Promise<MeasuredCluster> {
   const nodes = deployment.nodes.length;
   await sleep(UP_BEFORE_MS, undefined, { signal });
   const { milliseconds } = await form(deployment, shape, { signal });
@@ -67,10 +67,10 @@ export async function measureCluster(deployment: Deployment, shape: Shape, { hos
   const nodeTimeoutMs = crowdedNodeTimeout(nodes, cores);
   await setNodeTimeout(deployment, nodeTimeoutMs);
   const primaries = verdict.shards.flatMap(({ primary }) => primary ?? []);
-  const breaker = new HostBreaker(host, { ...deployment, directives: new Map([...deployment.directives, ["cluster-node-timeout", String(nodeTimeoutMs)]]) }, signal);
-  const scenario: Scenario = { name: "kill-primary", fault: { kind: "kill-primary", restart: "served" }, load: LOAD, settings: new Map(), beforeSeconds: 2, afterSeconds: 0.3, patienceSeconds: PATIENCE_SECONDS, repair: true };
-  const records: Broken["record"][] = [];
-  await breakAll([{ scenario, repeats: 1, sufferer: { breaker, shape, failsOver: true, primaries } }], { signal, report: () => undefined, emit: ({ record }) => records.push(record) });
+  const breaker = new HostFaultInjector(host, { ...deployment, directives: new Map([...deployment.directives, ["cluster-node-timeout", String(nodeTimeoutMs)]]) }, signal);
+  const scenario: Scenario = { name: "kill-primary", fault: { kind: "kill-primary", restart: "served" }, load: LOAD, settings: new Map(), beforeSeconds: 2, afterSeconds: 0.3, recoveryTimeoutSeconds: PATIENCE_SECONDS, repair: true };
+  const records: ScenarioResult["record"][] = [];
+  await runScenarios([{ scenario, repeats: 1, subject: { injector: breaker, shape, hasAutomaticFailover: true, initialPrimaries: primaries } }], { signal, report: () => undefined, onResult: ({ record }) => records.push(record) });
   const [record] = records;
   const [overMs, okMs] = [record?.outage.overMs ?? null, record?.okMs ?? null];
   if (overMs === null || okMs === null) throw new Failure(`${nodes} nodes do not serve again after the loss of a primary`);

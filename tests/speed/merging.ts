@@ -4,7 +4,7 @@ import { Histogram } from "../../lib/histogram";
 import { Random } from "../../benchmarks/load/open-loop/random";
 import { median } from "../../lib/statistics/median";
 import type { Benchmark } from "./benchmark";
-import { alone, atMost } from "./result";
+import { singleRow, atMost } from "./row";
 
 /** S4's load generators. */
 const RUNNERS = 750;
@@ -45,7 +45,7 @@ export const merging: Benchmark = {
       }
       if (before !== RUNNERS * REQUESTS) throw new Failure(`the merged histogram has ${before} of ${RUNNERS * REQUESTS} requests`);
     }
-    emit(alone({ id: ROW, what: `from ${RUNNERS} runners' texts to the percentiles of ${RUNNERS * REQUESTS} requests, every count checked; median of ${REPEATS}`, unit: "s" }, median(seconds), atMost(1)));
+    emit(singleRow({ id: ROW, what: `from ${RUNNERS} runners' texts to the percentiles of ${RUNNERS * REQUESTS} requests, every count checked; median of ${REPEATS}`, unit: "s" }, median(seconds), atMost(1)));
     return Promise.resolve();
   },
 };

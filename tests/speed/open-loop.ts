@@ -8,14 +8,14 @@ import type { OpenLoopPlan } from "../../benchmarks/load/open-loop/plan";
 import { Tally } from "../../benchmarks/load/open-loop/tally";
 import { median } from "../../lib/statistics/median";
 import { formatCount } from "../../lib/units";
-import { onlyReport } from "../../benchmarks/load/valkey-benchmark/output";
+import { parseSingleReport } from "../../benchmarks/load/valkey-benchmark/output";
 import { verify } from "../../valkey/verification/verify";
-import type { Benchmark, Order } from "./benchmark";
+import type { Benchmark, BenchmarkContext } from "./benchmark";
 import { DelayingProxy } from "./delaying-proxy";
-import type { Result } from "./result";
-import { alone, atLeast, sideBySide } from "./result";
-import type { Servers } from "./workbench";
-import { byHand, planOf } from "./workbench";
+import type { BenchRow } from "./row";
+import { singleRow, atLeast, comparedRow } from "./row";
+import type { BenchServers } from "./workbench";
+import { runDirectly, hostPlan } from "./workbench";
 
 /** A pipeline, and the rate to be held with it, of 64-byte values, nine reads to a write. */
 const CEILINGS = [
@@ -40,14 +40,14 @@ const DELAY_SECONDS = 4;
 export const openLoop: Benchmark = {
   title: "Open loop: rates offered, and the truth of its latencies",
   ids: [...CEILINGS.map(({ id }) => id), PAUSE, DELAY],
-  run: ({ bench, ...order }) =>
-    bench.withServers([planOf("alone", "replication", { primaries: 1, replicasPerPrimary: 0 })], async (servers) => {
+  run: ({ workbench, ...order }) =>
+    workbench.withServers([hostPlan("alone", "replication", { primaries: 1, replicasPerPrimary: 0 })], async (servers) => {
       const [deployment] = servers.deployments;
       if (deployment === undefined) throw new Error("no deployment was started");
       const { verdict } = await verify(deployment);
       const session = await Session.open({ deployment, shards: verdict.shards });
       try {
-        await session.prepare({ prefill: { kind: "strings", family: "key" } }, { keySpace: 100_000, dataSize: 64, stock: 0 }, servers.signal);
+        await session.prepareKeys({ prefill: { kind: "strings", family: "key" } }, { keySpace: 100_000, dataSize: 64, stock: 0 }, servers.signal);
         for (const each of CEILINGS) if (order.wanted.has(each.id)) order.emit(await ceiling(each, servers, session, order));
         if (order.wanted.has(PAUSE)) order.emit(await pause(servers, session, deployment));
         if (order.wanted.has(DELAY)) order.emit(await delay(servers, session));
@@ -61,7 +61,7 @@ function planFor({ endpoint, user }: Session, changes: Partial<OpenLoopPlan>): O
   return { mode: "replication", endpoints: [{ ...endpoint }], access: { ...user }, data: "strings", reads: 0.9, keySpace: 100_000, keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes: 64 }, arrivals: "fixed", rate: 1, clients: CLIENTS, pipeline: 1, readFrom: "primary", timeoutMs: 10_000, queue: 1_000_000, seconds: 1, seed: 1, workers: 1, process: 0, processes: 1, ...changes };
 }
 
-async function generate({ host, signal }: Servers, plan: OpenLoopPlan, meanwhile: () => Promise<unknown> = () => Promise.resolve()): Promise<Tally> {
+async function generate({ host, signal }: BenchServers, plan: OpenLoopPlan, meanwhile: () => Promise<unknown> = () => Promise.resolve()): Promise<Tally> {
   const generator = await GeneratorProcess.start(host.run, plan);
   const stop = (): void => { void generator.kill(); };
   signal.addEventListener("abort", stop);
@@ -75,7 +75,7 @@ async function generate({ host, signal }: Servers, plan: OpenLoopPlan, meanwhile
 }
 
 /** Up from the rate that is to be held while it holds, else down until one does. */
-async function ceiling({ id, pipeline, rate }: (typeof CEILINGS)[number], servers: Servers, session: Session, { report }: Pick<Order, "report">): Promise<Result> {
+async function ceiling({ id, pipeline, rate }: (typeof CEILINGS)[number], servers: BenchServers, session: Session, { report }: Pick<BenchmarkContext, "report">): Promise<BenchRow> {
   const holds = async (offered: number): Promise<boolean> => {
     const tally = await generate(servers, planFor(session, { pipeline, rate: offered, seconds: CEILING_SECONDS }));
     const part = tally.acknowledgedInTime / tally.offered;
@@ -87,13 +87,13 @@ async function ceiling({ id, pipeline, rate }: (typeof CEILINGS)[number], server
   else for (let step = 1; step < MOST_STEPS && !(await holds(best)); step++) best /= STEP;
   const credentials = session.user === undefined ? [] : ["--user", session.user.username, "-a", session.user.password];
   const flags = ["-c", String(CLIENTS), "-P", String(pipeline), "-d", "64", "-r", "100000", "--duration", "3", "-t", "get"];
-  const { output } = await byHand(servers.host.programs.benchmark, ["-h", session.endpoint.host, "-p", String(session.endpoint.port), ...credentials, ...flags], { run: servers.host.run, signal: servers.signal });
-  const head = { id, what: `most requests per second that one worker offers and gets answered to ${HELD * 100} % within ${CEILING_SECONDS} s, ${CLIENTS} connections, ${pipeline === 1 ? "one request at a time on each" : `batches of ${pipeline}`}, the server on the same machine; as fast as it can, valkey-benchmark ${flags.join(" ")} gets ${formatCount(onlyReport(output).rate)}/s there`, unit: "rps" };
-  return alone(head, best, atLeast(rate));
+  const { output } = await runDirectly(servers.host.programs.benchmark, ["-h", session.endpoint.host, "-p", String(session.endpoint.port), ...credentials, ...flags], { run: servers.host.run, signal: servers.signal });
+  const head = { id, what: `most requests per second that one worker offers and gets answered to ${HELD * 100} % within ${CEILING_SECONDS} s, ${CLIENTS} connections, ${pipeline === 1 ? "one request at a time on each" : `batches of ${pipeline}`}, the server on the same machine; as fast as it can, valkey-benchmark ${flags.join(" ")} gets ${formatCount(parseSingleReport(output).rate)}/s there`, unit: "rps" };
+  return singleRow(head, best, atLeast(rate));
 }
 
 /** A second in which the server answers nobody: what the schedule says that the slowest hundredth waited, and what is said of it. */
-async function pause(servers: Servers, session: Session, deployment: Deployment): Promise<Result> {
+async function pause(servers: BenchServers, session: Session, deployment: Deployment): Promise<BenchRow> {
   const stall = async (): Promise<void> => {
     await sleep(STALL.after * 1000);
     const [node] = deployment.nodes;
@@ -111,15 +111,15 @@ async function pause(servers: Servers, session: Session, deployment: Deployment)
   const ours = tally.latencies().percentileMs(0.99);
   const credentials = session.user === undefined ? [] : ["--user", session.user.username, "-a", session.user.password];
   const flags = ["-c", "10", "-d", "64", "--rps", String(STALL.rate), "-n", String(STALL.rate * STALL.of), "-t", "get"];
-  const [{ output }] = await Promise.all([byHand(servers.host.programs.benchmark, ["-h", session.endpoint.host, "-p", String(session.endpoint.port), ...credentials, ...flags], { run: servers.host.run, signal: servers.signal }), stall()]);
+  const [{ output }] = await Promise.all([runDirectly(servers.host.programs.benchmark, ["-h", session.endpoint.host, "-p", String(session.endpoint.port), ...credentials, ...flags], { run: servers.host.run, signal: servers.signal }), stall()]);
   // Of all requests a hundredth waited longest: those intended first after the server fell silent.
   const reference = (STALL.seconds - 0.01 * STALL.of) * 1000;
-  const head = { id: PAUSE, what: `p99 of ${STALL.rate} requests per second over ${STALL.of} s, in which the server answers nobody for ${STALL.seconds} s, beside what the schedule says; valkey-benchmark ${flags.join(" ")} says ${onlyReport(output).p99Ms} ms`, unit: "ms" };
-  return sideBySide(head, { ours, reference }, "ours/reference", { text: "0.95 … 1.05", holds: (ratio) => Math.abs(ratio - 1) <= 0.05 });
+  const head = { id: PAUSE, what: `p99 of ${STALL.rate} requests per second over ${STALL.of} s, in which the server answers nobody for ${STALL.seconds} s, beside what the schedule says; valkey-benchmark ${flags.join(" ")} says ${parseSingleReport(output).p99Ms} ms`, unit: "ms" };
+  return comparedRow(head, { ours, reference }, "ours/reference", { text: "0.95 … 1.05", holds: (ratio) => Math.abs(ratio - 1) <= 0.05 });
 }
 
 /** The difference that a proxy makes which holds requests back, beside how long it held them by its own clock. */
-async function delay(servers: Servers, session: Session): Promise<Result> {
+async function delay(servers: BenchServers, session: Session): Promise<BenchRow> {
   const through = async (delayMs: number): Promise<{ latency: number; held: number }> => {
     const proxy = await DelayingProxy.open(session.endpoint, delayMs);
     try {
@@ -136,5 +136,5 @@ async function delay(servers: Servers, session: Session): Promise<Result> {
   const reference = withDelay.held - without.held;
   const limit = Math.max(0.1, 0.02 * reference);
   const head = { id: DELAY, what: `latency that a proxy adds which holds every request back for ${DELAY_MS} ms, medians of ${DELAY_RATE * DELAY_SECONDS} requests, beside what it held them by its own clock`, unit: "ms" };
-  return sideBySide(head, { ours, reference }, "ours/reference", { text: "± 0.1 ms or 2 %", holds: () => Math.abs(ours - reference) <= limit });
+  return comparedRow(head, { ours, reference }, "ours/reference", { text: "± 0.1 ms or 2 %", holds: () => Math.abs(ours - reference) <= limit });
 }

@@ -2,13 +2,13 @@
  * Plans a cluster of 2,000 nodes and judges synthetic facts of one. A process of its own, so that its time and its
  * memory are nobody else's; prints them as JSON.
  */
-import { SETTINGS_THAT_MATTER } from "../../valkey/settings";
+import { COMPARED_DIRECTIVES } from "../../valkey/settings";
 import { planCluster } from "../../valkey/topology/cluster-plan";
 import { rotateOverZones } from "../../valkey/topology/placement";
-import type { Facts } from "../../valkey/verification/facts";
-import { known } from "../../valkey/observation";
+import type { DeploymentFacts } from "../../valkey/verification/facts";
+import { observed } from "../../valkey/observation";
 import { verdictLine } from "../../valkey/verification/format";
-import { judge } from "../../valkey/verification/verify";
+import { judgeFacts } from "../../valkey/verification/verify";
 import { clusterFacts } from "../support/facts";
 
 const SHAPE = { primaries: 1000, replicasPerPrimary: 1 };
@@ -16,13 +16,13 @@ const ZONES = ["a", "b", "c"];
 
 const bare = clusterFacts(SHAPE.primaries, SHAPE.replicasPerPrimary);
 /** A map of its own for each node, as each node would answer. */
-const facts: Facts = { ...bare, nodes: bare.nodes.map((node) => ({ ...node, settings: known(new Map(SETTINGS_THAT_MATTER.map((name) => [name, `the ${name}`]))) })) };
+const facts: DeploymentFacts = { ...bare, nodes: bare.nodes.map((node) => ({ ...node, settings: observed(new Map(COMPARED_DIRECTIVES.map((name) => [name, `the ${name}`]))) })) };
 const placed = rotateOverZones(facts.nodes.map(({ node }) => node.name), SHAPE, ZONES);
 
 const began = performance.now();
 const plan = planCluster(placed, SHAPE);
 const planned = performance.now();
-const verdict = judge(facts);
+const verdict = judgeFacts(facts);
 const judged = performance.now();
 if (plan.shards.length !== SHAPE.primaries || plan.warnings.length > 0) throw new Error("the plan is not what it must be");
 if (!verdict.pass) throw new Error(verdictLine(verdict));

@@ -7,8 +7,8 @@
  */
 import { Session } from "node:inspector";
 import * as pulumi from "@pulumi/pulumi";
-import { parseConfig } from "../../stacks/config/config";
-import { STACKS } from "../../stacks/config/paths";
+import { parseConfig } from "../../stacks/config/parse";
+import { STACKS_DIRECTORY } from "../../stacks/config/paths";
 import { program } from "../../stacks/program/program";
 import { readStackFile } from "../../stacks/config/stack-file";
 
@@ -18,7 +18,7 @@ const CLOUD_SDK = /node_modules\/(@pulumi\/(?:aws|awsx|eks|kubernetes)|@kubernet
 const MACHINE = { cores: 64, memoryBytes: 2 ** 40 };
 
 async function evaluate(stack: string): Promise<void> {
-  const config = parseConfig(`stack ${stack}`, readStackFile(STACKS, stack), MACHINE);
+  const config = parseConfig(`stack ${stack}`, readStackFile(STACKS_DIRECTORY, stack), MACHINE);
   // Outputs are unknown in a preview; what an account answers is not, and is asked for by stacks on EKS alone.
   const answers = config.platform.type === "eks" ? (await import("../support/eks.js")).accountCalls : {};
   let resources = 0;

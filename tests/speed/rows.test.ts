@@ -6,30 +6,30 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CounterSample } from "../../benchmarks/measuring/counters";
 import { BadInput, Failure } from "../../lib/errors";
 import { BenchFile } from "./bench-file";
-import { ALL_IDS, chosen } from "./catalogue";
+import { ALL_IDS, selectIds } from "./catalogue";
 import { clockRow, ownRate } from "./clock";
 import { exponent } from "./formation";
-import type { Result } from "./result";
-import { alone, atLeast, atMost, below, resultSchema, sideBySide } from "./result";
-import { resultTable } from "./result-table";
-import { isOfWholeTicks } from "./s1-flags";
-import { alternating } from "./workbench";
+import type { BenchRow } from "./row";
+import { singleRow, atLeast, atMost, below, benchRowSchema, comparedRow } from "./row";
+import { rowTable } from "./row-table";
+import { isOfWholeTicks } from "./valkey-on-eks-flags";
+import { alternatingSides } from "./workbench";
 
 let directory: string;
 beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "bench-")); });
 afterEach(() => { rmSync(directory, { recursive: true, force: true }); });
 
-const row = (id: string, ours = 1): Result => alone({ id, what: "something", unit: "s" }, ours, atMost(2));
+const row = (id: string, ours = 1): BenchRow => singleRow({ id, what: "something", unit: "s" }, ours, atMost(2));
 
 describe("which benchmarks are asked for", () => {
   it("are all without a name, and by id or by what ids begin with", () => {
-    expect([...chosen([])]).toEqual(ALL_IDS);
-    expect([...chosen(["formation-48"])]).toEqual(["formation-48"]);
-    expect([...chosen(["plan-2000", "verification"])]).toEqual(["plan-2000", "plan-2000-memory", "verification-48", "verification-96", "verification-200"]);
+    expect([...selectIds([])]).toEqual(ALL_IDS);
+    expect([...selectIds(["formation-48"])]).toEqual(["formation-48"]);
+    expect([...selectIds(["plan-2000", "verification"])]).toEqual(["plan-2000", "plan-2000-memory", "verification-48", "verification-96", "verification-200"]);
   });
 
   it("are refused when there are none of that name, all at once and with those there are", () => {
-    const refused = (): unknown => chosen(["formaton-48", "clock", "x"]);
+    const refused = (): unknown => selectIds(["formaton-48", "clock", "x"]);
     expect(refused).toThrow(BadInput);
     expect(refused).toThrow(/no benchmark formaton-48; did you mean formation-48\?[^]*no benchmark x\n[^]*there are: formation-6, .*s1-flags-incr,/);
     expect(refused).not.toThrow(/no benchmark clock/);
@@ -43,14 +43,14 @@ describe("which benchmarks are asked for", () => {
 describe("a row", () => {
   it("is met by the ratio where there is one, by our figure where there is none", () => {
     const head = { id: "a", what: "b", unit: "s" };
-    expect(sideBySide(head, { ours: 2, reference: 16 }, "reference/ours", atLeast(8))).toEqual({ ...head, ours: 2, reference: 16, ratio: 8, target: "≥ 8", met: true });
-    expect(sideBySide(head, { ours: 2, reference: 16 }, "ours/reference", atLeast(8))).toMatchObject({ ratio: 0.125, met: false });
-    expect(alone(head, 1.5, below(1.5))).toMatchObject({ target: "< 1.5", met: false, reference: null, ratio: null });
-    expect(alone(head, 1, atMost(1))).toMatchObject({ target: "≤ 1", met: true });
+    expect(comparedRow(head, { ours: 2, reference: 16 }, "reference/ours", atLeast(8))).toEqual({ ...head, ours: 2, reference: 16, ratio: 8, target: "≥ 8", met: true });
+    expect(comparedRow(head, { ours: 2, reference: 16 }, "ours/reference", atLeast(8))).toMatchObject({ ratio: 0.125, met: false });
+    expect(singleRow(head, 1.5, below(1.5))).toMatchObject({ target: "< 1.5", met: false, reference: null, ratio: null });
+    expect(singleRow(head, 1, atMost(1))).toMatchObject({ target: "≤ 1", met: true });
   });
 
   it("is shown with its figures, and with what was missed", () => {
-    const lines = resultTable([row("good"), row("bad", 12_345)]);
+    const lines = rowTable([row("good"), row("bad", 12_345)]);
     expect(lines[1]).toMatch(/^good +1\.00 +– +s +– +≤ 2 +✓ +something$/);
     expect(lines[2]).toMatch(/^bad +12,345 +– +s +– +≤ 2 +✗ missed +something$/);
   });
@@ -86,13 +86,13 @@ describe("bench.json", () => {
   });
 
   it("holds rows of the one form", () => {
-    expect(resultSchema.safeParse({ ...row("a"), met: "yes" }).success).toBe(false);
+    expect(benchRowSchema.safeParse({ ...row("a"), met: "yes" }).success).toBe(false);
   });
 });
 
 describe("the order of two sides", () => {
   it("is one of pairs, each side first as often as the other", () => {
-    expect(alternating(3)).toEqual(["ours", "reference", "reference", "ours", "ours", "reference"]);
+    expect(alternatingSides(3)).toEqual(["ours", "reference", "reference", "ours", "ours", "reference"]);
   });
 });
 

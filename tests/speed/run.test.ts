@@ -7,7 +7,7 @@ import type { Ended } from "../support/captured";
 import { captured } from "../support/captured";
 import { benchCommand } from "./bench-command";
 import { ALL_IDS } from "./catalogue";
-import { resultSchema } from "./result";
+import { benchRowSchema } from "./row";
 
 let directory: string;
 beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "bench-")); });
@@ -37,7 +37,7 @@ describe("npm run bench", () => {
     const file = join(directory, "bench.json");
     const { output } = await bench("plan-2000-memory", "--output", file);
     expect(output).toMatch(/^ID .* OURS .* TARGET .*\nplan-2000-memory /m);
-    const rows = z.array(resultSchema).parse(JSON.parse(readFileSync(file, "utf8")));
+    const rows = z.array(benchRowSchema).parse(JSON.parse(readFileSync(file, "utf8")));
     expect(rows.map(({ id }) => id)).toEqual(["plan-2000-memory"]);
     expect(rows[0]?.ours).toBeGreaterThan(20);
     expect(rows[0]).toMatchObject({ target: "≤ 300", met: true });

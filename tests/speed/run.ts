@@ -3,18 +3,18 @@
  * Prints a table and writes bench.json; exit status 1 when a target is missed.
  */
 import { listenForInterruption } from "../../cli/interruption";
-import { complain } from "../../cli/output";
+import { printError } from "../../cli/terminal";
 import { benchCommand } from "./bench-command";
 
 const { signal } = listenForInterruption(() => {
-  complain("stopped at once; what was left running is stopped by the next run");
+  printError("stopped at once; what was left running is stopped by the next run");
   process.exit(130);
 });
 
 void benchCommand(process.argv.slice(2), signal).then(
   (status) => process.exit(status),
   (error: unknown) => {
-    complain(`This is a defect of the program: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    printError(`This is a defect of the program: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
     process.exit(1);
   },
 );

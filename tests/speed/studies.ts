@@ -2,19 +2,19 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findingsOf } from "../../benchmarks/studies/evaluate";
-import type { Base, Cell } from "../../benchmarks/studies/factors";
-import { cellsOf } from "../../benchmarks/studies/factors";
-import { studyJournals } from "../../benchmarks/studies/journal";
-import { benchOf, runStudy } from "../../benchmarks/studies/run-study";
+import { analysisOf } from "../../benchmarks/studies/evaluate";
+import type { BaseDeployment, Treatment } from "../../benchmarks/studies/factors";
+import { treatmentsOf } from "../../benchmarks/studies/factors";
+import { studyCheckpointLogs } from "../../benchmarks/studies/checkpoint-log";
+import { hostStepRunner, runStudy } from "../../benchmarks/studies/run-study";
 import type { Study } from "../../benchmarks/studies/study";
 import { findPrograms } from "../../platforms/host/programs";
 import { packagesDirectory } from "../../lib/paths";
 import type { Ratio, RatioVerdict } from "../../lib/statistics/ratio";
-import { toolFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 import type { Benchmark } from "./benchmark";
-import { handicap } from "./handicap";
-import { alone, atLeast } from "./result";
+import { slowDownServer } from "./slow-server";
+import { singleRow, atLeast } from "./row";
 
 const SAME = "study-same";
 const SLOWER = "study-slower";
@@ -30,23 +30,23 @@ const REQUESTS = 60_000;
 /** So deep that the server has no time to spare: what is taken from it is then missing. */
 const PIPELINE = 64;
 
-const base = (name: string): Base => ({ name, mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, settings: { appendonly: false, save: "" } });
+const base = (name: string): BaseDeployment => ({ name, mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, settings: { appendonly: false, save: "" } });
 
 export const studies: Benchmark = {
   title: `Studies of servers that are the same, and of one that spends a tenth of its time on something else: ${STUDIES} of each`,
   ids: [SAME, SLOWER],
-  run: async ({ bench, wanted, report, emit }) => {
-    const programs = await findPrograms(packagesDirectory(), () => undefined, bench.signal);
-    const laboratory = { runs: bench.runs, engines: new Map([[undefined, programs]]), benchmark: programs.benchmark, features: await toolFeatures(programs.benchmark), zones: ["zone-a"], signal: bench.signal, report: () => undefined, raw: () => undefined };
-    const cells = cellsOf([base("same-a"), base("same-b"), base("slower")].filter(({ name }) => wanted.has(name === "slower" ? SLOWER : SAME) || name === "same-a"), {}, { name: undefined, tests: ["set"], clients: 24, pipeline: PIPELINE, dataSize: 64, threads: 1, keySpace: 16_384, length: { requests: REQUESTS }, warmup: 0, rate: undefined }, 1);
+  run: async ({ workbench, wanted, report, emit }) => {
+    const programs = await findPrograms(packagesDirectory(), () => undefined, workbench.signal);
+    const laboratory = { runs: workbench.runs, engines: new Map([[undefined, programs]]), benchmark: programs.benchmark, features: await detectFeatures(programs.benchmark), zones: ["zone-a"], signal: workbench.signal, report: () => undefined, raw: () => undefined };
+    const cells = treatmentsOf([base("same-a"), base("same-b"), base("slower")].filter(({ name }) => wanted.has(name === "slower" ? SLOWER : SAME) || name === "same-a"), {}, { name: undefined, tests: ["set"], clients: 24, pipeline: PIPELINE, dataSize: 64, threads: 1, keySpace: 16_384, length: { requests: REQUESTS }, warmup: 0, rate: undefined }, 1);
     const ratios = new Map<string, Ratio[]>(cells.slice(1).map(({ id }) => [id, []]));
     const over = new AbortController();
-    const slowing = wanted.has(SLOWER) ? handicap(bench.runs, "slower-0", HANDICAP, AbortSignal.any([over.signal, bench.signal])) : undefined;
+    const slowing = wanted.has(SLOWER) ? slowDownServer(workbench.runs, "slower-0", HANDICAP, AbortSignal.any([over.signal, workbench.signal])) : undefined;
     const rounds: number[] = [];
     try {
       for (let number = 1; number <= STUDIES; number++) {
-        const study: Study = { name: "bench", kind: "comparison", cells, seed: 1000 + number, ...LIMITS, growth: undefined };
-        const found = await carryOut(study, (lab) => benchOf(study, [0], lab), laboratory, bench.signal);
+        const study: Study = { name: "bench", kind: "comparison", treatments: cells, seed: 1000 + number, ...LIMITS, tableGrowth: undefined };
+        const found = await carryOut(study, (lab) => hostStepRunner(study, [0], lab), laboratory, workbench.signal);
         rounds.push(found.rounds);
         for (const [id, all] of ratios) all.push(found.ratioOf(id));
         report(`study ${number} of ${STUDIES}: ${[...ratios].map(([id, all]) => `${id} ${describe(all.at(-1))}`).join(", ")}; ${found.rounds} rounds`);
@@ -58,21 +58,21 @@ export const studies: Benchmark = {
     const spent = `${rounds.reduce((sum, each) => sum + each, 0)} rounds in all`;
     const same = ratios.get("same-b");
     const slower = ratios.get("slower");
-    if (same !== undefined && wanted.has(SAME)) emit(alone({ id: SAME, what: `of ${STUDIES} studies of two deployments that are the same, those that show no difference (${tally(same)}); ${spent}`, unit: "studies" }, countOf(same, "no-difference"), TARGET));
-    if (slower !== undefined && wanted.has(SLOWER)) emit(alone({ id: SLOWER, what: `of ${STUDIES} studies of a server that spends ${100 * HANDICAP} % of its CPU time on something else, those that show it to be slower (${tally(slower)}); ${spent}`, unit: "studies" }, countOf(slower, "less"), TARGET));
+    if (same !== undefined && wanted.has(SAME)) emit(singleRow({ id: SAME, what: `of ${STUDIES} studies of two deployments that are the same, those that show no difference (${tally(same)}); ${spent}`, unit: "studies" }, countOf(same, "no-difference"), TARGET));
+    if (slower !== undefined && wanted.has(SLOWER)) emit(singleRow({ id: SLOWER, what: `of ${STUDIES} studies of a server that spends ${100 * HANDICAP} % of its CPU time on something else, those that show it to be slower (${tally(slower)}); ${spent}`, unit: "studies" }, countOf(slower, "less"), TARGET));
   },
 };
 
-type Laboratory = Parameters<typeof benchOf>[2];
+type Laboratory = Parameters<typeof hostStepRunner>[2];
 
-async function carryOut(study: Study, bench: (laboratory: Laboratory) => ReturnType<typeof benchOf>, laboratory: Laboratory, signal: AbortSignal): Promise<{ readonly rounds: number; readonly ratioOf: (id: string) => Ratio }> {
+async function carryOut(study: Study, bench: (laboratory: Laboratory) => ReturnType<typeof hostStepRunner>, laboratory: Laboratory, signal: AbortSignal): Promise<{ readonly rounds: number; readonly ratioOf: (id: string) => Ratio }> {
   const directory = mkdtempSync(join(tmpdir(), "bench-study-"));
-  const journal = studyJournals.create(directory, { kind: "study", name: study.name, fingerprint: "bench", seed: study.seed, timestamp: "20000101-000000", machine: "this one" });
+  const journal = studyCheckpointLogs.create(directory, { kind: "study", name: study.name, fingerprint: "bench", seed: study.seed, timestamp: "20000101-000000", machine: "this one" });
   try {
     const state = await runStudy(study, journal, [0], bench(laboratory), signal, { report: () => undefined, round: () => undefined });
-    const findings = findingsOf(state);
-    const [first] = study.cells;
-    const cell = (id: string): Cell | undefined => findings.cell(id);
+    const findings = analysisOf(state);
+    const [first] = study.treatments;
+    const cell = (id: string): Treatment | undefined => findings.treatment(id);
     return {
       rounds: state.rounds,
       ratioOf: (id) => {

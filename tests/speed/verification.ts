@@ -6,11 +6,11 @@ import { form } from "../../valkey/formation/form";
 import { median } from "../../lib/statistics/median";
 import { verdictLine } from "../../valkey/verification/format";
 import { verify } from "../../valkey/verification/verify";
-import type { Benchmark, Order } from "./benchmark";
-import type { Result } from "./result";
-import { alone, atMost, sideBySide } from "./result";
-import type { Servers } from "./workbench";
-import { alternating, byHand, planOf } from "./workbench";
+import type { Benchmark, BenchmarkContext } from "./benchmark";
+import type { BenchRow } from "./row";
+import { singleRow, atMost, comparedRow } from "./row";
+import type { BenchServers } from "./workbench";
+import { alternatingSides, runDirectly, hostPlan } from "./workbench";
 
 const SIZES = [48, 96] as const;
 const PAIRS = 11;
@@ -30,28 +30,28 @@ export const verification: Benchmark = {
   },
 };
 
-async function measureSize(nodes: number, { bench, report, emit }: Order): Promise<void> {
+async function measureSize(nodes: number, { workbench, report, emit }: BenchmarkContext): Promise<void> {
   const shape = { primaries: nodes / 2, replicasPerPrimary: 1 };
-  await bench.withServers([planOf("cluster", "cluster", shape)], async (servers) => {
+  await workbench.withServers([hostPlan("cluster", "cluster", shape)], async (servers) => {
     const { deployments: [deployment], signal } = servers;
     if (deployment === undefined) throw new Error("no deployment was started");
     await form(deployment, shape, { signal });
     const times = { ours: [] as number[], reference: [] as number[] };
-    for (const side of alternating(PAIRS)) {
+    for (const side of alternatingSides(PAIRS)) {
       signal.throwIfAborted();
       times[side].push(await SIDES[side](servers, deployment));
     }
     const first = times.ours[0] ?? NaN;
     const what = `verdict on ${nodes} nodes, every one asked over a connection of its own, medians of ${PAIRS}; it takes so many times as long as valkey-cli --cluster check (${first.toFixed(3)} s the first time)`;
-    const result = sideBySide({ id: idOf(nodes), what, unit: "s" }, { ours: median(times.ours), reference: median(times.reference) }, "ours/reference", TARGET);
-    const large: Result = { ...alone({ id: idOf(nodes), what, unit: "s" }, median(times.ours), LARGE_TARGET), reference: median(times.reference) };
+    const result = comparedRow({ id: idOf(nodes), what, unit: "s" }, { ours: median(times.ours), reference: median(times.reference) }, "ours/reference", TARGET);
+    const large: BenchRow = { ...singleRow({ id: idOf(nodes), what, unit: "s" }, median(times.ours), LARGE_TARGET), reference: median(times.reference) };
     report(`${nodes} nodes: ${result.ours.toFixed(3)} s by this project, ${median(times.reference).toFixed(3)} s by valkey-cli --cluster check`);
     emit(nodes === LARGE ? large : result);
   });
 }
 
 /** @returns seconds */
-type Check = (servers: Servers, deployment: Deployment) => Promise<number>;
+type Check = (servers: BenchServers, deployment: Deployment) => Promise<number>;
 
 const SIDES: Readonly<Record<"ours" | "reference", Check>> = {
   ours: async (_servers, deployment) => {
@@ -64,7 +64,7 @@ const SIDES: Readonly<Record<"ours" | "reference", Check>> = {
   reference: async ({ host, signal }, deployment) => {
     const [node] = deployment.nodes;
     if (node === undefined) throw new Error("a deployment without nodes");
-    const { seconds } = await byHand(host.programs.cli, ["--cluster", "check", formatEndpoint(node.endpoint)], { run: host.run, signal, password: deployment.access.password });
+    const { seconds } = await runDirectly(host.programs.cli, ["--cluster", "check", formatEndpoint(node.endpoint)], { run: host.run, signal, password: deployment.access.password });
     return seconds;
   },
 };

@@ -3,26 +3,26 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
 import { Failure } from "../../lib/errors";
-import type { HostPlan } from "../../platforms/host/host";
+import type { HostDeploymentPlan } from "../../platforms/host/host";
 import { Host } from "../../platforms/host/host";
-import { describeExit, startRecorded } from "../../platforms/host/processes";
-import { identify, signalProcess } from "../../lib/process-identity";
+import { formatExit, startRecorded } from "../../platforms/host/processes";
+import { identifyProcess, signalProcess } from "../../lib/process-identity";
 import type { Programs } from "../../platforms/host/programs";
 import { findPrograms } from "../../platforms/host/programs";
 import { RunDirectory } from "../../platforms/host/run-directory";
-import { LocalRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
-import type { ToolRunner } from "../../benchmarks/load/tool-runner";
+import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
+import type { ValkeyBenchmarkRunner } from "../../benchmarks/load/load-runner";
 import { packagesDirectory } from "../../lib/paths";
 import type { Shape } from "../../valkey/topology/placement";
-import { toolFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 
 /** Servers that run, until `withServers` is done with them. */
-export interface Servers {
+export interface BenchServers {
   readonly host: Host;
   /** In the order of the plans. */
   readonly deployments: readonly Deployment[];
   /** The project's own way to run valkey-benchmark on these. */
-  readonly runner: ToolRunner;
+  readonly runner: ValkeyBenchmarkRunner;
   /** Aborted when the user says so or a server ends by itself. */
   readonly signal: AbortSignal;
 }
@@ -38,19 +38,19 @@ export class Workbench {
   ) {}
 
   /** Starts the servers of these plans for as long as `use` takes, and stops them whatever comes of it. */
-  async withServers<T>(plans: readonly HostPlan[], use: (servers: Servers) => Promise<T>): Promise<T> {
+  async withServers<T>(plans: readonly HostDeploymentPlan[], use: (servers: BenchServers) => Promise<T>): Promise<T> {
     this.#programs ??= findPrograms(packagesDirectory(), () => undefined, this.signal);
     const host = new Host(RunDirectory.create(this.runs, "bench"), await this.#programs);
     try {
-      const signal = AbortSignal.any([this.signal, host.died]);
+      const signal = AbortSignal.any([this.signal, host.unexpectedExit]);
       const deployments: Deployment[] = [];
       for (const plan of plans) deployments.push(await host.start(plan, signal));
       const { benchmark } = host.programs;
-      const runner = new LocalRunner({ run: host.run, benchmark, features: await toolFeatures(benchmark), serversHere: true });
+      const runner = new LocalValkeyBenchmarkRunner({ run: host.run, benchmark, features: await detectFeatures(benchmark), serversHere: true });
       return await use({ host, deployments, runner, signal });
     } catch (error) {
       // A server that dies takes connections with it, whose errors say less than its log.
-      const death: unknown = host.died.reason;
+      const death: unknown = host.unexpectedExit.reason;
       throw death instanceof Error && !this.signal.aborted ? death : error;
     } finally {
       await host.stop();
@@ -61,11 +61,11 @@ export class Workbench {
 const ZONES = ["zone-a", "zone-b", "zone-c"];
 
 /** Servers with Valkey's own settings, but for the disk: nothing here is to be kept. */
-export function planOf(name: string, mode: Mode, shape: Shape): HostPlan {
+export function hostPlan(name: string, mode: Mode, shape: Shape): HostDeploymentPlan {
   return { name, mode, shape, settings: { appendonly: false, save: "" }, zones: ZONES };
 }
 
-export interface ByHand {
+export interface DirectRun {
   readonly output: string;
   /** From its start to its end. */
   readonly seconds: number;
@@ -84,7 +84,7 @@ interface ByHandOptions {
  * Runs a program as a user would by hand; only that it is on the run's record.
  * @throws Failure when it fails or does not end; the signal's reason when told to stop
  */
-export async function byHand(program: string, args: readonly string[], { run, signal, password, patienceSeconds = 180 }: ByHandOptions): Promise<ByHand> {
+export async function runDirectly(program: string, args: readonly string[], { run, signal, password, patienceSeconds = 180 }: ByHandOptions): Promise<DirectRun> {
   signal.throwIfAborted();
   const name = program.slice(program.lastIndexOf("/") + 1);
   const env = password === undefined ? process.env : { ...process.env, VALKEYCLI_AUTH: password, REDISCLI_AUTH: password };
@@ -98,13 +98,13 @@ export async function byHand(program: string, args: readonly string[], { run, si
   const seconds = (performance.now() - began) / 1000;
   done.abort();
   if (exit === undefined) {
-    const identity = identify(pid);
+    const identity = identifyProcess(pid);
     if (identity !== undefined) signalProcess(identity, "SIGKILL");
     await ended;
     signal.throwIfAborted();
     throw new Failure(`${name} is still running after ${patienceSeconds} s and was ended${lastLines(output)}`);
   }
-  if (exit.code !== 0) throw new Failure(`${name} failed with ${describeExit(exit)}${lastLines(output)}`);
+  if (exit.code !== 0) throw new Failure(`${name} failed with ${formatExit(exit)}${lastLines(output)}`);
   return { output, seconds };
 }
 
@@ -114,6 +114,6 @@ function lastLines(output: string): string {
 }
 
 /** A B B A A B …: neither side always has what the other left behind. */
-export function alternating(pairs: number): ("ours" | "reference")[] {
+export function alternatingSides(pairs: number): ("ours" | "reference")[] {
   return Array.from({ length: pairs }).flatMap((_, pair) => (pair % 2 === 0 ? (["ours", "reference"] as const) : (["reference", "ours"] as const)));
 }

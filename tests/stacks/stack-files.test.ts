@@ -9,8 +9,8 @@ import { busTraffic } from "../../valkey/topology/bus-traffic";
 import { nodeCount } from "../../valkey/topology/placement";
 import { formatUsd } from "../../lib/dollars";
 import { commandLine } from "../../cli/cli";
-import { parseConfig } from "../../stacks/config/config";
-import { STACKS } from "../../stacks/config/paths";
+import { parseConfig } from "../../stacks/config/parse";
+import { STACKS_DIRECTORY } from "../../stacks/config/paths";
 import { describePlan } from "../../stacks/plan/describe";
 import type { StackPlan } from "../../stacks/plan/stack-plan-types";
 import { planStack } from "../../stacks/plan/stack-plan";
@@ -19,8 +19,8 @@ import { captured } from "../support/captured";
 
 const never = new AbortController().signal;
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
-const planOf = (name: string, raw: Readonly<Record<string, unknown>> = readStackFile(STACKS, name)): StackPlan => planStack(name, parseConfig(`stack ${name}`, raw, MACHINE));
-const headOf = (name: string): string => (readFileSync(join(STACKS, `Pulumi.${name}.yaml`), "utf8").split("\nconfig:")[0] ?? "").replaceAll(/\n#/g, " ").replaceAll(/\s+/g, " ");
+const planOf = (name: string, raw: Readonly<Record<string, unknown>> = readStackFile(STACKS_DIRECTORY, name)): StackPlan => planStack(name, parseConfig(`stack ${name}`, raw, MACHINE));
+const headOf = (name: string): string => (readFileSync(join(STACKS_DIRECTORY, `Pulumi.${name}.yaml`), "utf8").split("\nconfig:")[0] ?? "").replaceAll(/\n#/g, " ").replaceAll(/\s+/g, " ");
 
 /** As a head says it. */
 function words(seconds: number): string {
@@ -28,7 +28,7 @@ function words(seconds: number): string {
   return seconds < 5400 ? `${Math.round(seconds / 60)} minutes` : `${(seconds / 3600).toFixed(1)} hours`;
 }
 
-const names = stackNames(STACKS);
+const names = stackNames(STACKS_DIRECTORY);
 const onEks = names.filter((name) => planOf(name).platform === "eks");
 
 describe("stack files", () => {
@@ -62,7 +62,7 @@ describe("stack files", () => {
 
   it.each(onEks)("%s costs and takes what the documentation says", (name) => {
     const plan = planOf(name);
-    const row = readFileSync(join(STACKS, "../docs/eks.md"), "utf8").split("\n").find((line) => line.startsWith(`| \`${name}\` |`));
+    const row = readFileSync(join(STACKS_DIRECTORY, "../docs/eks.md"), "utf8").split("\n").find((line) => line.startsWith(`| \`${name}\` |`));
     expect(row).toContain(`| $${formatUsd(plan.eks?.cost.usdPerHour ?? 0)} | ${words(plan.duration.seconds)} |`);
   });
 
@@ -73,7 +73,7 @@ describe("stack files", () => {
 
 describe("billion", () => {
   const raw = (primaries: number, zones: readonly string[] = ["a", "b", "c"]): Record<string, unknown> => {
-    const file = readStackFile(STACKS, "billion") as { platform: object; deployments: { billion: object } };
+    const file = readStackFile(STACKS_DIRECTORY, "billion") as { platform: object; deployments: { billion: object } };
     return { ...file, platform: { ...file.platform, zones }, deployments: { billion: { ...file.deployments.billion, primaries } } };
   };
 
@@ -87,8 +87,8 @@ describe("billion", () => {
   });
 
   it("says before anything runs which of its failures its platform cannot have, and why", () => {
-    const plan = planOf("kind", { ...readStackFile(STACKS, "kind"), failures: { gone: { fault: "kill-primary" }, still: { fault: "freeze-primary", seconds: 5, deployments: ["cluster"] }, many: { fault: "kill-primaries", share: 0.3 } } });
-    expect(plan.failures.map(({ scenario, deployment, fault, impossible }) => [scenario, deployment, fault, impossible === null])).toEqual([
+    const plan = planOf("kind", { ...readStackFile(STACKS_DIRECTORY, "kind"), failures: { gone: { fault: "kill-primary" }, still: { fault: "freeze-primary", seconds: 5, deployments: ["cluster"] }, many: { fault: "kill-primaries", share: 0.3 } } });
+    expect(plan.failures.map(({ scenario, deployment, fault, skipReason }) => [scenario, deployment, fault, skipReason === null])).toEqual([
       ["gone", "replication", "kill-primary", true], ["gone", "cluster", "kill-primary", true],
       ["still", "cluster", "freeze-primary", false],
       ["many", "replication", "kill-primaries", false], ["many", "cluster", "kill-primaries", true],
@@ -180,7 +180,7 @@ describe("npm start -- plan", () => {
   });
 
   it("loads no SDK of a cloud and no engine", () => {
-    const script = 'require("./cli/commands/plan").planOf("topologies", {}); process.stdout.write("\\n" + JSON.stringify(Object.keys(require.cache).filter((file) => /@pulumi|@kubernetes/.test(file))));';
+    const script = 'require("./cli/commands/plan").printPlan("topologies", {}); process.stdout.write("\\n" + JSON.stringify(Object.keys(require.cache).filter((file) => /@pulumi|@kubernetes/.test(file))));';
     const out = execFileSync(process.execPath, ["--import", "tsx", "-e", script], { cwd: resolve(__dirname, "../.."), encoding: "utf8" });
     expect(out.split("\n").at(-1)).toBe("[]");
   });

@@ -7,4 +7,4 @@ const onPath = (process.env["PATH"] ?? "").split(delimiter).flatMap((directory) 
 const applications = ["/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium"];
 export const executablePath = [process.env["CHROMIUM"] ?? "", ...onPath, ...applications].find((path) => path !== "" && existsSync(path));
 /** For titles. */
-export const reason = executablePath === undefined ? " (skipped: no Chromium or Chrome on the PATH)" : "";
+export const browserSkipReason = executablePath === undefined ? " (skipped: no Chromium or Chrome on the PATH)" : "";

@@ -14,7 +14,7 @@ export interface FakeNode {
 }
 
 /** A node id that shows its node: forty hexadecimal digits from the number in the name. */
-export function idOf(name: string): string {
+export function nodeIdOf(name: string): string {
   return (/\d+/.exec(name)?.[0] ?? "").padStart(40, "0");
 }
 
@@ -23,7 +23,7 @@ export function clusterText(self: string, nodes: readonly FakeNode[]): string {
     .map(({ name, primary, slots = "", epoch = 1, flags, link = "connected", host = "10.0.0.1", port = 7000 }) => {
       const role = primary === undefined ? "master" : "slave";
       const all = [...(name === self ? ["myself"] : []), role, ...(flags === undefined ? [] : [flags])].join(",");
-      return `${idOf(name)} ${host}:${port}@${port + 10_000} ${all} ${primary === undefined ? "-" : idOf(primary)} 0 0 ${epoch} ${link} ${slots}`.trim();
+      return `${nodeIdOf(name)} ${host}:${port}@${port + 10_000} ${all} ${primary === undefined ? "-" : nodeIdOf(primary)} 0 0 ${epoch} ${link} ${slots}`.trim();
     })
     .join("\n");
 }

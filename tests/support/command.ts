@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { livingProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
+import { runningProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
 import { ROOT } from "../../lib/paths";
 import type { Results } from "../../benchmarks/results/schema";
 import { resultsSchema } from "../../benchmarks/results/schema";
@@ -79,7 +79,7 @@ export class Place {
 
   /** Process numbers of this place's runs that are alive. */
   living(): number[] {
-    return RunDirectory.list(this.runs).flatMap(({ path }) => livingProcesses(path).map(({ pid }) => pid));
+    return RunDirectory.list(this.runs).flatMap(({ path }) => runningProcesses(path).map(({ pid }) => pid));
   }
 
   /** Ends whatever a failed test left, and removes everything. */

@@ -4,42 +4,42 @@ import type { EksPlatformArgs } from "../../components/eks/platform";
 import { planEks } from "../../platforms/eks/plan";
 import type { EksPlan, EksPlanArgs } from "../../platforms/eks/plan";
 import { POOL_DEFAULTS } from "../../platforms/eks/pools";
-import { serverPods, clientPods } from "../../platforms/eks/pods";
-import type { Calls, Outputs, Program } from "./pulumi";
-import { run } from "./pulumi";
+import { serverPodGroup, clientPodGroup } from "../../platforms/eks/pod-groups";
+import type { MockCalls, MockOutputs, ProgramRun } from "./pulumi-mocks";
+import { runProgram } from "./pulumi-mocks";
 
-export const ZONES = ["us-west-2a", "us-west-2b", "us-west-2c"];
+export const EKS_ZONES = ["us-west-2a", "us-west-2b", "us-west-2c"];
 export const ACCOUNT_ID = "123456789012";
-export const CLUSTER = "valkey";
+export const EKS_CLUSTER_NAME = "valkey";
 
 /** S1: a primary with three replicas beside three primaries with a replica each, and a load generator. */
-export const S1_PLAN: EksPlanArgs = {
+export const VALKEY_ON_EKS_PLAN: EksPlanArgs = {
   region: "us-west-2",
-  zones: ZONES,
+  zones: EKS_ZONES,
   network: { existing: false, cidr: "10.0.0.0/16", nat: "one" },
   system: { instanceType: "m7g.large", machines: 2 },
   pools: { servers: POOL_DEFAULTS.servers, clients: POOL_DEFAULTS.clients },
   groups: [
-    serverPods({ name: "replication", pool: "servers", shape: { primaries: 1, replicasPerPrimary: 3 }, zones: ZONES, cpuMilli: 1000, memoryMiB: 12 * 1024, volume: { gib: 50, storageClass: "gp3" }, alone: true }),
-    serverPods({ name: "cluster", pool: "servers", shape: { primaries: 3, replicasPerPrimary: 1 }, zones: ZONES, cpuMilli: 1000, memoryMiB: 12 * 1024, volume: { gib: 50, storageClass: "gp3-fast" }, alone: true }),
-    clientPods({ name: "load", pool: "clients", count: 1, zones: ZONES, cpuMilli: 1000, memoryMiB: 1024, alone: true }),
+    serverPodGroup({ name: "replication", pool: "servers", shape: { primaries: 1, replicasPerPrimary: 3 }, zones: EKS_ZONES, cpuMilli: 1000, memoryMiB: 12 * 1024, volume: { gib: 50, storageClass: "gp3" }, separate: true }),
+    serverPodGroup({ name: "cluster", pool: "servers", shape: { primaries: 3, replicasPerPrimary: 1 }, zones: EKS_ZONES, cpuMilli: 1000, memoryMiB: 12 * 1024, volume: { gib: 50, storageClass: "gp3-fast" }, separate: true }),
+    clientPodGroup({ name: "load", pool: "clients", count: 1, zones: EKS_ZONES, cpuMilli: 1000, memoryMiB: 1024, separate: true }),
   ],
   ownKey: true,
 };
 
-export function platformArgs(plan: EksPlan = planEks(S1_PLAN), changes: Partial<EksPlatformArgs> = {}): EksPlatformArgs {
+export function platformArgs(plan: EksPlan = planEks(VALKEY_ON_EKS_PLAN), changes: Partial<EksPlatformArgs> = {}): EksPlatformArgs {
   if (plan.network === undefined) throw new Error("the plan has no network");
   return {
-    clusterName: CLUSTER,
+    clusterName: EKS_CLUSTER_NAME,
     region: plan.region,
     zones: plan.zones,
     network: { kind: "own", plan: plan.network, nat: "one", flowLogs: false },
     publicAccess: { cidrs: ["198.51.100.0/24"], openToTheWorld: false },
     access: { platform: { principalArn: `arn:aws:iam::${ACCOUNT_ID}:role/platform`, rights: "admin" } },
     logRetentionInDays: 7,
-    system: S1_PLAN.system,
+    system: VALKEY_ON_EKS_PLAN.system,
     deletionProtection: false,
-    pools: S1_PLAN.pools,
+    pools: VALKEY_ON_EKS_PLAN.pools,
     plan,
     tags: { project: "valkey-measured" },
     ...changes,
@@ -49,11 +49,11 @@ export function platformArgs(plan: EksPlan = planEks(S1_PLAN), changes: Partial<
 const arnOf = (service: string, rest: string): string => `arn:aws:${service}:us-west-2:${ACCOUNT_ID}:${rest}`;
 
 /** What AWS would add to what it is given, as far as anything reads it. ARNs hold ids where tests follow them. */
-export const awsOutputs: Outputs = (type, name, inputs) => {
+export const awsOutputs: MockOutputs = (type, name, inputs) => {
   const id = `id:${type}:${name}`;
   switch (type) {
     case "awsx:ec2:Vpc":
-      return { vpcId: id, privateSubnetIds: ZONES.map((_, index) => `${id}:private-${index}`), publicSubnetIds: ZONES.map((_, index) => `${id}:public-${index}`) };
+      return { vpcId: id, privateSubnetIds: EKS_ZONES.map((_, index) => `${id}:private-${index}`), publicSubnetIds: EKS_ZONES.map((_, index) => `${id}:public-${index}`) };
     case "eks:index:Cluster":
       return { eksCluster: { name: inputs["name"], endpoint: `https://${id}`, certificateAuthority: { data: "Q0E=" }, vpcConfig: { clusterSecurityGroupId: `sg-of:${id}` } } };
     case "aws:iam/role:Role":
@@ -74,19 +74,19 @@ export const awsOutputs: Outputs = (type, name, inputs) => {
   }
 };
 
-export const awsCalls: Calls = {
+export const awsCalls: MockCalls = {
   "aws:index/getPartition:getPartition": () => ({ partition: "aws" }),
   "aws:index/getRegion:getRegion": () => ({ region: "us-west-2" }),
   "aws:index/getCallerIdentity:getCallerIdentity": () => ({ accountId: ACCOUNT_ID }),
 };
 
 /** An account that has everything that is asked of it. */
-export const accountCalls: Calls = {
+export const accountCalls: MockCalls = {
   ...awsCalls,
-  "aws:index/getAvailabilityZones:getAvailabilityZones": () => ({ names: [...ZONES, "us-west-2d"], zoneIds: [] }),
+  "aws:index/getAvailabilityZones:getAvailabilityZones": () => ({ names: [...EKS_ZONES, "us-west-2d"], zoneIds: [] }),
   "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": ({ filters }) => {
     const types = (filters as readonly { readonly values: readonly string[] }[])[0]?.values ?? [];
-    const pairs = types.flatMap((type) => ZONES.map((zone) => [type, zone] as const));
+    const pairs = types.flatMap((type) => EKS_ZONES.map((zone) => [type, zone] as const));
     return { instanceTypes: pairs.map(([type]) => type), locations: pairs.map(([, zone]) => zone), locationTypes: pairs.map(() => "availability-zone") };
   },
   "aws:servicequotas/getServiceQuota:getServiceQuota": () => ({ value: 1e6 }),
@@ -97,6 +97,6 @@ export function plainArn(text: string): string {
   return text.replace(/\?id:[^"]*?(?=["]|$)/g, "");
 }
 
-export function declare(program: () => pulumi.Resource | Promise<pulumi.Resource>): Promise<Program> {
-  return run(async () => { await program(); }, awsOutputs, awsCalls);
+export function declare(program: () => pulumi.Resource | Promise<pulumi.Resource>): Promise<ProgramRun> {
+  return runProgram(async () => { await program(); }, awsOutputs, awsCalls);
 }

@@ -3,15 +3,15 @@ import { planCluster } from "../../valkey/topology/cluster-plan";
 import { ViewParser } from "../../valkey/topology/cluster-view";
 import { rotateOverZones } from "../../valkey/topology/placement";
 import { formatRanges } from "../../valkey/topology/slots";
-import type { Facts, NodeFacts } from "../../valkey/verification/facts";
-import { known } from "../../valkey/observation";
+import type { DeploymentFacts, NodeFacts } from "../../valkey/verification/facts";
+import { observed } from "../../valkey/observation";
 import type { FakeNode } from "./cluster-text";
 import { fakeView } from "./cluster-text";
 
 export const CLUSTER_INFO = new Map([["cluster_state", "ok"], ["cluster_slots_assigned", "16384"], ["cluster_slots_ok", "16384"]]);
 
 /** Facts of a flawless cluster of any size; every node has the same view, kept once, as `gatherFacts` keeps it. */
-export function clusterFacts(primaries: number, replicasPerPrimary: number): Facts {
+export function clusterFacts(primaries: number, replicasPerPrimary: number): DeploymentFacts {
   const shape = { primaries, replicasPerPrimary };
   const placed = rotateOverZones(Array.from({ length: primaries * (1 + replicasPerPrimary) }, (_, i) => `n-${i}`), shape, ["a", "b", "c"]);
   const plan = planCluster(placed, shape);
@@ -29,20 +29,20 @@ export function clusterFacts(primaries: number, replicasPerPrimary: number): Fac
     mode: "cluster",
     shape,
     directives: new Map(),
-    without: [],
+    skippedAssertions: [],
     nodes: placed.map(({ name, zone }): NodeFacts => ({
       node: { name, zone, machine: "m", endpoint: { host: "10.0.0.1", port: 7000 } },
-      info: known(info(primaryOf.has(name) ? "replica" : "primary")),
-      clusterInfo: known(CLUSTER_INFO),
-      view: known({ ...view, selfId: ids.find((id) => id.endsWith(name.slice(2).padStart(39, "0"))) ?? "" }),
-      settings: known(new Map([["maxmemory", "0"]])),
-      keys: known(10),
+      info: observed(infoReply(primaryOf.has(name) ? "replica" : "primary")),
+      clusterInfo: observed(CLUSTER_INFO),
+      view: observed({ ...view, selfId: ids.find((id) => id.endsWith(name.slice(2).padStart(39, "0"))) ?? "" }),
+      settings: observed(new Map([["maxmemory", "0"]])),
+      keys: observed(10),
     })),
   };
 }
 
 /** INFO of a node in perfect health; `changes` replaces values. */
-export function info(role: "primary" | "replica", changes: Record<string, string> = {}): Map<string, string> {
+export function infoReply(role: "primary" | "replica", changes: Record<string, string> = {}): Map<string, string> {
   const own = { server_name: "valkey", valkey_version: "9.1.2", loading: "0", used_memory: "1000000", uptime_in_seconds: "100", master_replid: "abc", master_repl_offset: "5000" };
   const replica = { role: "slave", master_link_status: "up", slave_repl_offset: "5000", master_last_io_seconds_ago: "1", slave_read_only: "1", master_host: "10.0.0.1", master_port: "7000" };
   const primary = { role: "master", slave0: "ip=10.0.0.2,port=7000,state=online,offset=5000,lag=0", slave1: "ip=10.0.0.3,port=7000,state=online,offset=5000,lag=0" };

@@ -1,7 +1,7 @@
 /** Clusters that exist only in tests, and that do what a resize's plan says. */
 import { planCluster } from "../../valkey/topology/cluster-plan";
 import type { Shape } from "../../valkey/topology/placement";
-import { addToZones, nodeCount, rotateOverZones } from "../../valkey/topology/placement";
+import { placeAddedNodes, nodeCount, rotateOverZones } from "../../valkey/topology/placement";
 import type { ResizeNode, ResizePlan } from "../../valkey/resize/resize-plan";
 import type { SlotRange } from "../../valkey/topology/slots";
 import { countSlots, normaliseRanges, SLOT_COUNT, subtractRanges } from "../../valkey/topology/slots";
@@ -9,7 +9,7 @@ import { countSlots, normaliseRanges, SLOT_COUNT, subtractRanges } from "../../v
 type Changeable = { -readonly [Key in keyof ResizeNode]: ResizeNode[Key] };
 
 /** One command of a plan. */
-export type Step = () => void;
+export type PlanStep = () => void;
 
 export class FakeCluster {
   private constructor(readonly nodes: Changeable[]) {}
@@ -46,17 +46,17 @@ export class FakeCluster {
   }
 
   /** Nodes come, by the zones' lack of them, or those named last leave, until as many stay as the shape needs. */
-  want(shape: Shape, zones: readonly string[], leaving = this.nodes.slice(nodeCount(shape)).map(({ name }) => name)): void {
+  requestShape(shape: Shape, zones: readonly string[], leaving = this.nodes.slice(nodeCount(shape)).map(({ name }) => name)): void {
     for (const node of this.nodes) node.leaving = leaving.includes(node.name);
     const staying = this.nodes.filter((node) => !node.leaving);
     const names = Array.from({ length: nodeCount(shape) - staying.length }, (_, i) => `n-${this.nodes.length + i}`);
-    for (const { name, zone } of addToZones(names, staying.map((node) => node.zone), shape, zones)) {
+    for (const { name, zone } of placeAddedNodes(names, staying.map((node) => node.zone), shape, zones)) {
       this.nodes.push({ name, zone, leaving: false, primary: undefined, slots: [], met: false, keyBytes: 0, usedMemory: 0, maxmemory: 0 });
     }
   }
 
   /** The plan's commands, in order. Each checks what a server would. */
-  steps(plan: ResizePlan): Step[] {
+  steps(plan: ResizePlan): PlanStep[] {
     const replicate = ({ node, primary }: { node: string; primary: string }) => () => {
       if (this.node(primary).primary !== undefined) throw new Error(`${primary} is a replica: ${node} cannot follow it`);
       if (this.node(node).slots.length > 0) throw new Error(`${node} has slots and is to follow ${primary}`);
@@ -65,15 +65,15 @@ export class FakeCluster {
     };
     return [
       ...plan.meet.map((name) => () => { this.node(name).met = true; }),
-      ...plan.handOver.map(({ from, to }) => () => {
+      ...plan.failOver.map(({ from, to }) => () => {
         if (this.node(to).primary !== from) throw new Error(`${to} does not follow ${from}`);
         this.failOver(to);
       }),
       ...plan.attach.map(replicate),
-      ...plan.release.map((name) => () => { this.node(name).primary = undefined; }),
-      ...plan.change.map(replicate),
-      ...plan.move.flatMap(({ from, to, ranges }) => ranges.map((range) => () => { this.move(from, to, range); })),
-      ...plan.reuse.map(replicate),
+      ...plan.promote.map((name) => () => { this.node(name).primary = undefined; }),
+      ...plan.reattach.map(replicate),
+      ...plan.migrate.flatMap(({ from, to, ranges }) => ranges.map((range) => () => { this.move(from, to, range); })),
+      ...plan.reassign.map(replicate),
       ...plan.forget.map((name) => () => {
         if (this.node(name).slots.length > 0 || this.nodes.some((node) => !node.leaving && node.primary === name)) throw new Error(`${name} is still needed`);
         this.node(name).met = false;
@@ -89,7 +89,7 @@ export class FakeCluster {
   }
 
   /** Slots without exactly one primary; 0 at any time. */
-  get astray(): number {
+  get misplacedSlots(): number {
     const all = this.nodes.flatMap(({ slots }) => slots);
     return Math.abs(countSlots(all) - SLOT_COUNT) + (SLOT_COUNT - countSlots(normaliseRanges(all)));
   }

@@ -1,6 +1,6 @@
 /** What a program asks of a Kubernetes API server, as the objects themselves. */
-import type { Declared } from "./pulumi";
-import { evaluate } from "./pulumi";
+import type { DeclaredResource } from "./pulumi-mocks";
+import { evaluateProgram } from "./pulumi-mocks";
 
 export interface KubernetesObject {
   readonly apiVersion: string;
@@ -11,9 +11,9 @@ export interface KubernetesObject {
 
 /** Objects of every native Kubernetes resource that a program registers; charts are rendered by nobody here. */
 export async function renderObjects(program: () => void): Promise<KubernetesObject[]> {
-  return (await evaluate(program)).filter(isObject).map(({ inputs }) => inputs as unknown as KubernetesObject);
+  return (await evaluateProgram(program)).filter(isObject).map(({ inputs }) => inputs as unknown as KubernetesObject);
 }
 
-function isObject({ type, inputs }: Declared): boolean {
+function isObject({ type, inputs }: DeclaredResource): boolean {
   return type.startsWith("kubernetes:") && typeof inputs["apiVersion"] === "string" && typeof inputs["kind"] === "string";
 }

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Namespace, V1Secret, V1Service, V1StatefulSet } from "@kubernetes/client-node";
 import type { Deployment } from "../../valkey/deployment";
-import { Kubernetes } from "../../platforms/kubernetes/access";
+import { KubernetesClient } from "../../platforms/kubernetes/client";
 import type { KubernetesDeploymentPlan } from "../../platforms/kubernetes/deployment";
 import type { Plain } from "../../platforms/kubernetes/plain";
 import type { Shape } from "../../valkey/topology/placement";
@@ -16,18 +16,18 @@ export const WHY_SKIPPED = THROWAWAY === undefined ? " (skipped: VALKEY_TEST_KUB
 
 export const IMAGE = process.env["VALKEY_TEST_IMAGE"] ?? "docker.io/valkey/valkey:9.1.2";
 
-export function openThrowaway(): Promise<Kubernetes> {
-  return Kubernetes.open({ kubeconfig: THROWAWAY });
+export function openThrowaway(): Promise<KubernetesClient> {
+  return KubernetesClient.open({ kubeconfig: THROWAWAY });
 }
 
 /** A namespace of its own, with the restricted Pod Security Standard enforced, removed by `remove`. */
 export class TestNamespace {
   private constructor(
-    readonly kubernetes: Kubernetes,
+    readonly kubernetes: KubernetesClient,
     readonly name: string,
   ) {}
 
-  static async create(kubernetes: Kubernetes): Promise<TestNamespace> {
+  static async create(kubernetes: KubernetesClient): Promise<TestNamespace> {
     const name = `measured-test-${randomBytes(4).toString("hex")}`;
     const body: Plain<V1Namespace> = { metadata: { name, labels: { "pod-security.kubernetes.io/enforce": "restricted" } } };
     await kubernetes.core.createNamespace({ body });

@@ -5,10 +5,10 @@ import { dirname, join } from "node:path";
 import type { Connection } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
 import { Host } from "../../platforms/host/host";
-import type { HostPlan } from "../../platforms/host/host";
+import type { HostDeploymentPlan } from "../../platforms/host/host";
 import type { Programs } from "../../platforms/host/programs";
 import { fetchPrograms, unpackedPrograms } from "../../platforms/host/debian-packages";
-import { findPrograms, inspect } from "../../platforms/host/programs";
+import { findPrograms, inspectPrograms } from "../../platforms/host/programs";
 import { RunDirectory } from "../../platforms/host/run-directory";
 import { cacheDirectory, packagesDirectory } from "../../lib/paths";
 
@@ -28,7 +28,7 @@ export async function olderPrograms(): Promise<Programs | undefined> {
   const packages = join(cacheDirectory(), "packages-8.1");
   const unpacked = unpackedPrograms(packages).find((path) => path.includes("valkey_8."));
   try {
-    const programs = await inspect(unpacked ?? (await fetchPrograms(packages, () => undefined, never, "trixie")), "Debian packages");
+    const programs = await inspectPrograms(unpacked ?? (await fetchPrograms(packages, () => undefined, never, "trixie")), "Debian packages");
     return typeof programs === "string" ? undefined : programs;
   } catch {
     return undefined;
@@ -51,11 +51,11 @@ export class Sandbox {
     return new Sandbox(directory, new Host(RunDirectory.create(directory, "test"), programs ?? (await realPrograms())));
   }
 
-  cluster(name: string, primaries: number, replicasPerPrimary: number, settings: HostPlan["settings"] = {}): Promise<Deployment> {
+  cluster(name: string, primaries: number, replicasPerPrimary: number, settings: HostDeploymentPlan["settings"] = {}): Promise<Deployment> {
     return this.host.start({ name, mode: "cluster", shape: { primaries, replicasPerPrimary }, settings: { save: "", ...settings }, zones: ZONES }, never);
   }
 
-  replication(name: string, replicas: number, settings: HostPlan["settings"] = {}): Promise<Deployment> {
+  replication(name: string, replicas: number, settings: HostDeploymentPlan["settings"] = {}): Promise<Deployment> {
     return this.host.start({ name, mode: "replication", shape: { primaries: 1, replicasPerPrimary: replicas }, settings: { save: "", ...settings }, zones: ZONES }, never);
   }
 

@@ -2,7 +2,7 @@
 import type { MeasurementRecord, Results } from "../../benchmarks/results/schema";
 
 /** A flawless record; `changes` replaces parts of it. */
-export function record(changes: Partial<MeasurementRecord> = {}): MeasurementRecord {
+export function measurementRecord(changes: Partial<MeasurementRecord> = {}): MeasurementRecord {
   return {
     id: "1-cluster-get",
     round: 1,
@@ -69,8 +69,8 @@ export function record(changes: Partial<MeasurementRecord> = {}): MeasurementRec
 }
 
 /** A record of a round and deployment, with a rate and a p50. */
-export function measured(deployment: "replication" | "cluster", round: number, rps: number, p50Ms = 1): MeasurementRecord {
-  const base = record();
+export function recordAt(deployment: "replication" | "cluster", round: number, rps: number, p50Ms = 1): MeasurementRecord {
+  const base = measurementRecord();
   return { ...base, id: `${round}-${deployment}-get`, deployment, mode: deployment, workload: deployment, round, client: { ...base.client, rps, p50Ms } };
 }
 
@@ -90,7 +90,7 @@ export function results(records: readonly MeasurementRecord[], changes: Partial<
     shards: Array.from({ length: primaries }, (_, i) => ({ primary: `${deployment}-${i}`, replicas: [`${deployment}-${i + primaries}`], slots: `${i}` })),
     settings: { maxmemory: "0" },
     formationMs: 1234,
-    verdict: { pass: true, assertions: [{ id: "reachable", what: "every node can be reached", expected: "2", found: "2", pass: true, nodes: [] }], without: [] },
+    verdict: { pass: true, assertions: [{ id: "reachable", what: "every node can be reached", expected: "2", found: "2", pass: true, nodes: [] }], skippedAssertions: [] },
   });
   return {
     schema: 1,

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { SentinelFacts } from "../../valkey/sentinel/facts";
 import { majority, placeSentinels } from "../../valkey/sentinel/plan";
-import type { WatchedDeployment } from "../../valkey/sentinel/verdict";
+import type { SentinelVerdictInput } from "../../valkey/sentinel/verdict";
 import { sentinelAssertions } from "../../valkey/sentinel/verdict";
-import type { Watch } from "../../valkey/sentinel/watch";
-import { fields } from "../../valkey/sentinel/watch";
-import { known, unknown } from "../../valkey/observation";
+import type { SentinelView } from "../../valkey/sentinel/sentinel-view";
+import { parseFlatReply } from "../../valkey/sentinel/sentinel-view";
+import { observed, unobserved } from "../../valkey/observation";
 const settings = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
 const at = (port: number): { host: string; port: number } => ({ host: "10.0.0.1", port });
-const watch: Watch = {
+const watch: SentinelView = {
   primary: at(1),
   tilted: false,
   flags: ["master"],
@@ -17,8 +17,8 @@ const watch: Watch = {
   quorum: 2,
   reachesQuorum: true,
 };
-const sentinel = (index: number, changes: Partial<Watch> = {}, zone = `zone-${index}`): SentinelFacts => ({ node: { name: `r-sentinel-${index}`, zone, endpoint: at(10 + index) }, watch: known({ ...watch, ...changes }) });
-const failing = (changes: Partial<WatchedDeployment>): Record<string, string> =>
+const sentinel = (index: number, changes: Partial<SentinelView> = {}, zone = `zone-${index}`): SentinelFacts => ({ node: { name: `r-sentinel-${index}`, zone, endpoint: at(10 + index) }, view: observed({ ...watch, ...changes }) });
+const failing = (changes: Partial<SentinelVerdictInput>): Record<string, string> =>
   Object.fromEntries(sentinelAssertions({ sentinels: [0, 1, 2].map((index) => sentinel(index)), settings, primary: "r-0", nodeAt: ({ port }) => `r-${port - 1}`, replicas: 1, ...changes }).filter(({ pass }) => !pass).map(({ id, found }) => [id, found]));
 
 describe("the verdict on Sentinels", () => {
@@ -26,7 +26,7 @@ describe("the verdict on Sentinels", () => {
     expect(failing({})).toEqual({});
   });
 
-  it.each<[string, Partial<WatchedDeployment>, Record<string, string>]>([
+  it.each<[string, Partial<SentinelVerdictInput>, Record<string, string>]>([
     ["one takes another node for the primary", { sentinels: [sentinel(0), sentinel(1), sentinel(2, { primary: at(2) })] }, { "sentinels-watch": "r-sentinel-2: takes r-1 for the primary" }],
     ["one misses the primary", { sentinels: [sentinel(0, { flags: ["master", "s_down"] }), sentinel(1), sentinel(2)] }, { "sentinels-watch": "r-sentinel-0: says of the primary: s_down" }],
     ["one was held up", { sentinels: [sentinel(0, { tilted: true }), sentinel(1), sentinel(2)] }, { "sentinels-watch": "r-sentinel-0: was held up, and acts on nothing for half a minute (TILT)" }],
@@ -40,7 +40,7 @@ describe("the verdict on Sentinels", () => {
   });
 
   it("fails on whatever could not be learnt", () => {
-    const blind: SentinelFacts = { ...sentinel(2), watch: unknown("cannot be reached") };
+    const blind: SentinelFacts = { ...sentinel(2), view: unobserved("cannot be reached") };
     expect(Object.keys(failing({ sentinels: [sentinel(0), sentinel(1), blind] }))).toEqual(["sentinels-watch", "sentinels-know", "sentinels-quorum"]);
   });
 });
@@ -54,6 +54,6 @@ describe("Sentinels", () => {
   });
 
   it("answer with names and values in turn", () => {
-    expect([...fields(["ip", "10.0.0.1", "port", "6379"])]).toEqual([["ip", "10.0.0.1"], ["port", "6379"]]);
+    expect([...parseFlatReply(["ip", "10.0.0.1", "port", "6379"])]).toEqual([["ip", "10.0.0.1"], ["port", "6379"]]);
   });
 });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { configText, directives } from "../../valkey/settings";
+import { formatConfigFile, toDirectives } from "../../valkey/settings";
 import { formatBytes, formatDuration, formatMs, parseSize } from "../../lib/units";
 
 describe("server settings", () => {
   it("become directives as CONFIG GET prints them, and lines of a valkey.conf", () => {
-    const values = directives({ maxmemory: 268_435_456, appendonly: false, save: "", "io-threads": 1, "min-replicas-to-write": undefined, other: { "client-output-buffer-limit": "normal 0 0 0", hz: 10, activedefrag: true } });
-    expect(configText(values)).toBe('maxmemory 268435456\nappendonly no\nsave ""\nio-threads 1\nclient-output-buffer-limit normal 0 0 0\nhz 10\nactivedefrag yes\n');
+    const values = toDirectives({ maxmemory: 268_435_456, appendonly: false, save: "", "io-threads": 1, "min-replicas-to-write": undefined, other: { "client-output-buffer-limit": "normal 0 0 0", hz: 10, activedefrag: true } });
+    expect(formatConfigFile(values)).toBe('maxmemory 268435456\nappendonly no\nsave ""\nio-threads 1\nclient-output-buffer-limit normal 0 0 0\nhz 10\nactivedefrag yes\n');
   });
 });
 

@@ -2,12 +2,12 @@
 import type { Prediction } from "../../lib/statistics/prediction";
 import { mapPrediction, predictLine, predictPowerLaw, predictRelativeLine } from "../../lib/statistics/prediction";
 import { busTraffic } from "../topology/bus-traffic";
-import type { MeasuredCluster } from "./points";
+import type { MeasuredCluster } from "./measured-clusters";
 
 /** Of the intervals. */
 const CONFIDENCE = 0.95;
 
-export interface Forecast {
+export interface ClusterForecast {
   readonly nodes: number;
   readonly nodeTimeoutMs: number;
   /** What each node sends per second at rest. */
@@ -24,10 +24,10 @@ export interface Forecast {
 }
 
 /** What a cluster to be is told. */
-export interface ForecastOf {
+export interface ForecastInput {
   readonly nodeTimeoutMs: number;
-  readonly pingedMs?: number;
-  readonly named: boolean;
+  readonly pingTimeoutMs?: number;
+  readonly announceHostNames: boolean;
 }
 
 /**
@@ -39,15 +39,15 @@ export interface ForecastOf {
  * @param named whether nodes announce host names
  * @returns undefined where too few sizes were measured
  */
-export function forecast(points: readonly MeasuredCluster[], nodes: number, { nodeTimeoutMs, pingedMs = nodeTimeoutMs, named }: ForecastOf): Forecast | undefined {
+export function forecastCluster(points: readonly MeasuredCluster[], nodes: number, { nodeTimeoutMs, pingTimeoutMs = nodeTimeoutMs, announceHostNames }: ForecastInput): ClusterForecast | undefined {
   const of = (figure: (point: MeasuredCluster) => number): { x: number; y: number }[] => points.map((point) => ({ x: point.nodes, y: figure(point) }));
-  const bound = busTraffic(nodes, pingedMs, named).bytesPerNode;
+  const bound = busTraffic(nodes, pingTimeoutMs, announceHostNames).bytesPerNode;
   const part = predictPowerLaw(of(({ nodes: n, bus }) => bus.bytesPerNode / busTraffic(n, bus.nodeTimeoutMs, false).bytesPerNode), nodes, CONFIDENCE);
   const descriptors = predictLine(of((point) => point.descriptors), nodes, CONFIDENCE);
   const residentBytes = predictLine(of((point) => point.residentBytes), nodes, CONFIDENCE);
   const formationSeconds = predictRelativeLine(points.map((point) => ({ x: point.nodes ** 2, y: point.formationSeconds })), nodes ** 2, CONFIDENCE);
   const verificationSeconds = predictPowerLaw(of((point) => point.verificationSeconds), nodes, CONFIDENCE);
-  const agreeing = predictLine(points.map((point) => ({ x: point.nodeTimeoutMs / 1000, y: point.outageSeconds - point.nodeTimeoutMs / 1000 })), pingedMs / 1000, CONFIDENCE);
+  const agreeing = predictLine(points.map((point) => ({ x: point.nodeTimeoutMs / 1000, y: point.outageSeconds - point.nodeTimeoutMs / 1000 })), pingTimeoutMs / 1000, CONFIDENCE);
   if (part === undefined || descriptors === undefined || residentBytes === undefined || formationSeconds === undefined || verificationSeconds === undefined || agreeing === undefined) return undefined;
   return {
     nodes,

@@ -5,22 +5,22 @@ import type { ClusterPlan } from "../topology/cluster-plan";
 import { infoNumber } from "../topology/info";
 import type { Shape } from "../topology/placement";
 import { SLOT_COUNT } from "../topology/slots";
-import type { FormationOptions, FormationResult } from "./awaiting";
-import { Awaiting } from "./awaiting";
-import type { FormationSteps } from "./cluster-steps";
-import { formationState } from "./cluster-steps";
-import { askingPingInterval, introduceAll } from "./introducing";
+import type { FormationOptions, FormationResult } from "./deadline";
+import { Deadline } from "./deadline";
+import type { FormationSteps } from "./formation-steps";
+import { formationState } from "./formation-steps";
+import { fastPingIntervalMs, meetAll } from "./meet";
 import type { Member } from "./members";
-import { clusterInfo, disagreementOf, dissenters, lacksNodes, lacksService, readStates, readViews, replicate } from "./members";
+import { readClusterInfo, describeDisagreement, membersWithDifferentView, missingNodes, missingService, readMemberStates, readViews, replicate } from "./members";
 import { resizeCluster } from "../resize/resize-cluster";
 import { servesAllSlots } from "../resize/resize-facts";
-import { QUICK_SYNC, TemporarySettings } from "./temporary-settings";
+import { FAST_SYNC_SETTINGS, TemporarySettings } from "./temporary-settings";
 
 /** The server's default, at which no node is taken for failed merely because it is busy forming. */
 const PATIENT_TIMEOUT = 15_000;
 
 /** Node timeout while forming, milliseconds, for servers (Redis 7) whose ping interval is half of it, always. */
-export function formingTimeout(nodes: number): number {
+export function formationNodeTimeoutMs(nodes: number): number {
   return Math.min(PATIENT_TIMEOUT, Math.max(1000, 20 * nodes));
 }
 
@@ -31,36 +31,36 @@ export function formingTimeout(nodes: number): number {
  * @throws Failure saying what stands in the way, or what was still missing when the time was up
  */
 export async function formCluster(deployment: Deployment, plan: ClusterPlan, shape: Shape, options: FormationOptions = {}): Promise<FormationResult> {
-  const awaiting = new Awaiting(deployment.name, deployment.nodes.length, options);
+  const awaiting = new Deadline(deployment.name, deployment.nodes.length, options);
   const { leaving = [] } = options;
   return withConnections({ ...deployment, nodes: [...deployment.nodes, ...leaving] }, async (connections) => {
-    const { members, states } = await readStates(connections);
+    const { members, states } = await readMemberStates(connections);
     if (servesAllSlots(states)) return resizeCluster(deployment, connections, shape, options);
     const state = formationState(plan, shape, states);
     if (state.kind === "blocked") throw new Failure(`${deployment.name} cannot be formed: ${state.reasons.join("; ")}`);
     if (state.kind === "incomplete") await complete(deployment, members, state.steps, awaiting);
-    return { changed: state.kind === "incomplete", milliseconds: awaiting.elapsed };
+    return { changed: state.kind === "incomplete", milliseconds: awaiting.elapsedMs };
   });
 }
 
-async function complete(deployment: Deployment, members: readonly Member[], steps: FormationSteps, awaiting: Awaiting): Promise<void> {
+async function complete(deployment: Deployment, members: readonly Member[], steps: FormationSteps, awaiting: Deadline): Promise<void> {
   const settings = new TemporarySettings(deployment, members.map(({ connection }) => connection));
   const timeout = (milliseconds: number): Promise<boolean> => settings.set(new Map([["cluster-node-timeout", String(milliseconds)]]));
   try {
-    await settings.set(QUICK_SYNC);
-    const pingsApart = await settings.set(new Map([["cluster-ping-interval", String(askingPingInterval(members.length))]]));
-    await timeout(pingsApart ? PATIENT_TIMEOUT : formingTimeout(members.length));
+    await settings.set(FAST_SYNC_SETTINGS);
+    const pingsApart = await settings.set(new Map([["cluster-ping-interval", String(fastPingIntervalMs(members.length))]]));
+    await timeout(pingsApart ? PATIENT_TIMEOUT : formationNodeTimeoutMs(members.length));
     const latecomers = new Latecomers(settings, awaiting, members.length);
     await carryOut(steps, members, { settings, awaiting, latecomers });
     await Promise.all(members.map((member) => latecomers.until([member], () => lacksSlots(member, members.length))));
     // A primary that was alone serves only after a node timeout, of 5 s at most; one no longer than the time that
     // has passed lets it serve at once, and is still long beside the pings.
-    if (pingsApart) await timeout(Math.min(5000, Math.max(500, Math.floor(awaiting.elapsed))));
-    await Promise.all(members.map((member) => latecomers.until([member], () => lacksService(member))));
-    await awaiting.until(async () => {
+    if (pingsApart) await timeout(Math.min(5000, Math.max(500, Math.floor(awaiting.elapsedMs))));
+    await Promise.all(members.map((member) => latecomers.until([member], () => missingService(member))));
+    await awaiting.poll(async () => {
       const views = await readViews(members);
-      await latecomers.ask(dissenters(members, views));
-      return disagreementOf(members, views);
+      await latecomers.ask(membersWithDifferentView(members, views));
+      return describeDisagreement(members, views);
     });
   } finally {
     await settings.restore();
@@ -76,17 +76,17 @@ class Latecomers {
 
   constructor(
     private readonly settings: TemporarySettings,
-    private readonly awaiting: Awaiting,
+    private readonly awaiting: Deadline,
     nodes: number,
   ) {
-    this.#intervalMs = askingPingInterval(nodes);
+    this.#intervalMs = fastPingIntervalMs(nodes);
     this.#newsMs = Math.max(1000, this.#intervalMs);
   }
 
   /** Waits until nothing is missing; when that takes longer than news does, these are made to ask. */
   async until(members: readonly Member[], missing: () => Promise<string | undefined>): Promise<void> {
     const since = performance.now();
-    await this.awaiting.until(async () => {
+    await this.awaiting.poll(async () => {
       const what = await missing();
       if (what !== undefined && performance.now() - since > this.#newsMs) await this.ask(members);
       return what;
@@ -102,7 +102,7 @@ class Latecomers {
 
 interface Forming {
   readonly settings: TemporarySettings;
-  readonly awaiting: Awaiting;
+  readonly awaiting: Deadline;
   readonly latecomers: Latecomers;
 }
 
@@ -118,7 +118,7 @@ async function carryOut(steps: FormationSteps, members: readonly Member[], { set
     Promise.all(steps.addSlots.map(({ node, ranges }) => member(node).connection.call("CLUSTER", "ADDSLOTSRANGE", ...ranges.flatMap(({ from, to }) => [from, to])))),
     Promise.all(steps.setEpoch.map(({ node, epoch }) => setEpoch(member(node), epoch))),
   ]);
-  if (steps.meet) await introduceAll(members, settings, awaiting);
+  if (steps.meet) await meetAll(members, settings, awaiting);
   await Promise.all(steps.replicate.map(({ node, primary }) => latecomers.until([member(node), member(primary)], () => replicate(member(node), member(primary)))));
   const outrun = inTime.every((set) => set) ? steps.bumpEpoch : [...new Set(steps.replicate.map(({ primary }) => primary))];
   for (const primary of outrun) await member(primary).connection.cluster("BUMPEPOCH");
@@ -137,7 +137,7 @@ async function setEpoch({ connection }: Member, epoch: number): Promise<boolean>
 
 /** By the node's own word: whom it knows and which slots it sees served. */
 async function lacksSlots(member: Member, nodes: number): Promise<string | undefined> {
-  const info = await clusterInfo(member);
+  const info = await readClusterInfo(member);
   const slots = infoNumber(info, "cluster_slots_ok");
-  return lacksNodes(member, info, nodes) ?? (slots === SLOT_COUNT ? undefined : `${member.node.name} sees ${slots ?? "?"} of ${SLOT_COUNT} slots served`);
+  return missingNodes(member, info, nodes) ?? (slots === SLOT_COUNT ? undefined : `${member.node.name} sees ${slots ?? "?"} of ${SLOT_COUNT} slots served`);
 }

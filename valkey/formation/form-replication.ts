@@ -5,16 +5,16 @@ import type { DeploymentNode } from "../node";
 import type { Deployment } from "../deployment";
 import { Failure } from "../../lib/errors";
 import { infoFields, parseInfo } from "../topology/info";
-import type { FormationOptions, FormationResult } from "./awaiting";
-import { Awaiting } from "./awaiting";
-import { QUICK_SYNC, TemporarySettings } from "./temporary-settings";
+import type { FormationOptions, FormationResult } from "./deadline";
+import { Deadline } from "./deadline";
+import { FAST_SYNC_SETTINGS, TemporarySettings } from "./temporary-settings";
 
 /**
  * Makes every other node a replica of `primary`. Replicas that follow it already are left alone.
  * @throws Failure when a node with keys of its own would become a replica, or when links are not up in time
  */
 export async function formReplication(deployment: Deployment, primary: DeploymentNode, options: FormationOptions = {}): Promise<FormationResult> {
-  const awaiting = new Awaiting(deployment.name, deployment.nodes.length, options);
+  const awaiting = new Deadline(deployment.name, deployment.nodes.length, options);
   return withConnections(deployment, async (connections) => {
     const replicas = [...connections].filter(([node]) => node !== primary).map(([node, connection]) => ({ node, connection }));
     const following = await Promise.all(replicas.map(({ connection }) => follows(connection, primary)));
@@ -22,15 +22,15 @@ export async function formReplication(deployment: Deployment, primary: Deploymen
     await Promise.all(free.map(({ node, connection }) => refuseKeys(node, connection, primary)));
     const settings = new TemporarySettings(deployment, free.length === 0 ? [] : [...connections.values()]);
     try {
-      await settings.set(QUICK_SYNC);
+      await settings.set(FAST_SYNC_SETTINGS);
       await Promise.all(free.map(({ connection }) => connection.replicaof(primary.endpoint.host, primary.endpoint.port)));
-      await Promise.all(replicas.map(({ node, connection }) => awaiting.until(() => lacksLink(node, connection))));
+      await Promise.all(replicas.map(({ node, connection }) => awaiting.poll(() => lacksLink(node, connection))));
       const leader = connections.get(primary);
-      if (leader !== undefined) await awaiting.until(() => lacksReplicas(primary, leader, replicas.length));
+      if (leader !== undefined) await awaiting.poll(() => lacksReplicas(primary, leader, replicas.length));
     } finally {
       await settings.restore();
     }
-    return { changed: free.length > 0, milliseconds: awaiting.elapsed };
+    return { changed: free.length > 0, milliseconds: awaiting.elapsedMs };
   });
 }
 

@@ -4,10 +4,10 @@ import { BadInput } from "../../lib/errors";
 import type { ClusterPlan } from "../topology/cluster-plan";
 import { planCluster, PlanError } from "../topology/cluster-plan";
 import type { PlacedNode, Shape } from "../topology/placement";
-import type { FormationOptions, FormationResult } from "./awaiting";
+import type { FormationOptions, FormationResult } from "./deadline";
 import { formCluster } from "./form-cluster";
 import { formReplication } from "./form-replication";
-import { formSentinels, promotedBefore } from "../sentinel/form-sentinels";
+import { formSentinels, promotedPrimary } from "../sentinel/form-sentinels";
 
 /**
  * Gives a deployment the wanted shape, whatever it has now: unformed nodes are formed, a cluster by its plan,
@@ -25,7 +25,7 @@ export async function form(deployment: Deployment, shape: Shape, options: Format
     if (first === undefined) throw new BadInput(deployment.name, ["it has no nodes"]);
     const { sentinels } = deployment;
     if (sentinels === undefined) return formReplication(deployment, first, options);
-    const result = await formReplication(deployment, (await promotedBefore(deployment)) ?? first, options);
+    const result = await formReplication(deployment, (await promotedPrimary(deployment)) ?? first, options);
     return { ...result, changed: (await formSentinels(deployment, sentinels, options)) || result.changed };
   }
   const placed = deployment.nodes.map(({ name, zone }) => ({ name, zone: zone ?? "" }));

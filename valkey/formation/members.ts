@@ -6,7 +6,7 @@ import type { ClusterView } from "../topology/cluster-view";
 import { ViewParser } from "../topology/cluster-view";
 import { infoNumber, parseInfo } from "../topology/info";
 import { SLOT_COUNT } from "../topology/slots";
-import type { NodeState } from "./cluster-steps";
+import type { MemberState } from "./formation-steps";
 
 /** A node with a connection, under the id it has. */
 export interface Member {
@@ -15,10 +15,10 @@ export interface Member {
   readonly id: string;
 }
 
-export async function readStates(connections: ReadonlyMap<DeploymentNode, Connection>): Promise<{ members: Member[]; states: NodeState[] }> {
+export async function readMemberStates(connections: ReadonlyMap<DeploymentNode, Connection>): Promise<{ members: Member[]; states: MemberState[] }> {
   const parser = new ViewParser();
   const states = await Promise.all(
-    [...connections].map(async ([node, connection]): Promise<NodeState> => {
+    [...connections].map(async ([node, connection]): Promise<MemberState> => {
       const [text, keys] = await Promise.all([connection.cluster("NODES"), connection.dbsize()]);
       return { name: node.name, zone: node.zone ?? "", view: parser.parse(String(text)), keys };
     }),
@@ -28,7 +28,7 @@ export async function readStates(connections: ReadonlyMap<DeploymentNode, Connec
 }
 
 /** Introduces a node to another; they know each other some time later. */
-export async function introduce({ connection }: Member, { endpoint: { host, port }, busPort }: DeploymentNode): Promise<void> {
+export async function meetNode({ connection }: Member, { endpoint: { host, port }, busPort }: DeploymentNode): Promise<void> {
   await connection.call("CLUSTER", "MEET", host, port, busPort ?? port + 10_000);
 }
 
@@ -45,18 +45,18 @@ export async function replicate(replica: Member, primary: Member): Promise<strin
 }
 
 /** CLUSTER INFO, field by field. */
-export async function clusterInfo({ connection }: Member): Promise<ReadonlyMap<string, string>> {
+export async function readClusterInfo({ connection }: Member): Promise<ReadonlyMap<string, string>> {
   return parseInfo(await connection.cluster("INFO"));
 }
 
 /** By the node's own word, those that it shakes hands with among them. @param info its CLUSTER INFO */
-export function lacksNodes({ node }: Member, info: ReadonlyMap<string, string>, nodes: number): string | undefined {
+export function missingNodes({ node }: Member, info: ReadonlyMap<string, string>, nodes: number): string | undefined {
   const known = infoNumber(info, "cluster_known_nodes");
   return known === nodes ? undefined : `${node.name} knows ${known ?? "?"} of ${nodes} nodes`;
 }
 
 /** By the node's own word: whether it sees all slots served, and whether it is in touch with its primary. */
-export async function lacksService({ node, connection }: Member): Promise<string | undefined> {
+export async function missingService({ node, connection }: Member): Promise<string | undefined> {
   const [cluster, replication] = await Promise.all([connection.cluster("INFO"), connection.info("replication")]);
   const info = parseInfo(cluster);
   const state = info.get("cluster_state");
@@ -74,7 +74,7 @@ export async function readViews(members: readonly Member[]): Promise<ClusterView
 }
 
 /** Those that see another cluster than most do. */
-export function dissenters(members: readonly Member[], views: readonly ClusterView[]): Member[] {
+export function membersWithDifferentView(members: readonly Member[], views: readonly ClusterView[]): Member[] {
   const counts = new Map<string, number>();
   for (const { topology } of views) counts.set(topology.fingerprint, (counts.get(topology.fingerprint) ?? 0) + 1);
   const [common] = [...counts].sort(([, a], [, b]) => b - a)[0] ?? [];
@@ -82,13 +82,13 @@ export function dissenters(members: readonly Member[], views: readonly ClusterVi
 }
 
 /** What keeps the members from all seeing the same cluster, with every node of it healthy and linked to. */
-export async function disagreement(members: readonly Member[]): Promise<string | undefined> {
-  return disagreementOf(members, await readViews(members));
+export async function readDisagreement(members: readonly Member[]): Promise<string | undefined> {
+  return describeDisagreement(members, await readViews(members));
 }
 
 /** @param views of the members, in their order */
-export function disagreementOf(members: readonly Member[], views: readonly ClusterView[]): string | undefined {
-  const troubled = members.filter((_member, index) => (views[index]?.troubles.length ?? 0) > 0);
+export function describeDisagreement(members: readonly Member[], views: readonly ClusterView[]): string | undefined {
+  const troubled = members.filter((_member, index) => (views[index]?.unhealthy.length ?? 0) > 0);
   if (troubled.length > 0) return `${troubled.length} nodes do not see all others healthy, ${troubled[0]?.node.name ?? ""} among them`;
   // A link that stalls on a busy machine is made anew within moments; news does not travel without it.
   const unlinked = members.filter((_member, index) => (views[index]?.unlinked.length ?? 0) > 0);

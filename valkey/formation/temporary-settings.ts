@@ -15,7 +15,7 @@ const HIDDEN: ReadonlyMap<string, string> = new Map([
  * A first synchronisation without waits: a primary collects replicas for 5 s by default, and a replica that
  * takes the transfer by way of its disk notices the end of it in a job that runs once a second.
  */
-export const QUICK_SYNC: ReadonlyMap<string, string> = new Map([
+export const FAST_SYNC_SETTINGS: ReadonlyMap<string, string> = new Map([
   ["repl-diskless-sync-delay", "0"],
   ["repl-diskless-load", "on-empty-db"],
 ]);
@@ -68,12 +68,12 @@ export class TemporarySettings {
 }
 
 /** Directives that forming and resizing change for a while. */
-const CHANGED_FOR_A_WHILE = [...QUICK_SYNC.keys(), "cluster-node-timeout", ...HIDDEN.keys(), "cluster-allow-replica-migration"];
+const CHANGED_FOR_A_WHILE = [...FAST_SYNC_SETTINGS.keys(), "cluster-node-timeout", ...HIDDEN.keys(), "cluster-allow-replica-migration"];
 
 /**
  * Puts directives back that were left changed by a run that was killed, where it is known what they should be.
  */
-export async function putBack({ directives }: Deployment, connections: readonly Connection[]): Promise<void> {
+export async function restoreLeftoverSettings({ directives }: Deployment, connections: readonly Connection[]): Promise<void> {
   const valueOf = (name: string): string | undefined => directives.get(name) ?? HIDDEN.get(name);
   const wanted = CHANGED_FOR_A_WHILE.filter((name) => valueOf(name) !== undefined);
   if (wanted.length === 0) return;

@@ -1,14 +1,14 @@
 /** What every way of moving slots works with. */
 import type { Deployment } from "../deployment";
-import type { Report } from "../../lib/progress";
-import type { Awaiting } from "../formation/awaiting";
+import type { ReportProgress } from "../../lib/progress";
+import type { Deadline } from "../formation/deadline";
 import type { Member } from "../formation/members";
 
 /** What moving needs to know of its surroundings. */
-export interface Moving {
+export interface MigrationContext {
   readonly deployment: Deployment;
   readonly member: (name: string) => Member;
-  readonly awaiting: Awaiting;
+  readonly deadline: Deadline;
   readonly signal?: AbortSignal | undefined;
-  readonly report?: Report | undefined;
+  readonly report?: ReportProgress | undefined;
 }

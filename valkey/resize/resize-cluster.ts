@@ -5,19 +5,19 @@ import type { Deployment } from "../deployment";
 import { Failure } from "../../lib/errors";
 import { infoNumber, parseInfo } from "../topology/info";
 import type { Shape } from "../topology/placement";
-import { decideResize } from "./resize-plan";
-import type { FormationOptions, FormationResult } from "../formation/awaiting";
-import { awaitMigrations } from "./atomic-moves";
-import { Awaiting } from "../formation/awaiting";
-import type { NodeState } from "../formation/cluster-steps";
-import { sharedSlots } from "../formation/cluster-steps";
+import { planResize } from "./resize-plan";
+import type { FormationOptions, FormationResult } from "../formation/deadline";
+import { awaitMigrations } from "./atomic-migration";
+import { Deadline } from "../formation/deadline";
+import type { MemberState } from "../formation/formation-steps";
+import { conflictingSlots } from "../formation/formation-steps";
 import type { Member } from "../formation/members";
-import { readStates } from "../formation/members";
-import { finishOpenMoves } from "./open-moves";
-import type { Memory } from "./resize-facts";
-import { estranged, obstacles, openMoves, resizeNodes } from "./resize-facts";
-import { ResizeSteps } from "./resize-steps";
-import { putBack } from "../formation/temporary-settings";
+import { readMemberStates } from "../formation/members";
+import { finishOpenMigrations } from "./open-migrations";
+import type { MemoryUse } from "./resize-facts";
+import { halfJoinedNodes, resizeBlockers, openMigrations, resizeNodes } from "./resize-facts";
+import { ResizeExecutor } from "./resize-executor";
+import { restoreLeftoverSettings } from "../formation/temporary-settings";
 
 /** How often the plan may be made anew: a failover, or a migration that a server gave up, changes what is to be done. */
 const ROUNDS = 5;
@@ -37,19 +37,19 @@ export async function resizeCluster(
   shape: Shape,
   options: FormationOptions,
 ): Promise<FormationResult> {
-  const awaiting = new Awaiting(deployment.name, connections.size, options, "resized");
+  const awaiting = new Deadline(deployment.name, connections.size, options, "resized");
   let changed = false;
   let setbacks: readonly string[] = [];
-  await putBack(deployment, [...connections.values()]);
+  await restoreLeftoverSettings(deployment, [...connections.values()]);
   for (let round = 1; round <= ROUNDS; round++) {
     options.signal?.throwIfAborted();
     changed = (await settle(deployment, connections, awaiting, options)) || changed;
-    const { members, states } = await readStates(connections);
-    const decision = decideResize(resizeNodes(states, leavingNames(options), await readMemory(members)), shape);
-    if (decision.kind === "fits") return { changed, milliseconds: awaiting.elapsed };
+    const { members, states } = await readMemberStates(connections);
+    const decision = planResize(resizeNodes(states, leavingNames(options), await readMemory(members)), shape);
+    if (decision.kind === "fits") return { changed, milliseconds: awaiting.elapsedMs };
     if (decision.kind === "refused") throw refusal(deployment, decision.reasons);
     changed = true;
-    setbacks = await new ResizeSteps(deployment, members, states, awaiting, options).carryOut(decision.plan);
+    setbacks = await new ResizeExecutor(deployment, members, states, awaiting, options).execute(decision.plan);
   }
   throw new Failure(`${deployment.name} is not resized after ${ROUNDS} attempts: ${setbacks.length > 0 ? setbacks.join("; ") : "it keeps changing"}`);
 }
@@ -58,48 +58,48 @@ export async function resizeCluster(
  * Waits until those who take part agree, and finishes what is unfinished.
  * @returns whether anything had to be done
  */
-async function settle(deployment: Deployment, connections: ReadonlyMap<DeploymentNode, Connection>, awaiting: Awaiting, options: FormationOptions): Promise<boolean> {
+async function settle(deployment: Deployment, connections: ReadonlyMap<DeploymentNode, Connection>, awaiting: Deadline, options: FormationOptions): Promise<boolean> {
   const leaving = leavingNames(options);
-  const patient = new Awaiting(deployment.name, connections.size, { ...options, timeoutMs: Math.min(options.timeoutMs ?? PATIENCE_MS, PATIENCE_MS) }, "ready to be resized");
-  const read = async (): Promise<{ states: NodeState[]; steps: ResizeSteps }> => {
-    let now = await readStates(connections);
-    refuse(deployment, obstacles(now.states, leaving));
-    patient.anew();
+  const patient = new Deadline(deployment.name, connections.size, { ...options, timeoutMs: Math.min(options.timeoutMs ?? PATIENCE_MS, PATIENCE_MS) }, "ready to be resized");
+  const read = async (): Promise<{ states: MemberState[]; steps: ResizeExecutor }> => {
+    let now = await readMemberStates(connections);
+    refuse(deployment, resizeBlockers(now.states, leaving));
+    patient.restart();
     // Who took slots over serves them a moment before the one that gave them hears of it.
-    await patient.until(async () => {
-      const [both] = sharedSlots(now.states);
-      if (both !== undefined) now = await readStates(connections);
+    await patient.poll(async () => {
+      const [both] = conflictingSlots(now.states);
+      if (both !== undefined) now = await readMemberStates(connections);
       return both;
     });
-    return { states: now.states, steps: new ResizeSteps(deployment, now.members, now.states, awaiting, options) };
+    return { states: now.states, steps: new ResizeExecutor(deployment, now.members, now.states, awaiting, options) };
   };
   let { states, steps } = await read();
   const since = performance.now();
-  await patient.until(async () => {
-    const late = estranged(states, leaving).filter((name) => !leaving.has(name));
+  await patient.poll(async () => {
+    const late = halfJoinedNodes(states, leaving).filter((name) => !leaving.has(name));
     if (late.length === 0 || performance.now() - since > HEARSAY_MS) return undefined;
     ({ states, steps } = await read());
     return `not all know ${late.join(", ")}`;
   });
-  const apart = estranged(states, leaving);
+  const apart = halfJoinedNodes(states, leaving);
   if (apart.length > 0) {
     // Those that are to stay come back under new ids, which nobody was told to forget.
     options.report?.(`resetting ${apart.join(", ")}, which not all others know`);
     await steps.forget(apart);
     ({ states, steps } = await read());
   }
-  await steps.united(patient);
-  await awaitMigrations(steps.taking, awaiting);
+  await steps.waitForAgreement(patient);
+  await awaitMigrations(steps.participants, awaiting);
   ({ states, steps } = await read());
-  const open = openMoves(states);
+  const open = openMigrations(states);
   refuse(deployment, open.reasons);
   const isOpen = open.begun.length + open.stale.length > 0;
   if (isOpen) {
-    await finishOpenMoves(open, steps.moving);
-    await steps.united();
+    await finishOpenMigrations(open, steps.migrationContext);
+    await steps.waitForAgreement();
   }
   // Only now: a move that is open leaves keys with whom it gave no slots yet.
-  await steps.emptied(isOpen ? awaiting : patient);
+  await steps.waitForDeletedKeys(isOpen ? awaiting : patient);
   return isOpen || apart.length > 0;
 }
 
@@ -115,7 +115,7 @@ function refusal({ name }: Deployment, reasons: readonly string[]): Failure {
   return new Failure(`${name} cannot be resized: ${reasons.join("; ")}`);
 }
 
-async function readMemory(members: readonly Member[]): Promise<Map<string, Memory>> {
+async function readMemory(members: readonly Member[]): Promise<Map<string, MemoryUse>> {
   return new Map(
     await Promise.all(
       members.map(async ({ node, connection }) => {

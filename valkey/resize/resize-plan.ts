@@ -1,14 +1,14 @@
 /** The plan of a resize: what is done, in which order, to give a cluster that serves another shape. Pure. */
 import { formatBytes } from "../../lib/units";
 import type { Shape } from "../topology/placement";
-import type { PresentNode, WantedShard } from "./resize-roles";
-import { wantedShards } from "./resize-roles";
+import type { CurrentNode, DesiredShard } from "./resize-roles";
+import { desiredShards } from "./resize-roles";
 import type { SlotTransfer } from "./slot-transfers";
 import { planTransfers } from "./slot-transfers";
 import { countSlots } from "../topology/slots";
 
 /** A node as a resize finds it. */
-export interface ResizeNode extends PresentNode {
+export interface ResizeNode extends CurrentNode {
   /** Whether it and some other node know each other: a leaving node is done with when not, a staying one has to be introduced. */
   readonly met: boolean;
   /** Bytes its keys take, all told. */
@@ -20,7 +20,7 @@ export interface ResizeNode extends PresentNode {
 }
 
 /** A replica-to-be and its primary, by node name. */
-export interface Attachment {
+export interface ReplicaAssignment {
   readonly node: string;
   readonly primary: string;
 }
@@ -33,16 +33,16 @@ export interface ResizePlan {
   /** New nodes, introduced to all others. */
   readonly meet: readonly string[];
   /** Replicas that take over from their primary in an orderly way: it leaves, or zones are better that way. */
-  readonly handOver: readonly { readonly from: string; readonly to: string }[];
+  readonly failOver: readonly { readonly from: string; readonly to: string }[];
   /** Nodes without slots that become replicas. */
-  readonly attach: readonly Attachment[];
+  readonly attach: readonly ReplicaAssignment[];
   /** Replicas that become primaries without slots or keys. */
-  readonly release: readonly string[];
+  readonly promote: readonly string[];
   /** Replicas that change their primary before slots move. */
-  readonly change: readonly Attachment[];
-  readonly move: readonly SlotTransfer[];
+  readonly reattach: readonly ReplicaAssignment[];
+  readonly migrate: readonly SlotTransfer[];
   /** Nodes of shards that slots moved away from, which become replicas of others. */
-  readonly reuse: readonly Attachment[];
+  readonly reassign: readonly ReplicaAssignment[];
   /** Nodes that leave: without slots by now, forgotten by all others, and made to forget them. */
   readonly forget: readonly string[];
 }
@@ -58,41 +58,41 @@ export type ResizeDecision =
  * out, it plans the rest.
  * @param nodes staying and leaving ones; of the former as many as the shape needs, over zones that allow it
  */
-export function decideResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDecision {
-  const shards = wantedShards(nodes, shape);
+export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDecision {
+  const shards = desiredShards(nodes, shape);
   const owners = nodes.filter(({ slots }) => slots.length > 0);
   // Slots stay with their shard whoever leads it: transfers are reckoned between the leaders to be.
-  const leaderOf = new Map(shards.flatMap(({ primary, continues }) => (continues === undefined ? [] : [[continues, primary]])));
+  const leaderOf = new Map(shards.flatMap(({ primary, previousPrimary }) => (previousPrimary === undefined ? [] : [[previousPrimary, primary]])));
   const move = planTransfers(owners.map(({ name, slots }) => ({ name: leaderOf.get(name) ?? name, slots })), shards.map(({ primary }) => primary));
-  const plan = { ...planRoles(nodes, shards), move };
+  const plan = { ...planRoles(nodes, shards), migrate: move };
   if (Object.values(plan).every((list) => list.length === 0)) return { kind: "fits" };
   const reasons = memoryReasons(nodes, leaderOf, move);
   return reasons.length > 0 ? { kind: "refused", reasons } : { kind: "resize", plan };
 }
 
-function planRoles(nodes: readonly ResizeNode[], shards: readonly WantedShard[]): Omit<ResizePlan, "move"> {
+function planRoles(nodes: readonly ResizeNode[], shards: readonly DesiredShard[]): Omit<ResizePlan, "migrate"> {
   const byName = new Map(nodes.map((node) => [node.name, node]));
-  const handOver = shards.flatMap(({ primary, continues }) => (continues === undefined || continues === primary ? [] : [{ from: continues, to: primary }]));
+  const handOver = shards.flatMap(({ primary, previousPrimary }) => (previousPrimary === undefined || previousPrimary === primary ? [] : [{ from: previousPrimary, to: primary }]));
   const successor = new Map(handOver.map(({ from, to }) => [from, to]));
   const leaders = new Set(shards.map(({ primary }) => primary));
-  const release = shards.flatMap(({ primary, continues }) => (continues === undefined && byName.get(primary)?.primary !== undefined ? [primary] : []));
+  const release = shards.flatMap(({ primary, previousPrimary }) => (previousPrimary === undefined && byName.get(primary)?.primary !== undefined ? [primary] : []));
   const dissolved = new Set(nodes.filter(({ name, slots }) => slots.length > 0 && !leaders.has(name) && !successor.has(name)).map(({ name }) => name));
 
-  const lists = { attach: [] as Attachment[], change: [] as Attachment[], reuse: [] as Attachment[] };
+  const lists = { attach: [] as ReplicaAssignment[], reattach: [] as ReplicaAssignment[], reassign: [] as ReplicaAssignment[] };
   for (const { primary, replicas } of shards) {
     for (const name of replicas) {
       const node = byName.get(name);
       const followed = successor.get(name) ?? successor.get(node?.primary ?? "") ?? node?.primary;
       if (node === undefined || followed === primary) continue;
-      if (dissolved.has(name) || dissolved.has(node.primary ?? "")) lists.reuse.push({ node: name, primary });
+      if (dissolved.has(name) || dissolved.has(node.primary ?? "")) lists.reassign.push({ node: name, primary });
       else if (node.primary === undefined && !successor.has(name) && !release.includes(primary)) lists.attach.push({ node: name, primary });
-      else lists.change.push({ node: name, primary });
+      else lists.reattach.push({ node: name, primary });
     }
   }
   return {
     meet: nodes.filter(({ leaving, met }) => !leaving && !met).map(({ name }) => name),
-    handOver,
-    release,
+    failOver: handOver,
+    promote: release,
     ...lists,
     forget: nodes.filter(({ leaving, met }) => leaving && met).map(({ name }) => name),
   };

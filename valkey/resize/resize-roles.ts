@@ -1,12 +1,12 @@
 /** Who is to be primary and who follows whom in a cluster of another shape, with as little changed as can be. Pure. */
 import type { PlacedNode, Shape } from "../topology/placement";
-import { byZone, primaryLimit } from "../topology/placement";
+import { groupByZone, maxPrimariesInZone } from "../topology/placement";
 import { assignReplicas } from "../topology/replica-assignment";
 import type { SlotRange } from "../topology/slots";
 import { countSlots, SLOT_COUNT } from "../topology/slots";
 
 /** A node of a cluster that is to be resized. */
-export interface PresentNode extends PlacedNode {
+export interface CurrentNode extends PlacedNode {
   /** Whether it is no part of the wanted cluster. */
   readonly leaving: boolean;
   /** The name of the primary it follows; undefined for a primary. */
@@ -14,11 +14,11 @@ export interface PresentNode extends PlacedNode {
   readonly slots: readonly SlotRange[];
 }
 
-export interface WantedShard {
+export interface DesiredShard {
   readonly primary: string;
   readonly replicas: readonly string[];
   /** The present primary whose slots the shard goes on with, which need not stay primary; undefined for a shard yet without slots. */
-  readonly continues: string | undefined;
+  readonly previousPrimary: string | undefined;
 }
 
 /** n-2 before n-10. */
@@ -26,8 +26,8 @@ const NAMES = new Intl.Collator("en", { numeric: true });
 
 /** A present primary with slots, and those of its nodes that stay. */
 interface PresentShard {
-  readonly primary: PresentNode;
-  readonly staying: readonly PresentNode[];
+  readonly primary: CurrentNode;
+  readonly staying: readonly CurrentNode[];
 }
 
 /**
@@ -37,7 +37,7 @@ interface PresentShard {
  * Replicas stay where they are as far as they may.
  * @param nodes of which exactly as many stay as the shape needs, over zones that allow it (`sharePrimaries`)
  */
-export function wantedShards(nodes: readonly PresentNode[], shape: Shape): WantedShard[] {
+export function desiredShards(nodes: readonly CurrentNode[], shape: Shape): DesiredShard[] {
   const staying = nodes.filter(({ leaving }) => !leaving);
   const zones = new ZoneLimits(staying, shape);
   const shards = nodes.filter(({ slots }) => slots.length > 0).map((primary): PresentShard => ({
@@ -45,7 +45,7 @@ export function wantedShards(nodes: readonly PresentNode[], shape: Shape): Wante
     staying: staying.filter((node) => node === primary || node.primary === primary.name),
   }));
   const continued = continuedShards(shards, shape.primaries, zones);
-  const leaders: { leader: PresentNode; continues: string | undefined }[] = [...chooseLeaders(continued, zones)].map(([shard, zone]) => ({ leader: leaderIn(shard, zone), continues: shard.primary.name }));
+  const leaders: { leader: CurrentNode; continues: string | undefined }[] = [...chooseLeaders(continued, zones)].map(([shard, zone]) => ({ leader: leaderIn(shard, zone), continues: shard.primary.name }));
   while (leaders.length < shape.primaries) {
     const leader = newLeader(staying, new Set(leaders.map((each) => each.leader)), nodes, shape, zones);
     zones.add(leader.zone);
@@ -55,7 +55,7 @@ export function wantedShards(nodes: readonly PresentNode[], shape: Shape): Wante
   const others = staying.filter((node) => !isLeader.has(node));
   const present = new Map(leaders.map(({ leader, continues }) => [leader.name, presentReplicas(leader, continues, others, shape)]));
   const assigned = assignReplicas(leaders.map(({ leader }) => leader), others, shape.replicasPerPrimary, present);
-  return leaders.map(({ leader, continues }) => ({ primary: leader.name, replicas: (assigned.get(leader.name) ?? []).map(({ name }) => name), continues }));
+  return leaders.map(({ leader, continues }) => ({ primary: leader.name, replicas: (assigned.get(leader.name) ?? []).map(({ name }) => name), previousPrimary: continues }));
 }
 
 /** How many more primaries each zone may have. */
@@ -64,7 +64,7 @@ class ZoneLimits {
   readonly #taken = new Map<string, number>();
 
   constructor(staying: readonly PlacedNode[], shape: Shape) {
-    this.#limits = new Map([...byZone(staying)].map(([zone, members]) => [zone, primaryLimit(members.length, shape)]));
+    this.#limits = new Map([...groupByZone(staying)].map(([zone, members]) => [zone, maxPrimariesInZone(members.length, shape)]));
   }
 
   taken(zone: string): number {
@@ -154,17 +154,17 @@ function placeShard(shard: PresentShard, placed: Map<PresentShard, string>, zone
   return false;
 }
 
-function leaderIn({ primary, staying }: PresentShard, zone: string): PresentNode {
+function leaderIn({ primary, staying }: PresentShard, zone: string): CurrentNode {
   const leader = !primary.leaving && primary.zone === zone ? primary : staying.filter((node) => node.zone === zone).sort((a, b) => NAMES.compare(a.name, b.name))[0];
   if (leader === undefined) throw new Error(`no node of ${primary.name}'s shard stays in ${zone}`);
   return leader;
 }
 
 /** Of the nodes without slots: one that others follow already, one that follows nobody, a replica that can be spared, any; in the zone with fewest primaries. */
-function newLeader(staying: readonly PresentNode[], leaders: ReadonlySet<PresentNode>, nodes: readonly PresentNode[], shape: Shape, zones: ZoneLimits): PresentNode {
+function newLeader(staying: readonly CurrentNode[], leaders: ReadonlySet<CurrentNode>, nodes: readonly CurrentNode[], shape: Shape, zones: ZoneLimits): CurrentNode {
   const counts = countEach(nodes.flatMap(({ primary }) => primary ?? []));
   const followers = (name: string): number => counts.get(name) ?? 0;
-  const rank = ({ name, primary }: PresentNode): number => {
+  const rank = ({ name, primary }: CurrentNode): number => {
     if (primary === undefined) return followers(name) > 0 ? 0 : 1;
     return followers(primary) > shape.replicasPerPrimary ? 2 : 3;
   };
@@ -175,7 +175,7 @@ function newLeader(staying: readonly PresentNode[], leaders: ReadonlySet<Present
 }
 
 /** The replicas a leader has and may keep, those in zones of their own first. */
-function presentReplicas(leader: PresentNode, continues: string | undefined, others: readonly PresentNode[], shape: Shape): PresentNode[] {
+function presentReplicas(leader: CurrentNode, continues: string | undefined, others: readonly CurrentNode[], shape: Shape): CurrentNode[] {
   const shard = continues ?? leader.name;
   const members = others.filter((node) => node.zone !== leader.zone && (node.name === continues || node.primary === shard));
   const firsts = members.filter((node, index) => members.findIndex(({ zone }) => zone === node.zone) === index);

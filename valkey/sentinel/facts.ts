@@ -2,29 +2,29 @@ import { withEveryNode } from "../connections";
 import type { DeploymentNode } from "../node";
 import type { Deployment } from "../deployment";
 import { messageOf } from "../../lib/errors";
-import type { Learnt } from "../observation";
-import { known, unknown } from "../observation";
-import { asDeployment } from "./form-sentinels";
+import type { Observation } from "../observation";
+import { observed, unobserved } from "../observation";
+import { sentinelsAsDeployment } from "./form-sentinels";
 import type { Sentinels } from "./plan";
-import type { Watch } from "./watch";
-import { askWatch } from "./watch";
+import type { SentinelView } from "./sentinel-view";
+import { readSentinelView } from "./sentinel-view";
 
 export interface SentinelFacts {
   readonly node: Pick<DeploymentNode, "name" | "zone" | "endpoint">;
-  readonly watch: Learnt<Watch>;
+  readonly view: Observation<SentinelView>;
 }
 
 /** Never throws for a Sentinel: what cannot be read is not known. */
-export function gatherSentinels(deployment: Deployment, sentinels: Sentinels): Promise<SentinelFacts[]> {
-  return withEveryNode(asDeployment(deployment, sentinels), (reached) =>
+export function gatherSentinelFacts(deployment: Deployment, sentinels: Sentinels): Promise<SentinelFacts[]> {
+  return withEveryNode(sentinelsAsDeployment(deployment, sentinels), (reached) =>
     Promise.all(
       reached.map(async (each): Promise<SentinelFacts> => {
-        if (each.connection === undefined) return { node: each.node, watch: unknown(each.why) };
+        if (each.connection === undefined) return { node: each.node, view: unobserved(each.why) };
         try {
-          const watch = await askWatch(each.connection, deployment.name);
-          return { node: each.node, watch: watch === undefined ? unknown("watches nobody") : known(watch) };
+          const watch = await readSentinelView(each.connection, deployment.name);
+          return { node: each.node, view: watch === undefined ? unobserved("watches nobody") : observed(watch) };
         } catch (error) {
-          return { node: each.node, watch: unknown(messageOf(error)) };
+          return { node: each.node, view: unobserved(messageOf(error)) };
         }
       }),
     ),

@@ -1,5 +1,5 @@
 import type { DeploymentNode } from "../node";
-import { configText } from "../settings";
+import { formatConfigFile } from "../settings";
 import { spreadOverZones } from "../topology/placement";
 import type { PlacedNode } from "../topology/placement";
 
@@ -21,7 +21,7 @@ export interface Sentinels {
 }
 
 /** The least number of zones of which the loss of any leaves a majority. */
-export const LEAST_ZONES = 3;
+export const MIN_SENTINEL_ZONES = 3;
 
 export function majority(count: number): number {
   return Math.floor(count / 2) + 1;
@@ -33,12 +33,12 @@ export function placeSentinels(deployment: string, { count }: SentinelSettings, 
 }
 
 /** By its name. */
-export function isSentinel(deployment: string, name: string): boolean {
+export function isSentinelName(deployment: string, name: string): boolean {
   return name.startsWith(`${deployment}-sentinel-`);
 }
 
 /** How a Sentinel is told to watch; by itself it finds the replicas and the other Sentinels. */
-export function watchCommands(name: string, primary: { readonly host: string; readonly port: number }, settings: SentinelSettings, password: string | undefined): string[][] {
+export function monitorCommands(name: string, primary: { readonly host: string; readonly port: number }, settings: SentinelSettings, password: string | undefined): string[][] {
   const { quorum, downAfterMs, failoverTimeoutMs } = settings;
   const options = [...(password === undefined ? [] : ["auth-pass", password]), "down-after-milliseconds", String(downAfterMs), "failover-timeout", String(failoverTimeoutMs), "parallel-syncs", "1"];
   return [
@@ -49,7 +49,7 @@ export function watchCommands(name: string, primary: { readonly host: string; re
 
 /** The file a Sentinel starts with and keeps what it knows in. It watches nobody yet. */
 export function sentinelConfig(own: { readonly host: string; readonly port: number; readonly directory: string; readonly log: string; readonly password: string }): string {
-  return configText(
+  return formatConfigFile(
     new Map([
       ["bind", own.host],
       ["bind-source-addr", own.host],

@@ -1,9 +1,9 @@
 /** The plan of a cluster: which node is primary of which slots, and which replicas it has. Pure. */
 import type { PlacedNode, Shape } from "./placement";
-import { byZone, nodeCount, sharePrimaries } from "./placement";
+import { groupByZone, nodeCount, distributePrimaries } from "./placement";
 import { assignReplicas } from "./replica-assignment";
 import type { SlotRange } from "./slots";
-import { SLOT_COUNT, shareSlots } from "./slots";
+import { SLOT_COUNT, distributeSlots } from "./slots";
 
 /** A primary, its slots and its replicas, by node name. */
 export interface ShardPlan {
@@ -37,14 +37,14 @@ export function planCluster(nodes: readonly PlacedNode[], shape: Shape): Cluster
   const problems = impossibilities(nodes, shape);
   if (problems.length > 0) throw new PlanError(problems);
 
-  const zones = byZone(nodes);
+  const zones = groupByZone(nodes);
   const sizes = new Map([...zones].map(([zone, members]) => [zone, members.length]));
-  const shares = sharePrimaries(sizes, shape) ?? evenShares(sizes, shape.primaries);
+  const shares = distributePrimaries(sizes, shape) ?? evenShares(sizes, shape.primaries);
   const primaries = interleave([...zones].map(([zone, members]) => members.slice(0, shares.get(zone))));
   const replicas = [...zones].flatMap(([zone, members]) => members.slice(shares.get(zone)));
   const assigned = assignReplicas(primaries, replicas, shape.replicasPerPrimary);
 
-  const ranges = shareSlots(shape.primaries);
+  const ranges = distributeSlots(shape.primaries);
   const shards = primaries.map((primary, index) => ({
     primary: primary.name,
     replicas: (assigned.get(primary.name) ?? []).map((replica) => replica.name),
@@ -76,7 +76,7 @@ function impossibilities(nodes: readonly PlacedNode[], shape: Shape): string[] {
 
 /** Even shares bounded by zone sizes only: what remains when zone safety cannot be had. */
 function evenShares(sizes: ReadonlyMap<string, number>, primaries: number): Map<string, number> {
-  const shares = sharePrimaries(sizes, { primaries, replicasPerPrimary: 0 });
+  const shares = distributePrimaries(sizes, { primaries, replicasPerPrimary: 0 });
   if (shares === undefined) throw new PlanError([`${primaries} primaries do not fit the zones`]);
   return shares;
 }

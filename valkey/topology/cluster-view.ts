@@ -24,10 +24,10 @@ export interface Topology {
 }
 
 /** Why a view does not count a node as healthy: suspected (`fail?`), failed, still shaking hands, or without address. */
-export type Trouble = "suspected" | "failed" | "handshake" | "no-address";
+export type FailureFlag = "suspected" | "failed" | "handshake" | "no-address";
 
 /** A slot that the viewing node is handing over or taking over. */
-export interface SlotMove {
+export interface OpenSlot {
   readonly slot: number;
   readonly direction: "migrating" | "importing";
   readonly peerId: string;
@@ -36,10 +36,10 @@ export interface SlotMove {
 export interface ClusterView {
   readonly selfId: string;
   readonly topology: Topology;
-  readonly troubles: readonly { readonly id: string; readonly trouble: Trouble }[];
+  readonly unhealthy: readonly { readonly id: string; readonly trouble: FailureFlag }[];
   /** Ids of nodes this node has no working bus link to. */
   readonly unlinked: readonly string[];
-  readonly moves: readonly SlotMove[];
+  readonly openSlots: readonly OpenSlot[];
 }
 
 /** Output that is not CLUSTER NODES as Valkey 7 to 9 print it. */
@@ -65,9 +65,9 @@ export class ViewParser {
     return {
       selfId: self.id,
       topology: this.#share(lines),
-      troubles: lines.flatMap(({ id, flags }) => troublesOf(flags).map((trouble) => ({ id, trouble }))),
+      unhealthy: lines.flatMap(({ id, flags }) => troublesOf(flags).map((trouble) => ({ id, trouble }))),
       unlinked: lines.filter((line) => line !== self && !line.connected).map((line) => line.id),
-      moves: self.words.flatMap(parseMove),
+      openSlots: self.words.flatMap(parseMove),
     };
   }
 
@@ -138,8 +138,8 @@ function parseAddress(text: string): KnownNode["address"] {
   return { host: match[1] ?? "", port: Number(match[2]), hostname: hostname === "" ? undefined : hostname };
 }
 
-function troublesOf(flags: ReadonlySet<string>): Trouble[] {
-  const troubles: Trouble[] = [];
+function troublesOf(flags: ReadonlySet<string>): FailureFlag[] {
+  const troubles: FailureFlag[] = [];
   if (flags.has("fail")) troubles.push("failed");
   if (flags.has("fail?")) troubles.push("suspected");
   if (flags.has("handshake")) troubles.push("handshake");
@@ -148,7 +148,7 @@ function troublesOf(flags: ReadonlySet<string>): Trouble[] {
 }
 
 /** `[93->-id]` hands slot 93 over to id, `[93-<-id]` takes it over from id. */
-function parseMove(word: string): SlotMove[] {
+function parseMove(word: string): OpenSlot[] {
   if (!word.startsWith("[")) return [];
   const match = /^\[(\d+)-([<>])-([0-9a-f]{40})\]$/.exec(word);
   if (match === null) throw new ViewSyntaxError(word, "the slot's move is not understood");

@@ -42,7 +42,7 @@ export function rotateOverZones(names: readonly string[], shape: Shape, zones: r
  * wanted shape, so that growing ends where starting anew would have, as far as the nodes there are allow.
  * @param present the zones of the nodes that stay
  */
-export function addToZones(names: readonly string[], present: readonly string[], shape: Shape, zones: readonly string[]): PlacedNode[] {
+export function placeAddedNodes(names: readonly string[], present: readonly string[], shape: Shape, zones: readonly string[]): PlacedNode[] {
   const lacking = new Map(zones.map((zone) => [zone, 0]));
   const rotation = rotateOverZones(Array.from({ length: nodeCount(shape) }, () => ""), shape, zones);
   for (const { zone } of rotation) lacking.set(zone, (lacking.get(zone) ?? 0) + 1);
@@ -55,7 +55,7 @@ export function addToZones(names: readonly string[], present: readonly string[],
 }
 
 /** Groups by zone, zones in order of first appearance, nodes in given order. */
-export function byZone<T extends { readonly zone: string }>(nodes: readonly T[]): Map<string, T[]> {
+export function groupByZone<T extends { readonly zone: string }>(nodes: readonly T[]): Map<string, T[]> {
   const zones = new Map<string, T[]>();
   for (const node of nodes) {
     const members = zones.get(node.zone);
@@ -72,7 +72,7 @@ export function byZone<T extends { readonly zone: string }>(nodes: readonly T[])
  * A zone with n nodes, p of them primaries, has n − p replicas, which need primaries elsewhere:
  * n − p ≤ R · (P − p). This bounds p from above for R ≥ 2 and is independent of p for R = 1.
  */
-export function primaryLimit(size: number, { primaries: P, replicasPerPrimary: R }: Shape): number {
+export function maxPrimariesInZone(size: number, { primaries: P, replicasPerPrimary: R }: Shape): number {
   if (R === 0) return size;
   if (R === 1) return size <= P ? size : -1;
   return Math.min(size, Math.floor((R * P - size) / (R - 1)));
@@ -83,9 +83,9 @@ export function primaryLimit(size: number, { primaries: P, replicasPerPrimary: R
  * be paired with a primary of another zone.
  * @returns undefined when no such split exists.
  */
-export function sharePrimaries(sizes: ReadonlyMap<string, number>, shape: Shape): Map<string, number> | undefined {
+export function distributePrimaries(sizes: ReadonlyMap<string, number>, shape: Shape): Map<string, number> | undefined {
   const { primaries: P } = shape;
-  const limit = (size: number): number => primaryLimit(size, shape);
+  const limit = (size: number): number => maxPrimariesInZone(size, shape);
   const shares = new Map([...sizes.keys()].map((zone) => [zone, 0]));
   for (const size of sizes.values()) if (limit(size) < 0) return undefined;
   for (let given = 0; given < P; given++) {

@@ -1,6 +1,6 @@
 /** Which replica follows which primary: a matching of places to zones, by augmenting paths. Pure. */
 import type { PlacedNode } from "./placement";
-import { byZone } from "./placement";
+import { groupByZone } from "./placement";
 
 /** A primary and the zones its replicas come from, one entry per place filled so far. */
 interface Places {
@@ -33,7 +33,7 @@ export function assignReplicas(
   perPrimary: number,
   present: ReadonlyMap<string, readonly PlacedNode[]> = new Map(),
 ): Map<string, PlacedNode[]> {
-  const left = new Map([...byZone(replicas)].map(([zone, members]) => [zone, members.length]));
+  const left = new Map([...groupByZone(replicas)].map(([zone, members]) => [zone, members.length]));
   const places = primaries.map((primary): Places => ({ primary, zones: [], kept: (present.get(primary.name) ?? []).map(({ zone }) => zone) }));
   for (const zone of places.flatMap(({ kept }) => kept)) left.set(zone, (left.get(zone) ?? 0) - 1);
   const fillAll = (rule: Rule): void => {
@@ -54,7 +54,7 @@ export function assignReplicas(
 
 /** Names for the places: a primary's present replicas where their zones are among them, then whoever is left. */
 function nameReplicas(places: readonly Places[], replicas: readonly PlacedNode[], present: ReadonlyMap<string, readonly PlacedNode[]>): Map<string, PlacedNode[]> {
-  const supply = byZone(replicas);
+  const supply = groupByZone(replicas);
   const named = places.map(({ primary, zones }) => {
     const open = [...zones];
     const staying = (present.get(primary.name) ?? []).filter(({ zone }) => open.includes(zone) && open.splice(open.indexOf(zone), 1).length > 0);

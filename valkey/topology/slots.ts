@@ -63,7 +63,7 @@ export function parseRange(word: string): SlotRange {
  * All slots in `count` contiguous ranges whose sizes differ by at most one, in slot order.
  * @param count 1 … 16384
  */
-export function shareSlots(count: number): SlotRange[] {
+export function distributeSlots(count: number): SlotRange[] {
   const start = (index: number): number => Math.floor((index * SLOT_COUNT) / count);
   return Array.from({ length: count }, (_, index) => ({ from: start(index), to: start(index + 1) - 1 }));
 }

@@ -3,28 +3,28 @@ import type { SentinelFacts } from "../sentinel/facts";
 import type { SentinelSettings } from "../sentinel/plan";
 import type { ClusterView } from "../topology/cluster-view";
 import type { Shape } from "../topology/placement";
-import type { Learnt } from "../observation";
+import type { Observation } from "../observation";
 
 /** One node, as it describes itself. */
 export interface NodeFacts {
   readonly node: Pick<DeploymentNode, "name" | "zone" | "machine" | "endpoint">;
   /** INFO server, replication, persistence and memory; keys to values. */
-  readonly info: Learnt<ReadonlyMap<string, string>>;
+  readonly info: Observation<ReadonlyMap<string, string>>;
   /** CLUSTER INFO; unknown on a server without cluster mode. */
-  readonly clusterInfo: Learnt<ReadonlyMap<string, string>>;
+  readonly clusterInfo: Observation<ReadonlyMap<string, string>>;
   /** CLUSTER NODES. */
-  readonly view: Learnt<ClusterView>;
+  readonly view: Observation<ClusterView>;
   /** CONFIG GET of the settings that matter. */
-  readonly settings: Learnt<ReadonlyMap<string, string>>;
+  readonly settings: Observation<ReadonlyMap<string, string>>;
   /** DBSIZE. */
-  readonly keys: Learnt<number>;
+  readonly keys: Observation<number>;
 }
 
 /** Assertions a user may ask to leave out, because a managed service forbids the commands. */
 export const OPTIONAL_ASSERTIONS = ["settings"] as const;
 export type OptionalAssertion = (typeof OPTIONAL_ASSERTIONS)[number];
 
-export interface Facts {
+export interface DeploymentFacts {
   readonly deployment: string;
   readonly mode: Mode;
   /** The wanted numbers; those left out are inferred from the nodes. */
@@ -37,5 +37,5 @@ export interface Facts {
   /** Of the Sentinels, where there are to be any. */
   readonly sentinels?: { readonly settings: SentinelSettings; readonly nodes: readonly SentinelFacts[] } | undefined;
   /** Left out on request; the verdict names them. */
-  readonly without: readonly OptionalAssertion[];
+  readonly skippedAssertions: readonly OptionalAssertion[];
 }

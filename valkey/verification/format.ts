@@ -3,7 +3,7 @@ import { infoNumber } from "../topology/info";
 import { countSlots, formatRanges } from "../topology/slots";
 import { formatBytes, formatDuration } from "../../lib/units";
 import { textTable } from "../../lib/table";
-import type { Facts, NodeFacts } from "./facts";
+import type { DeploymentFacts, NodeFacts } from "./facts";
 import { serverVersion } from "./verdict";
 import type { Verdict } from "./verdict";
 import type { Verification } from "./verify";
@@ -25,14 +25,14 @@ export function formatVerification({ facts, verdict }: Verification): string[] {
 }
 
 /** The verdict in one line: `VERIFY cluster: PASS — …`. */
-export function verdictLine(verdict: Pick<Verdict, "deployment" | "pass" | "without"> & { readonly assertions: readonly { readonly id: string; readonly pass: boolean }[] }): string {
+export function verdictLine(verdict: Pick<Verdict, "deployment" | "pass" | "skippedAssertions"> & { readonly assertions: readonly { readonly id: string; readonly pass: boolean }[] }): string {
   const failed = verdict.assertions.filter(({ pass }) => !pass);
-  const without = verdict.without.length === 0 ? "" : `; not checked, as asked: ${verdict.without.join(", ")}`;
+  const without = verdict.skippedAssertions.length === 0 ? "" : `; not checked, as asked: ${verdict.skippedAssertions.join(", ")}`;
   if (verdict.pass) return `VERIFY ${verdict.deployment}: PASS — all ${verdict.assertions.length} assertions hold${without}.`;
   return `VERIFY ${verdict.deployment}: FAIL — ${failed.length} of ${verdict.assertions.length} assertions do not hold: ${failed.map(({ id }) => id).join(", ")}${without}.`;
 }
 
-function nodeTable(facts: Facts): string[] {
+function nodeTable(facts: DeploymentFacts): string[] {
   const rows = facts.nodes.map((each): string[] => {
     const { node, info } = each;
     const own = info.known ? info.value : new Map<string, string>();
@@ -58,7 +58,7 @@ function roleOf({ info }: NodeFacts): string {
   return role === "master" ? "primary" : role === "slave" ? "replica" : (role ?? "?");
 }
 
-function topologyLines(facts: Facts, verdict: Verdict): string[] {
+function topologyLines(facts: DeploymentFacts, verdict: Verdict): string[] {
   const zones = new Map(facts.nodes.map(({ node }) => [node.name, node.zone]));
   const zone = (name: string | undefined): string | undefined => (name === undefined ? undefined : zones.get(name));
   const rows = verdict.shards.flatMap((shard): string[][] => [

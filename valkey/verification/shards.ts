@@ -1,7 +1,7 @@
 /** Who is primary of what and who follows whom, by each node's own word. Pure. */
 import type { KnownNode } from "../topology/cluster-view";
 import type { SlotRange } from "../topology/slots";
-import type { Facts, NodeFacts } from "./facts";
+import type { DeploymentFacts, NodeFacts } from "./facts";
 
 /** A primary and its replicas, by node name. */
 export interface Shard {
@@ -13,7 +13,7 @@ export interface Shard {
 }
 
 /** The shards of a deployment in slot order. Nodes that could not be asked appear only where others' facts place them. */
-export function shardsOf(facts: Facts): Shard[] {
+export function shardsOf(facts: DeploymentFacts): Shard[] {
   return facts.mode === "cluster" ? clusterShards(facts.nodes) : replicationShards(facts.nodes);
 }
 

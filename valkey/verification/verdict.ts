@@ -1,9 +1,9 @@
 import type { Mode } from "../node";
 import { infoNumber } from "../topology/info";
-import { SETTINGS_THAT_MATTER } from "../settings";
-import type { Learnt } from "../observation";
-import type { Facts, NodeFacts } from "./facts";
-import { mapLearnt } from "../observation";
+import { COMPARED_DIRECTIVES } from "../settings";
+import type { Observation } from "../observation";
+import type { DeploymentFacts, NodeFacts } from "./facts";
+import { mapObservation } from "../observation";
 import type { Shard } from "./shards";
 
 /** One row of a verdict. */
@@ -26,30 +26,30 @@ export interface Verdict {
   readonly pass: boolean;
   readonly assertions: readonly Assertion[];
   /** Assertions left out because the user asked for that. */
-  readonly without: readonly string[];
+  readonly skippedAssertions: readonly string[];
   /** The shards as the nodes themselves describe them; one shard in replication mode. */
   readonly shards: readonly Shard[];
 }
 
-export function verdictOf(facts: Facts, assertions: readonly Assertion[], shards: readonly Shard[]): Verdict {
+export function makeVerdict(facts: DeploymentFacts, assertions: readonly Assertion[], shards: readonly Shard[]): Verdict {
   return {
     deployment: facts.deployment,
     mode: facts.mode,
     pass: assertions.length > 0 && assertions.every((assertion) => assertion.pass),
     assertions,
-    without: facts.without,
+    skippedAssertions: facts.skippedAssertions,
     shards,
   };
 }
 
 /** What is wrong with one node, or with the whole where `node` is empty. */
-export interface Fault {
+export interface Violation {
   readonly node: string;
-  readonly what: string;
+  readonly problem: string;
 }
 
 /** An assertion that holds when there is no fault. */
-export function assertion(id: string, what: string, expected: string, faults: readonly Fault[], foundWhenGood = "as expected"): Assertion {
+export function assertion(id: string, what: string, expected: string, faults: readonly Violation[], foundWhenGood = "as expected"): Assertion {
   return {
     id,
     what,
@@ -61,11 +61,11 @@ export function assertion(id: string, what: string, expected: string, faults: re
 }
 
 /** Faults of every node for which `learn` is not known or `judge` says what is wrong. */
-export function faultsOf<T>(nodes: readonly NodeFacts[], learn: (node: NodeFacts) => Learnt<T>, judge: (value: T) => string | undefined): Fault[] {
+export function violationsOf<T>(nodes: readonly NodeFacts[], learn: (node: NodeFacts) => Observation<T>, judge: (value: T) => string | undefined): Violation[] {
   return nodes.flatMap((each) => {
     const learnt = learn(each);
     const what = learnt.known ? judge(learnt.value) : notLearnt(each, learnt.why);
-    return what === undefined ? [] : [{ node: each.node.name, what }];
+    return what === undefined ? [] : [{ node: each.node.name, problem: what }];
   });
 }
 
@@ -77,9 +77,9 @@ function notLearnt(facts: NodeFacts, why: string): string {
 const MOST_NAMED = 4;
 
 /** Faults with the same words share one entry: `cluster-1, cluster-3: fail`. */
-function listFaults(faults: readonly Fault[]): string {
+function listFaults(faults: readonly Violation[]): string {
   const groups = new Map<string, string[]>();
-  for (const { node, what } of faults) groups.set(what, [...(groups.get(what) ?? []), node]);
+  for (const { node, problem } of faults) groups.set(problem, [...(groups.get(problem) ?? []), node]);
   const entries = [...groups].map(([what, nodes]) => (listNames(nodes) === "" ? what : `${listNames(nodes)}: ${what}`));
   const rest = entries.length - MOST_NAMED;
   return [...entries.slice(0, MOST_NAMED), ...(rest > 0 ? [`and ${rest} more`] : [])].join("; ");
@@ -92,13 +92,13 @@ export function listNames(names: readonly string[]): string {
 }
 
 /** Values of which all nodes should have the same, and which value that is when it is wanted. */
-export function sameEverywhere(nodes: readonly NodeFacts[], name: string, learn: (node: NodeFacts) => Learnt<string>, wanted?: string): Fault[] {
+export function sameEverywhere(nodes: readonly NodeFacts[], name: string, learn: (node: NodeFacts) => Observation<string>, wanted?: string): Violation[] {
   const values = new Map<string, string[]>();
-  const faults: Fault[] = [];
+  const faults: Violation[] = [];
   for (const each of nodes) {
     const learnt = learn(each);
     if (!learnt.known) {
-      faults.push({ node: each.node.name, what: notLearnt(each, learnt.why) });
+      faults.push({ node: each.node.name, problem: notLearnt(each, learnt.why) });
       continue;
     }
     const holders = values.get(learnt.value);
@@ -109,28 +109,28 @@ export function sameEverywhere(nodes: readonly NodeFacts[], name: string, learn:
   const [common] = [...values].sort((a, b) => b[1].length - a[1].length);
   const right = wanted ?? common?.[0];
   for (const [value, holders] of values) {
-    if (value !== right) faults.push(...holders.map((node) => ({ node, what: `${name} is ${value === "" ? '""' : value}, not ${right === "" ? '""' : (right ?? "?")}` })));
+    if (value !== right) faults.push(...holders.map((node) => ({ node, problem: `${name} is ${value === "" ? '""' : value}, not ${right === "" ? '""' : (right ?? "?")}` })));
   }
   return faults;
 }
 
 // --- assertions that both modes share --------------------------------------------------------------
 
-export function reachable({ nodes }: Facts): Assertion {
-  const faults = nodes.flatMap(({ node, info }): Fault[] => (info.known ? [] : [{ node: node.name, what: info.why }]));
+export function reachable({ nodes }: DeploymentFacts): Assertion {
+  const faults = nodes.flatMap(({ node, info }): Violation[] => (info.known ? [] : [{ node: node.name, problem: info.why }]));
   return assertion("reachable", "every node can be reached and asked", `${nodes.length} of ${nodes.length} nodes`, faults, `${nodes.length} of ${nodes.length} nodes`);
 }
 
-export function notLoading({ nodes }: Facts): Assertion {
-  const faults = faultsOf(nodes, ({ info }) => info, (info) => {
+export function notLoading({ nodes }: DeploymentFacts): Assertion {
+  const faults = violationsOf(nodes, ({ info }) => info, (info) => {
     if (info.get("loading") === "0") return undefined;
     return info.get("loading") === "1" ? "is loading its data" : "does not say whether it is loading";
   });
   return assertion("not-loading", "no node is loading its data", "none", faults, "none");
 }
 
-export function sameVersion({ nodes }: Facts): Assertion {
-  const version = ({ info }: NodeFacts): Learnt<string> => mapLearnt(info, serverVersion);
+export function sameVersion({ nodes }: DeploymentFacts): Assertion {
+  const version = ({ info }: NodeFacts): Observation<string> => mapObservation(info, serverVersion);
   const faults = sameEverywhere(nodes, "version", version);
   const [first] = nodes.flatMap(({ info }) => (info.known ? [serverVersion(info.value)] : []));
   return assertion("same-version", "every node runs the same version", "one version", faults, first ?? "none");
@@ -146,31 +146,31 @@ export function serverVersion(info: ReadonlyMap<string, string>): string {
  * The same everywhere, and as configured. Directives that are not typed are compared between nodes only, for CONFIG GET
  * prints many of them in another form than they are written in.
  */
-export function sameSettings({ nodes, directives, without }: Facts): Assertion[] {
-  if (without.includes("settings")) return [];
+export function sameSettings({ nodes, directives, skippedAssertions }: DeploymentFacts): Assertion[] {
+  if (skippedAssertions.includes("settings")) return [];
   const readable = nodes.filter(({ settings }) => settings.known);
   const names = [...new Set([...readable.flatMap(({ settings }) => (settings.known ? [...settings.value.keys()] : []))])];
-  const unread = faultsOf(nodes, ({ settings }) => settings, () => undefined);
-  const none: Fault[] = readable.length > 0 && names.length === 0 ? [{ node: "", what: "no setting could be read" }] : [];
-  const unknown = [...directives.keys()].filter((name) => names.length > 0 && !names.includes(name)).map((name): Fault => ({ node: "", what: `${name} is unknown to the servers` }));
+  const unread = violationsOf(nodes, ({ settings }) => settings, () => undefined);
+  const none: Violation[] = readable.length > 0 && names.length === 0 ? [{ node: "", problem: "no setting could be read" }] : [];
+  const unknown = [...directives.keys()].filter((name) => names.length > 0 && !names.includes(name)).map((name): Violation => ({ node: "", problem: `${name} is unknown to the servers` }));
   const differing = names.flatMap((name) =>
-    sameEverywhere(readable, name, ({ settings }) => mapLearnt(settings, (values) => values.get(name) ?? "unknown to it"), SETTINGS_THAT_MATTER.includes(name) ? directives.get(name) : undefined),
+    sameEverywhere(readable, name, ({ settings }) => mapObservation(settings, (values) => values.get(name) ?? "unknown to it"), COMPARED_DIRECTIVES.includes(name) ? directives.get(name) : undefined),
   );
   return [assertion("same-settings", "the settings that matter are the same on every node, and as configured", `${names.length} settings the same`, [...unread, ...none, ...unknown, ...differing], `${names.length} settings the same`)];
 }
 
-export function zonesKnown({ nodes }: Facts): Assertion {
-  const faults = nodes.flatMap(({ node }): Fault[] => (node.zone === undefined || node.zone === "" ? [{ node: node.name, what: "its zone is unknown" }] : []));
+export function zonesKnown({ nodes }: DeploymentFacts): Assertion {
+  const faults = nodes.flatMap(({ node }): Violation[] => (node.zone === undefined || node.zone === "" ? [{ node: node.name, problem: "its zone is unknown" }] : []));
   const zones = new Set(nodes.map(({ node }) => node.zone));
   return assertion("zones-known", "every node's zone is known", "all", faults, `${zones.size} zones`);
 }
 
 /** How far a replica may be behind: bytes of the replication stream, and seconds since it last heard from its primary. */
-export const LAG_BYTES = 1024 * 1024;
-export const LAG_SECONDS = 15;
+export const MAX_LAG_BYTES = 1024 * 1024;
+export const MAX_LAG_SECONDS = 15;
 
 /** Links and lag of the replicas of shards, from the replicas' own words. */
-export function replicationHealth(facts: Facts, shards: readonly Shard[]): Assertion[] {
+export function replicationHealth(facts: DeploymentFacts, shards: readonly Shard[]): Assertion[] {
   const byName = new Map(facts.nodes.map((each) => [each.node.name, each]));
   const pairs = shards.flatMap((shard) =>
     shard.replicas.flatMap((name) => {
@@ -178,18 +178,18 @@ export function replicationHealth(facts: Facts, shards: readonly Shard[]): Asser
       return replica === undefined ? [] : [{ replica, primary: shard.primary === undefined ? undefined : byName.get(shard.primary) }];
     }),
   );
-  const links = faultsOf(pairs.map(({ replica }) => replica), ({ info }) => info, (info) => {
+  const links = violationsOf(pairs.map(({ replica }) => replica), ({ info }) => info, (info) => {
     const link = info.get("master_link_status");
     return link === "up" ? undefined : `its link to its primary is ${link ?? "not there"}`;
   });
-  const unasked = facts.nodes.filter(({ info }) => !info.known).map(({ node }) => ({ node: node.name, what: "not learnt" }));
-  const lag = pairs.flatMap(({ replica, primary }): Fault[] => {
+  const unasked = facts.nodes.filter(({ info }) => !info.known).map(({ node }) => ({ node: node.name, problem: "not learnt" }));
+  const lag = pairs.flatMap(({ replica, primary }): Violation[] => {
     const what = lagFault(replica, primary);
-    return what === undefined ? [] : [{ node: replica.node.name, what }];
+    return what === undefined ? [] : [{ node: replica.node.name, problem: what }];
   });
   return [
     assertion("links-up", "every replica's link to its primary is up", `${pairs.length} up`, dedupe([...links, ...unasked]), `${pairs.length} up`),
-    assertion("lag-bounded", "every replica keeps up", `at most ${LAG_BYTES} bytes and ${LAG_SECONDS} s behind`, dedupe([...lag, ...unasked]), "all within"),
+    assertion("lag-bounded", "every replica keeps up", `at most ${MAX_LAG_BYTES} bytes and ${MAX_LAG_SECONDS} s behind`, dedupe([...lag, ...unasked]), "all within"),
   ];
 }
 
@@ -199,11 +199,11 @@ function lagFault(replica: NodeFacts, primary: NodeFacts | undefined): string | 
   const should = infoNumber(primary.info.value, "master_repl_offset");
   const silent = infoNumber(replica.info.value, "master_last_io_seconds_ago");
   if (has === undefined || should === undefined || silent === undefined) return "its lag could not be learnt";
-  if (should - has > LAG_BYTES) return `is ${should - has} bytes behind`;
-  if (silent < 0 || silent > LAG_SECONDS) return silent < 0 ? "has not heard from its primary" : `last heard from its primary ${silent} s ago`;
+  if (should - has > MAX_LAG_BYTES) return `is ${should - has} bytes behind`;
+  if (silent < 0 || silent > MAX_LAG_SECONDS) return silent < 0 ? "has not heard from its primary" : `last heard from its primary ${silent} s ago`;
   return undefined;
 }
 
-function dedupe(faults: readonly Fault[]): Fault[] {
-  return [...new Map(faults.map((fault) => [`${fault.node} ${fault.what}`, fault])).values()];
+function dedupe(faults: readonly Violation[]): Violation[] {
+  return [...new Map(faults.map((fault) => [`${fault.node} ${fault.problem}`, fault])).values()];
 }

@@ -2,9 +2,9 @@
 import type { V1ConfigMap, V1Job, V1Secret } from "@kubernetes/client-node";
 import type { TlsFiles } from "../../../valkey/node";
 import type { BenchmarkUser } from "../benchmark-user";
-import type { BinaryFiles, Companion } from "./companion";
-import { COMPANION_FILES, companionScript, EXCHANGE } from "./companion";
-import type { JobPhase } from "./job-tool";
+import type { BinaryFiles, LoadSidecar } from "./sidecar";
+import { SIDECAR_FILES_DIRECTORY, sidecarScript, EXCHANGE_DIRECTORY } from "./sidecar";
+import type { JobPhase } from "./load-generator";
 import type { Labels } from "../../../platforms/kubernetes/pods";
 import type { Plain } from "../../../platforms/kubernetes/plain";
 import { PLACEHOLDERS, RUNNER_SCRIPT } from "./runner-script";
@@ -50,7 +50,7 @@ export interface JobPlan {
   /** The warm-up, if there is one, and the measured run. */
   readonly phases: readonly JobPhase[];
   /** What runs the load generator where the servers' image has not got it. */
-  readonly companion?: Companion | undefined;
+  readonly sidecar?: LoadSidecar | undefined;
   /** The companion's. */
   readonly files?: BinaryFiles | undefined;
   /** Made for the run, and gone with it: the tool takes a password on its command line only, so the script finds it in its environment (CKV_K8S_35). */
@@ -58,7 +58,7 @@ export interface JobPlan {
   /** Options beside the files, which are the runner's own. */
   readonly tls: Pick<TlsFiles, "sni" | "insecure"> | undefined;
   /** How long a runner waits for the others, seconds. */
-  readonly patienceSeconds: number;
+  readonly timeoutSeconds: number;
   /** When Kubernetes ends everything, whoever started it, seconds. */
   readonly deadlineSeconds: number;
 }
@@ -111,7 +111,7 @@ type PodSpec = NonNullable<NonNullable<Plain<V1Job>["spec"]>["template"]["spec"]
 type Container = PodSpec["containers"][number];
 
 function podSpec(plan: JobPlan): PodSpec {
-  const { image, runner, companion, files } = plan;
+  const { image, runner, sidecar, files } = plan;
   const { resources = RESOURCES, tls } = runner;
   const pull = runner.imagePullPolicy === undefined ? {} : { imagePullPolicy: runner.imagePullPolicy };
   const own = { requests: { ...resources.requests }, ...(resources.limits === undefined ? {} : { limits: { ...resources.limits } }) };
@@ -119,7 +119,7 @@ function podSpec(plan: JobPlan): PodSpec {
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
     // Why it failed stands in the pod's status, where it can be read without the right to read logs.
     terminationMessagePolicy: "FallbackToLogsOnError",
-    volumeMounts: [{ name: "tmp", mountPath: "/tmp" }, ...(companion === undefined ? [] : [{ name: "exchange", mountPath: EXCHANGE }]), ...(tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }])],
+    volumeMounts: [{ name: "tmp", mountPath: "/tmp" }, ...(sidecar === undefined ? [] : [{ name: "exchange", mountPath: EXCHANGE_DIRECTORY }]), ...(tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }])],
   };
   return {
     restartPolicy: "Never",
@@ -140,23 +140,23 @@ function podSpec(plan: JobPlan): PodSpec {
         command: ["sh", "-c", RUNNER_SCRIPT, "runner"],
         args: phaseArguments(plan),
         env: environment(plan),
-        resources: companion === undefined ? own : { requests: APPOINTMENTS, limits: runner.resources?.limits === undefined ? { memory: "64Mi" } : APPOINTMENTS },
+        resources: sidecar === undefined ? own : { requests: APPOINTMENTS, limits: runner.resources?.limits === undefined ? { memory: "64Mi" } : APPOINTMENTS },
         ...common,
       },
-      ...(companion === undefined ? [] : [
+      ...(sidecar === undefined ? [] : [
         {
           name: "load-generator",
-          image: companion.image,
+          image: sidecar.image,
           ...pull,
-          command: ["sh", "-c", companionScript(companion)],
-          env: [{ name: "EXCHANGE", value: EXCHANGE }, ...credentials(plan)],
+          command: ["sh", "-c", sidecarScript(sidecar)],
+          env: [{ name: "EXCHANGE", value: EXCHANGE_DIRECTORY }, ...credentials(plan)],
           resources: own,
           ...common,
-          volumeMounts: [...(common.volumeMounts ?? []), ...(files === undefined ? [] : [{ name: "files", mountPath: COMPANION_FILES, readOnly: true }])],
+          volumeMounts: [...(common.volumeMounts ?? []), ...(files === undefined ? [] : [{ name: "files", mountPath: SIDECAR_FILES_DIRECTORY, readOnly: true }])],
         },
       ]),
     ],
-    volumes: [{ name: "tmp", emptyDir: {} }, ...(companion === undefined ? [] : [{ name: "exchange", emptyDir: {} }]), ...(files === undefined ? [] : [{ name: "files", configMap: { name: plan.name } }]), ...(tls === undefined ? [] : [{ name: "tls", secret: { secretName: tls.secret, defaultMode: 0o440 } }])],
+    volumes: [{ name: "tmp", emptyDir: {} }, ...(sidecar === undefined ? [] : [{ name: "exchange", emptyDir: {} }]), ...(files === undefined ? [] : [{ name: "files", configMap: { name: plan.name } }]), ...(tls === undefined ? [] : [{ name: "tls", secret: { secretName: tls.secret, defaultMode: 0o440 } }])],
   };
 }
 
@@ -174,9 +174,9 @@ function environment(plan: JobPlan): NonNullable<Container["env"]> {
     REQUESTS: String(last?.requests ?? 0),
     RATE: String(last?.rate ?? 0),
     SEEDS: phases.map(({ seed }) => seed).join(" "),
-    PATIENCE: String(plan.patienceSeconds),
+    PATIENCE: String(plan.timeoutSeconds),
     TLS: tlsOptions(plan),
-    EXCHANGE: plan.companion === undefined ? "" : EXCHANGE,
+    EXCHANGE: plan.sidecar === undefined ? "" : EXCHANGE_DIRECTORY,
   };
   return [...Object.entries(values).map(([key, value]) => ({ name: key, value })), ...credentials(plan)];
 }
@@ -199,7 +199,7 @@ function affinity({ servers, runner }: JobPlan): NonNullable<PodSpec["affinity"]
 
 /** The tool's arguments with what each runner fills in for itself, phases one after the other. */
 function phaseArguments(plan: JobPlan): string[] {
-  return plan.phases.flatMap(({ words }, index) => [...(index === 0 ? [] : [PLACEHOLDERS.then]), ...words]);
+  return plan.phases.flatMap(({ arguments: words }, index) => [...(index === 0 ? [] : [PLACEHOLDERS.then]), ...words]);
 }
 
 /** TLS as a runner has it. */
@@ -222,7 +222,7 @@ function tlsOptions({ tls, runner }: JobPlan): string {
 
 /** A Job that says by its pod's end what the tool in the image can do. */
 export function featuresJob(plan: Pick<JobPlan, "name" | "namespace" | "image" | "servers" | "runner">): Plain<V1Job> {
-  const whole = { ...plan, runner: { ...plan.runner, runners: 1 }, keys: "", phases: [], user: undefined, tls: undefined, patienceSeconds: 0, deadlineSeconds: TTL_SECONDS };
+  const whole = { ...plan, runner: { ...plan.runner, runners: 1 }, keys: "", phases: [], user: undefined, tls: undefined, timeoutSeconds: 0, deadlineSeconds: TTL_SECONDS };
   const { job } = benchmarkJob(whole);
   const spec = podSpec(whole);
   const containers = spec.containers.map((container) => ({ ...container, command: ["sh", "-c", FEATURES_SCRIPT], args: [], env: [] }));

@@ -1,18 +1,18 @@
 /** From what the runners of a Job report to the outcome of one run of the tool. Pure. */
 import { messageOf } from "../../../lib/errors";
-import { mergeReports, summaryOf } from "../merge-reports";
-import type { ToolOutcome, ToolOutput } from "../tool-runner";
-import { ToolFailure } from "../tool-runner";
-import type { Doubt } from "../../results/schema";
+import { mergeReports, latencySummary } from "../merge-reports";
+import type { LoadOutcome, LoadGeneratorOutput } from "../load-runner";
+import { LoadGeneratorFailure } from "../load-runner";
+import type { Warning } from "../../results/schema";
 import { Histogram } from "../../../lib/histogram";
 import { offeringOf } from "../open-loop/local-runner";
 import { Tally } from "../open-loop/tally";
-import type { JobTool, Reading } from "./job-tool";
+import type { JobLoadGenerator, ParsedOutput } from "./load-generator";
 import type { RunnerPhase, RunnerRecord } from "./runner-record";
 
 /** What is known of a Job's run beside the records. */
 export interface JobFacts<R> {
-  readonly tool: JobTool<R>;
+  readonly tool: JobLoadGenerator<R>;
   /** The warm-up, if there was one, and the measured run. */
   readonly phases: readonly R[];
   /** The first runner's; the others have those that follow. */
@@ -38,13 +38,13 @@ interface Run {
   readonly machine: string;
   readonly cores: number;
   readonly phase: RunnerPhase;
-  readonly reading: Reading;
+  readonly reading: ParsedOutput;
   readonly fromMs: number;
   readonly toMs: number;
 }
 
 /** @throws ToolFailure when any runner's tool failed or printed what is not understood */
-export function outcomeOf<R>(facts: JobFacts<R>): ToolOutcome {
+export function jobOutcome<R>(facts: JobFacts<R>): LoadOutcome {
   const { tool, seed } = facts;
   const measured = facts.phases.at(-1);
   if (measured === undefined) throw new Error("nothing was run");
@@ -73,13 +73,13 @@ export function outcomeOf<R>(facts: JobFacts<R>): ToolOutcome {
 }
 
 /** Rates are added; percentiles are read off added counts, the finest there are. */
-function merged(readings: readonly Reading[]): Pick<ToolOutcome, "report" | "latencies" | "offering"> {
+function merged(readings: readonly ParsedOutput[]): Pick<LoadOutcome, "report" | "latencies" | "offering"> {
   const report = mergeReports(readings.map((reading) => reading.report));
   const histograms = readings.flatMap(({ latencies }) => latencies ?? []);
   const tallies = readings.flatMap(({ tally }) => tally ?? []);
   if (histograms.length < readings.length) return { report };
   const latencies = Histogram.merge(histograms);
-  return { report: { ...report, ...summaryOf(report.title, latencies) }, latencies, ...(tallies.length === 0 ? {} : { offering: offeringOf(Tally.merge(tallies), report.seconds) }) };
+  return { report: { ...report, ...latencySummary(report.title, latencies) }, latencies, ...(tallies.length === 0 ? {} : { offering: offeringOf(Tally.merge(tallies), report.seconds) }) };
 }
 
 /** What counts is the last that the program does, or as long before its end as it says. */
@@ -90,26 +90,26 @@ function runOf<R>(record: RunnerRecord, index: number, { tool, phases, machines,
   const where = records.length === 1 ? "" : `${name} on ${machine}: `;
   for (const [number, { exit, text }] of record.phases.entries()) {
     const what = number < record.phases.length - 1 ? "warm-up: " : "";
-    if (exit !== 0) throw new ToolFailure(`${where}${what}${tool.program} failed with exit status ${exit}: ${lastWords(text)}`, text);
+    if (exit !== 0) throw new LoadGeneratorFailure(`${where}${what}${tool.program} failed with exit status ${exit}: ${lastWords(text)}`, text);
   }
   const run = phases.at(-1);
-  if (phase === undefined || run === undefined) throw new ToolFailure(`${where}it ran nothing`, "");
+  if (phase === undefined || run === undefined) throw new LoadGeneratorFailure(`${where}it ran nothing`, "");
   const reading = readingOf(tool, run, phase.text, where);
-  const toMs = begunMs + phase.seconds * 1000 - reading.afterMs;
+  const toMs = begunMs + phase.seconds * 1000 - reading.trailingMs;
   return { name, machine, cores: record.cores, phase, reading, fromMs: toMs - reading.report.seconds * 1000, toMs };
 }
 
-function readingOf<R>(tool: JobTool<R>, run: R, text: string, where: string): Reading {
+function readingOf<R>(tool: JobLoadGenerator<R>, run: R, text: string, where: string): ParsedOutput {
   try {
-    return tool.read(text, run);
+    return tool.parse(text, run);
   } catch (error) {
-    throw new ToolFailure(`${where}${messageOf(error)}`, text, { cause: error });
+    throw new LoadGeneratorFailure(`${where}${messageOf(error)}`, text, { cause: error });
   }
 }
 
-function outputsOf<R>({ tool, phases, records, machines }: JobFacts<R>): ToolOutput[] {
+function outputsOf<R>({ tool, phases, records, machines }: JobFacts<R>): LoadGeneratorOutput[] {
   return phases.flatMap((phase, number) =>
-    records.map((record, index): ToolOutput => ({
+    records.map((record, index): LoadGeneratorOutput => ({
       warmUp: number < phases.length - 1,
       runner: records.length === 1 ? undefined : `runner ${index} on ${machines[index] ?? ""}`,
       command: tool.command(phase, index, records.length),
@@ -122,7 +122,7 @@ function coresOf({ cpuSeconds, seconds }: RunnerPhase): number | null {
   return seconds > 0 ? cpuSeconds / seconds : null;
 }
 
-function cpuOf(runs: readonly Run[], threads: number, { cpuLimit, servers }: Pick<JobFacts<unknown>, "cpuLimit" | "servers">): ToolOutcome["cpu"] {
+function cpuOf(runs: readonly Run[], threads: number, { cpuLimit, servers }: Pick<JobFacts<unknown>, "cpuLimit" | "servers">): LoadOutcome["cpu"] {
   const machines = [...new Map(runs.map((run) => [run.machine, run])).values()];
   const overMachines = (figure: (machine: NonNullable<RunnerPhase["machine"]>) => number): number | null => {
     const rates = machines.flatMap(({ phase }) => (phase.machine === undefined || phase.seconds <= 0 ? [] : [figure(phase.machine) / phase.seconds]));
@@ -142,7 +142,7 @@ function cpuOf(runs: readonly Run[], threads: number, { cpuLimit, servers }: Pic
 }
 
 /** Wherever they were allowed to: that none did is luck, which the next run may not have. */
-function sharingDoubts(runs: readonly Run[], { servers, sharing }: Pick<JobFacts<unknown>, "servers" | "sharing">): Doubt[] {
+function sharingDoubts(runs: readonly Run[], { servers, sharing }: Pick<JobFacts<unknown>, "servers" | "sharing">): Warning[] {
   if (!sharing) return [];
   const guests = runs.filter(({ machine }) => servers.has(machine));
   const machines = [...new Set(guests.map(({ machine }) => machine))];
@@ -153,7 +153,7 @@ function sharingDoubts(runs: readonly Run[], { servers, sharing }: Pick<JobFacts
   return [{ code: "shared-machine", text }];
 }
 
-function overlapDoubts(runs: readonly Run[]): Doubt[] {
+function overlapDoubts(runs: readonly Run[]): Warning[] {
   const common = Math.min(...runs.map(({ toMs }) => toMs)) - Math.max(...runs.map(({ fromMs }) => fromMs));
   const whole = Math.max(...runs.map(({ toMs }) => toMs)) - Math.min(...runs.map(({ fromMs }) => fromMs));
   const part = Math.max(0, common) / whole;

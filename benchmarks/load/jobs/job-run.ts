@@ -1,16 +1,16 @@
 /** One Job from its beginning to its end: its objects made, its runners gathered, let go together, heard and removed. */
 import type { V1ConfigMap, V1Job, V1Pod, V1Secret } from "@kubernetes/client-node";
-import { ToolFailure } from "../tool-runner";
-import type { PrimaryTarget } from "../../workloads/prefill";
-import type { Kubernetes } from "../../../platforms/kubernetes/access";
+import { LoadGeneratorFailure } from "../load-runner";
+import type { PrimaryNode } from "../../workloads/prefill";
+import type { KubernetesClient } from "../../../platforms/kubernetes/client";
 import type { JobObjects } from "./benchmark-job";
-import type { JobPhase } from "./job-tool";
-import { nameOf } from "../../../platforms/kubernetes/pod-troubles";
+import type { JobPhase } from "./load-generator";
+import { resourceName } from "../../../platforms/kubernetes/pod-diagnostics";
 import type { Plain } from "../../../platforms/kubernetes/plain";
-import type { PodWaiting } from "../../../platforms/kubernetes/pods";
-import { formatLabels, listPods, pause, PodWatch } from "../../../platforms/kubernetes/pods";
+import type { PodWaitOptions } from "../../../platforms/kubernetes/pods";
+import { formatLabelSelector, listPods, pause, PodWatch } from "../../../platforms/kubernetes/pods";
 import type { RunnerRecord } from "./runner-record";
-import { parseRecord } from "./runner-record";
+import { parseRunnerRecord } from "./runner-record";
 import type { RunnerKeys } from "./runner-script";
 
 /** Between looks at who has arrived: a question to the server under test, so none while it is measured. */
@@ -26,13 +26,13 @@ export class JobRun {
   readonly #runners: number;
 
   constructor(
-    private readonly kubernetes: Kubernetes,
+    private readonly kubernetes: KubernetesClient,
     private readonly objects: JobObjects,
     private readonly keys: RunnerKeys,
-    private readonly primary: PrimaryTarget,
+    private readonly primary: PrimaryNode,
     private readonly phases: readonly JobPhase[],
     private readonly program: string,
-    private readonly waiting: PodWaiting,
+    private readonly waiting: PodWaitOptions,
   ) {
     const { metadata, spec } = objects.job;
     this.#name = metadata?.name ?? "";
@@ -51,7 +51,7 @@ export class JobRun {
     let lookAt = 0;
     while (!(await this.#arrived(1))) {
       if (Date.now() > lookAt) {
-        const { pods } = await watch.look();
+        const { pods } = await watch.poll();
         refuseFailed(pods);
         lookAt = Date.now() + POD_POLL_MS / 4;
       }
@@ -64,14 +64,14 @@ export class JobRun {
    * @returns when they were let go, milliseconds since the epoch
    * @throws ToolFailure when a runner fails or does not end
    */
-  async carryOut(phase: number): Promise<number> {
+  async runPhase(phase: number): Promise<number> {
     const { connection } = this.primary;
     const sent = Date.now();
     await connection.rename(this.keys.ready(phase), this.keys.go(phase));
     const begunMs = (sent + Date.now()) / 2;
     const told = this.phases[phase - 1];
     if (told === undefined) throw new Error(`there is no phase ${phase}`);
-    const seconds = told.patienceSeconds + HANDOVER_SECONDS;
+    const seconds = told.timeoutSeconds + HANDOVER_SECONDS;
     if (told.seconds !== undefined) await this.#untroubled(told.seconds * 1000);
     let lookAt = Date.now() + POD_POLL_MS;
     while (!(await this.#arrived(phase + 1))) {
@@ -79,7 +79,7 @@ export class JobRun {
         refuseFailed(await this.#pods());
         lookAt = Date.now() + POD_POLL_MS;
       }
-      if (Date.now() > sent + seconds * 1000) throw new ToolFailure(`${this.program} is still running after ${seconds} s and was ended`, "", { hung: true });
+      if (Date.now() > sent + seconds * 1000) throw new LoadGeneratorFailure(`${this.program} is still running after ${seconds} s and was ended`, "", { hung: true });
       await pause(told.seconds !== undefined ? ARRIVAL_POLL_MS : POD_POLL_MS / 4, this.waiting.signal);
     }
     return begunMs;
@@ -89,7 +89,7 @@ export class JobRun {
   async read(): Promise<{ readonly records: readonly RunnerRecord[]; readonly machines: readonly string[] }> {
     const texts = await Promise.all(Array.from({ length: this.#runners }, (_, index) => this.primary.connection.get(this.keys.record(index))));
     const machines = new Map((await this.#pods()).map((pod) => [indexOf(pod), pod.spec?.nodeName ?? ""]));
-    return { records: texts.map((text) => parseRecord(text ?? "")), machines: texts.map((_, index) => machines.get(index) ?? "") };
+    return { records: texts.map((text) => parseRunnerRecord(text ?? "")), machines: texts.map((_, index) => machines.get(index) ?? "") };
   }
 
   /** Removes everything the run made, also where it made only some of it. Never throws. */
@@ -112,7 +112,7 @@ export class JobRun {
   }
 
   #pods(): Promise<V1Pod[]> {
-    return listPods(this.kubernetes, this.#namespace, formatLabels(this.#labels));
+    return listPods(this.kubernetes, this.#namespace, formatLabelSelector(this.#labels));
   }
 
   /** By a command that tells a length and counts as neither hit nor miss, for hits are counted meanwhile. */
@@ -134,7 +134,7 @@ export class JobRun {
  * Runs a Job of one pod.
  * @returns the message its container leaves
  */
-export async function runFeaturesJob(kubernetes: Kubernetes, job: Plain<V1Job>, otherwise: string, waiting: PodWaiting): Promise<string> {
+export async function runFeaturesJob(kubernetes: KubernetesClient, job: Plain<V1Job>, otherwise: string, waiting: PodWaitOptions): Promise<string> {
   const namespace = job.metadata?.namespace ?? "";
   const name = job.metadata?.name ?? "";
   const labels = { "batch.kubernetes.io/job-name": name };
@@ -142,7 +142,7 @@ export async function runFeaturesJob(kubernetes: Kubernetes, job: Plain<V1Job>, 
     await createJob(kubernetes, { job, secret: undefined, files: undefined });
     const watch = new PodWatch(kubernetes, { namespace, labels, count: 1, otherwise }, waiting);
     for (;;) {
-      const { pods } = await watch.look();
+      const { pods } = await watch.poll();
       refuseFailed(pods);
       const ended = pods[0]?.status?.containerStatuses?.[0]?.state?.terminated;
       if (ended !== undefined) return ended.message ?? "";
@@ -154,7 +154,7 @@ export async function runFeaturesJob(kubernetes: Kubernetes, job: Plain<V1Job>, 
 }
 
 /** What a Job takes belongs to it, so that it goes when the Job does, whoever removes that: the Job is there first, and waits. */
-async function createJob(kubernetes: Kubernetes, { job, secret, files }: JobObjects): Promise<void> {
+async function createJob(kubernetes: KubernetesClient, { job, secret, files }: JobObjects): Promise<void> {
   const namespace = job.metadata?.namespace ?? "";
   const name = job.metadata?.name ?? "";
   const created: V1Job = await kubernetes.call(`creating Job ${name} in namespace ${namespace}`, kubernetes.batch.createNamespacedJob({ namespace, body: job }));
@@ -179,12 +179,12 @@ function refuseFailed(pods: readonly V1Pod[]): void {
     const ended = ends.find(({ exitCode }) => exitCode !== 0);
     if (ended === undefined && pod.status?.phase !== "Failed") return [];
     const why = ended === undefined ? (pod.status?.message ?? pod.status?.reason) : `${ended.reason === "OOMKilled" ? "its memory limit is too small" : `exit status ${ended.exitCode}`}${ended.message === undefined ? "" : `, ${ended.message.trim()}`}`;
-    return [{ who: `runner ${indexOf(pod) ?? "?"} on ${pod.spec?.nodeName ?? "no machine"} (${nameOf(pod)})`, why: why ?? "no reason given" }];
+    return [{ who: `runner ${indexOf(pod) ?? "?"} on ${pod.spec?.nodeName ?? "no machine"} (${resourceName(pod)})`, why: why ?? "no reason given" }];
   });
   const [first] = failed;
   if (first === undefined) return;
   const others = failed.length === 1 ? "" : `, and so did ${failed.length - 1} more`;
-  throw new ToolFailure(`${first.who} failed: ${first.why}${others}`, failed.map(({ who, why }) => `${who}: ${why}`).join("\n"));
+  throw new LoadGeneratorFailure(`${first.who} failed: ${first.why}${others}`, failed.map(({ who, why }) => `${who}: ${why}`).join("\n"));
 }
 
 function indexOf(pod: V1Pod): number | undefined {

@@ -1,6 +1,6 @@
 /** What a runner reports: the tool's output and what it cost, by the runner's own clock. Pure. */
 import { Failure } from "../../../lib/errors";
-import { MARK } from "./runner-script";
+import { RECORD_LINE_PREFIX } from "./runner-script";
 
 export interface RunnerRecord {
   /** Cores its container may use, as far as affinity goes. */
@@ -31,12 +31,12 @@ interface Mark {
 }
 
 /** @throws Failure when it is not whole */
-export function parseRecord(text: string): RunnerRecord {
+export function parseRunnerRecord(text: string): RunnerRecord {
   const lines = text.split("\n");
   const phases: RunnerPhase[] = [];
   let at = 0;
   const said = (what: string): string => {
-    const match = new RegExp(`^${MARK} ${what}(.*)$`).exec(lines[at] ?? "");
+    const match = new RegExp(`^${RECORD_LINE_PREFIX} ${what}(.*)$`).exec(lines[at] ?? "");
     if (match === null) throw new Failure(`a runner's record has ${lines[at] === undefined ? "an end" : JSON.stringify(lines[at])} where ${what.trim()} should be`);
     at++;
     return (match[1] ?? "").trim();
@@ -51,11 +51,11 @@ export function parseRecord(text: string): RunnerRecord {
     return { uptime, machine, childSeconds };
   };
   const cores = Number(said("cores "));
-  while (lines[at]?.startsWith(`${MARK} phase `)) {
+  while (lines[at]?.startsWith(`${RECORD_LINE_PREFIX} phase `)) {
     said("phase ");
     const begin = mark();
     const first = at;
-    while (lines[at] !== undefined && !lines[at]?.startsWith(`${MARK} exit `)) at++;
+    while (lines[at] !== undefined && !lines[at]?.startsWith(`${RECORD_LINE_PREFIX} exit `)) at++;
     const output = lines.slice(first, at).join("\n");
     const exit = Number(said("exit "));
     phases.push(phaseOf(exit, output, begin, mark()));

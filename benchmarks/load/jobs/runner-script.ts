@@ -20,7 +20,7 @@ export const PLACEHOLDERS = {
 } as const;
 
 /** Marks lines of the record that are the runner's and not the tool's. */
-export const MARK = "@@";
+export const RECORD_LINE_PREFIX = "@@";
 
 /** Keys, by what they are for. */
 export interface RunnerKeys {
@@ -56,7 +56,7 @@ export VALKEYCLI_AUTH="\${TOOL_PASSWORD:-}" REDISCLI_AUTH="\${TOOL_PASSWORD:-}"
 [ -n "$VALKEYCLI_AUTH" ] || unset VALKEYCLI_AUTH REDISCLI_AUTH
 cli() { valkey-cli -h "$HOST" -p "$PORT" \${TOOL_USER:+--user "$TOOL_USER"} $TLS "$@"; }
 fail() { echo "$*" >&2; exit 1; }
-say() { echo "${MARK} $*" >> "$record"; }
+say() { echo "${RECORD_LINE_PREFIX} $*" >> "$record"; }
 part() { echo $(( $1 / RUNNERS + (index < $1 % RUNNERS) )); }
 arrive() {
   there=$(cli APPEND "$KEYS:arrived:$1" x) || fail "$there"

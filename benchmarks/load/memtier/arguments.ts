@@ -1,12 +1,12 @@
 import type { Endpoint, Mode, TlsFiles } from "../../../valkey/node";
 import { BadInput } from "../../../lib/errors";
-import type { MemtierMix } from "../../workloads/mix";
+import type { MemtierWorkload } from "../../workloads/mixed-workload";
 import { zsetMember } from "../../workloads/key-space";
-import { MEMTIER_FAMILY } from "../../workloads/mix";
-import { wholeRatio } from "../../workloads/mix-tests";
+import { MEMTIER_FAMILY } from "../../workloads/mixed-workload";
+import { wholeRatio } from "../../workloads/mixed-workload-tests";
 
 export interface MemtierRun {
-  readonly mix: MemtierMix;
+  readonly mix: MemtierWorkload;
   readonly mode: Mode;
   /** Any node of the cluster, or the primary. */
   readonly endpoint: Endpoint;
@@ -52,7 +52,7 @@ export function memtierArguments({ mix, mode, endpoint, primaries, credentials, 
   ];
 }
 
-function commandArguments(mix: MemtierMix): string[] {
+function commandArguments(mix: MemtierWorkload): string[] {
   const { reads, writes } = wholeRatio(mix.reads);
   if (mix.data === "strings") return [`--ratio=${writes}:${reads}`, "--key-pattern=R:R", `--data-size=${mix.dataSize}`];
   // It has no random numbers for scores: the first write of a member changes its score, and all later ones find it so.
@@ -61,7 +61,7 @@ function commandArguments(mix: MemtierMix): string[] {
 }
 
 /** It is told a rate for each connection, in whole requests per second. */
-function rateOf({ name, clients }: MemtierMix, rate: number): number {
+function rateOf({ name, clients }: MemtierWorkload, rate: number): number {
   const each = rate / clients;
   if (Number.isInteger(each) && each >= 1) return each;
   const nearest = [Math.floor(each), Math.ceil(each)].filter((part) => part >= 1).map((part) => part * clients);

@@ -2,9 +2,9 @@
 import { z } from "zod";
 import { Failure, messageOf } from "../../../lib/errors";
 import { Histogram } from "../../../lib/histogram";
-import { summaryOf } from "../merge-reports";
-import type { Doubt } from "../../results/schema";
-import type { ToolReport } from "../valkey-benchmark/output";
+import { latencySummary } from "../merge-reports";
+import type { Warning } from "../../results/schema";
+import type { LoadReport } from "../valkey-benchmark/output";
 
 const totals = z.object({
   "Connection Errors": z.number().default(0),
@@ -22,7 +22,7 @@ export interface MemtierResults {
   /** By its own clock, milliseconds since the epoch. */
   readonly fromMs: number;
   readonly toMs: number;
-  readonly doubts: readonly Doubt[];
+  readonly doubts: readonly Warning[];
   /** Of all requests: its own totals leave out what was answered after its last second had begun. */
   readonly latencies: Histogram;
 }
@@ -31,7 +31,7 @@ export interface MemtierResults {
  * @param text of the file that `--json-out-file` names
  * @throws Failure when it lacks something
  */
-export function parseResults(text: string): MemtierResults {
+export function parseMemtierResults(text: string): MemtierResults {
   let results: z.infer<typeof resultsSchema>;
   try {
     results = resultsSchema.parse(JSON.parse(text));
@@ -51,7 +51,7 @@ export function parseResults(text: string): MemtierResults {
 }
 
 /** As valkey-benchmark's is. */
-export function reportOf({ fromMs, toMs, latencies }: MemtierResults, title: string): ToolReport {
+export function memtierReport({ fromMs, toMs, latencies }: MemtierResults, title: string): LoadReport {
   const seconds = Math.max(1, toMs - fromMs) / 1000;
-  return { ...summaryOf(title, latencies), requests: latencies.count, rate: latencies.count / seconds, seconds };
+  return { ...latencySummary(title, latencies), requests: latencies.count, rate: latencies.count / seconds, seconds };
 }

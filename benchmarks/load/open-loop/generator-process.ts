@@ -3,18 +3,18 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Failure, messageOf } from "../../../lib/errors";
-import { identify, signalProcess } from "../../../lib/process-identity";
+import { identifyProcess, signalProcess } from "../../../lib/process-identity";
 import type { RecordedProcess } from "../../../platforms/host/processes";
-import { describeExit, startRecorded } from "../../../platforms/host/processes";
+import { formatExit, startRecorded } from "../../../platforms/host/processes";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
 import { generatorBundle } from "./bundle";
-import type { OpenLoopPlan, Said } from "./plan";
-import { GO, saidSchema, STOP } from "./plan";
+import type { OpenLoopPlan, ProcessMessage } from "./plan";
+import { START_COMMAND, processMessageSchema, STOP_COMMAND } from "./plan";
 import { Tally } from "./tally";
 
 export class GeneratorProcess {
-  #waiting: { readonly resolve: (said: Said) => void; readonly reject: (error: Error) => void } | undefined;
-  #said: Said[] = [];
+  #waiting: { readonly resolve: (said: ProcessMessage) => void; readonly reject: (error: Error) => void } | undefined;
+  #said: ProcessMessage[] = [];
   #errors = "";
   #ended: Error | undefined;
 
@@ -28,7 +28,7 @@ export class GeneratorProcess {
     child.stderr?.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));
     // A process that is gone is noticed by its end, and not by what cannot be told to it.
     child.stdin?.on("error", () => undefined);
-    void Promise.all([ended, silent]).then(([exit]) => { this.#end(new Failure(`the generator ended with ${describeExit(exit)}${this.#errors.trim() === "" ? "" : `: ${this.#errors.trim().split("\n").at(-1) ?? ""}`}`)); });
+    void Promise.all([ended, silent]).then(([exit]) => { this.#end(new Failure(`the generator ended with ${formatExit(exit)}${this.#errors.trim() === "" ? "" : `: ${this.#errors.trim().split("\n").at(-1) ?? ""}`}`)); });
   }
 
   /**
@@ -55,7 +55,7 @@ export class GeneratorProcess {
 
   /** What came of it, a tally of each worker, when it is done. @throws Failure when it ends without saying so */
   async run(): Promise<Tally[]> {
-    this.#tell(GO);
+    this.#tell(START_COMMAND);
     const { tallies } = await this.#next("result");
     await this.recorded.ended;
     return tallies.map((data) => Tally.ofData(data));
@@ -63,11 +63,11 @@ export class GeneratorProcess {
 
   /** Ends the offering early; `run` then says what came of what was offered. */
   stop(): void {
-    this.#tell(STOP);
+    this.#tell(STOP_COMMAND);
   }
 
   async kill(): Promise<void> {
-    const identity = identify(this.pid);
+    const identity = identifyProcess(this.pid);
     if (identity !== undefined) signalProcess(identity, "SIGKILL");
     await this.recorded.ended;
   }
@@ -76,20 +76,20 @@ export class GeneratorProcess {
     this.recorded.child.stdin?.write(`${line}\n`);
   }
 
-  async #next<E extends Said["event"]>(event: E): Promise<Extract<Said, { event: E }>> {
-    const said = this.#said.shift() ?? (await new Promise<Said>((resolve, reject) => {
+  async #next<E extends ProcessMessage["event"]>(event: E): Promise<Extract<ProcessMessage, { event: E }>> {
+    const said = this.#said.shift() ?? (await new Promise<ProcessMessage>((resolve, reject) => {
       if (this.#ended !== undefined) reject(this.#ended);
       else this.#waiting = { resolve, reject };
     }));
     if (said.event === "failed") throw new Failure(said.message);
     if (said.event !== event) throw new Error(`the generator says ${said.event} where it should say ${event}`);
-    return said as Extract<Said, { event: E }>;
+    return said as Extract<ProcessMessage, { event: E }>;
   }
 
   #hear(line: string): void {
-    let said: Said;
+    let said: ProcessMessage;
     try {
-      said = saidSchema.parse(JSON.parse(line));
+      said = processMessageSchema.parse(JSON.parse(line));
     } catch (error) {
       said = { event: "failed", message: `the generator says what is not understood: ${messageOf(error)}` };
     }

@@ -1,24 +1,24 @@
 import type { Access, Mode } from "../../../valkey/node";
 import { Failure } from "../../../lib/errors";
-import type { ReadFrom } from "../../workloads/mix";
+import type { ReadFrom } from "../../workloads/mixed-workload";
 import type { LoadNode } from "./load-node";
 import type { OperationSource } from "./operations";
-import { now, Pacer } from "./pacer";
+import { epochMs, Pacer } from "./pacer";
 import type { Random } from "./random";
-import { errorKind, parseRedirect } from "./redirect";
-import type { Sink } from "./request";
-import { Request } from "./request";
+import { errorPrefix, parseRedirect } from "./redirect";
+import type { RequestObserver } from "./request";
+import { TimedRequest } from "./request";
 import { Router } from "./router";
-import type { Locate } from "./routes";
-import { Refresher } from "./routes";
-import type { Schedule } from "./schedule";
-import type { Outcome } from "./tally";
-import { bump, Tally } from "./tally";
+import type { DiscoverRoutes } from "./routes";
+import { RouteRefresher } from "./routes";
+import type { ArrivalSchedule } from "./schedule";
+import type { RequestOutcome } from "./tally";
+import { addCount, Tally } from "./tally";
 
-export interface GeneratorPlan {
+export interface OpenLoopGeneratorOptions {
   readonly mode: Mode;
   readonly access: Access;
-  readonly locate: Locate;
+  readonly discoverRoutes: DiscoverRoutes;
   /** Connections, shared evenly by the servers that requests go to. */
   readonly clients: number;
   /** Requests of one arrival, which are sent together where they go to the same server. */
@@ -28,7 +28,7 @@ export interface GeneratorPlan {
   /** Requests that may wait for a connection; more are not sent. */
   readonly queue: number;
   readonly seconds: number;
-  readonly schedule: Schedule;
+  readonly schedule: ArrivalSchedule;
   readonly source: OperationSource;
   /** For the choice of replicas. */
   readonly random: Random;
@@ -46,12 +46,12 @@ const TRY_AGAIN_MS = 2;
 /** Errors that say that the routes are not what they were. */
 const STALE = new Set(["READONLY", "MASTERDOWN", "CLUSTERDOWN", "LOADING"]);
 
-const ACKNOWLEDGED: Outcome = { kind: "acknowledged" };
+const ACKNOWLEDGED: RequestOutcome = { kind: "acknowledged" };
 
-export class Generator {
+export class OpenLoopGenerator {
   readonly tally = new Tally();
   #router: Router | undefined;
-  readonly #refresher: Refresher;
+  readonly #refresher: RouteRefresher;
   /** Offered, and not yet settled; and of these, sent and not yet answered. */
   #unsettled = 0;
   #inFlight = 0;
@@ -64,10 +64,10 @@ export class Generator {
   #finished: (() => void) | undefined;
 
   constructor(
-    private readonly plan: GeneratorPlan,
-    private readonly sink: Sink = () => undefined,
+    private readonly plan: OpenLoopGeneratorOptions,
+    private readonly sink: RequestObserver = () => undefined,
   ) {
-    this.#refresher = new Refresher(plan.locate, (routes) => this.#router?.apply(routes));
+    this.#refresher = new RouteRefresher(plan.discoverRoutes, (routes) => this.#router?.applyRoutes(routes));
   }
 
   /**
@@ -76,20 +76,20 @@ export class Generator {
    */
   async open(signal: AbortSignal): Promise<void> {
     const { plan } = this;
-    const router = new Router(plan, await plan.locate(), {
+    const router = new Router(plan, await plan.discoverRoutes(), {
       reply: (node, request, error) => { this.#reply(node, request, error); },
-      lost: (_node, unanswered, reason) => { this.#lost(unanswered, reason); },
+      disconnected: (_node, unanswered, reason) => { this.#lost(unanswered, reason); },
       sent: (request) => { this.#sent(request); },
     }, plan.random);
     this.#router = router;
     const deadline = Date.now() + OPEN_TIMEOUT_MS;
     while (router.nodes.some((node) => !node.isReady)) {
       signal.throwIfAborted();
-      const refused = router.nodes.find(({ trouble }) => REFUSED.test(trouble ?? ""));
-      if (refused !== undefined) throw new Failure(`${refused.name}: ${refused.trouble ?? ""}`);
+      const refused = router.nodes.find(({ lastError }) => REFUSED.test(lastError ?? ""));
+      if (refused !== undefined) throw new Failure(`${refused.name}: ${refused.lastError ?? ""}`);
       if (Date.now() > deadline) {
         const missing = router.nodes.filter((node) => !node.isReady);
-        throw new Failure(missing.map((node) => `${node.name}: ${node.ready} connections within ${OPEN_TIMEOUT_MS / 1000} s (${node.trouble ?? "no answer"})`).join("; "));
+        throw new Failure(missing.map((node) => `${node.name}: ${node.readyConnections} connections within ${OPEN_TIMEOUT_MS / 1000} s (${node.lastError ?? "no answer"})`).join("; "));
       }
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
@@ -106,15 +106,15 @@ export class Generator {
     tally.fromMs = startMs;
     this.#endMs = startMs + seconds * 1000;
     const pacer = (this.#pacer = new Pacer(startMs, {
-      nextMs: () => schedule.next(),
+      nextMs: () => schedule.nextMs(),
       endMs: seconds * 1000,
-      arrive: (intendedMs, nowMs) => {
+      onArrival: (intendedMs, nowMs) => {
         tally.lag.record((nowMs - intendedMs) * 1000);
         for (let i = 0; i < pipeline; i++) this.#offer(intendedMs);
       },
-      arrived: () => { this.#pump(); },
-      look: (nowMs) => { this.#look(nowMs); },
-      isWaiting: () => this.#unsettled > 0,
+      afterArrivals: () => { this.#pump(); },
+      onTurn: (nowMs) => { this.#look(nowMs); },
+      isAwaitingReplies: () => this.#unsettled > 0,
     }));
     return new Promise((resolve) => {
       const end = (): void => {
@@ -124,7 +124,7 @@ export class Generator {
         pacer.stop();
         tally.busySeconds = pacer.busySeconds;
         this.#close();
-        tally.toMs = Math.max(tally.toMs, Math.min(this.#endMs, now()));
+        tally.toMs = Math.max(tally.toMs, Math.min(this.#endMs, epochMs()));
         resolve(tally);
       };
       this.#finished = () => { if (pacer.isDone && this.#unsettled === 0) end(); };
@@ -144,14 +144,14 @@ export class Generator {
     this.#refresher.stop();
     for (const node of router?.nodes ?? []) {
       this.tally.reconnects += node.reconnects;
-      for (const request of node.takeQueue()) this.#settle(request, { kind: "failed", error: "stopped" });
+      for (const request of node.takeQueued()) this.#settle(request, { kind: "failed", error: "stopped" });
     }
     router?.close();
   }
 
   #offer(intendedMs: number): void {
     const { tally } = this;
-    const request = new Request(this.plan.source.next(), intendedMs);
+    const request = new TimedRequest(this.plan.source.next(), intendedMs);
     tally.offered++;
     this.#unsettled++;
     if (this.#unsettled > tally.mostInFlight) tally.mostInFlight = this.#unsettled;
@@ -160,7 +160,7 @@ export class Generator {
     else this.#dispatch(request);
   }
 
-  #dispatch(request: Request, to = this.#router?.route(request)): void {
+  #dispatch(request: TimedRequest, to = this.#router?.route(request)): void {
     if (to === undefined) this.#settle(request, { kind: "failed", error: "no-server" });
     else {
       to.enqueue(request);
@@ -169,32 +169,32 @@ export class Generator {
   }
 
   #pump(): void {
-    for (const node of this.#touched) node.pump();
+    for (const node of this.#touched) node.sendQueued();
     this.#touched.clear();
   }
 
-  #sent(request: Request): void {
+  #sent(request: TimedRequest): void {
     this.#inFlight++;
     if (Number.isNaN(request.sentMs)) this.tally.sent++;
-    request.sentMs = now();
+    request.sentMs = epochMs();
   }
 
-  #reply(node: LoadNode, request: Request, error: string | undefined): void {
+  #reply(node: LoadNode, request: TimedRequest, error: string | undefined): void {
     this.#inFlight--;
-    this.#pacer?.worked();
+    this.#pacer?.markBusy();
     if (error === undefined) this.#settle(request, ACKNOWLEDGED);
     else if (!this.#redirected(node, request, error)) {
-      const kind = errorKind(error);
-      if (STALE.has(kind)) this.#refresher.want();
+      const kind = errorPrefix(error);
+      if (STALE.has(kind)) this.#refresher.requestRefresh();
       this.#settle(request, { kind: "failed", error: kind });
     }
   }
 
   /** Follows a redirection. @returns whether the error was one */
-  #redirected(node: LoadNode, request: Request, error: string): boolean {
+  #redirected(node: LoadNode, request: TimedRequest, error: string): boolean {
     const redirect = parseRedirect(error, node.endpoint);
     if (redirect === undefined) return false;
-    bump(this.tally.redirects, redirect.kind);
+    addCount(this.tally.redirects, redirect.kind);
     if (++request.redirects > MOST_REDIRECTS) {
       this.#settle(request, { kind: "failed", error: "redirects" });
       return true;
@@ -205,13 +205,13 @@ export class Generator {
     }
     request.isAsking = redirect.kind === "ASK";
     if (redirect.kind === "MOVED") {
-      this.#refresher.want();
-      this.#again(request, this.#router?.move(redirect.slot, redirect.endpoint));
-    } else this.#again(request, this.#router?.node(redirect.endpoint));
+      this.#refresher.requestRefresh();
+      this.#again(request, this.#router?.setSlotOwner(redirect.slot, redirect.endpoint));
+    } else this.#again(request, this.#router?.nodeAt(redirect.endpoint));
     return true;
   }
 
-  #again(request: Request, to?: LoadNode): void {
+  #again(request: TimedRequest, to?: LoadNode): void {
     if (this.#isOver) this.#settle(request, { kind: "failed", error: "stopped" });
     else {
       this.#dispatch(request, to ?? this.#router?.route(request));
@@ -219,10 +219,10 @@ export class Generator {
     }
   }
 
-  #lost(unanswered: readonly Request[], reason: string): void {
-    this.#pacer?.worked();
-    if (!this.#isOver) this.#refresher.want();
-    const deadlineMs = now() - this.plan.timeoutMs;
+  #lost(unanswered: readonly TimedRequest[], reason: string): void {
+    this.#pacer?.markBusy();
+    if (!this.#isOver) this.#refresher.requestRefresh();
+    const deadlineMs = epochMs() - this.plan.timeoutMs;
     for (const request of unanswered) {
       this.#inFlight--;
       this.#settle(request, { kind: "unknown", error: reason === "stopped" ? "stopped" : request.intendedMs < deadlineMs ? "timeout" : "disconnected" });
@@ -234,20 +234,20 @@ export class Generator {
     this.#lookAt = nowMs + TIMEOUT_LOOK_MS;
     const deadlineMs = nowMs - this.plan.timeoutMs;
     for (const node of this.#router?.nodes ?? []) {
-      for (const request of node.takeOlderThan(deadlineMs)) this.#settle(request, { kind: "failed", error: "unavailable" });
-      node.closeStuck(deadlineMs);
+      for (const request of node.takeQueuedBefore(deadlineMs)) this.#settle(request, { kind: "failed", error: "unavailable" });
+      node.closeTimedOut(deadlineMs);
     }
   }
 
-  #settle(request: Request, outcome: Outcome): void {
+  #settle(request: TimedRequest, outcome: RequestOutcome): void {
     const { tally } = this;
-    const doneMs = (request.doneMs = now());
+    const doneMs = (request.doneMs = epochMs());
     this.#unsettled--;
     if (outcome.kind === "acknowledged") {
       tally.acknowledged++;
       if (doneMs <= this.#endMs) tally.acknowledgedInTime++;
       tally[request.operation.kind === "read" ? "reads" : "writes"].record((doneMs - request.intendedMs) * 1000);
-    } else bump(tally[outcome.kind], outcome.error);
+    } else addCount(tally[outcome.kind], outcome.error);
     if (doneMs > tally.toMs) tally.toMs = doneMs;
     this.sink(request, outcome);
     if (this.#unsettled === 0) this.#finished?.();

@@ -1,24 +1,24 @@
 /** Which key is meant next, by its index from 0 to below the key space. Pure from a seed. */
 import { SLOT_COUNT } from "../../../valkey/topology/slots";
-import type { KeyDistribution } from "../../workloads/mix";
+import type { KeyDistribution } from "../../workloads/mixed-workload";
 import type { Random } from "./random";
 
-export interface KeyDraw {
+export interface KeySampler {
   next(): number;
 }
 
-export function keyDraw(keys: KeyDistribution, keySpace: number, random: Random): KeyDraw {
+export function keySampler(keys: KeyDistribution, keySpace: number, random: Random): KeySampler {
   switch (keys.distribution) {
     case "uniform":
       return { next: () => random.below(keySpace) };
     case "zipfian": {
-      const ranks = new ZipfianRanks(keySpace, keys.theta, random);
-      const spread = spreading(keySpace);
+      const ranks = new ZipfianSampler(keySpace, keys.theta, random);
+      const spread = rankPermutation(keySpace);
       return { next: () => spread(ranks.next()) };
     }
     case "hot-set": {
       const hot = Math.min(keySpace, Math.max(1, Math.round(keys.keys * keySpace)));
-      const spread = spreading(keySpace);
+      const spread = rankPermutation(keySpace);
       return { next: () => spread(hot === keySpace || random.uniform() < keys.requests ? random.below(hot) : hot + random.below(keySpace - hot)) };
     }
   }
@@ -29,7 +29,7 @@ export function keyDraw(keys: KeyDistribution, keySpace: number, random: Random)
  * rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions",
  * ACM TOMACS 6(3), 1996), which needs no table and no sum over all keys.
  */
-export class ZipfianRanks {
+export class ZipfianSampler {
   readonly #first: number;
   readonly #last: number;
   readonly #threshold: number;
@@ -86,7 +86,7 @@ const GOLDEN = 0.618_033_988_749_895;
  * Every rank to a key of its own, hot ones far from each other and so over all slots: multiplication by a number without a
  * common divisor with the key space. (YCSB's hash puts several ranks on one key.)
  */
-export function spreading(keySpace: number): (rank: number) => number {
+export function rankPermutation(keySpace: number): (rank: number) => number {
   const unit = keySpace % SLOT_COUNT === 0 ? SLOT_COUNT : 1;
   // Odd within the slots, so that it passes through all of them.
   const within = unit === 1 ? 0 : Math.round(SLOT_COUNT * GOLDEN) | 1;

@@ -4,22 +4,22 @@ import type { Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { tlsOptions } from "../../../valkey/connection";
 import type { Access, Endpoint } from "../../../valkey/node";
-import type { Request } from "./request";
+import type { TimedRequest } from "./request";
 import { encodeCommand, ReplyScanner } from "./resp";
 
 /** Told by a connection of what happens to it. */
-export interface ConnectionEvents {
+export interface LoadConnectionEvents {
   /** Commands may be sent. */
   readonly ready: (connection: LoadConnection) => void;
   /** @param error the reply's text where it is an error */
-  readonly reply: (request: Request, error: string | undefined) => void;
+  readonly reply: (request: TimedRequest, error: string | undefined) => void;
   /** A chunk has been read to its end: the moment to send what replies made room for. */
-  readonly drained: (connection: LoadConnection) => void;
+  readonly chunkProcessed: (connection: LoadConnection) => void;
   /** It is over, once. @param unanswered requests sent and not answered */
-  readonly closed: (connection: LoadConnection, unanswered: readonly Request[], reason: string) => void;
+  readonly closed: (connection: LoadConnection, unanswered: readonly TimedRequest[], reason: string) => void;
 }
 
-export interface ConnectionPlan {
+export interface LoadConnectionOptions {
   readonly endpoint: Endpoint;
   readonly access: Access;
   /** Whether reads of a cluster's replica are wanted. */
@@ -33,7 +33,7 @@ const ASKING = encodeCommand(["ASKING"]);
 export class LoadConnection {
   readonly #socket: Socket;
   readonly #scanner = new ReplyScanner((error) => { this.#reply(error); });
-  #waiting: (Request | "asking")[] = [];
+  #waiting: (TimedRequest | "asking")[] = [];
   #head = 0;
   /** Replies to what introduces this connection, before any request's. */
   #introductions = 0;
@@ -44,8 +44,8 @@ export class LoadConnection {
   #reason: string | undefined;
 
   constructor(
-    plan: ConnectionPlan,
-    private readonly events: ConnectionEvents,
+    plan: LoadConnectionOptions,
+    private readonly events: LoadConnectionEvents,
   ) {
     this.#socket = this.#open(plan);
     this.#socket.setNoDelay(true);
@@ -63,7 +63,7 @@ export class LoadConnection {
   }
 
   /** The oldest request that is not answered. */
-  get oldest(): Request | undefined {
+  get oldestUnanswered(): TimedRequest | undefined {
     for (let i = this.#head; i < this.#waiting.length; i++) {
       const each = this.#waiting[i];
       if (each !== "asking") return each;
@@ -72,7 +72,7 @@ export class LoadConnection {
   }
 
   /** In one write. */
-  send(requests: readonly Request[]): void {
+  send(requests: readonly TimedRequest[]): void {
     let text = "";
     for (const request of requests) {
       if (request.isAsking) {
@@ -91,7 +91,7 @@ export class LoadConnection {
     this.#end(reason);
   }
 
-  #open({ endpoint, access, readsFromReplica }: ConnectionPlan): Socket {
+  #open({ endpoint, access, readsFromReplica }: LoadConnectionOptions): Socket {
     const introduce = (): void => { this.#introduce(access, readsFromReplica); };
     if (access.tls !== undefined) {
       const socket = connectTls({ ...endpoint, ...tlsOptions(access, endpoint.host) }, introduce);
@@ -117,7 +117,7 @@ export class LoadConnection {
 
   #feed(chunk: Buffer, bytes: number): void {
     this.#scanner.feed(chunk, bytes);
-    if (!this.#isClosed) this.events.drained(this);
+    if (!this.#isClosed) this.events.chunkProcessed(this);
   }
 
   #reply(error: string | undefined): void {

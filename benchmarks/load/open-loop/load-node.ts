@@ -1,20 +1,20 @@
 import type { Endpoint } from "../../../valkey/node";
 import { formatEndpoint } from "../../../valkey/node";
-import type { ConnectionPlan } from "./load-connection";
+import type { LoadConnectionOptions } from "./load-connection";
 import { LoadConnection } from "./load-connection";
-import type { Request } from "./request";
+import type { TimedRequest } from "./request";
 
-export interface NodePlan extends ConnectionPlan {
+export interface LoadNodeOptions extends LoadConnectionOptions {
   readonly connections: number;
   /** Requests in one write, and so in flight on one connection. */
   readonly pipeline: number;
 }
 
 /** Told of what happens on any connection of a node. */
-export interface NodeEvents {
-  readonly reply: (node: LoadNode, request: Request, error: string | undefined) => void;
-  readonly lost: (node: LoadNode, unanswered: readonly Request[], reason: string) => void;
-  readonly sent: (request: Request) => void;
+export interface LoadNodeEvents {
+  readonly reply: (node: LoadNode, request: TimedRequest, error: string | undefined) => void;
+  readonly disconnected: (node: LoadNode, unanswered: readonly TimedRequest[], reason: string) => void;
+  readonly sent: (request: TimedRequest) => void;
 }
 
 const LEAST_PAUSE_MS = 20;
@@ -23,17 +23,17 @@ const MOST_PAUSE_MS = 500;
 export class LoadNode {
   readonly #connections = new Set<LoadConnection>();
   readonly #idle: LoadConnection[] = [];
-  #queue: Request[] = [];
+  #queue: TimedRequest[] = [];
   #head = 0;
   #isClosed = false;
   readonly #timers = new Set<NodeJS.Timeout>();
   /** Why the last connection ended. */
-  trouble: string | undefined;
+  lastError: string | undefined;
   reconnects = 0;
 
   constructor(
-    private readonly plan: NodePlan,
-    private readonly events: NodeEvents,
+    private readonly plan: LoadNodeOptions,
+    private readonly events: LoadNodeEvents,
   ) {
     for (let i = 0; i < plan.connections; i++) this.#connect(LEAST_PAUSE_MS);
   }
@@ -46,24 +46,24 @@ export class LoadNode {
     return formatEndpoint(this.plan.endpoint);
   }
 
-  get ready(): number {
+  get readyConnections(): number {
     return [...this.#connections].filter(({ isReady }) => isReady).length;
   }
 
   get isReady(): boolean {
-    return this.ready === this.plan.connections;
+    return this.readyConnections === this.plan.connections;
   }
 
   get queued(): number {
     return this.#queue.length - this.#head;
   }
 
-  enqueue(request: Request): void {
+  enqueue(request: TimedRequest): void {
     this.#queue.push(request);
   }
 
   /** Sends what waits, as far as there are connections with nothing in flight. */
-  pump(): void {
+  sendQueued(): void {
     while (this.#head < this.#queue.length) {
       const connection = this.#idle.shift();
       if (connection === undefined) return;
@@ -77,7 +77,7 @@ export class LoadNode {
   }
 
   /** Takes away every request that waits, to be sent elsewhere. */
-  takeQueue(): Request[] {
+  takeQueued(): TimedRequest[] {
     const taken = this.#queue.slice(this.#head);
     this.#queue = [];
     this.#head = 0;
@@ -85,8 +85,8 @@ export class LoadNode {
   }
 
   /** Takes away those intended before that time, which are the first. */
-  takeOlderThan(ms: number): Request[] {
-    const taken: Request[] = [];
+  takeQueuedBefore(ms: number): TimedRequest[] {
+    const taken: TimedRequest[] = [];
     for (;;) {
       const request = this.#queue[this.#head];
       if (request === undefined || request.intendedMs >= ms) break;
@@ -98,10 +98,10 @@ export class LoadNode {
   }
 
   /** Ends connections whose oldest request was intended before that time: what comes of it cannot be told from what follows. */
-  closeStuck(ms: number): void {
+  closeTimedOut(ms: number): void {
     for (const connection of this.#connections) {
-      const { oldest } = connection;
-      if (oldest !== undefined && oldest.intendedMs < ms) connection.close("timeout");
+      const { oldestUnanswered } = connection;
+      if (oldestUnanswered !== undefined && oldestUnanswered.intendedMs < ms) connection.close("timeout");
     }
   }
 
@@ -127,18 +127,18 @@ export class LoadNode {
     const connection = new LoadConnection(this.plan, {
       ready: (ready) => {
         wasReady = true;
-        this.trouble = undefined;
+        this.lastError = undefined;
         this.#rest(ready);
       },
       reply: (request, error) => { this.events.reply(this, request, error); },
-      drained: (drained) => { if (drained.isReady && drained.inFlight === 0 && !drained.isIdle) this.#rest(drained); },
+      chunkProcessed: (drained) => { if (drained.isReady && drained.inFlight === 0 && !drained.isIdle) this.#rest(drained); },
       closed: (closed, unanswered, reason) => {
         this.#connections.delete(closed);
         const index = this.#idle.indexOf(closed);
         if (index >= 0) this.#idle.splice(index, 1);
-        this.trouble = reason;
+        this.lastError = reason;
         if (!this.#isClosed) this.#reconnect(wasReady ? LEAST_PAUSE_MS : pauseMs);
-        this.events.lost(this, unanswered, reason);
+        this.events.disconnected(this, unanswered, reason);
       },
     });
     this.#connections.add(connection);
@@ -147,7 +147,7 @@ export class LoadNode {
   #rest(connection: LoadConnection): void {
     connection.isIdle = true;
     this.#idle.push(connection);
-    this.pump();
+    this.sendQueued();
   }
 
   #reconnect(pauseMs: number): void {

@@ -6,28 +6,28 @@ import type { BenchmarkUser } from "../benchmark-user";
 import { clientCpu } from "../client-cpu";
 import type { CpuSample } from "../../../platforms/host/cpu";
 import { cpuWithin, sampleCpu } from "../../../platforms/host/cpu";
-import { summaryOf } from "../merge-reports";
-import type { LoadRequest, LoadRunner, ToolOutcome, Watch } from "../tool-runner";
-import { ToolFailure } from "../tool-runner";
+import { latencySummary } from "../merge-reports";
+import type { LoadRequest, LoadRunner, LoadOutcome, LoadObserver } from "../load-runner";
+import { LoadGeneratorFailure } from "../load-runner";
 import type { Offering } from "../../results/schema";
-import type { ToolReport } from "../valkey-benchmark/output";
-import type { OpenLoopMix } from "../../workloads/mix";
+import type { LoadReport } from "../valkey-benchmark/output";
+import type { OpenLoopWorkload } from "../../workloads/mixed-workload";
 import { GeneratorProcess } from "./generator-process";
-import { now } from "./pacer";
+import { epochMs } from "./pacer";
 import type { OpenLoopPlan } from "./plan";
-import { planOfMix } from "./plan";
+import { workloadPlan } from "./plan";
 import { Tally } from "./tally";
 
 /** One run of the generator. */
 export interface OpenLoopRun {
-  readonly mix: OpenLoopMix;
+  readonly mix: OpenLoopWorkload;
   /** By name: who is written to where there are no slots. */
   readonly primary: string;
   readonly seed: number;
   readonly credentials: BenchmarkUser | undefined;
 }
 
-export interface LocalGenerator {
+export interface LocalOpenLoopOptions {
   readonly run: RunDirectory;
   /** Whether the servers run on this machine too. */
   readonly serversHere: boolean;
@@ -35,15 +35,15 @@ export interface LocalGenerator {
 
 const CPU_INTERVAL_MS = 100;
 
-export class LocalOpenLoop implements LoadRunner<OpenLoopRun> {
+export class LocalOpenLoopRunner implements LoadRunner<OpenLoopRun> {
   readonly count = 1;
 
-  constructor(private readonly local: LocalGenerator) {}
+  constructor(private readonly local: LocalOpenLoopOptions) {}
 
-  async run({ deployment, tool, warmUp }: LoadRequest<OpenLoopRun>, watch: Watch, signal: AbortSignal): Promise<ToolOutcome> {
-    const endpoints = endpointsOf(deployment, tool.primary);
-    if (warmUp !== undefined) await this.#once(planOf(warmUp, deployment, endpoints), signal);
-    const plan = planOf(tool, deployment, endpoints);
+  async run({ deployment, run: tool, warmUp }: LoadRequest<OpenLoopRun>, watch: LoadObserver, signal: AbortSignal): Promise<LoadOutcome> {
+    const endpoints = endpointsPrimaryFirst(deployment, tool.primary);
+    if (warmUp !== undefined) await this.#once(openLoopPlan(warmUp, deployment, endpoints), signal);
+    const plan = openLoopPlan(tool, deployment, endpoints);
     const { tallies, startedAt, cpu, runnerCores } = await this.#once(plan, signal, watch);
     const tally = Tally.merge(tallies);
     const { fromMs, toMs } = tally;
@@ -57,13 +57,13 @@ export class LocalOpenLoop implements LoadRunner<OpenLoopRun> {
       toMs,
       startedAt,
       outputs: [{ warmUp: false, runner: undefined, command: ["open-loop", JSON.stringify({ ...plan, access: "***" })], text: `${JSON.stringify(tallies.map((each) => each.data()), null, 1)}\n` }],
-      cpu: clientCpu([cpuWithin(cpu, fromMs, toMs)], { threads: plan.workers, runner: runnerCores, serversHere: this.local.serversHere }),
+      cpu: clientCpu([cpuWithin(cpu, fromMs, toMs)], { threads: plan.workers, program: runnerCores, serversHere: this.local.serversHere }),
       runners: [],
       doubts: [],
     };
   }
 
-  async #once(plan: OpenLoopPlan, signal: AbortSignal, watch?: Watch): Promise<{ tallies: Tally[]; startedAt: string; cpu: readonly CpuSample[]; runnerCores: number }> {
+  async #once(plan: OpenLoopPlan, signal: AbortSignal, watch?: LoadObserver): Promise<{ tallies: Tally[]; startedAt: string; cpu: readonly CpuSample[]; runnerCores: number }> {
     signal.throwIfAborted();
     const generator = await GeneratorProcess.start(this.local.run, plan);
     const kill = (): void => { void generator.kill(); };
@@ -71,18 +71,18 @@ export class LocalOpenLoop implements LoadRunner<OpenLoopRun> {
     try {
       await watch?.begin();
       const startedAt = new Date().toISOString();
-      const begun = now();
+      const begun = epochMs();
       const ownCpu = process.cpuUsage();
       const cpu: CpuSample[] = [sampleCpu(generator.pid, begun)];
-      const timer = setInterval(() => cpu.push(sampleCpu(generator.pid, now())), CPU_INTERVAL_MS);
+      const timer = setInterval(() => cpu.push(sampleCpu(generator.pid, epochMs())), CPU_INTERVAL_MS);
       const tallies = await generator.run().finally(() => { clearInterval(timer); });
       const { user, system } = process.cpuUsage(ownCpu);
-      const runnerCores = (user + system) / 1000 / (now() - begun);
+      const runnerCores = (user + system) / 1000 / (epochMs() - begun);
       await watch?.end();
       return { tallies, startedAt, cpu, runnerCores };
     } catch (error) {
       signal.throwIfAborted();
-      throw error instanceof Failure ? new ToolFailure(messageOf(error), "", { cause: error }) : error;
+      throw error instanceof Failure ? new LoadGeneratorFailure(messageOf(error), "", { cause: error }) : error;
     } finally {
       signal.removeEventListener("abort", kill);
       await generator.kill();
@@ -91,21 +91,21 @@ export class LocalOpenLoop implements LoadRunner<OpenLoopRun> {
 }
 
 /** As valkey-benchmark's is: of what was acknowledged. */
-export function openLoopReport(tally: Tally, title: string): ToolReport {
+export function openLoopReport(tally: Tally, title: string): LoadReport {
   const seconds = Math.max(tally.toMs - tally.fromMs, 1) / 1000;
-  return { ...summaryOf(title, tally.latencies()), requests: tally.acknowledged, rate: tally.acknowledged / seconds, seconds };
+  return { ...latencySummary(title, tally.latencies()), requests: tally.acknowledged, rate: tally.acknowledged / seconds, seconds };
 }
 
 /** The primary first, so that replication knows which it is. */
-export function endpointsOf({ nodes }: Pick<Deployment, "nodes">, primary: string): OpenLoopPlan["endpoints"] {
+export function endpointsPrimaryFirst({ nodes }: Pick<Deployment, "nodes">, primary: string): OpenLoopPlan["endpoints"] {
   return [...nodes].sort((a, b) => Number(b.name === primary) - Number(a.name === primary)).map(({ endpoint }) => ({ ...endpoint }));
 }
 
 /** What the first of so many processes is told. */
-export function planOf({ mix, seed, credentials }: OpenLoopRun, { mode, access }: Pick<Deployment, "mode" | "access">, endpoints: OpenLoopPlan["endpoints"], processes = 1): OpenLoopPlan {
+export function openLoopPlan({ mix, seed, credentials }: OpenLoopRun, { mode, access }: Pick<Deployment, "mode" | "access">, endpoints: OpenLoopPlan["endpoints"], processes = 1): OpenLoopPlan {
   // Keys that are not there are left out, as JSON does.
   const given = JSON.parse(JSON.stringify({ ...credentials, tls: access.tls })) as OpenLoopPlan["access"];
-  return { ...planOfMix(mix), mode, endpoints, access: given, seed, process: 0, processes };
+  return { ...workloadPlan(mix), mode, endpoints, access: given, seed, process: 0, processes };
 }
 
 /** What records say of an open loop. @param seconds that it took */

@@ -6,8 +6,8 @@
 import { createInterface } from "node:readline";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { messageOf } from "../../../lib/errors";
-import type { OpenLoopPlan, Said } from "./plan";
-import { GO, planSchema, STOP } from "./plan";
+import type { OpenLoopPlan, ProcessMessage } from "./plan";
+import { START_COMMAND, openLoopPlanSchema, STOP_COMMAND } from "./plan";
 import type { TallyData } from "./tally";
 import { workerGenerator } from "./worker";
 
@@ -77,7 +77,7 @@ async function runnersOf(plan: OpenLoopPlan): Promise<Runner[]> {
   return plan.workers === 1 ? [await here(plan)] : Promise.all(Array.from({ length: plan.workers }, (_, index) => inThread(plan, index)));
 }
 
-function say(message: Said): Promise<void> {
+function say(message: ProcessMessage): Promise<void> {
   return new Promise((resolve) => process.stdout.write(`${JSON.stringify(message)}\n`, () => { resolve(); }));
 }
 
@@ -88,16 +88,16 @@ async function asProcess(): Promise<number> {
     return line.done === true ? undefined : line.value;
   };
   try {
-    const plan = planSchema.parse(JSON.parse((await next()) ?? ""));
+    const plan = openLoopPlanSchema.parse(JSON.parse((await next()) ?? ""));
     const runners = await runnersOf(plan);
     await say({ event: "ready" });
-    if ((await next()) !== GO) return 0;
+    if ((await next()) !== START_COMMAND) return 0;
     const startMs = performance.timeOrigin + performance.now() + LEAD_MS;
     const running = Promise.all(runners.map(({ run }) => run(startMs)));
     void (async () => {
       // Whoever started this process may tell it to stop, or be gone.
       const line = await next();
-      if (line === STOP || line === undefined) for (const { stop } of runners) stop();
+      if (line === STOP_COMMAND || line === undefined) for (const { stop } of runners) stop();
     })();
     await say({ event: "result", tallies: await running });
     return 0;
@@ -115,7 +115,7 @@ async function asJob(text: string): Promise<number> {
   try {
     const { JOB_COMPLETION_INDEX: index = "0", TOOL_USER: username, TOOL_PASSWORD: password } = process.env;
     const told = JSON.parse(text) as OpenLoopPlan;
-    const plan = planSchema.parse({ ...told, access: { ...told.access, username, password }, process: Number(index) });
+    const plan = openLoopPlanSchema.parse({ ...told, access: { ...told.access, username, password }, process: Number(index) });
     const runners = await runnersOf(plan);
     const startMs = performance.timeOrigin + performance.now() + LEAD_MS;
     const tallies = await Promise.all(runners.map(({ run }) => run(startMs)));

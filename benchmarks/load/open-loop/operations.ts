@@ -1,13 +1,13 @@
 import { slotTags } from "../../../valkey/topology/slot-tags";
 /** What is sent: operations one after the other, by the keys, sizes and shares of a mixed workload. Pure from a seed. */
 import { keyNumber, keysPerInfix, zsetMember } from "../../workloads/key-space";
-import type { DataKind, KeyDistribution, ValueSizes } from "../../workloads/mix";
-import { FAMILIES, ZSET_MEMBERS } from "../../workloads/mix";
+import type { DataKind, KeyDistribution, ValueSizes } from "../../workloads/mixed-workload";
+import { KEY_FAMILIES, ZSET_MEMBERS } from "../../workloads/mixed-workload";
 import { SLOT_COUNT } from "../../../valkey/topology/slots";
-import { keyDraw } from "./keys";
+import { keySampler } from "./keys";
 import type { Random } from "./random";
 import { encodeCommand } from "./resp";
-import { largest, sizeDraw } from "./values";
+import { largestValueSize, sizeSampler } from "./values";
 
 /** One request. */
 export interface Operation {
@@ -23,7 +23,7 @@ export interface OperationSource<O extends Operation = Operation> {
   next(): O;
 }
 
-export interface MixShape {
+export interface MixedOperationOptions {
   readonly data: DataKind;
   readonly reads: number;
   readonly keySpace: number;
@@ -44,9 +44,9 @@ function payload(bytes: number, random: Random): string {
 /** Written once and kept. */
 const NUMBERS = 65_536;
 
-export class MixSource implements OperationSource {
-  readonly #keys: ReturnType<typeof keyDraw>;
-  readonly #sizes: ReturnType<typeof sizeDraw>;
+export class MixedOperationSource implements OperationSource {
+  readonly #keys: ReturnType<typeof keySampler>;
+  readonly #sizes: ReturnType<typeof sizeSampler>;
   readonly #payload: string;
   /** Of keys, by slot. */
   readonly #prefixes: readonly string[];
@@ -54,13 +54,13 @@ export class MixSource implements OperationSource {
   readonly #numbers: readonly string[];
 
   constructor(
-    private readonly shape: MixShape,
+    private readonly shape: MixedOperationOptions,
     private readonly random: Random,
   ) {
-    this.#keys = keyDraw(shape.keys, shape.keySpace, random);
-    this.#sizes = sizeDraw(shape.values, random);
-    this.#payload = payload(largest(shape.values), random);
-    const family = FAMILIES[shape.data];
+    this.#keys = keySampler(shape.keys, shape.keySpace, random);
+    this.#sizes = sizeSampler(shape.values, random);
+    this.#payload = payload(largestValueSize(shape.values), random);
+    const family = KEY_FAMILIES[shape.data];
     this.#prefixes = shape.isCluster ? slotTags().map((tag) => `${family}:{${tag.padEnd(3, "}")}}:`) : [`${family}:`];
     this.#numbers = Array.from({ length: Math.min(NUMBERS, keysPerInfix(shape.keySpace, shape.isCluster)) }, (_, number) => keyNumber(number));
   }

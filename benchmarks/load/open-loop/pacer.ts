@@ -4,19 +4,19 @@
  * millisecond. How late it is all the same is what `arrive` is told.
  */
 
-export interface Pace {
+export interface PacerCallbacks {
   /** The next intended time, milliseconds after the start. */
   readonly nextMs: () => number;
   /** No intended time at or after this one counts. */
   readonly endMs: number;
   /** An intended time has come. Both in milliseconds since the epoch. */
-  readonly arrive: (intendedMs: number, nowMs: number) => void;
+  readonly onArrival: (intendedMs: number, nowMs: number) => void;
   /** All that have come by now have been told. */
-  readonly arrived: () => void;
+  readonly afterArrivals: () => void;
   /** Between arrivals, at every turn. */
-  readonly look: (nowMs: number) => void;
+  readonly onTurn: (nowMs: number) => void;
   /** Whether an answer may come at any moment. */
-  readonly isWaiting: () => boolean;
+  readonly isAwaitingReplies: () => boolean;
 }
 
 /** Arrivals told in one turn, so that answers are read in between however far behind it is. */
@@ -47,14 +47,14 @@ export class Pacer {
   /** @param startMs milliseconds since the epoch */
   constructor(
     private readonly startMs: number,
-    private readonly pace: Pace,
+    private readonly pace: PacerCallbacks,
   ) {
     this.#dueMs = pace.nextMs();
   }
 
   /** @param done called when every intended time has come */
   start(done: () => void): void {
-    this.#begunMs = this.#turnMs = now();
+    this.#begunMs = this.#turnMs = epochMs();
     const turn = (): void => {
       if (this.#isStopped) return;
       this.#turn();
@@ -71,7 +71,7 @@ export class Pacer {
   }
 
   /** Says that something was done between two turns. */
-  worked(): void {
+  markBusy(): void {
     this.#hasWorked = true;
   }
 
@@ -87,37 +87,37 @@ export class Pacer {
 
   #turn(): void {
     const { pace, startMs } = this;
-    let nowMs = now();
+    let nowMs = epochMs();
     let arrivals = 0;
     while (!this.isDone && arrivals < MOST_PER_TURN) {
       if (this.#dueMs >= pace.endMs) this.isDone = true;
       else if (startMs + this.#dueMs > nowMs) break;
       else {
-        pace.arrive(startMs + this.#dueMs, nowMs);
+        pace.onArrival(startMs + this.#dueMs, nowMs);
         arrivals++;
         this.#dueMs = pace.nextMs();
-        nowMs = now();
+        nowMs = epochMs();
       }
     }
-    if (arrivals > 0) pace.arrived();
+    if (arrivals > 0) pace.afterArrivals();
     if (arrivals === 0 && !this.#hasWorked) this.#idleMs += nowMs - this.#turnMs;
     this.#turnMs = nowMs;
     this.#hasWorked = false;
-    pace.look(nowMs);
+    pace.onTurn(nowMs);
   }
 
   #next(turn: () => void): void {
-    const gap = this.isDone ? Infinity : this.startMs + this.#dueMs - now();
+    const gap = this.isDone ? Infinity : this.startMs + this.#dueMs - epochMs();
     if (gap > TIMER_MS) {
       this.#timer = setTimeout(turn, Math.min(1000, this.isDone ? DRAIN_MS : Math.max(1, Math.floor(gap - TIMER_LATE_MS))));
       return;
     }
-    if (gap > 2 * NAP_LATE_MS && !this.pace.isWaiting()) Atomics.wait(NAPPING, 0, 0, gap - NAP_LATE_MS);
+    if (gap > 2 * NAP_LATE_MS && !this.pace.isAwaitingReplies()) Atomics.wait(NAPPING, 0, 0, gap - NAP_LATE_MS);
     this.#immediate = setImmediate(turn);
   }
 }
 
 /** Milliseconds since the epoch with fractions, never running backwards. */
-export function now(): number {
+export function epochMs(): number {
   return performance.timeOrigin + performance.now();
 }

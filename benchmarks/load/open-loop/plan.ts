@@ -1,7 +1,7 @@
 /** What a process of the generator is told, as plain data, and what it says: a line of JSON each, over its standard streams. */
 import { z } from "zod";
-import type { OpenLoopMix } from "../../workloads/mix";
-import { ARRIVALS, DATA_KINDS, READ_FROM } from "../../workloads/mix";
+import type { OpenLoopWorkload } from "../../workloads/mixed-workload";
+import { ARRIVALS, DATA_KINDS, READ_FROM } from "../../workloads/mixed-workload";
 import { tallySchema } from "./tally";
 
 const endpoint = z.strictObject({ host: z.string(), port: z.int() });
@@ -19,7 +19,7 @@ const values = z.discriminatedUnion("sizes", [
   z.strictObject({ sizes: z.literal("weighted"), list: z.array(z.strictObject({ bytes: z.int(), weight: z.number() })) }),
 ]);
 
-export const planSchema = z.strictObject({
+export const openLoopPlanSchema = z.strictObject({
   mode: z.enum(["replication", "cluster"]),
   /** Replication: the primary, then its replicas. A cluster: any nodes. */
   endpoints: z.array(endpoint).min(1),
@@ -52,24 +52,24 @@ export const planSchema = z.strictObject({
   process: z.int(),
   processes: z.int(),
 });
-export type OpenLoopPlan = z.infer<typeof planSchema>;
+export type OpenLoopPlan = z.infer<typeof openLoopPlanSchema>;
 
 /** What a process says, a line each. */
-export const saidSchema = z.discriminatedUnion("event", [
+export const processMessageSchema = z.discriminatedUnion("event", [
   /** All connections are there; it waits for `go`. */
   z.strictObject({ event: z.literal("ready") }),
   z.strictObject({ event: z.literal("result"), tallies: z.array(tallySchema), /** When it said so, milliseconds since the epoch. */ endedMs: z.number().optional() }),
   z.strictObject({ event: z.literal("failed"), message: z.string() }),
 ]);
-export type Said = z.infer<typeof saidSchema>;
+export type ProcessMessage = z.infer<typeof processMessageSchema>;
 
 /** What it is told after its plan. */
-export const GO = "go";
+export const START_COMMAND = "go";
 /** Ends the offering early; the result comes all the same. */
-export const STOP = "stop";
+export const STOP_COMMAND = "stop";
 
 /** The parts of a plan that a workload decides. */
-export function planOfMix(mix: OpenLoopMix): Omit<OpenLoopPlan, "mode" | "endpoints" | "access" | "seed" | "process" | "processes"> {
+export function workloadPlan(mix: OpenLoopWorkload): Omit<OpenLoopPlan, "mode" | "endpoints" | "access" | "seed" | "process" | "processes"> {
   const { data, reads, keySpace, keys: draws, values: sizes, arrivals, rate, clients, pipeline, readFrom, timeoutMs, queue, workers, length } = mix;
   return { data, reads, keySpace, keys: draws, values: sizes.sizes === "weighted" ? { sizes: "weighted", list: sizes.list.map((each) => ({ ...each })) } : sizes, arrivals, rate, clients, pipeline, readFrom, timeoutMs, queue, workers, seconds: length.seconds };
 }

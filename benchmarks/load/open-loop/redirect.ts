@@ -17,6 +17,6 @@ export function parseRedirect(error: string, from: Endpoint): Redirect | undefin
 }
 
 /** `CLUSTERDOWN`: the first word of an error, by which its kind is counted. */
-export function errorKind(error: string): string {
+export function errorPrefix(error: string): string {
   return /^[A-Z][A-Z0-9_]*/.exec(error)?.[0] ?? "ERR";
 }

@@ -1,9 +1,9 @@
 /** An operation on its way: when it was meant to be sent, when it was, and how it ended. */
 import type { Operation } from "./operations";
-import type { Outcome } from "./tally";
+import type { RequestOutcome } from "./tally";
 
 /** Times are milliseconds since the epoch, with fractions. */
-export class Request<O extends Operation = Operation> {
+export class TimedRequest<O extends Operation = Operation> {
   /** NaN while it has not been sent. */
   sentMs = NaN;
   /** NaN while it is not settled. */
@@ -19,4 +19,4 @@ export class Request<O extends Operation = Operation> {
 }
 
 /** Told of every request once, when it is settled; it must be quick, for sending waits for it. */
-export type Sink<O extends Operation = Operation> = (request: Request<O>, outcome: Outcome) => void;
+export type RequestObserver<O extends Operation = Operation> = (request: TimedRequest<O>, outcome: RequestOutcome) => void;

@@ -1,14 +1,14 @@
 import type { Access, Endpoint, Mode } from "../../../valkey/node";
 import { formatEndpoint } from "../../../valkey/node";
 import { SLOT_COUNT } from "../../../valkey/topology/slots";
-import type { ReadFrom } from "../../workloads/mix";
-import type { NodeEvents } from "./load-node";
+import type { ReadFrom } from "../../workloads/mixed-workload";
+import type { LoadNodeEvents } from "./load-node";
 import { LoadNode } from "./load-node";
 import type { Random } from "./random";
-import type { Request } from "./request";
+import type { TimedRequest } from "./request";
 import type { ShardRoute } from "./routes";
 
-export interface RouterPlan {
+export interface RouterOptions {
   readonly mode: Mode;
   readonly access: Access;
   /** Connections in all, shared evenly by the servers that requests go to at the start. */
@@ -28,13 +28,13 @@ export class Router {
   readonly #connections: number;
 
   constructor(
-    private readonly plan: RouterPlan,
+    private readonly plan: RouterOptions,
     routes: readonly ShardRoute[],
-    private readonly events: NodeEvents,
+    private readonly events: LoadNodeEvents,
     private readonly random: Random,
   ) {
     this.#connections = Math.max(1, Math.floor(plan.clients / this.#used(routes).size));
-    this.apply(routes);
+    this.applyRoutes(routes);
   }
 
   get nodes(): readonly LoadNode[] {
@@ -42,36 +42,36 @@ export class Router {
   }
 
   /** New routes from now on; what waits for a server that is no more the right one goes to the one that is. */
-  apply(routes: readonly ShardRoute[]): void {
+  applyRoutes(routes: readonly ShardRoute[]): void {
     const used = this.#used(routes);
     for (const shard of routes) {
       const found: Shard = { primary: this.#node(shard.primary), replicas: this.plan.readFrom === "primary" ? [] : shard.replicas.map((each) => this.#node(each)) };
       for (const { from, to } of shard.slots) this.#shards.fill(found, from, to + 1);
     }
     for (const [name, node] of this.#nodes) {
-      const waiting = node.takeQueue();
+      const waiting = node.takeQueued();
       for (const request of waiting) this.route(request)?.enqueue(request);
       if (used.has(name)) continue;
       this.#nodes.delete(name);
       node.close();
     }
-    for (const node of this.#nodes.values()) node.pump();
+    for (const node of this.#nodes.values()) node.sendQueued();
   }
 
   /** A slot's owner from now on, as a server said. */
-  move(slot: number, endpoint: Endpoint): LoadNode {
+  setSlotOwner(slot: number, endpoint: Endpoint): LoadNode {
     const primary = this.#node(endpoint);
     if (this.plan.mode === "cluster") this.#shards[slot] = { primary, replicas: (this.#shards[slot]?.replicas ?? []).filter((each) => each !== primary) };
     return primary;
   }
 
   /** The server at an endpoint, connected to if it is new. */
-  node(endpoint: Endpoint): LoadNode {
+  nodeAt(endpoint: Endpoint): LoadNode {
     return this.#node(endpoint);
   }
 
   /** Undefined where nobody has the slot. */
-  route({ operation: { slot, kind } }: Request): LoadNode | undefined {
+  route({ operation: { slot, kind } }: TimedRequest): LoadNode | undefined {
     const shard = this.#shards[slot];
     if (shard === undefined || kind === "write" || shard.replicas.length === 0) return shard?.primary;
     const all = this.plan.readFrom === "any" ? shard.replicas.length + 1 : shard.replicas.length;

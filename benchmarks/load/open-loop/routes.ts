@@ -15,9 +15,9 @@ export interface ShardRoute {
 }
 
 /** Asks what the routes are now. @throws Failure when nobody can say */
-export type Locate = () => Promise<readonly ShardRoute[]>;
+export type DiscoverRoutes = () => Promise<readonly ShardRoute[]>;
 
-export interface Servers {
+export interface RouteDiscoveryOptions {
   readonly mode: Mode;
   /** Known before; the first is the primary where there are no slots, the others its replicas. */
   readonly endpoints: readonly Endpoint[];
@@ -27,7 +27,7 @@ export interface Servers {
 const ASK_TIMEOUT_MS = 1_000;
 
 /** Replication stays as it was given; a cluster is asked, one of its nodes after the other until one answers. */
-export function locateBy({ mode, endpoints, access }: Servers): Locate {
+export function routeDiscovery({ mode, endpoints, access }: RouteDiscoveryOptions): DiscoverRoutes {
   const [primary, ...replicas] = endpoints;
   if (primary === undefined) throw new Failure("there are no servers to send to");
   if (mode === "replication") return () => Promise.resolve([{ primary, replicas, slots: [{ from: 0, to: SLOT_COUNT - 1 }] }]);
@@ -52,14 +52,14 @@ export function locateBy({ mode, endpoints, access }: Servers): Locate {
 async function slotsOf(endpoint: Endpoint, access: Access): Promise<ShardRoute[]> {
   const connection = await connect(formatEndpoint(endpoint), endpoint, access, ASK_TIMEOUT_MS);
   try {
-    return parseSlots(await connection.cluster("SLOTS"), endpoint);
+    return parseClusterSlots(await connection.cluster("SLOTS"), endpoint);
   } finally {
     connection.disconnect();
   }
 }
 
 /** A reply to CLUSTER SLOTS; an empty host is that of the node that was asked. Pure. */
-export function parseSlots(reply: unknown, asked: Endpoint): ShardRoute[] {
+export function parseClusterSlots(reply: unknown, asked: Endpoint): ShardRoute[] {
   const shards = new Map<string, { primary: Endpoint; replicas: Endpoint[]; slots: { from: number; to: number }[] }>();
   for (const [from, to, ...nodes] of reply as [number, number, ...[string, number][]][]) {
     const [primary, ...replicas] = nodes.flatMap(([host, port]) => (host === "?" ? [] : [{ host: host === "" ? asked.host : host, port }]));
@@ -76,17 +76,17 @@ export function parseSlots(reply: unknown, asked: Endpoint): ShardRoute[] {
 const LEAST_PAUSE_MS = 50;
 
 /** Runs one refresh at a time, and another after it where it was wanted again meanwhile. */
-export class Refresher {
+export class RouteRefresher {
   #running: Promise<void> | undefined;
   #isWanted = false;
   #isStopped = false;
 
   constructor(
-    private readonly locate: Locate,
+    private readonly locate: DiscoverRoutes,
     private readonly apply: (routes: readonly ShardRoute[]) => void,
   ) {}
 
-  want(): void {
+  requestRefresh(): void {
     this.#isWanted = true;
     this.#running ??= this.#run().finally(() => (this.#running = undefined));
   }

@@ -1,8 +1,8 @@
 /** When requests are intended to be sent, whatever becomes of those before. Pure from a seed. */
-import type { Arrivals } from "../../workloads/mix";
+import type { Arrivals } from "../../workloads/mixed-workload";
 import type { Random } from "./random";
 
-export interface ScheduleShape {
+export interface ArrivalScheduleOptions {
   readonly arrivals: Arrivals;
   /** Arrivals per second of all workers together; each arrival is a batch of requests. */
   readonly rate: number;
@@ -12,19 +12,19 @@ export interface ScheduleShape {
 }
 
 /** Milliseconds after the start, ascending without end. */
-export interface Schedule {
-  next(): number;
+export interface ArrivalSchedule {
+  nextMs(): number;
 }
 
 /**
  * A worker's share of the arrivals. Evenly spaced ones are dealt out in turn; independent ones need no dealing, for the sum of
  * Poisson processes is one.
  */
-export function scheduleOf({ arrivals, rate, worker, workers }: ScheduleShape, random: Random): Schedule {
+export function arrivalSchedule({ arrivals, rate, worker, workers }: ArrivalScheduleOptions, random: Random): ArrivalSchedule {
   return arrivals === "fixed" ? new FixedSchedule(1000 / rate, worker, workers) : new PoissonSchedule((1000 * workers) / rate, random);
 }
 
-class FixedSchedule implements Schedule {
+class FixedSchedule implements ArrivalSchedule {
   #number: number;
 
   constructor(
@@ -35,7 +35,7 @@ class FixedSchedule implements Schedule {
     this.#number = worker;
   }
 
-  next(): number {
+  nextMs(): number {
     // By multiplication: sums of rounded intervals drift.
     const at = this.#number * this.intervalMs;
     this.#number += this.workers;
@@ -43,7 +43,7 @@ class FixedSchedule implements Schedule {
   }
 }
 
-class PoissonSchedule implements Schedule {
+class PoissonSchedule implements ArrivalSchedule {
   #at = 0;
 
   constructor(
@@ -51,7 +51,7 @@ class PoissonSchedule implements Schedule {
     private readonly random: Random,
   ) {}
 
-  next(): number {
+  nextMs(): number {
     this.#at += this.random.exponential() * this.meanMs;
     return this.#at;
   }

@@ -38,7 +38,7 @@ export const tallySchema = z.strictObject({
 export type TallyData = z.infer<typeof tallySchema>;
 
 /** Outcomes of one request. */
-export type Outcome =
+export type RequestOutcome =
   | { readonly kind: "acknowledged" }
   /** Refused, or never sent: certainly not done. */
   | { readonly kind: "failed"; readonly error: string }
@@ -108,11 +108,11 @@ export class Tally {
     this.busySeconds += other.busySeconds;
     this.fromMs = Math.min(this.fromMs, other.fromMs);
     this.toMs = Math.max(this.toMs, other.toMs);
-    for (const name of ["failed", "unknown", "redirects"] as const) for (const [kind, many] of Object.entries(other[name])) bump(this[name], kind, many);
+    for (const name of ["failed", "unknown", "redirects"] as const) for (const [kind, many] of Object.entries(other[name])) addCount(this[name], kind, many);
   }
 }
 
-export function bump(kinds: Kinds, kind: string, by = 1): void {
+export function addCount(kinds: Kinds, kind: string, by = 1): void {
   kinds[kind] = (kinds[kind] ?? 0) + by;
 }
 

@@ -1,13 +1,13 @@
 /** How large the next value is, and its bytes. Pure from a seed. */
-import type { ValueSizes } from "../../workloads/mix";
+import type { ValueSizes } from "../../workloads/mixed-workload";
 import type { Random } from "./random";
 
-export interface SizeDraw {
+export interface SizeSampler {
   /** Bytes, at least 1. */
   next(): number;
 }
 
-export function sizeDraw(values: ValueSizes, random: Random): SizeDraw {
+export function sizeSampler(values: ValueSizes, random: Random): SizeSampler {
   switch (values.sizes) {
     case "fixed":
       return { next: () => values.bytes };
@@ -31,7 +31,7 @@ export function sizeDraw(values: ValueSizes, random: Random): SizeDraw {
 }
 
 /** The greatest there can be. */
-export function largest(values: ValueSizes): number {
+export function largestValueSize(values: ValueSizes): number {
   switch (values.sizes) {
     case "fixed":
       return values.bytes;
@@ -46,7 +46,7 @@ export function largest(values: ValueSizes): number {
 /** Sizes at evenly spaced parts of the distribution, for keys that are put in place before: drawn and sorted. */
 export function typicalSizes(values: ValueSizes, random: Random, count: number): number[] {
   if (values.sizes === "fixed") return [values.bytes];
-  const draw = sizeDraw(values, random);
+  const draw = sizeSampler(values, random);
   const many = Array.from({ length: count * 64 }, () => draw.next()).sort((a, b) => a - b);
   return Array.from({ length: count }, (_, index) => many[index * 64 + 32] ?? 1);
 }

@@ -1,16 +1,16 @@
 import type { Endpoint, Mode, TlsFiles } from "../../../valkey/node";
 import type { NamedTest } from "../../workloads/named-tests";
 import { keysPerInfix } from "../../workloads/key-space";
-import type { ReadFrom } from "../../workloads/mix";
+import type { ReadFrom } from "../../workloads/mixed-workload";
 import type { Workload } from "../../workloads/workload";
-import type { ToolFeatures } from "./features";
+import type { ValkeyBenchmarkFeatures } from "./features";
 
 /** The tool looks at the clock every 250 ms when it has threads, so a count of requests ends up to that late. */
-export const TICK_SECONDS = 0.25;
+export const CLOCK_TICK_SECONDS = 0.25;
 /** A tick must be at most 1 % of what is measured. */
-export const LEAST_SECONDS_WITH_TICK = 100 * TICK_SECONDS;
+export const MIN_SECONDS_WITH_TICK = 100 * CLOCK_TICK_SECONDS;
 
-export interface ToolRun {
+export interface ValkeyBenchmarkRun {
   readonly mode: Mode;
   /** Any node of the cluster, or the primary. */
   readonly endpoint: Endpoint;
@@ -27,7 +27,7 @@ export interface ToolRun {
 }
 
 /** Words in place of a run's figures, where each of several load generators fills in its own. */
-export interface OwnFigures {
+export interface RunnerPlaceholders {
   readonly seed: string;
   readonly rate: string;
   readonly requests: string;
@@ -38,7 +38,7 @@ export interface OwnFigures {
  * them: 9.1 then clears its histogram while its threads go on counting into it, and in about one run of thirty
  * loops forever over the result. A run of its own before the measured one warms up as well.
  */
-export function toolArguments(run: ToolRun, own?: OwnFigures): string[] {
+export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, own?: RunnerPlaceholders): string[] {
   const { workload, test } = run;
   const isCluster = run.mode === "cluster";
   return [
@@ -71,7 +71,7 @@ export function toolArguments(run: ToolRun, own?: OwnFigures): string[] {
  * Whether the tool runs threads, and so looks at the clock in ticks. A cluster always has them. One thread is
  * as good as none except that a count of requests then ends exactly.
  */
-export function usesThreads({ mode, workload, length }: Pick<ToolRun, "mode" | "workload" | "length">): boolean {
+export function usesThreads({ mode, workload, length }: Pick<ValkeyBenchmarkRun, "mode" | "workload" | "length">): boolean {
   return mode === "cluster" || workload.threads > 1 || "seconds" in length;
 }
 
@@ -99,10 +99,10 @@ export function withoutSecrets(args: readonly string[]): string[] {
  * from the rate at which the servers answer, and long enough that the tick does not matter.
  * @param expectedRate requests per second
  */
-export function effectiveLength(workload: Workload, mode: Mode, features: ToolFeatures, expectedRate: number): Workload["length"] {
+export function effectiveLength(workload: Workload, mode: Mode, features: ValkeyBenchmarkFeatures, expectedRate: number): Workload["length"] {
   if ("requests" in workload.length || features.duration) return workload.length;
   const ticks = mode === "cluster" || workload.threads > 1;
   // A trial's rate is itself read in ticks and may be too low by half.
-  const seconds = ticks ? 1.5 * Math.max(workload.length.seconds, LEAST_SECONDS_WITH_TICK) : workload.length.seconds;
+  const seconds = ticks ? 1.5 * Math.max(workload.length.seconds, MIN_SECONDS_WITH_TICK) : workload.length.seconds;
   return { requests: Math.ceil(seconds * Math.min(expectedRate, workload.rate ?? Infinity)) };
 }

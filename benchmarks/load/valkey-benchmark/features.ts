@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { Failure, messageOf } from "../../../lib/errors";
 
-export interface ToolFeatures {
+export interface ValkeyBenchmarkFeatures {
   /** `--duration`: ends by the clock and overshoots by milliseconds, threads or not. */
   readonly duration: boolean;
   readonly rate: boolean;
@@ -12,17 +12,17 @@ export interface ToolFeatures {
 }
 
 /** @throws Failure when the tool does not run */
-export async function toolFeatures(benchmark: string): Promise<ToolFeatures> {
+export async function detectFeatures(benchmark: string): Promise<ValkeyBenchmarkFeatures> {
   try {
     const { stdout } = await promisify(execFile)(benchmark, ["--help"], { encoding: "utf8" });
-    return featuresIn(stdout);
+    return parseFeatures(stdout);
   } catch (error) {
     throw new Failure(`${benchmark} --help fails: ${messageOf(error)}`, { cause: error });
   }
 }
 
 /** Pure. */
-export function featuresIn(help: string): ToolFeatures {
+export function parseFeatures(help: string): ValkeyBenchmarkFeatures {
   const has = (option: string): boolean => new RegExp(`^\\s*${option}\\b`, "m").test(help);
   return { duration: has("--duration"), rate: has("--rps"), readFrom: has("--rfr") };
 }

@@ -2,29 +2,29 @@
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, messageOf } from "../../../lib/errors";
-import { identify, signalProcess } from "../../../lib/process-identity";
-import { describeExit, pinned, startRecorded } from "../../../platforms/host/processes";
+import { identifyProcess, signalProcess } from "../../../lib/process-identity";
+import { formatExit, pinnedCommand, startRecorded } from "../../../platforms/host/processes";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
-import type { ToolRun } from "./arguments";
-import { toolArguments, withoutSecrets } from "./arguments";
-import type { ToolFeatures } from "./features";
-import { onlyReport } from "./output";
-import type { ToolReport } from "./output";
+import type { ValkeyBenchmarkRun } from "./arguments";
+import { valkeyBenchmarkArguments, withoutSecrets } from "./arguments";
+import type { ValkeyBenchmarkFeatures } from "./features";
+import { parseSingleReport } from "./output";
+import type { LoadReport } from "./output";
 import { clientCpu } from "../client-cpu";
-import { now } from "../../measuring/counters";
+import { epochMs } from "../../measuring/counters";
 import type { CpuSample } from "../../../platforms/host/cpu";
 import { cpuWithin, sampleCpu } from "../../../platforms/host/cpu";
 import { mergeReports } from "../merge-reports";
-import type { ToolOutcome, ToolRequest, ToolRunner, Watch } from "../tool-runner";
-import { partOf, patience, ToolFailure } from "../tool-runner";
+import type { LoadOutcome, ValkeyBenchmarkRequest, ValkeyBenchmarkRunner, LoadObserver } from "../load-runner";
+import { runnerShare, runTimeoutSeconds, LoadGeneratorFailure } from "../load-runner";
 
 const CPU_INTERVAL_MS = 100;
 
-export interface LocalTool {
+export interface LocalValkeyBenchmarkOptions {
   readonly run: RunDirectory;
   /** Path of valkey-benchmark. */
   readonly benchmark: string;
-  readonly features: ToolFeatures;
+  readonly features: ValkeyBenchmarkFeatures;
   /** Whether the servers run on this machine too. */
   readonly serversHere: boolean;
   /** Load generators side by side. @default 1 */
@@ -36,18 +36,18 @@ export interface LocalTool {
 /** Load generators that have less than this part of their time in common did not run together. */
 const COMMON_TIME = 0.95;
 
-export class LocalRunner implements ToolRunner {
+export class LocalValkeyBenchmarkRunner implements ValkeyBenchmarkRunner {
   readonly count: number;
 
-  constructor(private readonly local: LocalTool) {
+  constructor(private readonly local: LocalValkeyBenchmarkOptions) {
     this.count = local.count ?? 1;
   }
 
-  get features(): ToolFeatures {
+  get features(): ValkeyBenchmarkFeatures {
     return this.local.features;
   }
 
-  async run({ deployment, tool, warmUp }: ToolRequest, watch: Watch, signal: AbortSignal): Promise<ToolOutcome> {
+  async run({ deployment, run: tool, warmUp }: ValkeyBenchmarkRequest, watch: LoadObserver, signal: AbortSignal): Promise<LoadOutcome> {
     const name = `valkey-benchmark-${deployment.name}`;
     const warmed = warmUp === undefined ? [] : await this.#together(name, warmUp, signal, "warm-up: ");
     await watch.begin();
@@ -65,17 +65,17 @@ export class LocalRunner implements ToolRunner {
       toMs,
       startedAt: first.startedAt,
       outputs: [...warmed.map((run) => this.#output(run, true)), ...runs.map((run) => this.#output(run, false))],
-      cpu: clientCpu(uses, { threads: tool.workload.threads * this.count, cores: this.local.cpus?.length, runner: first.runnerCores, serversHere: this.local.serversHere }),
+      cpu: clientCpu(uses, { threads: tool.workload.threads * this.count, cores: this.local.cpus?.length, program: first.runnerCores, serversHere: this.local.serversHere }),
       runners: this.count === 1 ? [] : runs.map(({ report, tool: own, index }, place) => ({ name: runnerName(index), machine: hostname(), seed: own.seed, requests: report.requests, rps: report.rate, seconds: report.seconds, p99Ms: report.p99Ms, cpu: uses[place]?.process ?? null })),
       doubts: apart(runs, fromMs, toMs),
     };
   }
 
   /** All load generators at once; when one fails the others are ended. */
-  async #together(name: string, tool: ToolRun, signal: AbortSignal, what = ""): Promise<OneRun[]> {
+  async #together(name: string, tool: ValkeyBenchmarkRun, signal: AbortSignal, what = ""): Promise<OneRun[]> {
     const failed = new AbortController();
     const all = AbortSignal.any([signal, failed.signal]);
-    const runs = Array.from({ length: this.count }, (_, index) => this.#once(name, partOf(tool, index, this.count), index, all, what));
+    const runs = Array.from({ length: this.count }, (_, index) => this.#once(name, runnerShare(tool, index, this.count), index, all, what));
     try {
       return await Promise.all(runs);
     } catch (error) {
@@ -85,49 +85,49 @@ export class LocalRunner implements ToolRunner {
     }
   }
 
-  #output({ tool, text, index }: OneRun, warmUp: boolean): ToolOutcome["outputs"][number] {
+  #output({ tool, text, index }: OneRun, warmUp: boolean): LoadOutcome["outputs"][number] {
     return { warmUp, runner: this.count === 1 ? undefined : runnerName(index), command: commandOf(tool), text };
   }
 
-  async #once(name: string, tool: ToolRun, index: number, signal: AbortSignal, what: string): Promise<OneRun> {
+  async #once(name: string, tool: ValkeyBenchmarkRun, index: number, signal: AbortSignal, what: string): Promise<OneRun> {
     signal.throwIfAborted();
     const startedAt = new Date().toISOString();
-    const begun = now();
+    const begun = epochMs();
     const ownCpu = process.cpuUsage();
-    const [command, ...args] = pinned(this.local.cpus?.join(","), this.local.benchmark, toolArguments(tool));
+    const [command, ...args] = pinnedCommand(this.local.cpus?.join(","), this.local.benchmark, valkeyBenchmarkArguments(tool));
     const child = startRecorded(this.local.run, name, command, args, { stdio: ["ignore", "pipe", "pipe"] });
     const output = new Output();
     child.child.stdout?.on("data", (chunk: Buffer) => { output.add(chunk.toString()); });
     child.child.stderr?.on("data", (chunk: Buffer) => { output.addError(chunk.toString()); });
 
-    const cpu: CpuSample[] = [sampleCpu(child.pid, now())];
-    const cpuTimer = setInterval(() => cpu.push(sampleCpu(child.pid, now())), CPU_INTERVAL_MS);
+    const cpu: CpuSample[] = [sampleCpu(child.pid, epochMs())];
+    const cpuTimer = setInterval(() => cpu.push(sampleCpu(child.pid, epochMs())), CPU_INTERVAL_MS);
     const stop = (): void => {
-      const identity = identify(child.pid);
+      const identity = identifyProcess(child.pid);
       if (identity !== undefined) signalProcess(identity, "SIGKILL");
     };
     signal.addEventListener("abort", stop);
-    const seconds = patience(tool);
+    const seconds = runTimeoutSeconds(tool);
     const exit = await Promise.race([child.ended, sleep(seconds * 1000, undefined, { ref: false })]);
     clearInterval(cpuTimer);
     signal.removeEventListener("abort", stop);
     if (exit === undefined) stop();
     const exitOrKilled = exit ?? (await child.ended);
-    cpu.push(sampleCpu(child.pid, now()));
+    cpu.push(sampleCpu(child.pid, epochMs()));
     const runnerSeconds = process.cpuUsage(ownCpu);
-    const runnerCores = (runnerSeconds.user + runnerSeconds.system) / 1000 / (now() - begun);
+    const runnerCores = (runnerSeconds.user + runnerSeconds.system) / 1000 / (epochMs() - begun);
 
     signal.throwIfAborted();
-    if (exit === undefined) throw new ToolFailure(`${what}valkey-benchmark is still running after ${seconds} s and was ended`, output.text, { hung: true });
-    if (exitOrKilled.code !== 0) throw new ToolFailure(`${what}valkey-benchmark failed with ${describeExit(exitOrKilled)}: ${output.lastError()}`, output.text);
+    if (exit === undefined) throw new LoadGeneratorFailure(`${what}valkey-benchmark is still running after ${seconds} s and was ended`, output.text, { hung: true });
+    if (exitOrKilled.code !== 0) throw new LoadGeneratorFailure(`${what}valkey-benchmark failed with ${formatExit(exitOrKilled)}: ${output.lastError()}`, output.text);
     const report = reportIn(output.text);
-    const toMs = output.reportedAtMs ?? now();
+    const toMs = output.reportedAtMs ?? epochMs();
     return { tool, index, report, fromMs: toMs - report.seconds * 1000, toMs, startedAt, text: output.text, cpu, runnerCores };
   }
 }
 
-function commandOf(tool: ToolRun): string[] {
-  return withoutSecrets(toolArguments(tool));
+function commandOf(tool: ValkeyBenchmarkRun): string[] {
+  return withoutSecrets(valkeyBenchmarkArguments(tool));
 }
 
 function runnerName(index: number): string {
@@ -135,7 +135,7 @@ function runnerName(index: number): string {
 }
 
 /** The sum of rates is that of no moment unless all ran at the same time. */
-function apart(runs: readonly OneRun[], fromMs: number, toMs: number): ToolOutcome["doubts"] {
+function apart(runs: readonly OneRun[], fromMs: number, toMs: number): LoadOutcome["doubts"] {
   const longest = Math.max(...runs.map((run) => run.toMs)) - Math.min(...runs.map((run) => run.fromMs));
   const part = (toMs - fromMs) / longest;
   if (part >= COMMON_TIME) return [];
@@ -143,10 +143,10 @@ function apart(runs: readonly OneRun[], fromMs: number, toMs: number): ToolOutco
 }
 
 interface OneRun {
-  readonly tool: ToolRun;
+  readonly tool: ValkeyBenchmarkRun;
   /** Which of the load generators, from 0. */
   readonly index: number;
-  readonly report: ToolReport;
+  readonly report: LoadReport;
   readonly fromMs: number;
   readonly toMs: number;
   readonly startedAt: string;
@@ -157,11 +157,11 @@ interface OneRun {
 }
 
 /** @throws ToolFailure with the whole text */
-function reportIn(text: string): ToolReport {
+function reportIn(text: string): LoadReport {
   try {
-    return onlyReport(text);
+    return parseSingleReport(text);
   } catch (error) {
-    throw error instanceof Failure ? new ToolFailure(messageOf(error), text, { cause: error }) : error;
+    throw error instanceof Failure ? new LoadGeneratorFailure(messageOf(error), text, { cause: error }) : error;
   }
 }
 
@@ -173,7 +173,7 @@ class Output {
 
   add(chunk: string): void {
     this.#out += chunk;
-    if (this.reportedAtMs === undefined && this.#out.slice(-chunk.length - 8).includes("====== ")) this.reportedAtMs = now();
+    if (this.reportedAtMs === undefined && this.#out.slice(-chunk.length - 8).includes("====== ")) this.reportedAtMs = epochMs();
   }
 
   addError(chunk: string): void {

@@ -3,7 +3,7 @@ import { Failure } from "../../../lib/errors";
 import type { CumulativeCount } from "../../../lib/histogram";
 
 /** One report of the tool. Latencies are milliseconds, of a whole pipeline where there is one. */
-export interface ToolReport {
+export interface LoadReport {
   readonly title: string;
   readonly requests: number;
   /** Requests per second. */
@@ -33,7 +33,7 @@ const COUNT_LINE = /^\d+\.\d+% <= (\d+\.\d+) milliseconds \(cumulative count (\d
  * The reports in what the tool printed, in order.
  * @throws Failure when a report lacks something or there is none
  */
-export function parseReports(text: string): ToolReport[] {
+export function parseReports(text: string): LoadReport[] {
   const lines = text.split(/\r\n|\r|\n/).map((line) => line.trimEnd());
   const starts = lines.flatMap((line, index) => (REPORT.test(line) ? [index] : []));
   if (starts.length === 0) throw notUnderstood("no report", text);
@@ -44,14 +44,14 @@ export function parseReports(text: string): ToolReport[] {
  * The one report there is.
  * @throws Failure when there are more, or it lacks something
  */
-export function onlyReport(text: string): ToolReport {
+export function parseSingleReport(text: string): LoadReport {
   const reports = parseReports(text);
   const [report] = reports;
   if (report === undefined || reports.length > 1) throw new Failure(`valkey-benchmark printed ${reports.length} reports where one was asked for`);
   return report;
 }
 
-function parseReport(lines: readonly string[]): ToolReport {
+function parseReport(lines: readonly string[]): LoadReport {
   const text = lines.join("\n");
   const find = (pattern: RegExp, what: string): RegExpExecArray => {
     const match = pattern.exec(text);

@@ -1,17 +1,17 @@
 /** What claims are judged from, and the words they share. Pure. */
-import type { Claim, Growth } from "../../results/study-schema";
+import type { Claim, TableGrowth } from "../../results/study-schema";
 import type { Ratio } from "../../../lib/statistics/ratio";
-import type { Cell } from "../factors";
-import type { Figure, Findings } from "../comparisons";
+import type { Treatment } from "../factors";
+import type { Metric, StudyAnalysis } from "../analysis";
 
-export interface Ground {
-  readonly findings: Findings;
+export interface ClaimBasis {
+  readonly analysis: StudyAnalysis;
   /** CPUs that servers and load generators share. */
   readonly cores: number;
   /** Version that each cell's servers gave of themselves, by cell. */
   readonly versions: ReadonlyMap<string, string>;
   /** By cell, every round's. */
-  readonly growth: ReadonlyMap<string, readonly Growth[]>;
+  readonly growth: ReadonlyMap<string, readonly TableGrowth[]>;
   /** Bytes per value of what was put in meanwhile; undefined where nothing was. */
   readonly growthSize: number | undefined;
 }
@@ -41,7 +41,7 @@ export function judgeAtLeast(document: string, text: string, ratio: Ratio, limit
 }
 
 /** Of two that a document says are alike. @param within part by which they may differ and still be called so */
-export function judgeAbout(document: string, text: string, ratio: Ratio, within: number): Claim {
+export function judgeSimilar(document: string, text: string, ratio: Ratio, within: number): Claim {
   if (ratio.low === undefined || ratio.high === undefined) return claim(document, text, "no-say", `${ratio.rounds} ${ratio.rounds === 1 ? "round is" : "rounds are"} too few`);
   const [least, most] = [1 / (1 + within), 1 + within];
   const alike = `${Number((100 * within).toFixed(1))} % of each other`;
@@ -51,23 +51,23 @@ export function judgeAbout(document: string, text: string, ratio: Ratio, within:
 }
 
 /** Cores it takes until servers and load generators stand in nobody's way: one for each primary, and one to send. */
-export function coresFor(cells: readonly Cell[]): number {
+export function coresNeeded(cells: readonly Treatment[]): number {
   return 1 + Math.max(1, ...cells.map(({ shape, settings }) => shape.primaries * (settings["io-threads"] ?? 1)));
 }
 
 /** Why a speed-up between cells means nothing on this machine; undefined where it does. */
-export function tooSmall({ findings, cores }: Ground, cells: readonly Cell[], test: string): string | undefined {
-  const needed = coresFor(cells);
+export function machineLimitReason({ analysis, cores }: ClaimBasis, cells: readonly Treatment[], test: string): string | undefined {
+  const needed = coresNeeded(cells);
   if (cores < needed) return `${cores} cores are shared by servers that could use ${needed - 1}, and by the load generator: it takes ${needed} to show it`;
   const limited = cells.flatMap((cell) => {
-    const by = findings.limitedBy(cell, test);
+    const by = analysis.limitedBy(cell, test);
     return by === undefined ? [] : [`${cell.label} was limited by the ${by === "client" ? "load generator" : "machine"}`];
   });
   return limited.length === 0 ? undefined : limited.join("; ");
 }
 
 /** `145,696/s` of a cell; `not measured`. */
-export function describeMedian(findings: Findings, cell: Cell, test: string, figure: Figure): string {
+export function describeMedian(findings: StudyAnalysis, cell: Treatment, test: string, figure: Metric): string {
   const value = findings.median(cell, test, figure);
   return value === undefined ? "not measured" : figure === "throughput" ? `${Math.round(value).toLocaleString("en-US")}/s` : value.toPrecision(3);
 }

@@ -1,35 +1,35 @@
 /** S3: engines side by side: throughput, bytes per entry over a doubling of the table, and dips while it grows. */
 import { formatCount } from "../../../lib/units";
-import type { Claim, Growth } from "../../results/study-schema";
-import type { Conclusions, Ground } from "./claim";
+import type { Claim, TableGrowth } from "../../results/study-schema";
+import type { Conclusions, ClaimBasis } from "./claim";
 import { claim, describeRatio } from "./claim";
 
 /** Below this many keys what a server allocates for itself blurs what entries take. */
-export const LEAST_KEYS = 100_000;
+export const MIN_KEYS = 100_000;
 
-export interface Entries {
+export interface BytesPerEntry {
   /** Bytes per entry at the key counts of the sweep. */
-  readonly least: number;
-  readonly most: number;
+  readonly min: number;
+  readonly max: number;
   /** At the last sample. */
   readonly atEnd: number;
   /** Key counts of the extremes. */
-  readonly leastAt: number;
-  readonly mostAt: number;
+  readonly minAtKeys: number;
+  readonly maxAtKeys: number;
 }
 
 /** @returns undefined without samples of enough keys */
-export function entriesOf({ samples }: Growth): Entries | undefined {
-  const points = samples.filter(({ keys }) => keys >= LEAST_KEYS).map(({ keys, bytes }) => ({ keys, each: bytes / keys }));
+export function bytesPerEntry({ samples }: TableGrowth): BytesPerEntry | undefined {
+  const points = samples.filter(({ keys }) => keys >= MIN_KEYS).map(({ keys, bytes }) => ({ keys, each: bytes / keys }));
   const [first] = points;
   const end = points.at(-1);
   if (first === undefined || end === undefined) return undefined;
   const least = points.reduce((low, point) => (point.each < low.each ? point : low), first);
   const most = points.reduce((high, point) => (point.each > high.each ? point : high), first);
-  return { least: least.each, most: most.each, atEnd: end.each, leastAt: least.keys, mostAt: most.keys };
+  return { min: least.each, max: most.each, atEnd: end.each, minAtKeys: least.keys, maxAtKeys: most.keys };
 }
 
-export interface Dip {
+export interface RateDip {
   /** Keys there were. */
   readonly keys: number;
   /** Part of the median rate. */
@@ -42,7 +42,7 @@ const WINDOW_SECONDS = 0.25;
 const DIP = 0.7;
 
 /** Keys per second over windows of a quarter of a second. */
-export function ratesOf({ samples }: Growth): { readonly keys: number; readonly rate: number }[] {
+export function insertionRates({ samples }: TableGrowth): { readonly keys: number; readonly rate: number }[] {
   const rates: { keys: number; rate: number }[] = [];
   let [from] = samples;
   for (const to of samples) {
@@ -56,13 +56,13 @@ export function ratesOf({ samples }: Growth): { readonly keys: number; readonly 
 /** Dips nearer to each other than this, in doublings of the number of keys, are one. */
 const APART = 0.15;
 
-export function dipsOf(growth: Growth): Dip[] {
-  const rates = ratesOf(growth);
+export function rateDips(growth: TableGrowth): RateDip[] {
+  const rates = insertionRates(growth);
   const sorted = rates.map(({ rate }) => rate).sort((a, b) => a - b);
   const middle = sorted[Math.floor(sorted.length / 2)];
   if (middle === undefined) return [];
-  const low = rates.flatMap(({ keys, rate }) => (rate < DIP * middle && keys >= LEAST_KEYS ? [{ keys, part: rate / middle }] : []));
-  return low.reduce<Dip[]>((dips, dip) => {
+  const low = rates.flatMap(({ keys, rate }) => (rate < DIP * middle && keys >= MIN_KEYS ? [{ keys, part: rate / middle }] : []));
+  return low.reduce<RateDip[]>((dips, dip) => {
     const last = dips.at(-1);
     if (last === undefined || !isNear(last.keys, dip.keys)) return [...dips, dip];
     return [...dips.slice(0, -1), last.part <= dip.part ? last : dip];
@@ -74,23 +74,23 @@ function isNear(a: number, b: number): boolean {
 }
 
 /** Dips that most rounds have near the same number of keys: those are the table's, others are the machine's. Of one round nobody knows. */
-export function recurringDips(rounds: readonly Growth[]): Dip[] {
-  const [first = [], ...others] = rounds.map(dipsOf);
+export function recurringDips(rounds: readonly TableGrowth[]): RateDip[] {
+  const [first = [], ...others] = rounds.map(rateDips);
   return others.length === 0 ? [] : first.filter(({ keys }) => others.filter((other) => other.some((dip) => isNear(dip.keys, keys))).length > others.length / 2);
 }
 
-export function engines(ground: Ground): Conclusions {
-  const { findings, growth, versions } = ground;
-  const [first, ...others] = findings.cells;
+export function engineConclusions(ground: ClaimBasis): Conclusions {
+  const { analysis, growth, versions } = ground;
+  const [first, ...others] = analysis.treatments;
   if (first === undefined) return { findings: [], claims: [] };
   const name = (id: string, label: string): string => `${label}${versions.has(id) ? ` (${versions.get(id) ?? ""})` : ""}`;
-  const speeds = findings.tests.flatMap(({ test, title }) => others.map((other) => `${title}: ${name(other.id, other.label)} over ${name(first.id, first.label)} is ${describeRatio(findings.ratio(first, other, test, "throughput"))}`));
-  const memory = findings.cells.flatMap(({ id, label }) => {
+  const speeds = analysis.tests.flatMap(({ test, title }) => others.map((other) => `${title}: ${name(other.id, other.label)} over ${name(first.id, first.label)} is ${describeRatio(analysis.ratio(first, other, test, "throughput"))}`));
+  const memory = analysis.treatments.flatMap(({ id, label }) => {
     const [grown] = growth.get(id) ?? [];
-    const entries = grown === undefined ? undefined : entriesOf(grown);
-    return entries === undefined ? [] : [`${name(id, label)}: ${entries.least.toFixed(0)} to ${entries.most.toFixed(0)} bytes per entry (at ${formatCount(entries.leastAt)} and ${formatCount(entries.mostAt)} keys), a swing of ${((entries.most / entries.least - 1) * 100).toFixed(0)} %`];
+    const entries = grown === undefined ? undefined : bytesPerEntry(grown);
+    return entries === undefined ? [] : [`${name(id, label)}: ${entries.min.toFixed(0)} to ${entries.max.toFixed(0)} bytes per entry (at ${formatCount(entries.minAtKeys)} and ${formatCount(entries.maxAtKeys)} keys), a swing of ${((entries.max / entries.min - 1) * 100).toFixed(0)} %`];
   });
-  const dips = findings.cells.flatMap(({ id, label }) => {
+  const dips = analysis.treatments.flatMap(({ id, label }) => {
     const rounds = growth.get(id) ?? [];
     if (rounds.length < 2) return [];
     const found = recurringDips(rounds).map(({ keys, part }) => `${(part * 100).toFixed(0)} % near ${formatCount(keys)} keys`);
@@ -108,15 +108,15 @@ const S3_VALUE = 64;
 const S3_BYTES = { least: 149, most: 150 } as const;
 
 /** S3's figure is of one number of keys; a table's swing is as large as the difference it is held up for. */
-function bytes({ findings, growth, growthSize }: Ground): Claim[] {
+function bytes({ analysis, growth, growthSize }: ClaimBasis): Claim[] {
   const [own, dragonflys] = ["Valkey takes 149 to 150 bytes per entry of 64 bytes with a time to live", "that is 15 % more than Dragonfly's 127"];
-  const valkey = findings.cells.find(({ engine }) => engine === undefined || engine.startsWith("valkey"));
-  const rounds = valkey === undefined ? [] : (growth.get(valkey.id) ?? []).flatMap((each) => entriesOf(each) ?? []);
+  const valkey = analysis.treatments.find(({ engine }) => engine === undefined || engine.startsWith("valkey"));
+  const rounds = valkey === undefined ? [] : (growth.get(valkey.id) ?? []).flatMap((each) => bytesPerEntry(each) ?? []);
   const neither = (why: string): Claim[] => [own, dragonflys].map((text) => claim("S3", text, "no-say", why));
   if (rounds.length === 0) return neither("memory was not measured (valkey:experiment.growth)");
   if (growthSize !== S3_VALUE) return neither(`entries of ${growthSize ?? 0} bytes were put in, not of ${S3_VALUE} (valkey:experiment.growth.dataSize)`);
-  const least = Math.min(...rounds.map((each) => each.least));
-  const most = Math.max(...rounds.map((each) => each.most));
+  const least = Math.min(...rounds.map((each) => each.min));
+  const most = Math.max(...rounds.map((each) => each.max));
   const within = least <= S3_BYTES.most && most >= S3_BYTES.least;
   const swing = `what a table's doublings swing by is ${((most / least - 1) * 100).toFixed(0)} %`;
   return [
@@ -125,9 +125,9 @@ function bytes({ findings, growth, growthSize }: Ground): Claim[] {
   ];
 }
 
-function degradation({ findings, growth }: Ground): Claim {
+function degradation({ analysis, growth }: ClaimBasis): Claim {
   const text = "Valkey's write throughput falls when its table grows and is rehashed";
-  const valkey = findings.cells.find(({ engine }) => engine === undefined || engine.startsWith("valkey"));
+  const valkey = analysis.treatments.find(({ engine }) => engine === undefined || engine.startsWith("valkey"));
   const rounds = valkey === undefined ? [] : (growth.get(valkey.id) ?? []);
   if (rounds.length < 2) return claim("S3", text, "no-say", "dips are told from a neighbour's noise by coming again at the same number of keys, which takes two rounds");
   const again = recurringDips(rounds);

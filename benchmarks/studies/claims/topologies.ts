@@ -1,9 +1,9 @@
 /** S1: Valkey on EKS, cluster mode against replication mode. */
 import type { Claim } from "../../results/study-schema";
-import type { Cell } from "../factors";
-import { groupsBy } from "../comparisons";
-import type { Conclusions, Ground } from "./claim";
-import { claim, describeRatio, judgeAbout, judgeAtLeast, tooSmall } from "./claim";
+import type { Treatment } from "../factors";
+import { groupsVarying } from "../analysis";
+import type { Conclusions, ClaimBasis } from "./claim";
+import { claim, describeRatio, judgeSimilar, judgeAtLeast, machineLimitReason } from "./claim";
 
 /** Test to what S1's own runs prove of the cluster's speed-up, whose rates are read in ticks of 250 ms, and what it says. */
 const SPEED_UPS: readonly (readonly [test: string, text: string, limit: number])[] = [
@@ -11,18 +11,18 @@ const SPEED_UPS: readonly (readonly [test: string, text: string, limit: number])
   ["incr", "INCR is at least 2× as fast in a cluster of three primaries", 2],
 ];
 
-export function topologies(ground: Ground): Conclusions {
-  const { findings } = ground;
-  const replication = findings.cells.find(({ mode }) => mode === "replication");
-  const cluster = findings.cells.find(({ mode, shape }) => mode === "cluster" && shape.primaries === 3) ?? findings.cells.find(({ mode }) => mode === "cluster");
+export function topologyConclusions(ground: ClaimBasis): Conclusions {
+  const { analysis } = ground;
+  const replication = analysis.treatments.find(({ mode }) => mode === "replication");
+  const cluster = analysis.treatments.find(({ mode, shape }) => mode === "cluster" && shape.primaries === 3) ?? analysis.treatments.find(({ mode }) => mode === "cluster");
   if (replication === undefined || cluster === undefined) return { findings: [], claims: [claim("S1", "a cluster serves more than replication", "no-say", "the study has not both of them")] };
-  return { findings: findings.tests.map(({ test, title }) => `${title}: ${cluster.label} over ${replication.label} is ${describeRatio(findings.ratio(replication, cluster, test, "throughput"))}`), claims: [...speedUps(ground, replication, cluster), parity(ground, replication, cluster), latency(ground, replication, cluster), pipelining(ground)] };
+  return { findings: analysis.tests.map(({ test, title }) => `${title}: ${cluster.label} over ${replication.label} is ${describeRatio(analysis.ratio(replication, cluster, test, "throughput"))}`), claims: [...speedUps(ground, replication, cluster), parity(ground, replication, cluster), latency(ground, replication, cluster), pipelining(ground)] };
 }
 
-function speedUps(ground: Ground, replication: Cell, cluster: Cell): Claim[] {
+function speedUps(ground: ClaimBasis, replication: Treatment, cluster: Treatment): Claim[] {
   return SPEED_UPS.map(([test, text, limit]) => {
-    const why = tooSmall(ground, [replication, cluster], test);
-    return why === undefined ? judgeAtLeast("S1", text, ground.findings.ratio(replication, cluster, test, "throughput"), limit) : claim("S1", text, "no-say", why);
+    const why = machineLimitReason(ground, [replication, cluster], test);
+    return why === undefined ? judgeAtLeast("S1", text, ground.analysis.ratio(replication, cluster, test, "throughput"), limit) : claim("S1", text, "no-say", why);
   });
 }
 
@@ -30,28 +30,28 @@ function speedUps(ground: Ground, replication: Cell, cluster: Cell): Claim[] {
 const PARITY = 0.1;
 
 /** The table's "parity rps": S1's own figures leave anything from 0.5× to 2× open. */
-function parity(ground: Ground, replication: Cell, cluster: Cell): Claim {
+function parity(ground: ClaimBasis, replication: Treatment, cluster: Treatment): Claim {
   const text = "GET is as fast in both (at hits: S1 read keys that were mostly not there)";
-  const why = tooSmall(ground, [replication, cluster], "get");
+  const why = machineLimitReason(ground, [replication, cluster], "get");
   if (why !== undefined) return claim("S1", text, "no-say", why);
-  const ratio = ground.findings.ratio(replication, cluster, "get", "throughput");
-  return judgeAbout("S1", text, ratio, PARITY);
+  const ratio = ground.analysis.ratio(replication, cluster, "get", "throughput");
+  return judgeSimilar("S1", text, ratio, PARITY);
 }
 
-function latency(ground: Ground, replication: Cell, cluster: Cell): Claim {
+function latency(ground: ClaimBasis, replication: Treatment, cluster: Treatment): Claim {
   const text = "GET's p50 is 1.9 times lower in a cluster";
-  return claim("S1", text, "no-say", `at full speed a closed loop's p50 is its clients times its pipeline over the throughput, so it repeats the throughput (p99 of ${cluster.label} over ${replication.label} is ${describeRatio(ground.findings.ratio(replication, cluster, "get", "p99"))}); latency at an offered load takes the open-loop generator (npm start -- --driver open-loop --rate N)`);
+  return claim("S1", text, "no-say", `at full speed a closed loop's p50 is its clients times its pipeline over the throughput, so it repeats the throughput (p99 of ${cluster.label} over ${replication.label} is ${describeRatio(ground.analysis.ratio(replication, cluster, "get", "p99"))}); latency at an offered load takes the open-loop generator (npm start -- --driver open-loop --rate N)`);
 }
 
 /** Wherever the study varies the pipeline, also on a machine that is too small for the rest: both cells share it alike. */
-function pipelining({ findings }: Ground): Claim {
+function pipelining({ analysis }: ClaimBasis): Claim {
   const text = "pipelining matters more than anything else: -P 1 is many times slower than -P 16";
-  const pairs = groupsBy(findings.cells, "pipeline").flatMap((group) => {
+  const pairs = groupsVarying(analysis.treatments, "pipeline").flatMap((group) => {
     const [one, sixteen] = [1, 16].map((depth) => group.find(({ workload }) => workload.pipeline === depth));
     return one === undefined || sixteen === undefined ? [] : [{ one, sixteen }];
   });
   const [pair] = pairs;
-  const [first] = findings.tests;
+  const [first] = analysis.tests;
   if (pair === undefined || first === undefined) return claim("S1", text, "no-say", "the study does not vary the pipeline (valkey:experiment.vary.pipeline)");
-  return judgeAtLeast("S1", text, findings.ratio(pair.one, pair.sixteen, first.test, "throughput"), 2);
+  return judgeAtLeast("S1", text, analysis.ratio(pair.one, pair.sixteen, first.test, "throughput"), 2);
 }

@@ -2,15 +2,15 @@
 import * as aws from "@pulumi/aws";
 import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { account, clusterArn } from "../account";
-import { Interruption } from "./interruption";
+import { currentAccount, clusterArn } from "../account";
+import { InterruptionQueue } from "./interruption-queue";
 import { CONTROLLER_POLICIES, controllerPolicies, podIdentityTrust } from "./karpenter-policies";
-import { nodeRole } from "../system-nodes";
-import type { Versions } from "../versions";
+import { createNodeRole } from "../system-nodes";
+import type { EksVersions } from "../versions";
 
 export interface KarpenterArgs {
   readonly clusterName: string;
-  readonly versions: Pick<Versions, "karpenter">;
+  readonly versions: Pick<EksVersions, "karpenter">;
 }
 
 /** Where the controller runs, and as whom. */
@@ -34,9 +34,9 @@ export class Karpenter extends pulumi.ComponentResource {
     // Of charts themselves the engine is told nothing, and policies see what it is told.
     super("valkey:eks:Karpenter", name, { charts: [definitions, controller] }, opts);
     this.nodeRoleName = `${clusterName}-karpenter-node`;
-    const node = nodeRole(`${name}-karpenter`, this.nodeRoleName, this);
+    const node = createNodeRole(`${name}-karpenter`, this.nodeRoleName, this);
     const entry = new aws.eks.AccessEntry(`${name}-karpenter-nodes`, { clusterName, principalArn: node.role.arn, type: "EC2_LINUX" }, { parent: this });
-    const interruption = new Interruption(name, { clusterName }, { parent: this });
+    const interruption = new InterruptionQueue(name, { clusterName }, { parent: this });
     const rights = this.controllerRights(name, clusterName, node.role, interruption);
 
     const crds = new k8s.helm.v4.Chart(`${name}-karpenter-crd`, { name: "karpenter-crd", ...definitions, namespace: KARPENTER_NAMESPACE }, { parent: this });
@@ -60,9 +60,9 @@ export class Karpenter extends pulumi.ComponentResource {
   }
 
   /** The controller's role, bound to its service account of this cluster. @returns what the controller cannot work without */
-  private controllerRights(name: string, clusterName: string, nodeRoleOfMachines: aws.iam.Role, interruption: Interruption): pulumi.Resource[] {
+  private controllerRights(name: string, clusterName: string, nodeRoleOfMachines: aws.iam.Role, interruption: InterruptionQueue): pulumi.Resource[] {
     const role = new aws.iam.Role(`${name}-karpenter`, { name: `${clusterName}-karpenter`, assumeRolePolicy: pulumi.jsonStringify(clusterArn(clusterName, this).apply(podIdentityTrust)) }, { parent: this });
-    const documents = pulumi.all([account(this), nodeRoleOfMachines.arn, interruption.queueArn]).apply(([where, nodeRoleArn, queueArn]) => controllerPolicies({ ...where, clusterName, nodeRoleArn, queueArn }));
+    const documents = pulumi.all([currentAccount(this), nodeRoleOfMachines.arn, interruption.queueArn]).apply(([where, nodeRoleArn, queueArn]) => controllerPolicies({ ...where, clusterName, nodeRoleArn, queueArn }));
     const attachments = CONTROLLER_POLICIES.map((which) => {
       const policy = new aws.iam.Policy(`${name}-karpenter-${which}`, { name: `${clusterName}-karpenter-${which}`, policy: pulumi.jsonStringify(documents.apply((all) => all[which])) }, { parent: this });
       return new aws.iam.RolePolicyAttachment(`${name}-karpenter-${which}`, { role: role.name, policyArn: policy.arn }, { parent: this });

@@ -2,17 +2,17 @@
 import type { types } from "@pulumi/kubernetes";
 import type { Engine } from "../../../valkey/engines";
 import type { ServerArgs } from "../arguments";
-import type { Context } from "../context";
-import { directiveEngine, dragonflyFlags, PROGRAMS } from "../engines";
+import type { DeploymentContext } from "../deployment-context";
+import { directiveEngine, dragonflyFlags, ENGINE_PROGRAMS } from "../engines";
 import { pullPolicy } from "./image";
-import { CLIENT_PORT, CONFIG_DIRECTORY, DATA_DIRECTORY, DATA_VOLUME, GRACE_SECONDS, SERVER_CONTAINER } from "../layout";
+import { CLIENT_PORT, CONFIG_DIRECTORY, DATA_DIRECTORY, DATA_VOLUME, TERMINATION_GRACE_SECONDS, SERVER_CONTAINER } from "../layout";
 import { exporterContainer } from "../metrics";
 import { objectLabels } from "../names";
 import { podBasics } from "./pod-basics";
 import { livenessProbe, readinessProbe } from "./probes";
-import { CONTAINER_SECURITY } from "./security";
+import { CONTAINER_SECURITY_CONTEXT } from "./security-context";
 import { checksum } from "../server-config";
-import { scriptEnvironment, serverMounts, volumesOf } from "./volumes";
+import { scriptEnvironment, serverMounts, podVolumes } from "./volumes";
 
 type Container = types.input.core.v1.Container;
 
@@ -22,33 +22,33 @@ case $POD_NAME in *-0) exec "$@" ;; esac
 case $1 in dragonfly) exec "$@" "--replicaof=$primary:${CLIENT_PORT}" ;; *) exec "$@" --replicaof "$primary" ${CLIENT_PORT} ;; esac`;
 
 /** @param config of the server, or its flags; another one makes other pods */
-export function enginePod(context: Context, config: string): types.input.core.v1.PodTemplateSpec {
+export function enginePod(context: DeploymentContext, config: string): types.input.core.v1.PodTemplateSpec {
   const { deployment, names, args } = context;
   const { metrics } = args;
   return {
     metadata: { labels: objectLabels(deployment), annotations: { "checksum/config": checksum(config) } },
     spec: {
-      ...podBasics(context, { graceSeconds: GRACE_SECONDS }),
+      ...podBasics(context, { graceSeconds: TERMINATION_GRACE_SECONDS }),
       containers: [serverContainer(deployment, names.headless, args), ...(metrics === undefined ? [] : [exporterContainer(metrics, { ...args, tls: undefined })])],
-      volumes: [...volumesOf(names, undefined), ...(keepsData(args) ? [] : [{ name: DATA_VOLUME, emptyDir: {} }])],
+      volumes: [...podVolumes(names, undefined), ...(hasVolumes(args) ? [] : [{ name: DATA_VOLUME, emptyDir: {} }])],
     },
   };
 }
 
 /** Whether its servers have volumes of their own. */
-export function keepsData({ engine, storage }: Pick<ServerArgs, "engine" | "storage">): boolean {
+export function hasVolumes({ engine, storage }: Pick<ServerArgs, "engine" | "storage">): boolean {
   return engine !== "dragonfly" && storage.ephemeral !== true;
 }
 
-function serverContainer(deployment: string, headless: string, { engine, image, imagePullPolicy, resources, clusterDomain, settings }: Context["args"]): Container {
+function serverContainer(deployment: string, headless: string, { engine, image, imagePullPolicy, resources, clusterDomain, settings }: DeploymentContext["args"]): Container {
   const primary = `${deployment}-0.${headless}.$(POD_NAMESPACE).svc.${clusterDomain ?? "cluster.local"}`;
-  const program = engine === "dragonfly" ? ["dragonfly", ...dragonflyFlags(settings)] : [PROGRAMS[directiveEngine(engine)].server, `${CONFIG_DIRECTORY}/valkey.conf`];
+  const program = engine === "dragonfly" ? ["dragonfly", ...dragonflyFlags(settings)] : [ENGINE_PROGRAMS[directiveEngine(engine)].server, `${CONFIG_DIRECTORY}/valkey.conf`];
   const fromPod = (name: string, fieldPath: string): types.input.core.v1.EnvVar => ({ name, valueFrom: { fieldRef: { fieldPath } } });
   return {
     name: SERVER_CONTAINER,
     image,
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
-    securityContext: CONTAINER_SECURITY,
+    securityContext: CONTAINER_SECURITY_CONTEXT,
     command: ["sh", "-c", START, "start", primary, ...program],
     env: [fromPod("POD_NAME", "metadata.name"), fromPod("POD_NAMESPACE", "metadata.namespace"), ...Object.entries(scriptEnvironment(undefined, engine)).map(([name, value]) => ({ name, value }))],
     ports: [{ name: "valkey", containerPort: CLIENT_PORT }],

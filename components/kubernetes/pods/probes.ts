@@ -1,7 +1,7 @@
 /** How Kubernetes knows that a server is alive and ready. Pure. */
 import type { types } from "@pulumi/kubernetes";
 import type { DirectiveEngine } from "../engines";
-import { PROGRAMS } from "../engines";
+import { ENGINE_PROGRAMS } from "../engines";
 import { CLIENT_PORT } from "../layout";
 import { scriptCommand } from "../scripts";
 
@@ -13,7 +13,7 @@ import { scriptCommand } from "../scripts";
  */
 export function livenessProbe(authority: string | undefined, engine: DirectiveEngine = "valkey"): types.input.core.v1.Probe {
   const secure = authority === undefined ? [] : ["--tls", "--cacert", authority];
-  return { exec: { command: [PROGRAMS[engine].client, "-p", String(CLIENT_PORT), "-t", "5", ...secure, "PING"] }, initialDelaySeconds: 10, periodSeconds: 10, timeoutSeconds: 10, failureThreshold: 6 };
+  return { exec: { command: [ENGINE_PROGRAMS[engine].client, "-p", String(CLIENT_PORT), "-t", "5", ...secure, "PING"] }, initialDelaySeconds: 10, periodSeconds: 10, timeoutSeconds: 10, failureThreshold: 6 };
 }
 
 /** What ready means is in the script. Every start of one costs the machine some milliseconds, so not more often than this. */

@@ -1,6 +1,6 @@
 /** Where a deployment's pods are to be found: all that forming, verifying and loading them needs to know of their making. */
 import * as pulumi from "@pulumi/pulumi";
-import type { Context } from "../context";
+import type { DeploymentContext } from "../deployment-context";
 import { CLIENT_PORT } from "../layout";
 import { selectorLabels } from "../names";
 import { PASSWORD_FILE } from "../server-config";
@@ -21,7 +21,7 @@ export interface ServerPods {
   readonly zones: readonly string[];
 }
 
-export function serverPods({ deployment, names, args }: Context, count: number, container: string): ServerPods {
+export function serverPods({ deployment, names, args }: DeploymentContext, count: number, container: string): ServerPods {
   return {
     namespace: pulumi.output(args.namespace),
     statefulSet: names.statefulSet,
@@ -36,6 +36,6 @@ export function serverPods({ deployment, names, args }: Context, count: number, 
 }
 
 /** `HOST:PORT` of a Service, for clients in the Kubernetes cluster. */
-export function serviceEndpoint(service: string, { args }: Context): pulumi.Output<string> {
+export function serviceEndpoint(service: string, { args }: DeploymentContext): pulumi.Output<string> {
   return pulumi.interpolate`${service}.${args.namespace}.svc.${args.clusterDomain ?? "cluster.local"}:${CLIENT_PORT}`;
 }

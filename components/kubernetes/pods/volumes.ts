@@ -2,7 +2,7 @@
 import type { types } from "@pulumi/kubernetes";
 import type { Engine } from "../../../valkey/engines";
 import type { Tls } from "../arguments";
-import { PROGRAMS } from "../engines";
+import { ENGINE_PROGRAMS } from "../engines";
 import { CONFIG_DIRECTORY, SCRIPTS_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } from "../layout";
 import type { ObjectNames } from "../names";
 import { PASSWORD_FILE } from "../server-config";
@@ -10,7 +10,7 @@ import { PASSWORD_FILE } from "../server-config";
 /** For the server's group alone. */
 const SECRET_MODE = 0o440;
 
-export function volumesOf(names: ObjectNames, tls: Tls | undefined): types.input.core.v1.Volume[] {
+export function podVolumes(names: ObjectNames, tls: Tls | undefined): types.input.core.v1.Volume[] {
   return [
     { name: "config", configMap: { name: names.config } },
     { name: "scripts", configMap: { name: names.scripts } },
@@ -32,5 +32,5 @@ export function secretMounts(tls: Tls | undefined): types.input.core.v1.VolumeMo
  * @param authority file of the certificate authority, where connections are encrypted
  */
 export function scriptEnvironment(authority: string | undefined, engine?: Engine): Record<string, string> {
-  return { VALKEY_PASSWORD_FILE: `${SECRET_DIRECTORY}/${PASSWORD_FILE}`, ...(engine === "redis" ? { VALKEY_CLI: PROGRAMS.redis.client } : {}), ...(authority === undefined ? {} : { VALKEY_TLS_CA: authority }) };
+  return { VALKEY_PASSWORD_FILE: `${SECRET_DIRECTORY}/${PASSWORD_FILE}`, ...(engine === "redis" ? { VALKEY_CLI: ENGINE_PROGRAMS.redis.client } : {}), ...(authority === undefined ? {} : { VALKEY_TLS_CA: authority }) };
 }

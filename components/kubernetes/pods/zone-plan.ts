@@ -1,7 +1,7 @@
 /** How many nodes each zone gets, and whether replicas can be kept apart from their primaries then. Pure. */
 import { BadInput } from "../../../lib/errors";
 import type { Shape } from "../../../valkey/topology/placement";
-import { nodeCount, sharePrimaries } from "../../../valkey/topology/placement";
+import { nodeCount, distributePrimaries } from "../../../valkey/topology/placement";
 
 export interface ZonePlan {
   readonly zones: readonly string[];
@@ -29,10 +29,10 @@ function spreadSizes(nodes: number, zones: readonly string[]): number[] {
  * Why a cluster of this shape cannot keep its replicas in other zones than their primaries, however the scheduler spreads it: it knows no
  * roles, they are given afterwards. @returns undefined when it can
  */
-export function spreadProblem(shape: Shape, zones: readonly string[]): string | undefined {
+export function zoneSpreadProblem(shape: Shape, zones: readonly string[]): string | undefined {
   const nodes = nodeCount(shape);
   const sizes = spreadSizes(nodes, zones);
-  if (sharePrimaries(new Map(sizes.map((size, index) => [String(index), size])), shape) !== undefined) return undefined;
+  if (distributePrimaries(new Map(sizes.map((size, index) => [String(index), size])), shape) !== undefined) return undefined;
   return `${nodes} nodes in ${zones.length} zones (${sizes.join(" + ")}) cannot keep all replicas of ${shape.primaries} primaries in other zones; another number of zones, primaries or replicas can`;
 }
 
@@ -42,7 +42,7 @@ export function spreadProblem(shape: Shape, zones: readonly string[]): string | 
  */
 export function planClusterZones(deployment: string, shape: Shape, zones: readonly string[]): ZonePlan {
   const plan = planZones(deployment, shape, zones, 3);
-  const problem = spreadProblem(shape, zones);
+  const problem = zoneSpreadProblem(shape, zones);
   if (problem !== undefined) throw new BadInput(`${deployment} cannot be placed`, [problem]);
   return plan;
 }

@@ -1,15 +1,15 @@
 /** Values for the upstream valkey chart that make of it what our own resources make of a cluster. Pure. */
 import type { SentinelSettings } from "../../../valkey/sentinel/plan";
-import { configText, directives } from "../../../valkey/settings";
+import { formatConfigFile, toDirectives } from "../../../valkey/settings";
 import { parseImage, pullPolicy } from "../pods/image";
-import type { Context } from "../context";
+import type { DeploymentContext } from "../deployment-context";
 import { CLIENT_PORT, METRICS_PORT, SCRIPTS_DIRECTORY, SECRET_DIRECTORY } from "../layout";
-import { beside, EXPORTER_RESOURCES, INIT_RESOURCES } from "../pods/sidecar";
+import { sidecarResources, EXPORTER_RESOURCES, INIT_RESOURCES } from "../pods/sidecar-resources";
 import { EXPORTER_IMAGE } from "../metrics";
 import { scheduling } from "../pods/placement";
-import { followContainer } from "./sentinel";
+import { findPrimaryContainer } from "./sentinel";
 import { livenessProbe, readinessProbe } from "../pods/probes";
-import { CONTAINER_SECURITY, POD_SECURITY } from "../pods/security";
+import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../pods/security-context";
 import { PASSWORD_FILE } from "../server-config";
 import { scriptEnvironment } from "../pods/volumes";
 
@@ -17,19 +17,19 @@ import { scriptEnvironment } from "../pods/volumes";
  * @param replicas besides the primary
  * @param sentinel who has a replica take over; undefined where nobody does
  */
-export function chartValues(context: Context, replicas: number, sentinel?: SentinelSettings): Record<string, unknown> {
+export function chartValues(context: DeploymentContext, replicas: number, sentinel?: SentinelSettings): Record<string, unknown> {
   const { deployment, names, args } = context;
   return {
     fullnameOverride: deployment,
     image: { ...parseImage(args.image), pullPolicy: pullPolicy(args.image, args.imagePullPolicy) },
     clusterDomain: args.clusterDomain ?? "cluster.local",
     serviceAccount: { create: true, name: names.serviceAccount, automount: false },
-    podSecurityContext: POD_SECURITY,
-    securityContext: CONTAINER_SECURITY,
+    podSecurityContext: POD_SECURITY_CONTEXT,
+    securityContext: CONTAINER_SECURITY_CONTEXT,
     service: { port: CLIENT_PORT },
     resources: args.resources,
-    initResources: beside(args.resources, INIT_RESOURCES),
-    valkeyConfig: configText(directives(args.settings)),
+    initResources: sidecarResources(args.resources, INIT_RESOURCES),
+    valkeyConfig: formatConfigFile(toDirectives(args.settings)),
     ...authentication(context),
     ...probes(context),
     replica: {
@@ -44,17 +44,17 @@ export function chartValues(context: Context, replicas: number, sentinel?: Senti
     ...scheduling(deployment, args.placement),
     podDisruptionBudget: { enabled: true, maxUnavailable: 1 },
     metrics: metrics(context),
-    ...(sentinel === undefined ? {} : { extraInitContainers: [followContainer(context, sentinel)] }),
+    ...(sentinel === undefined ? {} : { extraInitContainers: [findPrimaryContainer(context, sentinel)] }),
   };
 }
 
 /** The password is read from our secret, and every other name than `default` stays unknown. */
-function authentication({ names }: Context): Record<string, unknown> {
+function authentication({ names }: DeploymentContext): Record<string, unknown> {
   return { auth: { enabled: true, usersExistingSecret: names.secret, aclUsers: { default: { permissions: "~* &* +@all", passwordKey: PASSWORD_FILE } } } };
 }
 
 /** The chart's own ask for an answer of any kind; ours also whether a replica follows its primary. */
-function probes({ names, args }: Context): Record<string, unknown> {
+function probes({ names, args }: DeploymentContext): Record<string, unknown> {
   const authority = args.tls === undefined ? undefined : "/tls/ca.crt";
   return {
     startupProbe: { enabled: false },
@@ -66,7 +66,7 @@ function probes({ names, args }: Context): Record<string, unknown> {
   };
 }
 
-function metrics({ args }: Context): Record<string, unknown> {
+function metrics({ args }: DeploymentContext): Record<string, unknown> {
   if (args.metrics === undefined) return { enabled: false };
   const image = args.metrics.image ?? EXPORTER_IMAGE;
   return {
@@ -74,8 +74,8 @@ function metrics({ args }: Context): Record<string, unknown> {
     exporter: {
       image: { ...parseImage(image), pullPolicy: pullPolicy(image, args.imagePullPolicy) },
       port: METRICS_PORT,
-      resources: beside(args.resources, EXPORTER_RESOURCES),
-      securityContext: CONTAINER_SECURITY,
+      resources: sidecarResources(args.resources, EXPORTER_RESOURCES),
+      securityContext: CONTAINER_SECURITY_CONTEXT,
       // The chart hands the exporter its password as a variable of the environment (CKV_K8S_35); it offers no other way.
       extraEnvs: args.tls === undefined ? {} : { REDIS_ADDR: `rediss://localhost:${CLIENT_PORT}`, REDIS_EXPORTER_SKIP_TLS_VERIFICATION: "true" },
     },

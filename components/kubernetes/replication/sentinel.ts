@@ -6,15 +6,15 @@ import * as k8s from "@pulumi/kubernetes";
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { SentinelSettings } from "../../../valkey/sentinel/plan";
-import type { Context } from "../context";
-import { metadata, NOT_AWAITED } from "../context";
-import { beside, INIT_RESOURCES, PROXIES, WATCHER_RESOURCES } from "../pods/sidecar";
+import type { DeploymentContext } from "../deployment-context";
+import { objectMetadata, AWAIT_CREATION_ONLY } from "../deployment-context";
+import { sidecarResources, INIT_RESOURCES, PROXY_COUNT, FAILOVER_RESOURCES } from "../pods/sidecar-resources";
 import { pullPolicy } from "../pods/image";
 import { CLIENT_PORT, SCRIPTS_DIRECTORY, SECRET_DIRECTORY, SENTINEL_PORT } from "../layout";
-import { sentinelLabels, writeLabels } from "../names";
-import { createWatcherPolicies } from "../network-policy";
+import { sentinelLabels, writeProxyLabels } from "../names";
+import { createFailoverPolicies } from "../network-policy";
 import { podBasics } from "../pods/pod-basics";
-import { CONTAINER_SECURITY } from "../pods/security";
+import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { scriptCommand } from "../scripts";
 import { PASSWORD_FILE } from "../server-config";
 import { scriptEnvironment } from "../pods/volumes";
@@ -25,21 +25,21 @@ export const PROXY_IMAGE = "docker.io/library/haproxy:3.2.4-alpine";
 const CONFIG_FILE = "haproxy.cfg";
 
 /** Creates all of it. @param nodes servers, the primary among them */
-export function createSentinels(context: Context, settings: SentinelSettings, nodes: number): void {
-  createWatcherPolicies(context);
+export function createSentinels(context: DeploymentContext, settings: SentinelSettings, nodes: number): void {
+  createFailoverPolicies(context);
   createSentinelSet(context, settings);
   createWriteProxies(context, nodes);
 }
 
 /** What scripts are told of this deployment's names, see sentinel.sh. */
-function environment({ deployment, names, args }: Context, { count, quorum, downAfterMs, failoverTimeoutMs }: SentinelSettings): types.input.core.v1.EnvVar[] {
+function environment({ deployment, names, args }: DeploymentContext, { count, quorum, downAfterMs, failoverTimeoutMs }: SentinelSettings): types.input.core.v1.EnvVar[] {
   const suffix = (service: string): pulumi.Output<string> => pulumi.interpolate`.${service}.${args.namespace}.svc.${args.clusterDomain ?? "cluster.local"}`;
   const plain: Record<string, pulumi.Input<string>> = { ...scriptEnvironment(undefined), DEPLOYMENT: deployment, SERVERS: suffix(names.headless), SENTINELS: suffix(names.sentinel), COUNT: String(count), QUORUM: String(quorum), DOWN_AFTER: String(downAfterMs), FAILOVER_TIMEOUT: String(failoverTimeoutMs) };
   return [...Object.entries(plain).map(([name, value]) => ({ name, value })), { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } }];
 }
 
 /** An init container of the chart's servers, after the chart's own: pod 0 leads only when Sentinels say so. */
-export function followContainer(context: Context, settings: SentinelSettings): types.input.core.v1.Container {
+export function findPrimaryContainer(context: DeploymentContext, settings: SentinelSettings): types.input.core.v1.Container {
   const { names, args } = context;
   return {
     name: "follow",
@@ -47,8 +47,8 @@ export function followContainer(context: Context, settings: SentinelSettings): t
     imagePullPolicy: pullPolicy(args.image, args.imagePullPolicy),
     command: scriptCommand("sentinel.sh", "follow"),
     env: [...environment(context, settings), { name: "CONFIG", value: "/data/conf/valkey.conf" }],
-    resources: beside(args.resources, INIT_RESOURCES),
-    securityContext: CONTAINER_SECURITY,
+    resources: sidecarResources(args.resources, INIT_RESOURCES),
+    securityContext: CONTAINER_SECURITY_CONTEXT,
     // By the chart's names of them.
     volumeMounts: [
       { name: "valkey-data", mountPath: "/data" },
@@ -67,15 +67,15 @@ interface Beside {
 }
 
 /** A Service and a disruption budget, one pod at a time, for pods beside the servers. @returns what else of theirs has for its metadata */
-function createService(context: Context, { name, labels, service }: Beside): types.input.meta.v1.ObjectMeta {
+function createService(context: DeploymentContext, { name, labels, service }: Beside): types.input.meta.v1.ObjectMeta {
   const { options } = context;
-  const meta = { ...metadata(context, name), labels: { ...labels, "app.kubernetes.io/managed-by": "pulumi" } };
-  new k8s.core.v1.Service(name, { metadata: { ...meta, annotations: NOT_AWAITED }, spec: { ...service, selector: labels } }, options);
+  const meta = { ...objectMetadata(context, name), labels: { ...labels, "app.kubernetes.io/managed-by": "pulumi" } };
+  new k8s.core.v1.Service(name, { metadata: { ...meta, annotations: AWAIT_CREATION_ONLY }, spec: { ...service, selector: labels } }, options);
   new k8s.policy.v1.PodDisruptionBudget(name, { metadata: meta, spec: { maxUnavailable: 1, selector: { matchLabels: labels } } }, options);
   return meta;
 }
 
-function createSentinelSet(context: Context, settings: SentinelSettings): void {
+function createSentinelSet(context: DeploymentContext, settings: SentinelSettings): void {
   const { deployment, names, args, options } = context;
   const labels = sentinelLabels(deployment);
   const name = names.sentinel;
@@ -84,7 +84,7 @@ function createSentinelSet(context: Context, settings: SentinelSettings): void {
   new k8s.apps.v1.StatefulSet(
     name,
     {
-      metadata: { ...meta, annotations: NOT_AWAITED },
+      metadata: { ...meta, annotations: AWAIT_CREATION_ONLY },
       spec: {
         serviceName: name,
         replicas: settings.count,
@@ -94,7 +94,7 @@ function createSentinelSet(context: Context, settings: SentinelSettings): void {
           metadata: { labels },
           spec: {
             ...podBasics(context, { graceSeconds: 5, labels }),
-            containers: [{ name: "sentinel", image: args.image, imagePullPolicy: pullPolicy(args.image, args.imagePullPolicy), command: scriptCommand("sentinel.sh", "watch"), env: environment(context, settings), ports: [{ name: "sentinel", containerPort: SENTINEL_PORT }], resources: WATCHER_RESOURCES, securityContext: CONTAINER_SECURITY, livenessProbe: { ...ping, initialDelaySeconds: 10 }, readinessProbe: ping, volumeMounts: [{ name: "data", mountPath: "/data" }, { name: "scripts", mountPath: SCRIPTS_DIRECTORY, readOnly: true }, { name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true }] }],
+            containers: [{ name: "sentinel", image: args.image, imagePullPolicy: pullPolicy(args.image, args.imagePullPolicy), command: scriptCommand("sentinel.sh", "watch"), env: environment(context, settings), ports: [{ name: "sentinel", containerPort: SENTINEL_PORT }], resources: FAILOVER_RESOURCES, securityContext: CONTAINER_SECURITY_CONTEXT, livenessProbe: { ...ping, initialDelaySeconds: 10 }, readinessProbe: ping, volumeMounts: [{ name: "data", mountPath: "/data" }, { name: "scripts", mountPath: SCRIPTS_DIRECTORY, readOnly: true }, { name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true }] }],
             volumes: [{ name: "data", emptyDir: {} }, { name: "scripts", configMap: { name: names.scripts } }, { name: "secret", secret: { secretName: names.secret, defaultMode: 0o440 } }],
           },
         },
@@ -104,10 +104,10 @@ function createSentinelSet(context: Context, settings: SentinelSettings): void {
   );
 }
 
-function createWriteProxies(context: Context, nodes: number): void {
+function createWriteProxies(context: DeploymentContext, nodes: number): void {
   const { deployment, names, args, options } = context;
-  const labels = writeLabels(deployment);
-  const name = names.write;
+  const labels = writeProxyLabels(deployment);
+  const name = names.writeProxy;
   const meta = createService(context, { name, labels, service: { ports: [{ name: "valkey", port: CLIENT_PORT, targetPort: "valkey" }] } });
   const hosts = pulumi.output(args.namespace).apply((namespace) => Array.from({ length: nodes }, (_, index) => `${deployment}-${index}.${names.headless}.${namespace}.svc.${args.clusterDomain ?? "cluster.local"}`));
   new k8s.core.v1.ConfigMap(name, { metadata: meta, data: { [CONFIG_FILE]: hosts.apply(writeProxyConfig) } }, options);
@@ -115,15 +115,15 @@ function createWriteProxies(context: Context, nodes: number): void {
   new k8s.apps.v1.Deployment(
     name,
     {
-      metadata: { ...meta, annotations: NOT_AWAITED },
+      metadata: { ...meta, annotations: AWAIT_CREATION_ONLY },
       spec: {
-        replicas: PROXIES,
+        replicas: PROXY_COUNT,
         selector: { matchLabels: labels },
         template: {
           metadata: { labels },
           spec: {
-            ...podBasics(context, { labels, placement: { ...args.placement, zones: args.placement.zones.slice(0, PROXIES) } }),
-            containers: [{ name: "proxy", image: PROXY_IMAGE, imagePullPolicy: pullPolicy(PROXY_IMAGE, args.imagePullPolicy), args: ["haproxy", "-W", "-db", "-f", `/valkey/proxy/${CONFIG_FILE}`], env: [{ name: "PASSWORD", valueFrom: { secretKeyRef: { name: names.secret, key: PASSWORD_FILE } } }], ports: [{ name: "valkey", containerPort: CLIENT_PORT }], resources: WATCHER_RESOURCES, securityContext: CONTAINER_SECURITY, readinessProbe: probe, livenessProbe: { ...probe, periodSeconds: 10 }, volumeMounts: [{ name: "config", mountPath: "/valkey/proxy", readOnly: true }] }],
+            ...podBasics(context, { labels, placement: { ...args.placement, zones: args.placement.zones.slice(0, PROXY_COUNT) } }),
+            containers: [{ name: "proxy", image: PROXY_IMAGE, imagePullPolicy: pullPolicy(PROXY_IMAGE, args.imagePullPolicy), args: ["haproxy", "-W", "-db", "-f", `/valkey/proxy/${CONFIG_FILE}`], env: [{ name: "PASSWORD", valueFrom: { secretKeyRef: { name: names.secret, key: PASSWORD_FILE } } }], ports: [{ name: "valkey", containerPort: CLIENT_PORT }], resources: FAILOVER_RESOURCES, securityContext: CONTAINER_SECURITY_CONTEXT, readinessProbe: probe, livenessProbe: { ...probe, periodSeconds: 10 }, volumeMounts: [{ name: "config", mountPath: "/valkey/proxy", readOnly: true }] }],
             volumes: [{ name: "config", configMap: { name } }],
           },
         },

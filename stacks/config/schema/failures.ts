@@ -1,6 +1,6 @@
 /** The section `failures`: what is broken on purpose, by name, while clients write. `npm start -- break` does it. */
 import { z } from "zod";
-import { APPENDFSYNC } from "../../../valkey/settings";
+import { APPENDFSYNC_VALUES } from "../../../valkey/settings";
 import { FAULT_KINDS } from "../../../faults/fault";
 
 const count = (least: number, most: number): z.ZodNumber => z.int().min(least).max(most);
@@ -9,7 +9,7 @@ const seconds = z.number().min(0).max(3600);
 /** Directives that can be tried without another deployment. */
 const settingsSchema = z.strictObject({
   appendonly: z.boolean().optional(),
-  appendfsync: z.enum(APPENDFSYNC).optional(),
+  appendfsync: z.enum(APPENDFSYNC_VALUES).optional(),
   "min-replicas-to-write": count(0, 100).optional(),
   /** Seconds. */
   "min-replicas-max-lag": count(0, 3600).optional(),

@@ -1,12 +1,12 @@
 /** The typed configuration of a stack: every key, its unit, its default and its bounds. */
 import { z } from "zod";
 import { ENGINES } from "../../../valkey/engines";
-import { APPENDFSYNC, MAXMEMORY_POLICIES, RESERVED_DIRECTIVES } from "../../../valkey/settings";
+import { APPENDFSYNC_VALUES, MAXMEMORY_POLICIES, RESERVED_DIRECTIVES } from "../../../valkey/settings";
 import { parseSize } from "../../../lib/units";
 import { capacitySchema } from "./capacity";
 import type { CapacityConfig } from "./capacity";
 import { eksPlatformSchema } from "./eks";
-import { experimentSchema } from "./study";
+import { studyConfigSchema } from "./study";
 import type { ExperimentConfig } from "./study";
 import { kubernetesSchema } from "./kubernetes";
 import { deploymentPodsSchema } from "./pods";
@@ -34,7 +34,7 @@ const settingsSchema = z.strictObject({
   maxmemory: size.optional(),
   "maxmemory-policy": z.enum(MAXMEMORY_POLICIES).optional(),
   appendonly: z.boolean().optional(),
-  appendfsync: z.enum(APPENDFSYNC).optional(),
+  appendfsync: z.enum(APPENDFSYNC_VALUES).optional(),
   /** Snapshot rules, `3600 1 300 100`; empty for none. */
   save: oneLine.optional(),
   /** Threads for network work with the main one; fewer than the cores there are, because they spin. */
@@ -126,7 +126,7 @@ const tests = z.union([z.array(z.string()), z.string().transform((text) => text.
 });
 
 /** How long a measurement lasts where neither a duration nor a number of requests is asked for, seconds. */
-export const DEFAULT_DURATION = 10;
+export const DEFAULT_DURATION_SECONDS = 10;
 
 export const benchmarkSchema = z
   .strictObject({
@@ -207,6 +207,6 @@ export const SECTIONS = {
   benchmark: benchmarkSchema,
   workloads: z.record(workloadName, workloadSchema),
   capacity: capacitySchema,
-  experiment: experimentSchema,
+  experiment: studyConfigSchema,
   failures: z.record(failureName, failureSchema),
 } as const;

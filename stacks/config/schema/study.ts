@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Variation } from "../../../benchmarks/studies/factors";
 import { PERSISTENCE } from "../../../benchmarks/studies/factors";
 import { STUDY_KINDS } from "../../../benchmarks/studies/study";
-import { ENGINE } from "../../../platforms/host/engines";
+import { ENGINE_PATTERN } from "../../../platforms/host/engines";
 import { parseSize } from "../../../lib/units";
 
 const count = (least: number, most: number): z.ZodNumber => z.int().min(least).max(most);
@@ -30,7 +30,7 @@ const varySchema = z.strictObject({
   /** Also as many as the cores, or more: that step is what a study may be about. */
   "io-threads": levels(count(1, 256)),
   /** `valkey`, `valkey-8.1`, `redis`, or the directory of the programs. */
-  engine: levels(z.string().regex(ENGINE, "expected valkey or redis, perhaps with a version as in valkey-8.1, or the directory of the programs")),
+  engine: levels(z.string().regex(ENGINE_PATTERN, "expected valkey or redis, perhaps with a version as in valkey-8.1, or the directory of the programs")),
   /** CPUs each server is held to. */
   cpus: levels(count(1, 256)),
   /** Bytes per value. */
@@ -49,7 +49,7 @@ const varySchema = z.strictObject({
   backlog: levels(size),
 });
 
-export const experimentSchema = z.strictObject({
+export const studyConfigSchema = z.strictObject({
   /** What the findings are evaluated as: one of the five documents', or only as comparisons. */
   study: z.enum(STUDY_KINDS).default("comparison"),
   vary: varySchema.default({}),
@@ -64,4 +64,4 @@ export const experimentSchema = z.strictObject({
   /** Keys put in from nothing on every cell of one node, while memory and rate are watched. */
   growth: z.strictObject({ keys: count(100_000, 1_000_000_000), /** Bytes per value. */ dataSize: count(1, 512 * 1024 * 1024).default(64) }).optional(),
 });
-export type ExperimentConfig = Omit<z.infer<typeof experimentSchema>, "vary"> & { readonly vary: Variation };
+export type ExperimentConfig = Omit<z.infer<typeof studyConfigSchema>, "vary"> & { readonly vary: Variation };

@@ -1,6 +1,6 @@
 /** The section `workloads`: mixed loads by name, each with the driver that sends it. */
 import { z } from "zod";
-import { ARRIVALS, DATA_KINDS, READ_FROM } from "../../../benchmarks/workloads/mix";
+import { ARRIVALS, DATA_KINDS, READ_FROM } from "../../../benchmarks/workloads/mixed-workload";
 
 const count = (least: number, most: number): z.ZodNumber => z.int().min(least).max(most);
 const part = z.number().min(0).max(1);

@@ -1,15 +1,15 @@
 /** Settings that are each allowed and cannot all be had. Found before anything starts. Pure. */
 import { parseQuantity } from "../../../platforms/kubernetes/quantity";
-import { LEAST_ZONES } from "../../../valkey/sentinel/plan";
+import { MIN_SENTINEL_ZONES } from "../../../valkey/sentinel/plan";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { formatBytes } from "../../../lib/units";
 import { keyFamilies } from "../../../benchmarks/workloads/named-tests";
-import { dataBytes, fitKeySpace, unevenness } from "../../../benchmarks/workloads/workload";
-import { isGuaranteed } from "../../../components/kubernetes/pods/sidecar";
+import { dataBytes, fitKeySpace, unevenSettings } from "../../../benchmarks/workloads/workload";
+import { isGuaranteed } from "../../../components/kubernetes/pods/sidecar-resources";
 import { capacityProblems, workloadProblems } from "./workloads";
-import { fittedWorkload, shapeOf, workloadOf } from "../../plan/plans";
-import { podContradictions } from "./pods";
-import { deploymentZones, isPodPlatform, podSettings, zonesOf } from "../../plan/pods";
+import { fittedWorkload, configuredShape, benchmarkWorkload } from "../../plan/benchmark-plans";
+import { podPlatformProblems } from "./pods";
+import { deploymentZones, isPodPlatform, podSettings, platformZones } from "../../plan/pods";
 import type { BenchmarkConfig, DeploymentConfig, PlatformConfig } from "../schema/stack";
 import type { CapacityConfig } from "../schema/capacity";
 import type { FailureConfig } from "../schema/failures";
@@ -22,7 +22,7 @@ export interface MachineFacts {
 }
 
 /** The parts of a configuration that could be understood. */
-export interface PartialConfig {
+export interface ParsedSections {
   readonly platform: PlatformConfig | undefined;
   readonly deployments: readonly (readonly [name: string, config: DeploymentConfig])[];
   readonly benchmark: BenchmarkConfig | undefined;
@@ -37,7 +37,7 @@ type Label = (path: readonly PropertyKey[]) => string;
 const MEMORY_SHARE = 0.9;
 
 /** One sentence each, with its path and what would do. */
-export function contradictions(config: PartialConfig, machine: MachineFacts, label: Label): string[] {
+export function crossFieldProblems(config: ParsedSections, machine: MachineFacts, label: Label): string[] {
   return [
     ...config.deployments.flatMap(([name, deployment]) => [
       ...zoneProblems(name, deployment, config.platform, label),
@@ -49,7 +49,7 @@ export function contradictions(config: PartialConfig, machine: MachineFacts, lab
     ...fitProblems(config, machine, label),
     ...workloadProblems(config.workloads, config.deployments, label),
     ...(config.capacity === undefined ? [] : capacityProblems(config.capacity, config.workloads, label)),
-    ...(config.platform === undefined ? [] : podContradictions(config.platform, config.deployments, config.benchmark, label)),
+    ...(config.platform === undefined ? [] : podPlatformProblems(config.platform, config.deployments, config.benchmark, label)),
     ...failureProblems(config, label),
   ];
 }
@@ -78,11 +78,11 @@ function zoneProblems(name: string, deployment: DeploymentConfig, platform: Plat
   const path = label(own ? ["deployments", name, "pods", "zones"] : ["platform", "zones"]);
   const zones = deploymentZones(platform, deployment);
   const distinct = new Set(zones).size;
-  const shape = shapeOf(deployment);
+  const shape = configuredShape(deployment);
   const nodes = nodeCount(shape);
   const problems: string[] = [];
-  const others = zones.filter((zone) => !zonesOf(platform).includes(zone));
-  if (others.length > 0) problems.push(`${path}: ${others.join(", ")} is none of the platform's; there are ${zonesOf(platform).join(", ")}`);
+  const others = zones.filter((zone) => !platformZones(platform).includes(zone));
+  if (others.length > 0) problems.push(`${path}: ${others.join(", ")} is none of the platform's; there are ${platformZones(platform).join(", ")}`);
   // Whether eks has a zone twice is said by its schema.
   if (distinct < zones.length && (own || platform.type !== "eks")) problems.push(`${path}: a zone is named twice`);
   // A plan of machines has zones of its own: on eks fewer nodes than zones are a matter of `pods.zones`.
@@ -101,7 +101,7 @@ function sentinelProblems(name: string, deployment: DeploymentConfig, platform: 
     ...(replicas === 0 ? [`${path}: there is no replica to take over; at least 1`] : []),
     ...(engine === "valkey" ? [] : [`${path}: is Valkey's, and ${name} is ${engine}`]),
     ...(quorum !== undefined && quorum > count ? [`${path}.quorum: ${quorum} of ${count} Sentinels; at most ${count}`] : []),
-    ...(zones < LEAST_ZONES ? [`${path}: with ${zones === 1 ? "one zone" : `${zones} zones`} the loss of one can take the majority; at least ${LEAST_ZONES}`] : []),
+    ...(zones < MIN_SENTINEL_ZONES ? [`${path}: with ${zones === 1 ? "one zone" : `${zones} zones`} the loss of one can take the majority; at least ${MIN_SENTINEL_ZONES}`] : []),
     ...(isPodPlatform(platform) && platform.tls !== undefined ? [`${path}: Sentinels and their proxies speak plain TCP, and ${label(["platform", "tls"])} is set; without one of the two`] : []),
   ];
 }
@@ -116,7 +116,7 @@ function settingProblems(name: string, deployment: DeploymentConfig, { cores, pi
   if (ioThreads !== undefined && ioThreads > most && !deployment.oversubscribed) {
     problems.push(`${path("io-threads")}: ${ioThreads} threads on ${cores} cores; they spin, so at most ${most}, or oversubscribed: true to show what that costs`);
   }
-  const replicas = shapeOf(deployment).replicasPerPrimary;
+  const replicas = configuredShape(deployment).replicasPerPrimary;
   const needed = settings["min-replicas-to-write"];
   if (needed !== undefined && needed > replicas) {
     problems.push(`${path("min-replicas-to-write")}: no write would be taken with ${needed} where a primary has ${replicas} replicas; at most ${replicas}`);
@@ -127,10 +127,10 @@ function settingProblems(name: string, deployment: DeploymentConfig, { cores, pi
   return problems;
 }
 
-function memoryProblems({ platform, deployments }: PartialConfig, machine: MachineFacts, label: Label): string[] {
+function memoryProblems({ platform, deployments }: ParsedSections, machine: MachineFacts, label: Label): string[] {
   const limits = deployments.flatMap(([name, deployment]) => {
     const limit = deployment.settings.maxmemory ?? 0;
-    return limit === 0 ? [] : [{ name, limit, total: limit * nodeCount(shapeOf(deployment)), room: roomOf(platform, deployment, machine) }];
+    return limit === 0 ? [] : [{ name, limit, total: limit * nodeCount(configuredShape(deployment)), room: roomOf(platform, deployment, machine) }];
   });
   const path = (name: string): string => label(["deployments", name, "settings", "maxmemory"]);
   const inPods = limits.flatMap(({ name, limit, room }) => {
@@ -146,45 +146,45 @@ function memoryProblems({ platform, deployments }: PartialConfig, machine: Machi
   return [`${limits.map(({ name }) => path(name)).join(", ")}: together ${formatBytes(sum)} (${parts}) on a machine of ${formatBytes(machine.memoryBytes)}; at most ${formatBytes(most)}`];
 }
 
-function sharingProblems({ deployments, benchmark }: PartialConfig, label: Label): string[] {
+function sharingProblems({ deployments, benchmark }: ParsedSections, label: Label): string[] {
   if (benchmark === undefined || benchmark.tests.length === 0) return [];
   const { clients, threads } = fittedWorkload({ benchmark, deployments: Object.fromEntries(deployments) });
   return deployments.flatMap(([name, deployment]) => {
     if (deployment.mode !== "cluster") return [];
-    return unevenness(clients, threads, deployment.primaries).map(
+    return unevenSettings(clients, threads, deployment.primaries).map(
       ({ setting, why, nearest }) => `${label(["benchmark", setting])}: ${why} of ${name}, and keys would fall unevenly; the nearest that can: ${nearest.join(" or ")}`,
     );
   });
 }
 
-function fitProblems({ platform, deployments, benchmark }: PartialConfig, machine: MachineFacts, label: Label): string[] {
+function fitProblems({ platform, deployments, benchmark }: ParsedSections, machine: MachineFacts, label: Label): string[] {
   if (benchmark === undefined || benchmark.tests.length === 0 || deployments.length === 0) return [];
   const anyCluster = deployments.some(([, { mode }]) => mode === "cluster");
-  const workload = { ...workloadOf(benchmark), keySpace: fitKeySpace(benchmark.keySpace, anyCluster) };
+  const workload = { ...benchmarkWorkload(benchmark), keySpace: fitKeySpace(benchmark.keySpace, anyCluster) };
   const families = keyFamilies(benchmark.tests).length;
   const path = `${label(["benchmark", "keySpace"])} × ${label(["benchmark", "dataSize"])}`;
   const what = `${workload.keySpace} keys of ${workload.dataSize} B`;
   const problems = deployments.flatMap(([name, deployment]) => {
     const maxmemory = deployment.settings.maxmemory ?? 0;
     const room = roomOf(platform, deployment, machine);
-    const needed = dataBytes(workload, families, 1 / shapeOf(deployment).primaries);
+    const needed = dataBytes(workload, families, 1 / configuredShape(deployment).primaries);
     const need = `${path}: ${what} need about ${formatBytes(needed)} on each primary of ${name}`;
     if (maxmemory > 0 && needed > maxmemory) return [`${need}, whose maxmemory is ${formatBytes(maxmemory)}`];
     return room.of === "pod" && needed > room.memoryBytes * MEMORY_SHARE ? [`${need}, whose pods are limited to ${formatBytes(room.memoryBytes)}`] : [];
   });
-  const total = deployments.reduce((sum, [, deployment]) => sum + dataBytes(workload, families, 1) * (1 + shapeOf(deployment).replicasPerPrimary), 0);
+  const total = deployments.reduce((sum, [, deployment]) => sum + dataBytes(workload, families, 1) * (1 + configuredShape(deployment).replicasPerPrimary), 0);
   if ((platform === undefined || !isPodPlatform(platform)) && total > machine.memoryBytes * MEMORY_SHARE) problems.push(`${path}: ${what} need about ${formatBytes(total)} on all nodes together; this machine has ${formatBytes(machine.memoryBytes)}`);
   return problems;
 }
 
-function failureProblems({ failures, deployments, platform }: PartialConfig, label: Label): string[] {
+function failureProblems({ failures, deployments, platform }: ParsedSections, label: Label): string[] {
   const names = deployments.map(([name]) => name);
-  const zones = platform === undefined ? [] : zonesOf(platform);
+  const zones = platform === undefined ? [] : platformZones(platform);
   return failures.flatMap(([name, failure]) => [
     ...(failure.deployments ?? []).flatMap((each, index) => (names.includes(each) ? [] : [`${label(["failures", name, "deployments", index])}: there is no deployment ${each}; there are ${names.join(", ")}`])),
     ...("zone" in failure && failure.zone !== undefined && platform !== undefined && !zones.includes(failure.zone) ? [`${label(["failures", name, "zone"])}: there is no zone ${failure.zone}; there are ${zones.join(", ")}`] : []),
     ...deployments.flatMap(([deployment, config]) => {
-      const { replicasPerPrimary } = shapeOf(config);
+      const { replicasPerPrimary } = configuredShape(config);
       const wanted = Math.max(failure.waitFor, failure.settings["min-replicas-to-write"] ?? 0);
       const meant = failure.deployments?.includes(deployment) ?? true;
       return meant && wanted > replicasPerPrimary ? [`${label(["failures", name])}: waits for ${wanted} replicas where a primary of ${deployment} has ${replicasPerPrimary}`] : [];

@@ -1,18 +1,18 @@
 /** What a study's cells cannot all have, found before anything starts. Pure. */
-import type { Cell } from "../../../benchmarks/studies/factors";
+import type { Treatment } from "../../../benchmarks/studies/factors";
 import { nodeCount } from "../../../valkey/topology/placement";
-import { unevenness } from "../../../benchmarks/workloads/workload";
+import { unevenSettings } from "../../../benchmarks/workloads/workload";
 import type { ExperimentConfig } from "../schema/study";
 
 type Label = (path: readonly PropertyKey[]) => string;
 
 /** One sentence each; of cells with the same problem the first. */
-export function experimentProblems(experiment: ExperimentConfig, cells: readonly Cell[], label: Label): string[] {
+export function studyProblems(experiment: ExperimentConfig, cells: readonly Treatment[], label: Label): string[] {
   const path = label(["experiment"]);
   const problems: string[] = [];
   if (cells.length < 2 && experiment.growth === undefined) problems.push(`${path}: there is one cell only, and nothing to compare it with; vary something, or name a second deployment`);
   const uneven = cells.flatMap(({ label: name, mode, shape, workload }) =>
-    mode === "cluster" ? unevenness(workload.clients, workload.threads, shape.primaries).map(({ why, nearest }) => `${label(["benchmark", "clients"])}, in ${name}: ${why}; the nearest that can: ${nearest.join(" or ")}`) : [],
+    mode === "cluster" ? unevenSettings(workload.clients, workload.threads, shape.primaries).map(({ why, nearest }) => `${label(["benchmark", "clients"])}, in ${name}: ${why}; the nearest that can: ${nearest.join(" or ")}`) : [],
   );
   problems.push(...uneven.slice(0, 1));
   const grown = cells.find(({ shape, mode }) => mode === "cluster" || nodeCount(shape) > 1);

@@ -1,8 +1,8 @@
 /** What mixed workloads ask for that the deployments of their stack cannot give. Pure. */
 import { formatBytes } from "../../../lib/units";
-import { meanSize } from "../../../benchmarks/workloads/mix";
+import { meanValueBytes } from "../../../benchmarks/workloads/mixed-workload";
 import { dataBytes, fitKeySpace } from "../../../benchmarks/workloads/workload";
-import { shapeOf } from "../../plan/plans";
+import { configuredShape } from "../../plan/benchmark-plans";
 import type { DeploymentConfig } from "../schema/stack";
 import type { CapacityConfig } from "../schema/capacity";
 import type { WorkloadConfig } from "../schema/workloads";
@@ -27,7 +27,7 @@ export function capacityProblems({ workload }: CapacityConfig, workloads: readon
 
 /** Every primary and every thread gets as many connections, or keys would fall unevenly. */
 function sharingProblems([name, workload]: Named<WorkloadConfig>, [deployment, config]: Named<DeploymentConfig>, label: Label): string[] {
-  const { primaries } = shapeOf(config);
+  const { primaries } = configuredShape(config);
   const threads = workload.driver === "open-loop" ? workload.workers : workload.threads;
   // valkey-benchmark binds threads to primaries, and fewer threads than those share them.
   const unit = workload.driver === "valkey-benchmark" ? Math.max(threads, primaries) : threads * primaries;
@@ -52,15 +52,15 @@ function readingProblems([name, workload]: Named<WorkloadConfig>, [deployment, c
   if (workload.driver === "valkey-benchmark" && (workload.reads < 1 || config.mode !== "cluster")) {
     return [`${label(["workloads", name, "readFrom"])}: valkey-benchmark reads from replicas of clusters only, and sends them writes too unless reads is 1; the driver open-loop does both${config.mode === "cluster" ? "" : ` (${deployment} is replication)`}`];
   }
-  if (workload.readFrom === "any" || shapeOf(config).replicasPerPrimary > 0) return [];
+  if (workload.readFrom === "any" || configuredShape(config).replicasPerPrimary > 0) return [];
   return [`${label(["workloads", name, "readFrom"])}: ${deployment} has no replicas to read from; primary, or any`];
 }
 
 function fitProblems([name, workload]: Named<WorkloadConfig>, [deployment, config]: Named<DeploymentConfig>, label: Label): string[] {
   const maxmemory = config.settings.maxmemory ?? 0;
   const keySpace = fitKeySpace(workload.keySpace, config.mode === "cluster");
-  const dataSize = workload.driver === "open-loop" ? meanSize(workload.values) : workload.dataSize;
-  const needed = dataBytes({ keySpace, dataSize }, 1, 1 / shapeOf(config).primaries);
+  const dataSize = workload.driver === "open-loop" ? meanValueBytes(workload.values) : workload.dataSize;
+  const needed = dataBytes({ keySpace, dataSize }, 1, 1 / configuredShape(config).primaries);
   if (maxmemory === 0 || needed <= maxmemory) return [];
   return [`${label(["workloads", name, "keySpace"])}: ${keySpace} keys of ${Math.round(dataSize)} B need about ${formatBytes(needed)} on each primary of ${deployment}, whose maxmemory is ${formatBytes(maxmemory)}`];
 }

@@ -7,22 +7,22 @@ import { checkAccount } from "../../../components/eks/account-checks";
 import { EksPlatform } from "../../../components/eks/platform";
 import type { EksPlatformArgs } from "../../../components/eks/platform";
 import type { EksPlan } from "../../../platforms/eks/plan";
-import { VolumesGone } from "../../../provider/resources/volumes-gone";
+import { VolumeDeletionWait } from "../../../provider/resources/volume-deletion-wait";
 import { eksPlan } from "../../plan/eks";
-import type { Deployed } from "../deployed";
+import type { StartedDeployment } from "../deployed";
 import type { StackConfig } from "../../config/schema/stack";
 import type { EksPlatformConfig } from "../../config/schema/eks";
-import { NAMESPACE } from "../../config/stack-file";
-import { deployAllPods, POD_SECURITY } from "./pods";
+import { CONFIG_NAMESPACE } from "../../config/stack-file";
+import { deployPodsOfStack, POD_SECURITY } from "./pods";
 
-const label = (path: readonly PropertyKey[]): string => `${NAMESPACE}:${["platform", ...path].map(String).join(".")}`;
+const label = (path: readonly PropertyKey[]): string => `${CONFIG_NAMESPACE}:${["platform", ...path].map(String).join(".")}`;
 
 /**
  * Before anything is made:
  * @throws BadInput with every reason why the plan or the account does not allow it
  * @throws Failure when AWS does not answer
  */
-export async function deployOnEks(stack: string, platform: EksPlatformConfig, config: StackConfig): Promise<Deployed[]> {
+export async function deployOnEks(stack: string, platform: EksPlatformConfig, config: StackConfig): Promise<StartedDeployment[]> {
   const plan = eksPlan(platform, { deployments: config.deployments, benchmark: config.measures ? config.benchmark : undefined });
   if (plan.problems.length > 0) throw new BadInput(`stack ${stack}`, plan.problems.map(({ path, message }) => `${label(path)}: ${message}`));
   const provider = new aws.Provider("aws", { region: platform.region, ...(Object.keys(platform.tags).length > 0 && { defaultTags: { tags: platform.tags } }) });
@@ -32,9 +32,9 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
   const eks = new EksPlatform(name, platformArgs(name, platform, plan), { providers: { aws: provider } });
   const { timeout } = config.verification;
   // Namespace and claims go first, then this waits for the volumes, and only then may who deletes them go.
-  const swept = new VolumesGone("volumes", { kubeconfig: eks.access, namespace: platform.namespace, timeoutSeconds: timeout }, { dependsOn: eks.ready });
+  const swept = new VolumeDeletionWait("volumes", { kubeconfig: eks.kubeconfig, namespace: platform.namespace, timeoutSeconds: timeout }, { dependsOn: eks.ready });
   const namespace = new k8s.core.v1.Namespace("namespace", { metadata: { name: platform.namespace, labels: POD_SECURITY } }, { provider: eks.provider, dependsOn: [...eks.ready, swept] });
-  return deployAllPods(platform, config, { provider: eks.provider, namespace, kubeconfig: eks.access, context: undefined });
+  return deployPodsOfStack(platform, config, { provider: eks.provider, namespace, kubeconfig: eks.kubeconfig, context: undefined });
 }
 
 /** Letters, digits and hyphens of the project's and the stack's names, as many as AWS allows. */

@@ -2,18 +2,18 @@
 import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { Toleration } from "../../../platforms/kubernetes/pods";
-import type { ClusterNeeds } from "../../../platforms/kubernetes/cluster-needs";
+import type { KubernetesRequirements } from "../../../platforms/kubernetes/requirements";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { ClusterCheck } from "../../../provider/resources/cluster-check";
 import { UPSTREAM_CHART } from "../../../components/valkey-replication";
-import { shapeOf } from "../../plan/plans";
-import { defined, deploymentZones, podSettings } from "../../plan/pods";
-import type { Deployed } from "../deployed";
+import { configuredShape } from "../../plan/benchmark-plans";
+import { withoutUndefinedKeys, deploymentZones, podSettings } from "../../plan/pods";
+import type { StartedDeployment } from "../deployed";
 import type { StackConfig } from "../../config/schema/stack";
 import type { KubernetesConfig } from "../../config/schema/kubernetes";
-import { deployAllPods, POD_SECURITY } from "./pods";
+import { deployPodsOfStack, POD_SECURITY } from "./pods";
 
-export function deployOnKubernetes(stack: string, platform: KubernetesConfig, config: StackConfig): Deployed[] {
+export function deployOnKubernetes(stack: string, platform: KubernetesConfig, config: StackConfig): StartedDeployment[] {
   const keepsVolumes = platform.storage.onDestroy === "keep";
   const { kubeconfig, context } = platform;
   const charts = Object.values(config.deployments).some(({ engine, mode }) => engine === "valkey" && mode === "replication");
@@ -30,18 +30,18 @@ export function deployOnKubernetes(stack: string, platform: KubernetesConfig, co
   });
   // Volumes that are to be kept would go with their namespace.
   const namespace = new k8s.core.v1.Namespace("namespace", { metadata: { name: platform.namespace, labels: POD_SECURITY } }, { provider, dependsOn: [check], retainOnDelete: keepsVolumes });
-  return deployAllPods(platform, config, { provider, namespace, kubeconfig, context });
+  return deployPodsOfStack(platform, config, { provider, namespace, kubeconfig, context });
 }
 
-function clusterNeeds(platform: KubernetesConfig, { deployments, measures }: StackConfig): ClusterNeeds {
+function clusterNeeds(platform: KubernetesConfig, { deployments, measures }: StackConfig): KubernetesRequirements {
   const { namespace, clients, nodeSelector, tolerations } = platform;
-  const each = Object.entries(deployments).map(([name, deployment]) => ({ name, nodes: nodeCount(shapeOf(deployment)), zones: deploymentZones(platform, deployment), ...podSettings(platform, deployment) }));
-  const runner = measures && !clients.sharing ? { nodeSelector: clients.nodeSelector, tolerations: clients.tolerations?.map((each): Toleration => defined(each)) } : undefined;
+  const each = Object.entries(deployments).map(([name, deployment]) => ({ name, nodes: nodeCount(configuredShape(deployment)), zones: deploymentZones(platform, deployment), ...podSettings(platform, deployment) }));
+  const runner = measures && !clients.sharing ? { nodeSelector: clients.nodeSelector, tolerations: clients.tolerations?.map((each): Toleration => withoutUndefinedKeys(each)) } : undefined;
   return {
     namespace,
     zones: [...new Set(each.flatMap(({ zones }) => zones))],
     storageClasses: [...new Set(each.flatMap(({ storage }) => (storage.ephemeral ? [] : [storage.className ?? null])))],
-    servers: each.map(({ name, nodes, placement }) => ({ name, nodes, apart: placement.hostAntiAffinity === "required" && placement.oneMachine !== true, nodeSelector, tolerations: tolerations?.map((each): Toleration => defined(each)) })),
+    servers: each.map(({ name, nodes, placement }) => ({ name, nodes, onePerMachine: placement.hostAntiAffinity === "required" && placement.oneMachine !== true, nodeSelector, tolerations: tolerations?.map((each): Toleration => withoutUndefinedKeys(each)) })),
     runner,
   };
 }

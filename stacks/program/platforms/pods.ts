@@ -1,9 +1,9 @@
 /** A deployment as pods, on whichever Kubernetes. */
 import type * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import type { KubernetesTarget } from "../../../platforms/target";
-import { Drain } from "../../../provider/resources/scale-in";
-import { EngineServers } from "../../../components/engine-servers";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
+import { ScaleIn } from "../../../provider/resources/scale-in";
+import { EngineReplication } from "../../../components/engine-replication";
 import type { ServerArgs } from "../../../components/kubernetes/arguments";
 import { createDashboard } from "../../../components/dashboard";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";
@@ -12,17 +12,17 @@ import { Password } from "../../../provider/resources/password";
 import { Rollout } from "../../../provider/resources/rollout";
 import { ValkeyCluster } from "../../../components/valkey-cluster";
 import { ValkeyReplication } from "../../../components/valkey-replication";
-import { sentinelsOf, shapeOf } from "../../plan/plans";
+import { configuredSentinels, configuredShape } from "../../plan/benchmark-plans";
 import type { PodPlatform, PodSettings } from "../../plan/pods";
 import { podSettings, podTarget, sentinelTarget } from "../../plan/pods";
-import type { Deployed } from "../deployed";
+import type { StartedDeployment } from "../deployed";
 import type { DeploymentConfig, StackConfig } from "../../config/schema/stack";
 
 /** Kept apart from the image's own account of what it holds: Kubernetes enforces it. */
 export const POD_SECURITY = { "pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "latest" };
 
 /** Where pods go, and how whoever forms and measures them gets there. */
-export interface Place {
+export interface PodDestination {
   readonly provider: k8s.Provider;
   readonly namespace: k8s.core.v1.Namespace;
   /** A kubeconfig's path, or its text, with nothing secret in it. */
@@ -31,38 +31,38 @@ export interface Place {
 }
 
 /** Every deployment of a stack, what its load generators may reach, and the dashboard of what exporters export. */
-export function deployAllPods(platform: PodPlatform, config: StackConfig, place: Place): Deployed[] {
+export function deployPodsOfStack(platform: PodPlatform, config: StackConfig, place: PodDestination): StartedDeployment[] {
   if (platform.metrics !== undefined) createDashboard(platform.namespace, { provider: place.provider, dependsOn: [place.namespace] });
   if (config.measures) createLoadGeneratorPolicy(place.namespace.metadata.name, { provider: place.provider, dependsOn: [place.namespace] });
   return Object.entries(config.deployments).map(([name, deployment]) => deployPods(name, deployment, platform, config, place));
 }
 
-function deployPods(name: string, deployment: DeploymentConfig, platform: PodPlatform, { verification }: StackConfig, place: Place): Deployed {
+function deployPods(name: string, deployment: DeploymentConfig, platform: PodPlatform, { verification }: StackConfig, place: PodDestination): StartedDeployment {
   const { password } = new Password(name);
   const settings = podSettings(platform, deployment);
   const args = serverArgs(deployment, platform, settings, password, place.namespace.metadata.name);
   // A preview knows it, and so does what must happen before the servers change.
-  const planned = pulumi.output(place.kubeconfig).apply((kubeconfig): KubernetesTarget => ({ ...podTarget(name, deployment, platform), kubeconfig, context: place.context }));
+  const planned = pulumi.output(place.kubeconfig).apply((kubeconfig): KubernetesReference => ({ ...podTarget(name, deployment, platform), kubeconfig, context: place.context }));
   const { className, size } = settings.storage;
-  const drain = new Drain(name, { target: planned, password, timeoutSeconds: verification.timeout, storage: { className, size } });
+  const drain = new ScaleIn(name, { target: planned, password, timeoutSeconds: verification.timeout, storage: { className, size } });
   const options = { provider: place.provider, dependsOn: [place.namespace, drain] };
   const servers = createServers(name, deployment, platform, args, options);
   const target = pulumi.all([planned, servers.endpoint, servers.pods.namespace]).apply(([known, service]) => ({ ...withPods(known, servers.pods), ...sentinelTarget(name, deployment), service }));
   const { revision } = servers;
   const rollout = new Rollout(name, { target, revision, timeoutSeconds: verification.timeout }, { dependsOn: [servers] });
-  return { name, config: deployment, target, password, revision, dependsOn: [rollout], formsItself: deployment.mode === "replication" };
+  return { name, config: deployment, target, password, revision, dependsOn: [rollout], formsWithoutHelp: deployment.mode === "replication" };
 }
 
-function createServers(name: string, deployment: DeploymentConfig, { chart }: PodPlatform, args: ServerArgs, options: pulumi.ComponentResourceOptions): ValkeyCluster | ValkeyReplication | EngineServers {
+function createServers(name: string, deployment: DeploymentConfig, { chart }: PodPlatform, args: ServerArgs, options: pulumi.ComponentResourceOptions): ValkeyCluster | ValkeyReplication | EngineReplication {
   const { engine, mode } = deployment;
-  if (mode === "cluster") return new ValkeyCluster(name, { ...args, shape: shapeOf(deployment) }, options);
-  return engine === "valkey" ? new ValkeyReplication(name, { ...args, replicas: deployment.replicas, chart, sentinel: sentinelsOf(deployment) }, options) : new EngineServers(name, { ...args, engine, replicas: deployment.replicas }, options);
+  if (mode === "cluster") return new ValkeyCluster(name, { ...args, shape: configuredShape(deployment) }, options);
+  return engine === "valkey" ? new ValkeyReplication(name, { ...args, replicas: deployment.replicas, chart, sentinel: configuredSentinels(deployment) }, options) : new EngineReplication(name, { ...args, engine, replicas: deployment.replicas }, options);
 }
 
 function serverArgs({ engine, settings }: DeploymentConfig, { imagePullPolicy, metrics, tls }: PodPlatform, { image, resources, storage, placement }: PodSettings, password: pulumi.Output<string>, namespace: pulumi.Output<string>): ServerArgs {
   return { namespace, engine, image, imagePullPolicy, password, settings, resources, storage, placement, metrics, tls };
 }
 
-function withPods(target: KubernetesTarget, { statefulSet, container, port }: ServerPods): KubernetesTarget {
+function withPods(target: KubernetesReference, { statefulSet, container, port }: ServerPods): KubernetesReference {
   return { ...target, statefulSet, container, port };
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { parseObjective } from "../../../benchmarks/capacity/objective";
 import type { Probe } from "../../../benchmarks/capacity/probes";
-import { describeLimit, judgeProbe, lowestFailing, pointsOf } from "../../../benchmarks/capacity/probes";
+import { capacityBottleneck, judgeProbe, lowestFailing, loadLatencyPoints } from "../../../benchmarks/capacity/probes";
 import { Histogram } from "../../../lib/histogram";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
-import { record } from "../../support/records";
+import { measurementRecord } from "../../support/records";
 
 const OFFERED = 100_000;
 
@@ -15,7 +15,7 @@ function offered(answers: readonly (readonly [count: number, ms: number])[], sec
   const requests = answers.reduce((sum, [count]) => sum + count, 0);
   const lost = OFFERED - requests;
   const offering = { offered: OFFERED, sent: OFFERED, acknowledged: requests, failed: {}, unknown: lost === 0 ? {} : { timeout: lost }, redirects: {}, reconnects: 0, mostInFlight: 1, lagP50Ms: 0, lagP99Ms: 0, lagMaxMs: 0, lag: "", busy: 0.1 };
-  return record({ histogram: histogram.encode(), offering, client: { ...record().client, requests, seconds } });
+  return measurementRecord({ histogram: histogram.encode(), offering, client: { ...measurementRecord().client, requests, seconds } });
 }
 
 const probe = (of: MeasurementRecord, objective: string): Probe => judgeProbe(of, 50_000, parseObjective(objective), 2);
@@ -43,18 +43,18 @@ describe("a load", () => {
 
   it("has a point of all its probes' counts", () => {
     const probes = [probe(offered([[OFFERED, 1]]), "p99.99=2ms"), probe(offered([[OFFERED - 95, 1], [5, 1.9]]), "p99.99=2ms")];
-    expect(pointsOf(probes, 0.9999)).toMatchObject([{ rate: 50_000, probes: 2, held: 1, p50Ms: expect.closeTo(1, 2) as number, ms: expect.closeTo(1.9, 2) as number }]);
+    expect(loadLatencyPoints(probes, 0.9999)).toMatchObject([{ rate: 50_000, probes: 2, held: 1, p50Ms: expect.closeTo(1, 2) as number, ms: expect.closeTo(1.9, 2) as number }]);
   });
 
   it("that fails once of three is not the limit", () => {
-    const at = (rate: number, ...held: boolean[]): Probe[] => held.map((holds) => ({ rate, holds, record: record(), words: "" }));
+    const at = (rate: number, ...held: boolean[]): Probe[] => held.map((holds) => ({ rate, holds, record: measurementRecord(), words: "" }));
     expect(lowestFailing([...at(1000, true, true), ...at(1100, false, true, true), ...at(1200, false, false)], 1000)?.rate).toBe(1200);
     expect(lowestFailing(at(1000, true, false), 1000)).toBeUndefined();
   });
 
   it("is the client's limit where more connections hold it and as many do not, and not where both do", () => {
     const failing = probe(offered([[OFFERED, 9]]), "p99=2ms");
-    const who = (same: number, more: number): string => describeLimit(failing, { same, more, of: 3 }).who;
+    const who = (same: number, more: number): string => capacityBottleneck(failing, { same, more, of: 3 }).who;
     expect(who(0, 2)).toBe("client");
     expect(who(1, 3)).toBe("client");
     expect([who(2, 3), who(1, 1), who(0, 0)]).not.toContain("client");

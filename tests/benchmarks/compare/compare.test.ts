@@ -2,16 +2,16 @@ import { describe, expect, it } from "vitest";
 import { compareRuns } from "../../../benchmarks/compare/compare";
 import type { RunComparison } from "../../../benchmarks/compare/compare";
 import { Histogram } from "../../../lib/histogram";
-import { CLOSED_LOOP } from "../../../benchmarks/results/study-summary";
+import { CLOSED_LOOP_NOTE } from "../../../benchmarks/results/study-summary";
 import { formatComparison } from "../../../benchmarks/compare/format";
 import type { CapacityLoad, CapacityRecord, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
-import { measured, record, results } from "../../support/records";
+import { recordAt, measurementRecord, results } from "../../support/records";
 
 const NOISE = [0, 0.01, -0.01, 0.02, -0.015, 0.005];
 
 /** Six repeats of GET on the cluster at about this rate. */
 function run(rps: number, changes: Partial<MeasurementRecord> = {}, more: Partial<Results> = {}, canary = 1e6): Results {
-  const records = NOISE.map((noise, index) => ({ ...measured("cluster", index + 1, rps * (1 + noise)), ...changes }));
+  const records = NOISE.map((noise, index) => ({ ...recordAt("cluster", index + 1, rps * (1 + noise)), ...changes }));
   const canaries = NOISE.map((noise, index) => ({ round: index + 1, rps: canary * (1 + noise / 3), startedAt: "2026-11-21T09:00:00.000Z" }));
   return results(records, { canaries, ...more });
 }
@@ -38,7 +38,7 @@ describe("comparing two runs", () => {
     ["another value size", { dataSize: 64 }, "value size: 256 B → 64 B"],
     ["another number of keys", { keySpace: 1 }, "keys: 98304 → 1"],
     ["an offered rate", { rate: 5000 }, "rate: as fast as can be → 5000/s offered"],
-    ["reads that miss", { servers: { ...(record().servers ?? (() => { throw new Error(); })()), hitRatio: 0.4 } }, "hit ratio: 100.0 % → 40.0 %"],
+    ["reads that miss", { servers: { ...(measurementRecord().servers ?? (() => { throw new Error(); })()), hitRatio: 0.4 } }, "hit ratio: 100.0 % → 40.0 %"],
   ])("refuses a ratio of %s", (_what, changes, note) => {
     const [row] = other(run(100_000, changes)).rows;
     expect(row).toMatchObject({ judgement: "other-work", ratio: undefined, notes: [note] });
@@ -49,7 +49,7 @@ describe("comparing two runs", () => {
       const records = NOISE.map((noise, index) => {
         const histogram = Histogram.empty();
         histogram.record(p99Ms * 1000 * (1 + noise), 1000);
-        const each = measured("cluster", index + 1, 20_000);
+        const each = recordAt("cluster", index + 1, 20_000);
         return { ...each, rate: 20_000, histogram: histogram.encode(), client: { ...each.client, p99Ms: p99Ms * (1 + noise) }, ...changes };
       });
       return results(records);
@@ -59,7 +59,7 @@ describe("comparing two runs", () => {
     expect(row).toMatchObject({ figure: "p99", judgement: "slower", valueBefore: expect.closeTo(1.02, 2) as number, valueAfter: expect.closeTo(61.2, 0) as number, ratio: { ratio: expect.closeTo(60, 1) as number }, notes: [] });
     expect(judgement(compareRuns(at(60), at(1)))).toBe("faster");
     expect(judgement(compareRuns(at(1), at(1)))).toBe("no-difference");
-    expect(compareRuns(at(1), at(60, { offering })).rows[0]?.notes).toEqual([CLOSED_LOOP]);
+    expect(compareRuns(at(1), at(60, { offering })).rows[0]?.notes).toEqual([CLOSED_LOOP_NOTE]);
     expect(formatComparison(compareRuns(at(1), at(60))).join("\n")).toMatch(/GET, p99\s+cluster\s+1\.02\d ms\s+61\.\d ms\s+60\.\d\d×.*slower \[1\]/);
   });
 
@@ -82,7 +82,7 @@ describe("comparing two runs", () => {
     const environment = { ...base.environment, kernel: "6.2", coresAvailable: 1 };
     const comparison = other(run(100_000, {}, { topologies, environment }));
     expect(comparison.changes.map(({ what }) => what)).toEqual(["machine", "system", "version of cluster", "hz of cluster", "maxmemory of cluster", "version of replication", "hz of replication", "maxmemory of replication"]);
-    expect(comparison.canary).toBeUndefined();
+    expect(comparison.referenceLoad).toBeUndefined();
     expect(comparison.rows[0]?.notes).toContain("another machine: the ratio is of both");
     expect(formatComparison(comparison).join("\n")).toContain("hz of cluster: not known there → 10");
     expect(other(run(1)).changes).toEqual([]);
@@ -92,7 +92,7 @@ describe("comparing two runs", () => {
   it("matches deployments by name, else the only one of a mode, and says what is in one only", () => {
     const renamed = run(150_000, { deployment: "sharded" });
     const topologies = renamed.topologies.map((topology) => (topology.deployment === "cluster" ? { ...topology, deployment: "sharded" } : topology));
-    const comparison = other({ ...renamed, topologies, records: [...renamed.records, { ...record(), deployment: "sharded", title: "INCR", test: "incr" }] });
+    const comparison = other({ ...renamed, topologies, records: [...renamed.records, { ...measurementRecord(), deployment: "sharded", title: "INCR", test: "incr" }] });
     expect(comparison.rows).toMatchObject([{ before: "cluster", after: "sharded", judgement: "faster" }]);
     expect(comparison.unmatched).toEqual(["INCR of sharded: in the second only"]);
   });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { mergeReports } from "../../../benchmarks/load/merge-reports";
 import type { CumulativeCount } from "../../../lib/histogram";
-import type { ToolReport } from "../../../benchmarks/load/valkey-benchmark/output";
+import type { LoadReport } from "../../../benchmarks/load/valkey-benchmark/output";
 import { parseReports } from "../../../benchmarks/load/valkey-benchmark/output";
 import { fixture } from "../../support/fixtures";
 
@@ -18,7 +18,7 @@ interface Run {
 }
 
 /** A report as the tool makes it of latencies in microseconds. */
-function reportOf({ latencies, seconds, underWay }: Run): ToolReport {
+function reportOf({ latencies, seconds, underWay }: Run): LoadReport {
   const sorted = latencies.map((us) => us / 1000).sort((a, b) => a - b);
   const at = (part: number): number => sorted[Math.min(sorted.length - 1, Math.ceil(part * sorted.length) - 1)] ?? 0;
   const until = (ms: number): number => sorted.filter((each) => each <= ms).length;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { CounterSample } from "../../../benchmarks/measuring/counters";
-import { countsWithin, parseSample } from "../../../benchmarks/measuring/counters";
+import { countsWithin, parseCounters } from "../../../benchmarks/measuring/counters";
 import { cpuWithin } from "../../../platforms/host/cpu";
 import { fixture } from "../../support/fixtures";
 
@@ -9,16 +9,16 @@ const sample = (atMs: number, calls: number, cpuSeconds = 0): CounterSample => (
 
 describe("parseSample", () => {
   it.each(["8.0", "9.1"])("reads what INFO of Valkey %s says", (version) => {
-    const read = parseSample(fixture(`info-${version}`), ["info"], 5);
+    const read = parseCounters(fixture(`info-${version}`), ["info"], 5);
     expect(read.atMs).toBe(5);
     expect(read.calls).toBeGreaterThan(0);
     expect(read.cpuSeconds).toBeGreaterThan(0);
     expect(read.mainThreadSeconds).toBeLessThanOrEqual(read.cpuSeconds);
-    expect(parseSample(fixture(`info-${version}`), ["never-called"], 5).calls).toBe(0);
+    expect(parseCounters(fixture(`info-${version}`), ["never-called"], 5).calls).toBe(0);
   });
 
   it("makes no 0 of what is missing", () => {
-    expect(() => parseSample("keyspace_hits:1\r\n", ["get"], 0)).toThrow(/no keyspace_misses/);
+    expect(() => parseCounters("keyspace_hits:1\r\n", ["get"], 0)).toThrow(/no keyspace_misses/);
   });
 });
 

@@ -1,28 +1,28 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { HeldRate } from "../../../benchmarks/recommend/capacity";
-import { heldRate, mixed } from "../../../benchmarks/recommend/capacity";
+import type { SustainedRate } from "../../../benchmarks/recommend/capacity";
+import { sustainedRate, mixedCapacity } from "../../../benchmarks/recommend/capacity";
 import { formatRecommendation } from "../../../benchmarks/recommend/format";
-import type { Need, Offer } from "../../../benchmarks/recommend/recommend";
+import type { Requirements, PricedMachine } from "../../../benchmarks/recommend/recommend";
 import { recommend } from "../../../benchmarks/recommend/recommend";
 import type { CapacityLoad, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
-import { measured, results } from "../../support/records";
+import { recordAt, results } from "../../support/records";
 
 const GIB = 1024 ** 3;
-const OFFERS: readonly Offer[] = [
+const OFFERS: readonly PricedMachine[] = [
   { type: "small", vcpus: 2, memoryBytes: 14 * GIB, usdPerHour: 0.1 },
   { type: "large", vcpus: 8, memoryBytes: 58 * GIB, usdPerHour: 0.42 },
 ];
-const NEED: Need = { rate: 50_000, reads: 0.9, workingSet: 2 * GIB, valueSize: 256, pipeline: 16, p99Ms: undefined, replicas: 1 };
+const NEED: Requirements = { rate: 50_000, reads: 0.9, workingSet: 2 * GIB, valueSize: 256, pipeline: 16, p99Ms: undefined, replicas: 1 };
 
 /** Six rounds of each test on one primary, at exactly this rate. */
 function run(rates: Readonly<Record<string, number>>, changes: Partial<MeasurementRecord> = {}): Results {
-  const records = [1, 2, 3, 4, 5, 6].flatMap((round) => Object.entries(rates).map(([test, rps]) => ({ ...measured("replication", round, rps), test, title: test.toUpperCase(), ...changes })));
+  const records = [1, 2, 3, 4, 5, 6].flatMap((round) => Object.entries(rates).map(([test, rps]) => ({ ...recordAt("replication", round, rps), test, title: test.toUpperCase(), ...changes })));
   return results(records);
 }
 
 const MEASURED = run({ get: 200_000, set: 100_000 });
-const first = (need: Partial<Need>, from = MEASURED): ReturnType<typeof recommend>["options"][number] | undefined => recommend({ ...NEED, ...need }, [from], OFFERS).options[0];
+const first = (need: Partial<Requirements>, from = MEASURED): ReturnType<typeof recommend>["options"][number] | undefined => recommend({ ...NEED, ...need }, [from], OFFERS).options[0];
 
 describe("a recommendation", () => {
   it("takes replication while one primary serves it and holds it, and a cluster of three or more beyond", () => {
@@ -61,9 +61,9 @@ describe("a recommendation", () => {
 
   it("takes a measured capacity for an answer only where its load is like the one that is needed", () => {
     const load: CapacityLoad = { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" }, arrivals: "fixed", dataSize: 256, keySpace: 10_000, clients: 50, pipeline: 16, workers: 1, runners: 1 };
-    const held = (changes: Partial<CapacityLoad>): HeldRate | undefined => {
+    const held = (changes: Partial<CapacityLoad>): SustainedRate | undefined => {
       const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", round: null, load: { ...load, ...changes }, objective: { part: 0.99, ms: 1 }, capacity: 130_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [{ code: "generator-late" as const, text: "late" }] };
-      return heldRate([{ ...MEASURED, capacities: [capacity] }], { ...NEED, p99Ms: 1, ioThreads: 1 });
+      return sustainedRate([{ ...MEASURED, capacities: [capacity] }], { ...NEED, p99Ms: 1, ioThreads: 1 });
     };
     expect(held({})).toMatchObject({ perPrimary: 130_000, load: expect.anything() as CapacityLoad, source: expect.stringContaining("(doubts: generator-late)") as string });
     expect(held({ pipeline: 1 })).toBeUndefined();
@@ -78,9 +78,9 @@ describe("a recommendation", () => {
     const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", round: null, load, objective: { part: 0.99, ms: 1 }, capacity: 20_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [] };
     const need = { ...NEED, p99Ms: 1, ioThreads: 1 };
     const older = { ...capacity, load: null, capacity: 120_000 };
-    expect(heldRate([{ ...MEASURED, capacities: [older, capacity] }], need)).toMatchObject({ perPrimary: 20_000, load, isLeast: false });
-    expect(heldRate([{ ...MEASURED, capacities: [older] }], need)).toMatchObject({ perPrimary: 120_000, load: null });
-    expect(heldRate([{ ...MEASURED, capacities: [capacity] }], { ...need, ioThreads: 4 })).toBeUndefined();
+    expect(sustainedRate([{ ...MEASURED, capacities: [older, capacity] }], need)).toMatchObject({ perPrimary: 20_000, load, isLeast: false });
+    expect(sustainedRate([{ ...MEASURED, capacities: [older] }], need)).toMatchObject({ perPrimary: 120_000, load: null });
+    expect(sustainedRate([{ ...MEASURED, capacities: [capacity] }], { ...need, ioThreads: 4 })).toBeUndefined();
     const open = { ...MEASURED, capacities: [{ ...capacity, capacity: 5000, isOpenEnded: true }] };
     const byClient = { ...MEASURED, capacities: [{ ...capacity, capacity: 5000, limit: { who: "client" as const, text: "busy" } }] };
     for (const results of [open, byClient]) {
@@ -120,18 +120,18 @@ describe("a recommendation", () => {
     fc.assert(
       fc.property(need, (changes) => {
         const { options } = recommend({ ...NEED, ...changes }, [MEASURED], OFFERS);
-        for (const { mode, primaries, offer, usdPerMonth, use } of options) {
+        for (const { mode, primaries, machine, usdPerMonth, utilisation } of options) {
           expect(mode === "replication" ? primaries === 1 : primaries >= 3).toBe(true);
-          expect(use).toBeLessThanOrEqual(0.7 + 1e-9);
-          expect(primaries * offer.memoryBytes * 0.6).toBeGreaterThan(changes.workingSet);
-          expect(usdPerMonth).toBeCloseTo(primaries * (1 + changes.replicas) * offer.usdPerHour * 730, 6);
+          expect(utilisation).toBeLessThanOrEqual(0.7 + 1e-9);
+          expect(primaries * machine.memoryBytes * 0.6).toBeGreaterThan(changes.workingSet);
+          expect(usdPerMonth).toBeCloseTo(primaries * (1 + changes.replicas) * machine.usdPerHour * 730, 6);
         }
         for (const [index, option] of options.slice(1).entries()) expect(option.usdPerMonth).toBeGreaterThanOrEqual(options[index]?.usdPerMonth ?? 0);
       }),
     );
   });
 
-  it.each<[string, Results, Partial<Need>, RegExp]>([
+  it.each<[string, Results, Partial<Requirements>, RegExp]>([
     ["nothing measured", results([]), {}, /no GET was measured/],
     ["only reads", run({ get: 1e5 }), {}, /no SET was measured/],
     ["reads that missed", run({ get: 1e5, set: 1e5 }, { doubts: [{ code: "hit-ratio", text: "misses" }] }), {}, /no GET was measured at full speed, with hits/],
@@ -160,7 +160,7 @@ describe("a recommendation", () => {
 
   it("takes fewer io-threads where more are not shown to serve more", () => {
     const noise = [0.95, 1, 1.05, 0.97, 1.03, 1];
-    const at = (deployment: "replication" | "cluster", rps: number): MeasurementRecord[] => noise.flatMap((part, index) => ["get", "set"].map((test) => ({ ...measured(deployment, index + 1, rps * part), mode: deployment, deployment, test, title: test.toUpperCase() })));
+    const at = (deployment: "replication" | "cluster", rps: number): MeasurementRecord[] => noise.flatMap((part, index) => ["get", "set"].map((test) => ({ ...recordAt(deployment, index + 1, rps * part), mode: deployment, deployment, test, title: test.toUpperCase() })));
     const both = (more: number): Results => ({ ...results([...at("replication", 200_000), ...at("cluster", 3 * more)]), topologies: MEASURED.topologies.map((each) => ({ ...each, settings: { "io-threads": each.mode === "cluster" ? "4" : "1" } })) });
     expect(first({}, both(200_200))).toMatchObject({ ioThreads: 1, offer: { type: "small" } });
     expect(first({}, both(300_000))).toMatchObject({ ioThreads: 4, offer: { type: "large" } });
@@ -186,10 +186,10 @@ describe("a recommendation", () => {
 describe("a mix", () => {
   it("lies between its parts, and needs both", () => {
     fc.assert(fc.property(fc.double({ min: 0.01, max: 0.99, noNaN: true }), fc.integer({ min: 1, max: 1e7 }), fc.integer({ min: 1, max: 1e7 }), (reads, get, set) => {
-      const rate = mixed(reads, get, set) ?? NaN;
+      const rate = mixedCapacity(reads, get, set) ?? NaN;
       expect(rate).toBeGreaterThanOrEqual(Math.min(get, set) * 0.999999);
       expect(rate).toBeLessThanOrEqual(Math.max(get, set) * 1.000001);
-      expect(mixed(reads, undefined, set)).toBeUndefined();
+      expect(mixedCapacity(reads, undefined, set)).toBeUndefined();
     }));
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { escapeHtml, html } from "../../../benchmarks/report/html";
 import { renderReport } from "../../../benchmarks/report/page";
-import { measured, results } from "../../support/records";
+import { recordAt, results } from "../../support/records";
 
-const records = [1, 2, 3].flatMap((round) => [measured("replication", round, 100_000 + round), measured("cluster", round, 200_000 + round, 0.5)]);
+const records = [1, 2, 3].flatMap((round) => [recordAt("replication", round, 100_000 + round), recordAt("cluster", round, 200_000 + round, 0.5)]);
 
 describe("html", () => {
   it("escapes what comes from outside and nothing else", () => {

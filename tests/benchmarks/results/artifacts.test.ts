@@ -6,9 +6,9 @@ import { BadInput, Failure } from "../../../lib/errors";
 import { ARTIFACT_NAMES, Artifacts, timestampOf } from "../../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../../benchmarks/results/collector";
 import { resultsSchema } from "../../../benchmarks/results/schema";
-import { judge } from "../../../valkey/verification/verify";
+import { judgeFacts } from "../../../valkey/verification/verify";
 import { clusterFacts } from "../../support/facts";
-import { measured, results } from "../../support/records";
+import { recordAt, results } from "../../support/records";
 
 let root: string;
 beforeEach(() => { root = mkdtempSync(join(tmpdir(), "artifacts-")); });
@@ -25,7 +25,7 @@ describe("the directory of results", () => {
 
   it("holds whole files only", () => {
     const artifacts = open();
-    artifacts.writeAll(results([measured("cluster", 1, 5)]), "raw\n");
+    artifacts.writeAll(results([recordAt("cluster", 1, 5)]), "raw\n");
     expect(readdirSync(artifacts.directory).sort()).toEqual([...ARTIFACT_NAMES].sort());
     expect(readFileSync(artifacts.path("raw.txt"), "utf8")).toBe("raw\n");
   });
@@ -55,7 +55,7 @@ describe("the directory of results", () => {
 
 describe("the collector", () => {
   const facts = clusterFacts(3, 1);
-  const verification = { facts, verdict: judge(facts) };
+  const verification = { facts, verdict: judgeFacts(facts) };
   const description = { timestamp: "20261121-090000", stack: "local", configuration: {} };
 
   it("has each record on disk at once, incomplete until the end", () => {
@@ -64,7 +64,7 @@ describe("the collector", () => {
     collector.addTopology(verification, 12);
     const read = (): unknown => JSON.parse(readFileSync(artifacts.path("results.json"), "utf8"));
     collector.listener.raw("round 1", "as printed");
-    collector.listener.record(measured("cluster", 1, 5));
+    collector.listener.record(recordAt("cluster", 1, 5));
     expect(resultsSchema.parse(read())).toMatchObject({ complete: false, reason: "the run has not ended", records: [{ round: 1 }] });
     expect(readFileSync(artifacts.path("raw.txt"), "utf8")).toBe("### round 1\nas printed\n");
     collector.finish(null);
@@ -73,8 +73,8 @@ describe("the collector", () => {
 
   it("doubts the rounds beside a canary that moved", () => {
     const collector = new ResultsCollector(open(), description);
-    for (const [index, rps] of [100, 100, 50, 100].entries()) collector.listener.canary({ round: index + 1, rps, startedAt: "2026-11-21T09:00:00.000Z" });
-    for (const round of [1, 2, 3]) collector.listener.record(measured("cluster", round, 5));
+    for (const [index, rps] of [100, 100, 50, 100].entries()) collector.listener.referenceLoad({ round: index + 1, rps, startedAt: "2026-11-21T09:00:00.000Z" });
+    for (const round of [1, 2, 3]) collector.listener.record(recordAt("cluster", round, 5));
     const capacity = { deployment: "cluster", mode: "cluster" as const, workload: "steady", load: null, objective: { part: 0.99, ms: 2 }, capacity: 5, isOpenEnded: true, points: [], knee: null, limit: null, doubts: [] };
     for (const round of [1, 3, null]) collector.addCapacity({ ...capacity, round });
     expect(collector.finish(null).capacities.map(({ doubts }) => doubts.map(({ code }) => code))).toEqual([[], ["canary-moved"], []]);

@@ -5,11 +5,11 @@ import type { Results } from "../../../benchmarks/results/schema";
 import { resultsSchema } from "../../../benchmarks/results/schema";
 import { formatSummary } from "../../../benchmarks/results/summary";
 import { stackOutputs } from "../../../stacks/program/outputs";
-import { measured, results } from "../../support/records";
+import { recordAt, results } from "../../support/records";
 
 /** Three machines at $0.36 in all, 100,000/s: 360 million operations an hour, so a tenth of a cent for a million; 3 × 10 GiB are $262.80 a month. */
 const priced = (): Results => {
-  const plain = results([measured("cluster", 1, 100_000), measured("replication", 1, 100_000)]);
+  const plain = results([recordAt("cluster", 1, 100_000), recordAt("replication", 1, 100_000)]);
   const topologies = plain.topologies.map((each) => ({ ...each, settings: { maxmemory: String(10 * 2 ** 30) } }));
   return { ...plain, topologies, costs: [{ deployment: "cluster", usdPerHour: 0.36, machines: [{ type: "r7g.large", count: 3 }], region: "us-west-2", date: "2026-07-20" }] };
 };
@@ -36,14 +36,14 @@ describe("results whose machines have prices", () => {
 
 describe("results without prices", () => {
   it("say nothing of cost, and invent nothing", () => {
-    const plain = results([measured("cluster", 1, 100_000)]);
+    const plain = results([recordAt("cluster", 1, 100_000)]);
     expect(formatSummary(plain).join("\n")).not.toContain("Cost");
     expect(renderReport(plain)).not.toContain("Cost of the servers");
     expect(formatCsv(plain).split("\n")[1]).toMatch(/,,,$/);
   });
 
   it("take what a server's pod asks for where no maxmemory is set, and say which of the two it is", () => {
-    const { topologies } = results([measured("cluster", 1, 100_000), measured("replication", 1, 100_000)]);
+    const { topologies } = results([recordAt("cluster", 1, 100_000), recordAt("replication", 1, 100_000)]);
     const unlimited = { ...priced(), topologies: topologies.map((each) => ({ ...each, settings: { maxmemory: "0" } })), costs: (priced().costs ?? []).map((cost) => ({ ...cost, memoryBytes: 20 * 2 ** 30 })) };
     expect(formatSummary(unlimited).join("\n")).toContain("$4.38 per GiB of memory asked for and month");
     expect(renderReport(unlimited)).toContain("<th>a GiB of memory asked for, a month</th><td>$4.38</td>");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { formatOpenMetrics } from "../../../benchmarks/results/open-metrics";
-import { measured, results } from "../../support/records";
+import { recordAt, results } from "../../support/records";
 
 /** The lines of the format, by its ABNF: https://prometheus.io/docs/specs/om/open_metrics_spec/ */
 const NAME = "[a-zA-Z_:][a-zA-Z0-9_:]*";
@@ -9,7 +9,7 @@ const SAMPLE = new RegExp(String.raw`^(${NAME})\{(${LABEL}(?:,${LABEL})*)\} (-?\
 const META = new RegExp(`^# (TYPE|UNIT|HELP) (${NAME}) [^\\n]+$`);
 
 describe("results as OpenMetrics", () => {
-  const records = [1, 2, 3].flatMap((round) => [measured("replication", round, 100_000 + round), { ...measured("cluster", round, 200_000 + round), doubts: [{ code: "neighbour" as const, text: "others" }] }]);
+  const records = [1, 2, 3].flatMap((round) => [recordAt("replication", round, 100_000 + round), { ...recordAt("cluster", round, 200_000 + round), doubts: [{ code: "neighbour" as const, text: "others" }] }]);
   const capacity = { deployment: "cluster", mode: "cluster", workload: "steady", round: null, load: null, objective: { part: 0.99, ms: 2 }, capacity: 5000, isOpenEnded: true, points: [], knee: null, limit: null, doubts: [] } as const;
   const text = formatOpenMetrics({ ...results(records), capacities: [{ ...capacity, points: [], doubts: [] }] });
 
@@ -57,7 +57,7 @@ describe("results as OpenMetrics", () => {
 
   it("say the same of the same things in the same series, whatever came of them", () => {
     const seriesOf = (changes: { verdict: "greater" | "less"; isOpenEnded: boolean; doubts: boolean }): string[] => {
-      const records = [measured("cluster", 1, 1000), measured("cluster", 2, 1000)].map((each) => ({ ...each, doubts: changes.doubts ? [{ code: "neighbour" as const, text: "others" }] : [] }));
+      const records = [recordAt("cluster", 1, 1000), recordAt("cluster", 2, 1000)].map((each) => ({ ...each, doubts: changes.doubts ? [{ code: "neighbour" as const, text: "others" }] : [] }));
       const comparison = { test: "set", title: "SET", figure: "throughput" as const, base: "a", other: "b", ratio: 1.5, low: 1.4, high: 1.6, rounds: 6, verdict: changes.verdict, sideBySide: true };
       const study = { name: "x", kind: "comparison" as const, seed: 1, precision: 0.05, budgetSeconds: 1, elapsedSeconds: 1, rounds: 6, ended: "precise" as const, cells: [], order: [], canaryMoved: false, comparisons: [comparison], sideBySide: [], fits: [], growth: [], findings: [], claims: [] };
       const lines = formatOpenMetrics(results(records, { study, capacities: [{ ...capacity, points: [], isOpenEnded: changes.isOpenEnded, doubts: changes.doubts ? [{ code: "generator-late", text: "late" }] : [] }] })).split("\n");

@@ -1,23 +1,23 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatCsv } from "../../../benchmarks/results/csv";
-import { doubtNotes, noteLetter } from "../../../benchmarks/results/doubt-notes";
-import { Histogram, mergeCounts } from "../../../lib/histogram";
-import { rowsOf, sideBySide } from "../../../benchmarks/results/rows";
+import { warningNotes, noteLetter } from "../../../benchmarks/results/warning-notes";
+import { Histogram, mergeCumulativeCounts } from "../../../lib/histogram";
+import { resultRows, compareDeployments } from "../../../benchmarks/results/rows";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
 import { resultsSchema } from "../../../benchmarks/results/schema";
 import { formatSummary } from "../../../benchmarks/results/summary";
-import { measured, record, results } from "../../support/records";
+import { recordAt, measurementRecord, results } from "../../support/records";
 
-const three = [1, 2, 3].flatMap((round) => [measured("cluster", round, 200_000 + round, 0.5), measured("replication", round, 100_000 - round)]);
+const three = [1, 2, 3].flatMap((round) => [recordAt("cluster", round, 200_000 + round, 0.5), recordAt("replication", round, 100_000 - round)]);
 const withServers = (changes: Partial<NonNullable<MeasurementRecord["servers"]>>): MeasurementRecord => {
-  const base = record();
+  const base = measurementRecord();
   return { ...base, servers: base.servers === null ? null : { ...base.servers, ...changes } };
 };
 
 describe("side by side", () => {
   it("has replication first, and the speed-up of the cluster round by round", () => {
-    const { deployments, comparisons } = sideBySide(results(three));
+    const { deployments, comparisons } = compareDeployments(results(three));
     expect(deployments).toEqual(["replication", "cluster"]);
     expect(comparisons).toHaveLength(1);
     expect(comparisons[0]?.rows.map((row) => row?.rps.median)).toEqual([99_998, 200_002]);
@@ -26,13 +26,13 @@ describe("side by side", () => {
   });
 
   it("leaves a gap where something was not measured, and no speed-up", () => {
-    const { comparisons } = sideBySide(results([measured("replication", 1, 5), { ...measured("cluster", 1, 9), title: "SET" }]));
+    const { comparisons } = compareDeployments(results([recordAt("replication", 1, 5), { ...recordAt("cluster", 1, 9), title: "SET" }]));
     expect(comparisons.map(({ rows }) => rows.map((row) => row?.rps.median))).toEqual([[5, undefined], [undefined, 9]]);
     expect(comparisons.map(({ speedUp }) => speedUp)).toEqual([undefined, undefined]);
   });
 
   it("gives no figure of the servers when one repeat lacks it", () => {
-    const [row] = rowsOf(results([record(), { ...record({ round: 2 }), servers: null }]));
+    const [row] = resultRows(results([measurementRecord(), { ...measurementRecord({ round: 2 }), servers: null }]));
     expect(row).toMatchObject({ serverRps: null, hitRatio: null, clientCpu: 0.5, serverCpu: 0.95 });
   });
 });
@@ -45,7 +45,7 @@ describe("the percentiles of a row", () => {
       return one.encode();
     };
     // A quiet second and one that was all late: the 99th percentile is the late one's, their mean nobody's.
-    const [row] = rowsOf(results([{ ...measured("cluster", 1, 100), histogram: histogram(1_000, 9_000) }, { ...measured("cluster", 2, 100), histogram: histogram(1_000_000, 1_000) }]));
+    const [row] = resultRows(results([{ ...recordAt("cluster", 1, 100), histogram: histogram(1_000, 9_000) }, { ...recordAt("cluster", 2, 100), histogram: histogram(1_000_000, 1_000) }]));
     expect([row?.p50Ms, row?.p95Ms, row?.p99Ms]).toEqual([1, 1_000, 1_000].map((ms) => expect.closeTo(ms, -1) as number));
     expect(row?.latencies.at(-1)?.count).toBe(10_000);
   });
@@ -62,7 +62,7 @@ describe("mergeCounts", () => {
   it("keeps every request: ascending steps that end at the sum", () => {
     fc.assert(
       fc.property(fc.array(distribution, { minLength: 1, maxLength: 5 }), (all) => {
-        const merged = mergeCounts(all);
+        const merged = mergeCumulativeCounts(all);
         expect(merged.at(-1)?.count).toBe(all.reduce((sum, counts) => sum + (counts.at(-1)?.count ?? 0), 0));
         for (const { ms, count } of merged) expect(count).toBe(all.reduce((sum, counts) => sum + (counts.findLast((step) => step.ms <= ms)?.count ?? 0), 0));
       }),
@@ -72,13 +72,13 @@ describe("mergeCounts", () => {
 
 describe("results.csv", () => {
   it("begins with S1's nine columns by their names", () => {
-    const [head, first] = formatCsv(results([measured("cluster", 1, 1_000_000, 0.567)])).split("\n");
+    const [head, first] = formatCsv(results([recordAt("cluster", 1, 1_000_000, 0.567)])).split("\n");
     expect(head).toBe("workload,mode,test,rps,p50_ms,clients,pipeline,datasize,timestamp,avg_ms,p95_ms,p99_ms,max_ms,server_rps,hit_ratio,repeats,rps_low,rps_high,client_cpu,server_cpu,usd_per_million,usd_per_gib_month,doubts");
     expect(first).toBe("cluster,cluster,GET,1000000,0.567,48,16,256,20261121-090000,1.000,2.000,3.001,9.000,100200,1.0000,1,1000000,1000000,0.50,0.95,,,");
   });
 
   it("leaves empty what is not known, quotes what needs it, and names doubts", () => {
-    const csv = formatCsv(results([{ ...record({ servers: null }), title: 'LRANGE "first, 100"', doubts: [{ code: "servers-unknown", text: "a" }, { code: "too-short", text: "b" }] }]));
+    const csv = formatCsv(results([{ ...measurementRecord({ servers: null }), title: 'LRANGE "first, 100"', doubts: [{ code: "servers-unknown", text: "a" }, { code: "too-short", text: "b" }] }]));
     expect(csv.split("\n")[1]).toMatch(/^cluster,cluster,"LRANGE ""first, 100""",.*,9\.000,,,1,.*,servers-unknown too-short$/);
   });
 
@@ -91,7 +91,7 @@ describe("results.csv", () => {
 describe("doubts as notes", () => {
   it("are said once each, with all they concern", () => {
     const doubtful = three.map((each) => ({ ...each, doubts: [{ code: "too-short" as const, text: `round ${each.round}` }] }));
-    const notes = doubtNotes(rowsOf(results(doubtful)));
+    const notes = warningNotes(resultRows(results(doubtful)));
     expect(notes).toEqual([{ code: "too-short", text: "round 1", where: ["GET of replication", "GET of cluster"] }]);
     expect(noteLetter(notes, "too-short")).toBe("a");
   });
@@ -121,6 +121,6 @@ describe("results.json", () => {
     expect(resultsSchema.parse(results(three))).toEqual(results(three));
     expect(resultsSchema.safeParse({ ...results(three), schema: 2 }).success).toBe(false);
     expect(resultsSchema.safeParse({ ...results(three), password: "x" }).success).toBe(false);
-    expect(resultsSchema.safeParse(results([{ ...record(), client: { ...record().client, rps: Number.NaN } }])).success).toBe(false);
+    expect(resultsSchema.safeParse(results([{ ...measurementRecord(), client: { ...measurementRecord().client, rps: Number.NaN } }])).success).toBe(false);
   });
 });

@@ -4,17 +4,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { Histogram } from "../../../lib/histogram";
-import { behind, findingsOf, growthOf } from "../../../benchmarks/soak/findings";
-import type { SoakHeader, SoakWindow } from "../../../benchmarks/soak/journal";
-import { SOAK_JOURNAL, soakJournals, windowsOf } from "../../../benchmarks/soak/journal";
+import { maxReplicaLag, soakFindings, trendOf } from "../../../benchmarks/soak/findings";
+import type { SoakHeader, SoakWindow } from "../../../benchmarks/soak/checkpoint-log";
+import { SOAK_LOG_FILE, soakCheckpointLogs, windowsOf } from "../../../benchmarks/soak/checkpoint-log";
 import { soakedSeconds } from "../../../benchmarks/soak/run-soak";
-import type { Sample } from "../../../benchmarks/soak/sample";
-import { readSample } from "../../../benchmarks/soak/sample";
+import type { NodeSample } from "../../../benchmarks/soak/node-sample";
+import { parseNodeSample } from "../../../benchmarks/soak/node-sample";
 import { parseDuration, soakOptions } from "../../../cli/soak-options";
 import { fixture } from "../../support/fixtures";
 
-const sample = (node: string, changes: Partial<Sample> = {}): Sample => ({ node, endpoint: `10.0.0.1:${node.length}`, follows: null, role: "primary", uptimeSeconds: 100, usedBytes: 1e6, residentBytes: 2e6, fragmentation: 1.1, keys: 10, aofBytes: 1000, aofRewrites: 0, aofWell: true, offset: 1000, linkUp: true, evicted: 0, ...changes });
-const window = (index: number, samples: readonly Sample[], changes: Partial<SoakWindow> = {}): SoakWindow => ({ kind: "window", deployment: "c", at: new Date(index * 60_000).toISOString(), seconds: 60, offered: 100, acknowledged: 100, failed: 0, unknown: 0, latencies: Histogram.ofCumulative([{ ms: 1, count: 99 }, { ms: 5, count: 100 }]).encode(), samples: [...samples], diskBytes: 5000, ...changes });
+const sample = (node: string, changes: Partial<NodeSample> = {}): NodeSample => ({ node, endpoint: `10.0.0.1:${node.length}`, follows: null, role: "primary", uptimeSeconds: 100, usedBytes: 1e6, residentBytes: 2e6, fragmentation: 1.1, keys: 10, aofBytes: 1000, aofRewrites: 0, aofWell: true, offset: 1000, linkUp: true, evicted: 0, ...changes });
+const window = (index: number, samples: readonly NodeSample[], changes: Partial<SoakWindow> = {}): SoakWindow => ({ kind: "window", deployment: "c", at: new Date(index * 60_000).toISOString(), seconds: 60, offered: 100, acknowledged: 100, failed: 0, unknown: 0, latencies: Histogram.fromCumulative([{ ms: 1, count: 99 }, { ms: 5, count: 100 }]).encode(), samples: [...samples], diskBytes: 5000, ...changes });
 const header: SoakHeader = { kind: "soak", stack: "x", timestamp: "t", seconds: 600, windowSeconds: 60, rate: 10, reads: 0.5, keySpace: 10, bytes: 10, seed: 7, diskBytes: 1e6 };
 
 const directories: string[] = [];
@@ -29,16 +29,16 @@ describe("findings of a soak", () => {
   it("tell memory that grows from memory that breathes", () => {
     const grown = Array.from({ length: 40 }, (_, index) => window(index, [sample("c-0", { usedBytes: 1e6 + index * 5000 + (index % 2) * 200 })]));
     const still = Array.from({ length: 40 }, (_, index) => window(index, [sample("c-0", { usedBytes: 1e6 + (index % 5) * 20_000 })]));
-    expect(findingsOf("c", grown).nodes[0]?.memory).toMatchObject({ grows: true });
-    expect(findingsOf("c", grown).nodes[0]?.memory?.perHour).toBeCloseTo(300_000, -4);
-    expect(findingsOf("c", still).nodes[0]?.memory).toMatchObject({ grows: false });
-    expect(growthOf([{ x: 0, y: 1 }])).toBeUndefined();
+    expect(soakFindings("c", grown).nodes[0]?.memory).toMatchObject({ grows: true });
+    expect(soakFindings("c", grown).nodes[0]?.memory?.perHour).toBeCloseTo(300_000, -4);
+    expect(soakFindings("c", still).nodes[0]?.memory).toMatchObject({ grows: false });
+    expect(trendOf([{ x: 0, y: 1 }])).toBeUndefined();
   });
 
   it("name every trouble, and none where there is none", () => {
-    expect(findingsOf("c", Array.from({ length: 8 }, (_, index) => window(index, [sample("c-0", { uptimeSeconds: 100 + index })]))).troubles).toEqual([]);
+    expect(soakFindings("c", Array.from({ length: 8 }, (_, index) => window(index, [sample("c-0", { uptimeSeconds: 100 + index })]))).problems).toEqual([]);
     const bad = [window(0, [sample("c-0", { uptimeSeconds: 500 })]), window(1, [sample("c-0", { uptimeSeconds: 3, role: "replica", linkUp: false, aofWell: false })], { failed: 2, unknown: 1 }), window(2, [sample("c-0", { role: null, uptimeSeconds: null })])];
-    expect(findingsOf("c", bad).troubles).toEqual([
+    expect(soakFindings("c", bad).problems).toEqual([
       "c-0 did not answer (1 of 3 windows)",
       "c-0 was started again (1 of 3 windows)",
       "c-0 changed its role (1 of 3 windows)",
@@ -51,29 +51,29 @@ describe("findings of a soak", () => {
 
   it("hold each replica against the primary that it follows", () => {
     const samples = [sample("a", { endpoint: "h:1", offset: 100 }), sample("b", { endpoint: "h:2", offset: 900 }), sample("r", { role: "replica", endpoint: "h:3", follows: "h:1", offset: 60 }), sample("s", { role: "replica", endpoint: "h:4", follows: "h:2", offset: 905 })];
-    expect(behind(samples)).toBe(40);
-    expect(behind([])).toBe(0);
+    expect(maxReplicaLag(samples)).toBe(40);
+    expect(maxReplicaLag([])).toBe(0);
   });
 
   it("are of every count of all windows together", () => {
-    const { p50Ms, maxMs, acknowledged, mostDiskBytes } = findingsOf("c", [window(0, []), window(1, [], { diskBytes: 9000, latencies: Histogram.ofCumulative([{ ms: 50, count: 1 }]).encode() })]);
+    const { p50Ms, maxMs, acknowledged, maxDiskBytes } = soakFindings("c", [window(0, []), window(1, [], { diskBytes: 9000, latencies: Histogram.fromCumulative([{ ms: 50, count: 1 }]).encode() })]);
     expect(p50Ms).toBeCloseTo(1, 1);
     expect(maxMs).toBeCloseTo(50, 0);
-    expect({ acknowledged, mostDiskBytes }).toEqual({ acknowledged: 200, mostDiskBytes: 9000 });
+    expect({ acknowledged, mostDiskBytes: maxDiskBytes }).toEqual({ acknowledged: 200, mostDiskBytes: 9000 });
   });
 });
 
 describe("a soak's journal", () => {
   it("is resumed where it was cut off, wherever that is", () => {
     const made = directory();
-    const journal = soakJournals.create(made, header);
+    const journal = soakCheckpointLogs.create(made, header);
     for (let index = 0; index < 3; index++) journal.add(window(index, [sample("c-0")]));
     journal.close();
-    const whole = readFileSync(join(made, SOAK_JOURNAL));
+    const whole = readFileSync(join(made, SOAK_LOG_FILE));
     const headerEnd = whole.indexOf("\n") + 1;
     fc.assert(fc.property(fc.integer({ min: headerEnd, max: whole.length }), (length) => {
       const text = whole.subarray(0, length).toString();
-      const { entries, whole: kept } = soakJournals.parse(text, "f");
+      const { entries, completeBytes: kept } = soakCheckpointLogs.parse(text, "f");
       expect(entries).toHaveLength(text.split("\n").length - 2);
       expect(kept).toBe(text.lastIndexOf("\n") + 1);
     }));
@@ -81,10 +81,10 @@ describe("a soak's journal", () => {
 
   it("is refused while the process that writes it is alive, and taken up when that is gone", () => {
     const made = directory();
-    soakJournals.create(made, header);
-    expect(() => soakJournals.resume(made)).toThrow(/another process is at work on this soak/);
+    soakCheckpointLogs.create(made, header);
+    expect(() => soakCheckpointLogs.resume(made)).toThrow(/another process is at work on this soak/);
     writeFileSync(join(made, "soak.lock"), JSON.stringify({ pid: 1, started: "never" }));
-    const journal = soakJournals.resume(made);
+    const journal = soakCheckpointLogs.resume(made);
     journal.add(window(0, []));
     expect(soakedSeconds(windowsOf(journal))).toBe(60);
     journal.close();
@@ -108,7 +108,7 @@ describe("what a soak is told", () => {
 
 describe("a sample", () => {
   it("is read from a real server's INFO", () => {
-    const read = readSample(fixture("info-9.1"));
+    const read = parseNodeSample(fixture("info-9.1"));
     expect(read.uptimeSeconds).toBeGreaterThanOrEqual(0);
     expect(read).toMatchObject({ role: "primary", aofBytes: null, linkUp: true });
   });

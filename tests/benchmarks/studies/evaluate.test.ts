@@ -1,31 +1,31 @@
 import { describe, expect, it } from "vitest";
-import { evaluate, findingsOf } from "../../../benchmarks/studies/evaluate";
-import type { JournalEntry, SliceCounts } from "../../../benchmarks/studies/journal";
-import type { Cell } from "../../../benchmarks/studies/factors";
-import { cellsOf } from "../../../benchmarks/studies/factors";
-import { counterparts, sideBySidePairs } from "../../../benchmarks/studies/pairs";
+import { evaluateStudy, analysisOf } from "../../../benchmarks/studies/evaluate";
+import type { StudyLogEntry, SliceCounts } from "../../../benchmarks/studies/checkpoint-log";
+import type { Treatment } from "../../../benchmarks/studies/factors";
+import { treatmentsOf } from "../../../benchmarks/studies/factors";
+import { comparedPairs, interleavedPairs } from "../../../benchmarks/studies/pairs";
 import type { Study } from "../../../benchmarks/studies/study";
-import { dipsOf, entriesOf, recurringDips } from "../../../benchmarks/studies/claims/engines";
+import { rateDips, bytesPerEntry, recurringDips } from "../../../benchmarks/studies/claims/engines";
 import { resultsSchema } from "../../../benchmarks/results/schema";
 import type { StudyRecord } from "../../../benchmarks/results/study-schema";
 import { studyResults } from "../../../benchmarks/studies/study-results";
-import { formatStudy, notesOn } from "../../../benchmarks/results/study-summary";
-import { record, results } from "../../support/records";
-import { canaryEntry, cellEntry, sideBySideEntry, study, WORKLOAD } from "../../support/study";
+import { formatStudy, intervalNotes } from "../../../benchmarks/results/study-summary";
+import { measurementRecord, results } from "../../support/records";
+import { referenceLoadEntry, treatmentEntry, interleavedEntry, study, WORKLOAD } from "../../support/study";
 
 /** Seven rounds at these rates, by cell, with noise of one in a hundred. */
-function entriesOfRates(of: Study, rate: (cell: Cell) => number, entry = cellEntry): JournalEntry[] {
-  return [1, 2, 3, 4, 5, 6, 7].flatMap((round) => [canaryEntry(round, 1), ...of.cells.map((cell, index) => entry(cell, round, rate(cell) * (1 + 0.01 * Math.sin(round * (index + 1)))))]);
+function entriesOfRates(of: Study, rate: (cell: Treatment) => number, entry = treatmentEntry): StudyLogEntry[] {
+  return [1, 2, 3, 4, 5, 6, 7].flatMap((round) => [referenceLoadEntry(round, 1), ...of.treatments.map((cell, index) => entry(cell, round, rate(cell) * (1 + 0.01 * Math.sin(round * (index + 1)))))]);
 }
 
 const CPUS = (count: number): number[] => Array.from({ length: count }, (_, cpu) => cpu);
-const evaluated = (of: Study, entries: readonly JournalEntry[], cores: number): StudyRecord => evaluate({ study: of, entries, cpus: CPUS(cores), rounds: 7, ended: "precise" });
+const evaluated = (of: Study, entries: readonly StudyLogEntry[], cores: number): StudyRecord => evaluateStudy({ study: of, entries, cpus: CPUS(cores), rounds: 7, ended: "precise" });
 const claims = ({ claims: all }: StudyRecord): string[] => all.map(({ document, finding }) => `${document} ${finding}`);
 
 describe("comparisons", () => {
   it("are of cells that differ in one thing, each against its first level", () => {
-    const { cells } = study({ "io-threads": [1, 2], pipeline: [16, 1] });
-    expect(counterparts(cells).map(({ base, other }) => `${other.id} / ${base.id}`)).toEqual([
+    const { treatments } = study({ "io-threads": [1, 2], pipeline: [16, 1] });
+    expect(comparedPairs(treatments).map(({ base, other }) => `${other.id} / ${base.id}`)).toEqual([
       "io-threads-1-pipeline-1 / io-threads-1-pipeline-16",
       "io-threads-2-pipeline-16 / io-threads-1-pipeline-16",
       "io-threads-2-pipeline-1 / io-threads-1-pipeline-1",
@@ -45,16 +45,16 @@ describe("comparisons", () => {
 
 describe("what was measured side by side", () => {
   const of = study({ "io-threads": [1, 2] });
-  const [base, other] = of.cells;
+  const [base, other] = of.treatments;
   if (base === undefined || other === undefined) throw new Error("there are no cells");
   const pair = { base, other };
   const rounds = [1, 2, 3, 4, 5, 6, 7];
   // One after the other, the second is the quicker; side by side it is the slower.
   const apart = entriesOfRates(of, ({ levels }) => 1000 * (levels["io-threads"] ?? 0));
-  const of7 = (entries: readonly JournalEntry[], figure: string): StudyRecord["comparisons"][number] | undefined => evaluated(of, entries, 8).comparisons.find((each) => each.figure === figure);
+  const of7 = (entries: readonly StudyLogEntry[], figure: string): StudyRecord["comparisons"][number] | undefined => evaluated(of, entries, 8).comparisons.find((each) => each.figure === figure);
 
   it("decides throughput, and leaves latency and CPU to what was measured alone", () => {
-    const entries = [...apart, ...rounds.map((round) => sideBySideEntry(pair, round, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1800 + round, seconds: 2, cpuSeconds: 1.8 }))];
+    const entries = [...apart, ...rounds.map((round) => interleavedEntry(pair, round, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1800 + round, seconds: 2, cpuSeconds: 1.8 }))];
     expect(of7(entries, "throughput")).toMatchObject({ verdict: "less", rounds: 7, sideBySide: true, ratio: expect.closeTo(0.902, 3) as number });
     expect(of7(entries, "cpu-per-operation")).toMatchObject({ rounds: 7, sideBySide: false });
     expect(of7(entries, "p99")).toMatchObject({ rounds: 7, sideBySide: false });
@@ -62,23 +62,23 @@ describe("what was measured side by side", () => {
   });
 
   it("goes by each side's own seconds", () => {
-    const entries = rounds.map((round) => sideBySideEntry(pair, round, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1000 + round, seconds: 1, cpuSeconds: 1 }));
+    const entries = rounds.map((round) => interleavedEntry(pair, round, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1000 + round, seconds: 1, cpuSeconds: 1 }));
     expect(of7([...apart, ...entries], "throughput")?.ratio).toBeCloseTo(1.004, 3);
   });
 
   it("says the same of two either way round, and holds two against each other that were both beside a third", () => {
     const three = study({ "io-threads": [1, 2, 4] });
-    const [one, two, four] = three.cells;
+    const [one, two, four] = three.treatments;
     if (one === undefined || two === undefined || four === undefined) throw new Error("there are no cells");
     const counts = (requests: number, cpuSeconds: number): SliceCounts => ({ requests, seconds: 2, cpuSeconds });
     // What the first does in the one pair and in the other differs: each pair's ratio is its own.
     const entries = rounds.flatMap((round) => [
-      sideBySideEntry({ base: one, other: two }, round, counts(2000, 1), counts(3000 + round, 1)),
-      sideBySideEntry({ base: one, other: four }, round, counts(1000, 1), counts(600 + round, 1)),
+      interleavedEntry({ base: one, other: two }, round, counts(2000, 1), counts(3000 + round, 1)),
+      interleavedEntry({ base: one, other: four }, round, counts(1000, 1), counts(600 + round, 1)),
     ]);
     // Measured alone all are the same.
-    const findings = findingsOf({ study: three, entries: [...entriesOfRates(three, () => 1000), ...entries] });
-    const ratio = (a: Cell, b: Cell): number => findings.ratio(a, b, "set", "throughput").ratio ?? NaN;
+    const findings = analysisOf({ study: three, entries: [...entriesOfRates(three, () => 1000), ...entries] });
+    const ratio = (a: Treatment, b: Treatment): number => findings.ratio(a, b, "set", "throughput").ratio ?? NaN;
     expect(ratio(one, two)).toBeCloseTo(1.502, 3);
     expect(ratio(two, one)).toBeCloseTo(1 / ratio(one, two), 12);
     expect(ratio(two, four)).toBeCloseTo(0.604 / 1.502, 3);
@@ -88,20 +88,20 @@ describe("what was measured side by side", () => {
   });
 
   it("stands aside when it was given up: what was measured one after the other decides", () => {
-    const failed = (round: number): JournalEntry => ({ kind: "failure", round, cell: "io-threads-2 beside io-threads-1", seconds: 1, reason: "no" });
-    const entries = [...apart, sideBySideEntry(pair, 1, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1800, seconds: 2, cpuSeconds: 1 }), failed(2), failed(3)];
+    const failed = (round: number): StudyLogEntry => ({ kind: "failure", round, cell: "io-threads-2 beside io-threads-1", seconds: 1, reason: "no" });
+    const entries = [...apart, interleavedEntry(pair, 1, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1800, seconds: 2, cpuSeconds: 1 }), failed(2), failed(3)];
     expect(of7(entries, "throughput")).toMatchObject({ verdict: "greater", sideBySide: false });
     expect(evaluated(of, entries, 8).sideBySide).toEqual([]);
   });
 
   it("is of pairs at full speed with as many nodes, and of tests that leave their data as they were", () => {
-    const named = (...args: Parameters<typeof study>): string[] => sideBySidePairs(study(...args).cells).map((each) => `${each.other.id} / ${each.base.id}`);
+    const named = (...args: Parameters<typeof study>): string[] => interleavedPairs(study(...args).treatments).map((each) => `${each.other.id} / ${each.base.id}`);
     expect(named({ "io-threads": [1, 2, 4] })).toEqual(["io-threads-2 / io-threads-1", "io-threads-4 / io-threads-1"]);
     expect(named({ rate: [0, 1000], "io-threads": [1, 2] })).toEqual(["full-speed-io-threads-2 / full-speed-io-threads-1"]);
     expect(named({ primaries: [1, 3], pipeline: [16, 1] })).toEqual(["1-primary-pipeline-1 / 1-primary-pipeline-16", "3-primaries-pipeline-1 / 3-primaries-pipeline-16"]);
     expect(named({ primaries: [1, 3, 6] })).toEqual([]);
-    const popping = study({ "io-threads": [1, 2] }).cells.map((cell) => ({ ...cell, workload: { ...cell.workload, tests: ["lpop" as const] } }));
-    expect(sideBySidePairs(popping)).toEqual([]);
+    const popping = study({ "io-threads": [1, 2] }).treatments.map((cell) => ({ ...cell, workload: { ...cell.workload, tests: ["lpop" as const] } }));
+    expect(interleavedPairs(popping)).toEqual([]);
   });
 });
 
@@ -129,7 +129,7 @@ describe("the study topologies", () => {
     { name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 1 }, settings: {} },
     { name: "cluster", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 }, settings: {} },
   ] as const;
-  const of = study({}, { kind: "topologies", cells: cellsOf(bases, { pipeline: [16, 1] }, WORKLOAD, 1) });
+  const of = study({}, { kind: "topologies", treatments: treatmentsOf(bases, { pipeline: [16, 1] }, WORKLOAD, 1) });
   const at = (cluster: number, cores: number): StudyRecord => evaluated(of, entriesOfRates(of, ({ mode, workload }) => (mode === "cluster" ? cluster : 1) * (workload.pipeline === 16 ? 100_000 : 20_000)), cores);
   const set = ({ claims: all }: StudyRecord): string | undefined => all.find(({ claim }) => claim.startsWith("SET"))?.finding;
 
@@ -143,9 +143,9 @@ describe("the study topologies", () => {
   });
 
   it("calls GETs as fast that differ by a tenth at most, and not such that nobody knows it of", () => {
-    const reading = study({}, { kind: "topologies", cells: cellsOf(bases, { pipeline: [16] }, { ...WORKLOAD, tests: ["get"] }, 1) });
+    const reading = study({}, { kind: "topologies", treatments: treatmentsOf(bases, { pipeline: [16] }, { ...WORKLOAD, tests: ["get"] }, 1) });
     const parity = (cluster: number, spread = 1): unknown =>
-      evaluated(reading, entriesOfRates(reading, ({ mode }) => (mode === "cluster" ? cluster : 1) * 100_000, (cell, round, rps) => cellEntry(cell, round, rps * (cell.mode === "cluster" && round % 2 === 0 ? spread : 1), { test: "get", title: "GET" })), 4).claims.find(({ claim }) => claim.startsWith("GET is as fast"))?.finding;
+      evaluated(reading, entriesOfRates(reading, ({ mode }) => (mode === "cluster" ? cluster : 1) * 100_000, (cell, round, rps) => treatmentEntry(cell, round, rps * (cell.mode === "cluster" && round % 2 === 0 ? spread : 1), { test: "get", title: "GET" })), 4).claims.find(({ claim }) => claim.startsWith("GET is as fast"))?.finding;
     // A shown difference of 4 % is none that matters.
     expect(parity(1.04)).toBe("supported");
     expect(parity(1)).toBe("supported");
@@ -163,7 +163,7 @@ describe("the study density", () => {
 
   it("fits S5's exponent, and leaves out and shows what its servers did not limit", () => {
     const clientBound = { code: "client-bound" as const, text: "the load generator was the limit" };
-    const bound = (cell: Cell, round: number, rps: number): ReturnType<typeof cellEntry> => cellEntry(cell, round, rps, cell.shape.primaries === 8 ? { doubts: [clientBound] } : {});
+    const bound = (cell: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> => treatmentEntry(cell, round, rps, cell.shape.primaries === 8 ? { doubts: [clientBound] } : {});
     const entries = entriesOfRates(shards, ({ shape }) => (shape.primaries === 8 ? 3000 : 1000 * shape.primaries ** 0.92), bound);
     const { fits, claims: found } = evaluated(shards, entries, 60);
     expect(fits).toHaveLength(1);
@@ -182,8 +182,8 @@ describe("the study density", () => {
 
 describe("the study engines", () => {
   const said = (dataSize: number, ...bytes: readonly number[]): string[] => {
-    const of = study({ engine: ["valkey", "redis-7"] }, { kind: "engines", growth: { keys: 200_000, dataSize } });
-    const entries = entriesOfRates(of, () => 1000, (cell, round, rps) => ({ ...cellEntry(cell, round, rps), growth: { samples: bytes.map((each, index) => ({ seconds: index, keys: 100_000 * (index + 1), bytes: 100_000 * (index + 1) * (each + (round === 7 ? 2 : 0)) })) } }));
+    const of = study({ engine: ["valkey", "redis-7"] }, { kind: "engines", tableGrowth: { keys: 200_000, dataSize } });
+    const entries = entriesOfRates(of, () => 1000, (cell, round, rps) => ({ ...treatmentEntry(cell, round, rps), growth: { samples: bytes.map((each, index) => ({ seconds: index, keys: 100_000 * (index + 1), bytes: 100_000 * (index + 1) * (each + (round === 7 ? 2 : 0)) })) } }));
     return evaluated(of, entries, 2).claims.filter(({ claim }) => /149|Dragonfly's 127/.test(claim)).map(({ finding, why }) => `${finding}: ${why}`);
   };
 
@@ -199,11 +199,11 @@ describe("the study engines", () => {
 describe("the study billion", () => {
   it("compares CPU per operation at an offered rate, which takes no large machine", () => {
     const of = study({ primaries: [3, 6, 9], rate: [0, 20_000] }, { kind: "billion" });
-    const costing = (cores: (primaries: number) => number) => (cell: Cell, round: number, rps: number): ReturnType<typeof cellEntry> => {
-      const base = record();
-      return cellEntry(cell, round, rps, { cpu: { ...base.cpu, servers: [{ node: "n", role: "primary", cores: cores(cell.shape.primaries) * (1 + round / 500), mainThread: null }] } });
+    const costing = (cores: (primaries: number) => number) => (cell: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> => {
+      const base = measurementRecord();
+      return treatmentEntry(cell, round, rps, { cpu: { ...base.cpu, servers: [{ node: "n", role: "primary", cores: cores(cell.shape.primaries) * (1 + round / 500), mainThread: null }] } });
     };
-    const overhead = (entries: JournalEntry[]): StudyRecord["claims"][number] | undefined => evaluated(of, entries, 2).claims.find(({ claim }) => claim.includes("cluster bus"));
+    const overhead = (entries: StudyLogEntry[]): StudyRecord["claims"][number] | undefined => evaluated(of, entries, 2).claims.find(({ claim }) => claim.includes("cluster bus"));
     expect(overhead(entriesOfRates(of, () => 20_000, costing(() => 0.3)))).toMatchObject({ finding: "supported" });
     expect(overhead(entriesOfRates(of, () => 20_000, costing((primaries) => primaries / 10)))).toMatchObject({ finding: "contradicted" });
   });
@@ -214,8 +214,8 @@ describe("growth", () => {
   const samples = Array.from({ length: 80 }, (_, index) => ({ seconds: index * 0.1 + (index > 40 ? 0.5 : 0), keys: index * 25_000, bytes: index * 25_000 * (index % 20 < 10 ? 150 : 130) }));
 
   it("is read as bytes per entry over the sweep, and dips of the rate", () => {
-    expect(entriesOf({ samples })).toMatchObject({ least: 130, most: 150 });
-    const dips = dipsOf({ samples });
+    expect(bytesPerEntry({ samples })).toMatchObject({ least: 130, most: 150 });
+    const dips = rateDips({ samples });
     expect(dips).toHaveLength(1);
     expect(dips[0]?.keys).toBeGreaterThan(950_000);
     expect(dips[0]?.keys).toBeLessThan(1_100_000);
@@ -223,15 +223,15 @@ describe("growth", () => {
     expect(recurringDips([{ samples }, { samples }, elsewhere]).map(({ keys }) => keys)).toEqual([]);
     expect(recurringDips([{ samples }, { samples }, { samples }, elsewhere]).map(({ keys }) => keys)).toEqual([dips[0]?.keys]);
     expect(recurringDips([{ samples }])).toEqual([]);
-    expect(entriesOf({ samples: [] })).toBeUndefined();
-    expect(dipsOf({ samples: [] })).toEqual([]);
+    expect(bytesPerEntry({ samples: [] })).toBeUndefined();
+    expect(rateDips({ samples: [] })).toEqual([]);
   });
 });
 
 describe("a study's results", () => {
   const of = study({ "io-threads": [1, 2] });
   const described = (canary: number): ReturnType<typeof studyResults> => {
-    const entries = [...entriesOfRates(of, () => 1000), canaryEntry(8, 1, canary)];
+    const entries = [...entriesOfRates(of, () => 1000), referenceLoadEntry(8, 1, canary)];
     const { environment } = results([]);
     return studyResults({ study: of, entries, cpus: [0, 1], rounds: 7, ended: "precise" }, { timestamp: "20261121-090000", stack: "study-x", configuration: {}, environment }, null);
   };
@@ -249,10 +249,10 @@ describe("a study's results", () => {
     expect(said).toContain("leaves none open of more than 10.3 %; its ends say how much.");
     expect(said).not.toMatch(/by chance|closed loop/);
     const ladder = study({ "io-threads": [1, 2, 3, 4] });
-    expect(notesOn(evaluated(ladder, entriesOfRates(ladder, ({ levels }) => 1000 * (levels["io-threads"] ?? 0)), 8)).join()).toContain("of 9, 1 or so will miss the true ratio by chance");
+    expect(intervalNotes(evaluated(ladder, entriesOfRates(ladder, ({ levels }) => 1000 * (levels["io-threads"] ?? 0)), 8)).join()).toContain("of 9, 1 or so will miss the true ratio by chance");
     const atRate = study({ "io-threads": [1, 2], rate: [1000] });
-    const always = study({}, { cells: cellsOf([{ name: "primary", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, settings: {} }], { "io-threads": [1, 2] }, { ...WORKLOAD, rate: 1000 }, 1) });
-    for (const each of [atRate, always]) expect(notesOn(evaluated(each, entriesOfRates(each, () => 1000), 8)).join()).toContain("p99 at an offered rate is a closed loop's");
+    const always = study({}, { treatments: treatmentsOf([{ name: "primary", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, settings: {} }], { "io-threads": [1, 2] }, { ...WORKLOAD, rate: 1000 }, 1) });
+    for (const each of [atRate, always]) expect(intervalNotes(evaluated(each, entriesOfRates(each, () => 1000), 8)).join()).toContain("p99 at an offered rate is a closed loop's");
   });
 
   it("are all marked when one canary moved", () => {

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Base, Variation } from "../../../benchmarks/studies/factors";
-import { cellsOf } from "../../../benchmarks/studies/factors";
-import { availableCpus, parseCpuList, pin } from "../../../benchmarks/studies/pinning";
+import type { BaseDeployment, Variation } from "../../../benchmarks/studies/factors";
+import { treatmentsOf } from "../../../benchmarks/studies/factors";
+import { availableCpus, parseCpuList, planPinning } from "../../../benchmarks/studies/pinning";
 import type { Workload } from "../../../benchmarks/workloads/workload";
 
 const WORKLOAD: Workload = { name: undefined, tests: ["set"], clients: 48, pipeline: 16, dataSize: 256, threads: 1, keySpace: 16_384, length: { seconds: 2 }, warmup: 1, rate: undefined };
-const replication: Base = { name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 1 }, settings: { maxmemory: 1 } };
-const cluster: Base = { name: "cluster", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 }, settings: {} };
-const cells = (variation: Variation, ...bases: Base[]): ReturnType<typeof cellsOf> => cellsOf(bases, variation, WORKLOAD, 1);
+const replication: BaseDeployment = { name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 1 }, settings: { maxmemory: 1 } };
+const cluster: BaseDeployment = { name: "cluster", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 }, settings: {} };
+const cells = (variation: Variation, ...bases: BaseDeployment[]): ReturnType<typeof treatmentsOf> => treatmentsOf(bases, variation, WORKLOAD, 1);
 
 describe("the cells of a study", () => {
   it("are every level with every other on every deployment, each by a name of its own", () => {
@@ -32,7 +32,7 @@ describe("the cells of a study", () => {
   });
 
   it("have what each factor stands for", () => {
-    const only = (variation: Variation, base = cluster): ReturnType<typeof cellsOf>[number] | undefined => cells(variation, base)[0];
+    const only = (variation: Variation, base = cluster): ReturnType<typeof treatmentsOf>[number] | undefined => cells(variation, base)[0];
     expect(only({ primaries: [1] })).toMatchObject({ id: "1-primary", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 1 } });
     expect(only({ primaries: [6], replicas: [0] }, replication)).toMatchObject({ mode: "cluster", shape: { primaries: 6, replicasPerPrimary: 0 } });
     expect(only({ mode: ["replication"] })).toMatchObject({ mode: "replication", shape: { primaries: 1, replicasPerPrimary: 1 } });
@@ -49,12 +49,12 @@ describe("pinning", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 64 }), fc.integer({ min: 1, max: 32 }), fc.integer({ min: 1, max: 8 }), (cores, servers, each) => {
         const cpus = Array.from({ length: cores }, (_, cpu) => cpu * 2);
-        const { servers: masks, clients, shared } = pin(cpus, servers, each);
+        const { servers: masks, clients, sharedCpus } = planPinning(cpus, servers, each);
         expect(masks).toHaveLength(servers);
         const used = [...masks, clients].flatMap(parseCpuList);
         for (const cpu of used) expect(cpus).toContain(cpu);
-        expect(shared === undefined).toBe(servers * each < cores);
-        if (shared === undefined) {
+        expect(sharedCpus === undefined).toBe(servers * each < cores);
+        if (sharedCpus === undefined) {
           expect(new Set(used).size).toBe(used.length);
           for (const mask of masks) expect(parseCpuList(mask)).toHaveLength(each);
           expect(used).toHaveLength(cores);
@@ -64,9 +64,9 @@ describe("pinning", () => {
   });
 
   it("says how many CPUs it would take", () => {
-    expect(pin([0, 1], 1, 1)).toEqual({ servers: ["0"], clients: "1", shared: undefined });
-    expect(pin([0, 1], 2, 1)).toMatchObject({ servers: ["0", "1"], clients: "0,1", shared: expect.stringContaining("2 servers of 1 CPU each: all 2 CPUs of the machine") as string });
-    expect(pin([0, 1], 3, 1).shared).toContain("3 of the machine's 2 CPUs");
+    expect(planPinning([0, 1], 1, 1)).toEqual({ servers: ["0"], clients: "1", shared: undefined });
+    expect(planPinning([0, 1], 2, 1)).toMatchObject({ servers: ["0", "1"], clients: "0,1", shared: expect.stringContaining("2 servers of 1 CPU each: all 2 CPUs of the machine") as string });
+    expect(planPinning([0, 1], 3, 1).sharedCpus).toContain("3 of the machine's 2 CPUs");
   });
 
   it("reads the kernel's lists", () => {

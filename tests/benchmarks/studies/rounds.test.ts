@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Decision } from "../../../benchmarks/studies/rounds";
-import { decide, keyOf, LEAST_ROUNDS, roundOf } from "../../../benchmarks/studies/rounds";
+import type { NextDecision } from "../../../benchmarks/studies/rounds";
+import { decideNext, stepKey, MIN_ROUNDS, stepsOfRound } from "../../../benchmarks/studies/rounds";
 import type { Ratio } from "../../../lib/statistics/ratio";
 
 const cells = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,6}$/), { minLength: 1, maxLength: 12 });
@@ -14,7 +14,7 @@ describe("a round", () => {
   it("has every cell and every pair once, a canary first and one among them, and no turn twice", () => {
     fc.assert(
       fc.property(cells, seed, round, (all, s, r) => {
-        const turns = roundOf(all, pairsOf(all), s, r);
+        const turns = stepsOfRound(all, pairsOf(all), s, r);
         expect(turns.flatMap((turn) => (turn.kind === "cell" ? [turn.cell] : [])).sort()).toEqual([...all].sort());
         expect(turns.flatMap((turn) => (turn.kind === "side-by-side" ? [turn.other] : [])).sort()).toEqual(all.slice(1).sort());
         expect(turns[0]?.kind).toBe("canary");
@@ -22,13 +22,13 @@ describe("a round", () => {
         expect(canaries).toHaveLength(all.length < 2 ? 1 : 2);
         // Among the cells, not at their end.
         if (all.length > 1) expect(canaries[1]).toBeLessThan(turns.length - 1);
-        expect(new Set(turns.map(keyOf)).size).toBe(turns.length);
+        expect(new Set(turns.map(stepKey)).size).toBe(turns.length);
       }),
     );
   });
 
   it("is the same from the same seed, which is how a study is resumed", () => {
-    fc.assert(fc.property(cells, seed, round, (all, s, r) => { expect(roundOf(all, pairsOf(all), s, r)).toEqual(roundOf(all, pairsOf(all), s, r)); }));
+    fc.assert(fc.property(cells, seed, round, (all, s, r) => { expect(stepsOfRound(all, pairsOf(all), s, r)).toEqual(stepsOfRound(all, pairsOf(all), s, r)); }));
   });
 
   it("puts each cell before each other one about as often as behind it", () => {
@@ -37,7 +37,7 @@ describe("a round", () => {
         const all = ["a", "b", "c", "d"];
         let ahead = 0;
         for (let r = 1; r <= 400; r++) {
-          const order = roundOf(all, pairsOf(all), s, r).flatMap((turn) => (turn.kind === "cell" ? [turn.cell] : []));
+          const order = stepsOfRound(all, pairsOf(all), s, r).flatMap((turn) => (turn.kind === "cell" ? [turn.cell] : []));
           if (order.indexOf("a") < order.indexOf("d")) ahead++;
         }
         expect(ahead).toBeGreaterThan(140);
@@ -51,27 +51,27 @@ describe("a round", () => {
 const ratio = (half: number, rounds: number): Ratio => ({ ratio: 1, low: Math.exp(-half), high: Math.exp(half), rounds, verdict: "no-difference" });
 const unknown: Ratio = { ratio: 1, low: undefined, high: undefined, rounds: 1, verdict: "not-enough-data" };
 const LIMITS = { precision: 0.05, budget: 600 };
-const planned = (decision: Decision): number | undefined => (decision.kind === "go-on" ? decision.planned : undefined);
+const planned = (decision: NextDecision): number | undefined => (decision.kind === "go-on" ? decision.planned : undefined);
 
 describe("deciding on another round", () => {
   it("stops when all is precise, not before six rounds", () => {
-    expect(decide({ rounds: 6, elapsed: 60, ratios: [ratio(0.01, 6), ratio(0.04, 6)] }, LIMITS)).toEqual({ kind: "stop", reason: "precise" });
-    expect(decide({ rounds: 5, elapsed: 50, ratios: [ratio(0.01, 5)] }, LIMITS)).toMatchObject({ kind: "go-on", planned: 6, remaining: 10 });
-    expect(decide({ rounds: 6, elapsed: 60, ratios: [ratio(0.01, 6), ratio(0.06, 6)] }, LIMITS).kind).toBe("go-on");
+    expect(decideNext({ rounds: 6, elapsed: 60, ratios: [ratio(0.01, 6), ratio(0.04, 6)] }, LIMITS)).toEqual({ kind: "stop", reason: "precise" });
+    expect(decideNext({ rounds: 5, elapsed: 50, ratios: [ratio(0.01, 5)] }, LIMITS)).toMatchObject({ kind: "go-on", planned: 6, remaining: 10 });
+    expect(decideNext({ rounds: 6, elapsed: 60, ratios: [ratio(0.01, 6), ratio(0.06, 6)] }, LIMITS).kind).toBe("go-on");
   });
 
   it("plans as many as the spread asks for and the budget has room for", () => {
     // Twice as wide as wanted takes four times as many.
-    expect(planned(decide({ rounds: 6, elapsed: 60, ratios: [ratio(2 * Math.log1p(0.05), 6)] }, LIMITS))).toBe(24);
-    expect(planned(decide({ rounds: 6, elapsed: 60, ratios: [ratio(20 * Math.log1p(0.05), 6)] }, LIMITS))).toBe(60);
-    expect(planned(decide({ rounds: 1, elapsed: 10, ratios: [unknown] }, LIMITS))).toBe(LEAST_ROUNDS);
+    expect(planned(decideNext({ rounds: 6, elapsed: 60, ratios: [ratio(2 * Math.log1p(0.05), 6)] }, LIMITS))).toBe(24);
+    expect(planned(decideNext({ rounds: 6, elapsed: 60, ratios: [ratio(20 * Math.log1p(0.05), 6)] }, LIMITS))).toBe(60);
+    expect(planned(decideNext({ rounds: 1, elapsed: 10, ratios: [unknown] }, LIMITS))).toBe(MIN_ROUNDS);
   });
 
   it("always does the first round, never begins one that does not fit, and foresees no more than the budget", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 50 }), fc.double({ min: 0.1, max: 5000, noNaN: true }), fc.double({ min: 0.001, max: 3, noNaN: true }), (rounds, elapsed, half) => {
-        const decision = decide({ rounds, elapsed: rounds === 0 ? 0 : elapsed, ratios: [ratio(half, rounds)] }, LIMITS);
-        if (rounds === 0) expect(decision).toEqual({ kind: "go-on", planned: LEAST_ROUNDS, remaining: undefined });
+        const decision = decideNext({ rounds, elapsed: rounds === 0 ? 0 : elapsed, ratios: [ratio(half, rounds)] }, LIMITS);
+        if (rounds === 0) expect(decision).toEqual({ kind: "go-on", planned: MIN_ROUNDS, remaining: undefined });
         else if (elapsed + elapsed / rounds > LIMITS.budget) expect(decision.kind).toBe("stop");
         if (decision.kind === "go-on" && rounds > 0) {
           expect(decision.planned).toBeGreaterThan(rounds);
@@ -85,7 +85,7 @@ describe("deciding on another round", () => {
     fc.assert(
       fc.property(fc.infiniteStream(fc.double({ min: 0, max: 3, noNaN: true })), fc.double({ min: 1, max: 100, noNaN: true }), (halves, perRound) => {
         let rounds = 0;
-        while (decide({ rounds, elapsed: rounds * perRound, ratios: [ratio(halves.next().value as number, rounds)] }, LIMITS).kind === "go-on") rounds++;
+        while (decideNext({ rounds, elapsed: rounds * perRound, ratios: [ratio(halves.next().value as number, rounds)] }, LIMITS).kind === "go-on") rounds++;
         expect(rounds).toBeGreaterThan(0);
         expect((rounds - 1) * perRound).toBeLessThanOrEqual(LIMITS.budget);
       }),

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Connection } from "../../../valkey/connection";
 import type { Prefill } from "../../../benchmarks/workloads/named-tests";
-import type { PrimaryTarget } from "../../../benchmarks/workloads/prefill";
+import type { PrimaryNode } from "../../../benchmarks/workloads/prefill";
 import { countKeys, prefill } from "../../../benchmarks/workloads/prefill";
 
 type Slice = readonly [script: string, keys: 0, verb: string, kind: string, family: string, first: number, last: number, value: string, sizes: string, format: string, slots: string, ...infixes: string[]];
 
 /** A primary that takes numbered keys, all but those that it leaves out, and says truly how many it took. */
-function primary(leavesOut: (key: string) => boolean, slots?: PrimaryTarget["slots"]): PrimaryTarget {
+function primary(leavesOut: (key: string) => boolean, slots?: PrimaryNode["slots"]): PrimaryNode {
   const keys = new Set<string>();
   const call = (...[, , verb, , family, first, last, , , , , ...infixes]: Slice): Promise<number> => {
     let done = 0;
@@ -46,7 +46,7 @@ describe("a prefill", () => {
 
   it("holds keys without tags against the key space, over all primaries", async () => {
     const odd = (key: string): boolean => /[13579]$/.test(key);
-    const halves = (missing: string): PrimaryTarget[] => [primary((key) => odd(key) || key === missing, SLOTS), primary((key) => !odd(key), SLOTS)];
+    const halves = (missing: string): PrimaryNode[] => [primary((key) => odd(key) || key === missing, SLOTS), primary((key) => !odd(key), SLOTS)];
     await prefill(halves(""), PLAIN, size);
     await expect(prefill(halves("memtier- 10"), PLAIN, size)).rejects.toThrow(/the primaries hold 4999 of the 5000 memtier- keys/);
   });

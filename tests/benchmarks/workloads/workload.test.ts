@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { resolveTests, TEST_NAMES } from "../../../benchmarks/workloads/named-tests";
-import { dataBytes, fitKeySpace, fitLoad, unevenness } from "../../../benchmarks/workloads/workload";
+import { dataBytes, fitKeySpace, fitLoad, unevenSettings } from "../../../benchmarks/workloads/workload";
 
 /** valkey-benchmark's own rule (createClient): connection i belongs to thread i mod T and to this primary. */
 function connectionsPerPrimary(clients: number, threads: number, primaries: number): number[] {
@@ -20,7 +20,7 @@ describe("unevenness", () => {
     fc.assert(
       fc.property(numbers, ([clients, threads, primaries]) => {
         const counts = connectionsPerPrimary(clients, threads, primaries);
-        if (unevenness(clients, threads, primaries).length === 0) expect(new Set(counts).size).toBe(1);
+        if (unevenSettings(clients, threads, primaries).length === 0) expect(new Set(counts).size).toBe(1);
       }),
     );
   });
@@ -28,9 +28,9 @@ describe("unevenness", () => {
   it("offers numbers that are even, the nearest on either side", () => {
     fc.assert(
       fc.property(numbers, ([clients, threads, primaries]) => {
-        for (const { setting, nearest } of unevenness(clients, threads, primaries)) {
+        for (const { setting, nearest } of unevenSettings(clients, threads, primaries)) {
           for (const offered of nearest) {
-            const again = setting === "clients" ? unevenness(offered, threads, primaries) : unevenness(clients, offered, primaries);
+            const again = setting === "clients" ? unevenSettings(offered, threads, primaries) : unevenSettings(clients, offered, primaries);
             expect(again.filter((fault) => fault.setting === setting)).toEqual([]);
             expect(offered).toBeGreaterThan(0);
           }
@@ -41,7 +41,7 @@ describe("unevenness", () => {
 
   it("refuses S1's own flags, 50 clients on 4 threads over 3 primaries, and says what would do", () => {
     expect(connectionsPerPrimary(50, 4, 3)).toEqual([25, 13, 12]);
-    expect(unevenness(50, 4, 3)).toEqual([
+    expect(unevenSettings(50, 4, 3)).toEqual([
       { setting: "threads", why: "4 threads cannot be shared evenly by 3 primaries", nearest: [3, 6] },
       { setting: "clients", why: "50 clients cannot be shared evenly by 3 primaries and 4 threads", nearest: [48, 52] },
     ]);
@@ -93,7 +93,7 @@ describe("fitLoad", () => {
     fc.assert(
       fc.property(fc.integer({ min: 3, max: 1000 }), (primaries) => {
         const { clients, threads } = fitLoad(1000, 20, [primaries]);
-        expect(unevenness(clients, threads, primaries)).toEqual([]);
+        expect(unevenSettings(clients, threads, primaries)).toEqual([]);
         expect(clients).toBeGreaterThanOrEqual(750);
         expect(clients).toBeLessThanOrEqual(1500);
         expect(threads).toBeLessThanOrEqual(20);

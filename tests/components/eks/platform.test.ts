@@ -3,17 +3,17 @@ import { WARM_ADDRESSES } from "../../../platforms/eks/network-plan";
 import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
 import { poolSelector, poolTaint, poolToleration } from "../../../platforms/eks/pools";
 import type { PoolName } from "../../../platforms/eks/pools";
-import { VERSIONS } from "../../../components/eks/versions";
-import { CLUSTER, declare, platformArgs, S1_PLAN, ZONES } from "../../support/eks";
-import type { Declared, Program } from "../../support/pulumi";
+import { EKS_VERSIONS } from "../../../components/eks/versions";
+import { EKS_CLUSTER_NAME, declare, platformArgs, VALKEY_ON_EKS_PLAN, EKS_ZONES } from "../../support/eks";
+import type { DeclaredResource, ProgramRun } from "../../support/pulumi-mocks";
 
-let program: Program;
+let program: ProgramRun;
 beforeAll(async () => {
   const { EksPlatform } = await import("../../../components/eks/platform.js");
   program = await declare(() => new EksPlatform("valkey", platformArgs()));
 }, 120_000);
 
-const DISCOVERY = { "karpenter.sh/discovery": CLUSTER };
+const DISCOVERY = { "karpenter.sh/discovery": EKS_CLUSTER_NAME };
 const NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool";
 const NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass";
 const CHART = "kubernetes:helm.sh/v4:Chart";
@@ -30,14 +30,14 @@ interface NodeClassInputs {
   readonly metadata: { readonly name: string };
   readonly spec: { readonly role: string; readonly subnetSelectorTerms: readonly object[]; readonly securityGroupSelectorTerms: readonly object[]; readonly amiSelectorTerms: readonly object[]; readonly blockDeviceMappings: readonly { readonly ebs: object }[]; readonly metadataOptions: object; readonly tags: object };
 }
-const nodePool = (pool: Declared): NodePoolInputs => pool.inputs as unknown as NodePoolInputs;
-const nodeClass = (each: Declared): NodeClassInputs => each.inputs as unknown as NodeClassInputs;
+const nodePool = (pool: DeclaredResource): NodePoolInputs => pool.inputs as unknown as NodePoolInputs;
+const nodeClass = (each: DeclaredResource): NodeClassInputs => each.inputs as unknown as NodeClassInputs;
 const pools = (): { pool: PoolName; inputs: NodePoolInputs }[] => (["servers", "clients"] as const).map((pool) => ({ pool, inputs: nodePool(program.one(NODE_POOL, `valkey-${pool}`)) }));
 
 describe("the network", () => {
   it("has a private and a public subnet in each zone, and those for machines carry the tag that Karpenter discovers by", () => {
     const vpc = program.one("awsx:ec2:Vpc").inputs;
-    expect(vpc).toMatchObject({ cidrBlock: "10.0.0.0/16", availabilityZoneNames: ZONES, enableDnsHostnames: true, natGateways: { strategy: "Single" }, vpcEndpointStrategy: "Auto" });
+    expect(vpc).toMatchObject({ cidrBlock: "10.0.0.0/16", availabilityZoneNames: EKS_ZONES, enableDnsHostnames: true, natGateways: { strategy: "Single" }, vpcEndpointStrategy: "Auto" });
     const [own, open] = vpc["subnetSpecs"] as readonly { type: string; tags: object; cidrBlocks: readonly string[] }[];
     expect(own).toMatchObject({ type: "Private", tags: { ...DISCOVERY, "kubernetes.io/role/internal-elb": "1" }, cidrBlocks: ["10.0.0.0/18", "10.0.64.0/18", "10.0.128.0/18"] });
     expect(open).toMatchObject({ type: "Public", tags: { "kubernetes.io/role/elb": "1" } });
@@ -54,7 +54,7 @@ describe("the network", () => {
     const group = program.one("aws:ec2/securityGroup:SecurityGroup");
     expect(group.inputs["ingress"]).toEqual([{ protocol: "tcp", fromPort: 443, toPort: 443, cidrBlocks: ["10.0.0.0/16"] }]);
     for (const { inputs } of program.ofType("aws:ec2/vpcEndpoint:VpcEndpoint")) {
-      expect(inputs).toMatchObject({ vpcEndpointType: "Interface", privateDnsEnabled: true, subnetIds: ZONES.map((_, index) => `id:awsx:ec2:Vpc:valkey:private-${String(index)}`), securityGroupIds: [`id:aws:ec2/securityGroup:SecurityGroup:${group.name}`] });
+      expect(inputs).toMatchObject({ vpcEndpointType: "Interface", privateDnsEnabled: true, subnetIds: EKS_ZONES.map((_, index) => `id:awsx:ec2:Vpc:valkey:private-${String(index)}`), securityGroupIds: [`id:aws:ec2/securityGroup:SecurityGroup:${group.name}`] });
     }
   });
 
@@ -69,7 +69,7 @@ describe("the cluster", () => {
   const cluster = (): Readonly<Record<string, unknown>> => program.one("eks:index:Cluster").inputs;
 
   it("is reached from named blocks only, by access entries, with its secrets encrypted by a key of its own", () => {
-    expect(cluster()).toMatchObject({ name: CLUSTER, version: VERSIONS.kubernetes, endpointPrivateAccess: true, endpointPublicAccess: true, publicAccessCidrs: ["198.51.100.0/24"], authenticationMode: "API", clusterTags: {} });
+    expect(cluster()).toMatchObject({ name: EKS_CLUSTER_NAME, version: EKS_VERSIONS.kubernetes, endpointPrivateAccess: true, endpointPublicAccess: true, publicAccessCidrs: ["198.51.100.0/24"], authenticationMode: "API", clusterTags: {} });
     expect(cluster()["encryptionConfigKeyArn"]).toContain("id:aws:kms/key:Key:valkey-secrets");
     expect(cluster()["accessEntries"]).toEqual({ platform: { principalArn: "arn:aws:iam::123456789012:role/platform", accessPolicies: { admin: { policyArn: "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy", accessScope: { type: "cluster" } } } } });
   });
@@ -78,21 +78,21 @@ describe("the cluster", () => {
     expect(cluster()["enabledClusterLogTypes"]).toEqual(["api", "audit", "authenticator", "controllerManager", "scheduler"]);
     const group = program.one("aws:cloudwatch/logGroup:LogGroup");
     expect(group.inputs).toMatchObject({ name: "/aws/eks/valkey/cluster", retentionInDays: 7 });
-    expect(program.goesBefore(program.one("eks:index:Cluster"), group)).toBe(true);
+    expect(program.isDeletedBefore(program.one("eks:index:Cluster"), group)).toBe(true);
   });
 
   it("pins every add-on and the machines' image, and has CoreDNS wait for machines", () => {
-    expect(cluster()).toMatchObject({ vpcCniOptions: { addonVersion: VERSIONS.vpcCni, enablePrefixDelegation: true }, kubeProxyAddonOptions: { enabled: true, version: VERSIONS.kubeProxy }, corednsAddonOptions: { enabled: false }, skipDefaultNodeGroup: true, skipDefaultSecurityGroups: true });
+    expect(cluster()).toMatchObject({ vpcCniOptions: { addonVersion: EKS_VERSIONS.vpcCni, enablePrefixDelegation: true }, kubeProxyAddonOptions: { enabled: true, version: EKS_VERSIONS.kubeProxy }, corednsAddonOptions: { enabled: false }, skipDefaultNodeGroup: true, skipDefaultSecurityGroups: true });
     expect(cluster()).not.toHaveProperty("useDefaultVpcCni");
-    expect(Object.fromEntries(program.ofType("aws:eks/addon:Addon").map(({ inputs }) => [inputs["addonName"], inputs["addonVersion"]]))).toEqual({ "eks-pod-identity-agent": VERSIONS.podIdentityAgent, coredns: VERSIONS.coredns, "aws-ebs-csi-driver": VERSIONS.ebsCsi });
+    expect(Object.fromEntries(program.ofType("aws:eks/addon:Addon").map(({ inputs }) => [inputs["addonName"], inputs["addonVersion"]]))).toEqual({ "eks-pod-identity-agent": EKS_VERSIONS.podIdentityAgent, coredns: EKS_VERSIONS.coredns, "aws-ebs-csi-driver": EKS_VERSIONS.ebsCsi });
     const nodes = program.one("aws:eks/nodeGroup:NodeGroup");
     expect(nodes.inputs).toMatchObject({ releaseVersion: "1.35.6-20260714", capacityType: "ON_DEMAND", amiType: "AL2023_ARM_64_STANDARD", instanceTypes: ["m7g.large"], scalingConfig: { minSize: 2, desiredSize: 2 } });
-    expect(program.goesBefore(program.one("aws:eks/addon:Addon", "valkey-coredns"), nodes)).toBe(true);
-    expect(program.goesBefore(nodes, program.one("eks:index:Cluster"))).toBe(true);
+    expect(program.isDeletedBefore(program.one("aws:eks/addon:Addon", "valkey-coredns"), nodes)).toBe(true);
+    expect(program.isDeletedBefore(nodes, program.one("eks:index:Cluster"))).toBe(true);
   });
 
   it("gives pods addresses by the prefix with one to spare, as the plan counts them, enforces network policies, and brings no add-on that is not pinned", () => {
-    expect(cluster()["vpcCniOptions"]).toMatchObject({ addonVersion: VERSIONS.vpcCni, enablePrefixDelegation: true, warmIpTarget: WARM_ADDRESSES, enableNetworkPolicy: true });
+    expect(cluster()["vpcCniOptions"]).toMatchObject({ addonVersion: EKS_VERSIONS.vpcCni, enablePrefixDelegation: true, warmIpTarget: WARM_ADDRESSES, enableNetworkPolicy: true });
     expect(cluster()).toMatchObject({ bootstrapSelfManagedAddons: false, createOidcProvider: false, deletionProtection: false });
   });
 
@@ -107,7 +107,7 @@ describe("the cluster", () => {
 
   it("spreads its system machines over every private subnet and keeps other pods off them", () => {
     const nodes = program.one("aws:eks/nodeGroup:NodeGroup").inputs;
-    expect(nodes["subnetIds"]).toEqual(ZONES.map((_, index) => `id:awsx:ec2:Vpc:valkey:private-${String(index)}`));
+    expect(nodes["subnetIds"]).toEqual(EKS_ZONES.map((_, index) => `id:awsx:ec2:Vpc:valkey:private-${String(index)}`));
     expect(nodes["taints"]).toEqual([{ key: "CriticalAddonsOnly", value: "true", effect: "NO_SCHEDULE" }]);
     expect(program.one("aws:ec2/launchTemplate:LaunchTemplate").inputs).toMatchObject({ metadataOptions: { httpTokens: "required", httpPutResponseHopLimit: 1 }, blockDeviceMappings: [{ ebs: { encrypted: "true" } }] });
   });
@@ -116,7 +116,7 @@ describe("the cluster", () => {
     const driver = program.one("aws:eks/addon:Addon", "valkey-ebs-csi");
     expect(driver.inputs["podIdentityAssociations"]).toMatchObject([{ serviceAccount: "ebs-csi-controller-sa" }]);
     expect(JSON.stringify(driver.inputs)).toContain("role/valkey-ebs-csi");
-    expect(program.goesBefore(driver, program.one("aws:eks/addon:Addon", "valkey-pod-identity"))).toBe(true);
+    expect(program.isDeletedBefore(driver, program.one("aws:eks/addon:Addon", "valkey-pod-identity"))).toBe(true);
   });
 });
 
@@ -131,11 +131,11 @@ describe("storage", () => {
 
   it("has every class that a plan names", () => {
     const names = program.ofType("kubernetes:storage.k8s.io/v1:StorageClass").map(({ inputs }) => (inputs["metadata"] as { name: string }).name);
-    for (const { volume } of S1_PLAN.groups) if (volume !== undefined) expect(names).toContain(volume.storageClass);
+    for (const { volume } of VALKEY_ON_EKS_PLAN.groups) if (volume !== undefined) expect(names).toContain(volume.storageClass);
   });
 
   it("goes before the driver that removes its volumes", () => {
-    for (const each of program.ofType("kubernetes:storage.k8s.io/v1:StorageClass")) expect(program.goesBefore(each, program.one("aws:eks/addon:Addon", "valkey-ebs-csi"))).toBe(true);
+    for (const each of program.ofType("kubernetes:storage.k8s.io/v1:StorageClass")) expect(program.isDeletedBefore(each, program.one("aws:eks/addon:Addon", "valkey-ebs-csi"))).toBe(true);
   });
 });
 
@@ -155,7 +155,7 @@ describe("pools", () => {
   it("are on demand, Graviton, of the types asked for, in the planned zones, never expired, never consolidated while in use", () => {
     for (const { pool, inputs } of pools()) {
       const only = Object.fromEntries(inputs.spec.template.spec.requirements.map(({ key, values }) => [key, values]));
-      expect(only).toMatchObject({ "karpenter.sh/capacity-type": ["on-demand"], "kubernetes.io/arch": ["arm64"], "node.kubernetes.io/instance-type": S1_PLAN.pools[pool]?.instanceTypes, "topology.kubernetes.io/zone": ZONES });
+      expect(only).toMatchObject({ "karpenter.sh/capacity-type": ["on-demand"], "kubernetes.io/arch": ["arm64"], "node.kubernetes.io/instance-type": VALKEY_ON_EKS_PLAN.pools[pool]?.instanceTypes, "topology.kubernetes.io/zone": EKS_ZONES });
       expect(inputs.spec.template.spec.expireAfter).toBe("Never");
       expect(inputs.spec.disruption.consolidationPolicy).toBe("WhenEmpty");
     }
@@ -168,17 +168,17 @@ describe("pools", () => {
 
   it("have a class each that is there, with the role that may join and the subnets and group that carry its tag", () => {
     const group = program.one("aws:ec2/tag:Tag").inputs;
-    expect(group).toMatchObject({ resourceId: "sg-of:id:eks:index:Cluster:valkey", key: "karpenter.sh/discovery", value: CLUSTER });
+    expect(group).toMatchObject({ resourceId: "sg-of:id:eks:index:Cluster:valkey", key: "karpenter.sh/discovery", value: EKS_CLUSTER_NAME });
     const roles = program.ofType("aws:iam/role:Role").map(({ inputs }) => inputs["name"]);
     const entry = program.one("aws:eks/accessEntry:AccessEntry").inputs;
-    expect(entry).toMatchObject({ clusterName: CLUSTER, type: "EC2_LINUX" });
+    expect(entry).toMatchObject({ clusterName: EKS_CLUSTER_NAME, type: "EC2_LINUX" });
     for (const { inputs } of pools()) {
       const { spec } = nodeClass(program.one(NODE_CLASS, `valkey-${inputs.spec.template.spec.nodeClassRef.name}-class`));
       expect(roles).toContain(spec.role);
       expect(entry["principalArn"]).toContain(`role/${spec.role}`);
       expect(spec.subnetSelectorTerms).toEqual([{ tags: DISCOVERY }]);
       expect(spec.securityGroupSelectorTerms).toEqual([{ tags: DISCOVERY }]);
-      expect(spec.amiSelectorTerms).toEqual([{ alias: `al2023@v${VERSIONS.machineImage}` }]);
+      expect(spec.amiSelectorTerms).toEqual([{ alias: `al2023@v${EKS_VERSIONS.machineImage}` }]);
       expect(spec.blockDeviceMappings).toMatchObject([{ ebs: { encrypted: true, deleteOnTermination: true } }]);
       // A pod is one hop further away than the machine whose credentials these are.
       expect(spec.metadataOptions).toEqual({ httpEndpoint: "enabled", httpTokens: "required", httpPutResponseHopLimit: 1, httpProtocolIPv6: "disabled" });
@@ -204,23 +204,23 @@ describe("destroying", () => {
     for (const pool of ["servers", "clients"]) {
       const [own, ownClass] = [program.one(NODE_POOL, `valkey-${pool}`), program.one(NODE_CLASS, `valkey-${pool}-class`)];
       const order = [own, ownClass, controller, ...rights];
-      for (const [index, first] of order.entries()) for (const second of index < 3 ? order.slice(index + 1) : [cluster]) expect(program.goesBefore(first, second), `${first.name} before ${second.name}`).toBe(true);
+      for (const [index, first] of order.entries()) for (const second of index < 3 ? order.slice(index + 1) : [cluster]) expect(program.isDeletedBefore(first, second), `${first.name} before ${second.name}`).toBe(true);
     }
-    expect(program.goesBefore(controller, definitions)).toBe(true);
-    for (const last of ["awsx:ec2:Vpc", "aws:kms/key:Key", "aws:cloudwatch/logGroup:LogGroup"]) expect(program.goesBefore(cluster, program.one(last))).toBe(true);
+    expect(program.isDeletedBefore(controller, definitions)).toBe(true);
+    for (const last of ["awsx:ec2:Vpc", "aws:kms/key:Key", "aws:cloudwatch/logGroup:LogGroup"]) expect(program.isDeletedBefore(cluster, program.one(last))).toBe(true);
   });
 
   it("removes everything inside the cluster before the cluster, and has it made by the cluster's own provider", () => {
     const inside = program.resources.filter(({ type }) => type.startsWith("kubernetes:"));
     expect(inside.length).toBe(8);
     for (const each of inside) {
-      expect(program.goesBefore(each, program.one("eks:index:Cluster")), each.name).toBe(true);
+      expect(program.isDeletedBefore(each, program.one("eks:index:Cluster")), each.name).toBe(true);
       expect(program.providerOf(each)).toBe("pulumi:providers:kubernetes valkey-provider");
     }
   });
 
   it("never goes in circles", () => {
-    for (const each of program.resources) expect(program.goesBefore(each, each), each.name).toBe(false);
+    for (const each of program.resources) expect(program.isDeletedBefore(each, each), each.name).toBe(false);
   });
 });
 

@@ -5,14 +5,14 @@ import type { NetworkFacts, SubnetFacts } from "../../../components/eks/network-
 import type { EksPlatformArgs } from "../../../components/eks/platform";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
 import { planEks } from "../../../platforms/eks/plan";
-import { ACCOUNT_ID, accountCalls, awsOutputs, declare, platformArgs, S1_PLAN, ZONES } from "../../support/eks";
-import type { Calls, Program } from "../../support/pulumi";
-import { run } from "../../support/pulumi";
+import { ACCOUNT_ID, accountCalls, awsOutputs, declare, platformArgs, VALKEY_ON_EKS_PLAN, EKS_ZONES } from "../../support/eks";
+import type { MockCalls, ProgramRun } from "../../support/pulumi-mocks";
+import { runProgram } from "../../support/pulumi-mocks";
 
 /** A stack as S1's, with changes. */
-async function platform(changes: Partial<EksPlatformArgs>): Promise<Program> {
+async function platform(changes: Partial<EksPlatformArgs>): Promise<ProgramRun> {
   const { EksPlatform } = await import("../../../components/eks/platform.js");
-  return declare(() => new EksPlatform("valkey", platformArgs(planEks(S1_PLAN), changes)));
+  return declare(() => new EksPlatform("valkey", platformArgs(planEks(VALKEY_ON_EKS_PLAN), changes)));
 }
 
 describe("a stack open to everyone", () => {
@@ -29,7 +29,7 @@ describe("a stack open to everyone", () => {
 describe("a stack in an existing network, with a key that is given, pools of more bandwidth and a limit", () => {
   const keyArn = `arn:aws:kms:us-west-2:${ACCOUNT_ID}:key/1`;
   const subnets = ["subnet-a", "subnet-b", "subnet-c"];
-  let program: Program;
+  let program: ProgramRun;
   beforeAll(async () => {
     program = await platform({
       keyArn,
@@ -59,7 +59,7 @@ describe("a stack in an existing network, with a key that is given, pools of mor
 });
 
 describe("a stack closed to the outside, with flow logs and a gateway in each zone", () => {
-  let program: Program;
+  let program: ProgramRun;
   beforeAll(async () => {
     const { network } = platformArgs();
     if (network.kind !== "own") throw new Error("own network expected");
@@ -74,7 +74,7 @@ describe("a stack closed to the outside, with flow logs and a gateway in each zo
 
   it("has the gateways that were planned and priced", () => {
     expect(program.one("awsx:ec2:Vpc").inputs["natGateways"]).toEqual({ strategy: "OnePerAz" });
-    expect(planEks({ ...S1_PLAN, network: { existing: false, cidr: "10.0.0.0/16", nat: "perZone" } }).cost.lines.find(({ what }) => what.startsWith("NAT"))?.count).toBe(3);
+    expect(planEks({ ...VALKEY_ON_EKS_PLAN, network: { existing: false, cidr: "10.0.0.0/16", nat: "perZone" } }).cost.lines.find(({ what }) => what.startsWith("NAT"))?.count).toBe(3);
   });
 
   it("has its connections logged by a role that may write to their group only", () => {
@@ -87,8 +87,8 @@ describe("a stack closed to the outside, with flow logs and a gateway in each zo
 });
 
 describe("what an account has", () => {
-  const plan = planEks(S1_PLAN);
-  const good: AccountFacts = { zones: [...ZONES, "us-west-2d"], offers: new Map(["r7g.large", "m7g.large", "c7gn.xlarge"].map((type) => [type, ZONES])), quotas: new Map([["L-1216C47A", 100]]), keyProblem: undefined, network: undefined };
+  const plan = planEks(VALKEY_ON_EKS_PLAN);
+  const good: AccountFacts = { zones: [...EKS_ZONES, "us-west-2d"], offers: new Map(["r7g.large", "m7g.large", "c7gn.xlarge"].map((type) => [type, EKS_ZONES])), quotas: new Map([["L-1216C47A", 100]]), keyProblem: undefined, network: undefined };
   const problems = async (changes: Partial<AccountFacts>): Promise<string[]> => {
     const { accountProblems } = await import("../../../components/eks/account-checks.js");
     return accountProblems(plan, { ...good, ...changes }).map(({ path, message }) => `${path.join(".")}: ${message}`);
@@ -99,7 +99,7 @@ describe("what an account has", () => {
   });
 
   it.each<[string, Partial<AccountFacts>, string]>([
-    ["too few zones", { zones: ZONES.slice(0, 2) }, "region: us-west-2 has 2 zones for this account and at least 3 are needed"],
+    ["too few zones", { zones: EKS_ZONES.slice(0, 2) }, "region: us-west-2 has 2 zones for this account and at least 3 are needed"],
     ["not a zone that is asked for", { zones: ["us-west-2a", "us-west-2b", "us-west-2d"] }, "zones: us-west-2c: no such zone of us-west-2 for this account; there are us-west-2a, us-west-2b, us-west-2d"],
     ["no Graviton", { offers: new Map() }, "region: us-west-2 offers none of the planned machines (m7g.large, r7g.large, c7gn.xlarge), all of them Graviton: it has no Graviton, or not these; another region, or types that it offers"],
     ["one type nowhere", { offers: new Map([...good.offers].filter(([type]) => type !== "r7g.large")) }, "region: us-west-2 does not offer r7g.large; another region, or types that it offers"],
@@ -117,7 +117,7 @@ const refuse = (details: string) => (): never => {
 };
 
 describe("asking an account", () => {
-  const answers: Calls = {
+  const answers: MockCalls = {
     ...accountCalls,
     "aws:servicequotas/getServiceQuota:getServiceQuota": ({ quotaCode }) => {
       if (quotaCode === "L-0263D0A3") throw new Error("AccessDenied");
@@ -129,8 +129,8 @@ describe("asking an account", () => {
   it("finds everything that is wrong at once, and nothing about what it may not read", async () => {
     const { checkAccount } = await import("../../../components/eks/account-checks.js");
     let thrown: unknown;
-    await run(async () => {
-      await checkAccount(planEks(S1_PLAN), { keyArn: "arn:aws:kms:us-west-2:1:key/gone", network: undefined }, (path) => `valkey:platform.${path.join(".")}`).catch((error: unknown) => { thrown = error; });
+    await runProgram(async () => {
+      await checkAccount(planEks(VALKEY_ON_EKS_PLAN), { keyArn: "arn:aws:kms:us-west-2:1:key/gone", network: undefined }, (path) => `valkey:platform.${path.join(".")}`).catch((error: unknown) => { thrown = error; });
     }, awsOutputs, answers);
     expect(thrown).toBeInstanceOf(BadInput);
     const { problems } = thrown as BadInput;
@@ -142,8 +142,8 @@ describe("asking an account", () => {
   it("that does not answer is said in words, with what is needed", async () => {
     const { checkAccount } = await import("../../../components/eks/account-checks.js");
     let thrown: unknown;
-    await run(async () => {
-      await checkAccount(planEks(S1_PLAN), { keyArn: undefined, network: undefined }, () => "").catch((error: unknown) => { thrown = error; });
+    await runProgram(async () => {
+      await checkAccount(planEks(VALKEY_ON_EKS_PLAN), { keyArn: undefined, network: undefined }, () => "").catch((error: unknown) => { thrown = error; });
     }, awsOutputs, { ...answers, "aws:index/getAvailabilityZones:getAvailabilityZones": refuse("no EC2 IMDS role found") });
     expect(thrown).toBeInstanceOf(Failure);
     expect((thrown as Failure).message).toMatch(/^AWS us-west-2 does not say what the account has: .*no EC2 IMDS role found.*\nCredentials are needed/s);
@@ -171,7 +171,7 @@ describe("a network that exists", () => {
   it("is asked for at AWS: what is there, and why something is not", async () => {
     const { readNetwork } = await import("../../../components/eks/network-checks.js");
     let facts: unknown;
-    await run(async () => { facts = await readNetwork({ vpcId: "vpc-1", privateSubnetIds: ["subnet-a", "subnet-gone"] }); }, awsOutputs, {
+    await runProgram(async () => { facts = await readNetwork({ vpcId: "vpc-1", privateSubnetIds: ["subnet-a", "subnet-gone"] }); }, awsOutputs, {
       ...accountCalls,
       "aws:ec2/getVpc:getVpc": ({ id }) => ({ id, enableDnsHostnames: true, enableDnsSupport: false }),
       "aws:ec2/getSubnet:getSubnet": ({ id }) => {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { form } from "../../../valkey/formation/form";
-import type { Kubernetes } from "../../../platforms/kubernetes/access";
+import type { KubernetesClient } from "../../../platforms/kubernetes/client";
 import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
-import { kubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import { infoNumber, parseInfo } from "../../../valkey/topology/info";
 import { verify } from "../../../valkey/verification/verify";
 import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes";
@@ -12,7 +12,7 @@ import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } fro
 const FORMATION_MS = 3_000;
 
 describe.skipIf(THROWAWAY === undefined)(`pods as a deployment${WHY_SKIPPED}`, { timeout: 180_000 }, () => {
-  let kubernetes: Kubernetes;
+  let kubernetes: KubernetesClient;
   let namespace: TestNamespace;
   beforeAll(async () => {
     kubernetes = await openThrowaway();
@@ -24,7 +24,7 @@ describe.skipIf(THROWAWAY === undefined)(`pods as a deployment${WHY_SKIPPED}`, {
     const servers = testServers({ name: "cluster" });
     let deployment: KubernetesDeployment;
     beforeAll(async () => {
-      deployment = await kubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs: 120_000 });
+      deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs: 120_000 });
     });
 
     it("has the pods' names, addresses, machines and zones, and the image", () => {
@@ -77,13 +77,13 @@ describe.skipIf(THROWAWAY === undefined)(`pods as a deployment${WHY_SKIPPED}`, {
 
     it("is refused with a word on the password when that is another", async () => {
       const other = { name: "cluster", mode: servers.mode, shape: servers.shape, namespace: namespace.name, pods: { labels: { app: "cluster" } }, directives: new Map<string, string>() };
-      await expect(kubernetesDeployment(kubernetes, { ...other, access: { password: "wrong" } })).rejects.toThrow(/^cluster-\d \([\d.]+:6379\): refuses the password that was given$/);
+      await expect(awaitKubernetesDeployment(kubernetes, { ...other, access: { password: "wrong" } })).rejects.toThrow(/^cluster-\d \([\d.]+:6379\): refuses the password that was given$/);
     });
   });
 
   it("forms and verifies in replication mode", async () => {
     const servers = testServers({ name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 2 } });
-    const deployment = await kubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs: 120_000 });
+    const deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs: 120_000 });
     expect(await form(deployment, servers.shape)).toMatchObject({ changed: true });
     const { verdict } = await verify(deployment);
     expect(verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);

@@ -2,19 +2,19 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { measureCapacities } from "../../../benchmarks/capacity/measure-capacity";
 import { form } from "../../../valkey/formation/form";
-import type { Kubernetes } from "../../../platforms/kubernetes/access";
+import type { KubernetesClient } from "../../../platforms/kubernetes/client";
 import { JOB_LABELS } from "../../../benchmarks/load/jobs/benchmark-job";
 import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
-import { kubernetesDeployment } from "../../../platforms/kubernetes/deployment";
-import { JobLoad, JobRunner } from "../../../benchmarks/load/jobs/job-runner";
-import { memtierInJobs, openLoopInJobs } from "../../../benchmarks/load/jobs/job-tools";
-import { formatLabels } from "../../../platforms/kubernetes/pods";
-import { runExperiment } from "../../../benchmarks/measuring/experiment";
-import type { Contender } from "../../../benchmarks/measuring/session";
+import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import { JobLoadRunner, ValkeyBenchmarkJobRunner } from "../../../benchmarks/load/jobs/job-runner";
+import { memtierInJobs, openLoopInJobs } from "../../../benchmarks/load/jobs/load-generators";
+import { formatLabelSelector } from "../../../platforms/kubernetes/pods";
+import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
+import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
 import { histogramOf } from "../../../benchmarks/results/rows";
 import type { CapacityRecord, MeasurementRecord } from "../../../benchmarks/results/schema";
 import { verify } from "../../../valkey/verification/verify";
-import type { MemtierMix, Mix, OpenLoopMix } from "../../../benchmarks/workloads/mix";
+import type { MemtierWorkload, MixedWorkload, OpenLoopWorkload } from "../../../benchmarks/workloads/mixed-workload";
 import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes";
 import { workload } from "../../support/tool-runs";
 
@@ -25,22 +25,22 @@ const WHY = NODE === undefined && MEMTIER === undefined ? " (skipped: neither VA
 
 const RUNNERS = 2;
 const common = { keySpace: 16_384, clients: 6, pipeline: 1, length: { seconds: 3 }, warmup: 1 } as const;
-const STEADY: OpenLoopMix = { ...common, driver: "open-loop", name: "steady", data: "strings", reads: 0.8, rate: 2_001, arrivals: "fixed", keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes: 64 }, readFrom: "primary", workers: 1, timeoutMs: 20_000, queue: 10_000 };
-const S5: MemtierMix = { ...common, driver: "memtier", name: "s5", data: "sorted-sets", reads: 0.9, dataSize: 16, threads: 1, rate: undefined };
+const STEADY: OpenLoopWorkload = { ...common, driver: "open-loop", name: "steady", data: "strings", reads: 0.8, rate: 2_001, arrivals: "fixed", keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes: 64 }, readFrom: "primary", workers: 1, timeoutMs: 20_000, queue: 10_000 };
+const S5: MemtierWorkload = { ...common, driver: "memtier", name: "s5", data: "sorted-sets", reads: 0.9, dataSize: 16, threads: 1, rate: undefined };
 
 describe.skipIf(THROWAWAY === undefined || WHY !== "")(`mixed workloads from Jobs${WHY_SKIPPED}${WHY}`, { timeout: 240_000 }, () => {
   const timeoutMs = 120_000;
   const signal = new AbortController().signal;
-  let kubernetes: Kubernetes;
+  let kubernetes: KubernetesClient;
   let namespace: TestNamespace;
   const deployments: KubernetesDeployment[] = [];
-  let contenders: readonly Contender[];
+  let contenders: readonly VerifiedDeployment[];
   beforeAll(async () => {
     kubernetes = await openThrowaway();
     namespace = await TestNamespace.create(kubernetes);
     const all = [testServers({ name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 } }), testServers({ name: "cluster", shape: { primaries: 3, replicasPerPrimary: 0 }, spreadOver: "kubernetes.io/os" })];
     for (const servers of all) {
-      const deployment = await kubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs });
+      const deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs });
       await form(deployment, servers.shape);
       deployments.push(deployment);
     }
@@ -48,17 +48,17 @@ describe.skipIf(THROWAWAY === undefined || WHY !== "")(`mixed workloads from Job
   });
   afterAll(() => namespace.remove());
 
-  async function measure(mix: Mix): Promise<readonly MeasurementRecord[]> {
+  async function measure(mix: MixedWorkload): Promise<readonly MeasurementRecord[]> {
     const options = { plan: { runners: RUNNERS, sharing: true, images: { node: NODE, memtier: MEMTIER } }, deployments, timeoutMs };
-    const runner = await JobRunner.open(kubernetes, options, signal);
+    const runner = await ValkeyBenchmarkJobRunner.open(kubernetes, options, signal);
     const records: MeasurementRecord[] = [];
-    const equipment = { runner, openLoop: new JobLoad(kubernetes, options, openLoopInJobs(NODE)), memtier: new JobLoad(kubernetes, options, memtierInJobs(MEMTIER)), signal };
-    await runExperiment({ contenders, workload: workload({ tests: [] }), mixes: [mix], repeats: 1 }, equipment, { progress: () => undefined, raw: () => undefined, canary: () => undefined, record: (record) => { records.push(record); } });
+    const equipment = { valkeyBenchmark: runner, openLoop: new JobLoadRunner(kubernetes, options, openLoopInJobs(NODE)), memtier: new JobLoadRunner(kubernetes, options, memtierInJobs(MEMTIER)), signal };
+    await runMeasurements({ deployments: contenders, workload: workload({ tests: [] }), mixedWorkloads: [mix], repeats: 1 }, equipment, { progress: () => undefined, raw: () => undefined, referenceLoad: () => undefined, record: (record) => { records.push(record); } });
     return records;
   }
 
   async function leftOvers(): Promise<string[]> {
-    const selector = { namespace: namespace.name, labelSelector: formatLabels(JOB_LABELS) };
+    const selector = { namespace: namespace.name, labelSelector: formatLabelSelector(JOB_LABELS) };
     const found = await Promise.all([kubernetes.batch.listNamespacedJob(selector), kubernetes.core.listNamespacedSecret(selector), kubernetes.core.listNamespacedConfigMap(selector)]);
     return found.flatMap(({ items }) => items.flatMap(({ metadata }) => (metadata?.deletionTimestamp === undefined ? [metadata?.name ?? ""] : [])));
   }
@@ -83,7 +83,7 @@ describe.skipIf(THROWAWAY === undefined || WHY !== "")(`mixed workloads from Job
     const options = { plan: { runners: 1, sharing: true, images: { node: NODE } }, deployments, timeoutMs };
     const found: CapacityRecord[] = [];
     const mix = { ...STEADY, rate: 1, length: { seconds: 2 }, warmup: 0 };
-    await measureCapacities({ contenders, mix, objective: { part: 0.5, ms: 2000 }, search: { start: 200, most: 400, precision: 1, confirmations: 1 } }, { openLoop: new JobLoad(kubernetes, options, openLoopInJobs(NODE)), signal }, () => undefined, (capacity) => { found.push(capacity); });
+    await measureCapacities({ deployments: contenders, workload: mix, objective: { part: 0.5, ms: 2000 }, search: { start: 200, most: 400, precision: 1, confirmations: 1 } }, { openLoop: new JobLoadRunner(kubernetes, options, openLoopInJobs(NODE)), signal }, () => undefined, (capacity) => { found.push(capacity); });
     expect(found.map(({ deployment, capacity, isOpenEnded }) => [deployment, capacity, isOpenEnded])).toEqual([["replication", 400, true], ["cluster", 400, true]]);
     for (const { points } of found) {
       expect(points.map(({ rate }) => rate)).toEqual([200, 400]);

@@ -1,16 +1,16 @@
 /** Pods that are broken on purpose while a client writes: a cluster of our own resources. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Sufferer } from "../../../faults/break-all";
-import { PodBreaker } from "../../../faults/pod-breaker";
+import type { FaultSubject } from "../../../faults/run-scenarios";
+import { PodFaultInjector } from "../../../faults/pod-injector";
 import { form } from "../../../valkey/formation/form";
-import type { KubernetesTarget } from "../../../platforms/target";
-import { openKubernetes, openPods } from "../../../platforms/target";
-import { verifySettled } from "../../../valkey/verification/verify";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
+import { openKubernetesClient, openKubernetesDeployment } from "../../../platforms/deployment-reference";
+import { verifyUntilPass } from "../../../valkey/verification/verify";
 import { SERVER_CONTAINER } from "../../../components/kubernetes/layout";
 import { ValkeyCluster } from "../../../components/valkey-cluster";
 import { renderObjects } from "../../support/kubernetes-objects";
 import { plainServers } from "../../support/servers";
-import { suffer } from "../../support/sufferer";
+import { injectFault } from "../../support/fault-subject";
 import { KUBECONFIG, ThrowAway, WHERE } from "../../support/throw-away";
 import { never } from "../../support/real";
 
@@ -19,12 +19,12 @@ const PASSWORD = "broken on purpose";
 const SETTINGS = { appendonly: true, appendfsync: "always", save: "", "cluster-node-timeout": 2000, "repl-diskless-sync-delay": 0 } as const;
 const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "broken" };
 /** A tunnel through the API server, on a machine that runs a whole Kubernetes. */
-const TUNNELLED = { load: { rate: 100, bytes: 64, timeoutMs: 5000, acknowledgement: { replicas: 0, timeoutMs: 0 } }, patienceSeconds: 180 };
+const TUNNELLED = { load: { rate: 100, bytes: 64, timeoutMs: 5000, acknowledgement: { replicas: 0, timeoutMs: 0 } }, recoveryTimeoutSeconds: 180 };
 
 describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHERE}`, { timeout: 400_000 }, () => {
   let here: ThrowAway;
-  let breaker: PodBreaker | undefined;
-  let cluster: Sufferer;
+  let breaker: PodFaultInjector | undefined;
+  let cluster: FaultSubject;
 
   beforeAll(async () => {
     here = await ThrowAway.open();
@@ -33,14 +33,14 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
       new ValkeyCluster("broken", { ...plainServers, namespace: here.namespace, imagePullPolicy: "IfNotPresent", password: PASSWORD, shape: SHAPE, settings: SETTINGS, placement: { zones, hostAntiAffinity: "preferred" } });
     }));
     await here.untilReady(LABELS, 6, 180);
-    const target: KubernetesTarget = { platform: "kubernetes", name: "broken", mode: "cluster", shape: SHAPE, zones, directives: { appendonly: "yes", appendfsync: "always", save: "", "cluster-node-timeout": "2000" }, kubeconfig: KUBECONFIG, namespace: here.namespace, statefulSet: "broken", container: SERVER_CONTAINER, port: 6379, tls: false, service: `broken.${here.namespace}` };
-    const kubernetes = await openKubernetes(target);
-    const deployment = await openPods(kubernetes, target, PASSWORD);
+    const target: KubernetesReference = { platform: "kubernetes", name: "broken", mode: "cluster", shape: SHAPE, zones, directives: { appendonly: "yes", appendfsync: "always", save: "", "cluster-node-timeout": "2000" }, kubeconfig: KUBECONFIG, namespace: here.namespace, statefulSet: "broken", container: SERVER_CONTAINER, port: 6379, tls: false, service: `broken.${here.namespace}` };
+    const kubernetes = await openKubernetesClient(target);
+    const deployment = await openKubernetesDeployment(kubernetes, target, PASSWORD);
     await form(deployment, SHAPE);
-    const { verdict } = await verifySettled(deployment, 30_000);
-    const pods = new PodBreaker(deployment, { kubernetes, port: 6379, container: SERVER_CONTAINER, networkPolicy: "broken", signal: never });
+    const { verdict } = await verifyUntilPass(deployment, 30_000);
+    const pods = new PodFaultInjector(deployment, { kubernetes, port: 6379, container: SERVER_CONTAINER, networkPolicy: "broken", signal: never });
     breaker = pods;
-    cluster = { breaker: pods, shape: SHAPE, failsOver: true, primaries: verdict.shards.flatMap(({ primary }) => primary ?? []) };
+    cluster = { injector: pods, shape: SHAPE, hasAutomaticFailover: true, initialPrimaries: verdict.shards.flatMap(({ primary }) => primary ?? []) };
   }, 400_000);
   afterAll(async () => {
     breaker?.close();
@@ -48,29 +48,29 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
   });
 
   it("recover from the loss of a primary's pod, by the time its replica was elected", async () => {
-    const record = await suffer(cluster, { kind: "kill-primary", restart: "served" }, TUNNELLED);
+    const record = await injectFault(cluster, { kind: "kill-primary", restart: "served" }, TUNNELLED);
     // Its machine's second of grace would do for an orderly hand-over, which is no loss.
     expect(record.outage.overMs).toBeGreaterThan(500);
     expect(record.states.some(({ state }) => state === "silent")).toBe(true);
   });
 
   it("come back with other addresses and every write that a replica had when all are lost at once", async () => {
-    const before = cluster.breaker.nodes().map(({ endpoint }) => endpoint.host);
+    const before = cluster.injector.nodes().map(({ endpoint }) => endpoint.host);
     // Whoever of a shard is back first may lead it, so that a write is safe only where a replica has it too.
-    const record = await suffer(cluster, { kind: "kill-all", newAddresses: true }, { ...TUNNELLED, load: { ...TUNNELLED.load, acknowledgement: { replicas: 1, timeoutMs: 2000 } } });
+    const record = await injectFault(cluster, { kind: "kill-all", newAddresses: true }, { ...TUNNELLED, load: { ...TUNNELLED.load, acknowledgement: { replicas: 1, timeoutMs: 2000 } } });
     expect(record.lost.count).toBe(0);
     expect(record.okMs).not.toBeNull();
-    expect(cluster.breaker.nodes().filter(({ endpoint }) => before.includes(endpoint.host))).toEqual([]);
+    expect(cluster.injector.nodes().filter(({ endpoint }) => before.includes(endpoint.host))).toEqual([]);
     expect(record.events.map(({ what }) => what).join()).not.toContain("introduce");
   });
 
   it("are restarted one by one without a lost write", async () => {
-    expect(await suffer(cluster, { kind: "rolling-restart", home: undefined }, TUNNELLED)).toMatchObject({ lost: { count: 0 } });
+    expect(await injectFault(cluster, { kind: "rolling-restart", home: undefined }, TUNNELLED)).toMatchObject({ lost: { count: 0 } });
   });
 
   it("have a scenario's own settings, those too that were made anew meanwhile, and the deployment's afterwards", async () => {
-    const timeouts = (): Promise<string[]> => Promise.all(cluster.breaker.nodes().map(async (node) => {
-      const connection = await cluster.breaker.deployment.connect(node);
+    const timeouts = (): Promise<string[]> => Promise.all(cluster.injector.nodes().map(async (node) => {
+      const connection = await cluster.injector.deployment.connect(node);
       try {
         return (await connection.config("GET", "cluster-node-timeout"))[1] ?? "";
       } finally {
@@ -78,21 +78,21 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
       }
     }));
     const remade = async (directives: ReadonlyMap<string, string>): Promise<string | undefined> => {
-      cluster.breaker.startWith(directives);
-      const [node] = cluster.breaker.nodes();
-      await cluster.breaker.kill([node?.name ?? ""]);
-      await cluster.breaker.start([node?.name ?? ""], { newAddresses: false });
+      cluster.injector.setStartupDirectives(directives);
+      const [node] = cluster.injector.nodes();
+      await cluster.injector.kill([node?.name ?? ""]);
+      await cluster.injector.start([node?.name ?? ""], { newAddresses: false });
       return (await timeouts())[0];
     };
-    const configured = cluster.breaker.deployment.directives;
+    const configured = cluster.injector.deployment.directives;
     expect(await remade(new Map([...configured, ["cluster-node-timeout", "3456"]]))).toBe("3456");
     expect(await remade(configured)).toBe("2000");
-    await suffer(cluster, { kind: "kill-primary", restart: "served" }, { ...TUNNELLED, settings: new Map([["cluster-node-timeout", "2500"]]) });
+    await injectFault(cluster, { kind: "kill-primary", restart: "served" }, { ...TUNNELLED, settings: new Map([["cluster-node-timeout", "2500"]]) });
     expect(await timeouts()).toEqual(["2000", "2000", "2000", "2000", "2000", "2000"]);
   });
 
   it("are healed, and the scenario fails saying why, where a NetworkPolicy cuts nothing", async () => {
-    await expect(suffer(cluster, { kind: "cut-zone", zone: undefined, seconds: 4 }, TUNNELLED)).rejects.toThrow(/had no effect: this Kubernetes does not enforce NetworkPolicies/);
+    await expect(injectFault(cluster, { kind: "cut-zone", zone: undefined, seconds: 4 }, TUNNELLED)).rejects.toThrow(/had no effect: this Kubernetes does not enforce NetworkPolicies/);
     const policies = (await here.read({ apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", metadata: { name: "broken" } })) as { metadata: { annotations?: Record<string, string> }; spec: { podSelector: unknown } };
     expect(policies.spec.podSelector).toEqual({ matchLabels: LABELS });
     expect(JSON.stringify(policies.metadata.annotations ?? {})).not.toContain("before-the-cut");

@@ -3,15 +3,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { withConnections } from "../../../valkey/connections";
 import { form } from "../../../valkey/formation/form";
-import type { Kubernetes } from "../../../platforms/kubernetes/access";
+import type { KubernetesClient } from "../../../platforms/kubernetes/client";
 import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
-import { kubernetesDeployment } from "../../../platforms/kubernetes/deployment";
-import { JobRunner } from "../../../benchmarks/load/jobs/job-runner";
-import { formatLabels } from "../../../platforms/kubernetes/pods";
+import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import { ValkeyBenchmarkJobRunner } from "../../../benchmarks/load/jobs/job-runner";
+import { formatLabelSelector } from "../../../platforms/kubernetes/pods";
 import { JOB_LABELS } from "../../../benchmarks/load/jobs/benchmark-job";
-import { runExperiment } from "../../../benchmarks/measuring/experiment";
-import type { Contender } from "../../../benchmarks/measuring/session";
-import type { CanaryRecord, MeasurementRecord } from "../../../benchmarks/results/schema";
+import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
+import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
+import type { ReferenceLoadRecord, MeasurementRecord } from "../../../benchmarks/results/schema";
 import { verify } from "../../../valkey/verification/verify";
 import type { Workload } from "../../../benchmarks/workloads/workload";
 import type { TestServers } from "../../support/kubernetes";
@@ -20,13 +20,13 @@ import { workload } from "../../support/tool-runs";
 
 interface Measured {
   readonly records: readonly MeasurementRecord[];
-  readonly canaries: readonly CanaryRecord[];
+  readonly canaries: readonly ReferenceLoadRecord[];
   readonly raw: readonly string[];
 }
 
 describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { timeout: 240_000 }, () => {
   const timeoutMs = 120_000;
-  let kubernetes: Kubernetes;
+  let kubernetes: KubernetesClient;
   let namespace: TestNamespace;
   beforeAll(async () => {
     kubernetes = await openThrowaway();
@@ -34,21 +34,21 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
   });
   afterAll(() => namespace.remove());
 
-  async function deploy(changes: Partial<TestServers>): Promise<{ readonly deployment: KubernetesDeployment; readonly contender: Contender }> {
+  async function deploy(changes: Partial<TestServers>): Promise<{ readonly deployment: KubernetesDeployment; readonly contender: VerifiedDeployment }> {
     const servers = testServers(changes);
-    const deployment = await kubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs });
+    const deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs });
     await form(deployment, servers.shape);
     const { verdict } = await verify(deployment);
     return { deployment, contender: { deployment, shards: verdict.shards } };
   }
 
-  async function measureBy(runner: JobRunner, contenders: readonly Contender[], load: Workload, signal: AbortSignal, onProgress: (line: string) => void = () => undefined): Promise<Measured> {
+  async function measureBy(runner: ValkeyBenchmarkJobRunner, contenders: readonly VerifiedDeployment[], load: Workload, signal: AbortSignal, onProgress: (line: string) => void = () => undefined): Promise<Measured> {
     const records: MeasurementRecord[] = [];
-    const canaries: CanaryRecord[] = [];
+    const canaries: ReferenceLoadRecord[] = [];
     const raw: string[] = [];
-    await runExperiment({ contenders, workload: load, repeats: 1 }, { runner, signal }, {
+    await runMeasurements({ deployments: contenders, workload: load, repeats: 1 }, { valkeyBenchmark: runner, signal }, {
       progress: onProgress,
-      canary: (canary) => canaries.push(canary),
+      referenceLoad: (canary) => canaries.push(canary),
       record: (record) => records.push(record),
       raw: (heading) => raw.push(heading),
     });
@@ -57,7 +57,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
 
   /** Of all that a run makes: objects, users, keys by which runners meet. */
   async function leftOvers(deployment: KubernetesDeployment): Promise<string[]> {
-    const selector = { namespace: namespace.name, labelSelector: formatLabels(JOB_LABELS) };
+    const selector = { namespace: namespace.name, labelSelector: formatLabelSelector(JOB_LABELS) };
     const [jobs, secrets] = await Promise.all([kubernetes.batch.listNamespacedJob(selector), kubernetes.core.listNamespacedSecret(selector)]);
     const alive = jobs.items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
     const onServers = await withConnections(deployment, async (connections) => {
@@ -68,12 +68,12 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
   }
 
   describe("on machines of its own", () => {
-    let replication: { readonly deployment: KubernetesDeployment; readonly contender: Contender };
-    let runner: JobRunner;
+    let replication: { readonly deployment: KubernetesDeployment; readonly contender: VerifiedDeployment };
+    let runner: ValkeyBenchmarkJobRunner;
     const going = new AbortController().signal;
     beforeAll(async () => {
       replication = await deploy({ name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 2 } });
-      runner = await JobRunner.open(kubernetes, { plan: { runners: 2, sharing: false }, deployments: [replication.deployment], timeoutMs }, going);
+      runner = await ValkeyBenchmarkJobRunner.open(kubernetes, { plan: { runners: 2, sharing: false }, deployments: [replication.deployment], timeoutMs }, going);
     });
 
     it("asks the tool in the image what it can do", () => {
@@ -135,7 +135,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
     });
 
     it("says what a tool that fails said, and leaves nothing", async () => {
-      const wrong = await JobRunner.open(kubernetes, { plan: { runners: 2, sharing: false, resources: { requests: { memory: "1Mi" }, limits: { memory: "6Mi" } } }, deployments: [replication.deployment], timeoutMs: 30_000 }, going).then(
+      const wrong = await ValkeyBenchmarkJobRunner.open(kubernetes, { plan: { runners: 2, sharing: false, resources: { requests: { memory: "1Mi" }, limits: { memory: "6Mi" } } }, deployments: [replication.deployment], timeoutMs: 30_000 }, going).then(
         (opened) => measureBy(opened, [replication.contender], workload({ clients: 2000, pipeline: 1000, dataSize: 100_000, length: { seconds: 1 }, warmup: 0 }), going),
         (error: unknown) => Promise.reject(error as Error),
       ).catch((error: unknown) => error);
@@ -146,7 +146,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
   });
 
   describe("where every machine has a server", () => {
-    let everywhere: { readonly deployment: KubernetesDeployment; readonly contender: Contender };
+    let everywhere: { readonly deployment: KubernetesDeployment; readonly contender: VerifiedDeployment };
     const going = new AbortController().signal;
     beforeAll(async () => {
       const machines = (await kubernetes.core.listNode()).items.length;
@@ -154,13 +154,13 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
     });
 
     it("says that there is no machine left, and what could be allowed", async () => {
-      const opened = JobRunner.open(kubernetes, { plan: { runners: 1, sharing: false }, deployments: [everywhere.deployment], timeoutMs: 10_000 }, going);
+      const opened = ValkeyBenchmarkJobRunner.open(kubernetes, { plan: { runners: 1, sharing: false }, deployments: [everywhere.deployment], timeoutMs: 10_000 }, going);
       await expect(opened).rejects.toThrow(/anti-affinity rules.*; add machines, or allow load generators to share machines with everywhere's servers, which every record will then say$/);
       expect(await leftOvers(everywhere.deployment)).toEqual([]);
     });
 
     it("shares machines where that is allowed, and every record says so", async () => {
-      const runner = await JobRunner.open(kubernetes, { plan: { runners: 1, sharing: true }, deployments: [everywhere.deployment], timeoutMs }, going);
+      const runner = await ValkeyBenchmarkJobRunner.open(kubernetes, { plan: { runners: 1, sharing: true }, deployments: [everywhere.deployment], timeoutMs }, going);
       const { records } = await measureBy(runner, [everywhere.contender], workload({ length: { seconds: 1 }, warmup: 0 }), going);
       expect(records).toHaveLength(1);
       expect(records[0]?.doubts).toContainEqual({ code: "shared-machine", text: expect.stringMatching(/^1 of 1 load generators ran on machines with servers of the deployment \(\S+\)/) as string });

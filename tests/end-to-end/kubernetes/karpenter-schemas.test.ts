@@ -5,11 +5,11 @@ import type { Tuning } from "../../../platforms/eks/machines";
 import { POOL_DEFAULTS, POOLS } from "../../../platforms/eks/pools";
 import type { PoolCluster } from "../../../components/eks/karpenter/pool-objects";
 import { nodeClassOf, nodePoolOf } from "../../../components/eks/karpenter/pool-objects";
-import { VERSIONS } from "../../../components/eks/versions";
+import { EKS_VERSIONS } from "../../../components/eks/versions";
 
 const kubeconfig = process.env["VALKEY_TEST_KUBECONFIG"];
 
-const cluster: PoolCluster = { clusterName: "valkey", zones: ["us-west-2a", "us-west-2b", "us-west-2c"], machineImage: VERSIONS.machineImage, nodeRole: "valkey-karpenter-node", tags: { project: "valkey-measured" } };
+const cluster: PoolCluster = { clusterName: "valkey", zones: ["us-west-2a", "us-west-2b", "us-west-2c"], machineImage: EKS_VERSIONS.machineImage, nodeRole: "valkey-karpenter-node", tags: { project: "valkey-measured" } };
 const TUNINGS: Tuning[] = [{ interruptCpus: 0, staticCpus: false }, { interruptCpus: 2, staticCpus: true }];
 
 interface Judged {

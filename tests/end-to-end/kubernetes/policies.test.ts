@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROOT } from "../../../lib/paths";
-import { enginePath, whyNoEngine } from "../../support/engine";
+import { pulumiPath, pulumiSkipNote } from "../../support/pulumi-stack";
 import { KUBECONFIG, WHERE } from "../../support/throw-away";
 
 const FILES: Readonly<Record<string, string>> = {
@@ -36,7 +36,7 @@ new k8s.helm.v4.Chart("servers", { chart: "./chart", version, values: { spread, 
 `,
 };
 
-describe.skipIf(KUBECONFIG === undefined || enginePath() === undefined)(`the guardrails on the Pulumi engine${WHERE || whyNoEngine()}`, { timeout: 120_000 }, () => {
+describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(`the guardrails on the Pulumi engine${WHERE || pulumiSkipNote()}`, { timeout: 120_000 }, () => {
   let directory: string;
   let environment: NodeJS.ProcessEnv;
 
@@ -51,7 +51,7 @@ describe.skipIf(KUBECONFIG === undefined || enginePath() === undefined)(`the gua
     for (const sub of ["chart/templates", ".state"]) mkdirSync(join(directory, sub), { recursive: true });
     for (const [file, text] of Object.entries(FILES)) writeFileSync(join(directory, file), text);
     symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
-    environment = { ...process.env, PATH: enginePath(), PULUMI_BACKEND_URL: `file://${join(directory, ".state")}`, PULUMI_CONFIG_PASSPHRASE: "trial", PULUMI_SKIP_UPDATE_CHECK: "true" };
+    environment = { ...process.env, PATH: pulumiPath(), PULUMI_BACKEND_URL: `file://${join(directory, ".state")}`, PULUMI_CONFIG_PASSPHRASE: "trial", PULUMI_SKIP_UPDATE_CHECK: "true" };
     expect(await pulumi(["stack", "init"])).toMatchObject({ status: 0 });
   });
   afterAll(() => { rmSync(directory, { recursive: true, force: true }); });

@@ -1,17 +1,17 @@
 /** What a stack renders, applied without an engine, and what its resources then do: rolled out, formed, checked, scaled out and in under writes. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { KubernetesTarget } from "../../../platforms/target";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import drain from "../../../provider/handlers/scale-in";
 import formation from "../../../provider/handlers/formation";
 import rollout from "../../../provider/handlers/rollout";
 import topologyCheck from "../../../provider/handlers/topology-check";
-import { parseConfig } from "../../../stacks/config/config";
+import { parseConfig } from "../../../stacks/config/parse";
 import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
 import type { KubernetesObject } from "../../support/kubernetes-objects";
 import { renderObjects } from "../../support/kubernetes-objects";
-import { valueOf } from "../../support/pulumi";
+import { outputValue } from "../../support/pulumi-mocks";
 import { isStaying, KUBECONFIG, ThrowAway, WHERE } from "../../support/throw-away";
-import { ask, JOURNAL, WRITER, writerPod } from "../../support/writer";
+import { valkeyCliScript, PRINT_ANSWERS, WRITER_POD, writerPod } from "../../support/writer-pod";
 
 /** As these mocks generate it. */
 const password = "generated";
@@ -23,9 +23,9 @@ describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHER
   const namespace = `valkey-scaling-${process.pid}`;
   let here: ThrowAway;
   let zones: string[];
-  let before: KubernetesTarget | undefined;
+  let before: KubernetesReference | undefined;
 
-  async function render(primaries: number): Promise<{ readonly objects: KubernetesObject[]; readonly target: KubernetesTarget }> {
+  async function render(primaries: number): Promise<{ readonly objects: KubernetesObject[]; readonly target: KubernetesReference }> {
     const config = parseConfig(
       "stack scaling",
       {
@@ -40,7 +40,7 @@ describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHER
     const objects = await renderObjects(() => { deployed = deployOnKubernetes("scaling", platform, config); });
     const [cluster] = deployed;
     if (cluster === undefined) throw new Error("nothing is deployed");
-    return { objects, target: (await valueOf(cluster.target)) as KubernetesTarget };
+    return { objects, target: (await outputValue(cluster.target)) as KubernetesReference };
   }
 
   /** In the order in which the engine would. @returns whether every assertion holds */
@@ -50,7 +50,7 @@ describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHER
     await here.apply(objects);
     await rollout.create({ target, revision: "", timeoutSeconds });
     const { outputs: { milliseconds } } = await formation.create({ target, password, timeoutSeconds });
-    const { outputs: { topology } } = await topologyCheck.create({ target, password, formationMs: milliseconds, revision: null, timeoutSeconds, run: 1 });
+    const { outputs: { topology } } = await topologyCheck.create({ target, password, formationMs: milliseconds, revision: null, timeoutSeconds, trigger: 1 });
     before = target;
     return topology.verdict.pass;
   }
@@ -75,9 +75,9 @@ describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHER
       expect(await bringTo(primaries)).toBe(true);
       expect((await here.pods(LABELS)).filter(isStaying)).toHaveLength(2 * primaries);
     }
-    const lines = (await here.run(WRITER, WRITER, JOURNAL)).trim().split("\n");
+    const lines = (await here.run(WRITER_POD, WRITER_POD, PRINT_ANSWERS)).trim().split("\n");
     const acknowledged = lines.filter((line) => line.endsWith(" OK")).map((line) => line.split(" ")[0] ?? "");
-    const values = new Set((await here.run(WRITER, WRITER, ask(`seq ${lines.length} | while read -r number; do echo "GET number:$number"; done`))).split("\n"));
+    const values = new Set((await here.run(WRITER_POD, WRITER_POD, valkeyCliScript(`seq ${lines.length} | while read -r number; do echo "GET number:$number"; done`))).split("\n"));
     expect(acknowledged.length).toBeGreaterThan(20);
     expect(acknowledged.filter((number) => !values.has(number))).toEqual([]);
   });

@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { benchmarkJob } from "../../../benchmarks/load/jobs/benchmark-job";
-import { parseConfig } from "../../../stacks/config/config";
-import { STACKS } from "../../../stacks/config/paths";
+import { parseConfig } from "../../../stacks/config/parse";
+import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
 import { readStackFile } from "../../../stacks/config/stack-file";
 import { renderObjects } from "../../support/kubernetes-objects";
-import { scan, WHY_NO_SCAN } from "../../support/scan";
+import { scanObjects, SCAN_SKIP_NOTE } from "../../support/static-scan";
 import { jobPhase, toolRun } from "../../support/tool-runs";
 
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 
 /** All that the stack makes but the chart's own objects, which nobody renders without an engine: see engine.test.ts. */
 async function objectsOf(changes: Readonly<Record<string, unknown>>): ReturnType<typeof renderObjects> {
-  const raw = readStackFile(STACKS, "kind") as Record<string, Record<string, unknown>>;
+  const raw = readStackFile(STACKS_DIRECTORY, "kind") as Record<string, Record<string, unknown>>;
   const config = parseConfig("stack kind", { ...raw, platform: { ...raw["platform"], imagePullPolicy: undefined, ...changes } }, MACHINE);
   const { platform } = config;
   if (platform.type !== "kubernetes") throw new Error("kind is no stack for Kubernetes");
@@ -29,13 +29,13 @@ const { job, secret } = benchmarkJob({
   phases: [jobPhase(toolRun({ seed: 1, length: { seconds: 1 } }))],
   user: { username: "made-for-the-run", password: "s3cret" },
   tls: undefined,
-  patienceSeconds: 300,
+  timeoutSeconds: 300,
   deadlineSeconds: 600,
 });
 
-describe.skipIf(WHY_NO_SCAN !== "")(`static scan${WHY_NO_SCAN}`, () => {
+describe.skipIf(SCAN_SKIP_NOTE !== "")(`static scan${SCAN_SKIP_NOTE}`, () => {
   it("finds nothing in what the program renders but what is explained where it is configured", async () => {
-    const { passed, findings } = await scan([...(await objectsOf({ metrics: { serviceMonitor: true } })), job, ...(secret === undefined ? [] : [secret])]);
+    const { passed, findings } = await scanObjects([...(await objectsOf({ metrics: { serviceMonitor: true } })), job, ...(secret === undefined ? [] : [secret])]);
     expect(passed).toBeGreaterThan(100);
     expect(findings).toEqual([
       "CKV_K8S_11 Job.valkey.bench",

@@ -2,14 +2,14 @@ import type { AuthenticationV1TokenRequest, RbacAuthorizationV1Api, V1ClusterRol
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
 import { form } from "../../../valkey/formation/form";
-import { Kubernetes } from "../../../platforms/kubernetes/access";
-import { kubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import { KubernetesClient } from "../../../platforms/kubernetes/client";
+import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import type { Plain } from "../../../platforms/kubernetes/plain";
 import type { TestServers } from "../../support/kubernetes";
 import { IMAGE, openThrowaway, planOf, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes";
 
 describe.skipIf(THROWAWAY === undefined)(`what keeps pods from being a deployment${WHY_SKIPPED}`, { timeout: 180_000 }, () => {
-  let kubernetes: Kubernetes;
+  let kubernetes: KubernetesClient;
   let namespace: TestNamespace;
   beforeAll(async () => {
     kubernetes = await openThrowaway();
@@ -28,7 +28,7 @@ describe.skipIf(THROWAWAY === undefined)(`what keeps pods from being a deploymen
     const servers = testServers({ shape: few, image: IMAGE, ...changes });
     const plan = await namespace.apply(servers);
     const began = Date.now();
-    await expect(kubernetesDeployment(kubernetes, plan, { timeoutMs: 30_000 })).rejects.toThrow(expected);
+    await expect(awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 30_000 })).rejects.toThrow(expected);
     expect(Date.now() - began).toBeLessThan(45_000);
   });
 
@@ -36,12 +36,12 @@ describe.skipIf(THROWAWAY === undefined)(`what keeps pods from being a deploymen
     const servers = testServers({ name: "hopeless", shape: few, storageClass: "nope" });
     const plan = await namespace.apply(servers);
     const began = Date.now();
-    await expect(kubernetesDeployment(kubernetes, plan, { timeoutMs: 150_000 })).rejects.toThrow(/there is no storage class nope/);
+    await expect(awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 150_000 })).rejects.toThrow(/there is no storage class nope/);
     expect(Date.now() - began).toBeLessThan(60_000);
   });
 
   it("a StatefulSet that is not there is bad input", async () => {
-    const missing = kubernetesDeployment(kubernetes, planOf(testServers({ name: "missing" }), namespace.name));
+    const missing = awaitKubernetesDeployment(kubernetes, planOf(testServers({ name: "missing" }), namespace.name));
     await expect(missing).rejects.toThrow(`missing: namespace ${namespace.name} of context ${kubernetes.context} has no StatefulSet of that name`);
     await expect(missing).rejects.toBeInstanceOf(BadInput);
   });
@@ -50,7 +50,7 @@ describe.skipIf(THROWAWAY === undefined)(`what keeps pods from being a deploymen
     const [machine] = (await kubernetes.core.listNode()).items;
     const zone = machine?.metadata?.labels?.["topology.kubernetes.io/zone"] ?? "";
     const servers = testServers({ name: "zones", zone });
-    const deployment = await kubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs: 120_000 });
+    const deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs: 120_000 });
     const formed = form(deployment, servers.shape);
     await expect(formed).rejects.toThrow(/zones would not be zone-safe/);
     await expect(formed).rejects.toBeInstanceOf(BadInput);
@@ -61,7 +61,7 @@ describe.skipIf(THROWAWAY === undefined)(`what keeps pods from being a deploymen
     const plan = await namespace.apply(servers);
     const stop = new AbortController();
     setTimeout(() => { stop.abort(new Error("stopped by the test")); }, 1_000);
-    await expect(kubernetesDeployment(kubernetes, plan, { timeoutMs: 60_000, signal: stop.signal })).rejects.toThrow("stopped by the test");
+    await expect(awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 60_000, signal: stop.signal })).rejects.toThrow("stopped by the test");
   });
 
   describe("with an account that may look and not reach", () => {
@@ -70,7 +70,7 @@ describe.skipIf(THROWAWAY === undefined)(`what keeps pods from being a deploymen
     let rbac: RbacAuthorizationV1Api;
 
     /** The same cluster by an account with these rights in the namespace. */
-    async function accountWith(name: string, rules: NonNullable<Plain<V1Role>["rules"]>): Promise<Kubernetes> {
+    async function accountWith(name: string, rules: NonNullable<Plain<V1Role>["rules"]>): Promise<KubernetesClient> {
       const { core, config } = kubernetes;
       const metadata = { name };
       const subjects = [{ kind: "ServiceAccount", name, namespace: namespace.name }];
@@ -91,14 +91,14 @@ describe.skipIf(THROWAWAY === undefined)(`what keeps pods from being a deploymen
         users: [{ name, user: { token: status?.token } }],
         contexts: [{ name, context: { cluster: "c", user: name } }],
       };
-      return Kubernetes.open({ kubeconfig: JSON.stringify(kubeconfig) });
+      return KubernetesClient.open({ kubeconfig: JSON.stringify(kubeconfig) });
     }
 
     beforeAll(async () => {
       const { RbacAuthorizationV1Api } = await import("@kubernetes/client-node");
       rbac = kubernetes.config.makeApiClient(RbacAuthorizationV1Api);
       await namespace.apply(servers);
-      await kubernetesDeployment(kubernetes, planOf(servers, namespace.name), { timeoutMs: 120_000 });
+      await awaitKubernetesDeployment(kubernetes, planOf(servers, namespace.name), { timeoutMs: 120_000 });
     });
     afterAll(async () => {
       await Promise.allSettled([rbac.deleteClusterRole({ name: clusterRole() }), rbac.deleteClusterRoleBinding({ name: clusterRole() })]);
@@ -111,16 +111,16 @@ describe.skipIf(THROWAWAY === undefined)(`what keeps pods from being a deploymen
 
     it("names each right that is missing, one after the other", async () => {
       const blind = await accountWith("blind", []);
-      await expect(kubernetesDeployment(blind, planOf(servers, namespace.name))).rejects.toThrow(
+      await expect(awaitKubernetesDeployment(blind, planOf(servers, namespace.name))).rejects.toThrow(
         /reading StatefulSet guarded of namespace \S+: system:serviceaccount:\S+:blind may not get statefulsets in namespace \S+; bind it a Role with apiGroups \["apps"\], resources \["statefulsets"\], verbs \["get"\]$/,
       );
       const looker = await accountWith("looker", looking);
-      await expect(kubernetesDeployment(looker, planOf(servers, namespace.name))).rejects.toThrow(/:looker may not get nodes; bind it a ClusterRole with apiGroups \[""\], resources \["nodes"\], verbs \["get"\]$/);
+      await expect(awaitKubernetesDeployment(looker, planOf(servers, namespace.name))).rejects.toThrow(/:looker may not get nodes; bind it a ClusterRole with apiGroups \[""\], resources \["nodes"\], verbs \["get"\]$/);
       const role: Plain<V1ClusterRole> = { metadata: { name: clusterRole() }, rules: [{ apiGroups: [""], resources: ["nodes"], verbs: ["get"] }] };
       const binding: Plain<V1ClusterRoleBinding> = { metadata: { name: clusterRole() }, subjects: [{ kind: "ServiceAccount", name: "looker", namespace: namespace.name }], roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: clusterRole() } };
       await rbac.createClusterRole({ body: role });
       await rbac.createClusterRoleBinding({ body: binding });
-      await expect(kubernetesDeployment(looker, planOf(servers, namespace.name))).rejects.toThrow(
+      await expect(awaitKubernetesDeployment(looker, planOf(servers, namespace.name))).rejects.toThrow(
         /^guarded-\d \(\S+\) cannot be reached: a port-forward to guarded-\d: system:serviceaccount:\S+:looker may not (create|get) pods\/portforward in namespace \S+; bind it a Role with apiGroups \[""\], resources \["pods\/portforward"\], verbs \["create", "get"\]$/,
       );
     });

@@ -4,7 +4,7 @@ import type { KubernetesObject } from "../../support/kubernetes-objects";
 import { renderObjects } from "../../support/kubernetes-objects";
 import { plainServers } from "../../support/servers";
 import { isReady, KUBECONFIG, ThrowAway, WHERE } from "../../support/throw-away";
-import { ask, JOURNAL, WRITER, writerPod } from "../../support/writer";
+import { valkeyCliScript, PRINT_ANSWERS, WRITER_POD, writerPod } from "../../support/writer-pod";
 
 const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "shop" };
 const NODES = 6;
@@ -97,9 +97,9 @@ describe.skipIf(KUBECONFIG === undefined)(`ValkeyCluster on Kubernetes${WHERE}`,
     expect(most).toBe(1);
     expect(await tell("shop-3", "CONFIG GET maxmemory")).toContain(String(65 * 2 ** 20));
 
-    const lines = (await here.run(WRITER, WRITER, JOURNAL)).trim().split("\n");
+    const lines = (await here.run(WRITER_POD, WRITER_POD, PRINT_ANSWERS)).trim().split("\n");
     const acknowledged = lines.filter((line) => line.endsWith(" OK")).map((line) => Number(line.split(" ")[0]));
-    const values = new Set((await here.run(WRITER, WRITER, ask(`seq ${lines.length} | while read -r number; do echo "GET number:$number"; done`))).split("\n"));
+    const values = new Set((await here.run(WRITER_POD, WRITER_POD, valkeyCliScript(`seq ${lines.length} | while read -r number; do echo "GET number:$number"; done`))).split("\n"));
     expect(acknowledged.length).toBeGreaterThan(20);
     expect(acknowledged.filter((number) => !values.has(String(number)))).toEqual([]);
   }, 400_000);
@@ -109,12 +109,12 @@ describe.skipIf(KUBECONFIG === undefined)(`ValkeyCluster on Kubernetes${WHERE}`,
     const statefulSet = objects.find(({ kind }) => kind === "StatefulSet");
     if (statefulSet === undefined) throw new Error("there is no StatefulSet");
     const before = await addresses();
-    expect(await here.run(WRITER, WRITER, ask("echo SET kept yes"))).toMatch(/^OK$/m);
+    expect(await here.run(WRITER_POD, WRITER_POD, valkeyCliScript("echo SET kept yes"))).toMatch(/^OK$/m);
     await here.delete(statefulSet);
     await here.apply([statefulSet]);
     await here.untilReady(LABELS, NODES, 120);
     expect((await addresses()).filter((address) => before.includes(address))).toEqual([]);
     expect(await tell("shop-0", "CLUSTER INFO")).toContain("cluster_state:ok");
-    expect(await here.run(WRITER, WRITER, ask("echo GET kept"))).toMatch(/^yes$/m);
+    expect(await here.run(WRITER_POD, WRITER_POD, valkeyCliScript("echo GET kept"))).toMatch(/^yes$/m);
   }, 300_000);
 });

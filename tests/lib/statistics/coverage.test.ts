@@ -4,7 +4,7 @@ import { pairedInterval, studentInterval } from "../../../lib/statistics/paired"
 import type { Point } from "../../../lib/statistics/power-law";
 import { fitPowerLaw } from "../../../lib/statistics/power-law";
 import { randomFrom } from "../../../lib/statistics/random";
-import type { Pair } from "../../../lib/statistics/ratio";
+import type { PairedValues } from "../../../lib/statistics/ratio";
 import { isPrecise, pairedRatio } from "../../../lib/statistics/ratio";
 
 const random = randomFrom(20261121);
@@ -22,7 +22,7 @@ type Noise = () => number;
 const KINDS = Object.entries(NOISE) as [string, Noise][];
 
 /** A round: slow or fast as a whole, and each of its two measurements with noise of its own. */
-function pair(noise: Noise, trueRatio: number, others: Noise = noise): Pair {
+function pair(noise: Noise, trueRatio: number, others: Noise = noise): PairedValues {
   const level = 1e5 * Math.exp(0.2 * normal());
   return { base: level * Math.exp(noise()), other: trueRatio * level * Math.exp(others()) };
 }

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { randomFrom, shuffled } from "../../../lib/statistics/random";
-import type { Pair } from "../../../lib/statistics/ratio";
+import type { PairedValues } from "../../../lib/statistics/ratio";
 import { isPrecise, pairedRatio, roundsNeeded } from "../../../lib/statistics/ratio";
 
 const figure = fc.double({ min: 1, max: 1e7, noNaN: true });
 const pairs = fc.array(fc.record({ base: figure, other: figure }), { minLength: 0, maxLength: 20 });
 
-const around = (ratio: number, ...deviations: number[]): Pair[] => deviations.map((deviation) => ({ base: 1000, other: 1000 * ratio * (1 + deviation) }));
+const around = (ratio: number, ...deviations: number[]): PairedValues[] => deviations.map((deviation) => ({ base: 1000, other: 1000 * ratio * (1 + deviation) }));
 
 describe("pairedRatio", () => {
   it("says the inverse of what it says the other way round", () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { welchInterval } from "../../../lib/statistics/independent";
 import { pairedInterval, signedRank, signedRankInterval, studentInterval } from "../../../lib/statistics/paired";
 import { fitLine, fitPowerLaw } from "../../../lib/statistics/power-law";
-import { tailBeyond, twoSidedT } from "../../../lib/statistics/student";
+import { twoSidedTail, twoSidedT } from "../../../lib/statistics/student";
 import { NORRIS } from "../../support/norris";
 
 describe("Student's t", () => {
@@ -24,8 +24,8 @@ describe("Student's t", () => {
 
   it("has the closed forms of one and of two degrees of freedom", () => {
     for (const t of [0.01, 0.5, 1, 3, 40, 1e4]) {
-      expect(tailBeyond(t, 1)).toBeCloseTo(1 - (2 / Math.PI) * Math.atan(t), 12);
-      expect(tailBeyond(t, 2)).toBeCloseTo(1 - t / Math.sqrt(2 + t * t), 12);
+      expect(twoSidedTail(t, 1)).toBeCloseTo(1 - (2 / Math.PI) * Math.atan(t), 12);
+      expect(twoSidedTail(t, 2)).toBeCloseTo(1 - t / Math.sqrt(2 + t * t), 12);
     }
   });
 
@@ -46,7 +46,7 @@ describe("intervals of paired differences", () => {
     expect(estimate).toBeCloseTo(1.58, 10);
     expect(low).toBeCloseTo(0.7001142, 7);
     expect(high).toBeCloseTo(2.4598858, 7);
-    expect(tailBeyond(4.0621, 9)).toBeCloseTo(0.002833, 6);
+    expect(twoSidedTail(4.0621, 9)).toBeCloseTo(0.002833, 6);
   });
 
   // Wilcoxon's signed-rank table, two-sided 5 %: the greatest sum of ranks that is significant. The interval's rank is one more.

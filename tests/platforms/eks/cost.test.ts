@@ -5,13 +5,13 @@ import { crossZoneUsdPerHour } from "../../../platforms/eks/cost";
 import { planEks } from "../../../platforms/eks/plan";
 import { pricesOf } from "../../../platforms/eks/prices";
 import { quotaNeeds, quotaProblems } from "../../../platforms/eks/quotas";
-import { S1_PLAN } from "../../support/eks";
+import { VALKEY_ON_EKS_PLAN } from "../../support/eks";
 
 const prices = pricesOf("us-west-2");
 
 describe("the cost of a plan", () => {
   it("is the sum of what it has, by the table: S1 by hand", () => {
-    const { cost } = planEks(S1_PLAN);
+    const { cost } = planEks(VALKEY_ON_EKS_PLAN);
     const byHand = {
       machines: 10 * 0.1071 + 0.2496 + 2 * 0.0816,
       roots: (13 * 20 * 0.08) / 730,
@@ -27,13 +27,13 @@ describe("the cost of a plan", () => {
   });
 
   it("leaves out what is not asked for", () => {
-    const { cost } = planEks({ ...S1_PLAN, network: { existing: true }, ownKey: false });
+    const { cost } = planEks({ ...VALKEY_ON_EKS_PLAN, network: { existing: true }, ownKey: false });
     expect(cost.lines.map(({ what }) => what)).not.toContain("KMS keys");
     expect(cost.lines.some(({ what }) => what.startsWith("NAT"))).toBe(false);
   });
 
   it("grows with the number of shards", () => {
-    const of = (primaries: number): number => planEks({ ...S1_PLAN, groups: S1_PLAN.groups.map((group) => ({ ...group, pods: Array.from({ length: primaries }, (_, index) => ({ name: `p${index}`, zone: S1_PLAN.zones[index % 3] ?? "" })) })) }).cost.usdPerHour ?? NaN;
+    const of = (primaries: number): number => planEks({ ...VALKEY_ON_EKS_PLAN, groups: VALKEY_ON_EKS_PLAN.groups.map((group) => ({ ...group, pods: Array.from({ length: primaries }, (_, index) => ({ name: `p${index}`, zone: VALKEY_ON_EKS_PLAN.zones[index % 3] ?? "" })) })) }).cost.usdPerHour ?? NaN;
     fc.assert(fc.property(fc.integer({ min: 1, max: 300 }), (size) => { expect(of(size + 1)).toBeGreaterThan(of(size)); }), { numRuns: 30 });
   });
 });

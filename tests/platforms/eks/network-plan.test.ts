@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { capacityOf, planNetwork, prefixesFor, smallestMaskFor } from "../../../platforms/eks/network-plan";
+import { zoneCapacity, planNetwork, prefixesNeeded, smallestMaskFor } from "../../../platforms/eks/network-plan";
 
 interface Range {
   readonly from: number;
@@ -56,7 +56,7 @@ describe("planNetwork", () => {
       fc.property(cidrs, fc.integer({ min: 1, max: 6 }), (cidr, zoneCount) => {
         const plan = planNetwork(cidr, zoneCount);
         if (plan === undefined) return;
-        const { machines, prefixes } = capacityOf(plan);
+        const { machines, prefixes } = zoneCapacity(plan);
         // Five addresses are AWS's.
         expect(machines + prefixes * 16).toBeLessThanOrEqual(plan.addressesPerZone - 5 + (machines === 0 ? 5 : 0));
       }),
@@ -74,7 +74,7 @@ describe("planNetwork", () => {
 
 describe("prefixesFor", () => {
   it("keeps a spare address, not a spare prefix", () => {
-    expect([0, 1, 15, 16, 31, 32].map(prefixesFor)).toEqual([1, 1, 1, 2, 2, 3]);
+    expect([0, 1, 15, 16, 31, 32].map(prefixesNeeded)).toEqual([1, 1, 1, 2, 2, 3]);
   });
 });
 
@@ -85,7 +85,7 @@ describe("smallestMaskFor", () => {
         const mask = smallestMaskFor({ machines, prefixes: machines }, zoneCount);
         const holds = (candidate: number): boolean => {
           const plan = planNetwork(`10.0.0.0/${candidate}`, zoneCount);
-          const capacity = plan && capacityOf(plan);
+          const capacity = plan && zoneCapacity(plan);
           return capacity !== undefined && capacity.machines >= machines && capacity.prefixes >= machines;
         };
         if (mask === undefined) expect(holds(16)).toBe(false);

@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { planCluster } from "../../../valkey/topology/cluster-plan";
 import { describeEksPlan } from "../../../platforms/eks/describe";
-import { machineType, roomOn, UNTUNED } from "../../../platforms/eks/machines";
-import { capacityOf, prefixesFor } from "../../../platforms/eks/network-plan";
+import { machineType, allocatableOn, UNTUNED } from "../../../platforms/eks/machines";
+import { zoneCapacity, prefixesNeeded } from "../../../platforms/eks/network-plan";
 import type { EksPlan, EksPlanArgs } from "../../../platforms/eks/plan";
 import { planEks } from "../../../platforms/eks/plan";
-import { clientPods, serverPods } from "../../../platforms/eks/pods";
+import { clientPodGroup, serverPodGroup } from "../../../platforms/eks/pod-groups";
 import type { PoolArgs } from "../../../platforms/eks/pools";
 import { pricesOf } from "../../../platforms/eks/prices";
-import { S1_PLAN, ZONES } from "../../support/eks";
+import { VALKEY_ON_EKS_PLAN, EKS_ZONES } from "../../support/eks";
 
 const pool = (instanceTypes: readonly string[], changes: Partial<PoolArgs> = {}): PoolArgs => ({ instanceTypes, tuning: UNTUNED, rootVolumeGiB: 20, ...changes });
 const zonesOf = (count: number, region = "us-west-2"): string[] => ["a", "b", "c", "d", "e", "f"].slice(0, count).map((letter) => region + letter);
@@ -17,12 +17,12 @@ const zonesOf = (count: number, region = "us-west-2"): string[] => ["a", "b", "c
 /** S4: r7g.2xlarge for each server, c7g.16xlarge for each load generator, at any number of shards. */
 function billion(shards: number, zones: readonly string[], changes: Partial<EksPlanArgs> = {}): EksPlanArgs {
   return {
-    ...S1_PLAN,
+    ...VALKEY_ON_EKS_PLAN,
     zones,
     pools: { servers: pool(["r7g.2xlarge"]), clients: pool(["c7g.16xlarge"]) },
     groups: [
-      serverPods({ name: "billion", pool: "servers", shape: { primaries: shards, replicasPerPrimary: 1 }, zones, cpuMilli: 7000, memoryMiB: 52 * 1024, alone: true }),
-      clientPods({ name: "load", pool: "clients", count: Math.ceil((shards * 3) / 4), zones, cpuMilli: 60_000, memoryMiB: 64 * 1024, alone: true }),
+      serverPodGroup({ name: "billion", pool: "servers", shape: { primaries: shards, replicasPerPrimary: 1 }, zones, cpuMilli: 7000, memoryMiB: 52 * 1024, separate: true }),
+      clientPodGroup({ name: "load", pool: "clients", count: Math.ceil((shards * 3) / 4), zones, cpuMilli: 60_000, memoryMiB: 64 * 1024, separate: true }),
     ],
     ...changes,
   };
@@ -33,7 +33,7 @@ const total = (plan: EksPlan, what: "servers" | "clients"): number => plan.machi
 
 describe("planEks", () => {
   it("gives S1 its ten servers, spread over three zones, a client machine and two system machines", () => {
-    const plan = planEks(S1_PLAN);
+    const plan = planEks(VALKEY_ON_EKS_PLAN);
     expect(plan.problems).toEqual([]);
     expect(total(plan, "servers")).toBe(10);
     expect(plan.machines.filter((group) => group.pool === "servers").map(({ zone, type, count }) => [zone, type, count])).toEqual([["us-west-2a", "r7g.large", 4], ["us-west-2b", "r7g.large", 3], ["us-west-2c", "r7g.large", 3]]);
@@ -43,28 +43,28 @@ describe("planEks", () => {
   });
 
   it("holds S4 at its own size in one /16: 2,000 servers, 750 load generators, 65,000 vCPUs", () => {
-    const plan = planEks(billion(1000, ZONES));
+    const plan = planEks(billion(1000, EKS_ZONES));
     expect(plan.problems).toEqual([]);
     expect([total(plan, "servers"), total(plan, "clients")]).toEqual([2000, 750]);
     expect(plan.quotas.find(({ code }) => code === "L-1216C47A")?.needed).toBe(2000 * 8 + 750 * 64 + 4);
   });
 
   it("puts a group that stays together on one machine, beside others as far as there is room, and one that stays apart on several", () => {
-    const shards = (name: string, count: number, changes: Partial<EksPlanArgs["groups"][number]>): EksPlanArgs["groups"][number] => serverPods({ name, pool: "servers", shape: { primaries: count, replicasPerPrimary: 0 }, zones: zonesOf(1), cpuMilli: 1000, memoryMiB: 1024, alone: false, ...changes });
-    const counted = (...groups: EksPlanArgs["groups"][number][]): number => total(planEks({ ...S1_PLAN, pools: { servers: pool(["c7g.16xlarge"], { tuning: { interruptCpus: 0, staticCpus: true } }) }, groups }), "servers");
+    const shards = (name: string, count: number, changes: Partial<EksPlanArgs["groups"][number]>): EksPlanArgs["groups"][number] => serverPodGroup({ name, pool: "servers", shape: { primaries: count, replicasPerPrimary: 0 }, zones: zonesOf(1), cpuMilli: 1000, memoryMiB: 1024, separate: false, ...changes });
+    const counted = (...groups: EksPlanArgs["groups"][number][]): number => total(planEks({ ...VALKEY_ON_EKS_PLAN, pools: { servers: pool(["c7g.16xlarge"], { tuning: { interruptCpus: 0, staticCpus: true } }) }, groups }), "servers");
     // 62 whole CPUs are left of 64.
     expect(counted(shards("a", 32, { together: true }), shards("b", 30, { together: true }))).toBe(1);
     expect(counted(shards("a", 32, { together: true }), shards("b", 31, { together: true }))).toBe(2);
-    expect(counted(shards("a", 3, { alone: true }), shards("b", 3, { alone: true }))).toBe(3);
+    expect(counted(shards("a", 3, { separate: true }), shards("b", 3, { separate: true }))).toBe(3);
     // Volumes run out before CPUs do.
     expect(counted(shards("a", 32, { volume: { gib: 1, storageClass: "gp3" } }))).toBe(2);
-    const refused = planEks({ ...S1_PLAN, pools: { servers: pool(["c7g.16xlarge"]) }, groups: [shards("a", 32, { together: true, volume: { gib: 1, storageClass: "gp3" } })] });
+    const refused = planEks({ ...VALKEY_ON_EKS_PLAN, pools: { servers: pool(["c7g.16xlarge"]) }, groups: [shards("a", 32, { together: true, volume: { gib: 1, storageClass: "gp3" } })] });
     expect(said(refused).join()).toMatch(/a asks for 32000m and 32768 MiB for 32 pods on one machine; .*and 26 volumes/);
   });
 
   it("gives each group the type that it names", () => {
-    const group = (name: string, instanceType: string): EksPlanArgs["groups"][number] => serverPods({ name, pool: "servers", shape: { primaries: 1, replicasPerPrimary: 0 }, zones: zonesOf(1), cpuMilli: 1000, memoryMiB: 1024, alone: true, instanceType });
-    const plan = planEks({ ...S1_PLAN, pools: { servers: pool(["m7g.2xlarge", "m7g.4xlarge"]) }, groups: [group("a", "m7g.4xlarge"), group("b", "m7g.2xlarge")] });
+    const group = (name: string, instanceType: string): EksPlanArgs["groups"][number] => serverPodGroup({ name, pool: "servers", shape: { primaries: 1, replicasPerPrimary: 0 }, zones: zonesOf(1), cpuMilli: 1000, memoryMiB: 1024, separate: true, instanceType });
+    const plan = planEks({ ...VALKEY_ON_EKS_PLAN, pools: { servers: pool(["m7g.2xlarge", "m7g.4xlarge"]) }, groups: [group("a", "m7g.4xlarge"), group("b", "m7g.2xlarge")] });
     expect(plan.machines.filter((machines) => machines.pool === "servers").map(({ type, count }) => [type, count])).toEqual([["m7g.4xlarge", 1], ["m7g.2xlarge", 1]]);
   });
 
@@ -102,7 +102,7 @@ describe("planEks", () => {
         const plan = planEks(billion(shards, zonesOf(zoneCount), { network: { existing: false, cidr: `10.0.0.0/${mask}`, nat: "one" } }));
         const refusal = plan.problems.find(({ path }) => path.join(".") === "network.cidr");
         const demand = busiest(plan);
-        const capacity = plan.network === undefined ? { machines: 0, prefixes: 0 } : capacityOf(plan.network);
+        const capacity = plan.network === undefined ? { machines: 0, prefixes: 0 } : zoneCapacity(plan.network);
         expect(refusal === undefined).toBe(demand.machines <= capacity.machines && demand.prefixes <= capacity.prefixes);
         const advised = /at least a \/(\d+)/.exec(refusal?.message ?? "")?.[1];
         if (refusal === undefined || advised === undefined) return;
@@ -117,19 +117,19 @@ describe("planEks", () => {
     ["one zone", { zones: zonesOf(1), groups: [] }, /^zones: 1 are too few: EKS takes subnets in 2 zones at least, and one zone cannot keep replicas apart/],
     ["more zones than the region has", { zones: zonesOf(5), groups: [] }, /^zones: 5 are more than us-west-2 has; at most 4/],
     ["a zone twice", { zones: ["us-west-2a", "us-west-2a"], groups: [] }, /^zones: a zone is named twice/],
-    ["a type that is not in the table", { pools: { ...S1_PLAN.pools, servers: pool(["r7g.huge"]) } }, /^pools\.servers\.instanceTypes\.0: r7g\.huge is not in the table of machine types; of r7g there are r7g\.medium, r7g\.large/],
-    ["a family that AWS does not have", { pools: { ...S1_PLAN.pools, servers: pool(["r7gn.large"]) } }, /r7gn\.large is not in the table of machine types, which has none of the family r7gn; known families: r7g, r8g, m7g, m8g, c7g, c8g, c7gn, r8gn, m8gn/],
-    ["a type without a price", { pools: { ...S1_PLAN.pools, servers: pool(["m8gn.large"]) } }, /^pools\.servers\.instanceTypes\.0: m8gn\.large has no price in the table of us-west-2 of \d{4}-\d\d-\d\d; known there: none of its family/],
-    ["a pod too large for any type", { pools: { ...S1_PLAN.pools, servers: pool(["r7g.medium"]) } }, /^pools\.servers\.instanceTypes: no type has room for every pod: replication asks for 1000m and 12288 MiB.*r7g\.medium 760m and 6955 MiB/],
-    ["a pool that is missing", { pools: { servers: S1_PLAN.pools.servers ?? pool([]) } }, /^pools\.clients: is missing, and load would run there/],
-    ["interrupts on every CPU", { pools: { ...S1_PLAN.pools, servers: pool(["r7g.large"], { tuning: { interruptCpus: 2, staticCpus: false } }) } }, /^pools\.servers\.tuning\.interruptCpus: 2 of the 2 CPUs of r7g\.large leave none for Valkey; at most 1/],
-    ["a type offered in too few zones", { zones: zonesOf(4), pools: { ...S1_PLAN.pools, servers: pool(["r8gn.large"]) } }, /^zones: r8gn\.large is offered in 3 of us-west-2's zones and 4 are asked for; at most 3, or another type/],
+    ["a type that is not in the table", { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.huge"]) } }, /^pools\.servers\.instanceTypes\.0: r7g\.huge is not in the table of machine types; of r7g there are r7g\.medium, r7g\.large/],
+    ["a family that AWS does not have", { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7gn.large"]) } }, /r7gn\.large is not in the table of machine types, which has none of the family r7gn; known families: r7g, r8g, m7g, m8g, c7g, c8g, c7gn, r8gn, m8gn/],
+    ["a type without a price", { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["m8gn.large"]) } }, /^pools\.servers\.instanceTypes\.0: m8gn\.large has no price in the table of us-west-2 of \d{4}-\d\d-\d\d; known there: none of its family/],
+    ["a pod too large for any type", { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.medium"]) } }, /^pools\.servers\.instanceTypes: no type has room for every pod: replication asks for 1000m and 12288 MiB.*r7g\.medium 760m and 6955 MiB/],
+    ["a pool that is missing", { pools: { servers: VALKEY_ON_EKS_PLAN.pools.servers ?? pool([]) } }, /^pools\.clients: is missing, and load would run there/],
+    ["interrupts on every CPU", { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.large"], { tuning: { interruptCpus: 2, staticCpus: false } }) } }, /^pools\.servers\.tuning\.interruptCpus: 2 of the 2 CPUs of r7g\.large leave none for Valkey; at most 1/],
+    ["a type offered in too few zones", { zones: zonesOf(4), pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r8gn.large"]) } }, /^zones: r8gn\.large is offered in 3 of us-west-2's zones and 4 are asked for; at most 3, or another type/],
     ["one system machine", { system: { instanceType: "m7g.large", machines: 1 } }, /^system\.machines: 1 are too few: each of Karpenter's two replicas needs a machine; at least 2/],
     ["a system type that is not in the table", { system: { instanceType: "t4g.small", machines: 2 } }, /^system\.instanceType: t4g\.small is not in the table of machine types, which has none of the family t4g; known families: r7g, /],
     ["a network too small", { network: { existing: false, cidr: "10.0.0.0/24", nat: "one" } }, /^network\.cidr: 10\.0\.0\.0\/24 holds 0 machines.*in each of 3 zones, and \d+ machines with \d+ prefixes are planned in the busiest; at least a \/\d\d/],
     ["a network larger than AWS allows", { network: { existing: false, cidr: "10.0.0.0/8", nat: "one" } }, /^network\.cidr: 10\.0\.0\.0\/8 has no room for subnets in 3 zones/],
   ])("refuses %s and says what would do", (_what, changes, message) => {
-    const found = said(planEks({ ...S1_PLAN, ...changes }));
+    const found = said(planEks({ ...VALKEY_ON_EKS_PLAN, ...changes }));
     expect(found.some((problem) => message.test(problem)), found.join("\n")).toBe(true);
   });
 
@@ -141,12 +141,12 @@ describe("planEks", () => {
   });
 
   it("says everything at once", () => {
-    const found = said(planEks({ ...S1_PLAN, zones: zonesOf(1), system: { instanceType: "t1.micro", machines: 1 }, pools: { servers: pool(["r9.large"]) }, network: { existing: false, cidr: "10.0.0.0/28", nat: "one" } }));
+    const found = said(planEks({ ...VALKEY_ON_EKS_PLAN, zones: zonesOf(1), system: { instanceType: "t1.micro", machines: 1 }, pools: { servers: pool(["r9.large"]) }, network: { existing: false, cidr: "10.0.0.0/28", nat: "one" } }));
     for (const pattern of [/^zones/, /^system\.machines/, /^system\.instanceType/, /^pools\.servers/, /^pools\.clients/, /^network\.cidr/]) expect(found.some((problem) => pattern.test(problem)), String(pattern)).toBe(true);
   });
 
   it("says when a region has no prices, and plans all the same", () => {
-    const plan = planEks({ ...S1_PLAN, region: "eu-west-1", zones: ["eu-west-1a", "eu-west-1b", "eu-west-1c"] });
+    const plan = planEks({ ...VALKEY_ON_EKS_PLAN, region: "eu-west-1", zones: ["eu-west-1a", "eu-west-1b", "eu-west-1c"] });
     expect(plan.problems).toEqual([]);
     expect(plan.cost.usdPerHour).toBeUndefined();
     expect(describeEksPlan(plan)).toContain("cost: not known");
@@ -155,7 +155,7 @@ describe("planEks", () => {
   });
 
   it("is told in words", () => {
-    expect(describeEksPlan(planEks(S1_PLAN))).toMatchSnapshot();
+    expect(describeEksPlan(planEks(VALKEY_ON_EKS_PLAN))).toMatchSnapshot();
   });
 });
 
@@ -163,7 +163,7 @@ function busiest(plan: EksPlan): { machines: number; prefixes: number } {
   const of = (zone: string) => plan.machines.filter((group) => group.zone === zone);
   return {
     machines: Math.max(...plan.zones.map((zone) => of(zone).reduce((sum, { count }) => sum + count, 0))),
-    prefixes: Math.max(...plan.zones.map((zone) => of(zone).reduce((sum, { count, podAddresses }) => sum + count * prefixesFor(podAddresses), 0))),
+    prefixes: Math.max(...plan.zones.map((zone) => of(zone).reduce((sum, { count, podAddresses }) => sum + count * prefixesNeeded(podAddresses), 0))),
   };
 }
 
@@ -177,13 +177,13 @@ function checkPlaceable(plan: EksPlan, groups: EksPlanArgs["groups"]): void {
       const type = machineType(machines[0]?.type ?? "");
       if (pods === 0) { expect(count).toBe(0); continue; }
       if (type === undefined) throw new Error(`${group.name} has ${pods} pods in ${zone} and no machine there`);
-      const room = roomOn(type, UNTUNED);
-      const perMachine = group.alone ? 1 : Math.min(Math.floor(room.cpuMilli / group.cpuMilli), Math.floor(room.memoryMiB / group.memoryMiB), room.pods);
+      const room = allocatableOn(type, UNTUNED);
+      const perMachine = group.separate ? 1 : Math.min(Math.floor(room.cpuMilli / group.cpuMilli), Math.floor(room.memoryMiB / group.memoryMiB), room.pods);
       expect(count).toBe(Math.ceil(pods / perMachine));
     }
   }
   if (plan.network === undefined) throw new Error("no network");
-  const [demand, capacity] = [busiest(plan), capacityOf(plan.network)];
+  const [demand, capacity] = [busiest(plan), zoneCapacity(plan.network)];
   expect(demand.machines).toBeLessThanOrEqual(capacity.machines);
   expect(demand.prefixes).toBeLessThanOrEqual(capacity.prefixes);
 }

@@ -4,9 +4,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, s
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { identify, isAlive } from "../../../lib/process-identity";
+import { identifyProcess, isProcessAlive } from "../../../lib/process-identity";
 import { startRecorded } from "../../../platforms/host/processes";
-import { livingProcesses, RunDirectory, stopAbandonedRuns, stopRun } from "../../../platforms/host/run-directory";
+import { runningProcesses, RunDirectory, stopAbandonedRuns, stopRun } from "../../../platforms/host/run-directory";
 
 let runs: string;
 const children: ChildProcess[] = [];
@@ -19,7 +19,7 @@ afterEach(() => {
 async function sleeper(run: RunDirectory, command = ["sleep", "60"]): Promise<number> {
   const { child, pid } = startRecorded(run, "sleeper", command[0] ?? "", command.slice(1), { stdio: ["ignore", "pipe", "ignore"] });
   children.push(child);
-  while (livingProcesses(run.path).every((identity) => identity.pid !== pid)) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (runningProcesses(run.path).every((identity) => identity.pid !== pid)) await new Promise((resolve) => setTimeout(resolve, 5));
   return pid;
 }
 
@@ -35,7 +35,7 @@ describe("a run's directory", () => {
     const run = RunDirectory.create(runs, "local");
     const pid = await sleeper(run);
     expect(statSync(join(run.path, "processes")).mode & 0o077).toBe(0);
-    expect(livingProcesses(run.path).map((identity) => identity.pid)).toEqual([pid]);
+    expect(runningProcesses(run.path).map((identity) => identity.pid)).toEqual([pid]);
     expect(RunDirectory.list(runs).map(({ info }) => info)).toMatchObject([{ id: run.id, stack: "local", kept: false, runner: { pid: process.pid } }]);
   });
 
@@ -54,8 +54,8 @@ describe("stopping a run", () => {
     // A record of a process that is no more, whose number somebody else has now.
     writeFileSync(run.processRecord("old"), readFileSync(`/proc/${String(other.pid)}/stat`, "utf8").replace(/\d+( \S+){30}$/m, (tail) => tail.replace(/^\d+/, "1")));
     expect(await stopRun(run.path)).toBe(1);
-    expect(identify(stubborn)).toBeUndefined();
-    expect(identify(other.pid ?? 0)).toBeDefined();
+    expect(identifyProcess(stubborn)).toBeUndefined();
+    expect(identifyProcess(other.pid ?? 0)).toBeDefined();
     expect(existsSync(run.path)).toBe(false);
   });
 
@@ -72,7 +72,7 @@ describe("stopping a run", () => {
     children.push(latest.child);
     expect(await stopping).toBe(2);
     expect(await latest.ended).toEqual({ code: 126, signal: null });
-    expect([slow, late.pid ?? 0].map(identify)).toEqual([undefined, undefined]);
+    expect([slow, late.pid ?? 0].map(identifyProcess)).toEqual([undefined, undefined]);
     expect(existsSync(run.path)).toBe(false);
   });
 
@@ -81,8 +81,8 @@ describe("stopping a run", () => {
     const pid = await sleeper(run);
     renameSync(join(run.path, "processes"), join(run.path, "processes.closed"));
     const again = RunDirectory.open(run.path);
-    expect(livingProcesses(again.path).map((identity) => identity.pid)).toEqual([pid]);
-    expect(identify(await sleeper(again))).toBeDefined();
+    expect(runningProcesses(again.path).map((identity) => identity.pid)).toEqual([pid]);
+    expect(identifyProcess(await sleeper(again))).toBeDefined();
     expect(await stopRun(again.path)).toBe(2);
   });
 
@@ -94,10 +94,10 @@ describe("stopping a run", () => {
     const forked = Number(readFileSync(file, "utf8"));
     process.kill(-pid, "SIGSTOP");
     await new Promise((resolve) => setTimeout(resolve, 600));
-    expect(identify(forked)).toBeDefined();
+    expect(identifyProcess(forked)).toBeDefined();
     expect(await stopRun(run.path)).toBe(1);
-    for (let tries = 0; identify(forked) !== undefined && tries < 100; tries++) await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(identify(forked)).toBeUndefined();
+    for (let tries = 0; identifyProcess(forked) !== undefined && tries < 100; tries++) await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(identifyProcess(forked)).toBeUndefined();
   });
 });
 
@@ -111,7 +111,7 @@ describe("what killed runs left", () => {
     orphan(abandoned);
     orphan(kept);
     expect(await stopAbandonedRuns(runs)).toBe(1);
-    expect(pids.map((pid) => identify(pid) !== undefined)).toEqual([false, true, true]);
+    expect(pids.map((pid) => identifyProcess(pid) !== undefined)).toEqual([false, true, true]);
     expect([abandoned, atWork, kept].map(({ path }) => existsSync(path))).toEqual([false, true, true]);
   });
 
@@ -120,7 +120,7 @@ describe("what killed runs left", () => {
     const pid = await sleeper(abandoned);
     orphan(abandoned);
     await Promise.all([stopAbandonedRuns(runs), stopAbandonedRuns(runs)]);
-    expect(identify(pid)).toBeUndefined();
+    expect(identifyProcess(pid)).toBeUndefined();
     expect(existsSync(abandoned.path)).toBe(false);
   });
 
@@ -133,6 +133,6 @@ describe("what killed runs left", () => {
   });
 
   it("identifies this process", () => {
-    expect(isAlive(identify(process.pid) ?? { pid: 0, started: "" })).toBe(true);
+    expect(isProcessAlive(identifyProcess(process.pid) ?? { pid: 0, started: "" })).toBe(true);
   });
 });

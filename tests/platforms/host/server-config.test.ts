@@ -22,7 +22,7 @@ describe("a server's configuration on this machine", () => {
 
   it("names its own bus port in a cluster only, and its primary by the name that the product knows", () => {
     expect(lines(planned({}), PLACE, VALKEY)).toEqual(expect.arrayContaining(["cluster-enabled yes", "cluster-port 7001", "primaryauth secret", "dir /run/a/data", "logfile /run/a/log"]));
-    const follower = lines(planned({ cluster: false, follows: { host: LOOPBACK, port: 7005 }, directives: new Map() }), PLACE, { product: "redis", version: "8.0.6" });
+    const follower = lines(planned({ cluster: false, replicaOf: { host: LOOPBACK, port: 7005 }, directives: new Map() }), PLACE, { product: "redis", version: "8.0.6" });
     expect(follower).toEqual(expect.arrayContaining(["masterauth secret", `replicaof ${LOOPBACK} 7005`]));
     expect(follower.filter((line) => /^(cluster|primaryauth)/.test(line))).toEqual([]);
   });

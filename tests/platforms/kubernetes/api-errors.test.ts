@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { explainApiError, explainRefusal, refusalOf } from "../../../platforms/kubernetes/api-errors";
+import { explainApiError, explainStatus, parseStatus } from "../../../platforms/kubernetes/api-errors";
 
 const api = { context: "prod", server: "https://10.0.0.9:6443" };
 const status = (message: string): string => JSON.stringify({ kind: "Status", status: "Failure", message });
@@ -8,7 +8,7 @@ const answered = (code: number, message: string): Error => Object.assign(new Err
 describe("what the API server refuses", () => {
   it("names the permission to grant, as RBAC counts it", () => {
     const message = 'pods "valkey-0" is forbidden: User "system:serviceaccount:ci:bot" cannot create resource "pods/portforward" in API group "" in the namespace "data"';
-    expect(explainRefusal(refusalOf(403, status(message)), "a port-forward to valkey-0", api)).toBe(
+    expect(explainStatus(parseStatus(403, status(message)), "a port-forward to valkey-0", api)).toBe(
       'a port-forward to valkey-0: system:serviceaccount:ci:bot may not create pods/portforward in namespace data; bind it a Role with apiGroups [""], resources ["pods/portforward"], verbs ["create", "get"]',
     );
   });
@@ -28,8 +28,8 @@ describe("what the API server refuses", () => {
   });
 
   it("takes an answer that is no Status", () => {
-    expect(refusalOf(502, "<html>bad gateway</html>").message).toBe("<html>bad gateway</html>");
-    expect(refusalOf(500, "").message).toBe("HTTP status 500");
+    expect(parseStatus(502, "<html>bad gateway</html>").message).toBe("<html>bad gateway</html>");
+    expect(parseStatus(500, "").message).toBe("HTTP status 500");
   });
 });
 

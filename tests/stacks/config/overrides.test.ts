@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
-import { withReplacedValues } from "../../../stacks/config/overrides";
+import { applyOverrides } from "../../../stacks/config/overrides";
 
 const FILE = { platform: { type: "eks", zones: ["a", "b", "c"], pools: { servers: { instanceTypes: ["r7g.large"] } } }, deployments: { d: { primaries: 3 } } };
 
 function problems(...assignments: readonly string[]): readonly string[] {
   try {
-    withReplacedValues(FILE, assignments);
+    applyOverrides(FILE, assignments);
     return [];
   } catch (error) {
     if (error instanceof BadInput) return error.problems;
@@ -26,12 +26,12 @@ describe("values in place of a file's", () => {
     ["deployments.d.settings.save=\"\"", { ...FILE, deployments: { d: { primaries: 3, settings: { save: "" } } } }],
   ])("%s", (assignment, expected) => {
     const before = JSON.stringify(FILE);
-    expect(withReplacedValues(FILE, [assignment])).toEqual(expected);
+    expect(applyOverrides(FILE, [assignment])).toEqual(expected);
     expect(JSON.stringify(FILE)).toBe(before);
   });
 
   it("follow each other", () => {
-    expect(withReplacedValues(FILE, ["deployments.d.primaries=4", "deployments.d.primaries=5"])).toMatchObject({ deployments: { d: { primaries: 5 } } });
+    expect(applyOverrides(FILE, ["deployments.d.primaries=4", "deployments.d.primaries=5"])).toMatchObject({ deployments: { d: { primaries: 5 } } });
   });
 
   it("that cannot be understood are said, all at once", () => {

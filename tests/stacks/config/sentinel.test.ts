@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
-import { parseConfig } from "../../../stacks/config/config";
+import { parseConfig } from "../../../stacks/config/parse";
 import { describePlan } from "../../../stacks/plan/describe";
 import { planStack } from "../../../stacks/plan/stack-plan";
-import { hostPlans } from "../../../stacks/plan/plans";
+import { hostPlans } from "../../../stacks/plan/benchmark-plans";
 import type { HostConfig, StackConfig } from "../../../stacks/config/schema/stack";
 
 const MACHINE = { cores: 4, memoryBytes: 16 * 2 ** 30 };

@@ -1,14 +1,14 @@
 import { describe, expect, it, vi } from "vitest";
 import { BadInput } from "../../../lib/errors";
 import { breakStack } from "../../../cli/commands/break";
-import { parseConfig } from "../../../stacks/config/config";
-import { describePairings, pairings, scenarioOf } from "../../../stacks/plan/failure-plans";
+import { parseConfig } from "../../../stacks/config/parse";
+import { describeScenarioRuns, planScenarioRuns, plannedScenario } from "../../../stacks/plan/scenario-runs";
 import type { BreakOptions } from "../../../cli/options";
-import { hostPlans } from "../../../stacks/plan/plans";
+import { hostPlans } from "../../../stacks/plan/benchmark-plans";
 import type { HostConfig } from "../../../stacks/config/schema/stack";
 import { DEFAULT_FAILURES } from "../../../stacks/config/schema/failures";
 import { readStackFile, stackNames } from "../../../stacks/config/stack-file";
-import { STACKS } from "../../../stacks/config/paths";
+import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 
 const MACHINE = { cores: 4, memoryBytes: 16 * 2 ** 30 };
 const stack = (failures: unknown): Record<string, unknown> => ({
@@ -25,9 +25,9 @@ const problems = (failures: unknown, changes: Record<string, unknown> = {}): rea
     throw error;
   }
 };
-const paired = (failures: unknown): ReturnType<typeof pairings> => {
+const paired = (failures: unknown): ReturnType<typeof planScenarioRuns> => {
   const config = parseConfig("stack x", stack(failures), MACHINE);
-  return pairings(Object.entries(config.failures).map(([name, failure]) => scenarioOf(name, failure)), hostPlans(config.platform as HostConfig, config).map((plan) => ({ ...plan, machines: "one" as const })), ({ fault }) => (fault.kind === "cut-zone" ? "needs root" : undefined));
+  return planScenarioRuns(Object.entries(config.failures).map(([name, failure]) => plannedScenario(name, failure)), hostPlans(config.platform as HostConfig, config).map((plan) => ({ ...plan, machines: "one" as const })), ({ fault }) => (fault.kind === "cut-zone" ? "needs root" : undefined));
 };
 
 describe("the section failures", () => {
@@ -49,7 +49,7 @@ describe("the section failures", () => {
   });
 
   it("is paired with every deployment that can suffer it, and says why another cannot", () => {
-    const lines = describePairings(paired({ all: { fault: "kill-primaries", share: 0.67, repeats: 3 }, cut: { fault: "cut-zone", deployments: ["c"] }, full: { fault: "full-disk" } }));
+    const lines = describeScenarioRuns(paired({ all: { fault: "kill-primaries", share: 0.67, repeats: 3 }, cut: { fault: "cut-zone", deployments: ["c"] }, full: { fault: "full-disk" } }));
     expect(lines.filter((line) => !line.startsWith("  "))).toEqual([
       "all on r: SIGKILL of 67 % of the primaries at once, 3 times: not here: replication has one primary: kill-primary is the same",
       "all on c: SIGKILL of 67 % of the primaries at once, 3 times",
@@ -78,7 +78,7 @@ describe("the section failures", () => {
 
   it("has defaults that every stack file of the host can be broken with", () => {
     expect(problems(DEFAULT_FAILURES)).toEqual([]);
-    expect(stackNames(STACKS)).toContain("failures");
-    expect(Object.keys(parseConfig("failures", readStackFile(STACKS, "failures"), MACHINE).failures).length).toBeGreaterThan(8);
+    expect(stackNames(STACKS_DIRECTORY)).toContain("failures");
+    expect(Object.keys(parseConfig("failures", readStackFile(STACKS_DIRECTORY, "failures"), MACHINE).failures).length).toBeGreaterThan(8);
   });
 });

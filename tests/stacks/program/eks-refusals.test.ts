@@ -1,32 +1,32 @@
 /** What a preview finds wrong with an account before anything is made: the whole program, AWS's answers and no engine. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
-import { parseConfig } from "../../../stacks/config/config";
-import { STACKS } from "../../../stacks/config/paths";
+import { parseConfig } from "../../../stacks/config/parse";
+import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { program } from "../../../stacks/program/program";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
-import { withReplacedValues } from "../../../stacks/config/overrides";
+import { applyOverrides } from "../../../stacks/config/overrides";
 import { readStackFile } from "../../../stacks/config/stack-file";
 import { accountCalls, awsOutputs } from "../../support/eks";
-import type { Calls } from "../../support/pulumi";
-import { run } from "../../support/pulumi";
+import type { MockCalls } from "../../support/pulumi-mocks";
+import { runProgram } from "../../support/pulumi-mocks";
 
 const KEY = "arn:aws:kms:us-west-2:123456789012:key/gone";
-const configOf = (...assignments: readonly string[]): StackConfig => parseConfig("stack topologies", withReplacedValues(readStackFile(STACKS, "topologies"), assignments), { cores: 2, memoryBytes: 16 * 2 ** 30 });
+const configOf = (...assignments: readonly string[]): StackConfig => parseConfig("stack topologies", applyOverrides(readStackFile(STACKS_DIRECTORY, "topologies"), assignments), { cores: 2, memoryBytes: 16 * 2 ** 30 });
 
 /** As a region without Graviton answers, of two zones only. */
-const POOR: Calls = {
+const POOR: MockCalls = {
   "aws:index/getAvailabilityZones:getAvailabilityZones": () => ({ names: ["us-west-2a", "us-west-2b"], zoneIds: [] }),
   "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": () => ({ instanceTypes: [], locations: [], locationTypes: [] }),
 };
-const NO_QUOTA: Calls = { "aws:servicequotas/getServiceQuota:getServiceQuota": ({ quotaCode }) => ({ value: quotaCode === "L-1216C47A" ? 5 : 1e6 }) };
-const NO_KEY: Calls = { "aws:kms/getKey:getKey": () => { throw Object.assign(new Error("gone"), { details: "NotFoundException: no such key" }); } };
+const NO_QUOTA: MockCalls = { "aws:servicequotas/getServiceQuota:getServiceQuota": ({ quotaCode }) => ({ value: quotaCode === "L-1216C47A" ? 5 : 1e6 }) };
+const NO_KEY: MockCalls = { "aws:kms/getKey:getKey": () => { throw Object.assign(new Error("gone"), { details: "NotFoundException: no such key" }); } };
 
 /** @returns what is said, and what has been made by then */
-async function refused(config: StackConfig, calls: Calls): Promise<{ readonly problems: readonly string[]; readonly made: readonly string[] }> {
+async function refused(config: StackConfig, calls: MockCalls): Promise<{ readonly problems: readonly string[]; readonly made: readonly string[] }> {
   const made: string[] = [];
   let thrown: unknown;
-  await run(() => program("topologies", config), (type, name, inputs) => {
+  await runProgram(() => program("topologies", config), (type, name, inputs) => {
     made.push(type);
     return awsOutputs(type, name, inputs);
   }, { ...accountCalls, ...calls }, "topologies").catch((error: unknown) => { thrown = error; });

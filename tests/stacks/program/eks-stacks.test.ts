@@ -4,26 +4,26 @@ import { nodeCount } from "../../../valkey/topology/placement";
 import { poolSelector, poolToleration } from "../../../platforms/eks/pools";
 import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
 import type { Resources } from "../../../components/kubernetes/arguments";
-import { isGuaranteed } from "../../../components/kubernetes/pods/sidecar";
-import { RULES } from "../../../policies/rules";
-import { parseConfig } from "../../../stacks/config/config";
-import { STACKS } from "../../../stacks/config/paths";
+import { isGuaranteed } from "../../../components/kubernetes/pods/sidecar-resources";
+import { RULES } from "../../../policies/all-rules";
+import { parseConfig } from "../../../stacks/config/parse";
+import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { planStack } from "../../../stacks/plan/stack-plan";
-import { shapeOf } from "../../../stacks/plan/plans";
+import { configuredShape } from "../../../stacks/plan/benchmark-plans";
 import { podSettings } from "../../../stacks/plan/pods";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import type { EksPlatformConfig } from "../../../stacks/config/schema/eks";
 import { readStackFile, stackNames } from "../../../stacks/config/stack-file";
 import { accountCalls, awsOutputs } from "../../support/eks";
-import type { Declared, Program } from "../../support/pulumi";
-import { run } from "../../support/pulumi";
+import type { DeclaredResource, ProgramRun } from "../../support/pulumi-mocks";
+import { runProgram } from "../../support/pulumi-mocks";
 
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 type EksStack = StackConfig & { readonly platform: EksPlatformConfig };
 
-const configOf = (name: string): StackConfig => parseConfig(`stack ${name}`, readStackFile(STACKS, name), MACHINE);
+const configOf = (name: string): StackConfig => parseConfig(`stack ${name}`, readStackFile(STACKS_DIRECTORY, name), MACHINE);
 const isEks = (config: StackConfig): config is EksStack => config.platform.type === "eks";
-const stacks = stackNames(STACKS).flatMap((name): [string, EksStack][] => {
+const stacks = stackNames(STACKS_DIRECTORY).flatMap((name): [string, EksStack][] => {
   const config = configOf(name);
   return isEks(config) ? [[name, config]] : [];
 });
@@ -34,10 +34,10 @@ interface PodSpec {
   readonly affinity: { readonly podAffinity?: object; readonly podAntiAffinity?: object };
   readonly topologySpreadConstraints: readonly { readonly topologyKey: string; readonly whenUnsatisfiable: string }[];
 }
-const specOf = ({ inputs }: Declared): PodSpec => (inputs["spec"] as { template: { spec: PodSpec } }).template.spec;
+const specOf = ({ inputs }: DeclaredResource): PodSpec => (inputs["spec"] as { template: { spec: PodSpec } }).template.spec;
 
 /** Of the server's container, and of all others of the pod. */
-function resourcesOf(spec: unknown, set: Declared | undefined): { readonly resources: Resources; readonly others: readonly Resources[] } {
+function resourcesOf(spec: unknown, set: DeclaredResource | undefined): { readonly resources: Resources; readonly others: readonly Resources[] } {
   if (set === undefined) {
     const { resources, initResources } = spec as { resources: Resources; initResources: Resources };
     return { resources, others: [initResources] };
@@ -56,12 +56,12 @@ describe("the stacks on EKS", () => {
 
 describe.each(stacks)("the stack %s", (name, config) => {
   const { platform } = config;
-  let program: Program;
+  let program: ProgramRun;
   beforeAll(async () => {
     const { deployOnEks } = await import("../../../stacks/program/platforms/eks.js");
-    program = await run(() => deployOnEks(name, platform, config), awsOutputs, accountCalls, name);
+    program = await runProgram(() => deployOnEks(name, platform, config), awsOutputs, accountCalls, name);
   }, 120_000);
-  const servers = (): { readonly deployment: string; readonly spec: PodSpec; readonly set: Declared | undefined }[] =>
+  const servers = (): { readonly deployment: string; readonly spec: PodSpec; readonly set: DeclaredResource | undefined }[] =>
     Object.entries(config.deployments).map(([deployment, { mode, engine }]) => {
       if (mode === "cluster" || engine !== "valkey") {
         const set = program.one("kubernetes:apps/v1:StatefulSet", deployment);
@@ -92,7 +92,7 @@ describe.each(stacks)("the stack %s", (name, config) => {
       }
       expect(spec.topologySpreadConstraints).toMatchObject([{ topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "DoNotSchedule" }]);
       expect(spec.affinity.podAffinity !== undefined).toBe(own.pods?.oneMachine ?? false);
-      if (set !== undefined) expect((set.inputs["spec"] as { replicas: number }).replicas).toBe(nodeCount(shapeOf(own)));
+      if (set !== undefined) expect((set.inputs["spec"] as { replicas: number }).replicas).toBe(nodeCount(configuredShape(own)));
     }
   });
 
@@ -116,7 +116,7 @@ describe.each(stacks)("the stack %s", (name, config) => {
       if (own === undefined) throw new Error(`no ${deployment}`);
       const templates = set === undefined ? [{ spec: { storageClassName: podSettings(platform, own).storage.className } }] : ((set.inputs["spec"] as { volumeClaimTemplates: readonly { spec: { storageClassName: string } }[] }).volumeClaimTemplates);
       for (const { spec } of templates) expect(classes).toContain(spec.storageClassName);
-      claims += templates.length * nodeCount(shapeOf(own));
+      claims += templates.length * nodeCount(configuredShape(own));
     }
     expect(planStack(name, config).eks?.volumes.count).toBe(claims);
   });
@@ -128,13 +128,13 @@ describe.each(stacks)("the stack %s", (name, config) => {
     for (const { deployment } of servers()) {
       const made = program.resources.find(({ type, name: resource }) => type.startsWith("valkey:kubernetes:") && resource === deployment);
       if (made === undefined) throw new Error(`no servers of ${deployment}`);
-      expect(program.goesBefore(made, namespace)).toBe(true);
+      expect(program.isDeletedBefore(made, namespace)).toBe(true);
     }
     const machines = [...program.ofType("kubernetes:karpenter.sh/v1:NodePool"), ...program.ofType("kubernetes:storage.k8s.io/v1:StorageClass"), program.one("aws:eks/addon:Addon", `${cluster.name}-ebs-csi`)];
-    expect(program.goesBefore(namespace, volumes)).toBe(true);
+    expect(program.isDeletedBefore(namespace, volumes)).toBe(true);
     for (const each of machines) {
-      expect(program.goesBefore(volumes, each), each.name).toBe(true);
-      expect(program.goesBefore(each, cluster), each.name).toBe(true);
+      expect(program.isDeletedBefore(volumes, each), each.name).toBe(true);
+      expect(program.isDeletedBefore(each, cluster), each.name).toBe(true);
     }
     expect(program.providerOf(namespace)).toBe(`pulumi:providers:kubernetes ${cluster.name}-provider`);
   });

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { parseConfig } from "../../../stacks/config/config";
+import { parseConfig } from "../../../stacks/config/parse";
 import { outputsSchema, stackOutputs } from "../../../stacks/program/outputs";
 import type { StackOutputs } from "../../../stacks/program/outputs";
-import { STACKS } from "../../../stacks/config/paths";
+import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { planStack } from "../../../stacks/plan/stack-plan";
-import { withReplacedValues } from "../../../stacks/config/overrides";
+import { applyOverrides } from "../../../stacks/config/overrides";
 import { readStackFile } from "../../../stacks/config/stack-file";
 import { results } from "../../support/records";
 
 const plannedOf = (stack: string, ...assignments: readonly string[]): StackOutputs["planned"] => {
-  const config = parseConfig(`stack ${stack}`, withReplacedValues(readStackFile(STACKS, stack), assignments), { cores: 2, memoryBytes: 16 * 2 ** 30 });
+  const config = parseConfig(`stack ${stack}`, applyOverrides(readStackFile(STACKS_DIRECTORY, stack), assignments), { cores: 2, memoryBytes: 16 * 2 ** 30 });
   const outputs = stackOutputs(planStack(stack, config), [], [], null);
   // A state knows no undefined, and what it keeps is to be read again.
   expect(outputsSchema.parse(JSON.parse(JSON.stringify(outputs)))).toEqual(outputs);

@@ -1,25 +1,25 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { parseConfig } from "../../../stacks/config/config";
-import { STACKS } from "../../../stacks/config/paths";
+import { parseConfig } from "../../../stacks/config/parse";
+import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { describePlan } from "../../../stacks/plan/describe";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import { readStackFile } from "../../../stacks/config/stack-file";
-import type { Declared } from "../../support/pulumi";
-import { evaluate } from "../../support/pulumi";
+import type { DeclaredResource } from "../../support/pulumi-mocks";
+import { evaluateProgram } from "../../support/pulumi-mocks";
 
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
-const config: StackConfig = parseConfig("stack kind", readStackFile(STACKS, "kind"), MACHINE);
+const config: StackConfig = parseConfig("stack kind", readStackFile(STACKS_DIRECTORY, "kind"), MACHINE);
 
 describe("the stack kind under mocks", () => {
-  let registered: readonly Declared[];
+  let registered: readonly DeclaredResource[];
   beforeAll(async () => {
     const { platform } = config;
     if (platform.type !== "kubernetes") throw new Error("kind is no stack for Kubernetes");
-    registered = await evaluate(() => { deployOnKubernetes("kind", platform, config); });
+    registered = await evaluateProgram(() => { deployOnKubernetes("kind", platform, config); });
   });
-  const find = (type: string, name: string): Declared => {
+  const find = (type: string, name: string): DeclaredResource => {
     const found = registered.find((each) => each.type === type && each.name === name);
     if (found === undefined) throw new Error(`there is no ${type} ${name}`);
     return found;
@@ -68,7 +68,7 @@ describe("the stack kind under mocks", () => {
     ["more memory than a pod may have", (raw) => { (raw["deployments"]?.["cluster"] as { settings: Record<string, unknown> }).settings = { maxmemory: "1gb" }; }, /maxmemory: 1\.0 GiB in a pod limited to 512 MiB; at most/],
     ["a quantity that is none", (raw) => { (raw["platform"] as { resources: unknown }).resources = { requests: { cpu: "1", memory: "1 GB" }, limits: { cpu: "1", memory: "1Gi" } }; }, /resources\.requests\.memory.*expected a quantity/],
   ])("refuses %s", (_what, change, message) => {
-    const raw = readStackFile(STACKS, "kind") as Record<string, Record<string, unknown>>;
+    const raw = readStackFile(STACKS_DIRECTORY, "kind") as Record<string, Record<string, unknown>>;
     change(raw);
     expect(() => parseConfig("stack kind", raw, MACHINE)).toThrow(message);
   });

@@ -2,20 +2,20 @@ import * as pulumi from "@pulumi/pulumi";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { StackOutputs } from "../../../stacks/program/outputs";
 import { outputsSchema } from "../../../stacks/program/outputs";
-import { parseConfig } from "../../../stacks/config/config";
-import { STACKS } from "../../../stacks/config/paths";
+import { parseConfig } from "../../../stacks/config/parse";
+import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { program } from "../../../stacks/program/program";
 import { readStackFile } from "../../../stacks/config/stack-file";
-import type { Declared, Outputs, Program } from "../../support/pulumi";
-import { run, valueOf } from "../../support/pulumi";
-import { measured, results } from "../../support/records";
+import type { DeclaredResource, MockOutputs, ProgramRun } from "../../support/pulumi-mocks";
+import { runProgram, outputValue } from "../../support/pulumi-mocks";
+import { recordAt, results } from "../../support/records";
 
 const DYNAMIC = "pulumi-nodejs:dynamic/valkey:";
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 
 /** As its dynamic resources would answer. */
-const some = results([measured("cluster", 1, 200_000), measured("replication", 1, 100_000)]);
-const outputsOf: Outputs = (type, name) => {
+const some = results([recordAt("cluster", 1, 200_000), recordAt("replication", 1, 100_000)]);
+const outputsOf: MockOutputs = (type, name) => {
   switch (type.replace(DYNAMIC, "")) {
     case "Password":
       return { password: "s3cret" };
@@ -31,15 +31,15 @@ const outputsOf: Outputs = (type, name) => {
       return undefined;
   }
 };
-const declare = (stack: string, raw: Readonly<Record<string, unknown>>): Promise<Program> => run(() => program(stack, parseConfig(`stack ${stack}`, raw, MACHINE)), outputsOf, {}, stack);
-const returnedOf = ({ returned }: Program): Record<string, pulumi.Output<unknown>> => returned as Record<string, pulumi.Output<unknown>>;
+const declare = (stack: string, raw: Readonly<Record<string, unknown>>): Promise<ProgramRun> => runProgram(() => program(stack, parseConfig(`stack ${stack}`, raw, MACHINE)), outputsOf, {}, stack);
+const returnedOf = ({ returned }: ProgramRun): Record<string, pulumi.Output<unknown>> => returned as Record<string, pulumi.Output<unknown>>;
 
 describe("the stack local under mocks", () => {
-  let recorded: readonly Declared[];
+  let recorded: readonly DeclaredResource[];
   let outputs: Record<string, pulumi.Output<unknown>>;
 
   beforeAll(async () => {
-    const local = await declare("local", readStackFile(STACKS, "local"));
+    const local = await declare("local", readStackFile(STACKS_DIRECTORY, "local"));
     recorded = local.resources;
     outputs = returnedOf(local);
   });
@@ -56,20 +56,20 @@ describe("the stack local under mocks", () => {
   });
 
   it("exports results in results.json's shape, without distributions and without the password", async () => {
-    const exported = outputsSchema.parse(await valueOf(outputs["valkey"] as pulumi.Output<StackOutputs>));
+    const exported = outputsSchema.parse(await outputValue(outputs["valkey"] as pulumi.Output<StackOutputs>));
     expect(exported.endpoints).toEqual([
       { deployment: "replication", mode: "replication", addresses: ["127.0.0.1:7000"] },
       { deployment: "cluster", mode: "cluster", addresses: ["127.0.0.1:7000"] },
     ]);
     expect(exported.comparison).toMatchObject([{ test: "GET", speedUp: { median: 2 } }]);
-    expect(await valueOf(outputs["summary"] as pulumi.Output<string>)).toMatch(/VERIFY cluster: PASS[^]*=== Side by side ===[^]*2\.00×/);
+    expect(await outputValue(outputs["summary"] as pulumi.Output<string>)).toMatch(/VERIFY cluster: PASS[^]*=== Side by side ===[^]*2\.00×/);
     expect(exported.results?.records.map(({ client }) => client.cumulative)).toEqual([[], []]);
     expect(JSON.stringify(exported)).not.toContain("s3cret");
     expect(await pulumi.isSecret(outputs["passwords"] as pulumi.Output<unknown>)).toBe(true);
   });
 
   it("has the capacity searched for with the measurement, in a state that knows no undefined", async () => {
-    const { platform, deployments } = readStackFile(STACKS, "local");
+    const { platform, deployments } = readStackFile(STACKS_DIRECTORY, "local");
     const capable = await declare("capable", { platform, deployments, workloads: { steady: { driver: "open-loop", rate: 500, keySpace: 98_304 } }, capacity: { objective: "p99=2ms" } });
     const inputs = capable.resources.find(({ name }) => name === "measurement")?.inputs ?? {};
     expect(inputs).toMatchObject({ workload: { tests: [] }, mixes: [{ name: "steady" }], capacity: { mix: { name: "steady" }, objective: { part: 0.99, ms: 2 }, search: { start: 1000 } } });
@@ -78,9 +78,9 @@ describe("the stack local under mocks", () => {
   });
 
   it("measures nothing where the stack does not ask for it", async () => {
-    const raw = readStackFile(STACKS, "local");
+    const raw = readStackFile(STACKS_DIRECTORY, "local");
     const quiet = await declare("quiet", { platform: raw["platform"], deployments: raw["deployments"] });
-    const exported = await valueOf(returnedOf(quiet)["valkey"] as pulumi.Output<StackOutputs>);
+    const exported = await outputValue(returnedOf(quiet)["valkey"] as pulumi.Output<StackOutputs>);
     expect(exported.results).toBeNull();
     expect(quiet.resources.some(({ type }) => type.endsWith("Measurement"))).toBe(false);
   });

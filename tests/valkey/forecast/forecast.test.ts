@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { forecast } from "../../../valkey/forecast/forecast";
-import type { MeasuredCluster } from "../../../valkey/forecast/points";
-import { measuredClusters } from "../../../valkey/forecast/points";
+import { forecastCluster } from "../../../valkey/forecast/forecast";
+import type { MeasuredCluster } from "../../../valkey/forecast/measured-clusters";
+import { measuredClusters } from "../../../valkey/forecast/measured-clusters";
 import { predictLine, predictPowerLaw, predictRelativeLine } from "../../../lib/statistics/prediction";
 import { randomFrom } from "../../../lib/statistics/random";
 import { busTraffic } from "../../../valkey/topology/bus-traffic";
@@ -25,7 +25,7 @@ function world(nodes: readonly number[], noise: () => number): MeasuredCluster[]
 describe("the forecast of a large cluster", () => {
   it("finds again what a world without noise is made of, at any size", () => {
     fc.assert(fc.property(fc.integer({ min: 300, max: 3000 }), fc.integer({ min: 1000, max: 15_000 }), (nodes, timeout) => {
-      const found = forecast(world([12, 24, 48, 96, 200], () => 1), nodes, { nodeTimeoutMs: timeout, named: false });
+      const found = forecastCluster(world([12, 24, 48, 96, 200], () => 1), nodes, { nodeTimeoutMs: timeout, announceHostNames: false });
       expect(found?.descriptors.estimate).toBeCloseTo(2 * nodes + 20, 3);
       expect(found?.formationSeconds.estimate).toBeCloseTo(0.5 + 2e-4 * nodes ** 2, 3);
       expect(found?.outageSeconds.estimate).toBeCloseTo(timeout / 1000 + 0.4 + timeout / 2000, 3);
@@ -35,19 +35,19 @@ describe("the forecast of a large cluster", () => {
 
   it("takes an outage and the bus by the pings that are in force, not by the node timeout alone", () => {
     const points = world([12, 24, 48, 96, 200], () => 1);
-    const [slow, quick] = [10_000, 600].map((pingedMs) => forecast(points, 200, { nodeTimeoutMs: 10_000, pingedMs, named: false }));
+    const [slow, quick] = [10_000, 600].map((pingedMs) => forecastCluster(points, 200, { nodeTimeoutMs: 10_000, pingTimeoutMs: pingedMs, announceHostNames: false }));
     expect(slow?.outageSeconds.estimate).toBeCloseTo(15.4, 3);
     expect(quick?.outageSeconds.estimate).toBeCloseTo(10.7, 3);
     expect(quick?.busBytesPerNode.estimate).toBeGreaterThan(10 * (slow?.busBytesPerNode.estimate ?? Infinity));
   });
 
   it("needs more than two points", () => {
-    expect(forecast(world([12, 24], () => 1), 1000, { nodeTimeoutMs: 5000, named: false })).toBeUndefined();
+    expect(forecastCluster(world([12, 24], () => 1), 1000, { nodeTimeoutMs: 5000, announceHostNames: false })).toBeUndefined();
   });
 
   it("never foretells more bus traffic than there can be", () => {
     const points = world([12, 24, 48, 96, 200], () => 1).map((point) => ({ ...point, bus: { ...point.bus, bytesPerNode: point.bus.bytesPerNode * (1 + point.nodes / 100) } }));
-    expect(forecast(points, 2000, { nodeTimeoutMs: 15_000, named: false })?.busBytesPerNode.estimate).toBe(busTraffic(2000, 15_000, false).bytesPerNode);
+    expect(forecastCluster(points, 2000, { nodeTimeoutMs: 15_000, announceHostNames: false })?.busBytesPerNode.estimate).toBe(busTraffic(2000, 15_000, false).bytesPerNode);
   });
 
   const measured = measuredClusters();
@@ -55,7 +55,7 @@ describe("the forecast of a large cluster", () => {
     const points = measured?.points ?? [];
     expect(new Set(points.map(({ nodes }) => nodes)).size).toBeGreaterThanOrEqual(4);
     for (const nodes of [500, 1000, 2000]) {
-      const found = forecast(points, nodes, { nodeTimeoutMs: 15_000, named: true });
+      const found = forecastCluster(points, nodes, { nodeTimeoutMs: 15_000, announceHostNames: true });
       expect(found?.descriptors.estimate).toBeGreaterThan(2 * (nodes - 1));
       expect(found?.descriptors.high).toBeLessThan(3 * nodes);
       for (const { low, estimate, high } of [found?.formationSeconds, found?.verificationSeconds, found?.outageSeconds, found?.busBytesPerNode, found?.residentBytes].flatMap((each) => each ?? [])) {

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Shape } from "../../../valkey/topology/placement";
-import { byZone, nodeCount, sharePrimaries } from "../../../valkey/topology/placement";
+import { groupByZone, nodeCount, distributePrimaries } from "../../../valkey/topology/placement";
 import type { ResizeNode, ResizePlan } from "../../../valkey/resize/resize-plan";
-import { decideResize } from "../../../valkey/resize/resize-plan";
+import { planResize } from "../../../valkey/resize/resize-plan";
 import { countSlots, SLOT_COUNT } from "../../../valkey/topology/slots";
 import { FakeCluster } from "../../support/fake-cluster";
 
@@ -11,17 +11,17 @@ const ZONES = ["a", "b", "c"];
 const shape = (primaries: number, replicasPerPrimary: number): Shape => ({ primaries, replicasPerPrimary });
 
 function planOf(cluster: FakeCluster, wanted: Shape): ResizePlan | undefined {
-  const decision = decideResize(cluster.nodes, wanted);
+  const decision = planResize(cluster.nodes, wanted);
   if (decision.kind === "refused") throw new Error(decision.reasons.join("; "));
   return decision.kind === "fits" ? undefined : decision.plan;
 }
 
-const movedSlots = (plan: ResizePlan | undefined): number => (plan?.move ?? []).reduce((sum, { ranges }) => sum + countSlots(ranges), 0);
+const movedSlots = (plan: ResizePlan | undefined): number => (plan?.migrate ?? []).reduce((sum, { ranges }) => sum + countSlots(ranges), 0);
 
 function carryOut(cluster: FakeCluster, plan: ResizePlan | undefined): void {
   for (const step of plan === undefined ? [] : cluster.steps(plan)) {
     step();
-    expect(cluster.astray).toBe(0);
+    expect(cluster.misplacedSlots).toBe(0);
   }
 }
 
@@ -39,7 +39,7 @@ function expectFits(cluster: FakeCluster, wanted: Shape): void {
   }
   expect(cluster.nodes.filter(({ leaving, met, slots }) => leaving && (met || slots.length > 0))).toEqual([]);
   expect(cluster.nodes.filter(({ leaving, met }) => !leaving && !met)).toEqual([]);
-  expect(decideResize(cluster.nodes, wanted).kind).toBe("fits");
+  expect(planResize(cluster.nodes, wanted).kind).toBe("fits");
 }
 
 /** Formed, some failovers since, then wanted otherwise; any nodes may be those that leave. */
@@ -61,12 +61,12 @@ const situations = fc
     }
     const excess = Math.max(0, nodeCount(before) - nodeCount(after));
     const chosen = leaving === undefined ? undefined : [...cluster.nodes].map((node, i) => ({ node, key: leaving[i] ?? 0 })).sort((a, b) => a.key - b.key).slice(0, excess + ((leaving[0] ?? 0) % 3)).map(({ node }) => node.name);
-    cluster.want(after, names, chosen);
+    cluster.requestShape(after, names, chosen);
     return { cluster, after };
   })
   .filter(({ cluster, after }) => {
     const staying = cluster.nodes.filter(({ leaving }) => !leaving);
-    return sharePrimaries(new Map([...byZone(staying)].map(([zone, members]) => [zone, members.length])), after) !== undefined;
+    return distributePrimaries(new Map([...groupByZone(staying)].map(([zone, members]) => [zone, members.length])), after) !== undefined;
   });
 
 describe("decideResize", () => {
@@ -99,9 +99,9 @@ describe("decideResize", () => {
         fc.pre(shards.length <= after.primaries && shards.every(({ leaving }) => !leaving));
         // Where zones are too few for all shards to go on, one of them has all its slots moved.
         const most = primariesAllowed(cluster.nodes, after);
-        fc.pre([...byZone(shards)].every(([zone, primaries]) => primaries.length <= most(zone)));
+        fc.pre([...groupByZone(shards)].every(([zone, primaries]) => primaries.length <= most(zone)));
         const plan = planOf(cluster, after);
-        fc.pre((plan?.handOver ?? []).length === 0);
+        fc.pre((plan?.failOver ?? []).length === 0);
         const larger = SLOT_COUNT % after.primaries;
         const above = shards.map(({ slots }) => countSlots(slots)).sort((a, b) => b - a).reduce((sum, count, i) => sum + Math.max(0, count - Math.floor(SLOT_COUNT / after.primaries) - (i < larger ? 1 : 0)), 0);
         expect(movedSlots(plan)).toBe(above);
@@ -122,7 +122,7 @@ describe("decideResize", () => {
         const movedFirst = own.nodes.reduce((sum, { name, slots }) => sum + Math.max(0, countSlots(slots) - (slotsBefore.get(name) ?? 0)), 0);
         const rest = planOf(own, after);
         // A hand-over moves no slot, but changes who has them.
-        if ((plan?.handOver ?? []).length === 0) expect(movedFirst + movedSlots(rest)).toBeLessThanOrEqual(movedSlots(plan) + 2 * after.primaries);
+        if ((plan?.failOver ?? []).length === 0) expect(movedFirst + movedSlots(rest)).toBeLessThanOrEqual(movedSlots(plan) + 2 * after.primaries);
         carryOut(own, rest);
         expectFits(own, after);
       }),
@@ -137,7 +137,7 @@ describe("decideResize", () => {
         let primaries = 3;
         for (const more of growth) {
           primaries += more;
-          cluster.want(shape(primaries, replicas), ZONES);
+          cluster.requestShape(shape(primaries, replicas), ZONES);
           carryOut(cluster, planOf(cluster, shape(primaries, replicas)));
           const perZone = ZONES.map((zone) => cluster.nodes.filter((node) => node.primary === undefined && node.zone === zone).length);
           expect(Math.max(...perZone) - Math.min(...perZone)).toBeLessThanOrEqual(1);
@@ -151,7 +151,7 @@ describe("decideResize", () => {
       const cluster = FakeCluster.formed(shape(3, 1), ZONES);
       const before = cluster.nodes.map(({ name, primary }) => ({ name, primary }));
       for (const wanted of [shape(more, replicas), shape(3, 1)]) {
-        cluster.want(wanted, ZONES);
+        cluster.requestShape(wanted, ZONES);
         carryOut(cluster, planOf(cluster, wanted));
         expectFits(cluster, wanted);
       }
@@ -162,7 +162,7 @@ describe("decideResize", () => {
 
   it("adds replicas without touching a primary or a slot", () => {
     const cluster = FakeCluster.formed(shape(3, 1), ZONES);
-    cluster.want(shape(3, 2), ZONES);
+    cluster.requestShape(shape(3, 2), ZONES);
     const plan = planOf(cluster, shape(3, 2));
     expect(plan).toMatchObject({ meet: ["n-6", "n-7", "n-8"], handOver: [], release: [], change: [], move: [], reuse: [], forget: [] });
     expect(plan?.attach).toHaveLength(3);
@@ -170,10 +170,10 @@ describe("decideResize", () => {
 
   it("hands a primary that leaves over to its replica rather than move its slots", () => {
     const cluster = FakeCluster.formed(shape(3, 2), ZONES);
-    cluster.want(shape(3, 1), ZONES, ["n-0", "n-4", "n-8"]);
+    cluster.requestShape(shape(3, 1), ZONES, ["n-0", "n-4", "n-8"]);
     const plan = planOf(cluster, shape(3, 1));
-    expect(plan?.handOver.map(({ from }) => from)).toEqual(["n-0"]);
-    expect(plan?.move).toEqual([]);
+    expect(plan?.failOver.map(({ from }) => from)).toEqual(["n-0"]);
+    expect(plan?.migrate).toEqual([]);
   });
 
   it("repairs a replica beside its primary by handing over", () => {
@@ -188,23 +188,23 @@ describe("decideResize", () => {
 
   it("refuses what does not fit the memory of the primaries that stay, naming each", () => {
     const cluster = FakeCluster.formed(shape(4, 1), ZONES);
-    cluster.want(shape(3, 1), ZONES);
+    cluster.requestShape(shape(3, 1), ZONES);
     for (const node of cluster.nodes) Object.assign(node, { maxmemory: 5000, usedMemory: 4000, keyBytes: node.primary === undefined ? 3600 : 0 });
-    const decision = decideResize(cluster.nodes, shape(3, 1));
+    const decision = planResize(cluster.nodes, shape(3, 1));
     expect(decision).toMatchObject({ kind: "refused" });
     expect(decision.kind === "refused" ? decision.reasons : []).toEqual([0, 1, 2].map((i) => expect.stringMatching(new RegExp(`^n-${i} would hold 5.1 KiB, 1.2 KiB of it taken over, and its maxmemory is 4.9 KiB$`)) as string));
   });
 
   it("plans a thousand nodes", () => {
     const cluster = FakeCluster.formed(shape(400, 1), ZONES);
-    cluster.want(shape(500, 1), ZONES);
+    cluster.requestShape(shape(500, 1), ZONES);
     expect(planOf(cluster, shape(500, 1))?.meet).toHaveLength(200);
   });
 });
 
 /** How many primaries a zone may have, every replica being in another zone than its primary. */
 function primariesAllowed(nodes: readonly ResizeNode[], { primaries: P, replicasPerPrimary: R }: Shape): (zone: string) => number {
-  const sizes = byZone(nodes.filter(({ leaving }) => !leaving));
+  const sizes = groupByZone(nodes.filter(({ leaving }) => !leaving));
   return (zone) => {
     const n = sizes.get(zone)?.length ?? 0;
     return R < 2 ? n : Math.min(n, Math.floor((R * P - n) / (R - 1)));

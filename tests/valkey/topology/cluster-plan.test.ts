@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { planCluster, PlanError } from "../../../valkey/topology/cluster-plan";
 import type { PlacedNode, Shape } from "../../../valkey/topology/placement";
-import { byZone, nodeCount, rotateOverZones, sharePrimaries, spreadOverZones } from "../../../valkey/topology/placement";
+import { groupByZone, nodeCount, rotateOverZones, distributePrimaries, spreadOverZones } from "../../../valkey/topology/placement";
 import { countSlots, normaliseRanges } from "../../../valkey/topology/slots";
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `node-${String(i)}`);
@@ -75,7 +75,7 @@ describe("planCluster", () => {
     fc.assert(
       fc.property(anyPlacement(4), ({ shape, nodes }) => {
         const safe = planCluster(nodes, shape).warnings.length === 0;
-        expect(safe).toBe(someSplitIsSafe([...byZone(nodes).values()].map((members) => members.length), shape));
+        expect(safe).toBe(someSplitIsSafe([...groupByZone(nodes).values()].map((members) => members.length), shape));
       }),
     );
   });
@@ -102,8 +102,8 @@ describe("sharePrimaries", () => {
   it("gives no zone more primaries than nodes", () => {
     fc.assert(
       fc.property(anyPlacement(12), ({ shape, nodes }) => {
-        const sizes = new Map([...byZone(nodes)].map(([zone, members]) => [zone, members.length]));
-        for (const [zone, share] of sharePrimaries(sizes, shape) ?? []) expect(share).toBeLessThanOrEqual(sizes.get(zone) ?? 0);
+        const sizes = new Map([...groupByZone(nodes)].map(([zone, members]) => [zone, members.length]));
+        for (const [zone, share] of distributePrimaries(sizes, shape) ?? []) expect(share).toBeLessThanOrEqual(sizes.get(zone) ?? 0);
       }),
     );
   });

@@ -14,14 +14,14 @@ describe.each(["8.0", "9.1"])("CLUSTER NODES of Valkey %s", (version) => {
     expect(countSlots(primaries.flatMap((node) => node.slots))).toBe(SLOT_COUNT);
     expect(new Set(nodes.flatMap((node) => node.primaryId ?? []))).toEqual(new Set(primaries.map((node) => node.id)));
     expect(view.topology.nodes.has(view.selfId)).toBe(true);
-    expect([view.troubles, view.unlinked, view.moves]).toEqual([[], [], []]);
+    expect([view.unhealthy, view.unlinked, view.openSlots]).toEqual([[], [], []]);
   });
 
   it("a slot on its way out and in, at either end", () => {
     const out = parse(`${version}-migrating`);
     const into = parse(`${version}-importing`);
-    expect(out.moves).toEqual([{ slot: 42, direction: "migrating", peerId: into.selfId }]);
-    expect(into.moves).toEqual([{ slot: 42, direction: "importing", peerId: out.selfId }]);
+    expect(out.openSlots).toEqual([{ slot: 42, direction: "migrating", peerId: into.selfId }]);
+    expect(into.openSlots).toEqual([{ slot: 42, direction: "importing", peerId: out.selfId }]);
     expect(out.topology.fingerprint).toBe(into.topology.fingerprint);
   });
 
@@ -32,21 +32,21 @@ describe.each(["8.0", "9.1"])("CLUSTER NODES of Valkey %s", (version) => {
 
   it("a node still shaking hands", () => {
     const view = parse(`${version}-handshake`);
-    const [trouble] = view.troubles;
+    const [trouble] = view.unhealthy;
     expect(trouble?.trouble).toBe("handshake");
     expect(view.unlinked).toEqual([trouble?.id]);
     expect(view.topology.nodes.get(trouble?.id ?? "")?.address).toEqual({ host: "127.0.0.1", port: 9, hostname: undefined });
   });
 
   it("a node suspected and then failed", () => {
-    expect(parse(`${version}-suspected`).troubles.map(({ trouble }) => trouble)).toEqual(["suspected"]);
-    expect(parse(`${version}-failed`).troubles.map(({ trouble }) => trouble)).toEqual(["failed"]);
+    expect(parse(`${version}-suspected`).unhealthy.map(({ trouble }) => trouble)).toEqual(["suspected"]);
+    expect(parse(`${version}-failed`).unhealthy.map(({ trouble }) => trouble)).toEqual(["failed"]);
   });
 
   it("a node without address", () => {
     const view = parse(`${version}-noaddr`);
-    expect(view.troubles.map(({ trouble }) => trouble)).toEqual(["failed", "no-address"]);
-    expect(view.topology.nodes.get(view.troubles[0]?.id ?? "")?.address).toEqual({ host: "", port: 0, hostname: undefined });
+    expect(view.unhealthy.map(({ trouble }) => trouble)).toEqual(["failed", "no-address"]);
+    expect(view.topology.nodes.get(view.unhealthy[0]?.id ?? "")?.address).toEqual({ host: "", port: 0, hostname: undefined });
   });
 
   it("a node that knows nobody, not even its own address", () => {

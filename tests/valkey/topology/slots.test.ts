@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SlotRange } from "../../../valkey/topology/slots";
-import { countSlots, formatRanges, normaliseRanges, parseRange, shareSlots, SLOT_COUNT, subtractRanges } from "../../../valkey/topology/slots";
+import { countSlots, formatRanges, normaliseRanges, parseRange, distributeSlots, SLOT_COUNT, subtractRanges } from "../../../valkey/topology/slots";
 
 const range = fc
   .tuple(fc.nat(SLOT_COUNT - 1), fc.nat(400))
@@ -42,7 +42,7 @@ describe("slot ranges", () => {
   it("share all slots evenly among any number of primaries", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: SLOT_COUNT }), (count) => {
-        const shares = shareSlots(count);
+        const shares = distributeSlots(count);
         expect(normaliseRanges(shares)).toEqual([{ from: 0, to: SLOT_COUNT - 1 }]);
         expect(countSlots(shares)).toBe(SLOT_COUNT);
         const sizes = shares.map((share) => countSlots([share]));

@@ -1,46 +1,46 @@
 import { describe, expect, it } from "vitest";
 import { formatVerification, verdictLine } from "../../../valkey/verification/format";
-import type { Facts, NodeFacts } from "../../../valkey/verification/facts";
-import { known, unknown } from "../../../valkey/observation";
-import { judge } from "../../../valkey/verification/verify";
+import type { DeploymentFacts, NodeFacts } from "../../../valkey/verification/facts";
+import { observed, unobserved } from "../../../valkey/observation";
+import { judgeFacts } from "../../../valkey/verification/verify";
 import { formatRanges } from "../../../valkey/topology/slots";
 import type { FakeNode } from "../../support/cluster-text";
 import { fakeView } from "../../support/cluster-text";
-import { CLUSTER_INFO, clusterFacts, info } from "../../support/facts";
+import { CLUSTER_INFO, clusterFacts, infoReply } from "../../support/facts";
 
 const good = clusterFacts(3, 1);
 
 /** The same facts with one node's replaced. */
-function withNode(facts: Facts, index: number, changes: Partial<NodeFacts>): Facts {
+function withNode(facts: DeploymentFacts, index: number, changes: Partial<NodeFacts>): DeploymentFacts {
   return { ...facts, nodes: facts.nodes.map((node, i) => (i === index ? { ...node, ...changes } : node)) };
 }
 
-const failing = (facts: Facts): string[] => judge(facts).assertions.flatMap(({ id, pass }) => (pass ? [] : [id]));
+const failing = (facts: DeploymentFacts): string[] => judgeFacts(facts).assertions.flatMap(({ id, pass }) => (pass ? [] : [id]));
 const node = (index: number): NodeFacts => good.nodes[index] as NodeFacts;
 const viewNodes = (change: (nodes: FakeNode[]) => FakeNode[]): FakeNode[] => {
-  const shards = judge(good).shards;
+  const shards = judgeFacts(good).shards;
   const all = good.nodes.map(({ node: { name } }): FakeNode => {
     const shard = shards.find(({ primary, replicas }) => primary === name || replicas.includes(name));
     return shard?.primary === name ? { name, slots: formatRanges(shard.slots) } : { name, primary: shard?.primary ?? "" };
   });
   return change(all);
 };
-const viewOf = (name: string, change: (nodes: FakeNode[]) => FakeNode[]): NodeFacts["view"] => known(fakeView(name, viewNodes(change)));
-const everyView = (change: (nodes: FakeNode[]) => FakeNode[]): Facts => ({ ...good, nodes: good.nodes.map((each) => ({ ...each, view: viewOf(each.node.name, change) })) });
+const viewOf = (name: string, change: (nodes: FakeNode[]) => FakeNode[]): NodeFacts["view"] => observed(fakeView(name, viewNodes(change)));
+const everyView = (change: (nodes: FakeNode[]) => FakeNode[]): DeploymentFacts => ({ ...good, nodes: good.nodes.map((each) => ({ ...each, view: viewOf(each.node.name, change) })) });
 const patch = (name: string, changes: Partial<FakeNode>) => (nodes: FakeNode[]): FakeNode[] => nodes.map((each) => (each.name === name ? { ...each, ...changes } : each));
 
 describe("the verdict on a cluster", () => {
   it("passes when everything is as it must be", () => {
-    const verdict = judge(good);
+    const verdict = judgeFacts(good);
     expect(failing(good)).toEqual([]);
     expect(verdict.pass).toBe(true);
     expect(verdict.shards.map(({ replicas }) => replicas.length)).toEqual([1, 1, 1]);
   });
 
-  it.each<[string, Facts, string[]]>([
-    ["a node that is loading", withNode(good, 0, { info: known(info("primary", { loading: "1" })) }), ["not-loading"]],
-    ["a node that says fail", withNode(good, 1, { clusterInfo: known(new Map([...CLUSTER_INFO, ["cluster_state", "fail"]])) }), ["state-ok"]],
-    ["a node that sees slots missing", withNode(good, 2, { clusterInfo: known(new Map([...CLUSTER_INFO, ["cluster_slots_ok", "16383"]])) }), ["slots-covered"]],
+  it.each<[string, DeploymentFacts, string[]]>([
+    ["a node that is loading", withNode(good, 0, { info: observed(infoReply("primary", { loading: "1" })) }), ["not-loading"]],
+    ["a node that says fail", withNode(good, 1, { clusterInfo: observed(new Map([...CLUSTER_INFO, ["cluster_state", "fail"]])) }), ["state-ok"]],
+    ["a node that sees slots missing", withNode(good, 2, { clusterInfo: observed(new Map([...CLUSTER_INFO, ["cluster_slots_ok", "16383"]])) }), ["slots-covered"]],
     ["a node that suspects another", withNode(good, 0, { view: viewOf("n-0", patch("n-4", { flags: "fail?" })) }), ["none-failing"]],
     ["a node without a link to another", withNode(good, 0, { view: viewOf("n-0", patch("n-4", { link: "disconnected" })) }), ["none-failing"]],
     ["a node with another epoch", withNode(good, 0, { view: viewOf("n-0", patch("n-1", { epoch: 7 })) }), ["views-agree"]],
@@ -52,54 +52,54 @@ describe("the verdict on a cluster", () => {
     ["a slot being moved", withNode(good, 0, { view: viewOf("n-0", patch("n-0", { slots: `0-5460 [5->-${"1".padStart(40, "0")}]` })) }), ["no-moves"]],
     ["fewer primaries than wanted", { ...good, shape: { primaries: 4, replicasPerPrimary: 1 } }, ["primaries"]],
     ["fewer replicas than wanted", { ...good, shape: { primaries: 3, replicasPerPrimary: 2 } }, ["replicas"]],
-    ["a link that is down", withNode(good, 3, { info: known(info("replica", { master_link_status: "down" })) }), ["links-up"]],
-    ["a replica that is behind", withNode(good, 3, { info: known(info("replica", { slave_repl_offset: "-2000000" })) }), ["lag-bounded"]],
-    ["a replica that has heard nothing", withNode(good, 3, { info: known(info("replica", { master_last_io_seconds_ago: "16" })) }), ["lag-bounded"]],
+    ["a link that is down", withNode(good, 3, { info: observed(infoReply("replica", { master_link_status: "down" })) }), ["links-up"]],
+    ["a replica that is behind", withNode(good, 3, { info: observed(infoReply("replica", { slave_repl_offset: "-2000000" })) }), ["lag-bounded"]],
+    ["a replica that has heard nothing", withNode(good, 3, { info: observed(infoReply("replica", { master_last_io_seconds_ago: "16" })) }), ["lag-bounded"]],
     ["a zone that is unknown", withNode(good, 3, { node: { ...node(3).node, zone: undefined } }), ["zones-known", "replica-elsewhere", "zones-apart"]],
     ["a replica beside its primary", withNode(good, 3, { node: { ...node(3).node, zone: "a" } }), ["replica-elsewhere", "zones-apart"]],
-    ["another version", withNode(good, 4, { info: known(info("replica", { valkey_version: "9.1.1" })) }), ["same-version"]],
-    ["another setting", withNode(good, 4, { settings: known(new Map([["maxmemory", "1"]])) }), ["same-settings"]],
+    ["another version", withNode(good, 4, { info: observed(infoReply("replica", { valkey_version: "9.1.1" })) }), ["same-version"]],
+    ["another setting", withNode(good, 4, { settings: observed(new Map([["maxmemory", "1"]])) }), ["same-settings"]],
     ["a setting that nobody has as wanted", { ...good, directives: new Map([["maxmemory", "5"]]) }, ["same-settings"]],
-    ["settings that may not be read", withNode(good, 4, { settings: unknown("NOPERM") }), ["same-settings"]],
+    ["settings that may not be read", withNode(good, 4, { settings: unobserved("NOPERM") }), ["same-settings"]],
   ])("fails on %s in exactly the rows that say so", (_what, facts, ids) => {
     expect(failing(facts)).toEqual(ids);
   });
 
   it("names the zone of a replica beside its primary only where the pair is", () => {
-    const replica = judge(good).shards[0]?.replicas[0] ?? "";
+    const replica = judgeFacts(good).shards[0]?.replicas[0] ?? "";
     const index = good.nodes.findIndex((each) => each.node.name === replica);
     const beside = withNode(good, index, { node: { ...node(index).node, zone: "a" } });
-    const rows = judge(beside).assertions.filter(({ pass }) => !pass);
+    const rows = judgeFacts(beside).assertions.filter(({ pass }) => !pass);
     expect(rows.map(({ nodes }) => nodes)).toEqual([["n-0"], [replica]]);
   });
 
   it("never passes over a node that cannot be asked: every row that needs its word fails", () => {
-    const why = unknown("n-2 cannot be reached: ECONNREFUSED");
+    const why = unobserved("n-2 cannot be reached: ECONNREFUSED");
     const gone = withNode(good, 2, { info: why, clusterInfo: why, view: why, settings: why, keys: why });
-    const passing = judge(gone).assertions.flatMap(({ id, pass }) => (pass ? [id] : []));
+    const passing = judgeFacts(gone).assertions.flatMap(({ id, pass }) => (pass ? [id] : []));
     expect(passing).toEqual(["zones-known"]);
-    expect(judge(gone).assertions[0]).toMatchObject({ id: "reachable", pass: false, nodes: ["n-2"], found: "n-2: n-2 cannot be reached: ECONNREFUSED" });
+    expect(judgeFacts(gone).assertions[0]).toMatchObject({ id: "reachable", pass: false, nodes: ["n-2"], found: "n-2: n-2 cannot be reached: ECONNREFUSED" });
   });
 
   it("does not pass on no facts at all", () => {
-    expect(judge({ ...good, nodes: [] }).pass).toBe(false);
-    expect(judge({ ...good, nodes: [], mode: "replication" }).pass).toBe(false);
+    expect(judgeFacts({ ...good, nodes: [] }).pass).toBe(false);
+    expect(judgeFacts({ ...good, nodes: [], mode: "replication" }).pass).toBe(false);
   });
 
   it("takes the numbers from the nodes where none are asked for, but never fewer than a cluster needs", () => {
-    expect(judge({ ...good, shape: {} }).pass).toBe(true);
+    expect(judgeFacts({ ...good, shape: {} }).pass).toBe(true);
     expect(failing({ ...clusterFacts(3, 0), shape: {} })).toEqual(["replicas", "replica-elsewhere"]);
-    expect(judge(clusterFacts(3, 0)).pass).toBe(true);
+    expect(judgeFacts(clusterFacts(3, 0)).pass).toBe(true);
   });
 
   it("leaves settings out when asked to, and says so", () => {
-    const forbidden: Facts = { ...good, without: ["settings"], nodes: good.nodes.map((each) => ({ ...each, settings: unknown("not asked") })) };
-    expect(judge(forbidden).pass).toBe(true);
-    expect(verdictLine(judge(forbidden))).toBe("VERIFY cluster: PASS — all 17 assertions hold; not checked, as asked: settings.");
+    const forbidden: DeploymentFacts = { ...good, skippedAssertions: ["settings"], nodes: good.nodes.map((each) => ({ ...each, settings: unobserved("not asked") })) };
+    expect(judgeFacts(forbidden).pass).toBe(true);
+    expect(verdictLine(judgeFacts(forbidden))).toBe("VERIFY cluster: PASS — all 17 assertions hold; not checked, as asked: settings.");
   });
 });
 
-const replication: Facts = {
+const replication: DeploymentFacts = {
   ...good,
   deployment: "replication",
   mode: "replication",
@@ -107,11 +107,11 @@ const replication: Facts = {
   zones: ["a", "b", "c"],
   nodes: ["a", "b", "c"].map((zone, i): NodeFacts => ({
     node: { name: `r-${i}`, zone, machine: "m", endpoint: { host: `10.0.0.${i + 1}`, port: 7000 } },
-    info: known(info(i === 0 ? "primary" : "replica")),
-    clusterInfo: unknown("no cluster"),
-    view: unknown("no cluster"),
-    settings: known(new Map([["maxmemory", "0"]])),
-    keys: known(10),
+    info: observed(infoReply(i === 0 ? "primary" : "replica")),
+    clusterInfo: unobserved("no cluster"),
+    view: unobserved("no cluster"),
+    settings: observed(new Map([["maxmemory", "0"]])),
+    keys: observed(10),
   })),
 };
 
@@ -120,13 +120,13 @@ describe("the verdict on replication", () => {
     expect(failing(replication)).toEqual([]);
   });
 
-  it.each<[string, Facts, string[]]>([
-    ["two primaries", withNode(replication, 1, { info: known(info("primary")) }), ["one-primary", "replicas", "one-data-set", "all-online", "lag-bounded"]],
-    ["no primary", withNode(replication, 0, { info: known(info("replica")) }), ["one-primary", "replicas", "one-data-set", "all-online", "lag-bounded"]],
-    ["a replica the primary does not count", withNode(replication, 0, { info: known(info("primary", { slave1: "ip=10.0.0.3,port=7000,state=wait_bgsave,offset=0,lag=0" })) }), ["all-online"]],
-    ["a replica of somebody else", withNode(replication, 2, { info: known(info("replica", { master_replid: "other" })) }), ["one-data-set"]],
-    ["a link that is down", withNode(replication, 2, { info: known(info("replica", { master_link_status: "down" })) }), ["links-up"]],
-    ["a replica that takes writes", withNode(replication, 2, { info: known(info("replica", { slave_read_only: "0" })) }), ["read-only"]],
+  it.each<[string, DeploymentFacts, string[]]>([
+    ["two primaries", withNode(replication, 1, { info: observed(infoReply("primary")) }), ["one-primary", "replicas", "one-data-set", "all-online", "lag-bounded"]],
+    ["no primary", withNode(replication, 0, { info: observed(infoReply("replica")) }), ["one-primary", "replicas", "one-data-set", "all-online", "lag-bounded"]],
+    ["a replica the primary does not count", withNode(replication, 0, { info: observed(infoReply("primary", { slave1: "ip=10.0.0.3,port=7000,state=wait_bgsave,offset=0,lag=0" })) }), ["all-online"]],
+    ["a replica of somebody else", withNode(replication, 2, { info: observed(infoReply("replica", { master_replid: "other" })) }), ["one-data-set"]],
+    ["a link that is down", withNode(replication, 2, { info: observed(infoReply("replica", { master_link_status: "down" })) }), ["links-up"]],
+    ["a replica that takes writes", withNode(replication, 2, { info: observed(infoReply("replica", { slave_read_only: "0" })) }), ["read-only"]],
     ["zones filled unevenly", withNode(replication, 2, { node: { ...(replication.nodes[2] as NodeFacts).node, zone: "a" } }), ["even-spread"]],
     ["a zone that is unknown", withNode(replication, 2, { node: { ...(replication.nodes[2] as NodeFacts).node, zone: undefined } }), ["zones-known", "even-spread"]],
     ["more replicas wanted", { ...replication, shape: { primaries: 1, replicasPerPrimary: 3 } }, ["replicas", "all-online"]],
@@ -137,15 +137,15 @@ describe("the verdict on replication", () => {
 
 describe("a verification as text", () => {
   it("reads as S1's example does: nodes, pairs with their zones, the rows, the verdict", () => {
-    const text = formatVerification({ facts: good, verdict: judge(good) }).join("\n");
+    const text = formatVerification({ facts: good, verdict: judgeFacts(good) }).join("\n");
     expect(text).toMatch(/NAME +ROLE +ADDRESS +ZONE/);
     expect(text).toMatch(/PRIMARY +n-0 +a +slots 0-5460 \(5461\)\n {2}replica +n-\d +[bc] +other zone ✓/);
     expect(text).toContain("VERIFY cluster: PASS — all 18 assertions hold.");
   });
 
   it("says of a failed row what was expected, what was found and where", () => {
-    const bad = withNode(good, 3, { info: known(info("replica", { master_link_status: "down" })) });
-    const text = formatVerification({ facts: bad, verdict: judge(bad) }).join("\n");
+    const bad = withNode(good, 3, { info: observed(infoReply("replica", { master_link_status: "down" })) });
+    const text = formatVerification({ facts: bad, verdict: judgeFacts(bad) }).join("\n");
     expect(text).toContain("✗ every replica's link to its primary is up  [links-up]\n    expected: 3 up\n    found:    n-3: its link to its primary is down\n    nodes:    n-3");
     expect(text).toContain("VERIFY cluster: FAIL — 1 of 18 assertions do not hold: links-up.");
   });

@@ -15,7 +15,7 @@ function plan(changes: Partial<JobPlan> = {}): JobPlan {
     phases: [jobPhase(toolRun({ seed: 100, length: { seconds: 1 } })), jobPhase(toolRun({ seed: 200 }))],
     user: { username: "made-for-the-run", password: "s3cret" },
     tls: undefined,
-    patienceSeconds: 300,
+    timeoutSeconds: 300,
     deadlineSeconds: 600,
     ...changes,
   };
@@ -106,18 +106,18 @@ describe("a benchmark Job", () => {
 
 describe("a Job whose load generator is a companion's", () => {
   const companion = { image: "node:22", run: "node /tmp/x.cjs", setup: "true" };
-  const pod = podOf({ companion, files: { "x.gz": Buffer.from("bundle") } });
+  const pod = podOf({ sidecar: companion, files: { "x.gz": Buffer.from("bundle") } });
 
   it("keeps the appointments in the servers' image and sends the load from its own, with the resources that are the load's", () => {
     const resources = { requests: { cpu: "4", memory: "1Gi" }, limits: { cpu: "4", memory: "1Gi" } };
-    const [runner, load] = podOf({ companion, runner: { runners: 1, sharing: false, resources } }).containers;
+    const [runner, load] = podOf({ sidecar: companion, runner: { runners: 1, sharing: false, resources } }).containers;
     expect(runner).toMatchObject({ image: "valkey/valkey:9.1.2", resources: { requests: { cpu: "50m", memory: "32Mi" }, limits: { cpu: "50m", memory: "32Mi" } } });
     expect(load).toMatchObject({ image: "node:22", resources, securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false } });
     expect(load?.volumeMounts?.filter(({ name }) => runner?.volumeMounts?.some((each) => each.name === name)).map(({ name }) => name)).toContain("exchange");
   });
 
   it("has its files in a ConfigMap of the Job's, which waits for it, and its password in the environment", () => {
-    const { job, files } = benchmarkJob(plan({ companion, files: { "x.gz": Buffer.from("bundle") }, user: undefined }));
+    const { job, files } = benchmarkJob(plan({ sidecar: companion, files: { "x.gz": Buffer.from("bundle") }, user: undefined }));
     expect(files).toMatchObject({ metadata: { name: "bench-cluster-1a2b3c4d", namespace: "data" }, binaryData: { "x.gz": Buffer.from("bundle").toString("base64") } });
     expect(job.spec?.suspend).toBe(true);
     expect(pod.volumes).toContainEqual({ name: "files", configMap: { name: "bench-cluster-1a2b3c4d" } });

@@ -1,30 +1,30 @@
 import { describe, expect, it } from "vitest";
 import type { JobFacts } from "../../../../benchmarks/load/jobs/job-outcome";
-import { outcomeOf } from "../../../../benchmarks/load/jobs/job-outcome";
-import { VALKEY_BENCHMARK } from "../../../../benchmarks/load/jobs/job-tools";
+import { jobOutcome } from "../../../../benchmarks/load/jobs/job-outcome";
+import { valkeyBenchmarkInJobs } from "../../../../benchmarks/load/jobs/load-generators";
 import type { RunnerPhase, RunnerRecord } from "../../../../benchmarks/load/jobs/runner-record";
-import { parseRecord } from "../../../../benchmarks/load/jobs/runner-record";
-import { ToolFailure } from "../../../../benchmarks/load/tool-runner";
-import type { ToolRun } from "../../../../benchmarks/load/valkey-benchmark/arguments";
-import { onlyReport } from "../../../../benchmarks/load/valkey-benchmark/output";
+import { parseRunnerRecord } from "../../../../benchmarks/load/jobs/runner-record";
+import { LoadGeneratorFailure } from "../../../../benchmarks/load/load-runner";
+import type { ValkeyBenchmarkRun } from "../../../../benchmarks/load/valkey-benchmark/arguments";
+import { parseSingleReport } from "../../../../benchmarks/load/valkey-benchmark/output";
 import { fixture } from "../../../support/fixtures";
 import { toolRun, workload } from "../../../support/tool-runs";
 
-const real = parseRecord(fixture("runner-record"));
+const real = parseRunnerRecord(fixture("runner-record"));
 const [, measured] = real.phases;
 if (measured === undefined) throw new Error("the fixture has one phase only");
-const alone = onlyReport(measured.text);
+const alone = parseSingleReport(measured.text);
 
 /** As the real one, but for what is changed of its measured phase. */
 function record(changes: Partial<RunnerPhase> = {}): RunnerRecord {
   return { ...real, phases: real.phases.map((phase, index) => (index === 1 ? { ...phase, ...changes } : phase)) };
 }
 
-function facts(changes: Partial<JobFacts<ToolRun>> = {}): JobFacts<ToolRun> {
+function facts(changes: Partial<JobFacts<ValkeyBenchmarkRun>> = {}): JobFacts<ValkeyBenchmarkRun> {
   const tool = toolRun({ workload: workload({ length: { requests: 20_000 } }), seed: 200 });
   const records = changes.records ?? [record(), record()];
   return {
-    tool: VALKEY_BENCHMARK,
+    tool: valkeyBenchmarkInJobs,
     seed: 200,
     phases: [{ ...tool, seed: 100, length: { seconds: 1 } }, tool],
     startedAt: "2026-11-21T09:00:00.000Z",
@@ -40,7 +40,7 @@ function facts(changes: Partial<JobFacts<ToolRun>> = {}): JobFacts<ToolRun> {
 
 describe("the outcome of a Job", () => {
   it("adds requests and rates, and dates them by the moment all were let go", () => {
-    const { report, fromMs, toMs, doubts } = outcomeOf(facts());
+    const { report, fromMs, toMs, doubts } = jobOutcome(facts());
     expect(report.requests).toBe(2 * alone.requests);
     expect(report.rate).toBeCloseTo(2 * alone.rate, 6);
     expect(toMs).toBeCloseTo(1_000_000 + measured.seconds * 1000, 6);
@@ -49,7 +49,7 @@ describe("the outcome of a Job", () => {
   });
 
   it("has a line for each runner, with a seed of its own", () => {
-    const { runners, outputs } = outcomeOf(facts());
+    const { runners, outputs } = jobOutcome(facts());
     expect(runners).toMatchObject([
       { name: "runner 0", machine: "node-3", seed: 200, requests: alone.requests, rps: alone.rate },
       { name: "runner 1", machine: "node-4", seed: 201 },
@@ -61,36 +61,36 @@ describe("the outcome of a Job", () => {
   it("counts each machine once, however many runners it has", () => {
     const machine = { busySeconds: measured.seconds, stolenSeconds: 0 };
     const busy = [record({ machine, cpuSeconds: measured.seconds / 2 }), record({ machine, cpuSeconds: measured.seconds / 2 })];
-    const together = outcomeOf(facts({ records: busy, machines: ["node-3", "node-3"] })).cpu;
+    const together = jobOutcome(facts({ records: busy, machines: ["node-3", "node-3"] })).cpu;
     expect(together).toMatchObject({ client: 1, clientLimit: 2, machineCores: 2, runner: 0, serversHere: false });
     expect(together.machineBusy).toBeCloseTo(1, 9);
-    const apart = outcomeOf(facts({ records: busy })).cpu;
+    const apart = jobOutcome(facts({ records: busy })).cpu;
     expect(apart).toMatchObject({ machineCores: 4 });
     expect(apart.machineBusy).toBeCloseTo(2, 9);
-    expect(outcomeOf(facts({ records: busy, cpuLimit: 0.5 })).cpu.clientLimit).toBe(1);
+    expect(jobOutcome(facts({ records: busy, cpuLimit: 0.5 })).cpu.clientLimit).toBe(1);
   });
 
   it("knows no machine where one of them tells nothing", () => {
-    expect(outcomeOf(facts({ records: [record(), record({ machine: undefined })] })).cpu).toMatchObject({ machineBusy: null, machineStolen: null });
+    expect(jobOutcome(facts({ records: [record(), record({ machine: undefined })] })).cpu).toMatchObject({ machineBusy: null, machineStolen: null });
   });
 
   it("doubts every record for which machines could be shared, and says which were", () => {
-    const shared = outcomeOf(facts({ sharing: true, machines: ["node-3", "node-1"] }));
+    const shared = jobOutcome(facts({ sharing: true, machines: ["node-3", "node-1"] }));
     expect(shared.doubts).toEqual([{ code: "shared-machine", text: "1 of 2 load generators ran on machines with servers of the deployment (node-1), and they take each other's CPU" }]);
-    expect(outcomeOf(facts({ sharing: true })).doubts).toEqual([{ code: "shared-machine", text: "load generators were allowed on machines with servers of the deployment, though none ran on one" }]);
-    expect(outcomeOf(facts({ sharing: true, machines: ["node-0", "node-1"] })).cpu.serversHere).toBe(true);
+    expect(jobOutcome(facts({ sharing: true })).doubts).toEqual([{ code: "shared-machine", text: "load generators were allowed on machines with servers of the deployment, though none ran on one" }]);
+    expect(jobOutcome(facts({ sharing: true, machines: ["node-0", "node-1"] })).cpu.serversHere).toBe(true);
   });
 
   it("doubts a sum of rates that were not there at the same time", () => {
     const late = record({ seconds: measured.seconds + alone.seconds / 2 });
-    expect(outcomeOf(facts({ records: [record(), late] })).doubts).toMatchObject([{ code: "runners-apart", text: expect.stringContaining("all at once for 33.3 % of the time only") as string }]);
+    expect(jobOutcome(facts({ records: [record(), late] })).doubts).toMatchObject([{ code: "runners-apart", text: expect.stringContaining("all at once for 33.3 % of the time only") as string }]);
   });
 
   it("is a failure that says which runner's tool failed, and in which phase", () => {
     const failed = record({ exit: 1, text: "WARNING: x\nError: Server closed the connection\n" });
-    expect(() => outcomeOf(facts({ records: [record(), failed] }))).toThrow("runner 1 on node-4: valkey-benchmark failed with exit status 1: WARNING: x / Error: Server closed the connection");
+    expect(() => jobOutcome(facts({ records: [record(), failed] }))).toThrow("runner 1 on node-4: valkey-benchmark failed with exit status 1: WARNING: x / Error: Server closed the connection");
     const cold = { ...real, phases: real.phases.map((phase, index) => (index === 0 ? { ...phase, exit: 1, text: "no" } : phase)) };
-    expect(() => outcomeOf(facts({ records: [cold] }))).toThrow(new ToolFailure("warm-up: valkey-benchmark failed with exit status 1: no", "no"));
-    expect(() => outcomeOf(facts({ records: [record({ text: "nothing of the kind" })] }))).toThrow(/not understood: no report/);
+    expect(() => jobOutcome(facts({ records: [cold] }))).toThrow(new LoadGeneratorFailure("warm-up: valkey-benchmark failed with exit status 1: no", "no"));
+    expect(() => jobOutcome(facts({ records: [record({ text: "nothing of the kind" })] }))).toThrow(/not understood: no report/);
   });
 });

@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Failure } from "../../../../lib/errors";
 import { benchmarkJob } from "../../../../benchmarks/load/jobs/benchmark-job";
-import type { Companion } from "../../../../benchmarks/load/jobs/companion";
-import type { JobPhase } from "../../../../benchmarks/load/jobs/job-tool";
-import { parseRecord } from "../../../../benchmarks/load/jobs/runner-record";
-import { partOf } from "../../../../benchmarks/load/tool-runner";
-import { toolArguments } from "../../../../benchmarks/load/valkey-benchmark/arguments";
-import { onlyReport } from "../../../../benchmarks/load/valkey-benchmark/output";
+import type { LoadSidecar } from "../../../../benchmarks/load/jobs/sidecar";
+import type { JobPhase } from "../../../../benchmarks/load/jobs/load-generator";
+import { parseRunnerRecord } from "../../../../benchmarks/load/jobs/runner-record";
+import { runnerShare } from "../../../../benchmarks/load/load-runner";
+import { valkeyBenchmarkArguments } from "../../../../benchmarks/load/valkey-benchmark/arguments";
+import { parseSingleReport } from "../../../../benchmarks/load/valkey-benchmark/output";
 import { namedTest } from "../../../../benchmarks/workloads/named-tests";
 import { fixture } from "../../../support/fixtures";
 import { jobPhase, toolRun, workload } from "../../../support/tool-runs";
@@ -33,27 +33,27 @@ afterAll(() => { rmSync(directory, { recursive: true }); });
 
 interface Ran {
   readonly status: number | null;
-  readonly record: ReturnType<typeof parseRecord>;
+  readonly record: ReturnType<typeof parseRunnerRecord>;
   readonly cli: readonly string[];
   readonly printed: string;
 }
 
 function run(index: number, runners: number, phases: readonly ReturnType<typeof toolRun>[], more: Record<string, string> = {}): Ran {
   const user = { username: "user", password: "pass word" };
-  const { job } = benchmarkJob({ name: "j", namespace: "n", image: "i", servers: { namespace: "n", labels: {} }, runner: { runners, sharing: false }, keys: "k", phases: phases.map((phase) => jobPhase(phase, { username: user.username })), user, tls: undefined, patienceSeconds: 5, deadlineSeconds: 9 });
+  const { job } = benchmarkJob({ name: "j", namespace: "n", image: "i", servers: { namespace: "n", labels: {} }, runner: { runners, sharing: false }, keys: "k", phases: phases.map((phase) => jobPhase(phase, { username: user.username })), user, tls: undefined, timeoutSeconds: 5, deadlineSeconds: 9 });
   const container = job.spec?.template.spec?.containers[0];
   const [program = "", ...words] = [...(container?.command ?? []), ...(container?.args ?? [])];
   const file = join(directory, `${index}-${runners}-${Math.random()}`);
   const variables = Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value ?? user.password]));
   const env = { PATH: `${directory}:${process.env["PATH"] ?? ""}`, ...variables, RECORD: file, JOB_COMPLETION_INDEX: String(index), ...more };
   const { status, stdout } = spawnSync(program, words, { env, encoding: "utf8" });
-  return { status, record: parseRecord(readFileSync(`${file}.handed`, "utf8")), cli: readFileSync(`${file}.cli`, "utf8").trim().split("\n"), printed: stdout };
+  return { status, record: parseRunnerRecord(readFileSync(`${file}.handed`, "utf8")), cli: readFileSync(`${file}.cli`, "utf8").trim().split("\n"), printed: stdout };
 }
 
 /** As the stand-in prints them. */
 function words(tool: ReturnType<typeof toolRun>, index: number, runners: number): string {
   const credentials = { username: "user", password: "pass word" };
-  return toolArguments({ ...partOf(tool, index, runners), credentials }).map((word) => `[${word}]`).join("");
+  return valkeyBenchmarkArguments({ ...runnerShare(tool, index, runners), credentials }).map((word) => `[${word}]`).join("");
 }
 
 describe("a runner's script", () => {
@@ -95,13 +95,13 @@ describe("a runner with a companion", () => {
   it("has it run each phase, word for word, with credentials that no file holds, and takes over what it prints, leaves and costs", async () => {
     const exchange = mkdtempSync(join(directory, "exchange-"));
     const file = join(exchange, "record");
-    const companion: Companion = { image: "i", run: "other-tool", setup: "echo made > made", result: "result.json" };
+    const companion: LoadSidecar = { image: "i", run: "other-tool", setup: "echo made > made", result: "result.json" };
     writeFileSync(join(directory, "other-tool"), `#!/bin/sh\nprintf '[%s]' "$@"; echo; echo '{"from":"the file"}' > result.json; [ "$1" != "fails" ] || exit 7\n`);
     chmodSync(join(directory, "other-tool"), 0o755);
-    const phase = (words: readonly string[]): JobPhase => ({ words, endpoint: { host: "10.0.0.1", port: 6379 }, seed: 0, requests: undefined, rate: undefined, seconds: 1, patienceSeconds: 5 });
+    const phase = (words: readonly string[]): JobPhase => ({ arguments: words, endpoint: { host: "10.0.0.1", port: 6379 }, seed: 0, requests: undefined, rate: undefined, seconds: 1, timeoutSeconds: 5 });
     const phases = [phase(["--a=b c", "@CREDENTIALS@", `{"json": "\\\\ and 'quotes'"}`]), phase(["fails"])];
     const user = { username: "user", password: "pass" };
-    const { job } = benchmarkJob({ name: "j", namespace: "n", image: "i", servers: { namespace: "n", labels: {} }, runner: { runners: 1, sharing: false }, keys: "k", phases, companion, user, tls: undefined, patienceSeconds: 5, deadlineSeconds: 9 });
+    const { job } = benchmarkJob({ name: "j", namespace: "n", image: "i", servers: { namespace: "n", labels: {} }, runner: { runners: 1, sharing: false }, keys: "k", phases, sidecar: companion, user, tls: undefined, timeoutSeconds: 5, deadlineSeconds: 9 });
     const ended = (job.spec?.template.spec?.containers ?? []).map(async ({ command = [], args = [], env = [] }) => {
       const variables = Object.fromEntries(env.map(({ name, value }) => [name, value ?? user.password]));
       const [program = "", ...words] = [...command, ...args];
@@ -109,7 +109,7 @@ describe("a runner with a companion", () => {
       return (await once(child, "exit"))[0] as number;
     });
     expect(await Promise.all(ended)).toEqual([0, 0]);
-    const { cores, phases: ran } = parseRecord(readFileSync(`${file}.handed`, "utf8"));
+    const { cores, phases: ran } = parseRunnerRecord(readFileSync(`${file}.handed`, "utf8"));
     expect(cores).toBeGreaterThan(0);
     expect(ran.map(({ exit }) => exit)).toEqual([0, 7]);
     expect(ran[0]?.text.trim()).toBe(`[--a=b c][user:pass][{"json": "\\\\ and 'quotes'"}]\n{"from":"the file"}`);
@@ -121,12 +121,12 @@ describe("a runner's record", () => {
   const text = fixture("runner-record");
 
   it("has the output of each phase, what it cost, and what the machine did meanwhile", () => {
-    const { cores, phases } = parseRecord(text);
+    const { cores, phases } = parseRunnerRecord(text);
     expect(cores).toBe(2);
     expect(phases.map(({ exit }) => exit)).toEqual([0, 0]);
     const [warmUp, measured] = phases;
-    expect(onlyReport(warmUp?.text ?? "").seconds).toBeCloseTo(1, 1);
-    expect(onlyReport(measured?.text ?? "")).toMatchObject({ title: "SET", requests: 10_000 });
+    expect(parseSingleReport(warmUp?.text ?? "").seconds).toBeCloseTo(1, 1);
+    expect(parseSingleReport(measured?.text ?? "")).toMatchObject({ title: "SET", requests: 10_000 });
     const [, , from = 0, to = 0] = [...text.matchAll(/^@@ uptime (.*)$/gm)].map(([, uptime]) => Number(uptime));
     expect(measured?.seconds).toBeCloseTo(to - from, 9);
     expect(measured?.cpuSeconds).toBeGreaterThan(0);
@@ -137,11 +137,11 @@ describe("a runner's record", () => {
   });
 
   it("is refused when it is not whole", () => {
-    for (let cut = 0; cut < text.trimEnd().length; cut += 97) expect(() => parseRecord(text.slice(0, cut))).toThrow(Failure);
+    for (let cut = 0; cut < text.trimEnd().length; cut += 97) expect(() => parseRunnerRecord(text.slice(0, cut))).toThrow(Failure);
   });
 
   it("does without a machine that tells nothing", () => {
-    const { phases } = parseRecord(text.replace(/^@@ cpu .*$/gm, "@@ "));
+    const { phases } = parseRunnerRecord(text.replace(/^@@ cpu .*$/gm, "@@ "));
     expect(phases.map(({ machine }) => machine)).toEqual([undefined, undefined]);
   });
 });

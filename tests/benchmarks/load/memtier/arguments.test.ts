@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { MemtierRun } from "../../../../benchmarks/load/memtier/arguments";
 import { memtierArguments, withoutCredentials } from "../../../../benchmarks/load/memtier/arguments";
 import { findMemtier } from "../../../../benchmarks/load/memtier/program";
-import type { MemtierMix } from "../../../../benchmarks/workloads/mix";
+import type { MemtierWorkload } from "../../../../benchmarks/workloads/mixed-workload";
 
-const MIX: MemtierMix = { driver: "memtier", name: "m", data: "strings", reads: 0.75, keySpace: 100, clients: 12, pipeline: 4, dataSize: 32, threads: 2, rate: undefined, length: { seconds: 3 }, warmup: 0 };
-const run = (mix: Partial<MemtierMix> = {}, changes: Partial<MemtierRun> = {}): MemtierRun => ({ mix: { ...MIX, ...mix }, mode: "replication", endpoint: { host: "10.0.0.1", port: 6379 }, primaries: 1, credentials: undefined, tls: undefined, ...changes });
+const MIX: MemtierWorkload = { driver: "memtier", name: "m", data: "strings", reads: 0.75, keySpace: 100, clients: 12, pipeline: 4, dataSize: 32, threads: 2, rate: undefined, length: { seconds: 3 }, warmup: 0 };
+const run = (mix: Partial<MemtierWorkload> = {}, changes: Partial<MemtierRun> = {}): MemtierRun => ({ mix: { ...MIX, ...mix }, mode: "replication", endpoint: { host: "10.0.0.1", port: 6379 }, primaries: 1, credentials: undefined, tls: undefined, ...changes });
 const line = (of: MemtierRun): string => memtierArguments(of, "out.json").join(" ");
 
 describe("the command line of memtier_benchmark", () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { parseResults } from "../../../../benchmarks/load/memtier/output";
+import { parseMemtierResults } from "../../../../benchmarks/load/memtier/output";
 import { fixture } from "../../../support/fixtures";
 
 describe("the results of memtier_benchmark", () => {
   it("are all counts and its own clock", () => {
-    const { fromMs, toMs, doubts, latencies } = parseResults(fixture("memtier-2.3"));
+    const { fromMs, toMs, doubts, latencies } = parseMemtierResults(fixture("memtier-2.3"));
     expect({ fromMs, toMs, doubts }).toEqual({ fromMs: 1795287947676, toMs: 1795287948691, doubts: [] });
     const totals = (JSON.parse(fixture("memtier-2.3")) as { "ALL STATS": { Totals: { Count: number; "Percentile Latencies": Record<string, number> } } })["ALL STATS"].Totals;
     // It counts what is answered after its last second only in the histogram.
@@ -15,11 +15,11 @@ describe("the results of memtier_benchmark", () => {
   });
 
   it("are a failure where nothing was answered, which it itself calls a success", () => {
-    expect(() => parseResults(fixture("memtier-2.3-refused"))).toThrow("memtier_benchmark got no answer");
+    expect(() => parseMemtierResults(fixture("memtier-2.3-refused"))).toThrow("memtier_benchmark got no answer");
   });
 
   it("are a failure where they are not whole", () => {
-    expect(() => parseResults("{")).toThrow(/2\.0 or newer is needed/);
-    expect(() => parseResults(`{"ALL STATS": {}}`)).toThrow(/2\.0 or newer is needed/);
+    expect(() => parseMemtierResults("{")).toThrow(/2\.0 or newer is needed/);
+    expect(() => parseMemtierResults(`{"ALL STATS": {}}`)).toThrow(/2\.0 or newer is needed/);
   });
 });

@@ -1,11 +1,11 @@
 /** Keys and sizes are drawn as the distributions say, by chi-square tests against their probabilities. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { keyDraw, spreading, ZipfianRanks } from "../../../../benchmarks/load/open-loop/keys";
+import { keySampler, rankPermutation, ZipfianSampler } from "../../../../benchmarks/load/open-loop/keys";
 import { Random } from "../../../../benchmarks/load/open-loop/random";
-import { sizeDraw, typicalSizes } from "../../../../benchmarks/load/open-loop/values";
+import { sizeSampler, typicalSizes } from "../../../../benchmarks/load/open-loop/values";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
-import type { KeyDistribution } from "../../../../benchmarks/workloads/mix";
+import type { KeyDistribution } from "../../../../benchmarks/workloads/mixed-workload";
 
 const DRAWS = 100_000;
 
@@ -34,17 +34,17 @@ describe("keys", () => {
     const SIZE = 60;
     const weights = Array.from({ length: SIZE }, (_, rank) => (rank + 1) ** -theta);
     const sum = weights.reduce((total, weight) => total + weight, 0);
-    const ranks = new ZipfianRanks(SIZE, theta, new Random(11));
+    const ranks = new ZipfianSampler(SIZE, theta, new Random(11));
     expect(surprise(counts(SIZE, () => ranks.next()), weights.map((weight) => weight / sum))).toBeLessThan(LIMIT);
   });
 
   it("of a uniform distribution are drawn alike", () => {
-    const draw = keyDraw({ distribution: "uniform" }, 100, new Random(3));
+    const draw = keySampler({ distribution: "uniform" }, 100, new Random(3));
     expect(surprise(counts(100, () => draw.next()), new Array<number>(100).fill(0.01))).toBeLessThan(LIMIT);
   });
 
   it("of a hot set get their part of the requests", () => {
-    const draw = keyDraw({ distribution: "hot-set", keys: 0.1, requests: 0.7 }, 100, new Random(5));
+    const draw = keySampler({ distribution: "hot-set", keys: 0.1, requests: 0.7 }, 100, new Random(5));
     const found = counts(100, () => draw.next()).sort((a, b) => b - a);
     const hot = found.slice(0, 10).reduce((sum, count) => sum + count, 0);
     expect(Math.abs(hot / DRAWS - 0.7)).toBeLessThan(4 * Math.sqrt((0.7 * 0.3) / DRAWS));
@@ -55,7 +55,7 @@ describe("keys", () => {
     const distributions: KeyDistribution[] = [{ distribution: "uniform" }, { distribution: "zipfian", theta: 0.99 }, { distribution: "hot-set", keys: 0.2, requests: 0.8 }];
     fc.assert(
       fc.property(fc.constantFrom(...distributions), fc.integer({ min: 1, max: 1_000_000_000 }), fc.integer(), (keys, size, seed) => {
-        const draw = keyDraw(keys, size, new Random(seed));
+        const draw = keySampler(keys, size, new Random(seed));
         for (let i = 0; i < 20; i++) {
           const index = draw.next();
           expect(Number.isInteger(index) && index >= 0 && index < size, `${index} of ${size}`).toBe(true);
@@ -65,9 +65,9 @@ describe("keys", () => {
   });
 
   it("of different ranks are different ones, and the hottest lie in all parts of the slots", () => {
-    for (const size of [1, 7, 100, 16_384]) expect(new Set(Array.from({ length: size }, (_, rank) => spreading(size)(rank))).size, String(size)).toBe(size);
+    for (const size of [1, 7, 100, 16_384]) expect(new Set(Array.from({ length: size }, (_, rank) => rankPermutation(size)(rank))).size, String(size)).toBe(size);
     for (const times of [1, 6, 13, 61]) {
-      const spread = spreading(times * SLOT_COUNT);
+      const spread = rankPermutation(times * SLOT_COUNT);
       // Of the hundred hottest, each eighth of the slots has about an eighth.
       const eighths = new Array<number>(8).fill(0);
       for (let rank = 0; rank < 100; rank++) {
@@ -81,23 +81,23 @@ describe("keys", () => {
 
 describe("sizes", () => {
   it("of a lognormal distribution have its median and its spread, up to the greatest", () => {
-    const draw = sizeDraw({ sizes: "lognormal", median: 1000, sigma: 0.5, most: 1_000_000 }, new Random(9));
+    const draw = sizeSampler({ sizes: "lognormal", median: 1000, sigma: 0.5, most: 1_000_000 }, new Random(9));
     const drawn = Array.from({ length: DRAWS }, () => draw.next()).sort((a, b) => a - b);
     const at = (part: number): number => drawn[Math.floor(part * DRAWS)] ?? 0;
     expect(Math.abs(at(0.5) / 1000 - 1)).toBeLessThan(0.02);
     expect(Math.abs(at(0.8413) / (1000 * Math.exp(0.5)) - 1)).toBeLessThan(0.02);
-    const cut = sizeDraw({ sizes: "lognormal", median: 1000, sigma: 0.5, most: 1100 }, new Random(9));
+    const cut = sizeSampler({ sizes: "lognormal", median: 1000, sigma: 0.5, most: 1100 }, new Random(9));
     expect(Math.max(...Array.from({ length: 1000 }, () => cut.next()))).toBe(1100);
   });
 
   it("of a list come by their weights", () => {
-    const draw = sizeDraw({ sizes: "weighted", list: [{ bytes: 10, weight: 1 }, { bytes: 20, weight: 3 }] }, new Random(2));
+    const draw = sizeSampler({ sizes: "weighted", list: [{ bytes: 10, weight: 1 }, { bytes: 20, weight: 3 }] }, new Random(2));
     const drawn = Array.from({ length: DRAWS }, () => draw.next());
     expect(surprise([drawn.filter((each) => each === 10).length, drawn.filter((each) => each === 20).length], [0.25, 0.75])).toBeLessThan(LIMIT);
   });
 
   it("between two bounds reach both", () => {
-    const draw = sizeDraw({ sizes: "uniform", least: 3, most: 7 }, new Random(2));
+    const draw = sizeSampler({ sizes: "uniform", least: 3, most: 7 }, new Random(2));
     expect(new Set(Array.from({ length: 500 }, () => draw.next()))).toEqual(new Set([3, 4, 5, 6, 7]));
   });
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { errorKind, parseRedirect } from "../../../../benchmarks/load/open-loop/redirect";
+import { errorPrefix, parseRedirect } from "../../../../benchmarks/load/open-loop/redirect";
 import { encodeCommand, ReplyScanner } from "../../../../benchmarks/load/open-loop/resp";
-import { parseSlots } from "../../../../benchmarks/load/open-loop/routes";
+import { parseClusterSlots } from "../../../../benchmarks/load/open-loop/routes";
 
 interface Reply {
   readonly text: string;
@@ -67,7 +67,7 @@ describe("an error", () => {
   });
 
   it("is counted by its first word", () => {
-    expect(["CLUSTERDOWN The cluster is down", "ERR x", "-weird"].map(errorKind)).toEqual(["CLUSTERDOWN", "ERR", "ERR"]);
+    expect(["CLUSTERDOWN The cluster is down", "ERR x", "-weird"].map(errorPrefix)).toEqual(["CLUSTERDOWN", "ERR", "ERR"]);
   });
 });
 
@@ -78,7 +78,7 @@ describe("CLUSTER SLOTS", () => {
       [6, 9, ["", 7005, "c"], ["?", 7006, "d"]],
       [10, 16_383, ["10.0.0.1", 7000, "a"], ["10.0.0.2", 7001, "b"]],
     ];
-    expect(parseSlots(reply, { host: "10.0.0.7", port: 7005 })).toEqual([
+    expect(parseClusterSlots(reply, { host: "10.0.0.7", port: 7005 })).toEqual([
       { primary: { host: "10.0.0.1", port: 7000 }, replicas: [{ host: "10.0.0.2", port: 7001 }], slots: [{ from: 0, to: 5 }, { from: 10, to: 16_383 }] },
       { primary: { host: "10.0.0.7", port: 7005 }, replicas: [], slots: [{ from: 6, to: 9 }] },
     ]);

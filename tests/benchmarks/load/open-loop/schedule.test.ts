@@ -2,11 +2,11 @@ import fc from "fast-check";
 import { mean, sampleVariance } from "simple-statistics";
 import { describe, expect, it } from "vitest";
 import { Random } from "../../../../benchmarks/load/open-loop/random";
-import { scheduleOf } from "../../../../benchmarks/load/open-loop/schedule";
+import { arrivalSchedule } from "../../../../benchmarks/load/open-loop/schedule";
 
 function times(count: number, arrivals: "fixed" | "poisson", rate: number, worker = 0, workers = 1): number[] {
-  const schedule = scheduleOf({ arrivals, rate, worker, workers }, new Random(7, worker));
-  return Array.from({ length: count }, () => schedule.next());
+  const schedule = arrivalSchedule({ arrivals, rate, worker, workers }, new Random(7, worker));
+  return Array.from({ length: count }, () => schedule.nextMs());
 }
 
 describe("a schedule", () => {

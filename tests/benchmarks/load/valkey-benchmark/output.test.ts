@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { featuresIn } from "../../../../benchmarks/load/valkey-benchmark/features";
+import { parseFeatures } from "../../../../benchmarks/load/valkey-benchmark/features";
 import { parseReports } from "../../../../benchmarks/load/valkey-benchmark/output";
 import { fixture } from "../../../support/fixtures";
 
@@ -64,7 +64,7 @@ describe("parseReports", () => {
 
 describe("features", () => {
   it("are read from the help, not guessed from the version", () => {
-    expect(featuresIn(fixture("valkey-benchmark-9.1-help"))).toEqual({ duration: true, rate: true, readFrom: true });
-    expect(featuresIn(fixture("valkey-benchmark-8.0-help"))).toEqual({ duration: false, rate: false, readFrom: false });
+    expect(parseFeatures(fixture("valkey-benchmark-9.1-help"))).toEqual({ duration: true, rate: true, readFrom: true });
+    expect(parseFeatures(fixture("valkey-benchmark-8.0-help"))).toEqual({ duration: false, rate: false, readFrom: false });
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { BadInput } from "../../../../lib/errors";
-import { parseConfig } from "../../../../stacks/config/config";
+import { parseConfig } from "../../../../stacks/config/parse";
 
 type Raw = Record<string, unknown>;
 const MACHINE = { cores: 4, memoryBytes: 16 * 2 ** 30 };

@@ -1,0 +1,194 @@
+/** Two cells side by side: the servers of both run, and are sent to in alternating slices of some milliseconds. */
+import { randomInt } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { readInfoSections } from "../../valkey/connection";
+import { Failure, messageOf } from "../../lib/errors";
+import { signalChildGroup } from "../../platforms/host/processes";
+import { epochMs, parseCounters } from "../measuring/counters";
+import { Session } from "../measuring/session";
+import { commandsOfTest, namedTest } from "../workloads/named-tests";
+import type { TestName } from "../workloads/named-tests";
+import type { TreatmentServers, StudyEnvironment } from "./treatment-servers";
+import { withServers } from "./treatment-servers";
+import type { Treatment } from "./factors";
+import { PausableLoad } from "./pausable-load";
+import type { InterleavedEntry, SliceCounts } from "./checkpoint-log";
+import type { TreatmentPair } from "./pairs";
+import { commonTests } from "./pairs";
+import type { Pinning } from "./pinning";
+import { parseCpuList } from "./pinning";
+import type { SideControl, Pair } from "./interleaving";
+import { interleaveSlices } from "./interleaving";
+
+/**
+ * Seconds of slices that each side has for each test: as many as a measurement of it alone, within these. On a noisy machine of two
+ * cores six rounds of three seconds know a ratio to some 4 %.
+ */
+const LEAST_SECONDS = 1;
+const MOST_SECONDS = 3;
+/** The same before anything counts: connections are made, memory is touched for the first time. */
+const LEAD_SECONDS = 0.2;
+/** How long servers may hear nothing of their load generators, milliseconds. */
+const PATIENCE_MS = 10_000;
+const POLL_MS = 10;
+/** What was under way when the slices ended is answered within it, which is as much before what is counted as after it. */
+const SETTLE_MS = 20;
+
+/**
+ * Tests that leave their data as they were, which is what can be sent for as long as one likes.
+ * @param pinnings CPUs of each side's servers and load generators; undefined where nothing is pinned
+ * @param random from 0 to below 1: who is started first, and the order and lengths of slices
+ * @throws Failure when servers or load generators fail; the laboratory's signal's reason
+ */
+export async function measureInterleaved({ base, other }: TreatmentPair, round: number, pinnings: Pair<Pinning | undefined>, random: () => number, laboratory: StudyEnvironment): Promise<InterleavedEntry> {
+  const began = performance.now();
+  const tests: InterleavedEntry["tests"] = [];
+  const measured = async (sides: Pair<Side>, signal: AbortSignal): Promise<void> => {
+    for (const test of commonTests({ base, other })) {
+      const what = `${namedTest(test).title} on ${base.label} and ${other.label}`;
+      laboratory.report(`round ${round}: ${what}, side by side`, true);
+      const counts = await inSlices(test, sides, secondsOf({ base, other }), random, signal);
+      laboratory.raw(`round ${round}, ${what}, side by side`, sides.map((side, index) => `${side.command}\n${JSON.stringify(counts[index])}`).join("\n"));
+      tests.push({ test, ...(sides[0].cell === base ? { base: counts[0], other: counts[1] } : { base: counts[1], other: counts[0] }) });
+    }
+  };
+  const both = [{ cell: base, pinning: pinnings[0] }, { cell: other, pinning: pinnings[1] }] as const;
+  // What is started second finds another machine: memory is taken, and CPUs are.
+  const [first, second] = random() < 0.5 ? both : [both[1], both[0]];
+  await withServers(first.cell, first.pinning, laboratory, (one) =>
+    withServers(second.cell, second.pinning, { ...laboratory, signal: one.signal }, (two) =>
+      withSide(first, one, laboratory, (sideOne) => withSide(second, two, laboratory, (sideTwo) => measured([sideOne, sideTwo], two.signal))),
+    ),
+  );
+  return { kind: "side-by-side", round, base: base.id, other: other.id, seconds: (performance.now() - began) / 1000, tests };
+}
+
+/** One of the two: its servers and connections to them, and load generators for one test after the other. */
+class Side {
+  /** Of the load generators that were begun last. */
+  command = "";
+
+  constructor(
+    readonly cell: Treatment,
+    private readonly servers: TreatmentServers,
+    private readonly session: Session,
+    private readonly cpus: readonly number[] | undefined,
+    private readonly laboratory: Pick<StudyEnvironment, "benchmark" | "features">,
+  ) {}
+
+  /** Puts the test's keys in place. */
+  async prepare(test: TestName, signal: AbortSignal): Promise<void> {
+    const { keySpace, dataSize } = this.cell.workload;
+    await this.session.prepareKeys(namedTest(test), { keySpace, dataSize, stock: 0 }, signal);
+  }
+
+  /** Has load generators send. The caller ends them. */
+  begin(test: TestName): PausableLoad {
+    const { workload, runners } = this.cell;
+    const { deployment, endpoint, user } = this.session;
+    const { benchmark, features } = this.laboratory;
+    const tool = { mode: deployment.mode, endpoint, test: namedTest(test), workload, length: workload.length, seed: randomInt(1, 1_000_000_000), credentials: user, tls: deployment.access.tls };
+    const generators = new PausableLoad({ run: this.servers.host.run, benchmark, features, tool, count: runners, cpus: this.cpus });
+    this.command = generators.command;
+    return generators;
+  }
+
+  /** Calls of the test's commands at all primaries, which is where clients send. @throws Failure that names the node that does not tell */
+  async count(test: TestName): Promise<number> {
+    const primaries = this.session.nodes.filter(({ role }) => role === "primary");
+    const calls = await Promise.all(
+      primaries.map(async ({ name, connection }) => {
+        try {
+          return parseCounters(await readInfoSections(connection, "server", "stats", "commandstats", "cpu"), commandsOfTest(namedTest(test)), epochMs()).calls;
+        } catch (error) {
+          throw new Failure(`${name} does not tell its counters: ${messageOf(error)}`, { cause: error });
+        }
+      }),
+    );
+    return calls.reduce((sum, each) => sum + each);
+  }
+
+  /**
+   * Servers stand still with their load generators and with what they forked: io-threads that spin, replicas that follow, files that are
+   * rewritten and requests under way would take from the other side's slices.
+   */
+  party(generators: PausableLoad): SideControl {
+    return {
+      resume: () => { this.wake(); generators.resume(); },
+      pause: () => { generators.pause(); this.#signal("SIGSTOP"); },
+    };
+  }
+
+  wake(): void {
+    this.#signal("SIGCONT");
+  }
+
+  #signal(signal: "SIGSTOP" | "SIGCONT"): void {
+    for (const { process } of this.servers.host.servers(this.servers.deployment.name)) signalChildGroup(process, signal);
+  }
+}
+
+async function withSide<T>({ cell, pinning }: { readonly cell: Treatment; readonly pinning: Pinning | undefined }, servers: TreatmentServers, laboratory: StudyEnvironment, use: (side: Side) => Promise<T>): Promise<T> {
+  const { deployment, verification } = servers;
+  const session = await Session.open({ deployment, shards: verification.verdict.shards });
+  try {
+    return await use(new Side(cell, servers, session, pinning === undefined ? undefined : parseCpuList(pinning.clients), laboratory));
+  } finally {
+    await session.close();
+  }
+}
+
+function secondsOf({ base, other }: TreatmentPair): number {
+  const wanted = [base, other].map(({ workload: { length } }) => ("seconds" in length ? length.seconds : MOST_SECONDS));
+  return Math.min(MOST_SECONDS, Math.max(LEAST_SECONDS, ...wanted));
+}
+
+async function inSlices(test: TestName, sides: Pair<Side>, seconds: number, random: () => number, signal: AbortSignal): Promise<Pair<SliceCounts>> {
+  const running: PausableLoad[] = [];
+  try {
+    const begin = async (side: Side): Promise<PausableLoad> => {
+      await side.prepare(test, signal);
+      const before = await side.count(test);
+      const generators = side.begin(test);
+      running.push(generators);
+      await heard(side, test, before, AbortSignal.any([signal, generators.failed]));
+      generators.pause();
+      return generators;
+    };
+    const generators = [await begin(sides[0]), await begin(sides[1])] as const;
+    const parties = [sides[0].party(generators[0]), sides[1].party(generators[1])] as const;
+    const any = AbortSignal.any([signal, ...generators.map(({ failed }) => failed)]);
+    const alternated = (wanted: number): Promise<Pair<number>> => {
+      for (const party of parties) party.pause();
+      return interleaveSlices(parties, wanted, random, any);
+    };
+    await alternated(LEAD_SECONDS);
+    const before = await settled(test, sides);
+    const had = await alternated(seconds);
+    const after = await settled(test, sides);
+    const counts = (which: 0 | 1): SliceCounts => ({ requests: after[which] - before[which], seconds: had[which] });
+    const both = [counts(0), counts(1)] as const;
+    const silent = sides.filter((_, which) => both[which]?.requests === 0);
+    if (silent.length > 0) throw new Failure(`${namedTest(test).title}: ${silent.map(({ cell }) => cell.label).join(" and ")} got no request in ${seconds} s of slices`);
+    return both;
+  } finally {
+    for (const side of sides) side.wake();
+    await Promise.all(running.map((each) => each.end()));
+  }
+}
+
+async function settled(test: TestName, sides: Pair<Side>): Promise<Pair<number>> {
+  for (const side of sides) side.wake();
+  await sleep(SETTLE_MS);
+  return [await sides[0].count(test), await sides[1].count(test)];
+}
+
+/** @throws Failure when the servers hear nothing; the signal's reason */
+async function heard(side: Side, test: TestName, before: number, signal: AbortSignal): Promise<void> {
+  const began = performance.now();
+  while ((await side.count(test)) === before) {
+    signal.throwIfAborted();
+    if (performance.now() - began > PATIENCE_MS) throw new Failure(`${namedTest(test).title}: the load generator sends nothing`);
+    await sleep(POLL_MS);
+  }
+}

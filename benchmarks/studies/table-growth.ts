@@ -1,0 +1,85 @@
+/** How memory and rate go while keys are put into a server that had none: both are read off the server's own counters. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { Failure } from "../../lib/errors";
+import type { ProcessExit } from "../../platforms/host/processes";
+import { formatExit, pinnedCommand, startRecorded } from "../../platforms/host/processes";
+import { identifyProcess, signalProcess } from "../../lib/process-identity";
+import type { LocalValkeyBenchmarkOptions } from "../load/valkey-benchmark/local-runner";
+import type { Session } from "../measuring/session";
+import type { TableGrowth } from "../results/study-schema";
+import { infoFields, infoNumber, parseInfo } from "../../valkey/topology/info";
+import type { TableGrowthPlan } from "./study";
+
+const INTERVAL_MS = 50;
+/** As S3 writes: a value with a time to live that outlasts the run. */
+const WORDS = ["SETEX", "key:__rand_int__", "10000", "__data__"];
+const CLIENTS = 48;
+const PIPELINE = 16;
+
+/**
+ * Puts keys in one after the other, as fast as can be, and looks on. What was there before, and what was put there, is flushed.
+ * @param session of servers of the study's own, one primary outside cluster mode
+ * @throws Failure when the load generator fails; the signal's reason
+ */
+export async function measureTableGrowth(session: Session, tool: LocalValkeyBenchmarkOptions, { keys, dataSize }: TableGrowthPlan, signal: AbortSignal): Promise<TableGrowth> {
+  const { connection } = session.primary;
+  const read = async (): Promise<Sample> => sampleOf(await connection.info("everything"));
+  // Valkey flushes in the background unless told otherwise, and memory that is yet to be freed would be taken for its own.
+  await connection.flushall("SYNC");
+  const before = await read();
+  const credentials = session.user === undefined ? [] : ["--user", session.user.username, "-a", session.user.password];
+  const { host, port } = session.endpoint;
+  const load = ["-c", String(CLIENTS), "-P", String(PIPELINE), "-d", String(dataSize), "-r", String(keys), "-n", String(keys), "--sequential", "-q"];
+  const [command, ...args] = pinnedCommand(tool.cpus?.join(","), tool.benchmark, ["-h", host, "-p", String(port), ...credentials, ...load, ...WORDS]);
+  signal.throwIfAborted();
+  const child = startRecorded(tool.run, "valkey-benchmark-growth", command, args, { stdio: "ignore" });
+  const stop = (): void => {
+    const identity = identifyProcess(child.pid);
+    if (identity !== undefined) signalProcess(identity, "SIGKILL");
+  };
+  signal.addEventListener("abort", stop);
+  try {
+    const samples = [before];
+    let exit: ProcessExit | undefined;
+    while (exit === undefined) {
+      exit = await Promise.race([child.ended, sleep(INTERVAL_MS, undefined)]);
+      samples.push(await read());
+    }
+    signal.throwIfAborted();
+    if (exit.code !== 0) throw new Failure(`valkey-benchmark failed with ${formatExit(exit)} while ${keys} keys were put in`);
+    await connection.flushall("SYNC");
+    return tableGrowthOf(samples);
+  } finally {
+    signal.removeEventListener("abort", stop);
+    stop();
+  }
+}
+
+interface Sample {
+  readonly ms: number;
+  readonly keys: number;
+  /** What clients' buffers take is not data. */
+  readonly bytes: number;
+}
+
+function sampleOf(text: string): Sample {
+  const info = parseInfo(text);
+  const need = (key: string): number => {
+    const value = infoNumber(info, key);
+    if (value === undefined) throw new Failure(`INFO has no ${key}`);
+    return value;
+  };
+  const keys = Number(infoFields(info.get("db0") ?? "keys=0").get("keys"));
+  return { ms: need("server_time_usec") / 1000, keys, bytes: need("used_memory") - (infoNumber(info, "mem_clients_normal") ?? 0) };
+}
+
+/** From the last sample without keys to the first with all. Pure. */
+export function tableGrowthOf(samples: readonly Sample[]): TableGrowth {
+  const start = samples.filter(({ keys }) => keys === 0).at(-1) ?? samples[0];
+  if (start === undefined) return { samples: [] };
+  const most = Math.max(...samples.map(({ keys }) => keys));
+  const end = samples.findIndex(({ keys }) => keys === most);
+  // The last one is read when nobody writes any more: its memory is that of the data alone.
+  const during = [...samples.slice(0, end), ...samples.slice(-1)].filter(({ ms }) => ms > start.ms);
+  return { samples: [start, ...during].map(({ ms, keys, bytes }) => ({ seconds: (ms - start.ms) / 1000, keys, bytes: Math.max(0, bytes - start.bytes) })) };
+}

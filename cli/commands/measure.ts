@@ -1,0 +1,118 @@
+/** `npm start -- bench`: verification and then measurements of servers that exist already. */
+import { BadInput, messageOf } from "../../lib/errors";
+import { findPrograms } from "../../platforms/host/programs";
+import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
+import { measureAll } from "../../benchmarks/measuring/measure-all";
+import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../lib/paths";
+import { mixedLoadRunners, assertLoadGeneratorsInstalled } from "../../benchmarks/load/mixed-load-runners";
+import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
+import { renderReport } from "../../benchmarks/report/page";
+import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
+import { ResultsCollector } from "../../benchmarks/results/collector";
+import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
+import { verdictLine } from "../../valkey/verification/format";
+import type { Verification } from "../../valkey/verification/verify";
+import { verify } from "../../valkey/verification/verify";
+import { fitKeySpace, unevenSettings } from "../../benchmarks/workloads/workload";
+import type { OptionOverrides } from "../../stacks/config/parse";
+import { parseBenchmark } from "../../stacks/config/parse";
+import type { ExternalDeployment } from "../external";
+import { externalDeployment } from "../external";
+import { print } from "../terminal";
+import { mixedWorkloads, benchmarkWorkload } from "../../stacks/plan/benchmark-plans";
+import type { BenchmarkConfig, StackConfig } from "../../stacks/config/schema/stack";
+import { runSteps } from "../steps";
+import { measuredNames, measuredTitle, printFailures, printResults, formatRounds } from "./run-output";
+
+/** @returns 0 when everything was measured, 1 when verification failed */
+export async function measureExternalServers(values: Readonly<Record<string, unknown>>, overrides: OptionOverrides, signal: AbortSignal): Promise<number> {
+  const external = externalDeployment(values);
+  const { benchmark, workloads } = parseBenchmark(overrides);
+  const timestamp = timestampOf(new Date());
+  const artifacts = Artifacts.open(ROOT, timestamp, benchmark.output, renderReport);
+  const nodes = external.deployment.nodes.map(({ name, zone }) => ({ name, zone: zone ?? null }));
+  const collector = new ResultsCollector(artifacts, { timestamp, stack: "external", configuration: { mode: external.deployment.mode, nodes, benchmark, workloads } });
+  const verifications: Verification[] = [];
+  let reason: string | null = "the run has not ended";
+  try {
+    await runSteps([
+      {
+        title: "Verify",
+        run: async () => {
+          const verification = await verify(external.deployment, external.without);
+          verifications.push(verification);
+          collector.addTopology(verification, null);
+          return verdictLine(verification.verdict);
+        },
+      },
+    ]);
+    const [verification] = verifications;
+    if (verification?.verdict.pass !== true) {
+      reason = "verification failed; nothing was measured";
+      return 1;
+    }
+    await measureServers({ external, verification, benchmark, workloads, overwrite: values["overwrite"] === true }, collector, signal);
+    reason = null;
+    return 0;
+  } catch (error) {
+    reason = messageOf(error);
+    throw error;
+  } finally {
+    const results = collector.finish(reason);
+    printFailures(verifications);
+    if (reason === null) printResults(results, verifications, artifacts);
+    else print("", `What was found until then, marked incomplete: ${shortPath(artifacts.directory)}`);
+  }
+}
+
+interface ServersToMeasure {
+  readonly external: ExternalDeployment;
+  readonly verification: Verification;
+  readonly benchmark: BenchmarkConfig;
+  readonly workloads: StackConfig["workloads"];
+  readonly overwrite: boolean;
+}
+
+async function measureServers({ external, verification, benchmark, workloads, overwrite }: ServersToMeasure, collector: ResultsCollector, signal: AbortSignal): Promise<void> {
+  const { deployment, without, here } = external;
+  const isCluster = deployment.mode === "cluster";
+  const workload = { ...benchmarkWorkload(benchmark), keySpace: fitKeySpace(benchmark.keySpace, isCluster) };
+  const mixes = mixedWorkloads({ benchmark, workloads, anyCluster: isCluster });
+  assertLoadGeneratorsInstalled(mixes);
+  if (isCluster && workload.tests.length > 0) refuseUnevenness(benchmark, verification.verdict.shards.length);
+  let run: RunDirectory | undefined;
+  try {
+    await runSteps([
+      {
+        title: "Find valkey-benchmark",
+        run: async (report) => {
+          await stopAbandonedRuns(...allRunsDirectories());
+          const programs = await findPrograms(packagesDirectory(), report, signal);
+          collector.setPrograms(programs);
+          run = RunDirectory.create(runsDirectory(), "external");
+          return `valkey-benchmark ${programs.version} from ${programs.source}`;
+        },
+      },
+      {
+        title: `Measure ${measuredNames({ workload, mixedWorkloads: mixes })}: ${formatRounds(benchmark.repeats)}`,
+        run: async (report) => {
+          if (run === undefined) throw new Error("there is no run");
+          const { benchmark: tool } = await findPrograms(packagesDirectory(), report, signal);
+          const began = Date.now();
+          const plan = { verified: [{ deployment, verification }], workload, mixes, repeats: benchmark.repeats, foreign: { overwrite }, without };
+          const runner = new LocalValkeyBenchmarkRunner({ run, benchmark: tool, features: await detectFeatures(tool), serversHere: here });
+          await measureAll(plan, { valkeyBenchmark: runner, ...mixedLoadRunners(run, here, mixes), signal }, collector, report);
+          return measuredTitle(plan, Date.now() - began);
+        },
+      },
+    ]);
+  } finally {
+    if (run !== undefined) await stopRun(run.path);
+  }
+}
+
+/** How many primaries there are is known only now. */
+function refuseUnevenness({ clients, threads }: BenchmarkConfig, primaries: number): void {
+  const faults = unevenSettings(clients, threads, primaries);
+  if (faults.length > 0) throw new BadInput("the load", faults.map(({ setting, why, nearest }) => `--${setting}: ${why}; the nearest that can: ${nearest.join(" or ")}`));
+}

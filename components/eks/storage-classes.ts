@@ -1,0 +1,39 @@
+/** Storage classes of a cluster on EKS. */
+import * as k8s from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import type { StorageClassName } from "../../platforms/eks/storage-classes";
+import { DEFAULT_STORAGE_CLASS, STORAGE_CLASS_NAMES, STORAGE_CLASSES } from "../../platforms/eks/storage-classes";
+
+/**
+ * Encrypted gp3 volumes at the speeds there are. A volume is made once its pod has a machine, so that both are in
+ * the same zone, and goes with its claim. The driver is to be there as long as any volume: pass it as `dependsOn`.
+ */
+export class StorageClasses extends pulumi.ComponentResource {
+  /** Classes by name; what uses one is to depend on it. */
+  readonly classes: Readonly<Record<StorageClassName, k8s.storage.v1.StorageClass>>;
+
+  /** @param tags of every volume */
+  constructor(name: string, { tags }: { readonly tags: Readonly<Record<string, string>> }, opts?: pulumi.ComponentResourceOptions) {
+    super("valkey:eks:Storage", name, {}, opts);
+    const made = STORAGE_CLASS_NAMES.map((storageClass) => [storageClass, this.storageClass(name, storageClass, tags)] as const);
+    this.classes = Object.fromEntries(made) as Record<StorageClassName, k8s.storage.v1.StorageClass>;
+    this.registerOutputs({});
+  }
+
+  private storageClass(name: string, storageClass: StorageClassName, tags: Readonly<Record<string, string>>): k8s.storage.v1.StorageClass {
+    const { iops, throughput } = STORAGE_CLASSES[storageClass];
+    const tagged = Object.entries(tags).map(([key, value], index) => [`tagSpecification_${index + 1}`, `${key}=${value}`] as const);
+    return new k8s.storage.v1.StorageClass(
+      `${name}-${storageClass}`,
+      {
+        metadata: { name: storageClass, annotations: storageClass === DEFAULT_STORAGE_CLASS ? { "storageclass.kubernetes.io/is-default-class": "true" } : {} },
+        provisioner: "ebs.csi.aws.com",
+        volumeBindingMode: "WaitForFirstConsumer",
+        reclaimPolicy: "Delete",
+        allowVolumeExpansion: true,
+        parameters: { type: "gp3", encrypted: "true", iops: String(iops), throughput: String(throughput), "csi.storage.k8s.io/fstype": "ext4", ...Object.fromEntries(tagged) },
+      },
+      { parent: this },
+    );
+  }
+}

@@ -1,0 +1,69 @@
+/** The pod of a cluster node. Pure. */
+import type { types } from "@pulumi/kubernetes";
+import type { ServerArgs } from "../arguments";
+import type { DeploymentContext } from "../deployment-context";
+import { directiveEngine, ENGINE_PROGRAMS } from "../engines";
+import { pullPolicy } from "./image";
+import {
+  BUS_PORT,
+  CLIENT_PORT,
+  CONFIG_DIRECTORY,
+  DATA_DIRECTORY,
+  DATA_VOLUME,
+  TERMINATION_GRACE_SECONDS,
+  HAND_OVER_SECONDS,
+  SERVER_CONTAINER,
+} from "../layout";
+import { exporterContainer } from "../metrics";
+import type { ObjectNames } from "../names";
+import { objectLabels } from "../names";
+import { podBasics } from "./pod-basics";
+import { livenessProbe, readinessProbe } from "./probes";
+import { scriptCommand } from "../scripts";
+import { CONTAINER_SECURITY_CONTEXT } from "./security-context";
+import { checksum, TLS_FILES } from "../server-config";
+import { scriptEnvironment, serverMounts, podVolumes } from "./volumes";
+
+type PodTemplate = types.input.core.v1.PodTemplateSpec;
+type Container = types.input.core.v1.Container;
+
+/** @param config valkey.conf; another one makes other pods, and so replaces the running ones one by one */
+export function clusterPod(context: DeploymentContext, config: string): PodTemplate {
+  const { deployment, names, args } = context;
+  const { metrics, tls } = args;
+  return {
+    metadata: { labels: objectLabels(deployment), annotations: { "checksum/config": checksum(config) } },
+    spec: {
+      ...podBasics(context, { graceSeconds: TERMINATION_GRACE_SECONDS }),
+      containers: [serverContainer(names, args), ...(metrics === undefined ? [] : [exporterContainer(metrics, args)])],
+      volumes: [...podVolumes(names, tls), ...(args.storage.ephemeral === true ? [{ name: DATA_VOLUME, emptyDir: {} }] : [])],
+    },
+  };
+}
+
+function serverContainer(names: ObjectNames, { engine, image, imagePullPolicy, resources, tls, clusterDomain }: ServerArgs): Container {
+  const authority = tls === undefined ? undefined : TLS_FILES.authority;
+  const host = `$(POD_NAME).${names.headless}.$(POD_NAMESPACE).svc.${clusterDomain ?? "cluster.local"}`;
+  return {
+    name: SERVER_CONTAINER,
+    image,
+    imagePullPolicy: pullPolicy(image, imagePullPolicy),
+    securityContext: CONTAINER_SECURITY_CONTEXT,
+    // The address is told, for a server that has one in its nodes.conf would go on believing in that.
+    command: [ENGINE_PROGRAMS[directiveEngine(engine)].server, `${CONFIG_DIRECTORY}/valkey.conf`, "--cluster-announce-ip", "$(POD_IP)", "--cluster-announce-hostname", host],
+    env: [fromPod("POD_NAME", "metadata.name"), fromPod("POD_NAMESPACE", "metadata.namespace"), fromPod("POD_IP", "status.podIP"), ...Object.entries(scriptEnvironment(authority, engine)).map(([name, value]) => ({ name, value }))],
+    ports: [
+      { name: "valkey", containerPort: CLIENT_PORT },
+      { name: "bus", containerPort: BUS_PORT },
+    ],
+    resources,
+    livenessProbe: livenessProbe(authority, directiveEngine(engine)),
+    readinessProbe: readinessProbe("cluster"),
+    lifecycle: { preStop: { exec: { command: scriptCommand("hand-over.sh", String(HAND_OVER_SECONDS)) } } },
+    volumeMounts: [{ name: DATA_VOLUME, mountPath: DATA_DIRECTORY }, ...serverMounts(tls)],
+  };
+}
+
+function fromPod(name: string, fieldPath: string): types.input.core.v1.EnvVar {
+  return { name, valueFrom: { fieldRef: { fieldPath } } };
+}

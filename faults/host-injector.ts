@@ -1,0 +1,147 @@
+/** Breaking a deployment of processes on this machine. */
+import { closeSync, openSync, readdirSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import type { Connection } from "../valkey/connection";
+import { connect } from "../valkey/connection";
+import type { DeploymentNode, Endpoint } from "../valkey/node";
+import type { Deployment } from "../valkey/deployment";
+import { formatEndpoint } from "../valkey/node";
+import { codeOf, Failure } from "../lib/errors";
+import type { Host } from "../platforms/host/host";
+import type { Programs } from "../platforms/host/programs";
+import { inspectPrograms } from "../platforms/host/programs";
+import { partitionNetwork, healNetwork } from "../platforms/host/side-effects";
+import type { FormationOptions } from "../valkey/formation/deadline";
+import type { Shape } from "../valkey/topology/placement";
+import type { FaultInjector } from "./fault-injector";
+import { attemptAll } from "./fault-injector";
+import { unmetHostPrecondition } from "./preconditions";
+
+const FILLER = "filler";
+const FILL_AT_ONCE = 64 * 1024;
+
+export class HostFaultInjector implements FaultInjector {
+  readonly #frozen = new Set<string>();
+  readonly #filled = new Set<string>();
+  #directives: ReadonlyMap<string, string> | undefined;
+  #programs: Programs | undefined;
+
+  constructor(
+    private readonly host: Host,
+    public deployment: Deployment,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  readonly nodes = (): readonly DeploymentNode[] => this.host.nodes(this.deployment.name);
+
+  readonly supportsHandOver = true;
+  readonly rediscoversPeers = false;
+
+  readonly dial = (endpoint: Endpoint, timeoutMs: number): Promise<Connection> => connect(`${this.deployment.name} at ${formatEndpoint(endpoint)}`, endpoint, this.deployment.access, timeoutMs);
+
+  readonly unmetPrecondition = unmetHostPrecondition;
+
+  readonly kill = async (nodes: readonly string[]): Promise<void> => {
+    await this.host.signal(this.deployment.name, nodes, "SIGKILL");
+  };
+
+  readonly terminate = async (node: string): Promise<void> => {
+    await this.host.signal(this.deployment.name, [node], "SIGTERM");
+  };
+
+  readonly start: FaultInjector["start"] = async (nodes, { newAddresses, home, follows }) => {
+    if (home !== undefined) this.#programs = await programsIn(home);
+    const followed = this.nodes().find(({ name }) => name === follows)?.endpoint;
+    const restart = { newAddresses, programs: this.#programs, directives: this.#directives };
+    const started = nodes.filter((name) => name !== follows);
+    if (follows !== undefined && nodes.includes(follows)) await this.host.restart(this.deployment.name, [follows], restart, this.signal);
+    const primary = this.nodes().find(({ name }) => name === follows)?.endpoint ?? followed;
+    await this.host.restart(this.deployment.name, started, { ...restart, replicaOf: primary }, this.signal);
+    const { sentinels } = this.deployment;
+    const watching = sentinels === undefined ? {} : { sentinels: { ...sentinels, nodes: this.host.sentinels(this.deployment.name) } };
+    this.deployment = { ...this.deployment, nodes: this.host.nodes(this.deployment.name), ...watching };
+  };
+
+  readonly freeze = async (nodes: readonly string[]): Promise<void> => {
+    for (const name of nodes) this.#frozen.add(name);
+    await this.host.signal(this.deployment.name, nodes, "SIGSTOP");
+  };
+
+  readonly thaw = async (nodes: readonly string[]): Promise<void> => {
+    await this.host.signal(this.deployment.name, nodes, "SIGCONT");
+    for (const name of nodes) this.#frozen.delete(name);
+  };
+
+  readonly cut = async (nodes: readonly string[]): Promise<void> => {
+    const all = [...this.nodes(), ...this.host.sentinels(this.deployment.name)];
+    const addresses = (inside: boolean): string[] => [...new Set(all.filter(({ name }) => nodes.includes(name) === inside).map(({ endpoint }) => endpoint.host))];
+    const [some, others] = [addresses(true), addresses(false)];
+    if (some.some((address) => others.includes(address))) throw new Failure(`${this.deployment.name} was started without addresses of its own for each zone`);
+    await partitionNetwork(this.host.run, some, others);
+  };
+
+  readonly healCut = (): Promise<void> => healNetwork(this.host.run);
+
+  readonly fillDisk = (nodes: readonly string[]): Promise<void> => {
+    // With appendfsync always, a server that cannot write its file ends.
+    this.host.expectExit(this.deployment.name, nodes);
+    for (const directory of this.#disks(nodes)) {
+      this.#filled.add(directory);
+      fill(join(directory, FILLER));
+    }
+    return Promise.resolve();
+  };
+
+  readonly freeDisk = (nodes: readonly string[]): Promise<void> => {
+    for (const directory of this.#disks(nodes)) this.#free(directory);
+    return Promise.resolve();
+  };
+
+  readonly resize = async (to: Shape, options: FormationOptions): Promise<void> => {
+    this.deployment = await this.host.resize(this.deployment, to, options, this.signal);
+  };
+
+  readonly setStartupDirectives = (directives: ReadonlyMap<string, string>): void => {
+    this.#directives = directives;
+    this.deployment = { ...this.deployment, directives };
+  };
+
+  readonly restore = (): Promise<readonly string[]> =>
+    attemptAll(
+      () => this.thaw([...this.#frozen]),
+      () => this.healCut(),
+      ...[...this.#filled].map((directory) => () => { this.#free(directory); }),
+    );
+
+  #disks(nodes: readonly string[]): string[] {
+    return this.host.servers(this.deployment.name).filter(({ plan }) => nodes.includes(plan.name)).map(({ dataDirectory }) => dataDirectory);
+  }
+
+  #free(directory: string): void {
+    rmSync(join(directory, FILLER), { force: true });
+    this.#filled.delete(directory);
+  }
+}
+
+/** Until nothing more fits. */
+function fill(file: string): void {
+  const descriptor = openSync(file, "w");
+  try {
+    for (let bytes = FILL_AT_ONCE; bytes >= 1; ) {
+      try {
+        writeSync(descriptor, Buffer.alloc(bytes));
+      } catch (error) {
+        if (codeOf(error) !== "ENOSPC") throw error;
+        bytes = Math.floor(bytes / 2);
+      }
+    }
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+async function programsIn(home: string): Promise<Programs> {
+  const programs = await inspectPrograms(readdirSync(home).includes("bin") ? join(home, "bin") : home, home);
+  if (typeof programs === "string") throw new Failure(programs);
+  return programs;
+}

@@ -1,0 +1,144 @@
+/** From the section `failures` to scenarios, and what they come to on each deployment before anything runs. Pure. */
+import type { Fault, Scenario, HealTime } from "../../faults/fault";
+import { describeFault } from "../../faults/fault";
+import type { DeploymentOutline } from "../../faults/fault-plan";
+import { describeFaultPlan, planFault } from "../../faults/fault-plan";
+import type { PreconditionCheck } from "../../faults/preconditions";
+import { unmetHostPrecondition, unmetPodPrecondition } from "../../faults/preconditions";
+import type { HostDeploymentPlan } from "../../platforms/host/host";
+import { placeSentinels } from "../../valkey/sentinel/plan";
+import { toDirectives } from "../../valkey/settings";
+import { planCluster } from "../../valkey/topology/cluster-plan";
+import { nodeCount, rotateOverZones, spreadOverZones } from "../../valkey/topology/placement";
+import { hostPlans, configuredSentinels, configuredShape } from "./benchmark-plans";
+import type { PodPlatform } from "./pods";
+import { deploymentZones, isPodPlatform } from "./pods";
+import type { StackConfig } from "../config/schema/stack";
+import type { FailureConfig } from "../config/schema/failures";
+
+/** How long WAIT waits, milliseconds. */
+const WAIT_MS = 1000;
+
+/** A deployment to be broken, as far as it is known before there is any. */
+export type SubjectPlan = Pick<HostDeploymentPlan, "name" | "mode" | "shape" | "settings" | "zones" | "sentinel"> & {
+  /** Whether all nodes share this machine, or pods have several. */
+  readonly machines: "one" | "several";
+};
+
+/** What of a stack on pods can be broken: servers that take part in a failover as Valkey does. */
+export function podSubjectPlans(platform: PodPlatform, { deployments }: Pick<StackConfig, "deployments">): SubjectPlan[] {
+  return Object.entries(deployments)
+    .filter(([, { engine }]) => engine === "valkey")
+    .map(([name, deployment]) => ({ name, mode: deployment.mode, shape: configuredShape(deployment), settings: deployment.settings, zones: deploymentZones(platform, deployment), machines: "several", sentinel: configuredSentinels(deployment) }));
+}
+
+/** The stack's scenarios beside its deployments, with what cannot be done on its platform; on this machine, by what this user may do. */
+export function planFailures(config: Pick<StackConfig, "platform" | "deployments" | "failures">): PlannedScenarioRun[] {
+  const { platform } = config;
+  const scenarios = Object.entries(config.failures).map(([name, failure]) => plannedScenario(name, failure));
+  if (isPodPlatform(platform)) return planScenarioRuns(scenarios, podSubjectPlans(platform, config), unmetPodPrecondition);
+  return planScenarioRuns(scenarios, hostPlans(platform, config).map((plan): SubjectPlan => ({ ...plan, machines: "one" })), unmetHostPrecondition);
+}
+
+export interface PlannedScenario {
+  readonly scenario: Scenario;
+  readonly repeats: number;
+  /** Names; undefined is all that can suffer it. */
+  readonly deployments: readonly string[] | undefined;
+}
+
+export function plannedScenario(name: string, config: FailureConfig): PlannedScenario {
+  const { rate, dataSize, timeout, waitFor, settings, before, after, patience, repair, repeats, deployments } = config;
+  return {
+    repeats,
+    deployments,
+    scenario: {
+      name,
+      fault: faultOf(config),
+      load: { rate, bytes: dataSize, timeoutMs: timeout, acknowledgement: { replicas: waitFor, timeoutMs: waitFor === 0 ? 0 : WAIT_MS } },
+      settings: toDirectives(settings),
+      beforeSeconds: before,
+      afterSeconds: after,
+      recoveryTimeoutSeconds: patience,
+      repair,
+    },
+  };
+}
+
+function faultOf(config: FailureConfig): Fault {
+  const restart = "restart" in config ? when(config.restart) : "served";
+  switch (config.fault) {
+    case "kill-primary":
+    case "kill-machine":
+      return { kind: config.fault, restart };
+    case "kill-primaries":
+      return { kind: config.fault, share: config.share, restart };
+    case "kill-zone":
+      return { kind: config.fault, zone: config.zone, restart };
+    case "kill-all":
+      return { kind: config.fault, newAddresses: config.newAddresses };
+    case "freeze-primary":
+    case "full-disk":
+      return { kind: config.fault, seconds: config.seconds };
+    case "cut-zone":
+      return { kind: config.fault, zone: config.zone, seconds: config.seconds };
+    case "rolling-restart":
+      return { kind: config.fault, home: config.home };
+    case "scale":
+      return { kind: config.fault, to: { primaries: config.primaries, replicasPerPrimary: config.replicasPerPrimary } };
+  }
+}
+
+function when(seconds: number | undefined): HealTime {
+  return seconds === undefined ? "served" : { seconds };
+}
+
+/** A scenario on a deployment, or why there is none. */
+export interface PlannedScenarioRun {
+  readonly planned: PlannedScenario;
+  readonly deployment: string;
+  /** Undefined where it can be done. */
+  readonly skipReason: string | undefined;
+  readonly lines: readonly string[];
+}
+
+/** Every scenario beside every deployment it is meant for, as the deployments will be when they have been formed. */
+export function planScenarioRuns(scenarios: readonly PlannedScenario[], plans: readonly SubjectPlan[], obstacle: PreconditionCheck): PlannedScenarioRun[] {
+  return scenarios.flatMap((planned) =>
+    plans
+      .filter(({ name }) => planned.deployments?.includes(name) ?? true)
+      .map((plan): PlannedScenarioRun => {
+        const { fault, settings } = planned.scenario;
+        const result = planFault(fault, subjectOf(plan, settings));
+        const why = obstacle(planned.scenario, toDirectives(plan.settings)) ?? (typeof result === "string" ? result : undefined);
+        return { planned, deployment: plan.name, skipReason: why, lines: why !== undefined || typeof result === "string" ? [] : describeFaultPlan(result) };
+      }),
+  );
+}
+
+function subjectOf(plan: SubjectPlan, settings: ReadonlyMap<string, string>): DeploymentOutline {
+  const { mode, shape, zones } = plan;
+  const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${plan.name}-${index}`);
+  const placed = mode === "cluster" ? rotateOverZones(names, shape, zones) : spreadOverZones(names, zones);
+  const wanted = new Map([...toDirectives(plan.settings), ...settings]);
+  return {
+    mode,
+    shape,
+    shards: mode === "cluster" ? planCluster(placed, shape).shards : [{ primary: names[0] ?? "", replicas: names.slice(1) }],
+    zoneOf: new Map(placed.map(({ name, zone }) => [name, zone])),
+    // Which machine a pod is on is for its scheduler to say.
+    machineOf: new Map(names.map((name) => [name, plan.machines === "one" ? "this machine" : `the machine of ${name}`])),
+    sentinelZoneOf: new Map((plan.sentinel === undefined ? [] : placeSentinels(plan.name, plan.sentinel, zones)).map(({ name, zone }) => [name, zone])),
+    hasAutomaticFailover: mode === "cluster" ? wanted.get("cluster-replica-no-failover") !== "yes" : plan.sentinel !== undefined,
+    persistent: wanted.get("appendonly") === "yes",
+    rediscoversPeers: plan.machines === "several",
+  };
+}
+
+/** What `break --plan` prints. */
+export function describeScenarioRuns(all: readonly PlannedScenarioRun[]): string[] {
+  return all.flatMap(({ planned: { scenario, repeats }, deployment, skipReason, lines }) => [
+    `${scenario.name} on ${deployment}: ${describeFault(scenario.fault)}${repeats > 1 ? `, ${repeats} times` : ""}${skipReason === undefined ? "" : `: not here: ${skipReason}`}`,
+    ...lines.map((line) => `  ${line}`),
+  ]);
+}

@@ -1,0 +1,99 @@
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { BadInput } from "../../../lib/errors";
+import type { StudyLogHeader, StudyCheckpointLog } from "../../../benchmarks/studies/checkpoint-log";
+import { STUDY_CHECKPOINT_FILE, studyCheckpointLogs } from "../../../benchmarks/studies/checkpoint-log";
+import { fingerprint } from "../../../benchmarks/studies/study";
+import { referenceLoadEntry, treatmentEntry, study } from "../../support/study";
+
+const HEADER: StudyLogHeader = { kind: "study", name: "test", fingerprint: "abc", seed: 7, timestamp: "20261121-090000", machine: "here" };
+const STUDY = study({ "io-threads": [1, 2] });
+
+let directory: string;
+beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "journal-")); });
+afterEach(() => { rmSync(directory, { recursive: true }); });
+
+const file = (): string => join(directory, STUDY_CHECKPOINT_FILE);
+
+function written(): StudyCheckpointLog {
+  const journal = studyCheckpointLogs.create(directory, HEADER);
+  journal.add(referenceLoadEntry(1, 1));
+  for (const cell of STUDY.treatments) journal.add(treatmentEntry(cell, 1, 1000));
+  return journal;
+}
+
+describe("a journal", () => {
+  it("gives back what was put there, line by line", () => {
+    const journal = written();
+    const lines = readFileSync(file(), "utf8").trimEnd().split("\n");
+    expect(lines).toHaveLength(4);
+    journal.close();
+    const resumed = studyCheckpointLogs.resume(directory);
+    expect(resumed.header).toEqual(HEADER);
+    expect(resumed.entries).toEqual(journal.entries);
+    resumed.add(referenceLoadEntry(2, 1));
+    resumed.close();
+    expect(studyCheckpointLogs.parse(readFileSync(file(), "utf8"), "journal").entries).toHaveLength(4);
+  });
+
+  it("cuts off a line that was never finished, at whatever byte its writer died", () => {
+    written().close();
+    const whole = readFileSync(file());
+    const line = Buffer.from(`${JSON.stringify(referenceLoadEntry(2, 1, 12_345))}\n`);
+    for (const length of [1, 2, 17, line.length - 1]) {
+      writeFileSync(file(), Buffer.concat([whole, line.subarray(0, length)]));
+      const resumed = studyCheckpointLogs.resume(directory);
+      expect(resumed.entries).toHaveLength(3);
+      resumed.add(referenceLoadEntry(2, 2));
+      resumed.close();
+      expect(studyCheckpointLogs.parse(readFileSync(file(), "utf8"), "journal").entries.at(-1)).toEqual(referenceLoadEntry(2, 2));
+    }
+  });
+
+  it("is not gone on with when a line in it is broken: it would be evaluated without that", () => {
+    written().close();
+    appendFileSync(file(), '{"kind":"cell"}\n');
+    expect(() => studyCheckpointLogs.resume(directory)).toThrow(/line 5 is no line of a journal/);
+    // And nothing is left locked.
+    writeFileSync(file(), `${JSON.stringify(HEADER)}\n`);
+    studyCheckpointLogs.resume(directory).close();
+  });
+
+  it("is one process' at a time", () => {
+    const journal = written();
+    expect(() => studyCheckpointLogs.resume(directory)).toThrow(/another process is at work/);
+    journal.close();
+    writeFileSync(join(directory, "journal.lock"), JSON.stringify({ pid: 999_999_999, started: "long ago" }));
+    studyCheckpointLogs.resume(directory).close();
+  });
+
+  it("has to be there, and is not begun where one is", () => {
+    expect(() => studyCheckpointLogs.resume(directory)).toThrow(BadInput);
+    written().close();
+    expect(() => studyCheckpointLogs.create(directory, HEADER)).toThrow(/holds a study already/);
+  });
+
+  it("is found again by what it is of: the one that was begun last, whatever else is there", () => {
+    const begin = (place: string, changes: Partial<StudyLogHeader>): void => { studyCheckpointLogs.create(join(directory, place), { ...HEADER, ...changes }).close(); };
+    begin("b", { timestamp: "20261121-100000" });
+    begin("a", { timestamp: "20261121-110000" });
+    begin("c", { timestamp: "20261121-120000", name: "other" });
+    mkdirSync(join(directory, "d"));
+    writeFileSync(join(directory, "d", STUDY_CHECKPOINT_FILE), "{}\n");
+    expect(studyCheckpointLogs.latest(directory, ({ name }) => name === "test")).toBe(join(directory, "a"));
+    expect(studyCheckpointLogs.latest(directory, ({ name }) => name === "none")).toBeUndefined();
+    expect(studyCheckpointLogs.latest(join(directory, "nowhere"), () => true)).toBeUndefined();
+  });
+});
+
+describe("a study's fingerprint", () => {
+  it("changes with what is measured, and not with how well or how long", () => {
+    const changed = (changes: Parameters<typeof study>[1]): string => fingerprint({ ...STUDY, ...changes });
+    expect(changed({ seed: 8, budget: 5, precision: 0.2, name: "other" })).toBe(fingerprint(STUDY));
+    expect(changed({ treatments: study({ "io-threads": [1, 3] }).treatments })).not.toBe(fingerprint(STUDY));
+    expect(changed({ tableGrowth: { keys: 1, dataSize: 1 } })).not.toBe(fingerprint(STUDY));
+    expect(fingerprint(JSON.parse(JSON.stringify(STUDY)) as typeof STUDY)).toBe(fingerprint(STUDY));
+  });
+});

@@ -1,0 +1,53 @@
+/** A resource as a program declares it, and in which order the engine deletes those of a program. */
+import type * as pulumi from "@pulumi/pulumi";
+
+export interface DeclaredResource {
+  readonly type: string;
+  readonly name: string;
+  /** Plain values; what was secret is in `secrets` too. */
+  readonly inputs: Readonly<Record<string, unknown>>;
+  /** Paths of inputs that are secret, such as `stringData.password`. */
+  readonly secrets: readonly string[];
+  /** `TYPE NAME` of the resource it belongs to; undefined for the stack itself. */
+  readonly parent: string | undefined;
+  /** `TYPE NAME` each, sorted. */
+  readonly dependsOn: readonly string[];
+  /** `TYPE NAME` of the provider that its own options name. */
+  readonly provider: string | undefined;
+  readonly options: pulumi.ResourceOptions;
+}
+
+export const resourceKey = ({ type, name }: Pick<DeclaredResource, "type" | "name">): string => `${type} ${name}`;
+/** An id that holds whose it is, so that dependencies through inputs are seen as the engine sees them. */
+export const resourceId = (type: string, name: string): string => `id:${type}:${name}`;
+
+/** The only resource of a type, or of a type and name. */
+export function onlyResource(resources: readonly DeclaredResource[], type: string, name?: string): DeclaredResource {
+  const ofType = resources.filter((each) => each.type === type);
+  const [first, ...others] = ofType.filter((each) => name === undefined || each.name === name);
+  if (first === undefined || others.length > 0) throw new Error(`${first === undefined ? 0 : others.length + 1} of ${type} ${name ?? ""}; there are ${ofType.map((each) => each.name).join(", ")}`);
+  return first;
+}
+
+/** Itself, what it belongs to, what that belongs to … */
+export function withAncestors(resources: readonly DeclaredResource[], of: DeclaredResource): DeclaredResource[] {
+  const parent = resources.find((each) => resourceKey(each) === of.parent);
+  return [of, ...(parent === undefined ? [] : withAncestors(resources, parent))];
+}
+
+/** Whether the engine deletes the first before the second: it depends on it, through options, parents and inputs. */
+export function isDeletedBefore(resources: readonly DeclaredResource[], first: DeclaredResource, second: DeclaredResource): boolean {
+  const inputText = new Map(resources.map((each) => [each, JSON.stringify(each.inputs)]));
+  // The engine's own rule: options, inputs and the parent; a component stands for everything in it.
+  const direct = (of: DeclaredResource): DeclaredResource[] =>
+    resources.filter((each) => withAncestors(resources, each).some((above) => of.dependsOn.includes(resourceKey(above))) || inputText.get(of)?.includes(resourceId(each.type, each.name)) === true || resourceKey(each) === of.parent);
+  const seen = new Set<DeclaredResource>();
+  const queue = [first];
+  for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+    for (const each of direct(next)) {
+      if (each === second) return true;
+      if (!seen.has(each)) queue.push((seen.add(each), each));
+    }
+  }
+  return false;
+}

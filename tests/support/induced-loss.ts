@@ -1,0 +1,58 @@
+/** Servers that lose acknowledged writes on purpose, and exactly which: what accounting has to name. */
+import { readdirSync, readFileSync, truncateSync } from "node:fs";
+import { join } from "node:path";
+import type { WriteAccounting } from "../../faults/accounting";
+import type { FaultSubject } from "../../faults/run-scenarios";
+import type { Host } from "../../platforms/host/host";
+import { verify } from "../../valkey/verification/verify";
+import { withNode } from "./real";
+import { accountAfterLoss, withCurrentNodes } from "./fault-subject";
+
+export interface InducedLoss {
+  readonly accounting: WriteAccounting;
+  /** `KEY NUMBER` of each write that is gone. */
+  readonly lost: readonly string[];
+}
+
+/** `KEY NUMBER` of what accounting calls lost. */
+export function lostWriteNames({ lost }: WriteAccounting): string[] {
+  return lost.map(({ key, number }) => `${key} ${number}`);
+}
+
+/** Cuts the last so many writes off the append-only file of a replication deployment's primary while all of it is down. */
+export async function truncateAppendOnlyFile(host: Host, whom: FaultSubject, count: number): Promise<InducedLoss> {
+  const { injector } = whom;
+  const deployment = injector.deployment.name;
+  const name = injector.nodes()[0]?.name ?? "";
+  const lost: string[] = [];
+  const { accounting } = await accountAfterLoss(whom, async () => {
+    // The replicas would bring nothing back, but they go too: they are to have what the primary has.
+    await injector.kill(injector.nodes().map((node) => node.name));
+    const directory = host.servers(deployment).find(({ plan }) => plan.name === name)?.dataDirectory ?? "";
+    const files = readdirSync(join(directory, "appendonlydir")).filter((file) => file.endsWith(".incr.aof")).map((file) => join(directory, "appendonlydir", file));
+    const file = files.sort().at(-1) ?? "";
+    const text = readFileSync(file, "latin1");
+    const commands = [...text.matchAll(/\*3\r\n\$3\r\n(?:SET|set)\r\n\$\d+\r\n(lost:[^\r]+)\r\n\$\d+\r\n(\d+):/g)];
+    truncateSync(file, commands.at(-count)?.index ?? 0);
+    lost.push(...commands.slice(-count).map(([, key = "", number = ""]) => `${key} ${number}`));
+    await injector.start(injector.nodes().map((node) => node.name), { newAddresses: false, follows: name });
+  });
+  return { accounting, lost };
+}
+
+/** Promotes a replica of a cluster that has got nothing of what was written since. */
+export async function promoteStaleReplica(whom: FaultSubject): Promise<InducedLoss> {
+  const { injector } = whom;
+  const [struck] = (await verify(withCurrentNodes(whom))).verdict.shards;
+  const index = (name: string | undefined): number => injector.nodes().findIndex((node) => node.name === name);
+  const [primary, replica] = [index(struck?.primary), index(struck?.replicas[0])];
+  // It can no longer follow: what is written from now on, it does not get.
+  await withNode(withCurrentNodes(whom), replica, (connection) => connection.config("SET", "primaryauth", "wrong"));
+  await withNode(withCurrentNodes(whom), primary, (connection) => connection.call("CLIENT", "KILL", "TYPE", "replica"));
+  const { accounting, writer } = await accountAfterLoss(whom, async () => {
+    await injector.kill([struck?.primary ?? ""]);
+    await withNode(withCurrentNodes(whom), replica, (connection) => connection.cluster("FAILOVER", "TAKEOVER"));
+  });
+  const shard = writer.history.writes.filter((write) => write.shard === 0 && write.outcome.kind === "acknowledged");
+  return { accounting, lost: [...new Set(shard.map(({ key, number }) => `${key} ${number}`))] };
+}
