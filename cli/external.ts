@@ -39,14 +39,26 @@ export interface ExternalDeployment {
  * The deployment that options describe. The password comes from VALKEY_PASSWORD, never from an option.
  * @throws BadInput with every problem
  */
-export function externalDeployment(values: Readonly<Record<string, unknown>>, environment: NodeJS.ProcessEnv = process.env): ExternalDeployment {
+export function externalDeployment(
+  values: Readonly<Record<string, unknown>>,
+  environment: NodeJS.ProcessEnv = process.env,
+): ExternalDeployment {
   const parsed = optionsSchema.safeParse(values);
-  const problems = parsed.success ? [] : parsed.error.issues.map((issue) => `--${String(issue.path[0])}: ${values[String(issue.path[0])] === undefined ? "is missing; " : ""}${issue.message}`);
-  const given = [...stringList(values["node"]), ...(typeof values["nodes"] === "string" ? nodesIn(values["nodes"], problems) : [])];
+  const problems = parsed.success
+    ? []
+    : parsed.error.issues.map(
+        (issue) =>
+          `--${String(issue.path[0])}: ${values[String(issue.path[0])] === undefined ? "is missing; " : ""}${issue.message}`,
+      );
+  const given = [
+    ...stringList(values["node"]),
+    ...(typeof values["nodes"] === "string" ? nodesIn(values["nodes"], problems) : []),
+  ];
   const nodes = given.flatMap((text) => parseNode(text, problems));
   if (given.length === 0) problems.push("--node: name every node, as HOST:PORT=ZONE, or a file with --nodes");
   const names = nodes.map(({ name }) => name);
-  for (const name of new Set(names.filter((each, index) => names.indexOf(each) < index))) problems.push(`--node: ${name} is named twice`);
+  for (const name of new Set(names.filter((each, index) => names.indexOf(each) < index)))
+    problems.push(`--node: ${name} is named twice`);
   if (!parsed.success || problems.length > 0) throw new BadInput("the servers cannot be asked", problems);
 
   const { mode, user, primaries, replicas, without, ...files } = parsed.data;
@@ -62,7 +74,9 @@ export function externalDeployment(values: Readonly<Record<string, unknown>>, en
       connect: (node) => connect(node.name, node.endpoint, access),
     },
     without,
-    here: nodes.every(({ endpoint }) => ["localhost", "::1"].includes(endpoint.host) || endpoint.host.startsWith("127.")),
+    here: nodes.every(
+      ({ endpoint }) => ["localhost", "::1"].includes(endpoint.host) || endpoint.host.startsWith("127."),
+    ),
   };
 }
 
@@ -93,13 +107,31 @@ function nodesIn(file: string, problems: string[]): string[] {
 }
 
 function shapeOf(mode: Mode, primaries: number | undefined, replicas: number | undefined): Deployment["shape"] {
-  return { ...(mode === "replication" ? { primaries: 1 } : primaries === undefined ? {} : { primaries }), ...(replicas === undefined ? {} : { replicasPerPrimary: replicas }) };
+  return {
+    ...(mode === "replication" ? { primaries: 1 } : primaries === undefined ? {} : { primaries }),
+    ...(replicas === undefined ? {} : { replicasPerPrimary: replicas }),
+  };
 }
 
-function accessOf(files: { tls: boolean; insecure: boolean; cacert?: string | undefined; cert?: string | undefined; key?: string | undefined; sni?: string | undefined }, username: string | undefined, password: string | undefined): Access {
+function accessOf(
+  files: {
+    tls: boolean;
+    insecure: boolean;
+    cacert?: string | undefined;
+    cert?: string | undefined;
+    key?: string | undefined;
+    sni?: string | undefined;
+  },
+  username: string | undefined,
+  password: string | undefined,
+): Access {
   const { tls, cacert, cert, key, sni, insecure } = files;
   const wantsTls = tls || insecure || [cacert, cert, key, sni].some((each) => each !== undefined);
-  return { username, password: password === "" ? undefined : password, ...(wantsTls ? { tls: { cacert, cert, key, sni, insecure } } : {}) };
+  return {
+    username,
+    password: password === "" ? undefined : password,
+    ...(wantsTls ? { tls: { cacert, cert, key, sni, insecure } } : {}),
+  };
 }
 
 function stringList(value: unknown): string[] {

@@ -20,7 +20,15 @@ export function listenForInterruption(onSecond: () => void): Interruption {
     if (controller.signal.aborted) onSecond();
     else controller.abort(new Interrupted(signal));
   };
-  const handlers = SIGNALS.map((signal) => [signal, (): void => { stop(signal); }] as const);
+  const handlers = SIGNALS.map(
+    (signal) =>
+      [
+        signal,
+        (): void => {
+          stop(signal);
+        },
+      ] as const,
+  );
   for (const [signal, handler] of handlers) process.on(signal, handler);
   // `npm start | head`: without a listener the first write after that would end the process with servers running.
   const onPipe = (error: NodeJS.ErrnoException): void => {

@@ -11,37 +11,108 @@ interface BenchmarkOption {
 }
 
 /** What is no number stays text, for the schema to refuse with its path. */
-export const parseNumber = (text: string): unknown => (text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text);
+export const parseNumber = (text: string): unknown =>
+  text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
 const text = (value: string): unknown => value;
 
 const OPTIONS: readonly BenchmarkOption[] = [
-  { key: "requests", long: "--requests", flags: "--requests <n>", help: "requests per measurement, instead of a duration", parse: parseNumber },
+  {
+    key: "requests",
+    long: "--requests",
+    flags: "--requests <n>",
+    help: "requests per measurement, instead of a duration",
+    parse: parseNumber,
+  },
   { key: "duration", long: "--duration", flags: "--duration <s>", help: "seconds per measurement", parse: parseNumber },
-  { key: "warmup", long: "--warmup", flags: "--warmup <s>", help: "seconds before each measurement counts", parse: parseNumber },
-  { key: "repeats", long: "--repeats", flags: "--repeats <n>", help: "rounds; intervals of 95 % take six", parse: parseNumber },
+  {
+    key: "warmup",
+    long: "--warmup",
+    flags: "--warmup <s>",
+    help: "seconds before each measurement counts",
+    parse: parseNumber,
+  },
+  {
+    key: "repeats",
+    long: "--repeats",
+    flags: "--repeats <n>",
+    help: "rounds; intervals of 95 % take six",
+    parse: parseNumber,
+  },
   { key: "clients", long: "--clients", flags: "--clients <n>", help: "parallel connections", parse: parseNumber },
-  { key: "pipeline", long: "--pipeline", flags: "--pipeline <n>", help: "requests in flight per connection", parse: parseNumber },
+  {
+    key: "pipeline",
+    long: "--pipeline",
+    flags: "--pipeline <n>",
+    help: "requests in flight per connection",
+    parse: parseNumber,
+  },
   { key: "dataSize", long: "--datasize", flags: "--datasize <bytes>", help: "value size", parse: parseNumber },
-  { key: "threads", long: "--threads", flags: "--threads <n>", help: "threads of the load generator", parse: parseNumber },
+  {
+    key: "threads",
+    long: "--threads",
+    flags: "--threads <n>",
+    help: "threads of the load generator",
+    parse: parseNumber,
+  },
   { key: "tests", long: "--tests", flags: "--tests <csv>", help: "any of valkey-benchmark's tests", parse: text },
   { key: "keySpace", long: "--keyspace-len", flags: "--keyspace-len <n>", help: "distinct keys", parse: parseNumber },
   { key: "rate", long: "--rate", flags: "--rate <rps>", help: "requests offered per second", parse: parseNumber },
-  { key: "workloadName", long: "--workload-name", flags: "--workload-name <name>", help: "tag of the results", parse: text },
+  {
+    key: "workloadName",
+    long: "--workload-name",
+    flags: "--workload-name <name>",
+    help: "tag of the results",
+    parse: text,
+  },
   { key: "output", long: "--output", flags: "--output <dir>", help: "directory for the results", parse: text },
 ];
 
 /** A mixed workload on the command line: what of the section `workloads` they set, beside the flags above that mean the same there. */
 const WORKLOAD_OPTIONS: readonly BenchmarkOption[] = [
-  { key: "driver", long: "--driver", flags: "--driver <driver>", help: "a mixed workload instead of tests, sent by valkey-benchmark, open-loop or memtier", parse: text },
-  { key: "reads", long: "--reads", flags: "--reads <part>", help: "part of a mixed workload that reads, 0 to 1", parse: parseNumber },
+  {
+    key: "driver",
+    long: "--driver",
+    flags: "--driver <driver>",
+    help: "a mixed workload instead of tests, sent by valkey-benchmark, open-loop or memtier",
+    parse: text,
+  },
+  {
+    key: "reads",
+    long: "--reads",
+    flags: "--reads <part>",
+    help: "part of a mixed workload that reads, 0 to 1",
+    parse: parseNumber,
+  },
   { key: "data", long: "--data", flags: "--data <kind>", help: "strings or sorted-sets", parse: text },
   { key: "arrivals", long: "--arrivals", flags: "--arrivals <kind>", help: "open-loop: poisson or fixed", parse: text },
-  { key: "keys", long: "--keys", flags: "--keys <distribution>", help: "open-loop: uniform, zipfian or hot-set", parse: (value) => ({ distribution: value }) },
-  { key: "readFrom", long: "--read-from", flags: "--read-from <role>", help: "open-loop, or valkey-benchmark with --reads 1: primary, replica or any", parse: text },
-  { key: "timeout", long: "--timeout", flags: "--timeout <ms>", help: "open-loop: when a request is given up on", parse: parseNumber },
+  {
+    key: "keys",
+    long: "--keys",
+    flags: "--keys <distribution>",
+    help: "open-loop: uniform, zipfian or hot-set",
+    parse: (value) => ({ distribution: value }),
+  },
+  {
+    key: "readFrom",
+    long: "--read-from",
+    flags: "--read-from <role>",
+    help: "open-loop, or valkey-benchmark with --reads 1: primary, replica or any",
+    parse: text,
+  },
+  {
+    key: "timeout",
+    long: "--timeout",
+    flags: "--timeout <ms>",
+    help: "open-loop: when a request is given up on",
+    parse: parseNumber,
+  },
 ];
 
-const OPTION_NAMES: Readonly<Record<string, string>> = { ...Object.fromEntries([...OPTIONS, ...WORKLOAD_OPTIONS].map(({ key, long }) => [key, long])), workers: "--threads", values: "--datasize" };
+const OPTION_NAMES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries([...OPTIONS, ...WORKLOAD_OPTIONS].map(({ key, long }) => [key, long])),
+  workers: "--threads",
+  values: "--datasize",
+};
 
 export function addBenchmarkOptions(command: Command): Command {
   for (const { flags, help, parse } of [...OPTIONS, ...WORKLOAD_OPTIONS]) command.option(flags, help, parse);
@@ -73,7 +144,11 @@ export function benchmarkOverrides(values: Readonly<Record<string, unknown>>): O
   const keep = values["keep"] === true || values["keepRunner"] === true ? [["keep", true] as [string, unknown]] : [];
   const benchmark = Object.fromEntries([...entries, ...keep]);
   const mixed = Object.fromEntries(given(WORKLOAD_OPTIONS, values));
-  return { benchmark, options: OPTION_NAMES, ...(Object.keys(mixed).length === 0 ? {} : { workload: workloadOf(mixed, benchmark) }) };
+  return {
+    benchmark,
+    options: OPTION_NAMES,
+    ...(Object.keys(mixed).length === 0 ? {} : { workload: workloadOf(mixed, benchmark) }),
+  };
 }
 
 function given(options: readonly BenchmarkOption[], values: Readonly<Record<string, unknown>>): [string, unknown][] {
@@ -84,17 +159,32 @@ function given(options: readonly BenchmarkOption[], values: Readonly<Record<stri
 }
 
 /** With what the other flags say: the open loop has workers for threads, and sizes of values for one size. */
-function workloadOf(mixed: Readonly<Record<string, unknown>>, benchmark: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function workloadOf(
+  mixed: Readonly<Record<string, unknown>>,
+  benchmark: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
   const isOpen = mixed["driver"] === "open-loop";
-  const keys: Readonly<Record<string, string>> = { clients: "clients", pipeline: "pipeline", keySpace: "keySpace", rate: "rate", threads: isOpen ? "workers" : "threads", ...(isOpen ? {} : { dataSize: "dataSize" }) };
-  const shared = Object.entries(keys).flatMap(([from, to]): [string, unknown][] => (benchmark[from] === undefined ? [] : [[to, benchmark[from]]]));
-  const values = isOpen && benchmark["dataSize"] !== undefined ? { values: { sizes: "fixed", bytes: benchmark["dataSize"] } } : {};
+  const keys: Readonly<Record<string, string>> = {
+    clients: "clients",
+    pipeline: "pipeline",
+    keySpace: "keySpace",
+    rate: "rate",
+    threads: isOpen ? "workers" : "threads",
+    ...(isOpen ? {} : { dataSize: "dataSize" }),
+  };
+  const shared = Object.entries(keys).flatMap(([from, to]): [string, unknown][] =>
+    benchmark[from] === undefined ? [] : [[to, benchmark[from]]],
+  );
+  const values =
+    isOpen && benchmark["dataSize"] !== undefined ? { values: { sizes: "fixed", bytes: benchmark["dataSize"] } } : {};
   return { driver: "valkey-benchmark", ...mixed, ...Object.fromEntries(shared), ...values };
 }
 
 /** Likewise to the section `experiment`. */
 export function studyOverrides(values: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(["precision", "budget", "seed"].flatMap((key) => (values[key] === undefined ? [] : [[key, values[key]]])));
+  return Object.fromEntries(
+    ["precision", "budget", "seed"].flatMap((key) => (values[key] === undefined ? [] : [[key, values[key]]])),
+  );
 }
 
 function camelCase(long: string): string {
@@ -113,7 +203,10 @@ export interface BreakOptions {
 }
 
 export function addBreakOptions(command: Command): Command {
-  const collect = (value: string, previous: string[] | undefined): string[] => [...(previous ?? []), ...value.split(",")];
+  const collect = (value: string, previous: string[] | undefined): string[] => [
+    ...(previous ?? []),
+    ...value.split(","),
+  ];
   return command
     .option("--scenario <name>", "only this one; several times or comma-separated", collect)
     .option("--repeats <n>", "how often each", parseNumber)
@@ -123,7 +216,14 @@ export function addBreakOptions(command: Command): Command {
 }
 
 export function breakOptions(values: Readonly<Record<string, unknown>>): BreakOptions {
-  const overrides = Object.fromEntries(["repeats", "rate"].flatMap((key) => (values[key] === undefined ? [] : [[key, values[key]]])));
+  const overrides = Object.fromEntries(
+    ["repeats", "rate"].flatMap((key) => (values[key] === undefined ? [] : [[key, values[key]]])),
+  );
   const { scenario, output, plan } = values;
-  return { scenarios: Array.isArray(scenario) ? scenario.map(String) : undefined, overrides, output: typeof output === "string" ? output : undefined, plan: plan === true };
+  return {
+    scenarios: Array.isArray(scenario) ? scenario.map(String) : undefined,
+    overrides,
+    output: typeof output === "string" ? output : undefined,
+    plan: plan === true,
+  };
 }

@@ -27,7 +27,12 @@ export async function runSteps(steps: readonly Step[], quiet = false): Promise<v
   const list = new Listr<unknown, "default", "simple">(tasks, {
     registerSignalListeners: false,
     renderer: "default",
-    rendererOptions: { showErrorMessage: false, collapseErrors: false, removeEmptyLines: true, formatOutput: "truncate" },
+    rendererOptions: {
+      showErrorMessage: false,
+      collapseErrors: false,
+      removeEmptyLines: true,
+      formatOutput: "truncate",
+    },
     fallbackRenderer: "simple",
     fallbackRendererOptions: {},
     silentRendererCondition: quiet,

@@ -17,7 +17,13 @@ import { PASSWORD_CONFIG, PASSWORD_FILE, passwordConfig, replicationConfig } fro
 import type { ServerPods } from "./kubernetes/pods/server-pods";
 import { serverPods, serviceEndpoint } from "./kubernetes/pods/server-pods";
 import { planZones } from "./kubernetes/pods/zone-plan";
-import { createClientService, createDisruptionBudget, createHeadlessService, createServiceAccount, createStatefulSet } from "./valkey-cluster";
+import {
+  createClientService,
+  createDisruptionBudget,
+  createHeadlessService,
+  createServiceAccount,
+  createStatefulSet,
+} from "./valkey-cluster";
 
 export interface EngineReplicationArgs extends ServerArgs {
   readonly engine: Exclude<Engine, "valkey">;
@@ -39,7 +45,8 @@ export class EngineReplication extends pulumi.ComponentResource {
     const names = objectNames(name);
     super("valkey:kubernetes:EngineServers", name, {}, options);
     const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
-    const config = args.engine === "dragonfly" ? `${dragonflyFlags(args.settings).join("\n")}\n` : replicationConfig(args.settings);
+    const config =
+      args.engine === "dragonfly" ? `${dragonflyFlags(args.settings).join("\n")}\n` : replicationConfig(args.settings);
 
     const needed = [
       createHeadlessService(context, [CLIENT_PORT]),
@@ -66,7 +73,9 @@ export class EngineReplication extends pulumi.ComponentResource {
 function secretFiles({ engine, metrics }: EngineReplicationArgs): Record<string, (password: string) => string> {
   return {
     [PASSWORD_FILE]: (password) => password,
-    ...(engine === "dragonfly" ? { [DRAGONFLY_FLAGS_FILE]: dragonflyPasswordFlags } : { [PASSWORD_CONFIG]: (password: string) => passwordConfig(password, directiveEngine(engine)) }),
+    ...(engine === "dragonfly"
+      ? { [DRAGONFLY_FLAGS_FILE]: dragonflyPasswordFlags }
+      : { [PASSWORD_CONFIG]: (password: string) => passwordConfig(password, directiveEngine(engine)) }),
     ...(metrics === undefined ? {} : { [EXPORTER_FILE]: (password: string) => exporterPasswords(password, undefined) }),
   };
 }

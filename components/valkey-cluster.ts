@@ -84,7 +84,12 @@ export function createHeadlessService(context: DeploymentContext, ports: readonl
     names.headless,
     {
       metadata: objectMetadata(context, names.headless, "headless"),
-      spec: { clusterIP: "None", publishNotReadyAddresses: true, selector: selectorLabels(context.deployment), ports: ports.map((each) => port(each === BUS_PORT ? "bus" : "valkey", each)) },
+      spec: {
+        clusterIP: "None",
+        publishNotReadyAddresses: true,
+        selector: selectorLabels(context.deployment),
+        ports: ports.map((each) => port(each === BUS_PORT ? "bus" : "valkey", each)),
+      },
     },
     context.options,
   );
@@ -94,7 +99,10 @@ export function createClientService(context: DeploymentContext): k8s.core.v1.Ser
   const { names } = context;
   return new k8s.core.v1.Service(
     names.client,
-    { metadata: { ...objectMetadata(context, names.client, "client"), annotations: AWAIT_CREATION_ONLY }, spec: { selector: selectorLabels(context.deployment), ports: [port("valkey", CLIENT_PORT)] } },
+    {
+      metadata: { ...objectMetadata(context, names.client, "client"), annotations: AWAIT_CREATION_ONLY },
+      spec: { selector: selectorLabels(context.deployment), ports: [port("valkey", CLIENT_PORT)] },
+    },
     context.options,
   );
 }
@@ -102,7 +110,11 @@ export function createClientService(context: DeploymentContext): k8s.core.v1.Ser
 /** The pods ask nothing of Kubernetes, so their account opens nothing. */
 export function createServiceAccount(context: DeploymentContext): k8s.core.v1.ServiceAccount {
   const name = context.names.serviceAccount;
-  return new k8s.core.v1.ServiceAccount(name, { metadata: objectMetadata(context, name), automountServiceAccountToken: false }, context.options);
+  return new k8s.core.v1.ServiceAccount(
+    name,
+    { metadata: objectMetadata(context, name), automountServiceAccountToken: false },
+    context.options,
+  );
 }
 
 /** One pod at a time: a primary and its replica never leave together. */
@@ -110,13 +122,22 @@ export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v
   const name = context.names.disruptionBudget;
   return new k8s.policy.v1.PodDisruptionBudget(
     name,
-    { metadata: objectMetadata(context, name), spec: { maxUnavailable: 1, selector: { matchLabels: selectorLabels(context.deployment) } } },
+    {
+      metadata: objectMetadata(context, name),
+      spec: { maxUnavailable: 1, selector: { matchLabels: selectorLabels(context.deployment) } },
+    },
     context.options,
   );
 }
 
 /** Its updates go one pod at a time. @param keepsData whether each pod has a volume */
-export function createStatefulSet(context: DeploymentContext, nodes: number, template: k8s.types.input.core.v1.PodTemplateSpec, needed: pulumi.Resource[], keepsData = true): void {
+export function createStatefulSet(
+  context: DeploymentContext,
+  nodes: number,
+  template: k8s.types.input.core.v1.PodTemplateSpec,
+  needed: pulumi.Resource[],
+  keepsData = true,
+): void {
   const { deployment, names, args, options } = context;
   new k8s.apps.v1.StatefulSet(
     names.statefulSet,
@@ -132,14 +153,20 @@ export function createStatefulSet(context: DeploymentContext, nodes: number, tem
         template,
         volumeClaimTemplates: keepsData ? [dataVolume(context)] : [],
         // A node that is scaled away was emptied and forgotten: with its volume it would come back as somebody nobody knows.
-        persistentVolumeClaimRetentionPolicy: { whenDeleted: args.storage.onDestroy === "keep" ? "Retain" : "Delete", whenScaled: "Delete" },
+        persistentVolumeClaimRetentionPolicy: {
+          whenDeleted: args.storage.onDestroy === "keep" ? "Retain" : "Delete",
+          whenScaled: "Delete",
+        },
       },
     },
     { ...options, dependsOn: needed },
   );
 }
 
-function dataVolume({ deployment, args: { storage } }: DeploymentContext): k8s.types.input.core.v1.PersistentVolumeClaim {
+function dataVolume({
+  deployment,
+  args: { storage },
+}: DeploymentContext): k8s.types.input.core.v1.PersistentVolumeClaim {
   return {
     metadata: { name: DATA_VOLUME, labels: objectLabels(deployment) },
     spec: {

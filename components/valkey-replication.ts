@@ -23,7 +23,11 @@ import { planZones } from "./kubernetes/pods/zone-plan";
 import type { ChartSource } from "../platforms/kubernetes/chart-check";
 
 /** The version whose values this component is written for. */
-export const UPSTREAM_CHART: ChartSource = { from: "repository", url: "https://valkey.io/valkey-helm/", version: "0.11.0" };
+export const UPSTREAM_CHART: ChartSource = {
+  from: "repository",
+  url: "https://valkey.io/valkey-helm/",
+  version: "0.11.0",
+};
 
 export interface ValkeyReplicationArgs extends ServerArgs {
   /** Besides the one primary. */

@@ -44,7 +44,10 @@ export interface WriteAccounting {
  * @param histories the writes of each key, by number
  * @param found of each key; one that is missing here is unread
  */
-export function accountForWrites(histories: ReadonlyMap<string, readonly KeyWrite[]>, found: ReadonlyMap<string, KeyContent>): WriteAccounting {
+export function accountForWrites(
+  histories: ReadonlyMap<string, readonly KeyWrite[]>,
+  found: ReadonlyMap<string, KeyContent>,
+): WriteAccounting {
   const counts: Record<WriteOutcome["kind"], number> = { acknowledged: 0, failed: 0, unknown: 0 };
   const lost: LostWrite[] = [];
   const anomalies: string[] = [];
@@ -69,18 +72,30 @@ export function accountForWrites(histories: ReadonlyMap<string, readonly KeyWrit
 
 type KeyJudgement = Pick<WriteAccounting, "lost" | "unknownDone" | "undecided" | "anomalies">;
 
-function judgeKey(key: string, writes: readonly KeyWrite[], found: Exclude<KeyContent, { kind: "unread" }>): KeyJudgement {
+function judgeKey(
+  key: string,
+  writes: readonly KeyWrite[],
+  found: Exclude<KeyContent, { kind: "unread" }>,
+): KeyJudgement {
   const acknowledged = writes.filter(({ outcome }) => outcome.kind === "acknowledged").map(({ number }) => number);
   const none = { lost: [], unknownDone: 0, undecided: 0, anomalies: [] };
-  const lose = (numbers: readonly number[], instead: LostWrite["found"]): LostWrite[] => numbers.map((number) => ({ key, number, found: instead }));
+  const lose = (numbers: readonly number[], instead: LostWrite["found"]): LostWrite[] =>
+    numbers.map((number) => ({ key, number, found: instead }));
   if (found.kind === "gone") return { ...none, lost: lose(acknowledged, "gone") };
-  if (found.kind === "damaged") return { ...none, lost: lose(acknowledged, "damaged"), anomalies: [`${key} holds a value that was not written to it`] };
+  if (found.kind === "damaged")
+    return {
+      ...none,
+      lost: lose(acknowledged, "damaged"),
+      anomalies: [`${key} holds a value that was not written to it`],
+    };
 
   const { number } = found;
   const there = writes.find((write) => write.number === number);
   const later = acknowledged.filter((each) => each > number);
-  if (there === undefined) return { ...none, lost: lose(later, number), anomalies: [`${key} holds write ${number}, which was not sent`] };
+  if (there === undefined)
+    return { ...none, lost: lose(later, number), anomalies: [`${key} holds write ${number}, which was not sent`] };
   if (there.outcome.kind === "unknown") return { ...none, unknownDone: 1, undecided: later.length };
-  const anomalies = there.outcome.kind === "failed" ? [`${key} holds write ${number}, which was refused (${there.outcome.error})`] : [];
+  const anomalies =
+    there.outcome.kind === "failed" ? [`${key} holds write ${number}, which was refused (${there.outcome.error})`] : [];
   return { ...none, lost: lose(later, number), anomalies };
 }

@@ -56,7 +56,9 @@ export async function performAction(action: FaultAction, stage: FaultContext): P
       await Promise.all(action.nodes.map((name) => rewriteFile(name, stage)));
       return;
     case "take-over":
-      await Promise.all(action.nodes.map((name) => withNode(name, stage, (connection) => connection.cluster("FAILOVER", "TAKEOVER"))));
+      await Promise.all(
+        action.nodes.map((name) => withNode(name, stage, (connection) => connection.cluster("FAILOVER", "TAKEOVER"))),
+      );
       return;
     case "introduce":
       return introduceAll(stage);
@@ -69,12 +71,18 @@ export async function performAction(action: FaultAction, stage: FaultContext): P
 }
 
 /** In replication mode nodes follow whoever is primary; where nobody is, the one that was started first leads. */
-async function startNodes(nodes: readonly string[], newAddresses: boolean, { injector, observer }: FaultContext): Promise<void> {
+async function startNodes(
+  nodes: readonly string[],
+  newAddresses: boolean,
+  { injector, observer }: FaultContext,
+): Promise<void> {
   if (injector.deployment.mode === "cluster") {
     await injector.start(nodes, { newAddresses });
     return;
   }
-  const leader = injector.nodes().find(({ name }) => observer.state(name).role === "primary")?.name ?? nodes.find((name) => injector.nodes()[0]?.name === name);
+  const leader =
+    injector.nodes().find(({ name }) => observer.state(name).role === "primary")?.name ??
+    nodes.find((name) => injector.nodes()[0]?.name === name);
   await injector.start(nodes, { newAddresses, follows: leader });
 }
 
@@ -92,12 +100,19 @@ async function introduceAll(stage: FaultContext): Promise<void> {
   await withConnections({ ...deployment, nodes: stage.injector.nodes() }, async (connections) => {
     const members = [...connections];
     await Promise.all(members.map(([node, connection]) => untilLoaded(node.name, connection, stage)));
-    const failover = (allowed: boolean): Promise<unknown> => Promise.all(members.map(([, connection]) => connection.config("SET", "cluster-replica-no-failover", allowed ? "no" : "yes")));
+    const failover = (allowed: boolean): Promise<unknown> =>
+      Promise.all(
+        members.map(([, connection]) =>
+          connection.config("SET", "cluster-replica-no-failover", allowed ? "no" : "yes"),
+        ),
+      );
     await failover(false);
-    const meetings = members.flatMap(([, connection], index) => strides(members.length).flatMap((stride) => {
-      const node = members[(index + stride) % members.length]?.[0];
-      return node === undefined ? [] : [{ connection, node }];
-    }));
+    const meetings = members.flatMap(([, connection], index) =>
+      strides(members.length).flatMap((stride) => {
+        const node = members[(index + stride) % members.length]?.[0];
+        return node === undefined ? [] : [{ connection, node }];
+      }),
+    );
     await Promise.all(meetings.map(({ connection, node }) => meet(connection, node)));
     await until("all nodes have found each other", () => stage.observer.isServing, stage);
     await failover(true);
@@ -108,16 +123,28 @@ async function rewriteFile(name: string, stage: FaultContext): Promise<void> {
   await withNode(name, stage, async (connection) => {
     await untilLoaded(name, connection, stage);
     await connection.bgrewriteaof();
-    await until("its append-only file is written anew", async () => {
-      const info = parseInfo(await connection.info("persistence"));
-      return info.get("aof_rewrite_in_progress") === "0" && info.get("aof_rewrite_scheduled") === "0" && info.get("aof_last_bgrewrite_status") === "ok";
-    }, stage);
+    await until(
+      "its append-only file is written anew",
+      async () => {
+        const info = parseInfo(await connection.info("persistence"));
+        return (
+          info.get("aof_rewrite_in_progress") === "0" &&
+          info.get("aof_rewrite_scheduled") === "0" &&
+          info.get("aof_last_bgrewrite_status") === "ok"
+        );
+      },
+      stage,
+    );
   });
 }
 
 /** A node that reads its data takes no commands. */
 function untilLoaded(name: string, connection: Connection, stage: FaultContext): Promise<void> {
-  return until(`${name} has read its data`, async () => parseInfo(await connection.info("persistence")).get("loading") === "0", stage);
+  return until(
+    `${name} has read its data`,
+    async () => parseInfo(await connection.info("persistence")).get("loading") === "0",
+    stage,
+  );
 }
 
 function strides(nodes: number): number[] {
@@ -134,7 +161,9 @@ async function meet(connection: Connection, { endpoint: { host, port }, busPort 
 async function restartInTurn(home: string | undefined, stage: FaultContext): Promise<void> {
   const { injector, observer, logEvent } = stage;
   const isReplica = ({ name }: DeploymentNode): boolean => observer.state(name).role === "replica";
-  const order = [...injector.nodes()].sort((a, b) => Number(isReplica(b)) - Number(isReplica(a))).map(({ name }) => name);
+  const order = [...injector.nodes()]
+    .sort((a, b) => Number(isReplica(b)) - Number(isReplica(a)))
+    .map(({ name }) => name);
   for (const name of order) {
     if (observer.state(name).role === "primary" && injector.supportsHandOver) await handOver(name, stage);
     const follows = injector.deployment.mode === "replication" ? observer.state(name).follows : undefined;
@@ -149,7 +178,9 @@ async function restartInTurn(home: string | undefined, stage: FaultContext): Pro
 /** Has a linked replica take over in an orderly way: the primary holds writes until it has them all. */
 export async function handOver(primary: string, stage: FaultContext, wanted?: string): Promise<void> {
   const { injector, observer, logEvent } = stage;
-  const heir = wanted ?? injector.nodes().find(({ name }) => observer.state(name).follows === primary && observer.state(name).linkUp)?.name;
+  const heir =
+    wanted ??
+    injector.nodes().find(({ name }) => observer.state(name).follows === primary && observer.state(name).linkUp)?.name;
   if (heir === undefined) {
     logEvent(`${primary} has no replica to hand over to`);
     return;
@@ -157,7 +188,11 @@ export async function handOver(primary: string, stage: FaultContext, wanted?: st
   logEvent(`${primary} hands over to ${heir}`);
   if (injector.deployment.mode === "cluster") await takeOver(primary, heir, stage);
   else await failOver(primary, heir, stage);
-  await until(`${heir} has taken over from ${primary}`, () => observer.state(heir).role === "primary" && observer.state(primary).role === "replica" && observer.isRedundant, stage);
+  await until(
+    `${heir} has taken over from ${primary}`,
+    () => observer.state(heir).role === "primary" && observer.state(primary).role === "replica" && observer.isRedundant,
+    stage,
+  );
   await sleep(DRAIN_MS);
 }
 
@@ -167,22 +202,26 @@ export async function handOver(primary: string, stage: FaultContext, wanted?: st
  */
 async function takeOver(primary: string, heir: string, stage: FaultContext): Promise<void> {
   let againMs = 0;
-  await until(`${heir} has taken over from ${primary}`, async () => {
-    if (stage.observer.state(heir).role === "primary") return true;
-    if (performance.now() < againMs) return false;
-    await withNode(heir, stage, async (connection) => {
-      try {
-        await connection.cluster("FAILOVER");
-        againMs = performance.now() + MANUAL_FAILOVER_MS;
-      } catch (error) {
-        const message = messageOf(error);
-        // The observer is a moment behind: it is a primary by now.
-        if (!message.includes("Master is down") && !message.includes("to a replica")) throw error;
-        againMs = performance.now() + REFUSED_MS;
-      }
-    });
-    return false;
-  }, stage);
+  await until(
+    `${heir} has taken over from ${primary}`,
+    async () => {
+      if (stage.observer.state(heir).role === "primary") return true;
+      if (performance.now() < againMs) return false;
+      await withNode(heir, stage, async (connection) => {
+        try {
+          await connection.cluster("FAILOVER");
+          againMs = performance.now() + MANUAL_FAILOVER_MS;
+        } catch (error) {
+          const message = messageOf(error);
+          // The observer is a moment behind: it is a primary by now.
+          if (!message.includes("Master is down") && !message.includes("to a replica")) throw error;
+          againMs = performance.now() + REFUSED_MS;
+        }
+      });
+      return false;
+    },
+    stage,
+  );
 }
 
 /**
@@ -191,7 +230,12 @@ async function takeOver(primary: string, heir: string, stage: FaultContext): Pro
  */
 async function failOver(primary: string, heir: string, stage: FaultContext): Promise<void> {
   const { deployment } = stage.injector;
-  if (deployment.sentinels !== undefined) await withConnections(sentinelsAsDeployment(deployment, deployment.sentinels), (connections) => Promise.all([...connections.values()].map((connection) => connection.call("SENTINEL", "REMOVE", deployment.name))));
+  if (deployment.sentinels !== undefined)
+    await withConnections(sentinelsAsDeployment(deployment, deployment.sentinels), (connections) =>
+      Promise.all(
+        [...connections.values()].map((connection) => connection.call("SENTINEL", "REMOVE", deployment.name)),
+      ),
+    );
   try {
     await promote(primary, heir, stage);
   } finally {
@@ -208,19 +252,25 @@ async function promote(primary: string, heir: string, stage: FaultContext): Prom
   const { host = "", port = 0 } = stage.injector.nodes().find(({ name }) => name === heir)?.endpoint ?? {};
   await withNode(primary, stage, (connection) =>
     // A replica sees its link up a moment before its primary counts it as online.
-    until(`${heir} is online to it`, async () => {
-      try {
-        await connection.call("FAILOVER", "TO", host, port);
-        return true;
-      } catch (error) {
-        if (!messageOf(error).includes("not online")) throw error;
-        return false;
-      }
-    }, stage),
+    until(
+      `${heir} is online to it`,
+      async () => {
+        try {
+          await connection.call("FAILOVER", "TO", host, port);
+          return true;
+        } catch (error) {
+          if (!messageOf(error).includes("not online")) throw error;
+          return false;
+        }
+      },
+      stage,
+    ),
   );
   await until(`${heir} has taken over from ${primary}`, () => stage.observer.state(heir).role === "primary", stage);
   const others = stage.injector.nodes().filter(({ name }) => name !== primary && name !== heir);
-  await Promise.all(others.map(({ name }) => withNode(name, stage, (connection) => connection.call("REPLICAOF", host, port))));
+  await Promise.all(
+    others.map(({ name }) => withNode(name, stage, (connection) => connection.call("REPLICAOF", host, port))),
+  );
 }
 
 /** Has the primaries that there were before lead their shards again, where they are part of them still; by orderly hand-overs. */
@@ -239,11 +289,20 @@ export async function restoreRoles(primaries: readonly string[], stage: FaultCon
  */
 export async function repairZones({ injector, shape, signal, logEvent }: FaultContext): Promise<boolean> {
   if (injector.deployment.mode !== "cluster") return false;
-  const { changed } = await form({ ...injector.deployment, nodes: injector.nodes() }, shape, { signal, report: (line, passing) => { if (passing !== true) logEvent(line); } });
+  const { changed } = await form({ ...injector.deployment, nodes: injector.nodes() }, shape, {
+    signal,
+    report: (line, passing) => {
+      if (passing !== true) logEvent(line);
+    },
+  });
   return changed;
 }
 
-async function withNode(name: string, { injector, signal }: FaultContext, use: (connection: Connection) => Promise<unknown>): Promise<void> {
+async function withNode(
+  name: string,
+  { injector, signal }: FaultContext,
+  use: (connection: Connection) => Promise<unknown>,
+): Promise<void> {
   const node = injector.nodes().find((each) => each.name === name);
   if (node === undefined) throw new Failure(`${injector.deployment.name} has no node ${name}`);
   const connection = await injector.deployment.connect(node);
@@ -256,4 +315,3 @@ async function withNode(name: string, { injector, signal }: FaultContext, use: (
     connection.disconnect();
   }
 }
-

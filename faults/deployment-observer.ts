@@ -114,13 +114,17 @@ export class DeploymentObserver {
   async #look(name: string): Promise<void> {
     if (this.#isStopped()) return;
     const node = this.nodes().find((each) => each.name === name);
-    const state = node === undefined ? SILENT : await Promise.race([this.#ask(node).catch(() => SILENT), sleep(SILENCE_MS, SILENT)]);
+    const state =
+      node === undefined
+        ? SILENT
+        : await Promise.race([this.#ask(node).catch(() => SILENT), sleep(SILENCE_MS, SILENT)]);
     if (this.#isStopped()) return;
     const before = this.#states.get(name);
     this.#states.set(name, state);
     const { mode } = this.wanted();
     const said = stateName(state, mode);
-    if (before === undefined || stateName(before, mode) !== said) this.#changes.push({ node: name, atMs: performance.now(), state: said });
+    if (before === undefined || stateName(before, mode) !== said)
+      this.#changes.push({ node: name, atMs: performance.now(), state: said });
     this.#judge();
   }
 
@@ -137,12 +141,19 @@ export class DeploymentObserver {
   async #ask({ endpoint }: DeploymentNode): Promise<ObservedNodeState> {
     const connection = await this.#links.connectionTo(endpoint);
     const isCluster = this.wanted().mode === "cluster";
-    const [replicationText, clusterText, nodesText] = await Promise.all([connection.info("replication"), isCluster ? connection.cluster("INFO") : "", isCluster ? this.#ownLine(connection) : ""]);
+    const [replicationText, clusterText, nodesText] = await Promise.all([
+      connection.info("replication"),
+      isCluster ? connection.cluster("INFO") : "",
+      isCluster ? this.#ownLine(connection) : "",
+    ]);
     const replication = parseInfo(replicationText);
     const role = replication.get("role") === "master" ? "primary" : "replica";
     return {
       role,
-      follows: role === "replica" ? nodeNameAt(this.nodes(), replication.get("master_host") ?? "", Number(replication.get("master_port"))) : undefined,
+      follows:
+        role === "replica"
+          ? nodeNameAt(this.nodes(), replication.get("master_host") ?? "", Number(replication.get("master_port")))
+          : undefined,
       linkUp: replication.get("master_link_status") === "up",
       ok: !isCluster || seesAllSlotsServed(parseInfo(clusterText)),
       slots: slotsIn(nodesText),
@@ -156,6 +167,9 @@ export class DeploymentObserver {
 }
 
 function slotsIn(line: string): number {
-  const words = line.split(" ").slice(8).filter((word) => /^\d/.test(word));
+  const words = line
+    .split(" ")
+    .slice(8)
+    .filter((word) => /^\d/.test(word));
   return countSlots(words.map(parseRange));
 }

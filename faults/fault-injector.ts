@@ -24,7 +24,14 @@ export interface FaultInjector {
   /** Asks a node to end, and returns when it has. */
   readonly terminate: (node: string) => Promise<void>;
   /** Starts nodes that have ended, with the data they had. `follows`: the primary, in replication mode. */
-  readonly start: (nodes: readonly string[], options: { readonly newAddresses: boolean; readonly home?: string | undefined; readonly follows?: string | undefined }) => Promise<void>;
+  readonly start: (
+    nodes: readonly string[],
+    options: {
+      readonly newAddresses: boolean;
+      readonly home?: string | undefined;
+      readonly follows?: string | undefined;
+    },
+  ) => Promise<void>;
   readonly freeze: (nodes: readonly string[]) => Promise<void>;
   readonly thaw: (nodes: readonly string[]) => Promise<void>;
   /** Cuts these nodes off from all others. */

@@ -54,20 +54,35 @@ export function planFault(fault: Fault, subject: DeploymentOutline): FaultPlan |
       return killing(subject, firsts(subject, 1), fault.restart);
     case "kill-primaries": {
       if (subject.mode === "replication") return "replication has one primary: kill-primary is the same";
-      return killing(subject, firsts(subject, Math.max(1, Math.round(fault.share * subject.shards.length))), fault.restart);
+      return killing(
+        subject,
+        firsts(subject, Math.max(1, Math.round(fault.share * subject.shards.length))),
+        fault.restart,
+      );
     }
     case "kill-zone":
-      return ofGroup(subject, subject.zoneOf, fault.zone, "zone", (nodes) => killing(subject, withSentinels(subject, nodes), fault.restart));
+      return ofGroup(subject, subject.zoneOf, fault.zone, "zone", (nodes) =>
+        killing(subject, withSentinels(subject, nodes), fault.restart),
+      );
     case "kill-machine": {
       const machines = new Set(subject.machineOf.values());
       if (machines.size < 2) return "all nodes are on one machine: its loss is kill-all";
-      return ofGroup(subject, subject.machineOf, undefined, "machine", (nodes) => killing(subject, nodes, fault.restart));
+      return ofGroup(subject, subject.machineOf, undefined, "machine", (nodes) =>
+        killing(subject, nodes, fault.restart),
+      );
     }
     case "kill-all":
       return killingAll(subject, fault.newAddresses);
     case "freeze-primary": {
       const nodes = firsts(subject, 1);
-      return { victims: nodes, inject: [{ do: "freeze", nodes }], assist: [], healWhen: { seconds: fault.seconds }, heal: [{ do: "thaw", nodes }], warnings: failoverWarnings(subject) };
+      return {
+        victims: nodes,
+        inject: [{ do: "freeze", nodes }],
+        assist: [],
+        healWhen: { seconds: fault.seconds },
+        heal: [{ do: "thaw", nodes }],
+        warnings: failoverWarnings(subject),
+      };
     }
     case "cut-zone":
       return ofGroup(subject, subject.zoneOf, fault.zone, "zone", (nodes) => ({
@@ -76,20 +91,55 @@ export function planFault(fault: Fault, subject: DeploymentOutline): FaultPlan |
         assist: [],
         healWhen: { seconds: fault.seconds },
         heal: [{ do: "join" }],
-        warnings: [...failoverWarnings(subject), ...majorityWarnings(subject, nodes), "clients reach both sides: primaries that are cut off take writes until they notice, and those are lost"],
+        warnings: [
+          ...failoverWarnings(subject),
+          ...majorityWarnings(subject, nodes),
+          "clients reach both sides: primaries that are cut off take writes until they notice, and those are lost",
+        ],
       }));
     case "full-disk": {
       if (!subject.persistent) return "nothing is written to disk: it needs appendonly: true";
       const nodes = firsts(subject, 1);
-      return { victims: nodes, inject: [{ do: "fill-disk", nodes }], assist: [], healWhen: { seconds: fault.seconds }, heal: [{ do: "free-disk", nodes }, { do: "start", nodes, newAddresses: false }, { do: "rewrite-file", nodes }], warnings: ["after a rewrite, a write that fits in part leaves zeros in the append-only file (9.1.2), at which the server refuses to start: the file is written anew once there is room"] };
+      return {
+        victims: nodes,
+        inject: [{ do: "fill-disk", nodes }],
+        assist: [],
+        healWhen: { seconds: fault.seconds },
+        heal: [
+          { do: "free-disk", nodes },
+          { do: "start", nodes, newAddresses: false },
+          { do: "rewrite-file", nodes },
+        ],
+        warnings: [
+          "after a rewrite, a write that fits in part leaves zeros in the append-only file (9.1.2), at which the server refuses to start: the file is written anew once there is room",
+        ],
+      };
     }
     case "rolling-restart":
-      return { victims: [...subject.zoneOf.keys()], inject: [{ do: "restart-in-turn", home: fault.home }], assist: [], healWhen: "served", heal: [], warnings: withoutReplicas(subject) };
+      return {
+        victims: [...subject.zoneOf.keys()],
+        inject: [{ do: "restart-in-turn", home: fault.home }],
+        assist: [],
+        healWhen: "served",
+        heal: [],
+        warnings: withoutReplicas(subject),
+      };
     case "scale": {
       if (subject.mode === "replication") return "only a cluster is scaled while it serves";
       const { to } = fault;
-      if (to.primaries === subject.shape.primaries && to.replicasPerPrimary === subject.shape.replicasPerPrimary) return "it has that shape already";
-      return { victims: [], inject: [{ do: "resize", to }, { do: "resize", to: subject.shape }], assist: [], healWhen: "served", heal: [], warnings: [] };
+      if (to.primaries === subject.shape.primaries && to.replicasPerPrimary === subject.shape.replicasPerPrimary)
+        return "it has that shape already";
+      return {
+        victims: [],
+        inject: [
+          { do: "resize", to },
+          { do: "resize", to: subject.shape },
+        ],
+        assist: [],
+        healWhen: "served",
+        heal: [],
+        warnings: [],
+      };
     }
   }
 }
@@ -103,7 +153,9 @@ function killing(subject: DeploymentOutline, nodes: readonly string[], restart: 
   const headless = subject.shards.filter(({ primary }) => dead.has(primary));
   const heirs = headless.flatMap(({ replicas }) => replicas.find((name) => !dead.has(name)) ?? []);
   const takeOver = subject.mode === "cluster" && losesMajority(subject, nodes);
-  const bereft = headless.filter(({ replicas }) => replicas.every((name) => dead.has(name))).map(({ primary }) => primary);
+  const bereft = headless
+    .filter(({ replicas }) => replicas.every((name) => dead.has(name)))
+    .map(({ primary }) => primary);
   return {
     victims: nodes,
     inject: [{ do: "kill", nodes }],
@@ -113,15 +165,20 @@ function killing(subject: DeploymentOutline, nodes: readonly string[], restart: 
     warnings: [
       ...failoverWarnings(subject),
       ...majorityWarnings(subject, nodes),
-      ...(bereft.length === 0 ? [] : [`no replica of ${bereft.join(", ")} is left: their slots are not served before they are started again`]),
-      ...(subject.persistent || (bereft.length === 0 && subject.hasAutomaticFailover) ? [] : ["nothing is on disk: a primary that is started again is empty, and so are then its replicas"]),
+      ...(bereft.length === 0
+        ? []
+        : [`no replica of ${bereft.join(", ")} is left: their slots are not served before they are started again`]),
+      ...(subject.persistent || (bereft.length === 0 && subject.hasAutomaticFailover)
+        ? []
+        : ["nothing is on disk: a primary that is started again is empty, and so are then its replicas"]),
     ],
   };
 }
 
 function killingAll(subject: DeploymentOutline, newAddresses: boolean): FaultPlan {
   const nodes = [...subject.zoneOf.keys(), ...subject.sentinelZoneOf.keys()];
-  const meet = newAddresses && !subject.rediscoversPeers && (subject.mode === "cluster" || subject.sentinelZoneOf.size > 0);
+  const meet =
+    newAddresses && !subject.rediscoversPeers && (subject.mode === "cluster" || subject.sentinelZoneOf.size > 0);
   return {
     victims: nodes,
     inject: [{ do: "kill", nodes }],
@@ -142,12 +199,19 @@ function withSentinels({ zoneOf, sentinelZoneOf }: DeploymentOutline, nodes: rea
 }
 
 /** The zone or machine of that name, or the one with most primaries. */
-function ofGroup(subject: DeploymentOutline, groupOf: ReadonlyMap<string, string>, wanted: string | undefined, what: string, plan: (nodes: readonly string[]) => FaultPlan): FaultPlan | string {
+function ofGroup(
+  subject: DeploymentOutline,
+  groupOf: ReadonlyMap<string, string>,
+  wanted: string | undefined,
+  what: string,
+  plan: (nodes: readonly string[]) => FaultPlan,
+): FaultPlan | string {
   const groups = [...new Set(groupOf.values())].sort();
   const members = (group: string): string[] => [...groupOf].filter(([, its]) => its === group).map(([name]) => name);
   const primaries = new Set(subject.shards.map(({ primary }) => primary));
   const leading = (group: string): number => members(group).filter((name) => primaries.has(name)).length;
-  if (wanted !== undefined && !groups.includes(wanted)) return `no node is in ${what} ${wanted}; there are ${groups.join(", ")}`;
+  if (wanted !== undefined && !groups.includes(wanted))
+    return `no node is in ${what} ${wanted}; there are ${groups.join(", ")}`;
   if (groups.length < 2) return `there is only one ${what}`;
   return plan(members(wanted ?? groups.reduce((a, b) => (leading(b) > leading(a) ? b : a))));
 }
@@ -161,12 +225,18 @@ function losesMajority({ mode, shards }: DeploymentOutline, nodes: readonly stri
 function majorityWarnings(subject: DeploymentOutline, nodes: readonly string[]): string[] {
   const struck = subject.shards.filter(({ primary }) => nodes.includes(primary)).length;
   if (!losesMajority(subject, nodes)) return [];
-  return [`${struck} of ${subject.shards.length} primaries: no majority is left to elect others; replicas take over only when told to (CLUSTER FAILOVER TAKEOVER)`];
+  return [
+    `${struck} of ${subject.shards.length} primaries: no majority is left to elect others; replicas take over only when told to (CLUSTER FAILOVER TAKEOVER)`,
+  ];
 }
 
 function failoverWarnings({ hasAutomaticFailover, mode }: DeploymentOutline): string[] {
   if (hasAutomaticFailover) return [];
-  return [mode === "replication" ? "nobody promotes a replica: without a primary nothing is written until it is back" : "replicas do not take over by themselves"];
+  return [
+    mode === "replication"
+      ? "nobody promotes a replica: without a primary nothing is written until it is back"
+      : "replicas do not take over by themselves",
+  ];
 }
 
 function withoutReplicas({ shards }: DeploymentOutline): string[] {
@@ -200,7 +270,9 @@ export function describeAction(action: FaultAction): string {
     case "introduce":
       return "introduce all nodes to each other again";
     case "restart-in-turn":
-      return action.home === undefined ? "restart every node in turn" : `restart every node in turn with the programs in ${action.home}`;
+      return action.home === undefined
+        ? "restart every node in turn"
+        : `restart every node in turn with the programs in ${action.home}`;
     case "resize":
       return `resize to ${action.to.primaries} primaries with ${action.to.replicasPerPrimary} replicas each`;
   }

@@ -4,31 +4,43 @@ import type { Shape } from "../valkey/topology/placement";
 /** `served`: once every slot is served again, or when it is clear that this takes help. */
 export type HealTime = "served" | { readonly seconds: number };
 
-export type Fault = { readonly kind: FaultKind } & (
+export type Fault = { readonly kind: FaultKind } &
   /** SIGKILL of one primary, which is started again with its data. */
-  | { readonly kind: "kill-primary"; readonly restart: HealTime }
-  /** SIGKILL of a share of the primaries at once. At half or more nobody is left to elect others. */
-  | { readonly kind: "kill-primaries"; readonly share: number; readonly restart: HealTime }
-  /** SIGKILL of every node of a zone; undefined is that with most primaries. */
-  | { readonly kind: "kill-zone"; readonly zone: string | undefined; readonly restart: HealTime }
-  /** Loss of the machine with most primaries, and all nodes on it. */
-  | { readonly kind: "kill-machine"; readonly restart: HealTime }
-  /** SIGKILL of all nodes at once. They come back with their data, at other addresses. */
-  | { readonly kind: "kill-all"; readonly newAddresses: boolean }
-  /** A primary that stands still (SIGSTOP) and comes back. */
-  | { readonly kind: "freeze-primary"; readonly seconds: number }
-  /** A zone that is cut off from the others, for clients to be reached all the same; undefined is that with most primaries. */
-  | { readonly kind: "cut-zone"; readonly zone: string | undefined; readonly seconds: number }
-  /** A primary with an append-only file whose disk is full for a while. */
-  | { readonly kind: "full-disk"; readonly seconds: number }
-  /** Every node in turn, primaries after an orderly hand-over. `home`: the directory of other programs, an upgrade. */
-  | { readonly kind: "rolling-restart"; readonly home: string | undefined }
-  /** To another shape and back. */
-  | { readonly kind: "scale"; readonly to: Shape }
-);
+  (
+    | { readonly kind: "kill-primary"; readonly restart: HealTime }
+    /** SIGKILL of a share of the primaries at once. At half or more nobody is left to elect others. */
+    | { readonly kind: "kill-primaries"; readonly share: number; readonly restart: HealTime }
+    /** SIGKILL of every node of a zone; undefined is that with most primaries. */
+    | { readonly kind: "kill-zone"; readonly zone: string | undefined; readonly restart: HealTime }
+    /** Loss of the machine with most primaries, and all nodes on it. */
+    | { readonly kind: "kill-machine"; readonly restart: HealTime }
+    /** SIGKILL of all nodes at once. They come back with their data, at other addresses. */
+    | { readonly kind: "kill-all"; readonly newAddresses: boolean }
+    /** A primary that stands still (SIGSTOP) and comes back. */
+    | { readonly kind: "freeze-primary"; readonly seconds: number }
+    /** A zone that is cut off from the others, for clients to be reached all the same; undefined is that with most primaries. */
+    | { readonly kind: "cut-zone"; readonly zone: string | undefined; readonly seconds: number }
+    /** A primary with an append-only file whose disk is full for a while. */
+    | { readonly kind: "full-disk"; readonly seconds: number }
+    /** Every node in turn, primaries after an orderly hand-over. `home`: the directory of other programs, an upgrade. */
+    | { readonly kind: "rolling-restart"; readonly home: string | undefined }
+    /** To another shape and back. */
+    | { readonly kind: "scale"; readonly to: Shape }
+  );
 
 /** In the order in which a stack that names none suffers them. */
-export const FAULT_KINDS = ["kill-primary", "kill-primaries", "kill-zone", "kill-machine", "freeze-primary", "cut-zone", "full-disk", "rolling-restart", "scale", "kill-all"] as const;
+export const FAULT_KINDS = [
+  "kill-primary",
+  "kill-primaries",
+  "kill-zone",
+  "kill-machine",
+  "freeze-primary",
+  "cut-zone",
+  "full-disk",
+  "rolling-restart",
+  "scale",
+  "kill-all",
+] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
 /** When a write counts as acknowledged: when the primary says so, or when so many replicas have it as well (WAIT). */
@@ -85,7 +97,9 @@ export function describeFault(fault: Fault): string {
     case "full-disk":
       return `the disk of a primary full for ${fault.seconds} s`;
     case "rolling-restart":
-      return fault.home === undefined ? "rolling restart with hand-over" : `upgrade to the programs in ${fault.home}, node by node with hand-over`;
+      return fault.home === undefined
+        ? "rolling restart with hand-over"
+        : `upgrade to the programs in ${fault.home}, node by node with hand-over`;
     case "scale":
       return `to ${fault.to.primaries} primaries with ${fault.to.replicasPerPrimary} replicas each, and back`;
   }

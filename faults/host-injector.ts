@@ -37,7 +37,8 @@ export class HostFaultInjector implements FaultInjector {
   readonly supportsHandOver = true;
   readonly rediscoversPeers = false;
 
-  readonly dial = (endpoint: Endpoint, timeoutMs: number): Promise<Connection> => connect(`${this.deployment.name} at ${formatEndpoint(endpoint)}`, endpoint, this.deployment.access, timeoutMs);
+  readonly dial = (endpoint: Endpoint, timeoutMs: number): Promise<Connection> =>
+    connect(`${this.deployment.name} at ${formatEndpoint(endpoint)}`, endpoint, this.deployment.access, timeoutMs);
 
   readonly unmetPrecondition = unmetHostPrecondition;
 
@@ -54,11 +55,13 @@ export class HostFaultInjector implements FaultInjector {
     const followed = this.nodes().find(({ name }) => name === follows)?.endpoint;
     const restart = { newAddresses, programs: this.#programs, directives: this.#directives };
     const started = nodes.filter((name) => name !== follows);
-    if (follows !== undefined && nodes.includes(follows)) await this.host.restart(this.deployment.name, [follows], restart, this.signal);
+    if (follows !== undefined && nodes.includes(follows))
+      await this.host.restart(this.deployment.name, [follows], restart, this.signal);
     const primary = this.nodes().find(({ name }) => name === follows)?.endpoint ?? followed;
     await this.host.restart(this.deployment.name, started, { ...restart, replicaOf: primary }, this.signal);
     const { sentinels } = this.deployment;
-    const watching = sentinels === undefined ? {} : { sentinels: { ...sentinels, nodes: this.host.sentinels(this.deployment.name) } };
+    const watching =
+      sentinels === undefined ? {} : { sentinels: { ...sentinels, nodes: this.host.sentinels(this.deployment.name) } };
     this.deployment = { ...this.deployment, nodes: this.host.nodes(this.deployment.name), ...watching };
   };
 
@@ -74,9 +77,12 @@ export class HostFaultInjector implements FaultInjector {
 
   readonly cut = async (nodes: readonly string[]): Promise<void> => {
     const all = [...this.nodes(), ...this.host.sentinels(this.deployment.name)];
-    const addresses = (inside: boolean): string[] => [...new Set(all.filter(({ name }) => nodes.includes(name) === inside).map(({ endpoint }) => endpoint.host))];
+    const addresses = (inside: boolean): string[] => [
+      ...new Set(all.filter(({ name }) => nodes.includes(name) === inside).map(({ endpoint }) => endpoint.host)),
+    ];
     const [some, others] = [addresses(true), addresses(false)];
-    if (some.some((address) => others.includes(address))) throw new Failure(`${this.deployment.name} was started without addresses of its own for each zone`);
+    if (some.some((address) => others.includes(address)))
+      throw new Failure(`${this.deployment.name} was started without addresses of its own for each zone`);
     await partitionNetwork(this.host.run, some, others);
   };
 
@@ -110,11 +116,16 @@ export class HostFaultInjector implements FaultInjector {
     attemptAll(
       () => this.thaw([...this.#frozen]),
       () => this.healCut(),
-      ...[...this.#filled].map((directory) => () => { this.#free(directory); }),
+      ...[...this.#filled].map((directory) => () => {
+        this.#free(directory);
+      }),
     );
 
   #disks(nodes: readonly string[]): string[] {
-    return this.host.servers(this.deployment.name).filter(({ plan }) => nodes.includes(plan.name)).map(({ dataDirectory }) => dataDirectory);
+    return this.host
+      .servers(this.deployment.name)
+      .filter(({ plan }) => nodes.includes(plan.name))
+      .map(({ dataDirectory }) => dataDirectory);
   }
 
   #free(directory: string): void {
@@ -127,7 +138,7 @@ export class HostFaultInjector implements FaultInjector {
 function fill(file: string): void {
   const descriptor = openSync(file, "w");
   try {
-    for (let bytes = FILL_AT_ONCE; bytes >= 1; ) {
+    for (let bytes = FILL_AT_ONCE; bytes >= 1;) {
       try {
         writeSync(descriptor, Buffer.alloc(bytes));
       } catch (error) {

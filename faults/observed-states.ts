@@ -37,14 +37,26 @@ export function isServing(states: ReadonlyMap<string, ObservedNodeState>, { mode
 export function isRedundant(states: ReadonlyMap<string, ObservedNodeState>, wanted: ExpectedTopology): boolean {
   const all = [...states.values()];
   if (!isServing(states, wanted) || all.some(({ role }) => role === "silent")) return false;
-  const primaries = [...states].filter(([, { role, slots }]) => role === "primary" && (wanted.mode === "replication" || slots > 0));
-  const followers = (name: string): number => all.filter(({ role, follows, linkUp }) => role === "replica" && follows === name && linkUp).length;
-  return primaries.length === wanted.primaries && primaries.every(([name]) => followers(name) === wanted.replicasPerPrimary);
+  const primaries = [...states].filter(
+    ([, { role, slots }]) => role === "primary" && (wanted.mode === "replication" || slots > 0),
+  );
+  const followers = (name: string): number =>
+    all.filter(({ role, follows, linkUp }) => role === "replica" && follows === name && linkUp).length;
+  return (
+    primaries.length === wanted.primaries && primaries.every(([name]) => followers(name) === wanted.replicasPerPrimary)
+  );
 }
 
 /** It is redundant, and no replica is in the zone of its primary. */
-export function isZoneSafe(states: ReadonlyMap<string, ObservedNodeState>, wanted: ExpectedTopology, zoneOf: ReadonlyMap<string, string>): boolean {
-  return isRedundant(states, wanted) && [...states].every(([name, { follows }]) => follows === undefined || zoneOf.get(name) !== zoneOf.get(follows));
+export function isZoneSafe(
+  states: ReadonlyMap<string, ObservedNodeState>,
+  wanted: ExpectedTopology,
+  zoneOf: ReadonlyMap<string, string>,
+): boolean {
+  return (
+    isRedundant(states, wanted) &&
+    [...states].every(([name, { follows }]) => follows === undefined || zoneOf.get(name) !== zoneOf.get(follows))
+  );
 }
 
 /** What a node's state is called in a timeline. */

@@ -16,8 +16,14 @@ export interface Outage {
  */
 export function outageOf(writes: readonly Write[], faultMs: number): Outage {
   const after = writes.filter(({ endedMs }) => endedMs >= faultMs);
-  const acknowledgements = after.filter(isAcknowledged).map(({ endedMs }) => endedMs).sort((a, b) => a - b);
-  const failures = after.filter((write) => !isAcknowledged(write)).map(({ dueMs }) => Math.max(dueMs, faultMs)).sort((a, b) => a - b);
+  const acknowledgements = after
+    .filter(isAcknowledged)
+    .map(({ endedMs }) => endedMs)
+    .sort((a, b) => a - b);
+  const failures = after
+    .filter((write) => !isAcknowledged(write))
+    .map(({ dueMs }) => Math.max(dueMs, faultMs))
+    .sort((a, b) => a - b);
   let longestMs = 0;
   let overMs: number | null = 0;
   let from = faultMs;
@@ -42,7 +48,10 @@ function isAcknowledged({ outcome }: Pick<Write, "outcome">): boolean {
 /** The whole is out for as long as the shard that is out longest. */
 export function deploymentOutage(shards: readonly Outage[]): Outage {
   const over = shards.map(({ overMs }) => overMs);
-  return { longestMs: Math.max(0, ...shards.map(({ longestMs }) => longestMs)), overMs: over.includes(null) ? null : Math.max(0, ...over.map((ms) => ms ?? 0)) };
+  return {
+    longestMs: Math.max(0, ...shards.map(({ longestMs }) => longestMs)),
+    overMs: over.includes(null) ? null : Math.max(0, ...over.map((ms) => ms ?? 0)),
+  };
 }
 
 export interface WriteErrorCount {
@@ -72,17 +81,26 @@ export interface WriteLatency {
 }
 
 export function writeLatency(writes: readonly Write[]): WriteLatency {
-  const times = writes.filter(isAcknowledged).map(({ dueMs, endedMs }) => endedMs - dueMs).sort((a, b) => a - b);
-  const at = (part: number): number | null => times[Math.min(times.length - 1, Math.ceil(times.length * part) - 1)] ?? null;
+  const times = writes
+    .filter(isAcknowledged)
+    .map(({ dueMs, endedMs }) => endedMs - dueMs)
+    .sort((a, b) => a - b);
+  const at = (part: number): number | null =>
+    times[Math.min(times.length - 1, Math.ceil(times.length * part) - 1)] ?? null;
   return { count: times.length, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: times.at(-1) ?? null };
 }
 
 export type OutagePhase = "before" | "during" | "after";
 
 /** By when each write was due: before the fault, until the outage was over (or to the end), after that. */
-export function latencyByPhase(writes: readonly Write[], faultMs: number, overMs: number | null): Record<OutagePhase, WriteLatency> {
+export function latencyByPhase(
+  writes: readonly Write[],
+  faultMs: number,
+  overMs: number | null,
+): Record<OutagePhase, WriteLatency> {
   const end = overMs === null ? Infinity : faultMs + overMs;
-  const due = (from: number, until: number): WriteLatency => writeLatency(writes.filter(({ dueMs }) => dueMs >= from && dueMs < until));
+  const due = (from: number, until: number): WriteLatency =>
+    writeLatency(writes.filter(({ dueMs }) => dueMs >= from && dueMs < until));
   return { before: due(-Infinity, faultMs), during: due(faultMs, end), after: due(end, Infinity) };
 }
 
@@ -107,7 +125,11 @@ export function timelineOf(writes: readonly Write[], faultMs: number): Timeline 
   const stepMs = STEP_MS * Math.max(1, Math.ceil((last - first) / STEP_MS / MOST_STEPS));
   const fromMs = Math.floor(first / stepMs) * stepMs;
   const steps = Math.floor((last - fromMs) / stepMs) + 1;
-  const counts: Record<WriteOutcome["kind"], number[]> = { acknowledged: zeros(steps), failed: zeros(steps), unknown: zeros(steps) };
+  const counts: Record<WriteOutcome["kind"], number[]> = {
+    acknowledged: zeros(steps),
+    failed: zeros(steps),
+    unknown: zeros(steps),
+  };
   for (const [index, { outcome }] of writes.entries()) {
     const step = Math.floor(((ends[index] ?? 0) - fromMs) / stepMs);
     const list = counts[outcome.kind];

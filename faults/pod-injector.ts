@@ -69,7 +69,9 @@ export class PodFaultInjector implements FaultInjector {
     if (node === undefined) throw new Failure(`no pod is at ${formatEndpoint(endpoint)} any more`);
     const { kubernetes, port } = this.ground;
     const { namespace, access } = this.deployment;
-    return connect(node.name, endpoint, access, timeoutMs, () => openPortForward(kubernetes, { namespace, pod: node.name, port }));
+    return connect(node.name, endpoint, access, timeoutMs, () =>
+      openPortForward(kubernetes, { namespace, pod: node.name, port }),
+    );
   };
 
   /**
@@ -93,14 +95,26 @@ export class PodFaultInjector implements FaultInjector {
 
   readonly terminate = async (node: string): Promise<void> => {
     await this.#delete(node, undefined);
-    await this.#until(`${node} has ended`, (pods) => pods.every((pod) => resourceName(pod) !== node || pod.metadata?.uid !== this.#killed.get(node)));
+    await this.#until(`${node} has ended`, (pods) =>
+      pods.every((pod) => resourceName(pod) !== node || pod.metadata?.uid !== this.#killed.get(node)),
+    );
   };
 
   /** Their StatefulSet has begun to already; this waits. */
   readonly start: FaultInjector["start"] = async (struck) => {
     // Sentinels that were struck with their zone come back by themselves, too, and verification waits for them.
     const names = struck.filter((name) => this.#nodes.some((node) => node.name === name));
-    await this.#until(`${names.join(", ")} run again`, (pods) => names.every((name) => pods.some((pod) => resourceName(pod) === name && pod.metadata?.uid !== this.#killed.get(name) && isPodRunning(pod, this.ground.container) && (pod.status?.podIP ?? "") !== "")));
+    await this.#until(`${names.join(", ")} run again`, (pods) =>
+      names.every((name) =>
+        pods.some(
+          (pod) =>
+            resourceName(pod) === name &&
+            pod.metadata?.uid !== this.#killed.get(name) &&
+            isPodRunning(pod, this.ground.container) &&
+            (pod.status?.podIP ?? "") !== "",
+        ),
+      ),
+    );
     await this.#look();
     await Promise.all(names.map((name) => this.#answers(name)));
     await Promise.all(names.map((name) => this.#tell(name)));
@@ -111,7 +125,12 @@ export class PodFaultInjector implements FaultInjector {
     const { kubernetes, networkPolicy } = this.ground;
     await this.#heal();
     this.#cut = nodes;
-    await cutPods(kubernetes, { namespace: this.deployment.namespace, policy: networkPolicy, labels: this.deployment.labels, pods: nodes });
+    await cutPods(kubernetes, {
+      namespace: this.deployment.namespace,
+      policy: networkPolicy,
+      labels: this.deployment.labels,
+      pods: nodes,
+    });
   };
 
   /** @throws Failure when the cut cannot be healed; when nobody had noticed that anything was cut: the figures of such a scenario would be those of nothing */
@@ -120,8 +139,12 @@ export class PodFaultInjector implements FaultInjector {
     if (cut === undefined) return;
     const noticed = await this.#isCut(cut);
     await this.#heal();
-    if (noticed === undefined) throw new Failure("whether the cut had an effect is not known: no node that could tell answered");
-    if (!noticed) throw new Failure("the cut had no effect: this Kubernetes does not enforce NetworkPolicies, or leaves connections alone that are there already");
+    if (noticed === undefined)
+      throw new Failure("whether the cut had an effect is not known: no node that could tell answered");
+    if (!noticed)
+      throw new Failure(
+        "the cut had no effect: this Kubernetes does not enforce NetworkPolicies, or leaves connections alone that are there already",
+      );
   };
 
   readonly freeze = impossible;
@@ -188,9 +211,17 @@ export class PodFaultInjector implements FaultInjector {
 
   async #delete(name: string, gracePeriodSeconds: number | undefined): Promise<void> {
     const { kubernetes } = this.ground;
-    const uid = this.#uids.get(name) ?? (await this.#pods()).find((pod) => resourceName(pod) === name)?.metadata?.uid ?? "";
+    const uid =
+      this.#uids.get(name) ?? (await this.#pods()).find((pod) => resourceName(pod) === name)?.metadata?.uid ?? "";
     this.#killed.set(name, uid);
-    await kubernetes.find(`deleting pod ${name}`, kubernetes.core.deleteNamespacedPod({ namespace: this.deployment.namespace, name, ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }) }));
+    await kubernetes.find(
+      `deleting pod ${name}`,
+      kubernetes.core.deleteNamespacedPod({
+        namespace: this.deployment.namespace,
+        name,
+        ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+      }),
+    );
   }
 
   #pods(): Promise<V1Pod[]> {
@@ -198,7 +229,11 @@ export class PodFaultInjector implements FaultInjector {
   }
 
   async #until(what: string, holds: (pods: readonly V1Pod[]) => boolean): Promise<void> {
-    await until(what, async () => holds(await this.#pods()), { signal: this.ground.signal, patienceMs: PATIENCE_MS, pollMs: LOOK_MS });
+    await until(what, async () => holds(await this.#pods()), {
+      signal: this.ground.signal,
+      patienceMs: PATIENCE_MS,
+      pollMs: LOOK_MS,
+    });
   }
 
   async #answers(name: string): Promise<void> {
@@ -221,7 +256,9 @@ export class PodFaultInjector implements FaultInjector {
   /** Puts the directives in force that its ConfigMap has not. */
   async #tell(name: string): Promise<void> {
     const node = this.#nodes.find((each) => each.name === name);
-    const words = [...this.deployment.directives].filter(([directive, value]) => this.#configured.get(directive) !== value).flat();
+    const words = [...this.deployment.directives]
+      .filter(([directive, value]) => this.#configured.get(directive) !== value)
+      .flat();
     if (node === undefined || words.length === 0) return;
     const connection = await this.dial(node.endpoint, ANSWER_MS);
     try {
@@ -235,8 +272,14 @@ export class PodFaultInjector implements FaultInjector {
   async #look(): Promise<void> {
     const pods = await this.#pods();
     this.#uids = new Map(pods.map((pod) => [resourceName(pod), pod.metadata?.uid ?? ""]));
-    const hostOf = new Map(pods.flatMap((pod) => (pod.status?.podIP === undefined ? [] : [[resourceName(pod), pod.status.podIP] as const])));
-    this.#nodes = this.#nodes.map((node) => ({ ...node, zone: this.#zoneOf.get(node.name), endpoint: { ...node.endpoint, host: hostOf.get(node.name) ?? node.endpoint.host } }));
+    const hostOf = new Map(
+      pods.flatMap((pod) => (pod.status?.podIP === undefined ? [] : [[resourceName(pod), pod.status.podIP] as const])),
+    );
+    this.#nodes = this.#nodes.map((node) => ({
+      ...node,
+      zone: this.#zoneOf.get(node.name),
+      endpoint: { ...node.endpoint, host: hostOf.get(node.name) ?? node.endpoint.host },
+    }));
   }
 
   async #watch(): Promise<void> {

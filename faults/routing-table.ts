@@ -74,7 +74,9 @@ export class RoutingTable {
     while (!signal.aborted) {
       this.#hurry = new AbortController();
       await sleep(HURRY_MS, undefined, { signal }).catch(() => undefined);
-      await sleep(REFRESH_MS - HURRY_MS, undefined, { signal: AbortSignal.any([signal, this.#hurry.signal]) }).catch(() => undefined);
+      await sleep(REFRESH_MS - HURRY_MS, undefined, { signal: AbortSignal.any([signal, this.#hurry.signal]) }).catch(
+        () => undefined,
+      );
       if (this.mode === "cluster") await this.#askSome();
       else await this.#findPrimary();
     }
@@ -83,7 +85,9 @@ export class RoutingTable {
   /** Whoever answers first is enough: one that stands still must not hold up the others. */
   async #askSome(): Promise<void> {
     const all = this.nodes();
-    const asked = Array.from({ length: Math.min(ASKED, all.length) }, () => all[this.#turn++ % all.length]).flatMap((node) => (node === undefined ? [] : [this.#learn(node)]));
+    const asked = Array.from({ length: Math.min(ASKED, all.length) }, () => all[this.#turn++ % all.length]).flatMap(
+      (node) => (node === undefined ? [] : [this.#learn(node)]),
+    );
     await Promise.race([Promise.any(asked).catch(() => undefined), sleep(REFRESH_MS)]);
     for (const each of asked) each.catch(() => undefined);
   }
@@ -95,11 +99,19 @@ export class RoutingTable {
 
   /** Of all nodes that say they are the primary the one with most replicas, the known one where they have as many. */
   async #findPrimary(): Promise<void> {
-    const answers = await Promise.all(this.nodes().map(async ({ endpoint }) => Promise.race([this.#replicasOf(endpoint).catch(() => undefined), sleep(REFRESH_MS, undefined)]).then((replicas) => ({ endpoint, replicas }))));
+    const answers = await Promise.all(
+      this.nodes().map(async ({ endpoint }) =>
+        Promise.race([this.#replicasOf(endpoint).catch(() => undefined), sleep(REFRESH_MS, undefined)]).then(
+          (replicas) => ({ endpoint, replicas }),
+        ),
+      ),
+    );
     const known = this.owner(0);
-    const rank = ({ endpoint, replicas = 0 }: (typeof answers)[number]): number => replicas * 2 + Number(known !== undefined && formatEndpoint(endpoint) === formatEndpoint(known));
+    const rank = ({ endpoint, replicas = 0 }: (typeof answers)[number]): number =>
+      replicas * 2 + Number(known !== undefined && formatEndpoint(endpoint) === formatEndpoint(known));
     const [best] = answers.filter(({ replicas }) => replicas !== undefined).sort((a, b) => rank(b) - rank(a));
-    const isGone = known !== undefined && !this.nodes().some(({ endpoint }) => formatEndpoint(endpoint) === formatEndpoint(known));
+    const isGone =
+      known !== undefined && !this.nodes().some(({ endpoint }) => formatEndpoint(endpoint) === formatEndpoint(known));
     // One that does not answer may still be it.
     if (best !== undefined) this.#owners[0] = { endpoint: best.endpoint, epoch: 0 };
     else if (isGone) this.#owners[0] = undefined;
@@ -119,7 +131,8 @@ export class RoutingTable {
       const there = this.#endpoints.get(id) ?? address;
       if (slots.length === 0 || there.host === "") continue;
       for (const { from, to } of slots) {
-        for (let slot = from; slot <= to && slot < SLOT_COUNT; slot++) if (epoch >= (this.#owners[slot]?.epoch ?? 0)) this.#owners[slot] = { endpoint: there, epoch };
+        for (let slot = from; slot <= to && slot < SLOT_COUNT; slot++)
+          if (epoch >= (this.#owners[slot]?.epoch ?? 0)) this.#owners[slot] = { endpoint: there, epoch };
       }
     }
   }

@@ -67,7 +67,8 @@ export async function runScenario(attempt: ScenarioRun): Promise<ScenarioResult>
   } finally {
     const left = [...(await injector.restore())];
     // Even when told to stop: the next scenario, or whoever keeps the deployment, has its own settings.
-    if (!signal.aborted || scenario.settings.size > 0) left.push(...(await attemptAll(() => resetDirectives(injector, configured, scenario.settings))));
+    if (!signal.aborted || scenario.settings.size > 0)
+      left.push(...(await attemptAll(() => resetDirectives(injector, configured, scenario.settings))));
     for (const why of left) attempt.report(`${scenario.name}: could not be taken back: ${why}`);
   }
 }
@@ -76,18 +77,29 @@ export async function runScenario(attempt: ScenarioRun): Promise<ScenarioResult>
 async function verifyWell({ deployment }: FaultInjector, signal: AbortSignal): Promise<Verification> {
   let found = await verify(deployment);
   const isWell = async (): Promise<boolean> => found.verdict.pass || (found = await verify(deployment)).verdict.pass;
-  if (!(await within({ signal, patienceMs: SETTLED_MS, pollMs: 250 }, isWell))) throw new Failure(`${deployment.name} is not well to begin with: ${failingAssertions(found)}`);
+  if (!(await within({ signal, patienceMs: SETTLED_MS, pollMs: 250 }, isWell)))
+    throw new Failure(`${deployment.name} is not well to begin with: ${failingAssertions(found)}`);
   return found;
 }
 
-function planFor({ injector, scenario, shape, hasAutomaticFailover }: ScenarioRun, before: Verification, configured: ReadonlyMap<string, string>): FaultPlan {
+function planFor(
+  { injector, scenario, shape, hasAutomaticFailover }: ScenarioRun,
+  before: Verification,
+  configured: ReadonlyMap<string, string>,
+): FaultPlan {
   const plan = planFault(scenario.fault, outlineOf(injector, before, shape, hasAutomaticFailover));
   const why = injector.unmetPrecondition(scenario, configured) ?? (typeof plan === "string" ? plan : undefined);
-  if (why !== undefined || typeof plan === "string") throw new BadInput(`${scenario.name} on ${injector.deployment.name}`, [why ?? ""]);
+  if (why !== undefined || typeof plan === "string")
+    throw new BadInput(`${scenario.name} on ${injector.deployment.name}`, [why ?? ""]);
   return plan;
 }
 
-export function outlineOf({ deployment: { mode, nodes, directives, sentinels }, rediscoversPeers }: FaultInjector, { verdict }: Verification, shape: Shape, failsOver: boolean): DeploymentOutline {
+export function outlineOf(
+  { deployment: { mode, nodes, directives, sentinels }, rediscoversPeers }: FaultInjector,
+  { verdict }: Verification,
+  shape: Shape,
+  failsOver: boolean,
+): DeploymentOutline {
   return {
     mode,
     shape,
@@ -106,14 +118,29 @@ async function carryOutAttempt(attempt: ScenarioRun, before: Verification, plan:
   const { mode } = injector.deployment;
   const dial = dialer(injector, scenario.load.timeoutMs + scenario.load.acknowledgement.timeoutMs);
   const { shards } = before.verdict;
-  const writer = new WriteClient({ mode, shards: shards.map(({ slots }) => slots), nodes: injector.nodes, dial }, scenario.load, `break:${randomBytes(3).toString("hex")}:`);
-  const observer = new DeploymentObserver(() => ({ mode, ...shape }), injector.nodes, dialer(injector, scenario.load.timeoutMs));
+  const writer = new WriteClient(
+    { mode, shards: shards.map(({ slots }) => slots), nodes: injector.nodes, dial },
+    scenario.load,
+    `break:${randomBytes(3).toString("hex")}:`,
+  );
+  const observer = new DeploymentObserver(
+    () => ({ mode, ...shape }),
+    injector.nodes,
+    dialer(injector, scenario.load.timeoutMs),
+  );
   const events: { atMs: number; what: string }[] = [];
   const note = (what: string): void => {
     events.push({ atMs: performance.now(), what });
     report(`${scenario.name}: ${what}`, true);
   };
-  const stage: FaultContext = { injector, observer, shape, signal, patienceMs: scenario.recoveryTimeoutSeconds * 1000, logEvent: note };
+  const stage: FaultContext = {
+    injector,
+    observer,
+    shape,
+    signal,
+    patienceMs: scenario.recoveryTimeoutSeconds * 1000,
+    logEvent: note,
+  };
   try {
     const startedAt = new Date();
     await Promise.all([writer.start(), observer.start()]);
@@ -143,7 +170,10 @@ async function carryOutAttempt(attempt: ScenarioRun, before: Verification, plan:
       helped,
       ...end,
     };
-    return { record: scenarioRecord({ deployment: injector.deployment.name, mode, scenario, round: attempt.round, finding }), lost: finding.accounting.lost };
+    return {
+      record: scenarioRecord({ deployment: injector.deployment.name, mode, scenario, round: attempt.round, finding }),
+      lost: finding.accounting.lost,
+    };
   } finally {
     writer.close();
     await observer.stop();
@@ -154,11 +184,22 @@ async function carryOutAttempt(attempt: ScenarioRun, before: Verification, plan:
  * Waits for the time to heal, and heals.
  * @returns whether help was needed for all to be served
  */
-async function heal({ scenario, injector, hasAutomaticFailover }: ScenarioRun, plan: FaultPlan, stage: FaultContext, writer: WriteClient, faultMs: number): Promise<boolean> {
+async function heal(
+  { scenario, injector, hasAutomaticFailover }: ScenarioRun,
+  plan: FaultPlan,
+  stage: FaultContext,
+  writer: WriteClient,
+  faultMs: number,
+): Promise<boolean> {
   const { mode } = injector.deployment;
   let helped = false;
   if (plan.healWhen === "served") {
-    const waitMs = mode === "cluster" ? HELP_AFTER_TIMEOUTS * nodeTimeout(injector.deployment) + 1000 : hasAutomaticFailover ? stage.patienceMs : HELP_AFTER_REPLICATION_MS;
+    const waitMs =
+      mode === "cluster"
+        ? HELP_AFTER_TIMEOUTS * nodeTimeout(injector.deployment) + 1000
+        : hasAutomaticFailover
+          ? stage.patienceMs
+          : HELP_AFTER_REPLICATION_MS;
     const served = await within({ ...stage, patienceMs: waitMs }, () => isServed(writer, faultMs));
     if (!served) {
       helped = plan.assist.length > 0 || plan.heal.length > 0;
@@ -166,7 +207,9 @@ async function heal({ scenario, injector, hasAutomaticFailover }: ScenarioRun, p
       if (plan.assist.length > 0) await within(stage, () => isServed(writer, faultMs));
     }
   } else {
-    await sleep(Math.max(0, faultMs + plan.healWhen.seconds * 1000 - performance.now()), undefined, { signal: stage.signal });
+    await sleep(Math.max(0, faultMs + plan.healWhen.seconds * 1000 - performance.now()), undefined, {
+      signal: stage.signal,
+    });
   }
   for (const action of plan.heal) await performAction(action, stage);
   return helped && scenario.fault.kind !== "rolling-restart";
@@ -185,7 +228,11 @@ function isServed(writer: WriteClient, faultMs: number): boolean {
       if (write.dueMs > faultMs && !lastSuccess.has(write.shard)) lastSuccess.set(write.shard, write.dueMs);
     } else if (!lastFailure.has(write.shard)) lastFailure.set(write.shard, write.dueMs);
   }
-  return now - faultMs > RECENT_MS && lastSuccess.size === writer.shardCount && [...lastFailure].every(([shard, at]) => (lastSuccess.get(shard) ?? 0) > at);
+  return (
+    now - faultMs > RECENT_MS &&
+    lastSuccess.size === writer.shardCount &&
+    [...lastFailure].every(([shard, at]) => (lastSuccess.get(shard) ?? 0) > at)
+  );
 }
 
 /** Milliseconds. */
@@ -215,7 +262,14 @@ async function settle({ scenario, injector }: ScenarioRun, stage: FaultContext):
       stage.logEvent("zones are not safe: repair");
       repaired = await repairZones(stage);
     } else if (performance.now() > deadline) {
-      return { repaired, verifiedMs: null, unwell: verdict.assertions.filter(({ pass }) => !pass).map(({ id, found }) => `${id}: ${found}`).join("; ") };
+      return {
+        repaired,
+        verifiedMs: null,
+        unwell: verdict.assertions
+          .filter(({ pass }) => !pass)
+          .map(({ id, found }) => `${id}: ${found}`)
+          .join("; "),
+      };
     }
     await sleep(VERIFY_EVERY_MS, undefined, { signal: stage.signal });
   }
@@ -229,14 +283,18 @@ export function nodeTimeout({ directives }: Deployment): number {
 }
 
 function failingAssertions({ verdict }: Verification): string {
-  return verdict.assertions.filter(({ pass }) => !pass).map(({ id, found }) => `${id}: ${found}`).join("; ");
+  return verdict.assertions
+    .filter(({ pass }) => !pass)
+    .map(({ id, found }) => `${id}: ${found}`)
+    .join("; ");
 }
 
 /** Connections of clients that know where to be redirected to (8.0 and newer do that in replication mode when told so). */
 function dialer(breaker: FaultInjector, timeoutMs: number): (endpoint: Endpoint) => Promise<Connection> {
   return async (endpoint) => {
     const connection = await breaker.dial(endpoint, timeoutMs);
-    if (breaker.deployment.mode === "replication") await connection.call("CLIENT", "CAPA", "redirect").catch(() => undefined);
+    if (breaker.deployment.mode === "replication")
+      await connection.call("CLIENT", "CAPA", "redirect").catch(() => undefined);
     return connection;
   };
 }
@@ -263,9 +321,15 @@ async function tellAll(breaker: FaultInjector, words: readonly string[]): Promis
 }
 
 /** What the deployment has for each of the directives, or the server's own where it says nothing. */
-async function resetDirectives(breaker: FaultInjector, configured: ReadonlyMap<string, string>, settings: ReadonlyMap<string, string>): Promise<void> {
+async function resetDirectives(
+  breaker: FaultInjector,
+  configured: ReadonlyMap<string, string>,
+  settings: ReadonlyMap<string, string>,
+): Promise<void> {
   breaker.setStartupDirectives(configured);
-  const back = [...settings.keys()].map((name) => [name, configured.get(name) ?? SERVER_DEFAULTS.get(name)] as const).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
+  const back = [...settings.keys()]
+    .map((name) => [name, configured.get(name) ?? SERVER_DEFAULTS.get(name)] as const)
+    .flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
   if (back.length > 0) await tellAll(breaker, back);
 }
 

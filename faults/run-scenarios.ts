@@ -40,7 +40,10 @@ const OBSERVER_TIMEOUT_MS = 1000;
  * Every task as often as it is to be repeated, in rounds.
  * @throws Failure when a deployment does not get well again: nothing can be told from breaking it further
  */
-export async function runScenarios(tasks: readonly ScenarioTask[], { signal, report, onResult }: ScenarioOptions): Promise<void> {
+export async function runScenarios(
+  tasks: readonly ScenarioTask[],
+  { signal, report, onResult }: ScenarioOptions,
+): Promise<void> {
   const rounds = Math.max(0, ...tasks.map(({ repeats }) => repeats));
   const total = tasks.reduce((sum, { repeats }) => sum + repeats, 0);
   let done = 0;
@@ -53,17 +56,36 @@ export async function runScenarios(tasks: readonly ScenarioTask[], { signal, rep
       await asAtFirst(injector, shape, initialPrimaries, signal);
       const broken = await runScenario({ injector, shape, scenario, round, hasAutomaticFailover, signal, report });
       onResult(broken);
-      if (broken.record.unwell !== null) throw new Failure(`${injector.deployment.name} did not get well after ${scenario.name}: ${broken.record.unwell}`);
+      if (broken.record.unwell !== null)
+        throw new Failure(
+          `${injector.deployment.name} did not get well after ${scenario.name}: ${broken.record.unwell}`,
+        );
     }
   }
 }
 
-async function asAtFirst(breaker: FaultInjector, shape: Shape, primaries: readonly string[], signal: AbortSignal): Promise<void> {
+async function asAtFirst(
+  breaker: FaultInjector,
+  shape: Shape,
+  primaries: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
   const { deployment } = breaker;
-  const observer = new DeploymentObserver(() => ({ mode: deployment.mode, ...shape }), breaker.nodes, (endpoint) => breaker.dial(endpoint, OBSERVER_TIMEOUT_MS));
+  const observer = new DeploymentObserver(
+    () => ({ mode: deployment.mode, ...shape }),
+    breaker.nodes,
+    (endpoint) => breaker.dial(endpoint, OBSERVER_TIMEOUT_MS),
+  );
   try {
     await observer.start();
-    await restoreRoles(primaries, { injector: breaker, observer, shape, signal, patienceMs: ROLES_PATIENCE_MS, logEvent: () => undefined });
+    await restoreRoles(primaries, {
+      injector: breaker,
+      observer,
+      shape,
+      signal,
+      patienceMs: ROLES_PATIENCE_MS,
+      logEvent: () => undefined,
+    });
   } finally {
     await observer.stop();
   }

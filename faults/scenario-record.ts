@@ -43,7 +43,12 @@ interface Attempted {
 
 export function scenarioRecord({ deployment, mode, scenario, round, finding }: Attempted): ScenarioRecord {
   const { faultMs, plan, shards, writes, accounting, last } = finding;
-  const outages = shards.map((_shard, index) => outageOf(writes.filter(({ shard }) => shard === index), faultMs));
+  const outages = shards.map((_shard, index) =>
+    outageOf(
+      writes.filter(({ shard }) => shard === index),
+      faultMs,
+    ),
+  );
   const outage = deploymentOutage(outages);
   const since = (at: number | undefined): number => (at === undefined ? 0 : rounded(Math.max(0, at - faultMs)));
   const well = finding.verifiedMs !== null;
@@ -60,9 +65,18 @@ export function scenarioRecord({ deployment, mode, scenario, round, finding }: A
     warnings: [...plan.warnings],
     nodeTimeoutMs: finding.nodeTimeoutMs,
     settings: Object.fromEntries(scenario.settings),
-    load: { rate: scenario.load.rate, bytes: scenario.load.bytes, timeoutMs: scenario.load.timeoutMs, replicas: scenario.load.acknowledgement.replicas },
+    load: {
+      rate: scenario.load.rate,
+      bytes: scenario.load.bytes,
+      timeoutMs: scenario.load.timeoutMs,
+      replicas: scenario.load.acknowledgement.replicas,
+    },
     outage: roundedOutage(outage),
-    shards: shards.map(({ primary, slots }, index) => ({ primary: primary ?? null, slots: formatRanges(slots), ...roundedOutage(outages[index] ?? { longestMs: 0, overMs: 0 }) })),
+    shards: shards.map(({ primary, slots }, index) => ({
+      primary: primary ?? null,
+      slots: formatRanges(slots),
+      ...roundedOutage(outages[index] ?? { longestMs: 0, overMs: 0 }),
+    })),
     helped: finding.helped,
     okMs: outage.overMs === null ? null : since(last.notServing),
     redundantMs: well ? since(last.notRedundant) : null,
@@ -78,7 +92,11 @@ export function scenarioRecord({ deployment, mode, scenario, round, finding }: A
       redirected: writes.filter(({ redirects }) => redirects > 0).length,
     },
     errors: countWriteErrors(writes),
-    latency: latencyByPhase(writes.filter(({ dueMs }) => dueMs >= finding.steadyMs), faultMs, outage.overMs),
+    latency: latencyByPhase(
+      writes.filter(({ dueMs }) => dueMs >= finding.steadyMs),
+      faultMs,
+      outage.overMs,
+    ),
     lost: { count: accounting.lost.length, writes: accounting.lost.slice(0, MAX_LOST_WRITES_LISTED) },
     unknownDone: accounting.unknownDone,
     undecided: accounting.undecided,
@@ -91,11 +109,23 @@ export function scenarioRecord({ deployment, mode, scenario, round, finding }: A
   };
 }
 
-function asRecorded({ fromMs, stepMs, acknowledged, failed, unknown }: ReturnType<typeof timelineOf>): ScenarioRecord["timeline"] {
+function asRecorded({
+  fromMs,
+  stepMs,
+  acknowledged,
+  failed,
+  unknown,
+}: ReturnType<typeof timelineOf>): ScenarioRecord["timeline"] {
   return { fromMs, stepMs, acknowledged: [...acknowledged], failed: [...failed], unknown: [...unknown] };
 }
 
-function roundedOutage({ longestMs, overMs }: { readonly longestMs: number; readonly overMs: number | null }): ScenarioRecord["outage"] {
+function roundedOutage({
+  longestMs,
+  overMs,
+}: {
+  readonly longestMs: number;
+  readonly overMs: number | null;
+}): ScenarioRecord["outage"] {
   return { longestMs: rounded(longestMs), overMs: overMs === null ? null : rounded(overMs) };
 }
 

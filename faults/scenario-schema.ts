@@ -33,7 +33,9 @@ export const scenarioRecordSchema = z.strictObject({
   /** As clients see it: the longest time in which some shard acknowledged nothing, and when the last shard was back. */
   outage: z.strictObject({ longestMs: ms, overMs: ms.nullable() }),
   /** By the primary each shard had before. */
-  shards: z.array(z.strictObject({ primary: z.string().nullable(), slots: z.string(), longestMs: ms, overMs: ms.nullable() })),
+  shards: z.array(
+    z.strictObject({ primary: z.string().nullable(), slots: z.string(), longestMs: ms, overMs: ms.nullable() }),
+  ),
   /** Whether it took help to recover: a take-over that nobody elected, or nodes started again. */
   helped: z.boolean(),
   /** Every node that answers sees all slots served. */
@@ -56,7 +58,9 @@ export const scenarioRecordSchema = z.strictObject({
   lost: z.strictObject({
     count,
     /** The first hundred; raw.txt has all. */
-    writes: z.array(z.strictObject({ key: z.string(), number: count, found: z.union([count, z.enum(["gone", "damaged"])]) })),
+    writes: z.array(
+      z.strictObject({ key: z.string(), number: count, found: z.union([count, z.enum(["gone", "damaged"])]) }),
+    ),
   }),
   /** Writes of unknown outcome that were done; acknowledged ones that those may have overwritten. */
   unknownDone: count,
@@ -65,7 +69,13 @@ export const scenarioRecordSchema = z.strictObject({
   /** Keys that could not be read back. */
   unread: count,
   whyUnread: z.string().nullable(),
-  timeline: z.strictObject({ fromMs: z.number(), stepMs: z.number(), acknowledged: z.array(count), failed: z.array(count), unknown: z.array(count) }),
+  timeline: z.strictObject({
+    fromMs: z.number(),
+    stepMs: z.number(),
+    acknowledged: z.array(count),
+    failed: z.array(count),
+    unknown: z.array(count),
+  }),
   states: z.array(z.strictObject({ node: z.string(), atMs: z.number(), state: z.string() })),
   events: z.array(z.strictObject({ atMs: z.number(), what: z.string() })),
 });

@@ -28,5 +28,6 @@ export async function within({ signal, patienceMs, pollMs = POLL_MS }: Patience,
 
 /** @throws Failure once patience is over; the signal's reason; what the condition throws */
 export async function until(what: string, holds: Condition, patience: Patience): Promise<void> {
-  if (!(await within(patience, holds))) throw new Failure(`after ${Math.round(patience.patienceMs / 1000)} s it is not so that ${what}`);
+  if (!(await within(patience, holds)))
+    throw new Failure(`after ${Math.round(patience.patienceMs / 1000)} s it is not so that ${what}`);
 }

@@ -14,7 +14,14 @@ import { slotTags } from "../valkey/topology/slot-tags";
 import type { KeyContent } from "./accounting";
 import type { WriteLoad } from "./fault";
 import type { WriteErrorCode, WriteOutcome } from "./write-history";
-import { CONNECTION_LOST, WriteHistory, NOT_REPLICATED, OVERLOADED, CONNECTION_REFUSED, TIMEOUT } from "./write-history";
+import {
+  CONNECTION_LOST,
+  WriteHistory,
+  NOT_REPLICATED,
+  OVERLOADED,
+  CONNECTION_REFUSED,
+  TIMEOUT,
+} from "./write-history";
 import type { Dialer } from "./connection-pool";
 import { ConnectionPool } from "./connection-pool";
 import { numberedValue, writeNumberOf } from "./numbered-values";
@@ -79,7 +86,9 @@ export class WriteClient {
     this.#lanes = load.acknowledgement.replicas > 0 ? WAITING_LANES : 1;
     this.#links = new ConnectionPool(target.dial, this.#lanes);
     this.#idle = target.shards.map(() => []);
-    this.#slots = target.shards.map((ranges) => (target.mode === "cluster" ? spreadSlots(ranges, SLOTS_PER_SHARD) : [0]));
+    this.#slots = target.shards.map((ranges) =>
+      target.mode === "cluster" ? spreadSlots(ranges, SLOTS_PER_SHARD) : [0],
+    );
   }
 
   get shardCount(): number {
@@ -90,7 +99,9 @@ export class WriteClient {
     await this.#routes.open();
     // Connections first: what it takes to make them is no latency of the deployment's.
     const owners = this.#slots.flatMap((slots) => this.#routes.owner(slots[0] ?? 0) ?? []);
-    await Promise.allSettled(owners.flatMap((owner) => Array.from({ length: this.#lanes }, () => this.#links.connectionTo(owner))));
+    await Promise.allSettled(
+      owners.flatMap((owner) => Array.from({ length: this.#lanes }, () => this.#links.connectionTo(owner))),
+    );
     this.#pacing = this.#pace();
   }
 
@@ -106,7 +117,9 @@ export class WriteClient {
     const found = new Map<string, KeyContent>();
     const keys = [...this.#keys.values()];
     for (let start = 0; start < keys.length; start += READ_AT_ONCE) {
-      await Promise.all(keys.slice(start, start + READ_AT_ONCE).map(async (key) => found.set(key.name, await this.#read(key))));
+      await Promise.all(
+        keys.slice(start, start + READ_AT_ONCE).map(async (key) => found.set(key.name, await this.#read(key))),
+      );
     }
     return found;
   }
@@ -121,18 +134,28 @@ export class WriteClient {
     const { signal } = this.#stopped;
     const everyMs = 1000 / this.load.rate;
     const began = performance.now();
-    for (let next = 0; !signal.aborted; ) {
-      for (const now = performance.now(); began + next * everyMs <= now; next++) this.#send(next % this.#idle.length, began + next * everyMs);
+    for (let next = 0; !signal.aborted;) {
+      for (const now = performance.now(); began + next * everyMs <= now; next++)
+        this.#send(next % this.#idle.length, began + next * everyMs);
       await sleep(TICK_MS);
     }
   }
 
   #send(shard: number, dueMs: number): void {
-    const mostUnderWay = Math.ceil((this.load.rate * (this.load.timeoutMs + this.load.acknowledgement.timeoutMs)) / 1000) * 2 + 100;
+    const mostUnderWay =
+      Math.ceil((this.load.rate * (this.load.timeoutMs + this.load.acknowledgement.timeoutMs)) / 1000) * 2 + 100;
     const key = this.#nextKey(shard);
     key.number++;
     const over = (outcome: WriteOutcome, redirects: number): void => {
-      this.history.add({ key: key.name, number: key.number, shard, dueMs, endedMs: performance.now(), redirects, outcome });
+      this.history.add({
+        key: key.name,
+        number: key.number,
+        shard,
+        dueMs,
+        endedMs: performance.now(),
+        redirects,
+        outcome,
+      });
       // What an unknown write has overwritten, or will, cannot be told: nothing more is written to its key.
       if (outcome.kind !== "unknown" && key.again) this.#idle[shard]?.push(key);
     };
@@ -204,7 +227,11 @@ export class WriteClient {
   }
 
   /** Where to send it next, or what became of it. */
-  async #afterError(error: unknown, key: Key, from: Endpoint): Promise<WriteOutcome | { to: Endpoint | undefined; asking: boolean }> {
+  async #afterError(
+    error: unknown,
+    key: Key,
+    from: Endpoint,
+  ): Promise<WriteOutcome | { to: Endpoint | undefined; asking: boolean }> {
     if (!isReply(error)) return { kind: "unknown", error: lostAnswer(error) };
     const [code = "", slotOrEndpoint = "", endpoint = ""] = messageOf(error).split(" ");
     switch (code) {

@@ -18,7 +18,8 @@ export const OVERLOADED = "overloaded";
  * `acknowledged`: the server said yes. `failed`: it is certain that the write was not done, for it was refused or never
  * sent. `unknown`: it may have been done or may be done yet, for it was sent and nothing more was heard.
  */
-export type WriteOutcome = { readonly kind: "acknowledged" } | { readonly kind: "failed" | "unknown"; readonly error: WriteErrorCode };
+export type WriteOutcome =
+  { readonly kind: "acknowledged" } | { readonly kind: "failed" | "unknown"; readonly error: WriteErrorCode };
 
 export const WRITE_OUTCOMES = ["acknowledged", "failed", "unknown"] as const;
 

@@ -3,7 +3,19 @@
  * killed loses what it had under way and nothing else; a line that it was writing is cut off when the journal is resumed. Beside
  * the file a lock names the process that writes it.
  */
-import { closeSync, existsSync, fsyncSync, ftruncateSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { BadInput, codeOf, Failure, messageOf } from "./errors";
@@ -35,14 +47,23 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
   /** Begins one; the directory is made where there is none. @throws BadInput when it holds one already or cannot be used */
   create(directory: string, header: Header): CheckpointLog<Header, Entry> {
     const { subject, file } = this.kind;
-    if (existsSync(join(directory, file))) throw new BadInput(`output directory ${directory}`, [`holds a ${subject} already; go on with it by --resume, or name another`]);
+    if (existsSync(join(directory, file)))
+      throw new BadInput(`output directory ${directory}`, [
+        `holds a ${subject} already; go on with it by --resume, or name another`,
+      ]);
     try {
       mkdirSync(directory, { recursive: true });
     } catch (error) {
       throw new BadInput(`output directory ${directory}`, [messageOf(error)]);
     }
     return this.#locked(directory, (unlock) => {
-      const journal = new CheckpointLog<Header, Entry>(join(directory, file), openSync(join(directory, file), "ax", 0o644), header, [], unlock);
+      const journal = new CheckpointLog<Header, Entry>(
+        join(directory, file),
+        openSync(join(directory, file), "ax", 0o644),
+        header,
+        [],
+        unlock,
+      );
       journal.writeLine(header);
       return journal;
     });
@@ -72,10 +93,16 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
         return schema.parse(JSON.parse(line));
       } catch (error) {
         const what = error instanceof z.ZodError ? (error.issues[0]?.message ?? "") : messageOf(error);
-        throw new BadInput(file, [`line ${number} is no line of a journal of this version (${what}); the ${this.kind.subject} has to begin anew`]);
+        throw new BadInput(file, [
+          `line ${number} is no line of a journal of this version (${what}); the ${this.kind.subject} has to begin anew`,
+        ]);
       }
     };
-    return { header: parse(this.kind.header, first, 1), entries: rest.map((line, index) => parse(this.kind.entry, line, index + 2)), completeBytes: Buffer.byteLength(text.slice(0, end)) };
+    return {
+      header: parse(this.kind.header, first, 1),
+      entries: rest.map((line, index) => parse(this.kind.entry, line, index + 2)),
+      completeBytes: Buffer.byteLength(text.slice(0, end)),
+    };
   }
 
   /** The directory in there whose journal was begun last, of those that it is one of; those that cannot be read are passed over. */
@@ -104,7 +131,9 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
       if (isHeld(path)) throw new BadInput(directory, [`another process is at work on this ${this.kind.subject}`]);
       writeFileSync(path, own);
     }
-    const unlock = (): void => { rmSync(path, { force: true }); };
+    const unlock = (): void => {
+      rmSync(path, { force: true });
+    };
     try {
       return make(unlock);
     } catch (error) {

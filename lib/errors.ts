@@ -6,7 +6,11 @@ export class BadInput extends Error {
     readonly subject: string,
     readonly problems: readonly string[],
   ) {
-    super(problems.length === 1 ? `${subject}: ${problems[0] ?? ""}` : `${subject}:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`);
+    super(
+      problems.length === 1
+        ? `${subject}: ${problems[0] ?? ""}`
+        : `${subject}:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`,
+    );
     this.name = "BadInput";
   }
 }

@@ -26,7 +26,15 @@ export class Histogram {
 
   static empty(): Histogram {
     // Counts in doubles, which are exact up to 2^53: a run of a billion requests per second outgrows 32 bits in a bucket.
-    return new Histogram(build({ bitBucketSize: 64, autoResize: false, lowestDiscernibleValue: 1, highestTrackableValue: MOST_US, numberOfSignificantValueDigits: DIGITS }));
+    return new Histogram(
+      build({
+        bitBucketSize: 64,
+        autoResize: false,
+        lowestDiscernibleValue: 1,
+        highestTrackableValue: MOST_US,
+        numberOfSignificantValueDigits: DIGITS,
+      }),
+    );
   }
 
   /** All of them as one: count by count. */
@@ -60,7 +68,8 @@ export class Histogram {
       throw new Failure(`this is no HDR histogram: ${messageOf(error)}`, { cause: error });
     }
     const { highestTrackableValue, numberOfSignificantValueDigits } = read;
-    if (unitUs === 1 && highestTrackableValue === MOST_US && numberOfSignificantValueDigits === DIGITS) return new Histogram(read);
+    if (unitUs === 1 && highestTrackableValue === MOST_US && numberOfSignificantValueDigits === DIGITS)
+      return new Histogram(read);
     const histogram = Histogram.empty();
     for (const { value, count } of bucketsOf(read)) histogram.record(value * unitUs, count);
     return histogram;
@@ -120,7 +129,10 @@ export class Histogram {
   /** At every bucket that holds any, ascending. */
   cumulative(): CumulativeCount[] {
     let sum = 0;
-    return bucketsOf(this.hdr).map(({ value, count }) => ({ ms: Math.min(value, this.hdr.maxValue) / 1000, count: (sum += count) }));
+    return bucketsOf(this.hdr).map(({ value, count }) => ({
+      ms: Math.min(value, this.hdr.maxValue) / 1000,
+      count: (sum += count),
+    }));
   }
 
   /** The same in about two hundred steps, closer to each other towards the tail: each decade of what is left takes as many. */
@@ -155,7 +167,13 @@ export class Histogram {
 function bucketsOf(hdr: HdrHistogram): { readonly value: number; readonly count: number }[] {
   const found: { value: number; count: number }[] = [];
   // The iterator is made by the library for its own use, and not typed as open: the records of a dump are the same.
-  const { recordedValuesIterator } = hdr as HdrHistogram & { readonly recordedValuesIterator: { reset: () => void; hasNext: () => boolean; next: () => { valueIteratedTo: number; countAtValueIteratedTo: number } } };
+  const { recordedValuesIterator } = hdr as HdrHistogram & {
+    readonly recordedValuesIterator: {
+      reset: () => void;
+      hasNext: () => boolean;
+      next: () => { valueIteratedTo: number; countAtValueIteratedTo: number };
+    };
+  };
   recordedValuesIterator.reset();
   while (recordedValuesIterator.hasNext()) {
     const { valueIteratedTo, countAtValueIteratedTo } = recordedValuesIterator.next();

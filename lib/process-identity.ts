@@ -12,7 +12,8 @@ export interface ProcessIdentity {
 /** The identity of the process that has this pid now, or undefined when there is none (or only its zombie). */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   try {
-    const started = process.platform === "linux" ? startOnLinux(readFileSync(`/proc/${pid}/stat`, "utf8")) : startElsewhere(pid);
+    const started =
+      process.platform === "linux" ? startOnLinux(readFileSync(`/proc/${pid}/stat`, "utf8")) : startElsewhere(pid);
     return started === undefined ? undefined : { pid, started };
   } catch {
     return undefined;
@@ -86,7 +87,10 @@ function bootId(): string {
 }
 
 function startElsewhere(pid: number): string | undefined {
-  const [state = "Z", ...start] = execFileSync("ps", ["-p", String(pid), "-o", "state=,lstart="], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })
+  const [state = "Z", ...start] = execFileSync("ps", ["-p", String(pid), "-o", "state=,lstart="], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  })
     .trim()
     .split(/\s+/);
   return state.startsWith("Z") || start.length === 0 ? undefined : normaliseStart(start.join(" "));

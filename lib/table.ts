@@ -6,7 +6,8 @@
  */
 export function textTable(rows: readonly (readonly string[])[], align = ""): string[] {
   const widths: number[] = [];
-  for (const row of rows) for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, displayWidth(cell));
+  for (const row of rows)
+    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, displayWidth(cell));
   return rows.map((row) =>
     row
       .map((cell, column) => {

@@ -42,6 +42,15 @@ export function formatMs(milliseconds: number): string {
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+)\s*(b|k|kb|m|mb|g|gb)?$/i.exec(text.trim());
   if (match === null) return undefined;
-  const factors: Readonly<Record<string, number>> = { "": 1, b: 1, k: 1e3, kb: 1024, m: 1e6, mb: 1024 ** 2, g: 1e9, gb: 1024 ** 3 };
+  const factors: Readonly<Record<string, number>> = {
+    "": 1,
+    b: 1,
+    k: 1e3,
+    kb: 1024,
+    m: 1e6,
+    mb: 1024 ** 2,
+    g: 1e9,
+    gb: 1024 ** 3,
+  };
   return Number(match[1]) * (factors[(match[2] ?? "").toLowerCase()] ?? 1);
 }

@@ -38,7 +38,8 @@ export interface KubernetesReference extends TargetBase {
   readonly port: number;
   readonly tls: boolean;
   /** Who has a replica take over, in replication mode. @default nobody does */
-  readonly sentinel?: { readonly statefulSet: string; readonly port: number; readonly settings: SentinelSettings } | undefined;
+  readonly sentinel?:
+    { readonly statefulSet: string; readonly port: number; readonly settings: SentinelSettings } | undefined;
   /** `HOST:PORT` for clients in the Kubernetes cluster. */
   readonly service: string;
 }
@@ -51,11 +52,26 @@ export type DeploymentReference = EndpointReference | KubernetesReference;
  * @param timeoutSeconds how long pods may take to run
  * @throws BadInput, Failure when pods do not run or cannot be reached
  */
-export async function openDeployment(target: DeploymentReference, password: string | undefined, timeoutSeconds?: number): Promise<Deployment> {
-  if (target.platform === "kubernetes") return openKubernetesDeployment(await openKubernetesClient(target), target, password, timeoutSeconds);
+export async function openDeployment(
+  target: DeploymentReference,
+  password: string | undefined,
+  timeoutSeconds?: number,
+): Promise<Deployment> {
+  if (target.platform === "kubernetes")
+    return openKubernetesDeployment(await openKubernetesClient(target), target, password, timeoutSeconds);
   const { name, mode, shape, zones, nodes, sentinels } = target;
   const access: Access = { password };
-  return { name, mode, shape, zones, directives: directivesOf(target), nodes, access, ...(sentinels === undefined ? {} : { sentinels }), connect: (node) => connect(node.name, node.endpoint, access) };
+  return {
+    name,
+    mode,
+    shape,
+    zones,
+    directives: directivesOf(target),
+    nodes,
+    access,
+    ...(sentinels === undefined ? {} : { sentinels }),
+    connect: (node) => connect(node.name, node.endpoint, access),
+  };
 }
 
 export function openKubernetesClient({ kubeconfig, context }: KubernetesReference): Promise<KubernetesClient> {
@@ -63,12 +79,35 @@ export function openKubernetesClient({ kubeconfig, context }: KubernetesReferenc
 }
 
 /** The same for pods, with what only they have. */
-export function openKubernetesDeployment(kubernetes: KubernetesClient, target: KubernetesReference, password: string | undefined, timeoutSeconds?: number): Promise<KubernetesDeployment> {
+export function openKubernetesDeployment(
+  kubernetes: KubernetesClient,
+  target: KubernetesReference,
+  password: string | undefined,
+  timeoutSeconds?: number,
+): Promise<KubernetesDeployment> {
   const { name, mode, shape, zones, namespace, statefulSet, container, port, tls, sentinel } = target;
   // The port-forward ends at the pod itself, whose certificate is made out to names inside the cluster.
   const access: Access = { password, ...(tls ? { tls: { insecure: true } } : {}) };
-  const plan = { name, mode, shape, namespace, pods: { statefulSet }, container, port, zones, directives: directivesOf(target), access, ...(sentinel === undefined ? {} : { sentinels: { pods: { statefulSet: sentinel.statefulSet }, port: sentinel.port, settings: sentinel.settings } }) };
-  return awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000 });
+  const plan = {
+    name,
+    mode,
+    shape,
+    namespace,
+    pods: { statefulSet },
+    container,
+    port,
+    zones,
+    directives: directivesOf(target),
+    access,
+    ...(sentinel === undefined
+      ? {}
+      : {
+          sentinels: { pods: { statefulSet: sentinel.statefulSet }, port: sentinel.port, settings: sentinel.settings },
+        }),
+  };
+  return awaitKubernetesDeployment(kubernetes, plan, {
+    timeoutMs: timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000,
+  });
 }
 
 function directivesOf({ directives }: TargetBase): Map<string, string> {

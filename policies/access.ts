@@ -18,6 +18,9 @@ export const noOpenEndpoint: Rule = {
 function openings(access: unknown, tags: unknown): string[] {
   if (textAt(access, "endpointPublicAccess") === "false" || textAt(tags, SAID_TWICE) === "true") return [];
   const cidrs = listAt(access, "publicAccessCidrs").map(String);
-  if (cidrs.length === 0) return ["publicAccessCidrs is missing, which lets everyone reach the API server; name blocks, or endpointPublicAccess: false"];
+  if (cidrs.length === 0)
+    return [
+      "publicAccessCidrs is missing, which lets everyone reach the API server; name blocks, or endpointPublicAccess: false",
+    ];
   return cidrs.filter((cidr) => cidr.endsWith("/0")).map((cidr) => `${cidr} lets everyone reach the API server`);
 }

@@ -8,4 +8,15 @@ import { noPlainSecrets } from "./secrets";
 import { encryptedStorage } from "./storage";
 import { pinnedAddons, pinnedCharts } from "./versions";
 
-export const RULES: readonly Rule[] = [noSpotServers, explicitExpiry, pinnedImages, pinnedCharts, pinnedAddons, encryptedStorage, hardZoneSpread, noOpenEndpoint, noPlainSecrets, restrictedPods];
+export const RULES: readonly Rule[] = [
+  noSpotServers,
+  explicitExpiry,
+  pinnedImages,
+  pinnedCharts,
+  pinnedAddons,
+  encryptedStorage,
+  hardZoneSpread,
+  noOpenEndpoint,
+  noPlainSecrets,
+  restrictedPods,
+];

@@ -3,7 +3,8 @@ import type { CheckedResource, Rule } from "./rule";
 import { hasProperty, listAt, textAt } from "./rule";
 
 const isNodePool = ({ type }: CheckedResource): boolean => /^kubernetes:karpenter\.sh\/v1(beta1)?:NodePool$/.test(type);
-const isNodeClass = ({ type }: CheckedResource): boolean => /^kubernetes:karpenter\.k8s\.aws\/v1(beta1)?:EC2NodeClass$/.test(type);
+const isNodeClass = ({ type }: CheckedResource): boolean =>
+  /^kubernetes:karpenter\.k8s\.aws\/v1(beta1)?:EC2NodeClass$/.test(type);
 
 /** Pools that may be lost at any moment without losing data. */
 const CLIENTS = "clients";
@@ -12,11 +13,22 @@ export const noSpotServers: Rule = {
   name: "no-spot-servers",
   description: "Machines that carry servers are on demand: spot machines are taken away with two minutes' notice.",
   check: (resource) => {
-    if (resource.type === "aws:eks/nodeGroup:NodeGroup") return textAt(resource.props, "capacityType") === "SPOT" ? ["the node group is of spot machines; capacityType ON_DEMAND"] : [];
+    if (resource.type === "aws:eks/nodeGroup:NodeGroup")
+      return textAt(resource.props, "capacityType") === "SPOT"
+        ? ["the node group is of spot machines; capacityType ON_DEMAND"]
+        : [];
     if (!isNodePool(resource) || textAt(resource.props, "metadata", "name") === CLIENTS) return [];
-    const capacity = listAt(resource.props, "spec", "template", "spec", "requirements").filter((each) => textAt(each, "key") === "karpenter.sh/capacity-type");
+    const capacity = listAt(resource.props, "spec", "template", "spec", "requirements").filter(
+      (each) => textAt(each, "key") === "karpenter.sh/capacity-type",
+    );
     // Without a requirement Karpenter takes what is cheapest.
-    const only = capacity.length > 0 && capacity.every((each) => textAt(each, "operator") === "In" && listAt(each, "values").every((value) => value === "on-demand" || value === "reserved"));
+    const only =
+      capacity.length > 0 &&
+      capacity.every(
+        (each) =>
+          textAt(each, "operator") === "In" &&
+          listAt(each, "values").every((value) => value === "on-demand" || value === "reserved"),
+      );
     return only ? [] : ["the pool may have spot machines; require karpenter.sh/capacity-type In [on-demand]"];
   },
 };
@@ -24,17 +36,30 @@ export const noSpotServers: Rule = {
 export const explicitExpiry: Rule = {
   name: "explicit-expiry",
   description: "A pool says when its machines expire: the default replaces them after 720 hours, whatever budgets say.",
-  check: (resource) => (isNodePool(resource) && textAt(resource.props, "spec", "template", "spec", "expireAfter") === undefined ? ["expireAfter is missing; Never, or a duration on purpose"] : []),
+  check: (resource) =>
+    isNodePool(resource) && textAt(resource.props, "spec", "template", "spec", "expireAfter") === undefined
+      ? ["expireAfter is missing; Never, or a duration on purpose"]
+      : [],
 };
 
 export const pinnedImages: Rule = {
   name: "pinned-machine-images",
   description: "Machines are of an image that is named: @latest replaces them on the day that a newer one is released.",
   check: (resource) => {
-    if (resource.type === "aws:eks/nodeGroup:NodeGroup") return !hasProperty(resource.props, "releaseVersion") && textAt(resource.props, "amiType") !== "CUSTOM" ? ["releaseVersion is missing, and a launch template does not pin the image; amiType CUSTOM where it names one"] : [];
+    if (resource.type === "aws:eks/nodeGroup:NodeGroup")
+      return !hasProperty(resource.props, "releaseVersion") && textAt(resource.props, "amiType") !== "CUSTOM"
+        ? ["releaseVersion is missing, and a launch template does not pin the image; amiType CUSTOM where it names one"]
+        : [];
     if (!isNodeClass(resource)) return [];
     const terms = listAt(resource.props, "spec", "amiSelectorTerms");
-    const loose = terms.filter((term) => textAt(term, "id") === undefined && !/@(?!latest$).+$/.test(textAt(term, "alias") ?? ""));
-    return terms.length === 0 ? ["amiSelectorTerms is missing; an alias with a version, or an id"] : loose.map((term) => `${textAt(term, "alias") ?? JSON.stringify(term)} names no version; an alias as al2023@v20260714, or an id`);
+    const loose = terms.filter(
+      (term) => textAt(term, "id") === undefined && !/@(?!latest$).+$/.test(textAt(term, "alias") ?? ""),
+    );
+    return terms.length === 0
+      ? ["amiSelectorTerms is missing; an alias with a version, or an id"]
+      : loose.map(
+          (term) =>
+            `${textAt(term, "alias") ?? JSON.stringify(term)} names no version; an alias as al2023@v20260714, or an id`,
+        );
   },
 };

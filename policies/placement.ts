@@ -7,19 +7,38 @@ const ZONE = "topology.kubernetes.io/zone";
 
 export const hardZoneSpread: Rule = {
   name: "hard-zone-spread",
-  description: "Pods of Valkey that there is more than one of are spread over zones as a condition, not a wish: a wish puts a primary beside its replica when a zone is full.",
+  description:
+    "Pods of Valkey that there is more than one of are spread over zones as a condition, not a wish: a wish puts a primary beside its replica when a zone is full.",
   check: (resource) =>
     podsOf(resource).flatMap(({ labels, spec, replicated }) => {
       if (!replicated || labels["app.kubernetes.io/name"] !== "valkey") return [];
-      const spread = listAt(spec, "topologySpreadConstraints").some((each) => textAt(each, "topologyKey") === ZONE && textAt(each, "whenUnsatisfiable") === "DoNotSchedule");
-      return spread || isBoundToZone(spec) ? [] : [`no topologySpreadConstraint on ${ZONE} with whenUnsatisfiable DoNotSchedule, and no zone of its own`];
+      const spread = listAt(spec, "topologySpreadConstraints").some(
+        (each) => textAt(each, "topologyKey") === ZONE && textAt(each, "whenUnsatisfiable") === "DoNotSchedule",
+      );
+      return spread || isBoundToZone(spec)
+        ? []
+        : [`no topologySpreadConstraint on ${ZONE} with whenUnsatisfiable DoNotSchedule, and no zone of its own`];
     }),
 };
 
 /** To one zone, by a selector or by required affinity. */
 function isBoundToZone(spec: unknown): boolean {
   if (entriesAt(spec, "nodeSelector").some(([key]) => key === ZONE)) return true;
-  const terms = listAt(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms");
+  const terms = listAt(
+    spec,
+    "affinity",
+    "nodeAffinity",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "nodeSelectorTerms",
+  );
   // Terms are alternatives: each has to name the zone.
-  return terms.length > 0 && terms.every((term) => listAt(term, "matchExpressions").some((each) => propertyAt(each, "key") === ZONE && textAt(each, "operator") === "In" && listAt(each, "values").length === 1));
+  return (
+    terms.length > 0 &&
+    terms.every((term) =>
+      listAt(term, "matchExpressions").some(
+        (each) =>
+          propertyAt(each, "key") === ZONE && textAt(each, "operator") === "In" && listAt(each, "values").length === 1,
+      ),
+    )
+  );
 }

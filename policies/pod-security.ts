@@ -7,38 +7,81 @@ import { propertyAt, entriesAt, listAt, textAt } from "./rule";
 /** Where others' pods run as their charts and add-ons have them. */
 const NOT_OURS = ["kube-system"];
 
-const VOLUMES = ["configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"];
-const SYSCTLS = ["kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.ip_unprivileged_port_start", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range", "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes"];
+const VOLUMES = [
+  "configMap",
+  "csi",
+  "downwardAPI",
+  "emptyDir",
+  "ephemeral",
+  "persistentVolumeClaim",
+  "projected",
+  "secret",
+];
+const SYSCTLS = [
+  "kernel.shm_rmid_forced",
+  "net.ipv4.ip_local_port_range",
+  "net.ipv4.ip_unprivileged_port_start",
+  "net.ipv4.tcp_syncookies",
+  "net.ipv4.ping_group_range",
+  "net.ipv4.ip_local_reserved_ports",
+  "net.ipv4.tcp_keepalive_time",
+  "net.ipv4.tcp_fin_timeout",
+  "net.ipv4.tcp_keepalive_intvl",
+  "net.ipv4.tcp_keepalive_probes",
+];
 const PROFILES = ["RuntimeDefault", "Localhost"];
 
 export const restrictedPods: Rule = {
   name: "restricted-pod-security",
-  description: "Pods hold to Kubernetes' restricted Pod Security Standard: no root, no privileges, no capabilities, no host.",
-  check: (resource) => podsOf(resource).filter(({ namespace }) => !NOT_OURS.includes(namespace ?? "")).flatMap((pod) => [...inPod(pod), ...containersOf(pod.spec).flatMap((container) => inContainer(container, pod))]),
+  description:
+    "Pods hold to Kubernetes' restricted Pod Security Standard: no root, no privileges, no capabilities, no host.",
+  check: (resource) =>
+    podsOf(resource)
+      .filter(({ namespace }) => !NOT_OURS.includes(namespace ?? ""))
+      .flatMap((pod) => [...inPod(pod), ...containersOf(pod.spec).flatMap((container) => inContainer(container, pod))]),
 };
 
 function inPod({ spec }: PodTemplate): string[] {
   return [
-    ...["hostNetwork", "hostPID", "hostIPC"].filter((key) => textAt(spec, key) === "true").map((key) => `${key} is not allowed`),
-    ...listAt(spec, "volumes").flatMap((volume) => entriesAt(volume).filter(([kind]) => kind !== "name" && !VOLUMES.includes(kind)).map(([kind]) => `the volume ${textAt(volume, "name") ?? ""} is a ${kind}, which is not allowed`)),
-    ...listAt(spec, "securityContext", "sysctls").filter((each) => !SYSCTLS.includes(textAt(each, "name") ?? "")).map((each) => `the sysctl ${textAt(each, "name") ?? ""} is not allowed`),
+    ...["hostNetwork", "hostPID", "hostIPC"]
+      .filter((key) => textAt(spec, key) === "true")
+      .map((key) => `${key} is not allowed`),
+    ...listAt(spec, "volumes").flatMap((volume) =>
+      entriesAt(volume)
+        .filter(([kind]) => kind !== "name" && !VOLUMES.includes(kind))
+        .map(([kind]) => `the volume ${textAt(volume, "name") ?? ""} is a ${kind}, which is not allowed`),
+    ),
+    ...listAt(spec, "securityContext", "sysctls")
+      .filter((each) => !SYSCTLS.includes(textAt(each, "name") ?? ""))
+      .map((each) => `the sysctl ${textAt(each, "name") ?? ""} is not allowed`),
   ];
 }
 
 function inContainer(container: unknown, { spec }: PodTemplate): string[] {
   const name = textAt(container, "name") ?? "a container";
   /** A container's own word counts before its pod's. */
-  const either = (...path: readonly string[]): string | undefined => textAt(container, "securityContext", ...path) ?? textAt(spec, "securityContext", ...path);
-  const added = listAt(container, "securityContext", "capabilities", "add").map(String).filter((each) => each !== "NET_BIND_SERVICE");
+  const either = (...path: readonly string[]): string | undefined =>
+    textAt(container, "securityContext", ...path) ?? textAt(spec, "securityContext", ...path);
+  const added = listAt(container, "securityContext", "capabilities", "add")
+    .map(String)
+    .filter((each) => each !== "NET_BIND_SERVICE");
   const wrong = [
     textAt(container, "securityContext", "privileged") === "true" ? "is privileged" : undefined,
-    textAt(container, "securityContext", "allowPrivilegeEscalation") !== "false" ? "allowPrivilegeEscalation is not false" : undefined,
-    listAt(container, "securityContext", "capabilities", "drop").includes("ALL") ? undefined : "capabilities.drop has no ALL",
+    textAt(container, "securityContext", "allowPrivilegeEscalation") !== "false"
+      ? "allowPrivilegeEscalation is not false"
+      : undefined,
+    listAt(container, "securityContext", "capabilities", "drop").includes("ALL")
+      ? undefined
+      : "capabilities.drop has no ALL",
     added.length > 0 ? `adds ${added.join(", ")}` : undefined,
     either("runAsNonRoot") === "true" ? undefined : "runAsNonRoot is not true",
     either("runAsUser") === "0" ? "runs as root" : undefined,
-    PROFILES.includes(either("seccompProfile", "type") ?? "") ? undefined : "seccompProfile is neither RuntimeDefault nor Localhost",
-    listAt(container, "ports").some((port) => propertyAt(port, "hostPort") !== undefined) ? "takes a port of the machine" : undefined,
+    PROFILES.includes(either("seccompProfile", "type") ?? "")
+      ? undefined
+      : "seccompProfile is neither RuntimeDefault nor Localhost",
+    listAt(container, "ports").some((port) => propertyAt(port, "hostPort") !== undefined)
+      ? "takes a port of the machine"
+      : undefined,
   ];
   return wrong.flatMap((each) => (each === undefined ? [] : [`${name}: ${each}`]));
 }

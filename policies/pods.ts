@@ -15,10 +15,24 @@ const TEMPLATED = /^kubernetes:(apps|batch)\/v1:(Deployment|StatefulSet|DaemonSe
 
 /** The pods that a resource makes; none where it makes none. */
 export function podsOf({ type, props }: CheckedResource): PodTemplate[] {
-  const path = type === "kubernetes:core/v1:Pod" ? [] : type === "kubernetes:batch/v1:CronJob" ? ["spec", "jobTemplate", "spec", "template"] : TEMPLATED.test(type) ? ["spec", "template"] : undefined;
+  const path =
+    type === "kubernetes:core/v1:Pod"
+      ? []
+      : type === "kubernetes:batch/v1:CronJob"
+        ? ["spec", "jobTemplate", "spec", "template"]
+        : TEMPLATED.test(type)
+          ? ["spec", "template"]
+          : undefined;
   if (path === undefined) return [];
   const namespace = propertyAt(props, "metadata", "namespace");
-  return [{ namespace: typeof namespace === "string" ? namespace : undefined, labels: Object.fromEntries(entriesAt(props, ...path, "metadata", "labels")), spec: propertyAt(props, ...path, "spec"), replicated: Number(propertyAt(props, "spec", "replicas") ?? 1) > 1 }];
+  return [
+    {
+      namespace: typeof namespace === "string" ? namespace : undefined,
+      labels: Object.fromEntries(entriesAt(props, ...path, "metadata", "labels")),
+      spec: propertyAt(props, ...path, "spec"),
+      replicated: Number(propertyAt(props, "spec", "replicas") ?? 1) > 1,
+    },
+  ];
 }
 
 export function containersOf(spec: unknown): readonly unknown[] {

@@ -18,13 +18,21 @@ export interface Rule {
 
 /** A value where a path leads, whatever is on the way. */
 export function propertyAt(value: unknown, ...path: readonly (string | number)[]): unknown {
-  return path.reduce<unknown>((each, key) => (typeof each === "object" && each !== null ? (each as Record<string | number, unknown>)[key] : undefined), value);
+  return path.reduce<unknown>(
+    (each, key) =>
+      typeof each === "object" && each !== null ? (each as Record<string | number, unknown>)[key] : undefined,
+    value,
+  );
 }
 
 /** Whether there is something where a path leads, also what a preview cannot know yet: that cannot be read, but is there. */
 export function hasProperty(value: unknown, ...path: readonly [string, ...string[]]): boolean {
   const parent = propertyAt(value, ...path.slice(0, -1));
-  return typeof parent === "object" && parent !== null && Object.getOwnPropertyDescriptor(parent, path.at(-1) ?? "")?.value !== undefined;
+  return (
+    typeof parent === "object" &&
+    parent !== null &&
+    Object.getOwnPropertyDescriptor(parent, path.at(-1) ?? "")?.value !== undefined
+  );
 }
 
 /** A remote component is a resource of which the engine is told no inputs, by the providers that there are; only what is made of it has some. */
@@ -39,7 +47,9 @@ export function listAt(value: unknown, ...path: readonly (string | number)[]): r
 
 export function textAt(value: unknown, ...path: readonly (string | number)[]): string | undefined {
   const found = propertyAt(value, ...path);
-  return typeof found === "string" || typeof found === "number" || typeof found === "boolean" ? String(found) : undefined;
+  return typeof found === "string" || typeof found === "number" || typeof found === "boolean"
+    ? String(found)
+    : undefined;
 }
 
 export function entriesAt(value: unknown, ...path: readonly (string | number)[]): [string, unknown][] {

@@ -13,28 +13,51 @@ const isVariable = (text: string): boolean => /^\$[({]?\w+[)}]?$/.test(text);
 
 export const noPlainSecrets: Rule = {
   name: "no-plain-text-secrets",
-  description: "Passwords come from Secrets: not from a variable's value, a command line, a ConfigMap or a chart's values.",
-  check: (resource) => [...podsOf(resource).flatMap(({ spec }) => containersOf(spec).flatMap(inContainer)), ...inConfigMap(resource.type, resource.props), ...inChart(resource.type, resource.props)],
+  description:
+    "Passwords come from Secrets: not from a variable's value, a command line, a ConfigMap or a chart's values.",
+  check: (resource) => [
+    ...podsOf(resource).flatMap(({ spec }) => containersOf(spec).flatMap(inContainer)),
+    ...inConfigMap(resource.type, resource.props),
+    ...inChart(resource.type, resource.props),
+  ],
 };
 
 function inContainer(container: unknown): string[] {
   const name = textAt(container, "name") ?? "a container";
-  const variables = listAt(container, "env").filter((each) => SECRET_NAME.test(textAt(each, "name") ?? "") && (textAt(each, "value") ?? "") !== "");
+  const variables = listAt(container, "env").filter(
+    (each) => SECRET_NAME.test(textAt(each, "name") ?? "") && (textAt(each, "value") ?? "") !== "",
+  );
   const words = [...listAt(container, "command"), ...listAt(container, "args")].map(String);
-  const flags = words.filter((word, index) => SECRET_FLAG.test(word) && words[index + 1] !== undefined && !isVariable(words[index + 1] ?? ""));
-  return [...variables.map((each) => `${name}: the value of ${textAt(each, "name") ?? ""} is plain; a secretKeyRef`), ...flags.map((flag) => `${name}: ${flag} has its value on the command line`)];
+  const flags = words.filter(
+    (word, index) => SECRET_FLAG.test(word) && words[index + 1] !== undefined && !isVariable(words[index + 1] ?? ""),
+  );
+  return [
+    ...variables.map((each) => `${name}: the value of ${textAt(each, "name") ?? ""} is plain; a secretKeyRef`),
+    ...flags.map((flag) => `${name}: ${flag} has its value on the command line`),
+  ];
 }
 
 function inConfigMap(type: string, props: unknown): string[] {
   if (type !== "kubernetes:core/v1:ConfigMap") return [];
-  return entriesAt(props, "data").filter(([key, value]) => SECRET_DIRECTIVE.test(String(value)) || ACL_PASSWORD.test(String(value)) || (SECRET_NAME.test(key) && String(value) !== "")).map(([key]) => `${key} holds a password; a Secret`);
+  return entriesAt(props, "data")
+    .filter(
+      ([key, value]) =>
+        SECRET_DIRECTIVE.test(String(value)) ||
+        ACL_PASSWORD.test(String(value)) ||
+        (SECRET_NAME.test(key) && String(value) !== ""),
+    )
+    .map(([key]) => `${key} holds a password; a Secret`);
 }
 
 function inChart(type: string, props: unknown): string[] {
   if (!/^kubernetes:helm\.sh\/v[34]:(Chart|Release)$/.test(type)) return [];
   const plain = (value: unknown, path: string): string[] =>
     typeof value === "object" && value !== null
-      ? Object.entries(value).flatMap(([key, each]) => (typeof each === "string" && each !== "" && /pass(word|wd)$/i.test(key) ? [`${path}.${key} is plain; an existing Secret`] : plain(each, `${path}.${key}`)))
+      ? Object.entries(value).flatMap(([key, each]) =>
+          typeof each === "string" && each !== "" && /pass(word|wd)$/i.test(key)
+            ? [`${path}.${key} is plain; an existing Secret`]
+            : plain(each, `${path}.${key}`),
+        )
       : [];
   return plain(propertyAt(props, "values"), "values");
 }

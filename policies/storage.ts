@@ -9,21 +9,31 @@ export const encryptedStorage: Rule = {
     const { type, props } = resource;
     switch (type) {
       case "kubernetes:storage.k8s.io/v1:StorageClass":
-        return textAt(props, "provisioner") === "ebs.csi.aws.com" && textAt(props, "parameters", "encrypted") !== "true" ? ['parameters.encrypted is not "true"'] : [];
+        return textAt(props, "provisioner") === "ebs.csi.aws.com" && textAt(props, "parameters", "encrypted") !== "true"
+          ? ['parameters.encrypted is not "true"']
+          : [];
       case "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass":
         return inTemplate(listAt(props, "spec", "blockDeviceMappings"));
       case "aws:ec2/launchTemplate:LaunchTemplate":
         return inTemplate(listAt(props, "blockDeviceMappings"));
       case "aws:eks/nodeGroup:NodeGroup":
-        return hasProperty(props, "launchTemplate") ? [] : ["launchTemplate is missing, so disks are as the image has them"];
+        return hasProperty(props, "launchTemplate")
+          ? []
+          : ["launchTemplate is missing, so disks are as the image has them"];
       case "aws:ebs/volume:Volume":
         return textAt(props, "encrypted") === "true" ? [] : ["encrypted is not true"];
       case "aws:sqs/queue:Queue":
-        return textAt(props, "sqsManagedSseEnabled") === "true" || hasProperty(props, "kmsMasterKeyId") ? [] : ["neither sqsManagedSseEnabled nor a key"];
+        return textAt(props, "sqsManagedSseEnabled") === "true" || hasProperty(props, "kmsMasterKeyId")
+          ? []
+          : ["neither sqsManagedSseEnabled nor a key"];
       case "aws:eks/cluster:Cluster":
-        return hasProperty(props, "encryptionConfig") ? [] : ["encryptionConfig is missing, so secrets are plain in etcd"];
+        return hasProperty(props, "encryptionConfig")
+          ? []
+          : ["encryptionConfig is missing, so secrets are plain in etcd"];
       case "eks:index:Cluster":
-        return hasProperty(props, "encryptionConfigKeyArn") || !hasInputs(resource) ? [] : ["encryptionConfigKeyArn is missing, so secrets are plain in etcd"];
+        return hasProperty(props, "encryptionConfigKeyArn") || !hasInputs(resource)
+          ? []
+          : ["encryptionConfigKeyArn is missing, so secrets are plain in etcd"];
       default:
         return [];
     }
@@ -32,5 +42,7 @@ export const encryptedStorage: Rule = {
 
 function inTemplate(disks: readonly unknown[]): string[] {
   if (disks.length === 0) return ["blockDeviceMappings is missing, so disks are as the image has them"];
-  return disks.filter((disk) => propertyAt(disk, "ebs") !== undefined && textAt(disk, "ebs", "encrypted") !== "true").map((disk) => `the disk ${textAt(disk, "deviceName") ?? "without a name"} is not encrypted`);
+  return disks
+    .filter((disk) => propertyAt(disk, "ebs") !== undefined && textAt(disk, "ebs", "encrypted") !== "true")
+    .map((disk) => `the disk ${textAt(disk, "deviceName") ?? "without a name"} is not encrypted`);
 }

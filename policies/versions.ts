@@ -22,7 +22,9 @@ function loose(chart: unknown): string[] {
   // A directory or an archive is what it is.
   if (/^\.{0,2}\//.test(from)) return [];
   const version = textAt(chart, "version");
-  return version !== undefined && exact.test(version) ? [] : [`version of the chart ${from} is ${version ?? "missing"}; an exact one, as 1.14.1`];
+  return version !== undefined && exact.test(version)
+    ? []
+    : [`version of the chart ${from} is ${version ?? "missing"}; an exact one, as 1.14.1`];
 }
 
 export const pinnedAddons: Rule = {
@@ -30,10 +32,18 @@ export const pinnedAddons: Rule = {
   description: "An add-on of EKS has a version: without, the newest is taken at each update.",
   check: (resource) => {
     const { type, props } = resource;
-    if (OWN.test(type)) return entriesAt(props, "addons").filter(([, version]) => !exact.test(String(version))).map(([addon, version]) => `version of ${addon} is ${String(version) || "missing"}; an exact one, as v1.22.3-eksbuild.1`);
+    if (OWN.test(type))
+      return entriesAt(props, "addons")
+        .filter(([, version]) => !exact.test(String(version)))
+        .map(
+          ([addon, version]) =>
+            `version of ${addon} is ${String(version) || "missing"}; an exact one, as v1.22.3-eksbuild.1`,
+        );
     switch (type) {
       case "aws:eks/addon:Addon":
-        return hasProperty(props, "addonVersion") ? [] : [`addonVersion of ${textAt(props, "addonName") ?? "the add-on"} is missing`];
+        return hasProperty(props, "addonVersion")
+          ? []
+          : [`addonVersion of ${textAt(props, "addonName") ?? "the add-on"} is missing`];
       case "aws:eks/cluster:Cluster":
         return hasProperty(props, "version") ? [] : ["version of the control plane is missing"];
       case "eks:index:Cluster":
@@ -48,6 +58,9 @@ function ofComponent(props: unknown): string[] {
   return [
     ...(textAt(props, "version") === undefined ? ["version of the control plane is missing"] : []),
     ...(textAt(props, "vpcCniOptions", "addonVersion") === undefined ? ["vpcCniOptions.addonVersion is missing"] : []),
-    ...(textAt(props, "kubeProxyAddonOptions", "enabled") !== "false" && textAt(props, "kubeProxyAddonOptions", "version") === undefined ? ["kubeProxyAddonOptions.version is missing"] : []),
+    ...(textAt(props, "kubeProxyAddonOptions", "enabled") !== "false" &&
+    textAt(props, "kubeProxyAddonOptions", "version") === undefined
+      ? ["kubeProxyAddonOptions.version is missing"]
+      : []),
   ];
 }

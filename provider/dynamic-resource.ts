@@ -29,7 +29,16 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
 }
 
 /** Modules of handlers, seen from the program's directory, where the engine runs dynamic providers. */
-export type HandlerModule = "password" | "cluster-check" | "host-servers" | "scale-in" | "rollout" | "formation" | "topology-check" | "measurement" | "volume-deletion-wait";
+export type HandlerModule =
+  | "password"
+  | "cluster-check"
+  | "host-servers"
+  | "scale-in"
+  | "rollout"
+  | "formation"
+  | "topology-check"
+  | "measurement"
+  | "volume-deletion-wait";
 
 const providers = new Map<HandlerModule, pulumi.dynamic.ResourceProvider>();
 
@@ -45,24 +54,37 @@ function providerOf(name: HandlerModule): pulumi.dynamic.ResourceProvider {
   type Loaded = ResourceHandler<Values, Values>;
   const load = (): Loaded => {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- this runs inside the engine's own Node process
-    const fromHere = (require("node:module") as { createRequire: typeof createRequire }).createRequire(`${process.cwd()}/`);
+    const fromHere = (require("node:module") as { createRequire: typeof createRequire }).createRequire(
+      `${process.cwd()}/`,
+    );
     fromHere("tsx/cjs");
     return (fromHere(`../../provider/handlers/${name}.ts`) as { default: Loaded }).default;
   };
-  const plain = (values: Values): Values => Object.fromEntries(Object.entries(values).filter(([key]) => key !== "__provider"));
+  const plain = (values: Values): Values =>
+    Object.fromEntries(Object.entries(values).filter(([key]) => key !== "__provider"));
   // The engine's values are JSON's: no undefined.
   const data = (values: Values): Values => JSON.parse(JSON.stringify(values)) as Values;
   // Keys come in any order from the state.
   const text = (value: unknown): string =>
-    JSON.stringify(value, (_key, each: unknown) => (typeof each === "object" && each !== null && !Array.isArray(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each));
-  const changed = (olds: Values, news: Values): string[] => Object.keys(plain(news)).filter((key) => text(olds[key]) !== text(news[key]));
+    JSON.stringify(value, (_key, each: unknown) =>
+      typeof each === "object" && each !== null && !Array.isArray(each)
+        ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : each,
+    );
+  const changed = (olds: Values, news: Values): string[] =>
+    Object.keys(plain(news)).filter((key) => text(olds[key]) !== text(news[key]));
   return {
     check: async (olds: Values, news: Values) => {
       const { check } = load();
       if (check === undefined || changed(olds, news).length === 0) return { inputs: news };
       // As Pulumi writes what is not known yet.
-      const known = Object.entries(plain(news)).filter(([, value]) => !text(value).includes("04da6b54-80e4-46f7-96ec-b56ff0331ba9"));
-      const reasons = await check(Object.keys(plain(olds)).length === 0 ? undefined : plain(olds), Object.fromEntries(known));
+      const known = Object.entries(plain(news)).filter(
+        ([, value]) => !text(value).includes("04da6b54-80e4-46f7-96ec-b56ff0331ba9"),
+      );
+      const reasons = await check(
+        Object.keys(plain(olds)).length === 0 ? undefined : plain(olds),
+        Object.fromEntries(known),
+      );
       return { inputs: news, failures: reasons.map((reason) => ({ property: "", reason })) };
     },
     create: async (inputs: Values) => {
@@ -73,7 +95,8 @@ function providerOf(name: HandlerModule): pulumi.dynamic.ResourceProvider {
     update: async (id: string, olds: Values, news: Values) => {
       const handler = load();
       const own = plain(news);
-      const outputs = handler.update === undefined ? (await handler.create(own)).outputs : await handler.update(id, plain(olds), own);
+      const outputs =
+        handler.update === undefined ? (await handler.create(own)).outputs : await handler.update(id, plain(olds), own);
       return { outs: data({ ...own, ...outputs }) };
     },
     delete: async (id: string, olds: Values) => {
@@ -87,7 +110,11 @@ function providerOf(name: HandlerModule): pulumi.dynamic.ResourceProvider {
     diff: async (_id: string, olds: Values, news: Values) => {
       const differing = changed(olds, news);
       const replaceOn = load().replaceOn ?? [];
-      return { changes: differing.length > 0, replaces: differing.filter((key) => replaceOn.includes(key)), deleteBeforeReplace: true };
+      return {
+        changes: differing.length > 0,
+        replaces: differing.filter((key) => replaceOn.includes(key)),
+        deleteBeforeReplace: true,
+      };
     },
   };
 }

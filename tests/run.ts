@@ -15,14 +15,27 @@ const ROOT = resolve(__dirname, "..");
 const LINES_OF_A_FAILURE = 12;
 
 /** Runs a program. @returns its exit status and, where it is to be quiet, its output */
-function run(program: string, args: readonly string[], quiet: boolean, env = process.env): Promise<{ status: number; output: string }> {
+function run(
+  program: string,
+  args: readonly string[],
+  quiet: boolean,
+  env = process.env,
+): Promise<{ status: number; output: string }> {
   return new Promise((done) => {
-    const child = spawn(program, args, { cwd: ROOT, env, stdio: ["ignore", quiet ? "pipe" : "inherit", quiet ? "pipe" : "inherit"] });
+    const child = spawn(program, args, {
+      cwd: ROOT,
+      env,
+      stdio: ["ignore", quiet ? "pipe" : "inherit", quiet ? "pipe" : "inherit"],
+    });
     let output = "";
     child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.stderr?.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    child.on("error", (error) => { done({ status: 1, output: error.message }); });
-    child.on("close", (status) => { done({ status: status ?? 1, output }); });
+    child.on("error", (error) => {
+      done({ status: 1, output: error.message });
+    });
+    child.on("close", (status) => {
+      done({ status: status ?? 1, output });
+    });
   });
 }
 
@@ -31,7 +44,11 @@ async function check(): Promise<Outcome> {
   const began = Date.now();
   const { status, output } = await run(process.execPath, ["--import", "tsx", "tests/static-checks.ts"], true);
   print(output.trimEnd(), `${status === 0 ? "✓" : "✗"} types and lint (${((Date.now() - began) / 1000).toFixed(0)} s)`);
-  return { passed: status === 0 ? 1 : 0, failed: status === 0 ? [] : [{ title: "types and lint", message: output.trim() }], skipped: [] };
+  return {
+    passed: status === 0 ? 1 : 0,
+    failed: status === 0 ? [] : [{ title: "types and lint", message: output.trim() }],
+    skipped: [],
+  };
 }
 
 async function vitest(args: readonly string[]): Promise<Outcome> {
@@ -39,10 +56,20 @@ async function vitest(args: readonly string[]): Promise<Outcome> {
   try {
     const file = join(directory, "outcome.json");
     const reporters = ["--reporter=default", `--reporter=${join(ROOT, "tests", "support", "outcome.ts")}`];
-    const { status } = await run(join(ROOT, "node_modules", ".bin", "vitest"), ["run", ...reporters, ...args], false, { ...process.env, [OUTCOME_FILE]: file });
-    if (!existsSync(file)) return { passed: 0, failed: [{ title: "vitest", message: `ended with ${status} before it could say what it had run` }], skipped: [] };
+    const { status } = await run(join(ROOT, "node_modules", ".bin", "vitest"), ["run", ...reporters, ...args], false, {
+      ...process.env,
+      [OUTCOME_FILE]: file,
+    });
+    if (!existsSync(file))
+      return {
+        passed: 0,
+        failed: [{ title: "vitest", message: `ended with ${status} before it could say what it had run` }],
+        skipped: [],
+      };
     const outcome = outcomeSchema.parse(JSON.parse(readFileSync(file, "utf8")));
-    return status !== 0 && outcome.failed.length === 0 ? { ...outcome, failed: [{ title: "vitest", message: `ended with ${status}` }] } : outcome;
+    return status !== 0 && outcome.failed.length === 0
+      ? { ...outcome, failed: [{ title: "vitest", message: `ended with ${status}` }] }
+      : outcome;
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
@@ -54,13 +81,29 @@ async function everything(): Promise<Outcome> {
   return [...beside, await vitest(["--project", "alone"])].reduce(sum);
 }
 
-const sum = (a: Outcome, b: Outcome): Outcome => ({ passed: a.passed + b.passed, failed: [...a.failed, ...b.failed], skipped: [...a.skipped, ...b.skipped] });
+const sum = (a: Outcome, b: Outcome): Outcome => ({
+  passed: a.passed + b.passed,
+  failed: [...a.failed, ...b.failed],
+  skipped: [...a.skipped, ...b.skipped],
+});
 
 async function main(args: readonly string[]): Promise<number> {
   const { passed, failed, skipped } = await (args.length > 0 ? vitest(args) : everything());
   if (skipped.length > 0) print("", "Not run on this machine:", ...skipped.map((title) => `  ${title}`));
   // Once more, where many lines of other tests came after.
-  if (failed.length > 0) print("", "Failed:", ...failed.flatMap(({ title, message }) => [`  ${title}`, ...message.split("\n").filter((line) => !/^ *at .*(node_modules|node:)/.test(line)).slice(0, LINES_OF_A_FAILURE).map((line) => `    ${line}`)]));
+  if (failed.length > 0)
+    print(
+      "",
+      "Failed:",
+      ...failed.flatMap(({ title, message }) => [
+        `  ${title}`,
+        ...message
+          .split("\n")
+          .filter((line) => !/^ *at .*(node_modules|node:)/.test(line))
+          .slice(0, LINES_OF_A_FAILURE)
+          .map((line) => `    ${line}`),
+      ]),
+    );
   print("", `${passed} passed, ${failed.length} failed${skipped.length > 0 ? `, ${skipped.length} skipped` : ""}`);
   return failed.length === 0 && passed > 0 ? 0 : 1;
 }

@@ -9,22 +9,39 @@ import { messageOf } from "../lib/errors";
 import { printError, print } from "../cli/terminal";
 
 const ROOT = resolve(__dirname, "..");
-const HOST: ts.FormatDiagnosticsHost = { getCurrentDirectory: () => ROOT, getCanonicalFileName: (name) => name, getNewLine: () => "\n" };
+const HOST: ts.FormatDiagnosticsHost = {
+  getCurrentDirectory: () => ROOT,
+  getCanonicalFileName: (name) => name,
+  getNewLine: () => "\n",
+};
 
 function programOf(file: string): ts.Program {
   const problems: ts.Diagnostic[] = [];
-  const parsed = ts.getParsedCommandLineOfConfigFile(file, undefined, { ...ts.sys, onUnRecoverableConfigFileDiagnostic: (problem) => problems.push(problem) });
+  const parsed = ts.getParsedCommandLineOfConfigFile(file, undefined, {
+    ...ts.sys,
+    onUnRecoverableConfigFileDiagnostic: (problem) => problems.push(problem),
+  });
   if (parsed === undefined) throw new Error(ts.formatDiagnostics(problems, HOST));
-  return ts.createProgram({ rootNames: parsed.fileNames, options: parsed.options, configFileParsingDiagnostics: parsed.errors });
+  return ts.createProgram({
+    rootNames: parsed.fileNames,
+    options: parsed.options,
+    configFileParsingDiagnostics: parsed.errors,
+  });
 }
 
 async function main(): Promise<number> {
   const program = programOf(join(ROOT, "tsconfig.json"));
   const problems = ts.getPreEmitDiagnostics(program);
   print(problems.length === 0 ? "types ✓" : ts.formatDiagnosticsWithColorAndContext(problems, HOST));
-  const eslint = new ESLint({ cwd: ROOT, overrideConfig: { languageOptions: { parserOptions: { projectService: false, programs: [program] } } } });
+  const eslint = new ESLint({
+    cwd: ROOT,
+    overrideConfig: { languageOptions: { parserOptions: { projectService: false, programs: [program] } } },
+  });
   const results = await eslint.lintFiles(["."]);
-  const [stylish, found] = [await eslint.loadFormatter(), results.some(({ errorCount, warningCount }) => errorCount + warningCount > 0)];
+  const [stylish, found] = [
+    await eslint.loadFormatter(),
+    results.some(({ errorCount, warningCount }) => errorCount + warningCount > 0),
+  ];
   print(found ? await stylish.format(results) : "lint ✓");
   return problems.length > 0 || found ? 1 : 0;
 }

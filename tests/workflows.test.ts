@@ -27,8 +27,12 @@ interface Workflow {
   readonly jobs: Readonly<Record<string, Job>>;
 }
 
-const workflows = readdirSync(DIRECTORY).map((name) => ({ name, text: readFileSync(join(DIRECTORY, name), "utf8") })).map((each) => ({ ...each, workflow: parse(each.text) as Workflow }));
-const jobs = workflows.flatMap(({ name, workflow }) => Object.entries(workflow.jobs).map(([job, each]) => ({ name: `${name} ${job}`, job: each })));
+const workflows = readdirSync(DIRECTORY)
+  .map((name) => ({ name, text: readFileSync(join(DIRECTORY, name), "utf8") }))
+  .map((each) => ({ ...each, workflow: parse(each.text) as Workflow }));
+const jobs = workflows.flatMap(({ name, workflow }) =>
+  Object.entries(workflow.jobs).map(([job, each]) => ({ name: `${name} ${job}`, job: each })),
+);
 
 describe("workflows", () => {
   it("may read and no more, but for a token for AWS in one job and a comment in another", () => {
@@ -46,11 +50,15 @@ describe("workflows", () => {
     }
     const preview = jobs.find(({ name }) => name === "pull-request.yaml preview")?.job;
     expect(preview?.if).toContain("github.event.pull_request.head.repo.full_name == github.repository");
-    for (const { job } of jobs) for (const step of job.steps) if (step.uses?.startsWith("actions/checkout@") === true) expect(step.with?.["persist-credentials"]).toBe(false);
+    for (const { job } of jobs)
+      for (const step of job.steps)
+        if (step.uses?.startsWith("actions/checkout@") === true) expect(step.with?.["persist-credentials"]).toBe(false);
   });
 
   it("pin every action by what it is, with its version beside", () => {
-    for (const { text } of workflows) for (const [, action] of text.matchAll(/uses: (.*)/g)) expect(action).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+    for (const { text } of workflows)
+      for (const [, action] of text.matchAll(/uses: (.*)/g))
+        expect(action).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
 
   it("end in time, and put nothing of the event into a script", () => {
@@ -63,27 +71,46 @@ describe("workflows", () => {
   it("preview each changed stack with every guardrail and a role that OIDC gives, and say so in one comment that the next push rewrites", () => {
     const { preview, comment } = workflows.find(({ name }) => name === "pull-request.yaml")?.workflow.jobs ?? {};
     expect(preview).toMatchObject({ strategy: { matrix: { stack: "${{ fromJSON(needs.plan.outputs.eks) }}" } } });
-    expect(preview?.steps.find(({ uses }) => uses?.startsWith("aws-actions/configure-aws-credentials@"))?.with).toEqual({ "role-to-assume": "${{ vars.AWS_PREVIEW_ROLE }}", "aws-region": expect.stringContaining("vars.AWS_REGION") as unknown });
-    expect(preview?.steps.map(({ run = "" }) => run).join("\n")).toMatch(/pulumi preview -s "\$STACK" --policy-pack policies /);
+    expect(preview?.steps.find(({ uses }) => uses?.startsWith("aws-actions/configure-aws-credentials@"))?.with).toEqual(
+      {
+        "role-to-assume": "${{ vars.AWS_PREVIEW_ROLE }}",
+        "aws-region": expect.stringContaining("vars.AWS_REGION") as unknown,
+      },
+    );
+    expect(preview?.steps.map(({ run = "" }) => run).join("\n")).toMatch(
+      /pulumi preview -s "\$STACK" --policy-pack policies /,
+    );
     expect(comment?.if).toContain("needs.preview.result != 'skipped'");
     expect(comment?.steps.map(({ run = "" }) => run).join("\n")).toMatch(/--method PATCH.*--method POST/);
-    const kind = workflows.find(({ name }) => name === "kind.yaml")?.workflow.jobs["kind"]?.steps.map(({ run = "" }) => run).join("\n");
+    const kind = workflows
+      .find(({ name }) => name === "kind.yaml")
+      ?.workflow.jobs["kind"]?.steps.map(({ run = "" }) => run)
+      .join("\n");
     expect(kind).toMatch(/pulumi up -s kind .*--policy-pack policies[^]*--expect-no-changes[^]*pulumi destroy -s kind/);
   });
 
   it("hold pools to the schemas of the Karpenter that is deployed", () => {
-    expect(workflows.find(({ name }) => name === "kind.yaml")?.text).toContain(`karpenter-crd --version ${EKS_VERSIONS.karpenter}\n`);
+    expect(workflows.find(({ name }) => name === "kind.yaml")?.text).toContain(
+      `karpenter-crd --version ${EKS_VERSIONS.karpenter}\n`,
+    );
   });
 
   it("run scripts that bash reads", () => {
-    for (const { job } of jobs) for (const { run } of job.steps) if (run !== undefined) execFileSync("bash", ["-n"], { input: run });
+    for (const { job } of jobs)
+      for (const { run } of job.steps) if (run !== undefined) execFileSync("bash", ["-n"], { input: run });
   });
 });
 
 describe("changed stacks", () => {
   const repository = mkdtempSync(join(tmpdir(), "changed-"));
-  afterAll(() => { rmSync(repository, { recursive: true }); });
-  const git = (...args: readonly string[]): string => execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false", ...args], { cwd: repository, encoding: "utf8" }).trim();
+  afterAll(() => {
+    rmSync(repository, { recursive: true });
+  });
+  const git = (...args: readonly string[]): string =>
+    execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false", ...args], {
+      cwd: repository,
+      encoding: "utf8",
+    }).trim();
   const commit = (files: Readonly<Record<string, string>>): void => {
     for (const [file, text] of Object.entries(files)) {
       mkdirSync(dirname(join(repository, file)), { recursive: true });
@@ -92,11 +119,16 @@ describe("changed stacks", () => {
     git("add", "-A");
     git("commit", "-qm", "x");
   };
-  const changed = (...args: readonly string[]): unknown => JSON.parse(execFileSync("bash", [join(ROOT, ".github/changed-stacks.sh"), ...args], { cwd: repository, encoding: "utf8" }));
+  const changed = (...args: readonly string[]): unknown =>
+    JSON.parse(
+      execFileSync("bash", [join(ROOT, ".github/changed-stacks.sh"), ...args], { cwd: repository, encoding: "utf8" }),
+    );
 
   it("are those whose file changed, or all when the program did, of a platform where one is named", () => {
     git("init", "-q", "-b", "main");
-    cpSync(join(ROOT, "stacks/Pulumi.topologies.yaml"), join(repository, "stacks/Pulumi.topologies.yaml"), { recursive: true });
+    cpSync(join(ROOT, "stacks/Pulumi.topologies.yaml"), join(repository, "stacks/Pulumi.topologies.yaml"), {
+      recursive: true,
+    });
     cpSync(join(ROOT, "stacks/Pulumi.local.yaml"), join(repository, "stacks/Pulumi.local.yaml"));
     commit({ "README.md": "1" });
     git("checkout", "-qb", "change");

@@ -20,12 +20,22 @@ const TIMEOUT_MS = 10_000;
  * @param dial how its bytes travel, where not over TCP from here to the endpoint
  * @throws Failure when there is no answer or the credentials do not fit
  */
-export async function connect(name: string, endpoint: Endpoint, access: Access, timeoutMs = TIMEOUT_MS, dial?: Dial): Promise<Connection> {
+export async function connect(
+  name: string,
+  endpoint: Endpoint,
+  access: Access,
+  timeoutMs = TIMEOUT_MS,
+  dial?: Dial,
+): Promise<Connection> {
   let lastError: Error | undefined;
   const tls = access.tls === undefined ? undefined : tlsOptions(access, endpoint.host);
   const client = new Redis({
     ...endpoint,
-    ...(dial !== undefined ? { Connector: connectorOver(dial, tls === undefined ? undefined : { ...tls, host: endpoint.host }) } : tls === undefined ? {} : { tls }),
+    ...(dial !== undefined
+      ? { Connector: connectorOver(dial, tls === undefined ? undefined : { ...tls, host: endpoint.host }) }
+      : tls === undefined
+        ? {}
+        : { tls }),
     protocol: 2,
     lazyConnect: true,
     retryStrategy: null,

@@ -10,7 +10,10 @@ export type ConnectionAttempt =
   | { readonly node: DeploymentNode; readonly connection: undefined; readonly why: string };
 
 /** Tries to connect to every node at once; closes all connections when `use` is done. */
-export async function withEveryNode<T>(deployment: Deployment, use: (reached: readonly ConnectionAttempt[]) => Promise<T>): Promise<T> {
+export async function withEveryNode<T>(
+  deployment: Deployment,
+  use: (reached: readonly ConnectionAttempt[]) => Promise<T>,
+): Promise<T> {
   const reached = await Promise.all(
     deployment.nodes.map(async (node): Promise<ConnectionAttempt> => {
       try {
@@ -32,7 +35,9 @@ export async function withEveryNode<T>(deployment: Deployment, use: (reached: re
  * @throws Failure naming every node that cannot be reached
  */
 export async function openConnections(deployment: Deployment): Promise<Map<DeploymentNode, Connection>> {
-  const tried = await Promise.allSettled(deployment.nodes.map(async (node) => [node, await deployment.connect(node)] as const));
+  const tried = await Promise.allSettled(
+    deployment.nodes.map(async (node) => [node, await deployment.connect(node)] as const),
+  );
   const opened = tried.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   const missing = tried.flatMap((each) => (each.status === "rejected" ? [messageOf(each.reason)] : []));
   if (missing.length === 0) return new Map(opened);

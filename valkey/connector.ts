@@ -24,7 +24,10 @@ const NO_SOCKET_OPTIONS = {
 const DISCONNECT_TIMEOUT_MS = 2_000;
 
 /** A connector for ioredis' option of that name. */
-export function connectorOver(dial: Dial, tls: ConnectionOptions | undefined): new (options: unknown) => AbstractConnector {
+export function connectorOver(
+  dial: Dial,
+  tls: ConnectionOptions | undefined,
+): new (options: unknown) => AbstractConnector {
   return class extends AbstractConnector {
     constructor() {
       super(DISCONNECT_TIMEOUT_MS);
@@ -33,7 +36,8 @@ export function connectorOver(dial: Dial, tls: ConnectionOptions | undefined): n
     async connect(): Promise<Socket> {
       this.connecting = true;
       const way = await dial();
-      const stream = tls === undefined ? (Object.assign(way, NO_SOCKET_OPTIONS) as unknown as Socket) : await secured(way, tls);
+      const stream =
+        tls === undefined ? (Object.assign(way, NO_SOCKET_OPTIONS) as unknown as Socket) : await secured(way, tls);
       stream.once("error", (error: Error) => (this.firstError = error));
       // A way may have ended in the moment in which it was opened.
       if (way.errored !== null) this.firstError ??= way.errored;

@@ -7,4 +7,8 @@ export type Engine = (typeof ENGINES)[number];
 /** How Valkey is told what it is told; Redis has the same by older names, Dragonfly has flags of its own. */
 export type SettingsSyntax = "directives" | "flags";
 
-export const SETTINGS_SYNTAX: Readonly<Record<Engine, SettingsSyntax>> = { valkey: "directives", redis: "directives", dragonfly: "flags" };
+export const SETTINGS_SYNTAX: Readonly<Record<Engine, SettingsSyntax>> = {
+  valkey: "directives",
+  redis: "directives",
+  dragonfly: "flags",
+};

@@ -45,7 +45,13 @@ export function formatEndpoint({ host, port }: Endpoint): string {
 }
 
 /** The node at an address, or by a host name that begins with its name, as pods' do. */
-export function nodeNameAt(nodes: readonly Pick<DeploymentNode, "name" | "endpoint">[], host: string, port: number): string | undefined {
-  const found = nodes.find(({ endpoint }) => endpoint.host === host && endpoint.port === port) ?? nodes.find(({ name }) => name === host.split(".")[0]);
+export function nodeNameAt(
+  nodes: readonly Pick<DeploymentNode, "name" | "endpoint">[],
+  host: string,
+  port: number,
+): string | undefined {
+  const found =
+    nodes.find(({ endpoint }) => endpoint.host === host && endpoint.port === port) ??
+    nodes.find(({ name }) => name === host.split(".")[0]);
   return found?.name;
 }

@@ -1,6 +1,7 @@
 /** What a node was asked: its answer, or the reason why there is none. */
 /** Something read from a node, or why it could not be. */
-export type Observation<T> = { readonly known: true; readonly value: T } | { readonly known: false; readonly why: string };
+export type Observation<T> =
+  { readonly known: true; readonly value: T } | { readonly known: false; readonly why: string };
 
 export const observed = <T>(value: T): Observation<T> => ({ known: true, value });
 

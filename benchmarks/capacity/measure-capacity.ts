@@ -36,7 +36,12 @@ export interface CapacityRunners {
  * Finds the capacity of one deployment after the other.
  * @param found told of each as soon as it is known
  */
-export async function measureCapacities(plan: CapacityMeasurement, equipment: CapacityRunners, report: ReportProgress, found: (capacity: CapacityRecord) => void): Promise<void> {
+export async function measureCapacities(
+  plan: CapacityMeasurement,
+  equipment: CapacityRunners,
+  report: ReportProgress,
+  found: (capacity: CapacityRecord) => void,
+): Promise<void> {
   for (const contender of plan.deployments) {
     const session = await Session.open(contender, plan.externalKeys);
     try {
@@ -49,14 +54,28 @@ export async function measureCapacities(plan: CapacityMeasurement, equipment: Ca
   }
 }
 
-async function capacityOf(session: Session, { workload, objective, search }: CapacityMeasurement, { openLoop, signal }: CapacityRunners, report: ReportProgress): Promise<CapacityRecord> {
+async function capacityOf(
+  session: Session,
+  { workload, objective, search }: CapacityMeasurement,
+  { openLoop, signal }: CapacityRunners,
+  report: ReportProgress,
+): Promise<CapacityRecord> {
   const { deployment, primary, nodes, user } = session;
   let seed = randomInt(1, 1_000_000_000);
   const probe = async (rate: number, clients = workload.clients): Promise<Probe> => {
     const offered: OpenLoopWorkload = { ...workload, rate, clients };
     const tool: OpenLoopRun = { mix: offered, primary: primary.name, seed: seed++, credentials: user };
-    const warmUp = workload.warmup === 0 ? undefined : { ...tool, mix: { ...offered, length: { seconds: workload.warmup } }, seed: seed++ };
-    const measured = await measure({ deployment, primary, run: tool, warmUp }, countedCommandsOfMixed(workload), nodes, openLoop, signal);
+    const warmUp =
+      workload.warmup === 0
+        ? undefined
+        : { ...tool, mix: { ...offered, length: { seconds: workload.warmup } }, seed: seed++ };
+    const measured = await measure(
+      { deployment, primary, run: tool, warmUp },
+      countedCommandsOfMixed(workload),
+      nodes,
+      openLoop,
+      signal,
+    );
     const record = mixedWorkloadRecord(measured, { deployment, workload: offered, seed: tool.seed, round: 1 });
     const probed = judgeProbe(record, rate, objective, workload.length.seconds);
     report(`${deployment.name}: ${formatCount(rate)}/s ${probed.words}`);
@@ -90,5 +109,14 @@ async function capacityOf(session: Session, { workload, objective, search }: Cap
 
 function loadOf(mix: OpenLoopWorkload, runners: number): CapacityLoad {
   const { arrivals, values, keySpace, clients, pipeline, workers } = mix;
-  return { mix: requestMixOf(mix), arrivals, dataSize: Math.round(meanValueBytes(values)), keySpace, clients, pipeline, workers, runners };
+  return {
+    mix: requestMixOf(mix),
+    arrivals,
+    dataSize: Math.round(meanValueBytes(values)),
+    keySpace,
+    clients,
+    pipeline,
+    workers,
+    runners,
+  };
 }

@@ -14,7 +14,10 @@ const UNITS: Readonly<Record<string, number>> = { us: 0.001, µs: 0.001, ms: 1, 
 export function parseObjective(text: string): Objective {
   const match = OBJECTIVE.exec(text.trim());
   const objective = { part: Number(match?.[1]) / 100, ms: Number(match?.[2]) * (UNITS[match?.[3] ?? ""] ?? NaN) };
-  if (!(objective.part > 0) || !(objective.ms > 0)) throw new BadInput("--objective", [`${text} is none: expected a percentile and a time, such as p99=2ms or p99.9=500us`]);
+  if (!(objective.part > 0) || !(objective.ms > 0))
+    throw new BadInput("--objective", [
+      `${text} is none: expected a percentile and a time, such as p99=2ms or p99.9=500us`,
+    ]);
   return objective;
 }
 

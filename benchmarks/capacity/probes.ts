@@ -59,7 +59,8 @@ export function loadLatencyPoints(probes: readonly Probe[], part: number): Capac
     const of = probes.filter((each) => each.rate === rate);
     const histogram = Histogram.merge(of.map(({ record }) => histogramOf(record)));
     const answered = answeredPart(of.map(({ record }) => record));
-    const mean = (figure: (record: MeasurementRecord) => number): number => of.reduce((sum, { record }) => sum + figure(record), 0) / of.length;
+    const mean = (figure: (record: MeasurementRecord) => number): number =>
+      of.reduce((sum, { record }) => sum + figure(record), 0) / of.length;
     return {
       rate,
       probes: of.length,
@@ -83,14 +84,22 @@ export interface Confirmation {
 }
 
 /** Of the lowest rate that did not hold: the client, where more connections hold it in most of its probes and as many do not. */
-export function capacityBottleneck(failing: Probe, { same, more, of }: Confirmation): NonNullable<CapacityRecord["limit"]> {
-  if (2 * more > of && 2 * same <= of) return { who: "client", text: `over twice the connections ${formatCount(failing.rate)}/s hold` };
+export function capacityBottleneck(
+  failing: Probe,
+  { same, more, of }: Confirmation,
+): NonNullable<CapacityRecord["limit"]> {
+  if (2 * more > of && 2 * same <= of)
+    return { who: "client", text: `over twice the connections ${formatCount(failing.rate)}/s hold` };
   const limit: Bottleneck = bottleneckOf(failing.record);
-  return limit.who === "nobody" ? { who: "nobody", text: "neither side had run out of CPU: latency rose for another reason" } : limit;
+  return limit.who === "nobody"
+    ? { who: "nobody", text: "neither side had run out of CPU: latency rose for another reason" }
+    : limit;
 }
 
 /** Of the probes at the capacity: what was late or odd there makes the capacity look less than it is. */
 export function capacityWarnings(probes: readonly Probe[], capacity: number): Warning[] {
-  const there = probes.filter(({ rate, holds }) => rate === capacity || (!holds && rate <= capacity * 1.2)).flatMap(({ record }) => record.doubts);
+  const there = probes
+    .filter(({ rate, holds }) => rate === capacity || (!holds && rate <= capacity * 1.2))
+    .flatMap(({ record }) => record.doubts);
   return [...new Map(there.map((doubt) => [doubt.code, doubt])).values()].filter(({ code }) => code !== "rate-missed");
 }

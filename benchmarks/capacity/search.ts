@@ -37,7 +37,10 @@ const LEAST_PART = 1 / 64;
  * led there is none of; else the search steps down from it by its precision until one does.
  * @param probe offers a rate
  */
-export async function searchCapacity<P extends ProbeOutcome>(plan: SearchPlan, probe: (rate: number) => Promise<P>): Promise<SearchResult<P>> {
+export async function searchCapacity<P extends ProbeOutcome>(
+  plan: SearchPlan,
+  probe: (rate: number) => Promise<P>,
+): Promise<SearchResult<P>> {
   const { most, precision, confirmations } = plan;
   const probes: P[] = [];
   const holds = async (rate: number): Promise<boolean> => {
@@ -48,7 +51,8 @@ export async function searchCapacity<P extends ProbeOutcome>(plan: SearchPlan, p
   const holdsInMost = (rate: number): Promise<boolean> => majority(confirmations, () => holds(rate));
   const bracket = new Bracket(plan);
   for (;;) {
-    for (let rate = bracket.next(); rate !== undefined; rate = bracket.next()) bracket.put(rate, (await holds(rate)) || ((await holds(rate)) && (await holds(rate))));
+    for (let rate = bracket.next(); rate !== undefined; rate = bracket.next())
+      bracket.put(rate, (await holds(rate)) || ((await holds(rate)) && (await holds(rate))));
     if (bracket.low === 0) return { capacity: 0, isOpenEnded: false, probes };
     if (bracket.high === undefined || !(await holdsInMost(bracket.high))) break;
     bracket.failedByChance();
@@ -87,7 +91,12 @@ class Bracket {
     const { start, most, precision } = this.plan;
     const first = Math.min(start, most);
     const { low, high } = this;
-    if (low === 0) return high === undefined ? first : high / 2 >= Math.max(1, first * LEAST_PART) ? Math.round(high / 2) : undefined;
+    if (low === 0)
+      return high === undefined
+        ? first
+        : high / 2 >= Math.max(1, first * LEAST_PART)
+          ? Math.round(high / 2)
+          : undefined;
     if (high === undefined) return low >= most ? undefined : Math.min(most, low * 2);
     // Between rates the way is by ratio, as the precision is.
     const middle = Math.round(Math.sqrt(low * high));

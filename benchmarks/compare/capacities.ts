@@ -18,18 +18,38 @@ export interface ComparedCapacity {
 }
 
 /** @param matched deployments of the one run beside those of the other @param notes of both runs as wholes */
-export function compareCapacities(before: Results, after: Results, matched: readonly { readonly before: TopologyRecord; readonly after: TopologyRecord }[], notes: readonly string[]): ComparedCapacity[] {
+export function compareCapacities(
+  before: Results,
+  after: Results,
+  matched: readonly { readonly before: TopologyRecord; readonly after: TopologyRecord }[],
+  notes: readonly string[],
+): ComparedCapacity[] {
   return matched.flatMap((pair) =>
     before.capacities
       .filter(({ deployment }) => deployment === pair.before.deployment)
       .flatMap((first): ComparedCapacity[] => {
-        const others = after.capacities.filter(({ deployment, workload }) => deployment === pair.after.deployment && workload === first.workload);
-        const second = others.find(({ objective }) => formatObjective(objective) === formatObjective(first.objective)) ?? others[0];
+        const others = after.capacities.filter(
+          ({ deployment, workload }) => deployment === pair.after.deployment && workload === first.workload,
+        );
+        const second =
+          others.find(({ objective }) => formatObjective(objective) === formatObjective(first.objective)) ?? others[0];
         if (second === undefined) return [];
         const { load: offered } = first;
-        const otherWork = [...objectiveChange(first, second), ...(offered === null || second.load === null ? [] : capacityWorkChanges(offered, second.load))];
+        const otherWork = [
+          ...objectiveChange(first, second),
+          ...(offered === null || second.load === null ? [] : capacityWorkChanges(offered, second.load)),
+        ];
         const isComparable = otherWork.length === 0;
-        return [{ workload: first.workload, before: first, after: second, workDifferences: otherWork, bounds: isComparable ? boundsOf(first, second) : undefined, notes: isComparable ? [...notesOn(first, second), ...notes] : [] }];
+        return [
+          {
+            workload: first.workload,
+            before: first,
+            after: second,
+            workDifferences: otherWork,
+            bounds: isComparable ? boundsOf(first, second) : undefined,
+            notes: isComparable ? [...notesOn(first, second), ...notes] : [],
+          },
+        ];
       }),
   );
 }
@@ -40,11 +60,16 @@ export function compareCapacities(before: Results, after: Results, matched: read
  * @param canary of both runs, second over first
  * @param precision part of the figure that matters
  */
-export function judgeCapacities({ bounds, workDifferences }: ComparedCapacity, canary: Ratio | undefined, precision: number): "faster" | "slower" | "noise" | "no-difference" | "not-enough-data" | "other-work" {
+export function judgeCapacities(
+  { bounds, workDifferences }: ComparedCapacity,
+  canary: Ratio | undefined,
+  precision: number,
+): "faster" | "slower" | "noise" | "no-difference" | "not-enough-data" | "other-work" {
   if (workDifferences.length > 0) return "other-work";
   if (bounds === undefined) return "not-enough-data";
   const { ratio, low, high } = bounds;
-  if (low <= 1 && high >= 1) return Math.log(high / low) / 2 <= Math.log1p(precision) ? "no-difference" : "not-enough-data";
+  if (low <= 1 && high >= 1)
+    return Math.log(high / low) / 2 <= Math.log1p(precision) ? "no-difference" : "not-enough-data";
   if (isWithinDrift(canary, ratio)) return "noise";
   return ratio > 1 ? "faster" : "slower";
 }
@@ -63,19 +88,36 @@ function objectiveChange({ objective: before }: CapacityRecord, { objective: aft
 function notesOn(first: CapacityRecord, second: CapacityRecord): string[] {
   const unknown = [...(first.load === null ? ["first"] : []), ...(second.load === null ? ["second"] : [])];
   return [
-    ...(unknown.length === 0 ? [] : [`what was offered in the ${unknown.join(" and the ")} is not on record: whether it is the same work nobody can tell`]),
-    ...(first.load === null || second.load === null ? [] : capacityGeneratorChanges(first.load, second.load).map((change) => `sent otherwise: ${describeChange(change)}`)),
-    ...[first, second].flatMap(({ doubts }, index) => (doubts.length === 0 ? [] : [`doubts in the ${index === 0 ? "first" : "second"}: ${doubts.map(({ code }) => code).join(", ")}`])),
+    ...(unknown.length === 0
+      ? []
+      : [
+          `what was offered in the ${unknown.join(" and the ")} is not on record: whether it is the same work nobody can tell`,
+        ]),
+    ...(first.load === null || second.load === null
+      ? []
+      : capacityGeneratorChanges(first.load, second.load).map((change) => `sent otherwise: ${describeChange(change)}`)),
+    ...[first, second].flatMap(({ doubts }, index) =>
+      doubts.length === 0
+        ? []
+        : [`doubts in the ${index === 0 ? "first" : "second"}: ${doubts.map(({ code }) => code).join(", ")}`],
+    ),
   ];
 }
 
 /** Undefined where not even the lowest load held in one of them: a ratio of nothing. */
 function boundsOf(before: CapacityRecord, after: CapacityRecord): ComparedCapacity["bounds"] {
   if (before.capacity === 0 || after.capacity === 0) return undefined;
-  return { ratio: after.capacity / before.capacity, low: after.capacity / tooMuch(before), high: tooMuch(after) / before.capacity };
+  return {
+    ratio: after.capacity / before.capacity,
+    low: after.capacity / tooMuch(before),
+    high: tooMuch(after) / before.capacity,
+  };
 }
 
 /** The lowest load above the answer that did not hold in most of its probes. Infinite where none was tried. */
 function tooMuch({ capacity, points }: CapacityRecord): number {
-  return Math.min(Infinity, ...points.filter(({ rate, held, probes }) => rate > capacity && 2 * held <= probes).map(({ rate }) => rate));
+  return Math.min(
+    Infinity,
+    ...points.filter(({ rate, held, probes }) => rate > capacity && 2 * held <= probes).map(({ rate }) => rate),
+  );
 }

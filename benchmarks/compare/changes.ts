@@ -17,25 +17,63 @@ export function describeChange({ what, before, after }: Change): string {
 
 /** Facts of an environment that bear on figures, in words. */
 function factsOf(environment: Environment): [string, string][] {
-  const { cpuModel, cores, coresAvailable, memoryBytes, platform, kernel, governor, transparentHugePages, overcommitMemory, somaxconn, node, machines, hostname } = environment;
+  const {
+    cpuModel,
+    cores,
+    coresAvailable,
+    memoryBytes,
+    platform,
+    kernel,
+    governor,
+    transparentHugePages,
+    overcommitMemory,
+    somaxconn,
+    node,
+    machines,
+    hostname,
+  } = environment;
   return [
     ["machine", `${hostname}: ${cpuModel}, ${coresAvailable} of ${cores} cores, ${formatBytes(memoryBytes)}`],
     ["system", `${platform}, kernel ${kernel}`],
-    ["kernel settings", `huge pages ${transparentHugePages ?? "unknown"}, overcommit ${overcommitMemory ?? "unknown"}, somaxconn ${somaxconn ?? "unknown"}, governor ${governor ?? "unknown"}`],
-    ["machines of the cluster", machines.length === 0 ? "none" : [...new Set(machines.map(({ instanceType, cores: each, kernel: its }) => `${instanceType ?? "machine"}, ${each} cores, kernel ${its}`))].sort().join("; ")],
+    [
+      "kernel settings",
+      `huge pages ${transparentHugePages ?? "unknown"}, overcommit ${overcommitMemory ?? "unknown"}, somaxconn ${somaxconn ?? "unknown"}, governor ${governor ?? "unknown"}`,
+    ],
+    [
+      "machines of the cluster",
+      machines.length === 0
+        ? "none"
+        : [
+            ...new Set(
+              machines.map(
+                ({ instanceType, cores: each, kernel: its }) =>
+                  `${instanceType ?? "machine"}, ${each} cores, kernel ${its}`,
+              ),
+            ),
+          ]
+            .sort()
+            .join("; "),
+    ],
     ["Node", node],
-    ["load generator", environment.programs === null ? "not of this machine" : `valkey-benchmark ${environment.programs.version}`],
+    [
+      "load generator",
+      environment.programs === null ? "not of this machine" : `valkey-benchmark ${environment.programs.version}`,
+    ],
   ];
 }
 
 export function environmentChanges(before: Environment, after: Environment): Change[] {
   const now = new Map(factsOf(after));
-  return factsOf(before).flatMap(([what, was]) => (now.get(what) === was ? [] : [{ what, before: was, after: now.get(what) ?? "unknown" }]));
+  return factsOf(before).flatMap(([what, was]) =>
+    now.get(what) === was ? [] : [{ what, before: was, after: now.get(what) ?? "unknown" }],
+  );
 }
 
 /** Whether a ratio between the two is of the servers and the machine at once. */
 export function isSameMachine(before: Environment, after: Environment): boolean {
-  return !environmentChanges(before, after).some(({ what }) => what === "machine" || what === "machines of the cluster");
+  return !environmentChanges(before, after).some(
+    ({ what }) => what === "machine" || what === "machines of the cluster",
+  );
 }
 
 export function topologyChanges(before: TopologyRecord, after: TopologyRecord): Change[] {
@@ -44,7 +82,11 @@ export function topologyChanges(before: TopologyRecord, after: TopologyRecord): 
   const all: Change[] = [
     { what: `version of ${of}`, before: before.version, after: after.version },
     { what: `shape of ${of}`, before: describeShape(before), after: describeShape(after) },
-    ...settings.map((name) => ({ what: `${name} of ${of}`, before: valueOf(before, name), after: valueOf(after, name) })),
+    ...settings.map((name) => ({
+      what: `${name} of ${of}`,
+      before: valueOf(before, name),
+      after: valueOf(after, name),
+    })),
   ];
   return all.filter((change) => change.before !== change.after);
 }
@@ -68,14 +110,19 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
     return known.length === 0 ? null : known.reduce((sum, ratio) => sum + ratio, 0) / known.length;
   };
   const [hitsBefore, hitsAfter] = [hits(before), hits(after)];
-  const isOffered = (record: MeasurementRecord): string => (record.rate === null ? "as fast as can be" : `${record.rate}/s offered`);
+  const isOffered = (record: MeasurementRecord): string =>
+    record.rate === null ? "as fast as can be" : `${record.rate}/s offered`;
   return [
     ...differing("test", a.title, b.title),
     ...mixChanges(a.mix, b.mix),
     ...differing("value size", `${a.dataSize} B`, `${b.dataSize} B`),
     ...differing("keys", String(a.keySpace), String(b.keySpace)),
-    ...(a.rate !== null && b.rate !== null && Math.abs(a.rate / b.rate - 1) <= RATE_LIMIT ? [] : differing("rate", isOffered(a), isOffered(b))),
-    ...(hitsBefore !== null && hitsAfter !== null && Math.abs(hitsBefore - hitsAfter) > HIT_LIMIT ? [{ what: "hit ratio", before: percent(hitsBefore), after: percent(hitsAfter) }] : []),
+    ...(a.rate !== null && b.rate !== null && Math.abs(a.rate / b.rate - 1) <= RATE_LIMIT
+      ? []
+      : differing("rate", isOffered(a), isOffered(b))),
+    ...(hitsBefore !== null && hitsAfter !== null && Math.abs(hitsBefore - hitsAfter) > HIT_LIMIT
+      ? [{ what: "hit ratio", before: percent(hitsBefore), after: percent(hitsAfter) }]
+      : []),
   ];
 }
 
@@ -91,7 +138,9 @@ export function capacityWorkChanges(before: CapacityLoad, after: CapacityLoad): 
 
 /** Over how many connections and from how many threads the same work was offered. */
 export function capacityGeneratorChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
-  return (["clients", "pipeline", "workers", "runners"] as const).flatMap((what) => differing(what === "runners" ? "load generators" : what, String(before[what]), String(after[what])));
+  return (["clients", "pipeline", "workers", "runners"] as const).flatMap((what) =>
+    differing(what === "runners" ? "load generators" : what, String(before[what]), String(after[what])),
+  );
 }
 
 function mixChanges(before: MeasurementRecord["mix"], after: MeasurementRecord["mix"]): Change[] {
@@ -112,7 +161,11 @@ export function generatorChanges(before: MeasurementRecord, after: MeasurementRe
     ...differing("clients", String(before.clients), String(after.clients)),
     ...differing("pipeline", String(before.pipeline), String(after.pipeline)),
     ...differing("threads", String(before.threads), String(after.threads)),
-    ...differing("load generators", String(Math.max(1, before.runners.length)), String(Math.max(1, after.runners.length))),
+    ...differing(
+      "load generators",
+      String(Math.max(1, before.runners.length)),
+      String(Math.max(1, after.runners.length)),
+    ),
   ];
 }
 
@@ -125,13 +178,18 @@ function percent(part: number): string {
 }
 
 /** A deployment of the one run beside that of the other: of the same name, else the only one of its mode in each. */
-export function matchDeployments(before: Results, after: Results): { readonly before: TopologyRecord; readonly after: TopologyRecord }[] {
+export function matchDeployments(
+  before: Results,
+  after: Results,
+): { readonly before: TopologyRecord; readonly after: TopologyRecord }[] {
   const only = (results: Results, mode: TopologyRecord["mode"]): TopologyRecord | undefined => {
     const [one, other] = results.topologies.filter((each) => each.mode === mode);
     return other === undefined ? one : undefined;
   };
   return before.topologies.flatMap((topology) => {
-    const same = after.topologies.find(({ deployment }) => deployment === topology.deployment) ?? (only(before, topology.mode) === topology ? only(after, topology.mode) : undefined);
+    const same =
+      after.topologies.find(({ deployment }) => deployment === topology.deployment) ??
+      (only(before, topology.mode) === topology ? only(after, topology.mode) : undefined);
     return same === undefined ? [] : [{ before: topology, after: same }];
   });
 }

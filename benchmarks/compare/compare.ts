@@ -10,7 +10,15 @@ import type { MeasurementRecord, Results } from "../results/schema";
 import type { ComparedCapacity } from "./capacities";
 import { compareCapacities, isWithinDrift, judgeCapacities } from "./capacities";
 import type { Change } from "./changes";
-import { describeChange, environmentChanges, generatorChanges, matchDeployments, isSameMachine, topologyChanges, workChanges } from "./changes";
+import {
+  describeChange,
+  environmentChanges,
+  generatorChanges,
+  matchDeployments,
+  isSameMachine,
+  topologyChanges,
+  workChanges,
+} from "./changes";
 
 /** Part of a figure that matters where nobody says. */
 export const DEFAULT_PRECISION = 0.05;
@@ -51,27 +59,57 @@ export function compareRuns(before: Results, after: Results, precision = DEFAULT
   const isSame = isSameMachine(before.environment, after.environment);
   const matched = matchDeployments(before, after);
   const rates = ({ canaries }: Results): number[] => canaries.map(({ rps }) => rps);
-  const canary = isSame && before.canaries.length > 0 && after.canaries.length > 0 ? independentRatio(rates(before), rates(after), precision) : undefined;
+  const canary =
+    isSame && before.canaries.length > 0 && after.canaries.length > 0
+      ? independentRatio(rates(before), rates(after), precision)
+      : undefined;
   const rows = matched.flatMap((pair) => {
-    const [first, second] = [pair.before, pair.after].map(({ deployment }, index) => (index === 0 ? before : after).records.filter((record) => record.deployment === deployment));
+    const [first, second] = [pair.before, pair.after].map(({ deployment }, index) =>
+      (index === 0 ? before : after).records.filter((record) => record.deployment === deployment),
+    );
     return titlesOf(first ?? []).flatMap((title) => {
       const [a, b] = [first, second].map((records) => (records ?? []).filter((record) => record.title === title));
       return a === undefined || b === undefined || b.length === 0 ? [] : [rowOf(a, b, canary, isSame, precision)];
     });
   });
-  const capacities = compareCapacities(before, after, matched, isSame ? [] : [ANOTHER_MACHINE]).map((compared) => ({ ...compared, judgement: judgeCapacities(compared, canary, precision) }));
-  return { changes: [...environmentChanges(before.environment, after.environment), ...matched.flatMap((pair) => topologyChanges(pair.before, pair.after))], referenceLoad: canary, rows, capacities, unmatched: [...unmatchedOf(before, after, rows), ...unmatchedCapacities(before, after, capacities)] };
+  const capacities = compareCapacities(before, after, matched, isSame ? [] : [ANOTHER_MACHINE]).map((compared) => ({
+    ...compared,
+    judgement: judgeCapacities(compared, canary, precision),
+  }));
+  return {
+    changes: [
+      ...environmentChanges(before.environment, after.environment),
+      ...matched.flatMap((pair) => topologyChanges(pair.before, pair.after)),
+    ],
+    referenceLoad: canary,
+    rows,
+    capacities,
+    unmatched: [...unmatchedOf(before, after, rows), ...unmatchedCapacities(before, after, capacities)],
+  };
 }
 
 function titlesOf(records: readonly MeasurementRecord[]): string[] {
   return [...new Set(records.map(({ title }) => title))];
 }
 
-function rowOf(before: readonly MeasurementRecord[], after: readonly MeasurementRecord[], canary: Ratio | undefined, isSame: boolean, precision: number): ComparedRow {
+function rowOf(
+  before: readonly MeasurementRecord[],
+  after: readonly MeasurementRecord[],
+  canary: Ratio | undefined,
+  isSame: boolean,
+  precision: number,
+): ComparedRow {
   const [a, b] = [before[0], after[0]];
   if (a === undefined || b === undefined) throw new Error("nothing was measured");
   const figure = a.rate === null ? "throughput" : "p99";
-  const base = { title: a.title, before: a.deployment, after: b.deployment, metric: figure, valueBefore: valueOf(before, figure), valueAfter: valueOf(after, figure) } as const;
+  const base = {
+    title: a.title,
+    before: a.deployment,
+    after: b.deployment,
+    metric: figure,
+    valueBefore: valueOf(before, figure),
+    valueAfter: valueOf(after, figure),
+  } as const;
   const work = workChanges(before, after);
   if (work.length > 0) return { ...base, ratio: undefined, judgement: "other-work", notes: work.map(describeChange) };
   const ratio = independentRatio(eachOf(before, figure), eachOf(after, figure), precision);
@@ -91,7 +129,9 @@ function eachOf(records: readonly MeasurementRecord[], figure: ComparedRow["metr
 
 /** A percentile of several repeats is that of their merged counts. */
 function valueOf(records: readonly MeasurementRecord[], figure: ComparedRow["metric"]): number {
-  return figure === "throughput" ? median(eachOf(records, figure)) : Histogram.merge(records.map(histogramOf)).percentileMs(0.99);
+  return figure === "throughput"
+    ? median(eachOf(records, figure))
+    : Histogram.merge(records.map(histogramOf)).percentileMs(0.99);
 }
 
 /** Repeats of one run are near each other; two runs are further apart than those say. What a fixed load moved by is no finding. */
@@ -107,19 +147,32 @@ function doubtsOf(records: readonly MeasurementRecord[], which: string): string[
 }
 
 function unmatchedOf(before: Results, after: Results, rows: readonly ComparedRow[]): string[] {
-  const missing = (results: Results, which: string, isThere: (deployment: string, title: string) => boolean): string[] =>
+  const missing = (
+    results: Results,
+    which: string,
+    isThere: (deployment: string, title: string) => boolean,
+  ): string[] =>
     [...new Set(results.records.map(({ deployment, title }) => `${title} of ${deployment}`))].flatMap((name) => {
       const [title = "", deployment = ""] = name.split(" of ");
       return isThere(deployment, title) ? [] : [`${name}: in the ${which} only`];
     });
   return [
-    ...missing(before, "first", (deployment, title) => rows.some((row) => row.before === deployment && row.title === title)),
-    ...missing(after, "second", (deployment, title) => rows.some((row) => row.after === deployment && row.title === title)),
+    ...missing(before, "first", (deployment, title) =>
+      rows.some((row) => row.before === deployment && row.title === title),
+    ),
+    ...missing(after, "second", (deployment, title) =>
+      rows.some((row) => row.after === deployment && row.title === title),
+    ),
   ];
 }
 
 function unmatchedCapacities(before: Results, after: Results, compared: readonly ComparedCapacity[]): string[] {
   const missing = ({ capacities }: Results, which: string, side: "before" | "after"): string[] =>
-    capacities.filter((capacity) => !compared.some((each) => each[side] === capacity)).map(({ workload, deployment, objective }) => `capacity of ${deployment} for ${workload} at ${formatObjective(objective)}: in the ${which} only`);
+    capacities
+      .filter((capacity) => !compared.some((each) => each[side] === capacity))
+      .map(
+        ({ workload, deployment, objective }) =>
+          `capacity of ${deployment} for ${workload} at ${formatObjective(objective)}: in the ${which} only`,
+      );
   return [...missing(before, "first", "before"), ...missing(after, "second", "after")];
 }

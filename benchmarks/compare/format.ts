@@ -26,7 +26,9 @@ export function formatComparison({ changes, referenceLoad, rows, capacities, unm
   const lines = rows.map(({ title, before, after, metric, valueBefore, valueAfter, ratio, judgement, notes: own }) => [
     metric === "throughput" ? title : `${title}, p99`,
     before === after ? before : `${before} → ${after}`,
-    ...[valueBefore, valueAfter].map((value) => (metric === "throughput" ? `${formatCount(value)}/s` : `${formatMs(value)} ms`)),
+    ...[valueBefore, valueAfter].map((value) =>
+      metric === "throughput" ? `${formatCount(value)}/s` : `${formatMs(value)} ms`,
+    ),
     ratio?.ratio === undefined ? "–" : `${ratio.ratio.toFixed(2)}×`,
     ratio?.low === undefined || ratio.high === undefined ? "" : `(${ratio.low.toFixed(2)} … ${ratio.high.toFixed(2)})`,
     [JUDGEMENTS[judgement], ...own.map(letter)].join(" "),
@@ -34,9 +36,17 @@ export function formatComparison({ changes, referenceLoad, rows, capacities, unm
   return [
     changes.length === 0 ? "Nothing about machine, versions, settings or topology has changed." : "Changed:",
     ...changes.map((change) => `  ${describeChange(change)}`),
-    ...(referenceLoad === undefined ? [] : [`Canary: ${referenceLoad.ratio?.toFixed(2) ?? "–"}×${referenceLoad.low === undefined || referenceLoad.high === undefined ? "" : ` (${referenceLoad.low.toFixed(2)} … ${referenceLoad.high.toFixed(2)})`}: what the same load on the same machine differs by, with nothing of yours in it`]),
+    ...(referenceLoad === undefined
+      ? []
+      : [
+          `Canary: ${referenceLoad.ratio?.toFixed(2) ?? "–"}×${referenceLoad.low === undefined || referenceLoad.high === undefined ? "" : ` (${referenceLoad.low.toFixed(2)} … ${referenceLoad.high.toFixed(2)})`}: what the same load on the same machine differs by, with nothing of yours in it`,
+        ]),
     "",
-    ...(rows.length === 0 ? (capacities.length === 0 ? ["Nothing was measured in both."] : []) : textTable([["Test", "Deployment", "First", "Second", "Ratio", "95 %", ""], ...lines], "  rrr")),
+    ...(rows.length === 0
+      ? capacities.length === 0
+        ? ["Nothing was measured in both."]
+        : []
+      : textTable([["Test", "Deployment", "First", "Second", "Ratio", "95 %", ""], ...lines], "  rrr")),
     ...capacityTable(capacities, letter),
     ...notes.map((note) => `${letter(note)} ${note}`),
     ...unmatched,
@@ -46,15 +56,22 @@ export function formatComparison({ changes, referenceLoad, rows, capacities, unm
 /** The interval of a ratio of capacities is what the steps of both searches leave open. */
 function capacityTable(capacities: RunComparison["capacities"], letter: (note: string) => string): string[] {
   if (capacities.length === 0) return [];
-  const rate = ({ capacity, isOpenEnded }: CapacityRecord): string => `${isOpenEnded ? "≥ " : ""}${formatCount(capacity)}/s`;
+  const rate = ({ capacity, isOpenEnded }: CapacityRecord): string =>
+    `${isOpenEnded ? "≥ " : ""}${formatCount(capacity)}/s`;
   const lines = capacities.map(({ workload, before, after, bounds, workDifferences, notes, judgement }) => [
     `${workload}, ${formatObjective(before.objective)}`,
     before.deployment === after.deployment ? before.deployment : `${before.deployment} → ${after.deployment}`,
     rate(before),
     rate(after),
     bounds === undefined ? "–" : `${bounds.ratio.toFixed(2)}×`,
-    bounds === undefined ? "" : `(${bounds.low.toFixed(2)} … ${Number.isFinite(bounds.high) ? bounds.high.toFixed(2) : "?"})`,
+    bounds === undefined
+      ? ""
+      : `(${bounds.low.toFixed(2)} … ${Number.isFinite(bounds.high) ? bounds.high.toFixed(2) : "?"})`,
     [[JUDGEMENTS[judgement], ...workDifferences.map(describeChange)].join("; "), ...notes.map(letter)].join(" "),
   ]);
-  return ["", ...textTable([["Capacity", "Deployment", "First", "Second", "Ratio", "within", ""], ...lines], "  rrr"), "(one search on each side: within are the steps of both, not how far two searches of the same servers lie apart)"];
+  return [
+    "",
+    ...textTable([["Capacity", "Deployment", "First", "Second", "Ratio", "within", ""], ...lines], "  rrr"),
+    "(one search on each side: within are the steps of both, not how far two searches of the same servers lie apart)",
+  ];
 }

@@ -18,7 +18,22 @@ export interface BenchmarkUser {
 const PREFIX = `valkey-measured-${shortHash(hostname())}-`;
 
 /** What the named tests and the tool itself (CONFIG GET, CLUSTER SLOTS) need. */
-const RULES = ["resetkeys", "~*", "-@all", "+@read", "+@write", "+@connection", "+ping", "+function|load", "+fcall", "+config|get", "+cluster|slots", "+cluster|nodes", "+cluster|shards", "+info"];
+const RULES = [
+  "resetkeys",
+  "~*",
+  "-@all",
+  "+@read",
+  "+@write",
+  "+@connection",
+  "+ping",
+  "+function|load",
+  "+fcall",
+  "+config|get",
+  "+cluster|slots",
+  "+cluster|nodes",
+  "+cluster|shards",
+  "+info",
+];
 
 /** The same without subcommands, for servers whose ACL knows none (Dragonfly): without CONFIG GET, which the tool can do without. */
 const PLAIN_RULES = ["~*", "+@READ", "+@WRITE", "+@CONNECTION", "+PING", "+INFO"];

@@ -15,7 +15,10 @@ export interface LocalGenerators {
 }
 
 /** @param uses one for each load generator, over the time that counts */
-export function clientCpu(uses: readonly CpuUse[], { threads, cores, program, serversHere }: LocalGenerators): ClientCpu {
+export function clientCpu(
+  uses: readonly CpuUse[],
+  { threads, cores, program, serversHere }: LocalGenerators,
+): ClientCpu {
   const known = uses.flatMap(({ process }) => process ?? []);
   const machineCores = availableCores();
   return {

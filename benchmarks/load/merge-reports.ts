@@ -13,7 +13,8 @@ export function mergeReports(reports: readonly LoadReport[]): LoadReport {
   const [first] = reports;
   if (first === undefined) throw new Error("no reports");
   if (reports.length === 1) return first;
-  const sum = (figure: (report: LoadReport) => number): number => reports.reduce((total, report) => total + figure(report), 0);
+  const sum = (figure: (report: LoadReport) => number): number =>
+    reports.reduce((total, report) => total + figure(report), 0);
   const requests = sum((report) => report.requests);
   const rate = sum((report) => report.rate);
   // What is under way when the time is up is among the requests, and in no distribution.
@@ -30,10 +31,19 @@ export function mergeReports(reports: readonly LoadReport[]): LoadReport {
 }
 
 /** What valkey-benchmark says of latencies, as a histogram: each request counts as the least step that it is known not to exceed. */
-export function latencyHistogram({ percentiles, cumulative, p50Ms, p95Ms, p99Ms, maxMs }: Pick<LoadReport, "percentiles" | "cumulative" | "p50Ms" | "p95Ms" | "p99Ms" | "maxMs">): Histogram {
+export function latencyHistogram({
+  percentiles,
+  cumulative,
+  p50Ms,
+  p95Ms,
+  p99Ms,
+  maxMs,
+}: Pick<LoadReport, "percentiles" | "cumulative" | "p50Ms" | "p95Ms" | "p99Ms" | "maxMs">): Histogram {
   const counted = Math.max(0, ...[...percentiles, ...cumulative].map(({ count }) => count));
   const at = (ms: number, part: number): CumulativeCount => ({ ms, count: Math.ceil(part * counted) });
-  const known = [...percentiles, ...cumulative, at(p50Ms, 0.5), at(p95Ms, 0.95), at(p99Ms, 0.99)].map(({ ms, count }) => ({ ms: Math.min(ms, maxMs), count }));
+  const known = [...percentiles, ...cumulative, at(p50Ms, 0.5), at(p95Ms, 0.95), at(p99Ms, 0.99)].map(
+    ({ ms, count }) => ({ ms: Math.min(ms, maxMs), count }),
+  );
   return Histogram.fromCumulative(known);
 }
 

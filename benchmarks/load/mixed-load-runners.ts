@@ -10,8 +10,14 @@ import type { LoadRunners } from "../measuring/run-measurements";
  * Drivers for these workloads.
  * @throws BadInput where one needs a program that this machine has not
  */
-export function mixedLoadRunners(run: RunDirectory, serversHere: boolean, mixes: readonly MixedWorkload[]): Pick<LoadRunners, "openLoop" | "memtier"> {
-  const memtier = mixes.some(({ driver }) => driver === "memtier") ? new LocalMemtierRunner({ run, program: findMemtier(), serversHere }) : undefined;
+export function mixedLoadRunners(
+  run: RunDirectory,
+  serversHere: boolean,
+  mixes: readonly MixedWorkload[],
+): Pick<LoadRunners, "openLoop" | "memtier"> {
+  const memtier = mixes.some(({ driver }) => driver === "memtier")
+    ? new LocalMemtierRunner({ run, program: findMemtier(), serversHere })
+    : undefined;
   return { openLoop: new LocalOpenLoopRunner({ run, serversHere }), memtier };
 }
 

@@ -25,17 +25,27 @@ const MACHINE_BUSY = 0.95;
  */
 const IN_FLIGHT = 0.8;
 
-export function bottleneckOf(record: Pick<MeasurementRecord, "cpu" | "offering" | "client" | "clients" | "pipeline" | "rate">): Bottleneck {
+export function bottleneckOf(
+  record: Pick<MeasurementRecord, "cpu" | "offering" | "client" | "clients" | "pipeline" | "rate">,
+): Bottleneck {
   const { cpu, offering, client, clients, pipeline, rate } = record;
-  const busiest = Math.max(0, ...cpu.servers.flatMap(({ role, mainThread }) => (role === "primary" && mainThread !== null ? [mainThread] : [])));
+  const busiest = Math.max(
+    0,
+    ...cpu.servers.flatMap(({ role, mainThread }) => (role === "primary" && mainThread !== null ? [mainThread] : [])),
+  );
   // An open loop turns while it waits: only what it had to do is work, and the rest is there for whoever wants it.
   const working = offering === null ? cpu.client : Math.min(offering.busy, cpu.client ?? Infinity);
   const idling = offering === null || cpu.client === null ? 0 : Math.max(0, cpu.client - offering.busy);
   const clientBusy = working === null ? 0 : working / cpu.clientLimit;
   if (busiest >= BUSY_THREAD) return { who: "server", text: `a primary's main thread was ${percent(busiest)} busy` };
-  if (clientBusy >= BUSY_THREAD) return { who: "client", text: `the load generator used ${percent(clientBusy)} of its threads while no server's main thread used more than ${percent(busiest)}` };
+  if (clientBusy >= BUSY_THREAD)
+    return {
+      who: "client",
+      text: `the load generator used ${percent(clientBusy)} of its threads while no server's main thread used more than ${percent(busiest)}`,
+    };
   const inFlight = (client.rps * client.avgMs) / 1000 / (clients * pipeline);
-  if (working === null && rate === null && offering === null && inFlight < IN_FLIGHT) return { who: "client", text: `only ${percent(inFlight)} of what it may have in flight was with the servers` };
+  if (working === null && rate === null && offering === null && inFlight < IN_FLIGHT)
+    return { who: "client", text: `only ${percent(inFlight)} of what it may have in flight was with the servers` };
   const machineBusy = cpu.machineBusy === null ? 0 : (cpu.machineBusy - idling) / cpu.machineCores;
   if (machineBusy >= MACHINE_BUSY) {
     const sharers = cpu.serversHere ? "load generator and servers share" : "the load generator's machine has";

@@ -16,8 +16,15 @@ const GAIN_LIMIT = 1.1;
 const LEAST_SECONDS = 1;
 
 /** Whether as much was sent as could be, for long enough, and neither side nor the machine was the limit. */
-export function needsConnectionCheck(record: Pick<MeasurementRecord, "cpu" | "offering" | "client" | "clients" | "pipeline" | "rate">): boolean {
-  return record.rate === null && record.offering === null && record.client.seconds >= LEAST_SECONDS * 0.98 && bottleneckOf(record).who === "nobody";
+export function needsConnectionCheck(
+  record: Pick<MeasurementRecord, "cpu" | "offering" | "client" | "clients" | "pipeline" | "rate">,
+): boolean {
+  return (
+    record.rate === null &&
+    record.offering === null &&
+    record.client.seconds >= LEAST_SECONDS * 0.98 &&
+    bottleneckOf(record).who === "nobody"
+  );
 }
 
 /**
@@ -26,5 +33,10 @@ export function needsConnectionCheck(record: Pick<MeasurementRecord, "cpu" | "of
  */
 export function connectionWarnings(rate: number, probed: number): Warning[] {
   if (probed <= rate * GAIN_LIMIT) return [];
-  return [{ code: "few-connections", text: `over twice the connections it was ${formatCount(Math.round(probed))}/s, ${Math.round((probed / rate - 1) * 100)} % more, and nobody had run out of CPU: how much is under way at a time was the limit` }];
+  return [
+    {
+      code: "few-connections",
+      text: `over twice the connections it was ${formatCount(Math.round(probed))}/s, ${Math.round((probed / rate - 1) * 100)} % more, and nobody had run out of CPU: how much is under way at a time was the limit`,
+    },
+  ];
 }

@@ -35,7 +35,8 @@ export function parseCounters(text: string, commands: readonly string[], atMs: n
     return value;
   };
   const stats = commands.map((command) => infoFields(info.get(`cmdstat_${command}`) ?? ""));
-  const sum = (...fields: string[]): number => stats.reduce((total, each) => fields.reduce((part, field) => part + Number(each.get(field) ?? 0), total), 0);
+  const sum = (...fields: string[]): number =>
+    stats.reduce((total, each) => fields.reduce((part, field) => part + Number(each.get(field) ?? 0), total), 0);
   const mainSystem = infoNumber(info, "used_cpu_sys_main_thread");
   const mainUser = infoNumber(info, "used_cpu_user_main_thread");
   return {
@@ -113,11 +114,17 @@ export class CounterSampler {
   #dated(): CounterSample[] {
     const samples = this.#samples.map((sample) => {
       const serverUs = infoNumber(parseInfo(sample.text), "server_time_usec");
-      return { ...sample, middleMs: (sample.sentMs + sample.receivedMs) / 2, serverMs: serverUs === undefined ? undefined : serverUs / 1000 };
+      return {
+        ...sample,
+        middleMs: (sample.sentMs + sample.receivedMs) / 2,
+        serverMs: serverUs === undefined ? undefined : serverUs / 1000,
+      };
     });
     const quickest = [...samples].sort((a, b) => a.receivedMs - a.sentMs - (b.receivedMs - b.sentMs))[0];
     const offset = quickest?.serverMs === undefined ? 0 : quickest.middleMs - quickest.serverMs;
-    return samples.map(({ text, middleMs, serverMs }) => parseCounters(text, this.commands, serverMs === undefined ? middleMs : serverMs + offset));
+    return samples.map(({ text, middleMs, serverMs }) =>
+      parseCounters(text, this.commands, serverMs === undefined ? middleMs : serverMs + offset),
+    );
   }
 }
 
@@ -163,6 +170,9 @@ export function countsWithin(samples: readonly CounterSample[], interval: Measur
     evictions: during((sample) => sample.evictions),
     rejectedCalls: during((sample) => sample.rejectedCalls),
     cores: (end.cpuSeconds - begin.cpuSeconds) / seconds,
-    mainThreadCores: end.mainThreadSeconds === undefined || begin.mainThreadSeconds === undefined ? undefined : (end.mainThreadSeconds - begin.mainThreadSeconds) / seconds,
+    mainThreadCores:
+      end.mainThreadSeconds === undefined || begin.mainThreadSeconds === undefined
+        ? undefined
+        : (end.mainThreadSeconds - begin.mainThreadSeconds) / seconds,
   };
 }

@@ -30,8 +30,16 @@ export interface BenchmarkPlan {
 export type CapacitySearch = Pick<CapacityMeasurement, "workload" | "objective" | "search">;
 
 /** Measures everything and looks at the deployments once more. */
-export async function measureAll(plan: BenchmarkPlan, equipment: LoadRunners, collector: ResultsCollector, report: ReportProgress): Promise<void> {
-  const contenders = plan.verified.map(({ deployment, verification }) => ({ deployment, shards: verification.verdict.shards }));
+export async function measureAll(
+  plan: BenchmarkPlan,
+  equipment: LoadRunners,
+  collector: ResultsCollector,
+  report: ReportProgress,
+): Promise<void> {
+  const contenders = plan.verified.map(({ deployment, verification }) => ({
+    deployment,
+    shards: verification.verdict.shards,
+  }));
   const total = plan.repeats * (plan.workload.tests.length + (plan.mixedWorkloads?.length ?? 0)) * contenders.length;
   const began = Date.now();
   let done = 0;
@@ -44,11 +52,19 @@ export async function measureAll(plan: BenchmarkPlan, equipment: LoadRunners, co
       record(each);
     },
     progress: (line, passing) => {
-      const left = done === 0 ? "" : `, about ${formatDuration((((Date.now() - began) / done) * (total - done)) / 1000)} left`;
+      const left =
+        done === 0 ? "" : `, about ${formatDuration((((Date.now() - began) / done) * (total - done)) / 1000)} left`;
       report(`${done}/${total}${left} · ${line}`, passing);
     },
   });
-  if (plan.capacity !== undefined) await findCapacities({ ...plan.capacity, deployments: contenders, externalKeys: plan.externalKeys }, plan.repeats + 2, equipment, collector, report);
+  if (plan.capacity !== undefined)
+    await findCapacities(
+      { ...plan.capacity, deployments: contenders, externalKeys: plan.externalKeys },
+      plan.repeats + 2,
+      equipment,
+      collector,
+      report,
+    );
   for (const { deployment } of plan.verified) collector.addAfterwards(await verify(deployment, plan.without));
 }
 
@@ -56,7 +72,13 @@ export async function measureAll(plan: BenchmarkPlan, equipment: LoadRunners, co
  * One after the other, with a canary before each and one after the last. Those that were found are kept when the search for another fails.
  * @param first the first canary's round: behind those of what was measured before
  */
-export async function findCapacities(plan: CapacityMeasurement, first: number, equipment: LoadRunners, collector: ResultsCollector, report: ReportProgress): Promise<void> {
+export async function findCapacities(
+  plan: CapacityMeasurement,
+  first: number,
+  equipment: LoadRunners,
+  collector: ResultsCollector,
+  report: ReportProgress,
+): Promise<void> {
   const { openLoop, signal } = equipment;
   if (openLoop === undefined) throw new Error("a capacity is found by the open loop, and there is none");
   // All of them by the same servers: others answer at another rate on a machine that has not moved.

@@ -46,13 +46,33 @@ export function countedCommandsOfMixed(mix: MixedWorkload): CountedCommands {
  * Runs the tool once.
  * @throws what the runner throws
  */
-export async function measure<R>(request: LoadRequest<R>, commands: CountedCommands, nodes: readonly MeasuredNode[], runner: LoadRunner<R>, signal: AbortSignal): Promise<MeasuredLoad> {
+export async function measure<R>(
+  request: LoadRequest<R>,
+  commands: CountedCommands,
+  nodes: readonly MeasuredNode[],
+  runner: LoadRunner<R>,
+  signal: AbortSignal,
+): Promise<MeasuredLoad> {
   signal.throwIfAborted();
-  const samplers = nodes.map((node) => [node, new CounterSampler(node, commands[node.role], node.role === "primary" ? PRIMARY_INTERVAL_MS : REPLICA_INTERVAL_MS)] as const);
+  const samplers = nodes.map(
+    (node) =>
+      [
+        node,
+        new CounterSampler(
+          node,
+          commands[node.role],
+          node.role === "primary" ? PRIMARY_INTERVAL_MS : REPLICA_INTERVAL_MS,
+        ),
+      ] as const,
+  );
   const counters = new Map<MeasuredNode, CounterSample[] | string>();
   const watch: LoadObserver = {
-    begin: async () => { await Promise.all(samplers.map(([, sampler]) => sampler.start())); },
-    end: async () => { await Promise.all(samplers.map(async ([node, sampler]) => counters.set(node, await sampler.finish()))); },
+    begin: async () => {
+      await Promise.all(samplers.map(([, sampler]) => sampler.start()));
+    },
+    end: async () => {
+      await Promise.all(samplers.map(async ([node, sampler]) => counters.set(node, await sampler.finish())));
+    },
   };
   try {
     const outcome = await runner.run(request, watch, signal);

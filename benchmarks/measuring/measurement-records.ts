@@ -29,7 +29,22 @@ export interface MixedMeasurementContext {
 }
 
 /** What the load was, as records have it. */
-type Sent = Pick<MeasurementRecord, "workload" | "test" | "title" | "driver" | "mix" | "seed" | "clients" | "pipeline" | "dataSize" | "threads" | "keySpace" | "rate" | "warmupSeconds">;
+type Sent = Pick<
+  MeasurementRecord,
+  | "workload"
+  | "test"
+  | "title"
+  | "driver"
+  | "mix"
+  | "seed"
+  | "clients"
+  | "pipeline"
+  | "dataSize"
+  | "threads"
+  | "keySpace"
+  | "rate"
+  | "warmupSeconds"
+>;
 
 interface Judged {
   readonly deployment: Deployment;
@@ -41,24 +56,79 @@ interface Judged {
   readonly offeredSeconds: number | undefined;
 }
 
-export function namedTestRecord(measured: MeasuredLoad, { deployment, run, testName, round, ranEmpty }: MeasurementContext): MeasurementRecord {
+export function namedTestRecord(
+  measured: MeasuredLoad,
+  { deployment, run, testName, round, ranEmpty }: MeasurementContext,
+): MeasurementRecord {
   const { workload, test } = run;
   const { clients, pipeline, dataSize, threads, keySpace, rate = null, warmup: warmupSeconds } = workload;
-  const sent: Sent = { workload: workload.name ?? deployment.name, test: testName, title: test.title, driver: "valkey-benchmark", mix: null, seed: run.seed, clients, pipeline, dataSize, threads, keySpace, rate, warmupSeconds };
+  const sent: Sent = {
+    workload: workload.name ?? deployment.name,
+    test: testName,
+    title: test.title,
+    driver: "valkey-benchmark",
+    mix: null,
+    seed: run.seed,
+    clients,
+    pipeline,
+    dataSize,
+    threads,
+    keySpace,
+    rate,
+    warmupSeconds,
+  };
   const ticked = "requests" in run.length && usesThreads(run);
-  return judged(measured, sent, { deployment, round, ranEmpty, ticked, reads: test.reads, skewed: false, offeredSeconds: undefined });
+  return judged(measured, sent, {
+    deployment,
+    round,
+    ranEmpty,
+    ticked,
+    reads: test.reads,
+    skewed: false,
+    offeredSeconds: undefined,
+  });
 }
 
-export function mixedWorkloadRecord(measured: MeasuredLoad, { deployment, workload, seed, round }: MixedMeasurementContext): MeasurementRecord {
+export function mixedWorkloadRecord(
+  measured: MeasuredLoad,
+  { deployment, workload, seed, round }: MixedMeasurementContext,
+): MeasurementRecord {
   const { name, driver, clients, pipeline, keySpace, rate = null, warmup: warmupSeconds } = workload;
   const isOpen = workload.driver === "open-loop";
   const dataSize = isOpen ? Math.round(meanValueBytes(workload.values)) : workload.dataSize;
-  const sent: Sent = { workload: name, test: name, title: name, driver, mix: requestMixOf(workload), seed, clients, pipeline, dataSize, threads: isOpen ? workload.workers : workload.threads, keySpace, rate, warmupSeconds };
-  return judged(measured, sent, { deployment, round, ranEmpty: false, ticked: false, reads: workload.reads > 0, skewed: hasSkewedKeys(workload), offeredSeconds: isOpen ? workload.length.seconds : undefined });
+  const sent: Sent = {
+    workload: name,
+    test: name,
+    title: name,
+    driver,
+    mix: requestMixOf(workload),
+    seed,
+    clients,
+    pipeline,
+    dataSize,
+    threads: isOpen ? workload.workers : workload.threads,
+    keySpace,
+    rate,
+    warmupSeconds,
+  };
+  return judged(measured, sent, {
+    deployment,
+    round,
+    ranEmpty: false,
+    ticked: false,
+    reads: workload.reads > 0,
+    skewed: hasSkewedKeys(workload),
+    offeredSeconds: isOpen ? workload.length.seconds : undefined,
+  });
 }
 
-function judged(measured: MeasuredLoad, sent: Sent, { deployment, round, ranEmpty, ticked, reads, skewed, offeredSeconds }: Judged): MeasurementRecord {
-  const { requests, rate, seconds, avgMs, minMs, p50Ms, p95Ms, p99Ms, maxMs, percentiles, cumulative } = measured.report;
+function judged(
+  measured: MeasuredLoad,
+  sent: Sent,
+  { deployment, round, ranEmpty, ticked, reads, skewed, offeredSeconds }: Judged,
+): MeasurementRecord {
+  const { requests, rate, seconds, avgMs, minMs, p50Ms, p95Ms, p99Ms, maxMs, percentiles, cumulative } =
+    measured.report;
   const interval = { fromMs: measured.fromMs, toMs: measured.toMs };
   const unknown = [...measured.counters.values()].find((samples): samples is string => typeof samples === "string");
   const counts = unknown === undefined ? countsOf(measured, interval) : undefined;
@@ -70,28 +140,66 @@ function judged(measured: MeasuredLoad, sent: Sent, { deployment, round, ranEmpt
     ...sent,
     startedAt: measured.startedAt,
     command: [...(measured.outputs.find(({ warmUp }) => !warmUp)?.command ?? [])],
-    client: { requests, rps: rate, seconds, avgMs, minMs, p50Ms, p95Ms, p99Ms, maxMs, percentiles: [...percentiles], cumulative: [...cumulative] },
+    client: {
+      requests,
+      rps: rate,
+      seconds,
+      avgMs,
+      minMs,
+      p50Ms,
+      p95Ms,
+      p99Ms,
+      maxMs,
+      percentiles: [...percentiles],
+      cumulative: [...cumulative],
+    },
     histogram: measured.latencies?.encode() ?? null,
     offering: measured.offering ?? null,
     servers: counts === undefined ? null : serverFigures(counts, rate, seconds, reads),
-    cpu: { ...measured.cpu, servers: [...(counts ?? [])].map(([node, count]) => ({ node: node.name, role: node.role, cores: count.cores, mainThread: count.mainThreadCores ?? null })) },
+    cpu: {
+      ...measured.cpu,
+      servers: [...(counts ?? [])].map(([node, count]) => ({
+        node: node.name,
+        role: node.role,
+        cores: count.cores,
+        mainThread: count.mainThreadCores ?? null,
+      })),
+    },
     runners: measured.runners,
   };
-  const doubts = warningsOf({ record, isTicked: ticked, reads, ranEmpty, isSkewed: skewed, serversUnknown: unknown, offeredSeconds });
+  const doubts = warningsOf({
+    record,
+    isTicked: ticked,
+    reads,
+    ranEmpty,
+    isSkewed: skewed,
+    serversUnknown: unknown,
+    offeredSeconds,
+  });
   return { ...record, doubts: [...doubts, ...measured.doubts] };
 }
 
 type Counts = ReadonlyMap<MeasuredNode, NodeCounts>;
 
 function countsOf(measured: MeasuredLoad, interval: Parameters<typeof countsWithin>[1]): Counts {
-  return new Map([...measured.counters].flatMap(([node, samples]) => (typeof samples === "string" ? [] : [[node, countsWithin(samples, interval)] as const])));
+  return new Map(
+    [...measured.counters].flatMap(([node, samples]) =>
+      typeof samples === "string" ? [] : [[node, countsWithin(samples, interval)] as const],
+    ),
+  );
 }
 
 /** Calls are those of clients, which counters of replicas hold only where clients read from them; shares are the primaries'. */
-function serverFigures(counts: Counts, clientRate: number, seconds: number, reads: boolean): MeasurementRecord["servers"] {
+function serverFigures(
+  counts: Counts,
+  clientRate: number,
+  seconds: number,
+  reads: boolean,
+): MeasurementRecord["servers"] {
   const all = [...counts];
   const primaries = all.filter(([node]) => node.role === "primary");
-  const total = (of: typeof all, figure: (count: NodeCounts) => number): number => of.reduce((sum, [, count]) => sum + figure(count), 0);
+  const total = (of: typeof all, figure: (count: NodeCounts) => number): number =>
+    of.reduce((sum, [, count]) => sum + figure(count), 0);
   const calls = total(all, (count) => count.calls);
   const own = total(primaries, (count) => count.calls);
   const rps = calls / seconds;
@@ -106,6 +214,11 @@ function serverFigures(counts: Counts, clientRate: number, seconds: number, read
     hitRatio: reads && hits + misses > 0 ? hits / (hits + misses) : null,
     evictions: total(primaries, (count) => count.evictions),
     rejectedCalls: total(all, (count) => count.rejectedCalls),
-    shares: primaries.map(([node, count]) => ({ node: node.name, calls: count.calls, share: own === 0 ? 0 : count.calls / own, expectedShare: 1 / primaries.length })),
+    shares: primaries.map(([node, count]) => ({
+      node: node.name,
+      calls: count.calls,
+      share: own === 0 ? 0 : count.calls / own,
+      expectedShare: 1 / primaries.length,
+    })),
   };
 }

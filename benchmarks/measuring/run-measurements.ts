@@ -76,17 +76,23 @@ const ATTEMPTS = 2;
 /** Requests of a trial that tells how many a measurement needs, likewise. */
 const TRIAL_REQUESTS = 400_000;
 
-type Variant = { readonly session: Session; readonly test: TestName } | { readonly session: Session; readonly mix: MixedWorkload };
+type Variant =
+  { readonly session: Session; readonly test: TestName } | { readonly session: Session; readonly mix: MixedWorkload };
 
 /**
  * Measures every test on every deployment, `repeats` times.
  * @throws ToolFailure, Failure, or the signal's reason; what was measured before has been reported
  */
-export async function runMeasurements(experiment: MeasurementSeries, equipment: LoadRunners, listener: MeasurementListener): Promise<void> {
+export async function runMeasurements(
+  experiment: MeasurementSeries,
+  equipment: LoadRunners,
+  listener: MeasurementListener,
+): Promise<void> {
   assertRunnerSupports(experiment, equipment.valkeyBenchmark);
   const sessions: Session[] = [];
   try {
-    for (const contender of experiment.deployments) sessions.push(await Session.open(contender, experiment.externalKeys));
+    for (const contender of experiment.deployments)
+      sessions.push(await Session.open(contender, experiment.externalKeys));
     await new Measuring(experiment, sessions, equipment, listener).run();
   } finally {
     await Promise.allSettled(sessions.map((session) => session.close()));
@@ -94,9 +100,24 @@ export async function runMeasurements(experiment: MeasurementSeries, equipment: 
 }
 
 /** The fixed load alone, beside what is measured otherwise. @param round under which it is on record */
-export async function runReferenceLoad(contender: VerifiedDeployment, round: number, equipment: LoadRunners, listener: MeasurementListener): Promise<void> {
-  const nothing: MeasurementSeries = { deployments: [contender], workload: { ...REFERENCE_LOAD, tests: [] }, repeats: 0 };
-  await runMeasurements(nothing, equipment, { ...listener, progress: () => undefined, referenceLoad: (canary) => { listener.referenceLoad({ ...canary, round }); } });
+export async function runReferenceLoad(
+  contender: VerifiedDeployment,
+  round: number,
+  equipment: LoadRunners,
+  listener: MeasurementListener,
+): Promise<void> {
+  const nothing: MeasurementSeries = {
+    deployments: [contender],
+    workload: { ...REFERENCE_LOAD, tests: [] },
+    repeats: 0,
+  };
+  await runMeasurements(nothing, equipment, {
+    ...listener,
+    progress: () => undefined,
+    referenceLoad: (canary) => {
+      listener.referenceLoad({ ...canary, round });
+    },
+  });
 }
 
 class Measuring {
@@ -135,8 +156,14 @@ class Measuring {
     const [session] = this.sessions;
     if (session === undefined) throw new Failure("there is no deployment to measure");
     this.listener.progress(`canary ${round} of ${this.experiment.repeats + 1}`, true);
-    const length = this.equipment.valkeyBenchmark.features.duration ? REFERENCE_LOAD.length : { requests: CANARY_REQUESTS };
-    const tool: ValkeyBenchmarkRun = { ...this.#tool(session, "ping_mbulk", REFERENCE_LOAD), mode: "replication", length };
+    const length = this.equipment.valkeyBenchmark.features.duration
+      ? REFERENCE_LOAD.length
+      : { requests: CANARY_REQUESTS };
+    const tool: ValkeyBenchmarkRun = {
+      ...this.#tool(session, "ping_mbulk", REFERENCE_LOAD),
+      mode: "replication",
+      length,
+    };
     const measured = await this.#attempt(`canary ${round}`, session, tool);
     this.#ceiling = measured.report.rate;
     this.listener.referenceLoad({ round, rps: measured.report.rate, startedAt: measured.startedAt });
@@ -153,10 +180,24 @@ class Measuring {
     this.listener.progress(what, true);
     const measured = await this.#attempt(what, session, tool, session.nodes, this.#warmUp(tool));
     const empty = await session.removeChangedKeys(test, size);
-    const record = namedTestRecord(measured, { deployment: session.deployment, testName, run: tool, round, ranEmpty: empty });
+    const record = namedTestRecord(measured, {
+      deployment: session.deployment,
+      testName,
+      run: tool,
+      round,
+      ranEmpty: empty,
+    });
     // What takes its elements away has none left for a probe.
     if (test.leaves !== "same") this.#record(what, record);
-    else await this.#probed(what, record, (seconds) => this.#attempt(`${what}, probe`, session, { ...tool, seed: this.#nextSeed(), length: "seconds" in tool.length ? { seconds } : tool.length, workload: { ...tool.workload, clients: tool.workload.clients * CHECK_CONNECTION_FACTOR } }));
+    else
+      await this.#probed(what, record, (seconds) =>
+        this.#attempt(`${what}, probe`, session, {
+          ...tool,
+          seed: this.#nextSeed(),
+          length: "seconds" in tool.length ? { seconds } : tool.length,
+          workload: { ...tool.workload, clients: tool.workload.clients * CHECK_CONNECTION_FACTOR },
+        }),
+      );
   }
 
   async #measureMix(round: number, session: Session, mix: MixedWorkload): Promise<void> {
@@ -168,19 +209,40 @@ class Measuring {
     await session.prepareKeys({ prefill: keys.what }, keys.size, signal);
     this.listener.progress(what, true);
     const seed = this.#nextSeed();
-    const record = mixedWorkloadRecord(await this.#sendMix(what, session, mix, seed), { deployment, workload: mix, seed, round });
-    await this.#probed(what, record, (seconds) => this.#sendMix(`${what}, probe`, session, { ...mix, clients: mix.clients * CHECK_CONNECTION_FACTOR, length: { seconds }, warmup: 0 }, this.#nextSeed()));
+    const record = mixedWorkloadRecord(await this.#sendMix(what, session, mix, seed), {
+      deployment,
+      workload: mix,
+      seed,
+      round,
+    });
+    await this.#probed(what, record, (seconds) =>
+      this.#sendMix(
+        `${what}, probe`,
+        session,
+        { ...mix, clients: mix.clients * CHECK_CONNECTION_FACTOR, length: { seconds }, warmup: 0 },
+        this.#nextSeed(),
+      ),
+    );
   }
 
   /** A deployment and a load are probed once: every round has the same limit. */
-  async #probed(what: string, record: MeasurementRecord, probe: (seconds: number) => Promise<MeasuredLoad>): Promise<void> {
+  async #probed(
+    what: string,
+    record: MeasurementRecord,
+    probe: (seconds: number) => Promise<MeasuredLoad>,
+  ): Promise<void> {
     const key = `${record.deployment} ${record.test}`;
     if (needsConnectionCheck(record) && !this.#probeRates.has(key)) {
       this.listener.progress(`${what}: nobody was the limit; again over twice the connections`, true);
       this.#probeRates.set(key, (await probe(Math.min(CHECK_SECONDS, record.client.seconds))).report.rate);
     }
     const rate = this.#probeRates.get(key);
-    this.#record(what, rate !== undefined && needsConnectionCheck(record) ? { ...record, doubts: [...record.doubts, ...connectionWarnings(record.client.rps, rate)] } : record);
+    this.#record(
+      what,
+      rate !== undefined && needsConnectionCheck(record)
+        ? { ...record, doubts: [...record.doubts, ...connectionWarnings(record.client.rps, rate)] }
+        : record,
+    );
   }
 
   #sendMix(what: string, session: Session, mix: MixedWorkload, seed: number): Promise<MeasuredLoad> {
@@ -189,33 +251,70 @@ class Measuring {
       case "valkey-benchmark": {
         const workload = workloadForMixed(mix);
         const { mode, access } = session.deployment;
-        const tool: ValkeyBenchmarkRun = { mode, endpoint: session.endpoint, test: testForMixed(mix, mode === "cluster"), workload, length: mix.length, seed, readFrom: mix.readFrom, credentials: session.user, tls: access.tls };
+        const tool: ValkeyBenchmarkRun = {
+          mode,
+          endpoint: session.endpoint,
+          test: testForMixed(mix, mode === "cluster"),
+          workload,
+          length: mix.length,
+          seed,
+          readFrom: mix.readFrom,
+          credentials: session.user,
+          tls: access.tls,
+        };
         const warmUp = mix.warmup === 0 ? undefined : { ...tool, seed: this.#nextSeed(), length: warming.length };
         return this.#attempt(what, session, tool, session.nodes, warmUp);
       }
       case "open-loop": {
         const run: OpenLoopRun = { mix, primary: session.primary.name, seed, credentials: session.user };
-        const warmUp = mix.warmup === 0 ? undefined : { ...run, mix: { ...mix, length: warming.length }, seed: this.#nextSeed() };
-        return this.#send(what, session, run, warmUp, countedCommandsOfMixed(mix), needed(this.equipment.openLoop, mix));
+        const warmUp =
+          mix.warmup === 0 ? undefined : { ...run, mix: { ...mix, length: warming.length }, seed: this.#nextSeed() };
+        return this.#send(
+          what,
+          session,
+          run,
+          warmUp,
+          countedCommandsOfMixed(mix),
+          needed(this.equipment.openLoop, mix),
+        );
       }
       case "memtier":
-        return this.#send(what, session, this.#memtier(mix, session), mix.warmup === 0 ? undefined : this.#memtier({ ...mix, length: warming.length }, session), countedCommandsOfMixed(mix), needed(this.equipment.memtier, mix));
+        return this.#send(
+          what,
+          session,
+          this.#memtier(mix, session),
+          mix.warmup === 0 ? undefined : this.#memtier({ ...mix, length: warming.length }, session),
+          countedCommandsOfMixed(mix),
+          needed(this.equipment.memtier, mix),
+        );
     }
   }
 
   #memtier(mix: MemtierWorkload, { deployment, endpoint, primaryCount, user }: Session): MemtierRun {
-    return { mix, mode: deployment.mode, endpoint, primaries: primaryCount, credentials: user, tls: deployment.access.tls };
+    return {
+      mix,
+      mode: deployment.mode,
+      endpoint,
+      primaries: primaryCount,
+      credentials: user,
+      tls: deployment.access.tls,
+    };
   }
 
   #record(what: string, record: MeasurementRecord): void {
     this.listener.record(record);
-    this.listener.progress(`${what}: ${Math.round(record.client.rps).toLocaleString("en-US")}/s, p50 ${record.client.p50Ms} ms${record.offering === null ? "" : `, p99 ${record.client.p99Ms} ms`}`);
+    this.listener.progress(
+      `${what}: ${Math.round(record.client.rps).toLocaleString("en-US")}/s, p50 ${record.client.p50Ms} ms${record.offering === null ? "" : `, p99 ${record.client.p99Ms} ms`}`,
+    );
   }
 
   #size(): PrefillSize {
     const { keySpace, dataSize, length, warmup, clients, pipeline } = this.experiment.workload;
     // A canary's rate is faster than any command that takes something, with a fifth to spare.
-    const stock = "requests" in length ? length.requests + clients * pipeline * this.equipment.valkeyBenchmark.count : Math.ceil(this.#ceiling * 1.2 * (length.seconds + warmup + 0.5));
+    const stock =
+      "requests" in length
+        ? length.requests + clients * pipeline * this.equipment.valkeyBenchmark.count
+        : Math.ceil(this.#ceiling * 1.2 * (length.seconds + warmup + 0.5));
     const takes = this.experiment.workload.tests.some((test) => NAMED_TESTS[test].leaves === "less");
     return { keySpace, dataSize, stock: takes ? stock : 0 };
   }
@@ -256,24 +355,60 @@ class Measuring {
     let rate = this.#trialRates.get(key);
     if (rate === undefined) {
       this.listener.progress(`${what}: a trial, because this valkey-benchmark has no --duration`);
-      rate = (await this.#attempt(`${what}, trial`, session, { ...tool, length: { requests: TRIAL_REQUESTS } })).report.rate;
+      rate = (await this.#attempt(`${what}, trial`, session, { ...tool, length: { requests: TRIAL_REQUESTS } })).report
+        .rate;
       this.#trialRates.set(key, rate);
     }
-    return { ...tool, length: effectiveLength(workload, session.deployment.mode, this.equipment.valkeyBenchmark.features, rate) };
+    return {
+      ...tool,
+      length: effectiveLength(workload, session.deployment.mode, this.equipment.valkeyBenchmark.features, rate),
+    };
   }
 
-  async #send<R>(what: string, { deployment, primary, nodes }: Session, tool: R, warmUp: R | undefined, commands: CountedCommands, runner: LoadRunner<R>, watched: readonly MeasuredNode[] = nodes): Promise<MeasuredLoad> {
-    const measured = await measure({ deployment, primary, run: tool, warmUp }, commands, watched, runner, this.equipment.signal);
+  async #send<R>(
+    what: string,
+    { deployment, primary, nodes }: Session,
+    tool: R,
+    warmUp: R | undefined,
+    commands: CountedCommands,
+    runner: LoadRunner<R>,
+    watched: readonly MeasuredNode[] = nodes,
+  ): Promise<MeasuredLoad> {
+    const measured = await measure(
+      { deployment, primary, run: tool, warmUp },
+      commands,
+      watched,
+      runner,
+      this.equipment.signal,
+    );
     for (const { warmUp: isWarmUp, runner: who, command, text } of measured.outputs) {
-      this.listener.raw(`${what}${isWarmUp ? ", warm-up" : ""}${who === undefined ? "" : `, ${who}`}: ${command.join(" ")}`, text);
+      this.listener.raw(
+        `${what}${isWarmUp ? ", warm-up" : ""}${who === undefined ? "" : `, ${who}`}: ${command.join(" ")}`,
+        text,
+      );
     }
     return measured;
   }
 
   /** One run of the tool, again if it hangs; its output is reported whether it succeeds or not. */
-  async #attempt(what: string, session: Session, tool: ValkeyBenchmarkRun, nodes: readonly MeasuredNode[] = [], warmUp?: ValkeyBenchmarkRun, left = ATTEMPTS): Promise<MeasuredLoad> {
+  async #attempt(
+    what: string,
+    session: Session,
+    tool: ValkeyBenchmarkRun,
+    nodes: readonly MeasuredNode[] = [],
+    warmUp?: ValkeyBenchmarkRun,
+    left = ATTEMPTS,
+  ): Promise<MeasuredLoad> {
     try {
-      return await this.#send(what, session, tool, warmUp, countedCommands(tool), this.equipment.valkeyBenchmark, nodes);
+      return await this.#send(
+        what,
+        session,
+        tool,
+        warmUp,
+        countedCommands(tool),
+        this.equipment.valkeyBenchmark,
+        nodes,
+      );
     } catch (error) {
       if (error instanceof LoadGeneratorFailure) {
         this.listener.raw(`${what}: failed`, error.output);
@@ -281,7 +416,10 @@ class Measuring {
           this.listener.progress(`${what}: valkey-benchmark did not end and was ended; again`);
           return this.#attempt(what, session, tool, nodes, warmUp, left - 1);
         }
-        throw new LoadGeneratorFailure(`${what}: ${messageOf(error)}`, error.output, { hung: error.hung, cause: error });
+        throw new LoadGeneratorFailure(`${what}: ${messageOf(error)}`, error.output, {
+          hung: error.hung,
+          cause: error,
+        });
       }
       throw error;
     }

@@ -1,6 +1,8 @@
 /** The order of measurements: rounds in which every variant comes once, with a canary around each. Pure. */
 
-export type ScheduledStep<V> = { readonly kind: "canary"; readonly round: number } | { readonly kind: "measure"; readonly round: number; readonly variant: V };
+export type ScheduledStep<V> =
+  | { readonly kind: "canary"; readonly round: number }
+  | { readonly kind: "measure"; readonly round: number; readonly variant: V };
 
 /**
  * Interleaves variants: within a round, test by test, the deployments in turn; every second round backwards, so

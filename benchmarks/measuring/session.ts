@@ -48,11 +48,16 @@ export class Session {
   static async open({ deployment, shards }: VerifiedDeployment, foreign?: Foreign): Promise<Session> {
     const connections = await openConnections(deployment);
     try {
-      const nodes = [...connections].map(([node, connection]): MeasuredNode => ({ name: node.name, role: roleIn(shards, node), connection }));
+      const nodes = [...connections].map(([node, connection]): MeasuredNode => ({
+        name: node.name,
+        role: roleIn(shards, node),
+        connection,
+      }));
       const targets = shards.flatMap((shard) => targetOf(shard, connections, deployment));
       const first = [...connections.keys()].find(({ name }) => name === shards[0]?.primary);
       const [primary] = targets;
-      if (first === undefined || primary === undefined || targets.length !== shards.length) throw new Failure(`${deployment.name} has no primary to send to`);
+      if (first === undefined || primary === undefined || targets.length !== shards.length)
+        throw new Failure(`${deployment.name} has no primary to send to`);
       const user = deployment.access.password === undefined ? undefined : await createBenchmarkUser(nodes);
       return new Session(deployment, nodes, targets, primary, first.endpoint, user, foreign);
     } catch (error) {
@@ -75,7 +80,11 @@ export class Session {
     const present = this.#inPlace.get(familyOf(what));
     // A stock is taken away after each test, so its size says nothing of what is there.
     const keys = (each: PrefillSize): unknown => [each.keySpace, each.dataSize];
-    if (present !== undefined && JSON.stringify([present.what, keys(present.size)]) === JSON.stringify([what, keys(size)])) return;
+    if (
+      present !== undefined &&
+      JSON.stringify([present.what, keys(present.size)]) === JSON.stringify([what, keys(size)])
+    )
+      return;
     if (present !== undefined) await this.#remove(familyOf(what));
     if (this.foreign?.overwrite === false) await this.#refuseExisting(what, size);
     // On record before it is done: what is half in place when stopped must be removed as well.
@@ -125,11 +134,22 @@ function roleIn(shards: readonly Shard[], { name }: DeploymentNode): MeasuredNod
   return shards.some(({ primary }) => primary === name) ? "primary" : "replica";
 }
 
-function targetOf(shard: Shard, connections: ReadonlyMap<DeploymentNode, Connection>, { mode }: Deployment): PrimaryNode[] {
+function targetOf(
+  shard: Shard,
+  connections: ReadonlyMap<DeploymentNode, Connection>,
+  { mode }: Deployment,
+): PrimaryNode[] {
   const found = [...connections].find(([node]) => node.name === shard.primary);
   if (found === undefined) return [];
   const [node, connection] = found;
-  return [{ name: node.name, connection, slots: mode === "cluster" ? shard.slots : undefined, replicas: shard.replicas.length }];
+  return [
+    {
+      name: node.name,
+      connection,
+      slots: mode === "cluster" ? shard.slots : undefined,
+      replicas: shard.replicas.length,
+    },
+  ];
 }
 
 function familyOf(what: Prefill): Family {

@@ -52,19 +52,38 @@ export function warningsOf(evidence: WarningEvidence): Warning[] {
 }
 
 function clockDoubts({ record: { servers, client }, serversUnknown }: WarningEvidence): Warning[] {
-  if (servers === null) return [doubt("servers-unknown", `the servers' counters could not be read (${serversUnknown ?? "no reason given"})`)];
+  if (servers === null)
+    return [
+      doubt("servers-unknown", `the servers' counters could not be read (${serversUnknown ?? "no reason given"})`),
+    ];
   if (Math.abs(servers.disagreement) <= CLOCK_DISAGREEMENT_LIMIT) return [];
-  return [doubt("clocks-disagree", `the load generator says ${rounded(client.rps)}/s, the servers counted ${rounded(servers.rps)}/s (${percent(servers.disagreement)})`)];
+  return [
+    doubt(
+      "clocks-disagree",
+      `the load generator says ${rounded(client.rps)}/s, the servers counted ${rounded(servers.rps)}/s (${percent(servers.disagreement)})`,
+    ),
+  ];
 }
 
 function lengthDoubts({ record: { client, rate, offering }, isTicked, offeredSeconds }: WarningEvidence): Warning[] {
   const doubts: Warning[] = [];
   const tick = CLOCK_TICK_SECONDS / client.seconds;
-  if (isTicked && tick > 0.01) doubts.push(doubt("too-short", `time is read in ticks of ${CLOCK_TICK_SECONDS * 1000} ms, ${percent(tick)} of the ${client.seconds.toFixed(2)} s this took`));
-  else if (client.seconds < LEAST_SECONDS * 0.98) doubts.push(doubt("too-short", `it took ${client.seconds.toFixed(2)} s only`));
+  if (isTicked && tick > 0.01)
+    doubts.push(
+      doubt(
+        "too-short",
+        `time is read in ticks of ${CLOCK_TICK_SECONDS * 1000} ms, ${percent(tick)} of the ${client.seconds.toFixed(2)} s this took`,
+      ),
+    );
+  else if (client.seconds < LEAST_SECONDS * 0.98)
+    doubts.push(doubt("too-short", `it took ${client.seconds.toFixed(2)} s only`));
   // Independent arrivals are never exactly as many as the rate says. Who falls behind answers everything, but later: that takes longer than it was offered.
-  const offered = offering === null || rate === null || offeredSeconds === undefined ? rate : Math.min(rate, offering.offered / offeredSeconds);
-  if (offered !== null && client.rps < RATE_LIMIT * offered) doubts.push(doubt("rate-missed", `${rounded(client.rps)}/s of the ${rounded(rate ?? 0)}/s that were offered`));
+  const offered =
+    offering === null || rate === null || offeredSeconds === undefined
+      ? rate
+      : Math.min(rate, offering.offered / offeredSeconds);
+  if (offered !== null && client.rps < RATE_LIMIT * offered)
+    doubts.push(doubt("rate-missed", `${rounded(client.rps)}/s of the ${rounded(rate ?? 0)}/s that were offered`));
   return doubts;
 }
 
@@ -73,10 +92,22 @@ function offeringDoubts({ record: { offering, client } }: WarningEvidence): Warn
   if (offering === null) return [];
   const doubts: Warning[] = [];
   const { lagP99Ms, failed, unknown, offered } = offering;
-  if (lagP99Ms > Math.max(LATE_MS, LATE_PART * client.p99Ms)) doubts.push(doubt("generator-late", `the generator itself was more than ${lagP99Ms.toFixed(2)} ms late for one in a hundred requests, which is part of their latency (p99 ${client.p99Ms.toFixed(2)} ms)`));
+  if (lagP99Ms > Math.max(LATE_MS, LATE_PART * client.p99Ms))
+    doubts.push(
+      doubt(
+        "generator-late",
+        `the generator itself was more than ${lagP99Ms.toFixed(2)} ms late for one in a hundred requests, which is part of their latency (p99 ${client.p99Ms.toFixed(2)} ms)`,
+      ),
+    );
   const without = [...Object.entries(failed), ...Object.entries(unknown)];
   const sum = without.reduce((total, [, count]) => total + count, 0);
-  if (sum > UNANSWERED_LIMIT * offered) doubts.push(doubt("unanswered", `${percent(sum / offered)} of the requests have no latency, for they were not answered: ${without.map(([kind, count]) => `${kind} ${rounded(count)}`).join(", ")}`));
+  if (sum > UNANSWERED_LIMIT * offered)
+    doubts.push(
+      doubt(
+        "unanswered",
+        `${percent(sum / offered)} of the requests have no latency, for they were not answered: ${without.map(([kind, count]) => `${kind} ${rounded(count)}`).join(", ")}`,
+      ),
+    );
   return doubts;
 }
 
@@ -84,7 +115,8 @@ function workDoubts({ record: { servers, title }, reads, ranEmpty }: WarningEvid
   const doubts: Warning[] = [];
   if (ranEmpty) doubts.push(doubt("ran-empty", `the last requests of ${title} found nothing left to take`));
   if (servers === null) return doubts;
-  if (reads && servers.hitRatio !== null && servers.hitRatio < 1 - MISS_LIMIT) doubts.push(doubt("hit-ratio", `${percent(1 - servers.hitRatio)} of the reads found nothing, which is less work`));
+  if (reads && servers.hitRatio !== null && servers.hitRatio < 1 - MISS_LIMIT)
+    doubts.push(doubt("hit-ratio", `${percent(1 - servers.hitRatio)} of the reads found nothing, which is less work`));
   if (servers.evictions > 0) doubts.push(doubt("evictions", `${servers.evictions} keys were evicted meanwhile`));
   if (servers.rejectedCalls > 0) doubts.push(doubt("errors", `${servers.rejectedCalls} calls failed or were refused`));
   return doubts;
@@ -99,9 +131,11 @@ function saturationDoubts({ record }: WarningEvidence): Warning[] {
     if (limit.who === "client") doubts.push(doubt("client-bound", limit.text));
     if (limit.who === "machine") doubts.push(doubt("machine-bound", limit.text));
   }
-  const ours = (cpu.client ?? 0) + cpu.runner + (cpu.serversHere ? cpu.servers.reduce((sum, { cores }) => sum + cores, 0) : 0);
+  const ours =
+    (cpu.client ?? 0) + cpu.runner + (cpu.serversHere ? cpu.servers.reduce((sum, { cores }) => sum + cores, 0) : 0);
   const others = cpu.machineBusy === null ? 0 : Math.max(0, cpu.machineBusy - ours) + (cpu.machineStolen ?? 0);
-  if (others > NEIGHBOUR_LIMIT * cpu.machineCores) doubts.push(doubt("neighbour", `others used ${others.toFixed(2)} of the machine's ${cpu.machineCores} cores`));
+  if (others > NEIGHBOUR_LIMIT * cpu.machineCores)
+    doubts.push(doubt("neighbour", `others used ${others.toFixed(2)} of the machine's ${cpu.machineCores} cores`));
   return doubts;
 }
 
@@ -113,7 +147,17 @@ function shareDoubts({ record: { servers }, isSkewed }: WarningEvidence): Warnin
     return Math.abs(share - expectedShare) > Math.max(SHARE_LIMIT * expectedShare, CHANCE * chance);
   });
   if (uneven.length === 0) return [];
-  return [doubt("uneven-shares", uneven.map(({ node, share, expectedShare }) => `${node} had ${percent(share)} of the calls and should have ${percent(expectedShare)}`).join(", "))];
+  return [
+    doubt(
+      "uneven-shares",
+      uneven
+        .map(
+          ({ node, share, expectedShare }) =>
+            `${node} had ${percent(share)} of the calls and should have ${percent(expectedShare)}`,
+        )
+        .join(", "),
+    ),
+  ];
 }
 
 /** Whether the canaries before and after a round stayed near the median of all of them. */
@@ -123,7 +167,12 @@ export function referenceLoadWarnings(round: number, canaries: readonly Referenc
   const around = canaries.filter((canary) => canary.round === round || canary.round === round + 1);
   const moved = around.filter(({ rps }) => Math.abs(rps / usual - 1) > REFERENCE_LOAD_LIMIT);
   if (moved.length === 0) return [];
-  return [doubt("canary-moved", `a fixed load ran at ${moved.map(({ rps }) => percent(rps / usual)).join(" and ")} of its usual rate beside it: the machine was not the same throughout`)];
+  return [
+    doubt(
+      "canary-moved",
+      `a fixed load ran at ${moved.map(({ rps }) => percent(rps / usual)).join(" and ")} of its usual rate beside it: the machine was not the same throughout`,
+    ),
+  ];
 }
 
 function doubt(code: Warning["code"], text: string): Warning {

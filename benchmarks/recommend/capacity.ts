@@ -25,7 +25,15 @@ export interface MeasuredCapacity {
 const READS = ["get"] as const;
 const WRITES = ["set", "setex"] as const;
 /** What makes a figure useless here, rather than too low. */
-const SPOILT = new Set(["servers-unknown", "clocks-disagree", "too-short", "hit-ratio", "evictions", "errors", "ran-empty"]);
+const SPOILT = new Set([
+  "servers-unknown",
+  "clocks-disagree",
+  "too-short",
+  "hit-ratio",
+  "evictions",
+  "errors",
+  "ran-empty",
+]);
 
 /** Capacities of every deployment that was measured at full speed and without faults, reads or writes. */
 export function measuredCapacities(all: readonly Results[], kind: "reads" | "writes"): MeasuredCapacity[] {
@@ -36,9 +44,32 @@ export function measuredCapacities(all: readonly Results[], kind: "reads" | "wri
       const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
       const isSpoilt = row.doubts.some(({ code }) => SPOILT.has(code));
       // A mixed workload may be called like a test.
-      if (!tests.includes(row.test) || row.records.some(({ mix }) => mix !== null) || primaries === 0 || isSpoilt || row.records.some(({ rate }) => rate !== null)) return [];
-      const isLeast = row.doubts.some(({ code }) => code === "machine-bound" || code === "client-bound" || code === "few-connections" || code === "neighbour");
-      return [{ perPrimary: row.rps.low / primaries, perPrimaryHigh: row.rps.high / primaries, source: `${row.title} of ${row.deployment}, ${results.timestamp}`, mode: row.mode, pipeline: row.records[0]?.pipeline ?? 1, isLowerBound: isLeast, ioThreads: Number(topology?.settings["io-threads"] ?? 1), primaries, row, results }];
+      if (
+        !tests.includes(row.test) ||
+        row.records.some(({ mix }) => mix !== null) ||
+        primaries === 0 ||
+        isSpoilt ||
+        row.records.some(({ rate }) => rate !== null)
+      )
+        return [];
+      const isLeast = row.doubts.some(
+        ({ code }) =>
+          code === "machine-bound" || code === "client-bound" || code === "few-connections" || code === "neighbour",
+      );
+      return [
+        {
+          perPrimary: row.rps.low / primaries,
+          perPrimaryHigh: row.rps.high / primaries,
+          source: `${row.title} of ${row.deployment}, ${results.timestamp}`,
+          mode: row.mode,
+          pipeline: row.records[0]?.pipeline ?? 1,
+          isLowerBound: isLeast,
+          ioThreads: Number(topology?.settings["io-threads"] ?? 1),
+          primaries,
+          row,
+          results,
+        },
+      ];
     }),
   );
 }
@@ -50,7 +81,8 @@ export function measuredCapacities(all: readonly Results[], kind: "reads" | "wri
  */
 export function mixedCapacity(reads: number, get: number | undefined, set: number | undefined): number | undefined {
   if ((reads > 0 && get === undefined) || (reads < 1 && set === undefined)) return undefined;
-  const seconds = (reads > 0 && get !== undefined ? reads / get : 0) + (reads < 1 && set !== undefined ? (1 - reads) / set : 0);
+  const seconds =
+    (reads > 0 && get !== undefined ? reads / get : 0) + (reads < 1 && set !== undefined ? (1 - reads) / set : 0);
   return 1 / seconds;
 }
 
@@ -92,26 +124,39 @@ export function isSimilarSize(dataSize: number, valueSize: number): boolean {
  */
 export function sustainedRate(all: readonly Results[], need: ComparableLoad): SustainedRate | undefined {
   const held = all.flatMap((results) =>
-    results.capacities.flatMap(({ deployment, workload, load, objective, capacity, isOpenEnded, limit, doubts }): SustainedRate[] => {
-      const topology = results.topologies.find((each) => each.deployment === deployment);
-      const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
-      if (Number(topology?.settings["io-threads"] ?? 1) !== need.ioThreads) return [];
-      const isLike = load === null || (load.mix.data === "strings" && load.mix.readFrom === "primary" && Math.abs(load.mix.reads - need.reads) <= READS_APART && isSimilarSize(load.dataSize, need.valueSize) && load.pipeline === need.pipeline);
-      if (objective.part < 0.99 || objective.ms > need.p99Ms || primaries === 0 || capacity === 0 || !isLike) return [];
-      const offered = load === null ? "" : `, ${load.keySpace.toLocaleString("en-US")} keys drawn ${load.mix.keys}, ${load.arrivals === "poisson" ? "at random times" : "evenly spaced"}`;
-      const doubted = doubts.length === 0 ? "" : ` (doubts: ${doubts.map(({ code }) => code).join(", ")})`;
-      return [
-        {
-          perPrimary: capacity / primaries,
-          load,
-          isLowerBound: isOpenEnded || limit?.who === "client",
-          machineChanged: doubts.some(({ code }) => code === "canary-moved"),
-          results,
-          source: `${workload} of ${deployment}, ${results.timestamp}: ${Math.round(capacity).toLocaleString("en-US")}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"} with ${100 * objective.part} % below ${objective.ms} ms${offered}${doubted}`,
-        },
-      ];
-    }),
+    results.capacities.flatMap(
+      ({ deployment, workload, load, objective, capacity, isOpenEnded, limit, doubts }): SustainedRate[] => {
+        const topology = results.topologies.find((each) => each.deployment === deployment);
+        const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
+        if (Number(topology?.settings["io-threads"] ?? 1) !== need.ioThreads) return [];
+        const isLike =
+          load === null ||
+          (load.mix.data === "strings" &&
+            load.mix.readFrom === "primary" &&
+            Math.abs(load.mix.reads - need.reads) <= READS_APART &&
+            isSimilarSize(load.dataSize, need.valueSize) &&
+            load.pipeline === need.pipeline);
+        if (objective.part < 0.99 || objective.ms > need.p99Ms || primaries === 0 || capacity === 0 || !isLike)
+          return [];
+        const offered =
+          load === null
+            ? ""
+            : `, ${load.keySpace.toLocaleString("en-US")} keys drawn ${load.mix.keys}, ${load.arrivals === "poisson" ? "at random times" : "evenly spaced"}`;
+        const doubted = doubts.length === 0 ? "" : ` (doubts: ${doubts.map(({ code }) => code).join(", ")})`;
+        return [
+          {
+            perPrimary: capacity / primaries,
+            load,
+            isLowerBound: isOpenEnded || limit?.who === "client",
+            machineChanged: doubts.some(({ code }) => code === "canary-moved"),
+            results,
+            source: `${workload} of ${deployment}, ${results.timestamp}: ${Math.round(capacity).toLocaleString("en-US")}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"} with ${100 * objective.part} % below ${objective.ms} ms${offered}${doubted}`,
+          },
+        ];
+      },
+    ),
   );
-  const rank = ({ load, machineChanged }: SustainedRate): number => Number(load?.arrivals !== "poisson") + 2 * Number(machineChanged) + 4 * Number(load === null);
+  const rank = ({ load, machineChanged }: SustainedRate): number =>
+    Number(load?.arrivals !== "poisson") + 2 * Number(machineChanged) + 4 * Number(load === null);
   return held.sort((a, b) => rank(a) - rank(b) || b.perPrimary - a.perPrimary)[0];
 }

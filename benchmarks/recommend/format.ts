@@ -4,13 +4,25 @@ import type { Recommendation } from "./recommend";
 
 export function formatRecommendation({ options, arithmetic, assumptions, missing }: Recommendation): string[] {
   const [best] = options;
-  const bullets = (title: string, lines: readonly string[]): string[] => (lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  ${line}`)]);
+  const bullets = (title: string, lines: readonly string[]): string[] =>
+    lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  ${line}`)];
   if (best === undefined) {
     const [first = "nothing will do", ...others] = missing;
     return [`No recommendation: ${first}`, ...others.map((line) => `  ${line}`), ...bullets("Assumed", assumptions)];
   }
-  const shape = best.mode === "replication" ? `replication, 1 primary with ${best.replicas} replicas` : `cluster, ${best.primaries} primaries with ${best.replicas} replicas each`;
-  const rows = options.map(({ mode, primaries, replicas, machine, ioThreads, usdPerMonth, utilisation }) => [mode, String(primaries), String(primaries * (1 + replicas)), machine.type, String(ioThreads), `${Math.round(100 * utilisation)} %`, `$${Math.round(usdPerMonth).toLocaleString("en-US")}`]);
+  const shape =
+    best.mode === "replication"
+      ? `replication, 1 primary with ${best.replicas} replicas`
+      : `cluster, ${best.primaries} primaries with ${best.replicas} replicas each`;
+  const rows = options.map(({ mode, primaries, replicas, machine, ioThreads, usdPerMonth, utilisation }) => [
+    mode,
+    String(primaries),
+    String(primaries * (1 + replicas)),
+    machine.type,
+    String(ioThreads),
+    `${Math.round(100 * utilisation)} %`,
+    `$${Math.round(usdPerMonth).toLocaleString("en-US")}`,
+  ]);
   return [
     `Recommended: ${shape}, on ${best.machine.type} with io-threads ${best.ioThreads}: $${Math.round(best.usdPerMonth).toLocaleString("en-US")} a month for its machines`,
     "",

@@ -9,7 +9,9 @@ import { axisLabel, chartBase, colourOf, shortCount, splitLine } from "./chart-b
 export function capacityChart(capacities: readonly CapacityRecord[]): Chart {
   const [first] = capacities;
   const objective = first?.objective ?? { part: 0.99, ms: 1 };
-  const knees = capacities.flatMap(({ deployment, knee }) => (knee === null ? [] : [`${deployment}'s at ${formatCount(knee)}/s`]));
+  const knees = capacities.flatMap(({ deployment, knee }) =>
+    knee === null ? [] : [`${deployment}'s at ${formatCount(knee)}/s`],
+  );
   return {
     id: "capacity",
     title: `Latency against load: p${Number((objective.part * 100).toFixed(6))}`,
@@ -18,22 +20,62 @@ export function capacityChart(capacities: readonly CapacityRecord[]): Chart {
     heights: { wide: 340, narrow: 300 },
     option: (width): EChartsOption => ({
       ...chartBase(width),
-      xAxis: { type: "log", name: "offered per second", nameLocation: "middle", nameGap: 30, axisLabel: { ...axisLabel(width), formatter: shortCount, hideOverlap: true }, splitLine: { show: false } },
+      xAxis: {
+        type: "log",
+        name: "offered per second",
+        nameLocation: "middle",
+        nameGap: 30,
+        axisLabel: { ...axisLabel(width), formatter: shortCount, hideOverlap: true },
+        splitLine: { show: false },
+      },
       yAxis: { type: "log", axisLabel: axisLabel(width), splitLine },
       series: capacities.flatMap((capacity, index) => seriesOf(capacity, index, objective.ms)),
     }),
   };
 }
 
-function seriesOf({ deployment, points, capacity, knee }: CapacityRecord, index: number, limitMs: number): SeriesOption[] {
+function seriesOf(
+  { deployment, points, capacity, knee }: CapacityRecord,
+  index: number,
+  limitMs: number,
+): SeriesOption[] {
   const colour = colourOf(index);
   // A logarithmic axis has no room for nothing.
   const shown = points.filter(({ ms }) => ms > 0);
-  const at = (rate: number | null): number[][] => shown.flatMap((point) => (point.rate === rate ? [[point.rate, point.ms]] : []));
-  const markLine = { silent: true, symbol: "none", lineStyle: { type: "dashed" as const, color: "#6b7785", width: 1.5 }, label: { show: false }, data: [{ yAxis: limitMs }] };
+  const at = (rate: number | null): number[][] =>
+    shown.flatMap((point) => (point.rate === rate ? [[point.rate, point.ms]] : []));
+  const markLine = {
+    silent: true,
+    symbol: "none",
+    lineStyle: { type: "dashed" as const, color: "#6b7785", width: 1.5 },
+    label: { show: false },
+    data: [{ yAxis: limitMs }],
+  };
   return [
-    { type: "line", name: deployment, data: shown.map(({ rate, ms }) => [rate, ms]), symbol: "circle", symbolSize: 4, lineStyle: { width: 2, color: colour }, itemStyle: { color: colour }, ...(index === 0 ? { markLine } : {}) },
-    { type: "scatter", name: `${deployment}: capacity`, data: at(capacity), symbolSize: 13, itemStyle: { color: colour } },
-    { type: "scatter", name: `${deployment}: knee`, data: at(knee), symbol: "rect", symbolSize: 13, itemStyle: { color: "transparent", borderColor: colour, borderWidth: 2 } },
+    {
+      type: "line",
+      name: deployment,
+      data: shown.map(({ rate, ms }) => [rate, ms]),
+      symbol: "circle",
+      symbolSize: 4,
+      lineStyle: { width: 2, color: colour },
+      itemStyle: { color: colour },
+      ...(index === 0 ? { markLine } : {}),
+    },
+    {
+      type: "scatter",
+      name: `${deployment}: capacity`,
+      data: at(capacity),
+      symbolSize: 13,
+      itemStyle: { color: colour },
+    },
+    {
+      type: "scatter",
+      name: `${deployment}: knee`,
+      data: at(knee),
+      symbol: "rect",
+      symbolSize: 13,
+      itemStyle: { color: "transparent", borderColor: colour, borderWidth: 2 },
+    },
   ];
 }

@@ -33,7 +33,10 @@ export function chartBase(width: Width): EChartsOption {
   };
 }
 
-export const axisLabel = (width: Width): { color: string; fontSize: number } => ({ color: TEXT_COLOUR, fontSize: width === "wide" ? 12 : 11 });
+export const axisLabel = (width: Width): { color: string; fontSize: number } => ({
+  color: TEXT_COLOUR,
+  fontSize: width === "wide" ? 12 : 11,
+});
 
 export const splitLine = { lineStyle: { color: GRID_COLOUR } };
 

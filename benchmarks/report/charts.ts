@@ -19,7 +19,18 @@ export function measurementCharts(results: Results): Chart[] {
   const { deployments, comparisons } = compareDeployments(results);
   const capacity = results.capacities.length === 0 ? [] : [capacityChart(results.capacities)];
   if (comparisons.length === 0) return capacity;
-  return [...capacity, throughput(deployments, results), ...comparisons.map(({ title, rows }) => latency(title, rows.flatMap((row) => row ?? []), deployments)), ...keyShares(results)];
+  return [
+    ...capacity,
+    throughput(deployments, results),
+    ...comparisons.map(({ title, rows }) =>
+      latency(
+        title,
+        rows.flatMap((row) => row ?? []),
+        deployments,
+      ),
+    ),
+    ...keyShares(results),
+  ];
 }
 
 /** Bars with the interval of the median on each. */
@@ -34,7 +45,13 @@ function throughput(deployments: readonly string[], results: Results): Chart {
     heights: { wide: 320, narrow: 280 },
     option: (width) => ({
       ...chartBase(width),
-      xAxis: { type: "category", data: comparisons.map(({ title }) => title), axisLabel: { ...axisLabel(width), interval: 0, rotate: comparisons.length > 6 ? 40 : 0 }, axisTick: { show: false }, axisLine: { lineStyle: { color: GRID_COLOUR } } },
+      xAxis: {
+        type: "category",
+        data: comparisons.map(({ title }) => title),
+        axisLabel: { ...axisLabel(width), interval: 0, rotate: comparisons.length > 6 ? 40 : 0 },
+        axisTick: { show: false },
+        axisLine: { lineStyle: { color: GRID_COLOUR } },
+      },
       yAxis: { type: "value", axisLabel: { ...axisLabel(width), formatter: shortCount }, splitLine },
       series: deployments.flatMap((name, index): SeriesOption[] => {
         const rows = comparisons.map(({ rows: found }) => found.find((row) => row?.deployment === name));
@@ -45,7 +62,13 @@ function throughput(deployments: readonly string[], results: Results): Chart {
             barMaxWidth: 56,
             itemStyle: { color: colourOf(index) },
             data: rows.map((row) => row?.rps.median ?? 0),
-            label: { show: comparisons.length <= 4, position: "insideBottom", color: "#fff", fontSize: width === "wide" ? 12 : 10, formatter: ({ value }) => shortCount(Number(value)) },
+            label: {
+              show: comparisons.length <= 4,
+              position: "insideBottom",
+              color: "#fff",
+              fontSize: width === "wide" ? 12 : 10,
+              formatter: ({ value }) => shortCount(Number(value)),
+            },
           },
           intervals(rows, index, deployments.length, comparisons.length, width),
         ];
@@ -55,7 +78,13 @@ function throughput(deployments: readonly string[], results: Results): Chart {
 }
 
 /** ECharts has no error bars: a vertical line with two caps, placed where the bar of the same series is. */
-function intervals(rows: readonly (ResultRow | undefined)[], index: number, series: number, categories: number, width: Width): SeriesOption {
+function intervals(
+  rows: readonly (ResultRow | undefined)[],
+  index: number,
+  series: number,
+  categories: number,
+  width: Width,
+): SeriesOption {
   return {
     type: "custom",
     // So that the axis reaches to the ends of the intervals.
@@ -78,8 +107,20 @@ function intervals(rows: readonly (ResultRow | undefined)[], index: number, seri
       const [x, low] = at(Number(api.value(1)));
       const [, high] = at(Number(api.value(2)));
       const cap = width === "wide" ? 6 : 4;
-      const line = (x1: number, y1: number, x2: number, y2: number): { type: "line"; shape: Record<string, number>; style: Record<string, unknown> } => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: TEXT_COLOUR, lineWidth: categories > 8 ? 1 : 1.5 } });
-      return { type: "group", children: [line(x, low, x, high), line(x - cap, low, x + cap, low), line(x - cap, high, x + cap, high)] };
+      const line = (
+        x1: number,
+        y1: number,
+        x2: number,
+        y2: number,
+      ): { type: "line"; shape: Record<string, number>; style: Record<string, unknown> } => ({
+        type: "line",
+        shape: { x1, y1, x2, y2 },
+        style: { stroke: TEXT_COLOUR, lineWidth: categories > 8 ? 1 : 1.5 },
+      });
+      return {
+        type: "group",
+        children: [line(x, low, x, high), line(x - cap, low, x + cap, low), line(x - cap, high, x + cap, high)],
+      };
     },
   };
 }
@@ -93,7 +134,10 @@ function latency(title: string, rows: readonly ResultRow[], deployments: readonl
     id: `latency-${title.toLowerCase().replaceAll(/\W+/g, "-")}`,
     title: `Latency of ${title}`,
     caption: captionOf(rows),
-    legend: deploymentLegend(rows.map((row) => row.deployment), deployments),
+    legend: deploymentLegend(
+      rows.map((row) => row.deployment),
+      deployments,
+    ),
     heights: { wide: 290, narrow: 260 },
     option: (width) => ({
       ...chartBase(width),
@@ -105,14 +149,26 @@ function latency(title: string, rows: readonly ResultRow[], deployments: readonl
         nameLocation: "middle",
         nameGap: 30,
         nameTextStyle: { color: TEXT_COLOUR },
-        axisLabel: { ...axisLabel(width), customValues: PERCENTILE_TICKS.map((p) => stretch(p / 100)), formatter: (value: number) => percentileLabel(value) },
+        axisLabel: {
+          ...axisLabel(width),
+          customValues: PERCENTILE_TICKS.map((p) => stretch(p / 100)),
+          formatter: (value: number) => percentileLabel(value),
+        },
         axisTick: { customValues: PERCENTILE_TICKS.map((p) => stretch(p / 100)) },
         splitLine: { show: false },
       },
       yAxis: { type: "value", axisLabel: axisLabel(width), splitLine },
       series: rows.map((row): SeriesOption => {
         const colour = colourOf(deployments.indexOf(row.deployment));
-        return { type: "line", name: row.deployment, step: "start", symbol: "none", lineStyle: { width: 2, color: colour }, itemStyle: { color: colour }, data: curve(row.latencies) };
+        return {
+          type: "line",
+          name: row.deployment,
+          step: "start",
+          symbol: "none",
+          lineStyle: { width: 2, color: colour },
+          itemStyle: { color: colour },
+          data: curve(row.latencies),
+        };
       }),
     }),
   };
@@ -149,25 +205,52 @@ function keyShares(results: Results): Chart[] {
     const records = results.records.filter(({ deployment }) => deployment === topology.deployment);
     const titles = [...new Set(records.map(({ title }) => title))];
     const shareOf = (title: string, node: string): number => {
-      const shares = records.flatMap((record) => (record.title === title ? (record.servers?.shares ?? []).filter((share) => share.node === node) : []));
+      const shares = records.flatMap((record) =>
+        record.title === title ? (record.servers?.shares ?? []).filter((share) => share.node === node) : [],
+      );
       return shares.length === 0 ? 0 : shares.reduce((sum, { share }) => sum + share, 0) / shares.length;
     };
     const names = primaries.map(({ name }) => name);
-    const bars = (name: string, values: readonly number[], colour: string): SeriesOption => ({ type: "bar", name, barMaxWidth: 40, itemStyle: { color: colour }, data: values.map((value) => Number((value * 100).toFixed(2))) });
+    const bars = (name: string, values: readonly number[], colour: string): SeriesOption => ({
+      type: "bar",
+      name,
+      barMaxWidth: 40,
+      itemStyle: { color: colour },
+      data: values.map((value) => Number((value * 100).toFixed(2))),
+    });
     return [
       {
         id: `shares-${topology.deployment}`,
         title: `Keys and calls by primary of ${topology.deployment}`,
         caption: `Per cent of all keys after the run (${formatCount(total)}), and of the calls of each test. Even shares are ${(100 / primaries.length).toFixed(1)} % each; primaries are found by role, not by name.`,
-        legend: [{ name: "keys", colour: KEYS }, ...titles.slice(0, 5).map((title, index) => ({ name: title, colour: colourOf(index) }))],
+        legend: [
+          { name: "keys", colour: KEYS },
+          ...titles.slice(0, 5).map((title, index) => ({ name: title, colour: colourOf(index) })),
+        ],
         heights: { wide: 280, narrow: 260 },
         option: (width) => ({
           ...chartBase(width),
-          xAxis: { type: "category", data: names, axisLabel: { ...axisLabel(width), interval: 0, rotate: names.length > 6 ? 60 : 0 }, axisTick: { show: false }, axisLine: { lineStyle: { color: GRID_COLOUR } } },
+          xAxis: {
+            type: "category",
+            data: names,
+            axisLabel: { ...axisLabel(width), interval: 0, rotate: names.length > 6 ? 60 : 0 },
+            axisTick: { show: false },
+            axisLine: { lineStyle: { color: GRID_COLOUR } },
+          },
           yAxis: { type: "value", axisLabel: axisLabel(width), splitLine },
           series: [
-            bars("keys", keys.map((count) => (total === 0 ? 0 : count / total)), KEYS),
-            ...titles.slice(0, 5).map((title, index) => bars(title, names.map((node) => shareOf(title, node)), colourOf(index))),
+            bars(
+              "keys",
+              keys.map((count) => (total === 0 ? 0 : count / total)),
+              KEYS,
+            ),
+            ...titles.slice(0, 5).map((title, index) =>
+              bars(
+                title,
+                names.map((node) => shareOf(title, node)),
+                colourOf(index),
+              ),
+            ),
           ],
         }),
       },

@@ -12,12 +12,26 @@ const CHART_WIDTHS: Readonly<Record<Width, number>> = { wide: 880, narrow: 360 }
 
 export function renderFigure(chart: Chart): Html {
   const svg = (width: Width): Html => html`<div class="${width}">${new RawHtml(renderChart(chart, width))}</div>`;
-  return html`<section><figure id="${chart.id}"><h2>${chart.title}</h2><p class="legend">${chart.legend.map(({ name, colour }) => html`<span><i style="background: ${colour}"></i>${name}</span>`)}</p>${svg("wide")}${svg("narrow")}<figcaption>${chart.caption}</figcaption></figure></section>`;
+  return html`<section>
+    <figure id="${chart.id}">
+      <h2>${chart.title}</h2>
+      <p class="legend">
+        ${chart.legend.map(({ name, colour }) => html`<span><i style="background: ${colour}"></i>${name}</span>`)}
+      </p>
+      ${svg("wide")}${svg("narrow")}
+      <figcaption>${chart.caption}</figcaption>
+    </figure>
+  </section>`;
 }
 
 /** SVG text; ids are made unique, for both widths and all charts stand in one document. */
 function renderChart(chart: Chart, width: Width): string {
-  const instance = echarts().init(null, null, { renderer: "svg", ssr: true, width: CHART_WIDTHS[width], height: chart.heights[width] });
+  const instance = echarts().init(null, null, {
+    renderer: "svg",
+    ssr: true,
+    width: CHART_WIDTHS[width],
+    height: chart.heights[width],
+  });
   try {
     instance.setOption(chart.option(width));
     return instance

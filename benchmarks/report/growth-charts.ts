@@ -11,13 +11,34 @@ interface Curve {
 
 /** Of each cell's first round. */
 export function growthCharts({ growth, cells }: StudyRecord): Chart[] {
-  const first = cells.flatMap(({ id, label }) => growth.filter(({ cell }) => cell === id).slice(0, 1).map(({ samples }) => ({ label, samples })));
+  const first = cells.flatMap(({ id, label }) =>
+    growth
+      .filter(({ cell }) => cell === id)
+      .slice(0, 1)
+      .map(({ samples }) => ({ label, samples })),
+  );
   if (first.length === 0) return [];
-  const entries = first.map(({ label, samples }): Curve => ({ name: label, points: samples.filter(({ keys }) => keys >= MIN_KEYS).map(({ keys, bytes }) => [keys, bytes / keys]) }));
-  const rates = first.map(({ label, samples }): Curve => ({ name: label, points: insertionRates({ samples }).map(({ keys, rate }) => [keys, rate]) }));
+  const entries = first.map(({ label, samples }): Curve => ({
+    name: label,
+    points: samples.filter(({ keys }) => keys >= MIN_KEYS).map(({ keys, bytes }) => [keys, bytes / keys]),
+  }));
+  const rates = first.map(({ label, samples }): Curve => ({
+    name: label,
+    points: insertionRates({ samples }).map(({ keys, rate }) => [keys, rate]),
+  }));
   return [
-    chart("growth-bytes", "Bytes per entry while the table grows", "Memory over what the empty server had, without clients' buffers, by the number of keys. Each step up is a table that doubles: two engines are compared over a whole doubling, or not at all.", entries),
-    chart("growth-rate", "New keys per second while the table grows", "Over quarters of a second, by the number of keys there are by then (each cell's first round). A dip that comes again at the same number of keys in other rounds is the table's; others are the machine's.", rates),
+    chart(
+      "growth-bytes",
+      "Bytes per entry while the table grows",
+      "Memory over what the empty server had, without clients' buffers, by the number of keys. Each step up is a table that doubles: two engines are compared over a whole doubling, or not at all.",
+      entries,
+    ),
+    chart(
+      "growth-rate",
+      "New keys per second while the table grows",
+      "Over quarters of a second, by the number of keys there are by then (each cell's first round). A dip that comes again at the same number of keys in other rounds is the table's; others are the machine's.",
+      rates,
+    ),
   ];
 }
 
@@ -31,9 +52,30 @@ function chart(id: string, title: string, caption: string, curves: readonly Curv
     heights: { wide: 320, narrow: 280 },
     option: (width) => ({
       ...chartBase(width),
-      xAxis: { type: "value", min: 0, max: most, name: "keys", nameLocation: "middle", nameGap: 30, nameTextStyle: { color: TEXT_COLOUR }, axisLabel: { ...axisLabel(width), formatter: shortCount, hideOverlap: true }, splitLine: { show: false } },
+      xAxis: {
+        type: "value",
+        min: 0,
+        max: most,
+        name: "keys",
+        nameLocation: "middle",
+        nameGap: 30,
+        nameTextStyle: { color: TEXT_COLOUR },
+        axisLabel: { ...axisLabel(width), formatter: shortCount, hideOverlap: true },
+        splitLine: { show: false },
+      },
       yAxis: { type: "value", min: 0, axisLabel: { ...axisLabel(width), formatter: shortCount }, splitLine },
-      series: curves.map(({ name, points }, index) => ({ type: "line", name, symbol: "none", lineStyle: { width: 2, color: colourOf(index), type: (["solid", "dashed", "dotted"] as const)[index % 3] ?? "solid" }, itemStyle: { color: colourOf(index) }, data: points.map((point) => [...point]) })),
+      series: curves.map(({ name, points }, index) => ({
+        type: "line",
+        name,
+        symbol: "none",
+        lineStyle: {
+          width: 2,
+          color: colourOf(index),
+          type: (["solid", "dashed", "dotted"] as const)[index % 3] ?? "solid",
+        },
+        itemStyle: { color: colourOf(index) },
+        data: points.map((point) => [...point]),
+      })),
     }),
   };
 }

@@ -9,7 +9,9 @@ type Content = Html | string | number | undefined | readonly Content[];
 
 /** A template whose values are escaped unless they are Html; lists are joined, undefined is nothing. */
 export function html(strings: TemplateStringsArray, ...values: readonly Content[]): Html {
-  return new Html(strings.reduce((text, string, index) => text + string + (index < values.length ? render(values[index]) : ""), ""));
+  return new Html(
+    strings.reduce((text, string, index) => text + string + (index < values.length ? render(values[index]) : ""), ""),
+  );
 }
 
 function render(value: Content): string {

@@ -25,9 +25,14 @@ export function scenarioChart(record: ScenarioRecord): Chart {
   return {
     id: `failure-${record.id}`,
     title: `${record.scenario} on ${record.deployment}`,
-    caption: `Writes per second by outcome, and what each node was, by seconds from the fault${record.round > 1 ? `; round ${record.round}` : ""}. ${record.events.map(({ atMs, what }) => `${(atMs / 1000).toFixed(1)} s: ${what}`).slice(0, 12).join(" · ")}`,
+    caption: `Writes per second by outcome, and what each node was, by seconds from the fault${record.round > 1 ? `; round ${record.round}` : ""}. ${record.events
+      .map(({ atMs, what }) => `${(atMs / 1000).toFixed(1)} s: ${what}`)
+      .slice(0, 12)
+      .join(" · ")}`,
     legend: [
-      ...Object.entries(OUTCOMES).filter(([name]) => record.timeline[name as keyof typeof OUTCOMES].some((count) => count > 0)).map(([name, colour]) => ({ name, colour })),
+      ...Object.entries(OUTCOMES)
+        .filter(([name]) => record.timeline[name as keyof typeof OUTCOMES].some((count) => count > 0))
+        .map(([name, colour]) => ({ name, colour })),
       ...STATES.filter(([name]) => states.has(name)).map(([name, colour]) => ({ name, colour })),
     ],
     heights: { wide: height("wide"), narrow: height("narrow") },
@@ -39,7 +44,10 @@ export function scenarioChart(record: ScenarioRecord): Chart {
 function shownNodes({ states }: ScenarioRecord): string[] {
   const names = [...new Set(states.map(({ node }) => node))];
   if (names.length <= MOST_NODES) return names.sort(byNumber);
-  return names.filter((name) => states.filter(({ node }) => node === name).length > 1).slice(0, MOST_NODES).sort(byNumber);
+  return names
+    .filter((name) => states.filter(({ node }) => node === name).length > 1)
+    .slice(0, MOST_NODES)
+    .sort(byNumber);
 }
 
 function byNumber(a: string, b: string): number {
@@ -52,17 +60,34 @@ function option(record: ScenarioRecord, nodes: readonly string[], width: Width):
   const left = width === "wide" ? 120 : 84;
   const right = width === "wide" ? 24 : 12;
   const label = { color: TEXT_COLOUR, fontSize: width === "wide" ? 12 : 10 };
-  const time = { type: "value" as const, min: first, max: last, axisLabel: { ...label, formatter: (value: number) => (Number.isInteger(value) ? `${value} s` : "") }, splitLine: { show: false } };
+  const time = {
+    type: "value" as const,
+    min: first,
+    max: last,
+    axisLabel: { ...label, formatter: (value: number) => (Number.isInteger(value) ? `${value} s` : "") },
+    splitLine: { show: false },
+  };
   return {
     ...chartBase(width),
     grid: [
       { left, right, top: 12, height: TOP[width] },
       { left, right, top: TOP[width] + 52, height: nodes.length * ROW },
     ],
-    xAxis: [{ ...time, gridIndex: 0 }, { ...time, gridIndex: 1 }],
+    xAxis: [
+      { ...time, gridIndex: 0 },
+      { ...time, gridIndex: 1 },
+    ],
     yAxis: [
       { type: "value", gridIndex: 0, axisLabel: label, splitLine: { lineStyle: { color: GRID_COLOUR } } },
-      { type: "category", gridIndex: 1, data: [...nodes], inverse: true, axisLabel: { ...label, interval: 0 }, axisTick: { show: false }, axisLine: { lineStyle: { color: GRID_COLOUR } } },
+      {
+        type: "category",
+        gridIndex: 1,
+        data: [...nodes],
+        inverse: true,
+        axisLabel: { ...label, interval: 0 },
+        axisTick: { show: false },
+        axisLine: { lineStyle: { color: GRID_COLOUR } },
+      },
     ],
     series: [...outcomes(record), stateBars(record, nodes, last)],
   };
@@ -84,7 +109,17 @@ function outcomes({ timeline }: ScenarioRecord): SeriesOption[] {
         lineStyle: { width: 1.5, color: colour, type: index === 0 ? "solid" : "dashed" },
         areaStyle: { color: colour, opacity: 0.15 },
         data: counts.map((count, step) => [(fromMs + step * stepMs) / 1000, (count * 1000) / stepMs]),
-        ...(index === 0 ? { markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: TEXT_COLOUR, type: "dotted" as const }, data: [{ xAxis: 0 }] } } : {}),
+        ...(index === 0
+          ? {
+              markLine: {
+                silent: true,
+                symbol: "none",
+                label: { show: false },
+                lineStyle: { color: TEXT_COLOUR, type: "dotted" as const },
+                data: [{ xAxis: 0 }],
+              },
+            }
+          : {}),
       },
     ];
   });
@@ -95,7 +130,12 @@ function stateBars({ states, timeline }: ScenarioRecord, nodes: readonly string[
   const colours = new Map(STATES);
   const bars = nodes.flatMap((node, row) => {
     const own = states.filter((change) => change.node === node).sort((a, b) => a.atMs - b.atMs);
-    return own.map((change, index) => ({ row, from: Math.max(change.atMs, timeline.fromMs) / 1000, to: Math.min((own[index + 1]?.atMs ?? Infinity) / 1000, last), colour: colours.get(change.state) ?? GRID_COLOUR }));
+    return own.map((change, index) => ({
+      row,
+      from: Math.max(change.atMs, timeline.fromMs) / 1000,
+      to: Math.min((own[index + 1]?.atMs ?? Infinity) / 1000, last),
+      colour: colours.get(change.state) ?? GRID_COLOUR,
+    }));
   });
   return {
     type: "custom",
@@ -108,7 +148,11 @@ function stateBars({ states, timeline }: ScenarioRecord, nodes: readonly string[
       const bar = bars[parameters.dataIndex];
       const [x1 = 0, y = 0] = api.coord([api.value(1), api.value(0)]);
       const [x2 = 0] = api.coord([api.value(2), api.value(0)]);
-      return { type: "rect", shape: { x: x1, y: y - ROW / 2 + 2, width: Math.max(0, x2 - x1), height: ROW - 4 }, style: { fill: bar?.colour ?? GRID_COLOUR } };
+      return {
+        type: "rect",
+        shape: { x: x1, y: y - ROW / 2 + 2, width: Math.max(0, x2 - x1), height: ROW - 4 },
+        style: { fill: bar?.colour ?? GRID_COLOUR },
+      };
     },
   };
 }

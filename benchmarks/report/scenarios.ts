@@ -16,27 +16,116 @@ export function scenarioSections(failures: readonly ScenarioRecord[], figure: (c
 }
 
 function overview(rows: readonly ScenarioRow[]): Html {
-  return html`<section><h2>Broken on purpose</h2>
-<p>Outage: from the fault until every shard acknowledges writes, as a client sees it; median (least … most of the repeats). Lost: acknowledged, and not there after healing.</p>
-<div class="scroll"><table class="assertions"><thead><tr><th>Scenario</th><th>On</th><th>Outage</th><th>State ok</th><th>Redundant</th><th>Verified</th><th>Failed</th><th>Unknown</th><th>p99 before / during / after, ms</th><th>Acknowledged</th><th>Lost</th></tr></thead><tbody>
-${rows.map(
-  (row) => html`<tr><th>${row.scenario}<small>${row.description}${row.records.length > 1 ? `, ${row.records.length} times` : ""}</small></th><td>${row.deployment}</td><td>${formatSpread(row.outage)}</td><td>${formatSpread(row.clusterOk)}</td><td>${formatSpread(row.redundant)}</td><td>${formatSpread(row.verified)}</td><td>${formatCount(row.failed)}</td><td>${formatCount(row.unknown)}</td><td>${formatTailLatencies(row)}</td><td>${formatCount(row.acknowledged)}</td><td class="${row.lost === 0 ? "pass" : "fail"}">${formatCount(row.lost)}</td></tr>`,
-)}
-</tbody></table></div></section>`;
+  return html`<section>
+    <h2>Broken on purpose</h2>
+    <p>
+      Outage: from the fault until every shard acknowledges writes, as a client sees it; median (least … most of the
+      repeats). Lost: acknowledged, and not there after healing.
+    </p>
+    <div class="scroll">
+      <table class="assertions">
+        <thead>
+          <tr>
+            <th>Scenario</th>
+            <th>On</th>
+            <th>Outage</th>
+            <th>State ok</th>
+            <th>Redundant</th>
+            <th>Verified</th>
+            <th>Failed</th>
+            <th>Unknown</th>
+            <th>p99 before / during / after, ms</th>
+            <th>Acknowledged</th>
+            <th>Lost</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${rows.map(
+            (row) =>
+              html`<tr>
+                <th>
+                  ${row.scenario}<small
+                    >${row.description}${row.records.length > 1 ? `, ${row.records.length} times` : ""}</small
+                  >
+                </th>
+                <td>${row.deployment}</td>
+                <td>${formatSpread(row.outage)}</td>
+                <td>${formatSpread(row.clusterOk)}</td>
+                <td>${formatSpread(row.redundant)}</td>
+                <td>${formatSpread(row.verified)}</td>
+                <td>${formatCount(row.failed)}</td>
+                <td>${formatCount(row.unknown)}</td>
+                <td>${formatTailLatencies(row)}</td>
+                <td>${formatCount(row.acknowledged)}</td>
+                <td class="${row.lost === 0 ? "pass" : "fail"}">${formatCount(row.lost)}</td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  </section>`;
 }
 
 function details(row: ScenarioRow): Html {
   const record = worst(row.records);
   const shards = record.shards.filter(({ longestMs }) => longestMs > 0);
   const settings = Object.entries(record.settings).map(([name, value]) => `${name} ${value}`);
-  const conditions = [`${formatCount(record.load.rate)} writes/s of ${record.load.bytes} B`, record.load.replicas === 0 ? "acknowledged by the primary" : `acknowledged once ${record.load.replicas} replicas have it`, ...(record.nodeTimeoutMs === null ? [] : [`node timeout ${record.nodeTimeoutMs} ms`]), ...settings];
-  return html`<section><h3>${row.scenario} on ${row.deployment}</h3>
-<p>${conditions.join(", ")}.</p>
-<ul>${[...new Set(row.records.flatMap(({ warnings }) => warnings))].map((warning) => html`<li>${warning}</li>`)}${scenarioRemarks(row).map((remark) => html`<li>${remark}</li>`)}</ul>
-${record.errors.length === 0 ? html`<p>No write failed.</p>` : html`<p>Errors: ${record.errors.map(({ error, outcome, count }) => `${error} ${formatCount(count)} (${outcome})`).join(", ")}.</p>`}
-${shards.length === 0 ? undefined : html`<details><summary>Outage by shard</summary><table class="assertions"><thead><tr><th>Primary before</th><th>Slots</th><th>Longest</th><th>Over after</th></tr></thead><tbody>${shards.map(({ primary, slots, longestMs, overMs }) => html`<tr><td>${primary ?? "unknown"}</td><td>${slots}</td><td>${Math.round(longestMs)} ms</td><td>${overMs === null ? "not over" : `${Math.round(overMs)} ms`}</td></tr>`)}</tbody></table></details>`}
-${record.lost.count === 0 ? undefined : html`<details><summary>${formatCount(record.lost.count)} acknowledged writes lost${record.lost.writes.length < record.lost.count ? `, the first ${record.lost.writes.length}` : ""}</summary><pre>${record.lost.writes.map(({ key, number, found }) => `${key} ${number}: ${typeof found === "number" ? `holds ${found}` : found}\n`).join("")}</pre></details>`}
-</section>`;
+  const conditions = [
+    `${formatCount(record.load.rate)} writes/s of ${record.load.bytes} B`,
+    record.load.replicas === 0
+      ? "acknowledged by the primary"
+      : `acknowledged once ${record.load.replicas} replicas have it`,
+    ...(record.nodeTimeoutMs === null ? [] : [`node timeout ${record.nodeTimeoutMs} ms`]),
+    ...settings,
+  ];
+  return html`<section>
+    <h3>${row.scenario} on ${row.deployment}</h3>
+    <p>${conditions.join(", ")}.</p>
+    <ul>
+      ${[...new Set(row.records.flatMap(({ warnings }) => warnings))].map((warning) => html`<li>${warning}</li>`)}${scenarioRemarks(row).map((remark) => html`<li>${remark}</li>`)}
+    </ul>
+    ${record.errors.length === 0 ? html`<p>No write failed.</p>` : html`<p>Errors: ${record.errors.map(({ error, outcome, count }) => `${error} ${formatCount(count)} (${outcome})`).join(", ")}.</p>`}
+    ${
+      shards.length === 0
+        ? undefined
+        : html`<details>
+            <summary>Outage by shard</summary>
+            <table class="assertions">
+              <thead>
+                <tr>
+                  <th>Primary before</th>
+                  <th>Slots</th>
+                  <th>Longest</th>
+                  <th>Over after</th>
+                </tr>
+              </thead>
+              <tbody>
+                ${shards.map(
+                  ({ primary, slots, longestMs, overMs }) =>
+                    html`<tr>
+                      <td>${primary ?? "unknown"}</td>
+                      <td>${slots}</td>
+                      <td>${Math.round(longestMs)} ms</td>
+                      <td>${overMs === null ? "not over" : `${Math.round(overMs)} ms`}</td>
+                    </tr>`,
+                )}
+              </tbody>
+            </table>
+          </details>`
+    }
+    ${
+      record.lost.count === 0
+        ? undefined
+        : html`<details>
+            <summary>
+              ${formatCount(record.lost.count)} acknowledged writes
+              lost${record.lost.writes.length < record.lost.count ? `, the first ${record.lost.writes.length}` : ""}
+            </summary>
+            <pre>
+${record.lost.writes.map(({ key, number, found }) => `${key} ${number}: ${typeof found === "number" ? `holds ${found}` : found}\n`).join("")}</pre>
+          </details>`
+    }
+  </section>`;
 }
 
 function worst(records: readonly ScenarioRecord[]): ScenarioRecord {

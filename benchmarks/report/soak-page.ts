@@ -24,26 +24,46 @@ export interface SoakReport {
 
 export function renderSoak({ header, windows, findings, reason }: SoakReport): string {
   const page = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Valkey, soaked: ${header.stack}, ${header.timestamp}</title>
-<style>${new RawHtml(REPORT_STYLE)}</style>
-</head>
-<body>
-<main>
-<header>
-<h1>Valkey, soaked</h1>
-<p>Stack <b>${header.stack}</b>, ${header.timestamp} UTC: ${header.rate} requests per second on each deployment, ${Math.round(header.reads * 100)} % of them reads, ${header.keySpace} keys, values of ${header.bytes} B, for ${formatDuration(header.seconds)} in windows of ${header.windowSeconds} s.</p>
-${reason === null ? undefined : html`<p class="warning">Incomplete: ${reason}. What was seen until then is shown.</p>`}
-</header>
-${findings.map((each) => html`<section><h2>${each.deployment}</h2><ul>${describeSoakFindings(each).map((line) => html`<li>${line.trim()}</li>`)}</ul></section>`)}
-${findings.flatMap(({ deployment }) => chartsOf(deployment, windows.filter((window) => window.deployment === deployment))).map(renderFigure)}
-</main>
-</body>
-</html>
-`;
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>Valkey, soaked: ${header.stack}, ${header.timestamp}</title>
+        <style>
+          ${new RawHtml(REPORT_STYLE)}
+        </style>
+      </head>
+      <body>
+        <main>
+          <header>
+            <h1>Valkey, soaked</h1>
+            <p>
+              Stack <b>${header.stack}</b>, ${header.timestamp} UTC: ${header.rate} requests per second on each
+              deployment, ${Math.round(header.reads * 100)} % of them reads, ${header.keySpace} keys, values of
+              ${header.bytes} B, for ${formatDuration(header.seconds)} in windows of ${header.windowSeconds} s.
+            </p>
+            ${reason === null ? undefined : html`<p class="warning">Incomplete: ${reason}. What was seen until then is shown.</p>`}
+          </header>
+          ${findings.map(
+            (each) =>
+              html`<section>
+                <h2>${each.deployment}</h2>
+                <ul>
+                  ${describeSoakFindings(each).map((line) => html`<li>${line.trim()}</li>`)}
+                </ul>
+              </section>`,
+          )}
+          ${findings
+            .flatMap(({ deployment }) =>
+              chartsOf(
+                deployment,
+                windows.filter((window) => window.deployment === deployment),
+              ),
+            )
+            .map(renderFigure)}
+        </main>
+      </body>
+    </html> `;
   return page.text;
 }
 
@@ -54,18 +74,49 @@ interface Series {
 
 function chartsOf(deployment: string, windows: readonly SoakWindow[]): Chart[] {
   const nodes = [...new Set(windows.flatMap(({ samples }) => samples.map(({ node }) => node)))];
-  const perNode = (value: (sample: NodeSample) => number | null): Series[] => nodes.map((node) => ({ name: node, points: nodeSeries(node, windows, value).map(({ x, y }) => [x, y] as const) }));
+  const perNode = (value: (sample: NodeSample) => number | null): Series[] =>
+    nodes.map((node) => ({ name: node, points: nodeSeries(node, windows, value).map(({ x, y }) => [x, y] as const) }));
   const perWindow = (name: string, value: (window: SoakWindow) => number): Series => {
     const start = Date.parse(windows[0]?.at ?? "");
-    return { name, points: windows.map((window) => [(Date.parse(window.at) - start) / 3_600_000, value(window)] as const) };
+    return {
+      name,
+      points: windows.map((window) => [(Date.parse(window.at) - start) / 3_600_000, value(window)] as const),
+    };
   };
-  const tail = (part: number) => (window: SoakWindow): number => Histogram.decode(window.latencies).percentileMs(part);
+  const tail =
+    (part: number) =>
+    (window: SoakWindow): number =>
+      Histogram.decode(window.latencies).percentileMs(part);
   return [
-    lines(`${deployment}-memory`, `${deployment}: memory`, "MiB that each server takes for its data and itself.", perNode(({ usedBytes }) => (usedBytes === null ? null : usedBytes / MEBI))),
-    lines(`${deployment}-resident`, `${deployment}: resident memory`, "MiB that the system has given each server; its distance from the figure above is fragmentation and copies made by forks.", perNode(({ residentBytes }) => (residentBytes === null ? null : residentBytes / MEBI))),
-    lines(`${deployment}-aof`, `${deployment}: append-only files`, "MiB; where a line falls, the file was rewritten.", perNode(({ aofBytes }) => (aofBytes === null ? null : aofBytes / MEBI))),
-    lines(`${deployment}-tails`, `${deployment}: tails`, "Milliseconds from the intended time, by window.", [perWindow("p50", tail(0.5)), perWindow("p99", tail(0.99)), perWindow("p99.9", tail(0.999))]),
-    lines(`${deployment}-behind`, `${deployment}: replicas behind`, "KiB of the replication stream by which the slowest replica was behind its primary.", [perWindow("most behind", ({ samples }) => maxReplicaLag(samples) / 1024)]),
+    lines(
+      `${deployment}-memory`,
+      `${deployment}: memory`,
+      "MiB that each server takes for its data and itself.",
+      perNode(({ usedBytes }) => (usedBytes === null ? null : usedBytes / MEBI)),
+    ),
+    lines(
+      `${deployment}-resident`,
+      `${deployment}: resident memory`,
+      "MiB that the system has given each server; its distance from the figure above is fragmentation and copies made by forks.",
+      perNode(({ residentBytes }) => (residentBytes === null ? null : residentBytes / MEBI)),
+    ),
+    lines(
+      `${deployment}-aof`,
+      `${deployment}: append-only files`,
+      "MiB; where a line falls, the file was rewritten.",
+      perNode(({ aofBytes }) => (aofBytes === null ? null : aofBytes / MEBI)),
+    ),
+    lines(`${deployment}-tails`, `${deployment}: tails`, "Milliseconds from the intended time, by window.", [
+      perWindow("p50", tail(0.5)),
+      perWindow("p99", tail(0.99)),
+      perWindow("p99.9", tail(0.999)),
+    ]),
+    lines(
+      `${deployment}-behind`,
+      `${deployment}: replicas behind`,
+      "KiB of the replication stream by which the slowest replica was behind its primary.",
+      [perWindow("most behind", ({ samples }) => maxReplicaLag(samples) / 1024)],
+    ),
   ];
 }
 
@@ -79,9 +130,22 @@ function lines(id: string, title: string, caption: string, all: readonly Series[
     heights: { wide: 260, narrow: 240 },
     option: (width): EChartsOption => ({
       ...chartBase(width),
-      xAxis: { type: "value", name: "hours", nameLocation: "middle", nameGap: 28, axisLabel: axisLabel(width), splitLine: { show: false } },
+      xAxis: {
+        type: "value",
+        name: "hours",
+        nameLocation: "middle",
+        nameGap: 28,
+        axisLabel: axisLabel(width),
+        splitLine: { show: false },
+      },
       yAxis: { type: "value", min: 0, axisLabel: axisLabel(width), splitLine },
-      series: shown.map(({ points }, index) => ({ type: "line" as const, data: points.map((point) => [...point]), symbol: "none", lineStyle: { width: 1.5, color: colourOf(index) }, itemStyle: { color: colourOf(index) } })),
+      series: shown.map(({ points }, index) => ({
+        type: "line" as const,
+        data: points.map((point) => [...point]),
+        symbol: "none",
+        lineStyle: { width: 1.5, color: colourOf(index) },
+        itemStyle: { color: colourOf(index) },
+      })),
     }),
   };
 }

@@ -15,9 +15,22 @@ export function studyCharts(results: Results): Chart[] {
   const rows = resultRows(results);
   const titles = [...new Set(rows.map(({ title }) => title))];
   return [
-    ...titles.map((title) => throughput(title, rows.filter((row) => row.title === title), study)),
+    ...titles.map((title) =>
+      throughput(
+        title,
+        rows.filter((row) => row.title === title),
+        study,
+      ),
+    ),
     ...forests(study),
-    ...study.fits.flatMap((fit, index) => scaling(fit, rows.filter(({ title }) => title === fit.title), study, index)),
+    ...study.fits.flatMap((fit, index) =>
+      scaling(
+        fit,
+        rows.filter(({ title }) => title === fit.title),
+        study,
+        index,
+      ),
+    ),
     ...growthCharts(study),
     canaries(results, study),
   ];
@@ -30,16 +43,31 @@ const FONT_SLACK = 44;
 
 /** Horizontal, for cells have long names. */
 function rowsChart(width: Width, names: readonly string[]): EChartsOption {
-  const labels = { ...axisLabel(width), width: NAMES[width] - FONT_SLACK, overflow: "break" as const, lineHeight: width === "wide" ? 15 : 13 };
+  const labels = {
+    ...axisLabel(width),
+    width: NAMES[width] - FONT_SLACK,
+    overflow: "break" as const,
+    lineHeight: width === "wide" ? 15 : 13,
+  };
   return {
     ...chartBase(width),
     grid: { left: NAMES[width], right: 28, top: 8, bottom: 34 },
-    yAxis: { type: "category", inverse: true, data: [...names], axisLabel: labels, axisTick: { show: false }, axisLine: { lineStyle: { color: GRID_COLOUR } } },
+    yAxis: {
+      type: "category",
+      inverse: true,
+      data: [...names],
+      axisLabel: labels,
+      axisTick: { show: false },
+      axisLine: { lineStyle: { color: GRID_COLOUR } },
+    },
   };
 }
 
 /** So high that a name in two lines fits. */
-const heightOf = (count: number, each: number): Chart["heights"] => ({ wide: 60 + count * each, narrow: 64 + count * (each + 12) });
+const heightOf = (count: number, each: number): Chart["heights"] => ({
+  wide: 60 + count * each,
+  narrow: 64 + count * (each + 12),
+});
 
 /** A line from low to high with caps, at the middle of its row. */
 function rowIntervals(data: readonly (readonly [low: number, high: number, row: number])[]): CustomSeriesOption {
@@ -56,8 +84,20 @@ function rowIntervals(data: readonly (readonly [low: number, high: number, row: 
       };
       const [low, y] = at(Number(api.value(0)));
       const [high] = at(Number(api.value(1)));
-      const line = (x1: number, y1: number, x2: number, y2: number): { type: "line"; shape: Record<string, number>; style: Record<string, unknown> } => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: TEXT_COLOUR, lineWidth: 1.5 } });
-      return { type: "group", children: [line(low, y, high, y), line(low, y - 4, low, y + 4), line(high, y - 4, high, y + 4)] };
+      const line = (
+        x1: number,
+        y1: number,
+        x2: number,
+        y2: number,
+      ): { type: "line"; shape: Record<string, number>; style: Record<string, unknown> } => ({
+        type: "line",
+        shape: { x1, y1, x2, y2 },
+        style: { stroke: TEXT_COLOUR, lineWidth: 1.5 },
+      });
+      return {
+        type: "group",
+        children: [line(low, y, high, y), line(low, y - 4, low, y + 4), line(high, y - 4, high, y + 4)],
+      };
     },
   };
 }
@@ -79,10 +119,18 @@ function throughput(title: string, rows: readonly ResultRow[], { cells }: StudyR
     legend: [],
     heights: heightOf(shown.length, 30),
     option: (width) => ({
-      ...rowsChart(width, shown.map(({ label }) => label)),
+      ...rowsChart(
+        width,
+        shown.map(({ label }) => label),
+      ),
       xAxis: { type: "value", axisLabel: { ...axisLabel(width), formatter: shortCount, hideOverlap: true }, splitLine },
       series: [
-        { type: "bar", barMaxWidth: 18, itemStyle: { color: colourOf(0) }, data: shown.map(({ row }) => row.rps.median) },
+        {
+          type: "bar",
+          barMaxWidth: 18,
+          itemStyle: { color: colourOf(0) },
+          data: shown.map(({ row }) => row.rps.median),
+        },
         rowIntervals(shown.map(({ row }, index) => [row.rps.low, row.rps.high, index])),
       ],
     }),
@@ -90,14 +138,20 @@ function throughput(title: string, rows: readonly ResultRow[], { cells }: StudyR
 }
 
 /** Colour and shape say the same, so that neither is needed alone. */
-const MARKS: Readonly<Record<StudyComparison["verdict"], { readonly symbol: string; readonly rotate: number; readonly colour: string }>> = {
+const MARKS: Readonly<
+  Record<StudyComparison["verdict"], { readonly symbol: string; readonly rotate: number; readonly colour: string }>
+> = {
   greater: { symbol: "triangle", rotate: -90, colour: colourOf(0) },
   less: { symbol: "triangle", rotate: 90, colour: colourOf(1) },
   "no-difference": { symbol: "circle", rotate: 0, colour: colourOf(2) },
   "not-enough-data": { symbol: "emptyCircle", rotate: 0, colour: "#6b7785" },
 };
 
-const FIGURE_TITLES: Readonly<Record<StudyComparison["figure"], string>> = { throughput: "Throughput, compared", p99: "p99 latency, compared", "cpu-per-operation": "Servers' CPU per operation, compared" };
+const FIGURE_TITLES: Readonly<Record<StudyComparison["figure"], string>> = {
+  throughput: "Throughput, compared",
+  p99: "p99 latency, compared",
+  "cpu-per-operation": "Servers' CPU per operation, compared",
+};
 
 function forests(study: StudyRecord): Chart[] {
   const name = (id: string): string => study.cells.find((cell) => cell.id === id)?.label ?? id;
@@ -105,7 +159,17 @@ function forests(study: StudyRecord): Chart[] {
   return (["throughput", "cpu-per-operation"] as const).flatMap((figure): Chart[] => {
     const known = study.comparisons.flatMap((comparison) => {
       const { ratio, low, high, verdict } = comparison;
-      return comparison.figure !== figure || ratio === null ? [] : [{ label: `${several ? `${comparison.title}: ` : ""}${name(comparison.other)} / ${name(comparison.base)}`, ratio, low: low ?? ratio, high: high ?? ratio, verdict }];
+      return comparison.figure !== figure || ratio === null
+        ? []
+        : [
+            {
+              label: `${several ? `${comparison.title}: ` : ""}${name(comparison.other)} / ${name(comparison.base)}`,
+              ratio,
+              low: low ?? ratio,
+              high: high ?? ratio,
+              verdict,
+            },
+          ];
     });
     if (known.length === 0) return [];
     const verdicts = [...new Set(known.map(({ verdict }) => verdict))];
@@ -114,12 +178,27 @@ function forests(study: StudyRecord): Chart[] {
       {
         id: `compared-${figure}`,
         title: FIGURE_TITLES[figure],
-        caption: "Ratio of the first cell over the second, paired by round, with its 95 % interval, on a logarithmic scale. Where the interval crosses 1 no difference is shown; whether that is because there is none, or because too little is known, depends on its width.",
+        caption:
+          "Ratio of the first cell over the second, paired by round, with its 95 % interval, on a logarithmic scale. Where the interval crosses 1 no difference is shown; whether that is because there is none, or because too little is known, depends on its width.",
         legend: verdicts.map((verdict) => ({ name: VERDICT_LABELS[verdict], colour: MARKS[verdict].colour })),
         heights: heightOf(known.length, 34),
         option: (width) => ({
-          ...rowsChart(width, known.map(({ label }) => label)),
-          xAxis: { type: "log", logBase: 2, min: Math.min(0.5, ...ends.map((end) => 2 ** Math.floor(Math.log2(end)))), max: Math.max(2, ...ends.map((end) => 2 ** Math.ceil(Math.log2(end)))), axisLabel: { ...axisLabel(width), formatter: (value: number) => `${Number(value.toPrecision(2))}×`, hideOverlap: true }, splitLine },
+          ...rowsChart(
+            width,
+            known.map(({ label }) => label),
+          ),
+          xAxis: {
+            type: "log",
+            logBase: 2,
+            min: Math.min(0.5, ...ends.map((end) => 2 ** Math.floor(Math.log2(end)))),
+            max: Math.max(2, ...ends.map((end) => 2 ** Math.ceil(Math.log2(end)))),
+            axisLabel: {
+              ...axisLabel(width),
+              formatter: (value: number) => `${Number(value.toPrecision(2))}×`,
+              hideOverlap: true,
+            },
+            splitLine,
+          },
           series: [
             rowIntervals(known.map(({ low, high }, index) => [low, high, index])),
             ...verdicts.map((verdict, place): SeriesOption => ({
@@ -129,8 +208,20 @@ function forests(study: StudyRecord): Chart[] {
               symbolRotate: MARKS[verdict].rotate,
               symbolSize: 11,
               itemStyle: { color: MARKS[verdict].colour },
-              data: known.flatMap((each, index): [number, number][] => (each.verdict === verdict ? [[each.ratio, index]] : [])),
-              ...(place === 0 ? { markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: TEXT_COLOUR, type: "dashed" }, data: [{ xAxis: 1 }] } } : {}),
+              data: known.flatMap((each, index): [number, number][] =>
+                each.verdict === verdict ? [[each.ratio, index]] : [],
+              ),
+              ...(place === 0
+                ? {
+                    markLine: {
+                      silent: true,
+                      symbol: "none",
+                      label: { show: false },
+                      lineStyle: { color: TEXT_COLOUR, type: "dashed" },
+                      data: [{ xAxis: 1 }],
+                    },
+                  }
+                : {}),
             })),
           ],
         }),
@@ -141,7 +232,12 @@ function forests(study: StudyRecord): Chart[] {
 
 function scaling(fit: StudyFit, rows: readonly ResultRow[], { cells }: StudyRecord, index: number): Chart[] {
   const isCost = fit.what.includes("CPU");
-  const value = ({ rps, serverCpu, serverRps }: ResultRow): number => (isCost ? (serverCpu === null || serverRps === null || serverRps === 0 ? 0 : (1e6 * serverCpu) / serverRps) : rps.median);
+  const value = ({ rps, serverCpu, serverRps }: ResultRow): number =>
+    isCost
+      ? serverCpu === null || serverRps === null || serverRps === 0
+        ? 0
+        : (1e6 * serverCpu) / serverRps
+      : rps.median;
   const point = (id: string): [number, number][] => {
     const row = rows.find(({ deployment }) => deployment === id);
     const shards = Number(cells.find((cell) => cell.id === id)?.levels["primaries"] ?? NaN);
@@ -154,24 +250,55 @@ function scaling(fit: StudyFit, rows: readonly ResultRow[], { cells }: StudyReco
   const xs = all.map(([x]) => x);
   const [from, to] = [Math.min(...xs), Math.max(...xs)];
   const { exponent, factor } = fit;
-  const line: [number, number][] = exponent === null || factor === null ? [] : [from, to].map((x) => [x, factor * x ** exponent.estimate]);
+  const line: [number, number][] =
+    exponent === null || factor === null ? [] : [from, to].map((x) => [x, factor * x ** exponent.estimate]);
   const ys = [...all, ...line].map(([, y]) => y);
   return [
     {
       id: `scaling-${index}`,
       title: `${fit.title}: ${fit.what}`,
-      caption: exponent === null ? "Both scales are logarithmic. Too few cells were limited by their servers alone for an exponent; the reasons are among the findings." : `Both scales are logarithmic, so a power law is a straight line: exponent ${exponent.estimate.toFixed(2)} (${exponent.low.toFixed(2)} … ${exponent.high.toFixed(2)}); 1 is perfect scaling, 0 is none. Hollow cells are left out of it, for the reasons among the findings.`,
-      legend: [{ name: "in the fit", colour: colourOf(0) }, { name: "left out (hollow)", colour: colourOf(1) }],
+      caption:
+        exponent === null
+          ? "Both scales are logarithmic. Too few cells were limited by their servers alone for an exponent; the reasons are among the findings."
+          : `Both scales are logarithmic, so a power law is a straight line: exponent ${exponent.estimate.toFixed(2)} (${exponent.low.toFixed(2)} … ${exponent.high.toFixed(2)}); 1 is perfect scaling, 0 is none. Hollow cells are left out of it, for the reasons among the findings.`,
+      legend: [
+        { name: "in the fit", colour: colourOf(0) },
+        { name: "left out (hollow)", colour: colourOf(1) },
+      ],
       heights: { wide: 320, narrow: 280 },
       option: (width) => ({
         ...chartBase(width),
         grid: { left: width === "wide" ? 64 : 52, right: 24, top: 16, bottom: 48 },
-        xAxis: { type: "log", logBase: 2, min: 2 ** Math.floor(Math.log2(from)), max: 2 ** Math.ceil(Math.log2(to) + 0.01), name: "shards", nameLocation: "middle", nameGap: 30, nameTextStyle: { color: TEXT_COLOUR }, axisLabel: axisLabel(width), splitLine },
-        yAxis: { type: "log", logBase: 2, min: 2 ** Math.floor(Math.log2(Math.min(...ys))), max: 2 ** Math.ceil(Math.log2(Math.max(...ys)) + 0.01), axisLabel: { ...axisLabel(width), formatter: shortCount }, splitLine },
+        xAxis: {
+          type: "log",
+          logBase: 2,
+          min: 2 ** Math.floor(Math.log2(from)),
+          max: 2 ** Math.ceil(Math.log2(to) + 0.01),
+          name: "shards",
+          nameLocation: "middle",
+          nameGap: 30,
+          nameTextStyle: { color: TEXT_COLOUR },
+          axisLabel: axisLabel(width),
+          splitLine,
+        },
+        yAxis: {
+          type: "log",
+          logBase: 2,
+          min: 2 ** Math.floor(Math.log2(Math.min(...ys))),
+          max: 2 ** Math.ceil(Math.log2(Math.max(...ys)) + 0.01),
+          axisLabel: { ...axisLabel(width), formatter: shortCount },
+          splitLine,
+        },
         series: [
           { type: "line", symbol: "none", lineStyle: { color: TEXT_COLOUR, width: 1.5, type: "dashed" }, data: line },
           { type: "scatter", symbolSize: 10, itemStyle: { color: colourOf(0) }, data: taken },
-          { type: "scatter", symbol: "emptyCircle", symbolSize: 10, itemStyle: { color: colourOf(1), borderWidth: 2 }, data: left },
+          {
+            type: "scatter",
+            symbol: "emptyCircle",
+            symbolSize: 10,
+            itemStyle: { color: colourOf(1), borderWidth: 2 },
+            data: left,
+          },
         ],
       }),
     },
@@ -187,9 +314,23 @@ function canaries({ canaries: all }: Results, { canaryMoved }: StudyRecord): Cha
     heights: { wide: 220, narrow: 200 },
     option: (width) => ({
       ...chartBase(width),
-      xAxis: { type: "category", data: all.map((_canary, index) => String(index + 1)), axisLabel: axisLabel(width), axisTick: { show: false }, axisLine: { lineStyle: { color: GRID_COLOUR } } },
+      xAxis: {
+        type: "category",
+        data: all.map((_canary, index) => String(index + 1)),
+        axisLabel: axisLabel(width),
+        axisTick: { show: false },
+        axisLine: { lineStyle: { color: GRID_COLOUR } },
+      },
       yAxis: { type: "value", axisLabel: { ...axisLabel(width), formatter: shortCount }, splitLine },
-      series: [{ type: "line", symbolSize: 7, lineStyle: { color: colourOf(3), width: 2 }, itemStyle: { color: colourOf(3) }, data: all.map(({ rps }) => rps) }],
+      series: [
+        {
+          type: "line",
+          symbolSize: 7,
+          lineStyle: { color: colourOf(3), width: 2 },
+          itemStyle: { color: colourOf(3) },
+          data: all.map(({ rps }) => rps),
+        },
+      ],
     }),
   };
 }

@@ -49,7 +49,12 @@ export type SoakWindow = Extract<SoakEntry, { kind: "window" }>;
 
 export type SoakCheckpointLog = CheckpointLog<SoakHeader, SoakEntry>;
 
-export const soakCheckpointLogs = new CheckpointLogStore<SoakHeader, SoakEntry>({ subject: "soak", file: SOAK_LOG_FILE, header: headerSchema, entry: entrySchema });
+export const soakCheckpointLogs = new CheckpointLogStore<SoakHeader, SoakEntry>({
+  subject: "soak",
+  file: SOAK_LOG_FILE,
+  header: headerSchema,
+  entry: entrySchema,
+});
 
 export function windowsOf({ entries }: Pick<SoakCheckpointLog, "entries">): SoakWindow[] {
   return entries.filter((entry) => entry.kind === "window");

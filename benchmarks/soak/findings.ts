@@ -64,8 +64,12 @@ export function soakFindings(deployment: string, windows: readonly SoakWindow[])
   const histograms = own.map(({ latencies }) => Histogram.decode(latencies));
   const all = Histogram.merge(histograms);
   const quarter = Math.max(1, Math.floor(own.length / 4));
-  const [first, last] = [Histogram.merge(histograms.slice(0, quarter)), Histogram.merge(histograms.slice(-quarter))].map((histogram) => histogram.percentileMs(0.99));
-  const sum = (figure: (window: SoakWindow) => number): number => own.reduce((total, window) => total + figure(window), 0);
+  const [first, last] = [
+    Histogram.merge(histograms.slice(0, quarter)),
+    Histogram.merge(histograms.slice(-quarter)),
+  ].map((histogram) => histogram.percentileMs(0.99));
+  const sum = (figure: (window: SoakWindow) => number): number =>
+    own.reduce((total, window) => total + figure(window), 0);
   const nodes = [...new Set(own.flatMap(({ samples }) => samples.map(({ node }) => node)))];
   return {
     deployment,
@@ -83,19 +87,35 @@ export function soakFindings(deployment: string, windows: readonly SoakWindow[])
     maxReplicaLagBytes: Math.max(0, ...own.map(({ samples }) => maxReplicaLag(samples))),
     maxDiskBytes: Math.max(0, ...own.map(({ diskBytes }) => diskBytes)),
     nodes: nodes.map((node) => nodeFindings(node, own)),
-    problems: [...nodes.flatMap((node) => troublesOf(node, own)), ...requestTroubles(sum(({ failed }) => failed), sum(({ unknown }) => unknown))],
+    problems: [
+      ...nodes.flatMap((node) => troublesOf(node, own)),
+      ...requestTroubles(
+        sum(({ failed }) => failed),
+        sum(({ unknown }) => unknown),
+      ),
+    ],
   };
 }
 
 /** Bytes by which a replica is behind the primary it follows, the most. (A replica that was asked later can be ahead.) */
 export function maxReplicaLag(samples: readonly NodeSample[]): number {
-  const offsets = new Map(samples.flatMap(({ role, endpoint, offset }) => (role === "primary" && offset !== null ? [[endpoint, offset] as const] : [])));
-  return Math.max(0, ...samples.flatMap(({ follows, offset }) => (follows === null || offset === null || !offsets.has(follows) ? [] : [(offsets.get(follows) ?? 0) - offset])));
+  const offsets = new Map(
+    samples.flatMap(({ role, endpoint, offset }) =>
+      role === "primary" && offset !== null ? [[endpoint, offset] as const] : [],
+    ),
+  );
+  return Math.max(
+    0,
+    ...samples.flatMap(({ follows, offset }) =>
+      follows === null || offset === null || !offsets.has(follows) ? [] : [(offsets.get(follows) ?? 0) - offset],
+    ),
+  );
 }
 
 function nodeFindings(node: string, windows: readonly SoakWindow[]): SoakNodeFindings {
   const samples = windows.flatMap(({ samples: all }) => all.filter((sample) => sample.node === node));
-  const most = (figure: (sample: NodeSample) => number | null): number => Math.max(0, ...samples.map((sample) => figure(sample) ?? 0));
+  const most = (figure: (sample: NodeSample) => number | null): number =>
+    Math.max(0, ...samples.map((sample) => figure(sample) ?? 0));
   return {
     node,
     memory: trendOf(nodeSeries(node, windows, ({ usedBytes }) => usedBytes)),
@@ -109,7 +129,11 @@ function nodeFindings(node: string, windows: readonly SoakWindow[]): SoakNodeFin
 }
 
 /** A figure of a node by hours from the first window on. */
-export function nodeSeries(node: string, windows: readonly SoakWindow[], figure: (sample: NodeSample) => number | null): { x: number; y: number }[] {
+export function nodeSeries(
+  node: string,
+  windows: readonly SoakWindow[],
+  figure: (sample: NodeSample) => number | null,
+): { x: number; y: number }[] {
   const start = Date.parse(windows[0]?.at ?? "");
   return windows.flatMap(({ at, samples }) => {
     const sample = samples.find((each) => each.node === node);
@@ -126,31 +150,77 @@ export function trendOf(series: readonly { readonly x: number; readonly y: numbe
   const half = twoSidedT(CONFIDENCE, points.length - 2) * line.slopeError;
   const mean = points.reduce((sum, { y }) => sum + y, 0) / points.length;
   const part = line.slope / mean;
-  return { perHour: line.slope, low: line.slope - half, high: line.slope + half, relativePerHour: part, grows: line.slope - half > 0 && part > WORTH_TELLING };
+  return {
+    perHour: line.slope,
+    low: line.slope - half,
+    high: line.slope + half,
+    relativePerHour: part,
+    grows: line.slope - half > 0 && part > WORTH_TELLING,
+  };
 }
 
 function requestTroubles(failed: number, unknown: number): string[] {
-  return [...(failed > 0 ? [`${formatCount(failed)} requests failed`] : []), ...(unknown > 0 ? [`${formatCount(unknown)} requests got no answer`] : [])];
+  return [
+    ...(failed > 0 ? [`${formatCount(failed)} requests failed`] : []),
+    ...(unknown > 0 ? [`${formatCount(unknown)} requests got no answer`] : []),
+  ];
 }
 
 function troublesOf(node: string, windows: readonly SoakWindow[]): string[] {
   const samples = windows.flatMap(({ samples: all }) => all.filter((sample) => sample.node === node));
   const times = (holds: (sample: NodeSample) => boolean): number => samples.filter(holds).length;
-  const restarts = samples.filter(({ uptimeSeconds }, index) => uptimeSeconds !== null && uptimeSeconds < (samples[index - 1]?.uptimeSeconds ?? 0)).length;
-  const roles = samples.filter(({ role }, index) => index > 0 && role !== null && samples[index - 1]?.role !== null && role !== samples[index - 1]?.role).length;
-  const said = (count: number, what: string): string[] => (count === 0 ? [] : [`${node} ${what} (${count} of ${samples.length} windows)`]);
-  return [...said(times(({ role }) => role === null), "did not answer"), ...said(restarts, "was started again"), ...said(roles, "changed its role"), ...said(times(({ role, linkUp }) => role !== null && !linkUp), "had no link to its primary"), ...said(times(({ aofWell }) => !aofWell), "could not write its append-only file")];
+  const restarts = samples.filter(
+    ({ uptimeSeconds }, index) => uptimeSeconds !== null && uptimeSeconds < (samples[index - 1]?.uptimeSeconds ?? 0),
+  ).length;
+  const roles = samples.filter(
+    ({ role }, index) =>
+      index > 0 && role !== null && samples[index - 1]?.role !== null && role !== samples[index - 1]?.role,
+  ).length;
+  const said = (count: number, what: string): string[] =>
+    count === 0 ? [] : [`${node} ${what} (${count} of ${samples.length} windows)`];
+  return [
+    ...said(
+      times(({ role }) => role === null),
+      "did not answer",
+    ),
+    ...said(restarts, "was started again"),
+    ...said(roles, "changed its role"),
+    ...said(
+      times(({ role, linkUp }) => role !== null && !linkUp),
+      "had no link to its primary",
+    ),
+    ...said(
+      times(({ aofWell }) => !aofWell),
+      "could not write its append-only file",
+    ),
+  ];
 }
 
 /** A screen. */
 export function describeSoakFindings(findings: SoakFindings): string[] {
-  const { deployment, windows, seconds, offered, acknowledged, p50Ms, p99Ms, p999Ms, maxMs, tailRatio, maxReplicaLagBytes, maxDiskBytes, nodes, problems } = findings;
+  const {
+    deployment,
+    windows,
+    seconds,
+    offered,
+    acknowledged,
+    p50Ms,
+    p99Ms,
+    p999Ms,
+    maxMs,
+    tailRatio,
+    maxReplicaLagBytes,
+    maxDiskBytes,
+    nodes,
+    problems,
+  } = findings;
   return [
     `${deployment}: ${windows} windows, ${formatCount(seconds)} s of load, ${formatCount(acknowledged)} of ${formatCount(offered)} requests acknowledged`,
     `  p50 ${formatMs(p50Ms)} ms, p99 ${formatMs(p99Ms)} ms, p99.9 ${formatMs(p999Ms)} ms, most ${formatMs(maxMs)} ms; p99 of the last quarter is ${tailRatio.toFixed(2)} times that of the first`,
     `  replicas at most ${formatBytes(maxReplicaLagBytes)} behind; files at most ${formatBytes(maxDiskBytes)}`,
-    ...nodes.map(({ node, memory, maxUsedBytes, maxResidentBytes, maxFragmentation, aofRewrites, maxAofBytes, evicted }) =>
-      `  ${node}: memory ${formatBytes(maxUsedBytes)} used and ${formatBytes(maxResidentBytes)} resident at most, ${memory === undefined ? "too few windows for a trend" : `${memory.grows ? "growing by" : "no growth that matters:"} ${(memory.relativePerHour * 100).toFixed(1)} % per hour`}; fragmentation at most ${maxFragmentation.toFixed(2)}; append-only file at most ${formatBytes(maxAofBytes)}, rewritten ${aofRewrites} times${evicted > 0 ? `; ${formatCount(evicted)} keys evicted` : ""}`,
+    ...nodes.map(
+      ({ node, memory, maxUsedBytes, maxResidentBytes, maxFragmentation, aofRewrites, maxAofBytes, evicted }) =>
+        `  ${node}: memory ${formatBytes(maxUsedBytes)} used and ${formatBytes(maxResidentBytes)} resident at most, ${memory === undefined ? "too few windows for a trend" : `${memory.grows ? "growing by" : "no growth that matters:"} ${(memory.relativePerHour * 100).toFixed(1)} % per hour`}; fragmentation at most ${maxFragmentation.toFixed(2)}; append-only file at most ${formatBytes(maxAofBytes)}, rewritten ${aofRewrites} times${evicted > 0 ? `; ${formatCount(evicted)} keys evicted` : ""}`,
     ),
     ...(problems.length === 0 ? ["  nothing went wrong"] : problems.map((trouble) => `  trouble: ${trouble}`)),
   ];

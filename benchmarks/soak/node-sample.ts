@@ -36,7 +36,21 @@ export const nodeSampleSchema = z.strictObject({
 });
 export type NodeSample = z.infer<typeof nodeSampleSchema>;
 
-const SILENT: Omit<NodeSample, "node" | "endpoint"> = { follows: null, role: null, uptimeSeconds: null, usedBytes: null, residentBytes: null, fragmentation: null, keys: null, aofBytes: null, aofRewrites: null, aofWell: true, offset: null, linkUp: false, evicted: null };
+const SILENT: Omit<NodeSample, "node" | "endpoint"> = {
+  follows: null,
+  role: null,
+  uptimeSeconds: null,
+  usedBytes: null,
+  residentBytes: null,
+  fragmentation: null,
+  keys: null,
+  aofBytes: null,
+  aofRewrites: null,
+  aofWell: true,
+  offset: null,
+  linkUp: false,
+  evicted: null,
+};
 
 /** Every node is asked at once; one that does not answer is in there as silent. */
 export function sampleNodes(deployment: Deployment): Promise<NodeSample[]> {
@@ -45,7 +59,15 @@ export function sampleNodes(deployment: Deployment): Promise<NodeSample[]> {
       reached.map(async ({ node: { name: node, endpoint: at }, connection }): Promise<NodeSample> => {
         const endpoint = formatEndpoint(at);
         try {
-          return connection === undefined ? { node, endpoint, ...SILENT } : { node, endpoint, ...parseNodeSample(await connection.info("server", "memory", "persistence", "replication", "stats", "keyspace")) };
+          return connection === undefined
+            ? { node, endpoint, ...SILENT }
+            : {
+                node,
+                endpoint,
+                ...parseNodeSample(
+                  await connection.info("server", "memory", "persistence", "replication", "stats", "keyspace"),
+                ),
+              };
         } catch {
           return { node, endpoint, ...SILENT };
         }

@@ -27,7 +27,9 @@ export interface SoakContext {
 /** Seconds of load that a soak has had. */
 export function soakedSeconds(windows: readonly SoakWindow[]): number {
   const [first] = windows;
-  return windows.filter(({ deployment }) => deployment === first?.deployment).reduce((sum, { seconds }) => sum + seconds, 0);
+  return windows
+    .filter(({ deployment }) => deployment === first?.deployment)
+    .reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
 /**
@@ -37,7 +39,11 @@ export function soakedSeconds(windows: readonly SoakWindow[]): number {
 export async function runSoak(journal: SoakCheckpointLog, soaking: SoakContext): Promise<void> {
   const { header } = journal;
   const { report, signal, deployments } = soaking;
-  for (let left = header.seconds - soakedSeconds(windowsOf(journal)); left > 0.5; left = header.seconds - soakedSeconds(windowsOf(journal))) {
+  for (
+    let left = header.seconds - soakedSeconds(windowsOf(journal));
+    left > 0.5;
+    left = header.seconds - soakedSeconds(windowsOf(journal))
+  ) {
     signal.throwIfAborted();
     const seconds = Math.min(header.windowSeconds, left);
     // Another sequence of draws in each window, and the same for all deployments.
@@ -45,20 +51,45 @@ export async function runSoak(journal: SoakCheckpointLog, soaking: SoakContext):
     const windows = await Promise.all(deployments.map((deployment) => window(deployment, seconds, seed, soaking)));
     for (const each of windows) journal.add(each);
     const diskBytes = windows.reduce((sum, each) => sum + each.diskBytes, 0);
-    report(`${formatDuration(header.seconds - left + seconds)} of ${formatDuration(header.seconds)}: ${windows.map(lineOf).join("; ")}; files ${formatBytes(diskBytes)}`, true);
-    if (diskBytes > header.diskBytes) throw new Failure(`the servers' files take ${formatBytes(diskBytes)}, more than the ${formatBytes(header.diskBytes)} that --disk allows`);
+    report(
+      `${formatDuration(header.seconds - left + seconds)} of ${formatDuration(header.seconds)}: ${windows.map(lineOf).join("; ")}; files ${formatBytes(diskBytes)}`,
+      true,
+    );
+    if (diskBytes > header.diskBytes)
+      throw new Failure(
+        `the servers' files take ${formatBytes(diskBytes)}, more than the ${formatBytes(header.diskBytes)} that --disk allows`,
+      );
   }
 }
 
-async function window(deployment: Deployment, seconds: number, seed: number, { run, mix, signal }: SoakContext): Promise<SoakWindow> {
+async function window(
+  deployment: Deployment,
+  seconds: number,
+  seed: number,
+  { run, mix, signal }: SoakContext,
+): Promise<SoakWindow> {
   const plan = await planFor(deployment, { ...mix, length: { seconds } }, seed);
   const generator = await GeneratorProcess.start(run, plan);
-  const kill = (): void => { void generator.kill(); };
+  const kill = (): void => {
+    void generator.kill();
+  };
   signal.addEventListener("abort", kill);
   try {
     const tally = Tally.merge(await generator.run());
     const { offered, acknowledged, failures: failed, unknowns: unknown, fromMs, toMs } = tally;
-    return { kind: "window", deployment: deployment.name, at: new Date().toISOString(), seconds: Math.min(seconds, Math.max(0.001, (toMs - fromMs) / 1000)), offered, acknowledged, failed, unknown, latencies: tally.latencies().encode(), samples: await sampleNodes(deployment), diskBytes: sizeOf(join(run.path, deployment.name)) };
+    return {
+      kind: "window",
+      deployment: deployment.name,
+      at: new Date().toISOString(),
+      seconds: Math.min(seconds, Math.max(0.001, (toMs - fromMs) / 1000)),
+      offered,
+      acknowledged,
+      failed,
+      unknown,
+      latencies: tally.latencies().encode(),
+      samples: await sampleNodes(deployment),
+      diskBytes: sizeOf(join(run.path, deployment.name)),
+    };
   } catch (error) {
     signal.throwIfAborted();
     throw error;
@@ -70,9 +101,16 @@ async function window(deployment: Deployment, seconds: number, seed: number, { r
 
 /** The primary first, whoever that is by now; a cluster has no first. */
 async function planFor(deployment: Deployment, mix: OpenLoopWorkload, seed: number): Promise<OpenLoopPlan> {
-  const { mode, access: { username = "default", password } } = deployment;
+  const {
+    mode,
+    access: { username = "default", password },
+  } = deployment;
   const primary = mode === "replication" ? (await findSolePrimary(deployment)).name : "";
-  return openLoopPlan({ mix, primary, seed, credentials: password === undefined ? undefined : { username, password } }, deployment, endpointsPrimaryFirst(deployment, primary));
+  return openLoopPlan(
+    { mix, primary, seed, credentials: password === undefined ? undefined : { username, password } },
+    deployment,
+    endpointsPrimaryFirst(deployment, primary),
+  );
 }
 
 function lineOf({ deployment, acknowledged, seconds, failed, unknown, samples }: SoakWindow): string {
@@ -83,7 +121,11 @@ function lineOf({ deployment, acknowledged, seconds, failed, unknown, samples }:
 /** Bytes of all files below; what goes away meanwhile counts as nothing. */
 function sizeOf(directory: string): number {
   try {
-    return readdirSync(directory, { withFileTypes: true }).reduce((sum, entry) => sum + (entry.isDirectory() ? sizeOf(join(directory, entry.name)) : sizeOfFile(join(directory, entry.name))), 0);
+    return readdirSync(directory, { withFileTypes: true }).reduce(
+      (sum, entry) =>
+        sum + (entry.isDirectory() ? sizeOf(join(directory, entry.name)) : sizeOfFile(join(directory, entry.name))),
+      0,
+    );
   } catch (error) {
     if (codeOf(error) === "ENOENT") return 0;
     throw error;

@@ -29,7 +29,9 @@ export function metricValue(record: MeasurementRecord, figure: Metric): number |
       return record.client.p99Ms;
     case "cpu-per-operation": {
       const cores = record.cpu.servers.reduce((sum, each) => sum + each.cores, 0);
-      return record.servers === null || record.servers.rps === 0 || record.cpu.servers.length === 0 ? undefined : (1e6 * cores) / record.servers.rps;
+      return record.servers === null || record.servers.rps === 0 || record.cpu.servers.length === 0
+        ? undefined
+        : (1e6 * cores) / record.servers.rps;
     }
   }
 }
@@ -56,14 +58,18 @@ export class StudyAnalysis {
   }
 
   recordsOf(cell: Treatment, test: string): MeasurementRecord[] {
-    return this.records.filter((record) => record.deployment === cell.id && record.test === test).sort((a, b) => a.round - b.round);
+    return this.records
+      .filter((record) => record.deployment === cell.id && record.test === test)
+      .sort((a, b) => a.round - b.round);
   }
 
   series(cell: Treatment, test: string, figure: Metric): RoundSeries {
-    return new Map(this.recordsOf(cell, test).flatMap((record): [number, number][] => {
-      const value = metricValue(record, figure);
-      return value === undefined ? [] : [[record.round, value]];
-    }));
+    return new Map(
+      this.recordsOf(cell, test).flatMap((record): [number, number][] => {
+        const value = metricValue(record, figure);
+        return value === undefined ? [] : [[record.round, value]];
+      }),
+    );
   }
 
   /** Median over the rounds; undefined where there is none. */
@@ -111,10 +117,12 @@ export class StudyAnalysis {
       this.interleaved.flatMap((entry) => {
         const isReversed = entry.base === other.id && entry.other === base.id;
         if (!isReversed && !(entry.base === base.id && entry.other === other.id)) return [];
-        return entry.tests.filter((each) => each.test === test).map((counts): [number, RatioPair] => {
-          const [first, second] = isReversed ? [counts.other, counts.base] : [counts.base, counts.other];
-          return [entry.round, { base: rateOf(first), other: rateOf(second) }];
-        });
+        return entry.tests
+          .filter((each) => each.test === test)
+          .map((counts): [number, RatioPair] => {
+            const [first, second] = isReversed ? [counts.other, counts.base] : [counts.base, counts.other];
+            return [entry.round, { base: rateOf(first), other: rateOf(second) }];
+          });
       }),
     );
   }
@@ -122,7 +130,9 @@ export class StudyAnalysis {
   /** Whether most of a cell's measurements say that it was not its servers that were the limit. */
   limitedBy(cell: Treatment, test: string): "client" | "machine" | undefined {
     const records = this.recordsOf(cell, test);
-    const share = (...codes: readonly Warning["code"][]): number => records.filter(({ doubts }) => doubts.some(({ code }) => codes.includes(code))).length / Math.max(1, records.length);
+    const share = (...codes: readonly Warning["code"][]): number =>
+      records.filter(({ doubts }) => doubts.some(({ code }) => codes.includes(code))).length /
+      Math.max(1, records.length);
     if (share("client-bound", "few-connections") >= 0.5) return "client";
     return share("machine-bound") >= 0.5 ? "machine" : undefined;
   }
@@ -133,7 +143,19 @@ export class StudyAnalysis {
       comparedPairs(this.treatments).flatMap(({ base, other }) =>
         figuresOf(base, other).map((figure): StudyComparison => {
           const { ratio, low, high, rounds, verdict } = this.ratio(base, other, test, figure);
-          return { test, title, figure, base: base.id, other: other.id, ratio: ratio ?? null, low: low ?? null, high: high ?? null, rounds, verdict, sideBySide: this.#sideBySide(base, other, test, figure).length > 0 };
+          return {
+            test,
+            title,
+            figure,
+            base: base.id,
+            other: other.id,
+            ratio: ratio ?? null,
+            low: low ?? null,
+            high: high ?? null,
+            rounds,
+            verdict,
+            sideBySide: this.#sideBySide(base, other, test, figure).length > 0,
+          };
         }),
       ),
     );
@@ -144,9 +166,17 @@ export class StudyAnalysis {
    * @param isOut whether a cell was given up: what is to be compared with it never will be
    */
   decidingRatios(isOut: (cell: Treatment) => boolean): Ratio[] {
-    const isDecisive = ({ base, other }: TreatmentPair, figure: Metric): boolean => figure === (base.workload.rate === undefined && other.workload.rate === undefined ? "throughput" : "cpu-per-operation");
+    const isDecisive = ({ base, other }: TreatmentPair, figure: Metric): boolean =>
+      figure ===
+      (base.workload.rate === undefined && other.workload.rate === undefined ? "throughput" : "cpu-per-operation");
     return this.tests.flatMap(({ test }) =>
-      comparedPairs(this.treatments).filter(({ base, other }) => !isOut(base) && !isOut(other)).flatMap((pair) => figuresOf(pair.base, pair.other).filter((figure) => isDecisive(pair, figure)).map((figure) => this.ratio(pair.base, pair.other, test, figure))),
+      comparedPairs(this.treatments)
+        .filter(({ base, other }) => !isOut(base) && !isOut(other))
+        .flatMap((pair) =>
+          figuresOf(pair.base, pair.other)
+            .filter((figure) => isDecisive(pair, figure))
+            .map((figure) => this.ratio(pair.base, pair.other, test, figure)),
+        ),
     );
   }
 
@@ -158,14 +188,25 @@ export class StudyAnalysis {
         const taken = judged.flatMap(({ cell, why }) => (why === undefined ? [cell] : []));
         const rounds = new Map<number, Point[]>();
         for (const cell of taken) {
-          for (const [round, y] of this.series(cell, test, figure)) rounds.set(round, [...(rounds.get(round) ?? []), { x: cell.shape.primaries, y }]);
+          for (const [round, y] of this.series(cell, test, figure))
+            rounds.set(round, [...(rounds.get(round) ?? []), { x: cell.shape.primaries, y }]);
         }
         const law = fitPowerLaw([...rounds.values()], CONFIDENCE);
         const rest = group[0] === undefined ? "" : describeRest(group[0], "primaries");
         if (group.length < 2) return [];
         const what = `${METRICS[figure].title} against shards${rest === "" ? "" : `, ${rest}`}`;
         const left = judged.flatMap(({ cell, why }) => (why === undefined ? [] : [{ cell: cell.id, why }]));
-        return [{ test, title, what, exponent: law?.exponent ?? null, factor: law?.factor ?? null, cells: taken.map(({ id }) => id), excluded: left }];
+        return [
+          {
+            test,
+            title,
+            what,
+            exponent: law?.exponent ?? null,
+            factor: law?.factor ?? null,
+            cells: taken.map(({ id }) => id),
+            excluded: left,
+          },
+        ];
       }),
     );
   }
@@ -188,5 +229,8 @@ export function groupsVarying(cells: readonly Treatment[], factor: Factor): Trea
 }
 
 function describeRest(cell: Treatment, factor: Factor): string {
-  return Object.entries(cell.levels as Readonly<Record<string, string | number>>).filter(([name]) => name !== factor).map(([name, level]) => describeLevel(name as Factor, level)).join(", ");
+  return Object.entries(cell.levels as Readonly<Record<string, string | number>>)
+    .filter(([name]) => name !== factor)
+    .map(([name, level]) => describeLevel(name as Factor, level))
+    .join(", ");
 }

@@ -22,7 +22,17 @@ const headerSchema = z.strictObject({
 export type StudyLogHeader = z.infer<typeof headerSchema>;
 
 const entrySchema = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("canary"), round: z.int(), place: z.int(), rps: count, startedAt: z.iso.datetime(), seconds: count, /** Of every engine there was, by its name; that without one has none. */ versions: z.record(z.string(), z.string()).optional() }),
+  z.strictObject({
+    kind: z.literal("canary"),
+    round: z.int(),
+    place: z.int(),
+    rps: count,
+    startedAt: z.iso.datetime(),
+    seconds: count,
+    /** Of every engine there was, by its name; that without one has none. */ versions: z
+      .record(z.string(), z.string())
+      .optional(),
+  }),
   z.strictObject({
     kind: z.literal("cell"),
     round: z.int(),
@@ -34,7 +44,14 @@ const entrySchema = z.discriminatedUnion("kind", [
     growth: tableGrowthSchema.nullable(),
   }),
   /** Two cells in alternating slices; see `slices.ts`. */
-  z.strictObject({ kind: z.literal("side-by-side"), round: z.int(), base: z.string(), other: z.string(), seconds: count, tests: z.array(interleavedTestSchema) }),
+  z.strictObject({
+    kind: z.literal("side-by-side"),
+    round: z.int(),
+    base: z.string(),
+    other: z.string(),
+    seconds: count,
+    tests: z.array(interleavedTestSchema),
+  }),
   /** `cell` is a cell's, or what two of them are called: see `subjectOf`. */
   z.strictObject({ kind: z.literal("failure"), round: z.int(), cell: z.string(), seconds: count, reason: z.string() }),
 ]);
@@ -45,4 +62,9 @@ export type SliceCounts = InterleavedEntry["tests"][number]["base"];
 
 export type StudyCheckpointLog = CheckpointLog<StudyLogHeader, StudyLogEntry>;
 
-export const studyCheckpointLogs = new CheckpointLogStore<StudyLogHeader, StudyLogEntry>({ subject: "study", file: STUDY_CHECKPOINT_FILE, header: headerSchema, entry: entrySchema });
+export const studyCheckpointLogs = new CheckpointLogStore<StudyLogHeader, StudyLogEntry>({
+  subject: "study",
+  file: STUDY_CHECKPOINT_FILE,
+  header: headerSchema,
+  entry: entrySchema,
+});

@@ -29,12 +29,19 @@ export interface StudyState {
 }
 
 export function analysisOf({ study, entries }: Pick<StudyState, "study" | "entries">): StudyAnalysis {
-  return new StudyAnalysis(study.treatments, treatmentEntries(entries).flatMap(({ records }) => records), study.precision, sideBySideEntries(entries));
+  return new StudyAnalysis(
+    study.treatments,
+    treatmentEntries(entries).flatMap(({ records }) => records),
+    study.precision,
+    sideBySideEntries(entries),
+  );
 }
 
 /** Without pairs that were given up: what was measured one after the other stands in for them. */
 function sideBySideEntries(entries: readonly StudyLogEntry[]): InterleavedEntry[] {
-  return entries.filter((entry) => entry.kind === "side-by-side").filter((entry) => givenUpReasonOf(stepSubject(entry), entries) === undefined);
+  return entries
+    .filter((entry) => entry.kind === "side-by-side")
+    .filter((entry) => givenUpReasonOf(stepSubject(entry), entries) === undefined);
 }
 
 export function treatmentEntries(entries: readonly StudyLogEntry[]): TreatmentEntry[] {
@@ -53,9 +60,15 @@ export function givenUpReason(cell: Treatment, entries: readonly StudyLogEntry[]
 
 /** The same of whatever a turn measures. @param subject see `subjectOf` */
 export function givenUpReasonOf(subject: string, entries: readonly StudyLogEntry[]): string | undefined {
-  const own = entries.filter((entry) => entry.kind !== "canary" && subjectOfEntry(entry) === subject).slice(-MAX_CONSECUTIVE_FAILURES);
+  const own = entries
+    .filter((entry) => entry.kind !== "canary" && subjectOfEntry(entry) === subject)
+    .slice(-MAX_CONSECUTIVE_FAILURES);
   const last = own.at(-1);
-  return own.length === MAX_CONSECUTIVE_FAILURES && last?.kind === "failure" && own.every(({ kind }) => kind === "failure") ? last.reason : undefined;
+  return own.length === MAX_CONSECUTIVE_FAILURES &&
+    last?.kind === "failure" &&
+    own.every(({ kind }) => kind === "failure")
+    ? last.reason
+    : undefined;
 }
 
 function subjectOfEntry(entry: Exclude<StudyLogEntry, { kind: "canary" }>): string {
@@ -74,13 +87,30 @@ export function evaluateStudy(state: StudyState): StudyRecord {
   const limited = (cell: Treatment, test: string): string | undefined => {
     const by = findings.limitedBy(cell, test);
     const needed = coresNeeded([cell]);
-    const small = cell.cpus === undefined && cpus.length < needed ? `takes ${needed} cores, its load generator's with it` : undefined;
-    return sharedWhy(cell) ?? small ?? (by === undefined ? undefined : `limited by the ${by === "client" ? "load generator" : "machine"}`);
+    const small =
+      cell.cpus === undefined && cpus.length < needed
+        ? `takes ${needed} cores, its load generator's with it`
+        : undefined;
+    return (
+      sharedWhy(cell) ??
+      small ??
+      (by === undefined ? undefined : `limited by the ${by === "client" ? "load generator" : "machine"}`)
+    );
   };
-  const ofRate = (offered: boolean) => (fit: StudyFit): boolean => fit.cells.concat(fit.excluded.map(({ cell }) => cell)).some((id) => (findings.treatment(id)?.workload.rate !== undefined) === offered);
+  const ofRate =
+    (offered: boolean) =>
+    (fit: StudyFit): boolean =>
+      fit.cells
+        .concat(fit.excluded.map(({ cell }) => cell))
+        .some((id) => (findings.treatment(id)?.workload.rate !== undefined) === offered);
   const scales = study.kind === "density" || study.kind === "billion";
   const throughput = scales ? findings.fits("throughput", limited).filter(ofRate(false)) : [];
-  const costs = study.kind === "billion" ? findings.fits("cpu-per-operation", (cell) => (cell.mode === "cluster" ? undefined : "no cluster")).filter(ofRate(true)) : [];
+  const costs =
+    study.kind === "billion"
+      ? findings
+          .fits("cpu-per-operation", (cell) => (cell.mode === "cluster" ? undefined : "no cluster"))
+          .filter(ofRate(true))
+      : [];
   const { findings: sentences, claims } = conclusions(study, groundOf(state, findings), throughput, costs);
   return {
     name: study.name,
@@ -91,13 +121,21 @@ export function evaluateStudy(state: StudyState): StudyRecord {
     elapsedSeconds: measuredSeconds(entries),
     rounds,
     ended,
-    cells: study.treatments.map((cell) => ({ id: cell.id, label: cell.label, levels: { ...cell.levels }, shared: sharedWhy(cell) ?? null, failed: givenUpReason(cell, entries) ?? null })),
+    cells: study.treatments.map((cell) => ({
+      id: cell.id,
+      label: cell.label,
+      levels: { ...cell.levels },
+      shared: sharedWhy(cell) ?? null,
+      failed: givenUpReason(cell, entries) ?? null,
+    })),
     order: entries.flatMap((entry) => (entry.kind === "failure" ? [] : [entryKey(entry)])),
     canaryMoved: referenceLoadMoved(entries),
     comparisons: findings.comparisons(),
     sideBySide: sideBySideEntries(entries).map(({ round, base, other, tests }) => ({ round, base, other, tests })),
     fits: [...throughput, ...costs],
-    growth: treatmentEntries(entries).flatMap(({ cell, round, growth }) => (growth === null ? [] : [{ cell, round, samples: growth.samples }])),
+    growth: treatmentEntries(entries).flatMap(({ cell, round, growth }) =>
+      growth === null ? [] : [{ cell, round, samples: growth.samples }],
+    ),
     findings: [...sentences],
     claims: [...claims],
   };
@@ -111,11 +149,27 @@ export function referenceLoadMoved(entries: readonly StudyLogEntry[]): boolean {
 
 function groundOf({ study, entries, cpus }: StudyState, findings: StudyAnalysis): ClaimBasis {
   const cells = treatmentEntries(entries);
-  const growth = new Map(findings.treatments.map(({ id }) => [id, cells.flatMap((entry) => (entry.cell === id && entry.growth !== null ? [entry.growth] : []))]));
-  return { analysis: findings, cores: cpus.length, versions: new Map(cells.map(({ cell, topology }) => [cell, topology.version])), growth, growthSize: study.tableGrowth?.dataSize };
+  const growth = new Map(
+    findings.treatments.map(({ id }) => [
+      id,
+      cells.flatMap((entry) => (entry.cell === id && entry.growth !== null ? [entry.growth] : [])),
+    ]),
+  );
+  return {
+    analysis: findings,
+    cores: cpus.length,
+    versions: new Map(cells.map(({ cell, topology }) => [cell, topology.version])),
+    growth,
+    growthSize: study.tableGrowth?.dataSize,
+  };
 }
 
-function conclusions({ kind }: Study, ground: ClaimBasis, throughput: readonly StudyFit[], costs: readonly StudyFit[]): Conclusions {
+function conclusions(
+  { kind }: Study,
+  ground: ClaimBasis,
+  throughput: readonly StudyFit[],
+  costs: readonly StudyFit[],
+): Conclusions {
   switch (kind) {
     case "topologies":
       return topologyConclusions(ground);

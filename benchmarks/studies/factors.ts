@@ -71,21 +71,43 @@ export interface Treatment {
  * Every level of every factor with every other, on every deployment. The order is that of the deployments, then of the
  * levels, the last factor changing first; the first cell is what the others are compared with.
  */
-export function treatmentsOf(bases: readonly BaseDeployment[], variation: Variation, workload: Workload, runners: number): Treatment[] {
+export function treatmentsOf(
+  bases: readonly BaseDeployment[],
+  variation: Variation,
+  workload: Workload,
+  runners: number,
+): Treatment[] {
   const combinations = product(Object.entries(variation) as [Factor, readonly (string | number)[]][]);
   const isOnly = bases.length === 1;
   return bases.flatMap((base) =>
     combinations.map((levels): Treatment => {
-      const words = Object.entries(levels as Readonly<Record<string, string | number>>).map(([factor, level]) => describeLevel(factor as Factor, level));
+      const words = Object.entries(levels as Readonly<Record<string, string | number>>).map(([factor, level]) =>
+        describeLevel(factor as Factor, level),
+      );
       const label = [...(isOnly && words.length > 0 ? [] : [base.name]), ...words].join(", ");
-      const start: Treatment = { id: idOf(label), label, baseDeployment: base.name, levels, mode: base.mode, shape: base.shape, settings: base.settings, engine: undefined, cpus: undefined, workload, runners };
+      const start: Treatment = {
+        id: idOf(label),
+        label,
+        baseDeployment: base.name,
+        levels,
+        mode: base.mode,
+        shape: base.shape,
+        settings: base.settings,
+        engine: undefined,
+        cpus: undefined,
+        workload,
+        runners,
+      };
       return withLevels(start, levels);
     }),
   );
 }
 
 function product(factors: readonly [Factor, readonly (string | number)[]][]): Levels[] {
-  return factors.reduce<Levels[]>((all, [factor, levels]) => all.flatMap((each) => levels.map((level) => ({ ...each, [factor]: level }))), [{}]);
+  return factors.reduce<Levels[]>(
+    (all, [factor, levels]) => all.flatMap((each) => levels.map((level) => ({ ...each, [factor]: level }))),
+    [{}],
+  );
 }
 
 /** A level in words: `2 CPUs`. */
@@ -114,7 +136,10 @@ export function describeLevel(factor: Factor, level: string | number): string {
 }
 
 function idOf(label: string): string {
-  return label.toLowerCase().replaceAll(/[^a-z0-9.]+/g, "-").replaceAll(/^[-.]+|[-.]+$/g, "");
+  return label
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9.]+/g, "-")
+    .replaceAll(/^[-.]+|[-.]+$/g, "");
 }
 
 function withLevels(cell: Treatment, levels: Levels): Treatment {
@@ -128,7 +153,8 @@ function withLevels(cell: Treatment, levels: Levels): Treatment {
   const { workload } = cell;
   return {
     ...cell,
-    mode: levels.mode ?? (levels.primaries === undefined ? cell.mode : levels.primaries === 1 ? "replication" : "cluster"),
+    mode:
+      levels.mode ?? (levels.primaries === undefined ? cell.mode : levels.primaries === 1 ? "replication" : "cluster"),
     shape: { primaries, replicasPerPrimary: levels.replicas ?? cell.shape.replicasPerPrimary },
     settings,
     engine: levels.engine,

@@ -33,7 +33,13 @@ const CLOCK: Clock = { now: () => performance.now(), sleep };
  * @returns seconds of slices that each had, exactly; both are halted then
  * @throws the signal's reason; then, too, both are halted
  */
-export async function interleaveSlices(parties: Pair<SideControl>, seconds: number, random: () => number, signal: AbortSignal, clock = CLOCK): Promise<Pair<number>> {
+export async function interleaveSlices(
+  parties: Pair<SideControl>,
+  seconds: number,
+  random: () => number,
+  signal: AbortSignal,
+  clock = CLOCK,
+): Promise<Pair<number>> {
   const had: [number, number] = [0, 0];
   while ((had[0] + had[1]) / 2 < seconds * 1000) {
     const length = LEAST_SLICE_MS + random() * (MOST_SLICE_MS - LEAST_SLICE_MS);

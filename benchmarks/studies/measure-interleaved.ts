@@ -40,7 +40,13 @@ const SETTLE_MS = 20;
  * @param random from 0 to below 1: who is started first, and the order and lengths of slices
  * @throws Failure when servers or load generators fail; the laboratory's signal's reason
  */
-export async function measureInterleaved({ base, other }: TreatmentPair, round: number, pinnings: Pair<Pinning | undefined>, random: () => number, laboratory: StudyEnvironment): Promise<InterleavedEntry> {
+export async function measureInterleaved(
+  { base, other }: TreatmentPair,
+  round: number,
+  pinnings: Pair<Pinning | undefined>,
+  random: () => number,
+  laboratory: StudyEnvironment,
+): Promise<InterleavedEntry> {
   const began = performance.now();
   const tests: InterleavedEntry["tests"] = [];
   const measured = async (sides: Pair<Side>, signal: AbortSignal): Promise<void> => {
@@ -48,19 +54,37 @@ export async function measureInterleaved({ base, other }: TreatmentPair, round: 
       const what = `${namedTest(test).title} on ${base.label} and ${other.label}`;
       laboratory.report(`round ${round}: ${what}, side by side`, true);
       const counts = await inSlices(test, sides, secondsOf({ base, other }), random, signal);
-      laboratory.raw(`round ${round}, ${what}, side by side`, sides.map((side, index) => `${side.command}\n${JSON.stringify(counts[index])}`).join("\n"));
-      tests.push({ test, ...(sides[0].cell === base ? { base: counts[0], other: counts[1] } : { base: counts[1], other: counts[0] }) });
+      laboratory.raw(
+        `round ${round}, ${what}, side by side`,
+        sides.map((side, index) => `${side.command}\n${JSON.stringify(counts[index])}`).join("\n"),
+      );
+      tests.push({
+        test,
+        ...(sides[0].cell === base ? { base: counts[0], other: counts[1] } : { base: counts[1], other: counts[0] }),
+      });
     }
   };
-  const both = [{ cell: base, pinning: pinnings[0] }, { cell: other, pinning: pinnings[1] }] as const;
+  const both = [
+    { cell: base, pinning: pinnings[0] },
+    { cell: other, pinning: pinnings[1] },
+  ] as const;
   // What is started second finds another machine: memory is taken, and CPUs are.
   const [first, second] = random() < 0.5 ? both : [both[1], both[0]];
   await withServers(first.cell, first.pinning, laboratory, (one) =>
     withServers(second.cell, second.pinning, { ...laboratory, signal: one.signal }, (two) =>
-      withSide(first, one, laboratory, (sideOne) => withSide(second, two, laboratory, (sideTwo) => measured([sideOne, sideTwo], two.signal))),
+      withSide(first, one, laboratory, (sideOne) =>
+        withSide(second, two, laboratory, (sideTwo) => measured([sideOne, sideTwo], two.signal)),
+      ),
     ),
   );
-  return { kind: "side-by-side", round, base: base.id, other: other.id, seconds: (performance.now() - began) / 1000, tests };
+  return {
+    kind: "side-by-side",
+    round,
+    base: base.id,
+    other: other.id,
+    seconds: (performance.now() - began) / 1000,
+    tests,
+  };
 }
 
 /** One of the two: its servers and connections to them, and load generators for one test after the other. */
@@ -87,8 +111,24 @@ class Side {
     const { workload, runners } = this.cell;
     const { deployment, endpoint, user } = this.session;
     const { benchmark, features } = this.laboratory;
-    const tool = { mode: deployment.mode, endpoint, test: namedTest(test), workload, length: workload.length, seed: randomInt(1, 1_000_000_000), credentials: user, tls: deployment.access.tls };
-    const generators = new PausableLoad({ run: this.servers.host.run, benchmark, features, tool, count: runners, cpus: this.cpus });
+    const tool = {
+      mode: deployment.mode,
+      endpoint,
+      test: namedTest(test),
+      workload,
+      length: workload.length,
+      seed: randomInt(1, 1_000_000_000),
+      credentials: user,
+      tls: deployment.access.tls,
+    };
+    const generators = new PausableLoad({
+      run: this.servers.host.run,
+      benchmark,
+      features,
+      tool,
+      count: runners,
+      cpus: this.cpus,
+    });
     this.command = generators.command;
     return generators;
   }
@@ -99,7 +139,11 @@ class Side {
     const calls = await Promise.all(
       primaries.map(async ({ name, connection }) => {
         try {
-          return parseCounters(await readInfoSections(connection, "server", "stats", "commandstats", "cpu"), commandsOfTest(namedTest(test)), epochMs()).calls;
+          return parseCounters(
+            await readInfoSections(connection, "server", "stats", "commandstats", "cpu"),
+            commandsOfTest(namedTest(test)),
+            epochMs(),
+          ).calls;
         } catch (error) {
           throw new Failure(`${name} does not tell its counters: ${messageOf(error)}`, { cause: error });
         }
@@ -114,8 +158,14 @@ class Side {
    */
   party(generators: PausableLoad): SideControl {
     return {
-      resume: () => { this.wake(); generators.resume(); },
-      pause: () => { generators.pause(); this.#signal("SIGSTOP"); },
+      resume: () => {
+        this.wake();
+        generators.resume();
+      },
+      pause: () => {
+        generators.pause();
+        this.#signal("SIGSTOP");
+      },
     };
   }
 
@@ -124,15 +174,23 @@ class Side {
   }
 
   #signal(signal: "SIGSTOP" | "SIGCONT"): void {
-    for (const { process } of this.servers.host.servers(this.servers.deployment.name)) signalChildGroup(process, signal);
+    for (const { process } of this.servers.host.servers(this.servers.deployment.name))
+      signalChildGroup(process, signal);
   }
 }
 
-async function withSide<T>({ cell, pinning }: { readonly cell: Treatment; readonly pinning: Pinning | undefined }, servers: TreatmentServers, laboratory: StudyEnvironment, use: (side: Side) => Promise<T>): Promise<T> {
+async function withSide<T>(
+  { cell, pinning }: { readonly cell: Treatment; readonly pinning: Pinning | undefined },
+  servers: TreatmentServers,
+  laboratory: StudyEnvironment,
+  use: (side: Side) => Promise<T>,
+): Promise<T> {
   const { deployment, verification } = servers;
   const session = await Session.open({ deployment, shards: verification.verdict.shards });
   try {
-    return await use(new Side(cell, servers, session, pinning === undefined ? undefined : parseCpuList(pinning.clients), laboratory));
+    return await use(
+      new Side(cell, servers, session, pinning === undefined ? undefined : parseCpuList(pinning.clients), laboratory),
+    );
   } finally {
     await session.close();
   }
@@ -143,7 +201,13 @@ function secondsOf({ base, other }: TreatmentPair): number {
   return Math.min(MOST_SECONDS, Math.max(LEAST_SECONDS, ...wanted));
 }
 
-async function inSlices(test: TestName, sides: Pair<Side>, seconds: number, random: () => number, signal: AbortSignal): Promise<Pair<SliceCounts>> {
+async function inSlices(
+  test: TestName,
+  sides: Pair<Side>,
+  seconds: number,
+  random: () => number,
+  signal: AbortSignal,
+): Promise<Pair<SliceCounts>> {
   const running: PausableLoad[] = [];
   try {
     const begin = async (side: Side): Promise<PausableLoad> => {
@@ -169,7 +233,10 @@ async function inSlices(test: TestName, sides: Pair<Side>, seconds: number, rand
     const counts = (which: 0 | 1): SliceCounts => ({ requests: after[which] - before[which], seconds: had[which] });
     const both = [counts(0), counts(1)] as const;
     const silent = sides.filter((_, which) => both[which]?.requests === 0);
-    if (silent.length > 0) throw new Failure(`${namedTest(test).title}: ${silent.map(({ cell }) => cell.label).join(" and ")} got no request in ${seconds} s of slices`);
+    if (silent.length > 0)
+      throw new Failure(
+        `${namedTest(test).title}: ${silent.map(({ cell }) => cell.label).join(" and ")} got no request in ${seconds} s of slices`,
+      );
     return both;
   } finally {
     for (const side of sides) side.wake();
@@ -188,7 +255,8 @@ async function heard(side: Side, test: TestName, before: number, signal: AbortSi
   const began = performance.now();
   while ((await side.count(test)) === before) {
     signal.throwIfAborted();
-    if (performance.now() - began > PATIENCE_MS) throw new Failure(`${namedTest(test).title}: the load generator sends nothing`);
+    if (performance.now() - began > PATIENCE_MS)
+      throw new Failure(`${namedTest(test).title}: the load generator sends nothing`);
     await sleep(POLL_MS);
   }
 }

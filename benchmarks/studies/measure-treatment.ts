@@ -18,36 +18,130 @@ import type { TableGrowthPlan } from "./study";
 import { recordedVersions } from "./versions";
 
 /** @throws Failure when its servers do not come up, do not pass verification or cannot be measured; the signal's reason */
-export async function measureTreatment(cell: Treatment, round: number, ceiling: number, growth: TableGrowthPlan | undefined, pinning: Pinning | undefined, laboratory: StudyEnvironment): Promise<TreatmentEntry> {
+export async function measureTreatment(
+  cell: Treatment,
+  round: number,
+  ceiling: number,
+  growth: TableGrowthPlan | undefined,
+  pinning: Pinning | undefined,
+  laboratory: StudyEnvironment,
+): Promise<TreatmentEntry> {
   const began = performance.now();
   return withServers(cell, pinning, laboratory, async ({ host, deployment, verification, formationMs, signal }) => {
     const contender = { deployment, shards: verification.verdict.shards };
-    const tool: LocalValkeyBenchmarkOptions = { run: host.run, benchmark: laboratory.benchmark, features: laboratory.features, serversHere: true, count: cell.runners, cpus: pinning === undefined ? undefined : parseCpuList(pinning.clients) };
+    const tool: LocalValkeyBenchmarkOptions = {
+      run: host.run,
+      benchmark: laboratory.benchmark,
+      features: laboratory.features,
+      serversHere: true,
+      count: cell.runners,
+      cpus: pinning === undefined ? undefined : parseCpuList(pinning.clients),
+    };
     const records: MeasurementRecord[] = [];
-    await measure({ deployments: [contender], workload: cell.workload, repeats: 1, referenceRate: ceiling }, tool, signal, laboratory, `round ${round}`, (record) => {
-      records.push({ ...record, id: `${round}-${cell.id}-${record.test}`, round, workload: cell.workload.name ?? cell.id });
-    });
-    const grown = growth === undefined ? null : await withSession(contender, (session) => measureTableGrowth(session, tool, growth, signal));
-    return { kind: "cell", round, cell: cell.id, seconds: (performance.now() - began) / 1000, records, topology: topologyOf(verification, formationMs), growth: grown };
+    await measure(
+      { deployments: [contender], workload: cell.workload, repeats: 1, referenceRate: ceiling },
+      tool,
+      signal,
+      laboratory,
+      `round ${round}`,
+      (record) => {
+        records.push({
+          ...record,
+          id: `${round}-${cell.id}-${record.test}`,
+          round,
+          workload: cell.workload.name ?? cell.id,
+        });
+      },
+    );
+    const grown =
+      growth === undefined
+        ? null
+        : await withSession(contender, (session) => measureTableGrowth(session, tool, growth, signal));
+    return {
+      kind: "cell",
+      round,
+      cell: cell.id,
+      seconds: (performance.now() - began) / 1000,
+      records,
+      topology: topologyOf(verification, formationMs),
+      growth: grown,
+    };
   });
 }
 
 /** The fixed load on a server that is the same for every study and cell. */
-export async function measureReferenceLoad(round: number, place: number, laboratory: StudyEnvironment): Promise<Extract<StudyLogEntry, { kind: "canary" }>> {
+export async function measureReferenceLoad(
+  round: number,
+  place: number,
+  laboratory: StudyEnvironment,
+): Promise<Extract<StudyLogEntry, { kind: "canary" }>> {
   const began = performance.now();
-  const cell: Treatment = { id: "canary", label: "canary", baseDeployment: "canary", levels: {}, mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, settings: { appendonly: false, save: "", "io-threads": 1 }, engine: undefined, cpus: undefined, workload: REFERENCE_LOAD, runners: 1 };
+  const cell: Treatment = {
+    id: "canary",
+    label: "canary",
+    baseDeployment: "canary",
+    levels: {},
+    mode: "replication",
+    shape: { primaries: 1, replicasPerPrimary: 0 },
+    settings: { appendonly: false, save: "", "io-threads": 1 },
+    engine: undefined,
+    cpus: undefined,
+    workload: REFERENCE_LOAD,
+    runners: 1,
+  };
   return withServers(cell, undefined, laboratory, async ({ host, deployment, verification, signal }) => {
-    const tool: LocalValkeyBenchmarkOptions = { run: host.run, benchmark: laboratory.benchmark, features: laboratory.features, serversHere: true };
+    const tool: LocalValkeyBenchmarkOptions = {
+      run: host.run,
+      benchmark: laboratory.benchmark,
+      features: laboratory.features,
+      serversHere: true,
+    };
     const records: MeasurementRecord[] = [];
-    await measure({ deployments: [{ deployment, shards: verification.verdict.shards }], workload: REFERENCE_LOAD, repeats: 1, referenceRate: 0 }, tool, signal, laboratory, `round ${round}, canary`, (record) => records.push(record));
+    await measure(
+      {
+        deployments: [{ deployment, shards: verification.verdict.shards }],
+        workload: REFERENCE_LOAD,
+        repeats: 1,
+        referenceRate: 0,
+      },
+      tool,
+      signal,
+      laboratory,
+      `round ${round}, canary`,
+      (record) => records.push(record),
+    );
     const [record] = records;
     if (record === undefined) throw new Error("the canary left no record");
-    return { kind: "canary", round, place, rps: record.client.rps, startedAt: record.startedAt, seconds: (performance.now() - began) / 1000, versions: recordedVersions(laboratory.engines) };
+    return {
+      kind: "canary",
+      round,
+      place,
+      rps: record.client.rps,
+      startedAt: record.startedAt,
+      seconds: (performance.now() - began) / 1000,
+      versions: recordedVersions(laboratory.engines),
+    };
   });
 }
 
-function measure(experiment: MeasurementSeries, tool: LocalValkeyBenchmarkOptions, signal: AbortSignal, { raw, report }: StudyEnvironment, where: string, record: (record: MeasurementRecord) => void): Promise<void> {
-  const listener = { progress: (line: string) => { report(`${where}: ${line.replace(/^round \d+ of \d+: /, "")}`, true); }, referenceLoad: () => undefined, record, raw: (heading: string, output: string) => { raw(`${where}, ${heading}`, output); } };
+function measure(
+  experiment: MeasurementSeries,
+  tool: LocalValkeyBenchmarkOptions,
+  signal: AbortSignal,
+  { raw, report }: StudyEnvironment,
+  where: string,
+  record: (record: MeasurementRecord) => void,
+): Promise<void> {
+  const listener = {
+    progress: (line: string) => {
+      report(`${where}: ${line.replace(/^round \d+ of \d+: /, "")}`, true);
+    },
+    referenceLoad: () => undefined,
+    record,
+    raw: (heading: string, output: string) => {
+      raw(`${where}, ${heading}`, output);
+    },
+  };
   return runMeasurements(experiment, { valkeyBenchmark: new LocalValkeyBenchmarkRunner(tool), signal }, listener);
 }
 

@@ -15,11 +15,16 @@ export interface TreatmentPair {
 export function comparedPairs(cells: readonly Treatment[]): TreatmentPair[] {
   const [first] = cells;
   if (first === undefined) return [];
-  const find = (base: string, levels: Levels): Treatment | undefined => cells.find((cell) => cell.baseDeployment === base && sameLevels(cell.levels, levels));
+  const find = (base: string, levels: Levels): Treatment | undefined =>
+    cells.find((cell) => cell.baseDeployment === base && sameLevels(cell.levels, levels));
   return cells.flatMap((other) => {
     const bases = [
       ...(other.baseDeployment === first.baseDeployment ? [] : [find(first.baseDeployment, other.levels)]),
-      ...(Object.keys(other.levels) as Factor[]).flatMap((factor) => (other.levels[factor] === first.levels[factor] ? [] : [find(other.baseDeployment, { ...other.levels, [factor]: first.levels[factor] })])),
+      ...(Object.keys(other.levels) as Factor[]).flatMap((factor) =>
+        other.levels[factor] === first.levels[factor]
+          ? []
+          : [find(other.baseDeployment, { ...other.levels, [factor]: first.levels[factor] })],
+      ),
     ];
     return bases.flatMap((base) => (base === undefined ? [] : [{ base, other }]));
   });
@@ -32,7 +37,13 @@ export function comparedPairs(cells: readonly Treatment[]): TreatmentPair[] {
  */
 export function interleavedPairs(cells: readonly Treatment[]): TreatmentPair[] {
   const isAtFullSpeed = ({ workload }: Treatment): boolean => workload.rate === undefined;
-  return comparedPairs(cells).filter((pair) => isAtFullSpeed(pair.base) && isAtFullSpeed(pair.other) && nodeCount(pair.base.shape) === nodeCount(pair.other.shape) && commonTests(pair).length > 0);
+  return comparedPairs(cells).filter(
+    (pair) =>
+      isAtFullSpeed(pair.base) &&
+      isAtFullSpeed(pair.other) &&
+      nodeCount(pair.base.shape) === nodeCount(pair.other.shape) &&
+      commonTests(pair).length > 0,
+  );
 }
 
 /** Tests that both can be sent for as long as one likes: those that leave their data as they were. */

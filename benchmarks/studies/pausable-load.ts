@@ -38,12 +38,19 @@ export class PausableLoad {
 
   /** Starts them; they send at once. */
   constructor({ run, benchmark, features, tool, count, cpus }: PausableLoadPlan) {
-    const long = { ...tool, length: features.duration ? { seconds: LONG_SECONDS } : { requests: LONG_REQUESTS * count } };
-    const parts = Array.from({ length: count }, (_, index) => valkeyBenchmarkArguments(runnerShare(long, index, count)));
+    const long = {
+      ...tool,
+      length: features.duration ? { seconds: LONG_SECONDS } : { requests: LONG_REQUESTS * count },
+    };
+    const parts = Array.from({ length: count }, (_, index) =>
+      valkeyBenchmarkArguments(runnerShare(long, index, count)),
+    );
     this.command = ["valkey-benchmark", ...withoutSecrets(parts[0] ?? [])].join(" ");
     this.#processes = parts.map((args) => {
       const [command, ...rest] = pinnedCommand(cpus?.join(","), benchmark, args);
-      return this.#watched(startRecorded(run, "valkey-benchmark-slices", command, rest, { stdio: ["ignore", "pipe", "pipe"] }));
+      return this.#watched(
+        startRecorded(run, "valkey-benchmark-slices", command, rest, { stdio: ["ignore", "pipe", "pipe"] }),
+      );
     });
   }
 
@@ -74,10 +81,22 @@ export class PausableLoad {
   #watched(started: RecordedProcess): RecordedProcess {
     let said = "";
     // Read all the same: who writes into a full pipe stands still.
-    for (const stream of [started.child.stdout, started.child.stderr]) stream?.on("data", (chunk: Buffer) => { said = (said + chunk.toString()).slice(-KEPT); });
+    for (const stream of [started.child.stdout, started.child.stderr])
+      stream?.on("data", (chunk: Buffer) => {
+        said = (said + chunk.toString()).slice(-KEPT);
+      });
     void started.ended.then((exit) => {
-      const lines = said.split(/[\r\n]+/).map((line) => line.trim()).filter((line) => line !== "");
-      if (!this.#ending) this.#failure.abort(new LoadGeneratorFailure(`valkey-benchmark ended with ${formatExit(exit)}: ${lines.slice(-2).join(" / ") || "it printed nothing"}`, said));
+      const lines = said
+        .split(/[\r\n]+/)
+        .map((line) => line.trim())
+        .filter((line) => line !== "");
+      if (!this.#ending)
+        this.#failure.abort(
+          new LoadGeneratorFailure(
+            `valkey-benchmark ended with ${formatExit(exit)}: ${lines.slice(-2).join(" / ") || "it printed nothing"}`,
+            said,
+          ),
+        );
     });
     return started;
   }

@@ -21,21 +21,35 @@ export interface Pinning {
 export function planPinning(cpus: readonly number[], servers: number, each: number): Pinning {
   const wanted = servers * each;
   const at = (index: number): number => cpus[index % cpus.length] ?? 0;
-  const masks = Array.from({ length: servers }, (_, server) => [...new Set(Array.from({ length: each }, (_each, place) => at(server * each + place)))].sort((a, b) => a - b).join(","));
+  const masks = Array.from({ length: servers }, (_, server) =>
+    [...new Set(Array.from({ length: each }, (_each, place) => at(server * each + place)))]
+      .sort((a, b) => a - b)
+      .join(","),
+  );
   const left = cpus.slice(Math.min(wanted, cpus.length));
   const clients = (left.length === 0 ? cpus : left).join(",");
   const who = `${servers} ${servers === 1 ? "server" : "servers"} of ${each} ${each === 1 ? "CPU" : "CPUs"} each`;
   const shared =
-    wanted > cpus.length ? `${who}: ${wanted} of the machine's ${cpus.length} CPUs, and the load generator's` : left.length === 0 ? `${who}: all ${cpus.length} CPUs of the machine, so the load generator shares them` : undefined;
+    wanted > cpus.length
+      ? `${who}: ${wanted} of the machine's ${cpus.length} CPUs, and the load generator's`
+      : left.length === 0
+        ? `${who}: all ${cpus.length} CPUs of the machine, so the load generator shares them`
+        : undefined;
   return { servers: masks, clients, sharedCpus: shared };
 }
 
 /** The numbers of a list as the kernel writes it: `0-2,5` is 0, 1, 2 and 5. */
 export function parseCpuList(text: string): number[] {
-  return text.trim().split(",").filter((part) => part !== "").flatMap((part) => {
-    const [from = NaN, to = from] = part.split("-").map(Number);
-    return Number.isInteger(from) && Number.isInteger(to) ? Array.from({ length: to - from + 1 }, (_, index) => from + index) : [];
-  });
+  return text
+    .trim()
+    .split(",")
+    .filter((part) => part !== "")
+    .flatMap((part) => {
+      const [from = NaN, to = from] = part.split("-").map(Number);
+      return Number.isInteger(from) && Number.isInteger(to)
+        ? Array.from({ length: to - from + 1 }, (_, index) => from + index)
+        : [];
+    });
 }
 
 /** Which CPUs a cell's servers and load generators get; undefined where it pins nothing. */

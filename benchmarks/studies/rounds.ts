@@ -16,13 +16,23 @@ export type StudyStep =
  * @param pairs of cells, by their ids
  * @param round from 1
  */
-export function stepsOfRound(cells: readonly string[], pairs: readonly { readonly base: string; readonly other: string }[], seed: number, round: number): StudyStep[] {
+export function stepsOfRound(
+  cells: readonly string[],
+  pairs: readonly { readonly base: string; readonly other: string }[],
+  seed: number,
+  round: number,
+): StudyStep[] {
   const random = randomFrom(seed + Math.imul(round, 0x9e3779b1));
-  const all = [...cells.map((cell): StudyStep => ({ kind: "cell", round, cell })), ...pairs.map(({ base, other }): StudyStep => ({ kind: "side-by-side", round, base, other }))];
+  const all = [
+    ...cells.map((cell): StudyStep => ({ kind: "cell", round, cell })),
+    ...pairs.map(({ base, other }): StudyStep => ({ kind: "side-by-side", round, base, other })),
+  ];
   const turns = shuffled(all, random);
   const among = 1 + Math.floor(random() * Math.max(0, turns.length - 1));
   const canary = (place: number): StudyStep => ({ kind: "canary", round, place });
-  return cells.length < 2 ? [canary(1), ...turns] : [canary(1), ...turns.slice(0, among), canary(2), ...turns.slice(among)];
+  return cells.length < 2
+    ? [canary(1), ...turns]
+    : [canary(1), ...turns.slice(0, among), canary(2), ...turns.slice(among)];
 }
 
 /** What a turn measures: a cell's id, or what two of them are called together. */
@@ -52,19 +62,29 @@ export interface StudyLimits {
 }
 
 export type NextDecision =
-  | { readonly kind: "go-on"; /** Rounds in all, as far as can be foreseen. */ readonly planned: number; /** Seconds. */ readonly remaining: number | undefined }
+  | {
+      readonly kind: "go-on";
+      /** Rounds in all, as far as can be foreseen. */ readonly planned: number;
+      /** Seconds. */ readonly remaining: number | undefined;
+    }
   | { readonly kind: "stop"; readonly reason: "precise" | "budget" };
 
 /**
  * Whether another round is worth it: until six are done and every comparison is as precise as wanted, or until another would
  * not fit into the budget. The first round is always done.
  */
-export function decideNext({ rounds, elapsed, ratios }: StudyProgress, { precision, budget }: StudyLimits): NextDecision {
+export function decideNext(
+  { rounds, elapsed, ratios }: StudyProgress,
+  { precision, budget }: StudyLimits,
+): NextDecision {
   if (rounds === 0) return { kind: "go-on", planned: MIN_ROUNDS, remaining: undefined };
   const perRound = elapsed / rounds;
-  if (rounds >= MIN_ROUNDS && ratios.every((ratio) => isPrecise(ratio, precision))) return { kind: "stop", reason: "precise" };
+  if (rounds >= MIN_ROUNDS && ratios.every((ratio) => isPrecise(ratio, precision)))
+    return { kind: "stop", reason: "precise" };
   if (elapsed + perRound > budget) return { kind: "stop", reason: "budget" };
-  const needed = ratios.map((ratio) => (isPrecise(ratio, precision) ? rounds : (roundsNeeded(ratio, precision) ?? MIN_ROUNDS)));
+  const needed = ratios.map((ratio) =>
+    isPrecise(ratio, precision) ? rounds : (roundsNeeded(ratio, precision) ?? MIN_ROUNDS),
+  );
   const fit = Math.floor(budget / perRound);
   const planned = Math.max(rounds + 1, Math.min(fit, Math.max(MIN_ROUNDS, ...needed)));
   return { kind: "go-on", planned, remaining: (planned - rounds) * perRound };

@@ -30,14 +30,24 @@ export interface StepRunner {
 export function hostStepRunner(study: Study, cpus: readonly number[], laboratory: StudyEnvironment): StepRunner {
   return {
     referenceLoad: (round, place) => measureReferenceLoad(round, place, laboratory),
-    treatment: (cell, round, ceiling) => measureTreatment(cell, round, ceiling, study.tableGrowth, pinningOf(cell, cpus), laboratory),
-    interleaved: (pair, round) => measureInterleaved(pair, round, [pinningOf(pair.base, cpus), pinningOf(pair.other, cpus)], randomOf(study, pair, round), laboratory),
+    treatment: (cell, round, ceiling) =>
+      measureTreatment(cell, round, ceiling, study.tableGrowth, pinningOf(cell, cpus), laboratory),
+    interleaved: (pair, round) =>
+      measureInterleaved(
+        pair,
+        round,
+        [pinningOf(pair.base, cpus), pinningOf(pair.other, cpus)],
+        randomOf(study, pair, round),
+        laboratory,
+      ),
   };
 }
 
 /** Of a pair and a round: other numbers than its neighbours', and the same when the study is measured again. */
 function randomOf({ treatments, seed }: Study, { base, other }: TreatmentPair, round: number): () => number {
-  return randomFrom(seed + Math.imul(round, 0x9e3779b1) + treatments.indexOf(base) * treatments.length + treatments.indexOf(other) + 1);
+  return randomFrom(
+    seed + Math.imul(round, 0x9e3779b1) + treatments.indexOf(base) * treatments.length + treatments.indexOf(other) + 1,
+  );
 }
 
 export interface StudyListener {
@@ -52,9 +62,22 @@ export interface StudyListener {
  * gone on with: whoever does so may have mended it.
  * @throws the signal's reason when told to stop; Failure when a canary fails, or every cell
  */
-export async function runStudy(study: Study, journal: StudyCheckpointLog, cpus: readonly number[], bench: StepRunner, signal: AbortSignal, listener: StudyListener): Promise<StudyState> {
+export async function runStudy(
+  study: Study,
+  journal: StudyCheckpointLog,
+  cpus: readonly number[],
+  bench: StepRunner,
+  signal: AbortSignal,
+  listener: StudyListener,
+): Promise<StudyState> {
   const done = new Set(journal.entries.map(entryKey));
-  const state = (rounds: number, ended: StudyState["ended"]): StudyState => ({ study, entries: journal.entries, cpus, rounds, ended });
+  const state = (rounds: number, ended: StudyState["ended"]): StudyState => ({
+    study,
+    entries: journal.entries,
+    cpus,
+    rounds,
+    ended,
+  });
   const ids = study.treatments.map(({ id }) => id);
   const pairs = interleavedPairs(study.treatments).map(({ base, other }) => ({ base: base.id, other: other.id }));
   const begun = journal.entries.length;
@@ -67,36 +90,67 @@ export async function runStudy(study: Study, journal: StudyCheckpointLog, cpus: 
     const before = journal.entries.length;
     for (const turn of turns) {
       // What a finished round lacks it lacks for good: measured now it would be held against what was measured then.
-      if (done.has(stepKey(turn)) || turn.round < lastRound || isGivenUp(turn, turn.round === lastRound ? journal.entries : sinceBegun())) continue;
+      if (
+        done.has(stepKey(turn)) ||
+        turn.round < lastRound ||
+        isGivenUp(turn, turn.round === lastRound ? journal.entries : sinceBegun())
+      )
+        continue;
       signal.throwIfAborted();
-      listener.report(`${describeProgress(study, journal.entries, decision, rounds + 1)} · ${describeTurn(study, turn)}`);
+      listener.report(
+        `${describeProgress(study, journal.entries, decision, rounds + 1)} · ${describeTurn(study, turn)}`,
+      );
       journal.add(await measured(study, turn, journal.entries, bench, signal, listener.report));
       done.add(stepKey(turn));
     }
     const failures = study.treatments.map((cell) => givenUpReason(cell, sinceBegun()));
-    if (failures.every((failure) => failure !== undefined)) throw new Failure(`no cell can be measured: ${study.treatments.map(({ label }, index) => `${label}: ${failures[index] ?? ""}`).join("; ")}`);
+    if (failures.every((failure) => failure !== undefined))
+      throw new Failure(
+        `no cell can be measured: ${study.treatments.map(({ label }, index) => `${label}: ${failures[index] ?? ""}`).join("; ")}`,
+      );
     listener.round(state(rounds + 1, "not-yet"), journal.entries.length > before);
   }
 }
 
 /** Cells that were given up decide nothing. @param tried entries since the study was begun or gone on with */
-function decisionOf(study: Study, entries: readonly StudyLogEntry[], rounds: number, tried: readonly StudyLogEntry[]): NextDecision {
+function decisionOf(
+  study: Study,
+  entries: readonly StudyLogEntry[],
+  rounds: number,
+  tried: readonly StudyLogEntry[],
+): NextDecision {
   const finished = entries.filter((entry) => entry.round <= rounds);
-  const ratios = analysisOf({ study, entries: finished }).decidingRatios((cell) => givenUpReason(cell, tried) !== undefined);
+  const ratios = analysisOf({ study, entries: finished }).decidingRatios(
+    (cell) => givenUpReason(cell, tried) !== undefined,
+  );
   return decideNext({ rounds, elapsed: measuredSeconds(finished), ratios }, study);
 }
 
-async function measured(study: Study, turn: StudyStep, entries: readonly StudyLogEntry[], bench: StepRunner, signal: AbortSignal, report: ReportProgress): Promise<StudyLogEntry> {
+async function measured(
+  study: Study,
+  turn: StudyStep,
+  entries: readonly StudyLogEntry[],
+  bench: StepRunner,
+  signal: AbortSignal,
+  report: ReportProgress,
+): Promise<StudyLogEntry> {
   if (turn.kind === "canary") return bench.referenceLoad(turn.round, turn.place);
   const began = performance.now();
   try {
-    if (turn.kind === "side-by-side") return await bench.interleaved({ base: cellOf(study, turn.base), other: cellOf(study, turn.other) }, turn.round);
+    if (turn.kind === "side-by-side")
+      return await bench.interleaved({ base: cellOf(study, turn.base), other: cellOf(study, turn.other) }, turn.round);
     return await bench.treatment(cellOf(study, turn.cell), turn.round, lastCanary(entries));
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof Failure)) throw error;
     report(`${describeTurn(study, turn)} failed: ${messageOf(error).split("\n")[0] ?? ""}`);
-    return { kind: "failure", round: turn.round, cell: stepSubject(turn), seconds: (performance.now() - began) / 1000, reason: messageOf(error) };
+    return {
+      kind: "failure",
+      round: turn.round,
+      cell: stepSubject(turn),
+      seconds: (performance.now() - began) / 1000,
+      reason: messageOf(error),
+    };
   }
 }
 
@@ -129,10 +183,18 @@ function describeTurn(study: Study, turn: StudyStep): string {
 }
 
 /** `round 3 of about 8, 1m 20s of at most 10m 00s, about 4m 10s left` */
-function describeProgress({ budget }: Study, entries: readonly StudyLogEntry[], decision: NextDecision, round: number): string {
+function describeProgress(
+  { budget }: Study,
+  entries: readonly StudyLogEntry[],
+  decision: NextDecision,
+  round: number,
+): string {
   const elapsed = measuredSeconds(entries);
   const within = entries.filter((entry) => entry.round === round).reduce((sum, { seconds }) => sum + seconds, 0);
   const planned = decision.kind === "go-on" ? decision.planned : round;
-  const left = decision.kind === "go-on" && decision.remaining !== undefined ? `, about ${formatDuration(Math.max(0, decision.remaining - within))} left` : "";
+  const left =
+    decision.kind === "go-on" && decision.remaining !== undefined
+      ? `, about ${formatDuration(Math.max(0, decision.remaining - within))} left`
+      : "";
   return `round ${round} of about ${planned}, ${formatDuration(elapsed)} of at most ${formatDuration(budget)}${left}`;
 }

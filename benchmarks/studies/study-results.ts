@@ -1,6 +1,13 @@
 /** A study as results: what its journal holds, in the form every other run's results have. Pure. */
 import { referenceLoadWarnings } from "../measuring/warnings";
-import type { ReferenceLoadRecord, Warning, Environment, MeasurementRecord, Results, TopologyRecord } from "../results/schema";
+import type {
+  ReferenceLoadRecord,
+  Warning,
+  Environment,
+  MeasurementRecord,
+  Results,
+  TopologyRecord,
+} from "../results/schema";
 import { SCHEMA_VERSION } from "../results/schema";
 import type { StudyState } from "./evaluate";
 import { treatmentEntries, evaluateStudy } from "./evaluate";
@@ -18,7 +25,9 @@ export function studyResults(state: StudyState, description: StudyDescription, r
   const cells = treatmentEntries(state.entries);
   const topologies = new Map<string, TopologyRecord>();
   for (const { cell, topology } of cells) if (!topologies.has(cell)) topologies.set(cell, topology);
-  const canaries = state.entries.flatMap((entry): ReferenceLoadRecord[] => (entry.kind === "canary" ? [{ round: entry.round, rps: entry.rps, startedAt: entry.startedAt }] : []));
+  const canaries = state.entries.flatMap((entry): ReferenceLoadRecord[] =>
+    entry.kind === "canary" ? [{ round: entry.round, rps: entry.rps, startedAt: entry.startedAt }] : [],
+  );
   const moved = movedDoubt(canaries);
   return {
     schema: SCHEMA_VERSION,
@@ -28,7 +37,9 @@ export function studyResults(state: StudyState, description: StudyDescription, r
     // In the order of the study's cells, the first of which the others are compared with.
     topologies: state.study.treatments.flatMap(({ id }) => topologies.get(id) ?? []),
     canaries,
-    records: cells.flatMap(({ records }) => records).map((record): MeasurementRecord => ({ ...record, doubts: [...record.doubts, ...moved] })),
+    records: cells
+      .flatMap(({ records }) => records)
+      .map((record): MeasurementRecord => ({ ...record, doubts: [...record.doubts, ...moved] })),
     capacities: [],
     failures: [],
     study: evaluateStudy(state),

@@ -30,7 +30,11 @@ const METHOD = "side-by-side 2";
 
 /** Two studies with the same fingerprint measure the same things in the same way; how well and how long may differ. */
 export function fingerprint({ kind, treatments, tableGrowth }: Study): string {
-  const text = JSON.stringify({ method: METHOD, kind, cells: treatments, growth: tableGrowth ?? null }, (_key, value: unknown) => (isPlain(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value));
+  const text = JSON.stringify(
+    { method: METHOD, kind, cells: treatments, growth: tableGrowth ?? null },
+    (_key, value: unknown) =>
+      isPlain(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+  );
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 

@@ -21,7 +21,12 @@ const PIPELINE = 16;
  * @param session of servers of the study's own, one primary outside cluster mode
  * @throws Failure when the load generator fails; the signal's reason
  */
-export async function measureTableGrowth(session: Session, tool: LocalValkeyBenchmarkOptions, { keys, dataSize }: TableGrowthPlan, signal: AbortSignal): Promise<TableGrowth> {
+export async function measureTableGrowth(
+  session: Session,
+  tool: LocalValkeyBenchmarkOptions,
+  { keys, dataSize }: TableGrowthPlan,
+  signal: AbortSignal,
+): Promise<TableGrowth> {
   const { connection } = session.primary;
   const read = async (): Promise<Sample> => sampleOf(await connection.info("everything"));
   // Valkey flushes in the background unless told otherwise, and memory that is yet to be freed would be taken for its own.
@@ -29,8 +34,29 @@ export async function measureTableGrowth(session: Session, tool: LocalValkeyBenc
   const before = await read();
   const credentials = session.user === undefined ? [] : ["--user", session.user.username, "-a", session.user.password];
   const { host, port } = session.endpoint;
-  const load = ["-c", String(CLIENTS), "-P", String(PIPELINE), "-d", String(dataSize), "-r", String(keys), "-n", String(keys), "--sequential", "-q"];
-  const [command, ...args] = pinnedCommand(tool.cpus?.join(","), tool.benchmark, ["-h", host, "-p", String(port), ...credentials, ...load, ...WORDS]);
+  const load = [
+    "-c",
+    String(CLIENTS),
+    "-P",
+    String(PIPELINE),
+    "-d",
+    String(dataSize),
+    "-r",
+    String(keys),
+    "-n",
+    String(keys),
+    "--sequential",
+    "-q",
+  ];
+  const [command, ...args] = pinnedCommand(tool.cpus?.join(","), tool.benchmark, [
+    "-h",
+    host,
+    "-p",
+    String(port),
+    ...credentials,
+    ...load,
+    ...WORDS,
+  ]);
   signal.throwIfAborted();
   const child = startRecorded(tool.run, "valkey-benchmark-growth", command, args, { stdio: "ignore" });
   const stop = (): void => {
@@ -46,7 +72,8 @@ export async function measureTableGrowth(session: Session, tool: LocalValkeyBenc
       samples.push(await read());
     }
     signal.throwIfAborted();
-    if (exit.code !== 0) throw new Failure(`valkey-benchmark failed with ${formatExit(exit)} while ${keys} keys were put in`);
+    if (exit.code !== 0)
+      throw new Failure(`valkey-benchmark failed with ${formatExit(exit)} while ${keys} keys were put in`);
     await connection.flushall("SYNC");
     return tableGrowthOf(samples);
   } finally {
@@ -70,7 +97,11 @@ function sampleOf(text: string): Sample {
     return value;
   };
   const keys = Number(infoFields(info.get("db0") ?? "keys=0").get("keys"));
-  return { ms: need("server_time_usec") / 1000, keys, bytes: need("used_memory") - (infoNumber(info, "mem_clients_normal") ?? 0) };
+  return {
+    ms: need("server_time_usec") / 1000,
+    keys,
+    bytes: need("used_memory") - (infoNumber(info, "mem_clients_normal") ?? 0),
+  };
 }
 
 /** From the last sample without keys to the first with all. Pure. */
@@ -81,5 +112,11 @@ export function tableGrowthOf(samples: readonly Sample[]): TableGrowth {
   const end = samples.findIndex(({ keys }) => keys === most);
   // The last one is read when nobody writes any more: its memory is that of the data alone.
   const during = [...samples.slice(0, end), ...samples.slice(-1)].filter(({ ms }) => ms > start.ms);
-  return { samples: [start, ...during].map(({ ms, keys, bytes }) => ({ seconds: (ms - start.ms) / 1000, keys, bytes: Math.max(0, bytes - start.bytes) })) };
+  return {
+    samples: [start, ...during].map(({ ms, keys, bytes }) => ({
+      seconds: (ms - start.ms) / 1000,
+      keys,
+      bytes: Math.max(0, bytes - start.bytes),
+    })),
+  };
 }

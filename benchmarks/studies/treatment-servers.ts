@@ -41,14 +41,29 @@ export interface TreatmentServers {
 }
 
 /** @throws Failure when they do not come up or do not pass verification; what `use` throws; the laboratory's signal's reason */
-export async function withServers<T>(cell: Treatment, pinning: Pinning | undefined, laboratory: StudyEnvironment, use: (servers: TreatmentServers) => Promise<T>): Promise<T> {
+export async function withServers<T>(
+  cell: Treatment,
+  pinning: Pinning | undefined,
+  laboratory: StudyEnvironment,
+  use: (servers: TreatmentServers) => Promise<T>,
+): Promise<T> {
   const programs = laboratory.engines.get(cell.engine);
   if (programs === undefined) throw new Error(`nobody looked for ${cell.engine ?? "Valkey"}`);
   const host = new Host(RunDirectory.create(laboratory.runs, "study"), programs);
   try {
     const signal = AbortSignal.any([laboratory.signal, host.unexpectedExit]);
     const { mode, shape, settings } = cell;
-    const deployment = await host.start({ name: cell.id, mode, shape, settings, zones: laboratory.zones.slice(0, nodeCount(shape)), cpus: pinning?.servers }, signal);
+    const deployment = await host.start(
+      {
+        name: cell.id,
+        mode,
+        shape,
+        settings,
+        zones: laboratory.zones.slice(0, nodeCount(shape)),
+        cpus: pinning?.servers,
+      },
+      signal,
+    );
     const { milliseconds } = await host.form(deployment, shape, { signal });
     const verification = await verify(deployment);
     if (!verification.verdict.pass) throw new Failure(verdictLine(verification.verdict));

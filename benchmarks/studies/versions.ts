@@ -17,6 +17,9 @@ export function changedVersions(entries: readonly StudyLogEntry[], found: Found)
   return [...found].flatMap(([engine, { version }]) => {
     const before = entries.flatMap((entry) => (entry.kind === "canary" ? (entry.versions?.[engine ?? ""] ?? []) : []));
     const others = [...new Set(before)].filter((each) => each !== version);
-    return others.map((other) => `${engine ?? "Valkey"} was ${other} when it was begun, and is ${version} now; put that version on the PATH again, or begin anew without --resume`);
+    return others.map(
+      (other) =>
+        `${engine ?? "Valkey"} was ${other} when it was begun, and is ${version} now; put that version on the PATH again, or begin anew without --resume`,
+    );
   });
 }

@@ -15,10 +15,21 @@ const SIZES = 64;
 export function prefillForMixed(mix: MixedWorkload): { readonly what: Prefill; readonly size: PrefillSize } {
   const isOpen = mix.driver === "open-loop";
   const sizes = isOpen && mix.values.sizes !== "fixed" ? typicalSizes(mix.values, new Random(1), SIZES) : undefined;
-  if (mix.driver === "memtier") return { what: { kind: "plain", family: MEMTIER_FAMILY, type: mix.data === "strings" ? "string" : "zset" }, size: { keySpace: mix.keySpace, dataSize: mix.dataSize, stock: 0 } };
+  if (mix.driver === "memtier")
+    return {
+      what: { kind: "plain", family: MEMTIER_FAMILY, type: mix.data === "strings" ? "string" : "zset" },
+      size: { keySpace: mix.keySpace, dataSize: mix.dataSize, stock: 0 },
+    };
   return {
-    what: mix.data === "strings" ? { kind: "strings", family: "key", ...(sizes === undefined ? {} : { sizes }) } : { kind: "zsets", family: "zset" },
-    size: { keySpace: mix.keySpace, dataSize: isOpen ? Math.round(meanValueBytes(mix.values)) : mix.dataSize, stock: 0 },
+    what:
+      mix.data === "strings"
+        ? { kind: "strings", family: "key", ...(sizes === undefined ? {} : { sizes }) }
+        : { kind: "zsets", family: "zset" },
+    size: {
+      keySpace: mix.keySpace,
+      dataSize: isOpen ? Math.round(meanValueBytes(mix.values)) : mix.dataSize,
+      stock: 0,
+    },
   };
 }
 
@@ -41,7 +52,10 @@ export function testForMixed(mix: ValkeyBenchmarkWorkload, isCluster: boolean): 
   const read = mix.data === "strings" ? ["GET", key] : ["ZRANGE", key, "0", "-1"];
   const write = mix.data === "strings" ? ["SET", key, "__data__"] : ["ZADD", key, "__rand_int__", zsetMember(0)];
   const ratio = wholeRatio(mix.reads);
-  const parts = [...(ratio.reads > 0 ? [[String(ratio.reads), ...read]] : []), ...(ratio.writes > 0 ? [[String(ratio.writes), ...write]] : [])];
+  const parts = [
+    ...(ratio.reads > 0 ? [[String(ratio.reads), ...read]] : []),
+    ...(ratio.writes > 0 ? [[String(ratio.writes), ...write]] : []),
+  ];
   const { read: readCommand, write: writeCommand } = DATA_COMMANDS[mix.data];
   return {
     title: mix.name,
@@ -55,6 +69,16 @@ export function testForMixed(mix: ValkeyBenchmarkWorkload, isCluster: boolean): 
 }
 
 /** The rest of what valkey-benchmark is told. */
-export function workloadForMixed({ name, clients, pipeline, dataSize, threads, keySpace, length, warmup, rate }: ValkeyBenchmarkWorkload): Workload {
+export function workloadForMixed({
+  name,
+  clients,
+  pipeline,
+  dataSize,
+  threads,
+  keySpace,
+  length,
+  warmup,
+  rate,
+}: ValkeyBenchmarkWorkload): Workload {
   return { name, tests: [], clients, pipeline, dataSize, threads, keySpace, length, warmup, rate };
 }

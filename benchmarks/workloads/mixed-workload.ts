@@ -18,7 +18,10 @@ export const MEMTIER_FAMILY = "memtier-";
 export const ZSET_MEMBERS = 4;
 
 /** What reads and writes are, by `INFO commandstats`. */
-export const DATA_COMMANDS = { strings: { read: "get", write: "set" }, "sorted-sets": { read: "zrange", write: "zadd" } } as const satisfies Record<DataKind, unknown>;
+export const DATA_COMMANDS = {
+  strings: { read: "get", write: "set" },
+  "sorted-sets": { read: "zrange", write: "zadd" },
+} as const satisfies Record<DataKind, unknown>;
 
 /** Which keys are drawn how often. */
 export type KeyDistribution =
@@ -113,12 +116,20 @@ export function requestMixOf(mix: MixedWorkload): RequestMix {
   const { data, reads } = mix;
   const values: ValueSizes = mix.driver === "open-loop" ? mix.values : { sizes: "fixed", bytes: mix.dataSize };
   const keys: KeyDistribution = mix.driver === "open-loop" ? mix.keys : { distribution: "uniform" };
-  return { data, reads, readFrom: mix.driver === "memtier" ? "primary" : mix.readFrom, keys: inWords(keys.distribution, keys), values: data === "strings" ? inWords(values.sizes, values) : "" };
+  return {
+    data,
+    reads,
+    readFrom: mix.driver === "memtier" ? "primary" : mix.readFrom,
+    keys: inWords(keys.distribution, keys),
+    values: data === "strings" ? inWords(values.sizes, values) : "",
+  };
 }
 
 /** Its name, then what else it has. */
 function inWords(name: string, of: object): string {
-  const rest = Object.entries(of).filter(([, value]) => value !== name).map(([key, value]) => `${key}=${typeof value === "number" ? value : JSON.stringify(value)}`);
+  const rest = Object.entries(of)
+    .filter(([, value]) => value !== name)
+    .map(([key, value]) => `${key}=${typeof value === "number" ? value : JSON.stringify(value)}`);
   return [name, ...rest].join(" ");
 }
 
@@ -137,6 +148,9 @@ export function meanValueBytes(values: ValueSizes): number {
     case "lognormal":
       return Math.min(values.most, values.median * Math.exp(values.sigma ** 2 / 2));
     case "weighted":
-      return values.list.reduce((sum, { bytes, weight }) => sum + bytes * weight, 0) / values.list.reduce((sum, { weight }) => sum + weight, 0);
+      return (
+        values.list.reduce((sum, { bytes, weight }) => sum + bytes * weight, 0) /
+        values.list.reduce((sum, { weight }) => sum + weight, 0)
+      );
   }
 }

@@ -32,7 +32,8 @@ export interface NamedTest {
    * `-t lrange_…` first pushes elements for as long as the test lasts; FCALL because its keys carry no slot tag. A sequence
    * of commands is sent as it stands, with `{tag}` in its keys for a cluster.
    */
-  readonly send: { readonly named: string } | { readonly words: readonly string[] } | { readonly sequence: readonly string[] };
+  readonly send:
+    { readonly named: string } | { readonly words: readonly string[] } | { readonly sequence: readonly string[] };
   readonly prefill: Prefill | undefined;
   /** The keys of the reads are all there: anything but hits would be other work. */
   readonly reads: boolean;
@@ -52,29 +53,134 @@ const range = (last: number, title: string): NamedTest => ({
 
 /** By the names `-t` takes, in the order valkey-benchmark runs them. */
 export const NAMED_TESTS = {
-  ping_inline: { title: "PING_INLINE", command: "ping", send: { named: "ping_inline" }, prefill: undefined, reads: false, leaves: "same" },
-  ping_mbulk: { title: "PING_MBULK", command: "ping", send: { named: "ping_mbulk" }, prefill: undefined, reads: false, leaves: "same" },
+  ping_inline: {
+    title: "PING_INLINE",
+    command: "ping",
+    send: { named: "ping_inline" },
+    prefill: undefined,
+    reads: false,
+    leaves: "same",
+  },
+  ping_mbulk: {
+    title: "PING_MBULK",
+    command: "ping",
+    send: { named: "ping_mbulk" },
+    prefill: undefined,
+    reads: false,
+    leaves: "same",
+  },
   set: { title: "SET", command: "set", send: { named: "set" }, prefill: strings, reads: false, leaves: "same" },
   get: { title: "GET", command: "get", send: { named: "get" }, prefill: strings, reads: true, leaves: "same" },
-  incr: { title: "INCR", command: "incr", send: { named: "incr" }, prefill: { kind: "counters", family: "counter" }, reads: false, leaves: "same" },
-  lpush: { title: "LPUSH", command: "lpush", send: { named: "lpush" }, prefill: { kind: "grown", family: "mylist" }, reads: false, leaves: "more" },
-  rpush: { title: "RPUSH", command: "rpush", send: { named: "rpush" }, prefill: { kind: "grown", family: "mylist" }, reads: false, leaves: "more" },
-  lpop: { title: "LPOP", command: "lpop", send: { named: "lpop" }, prefill: { kind: "stock", family: "mylist", type: "list" }, reads: false, leaves: "less" },
-  rpop: { title: "RPOP", command: "rpop", send: { named: "rpop" }, prefill: { kind: "stock", family: "mylist", type: "list" }, reads: false, leaves: "less" },
-  sadd: { title: "SADD", command: "sadd", send: { named: "sadd" }, prefill: { kind: "members", family: "myset", type: "set" }, reads: false, leaves: "same" },
-  hset: { title: "HSET", command: "hset", send: { named: "hset" }, prefill: { kind: "members", family: "myhash", type: "hash" }, reads: false, leaves: "same" },
-  spop: { title: "SPOP", command: "spop", send: { named: "spop" }, prefill: { kind: "stock", family: "myset", type: "set" }, reads: false, leaves: "less" },
-  zadd: { title: "ZADD", command: "zadd", send: { named: "zadd" }, prefill: { kind: "members", family: "myzset", type: "zset" }, reads: false, leaves: "same" },
-  zpopmin: { title: "ZPOPMIN", command: "zpopmin", send: { named: "zpopmin" }, prefill: { kind: "stock", family: "myzset", type: "zset" }, reads: false, leaves: "less" },
+  incr: {
+    title: "INCR",
+    command: "incr",
+    send: { named: "incr" },
+    prefill: { kind: "counters", family: "counter" },
+    reads: false,
+    leaves: "same",
+  },
+  lpush: {
+    title: "LPUSH",
+    command: "lpush",
+    send: { named: "lpush" },
+    prefill: { kind: "grown", family: "mylist" },
+    reads: false,
+    leaves: "more",
+  },
+  rpush: {
+    title: "RPUSH",
+    command: "rpush",
+    send: { named: "rpush" },
+    prefill: { kind: "grown", family: "mylist" },
+    reads: false,
+    leaves: "more",
+  },
+  lpop: {
+    title: "LPOP",
+    command: "lpop",
+    send: { named: "lpop" },
+    prefill: { kind: "stock", family: "mylist", type: "list" },
+    reads: false,
+    leaves: "less",
+  },
+  rpop: {
+    title: "RPOP",
+    command: "rpop",
+    send: { named: "rpop" },
+    prefill: { kind: "stock", family: "mylist", type: "list" },
+    reads: false,
+    leaves: "less",
+  },
+  sadd: {
+    title: "SADD",
+    command: "sadd",
+    send: { named: "sadd" },
+    prefill: { kind: "members", family: "myset", type: "set" },
+    reads: false,
+    leaves: "same",
+  },
+  hset: {
+    title: "HSET",
+    command: "hset",
+    send: { named: "hset" },
+    prefill: { kind: "members", family: "myhash", type: "hash" },
+    reads: false,
+    leaves: "same",
+  },
+  spop: {
+    title: "SPOP",
+    command: "spop",
+    send: { named: "spop" },
+    prefill: { kind: "stock", family: "myset", type: "set" },
+    reads: false,
+    leaves: "less",
+  },
+  zadd: {
+    title: "ZADD",
+    command: "zadd",
+    send: { named: "zadd" },
+    prefill: { kind: "members", family: "myzset", type: "zset" },
+    reads: false,
+    leaves: "same",
+  },
+  zpopmin: {
+    title: "ZPOPMIN",
+    command: "zpopmin",
+    send: { named: "zpopmin" },
+    prefill: { kind: "stock", family: "myzset", type: "zset" },
+    reads: false,
+    leaves: "less",
+  },
   lrange_100: range(99, "LRANGE_100"),
   lrange_300: range(299, "LRANGE_300"),
   lrange_500: range(499, "LRANGE_500"),
   lrange_600: range(599, "LRANGE_600"),
   mset: { title: "MSET", command: "mset", send: { named: "mset" }, prefill: strings, reads: false, leaves: "same" },
   mget: { title: "MGET", command: "mget", send: { named: "mget" }, prefill: strings, reads: true, leaves: "same" },
-  xadd: { title: "XADD", command: "xadd", send: { named: "xadd" }, prefill: { kind: "grown", family: "mystream" }, reads: false, leaves: "more" },
-  function_load: { title: "FUNCTION LOAD", command: "function|load", send: { named: "function_load" }, prefill: undefined, reads: false, leaves: "same" },
-  fcall: { title: "FCALL", command: "fcall", send: { words: ["FCALL", "foo1", "1", "key"] }, prefill: { kind: "functions" }, reads: false, leaves: "same" },
+  xadd: {
+    title: "XADD",
+    command: "xadd",
+    send: { named: "xadd" },
+    prefill: { kind: "grown", family: "mystream" },
+    reads: false,
+    leaves: "more",
+  },
+  function_load: {
+    title: "FUNCTION LOAD",
+    command: "function|load",
+    send: { named: "function_load" },
+    prefill: undefined,
+    reads: false,
+    leaves: "same",
+  },
+  fcall: {
+    title: "FCALL",
+    command: "fcall",
+    send: { words: ["FCALL", "foo1", "1", "key"] },
+    prefill: { kind: "functions" },
+    reads: false,
+    leaves: "same",
+  },
 } as const satisfies Readonly<Record<string, NamedTest>>;
 
 export type TestName = keyof typeof NAMED_TESTS;
@@ -101,7 +207,14 @@ export function resolveTests(names: readonly string[]): { tests: TestName[]; unk
 
 /** Families of keys that tests need, each once. */
 export function keyFamilies(tests: readonly TestName[]): string[] {
-  return [...new Set(tests.flatMap((test) => { const prefill: Prefill | undefined = NAMED_TESTS[test].prefill; return prefill !== undefined && "family" in prefill ? [prefill.family] : []; }))];
+  return [
+    ...new Set(
+      tests.flatMap((test) => {
+        const prefill: Prefill | undefined = NAMED_TESTS[test].prefill;
+        return prefill !== undefined && "family" in prefill ? [prefill.family] : [];
+      }),
+    ),
+  ];
 }
 
 /** Whose calls the servers count for a test. */

@@ -95,7 +95,8 @@ return done`;
 const FLAGS = "#!lua flags=allow-cross-slot-keys\n";
 
 /** The library that valkey-benchmark's own FCALL test loads, with the function it calls. */
-const LIBRARY = "#!lua name=benchlib\nlocal function foo1(keys, args)\nreturn keys[0]\nend\nserver.register_function('foo1', foo1)\n";
+const LIBRARY =
+  "#!lua name=benchlib\nlocal function foo1(keys, args)\nreturn keys[0]\nend\nserver.register_function('foo1', foo1)\n";
 
 /** What a prefill comes to on one primary. */
 interface Extent {
@@ -114,7 +115,12 @@ interface Extent {
  * Puts a test's keys in place on every primary, waits for the replicas, and counts them.
  * @throws Failure when a server refuses or the count is not what it must be
  */
-export async function prefill(targets: readonly PrimaryNode[], what: Prefill, size: PrefillSize, signal?: AbortSignal): Promise<void> {
+export async function prefill(
+  targets: readonly PrimaryNode[],
+  what: Prefill,
+  size: PrefillSize,
+  signal?: AbortSignal,
+): Promise<void> {
   const counts = await Promise.all(
     targets.map(async (target) => {
       if (what.kind === "functions") {
@@ -123,26 +129,35 @@ export async function prefill(targets: readonly PrimaryNode[], what: Prefill, si
       }
       const extent = extentOf(what, size, target);
       // Filling twice adds to a list and refills a stock; numbered keys and members just stay.
-      if (what.kind === "list" || what.kind === "stock" || what.kind === "grown") await eachSlice(target, extent, "remove", signal);
+      if (what.kind === "list" || what.kind === "stock" || what.kind === "grown")
+        await eachSlice(target, extent, "remove", signal);
       if (what.kind === "grown") return 0;
       const filled = await eachSlice(target, extent, "fill", signal);
       await replicated(target);
       // What it wrote says nothing of what it left out. Only of keys without tags is it unknown how many are this primary's: all primaries' together are held against the key space below.
-      const expected = extent.untagged === true ? filled : infixesOf(target, extent).length * (isNumbered(extent) ? extent.count : 1);
+      const expected =
+        extent.untagged === true ? filled : infixesOf(target, extent).length * (isNumbered(extent) ? extent.count : 1);
       const found = await eachSlice(target, extent, "count", signal);
-      if (found !== expected) throw new Failure(`${target.name} holds ${found} of the ${expected} ${what.family} keys it was given (evicted, or removed by somebody?)`);
+      if (found !== expected)
+        throw new Failure(
+          `${target.name} holds ${found} of the ${expected} ${what.family} keys it was given (evicted, or removed by somebody?)`,
+        );
       return found;
     }),
   );
   const all = counts.reduce((sum, count) => sum + count, 0);
-  if (what.kind === "plain" && all !== size.keySpace) throw new Failure(`the primaries hold ${all} of the ${size.keySpace} ${what.family} keys: not every slot has one of them`);
+  if (what.kind === "plain" && all !== size.keySpace)
+    throw new Failure(
+      `the primaries hold ${all} of the ${size.keySpace} ${what.family} keys: not every slot has one of them`,
+    );
 }
 
 /** Takes a test's keys away again. */
 export async function removeKeys(targets: readonly PrimaryNode[], what: Prefill, size: PrefillSize): Promise<void> {
   await Promise.all(
     targets.map(async (target) => {
-      if (what.kind === "functions") await target.connection.call("FUNCTION", "DELETE", "benchlib").catch(() => undefined);
+      if (what.kind === "functions")
+        await target.connection.call("FUNCTION", "DELETE", "benchlib").catch(() => undefined);
       else await eachSlice(target, extentOf(what, size, target), "remove");
     }),
   );
@@ -168,11 +183,23 @@ function extentOf(what: Exclude<Prefill, { kind: "functions" }>, size: PrefillSi
   const value = "x".repeat(size.dataSize);
   switch (what.kind) {
     case "strings":
-      return { kind: "numbered", family: what.family, count: perInfix, value, ...(what.sizes === undefined ? {} : { sizes: what.sizes }) };
+      return {
+        kind: "numbered",
+        family: what.family,
+        count: perInfix,
+        value,
+        ...(what.sizes === undefined ? {} : { sizes: what.sizes }),
+      };
     case "zsets":
       return { kind: "zsets", family: what.family, count: perInfix, value: String(ZSET_MEMBERS) };
     case "plain":
-      return { kind: what.type === "string" ? "numbered" : "zsets", family: what.family, count: size.keySpace, value: what.type === "string" ? value : String(ZSET_MEMBERS), untagged: true };
+      return {
+        kind: what.type === "string" ? "numbered" : "zsets",
+        family: what.family,
+        count: size.keySpace,
+        value: what.type === "string" ? value : String(ZSET_MEMBERS),
+        untagged: true,
+      };
     case "counters":
       return { kind: "numbered", family: what.family, count: perInfix, value: "0" };
     case "members":
@@ -198,16 +225,39 @@ function stockPerInfix(stock: number, infixes: number): number {
   return 1 + Math.ceil(mean + RARITY / 3 + Math.sqrt((RARITY / 3) ** 2 + 2 * RARITY * mean));
 }
 
-async function eachSlice(target: PrimaryNode, extent: Extent, verb: "fill" | "count" | "remove", signal?: AbortSignal): Promise<number> {
+async function eachSlice(
+  target: PrimaryNode,
+  extent: Extent,
+  verb: "fill" | "count" | "remove",
+  signal?: AbortSignal,
+): Promise<number> {
   const slices = slicesOf(target, extent, verb);
   const format = extent.untagged === true ? "%d" : ":%012d";
   const slots = extent.untagged === true && target.slots !== undefined ? formatSlots(target.slots) : "";
   let sum = 0;
   for (let i = 0; i < slices.length; i += SLICES_AT_ONCE) {
     signal?.throwIfAborted();
-    const calls = slices.slice(i, i + SLICES_AT_ONCE).map(({ first, last, infixes }) =>
-      guard(target, target.connection.eval(target.slots === undefined ? SCRIPT : FLAGS + SCRIPT, 0, verb, extent.kind, extent.family, first, last, extent.value, (extent.sizes ?? []).join(" "), format, slots, ...infixes)),
-    );
+    const calls = slices
+      .slice(i, i + SLICES_AT_ONCE)
+      .map(({ first, last, infixes }) =>
+        guard(
+          target,
+          target.connection.eval(
+            target.slots === undefined ? SCRIPT : FLAGS + SCRIPT,
+            0,
+            verb,
+            extent.kind,
+            extent.family,
+            first,
+            last,
+            extent.value,
+            (extent.sizes ?? []).join(" "),
+            format,
+            slots,
+            ...infixes,
+          ),
+        ),
+      );
     sum += (await Promise.all(calls)).reduce<number>((total, count) => total + Number(count), 0);
   }
   return sum;
@@ -238,7 +288,11 @@ function slicesOf(target: PrimaryNode, extent: Extent, verb: "fill" | "count" | 
   const slices: Slice[] = [];
   for (let i = 0; i < infixes.length; i += infixesAtOnce) {
     for (let first = from; first < perInfix + from; first += step) {
-      slices.push({ first, last: Math.min(first + step, perInfix + from) - 1, infixes: infixes.slice(i, i + infixesAtOnce) });
+      slices.push({
+        first,
+        last: Math.min(first + step, perInfix + from) - 1,
+        infixes: infixes.slice(i, i + infixesAtOnce),
+      });
     }
   }
   return slices;
@@ -246,7 +300,9 @@ function slicesOf(target: PrimaryNode, extent: Extent, verb: "fill" | "count" | 
 
 /** Of all slots: looking at keys of others costs a server time too, so it is given no more than ten times as many to look at. */
 function servedPart({ slots }: PrimaryNode): number {
-  return slots === undefined ? 1 : Math.max(0.1, slots.reduce((sum, { from, to }) => sum + to - from + 1, 0) / SLOT_COUNT);
+  return slots === undefined
+    ? 1
+    : Math.max(0.1, slots.reduce((sum, { from, to }) => sum + to - from + 1, 0) / SLOT_COUNT);
 }
 
 async function guard<T>(target: PrimaryNode, reply: Promise<T>): Promise<T> {
@@ -264,6 +320,7 @@ async function replicated(target: PrimaryNode): Promise<void> {
   if (target.replicas === 0) return;
   const began = Date.now();
   while ((await target.connection.wait(target.replicas, 5_000)) < target.replicas) {
-    if (Date.now() - began > REPLICATION_TIMEOUT_MS) throw new Failure(`the replicas of ${target.name} do not keep up with its prefill`);
+    if (Date.now() - began > REPLICATION_TIMEOUT_MS)
+      throw new Failure(`the replicas of ${target.name} do not keep up with its prefill`);
   }
 }

@@ -47,12 +47,20 @@ export interface UnevenSetting {
 export function unevenSettings(clients: number, threads: number, primaries: number): UnevenSetting[] {
   const faults: UnevenSetting[] = [];
   if (threads > primaries && threads % primaries !== 0) {
-    faults.push({ setting: "threads", why: `${threads} threads cannot be shared evenly by ${primaries} primaries`, nearest: multiplesAround(threads, primaries) });
+    faults.push({
+      setting: "threads",
+      why: `${threads} threads cannot be shared evenly by ${primaries} primaries`,
+      nearest: multiplesAround(threads, primaries),
+    });
   }
   const unit = threads > primaries ? threads : leastCommonMultiple(threads, primaries);
   if (clients % unit !== 0) {
     const sharers = threads > 1 ? `${primaries} primaries and ${threads} threads` : `${primaries} primaries`;
-    faults.push({ setting: "clients", why: `${clients} clients cannot be shared evenly by ${sharers}`, nearest: multiplesAround(clients, unit) });
+    faults.push({
+      setting: "clients",
+      why: `${clients} clients cannot be shared evenly by ${sharers}`,
+      nearest: multiplesAround(clients, unit),
+    });
   }
   return faults;
 }
@@ -65,12 +73,21 @@ const FIT = { least: 0.75, most: 1.5 };
  * as many connections. Unchanged where they are even already, and where nothing near is.
  * @param primaries of each cluster
  */
-export function fitLoad(clients: number, threads: number, primaries: readonly number[]): { readonly clients: number; readonly threads: number } {
+export function fitLoad(
+  clients: number,
+  threads: number,
+  primaries: readonly number[],
+): { readonly clients: number; readonly threads: number } {
   const even = (c: number, t: number): boolean => primaries.every((each) => unevenSettings(c, t, each).length === 0);
   if (even(clients, threads)) return { clients, threads };
   const together = primaries.reduce(leastCommonMultiple, 1);
-  const multiples = Array.from({ length: Math.floor((clients * FIT.most) / together) }, (_, index) => (index + 1) * together);
-  const near = multiples.filter((each) => each >= clients * FIT.least).sort((a, b) => Math.abs(a - clients) - Math.abs(b - clients));
+  const multiples = Array.from(
+    { length: Math.floor((clients * FIT.most) / together) },
+    (_, index) => (index + 1) * together,
+  );
+  const near = multiples
+    .filter((each) => each >= clients * FIT.least)
+    .sort((a, b) => Math.abs(a - clients) - Math.abs(b - clients));
   for (let t = threads; t >= 1; t--) {
     const found = near.find((each) => even(each, t));
     if (found !== undefined) return { clients: found, threads: t };

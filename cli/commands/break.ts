@@ -38,7 +38,13 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
     return 0;
   }
   const possible = all.filter(({ skipReason }) => skipReason === undefined);
-  if (possible.length === 0) throw new BadInput(`stack ${stack}`, all.map(({ planned, deployment, skipReason }) => `${planned.scenario.name} on ${deployment}: ${skipReason ?? ""}`));
+  if (possible.length === 0)
+    throw new BadInput(
+      `stack ${stack}`,
+      all.map(
+        ({ planned, deployment, skipReason }) => `${planned.scenario.name} on ${deployment}: ${skipReason ?? ""}`,
+      ),
+    );
   const timestamp = timestampOf(new Date());
   const artifacts = Artifacts.open(ROOT, timestamp, options.output, renderReport);
   const collector = new ResultsCollector(artifacts, { timestamp, stack, configuration: config });
@@ -53,11 +59,21 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
     reason = messageOf(cause);
     throw cause;
   } finally {
-    await stopAndWrite(() => run.stop(), collector, artifacts, reason, (results) => {
-      printFailures(run.verifications);
-      print("", ...formatSummary(results));
-      print(reason === null ? `Report: ${shortPath(artifacts.path("report.html"))}` : `What was found until then, marked incomplete: ${shortPath(artifacts.directory)}`);
-    });
+    await stopAndWrite(
+      () => run.stop(),
+      collector,
+      artifacts,
+      reason,
+      (results) => {
+        printFailures(run.verifications);
+        print("", ...formatSummary(results));
+        print(
+          reason === null
+            ? `Report: ${shortPath(artifacts.path("report.html"))}`
+            : `What was found until then, marked incomplete: ${shortPath(artifacts.directory)}`,
+        );
+      },
+    );
   }
   return reason === null ? 0 : 1;
 }
@@ -67,8 +83,21 @@ function readConfig(stack: string, { overrides }: BreakOptions): StackConfig {
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
   const raw = readStackFile(STACKS_DIRECTORY, stack);
   const named = raw["failures"];
-  const scenarios = typeof named === "object" && named !== null && !Array.isArray(named) && Object.keys(named).length > 0 ? (named as Record<string, unknown>) : named === undefined ? DEFAULT_FAILURES : named;
-  const changed = typeof scenarios === "object" && scenarios !== null ? Object.fromEntries(Object.entries(scenarios).map(([name, value]) => [name, typeof value === "object" && value !== null ? { ...(value as object), ...overrides } : (value as unknown)])) : scenarios;
+  const scenarios =
+    typeof named === "object" && named !== null && !Array.isArray(named) && Object.keys(named).length > 0
+      ? (named as Record<string, unknown>)
+      : named === undefined
+        ? DEFAULT_FAILURES
+        : named;
+  const changed =
+    typeof scenarios === "object" && scenarios !== null
+      ? Object.fromEntries(
+          Object.entries(scenarios).map(([name, value]) => [
+            name,
+            typeof value === "object" && value !== null ? { ...(value as object), ...overrides } : (value as unknown),
+          ]),
+        )
+      : scenarios;
   return parseConfig(`stack ${stack}`, { ...raw, failures: changed }, machine);
 }
 
@@ -84,12 +113,27 @@ async function groundOf(stack: string, config: StackConfig, interruption: AbortS
 }
 
 /** @throws BadInput when a scenario is asked for that there is not */
-function pairingsOf(stack: string, config: StackConfig, { scenarios }: BreakOptions, ground: FaultTarget): PlannedScenarioRun[] {
+function pairingsOf(
+  stack: string,
+  config: StackConfig,
+  { scenarios }: BreakOptions,
+  ground: FaultTarget,
+): PlannedScenarioRun[] {
   const names = Object.keys(config.failures);
   const unknown = (scenarios ?? []).filter((name) => !names.includes(name));
-  if (unknown.length > 0) throw new BadInput("--scenario", unknown.map((name) => `stack ${stack} has none named ${name};${didYouMean(name, names)} there are: ${names.join(", ")}`));
+  if (unknown.length > 0)
+    throw new BadInput(
+      "--scenario",
+      unknown.map(
+        (name) => `stack ${stack} has none named ${name};${didYouMean(name, names)} there are: ${names.join(", ")}`,
+      ),
+    );
   const chosen = Object.entries(config.failures).filter(([name]) => scenarios?.includes(name) ?? true);
-  return planScenarioRuns(chosen.map(([name, failure]) => plannedScenario(name, failure)), ground.plans, ground.unmetPrecondition);
+  return planScenarioRuns(
+    chosen.map(([name, failure]) => plannedScenario(name, failure)),
+    ground.plans,
+    ground.unmetPrecondition,
+  );
 }
 
 class BreakRun {
@@ -113,11 +157,17 @@ class BreakRun {
   }
 
   async carryOut(): Promise<void> {
-    for (const { planned, deployment, skipReason } of this.all) if (skipReason !== undefined) print(`Not here: ${planned.scenario.name} on ${deployment}: ${skipReason}`);
+    for (const { planned, deployment, skipReason } of this.all)
+      if (skipReason !== undefined) print(`Not here: ${planned.scenario.name} on ${deployment}: ${skipReason}`);
     const possible = this.all.filter(({ skipReason }) => skipReason === undefined);
     await runSteps([{ title: this.ground.title, run: async () => this.#open(possible) }]);
     if (!this.passed) return;
-    await runSteps([{ title: `Break ${[...new Set(possible.map(({ planned }) => planned.scenario.name))].join(", ")}`, run: async (report) => this.#break(possible, report) }]);
+    await runSteps([
+      {
+        title: `Break ${[...new Set(possible.map(({ planned }) => planned.scenario.name))].join(", ")}`,
+        run: async (report) => this.#break(possible, report),
+      },
+    ]);
   }
 
   async stop(): Promise<void> {
@@ -126,7 +176,9 @@ class BreakRun {
 
   async #open(possible: readonly PlannedScenarioRun[]): Promise<string> {
     return this.ground.open(possible, {
-      onPrograms: (programs) => { this.collector.setPrograms(programs); },
+      onPrograms: (programs) => {
+        this.collector.setPrograms(programs);
+      },
       onVerified: (verification, formationMs) => {
         this.verifications.push(verification);
         this.collector.addTopology(verification, formationMs);
@@ -134,7 +186,10 @@ class BreakRun {
     });
   }
 
-  async #break(possible: readonly PlannedScenarioRun[], report: (line: string, passing?: boolean) => void): Promise<string> {
+  async #break(
+    possible: readonly PlannedScenarioRun[],
+    report: (line: string, passing?: boolean) => void,
+  ): Promise<string> {
     const tasks = possible.map(({ planned: { scenario, repeats }, deployment }): ScenarioTask => {
       const sufferer = this.ground.subject(deployment);
       if (sufferer === undefined) throw new Error(`nobody opened ${deployment}`);
@@ -146,7 +201,12 @@ class BreakRun {
       signal,
       report,
       onResult: ({ record, lost }) => {
-        this.collector.addFailure(record, lost.map(({ key, number, found }) => `${key} ${number}: ${typeof found === "number" ? `holds ${found}` : found}`));
+        this.collector.addFailure(
+          record,
+          lost.map(
+            ({ key, number, found }) => `${key} ${number}: ${typeof found === "number" ? `holds ${found}` : found}`,
+          ),
+        );
       },
     });
     return `Broke on purpose ${tasks.reduce((sum, { repeats }) => sum + repeats, 0)} times`;

@@ -35,7 +35,11 @@ export function capacityOptions(values: Readonly<Record<string, unknown>>): Capa
     ...number("start", (value) => Number.isInteger(value) && value >= 1, "requests per second, a whole number"),
     ...number("most", (value) => Number.isInteger(value) && value >= 1, "requests per second, a whole number"),
     ...number("precision", (value) => value >= 0.01 && value <= 1, "a part from 0.01 to 1"),
-    ...number("confirmations", (value) => Number.isInteger(value) && value >= 1 && value <= 20, "a whole number from 1 to 20"),
+    ...number(
+      "confirmations",
+      (value) => Number.isInteger(value) && value >= 1 && value <= 20,
+      "a whole number from 1 to 20",
+    ),
   };
   const text = values["objective"];
   let objective: Objective | undefined;
@@ -59,13 +63,26 @@ export function capacityOptions(values: Readonly<Record<string, unknown>>): Capa
 export function requestedCapacitySearch(config: StackConfig, wanted: CapacityOptions): CapacitySearch {
   const { capacity } = config;
   const objective = wanted.objective ?? capacity?.objective;
-  if (objective === undefined) throw new BadInput("capacity", ["--objective is missing, and the stack has no valkey:capacity: expected a percentile and a time, such as p99=2ms"]);
-  return { workload: configuredCapacitySearch(config)?.workload ?? openLoopWorkloads(config)[0] ?? standardMix(config), objective, search: { ...DEFAULT_SEARCH, ...(capacity === undefined ? {} : searchPlan(capacity)), ...wanted.search } };
+  if (objective === undefined)
+    throw new BadInput("capacity", [
+      "--objective is missing, and the stack has no valkey:capacity: expected a percentile and a time, such as p99=2ms",
+    ]);
+  return {
+    workload: configuredCapacitySearch(config)?.workload ?? openLoopWorkloads(config)[0] ?? standardMix(config),
+    objective,
+    search: { ...DEFAULT_SEARCH, ...(capacity === undefined ? {} : searchPlan(capacity)), ...wanted.search },
+  };
 }
 
 function standardMix(config: StackConfig): OpenLoopWorkload {
   const { keySpace, clients, dataSize } = config.benchmark;
-  const standard = workloadSchema.parse({ driver: "open-loop", rate: 1, keySpace, clients, values: { sizes: "fixed", bytes: dataSize } });
+  const standard = workloadSchema.parse({
+    driver: "open-loop",
+    rate: 1,
+    keySpace,
+    clients,
+    values: { sizes: "fixed", bytes: dataSize },
+  });
   const [mix] = openLoopWorkloads({ ...config, workloads: { "reads and writes": standard } });
   if (mix === undefined) throw new Error("the standard workload is one of the open loop");
   return mix;

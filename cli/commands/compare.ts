@@ -15,8 +15,10 @@ import { print } from "../terminal";
  * @throws BadInput when a file cannot be read, or nothing in it can be compared with the first
  */
 export function compareResults(paths: readonly string[], precision: number | undefined): number {
-  if (paths.length < 2) throw new BadInput("compare", ["expected at least two results.json, or directories that hold one"]);
-  if (precision !== undefined && !(precision > 0 && precision <= 1)) throw new BadInput("--precision", [`is ${precision}: expected a part such as 0.05`]);
+  if (paths.length < 2)
+    throw new BadInput("compare", ["expected at least two results.json, or directories that hold one"]);
+  if (precision !== undefined && !(precision > 0 && precision <= 1))
+    throw new BadInput("--precision", [`is ${precision}: expected a part such as 0.05`]);
   const runs = readResultFiles(paths);
   const [first, ...others] = runs;
   if (first === undefined) return 0;
@@ -26,7 +28,12 @@ export function compareResults(paths: readonly string[], precision: number | und
     const comparison = compareRuns(first.results, results, precision);
     print("", `${path} over ${first.path}`, ...formatComparison(comparison));
     const compared = [...comparison.rows, ...comparison.capacities];
-    if (compared.every(({ judgement }) => judgement === "other-work")) refused.push(compared.length === 0 ? `${path} measured nothing that ${first.path} did` : `${path} did other work than ${first.path} in everything`);
+    if (compared.every(({ judgement }) => judgement === "other-work"))
+      refused.push(
+        compared.length === 0
+          ? `${path} measured nothing that ${first.path} did`
+          : `${path} did other work than ${first.path} in everything`,
+      );
   }
   if (refused.length > 0) throw new BadInput("compare", refused);
   return 0;
@@ -59,8 +66,10 @@ function readResults(path: string): Results {
   }
   const parsed = resultsSchema.safeParse(content);
   if (parsed.success) return parsed.data;
-  const version: unknown = typeof content === "object" && content !== null && "schema" in content ? content.schema : undefined;
-  if (typeof version === "number" && version !== SCHEMA_VERSION) throw new Error(`has version ${version} of the format; this program reads ${SCHEMA_VERSION}`);
+  const version: unknown =
+    typeof content === "object" && content !== null && "schema" in content ? content.schema : undefined;
+  if (typeof version === "number" && version !== SCHEMA_VERSION)
+    throw new Error(`has version ${version} of the format; this program reads ${SCHEMA_VERSION}`);
   const [issue] = parsed.error.issues;
   throw new Error(`is not in the format of results.json (${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""})`);
 }

@@ -25,13 +25,21 @@ import { runSteps } from "../steps";
 import { measuredNames, measuredTitle, printFailures, printResults, formatRounds } from "./run-output";
 
 /** @returns 0 when everything was measured, 1 when verification failed */
-export async function measureExternalServers(values: Readonly<Record<string, unknown>>, overrides: OptionOverrides, signal: AbortSignal): Promise<number> {
+export async function measureExternalServers(
+  values: Readonly<Record<string, unknown>>,
+  overrides: OptionOverrides,
+  signal: AbortSignal,
+): Promise<number> {
   const external = externalDeployment(values);
   const { benchmark, workloads } = parseBenchmark(overrides);
   const timestamp = timestampOf(new Date());
   const artifacts = Artifacts.open(ROOT, timestamp, benchmark.output, renderReport);
   const nodes = external.deployment.nodes.map(({ name, zone }) => ({ name, zone: zone ?? null }));
-  const collector = new ResultsCollector(artifacts, { timestamp, stack: "external", configuration: { mode: external.deployment.mode, nodes, benchmark, workloads } });
+  const collector = new ResultsCollector(artifacts, {
+    timestamp,
+    stack: "external",
+    configuration: { mode: external.deployment.mode, nodes, benchmark, workloads },
+  });
   const verifications: Verification[] = [];
   let reason: string | null = "the run has not ended";
   try {
@@ -51,7 +59,11 @@ export async function measureExternalServers(values: Readonly<Record<string, unk
       reason = "verification failed; nothing was measured";
       return 1;
     }
-    await measureServers({ external, verification, benchmark, workloads, overwrite: values["overwrite"] === true }, collector, signal);
+    await measureServers(
+      { external, verification, benchmark, workloads, overwrite: values["overwrite"] === true },
+      collector,
+      signal,
+    );
     reason = null;
     return 0;
   } catch (error) {
@@ -73,7 +85,11 @@ interface ServersToMeasure {
   readonly overwrite: boolean;
 }
 
-async function measureServers({ external, verification, benchmark, workloads, overwrite }: ServersToMeasure, collector: ResultsCollector, signal: AbortSignal): Promise<void> {
+async function measureServers(
+  { external, verification, benchmark, workloads, overwrite }: ServersToMeasure,
+  collector: ResultsCollector,
+  signal: AbortSignal,
+): Promise<void> {
   const { deployment, without, here } = external;
   const isCluster = deployment.mode === "cluster";
   const workload = { ...benchmarkWorkload(benchmark), keySpace: fitKeySpace(benchmark.keySpace, isCluster) };
@@ -99,9 +115,26 @@ async function measureServers({ external, verification, benchmark, workloads, ov
           if (run === undefined) throw new Error("there is no run");
           const { benchmark: tool } = await findPrograms(packagesDirectory(), report, signal);
           const began = Date.now();
-          const plan = { verified: [{ deployment, verification }], workload, mixes, repeats: benchmark.repeats, foreign: { overwrite }, without };
-          const runner = new LocalValkeyBenchmarkRunner({ run, benchmark: tool, features: await detectFeatures(tool), serversHere: here });
-          await measureAll(plan, { valkeyBenchmark: runner, ...mixedLoadRunners(run, here, mixes), signal }, collector, report);
+          const plan = {
+            verified: [{ deployment, verification }],
+            workload,
+            mixes,
+            repeats: benchmark.repeats,
+            foreign: { overwrite },
+            without,
+          };
+          const runner = new LocalValkeyBenchmarkRunner({
+            run,
+            benchmark: tool,
+            features: await detectFeatures(tool),
+            serversHere: here,
+          });
+          await measureAll(
+            plan,
+            { valkeyBenchmark: runner, ...mixedLoadRunners(run, here, mixes), signal },
+            collector,
+            report,
+          );
           return measuredTitle(plan, Date.now() - began);
         },
       },
@@ -114,5 +147,9 @@ async function measureServers({ external, verification, benchmark, workloads, ov
 /** How many primaries there are is known only now. */
 function refuseUnevenness({ clients, threads }: BenchmarkConfig, primaries: number): void {
   const faults = unevenSettings(clients, threads, primaries);
-  if (faults.length > 0) throw new BadInput("the load", faults.map(({ setting, why, nearest }) => `--${setting}: ${why}; the nearest that can: ${nearest.join(" or ")}`));
+  if (faults.length > 0)
+    throw new BadInput(
+      "the load",
+      faults.map(({ setting, why, nearest }) => `--${setting}: ${why}; the nearest that can: ${nearest.join(" or ")}`),
+    );
 }

@@ -27,21 +27,46 @@ export function printPlan(stack: string | undefined, values: Readonly<Record<str
     print(...(json ? [JSON.stringify(plan, null, 1)] : describePlan(plan)));
     return 0;
   }
-  if (assignments.length > 0) throw new BadInput("the options", ["--set: of which stack? npm start -- plan STACK --set PATH=VALUE"]);
-  if (json) print(JSON.stringify(stackNames(STACKS_DIRECTORY).map((name) => read(name, [])), null, 1));
-  else print(...textTable([["stack", "platform", "an hour", "takes", ""], ...stackNames(STACKS_DIRECTORY).map(row)], "  rr "), "", "npm start -- plan STACK tells one of them");
+  if (assignments.length > 0)
+    throw new BadInput("the options", ["--set: of which stack? npm start -- plan STACK --set PATH=VALUE"]);
+  if (json)
+    print(
+      JSON.stringify(
+        stackNames(STACKS_DIRECTORY).map((name) => read(name, [])),
+        null,
+        1,
+      ),
+    );
+  else
+    print(
+      ...textTable([["stack", "platform", "an hour", "takes", ""], ...stackNames(STACKS_DIRECTORY).map(row)], "  rr "),
+      "",
+      "npm start -- plan STACK tells one of them",
+    );
   return 0;
 }
 
 function read(stack: string, assignments: readonly string[]): StackPlan {
-  return planStack(stack, parseConfig(`stack ${stack}`, applyOverrides(readStackFile(STACKS_DIRECTORY, stack), assignments), { cores: availableCores(), memoryBytes: totalmem() }));
+  return planStack(
+    stack,
+    parseConfig(`stack ${stack}`, applyOverrides(readStackFile(STACKS_DIRECTORY, stack), assignments), {
+      cores: availableCores(),
+      memoryBytes: totalmem(),
+    }),
+  );
 }
 
 /** What is wrong with one of many is told where that one is asked for. */
 function row(stack: string): string[] {
   try {
     const { platform, eks, duration } = read(stack, []);
-    return [stack, platform, eks === null ? "" : eks.cost.usdPerHour === undefined ? "not known" : `$${formatUsd(eks.cost.usdPerHour)}`, formatDuration(duration.seconds), headline(STACKS_DIRECTORY, stack)];
+    return [
+      stack,
+      platform,
+      eks === null ? "" : eks.cost.usdPerHour === undefined ? "not known" : `$${formatUsd(eks.cost.usdPerHour)}`,
+      formatDuration(duration.seconds),
+      headline(STACKS_DIRECTORY, stack),
+    ];
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
     return [stack, "refused", "", "", `npm start -- plan ${stack} says why`];

@@ -17,7 +17,10 @@ export function measuredTitle(plan: BenchmarkPlan, milliseconds: number): string
 }
 
 /** `set, get, steady` */
-export function measuredNames({ workload, mixedWorkloads }: Pick<BenchmarkPlan, "workload" | "mixedWorkloads">): string {
+export function measuredNames({
+  workload,
+  mixedWorkloads,
+}: Pick<BenchmarkPlan, "workload" | "mixedWorkloads">): string {
   return [...workload.tests, ...(mixedWorkloads ?? []).map(({ name }) => name)].join(", ");
 }
 
@@ -31,7 +34,13 @@ export function formatRounds(count: number): string {
  * @param reason why it is incomplete; null where it is not
  * @param say tells of the results; not called where there are none
  */
-export async function stopAndWrite(stop: () => Promise<void>, collector: ResultsCollector, artifacts: Artifacts, reason: string | null, say: (results: Results) => void): Promise<void> {
+export async function stopAndWrite(
+  stop: () => Promise<void>,
+  collector: ResultsCollector,
+  artifacts: Artifacts,
+  reason: string | null,
+  say: (results: Results) => void,
+): Promise<void> {
   try {
     await stop();
   } finally {

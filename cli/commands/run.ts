@@ -27,7 +27,13 @@ import type { OptionOverrides } from "../../stacks/config/parse";
 import { parseConfig } from "../../stacks/config/parse";
 import { print } from "../terminal";
 import { STACKS_DIRECTORY } from "../../stacks/config/paths";
-import { hasCluster, configuredCapacitySearch, fittedWorkload, hostPlans, mixedWorkloads } from "../../stacks/plan/benchmark-plans";
+import {
+  hasCluster,
+  configuredCapacitySearch,
+  fittedWorkload,
+  hostPlans,
+  mixedWorkloads,
+} from "../../stacks/plan/benchmark-plans";
 import type { HostStackConfig } from "../../stacks/config/schema/stack";
 import { readStackFile } from "../../stacks/config/stack-file";
 import { runSteps } from "../steps";
@@ -66,11 +72,17 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
     reason = messageOf(cause);
     throw cause;
   } finally {
-    await stopAndWrite(() => run.stop(), collector, artifacts, reason, (results) => {
-      if (reason === null || !run.passed) printFailures(run.verifications);
-      if (reason === null) printResults(results, run.verifications, artifacts);
-      else print("", `What was measured until then, marked incomplete: ${shortPath(artifacts.directory)}`);
-    });
+    await stopAndWrite(
+      () => run.stop(),
+      collector,
+      artifacts,
+      reason,
+      (results) => {
+        if (reason === null || !run.passed) printFailures(run.verifications);
+        if (reason === null) printResults(results, run.verifications, artifacts);
+        else print("", `What was measured until then, marked incomplete: ${shortPath(artifacts.directory)}`);
+      },
+    );
   }
   run.printKept();
   return run.passed ? 0 : 1;
@@ -79,19 +91,30 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
 /** @throws BadInput when the stack, its file or the options are not usable */
 function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
-  if (mode !== undefined && mode !== "cluster" && mode !== "replication") throw new BadInput("--mode", [`is ${mode}: expected cluster or replication`]);
+  if (mode !== undefined && mode !== "cluster" && mode !== "replication")
+    throw new BadInput("--mode", [`is ${mode}: expected cluster or replication`]);
   const raw = readStackFile(STACKS_DIRECTORY, stack);
   // Deployments that are left out have nothing to say about the load.
-  const parsed = parseConfig(`stack ${stack}`, mode === undefined ? raw : onlyMode(raw, mode, stack), machine, overrides);
+  const parsed = parseConfig(
+    `stack ${stack}`,
+    mode === undefined ? raw : onlyMode(raw, mode, stack),
+    machine,
+    overrides,
+  );
   const { platform } = parsed;
-  if (platform.type !== "host") throw new BadInput(`stack ${stack}`, [`its platform is ${platform.type}, which npm start cannot deploy to; npx pulumi up -s ${stack} does`]);
+  if (platform.type !== "host")
+    throw new BadInput(`stack ${stack}`, [
+      `its platform is ${platform.type}, which npm start cannot deploy to; npx pulumi up -s ${stack} does`,
+    ]);
   assertLoadGeneratorsInstalled(mixedWorkloads({ ...parsed, anyCluster: hasCluster(parsed) }));
   return { ...parsed, platform };
 }
 
 function onlyMode(raw: Readonly<Record<string, unknown>>, mode: Mode, stack: string): Record<string, unknown> {
   const { deployments } = raw;
-  const wanted = Object.entries(typeof deployments === "object" && deployments !== null ? deployments : {}).filter(([, each]: [string, unknown]) => typeof each === "object" && each !== null && "mode" in each && each.mode === mode);
+  const wanted = Object.entries(typeof deployments === "object" && deployments !== null ? deployments : {}).filter(
+    ([, each]: [string, unknown]) => typeof each === "object" && each !== null && "mode" in each && each.mode === mode,
+  );
   if (wanted.length === 0) throw new BadInput("--mode", [`stack ${stack} has no deployment in ${mode} mode`]);
   return { ...raw, deployments: Object.fromEntries(wanted) };
 }
@@ -122,7 +145,10 @@ class StackRun {
 
   async carryOut(): Promise<void> {
     await runSteps([this.#prepare(), this.#start(), this.#form(), this.#verify()]);
-    if (this.passed) await runSteps([this.options.capacity === undefined ? this.#measure() : this.#findCapacity(this.options.capacity)]);
+    if (this.passed)
+      await runSteps([
+        this.options.capacity === undefined ? this.#measure() : this.#findCapacity(this.options.capacity),
+      ]);
   }
 
   async stop(): Promise<void> {
@@ -144,13 +170,17 @@ class StackRun {
       const [first] = nodes;
       if (first === undefined) continue;
       const cluster = mode === "cluster" ? "-c " : "";
-      print(`  VALKEYCLI_AUTH=$(cat ${host.passwordFile(name)}) ${host.programs.cli} ${cluster}-p ${first.endpoint.port}   # ${name}: ${nodes.map(({ endpoint }) => formatEndpoint(endpoint)).join(" ")}`);
+      print(
+        `  VALKEYCLI_AUTH=$(cat ${host.passwordFile(name)}) ${host.programs.cli} ${cluster}-p ${first.endpoint.port}   # ${name}: ${nodes.map(({ endpoint }) => formatEndpoint(endpoint)).join(" ")}`,
+      );
     }
     print("To stop them:", `  npm start -- stop ${host.run.id}`);
   }
 
   #signal(): AbortSignal {
-    return this.#host === undefined ? this.interruption : AbortSignal.any([this.interruption, this.#host.unexpectedExit]);
+    return this.#host === undefined
+      ? this.interruption
+      : AbortSignal.any([this.interruption, this.#host.unexpectedExit]);
   }
 
   #ready(): Host {
@@ -211,7 +241,8 @@ class StackRun {
       run: async () => {
         const verifications = await Promise.all(this.#deployments.map((deployment) => verify(deployment)));
         this.#signal().throwIfAborted();
-        for (const verification of verifications) this.collector.addTopology(verification, this.#formation.get(verification.facts.deployment) ?? null);
+        for (const verification of verifications)
+          this.collector.addTopology(verification, this.#formation.get(verification.facts.deployment) ?? null);
         this.verifications.push(...verifications);
         return `Verified ${verifications.map(({ verdict }) => `${verdict.deployment}: ${verdict.pass ? "PASS" : "FAIL"}`).join(", ")}`;
       },
@@ -221,15 +252,28 @@ class StackRun {
   #findCapacity(wanted: CapacitySearch): Step {
     return capacityStep({
       wanted,
-      contenders: () => this.#verified().map(({ deployment, verification }) => ({ deployment, shards: verification.verdict.shards })),
-      equipment: async () => ({ valkeyBenchmark: await this.#runner(), openLoop: new LocalOpenLoopRunner({ run: this.#ready().run, serversHere: true }), signal: this.#signal() }),
+      contenders: () =>
+        this.#verified().map(({ deployment, verification }) => ({ deployment, shards: verification.verdict.shards })),
+      equipment: async () => ({
+        valkeyBenchmark: await this.#runner(),
+        openLoop: new LocalOpenLoopRunner({ run: this.#ready().run, serversHere: true }),
+        signal: this.#signal(),
+      }),
       collector: this.collector,
     });
   }
 
   async #runner(): Promise<LocalValkeyBenchmarkRunner> {
-    const { run, programs: { benchmark } } = this.#ready();
-    return new LocalValkeyBenchmarkRunner({ run, benchmark, features: await detectFeatures(benchmark), serversHere: true });
+    const {
+      run,
+      programs: { benchmark },
+    } = this.#ready();
+    return new LocalValkeyBenchmarkRunner({
+      run,
+      benchmark,
+      features: await detectFeatures(benchmark),
+      serversHere: true,
+    });
   }
 
   #verified(): BenchmarkPlan["verified"] {
@@ -255,14 +299,22 @@ class StackRun {
           capacity,
           without: [],
         };
-        if (this.config.capacity !== undefined && capacity === undefined) report("the capacity is not searched for: nothing is offered by the open loop");
+        if (this.config.capacity !== undefined && capacity === undefined)
+          report("the capacity is not searched for: nothing is offered by the open loop");
         const began = Date.now();
-        await measureAll(plan, { valkeyBenchmark: await this.#runner(), ...mixedLoadRunners(host.run, true, mixes), signal: this.#signal() }, this.collector, report);
+        await measureAll(
+          plan,
+          { valkeyBenchmark: await this.#runner(), ...mixedLoadRunners(host.run, true, mixes), signal: this.#signal() },
+          this.collector,
+          report,
+        );
         this.#signal().throwIfAborted();
-        if (workload.tests.length > 0 && workload.keySpace !== this.config.benchmark.keySpace) report(`keys: ${workload.keySpace}, the nearest to ${this.config.benchmark.keySpace} that a cluster can have`);
+        if (workload.tests.length > 0 && workload.keySpace !== this.config.benchmark.keySpace)
+          report(
+            `keys: ${workload.keySpace}, the nearest to ${this.config.benchmark.keySpace} that a cluster can have`,
+          );
         return measuredTitle(plan, Date.now() - began);
       },
     };
   }
 }
-

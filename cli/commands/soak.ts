@@ -45,7 +45,10 @@ export async function soakStack(options: SoakOptions, interruption: AbortSignal)
   try {
     await runSteps([
       { title: "Start, form and verify", run: () => run.prepare() },
-      { title: `Soak for ${formatDuration(journal.header.seconds - soakedSeconds(windowsOf(journal)))}`, run: (report) => run.soak(report) },
+      {
+        title: `Soak for ${formatDuration(journal.header.seconds - soakedSeconds(windowsOf(journal)))}`,
+        run: (report) => run.soak(report),
+      },
       { title: "Verify", run: () => run.verifyAgain() },
     ]);
   } catch (error) {
@@ -58,28 +61,46 @@ export async function soakStack(options: SoakOptions, interruption: AbortSignal)
       journal.close();
       run.troubled = report(directory, journal, Object.keys(config.deployments), reason);
     }
-    if (reason !== null) print("", `Nothing that was seen is lost. To go on: npm start -- soak ${stack} --resume --output ${shortPath(directory)}`);
+    if (reason !== null)
+      print(
+        "",
+        `Nothing that was seen is lost. To go on: npm start -- soak ${stack} --resume --output ${shortPath(directory)}`,
+      );
   }
   return run.troubled ? 1 : 0;
 }
 
 /** Writes what was seen, where anything was. @returns whether anything went wrong */
-function report(directory: string, journal: SoakCheckpointLog, deployments: readonly string[], reason: string | null): boolean {
+function report(
+  directory: string,
+  journal: SoakCheckpointLog,
+  deployments: readonly string[],
+  reason: string | null,
+): boolean {
   const windows = windowsOf(journal);
   if (windows.length === 0) return false;
   const findings = deployments.map((name) => soakFindings(name, windows));
   const lines = [...(reason === null ? [] : [`Incomplete: ${reason}`]), ...findings.flatMap(describeSoakFindings)];
   writeFileSync(join(directory, "summary.txt"), lines.map((line) => `${line}\n`).join(""));
-  writeFileSync(join(directory, "soak.json"), `${JSON.stringify({ ...journal.header, complete: reason === null, reason, findings }, null, 1)}\n`);
+  writeFileSync(
+    join(directory, "soak.json"),
+    `${JSON.stringify({ ...journal.header, complete: reason === null, reason, findings }, null, 1)}\n`,
+  );
   writeFileSync(join(directory, "soak.html"), renderSoak({ header: journal.header, windows, findings, reason }));
   print("", ...lines, `Report: ${shortPath(join(directory, "soak.html"))}`);
   return findings.some(({ problems }) => problems.length > 0);
 }
 
 function readConfig(stack: string): HostStackConfig {
-  const parsed = parseConfig(`stack ${stack}`, readStackFile(STACKS_DIRECTORY, stack), { cores: availableCores(), memoryBytes: totalmem() });
+  const parsed = parseConfig(`stack ${stack}`, readStackFile(STACKS_DIRECTORY, stack), {
+    cores: availableCores(),
+    memoryBytes: totalmem(),
+  });
   const { platform } = parsed;
-  if (platform.type !== "host") throw new BadInput(`stack ${stack}`, [`its platform is ${platform.type}; soak works on stacks of the platform host`]);
+  if (platform.type !== "host")
+    throw new BadInput(`stack ${stack}`, [
+      `its platform is ${platform.type}; soak works on stacks of the platform host`,
+    ]);
   return { ...parsed, platform };
 }
 
@@ -88,18 +109,37 @@ interface Begun {
   readonly journal: SoakCheckpointLog;
 }
 
-function begin({ stack, output, seconds, windowSeconds, load, diskBytes }: SoakOptions, config: HostStackConfig): Begun {
+function begin(
+  { stack, output, seconds, windowSeconds, load, diskBytes }: SoakOptions,
+  config: HostStackConfig,
+): Begun {
   const timestamp = timestampOf(new Date());
   const directory = output === undefined ? join(ROOT, "results", `${timestamp}-soak`) : resolve(output);
-  const header: SoakHeader = { kind: "soak", stack, timestamp, seconds, windowSeconds: Math.min(seconds, windowSeconds), rate: load.rate, reads: load.reads, keySpace: fitKeySpace(load.keySpace, hasCluster(config)), bytes: load.bytes, seed: randomInt(1, 1_000_000_000), diskBytes };
+  const header: SoakHeader = {
+    kind: "soak",
+    stack,
+    timestamp,
+    seconds,
+    windowSeconds: Math.min(seconds, windowSeconds),
+    rate: load.rate,
+    reads: load.reads,
+    keySpace: fitKeySpace(load.keySpace, hasCluster(config)),
+    bytes: load.bytes,
+    seed: randomInt(1, 1_000_000_000),
+    diskBytes,
+  };
   return { directory, journal: soakCheckpointLogs.create(directory, header) };
 }
 
 /** @throws BadInput when there is none, or it is another stack's */
 function resume({ stack, output }: SoakOptions): Begun {
   const results = join(ROOT, "results");
-  const directory = output === undefined ? soakCheckpointLogs.latest(results, (header) => header.stack === stack) : resolve(output);
-  if (directory === undefined) throw new BadInput("--resume", [`no soak of ${stack} was begun in ${shortPath(results)}; begin it without --resume, or name its directory by --output`]);
+  const directory =
+    output === undefined ? soakCheckpointLogs.latest(results, (header) => header.stack === stack) : resolve(output);
+  if (directory === undefined)
+    throw new BadInput("--resume", [
+      `no soak of ${stack} was begun in ${shortPath(results)}; begin it without --resume, or name its directory by --output`,
+    ]);
   const journal = soakCheckpointLogs.resume(directory);
   if (journal.header.stack === stack) return { directory, journal };
   journal.close();
@@ -125,7 +165,8 @@ class SoakRun {
     const plans = hostPlans(this.config.platform, this.config);
     const before = this.journal.entries.filter((entry) => entry.kind === "servers").at(-1);
     if (before !== undefined && existsSync(before.run)) {
-      if (await this.#adopt(new Host(RunDirectory.open(before.run), programs), plans)) return "Servers that were left by a soak that was killed go on";
+      if (await this.#adopt(new Host(RunDirectory.open(before.run), programs), plans))
+        return "Servers that were left by a soak that was killed go on";
       await stopRun(before.run);
     }
     const run = RunDirectory.create(runsDirectory(), this.stack);
@@ -149,7 +190,9 @@ class SoakRun {
   async #adopt(host: Host, plans: readonly HostDeploymentPlan[]): Promise<boolean> {
     this.#host = host;
     if (!plans.every(({ name }) => existsSync(host.passwordFile(name)))) return false;
-    this.#deployments = await Promise.all(plans.map((plan) => host.adopt({ ...plan, password: readFileSync(host.passwordFile(plan.name), "utf8") })));
+    this.#deployments = await Promise.all(
+      plans.map((plan) => host.adopt({ ...plan, password: readFileSync(host.passwordFile(plan.name), "utf8") })),
+    );
     if (!plans.every(({ shape }, index) => this.#deployments[index]?.nodes.length === nodeCount(shape))) return false;
     await this.#verify();
     return true;
@@ -158,8 +201,32 @@ class SoakRun {
   async soak(report: (line: string, passing?: boolean) => void): Promise<string> {
     const host = this.#running();
     const { rate, reads, keySpace, bytes, seconds } = this.journal.header;
-    const mix: OpenLoopWorkload = { name: "soak", driver: "open-loop", data: "strings", reads, keySpace, clients: 12, pipeline: 1, length: { seconds: 1 }, warmup: 0, rate, arrivals: "poisson", keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes }, readFrom: "primary", workers: 1, timeoutMs: 5000, queue: 100_000 };
-    await runSoak(this.journal, { run: host.run, deployments: this.#deployments, mix, report, signal: AbortSignal.any([this.interruption, host.unexpectedExit]) });
+    const mix: OpenLoopWorkload = {
+      name: "soak",
+      driver: "open-loop",
+      data: "strings",
+      reads,
+      keySpace,
+      clients: 12,
+      pipeline: 1,
+      length: { seconds: 1 },
+      warmup: 0,
+      rate,
+      arrivals: "poisson",
+      keys: { distribution: "uniform" },
+      values: { sizes: "fixed", bytes },
+      readFrom: "primary",
+      workers: 1,
+      timeoutMs: 5000,
+      queue: 100_000,
+    };
+    await runSoak(this.journal, {
+      run: host.run,
+      deployments: this.#deployments,
+      mix,
+      report,
+      signal: AbortSignal.any([this.interruption, host.unexpectedExit]),
+    });
     return `Soaked for ${formatDuration(seconds)} in ${windowsOf(this.journal).length} windows`;
   }
 

@@ -15,14 +15,27 @@ export async function stopKept(id: string | undefined, all: boolean): Promise<nu
   const runs = RunDirectory.list(runsDirectory());
   const kept = runs.filter(({ info }) => info.kept);
   if (id === undefined && !all) {
-    print(kept.length === 0 ? "No deployments are kept." : "Kept deployments, to be stopped by npm start -- stop ID, or all by --all:");
-    print(...kept.map(({ path, info }) => `  ${info.id}   stack ${info.stack}, ${runningProcesses(path).length} processes`));
+    print(
+      kept.length === 0
+        ? "No deployments are kept."
+        : "Kept deployments, to be stopped by npm start -- stop ID, or all by --all:",
+    );
+    print(
+      ...kept.map(({ path, info }) => `  ${info.id}   stack ${info.stack}, ${runningProcesses(path).length} processes`),
+    );
     return 0;
   }
   const chosen = all ? kept : runs.filter(({ info }) => info.id === id);
-  if (chosen.length === 0 && !all) throw new BadInput("stop", [`there is no run ${id ?? ""}; kept: ${kept.map(({ info }) => info.id).join(", ") || "none"}`]);
+  if (chosen.length === 0 && !all)
+    throw new BadInput("stop", [
+      `there is no run ${id ?? ""}; kept: ${kept.map(({ info }) => info.id).join(", ") || "none"}`,
+    ]);
   const working = chosen.filter(({ info }) => isAtWork(info));
-  if (working.length > 0) throw new BadInput("stop", working.map(({ info }) => `${info.id} is under way (process ${info.runner.pid}); stop that one by Ctrl-C`));
+  if (working.length > 0)
+    throw new BadInput(
+      "stop",
+      working.map(({ info }) => `${info.id} is under way (process ${info.runner.pid}); stop that one by Ctrl-C`),
+    );
   for (const { path, info } of chosen) print(`${info.id}: stopped ${await stopRun(path)} processes`);
   if (chosen.length === 0) print("No deployments are kept.");
   return 0;

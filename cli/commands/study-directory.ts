@@ -20,7 +20,17 @@ export interface StudyDirectory {
 export function beginStudy(study: Study, output: string | undefined): StudyDirectory {
   const timestamp = timestampOf(new Date());
   const artifacts = Artifacts.open(ROOT, `${timestamp}-${study.name}`, output, renderReport);
-  return { artifacts, journal: studyCheckpointLogs.create(artifacts.directory, { kind: "study", name: study.name, fingerprint: fingerprint(study), seed: study.seed, timestamp, machine: machine() }) };
+  return {
+    artifacts,
+    journal: studyCheckpointLogs.create(artifacts.directory, {
+      kind: "study",
+      name: study.name,
+      fingerprint: fingerprint(study),
+      seed: study.seed,
+      timestamp,
+      machine: machine(),
+    }),
+  };
 }
 
 /**
@@ -29,8 +39,12 @@ export function beginStudy(study: Study, output: string | undefined): StudyDirec
  */
 export function resumeStudy(study: Study, output: string | undefined): StudyDirectory {
   const results = join(ROOT, "results");
-  const directory = output === undefined ? studyCheckpointLogs.latest(results, ({ name }) => name === study.name) : resolve(output);
-  if (directory === undefined) throw new BadInput("--resume", [`no study ${study.name} was begun in ${shortPath(results)}; begin it without --resume, or name its directory by --output`]);
+  const directory =
+    output === undefined ? studyCheckpointLogs.latest(results, ({ name }) => name === study.name) : resolve(output);
+  if (directory === undefined)
+    throw new BadInput("--resume", [
+      `no study ${study.name} was begun in ${shortPath(results)}; begin it without --resume, or name its directory by --output`,
+    ]);
   const journal = studyCheckpointLogs.resume(directory);
   const problems = differences(journal.header, study);
   if (problems.length === 0) return { journal, artifacts: Artifacts.reopen(directory, renderReport) };
@@ -41,7 +55,11 @@ export function resumeStudy(study: Study, output: string | undefined): StudyDire
 function differences({ name, fingerprint: begun, machine: there }: StudyLogHeader, study: Study): string[] {
   return [
     ...(name === study.name ? [] : [`it is the study ${name}`]),
-    ...(begun === fingerprint(study) ? [] : ["what it measures, or how, has been changed since, in the stack file, by options or by a newer program; begin anew without --resume"]),
+    ...(begun === fingerprint(study)
+      ? []
+      : [
+          "what it measures, or how, has been changed since, in the stack file, by options or by a newer program; begin anew without --resume",
+        ]),
     ...(there === machine() ? [] : [`it was begun on another machine: ${there}`]),
   ];
 }

@@ -15,7 +15,14 @@ import { changedVersions } from "../../benchmarks/studies/versions";
 import { findEngines } from "../../platforms/host/engines";
 import { stopAbandonedRuns } from "../../platforms/host/run-directory";
 import { availableCores } from "../../platforms/host/cpu";
-import { allRunsDirectories, removeEmptyMemoryDirectory, memoryRunsDirectory, comparisonPackagesDirectory, packagesDirectory, runsDirectory } from "../../lib/paths";
+import {
+  allRunsDirectories,
+  removeEmptyMemoryDirectory,
+  memoryRunsDirectory,
+  comparisonPackagesDirectory,
+  packagesDirectory,
+  runsDirectory,
+} from "../../lib/paths";
 import type { Artifacts } from "../../benchmarks/results/artifacts";
 import { shortPath } from "../../benchmarks/results/artifacts";
 import { describeEnvironment } from "../../benchmarks/results/environment";
@@ -53,8 +60,18 @@ type StudyConfig = HostStackConfig & { readonly experiment: ExperimentConfig };
 export async function runNamedStudy(options: StudyOptions, interruption: AbortSignal): Promise<number> {
   const { stack, config } = readStudy(options);
   const { experiment, benchmark } = config;
-  const plan: Study = { name: options.name, kind: experiment.study, treatments: studyTreatments(config), seed: experiment.seed ?? randomInt(1, 1_000_000_000), precision: experiment.precision, budget: experiment.budget, tableGrowth: experiment.growth };
-  const { artifacts, journal } = options.resume ? resumeStudy(plan, benchmark.output) : beginStudy(plan, benchmark.output);
+  const plan: Study = {
+    name: options.name,
+    kind: experiment.study,
+    treatments: studyTreatments(config),
+    seed: experiment.seed ?? randomInt(1, 1_000_000_000),
+    precision: experiment.precision,
+    budget: experiment.budget,
+    tableGrowth: experiment.growth,
+  };
+  const { artifacts, journal } = options.resume
+    ? resumeStudy(plan, benchmark.output)
+    : beginStudy(plan, benchmark.output);
   const run = new StudyRun({ ...plan, seed: journal.header.seed }, config, stack, journal, artifacts, interruption);
   const already = journal.entries.length;
   let reason: string | null = null;
@@ -71,8 +88,16 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
     if (journal.entries.length === 0) artifacts.discardIfEmpty();
     else {
       // Where nothing is new, what an earlier one wrote of the same measurements stays as it is.
-      if (run.hasBegun && (reason === null || journal.entries.length > already || !existsSync(artifacts.path("results.json")))) print("", ...formatStudy(run.write(reason)), `Report: ${shortPath(artifacts.path("report.html"))}`);
-      if (reason !== null && !isRefused) print("", `Nothing that was finished is lost. To go on: npm start -- study ${options.name} --resume${benchmark.output === undefined ? "" : ` --output ${benchmark.output}`}`);
+      if (
+        run.hasBegun &&
+        (reason === null || journal.entries.length > already || !existsSync(artifacts.path("results.json")))
+      )
+        print("", ...formatStudy(run.write(reason)), `Report: ${shortPath(artifacts.path("report.html"))}`);
+      if (reason !== null && !isRefused)
+        print(
+          "",
+          `Nothing that was finished is lost. To go on: npm start -- study ${options.name} --resume${benchmark.output === undefined ? "" : ` --output ${benchmark.output}`}`,
+        );
     }
   }
   return 0;
@@ -93,7 +118,13 @@ class StudyRun {
     private readonly artifacts: Artifacts,
     private readonly interruption: AbortSignal,
   ) {
-    this.#state = { study, entries: journal.entries, cpus: availableCpus(availableCores()), rounds: 0, ended: "not-yet" };
+    this.#state = {
+      study,
+      entries: journal.entries,
+      cpus: availableCpus(availableCores()),
+      rounds: 0,
+      ended: "not-yet",
+    };
   }
 
   prepare(): Step {
@@ -102,7 +133,12 @@ class StudyRun {
       title: "Find the servers",
       run: async (report) => {
         await stopAbandonedRuns(...allRunsDirectories());
-        const engines = await findEngines(new Set([undefined, ...treatments.map(({ engine }) => engine)]), { packages: packagesDirectory(), comparison: comparisonPackagesDirectory() }, report, this.interruption);
+        const engines = await findEngines(
+          new Set([undefined, ...treatments.map(({ engine }) => engine)]),
+          { packages: packagesDirectory(), comparison: comparisonPackagesDirectory() },
+          report,
+          this.interruption,
+        );
         const own = engines.get(undefined);
         if (own === undefined) throw new Error("nobody looked for Valkey");
         const changed = changedVersions(this.journal.entries, engines);
@@ -115,9 +151,15 @@ class StudyRun {
           features: await detectFeatures(own.benchmark),
           zones: this.config.platform.zones,
           signal: this.interruption,
-          raw: (heading, output) => { this.artifacts.addRaw(heading, output); },
+          raw: (heading, output) => {
+            this.artifacts.addRaw(heading, output);
+          },
         };
-        return [...new Set([...engines.values()].map(({ product, version, source }) => `${product} ${version} from ${source}`))].join(", ");
+        return [
+          ...new Set(
+            [...engines.values()].map(({ product, version, source }) => `${product} ${version} from ${source}`),
+          ),
+        ].join(", ");
       },
     };
   }
@@ -135,7 +177,14 @@ class StudyRun {
           if (isNew) this.write("the study has not ended");
         };
         this.hasBegun = true;
-        this.#state = await runStudy(this.study, this.journal, cpus, hostStepRunner(this.study, cpus, { ...this.#laboratory, report }), this.interruption, { report, round });
+        this.#state = await runStudy(
+          this.study,
+          this.journal,
+          cpus,
+          hostStepRunner(this.study, cpus, { ...this.#laboratory, report }),
+          this.interruption,
+          { report, round },
+        );
         return `Studied ${name} in ${this.#state.rounds} rounds: ${describeEnd(evaluateStudy(this.#state))}`;
       },
     };
@@ -143,24 +192,51 @@ class StudyRun {
 
   /** Everything but the journal and the tool's own words, which are on the disk already. */
   write(reason: string | null): Results {
-    const results = studyResults({ ...this.#state, entries: this.journal.entries }, { timestamp: this.journal.header.timestamp, stack: this.stack, configuration: this.config, environment: this.#environment }, reason);
+    const results = studyResults(
+      { ...this.#state, entries: this.journal.entries },
+      {
+        timestamp: this.journal.header.timestamp,
+        stack: this.stack,
+        configuration: this.config,
+        environment: this.#environment,
+      },
+      reason,
+    );
     this.artifacts.writeAllButRaw(results);
     return results;
   }
 }
 
 /** @throws BadInput when there is no such study, or its stack or the options are not usable */
-function readStudy({ name, overrides, experiment }: StudyOptions): { readonly stack: string; readonly config: StudyConfig } {
+function readStudy({ name, overrides, experiment }: StudyOptions): {
+  readonly stack: string;
+  readonly config: StudyConfig;
+} {
   const names = stackNames(STACKS_DIRECTORY);
   const stack = names.includes(`study-${name}`) ? `study-${name}` : name;
-  if (!names.includes(stack)) throw new BadInput("study", [`there is none named ${name}. Studies here: ${names.flatMap((each) => (each.startsWith("study-") ? [each.slice("study-".length)] : [])).join(", ")}; or any stack with valkey:experiment`]);
-  if ("repeats" in overrides.benchmark) throw new BadInput("--repeats", ["a study repeats until it knows enough; say how much that is by --precision, and how long it may take by --budget"]);
+  if (!names.includes(stack))
+    throw new BadInput("study", [
+      `there is none named ${name}. Studies here: ${names.flatMap((each) => (each.startsWith("study-") ? [each.slice("study-".length)] : [])).join(", ")}; or any stack with valkey:experiment`,
+    ]);
+  if ("repeats" in overrides.benchmark)
+    throw new BadInput("--repeats", [
+      "a study repeats until it knows enough; say how much that is by --precision, and how long it may take by --budget",
+    ]);
   const raw = readStackFile(STACKS_DIRECTORY, stack);
   const section = raw["experiment"];
-  if (typeof section !== "object" || section === null) throw new BadInput(`stack ${stack}`, ["has no section valkey:experiment, so nothing is varied"]);
+  if (typeof section !== "object" || section === null)
+    throw new BadInput(`stack ${stack}`, ["has no section valkey:experiment, so nothing is varied"]);
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
-  const parsed = parseConfig(`stack ${stack}`, { ...raw, experiment: { ...section, ...experiment } }, machine, overrides);
+  const parsed = parseConfig(
+    `stack ${stack}`,
+    { ...raw, experiment: { ...section, ...experiment } },
+    machine,
+    overrides,
+  );
   const { platform } = parsed;
-  if (platform.type !== "host" || parsed.experiment === undefined) throw new BadInput(`stack ${stack}`, [`its platform is ${platform.type}; studies run on this machine (platform host)`]);
+  if (platform.type !== "host" || parsed.experiment === undefined)
+    throw new BadInput(`stack ${stack}`, [
+      `its platform is ${platform.type}; studies run on this machine (platform host)`,
+    ]);
   return { stack, config: { ...parsed, platform, experiment: parsed.experiment } };
 }

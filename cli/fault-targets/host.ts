@@ -53,21 +53,38 @@ export class HostFaultTarget implements FaultTarget {
 
   readonly stop = async (): Promise<void> => {
     const host = this.#host;
-    if (host !== undefined) await runSteps([{ title: "Stop the servers", run: () => host.stop().then(() => undefined) }]);
+    if (host !== undefined)
+      await runSteps([{ title: "Stop the servers", run: () => host.stop().then(() => undefined) }]);
   };
 
-  async #startOne(host: Host, plan: HostDeploymentPlan, signal: AbortSignal, opened: FaultTargetListener): Promise<void> {
+  async #startOne(
+    host: Host,
+    plan: HostDeploymentPlan,
+    signal: AbortSignal,
+    opened: FaultTargetListener,
+  ): Promise<void> {
     const deployment = await host.start(plan, signal);
     const { milliseconds } = await host.form(deployment, plan.shape, { signal });
     const verification = await verify(deployment);
     opened.onVerified(verification, milliseconds);
     const primaries = verification.verdict.shards.flatMap(({ primary }) => primary ?? []);
-    this.#sufferers.set(plan.name, { injector: new HostFaultInjector(host, deployment, signal), shape: plan.shape, hasAutomaticFailover: plan.mode === "cluster" || plan.sentinel !== undefined, initialPrimaries: primaries });
+    this.#sufferers.set(plan.name, {
+      injector: new HostFaultInjector(host, deployment, signal),
+      shape: plan.shape,
+      hasAutomaticFailover: plan.mode === "cluster" || plan.sentinel !== undefined,
+      initialPrimaries: primaries,
+    });
   }
 }
 
 /** With what its scenarios need: addresses by zone for cuts, a small disk to be filled. */
 function fittedPlan(plan: HostDeploymentPlan, possible: readonly PlannedScenarioRun[]): HostDeploymentPlan {
-  const faults = possible.filter(({ deployment }) => deployment === plan.name).map(({ planned }) => planned.scenario.fault.kind);
-  return { ...plan, zoneAddresses: faults.includes("cut-zone"), diskBytes: faults.includes("full-disk") ? DISK_BYTES : undefined };
+  const faults = possible
+    .filter(({ deployment }) => deployment === plan.name)
+    .map(({ planned }) => planned.scenario.fault.kind);
+  return {
+    ...plan,
+    zoneAddresses: faults.includes("cut-zone"),
+    diskBytes: faults.includes("full-disk") ? DISK_BYTES : undefined,
+  };
 }

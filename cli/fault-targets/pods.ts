@@ -50,7 +50,8 @@ export class PodFaultTarget implements FaultTarget {
         return (await injector.restore()).map((why) => `${injector.deployment.name} may still be cut: ${why}`);
       }),
     );
-    if (left.flat().length > 0) throw new Failure(`${left.flat().join("; ")}. The next npm start -- break of this stack heals it`);
+    if (left.flat().length > 0)
+      throw new Failure(`${left.flat().join("; ")}. The next npm start -- break of this stack heals it`);
   };
 
   async #openOne(name: string, opened: FaultTargetListener): Promise<void> {
@@ -59,11 +60,22 @@ export class PodFaultTarget implements FaultTarget {
     const target = targetOf(name, deployment, this.platform);
     const kubernetes = await openKubernetesClient(target);
     const pods = await openKubernetesDeployment(kubernetes, target, await passwordOf(kubernetes, target), WAIT_SECONDS);
-    const breaker = new PodFaultInjector(pods, { kubernetes, port: target.port, container: target.container, networkPolicy: objectNames(name).networkPolicy, signal: this.interruption });
+    const breaker = new PodFaultInjector(pods, {
+      kubernetes,
+      port: target.port,
+      container: target.container,
+      networkPolicy: objectNames(name).networkPolicy,
+      signal: this.interruption,
+    });
     await breaker.healLeftoverCut();
     const verification = await verify(pods);
     opened.onVerified(verification, null);
-    this.#sufferers.set(name, { injector: breaker, shape: target.shape, hasAutomaticFailover: target.mode === "cluster" || target.sentinel !== undefined, initialPrimaries: verification.verdict.shards.flatMap(({ primary }) => primary ?? []) });
+    this.#sufferers.set(name, {
+      injector: breaker,
+      shape: target.shape,
+      hasAutomaticFailover: target.mode === "cluster" || target.sentinel !== undefined,
+      initialPrimaries: verification.verdict.shards.flatMap(({ primary }) => primary ?? []),
+    });
   }
 }
 
@@ -75,8 +87,14 @@ function targetOf(name: string, deployment: DeploymentConfig, platform: PodPlatf
 /** From the Secret that the pods themselves have it from. @throws Failure when there is none, or it may not be read */
 async function passwordOf(kubernetes: KubernetesClient, { name, namespace }: KubernetesReference): Promise<string> {
   const { secret } = objectNames(name);
-  const found = await kubernetes.find(`reading Secret ${secret}`, kubernetes.core.readNamespacedSecret({ namespace, name: secret }));
+  const found = await kubernetes.find(
+    `reading Secret ${secret}`,
+    kubernetes.core.readNamespacedSecret({ namespace, name: secret }),
+  );
   const text = found?.data?.[PASSWORD_FILE];
-  if (text === undefined) throw new Failure(`namespace ${namespace} has no Secret ${secret} with a password: deploy the stack first (pulumi up)`);
+  if (text === undefined)
+    throw new Failure(
+      `namespace ${namespace} has no Secret ${secret} with a password: deploy the stack first (pulumi up)`,
+    );
   return Buffer.from(text, "base64").toString("utf8");
 }

@@ -30,42 +30,88 @@ export interface ExistingResources {
 }
 
 /** Every reason why the plan cannot be had in this account and region. Pure. */
-export function accountProblems(plan: Pick<EksPlan, "region" | "zones" | "machines" | "quotas">, facts: AccountFacts): Problem[] {
+export function accountProblems(
+  plan: Pick<EksPlan, "region" | "zones" | "machines" | "quotas">,
+  facts: AccountFacts,
+): Problem[] {
   const { region, zones, machines, quotas } = plan;
   const problems: Problem[] = [];
-  if (facts.zones.length < 3) problems.push({ path: ["region"], message: `${region} has ${facts.zones.length} zones for this account and at least 3 are needed` });
+  if (facts.zones.length < 3)
+    problems.push({
+      path: ["region"],
+      message: `${region} has ${facts.zones.length} zones for this account and at least 3 are needed`,
+    });
   const unknown = zones.filter((zone) => !facts.zones.includes(zone));
-  if (unknown.length > 0) problems.push({ path: ["zones"], message: `${unknown.join(", ")}: no such zone of ${region} for this account; there are ${facts.zones.join(", ")}` });
+  if (unknown.length > 0)
+    problems.push({
+      path: ["zones"],
+      message: `${unknown.join(", ")}: no such zone of ${region} for this account; there are ${facts.zones.join(", ")}`,
+    });
   const types = [...new Set(machines.map((group) => group.type))];
   const nowhere = types.filter((type) => !facts.offers.has(type));
-  if (nowhere.length > 0) problems.push({ path: ["region"], message: nowhere.length === types.length ? `${region} offers none of the planned machines (${types.join(", ")}), all of them Graviton: it has no Graviton, or not these; another region, or types that it offers` : `${region} does not offer ${nowhere.join(", ")}; another region, or types that it offers` });
+  if (nowhere.length > 0)
+    problems.push({
+      path: ["region"],
+      message:
+        nowhere.length === types.length
+          ? `${region} offers none of the planned machines (${types.join(", ")}), all of them Graviton: it has no Graviton, or not these; another region, or types that it offers`
+          : `${region} does not offer ${nowhere.join(", ")}; another region, or types that it offers`,
+    });
   for (const type of types) {
     const offered = facts.offers.get(type) ?? [];
-    const missing = [...new Set(machines.filter((group) => group.type === type).map(({ zone }) => zone))].filter((zone) => !offered.includes(zone));
-    if (offered.length > 0 && missing.length > 0) problems.push({ path: ["zones"], message: `${type} is not offered in ${missing.join(", ")}; it is in ${offered.join(", ")}` });
+    const missing = [...new Set(machines.filter((group) => group.type === type).map(({ zone }) => zone))].filter(
+      (zone) => !offered.includes(zone),
+    );
+    if (offered.length > 0 && missing.length > 0)
+      problems.push({
+        path: ["zones"],
+        message: `${type} is not offered in ${missing.join(", ")}; it is in ${offered.join(", ")}`,
+      });
   }
   problems.push(...quotaProblems(quotas, facts.quotas));
   if (facts.keyProblem !== undefined) problems.push({ path: ["cluster", "keyArn"], message: facts.keyProblem });
-  if (facts.network !== undefined) problems.push(...networkProblems(facts.network, facts.network.facts, demandByZone(machines)));
+  if (facts.network !== undefined)
+    problems.push(...networkProblems(facts.network, facts.network.facts, demandByZone(machines)));
   return problems;
 }
 
 /** Asks AWS, during preview too. A quota that may not be read is left out; it would be found out later. */
-export async function readAccount(plan: Pick<EksPlan, "machines" | "quotas">, { keyArn, network }: ExistingResources, opts?: { readonly provider: aws.Provider }): Promise<AccountFacts> {
+export async function readAccount(
+  plan: Pick<EksPlan, "machines" | "quotas">,
+  { keyArn, network }: ExistingResources,
+  opts?: { readonly provider: aws.Provider },
+): Promise<AccountFacts> {
   const types = [...new Set(plan.machines.map((group) => group.type))];
   const [zones, offers, quotas, keyProblem, found] = await Promise.all([
-    aws.getAvailabilityZones({ state: "available", filters: [{ name: "opt-in-status", values: ["opt-in-not-required"] }] }, opts),
-    aws.ec2.getInstanceTypeOfferings({ locationType: "availability-zone", filters: [{ name: "instance-type", values: types }] }, opts),
+    aws.getAvailabilityZones(
+      { state: "available", filters: [{ name: "opt-in-status", values: ["opt-in-not-required"] }] },
+      opts,
+    ),
+    aws.ec2.getInstanceTypeOfferings(
+      { locationType: "availability-zone", filters: [{ name: "instance-type", values: types }] },
+      opts,
+    ),
     Promise.all(plan.quotas.map(async ({ service, code }) => [code, await quotaOf(service, code, opts)] as const)),
     keyProblemOf(keyArn, opts),
     network === undefined ? undefined : readNetwork(network, opts),
   ]);
   const byType = new Map<string, string[]>();
-  for (const [index, type] of offers.instanceTypes.entries()) byType.set(type, [...(byType.get(type) ?? []), offers.locations[index] ?? ""]);
-  return { zones: zones.names, offers: byType, quotas: new Map(quotas.flatMap(([code, value]) => (value === undefined ? [] : [[code, value]]))), keyProblem, network: network === undefined || found === undefined ? undefined : { vpcId: network.vpcId, facts: found } };
+  for (const [index, type] of offers.instanceTypes.entries())
+    byType.set(type, [...(byType.get(type) ?? []), offers.locations[index] ?? ""]);
+  return {
+    zones: zones.names,
+    offers: byType,
+    quotas: new Map(quotas.flatMap(([code, value]) => (value === undefined ? [] : [[code, value]]))),
+    keyProblem,
+    network: network === undefined || found === undefined ? undefined : { vpcId: network.vpcId, facts: found },
+  };
 }
 
-async function quotaOf(serviceCode: string, quotaCode: string, opts?: { readonly provider: aws.Provider }): Promise<number | undefined> {
+async function quotaOf(
+  serviceCode: string,
+  quotaCode: string,
+  opts?: { readonly provider: aws.Provider },
+): Promise<number | undefined> {
   try {
     return (await aws.servicequotas.getServiceQuota({ serviceCode, quotaCode }, opts)).value;
   } catch {
@@ -73,11 +119,16 @@ async function quotaOf(serviceCode: string, quotaCode: string, opts?: { readonly
   }
 }
 
-async function keyProblemOf(keyArn: string | undefined, opts?: { readonly provider: aws.Provider }): Promise<string | undefined> {
+async function keyProblemOf(
+  keyArn: string | undefined,
+  opts?: { readonly provider: aws.Provider },
+): Promise<string | undefined> {
   if (keyArn === undefined) return undefined;
   try {
     const { enabled, keyUsage } = await aws.kms.getKey({ keyId: keyArn }, opts);
-    return enabled && keyUsage === "ENCRYPT_DECRYPT" ? undefined : `${keyArn} is ${enabled ? `for ${keyUsage}` : "not enabled"}; an enabled key for ENCRYPT_DECRYPT is needed`;
+    return enabled && keyUsage === "ENCRYPT_DECRYPT"
+      ? undefined
+      : `${keyArn} is ${enabled ? `for ${keyUsage}` : "not enabled"}; an enabled key for ENCRYPT_DECRYPT is needed`;
   } catch (error) {
     return `${keyArn} cannot be used: ${messageOf(error)}`;
   }
@@ -88,10 +139,22 @@ async function keyProblemOf(keyArn: string | undefined, opts?: { readonly provid
  * @throws BadInput with everything that is wrong
  * @throws Failure when AWS does not answer
  */
-export async function checkAccount(plan: EksPlan, used: ExistingResources, label: (path: Problem["path"]) => string, opts?: { readonly provider: aws.Provider }): Promise<void> {
+export async function checkAccount(
+  plan: EksPlan,
+  used: ExistingResources,
+  label: (path: Problem["path"]) => string,
+  opts?: { readonly provider: aws.Provider },
+): Promise<void> {
   const facts = await readAccount(plan, used, opts).catch((error: unknown) => {
-    throw new Failure(`AWS ${plan.region} does not say what the account has: ${messageOf(error)}\nCredentials are needed as AWS' tools find them (aws sts get-caller-identity tells whose they are), with ec2:Describe*. Without them: npm start -- plan`, { cause: error });
+    throw new Failure(
+      `AWS ${plan.region} does not say what the account has: ${messageOf(error)}\nCredentials are needed as AWS' tools find them (aws sts get-caller-identity tells whose they are), with ec2:Describe*. Without them: npm start -- plan`,
+      { cause: error },
+    );
   });
   const problems = accountProblems(plan, facts);
-  if (problems.length > 0) throw new BadInput(`AWS ${plan.region}`, problems.map(({ path, message }) => (path.length === 0 ? message : `${label(path)}: ${message}`)));
+  if (problems.length > 0)
+    throw new BadInput(
+      `AWS ${plan.region}`,
+      problems.map(({ path, message }) => (path.length === 0 ? message : `${label(path)}: ${message}`)),
+    );
 }

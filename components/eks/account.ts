@@ -10,10 +10,18 @@ export interface Account {
 
 /** @param parent by whose provider AWS is asked */
 export function currentAccount(parent: pulumi.Resource): pulumi.Output<Account> {
-  return pulumi.all([aws.getPartitionOutput({}, { parent }), aws.getRegionOutput({}, { parent }), aws.getCallerIdentityOutput({}, { parent })]).apply(([{ partition }, { region }, { accountId }]) => ({ partition, region, accountId }));
+  return pulumi
+    .all([
+      aws.getPartitionOutput({}, { parent }),
+      aws.getRegionOutput({}, { parent }),
+      aws.getCallerIdentityOutput({}, { parent }),
+    ])
+    .apply(([{ partition }, { region }, { accountId }]) => ({ partition, region, accountId }));
 }
 
 /** Known before the cluster is there, because its name is fixed. */
 export function clusterArn(clusterName: string, parent: pulumi.Resource): pulumi.Output<string> {
-  return currentAccount(parent).apply(({ partition, region, accountId }) => `arn:${partition}:eks:${region}:${accountId}:cluster/${clusterName}`);
+  return currentAccount(parent).apply(
+    ({ partition, region, accountId }) => `arn:${partition}:eks:${region}:${accountId}:cluster/${clusterName}`,
+  );
 }

@@ -52,7 +52,10 @@ export const WORLD_OPEN_TAG = "valkey-measured/open-to-the-world";
 
 export const CONTROL_PLANE_LOG_TYPES = ["api", "audit", "authenticator", "controllerManager", "scheduler"] as const;
 
-const RIGHTS: Readonly<Record<AccessArgs["rights"], string>> = { admin: "AmazonEKSClusterAdminPolicy", view: "AmazonEKSAdminViewPolicy" };
+const RIGHTS: Readonly<Record<AccessArgs["rights"], string>> = {
+  admin: "AmazonEKSClusterAdminPolicy",
+  view: "AmazonEKSAdminViewPolicy",
+};
 
 export class EksCluster extends pulumi.ComponentResource {
   readonly clusterName: string;
@@ -71,7 +74,12 @@ export class EksCluster extends pulumi.ComponentResource {
     requireClosedAccess(args.publicAccess);
     const { clusterName, versions } = args;
     // Of a remote component the engine is told nothing, and policies see what it is told.
-    super("valkey:eks:Cluster", name, { addons: { "vpc-cni": versions.vpcCni, "kube-proxy": versions.kubeProxy } }, opts);
+    super(
+      "valkey:eks:Cluster",
+      name,
+      { addons: { "vpc-cni": versions.vpcCni, "kube-proxy": versions.kubeProxy } },
+      opts,
+    );
     this.clusterName = clusterName;
 
     const keyArn = args.keyArn === undefined ? ownKey(name, this, clusterName) : pulumi.output(args.keyArn);
@@ -79,11 +87,29 @@ export class EksCluster extends pulumi.ComponentResource {
     this.kubeconfig = kubeconfigOf(clusterName, args.region, cluster);
     // A change of configuration is an update of the object pods are told about, not another object; what an interrupted update
     // has made without getting to record it is taken over.
-    this.provider = new k8s.Provider(`${name}-provider`, { kubeconfig: this.kubeconfig, enableConfigMapMutable: true, enableSecretMutable: true, upsertExistingObjects: true, enablePatchForce: true }, { parent: this });
+    this.provider = new k8s.Provider(
+      `${name}-provider`,
+      {
+        kubeconfig: this.kubeconfig,
+        enableConfigMapMutable: true,
+        enableSecretMutable: true,
+        upsertExistingObjects: true,
+        enablePatchForce: true,
+      },
+      { parent: this },
+    );
     this.securityGroupId = cluster.eksCluster.vpcConfig.clusterSecurityGroupId;
-    const discovery = new aws.ec2.Tag(`${name}-discovery`, { resourceId: this.securityGroupId, key: DISCOVERY_TAG, value: clusterName }, { parent: this });
+    const discovery = new aws.ec2.Tag(
+      `${name}-discovery`,
+      { resourceId: this.securityGroupId, key: DISCOVERY_TAG, value: clusterName },
+      { parent: this },
+    );
 
-    this.nodes = new SystemNodes(name, { clusterName, subnetIds: args.subnetIds, ...args.system, versions, tags: args.tags }, { parent: this, dependsOn: [cluster] });
+    this.nodes = new SystemNodes(
+      name,
+      { clusterName, subnetIds: args.subnetIds, ...args.system, versions, tags: args.tags },
+      { parent: this, dependsOn: [cluster] },
+    );
     const addons = new NodeAddons(name, { clusterName, versions }, { parent: this, dependsOn: [cluster, this.nodes] });
     this.ready = [cluster, discovery, this.nodes, addons];
     this.registerOutputs({ clusterName, access: this.kubeconfig });
@@ -93,7 +119,11 @@ export class EksCluster extends pulumi.ComponentResource {
 /** Why the API server may not be reached like this; empty when it may. Pure. */
 export function publicAccessProblems({ cidrs, openToTheWorld }: PublicAccess): string[] {
   const open = cidrs.filter((cidr) => cidr.endsWith("/0"));
-  return open.length > 0 && !openToTheWorld ? [`${open.join(", ")} lets everyone reach the API server; name the blocks that need it, or say openToTheWorld: true as well`] : [];
+  return open.length > 0 && !openToTheWorld
+    ? [
+        `${open.join(", ")} lets everyone reach the API server; name the blocks that need it, or say openToTheWorld: true as well`,
+      ]
+    : [];
 }
 
 /** Before anything is made. @throws BadInput */
@@ -104,26 +134,54 @@ export function requireClosedAccess(access: PublicAccess): void {
 
 /** As the AWS CLI writes it (`aws eks update-kubeconfig`). */
 function kubeconfigOf(clusterName: string, region: string, { eksCluster }: eks.Cluster): pulumi.Output<string> {
-  const exec = { apiVersion: "client.authentication.k8s.io/v1beta1", command: "aws", args: ["--region", region, "eks", "get-token", "--cluster-name", clusterName, "--output", "json"], interactiveMode: "Never" };
+  const exec = {
+    apiVersion: "client.authentication.k8s.io/v1beta1",
+    command: "aws",
+    args: ["--region", region, "eks", "get-token", "--cluster-name", clusterName, "--output", "json"],
+    interactiveMode: "Never",
+  };
   return pulumi.jsonStringify({
     apiVersion: "v1",
     kind: "Config",
     "current-context": clusterName,
     contexts: [{ name: clusterName, context: { cluster: clusterName, user: clusterName } }],
-    clusters: [{ name: clusterName, cluster: { server: eksCluster.endpoint, "certificate-authority-data": eksCluster.certificateAuthority.data } }],
+    clusters: [
+      {
+        name: clusterName,
+        cluster: { server: eksCluster.endpoint, "certificate-authority-data": eksCluster.certificateAuthority.data },
+      },
+    ],
     users: [{ name: clusterName, user: { exec } }],
   });
 }
 
 function ownKey(name: string, parent: EksCluster, clusterName: string): pulumi.Output<string> {
-  const key = new aws.kms.Key(`${name}-secrets`, { description: `Secrets of the Kubernetes cluster ${clusterName}`, enableKeyRotation: true, deletionWindowInDays: 7, tags: { Name: `${clusterName}-secrets` } }, { parent });
+  const key = new aws.kms.Key(
+    `${name}-secrets`,
+    {
+      description: `Secrets of the Kubernetes cluster ${clusterName}`,
+      enableKeyRotation: true,
+      deletionWindowInDays: 7,
+      tags: { Name: `${clusterName}-secrets` },
+    },
+    { parent },
+  );
   return key.arn;
 }
 
-function controlPlane(name: string, parent: EksCluster, args: EksClusterArgs, keyArn: pulumi.Output<string>): eks.Cluster {
+function controlPlane(
+  name: string,
+  parent: EksCluster,
+  args: EksClusterArgs,
+  keyArn: pulumi.Output<string>,
+): eks.Cluster {
   const { clusterName, publicAccess, versions } = args;
   // EKS makes this group itself where it is missing, and leaves it behind.
-  const logs = new aws.cloudwatch.LogGroup(`${name}-control-plane`, { name: `/aws/eks/${clusterName}/cluster`, retentionInDays: args.logRetentionInDays }, { parent });
+  const logs = new aws.cloudwatch.LogGroup(
+    `${name}-control-plane`,
+    { name: `/aws/eks/${clusterName}/cluster`, retentionInDays: args.logRetentionInDays },
+    { parent },
+  );
   return new eks.Cluster(
     name,
     {
@@ -135,7 +193,20 @@ function controlPlane(name: string, parent: EksCluster, args: EksClusterArgs, ke
       endpointPublicAccess: publicAccess.cidrs.length > 0,
       ...(publicAccess.cidrs.length > 0 && { publicAccessCidrs: [...publicAccess.cidrs] }),
       authenticationMode: eks.AuthenticationMode.Api,
-      accessEntries: Object.fromEntries(Object.entries(args.access).map(([who, { principalArn, rights }]) => [who, { principalArn, accessPolicies: { [rights]: { policyArn: `arn:aws:eks::aws:cluster-access-policy/${RIGHTS[rights]}`, accessScope: { type: "cluster" } } } }])),
+      accessEntries: Object.fromEntries(
+        Object.entries(args.access).map(([who, { principalArn, rights }]) => [
+          who,
+          {
+            principalArn,
+            accessPolicies: {
+              [rights]: {
+                policyArn: `arn:aws:eks::aws:cluster-access-policy/${RIGHTS[rights]}`,
+                accessScope: { type: "cluster" },
+              },
+            },
+          },
+        ]),
+      ),
       encryptionConfigKeyArn: keyArn,
       enabledClusterLogTypes: [...CONTROL_PLANE_LOG_TYPES],
       deletionProtection: args.deletionProtection,
@@ -144,7 +215,12 @@ function controlPlane(name: string, parent: EksCluster, args: EksClusterArgs, ke
       createOidcProvider: false,
       bootstrapSelfManagedAddons: false,
       // A spare address instead of a spare prefix: half the addresses for machines that carry few pods.
-      vpcCniOptions: { addonVersion: versions.vpcCni, enablePrefixDelegation: true, warmIpTarget: WARM_ADDRESSES, enableNetworkPolicy: true },
+      vpcCniOptions: {
+        addonVersion: versions.vpcCni,
+        enablePrefixDelegation: true,
+        warmIpTarget: WARM_ADDRESSES,
+        enableNetworkPolicy: true,
+      },
       kubeProxyAddonOptions: { enabled: true, version: versions.kubeProxy },
       // Before there is a machine CoreDNS waits for 20 minutes and ends degraded: it comes after them.
       corednsAddonOptions: { enabled: false },

@@ -24,16 +24,29 @@ export interface NetworkFacts {
  * Every reason why the planned machines cannot be in the network. Pure.
  * @param demand of each zone that has machines
  */
-export function networkProblems({ vpcId }: Pick<ExistingNetworkArgs, "vpcId">, { vpc, subnets }: NetworkFacts, demand: ReadonlyMap<string, ZoneDemand>): Problem[] {
+export function networkProblems(
+  { vpcId }: Pick<ExistingNetworkArgs, "vpcId">,
+  { vpc, subnets }: NetworkFacts,
+  demand: ReadonlyMap<string, ZoneDemand>,
+): Problem[] {
   const vpcPath = ["network", "vpcId"];
   const path = ["network", "privateSubnetIds"];
   const known = subnets.filter((subnet) => "zone" in subnet);
   const problems: Problem[] = [];
   if (typeof vpc === "string") problems.push({ path: vpcPath, message: `${vpcId} cannot be used: ${vpc}` });
-  else if (!vpc.dnsSupport || !vpc.dnsHostnames) problems.push({ path: vpcPath, message: `${vpcId} has no ${vpc.dnsSupport ? "DNS hostnames" : "DNS"}, by which machines find the API server inside the network; enableDnsSupport and enableDnsHostnames` });
+  else if (!vpc.dnsSupport || !vpc.dnsHostnames)
+    problems.push({
+      path: vpcPath,
+      message: `${vpcId} has no ${vpc.dnsSupport ? "DNS hostnames" : "DNS"}, by which machines find the API server inside the network; enableDnsSupport and enableDnsHostnames`,
+    });
   for (const [index, subnet] of subnets.entries()) {
-    if ("why" in subnet) problems.push({ path: [...path, index], message: `${subnet.id} cannot be used: ${subnet.why}` });
-    else if (subnet.vpcId !== vpcId) problems.push({ path: [...path, index], message: `${subnet.id} is in ${subnet.vpcId}; one of ${vpcId} is needed` });
+    if ("why" in subnet)
+      problems.push({ path: [...path, index], message: `${subnet.id} cannot be used: ${subnet.why}` });
+    else if (subnet.vpcId !== vpcId)
+      problems.push({
+        path: [...path, index],
+        message: `${subnet.id} is in ${subnet.vpcId}; one of ${vpcId} is needed`,
+      });
   }
   // Where one could not be read, nobody knows its zone.
   if (known.length < subnets.length) return problems;
@@ -41,17 +54,48 @@ export function networkProblems({ vpcId }: Pick<ExistingNetworkArgs, "vpcId">, {
     const here = known.filter((subnet) => subnet.zone === zone);
     const free = here.reduce((sum, subnet) => sum + subnet.free, 0);
     const needed = machines + prefixes * PREFIX_SIZE;
-    if (here.length === 0) problems.push({ path, message: `none is in ${zone}, where machines are planned; there are ${known.map((subnet) => `${subnet.id} in ${subnet.zone}`).join(", ")}` });
-    else if (free < needed) problems.push({ path, message: `${here.map(({ id }) => id).join(" and ")} in ${zone} ${here.length === 1 ? "has" : "have"} ${free} free addresses, and ${machines} machines with ${prefixes} prefixes of ${PREFIX_SIZE} take ${needed}` });
+    if (here.length === 0)
+      problems.push({
+        path,
+        message: `none is in ${zone}, where machines are planned; there are ${known.map((subnet) => `${subnet.id} in ${subnet.zone}`).join(", ")}`,
+      });
+    else if (free < needed)
+      problems.push({
+        path,
+        message: `${here.map(({ id }) => id).join(" and ")} in ${zone} ${here.length === 1 ? "has" : "have"} ${free} free addresses, and ${machines} machines with ${prefixes} prefixes of ${PREFIX_SIZE} take ${needed}`,
+      });
   }
   return problems;
 }
 
 /** Asks AWS, during preview too. */
-export async function readNetwork({ vpcId, privateSubnetIds }: Pick<ExistingNetworkArgs, "vpcId" | "privateSubnetIds">, opts?: { readonly provider: aws.Provider }): Promise<NetworkFacts> {
+export async function readNetwork(
+  { vpcId, privateSubnetIds }: Pick<ExistingNetworkArgs, "vpcId" | "privateSubnetIds">,
+  opts?: { readonly provider: aws.Provider },
+): Promise<NetworkFacts> {
   const [vpc, subnets] = await Promise.all([
-    aws.ec2.getVpc({ id: vpcId }, opts).then(({ enableDnsHostnames, enableDnsSupport }) => ({ dnsHostnames: enableDnsHostnames, dnsSupport: enableDnsSupport }), messageOf),
-    Promise.all(privateSubnetIds.map((id) => aws.ec2.getSubnet({ id }, opts).then((subnet) => ({ id, vpcId: subnet.vpcId, zone: subnet.availabilityZone, free: subnet.availableIpAddressCount }), (error: unknown) => ({ id, why: messageOf(error) })))),
+    aws.ec2
+      .getVpc({ id: vpcId }, opts)
+      .then(
+        ({ enableDnsHostnames, enableDnsSupport }) => ({
+          dnsHostnames: enableDnsHostnames,
+          dnsSupport: enableDnsSupport,
+        }),
+        messageOf,
+      ),
+    Promise.all(
+      privateSubnetIds.map((id) =>
+        aws.ec2.getSubnet({ id }, opts).then(
+          (subnet) => ({
+            id,
+            vpcId: subnet.vpcId,
+            zone: subnet.availabilityZone,
+            free: subnet.availableIpAddressCount,
+          }),
+          (error: unknown) => ({ id, why: messageOf(error) }),
+        ),
+      ),
+    ),
   ]);
   return { vpc, subnets };
 }

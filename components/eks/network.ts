@@ -43,7 +43,11 @@ export class Network extends pulumi.ComponentResource {
   /** Ids that machines are to be put in by; undefined where the subnets' tags say it. */
   readonly selectedSubnetIds: readonly string[] | undefined;
 
-  constructor(name: string, { clusterName, region, zones, network }: NetworkArgs, opts?: pulumi.ComponentResourceOptions) {
+  constructor(
+    name: string,
+    { clusterName, region, zones, network }: NetworkArgs,
+    opts?: pulumi.ComponentResourceOptions,
+  ) {
     super("valkey:eks:Network", name, {}, opts);
     if (network.kind === "existing") {
       this.vpcId = pulumi.output(network.vpcId);
@@ -62,9 +66,19 @@ export class Network extends pulumi.ComponentResource {
   }
 }
 
-const NAT: Readonly<Record<NatStrategy, awsx.types.enums.ec2.NatGatewayStrategy>> = { one: "Single", perZone: "OnePerAz" };
+const NAT: Readonly<Record<NatStrategy, awsx.types.enums.ec2.NatGatewayStrategy>> = {
+  one: "Single",
+  perZone: "OnePerAz",
+};
 
-function ownVpc(name: string, parent: Network, clusterName: string, region: string, zones: readonly string[], { plan, nat }: OwnNetworkArgs): awsx.ec2.Vpc {
+function ownVpc(
+  name: string,
+  parent: Network,
+  clusterName: string,
+  region: string,
+  zones: readonly string[],
+  { plan, nat }: OwnNetworkArgs,
+): awsx.ec2.Vpc {
   return new awsx.ec2.Vpc(
     name,
     {
@@ -72,8 +86,18 @@ function ownVpc(name: string, parent: Network, clusterName: string, region: stri
       availabilityZoneNames: [...zones],
       subnetStrategy: "Auto",
       subnetSpecs: [
-        { type: "Private", name: "private", cidrBlocks: plan.zones.map((zone) => zone.privateCidr), tags: { [DISCOVERY_TAG]: clusterName, "kubernetes.io/role/internal-elb": "1" } },
-        { type: "Public", name: "public", cidrBlocks: plan.zones.map((zone) => zone.publicCidr), tags: { "kubernetes.io/role/elb": "1" } },
+        {
+          type: "Private",
+          name: "private",
+          cidrBlocks: plan.zones.map((zone) => zone.privateCidr),
+          tags: { [DISCOVERY_TAG]: clusterName, "kubernetes.io/role/internal-elb": "1" },
+        },
+        {
+          type: "Public",
+          name: "public",
+          cidrBlocks: plan.zones.map((zone) => zone.publicCidr),
+          tags: { "kubernetes.io/role/elb": "1" },
+        },
       ],
       natGateways: { strategy: NAT[nat] },
       enableDnsHostnames: true,
@@ -92,17 +116,38 @@ function reservePrefixes(name: string, parent: Network, vpc: awsx.ec2.Vpc, { zon
   for (const [zone, { prefixCidrs }] of zones.entries()) {
     const subnetId = vpc.privateSubnetIds.apply((ids) => ids[zone] ?? "");
     for (const [part, cidrBlock] of prefixCidrs.entries()) {
-      new aws.ec2.SubnetCidrReservation(`${name}-prefixes-${zone}-${part}`, { subnetId, cidrBlock, reservationType: "prefix", description: "prefixes of machines' pods" }, { parent });
+      new aws.ec2.SubnetCidrReservation(
+        `${name}-prefixes-${zone}-${part}`,
+        { subnetId, cidrBlock, reservationType: "prefix", description: "prefixes of machines' pods" },
+        { parent },
+      );
     }
   }
 }
 
 function interfaceEndpoints(name: string, parent: Network, vpc: awsx.ec2.Vpc, region: string, cidr: string): void {
-  const group = new aws.ec2.SecurityGroup(`${name}-endpoints`, { vpcId: vpc.vpcId, description: "AWS endpoints, from inside the network", ingress: [{ protocol: "tcp", fromPort: 443, toPort: 443, cidrBlocks: [cidr] }], tags: { Name: `${name}-endpoints` } }, { parent });
+  const group = new aws.ec2.SecurityGroup(
+    `${name}-endpoints`,
+    {
+      vpcId: vpc.vpcId,
+      description: "AWS endpoints, from inside the network",
+      ingress: [{ protocol: "tcp", fromPort: 443, toPort: 443, cidrBlocks: [cidr] }],
+      tags: { Name: `${name}-endpoints` },
+    },
+    { parent },
+  );
   for (const service of INTERFACE_ENDPOINTS) {
     new aws.ec2.VpcEndpoint(
       `${name}-${service.replace(".", "-")}`,
-      { vpcId: vpc.vpcId, serviceName: `com.amazonaws.${region}.${service}`, vpcEndpointType: "Interface", privateDnsEnabled: true, subnetIds: vpc.privateSubnetIds, securityGroupIds: [group.id], tags: { Name: `${name}-${service}` } },
+      {
+        vpcId: vpc.vpcId,
+        serviceName: `com.amazonaws.${region}.${service}`,
+        vpcEndpointType: "Interface",
+        privateDnsEnabled: true,
+        subnetIds: vpc.privateSubnetIds,
+        securityGroupIds: [group.id],
+        tags: { Name: `${name}-${service}` },
+      },
       { parent },
     );
   }

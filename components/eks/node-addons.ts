@@ -16,11 +16,30 @@ export class NodeAddons extends pulumi.ComponentResource {
     const child = { parent: this };
     const common = { clusterName, resolveConflictsOnCreate: "OVERWRITE", resolveConflictsOnUpdate: "OVERWRITE" };
 
-    const agent = new aws.eks.Addon(`${name}-pod-identity`, { ...common, addonName: "eks-pod-identity-agent", addonVersion: versions.podIdentityAgent }, child);
-    new aws.eks.Addon(`${name}-coredns`, { ...common, addonName: "coredns", addonVersion: versions.coredns, configurationValues: JSON.stringify(COREDNS) }, child);
+    const agent = new aws.eks.Addon(
+      `${name}-pod-identity`,
+      { ...common, addonName: "eks-pod-identity-agent", addonVersion: versions.podIdentityAgent },
+      child,
+    );
+    new aws.eks.Addon(
+      `${name}-coredns`,
+      { ...common, addonName: "coredns", addonVersion: versions.coredns, configurationValues: JSON.stringify(COREDNS) },
+      child,
+    );
 
-    const role = new aws.iam.Role(`${name}-ebs-csi`, { name: `${clusterName}-ebs-csi`, assumeRolePolicy: pulumi.jsonStringify(clusterArn(clusterName, this).apply(podIdentityTrust)) }, child);
-    const policy = new aws.iam.RolePolicyAttachment(`${name}-ebs-csi`, { role: role.name, policyArn: "arn:aws:iam::aws:policy/service-role/AmazonEBSCSIDriverPolicy" }, child);
+    const role = new aws.iam.Role(
+      `${name}-ebs-csi`,
+      {
+        name: `${clusterName}-ebs-csi`,
+        assumeRolePolicy: pulumi.jsonStringify(clusterArn(clusterName, this).apply(podIdentityTrust)),
+      },
+      child,
+    );
+    const policy = new aws.iam.RolePolicyAttachment(
+      `${name}-ebs-csi`,
+      { role: role.name, policyArn: "arn:aws:iam::aws:policy/service-role/AmazonEBSCSIDriverPolicy" },
+      child,
+    );
     new aws.eks.Addon(
       `${name}-ebs-csi`,
       {
@@ -41,7 +60,14 @@ const SYSTEM_ONLY = [{ key: "CriticalAddonsOnly", operator: "Exists" }];
 /** One per zone as far as there are machines. */
 const COREDNS = {
   tolerations: SYSTEM_ONLY,
-  topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "ScheduleAnyway", labelSelector: { matchLabels: { "k8s-app": "kube-dns" } } }],
+  topologySpreadConstraints: [
+    {
+      maxSkew: 1,
+      topologyKey: "topology.kubernetes.io/zone",
+      whenUnsatisfiable: "ScheduleAnyway",
+      labelSelector: { matchLabels: { "k8s-app": "kube-dns" } },
+    },
+  ],
 };
 
 /** Its own class is not made: the stack's are. */

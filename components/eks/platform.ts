@@ -20,7 +20,13 @@ import { EKS_VERSIONS } from "./versions";
  * const platform = new EksPlatform("valkey", { clusterName: "valkey", region: "us-west-2", zones, network: { kind: "own", plan: plan.network, nat: "one", flowLogs: false }, plan, … });
  * new ValkeyCluster("orders", { … }, { provider: platform.provider, dependsOn: platform.ready });
  */
-export interface EksPlatformArgs extends Omit<NetworkArgs, "clusterName">, Pick<EksClusterArgs, "clusterName" | "publicAccess" | "access" | "keyArn" | "logRetentionInDays" | "system" | "deletionProtection"> {
+export interface EksPlatformArgs
+  extends
+    Omit<NetworkArgs, "clusterName">,
+    Pick<
+      EksClusterArgs,
+      "clusterName" | "publicAccess" | "access" | "keyArn" | "logRetentionInDays" | "system" | "deletionProtection"
+    > {
   readonly pools: Pools;
   /** What was planned: how many vCPUs each pool needs. */
   readonly plan: Pick<EksPlan, "machines">;
@@ -33,10 +39,19 @@ const SPARE = 1.25;
 
 /** Most vCPUs of each pool: as configured, or what the plan needs and some more. Pure. */
 export function vcpuLimits(pools: Pools, { machines }: Pick<EksPlan, "machines">): Partial<Record<PoolName, number>> {
-  const planned = (pool: PoolName): number => machines.filter((group) => group.pool === pool).reduce((sum, { count, vcpus }) => sum + count * vcpus, 0);
+  const planned = (pool: PoolName): number =>
+    machines.filter((group) => group.pool === pool).reduce((sum, { count, vcpus }) => sum + count * vcpus, 0);
   // At least one more machine of any kind, because a quarter of two machines is none.
-  const spare = (pool: PoolName): number => Math.max(planned(pool) * SPARE, planned(pool) + Math.max(0, ...machines.filter((group) => group.pool === pool).map(({ vcpus }) => vcpus)));
-  return Object.fromEntries(POOLS.flatMap((pool) => (pools[pool] === undefined ? [] : [[pool, pools[pool].vcpuLimit ?? Math.ceil(spare(pool))]])));
+  const spare = (pool: PoolName): number =>
+    Math.max(
+      planned(pool) * SPARE,
+      planned(pool) + Math.max(0, ...machines.filter((group) => group.pool === pool).map(({ vcpus }) => vcpus)),
+    );
+  return Object.fromEntries(
+    POOLS.flatMap((pool) =>
+      pools[pool] === undefined ? [] : [[pool, pools[pool].vcpuLimit ?? Math.ceil(spare(pool))]],
+    ),
+  );
 }
 
 export class EksPlatform extends pulumi.ComponentResource {
@@ -58,19 +73,34 @@ export class EksPlatform extends pulumi.ComponentResource {
     const { clusterName, zones, pools, tags = {} } = args;
 
     this.network = new Network(name, args, { parent: this });
-    this.cluster = new EksCluster(name, { ...args, vpcId: this.network.vpcId, subnetIds: this.network.privateSubnetIds, versions: EKS_VERSIONS, tags }, { parent: this, dependsOn: [this.network] });
+    this.cluster = new EksCluster(
+      name,
+      { ...args, vpcId: this.network.vpcId, subnetIds: this.network.privateSubnetIds, versions: EKS_VERSIONS, tags },
+      { parent: this, dependsOn: [this.network] },
+    );
     this.provider = this.cluster.provider;
     this.kubeconfig = this.cluster.kubeconfig;
 
     const inside = { parent: this, providers: { kubernetes: this.provider } };
     this.storage = new StorageClasses(name, { tags }, { ...inside, dependsOn: this.cluster.ready });
-    const karpenter = new Karpenter(name, { clusterName, versions: EKS_VERSIONS }, { ...inside, dependsOn: this.cluster.ready });
+    const karpenter = new Karpenter(
+      name,
+      { clusterName, versions: EKS_VERSIONS },
+      { ...inside, dependsOn: this.cluster.ready },
+    );
     this.pools = new MachinePools(
       name,
       {
         pools,
         vcpuLimits: vcpuLimits(pools, args.plan),
-        cluster: { clusterName, zones, machineImage: EKS_VERSIONS.machineImage, nodeRole: karpenter.nodeRoleName, subnetIds: this.network.selectedSubnetIds, tags },
+        cluster: {
+          clusterName,
+          zones,
+          machineImage: EKS_VERSIONS.machineImage,
+          nodeRole: karpenter.nodeRoleName,
+          subnetIds: this.network.selectedSubnetIds,
+          tags,
+        },
       },
       { ...inside, dependsOn: [karpenter] },
     );

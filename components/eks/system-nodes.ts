@@ -15,7 +15,12 @@ export interface SystemNodesArgs extends SystemArgs {
 }
 
 /** What machines of any kind may do: join the cluster, run the CNI, pull images, be reached by Session Manager. */
-export const NODE_POLICIES = ["AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore"] as const;
+export const NODE_POLICIES = [
+  "AmazonEKSWorkerNodePolicy",
+  "AmazonEKS_CNI_Policy",
+  "AmazonEC2ContainerRegistryPullOnly",
+  "AmazonSSMManagedInstanceCore",
+] as const;
 
 /** Karpenter's charts, CoreDNS and the CSI controller tolerate this taint as they come. */
 export const SYSTEM_TAINT = { key: "CriticalAddonsOnly", value: "true", effect: "NO_SCHEDULE" } as const;
@@ -24,7 +29,11 @@ export const SYSTEM_TAINT = { key: "CriticalAddonsOnly", value: "true", effect: 
 export class SystemNodes extends pulumi.ComponentResource {
   readonly group: aws.eks.NodeGroup;
 
-  constructor(name: string, { clusterName, subnetIds, instanceType, machines, versions, tags }: SystemNodesArgs, opts?: pulumi.ComponentResourceOptions) {
+  constructor(
+    name: string,
+    { clusterName, subnetIds, instanceType, machines, versions, tags }: SystemNodesArgs,
+    opts?: pulumi.ComponentResourceOptions,
+  ) {
     super("valkey:eks:SystemNodes", name, {}, opts);
     const role = createNodeRole(`${name}-system`, `${clusterName}-system-node`, this);
     const template = new aws.ec2.LaunchTemplate(
@@ -33,8 +42,16 @@ export class SystemNodes extends pulumi.ComponentResource {
         name: `${clusterName}-system`,
         updateDefaultVersion: true,
         metadataOptions: { httpEndpoint: "enabled", httpTokens: "required", httpPutResponseHopLimit: 1 },
-        blockDeviceMappings: [{ deviceName: "/dev/xvda", ebs: { volumeType: "gp3", volumeSize: SYSTEM_ROOT_GIB, encrypted: "true", deleteOnTermination: "true" } }],
-        tagSpecifications: ["instance", "volume", "network-interface"].map((resourceType) => ({ resourceType, tags: { ...tags, Name: `${clusterName}-system` } })),
+        blockDeviceMappings: [
+          {
+            deviceName: "/dev/xvda",
+            ebs: { volumeType: "gp3", volumeSize: SYSTEM_ROOT_GIB, encrypted: "true", deleteOnTermination: "true" },
+          },
+        ],
+        tagSpecifications: ["instance", "volume", "network-interface"].map((resourceType) => ({
+          resourceType,
+          tags: { ...tags, Name: `${clusterName}-system` },
+        })),
       },
       { parent: this },
     );
@@ -65,8 +82,23 @@ export class SystemNodes extends pulumi.ComponentResource {
 }
 
 /** A role for machines, apart from any other's. @param roleName at AWS, at most 64 characters */
-export function createNodeRole(name: string, roleName: string, parent: pulumi.Resource): { readonly role: aws.iam.Role; readonly policies: pulumi.Resource[] } {
-  const role = new aws.iam.Role(`${name}-node`, { name: roleName, assumeRolePolicy: JSON.stringify(serviceTrust("ec2.amazonaws.com")) }, { parent });
-  const policies = NODE_POLICIES.map((policy) => new aws.iam.RolePolicyAttachment(`${name}-node-${policy}`, { role: role.name, policyArn: `arn:aws:iam::aws:policy/${policy}` }, { parent }));
+export function createNodeRole(
+  name: string,
+  roleName: string,
+  parent: pulumi.Resource,
+): { readonly role: aws.iam.Role; readonly policies: pulumi.Resource[] } {
+  const role = new aws.iam.Role(
+    `${name}-node`,
+    { name: roleName, assumeRolePolicy: JSON.stringify(serviceTrust("ec2.amazonaws.com")) },
+    { parent },
+  );
+  const policies = NODE_POLICIES.map(
+    (policy) =>
+      new aws.iam.RolePolicyAttachment(
+        `${name}-node-${policy}`,
+        { role: role.name, policyArn: `arn:aws:iam::aws:policy/${policy}` },
+        { parent },
+      ),
+  );
   return { role, policies };
 }

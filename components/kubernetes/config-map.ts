@@ -3,6 +3,14 @@ import * as k8s from "@pulumi/kubernetes";
 import type { DeploymentContext } from "./deployment-context";
 import { objectMetadata } from "./deployment-context";
 
-export function createConfigMap(context: DeploymentContext, name: string, files: Readonly<Record<string, string>>): k8s.core.v1.ConfigMap {
-  return new k8s.core.v1.ConfigMap(name, { metadata: objectMetadata(context, name), data: { ...files } }, context.options);
+export function createConfigMap(
+  context: DeploymentContext,
+  name: string,
+  files: Readonly<Record<string, string>>,
+): k8s.core.v1.ConfigMap {
+  return new k8s.core.v1.ConfigMap(
+    name,
+    { metadata: objectMetadata(context, name), data: { ...files } },
+    context.options,
+  );
 }

@@ -23,6 +23,17 @@ export function podRevision(made: pulumi.Input<unknown>): pulumi.Output<string> 
 }
 
 /** Name, namespace and labels of an object. */
-export function objectMetadata({ deployment, args }: DeploymentContext, name: string, component?: string): types.input.meta.v1.ObjectMeta & { name: string } {
-  return { name, namespace: args.namespace, labels: { ...objectLabels(deployment), ...(component === undefined ? {} : { "app.kubernetes.io/component": component }) } };
+export function objectMetadata(
+  { deployment, args }: DeploymentContext,
+  name: string,
+  component?: string,
+): types.input.meta.v1.ObjectMeta & { name: string } {
+  return {
+    name,
+    namespace: args.namespace,
+    labels: {
+      ...objectLabels(deployment),
+      ...(component === undefined ? {} : { "app.kubernetes.io/component": component }),
+    },
+  };
 }

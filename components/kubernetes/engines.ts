@@ -7,7 +7,9 @@ import { CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY } from "./layout";
 export type DirectiveEngine = Exclude<Engine, "dragonfly">;
 
 /** Programs of their images, and the directive by which a replica shows its password. */
-export const ENGINE_PROGRAMS: Readonly<Record<DirectiveEngine, { readonly server: string; readonly client: string; readonly primaryPassword: string }>> = {
+export const ENGINE_PROGRAMS: Readonly<
+  Record<DirectiveEngine, { readonly server: string; readonly client: string; readonly primaryPassword: string }>
+> = {
   valkey: { server: "valkey-server", client: "valkey-cli", primaryPassword: "primaryauth" },
   redis: { server: "redis-server", client: "redis-cli", primaryPassword: "masterauth" },
 };
@@ -30,7 +32,9 @@ export function dragonflyPasswordFlags(password: string): string {
  * Scripts may touch keys that they are not told of, which is how keys are put in place.
  */
 export function dragonflyFlags({ maxmemory, other }: ServerSettings): string[] {
-  const own = Object.entries(other ?? {}).map(([name, value]) => (typeof value === "boolean" ? `--${value ? "" : "no"}${name}` : `--${name}=${value}`));
+  const own = Object.entries(other ?? {}).map(([name, value]) =>
+    typeof value === "boolean" ? `--${value ? "" : "no"}${name}` : `--${name}=${value}`,
+  );
   return [
     `--port=${CLIENT_PORT}`,
     `--dir=${DATA_DIRECTORY}`,

@@ -15,14 +15,18 @@ export const EXPORTER_IMAGE = "ghcr.io/oliver006/redis_exporter:v1.79.0";
 /** File of the secret that tells the exporter the password: JSON of address to password. */
 export const EXPORTER_FILE = "exporter.json";
 
-const address = (tls: Tls | undefined): string => `${tls === undefined ? "redis" : "rediss"}://localhost:${CLIENT_PORT}`;
+const address = (tls: Tls | undefined): string =>
+  `${tls === undefined ? "redis" : "rediss"}://localhost:${CLIENT_PORT}`;
 
 /** The secret's file for the exporter. */
 export function exporterPasswords(password: string, tls: Tls | undefined): string {
   return JSON.stringify({ [address(tls)]: password });
 }
 
-export function exporterContainer(metrics: Metrics, { imagePullPolicy, tls, resources }: Pick<ServerArgs, "imagePullPolicy" | "tls" | "resources">): k8s.types.input.core.v1.Container {
+export function exporterContainer(
+  metrics: Metrics,
+  { imagePullPolicy, tls, resources }: Pick<ServerArgs, "imagePullPolicy" | "tls" | "resources">,
+): k8s.types.input.core.v1.Container {
   const image = metrics.image ?? EXPORTER_IMAGE;
   const probe = { httpGet: { path: "/health", port: "metrics" }, periodSeconds: 10, timeoutSeconds: 5 };
   return {

@@ -32,7 +32,9 @@ const LONGEST = 52;
  */
 export function objectNames(deployment: string): ObjectNames {
   if (!/^[a-z]([a-z0-9-]*[a-z0-9])?$/.test(deployment) || deployment.length > LONGEST) {
-    throw new BadInput("deployment", [`its name is "${deployment}"; expected small letters, digits and hyphens, a letter first, at most ${LONGEST}`]);
+    throw new BadInput("deployment", [
+      `its name is "${deployment}"; expected small letters, digits and hyphens, a letter first, at most ${LONGEST}`,
+    ]);
   }
   return {
     statefulSet: deployment,

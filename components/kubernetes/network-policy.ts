@@ -16,10 +16,19 @@ const DNS: k8s.types.input.networking.v1.NetworkPolicyEgressRule = { ports: [{ p
  * @param between ports that the deployment's nodes use between each other
  * @param watched whether Sentinels and proxies ask the servers, which ask the Sentinels before they start
  */
-export function createNetworkPolicy(context: DeploymentContext, between: readonly number[], watched = false): k8s.networking.v1.NetworkPolicy {
+export function createNetworkPolicy(
+  context: DeploymentContext,
+  between: readonly number[],
+  watched = false,
+): k8s.networking.v1.NetworkPolicy {
   const { deployment, names, args, options } = context;
   const own: Peer = { podSelector: { matchLabels: selectorLabels(deployment) } };
-  const watchers: readonly Peer[] = watched ? [{ podSelector: { matchLabels: sentinelLabels(deployment) } }, { podSelector: { matchLabels: writeProxyLabels(deployment) } }] : [];
+  const watchers: readonly Peer[] = watched
+    ? [
+        { podSelector: { matchLabels: sentinelLabels(deployment) } },
+        { podSelector: { matchLabels: writeProxyLabels(deployment) } },
+      ]
+    : [];
   const clients: readonly Peer[] = args.access?.clients ?? [{ podSelector: {} }];
   const monitoring: readonly Peer[] = args.access?.monitoring ?? [{ namespaceSelector: {} }];
   return new k8s.networking.v1.NetworkPolicy(
@@ -36,7 +45,9 @@ export function createNetworkPolicy(context: DeploymentContext, between: readonl
         ],
         egress: [
           { to: [own], ports: between.map(tcp) },
-          ...(watched ? [{ to: [{ podSelector: { matchLabels: sentinelLabels(deployment) } }], ports: [tcp(SENTINEL_PORT)] }] : []),
+          ...(watched
+            ? [{ to: [{ podSelector: { matchLabels: sentinelLabels(deployment) } }], ports: [tcp(SENTINEL_PORT)] }]
+            : []),
           DNS,
         ],
       },
@@ -65,7 +76,10 @@ export function createFailoverPolicies(context: DeploymentContext): void {
 }
 
 /** Load generators, the Jobs of a measurement, are talked to by nobody and talk to servers of their namespace only. */
-export function createLoadGeneratorPolicy(namespace: pulumi.Input<string>, options: pulumi.CustomResourceOptions): k8s.networking.v1.NetworkPolicy {
+export function createLoadGeneratorPolicy(
+  namespace: pulumi.Input<string>,
+  options: pulumi.CustomResourceOptions,
+): k8s.networking.v1.NetworkPolicy {
   const name = "load-generators";
   return new k8s.networking.v1.NetworkPolicy(
     name,

@@ -11,10 +11,15 @@ export const SCRIPTS = {
 
 /** File name to text. */
 export function scriptFiles(mode: keyof typeof SCRIPTS): Record<string, string> {
-  return Object.fromEntries(SCRIPTS[mode].map((name) => [name, readFileSync(join(__dirname, "scripts", name), "utf8")]));
+  return Object.fromEntries(
+    SCRIPTS[mode].map((name) => [name, readFileSync(join(__dirname, "scripts", name), "utf8")]),
+  );
 }
 
 /** Runs one of them; they are read by sh, so no file must be executable. */
-export function scriptCommand(name: (typeof SCRIPTS)[keyof typeof SCRIPTS][number], ...args: readonly string[]): string[] {
+export function scriptCommand(
+  name: (typeof SCRIPTS)[keyof typeof SCRIPTS][number],
+  ...args: readonly string[]
+): string[] {
   return ["sh", `${SCRIPTS_DIRECTORY}/${name}`, ...args];
 }

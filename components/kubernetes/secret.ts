@@ -8,7 +8,10 @@ import { objectMetadata } from "./deployment-context";
  * Encrypted in the state whether or not the given password is marked as secret.
  * @param files by name, each made of the password
  */
-export function createSecret(context: DeploymentContext, files: Readonly<Record<string, (password: string) => string>>): k8s.core.v1.Secret {
+export function createSecret(
+  context: DeploymentContext,
+  files: Readonly<Record<string, (password: string) => string>>,
+): k8s.core.v1.Secret {
   const { names, args, options } = context;
   const password = pulumi.secret(args.password);
   return new k8s.core.v1.Secret(

@@ -13,7 +13,11 @@ export const PASSWORD_CONFIG = "password.conf";
 export const PASSWORD_FILE = "password";
 
 /** Keys of the TLS secret, as cert-manager writes them. */
-export const TLS_FILES = { certificate: `${TLS_DIRECTORY}/tls.crt`, key: `${TLS_DIRECTORY}/tls.key`, authority: `${TLS_DIRECTORY}/ca.crt` } as const;
+export const TLS_FILES = {
+  certificate: `${TLS_DIRECTORY}/tls.crt`,
+  key: `${TLS_DIRECTORY}/tls.key`,
+  authority: `${TLS_DIRECTORY}/ca.crt`,
+} as const;
 
 /** What every cluster node is told alike; what differs between pods is on the server's command line. */
 export function clusterConfig(settings: ServerSettings, tls: Tls | undefined): string {
@@ -26,7 +30,11 @@ export function clusterConfig(settings: ServerSettings, tls: Tls | undefined): s
     // Clients are told addresses: names lag behind a restarted pod as long as DNS caches them. A certificate, though, holds names.
     ["cluster-preferred-endpoint-type", tls === undefined ? "ip" : "hostname"],
   ]);
-  return formatConfigFile(own) + formatConfigFile(toDirectives(settings)) + formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]));
+  return (
+    formatConfigFile(own) +
+    formatConfigFile(toDirectives(settings)) +
+    formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]))
+  );
 }
 
 function tlsDirectives(): (readonly [string, string])[] {
@@ -45,8 +53,15 @@ function tlsDirectives(): (readonly [string, string])[] {
 
 /** What every node in replication is told; of whom it is a replica is on its command line. */
 export function replicationConfig(settings: ServerSettings): string {
-  const own = new Map([["port", String(CLIENT_PORT)], ["dir", DATA_DIRECTORY]]);
-  return formatConfigFile(own) + formatConfigFile(toDirectives(settings)) + formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]));
+  const own = new Map([
+    ["port", String(CLIENT_PORT)],
+    ["dir", DATA_DIRECTORY],
+  ]);
+  return (
+    formatConfigFile(own) +
+    formatConfigFile(toDirectives(settings)) +
+    formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]))
+  );
 }
 
 /** The secret's file that the configuration includes. */

@@ -10,9 +10,16 @@ import { twoSidedT } from "./student";
  * Mean of `other` minus mean of `base`, with Welch's interval: neither has to be as noisy as the other.
  * @returns undefined where either has fewer than three values
  */
-export function welchInterval(base: readonly number[], other: readonly number[], confidence: number): ConfidenceInterval | undefined {
+export function welchInterval(
+  base: readonly number[],
+  other: readonly number[],
+  confidence: number,
+): ConfidenceInterval | undefined {
   if (base.length < MIN_PAIRS || other.length < MIN_PAIRS) return undefined;
-  const [a, b] = [base, other].map((values) => ({ n: values.length, share: sampleVariance([...values]) / values.length }));
+  const [a, b] = [base, other].map((values) => ({
+    n: values.length,
+    share: sampleVariance([...values]) / values.length,
+  }));
   if (a === undefined || b === undefined) return undefined;
   const estimate = mean([...other]) - mean([...base]);
   const variance = a.share + b.share;
@@ -26,5 +33,10 @@ export function welchInterval(base: readonly number[], other: readonly number[],
 export function independentRatio(base: readonly number[], other: readonly number[], precision: number): Ratio {
   const logs = [base, other].map((values) => values.filter((value) => value > 0).map(Math.log));
   const [before = [], after = []] = logs;
-  return ratioOf(welchInterval(before, after, CONFIDENCE), before.length === 0 || after.length === 0 ? undefined : mean(after) - mean(before), Math.min(before.length, after.length), precision);
+  return ratioOf(
+    welchInterval(before, after, CONFIDENCE),
+    before.length === 0 || after.length === 0 ? undefined : mean(after) - mean(before),
+    Math.min(before.length, after.length),
+    precision,
+  );
 }

@@ -24,7 +24,12 @@ export function medianInterval(values: readonly number[]): MedianInterval {
   if (n === 0) throw new Error("the median of no values");
   let k = 1;
   while (2 * (k + 1) <= n && coverage(n, k + 1) >= WANTED_CONFIDENCE) k++;
-  return { median: medianSorted(sorted), low: sorted[k - 1] ?? NaN, high: sorted[n - k] ?? NaN, confidence: Math.max(0, coverage(n, k)) };
+  return {
+    median: medianSorted(sorted),
+    low: sorted[k - 1] ?? NaN,
+    high: sorted[n - k] ?? NaN,
+    confidence: Math.max(0, coverage(n, k)),
+  };
 }
 
 /** 1 − 2 · P(Binomial(n, ½) < k). */

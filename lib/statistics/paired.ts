@@ -24,22 +24,32 @@ const RANKS_FROM = 7;
  */
 export function pairedInterval(differences: readonly number[], confidence: number): ConfidenceInterval | undefined {
   if (differences.length < MIN_PAIRS) return undefined;
-  return differences.length < RANKS_FROM ? studentInterval(differences, confidence) : signedRankInterval(differences, confidence);
+  return differences.length < RANKS_FROM
+    ? studentInterval(differences, confidence)
+    : signedRankInterval(differences, confidence);
 }
 
 /** @param values at least two */
 export function studentInterval(values: readonly number[], confidence: number): ConfidenceInterval {
   const estimate = mean([...values]);
-  const half = (twoSidedT(confidence, values.length - 1) * sampleStandardDeviation([...values])) / Math.sqrt(values.length);
+  const half =
+    (twoSidedT(confidence, values.length - 1) * sampleStandardDeviation([...values])) / Math.sqrt(values.length);
   return { estimate, low: estimate - half, high: estimate + half, confidence };
 }
 
 /** @param values at least as many as give the confidence: six for 95 % */
 export function signedRankInterval(values: readonly number[], confidence: number): ConfidenceInterval {
-  const walsh = Float64Array.from(values.flatMap((value, index) => values.slice(index).map((other) => (value + other) / 2))).sort();
+  const walsh = Float64Array.from(
+    values.flatMap((value, index) => values.slice(index).map((other) => (value + other) / 2)),
+  ).sort();
   const rank = signedRank(values.length, 1 - confidence);
   if (rank === 0) throw new Error(`${values.length} values give no interval of confidence ${confidence}`);
-  return { estimate: medianSorted([...walsh]), low: walsh[rank - 1] ?? NaN, high: walsh[walsh.length - rank] ?? NaN, confidence };
+  return {
+    estimate: medianSorted([...walsh]),
+    low: walsh[rank - 1] ?? NaN,
+    high: walsh[walsh.length - rank] ?? NaN,
+    confidence,
+  };
 }
 
 const ranks = new Map<string, number>();

@@ -26,7 +26,12 @@ export function fitLine(points: readonly Point[]): LineFit | undefined {
   const slope = points.reduce((sum, { x, y }) => sum + (x - meanX) * (y - meanY), 0) / sxx;
   const intercept = meanY - slope * meanX;
   const residual = points.reduce((sum, { x, y }) => sum + (y - intercept - slope * x) ** 2, 0) / (n - 2);
-  return { slope, intercept, slopeError: Math.sqrt(residual / sxx), interceptError: Math.sqrt(residual * (1 / n + meanX ** 2 / sxx)) };
+  return {
+    slope,
+    intercept,
+    slopeError: Math.sqrt(residual / sxx),
+    interceptError: Math.sqrt(residual * (1 / n + meanX ** 2 / sxx)),
+  };
 }
 
 /** An exponent: 1 is perfect scaling, 0 is none. */
@@ -45,7 +50,9 @@ export interface PowerLaw {
  * @returns undefined where there are not two different x, or nothing to tell the scatter from
  */
 export function fitPowerLaw(rounds: readonly (readonly Point[])[], confidence: number): PowerLaw | undefined {
-  const logs = rounds.map((points) => points.flatMap(({ x, y }) => (x > 0 && y > 0 ? [{ x: Math.log(x), y: Math.log(y) }] : [])));
+  const logs = rounds.map((points) =>
+    points.flatMap(({ x, y }) => (x > 0 && y > 0 ? [{ x: Math.log(x), y: Math.log(y) }] : [])),
+  );
   const all = logs.flat();
   const together = fitLine(all);
   if (together === undefined) return undefined;
@@ -58,5 +65,9 @@ export function fitPowerLaw(rounds: readonly (readonly Point[])[], confidence: n
   }
   if (all.length < 3) return undefined;
   const half = twoSidedT(confidence, all.length - 2) * together.slopeError;
-  return { exponent: { estimate: together.slope, low: together.slope - half, high: together.slope + half, confidence }, factor: Math.exp(together.intercept), points: all.length };
+  return {
+    exponent: { estimate: together.slope, low: together.slope - half, high: together.slope + half, confidence },
+    factor: Math.exp(together.intercept),
+    points: all.length,
+  };
 }

@@ -21,7 +21,8 @@ export function predictLine(points: readonly Point[], x: number, confidence: num
   const n = points.length;
   const meanX = points.reduce((sum, point) => sum + point.x, 0) / n;
   const sxx = points.reduce((sum, point) => sum + (point.x - meanX) ** 2, 0);
-  const residual = points.reduce((sum, point) => sum + (point.y - line.intercept - line.slope * point.x) ** 2, 0) / (n - 2);
+  const residual =
+    points.reduce((sum, point) => sum + (point.y - line.intercept - line.slope * point.x) ** 2, 0) / (n - 2);
   const estimate = line.intercept + line.slope * x;
   const half = twoSidedT(confidence, n - 2) * Math.sqrt(residual * (1 + 1 / n + (x - meanX) ** 2 / sxx));
   return { estimate, low: estimate - half, high: estimate + half, confidence };
@@ -35,7 +36,8 @@ export function predictLine(points: readonly Point[], x: number, confidence: num
 export function predictRelativeLine(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
   const weighted = points.flatMap((point) => (point.y > 0 ? [{ ...point, weight: 1 / point.y ** 2 }] : []));
   const n = weighted.length;
-  const sum = (of: (point: (typeof weighted)[number]) => number): number => weighted.reduce((total, point) => total + point.weight * of(point), 0);
+  const sum = (of: (point: (typeof weighted)[number]) => number): number =>
+    weighted.reduce((total, point) => total + point.weight * of(point), 0);
   const total = sum(() => 1);
   const meanX = sum((point) => point.x) / total;
   const meanY = sum((point) => point.y) / total;
@@ -44,18 +46,26 @@ export function predictRelativeLine(points: readonly Point[], x: number, confide
   const slope = sum((point) => (point.x - meanX) * (point.y - meanY)) / sxx;
   const estimate = meanY + slope * (x - meanX);
   const residual = sum((point) => (point.y - meanY - slope * (point.x - meanX)) ** 2) / (n - 2);
-  const half = twoSidedT(confidence, n - 2) * Math.sqrt(residual * (estimate ** 2 + 1 / total + (x - meanX) ** 2 / sxx));
+  const half =
+    twoSidedT(confidence, n - 2) * Math.sqrt(residual * (estimate ** 2 + 1 / total + (x - meanX) ** 2 / sxx));
   return { estimate, low: Math.max(0, estimate - half), high: estimate + half, confidence };
 }
 
 /** By y = a · x^p, fitted to logarithms: its interval is a factor both ways. All x and y must be positive. @returns undefined as above */
 export function predictPowerLaw(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
-  const logs = points.flatMap((point) => (point.x > 0 && point.y > 0 ? [{ x: Math.log(point.x), y: Math.log(point.y) }] : []));
+  const logs = points.flatMap((point) =>
+    point.x > 0 && point.y > 0 ? [{ x: Math.log(point.x), y: Math.log(point.y) }] : [],
+  );
   const found = predictLine(logs, Math.log(x), confidence);
-  return found === undefined ? undefined : { estimate: Math.exp(found.estimate), low: Math.exp(found.low), high: Math.exp(found.high), confidence };
+  return found === undefined
+    ? undefined
+    : { estimate: Math.exp(found.estimate), low: Math.exp(found.low), high: Math.exp(found.high), confidence };
 }
 
 /** The same of another figure, where that is known to follow. */
-export function mapPrediction({ estimate, low, high, confidence }: Prediction, change: (value: number) => number): Prediction {
+export function mapPrediction(
+  { estimate, low, high, confidence }: Prediction,
+  change: (value: number) => number,
+): Prediction {
   return { estimate: change(estimate), low: change(low), high: change(high), confidence };
 }

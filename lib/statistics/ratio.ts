@@ -38,14 +38,37 @@ export interface PairedValues {
  */
 export function pairedRatio(pairs: readonly PairedValues[], precision: number, asked = STOPPING_CONFIDENCE): Ratio {
   const logs = pairs.flatMap(({ base, other }) => (base > 0 && other > 0 ? [Math.log(other / base)] : []));
-  return ratioOf(pairedInterval(logs, asked), logs.length === 0 ? undefined : logs.reduce((sum, log) => sum + log, 0) / logs.length, logs.length, precision);
+  return ratioOf(
+    pairedInterval(logs, asked),
+    logs.length === 0 ? undefined : logs.reduce((sum, log) => sum + log, 0) / logs.length,
+    logs.length,
+    precision,
+  );
 }
 
 /** From an interval of logarithms. @param mean what the ratio is without one */
-export function ratioOf(interval: ConfidenceInterval | undefined, mean: number | undefined, rounds: number, precision: number): Ratio {
-  if (interval === undefined) return { ratio: mean === undefined ? undefined : Math.exp(mean), low: undefined, high: undefined, rounds, verdict: "not-enough-data" };
+export function ratioOf(
+  interval: ConfidenceInterval | undefined,
+  mean: number | undefined,
+  rounds: number,
+  precision: number,
+): Ratio {
+  if (interval === undefined)
+    return {
+      ratio: mean === undefined ? undefined : Math.exp(mean),
+      low: undefined,
+      high: undefined,
+      rounds,
+      verdict: "not-enough-data",
+    };
   const { estimate, low, high } = interval;
-  return { ratio: Math.exp(estimate), low: Math.exp(low), high: Math.exp(high), rounds, verdict: verdictOf(interval, precision) };
+  return {
+    ratio: Math.exp(estimate),
+    low: Math.exp(low),
+    high: Math.exp(high),
+    rounds,
+    verdict: verdictOf(interval, precision),
+  };
 }
 
 function verdictOf({ low, high }: ConfidenceInterval, precision: number): RatioVerdict {
@@ -61,7 +84,11 @@ function halfWidth({ low, high }: Pick<ConfidenceInterval, "low" | "high">): num
 
 /** Whether a ratio is known as well as wanted. */
 export function isPrecise({ low, high }: Ratio, precision: number): boolean {
-  return low !== undefined && high !== undefined && halfWidth({ low: Math.log(low), high: Math.log(high) }) <= Math.log1p(precision);
+  return (
+    low !== undefined &&
+    high !== undefined &&
+    halfWidth({ low: Math.log(low), high: Math.log(high) }) <= Math.log1p(precision)
+  );
 }
 
 /** How many rounds it will take until it is, about: widths shrink as the square root of the rounds. Undefined while nothing is known of the spread. */

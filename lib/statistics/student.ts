@@ -12,7 +12,8 @@ const known = new Map<string, number>();
  * @param degrees of freedom, at least 1
  */
 export function twoSidedT(confidence: number, degrees: number): number {
-  if (!(confidence > 0 && confidence < 1) || !(degrees >= 1)) throw new Error(`no t of confidence ${confidence} with ${degrees} degrees of freedom`);
+  if (!(confidence > 0 && confidence < 1) || !(degrees >= 1))
+    throw new Error(`no t of confidence ${confidence} with ${degrees} degrees of freedom`);
   const key = `${confidence} ${degrees}`;
   const found = known.get(key) ?? search(1 - confidence, degrees);
   known.set(key, found);

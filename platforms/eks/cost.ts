@@ -40,14 +40,30 @@ export interface CostArgs {
 
 export function costOf(args: CostArgs): Cost {
   const { region, prices, natGateways, endpointZones, kmsKeys } = args;
-  const times = (count: number, price: number | undefined): number | undefined => (price === undefined ? undefined : count * price);
+  const times = (count: number, price: number | undefined): number | undefined =>
+    price === undefined ? undefined : count * price;
   const lines: CostLine[] = [
     ...machineLines(args),
     ...volumeLines(args),
     { what: "EKS control plane", count: 1, usdPerHour: prices?.eksControlPlanePerHour },
-    { what: "NAT gateways with their addresses", count: natGateways, usdPerHour: prices?.publicIpv4PerHour === undefined ? undefined : times(natGateways, prices.natGateway && prices.natGateway.perHour + prices.publicIpv4PerHour) },
-    { what: "interface endpoints, per zone", count: endpointZones, usdPerHour: times(endpointZones, prices?.interfaceEndpoint?.perZoneHour) },
-    { what: "KMS keys", count: kmsKeys, usdPerHour: times(kmsKeys, prices?.kmsKeyPerMonth && prices.kmsKeyPerMonth / HOURS_PER_MONTH) },
+    {
+      what: "NAT gateways with their addresses",
+      count: natGateways,
+      usdPerHour:
+        prices?.publicIpv4PerHour === undefined
+          ? undefined
+          : times(natGateways, prices.natGateway && prices.natGateway.perHour + prices.publicIpv4PerHour),
+    },
+    {
+      what: "interface endpoints, per zone",
+      count: endpointZones,
+      usdPerHour: times(endpointZones, prices?.interfaceEndpoint?.perZoneHour),
+    },
+    {
+      what: "KMS keys",
+      count: kmsKeys,
+      usdPerHour: times(kmsKeys, prices?.kmsKeyPerMonth && prices.kmsKeyPerMonth / HOURS_PER_MONTH),
+    },
   ].filter(({ count }) => count > 0);
   const missing = lines.filter(({ usdPerHour }) => usdPerHour === undefined).map(({ what }) => what);
   return {
@@ -55,7 +71,12 @@ export function costOf(args: CostArgs): Cost {
     date: prices?.date,
     lines,
     usdPerHour: prices === undefined ? undefined : lines.reduce((sum, line) => sum + (line.usdPerHour ?? 0), 0),
-    notCounted: [...(prices === undefined ? [`everything: there are no prices of ${region}`] : missing.map((what) => `${what}: no price in the table of ${region}`)), "traffic between zones, through NAT and endpoints, and logs, which depend on use"],
+    notCounted: [
+      ...(prices === undefined
+        ? [`everything: there are no prices of ${region}`]
+        : missing.map((what) => `${what}: no price in the table of ${region}`)),
+      "traffic between zones, through NAT and endpoints, and logs, which depend on use",
+    ],
   };
 }
 
@@ -80,15 +101,28 @@ function volumeLines({ machines, groups, prices, rootVolumeGib }: CostArgs): Cos
     const what = `servers' volumes of ${volume.gib} GiB ${volume.storageClass}`;
     own.set(what, { volume, count: (own.get(what)?.count ?? 0) + pods.length });
   }
-  const lines = [...own].map(([what, { volume, count }]) => ({ what, count, usdPerHour: volumePrice(prices, volume.gib * count, count, STORAGE_CLASSES[volume.storageClass]) }));
-  return [{ what: "root volumes", count: rootCount, usdPerHour: volumePrice(prices, roots, rootCount, GP3_BASELINE) }, ...lines];
+  const lines = [...own].map(([what, { volume, count }]) => ({
+    what,
+    count,
+    usdPerHour: volumePrice(prices, volume.gib * count, count, STORAGE_CLASSES[volume.storageClass]),
+  }));
+  return [
+    { what: "root volumes", count: rootCount, usdPerHour: volumePrice(prices, roots, rootCount, GP3_BASELINE) },
+    ...lines,
+  ];
 }
 
 /** Dollars per hour of gp3 volumes of so many GiB together. */
-function volumePrice(prices: PriceTable | undefined, gib: number, count: number, speed: VolumeSpeed): number | undefined {
+function volumePrice(
+  prices: PriceTable | undefined,
+  gib: number,
+  count: number,
+  speed: VolumeSpeed,
+): number | undefined {
   if (prices?.gp3 === undefined) return undefined;
   const { perGibMonth, perIopsMonth, perMibpsMonth } = prices.gp3;
-  const extra = (speed.iops - GP3_BASELINE.iops) * perIopsMonth + (speed.throughput - GP3_BASELINE.throughput) * perMibpsMonth;
+  const extra =
+    (speed.iops - GP3_BASELINE.iops) * perIopsMonth + (speed.throughput - GP3_BASELINE.throughput) * perMibpsMonth;
   return (gib * perGibMonth + count * extra) / HOURS_PER_MONTH;
 }
 

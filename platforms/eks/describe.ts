@@ -11,12 +11,35 @@ export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
     `machines in ${plan.region}:`,
     ...indent(machineTable(plan.machines, plan.zones)),
     ...(volumes.count > 0 ? [`volumes: ${formatCount(volumes.count)}, ${formatCount(volumes.gib)} GiB`] : []),
-    ...(network === undefined ? [] : [`network: ${network.cidr}, private subnets ${network.zones.map(({ privateCidr }) => privateCidr).join(" ")}`]),
-    cost.usdPerHour === undefined || cost.date === undefined ? "cost: not known" : `cost: $${formatUsd(cost.usdPerHour)} per hour, prices of ${cost.region} of ${cost.date}`,
-    ...indent(textTable(cost.lines.map(({ what, count, usdPerHour }) => [formatCount(count), what, usdPerHour === undefined ? "no price" : `$${formatUsd(usdPerHour)}`]), "r r")),
+    ...(network === undefined
+      ? []
+      : [`network: ${network.cidr}, private subnets ${network.zones.map(({ privateCidr }) => privateCidr).join(" ")}`]),
+    cost.usdPerHour === undefined || cost.date === undefined
+      ? "cost: not known"
+      : `cost: $${formatUsd(cost.usdPerHour)} per hour, prices of ${cost.region} of ${cost.date}`,
+    ...indent(
+      textTable(
+        cost.lines.map(({ what, count, usdPerHour }) => [
+          formatCount(count),
+          what,
+          usdPerHour === undefined ? "no price" : `$${formatUsd(usdPerHour)}`,
+        ]),
+        "r r",
+      ),
+    ),
     ...cost.notCounted.map((what) => `  not counted: ${what}`),
     "quotas of the account that are needed (what a new account has):",
-    ...indent(textTable(plan.quotas.map(({ code, name, needed, usual }) => [Number.isInteger(needed) ? formatCount(needed) : needed.toFixed(2), `(${formatCount(usual)})`, code, name]), "rr")),
+    ...indent(
+      textTable(
+        plan.quotas.map(({ code, name, needed, usual }) => [
+          Number.isInteger(needed) ? formatCount(needed) : needed.toFixed(2),
+          `(${formatCount(usual)})`,
+          code,
+          name,
+        ]),
+        "rr",
+      ),
+    ),
     ...plan.notes.map((note) => `note: ${note}`),
   ];
 }
@@ -30,7 +53,18 @@ function machineTable(machines: readonly MachineGroup[], zones: readonly string[
     row.perZone.set(zone, (row.perZone.get(zone) ?? 0) + count);
     rows.set(key, row);
   }
-  return textTable([["pool", "type", ...zones, "vCPUs"], ...[...rows.values()].map(({ pool, type, vcpus, perZone }) => [pool, type, ...zones.map((zone) => formatCount(perZone.get(zone) ?? 0)), formatCount(vcpus)])], `  ${"r".repeat(zones.length + 1)}`);
+  return textTable(
+    [
+      ["pool", "type", ...zones, "vCPUs"],
+      ...[...rows.values()].map(({ pool, type, vcpus, perZone }) => [
+        pool,
+        type,
+        ...zones.map((zone) => formatCount(perZone.get(zone) ?? 0)),
+        formatCount(vcpus),
+      ]),
+    ],
+    `  ${"r".repeat(zones.length + 1)}`,
+  );
 }
 
 function indent(lines: readonly string[]): string[] {

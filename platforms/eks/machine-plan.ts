@@ -35,14 +35,21 @@ interface Choice {
  * apart for a condition as long as it can start machines; with one machine type in a pool it decides the same.
  * @param prices of the region; undefined where there are none
  */
-export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: PriceTable | undefined): { machines: MachineGroup[]; problems: Problem[] } {
+export function planMachines(
+  groups: readonly PodGroup[],
+  pools: Pools,
+  prices: PriceTable | undefined,
+): { machines: MachineGroup[]; problems: Problem[] } {
   const problems: Problem[] = POOLS.flatMap((pool) => typeProblems(pool, pools[pool], prices));
   const machines = POOLS.flatMap((pool) => {
     const members = groups.filter((group) => group.pool === pool && group.pods.length > 0);
     if (members.length === 0) return [];
     const args = pools[pool];
     if (args === undefined) {
-      problems.push({ path: ["pools", pool], message: `is missing, and ${members.map(({ name }) => name).join(", ")} would run there` });
+      problems.push({
+        path: ["pools", pool],
+        message: `is missing, and ${members.map(({ name }) => name).join(", ")} would run there`,
+      });
       return [];
     }
     const kinds = [...new Set(members.map(({ instanceType }) => instanceType))];
@@ -61,22 +68,51 @@ export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: 
 /** What has to fit on one machine, of a group. */
 function unitOf({ cpuMilli, memoryMiB, pods, volume, together = false }: PodGroup): AllocatableResources {
   const count = together ? pods.length : 1;
-  return { cpuMilli: cpuMilli * count, memoryMiB: memoryMiB * count, pods: count, volumes: volume === undefined ? 0 : count };
+  return {
+    cpuMilli: cpuMilli * count,
+    memoryMiB: memoryMiB * count,
+    pods: count,
+    volumes: volume === undefined ? 0 : count,
+  };
 }
 
 function fits(unit: AllocatableResources, room: AllocatableResources): boolean {
-  return unit.cpuMilli <= room.cpuMilli && unit.memoryMiB <= room.memoryMiB && unit.pods <= room.pods && unit.volumes <= room.volumes;
+  return (
+    unit.cpuMilli <= room.cpuMilli &&
+    unit.memoryMiB <= room.memoryMiB &&
+    unit.pods <= room.pods &&
+    unit.volumes <= room.volumes
+  );
 }
 
 function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceTable | undefined): Problem[] {
   return (args?.instanceTypes ?? []).flatMap((name, index) => {
     const path = ["pools", pool, "instanceTypes", index];
     const type = machineType(name);
-    if (type === undefined) return [{ path, message: `${name} is not in the table of machine types${machineTypeSuggestion(name)}` }];
+    if (type === undefined)
+      return [{ path, message: `${name} is not in the table of machine types${machineTypeSuggestion(name)}` }];
     const { interruptCpus } = args?.tuning ?? { interruptCpus: 0 };
     return [
-      ...(prices !== undefined && prices.machines[name] === undefined ? [{ path, message: `${name} has no price in the table of ${prices.region} of ${prices.date}; known there: ${Object.keys(prices.machines).filter((other) => familyOf(other) === familyOf(name)).join(", ") || "none of its family"}` }] : []),
-      ...(interruptCpus >= type.vcpus ? [{ path: ["pools", pool, "tuning", "interruptCpus"], message: `${interruptCpus} of the ${type.vcpus} CPUs of ${name} leave none for Valkey; at most ${type.vcpus - 1}` }] : []),
+      ...(prices !== undefined && prices.machines[name] === undefined
+        ? [
+            {
+              path,
+              message: `${name} has no price in the table of ${prices.region} of ${prices.date}; known there: ${
+                Object.keys(prices.machines)
+                  .filter((other) => familyOf(other) === familyOf(name))
+                  .join(", ") || "none of its family"
+              }`,
+            },
+          ]
+        : []),
+      ...(interruptCpus >= type.vcpus
+        ? [
+            {
+              path: ["pools", pool, "tuning", "interruptCpus"],
+              message: `${interruptCpus} of the ${type.vcpus} CPUs of ${name} leave none for Valkey; at most ${type.vcpus - 1}`,
+            },
+          ]
+        : []),
     ];
   });
 }
@@ -98,7 +134,10 @@ function chooseType(args: PoolArgs, groups: readonly PodGroup[], prices: PriceTa
     return groups.every((group) => fits(unitOf(group), room)) ? [{ name, type, room }] : [];
   });
   const cost = ({ name, type }: Choice): number => prices?.machines[name]?.usdPerHour ?? type.vcpus;
-  return fitting.reduce<Choice | undefined>((best, each) => (best === undefined || cost(each) < cost(best) ? each : best), undefined);
+  return fitting.reduce<Choice | undefined>(
+    (best, each) => (best === undefined || cost(each) < cost(best) ? each : best),
+    undefined,
+  );
 }
 
 function roomProblems(pool: PoolName, args: PoolArgs, groups: readonly PodGroup[]): Problem[] {
@@ -110,14 +149,29 @@ function roomProblems(pool: PoolName, args: PoolArgs, groups: readonly PodGroup[
   });
   // Types that are not known have been said already.
   if (rooms.length === 0) return [];
-  const asked = groups.map((group) => `${group.name} asks for ${unitOf(group).cpuMilli}m and ${unitOf(group).memoryMiB} MiB${group.together === true ? ` for ${group.pods.length} pods on one machine` : ""}`).join("; ");
-  return [{ path: ["pools", pool, "instanceTypes"], message: `no type has room for every pod: ${asked}; beside what runs on every machine there are: ${rooms.join(", ")}` }];
+  const asked = groups
+    .map(
+      (group) =>
+        `${group.name} asks for ${unitOf(group).cpuMilli}m and ${unitOf(group).memoryMiB} MiB${group.together === true ? ` for ${group.pods.length} pods on one machine` : ""}`,
+    )
+    .join("; ");
+  return [
+    {
+      path: ["pools", pool, "instanceTypes"],
+      message: `no type has room for every pod: ${asked}; beside what runs on every machine there are: ${rooms.join(", ")}`,
+    },
+  ];
 }
 
 function fillZones(pool: PoolName, { name, type, room }: Choice, groups: readonly PodGroup[]): MachineGroup[] {
-  const placed = groups.flatMap((group) => (group.together === true ? group.pods.slice(0, 1) : group.pods).map((pod) => ({ zone: pod.zone, group })));
+  const placed = groups.flatMap((group) =>
+    (group.together === true ? group.pods.slice(0, 1) : group.pods).map((pod) => ({ zone: pod.zone, group })),
+  );
   return [...groupByZone(placed)].map(([zone, units]) => {
-    const { machines, fullest } = pack(units.map(({ group }) => group), room);
+    const { machines, fullest } = pack(
+      units.map(({ group }) => group),
+      room,
+    );
     return { pool, type: name, zone, count: machines, vcpus: type.vcpus, podAddresses: fullest + DAEMON_ADDRESSES };
   });
 }
@@ -127,7 +181,9 @@ function pack(groups: readonly PodGroup[], room: AllocatableResources): { machin
   const machines: { left: AllocatableResources; readonly groups: Set<PodGroup> }[] = [];
   // Before this one no machine has room for another unit of the group.
   const from = new Map<PodGroup, number>();
-  const largestFirst = [...groups].sort((a, b) => unitOf(b).cpuMilli - unitOf(a).cpuMilli || unitOf(b).memoryMiB - unitOf(a).memoryMiB);
+  const largestFirst = [...groups].sort(
+    (a, b) => unitOf(b).cpuMilli - unitOf(a).cpuMilli || unitOf(b).memoryMiB - unitOf(a).memoryMiB,
+  );
   for (const group of largestFirst) {
     const unit = unitOf(group);
     let index = from.get(group) ?? 0;
@@ -135,12 +191,25 @@ function pack(groups: readonly PodGroup[], room: AllocatableResources): { machin
     from.set(group, index);
     const machine = machines[index] ?? { left: room, groups: new Set<PodGroup>() };
     machines[index] = machine;
-    machine.left = { cpuMilli: machine.left.cpuMilli - unit.cpuMilli, memoryMiB: machine.left.memoryMiB - unit.memoryMiB, pods: machine.left.pods - unit.pods, volumes: machine.left.volumes - unit.volumes };
+    machine.left = {
+      cpuMilli: machine.left.cpuMilli - unit.cpuMilli,
+      memoryMiB: machine.left.memoryMiB - unit.memoryMiB,
+      pods: machine.left.pods - unit.pods,
+      volumes: machine.left.volumes - unit.volumes,
+    };
     machine.groups.add(group);
   }
   return { machines: machines.length, fullest: Math.max(0, ...machines.map(({ left }) => room.pods - left.pods)) };
 }
 
-function takes(machine: { readonly left: AllocatableResources; readonly groups: ReadonlySet<PodGroup> } | undefined, group: PodGroup, unit: AllocatableResources): boolean {
-  return machine !== undefined && fits(unit, machine.left) && !(group.separate && group.together !== true && machine.groups.has(group));
+function takes(
+  machine: { readonly left: AllocatableResources; readonly groups: ReadonlySet<PodGroup> } | undefined,
+  group: PodGroup,
+  unit: AllocatableResources,
+): boolean {
+  return (
+    machine !== undefined &&
+    fits(unit, machine.left) &&
+    !(group.separate && group.together !== true && machine.groups.has(group))
+  );
 }

@@ -21,7 +21,9 @@ const machineSchema = z.strictObject({
 /** A machine type, by the figures that planning needs. */
 export type MachineType = z.infer<typeof machineSchema>;
 
-const MACHINES = z.strictObject({ sources: z.array(z.unknown()), machines: z.record(z.string(), machineSchema) }).parse(table).machines;
+const MACHINES = z
+  .strictObject({ sources: z.array(z.unknown()), machines: z.record(z.string(), machineSchema) })
+  .parse(table).machines;
 
 /** Every machine type there are figures of, by name, such as `r7g.large`: all of them Graviton. */
 export const MACHINE_TYPES: readonly string[] = Object.keys(MACHINES);
@@ -79,5 +81,10 @@ export function allocatableOn(machine: MachineType, tuning: Tuning): Allocatable
   const cpuMilli = machine.allocatableCpuMilli - 1000 * reservedCpus(tuning);
   // Karpenter and the machine's own set-up both count pods by addresses without prefixes, two of them on the machine's own.
   const pods = machine.interfaces * (machine.addressesPerInterface - 1) + 2;
-  return { cpuMilli: Math.max(0, cpuMilli - DAEMONS.cpuMilli), memoryMiB: machine.allocatableMemoryMiB - DAEMONS.memoryMiB, pods: pods - DAEMONS.pods, volumes: MOST_VOLUMES };
+  return {
+    cpuMilli: Math.max(0, cpuMilli - DAEMONS.cpuMilli),
+    memoryMiB: machine.allocatableMemoryMiB - DAEMONS.memoryMiB,
+    pods: pods - DAEMONS.pods,
+    volumes: MOST_VOLUMES,
+  };
 }

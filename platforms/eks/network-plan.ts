@@ -90,14 +90,17 @@ export function smallestMaskFor(demand: ZoneDemand, zoneCount: number): number |
   for (let mask = 26; mask >= LARGEST_VPC; mask--) {
     const plan = planNetwork(`10.0.0.0/${mask}`, zoneCount);
     const capacity = plan === undefined ? undefined : zoneCapacity(plan);
-    if (capacity !== undefined && capacity.machines >= demand.machines && capacity.prefixes >= demand.prefixes) return mask;
+    if (capacity !== undefined && capacity.machines >= demand.machines && capacity.prefixes >= demand.prefixes)
+      return mask;
   }
   return undefined;
 }
 
 /** All but the first sixteenth, as the four blocks that a reservation can name: 1/16, 1/8, 1/4 and 1/2. Its ratio of 15 to 1 is nearly that of prefixes to machines. */
 function prefixParts({ base, mask }: Block): Block[] {
-  return [4, 3, 2, 1].filter((bits) => mask + bits <= SMALLEST_SUBNET).map((bits) => ({ base: base + sizeOf(mask + bits), mask: mask + bits }));
+  return [4, 3, 2, 1]
+    .filter((bits) => mask + bits <= SMALLEST_SUBNET)
+    .map((bits) => ({ base: base + sizeOf(mask + bits), mask: mask + bits }));
 }
 
 function bitsFor(parts: number): number {

@@ -32,7 +32,8 @@ export interface EksPlanArgs {
   readonly region: string;
   /** Names, in the order in which they are filled. */
   readonly zones: readonly string[];
-  readonly network: { readonly existing: true } | { readonly existing: false; readonly cidr: string; readonly nat: NatStrategy };
+  readonly network:
+    { readonly existing: true } | { readonly existing: false; readonly cidr: string; readonly nat: NatStrategy };
   readonly system: SystemArgs;
   readonly pools: Pools;
   readonly groups: readonly PodGroup[];
@@ -68,7 +69,8 @@ export function planEks(args: EksPlanArgs): EksPlan {
   const pods = planMachines(groups, pools, prices);
   const machines = [...systemMachines(system, zones), ...pods.machines];
   const network = wanted.existing ? undefined : planNetwork(wanted.cidr, Math.max(1, zones.length));
-  const rootVolumeGib = (pool: MachineGroup["pool"]): number => (pool === "system" ? SYSTEM_ROOT_GIB : (pools[pool]?.rootVolumeGiB ?? 0));
+  const rootVolumeGib = (pool: MachineGroup["pool"]): number =>
+    pool === "system" ? SYSTEM_ROOT_GIB : (pools[pool]?.rootVolumeGiB ?? 0);
   const natGateways = wanted.existing ? 0 : wanted.nat === "one" ? 1 : zones.length;
   const endpointZones = wanted.existing ? 0 : INTERFACE_ENDPOINTS.length * zones.length;
   const gib = groups.reduce((sum, group) => sum + (group.volume?.gib ?? 0) * group.pods.length, 0);
@@ -78,66 +80,166 @@ export function planEks(args: EksPlanArgs): EksPlan {
     zones,
     machines,
     network,
-    volumes: { count: groups.reduce((sum, group) => sum + (group.volume === undefined ? 0 : group.pods.length), 0), gib },
-    quotas: quotaNeeds({ machines, volumeGib: gib + rootGib, natGateways: { total: natGateways, perZone: Math.min(1, natGateways) }, otherInterfaces: endpointZones + natGateways + 2 * zones.length }),
-    cost: costOf({ region, prices, machines, groups, rootVolumeGib, natGateways, endpointZones, kmsKeys: args.ownKey ? 1 : 0 }),
+    volumes: {
+      count: groups.reduce((sum, group) => sum + (group.volume === undefined ? 0 : group.pods.length), 0),
+      gib,
+    },
+    quotas: quotaNeeds({
+      machines,
+      volumeGib: gib + rootGib,
+      natGateways: { total: natGateways, perZone: Math.min(1, natGateways) },
+      otherInterfaces: endpointZones + natGateways + 2 * zones.length,
+    }),
+    cost: costOf({
+      region,
+      prices,
+      machines,
+      groups,
+      rootVolumeGib,
+      natGateways,
+      endpointZones,
+      kmsKeys: args.ownKey ? 1 : 0,
+    }),
     notes: notesOf(args, prices),
-    problems: [...zoneProblems(args, machines, prices), ...systemProblems(system, prices), ...pods.problems, ...networkProblems(args, network, machines, prices?.zones ?? MOST_ZONES)],
+    problems: [
+      ...zoneProblems(args, machines, prices),
+      ...systemProblems(system, prices),
+      ...pods.problems,
+      ...networkProblems(args, network, machines, prices?.zones ?? MOST_ZONES),
+    ],
   };
 }
 
 function systemMachines({ instanceType, machines }: SystemArgs, zones: readonly string[]): MachineGroup[] {
   const vcpus = machineType(instanceType)?.vcpus ?? 0;
   // A managed group spreads over its zones in turn; some eight pods with addresses run on each.
-  return zones.slice(0, machines).map((zone, index) => ({ pool: "system", type: instanceType, zone, count: Math.ceil((machines - index) / zones.length), vcpus, podAddresses: 8 }));
+  return zones
+    .slice(0, machines)
+    .map((zone, index) => ({
+      pool: "system",
+      type: instanceType,
+      zone,
+      count: Math.ceil((machines - index) / zones.length),
+      vcpus,
+      podAddresses: 8,
+    }));
 }
 
 function notesOf({ region, network }: EksPlanArgs, prices: PriceTable | undefined): string[] {
   return [
-    ...(prices === undefined ? [`there are no prices of ${region}, so neither its cost nor what it offers is known before AWS is asked; regions with prices: ${PRICED_REGIONS.join(", ")}`] : []),
-    ...(network.existing ? ["the existing network's addresses are not known here; each machine takes one and its pods a /28 or more"] : []),
-    ...(!network.existing && network.nat === "one" ? ["one NAT gateway: when its zone fails, no other zone reaches what is outside"] : []),
+    ...(prices === undefined
+      ? [
+          `there are no prices of ${region}, so neither its cost nor what it offers is known before AWS is asked; regions with prices: ${PRICED_REGIONS.join(", ")}`,
+        ]
+      : []),
+    ...(network.existing
+      ? ["the existing network's addresses are not known here; each machine takes one and its pods a /28 or more"]
+      : []),
+    ...(!network.existing && network.nat === "one"
+      ? ["one NAT gateway: when its zone fails, no other zone reaches what is outside"]
+      : []),
   ];
 }
 
-function zoneProblems({ region, zones }: EksPlanArgs, machines: readonly MachineGroup[], prices: PriceTable | undefined): Problem[] {
+function zoneProblems(
+  { region, zones }: EksPlanArgs,
+  machines: readonly MachineGroup[],
+  prices: PriceTable | undefined,
+): Problem[] {
   const path = ["zones"];
   const problems: Problem[] = [];
-  if (zones.length < LEAST_ZONES) problems.push({ path, message: `${zones.length} are too few: EKS takes subnets in ${LEAST_ZONES} zones at least, and one zone cannot keep replicas apart from their primaries` });
+  if (zones.length < LEAST_ZONES)
+    problems.push({
+      path,
+      message: `${zones.length} are too few: EKS takes subnets in ${LEAST_ZONES} zones at least, and one zone cannot keep replicas apart from their primaries`,
+    });
   if (new Set(zones).size < zones.length) problems.push({ path, message: "a zone is named twice" });
   if (prices === undefined) return problems;
-  if (zones.length > prices.zones) problems.push({ path, message: `${zones.length} are more than ${region} has; at most ${prices.zones}` });
+  if (zones.length > prices.zones)
+    problems.push({ path, message: `${zones.length} are more than ${region} has; at most ${prices.zones}` });
   for (const type of new Set(machines.map((group) => group.type))) {
     const offered = prices.machines[type]?.zones;
-    if (offered !== undefined && offered < Math.min(zones.length, prices.zones)) problems.push({ path, message: `${type} is offered in ${offered} of ${region}'s zones and ${zones.length} are asked for; at most ${offered}, or another type` });
+    if (offered !== undefined && offered < Math.min(zones.length, prices.zones))
+      problems.push({
+        path,
+        message: `${type} is offered in ${offered} of ${region}'s zones and ${zones.length} are asked for; at most ${offered}, or another type`,
+      });
   }
   return problems;
 }
 
 function systemProblems({ instanceType, machines }: SystemArgs, prices: PriceTable | undefined): Problem[] {
   return [
-    ...(machines < 2 ? [{ path: ["system", "machines"], message: `${machines} are too few: each of Karpenter's two replicas needs a machine; at least 2` }] : []),
-    ...(machineType(instanceType) === undefined ? [{ path: ["system", "instanceType"], message: `${instanceType} is not in the table of machine types${machineTypeSuggestion(instanceType)}` }] : prices !== undefined && prices.machines[instanceType] === undefined ? [{ path: ["system", "instanceType"], message: `${instanceType} has no price in the table of ${prices.region} of ${prices.date}` }] : []),
+    ...(machines < 2
+      ? [
+          {
+            path: ["system", "machines"],
+            message: `${machines} are too few: each of Karpenter's two replicas needs a machine; at least 2`,
+          },
+        ]
+      : []),
+    ...(machineType(instanceType) === undefined
+      ? [
+          {
+            path: ["system", "instanceType"],
+            message: `${instanceType} is not in the table of machine types${machineTypeSuggestion(instanceType)}`,
+          },
+        ]
+      : prices !== undefined && prices.machines[instanceType] === undefined
+        ? [
+            {
+              path: ["system", "instanceType"],
+              message: `${instanceType} has no price in the table of ${prices.region} of ${prices.date}`,
+            },
+          ]
+        : []),
   ];
 }
 
 /** @param most zones of the region */
-function networkProblems({ zones, network: wanted }: EksPlanArgs, plan: NetworkPlan | undefined, machines: readonly MachineGroup[], most: number): Problem[] {
+function networkProblems(
+  { zones, network: wanted }: EksPlanArgs,
+  plan: NetworkPlan | undefined,
+  machines: readonly MachineGroup[],
+  most: number,
+): Problem[] {
   if (wanted.existing) return [];
   const path = ["network", "cidr"];
   const busiest = demandOf(machines);
   const capacity = plan === undefined ? undefined : zoneCapacity(plan);
-  if (capacity !== undefined && busiest.machines <= capacity.machines && busiest.prefixes <= capacity.prefixes) return [];
+  if (capacity !== undefined && busiest.machines <= capacity.machines && busiest.prefixes <= capacity.prefixes)
+    return [];
   const mask = smallestMaskFor(busiest, Math.max(1, zones.length));
-  const advice = mask === undefined ? `no network that AWS allows (a /16) is large enough: plan for fewer machines${otherZones(machines, zones.length, most)}` : `at least a /${mask}`;
-  const has = capacity === undefined ? `has no room for subnets in ${zones.length} zones` : `holds ${capacity.machines} machines and ${capacity.prefixes} prefixes of 16 addresses in each of ${zones.length} zones`;
-  return [{ path, message: `${wanted.cidr} ${has}, and ${busiest.machines} machines with ${busiest.prefixes} prefixes are planned in the busiest; ${advice}` }];
+  const advice =
+    mask === undefined
+      ? `no network that AWS allows (a /16) is large enough: plan for fewer machines${otherZones(machines, zones.length, most)}`
+      : `at least a /${mask}`;
+  const has =
+    capacity === undefined
+      ? `has no room for subnets in ${zones.length} zones`
+      : `holds ${capacity.machines} machines and ${capacity.prefixes} prefixes of 16 addresses in each of ${zones.length} zones`;
+  return [
+    {
+      path,
+      message: `${wanted.cidr} ${has}, and ${busiest.machines} machines with ${busiest.prefixes} prefixes are planned in the busiest; ${advice}`,
+    },
+  ];
 }
 
 /** Numbers of zones over which the same machines would fit; subnets are powers of two, so more are not always better. */
 function otherZones(machines: readonly MachineGroup[], zones: number, most: number): string {
-  const all = [...demandByZone(machines).values()].reduce((sum, each) => ({ machines: sum.machines + each.machines, prefixes: sum.prefixes + each.prefixes }), { machines: 0, prefixes: 0 });
-  const fitting = Array.from({ length: most - 1 }, (_, index) => index + LEAST_ZONES).filter((count) => count !== zones && smallestMaskFor({ machines: Math.ceil(all.machines / count) + 1, prefixes: Math.ceil(all.prefixes / count) + 1 }, count) !== undefined);
+  const all = [...demandByZone(machines).values()].reduce(
+    (sum, each) => ({ machines: sum.machines + each.machines, prefixes: sum.prefixes + each.prefixes }),
+    { machines: 0, prefixes: 0 },
+  );
+  const fitting = Array.from({ length: most - 1 }, (_, index) => index + LEAST_ZONES).filter(
+    (count) =>
+      count !== zones &&
+      smallestMaskFor(
+        { machines: Math.ceil(all.machines / count) + 1, prefixes: Math.ceil(all.prefixes / count) + 1 },
+        count,
+      ) !== undefined,
+  );
   return fitting.length === 0 ? "" : `, or for ${fitting.join(" or ")} zones`;
 }
 
@@ -154,5 +256,8 @@ export function demandByZone(machines: readonly MachineGroup[]): Map<string, Zon
 /** Of the busiest zone by each measure. */
 function demandOf(machines: readonly MachineGroup[]): ZoneDemand {
   const zones = [...demandByZone(machines).values()];
-  return { machines: Math.max(0, ...zones.map((each) => each.machines)), prefixes: Math.max(0, ...zones.map((each) => each.prefixes)) };
+  return {
+    machines: Math.max(0, ...zones.map((each) => each.machines)),
+    prefixes: Math.max(0, ...zones.map((each) => each.prefixes)),
+  };
 }

@@ -37,6 +37,16 @@ export function serverPodGroup({ shape, zones, ...group }: ServerGroupArgs): Pod
 }
 
 /** Load generators, spread over the zones in turn. */
-export function clientPodGroup({ count, zones, ...group }: Omit<PodGroup, "pods"> & { readonly count: number; readonly zones: readonly string[] }): PodGroup {
-  return { ...group, pods: spreadOverZones(Array.from({ length: count }, (_, index) => `${group.name}-${index}`), zones) };
+export function clientPodGroup({
+  count,
+  zones,
+  ...group
+}: Omit<PodGroup, "pods"> & { readonly count: number; readonly zones: readonly string[] }): PodGroup {
+  return {
+    ...group,
+    pods: spreadOverZones(
+      Array.from({ length: count }, (_, index) => `${group.name}-${index}`),
+      zones,
+    ),
+  };
 }

@@ -31,7 +31,11 @@ export const POOL_DEFAULTS: Readonly<Record<PoolName, PoolArgs>> = {
 };
 
 /** Names of pools as Kubernetes objects have them. */
-const OBJECT_NAMES: Readonly<Record<PoolName, string>> = { servers: "servers", networkOptimized: "network-optimized", clients: "clients" };
+const OBJECT_NAMES: Readonly<Record<PoolName, string>> = {
+  servers: "servers",
+  networkOptimized: "network-optimized",
+  clients: "clients",
+};
 
 export function poolObjectName(pool: PoolName): string {
   return OBJECT_NAMES[pool];
@@ -51,7 +55,12 @@ export function poolTaint(pool: PoolName): Taint {
 }
 
 /** What a pod needs to be let onto a pool's machines. */
-export function poolToleration(pool: PoolName): { readonly key: string; readonly operator: "Equal"; readonly value: string; readonly effect: "NoSchedule" } {
+export function poolToleration(pool: PoolName): {
+  readonly key: string;
+  readonly operator: "Equal";
+  readonly value: string;
+  readonly effect: "NoSchedule";
+} {
   return { ...poolTaint(pool), operator: "Equal" };
 }
 

@@ -9,7 +9,9 @@ const priceTableSchema = z.strictObject({
   currency: z.literal("USD"),
   /** Of the oldest source. */
   date: z.iso.date(),
-  sources: z.array(z.strictObject({ what: z.string(), url: z.url(), date: z.iso.date(), note: z.string().optional() })).min(1),
+  sources: z
+    .array(z.strictObject({ what: z.string(), url: z.url(), date: z.iso.date(), note: z.string().optional() }))
+    .min(1),
   /** Zones of the region. */
   zones: z.int().min(1),
   eksControlPlanePerHour: price.optional(),
@@ -28,7 +30,9 @@ const priceTableSchema = z.strictObject({
 /** Prices of one region. What is not in it could not be found, and is said to be missing wherever it is asked for. */
 export type PriceTable = z.infer<typeof priceTableSchema>;
 
-const TABLES: ReadonlyMap<string, PriceTable> = new Map([usWest2].map((raw) => priceTableSchema.parse(raw)).map((table) => [table.region, table]));
+const TABLES: ReadonlyMap<string, PriceTable> = new Map(
+  [usWest2].map((raw) => priceTableSchema.parse(raw)).map((table) => [table.region, table]),
+);
 
 /** Regions with a price table. */
 export const PRICED_REGIONS: readonly string[] = [...TABLES.keys()];

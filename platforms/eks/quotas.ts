@@ -27,9 +27,27 @@ export function quotaNeeds({ machines, volumeGib, natGateways, otherInterfaces }
   const vcpus = machines.reduce((sum, group) => sum + group.count * group.vcpus, 0);
   const count = machines.reduce((sum, group) => sum + group.count, 0);
   return [
-    { service: "ec2", code: "L-1216C47A", name: "vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)", needed: vcpus, usual: 5 },
-    { service: "ebs", code: "L-7A658B76", name: "storage of gp3 volumes, TiB", needed: Math.ceil((volumeGib / 1024) * 100) / 100, usual: 50 },
-    { service: "vpc", code: "L-DF5E4CA3", name: "network interfaces of the region", needed: count + otherInterfaces, usual: 5000 },
+    {
+      service: "ec2",
+      code: "L-1216C47A",
+      name: "vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)",
+      needed: vcpus,
+      usual: 5,
+    },
+    {
+      service: "ebs",
+      code: "L-7A658B76",
+      name: "storage of gp3 volumes, TiB",
+      needed: Math.ceil((volumeGib / 1024) * 100) / 100,
+      usual: 50,
+    },
+    {
+      service: "vpc",
+      code: "L-DF5E4CA3",
+      name: "network interfaces of the region",
+      needed: count + otherInterfaces,
+      usual: 5000,
+    },
     { service: "ec2", code: "L-0263D0A3", name: "Elastic IP addresses", needed: natGateways.total, usual: 5 },
     { service: "vpc", code: "L-FE5A380F", name: "NAT gateways per zone", needed: natGateways.perZone, usual: 5 },
   ];
@@ -39,6 +57,13 @@ export function quotaNeeds({ machines, volumeGib, natGateways, otherInterfaces }
 export function quotaProblems(needs: readonly QuotaNeed[], granted: ReadonlyMap<string, number>): Problem[] {
   return needs.flatMap(({ service, code, name, needed }) => {
     const value = granted.get(code);
-    return value === undefined || needed <= value ? [] : [{ path: [], message: `the account's quota ${code} (${service}: ${name}) is ${value} and the plan needs ${needed}; ask AWS for more or plan for less` }];
+    return value === undefined || needed <= value
+      ? []
+      : [
+          {
+            path: [],
+            message: `the account's quota ${code} (${service}: ${name}) is ${value} and the plan needs ${needed}; ask AWS for more or plan for less`,
+          },
+        ];
   });
 }

@@ -35,7 +35,9 @@ function machineSeconds(): CpuSample["machine"] {
     return { busySeconds: (user + nice + system + irq + softirq) / TICKS, stolenSeconds: stolen / TICKS };
   } catch {
     const times = cpus().map((cpu) => cpu.times.user + cpu.times.nice + cpu.times.sys + cpu.times.irq);
-    return times.length === 0 ? undefined : { busySeconds: times.reduce((sum, ms) => sum + ms, 0) / 1000, stolenSeconds: 0 };
+    return times.length === 0
+      ? undefined
+      : { busySeconds: times.reduce((sum, ms) => sum + ms, 0) / 1000, stolenSeconds: 0 };
   }
 }
 

@@ -6,7 +6,17 @@
  * its loader from the unpacked tree.
  */
 import { execFile } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { Failure, messageOf } from "../../lib/errors";
@@ -38,7 +48,8 @@ const SUITES: Readonly<Record<string, readonly Suite[]>> = {
 
 /** What is packaged as NAME-server and NAME-tools, and has programs NAME-server, NAME-cli and NAME-benchmark. */
 export type Product = "valkey" | "redis";
-export const programNames = (product: Product): readonly string[] => ["server", "cli", "benchmark"].map((program) => `${product}-${program}`);
+export const programNames = (product: Product): readonly string[] =>
+  ["server", "cli", "benchmark"].map((program) => `${product}-${program}`);
 /** The oldest that this project deploys: Redis 7.0 is what it can be told to stop by, and what Valkey came from is 7.2. */
 export const MIN_MAJOR_VERSION: Readonly<Record<Product, number>> = { valkey: 8, redis: 7 };
 
@@ -65,7 +76,13 @@ export function hasApt(): boolean {
  * @returns the directory with the programs
  * @throws Failure when no suite can be had, with each suite's reason
  */
-export async function fetchPrograms(packages: string, report: (line: string) => void, signal: AbortSignal, only?: string, product: Product = "valkey"): Promise<string> {
+export async function fetchPrograms(
+  packages: string,
+  report: (line: string) => void,
+  signal: AbortSignal,
+  only?: string,
+  product: Product = "valkey",
+): Promise<string> {
   const distribution = readDistribution();
   const suites = SUITES[distribution.id]?.filter(({ suite }) => only === undefined || suite === only);
   if (suites === undefined) throw new Failure(`no packages are known for ${distribution.id}`);
@@ -87,7 +104,9 @@ export async function fetchPrograms(packages: string, report: (line: string) => 
       }
     }
   }
-  throw new Failure(`no suite has ${product} for this machine:\n${reasons.map((reason) => `  - ${reason}`).join("\n")}`);
+  throw new Failure(
+    `no suite has ${product} for this machine:\n${reasons.map((reason) => `  - ${reason}`).join("\n")}`,
+  );
 }
 
 interface Fetch {
@@ -98,7 +117,12 @@ interface Fetch {
   readonly signal: AbortSignal;
 }
 
-async function fetchFrom(mirror: string, suite: Suite, distribution: string, { product, packages, work, report, signal }: Fetch): Promise<string> {
+async function fetchFrom(
+  mirror: string,
+  suite: Suite,
+  distribution: string,
+  { product, packages, work, report, signal }: Fetch,
+): Promise<string> {
   report(`reading the packages of ${suite.suite}`);
   const names = [suite.suite, ...(suite.base === undefined ? [] : [suite.base])];
   const sources = names.map((name) => `deb ${trust(distribution)}${mirror} ${name} ${suite.component}\n`).join("");
@@ -110,8 +134,10 @@ async function fetchFrom(mirror: string, suite: Suite, distribution: string, { p
   // Debian's Redis has an epoch: 5:8.0.2-3.
   const upstream = version.replace(/^\d+:/, "");
   const oldest = MIN_MAJOR_VERSION[product];
-  if (Number.parseInt(upstream, 10) < oldest) throw new Failure(`has ${product} ${version} only; ${oldest}.0 or newer is needed`);
-  if (product === "valkey" && suite.pinned !== undefined && version !== suite.pinned) report(`${suite.suite} has moved on from ${suite.pinned} to ${version}`);
+  if (Number.parseInt(upstream, 10) < oldest)
+    throw new Failure(`has ${product} ${version} only; ${oldest}.0 or newer is needed`);
+  if (product === "valkey" && suite.pinned !== undefined && version !== suite.pinned)
+    report(`${suite.suite} has moved on from ${suite.pinned} to ${version}`);
 
   const target = join(packages, `${product}_${upstream}_${suite.suite}`);
   if (existsSync(target)) return join(target, "bin");
@@ -129,14 +155,20 @@ async function fetchFrom(mirror: string, suite: Suite, distribution: string, { p
     await run("dpkg-deb", ["-x", join(archives, name), join(tree, "root")], { signal });
   }
   writePrograms(tree, product);
-  writeFileSync(join(tree, "packages.txt"), `${readdirSync(archives).filter((file) => file.endsWith(".deb")).join("\n")}\n`);
+  writeFileSync(
+    join(tree, "packages.txt"),
+    `${readdirSync(archives)
+      .filter((file) => file.endsWith(".deb"))
+      .join("\n")}\n`,
+  );
   await moveInPlace(tree, target, product);
   return join(target, "bin");
 }
 
 /** apt with its own state, cache and sources; the rest of the system's apt configuration (proxies, say) stays in force. */
 function aptOptions(work: string, sources: string): string[] {
-  for (const directory of ["lists/partial", "cache/archives/partial", "none"]) mkdirSync(join(work, directory), { recursive: true });
+  for (const directory of ["lists/partial", "cache/archives/partial", "none"])
+    mkdirSync(join(work, directory), { recursive: true });
   writeFileSync(join(work, "status"), "");
   writeFileSync(join(work, "sources.list"), sources);
   const settings = {
@@ -164,7 +196,9 @@ function aptOptions(work: string, sources: string): string[] {
 
 /** Only the distribution's own keys count, where it says which they are. */
 function trust(distribution: string): string {
-  const keyring = ["gpg", "pgp"].map((end) => `/usr/share/keyrings/${distribution}-archive-keyring.${end}`).find((file) => existsSync(file));
+  const keyring = ["gpg", "pgp"]
+    .map((end) => `/usr/share/keyrings/${distribution}-archive-keyring.${end}`)
+    .find((file) => existsSync(file));
   return keyring === undefined ? "" : `[signed-by=${keyring}] `;
 }
 
@@ -173,12 +207,16 @@ function writePrograms(tree: string, product: Product): void {
   const files = readdirSync(join(tree, "root"), { recursive: true, encoding: "utf8" });
   const loader = files.find((file) => /(^|\/)ld-linux[^/]*\.so\.\d+$/.test(file));
   if (loader === undefined) throw new Failure("the packages hold no loader (libc6)");
-  const libraries = [...new Set(files.filter((file) => /^(usr\/)?lib\/[^/]+\/lib[^/]*\.so\.[^/]*$/.test(file)).map((file) => dirname(file)))];
+  const libraries = [
+    ...new Set(
+      files.filter((file) => /^(usr\/)?lib\/[^/]+\/lib[^/]*\.so\.[^/]*$/.test(file)).map((file) => dirname(file)),
+    ),
+  ];
   mkdirSync(join(tree, "bin"));
   for (const program of programNames(product)) {
     const script = [
       "#!/bin/sh",
-      'tree=${0%/bin/*}',
+      "tree=${0%/bin/*}",
       `root=$tree/root`,
       `exec "$root/${loader}" --argv0 ${program} --library-path "${libraries.map((path) => `$root/${path}`).join(":")}" "$root/usr/bin/${program}" "$@"`,
     ];
@@ -200,12 +238,18 @@ async function moveInPlace(tree: string, target: string, product: Product): Prom
 
 /** The mirrors this machine's apt uses for the distribution itself, the likeliest first. */
 async function findMirrors(codename: string, signal: AbortSignal): Promise<string[]> {
-  const { stdout } = await run("apt-get", ["indextargets", "--no-release-info", "--format", "$(CREATED_BY) $(RELEASE) $(REPO_URI)"], { signal });
+  const { stdout } = await run(
+    "apt-get",
+    ["indextargets", "--no-release-info", "--format", "$(CREATED_BY) $(RELEASE) $(REPO_URI)"],
+    { signal },
+  );
   const targets = stdout.split("\n").map((line) => line.split(" "));
   const having = (release: string): string[] =>
     targets.flatMap(([by, name, uri]) => (by === "Packages" && name === release && uri !== undefined ? [uri] : []));
   // Others' repositories may call a release by the same name; only the distribution has updates to it.
-  return [...new Set([...having(`${codename}-updates`), ...having(codename)])].filter((uri) => !uri.includes("-security"));
+  return [...new Set([...having(`${codename}-updates`), ...having(codename)])].filter(
+    (uri) => !uri.includes("-security"),
+  );
 }
 
 function readDistribution(): { id: string; codename: string } {
@@ -216,12 +260,14 @@ function readDistribution(): { id: string; codename: string } {
   );
   const ids = [release.get("ID") ?? "", ...(release.get("ID_LIKE") ?? "").split(" ")];
   const id = ids.find((name) => name in SUITES) ?? ids[0] ?? "unknown";
-  const codename = release.get("UBUNTU_CODENAME") ?? release.get("DEBIAN_CODENAME") ?? release.get("VERSION_CODENAME") ?? "";
+  const codename =
+    release.get("UBUNTU_CODENAME") ?? release.get("DEBIAN_CODENAME") ?? release.get("VERSION_CODENAME") ?? "";
   return { id, codename };
 }
 
 function lastLine(error: unknown): string {
-  const text = error instanceof Error && "stderr" in error && typeof error.stderr === "string" ? error.stderr : messageOf(error);
+  const text =
+    error instanceof Error && "stderr" in error && typeof error.stderr === "string" ? error.stderr : messageOf(error);
   const lines = text.trim().split("\n");
   return (lines.findLast((line) => line.startsWith("E:")) ?? lines.at(-1) ?? "").trim();
 }

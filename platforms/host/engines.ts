@@ -11,7 +11,12 @@ import { findPrograms, inspectPrograms } from "./programs";
 export const ENGINE_PATTERN = /^(valkey|redis)(-\d+(\.\d+){0,2})?$|^\//;
 
 /** Where each version can be had when the machine has it not; another suite's newest otherwise. */
-const SUITES: Readonly<Record<string, string>> = { "valkey-8.0": "bookworm-backports", "valkey-8.1": "trixie", "valkey-9.1": "forky", "redis-8.0": "trixie" };
+const SUITES: Readonly<Record<string, string>> = {
+  "valkey-8.0": "bookworm-backports",
+  "valkey-8.1": "trixie",
+  "valkey-9.1": "forky",
+  "redis-8.0": "trixie",
+};
 
 /** Valkey that is found first is nobody's engine in particular. */
 export interface PackageDirectories {
@@ -26,7 +31,12 @@ export interface PackageDirectories {
  * @param engines names and directories; undefined is the Valkey found first
  * @throws BadInput with everything that cannot be had, and why
  */
-export async function findEngines(engines: ReadonlySet<string | undefined>, places: PackageDirectories, report: (line: string) => void, signal: AbortSignal): Promise<Map<string | undefined, Programs>> {
+export async function findEngines(
+  engines: ReadonlySet<string | undefined>,
+  places: PackageDirectories,
+  report: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Map<string | undefined, Programs>> {
   const found = new Map<string | undefined, Programs>();
   const problems: string[] = [];
   for (const engine of engines) {
@@ -42,7 +52,12 @@ export async function findEngines(engines: ReadonlySet<string | undefined>, plac
   return found;
 }
 
-async function findEngine(engine: string | undefined, { packages, comparison }: PackageDirectories, report: (line: string) => void, signal: AbortSignal): Promise<Programs> {
+async function findEngine(
+  engine: string | undefined,
+  { packages, comparison }: PackageDirectories,
+  report: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Programs> {
   if (engine === undefined || engine === "valkey") return findPrograms(packages, report, signal);
   if (isAbsolute(engine)) return inspectDirectory(engine);
   const [name = "", version] = engine.split("-");
@@ -54,15 +69,22 @@ async function findEngine(engine: string | undefined, { packages, comparison }: 
     else if (isVersion(programs, version)) return programs;
     else looked.push(`${directory} has ${programs.version}`);
   }
-  if (!hasApt()) throw new Failure(["it is not on this machine, which has no apt to fetch it by", ...looked].join("; "));
-  const programs = await inspectPrograms(await fetchPrograms(comparison, report, signal, SUITES[engine], product), "Debian packages", product);
+  if (!hasApt())
+    throw new Failure(["it is not on this machine, which has no apt to fetch it by", ...looked].join("; "));
+  const programs = await inspectPrograms(
+    await fetchPrograms(comparison, report, signal, SUITES[engine], product),
+    "Debian packages",
+    product,
+  );
   if (typeof programs === "string") throw new Failure(programs);
-  if (!isVersion(programs, version)) throw new Failure([`the newest package there is has ${programs.version}`, ...looked].join("; "));
+  if (!isVersion(programs, version))
+    throw new Failure([`the newest package there is has ${programs.version}`, ...looked].join("; "));
   return programs;
 }
 
 async function inspectDirectory(directory: string): Promise<Programs> {
-  const product: Product = existsSync(join(directory, "redis-server")) && !existsSync(join(directory, "valkey-server")) ? "redis" : "valkey";
+  const product: Product =
+    existsSync(join(directory, "redis-server")) && !existsSync(join(directory, "valkey-server")) ? "redis" : "valkey";
   const programs = await inspectPrograms(directory, directory, product);
   if (typeof programs === "string") throw new Failure(programs);
   return programs;
@@ -70,9 +92,17 @@ async function inspectDirectory(directory: string): Promise<Programs> {
 
 function placesOf(product: Product, packages: string, others: string): [directory: string, source: string][] {
   const home = process.env["VALKEY_HOME"];
-  const homes = home === undefined || home === "" ? [] : ["bin", "src", "."].map((name): [string, string] => [join(home, name), "VALKEY_HOME"]);
-  const onPath = (process.env["PATH"] ?? "").split(delimiter).filter((directory) => directory !== "").map((directory): [string, string] => [directory, "the PATH"]);
-  const unpacked = [packages, others].flatMap((place) => unpackedPrograms(place, product)).map((directory): [string, string] => [directory, "Debian packages"]);
+  const homes =
+    home === undefined || home === ""
+      ? []
+      : ["bin", "src", "."].map((name): [string, string] => [join(home, name), "VALKEY_HOME"]);
+  const onPath = (process.env["PATH"] ?? "")
+    .split(delimiter)
+    .filter((directory) => directory !== "")
+    .map((directory): [string, string] => [directory, "the PATH"]);
+  const unpacked = [packages, others]
+    .flatMap((place) => unpackedPrograms(place, product))
+    .map((directory): [string, string] => [directory, "Debian packages"]);
   return [...homes, ...onPath, ...unpacked].filter(([directory]) => existsSync(join(directory, `${product}-server`)));
 }
 

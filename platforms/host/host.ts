@@ -62,12 +62,19 @@ const DEFAULT_NODE_TIMEOUT = "15000";
 
 function directivesOf({ mode, settings }: HostDeploymentPlan): Map<string, string> {
   const wanted = toDirectives(settings);
-  if (mode === "cluster" && !wanted.has("cluster-node-timeout")) wanted.set("cluster-node-timeout", DEFAULT_NODE_TIMEOUT);
+  if (mode === "cluster" && !wanted.has("cluster-node-timeout"))
+    wanted.set("cluster-node-timeout", DEFAULT_NODE_TIMEOUT);
   return wanted;
 }
 
 function nodeOf({ server, zone }: PlacedServer): DeploymentNode {
-  return { name: server.plan.name, zone, machine: hostname(), endpoint: { host: server.plan.host, port: server.port }, busPort: server.busPort };
+  return {
+    name: server.plan.name,
+    zone,
+    machine: hostname(),
+    endpoint: { host: server.plan.host, port: server.port },
+    busPort: server.busPort,
+  };
 }
 
 export class Host {
@@ -92,15 +99,37 @@ export class Host {
   async start(plan: HostDeploymentPlan, signal: AbortSignal): Promise<Deployment> {
     const password = plan.password ?? randomBytes(24).toString("hex");
     const names = Array.from({ length: nodeCount(plan.shape) }, (_, index) => `${plan.name}-${index}`);
-    const placed = plan.mode === "cluster" ? rotateOverZones(names, plan.shape, plan.zones) : spreadOverZones(names, plan.zones);
+    const placed =
+      plan.mode === "cluster" ? rotateOverZones(names, plan.shape, plan.zones) : spreadOverZones(names, plan.zones);
     const wanted = directivesOf(plan);
     const access = { password };
     const hosts = plan.zoneAddresses === true ? zoneAddresses(plan.zones) : new Map<string, string>();
-    const server = ({ name, zone }: PlacedNode, index: number): ServerStart => ({ plan: { deployment: plan.name, name, cluster: plan.mode === "cluster", host: hosts.get(zone) ?? LOOPBACK, password, directives: wanted, diskBytes: plan.diskBytes, cpus: plan.cpus?.[index] } });
+    const server = ({ name, zone }: PlacedNode, index: number): ServerStart => ({
+      plan: {
+        deployment: plan.name,
+        name,
+        cluster: plan.mode === "cluster",
+        host: hosts.get(zone) ?? LOOPBACK,
+        password,
+        directives: wanted,
+        diskBytes: plan.diskBytes,
+        cpus: plan.cpus?.[index],
+      },
+    });
     const nodes = await this.#startPlaced(this.#servers, plan.name, placed, placed.map(server), signal);
     writeFileSync(this.passwordFile(plan.name), password, { mode: 0o600 });
     const watching = plan.sentinel === undefined ? [] : placeSentinels(plan.name, plan.sentinel, plan.zones);
-    const sentinels = watching.map(({ name, zone }): ServerStart => ({ plan: { deployment: plan.name, name, cluster: false, sentinel: true, host: hosts.get(zone) ?? LOOPBACK, password, directives: new Map() } }));
+    const sentinels = watching.map(({ name, zone }): ServerStart => ({
+      plan: {
+        deployment: plan.name,
+        name,
+        cluster: false,
+        sentinel: true,
+        host: hosts.get(zone) ?? LOOPBACK,
+        password,
+        directives: new Map(),
+      },
+    }));
     const watchers = await this.#startPlaced(this.#sentinels, plan.name, watching, sentinels, signal);
     return {
       name: plan.name,
@@ -130,8 +159,19 @@ export class Host {
     await Promise.all(halfStarted.map((process) => stopServer({ process })));
     this.#servers.set(name, servers);
     this.#sentinels.set(name, sentinels);
-    const watching = plan.sentinel === undefined ? {} : { sentinels: { settings: plan.sentinel, nodes: sentinels.map(nodeOf) } };
-    return { name, mode, shape: plan.shape, nodes: servers.map(nodeOf), zones, directives: wanted, access, ...watching, connect: (node) => connect(node.name, node.endpoint, access) };
+    const watching =
+      plan.sentinel === undefined ? {} : { sentinels: { settings: plan.sentinel, nodes: sentinels.map(nodeOf) } };
+    return {
+      name,
+      mode,
+      shape: plan.shape,
+      nodes: servers.map(nodeOf),
+      zones,
+      directives: wanted,
+      access,
+      ...watching,
+      connect: (node) => connect(node.name, node.endpoint, access),
+    };
   }
 
   /** Forms a started deployment, and writes what replicas must know into their files for a later start. */
@@ -141,7 +181,11 @@ export class Host {
     if (deployment.mode === "replication") {
       const primary = deployment.nodes[0];
       for (const server of this.servers(deployment.name).slice(1)) {
-        if (primary !== undefined) appendFileSync(join(server.directory, "valkey.conf"), formatConfigFile(new Map([["replicaof", `${primary.endpoint.host} ${primary.endpoint.port}`]])));
+        if (primary !== undefined)
+          appendFileSync(
+            join(server.directory, "valkey.conf"),
+            formatConfigFile(new Map([["replicaof", `${primary.endpoint.host} ${primary.endpoint.port}`]])),
+          );
       }
     }
     return result;
@@ -152,15 +196,35 @@ export class Host {
    * last of its servers when they are too many. Called again after it was interrupted, it goes on.
    * @returns the deployment as it is then
    */
-  async resize(deployment: Deployment, shape: Shape, options: FormationOptions, signal: AbortSignal): Promise<Deployment> {
+  async resize(
+    deployment: Deployment,
+    shape: Shape,
+    options: FormationOptions,
+    signal: AbortSignal,
+  ): Promise<Deployment> {
     const present = this.#servers.get(deployment.name) ?? [];
-    const lacking = Array.from({ length: Math.max(0, nodeCount(shape) - present.length) }, (_, index) => `${deployment.name}-${present.length + index}`);
+    const lacking = Array.from(
+      { length: Math.max(0, nodeCount(shape) - present.length) },
+      (_, index) => `${deployment.name}-${present.length + index}`,
+    );
     const zones = deployment.zones ?? [];
-    const added = placeAddedNodes(lacking, present.map(({ zone }) => zone), shape, zones);
+    const added = placeAddedNodes(
+      lacking,
+      present.map(({ zone }) => zone),
+      shape,
+      zones,
+    );
     const [model] = present;
     if (model === undefined) throw new Error(`${deployment.name} has no servers to be resized`);
-    const hostOf = (zone: string): string => present.find((each) => each.zone === zone)?.server.plan.host ?? model.server.plan.host;
-    await this.#startPlaced(this.#servers, deployment.name, added, added.map(({ name, zone }) => ({ plan: { ...model.server.plan, name, host: hostOf(zone) } })), signal);
+    const hostOf = (zone: string): string =>
+      present.find((each) => each.zone === zone)?.server.plan.host ?? model.server.plan.host;
+    await this.#startPlaced(
+      this.#servers,
+      deployment.name,
+      added,
+      added.map(({ name, zone }) => ({ plan: { ...model.server.plan, name, host: hostOf(zone) } })),
+      signal,
+    );
     const servers = this.#servers.get(deployment.name) ?? [];
     const [staying, leaving] = [servers.slice(0, nodeCount(shape)), servers.slice(nodeCount(shape))];
     const resized = { ...deployment, shape, nodes: staying.map(nodeOf) };
@@ -203,7 +267,11 @@ export class Host {
   }
 
   /** Signals servers; those that this ends may end. @returns when they have ended, or at once when the signal ends nothing */
-  async signal(deployment: string, names: readonly string[], signal: "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT"): Promise<void> {
+  async signal(
+    deployment: string,
+    names: readonly string[],
+    signal: "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT",
+  ): Promise<void> {
     const chosen = this.#named(deployment, names);
     const ends = signal === "SIGKILL" || signal === "SIGTERM";
     if (ends) this.expectExit(deployment, names);
@@ -220,24 +288,48 @@ export class Host {
   }
 
   /** Starts servers again that have ended, with their data; those that run are left alone. */
-  async restart(deployment: string, names: readonly string[], restart: RestartOptions, signal: AbortSignal): Promise<void> {
-    const gone = this.#named(deployment, names).filter(({ server }) => identifyProcess(server.process.pid) === undefined);
+  async restart(
+    deployment: string,
+    names: readonly string[],
+    restart: RestartOptions,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const gone = this.#named(deployment, names).filter(
+      ({ server }) => identifyProcess(server.process.pid) === undefined,
+    );
     const revivals = gone.map(({ server: { plan, port, busPort } }): ServerStart => ({
-      plan: plan.sentinel === true ? plan : { ...plan, directives: restart.directives ?? plan.directives, replicaOf: restart.replicaOf },
+      plan:
+        plan.sentinel === true
+          ? plan
+          : { ...plan, directives: restart.directives ?? plan.directives, replicaOf: restart.replicaOf },
       ports: restart.newAddresses ? undefined : [port, busPort ?? 0],
     }));
     const started = await this.#launch(deployment, revivals, signal, restart.programs);
     for (const all of [this.#servers, this.#sentinels]) {
-      all.set(deployment, (all.get(deployment) ?? []).map((each) => ({ ...each, server: started.find(({ plan }) => plan.name === each.server.plan.name) ?? each.server })));
+      all.set(
+        deployment,
+        (all.get(deployment) ?? []).map((each) => ({
+          ...each,
+          server: started.find(({ plan }) => plan.name === each.server.plan.name) ?? each.server,
+        })),
+      );
     }
   }
 
   #named(deployment: string, names: readonly string[]): PlacedServer[] {
-    return [this.#servers, this.#sentinels].flatMap((all) => all.get(deployment) ?? []).filter(({ server }) => names.includes(server.plan.name));
+    return [this.#servers, this.#sentinels]
+      .flatMap((all) => all.get(deployment) ?? [])
+      .filter(({ server }) => names.includes(server.plan.name));
   }
 
   /** @param all what they are added to @param placed where each of the servers is */
-  async #startPlaced(all: Map<string, readonly PlacedServer[]>, name: string, placed: readonly PlacedNode[], servers: readonly ServerStart[], signal: AbortSignal): Promise<DeploymentNode[]> {
+  async #startPlaced(
+    all: Map<string, readonly PlacedServer[]>,
+    name: string,
+    placed: readonly PlacedNode[],
+    servers: readonly ServerStart[],
+    signal: AbortSignal,
+  ): Promise<DeploymentNode[]> {
     const launched = await this.#launch(name, servers, signal);
     const started = launched.map((server, index): PlacedServer => ({ server, zone: placed[index]?.zone ?? "" }));
     for (const each of started) recordServer(each);
@@ -245,11 +337,24 @@ export class Host {
     return started.map(nodeOf);
   }
 
-  #launch(name: string, servers: readonly ServerStart[], signal: AbortSignal, programs = this.programs): Promise<ServerProcess[]> {
-    return startServers(this.run, programs, servers, (server, exit) => {
-      const isWanted = [this.#servers, this.#sentinels].some((all) => all.get(name)?.some((each) => each.server === server)) && !this.#condemned.has(server);
-      if (!this.#stopping && isWanted) this.#death.abort(unexpectedExitFailure(server, exit));
-    }, signal);
+  #launch(
+    name: string,
+    servers: readonly ServerStart[],
+    signal: AbortSignal,
+    programs = this.programs,
+  ): Promise<ServerProcess[]> {
+    return startServers(
+      this.run,
+      programs,
+      servers,
+      (server, exit) => {
+        const isWanted =
+          [this.#servers, this.#sentinels].some((all) => all.get(name)?.some((each) => each.server === server)) &&
+          !this.#condemned.has(server);
+        if (!this.#stopping && isWanted) this.#death.abort(unexpectedExitFailure(server, exit));
+      },
+      signal,
+    );
   }
 
   /** Servers that can know their zone (8.1 and newer) are told it, so that anyone can verify them later. */

@@ -47,16 +47,21 @@ export async function findFreePorts(count: number): Promise<number[]> {
     if (found.length === count) break;
     if (await isFree(port)) found.push(port);
   }
-  if (found.length < count) throw new Failure(`only ${found.length} of ${count} ports are free between ${range.low} and ${range.high}`);
+  if (found.length < count)
+    throw new Failure(`only ${found.length} of ${count} ports are free between ${range.low} and ${range.high}`);
   return found;
 }
 
 export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
-    server.once("error", () => { resolve(false); });
+    server.once("error", () => {
+      resolve(false);
+    });
     server.listen({ port, host: LOOPBACK, exclusive: true }, () => {
-      server.close(() => { resolve(true); });
+      server.close(() => {
+        resolve(true);
+      });
     });
   });
 }

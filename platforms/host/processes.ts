@@ -72,15 +72,23 @@ export function startRecorded(
     detached: true,
   });
   const ended = new Promise<ProcessExit>((resolve) => {
-    child.once("error", () => { resolve({ code: 127, signal: null }); });
-    child.once("close", (code, signal) => { resolve({ code, signal }); });
+    child.once("error", () => {
+      resolve({ code: 127, signal: null });
+    });
+    child.once("close", (code, signal) => {
+      resolve({ code, signal });
+    });
   });
   if (child.pid === undefined) throw new Error(`no process can be started for ${name}`);
   return { name, pid: child.pid, child, ended };
 }
 
 /** A command and its arguments, held to CPUs where some are given: taskset becomes the program it starts. */
-export function pinnedCommand(cpus: string | undefined, command: string, args: readonly string[]): [command: string, ...args: string[]] {
+export function pinnedCommand(
+  cpus: string | undefined,
+  command: string,
+  args: readonly string[],
+): [command: string, ...args: string[]] {
   return cpus === undefined ? [command, ...args] : ["taskset", "-c", cpus, command, ...args];
 }
 

@@ -35,8 +35,11 @@ export async function findPrograms(
 ): Promise<Programs> {
   const home = environment["VALKEY_HOME"];
   if (home !== undefined && home !== "") {
-    const directory = ["bin", "src", "."].map((name) => join(home, name)).find((path) => existsSync(join(path, "valkey-server")));
-    if (directory === undefined) throw noServers([`VALKEY_HOME is ${home}, which holds no valkey-server (nor do its bin/ and src/)`]);
+    const directory = ["bin", "src", "."]
+      .map((name) => join(home, name))
+      .find((path) => existsSync(join(path, "valkey-server")));
+    if (directory === undefined)
+      throw noServers([`VALKEY_HOME is ${home}, which holds no valkey-server (nor do its bin/ and src/)`]);
     const programs = await inspectPrograms(directory, "VALKEY_HOME");
     if (typeof programs === "string") throw noServers([programs]);
     return programs;
@@ -61,16 +64,26 @@ export async function findPrograms(
 }
 
 function candidates(packages: string, path: string): [directory: string, source: string][] {
-  const onPath = path.split(delimiter).filter((directory) => directory !== "" && existsSync(join(directory, "valkey-server")));
-  return [...onPath.map((directory): [string, string] => [directory, "the PATH"]), ...unpackedPrograms(packages).map((directory): [string, string] => [directory, "Debian packages"])];
+  const onPath = path
+    .split(delimiter)
+    .filter((directory) => directory !== "" && existsSync(join(directory, "valkey-server")));
+  return [
+    ...onPath.map((directory): [string, string] => [directory, "the PATH"]),
+    ...unpackedPrograms(packages).map((directory): [string, string] => [directory, "Debian packages"]),
+  ];
 }
 
 /** The programs in a directory, or in one sentence why they will not do. */
-export async function inspectPrograms(directory: string, source: string, product: Product = "valkey"): Promise<Programs | string> {
+export async function inspectPrograms(
+  directory: string,
+  source: string,
+  product: Product = "valkey",
+): Promise<Programs | string> {
   const [server = "", cli = "", benchmark = ""] = programNames(product).map((program) => join(directory, program));
   const paths = { server, cli, benchmark };
   const missing = Object.values(paths).filter((file) => !existsSync(file));
-  if (missing.length > 0) return `${directory} lacks ${missing.map((file) => file.slice(directory.length + 1)).join(" and ")}`;
+  if (missing.length > 0)
+    return `${directory} lacks ${missing.map((file) => file.slice(directory.length + 1)).join(" and ")}`;
   try {
     const { stdout } = await run(paths.server, ["--version"]);
     const version = /\bv=(\d+\.\d+\.\d+)/.exec(stdout)?.[1];
@@ -84,7 +97,11 @@ export async function inspectPrograms(directory: string, source: string, product
 }
 
 function noServers(looked: readonly string[]): BadInput {
-  return new BadInput("no Valkey server can be had on this machine", [...looked, `install one: ${installHint()}`, "or set VALKEY_HOME to the directory of one"]);
+  return new BadInput("no Valkey server can be had on this machine", [
+    ...looked,
+    `install one: ${installHint()}`,
+    "or set VALKEY_HOME to the directory of one",
+  ]);
 }
 
 function installHint(): string {

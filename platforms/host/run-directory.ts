@@ -13,7 +13,13 @@ import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, Failure, messageOf } from "../../lib/errors";
 import type { ProcessIdentity } from "../../lib/process-identity";
-import { identifyProcess, isProcessAlive, parseProcessRecord, signalProcessGroup, signalProcess } from "../../lib/process-identity";
+import {
+  identifyProcess,
+  isProcessAlive,
+  parseProcessRecord,
+  signalProcessGroup,
+  signalProcess,
+} from "../../lib/process-identity";
 import { removeSideEffects } from "./side-effects";
 
 const runSchema = z.object({
@@ -47,7 +53,10 @@ export class RunDirectory {
   static create(runs: string, stack: string): RunDirectory {
     const runner = identifyProcess(process.pid);
     if (runner === undefined) throw new Failure("this process cannot be identified (is /proc mounted?)");
-    const id = `${new Date().toISOString().replace(/[-:]|\..*/g, "").replace("T", "-")}-${randomBytes(2).toString("hex")}`;
+    const id = `${new Date()
+      .toISOString()
+      .replace(/[-:]|\..*/g, "")
+      .replace("T", "-")}-${randomBytes(2).toString("hex")}`;
     const path = join(runs, id);
     // Under a hidden name until run.json is there: another run must not take it for an abandoned one.
     const hidden = join(runs, `.${id}`);
@@ -70,7 +79,10 @@ export class RunDirectory {
     const info = readInfo(path);
     if (info === undefined) throw new Failure(`there is no run in ${path}`);
     // Whoever was to stop it was killed, or failed.
-    if (!existsSync(join(path, OPEN))) unlessGone(() => { renameSync(join(path, CLOSED), join(path, OPEN)); }, undefined);
+    if (!existsSync(join(path, OPEN)))
+      unlessGone(() => {
+        renameSync(join(path, CLOSED), join(path, OPEN));
+      }, undefined);
     return new RunDirectory(path, info);
   }
 
@@ -139,7 +151,9 @@ export function runningProcesses(path: string): ProcessIdentity[] {
 
 /** The same with the names they were started under. */
 export function runningRecords(path: string): { readonly name: string; readonly identity: ProcessIdentity }[] {
-  return records(path).flatMap(({ name, identity }) => (identity !== undefined && isProcessAlive(identity) ? [{ name, identity }] : []));
+  return records(path).flatMap(({ name, identity }) =>
+    identity !== undefined && isProcessAlive(identity) ? [{ name, identity }] : [],
+  );
 }
 
 /** What is on record in a run's directory; without identity what is not written to the end. */
@@ -165,8 +179,14 @@ function unlessGone<T>(act: () => T, otherwise: T): T {
 
 /** From here on, unless the run is opened again, nothing that is not on record can put itself there, and so becomes no server: not what was about to start, either. */
 async function closeRecords(path: string): Promise<void> {
-  unlessGone(() => { renameSync(join(path, OPEN), join(path, CLOSED)); }, undefined);
-  for (const began = Date.now(); records(path).some(({ identity }) => identity === undefined) && Date.now() - began < RECORDING_MS;) await new Promise((resolve) => setTimeout(resolve, 20));
+  unlessGone(() => {
+    renameSync(join(path, OPEN), join(path, CLOSED));
+  }, undefined);
+  for (
+    const began = Date.now();
+    records(path).some(({ identity }) => identity === undefined) && Date.now() - began < RECORDING_MS;
+  )
+    await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
 /**
@@ -185,7 +205,8 @@ export async function stopRun(path: string): Promise<number> {
   let rest = living;
   while ((rest = rest.filter(isProcessAlive)).length > 0) {
     const waited = Date.now() - began;
-    if (waited > GIVE_UP_MS) throw new Failure(`processes ${rest.map(({ pid }) => pid).join(", ")} of ${path} cannot be ended`);
+    if (waited > GIVE_UP_MS)
+      throw new Failure(`processes ${rest.map(({ pid }) => pid).join(", ")} of ${path} cannot be ended`);
     if (waited > GRACE_MS) for (const identity of rest) signalProcessGroup(identity, "SIGKILL");
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
@@ -200,7 +221,9 @@ export async function stopRun(path: string): Promise<number> {
  * @returns how many processes were ended
  */
 export async function stopAbandonedRuns(...runs: readonly string[]): Promise<number> {
-  const abandoned = runs.flatMap((place) => RunDirectory.list(place)).filter(({ info }) => !info.kept && !isProcessAlive(info.runner));
+  const abandoned = runs
+    .flatMap((place) => RunDirectory.list(place))
+    .filter(({ info }) => !info.kept && !isProcessAlive(info.runner));
   const ended = await Promise.all(abandoned.map(({ path }) => stopRun(path)));
   return ended.reduce((sum, count) => sum + count, 0);
 }

@@ -37,8 +37,19 @@ export interface ServerLocation {
 }
 
 /** The text of its configuration file. @param programs what is to read it: no server starts with a directive that it does not know */
-export function serverConfig(plan: ServerPlan, { directory, dataDirectory, port, busPort }: ServerLocation, { product, version }: Pick<Programs, "product" | "version">): string {
-  if (plan.sentinel === true) return sentinelConfig({ host: plan.host, port, directory: dataDirectory, log: join(directory, "log"), password: plan.password });
+export function serverConfig(
+  plan: ServerPlan,
+  { directory, dataDirectory, port, busPort }: ServerLocation,
+  { product, version }: Pick<Programs, "product" | "version">,
+): string {
+  if (plan.sentinel === true)
+    return sentinelConfig({
+      host: plan.host,
+      port,
+      directory: dataDirectory,
+      log: join(directory, "log"),
+      password: plan.password,
+    });
   const own = new Map([
     ["bind", plan.host],
     // Only for an address that the kernel would not choose: a source that is bound takes a port of its own for every bus
@@ -54,10 +65,18 @@ export function serverConfig(plan: ServerPlan, { directory, dataDirectory, port,
     // The data is thrown away: no snapshot and no waiting for replicas when told to end.
     ["shutdown-on-sigterm", "nosave now force"],
     ["shutdown-on-sigint", "nosave now force"],
-    ...(plan.cluster ? [["cluster-enabled", "yes"] as const, ["cluster-config-file", "nodes.conf"] as const, ["cluster-port", String(busPort)] as const] : []),
+    ...(plan.cluster
+      ? [
+          ["cluster-enabled", "yes"] as const,
+          ["cluster-config-file", "nodes.conf"] as const,
+          ["cluster-port", String(busPort)] as const,
+        ]
+      : []),
     ...(plan.replicaOf === undefined ? [] : [["replicaof", `${plan.replicaOf.host} ${plan.replicaOf.port}`] as const]),
   ]);
   // Nobody has asked for this one: it is derived.
-  const known = [...plan.directives].filter(([name]) => name !== PING_INTERVAL_DIRECTIVE || supportsPingInterval(version));
+  const known = [...plan.directives].filter(
+    ([name]) => name !== PING_INTERVAL_DIRECTIVE || supportsPingInterval(version),
+  );
   return formatConfigFile(own) + formatConfigFile(new Map(known));
 }

@@ -27,19 +27,47 @@ export function recordServer({ server: { directory, port, busPort }, zone }: Pla
  * The servers of a deployment that run, in the order of their numbers, and processes of it that are not on record as
  * servers: whoever started them was killed before they were up.
  */
-export function findRecordedServers(run: RunDirectory, plan: Omit<ServerPlan, "name">): { readonly servers: readonly PlacedServer[]; readonly sentinels: readonly PlacedServer[]; readonly halfStarted: readonly RunningProcess[] } {
+export function findRecordedServers(
+  run: RunDirectory,
+  plan: Omit<ServerPlan, "name">,
+): {
+  readonly servers: readonly PlacedServer[];
+  readonly sentinels: readonly PlacedServer[];
+  readonly halfStarted: readonly RunningProcess[];
+} {
   const home = join(run.path, plan.deployment);
-  const names = existsSync(home) ? readdirSync(home, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])) : [];
-  const living = runningRecords(run.path).filter(({ name }) => names.includes(name)).sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+  const names = existsSync(home)
+    ? readdirSync(home, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []))
+    : [];
+  const living = runningRecords(run.path)
+    .filter(({ name }) => names.includes(name))
+    .sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
   const found = living.map(({ name, identity }) => {
     const process = adoptProcess(name, identity);
     const directory = join(home, name);
     const record = readRecord(join(directory, FILE));
     const sentinel = isSentinelName(plan.deployment, name);
-    return { process, placed: record && { server: { plan: { ...plan, name, ...(sentinel ? { sentinel, directives: new Map<string, string>() } : {}) }, port: record.port, busPort: record.busPort, directory, dataDirectory: directory, process }, zone: record.zone } };
+    return {
+      process,
+      placed: record && {
+        server: {
+          plan: { ...plan, name, ...(sentinel ? { sentinel, directives: new Map<string, string>() } : {}) },
+          port: record.port,
+          busPort: record.busPort,
+          directory,
+          dataDirectory: directory,
+          process,
+        },
+        zone: record.zone,
+      },
+    };
   });
   const placed = found.flatMap((each) => each.placed ?? []);
-  return { servers: placed.filter(({ server }) => server.plan.sentinel !== true), sentinels: placed.filter(({ server }) => server.plan.sentinel === true), halfStarted: found.flatMap((each) => (each.placed === undefined ? [each.process] : [])) };
+  return {
+    servers: placed.filter(({ server }) => server.plan.sentinel !== true),
+    sentinels: placed.filter(({ server }) => server.plan.sentinel === true),
+    halfStarted: found.flatMap((each) => (each.placed === undefined ? [each.process] : [])),
+  };
 }
 
 function readRecord(file: string): z.infer<typeof recordSchema> | undefined {

@@ -51,8 +51,15 @@ export async function startServers(
   signal: AbortSignal,
 ): Promise<ServerProcess[]> {
   const free = await findFreePorts(wanted.length * 2);
-  const servers = await Promise.all(wanted.map(({ plan, ports }, i) => startServer(run, programs, plan, ports ?? [free[2 * i] ?? 0, free[2 * i + 1] ?? 0], signal)));
-  for (const server of servers) void server.process.ended.then((exit) => { onDeath(server, exit); });
+  const servers = await Promise.all(
+    wanted.map(({ plan, ports }, i) =>
+      startServer(run, programs, plan, ports ?? [free[2 * i] ?? 0, free[2 * i + 1] ?? 0], signal),
+    ),
+  );
+  for (const server of servers)
+    void server.process.ended.then((exit) => {
+      onDeath(server, exit);
+    });
   return servers;
 }
 
@@ -64,7 +71,8 @@ async function startServer(
   signal: AbortSignal,
 ): Promise<ServerProcess> {
   const directory = run.nodeDirectory(plan.deployment, plan.name);
-  const dataDirectory = plan.diskBytes === undefined ? directory : await mountDisk(run, join(directory, "data"), plan.diskBytes);
+  const dataDirectory =
+    plan.diskBytes === undefined ? directory : await mountDisk(run, join(directory, "data"), plan.diskBytes);
   let ports = firstPorts;
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted();
@@ -72,22 +80,38 @@ async function startServer(
     const server = launch(run, programs, plan, { directory, dataDirectory }, port, busPort);
     const exit = await acceptsConnections(server, signal);
     if (exit === undefined) return server;
-    if (attempt >= PORT_ATTEMPTS || !/Address already in use|Failed listening on port/.test(logTail(server))) throw unexpectedExitFailure(server, exit);
+    if (attempt >= PORT_ATTEMPTS || !/Address already in use|Failed listening on port/.test(logTail(server)))
+      throw unexpectedExitFailure(server, exit);
     ports = await findFreePorts(2);
   }
 }
 
 type Places = Pick<ServerProcess, "directory" | "dataDirectory">;
 
-function launch(run: RunDirectory, programs: Programs, plan: ServerPlan, places: Places, port: number, busPort: number): ServerProcess {
+function launch(
+  run: RunDirectory,
+  programs: Programs,
+  plan: ServerPlan,
+  places: Places,
+  port: number,
+  busPort: number,
+): ServerProcess {
   const { directory } = places;
   const config = join(directory, "valkey.conf");
   for (const file of ["log", "output"]) rmSync(join(directory, file), { force: true });
   // A Sentinel keeps what it knows in its file: at the same place it goes on from there.
-  if (plan.sentinel !== true || !keepsPort(config, port)) writeFileSync(config, serverConfig(plan, { directory, dataDirectory: places.dataDirectory, port, busPort }, programs), { mode: 0o600 });
+  if (plan.sentinel !== true || !keepsPort(config, port))
+    writeFileSync(
+      config,
+      serverConfig(plan, { directory, dataDirectory: places.dataDirectory, port, busPort }, programs),
+      { mode: 0o600 },
+    );
   const output = openSync(join(directory, "output"), "a", 0o600);
   try {
-    const [command, ...args] = pinnedCommand(plan.cpus, programs.server, [config, ...(plan.sentinel === true ? ["--sentinel"] : [])]);
+    const [command, ...args] = pinnedCommand(plan.cpus, programs.server, [
+      config,
+      ...(plan.sentinel === true ? ["--sentinel"] : []),
+    ]);
     const process = startRecorded(run, plan.name, command, args, { cwd: directory, stdio: ["ignore", output, output] });
     return { plan, port, busPort: plan.cluster ? busPort : undefined, ...places, process };
   } finally {
@@ -111,7 +135,10 @@ async function acceptsConnections(server: ServerProcess, signal: AbortSignal): P
   while (!(await answers(server))) {
     signal.throwIfAborted();
     if (exit !== undefined) return exit;
-    if (Date.now() > deadline) throw new Failure(`${server.plan.name} does not answer on port ${server.port} after ${START_TIMEOUT_MS / 1000} s${quoteLog(server)}`);
+    if (Date.now() > deadline)
+      throw new Failure(
+        `${server.plan.name} does not answer on port ${server.port} after ${START_TIMEOUT_MS / 1000} s${quoteLog(server)}`,
+      );
     await sleep(10);
   }
   return undefined;
@@ -136,19 +163,25 @@ export async function stopServer({ process }: Pick<ServerProcess, "process">): P
   const identity = identifyProcess(process.pid);
   if (identity === undefined) return;
   signalProcess(identity, "SIGTERM");
-  const kill = setTimeout(() => { signalProcess(identity, "SIGKILL"); }, STOP_GRACE_MS);
+  const kill = setTimeout(() => {
+    signalProcess(identity, "SIGKILL");
+  }, STOP_GRACE_MS);
   await process.ended;
   clearTimeout(kill);
 }
 
 /** A failure that names the server, how it ended and the last it logged. */
 export function unexpectedExitFailure(server: ServerProcess, exit: ProcessExit): Failure {
-  return new Failure(`${server.plan.name} (port ${server.port}, pid ${server.process.pid}) ended by itself: ${formatExit(exit)}${quoteLog(server)}`);
+  return new Failure(
+    `${server.plan.name} (port ${server.port}, pid ${server.process.pid}) ended by itself: ${formatExit(exit)}${quoteLog(server)}`,
+  );
 }
 
 function quoteLog(server: ServerProcess): string {
   const lines = logTail(server).trim().split("\n").slice(-5);
-  return lines.length === 0 || lines[0] === "" ? "" : `; the last it said:\n${lines.map((line) => `    ${line}`).join("\n")}`;
+  return lines.length === 0 || lines[0] === ""
+    ? ""
+    : `; the last it said:\n${lines.map((line) => `    ${line}`).join("\n")}`;
 }
 
 /** The end of the log, then of what was printed before there was a log. */

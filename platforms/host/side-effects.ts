@@ -42,7 +42,9 @@ function putOnRecord(directory: string, scar: Scar): string {
 export function unmetPartitionPrecondition(): string | undefined {
   if (process.platform !== "linux") return "needs Linux, whose loopback addresses can be cut from each other";
   if (process.getuid?.() !== 0) return "needs root, for iptables";
-  return ["/usr/sbin", "/sbin", "/usr/bin"].some((place) => existsSync(join(place, "iptables"))) ? undefined : "needs iptables";
+  return ["/usr/sbin", "/sbin", "/usr/bin"].some((place) => existsSync(join(place, "iptables")))
+    ? undefined
+    : "needs iptables";
 }
 
 /** Why a server cannot be given a small disk of its own on this machine; undefined where it can. */
@@ -66,12 +68,15 @@ export async function mountDisk(directory: Run, path: string, bytes: number): Pr
 
 /** Takes away the file system that was mounted there, where one was; who used it has ended. */
 export async function unmountDisk({ path: home }: Run, path: string): Promise<void> {
-  for (const { scar, file } of recorded(home)) if (scar.kind === "mount" && scar.path === path) await removeScar(scar, file);
+  for (const { scar, file } of recorded(home))
+    if (scar.kind === "mount" && scar.path === path) await removeScar(scar, file);
 }
 
 function isMounted(path: string): boolean {
   try {
-    return readFileSync("/proc/self/mounts", "utf8").split("\n").some((line) => line.split(" ")[1] === path);
+    return readFileSync("/proc/self/mounts", "utf8")
+      .split("\n")
+      .some((line) => line.split(" ")[1] === path);
   } catch {
     return false;
   }
@@ -81,9 +86,18 @@ function isMounted(path: string): boolean {
  * Drops what addresses of this run on one side send to those on the other, both ways; no other traffic of the machine is touched.
  * @throws Failure when the rules cannot be set; those that were are on record, for `healNetwork`
  */
-export async function partitionNetwork(directory: Run, some: readonly string[], others: readonly string[]): Promise<void> {
+export async function partitionNetwork(
+  directory: Run,
+  some: readonly string[],
+  others: readonly string[],
+): Promise<void> {
   const comment = `valkey-measured ${directory.id}`;
-  const ways = some.flatMap((a) => others.flatMap((b): CutScar[] => [{ kind: "cut", from: a, to: b, comment }, { kind: "cut", from: b, to: a, comment }]));
+  const ways = some.flatMap((a) =>
+    others.flatMap((b): CutScar[] => [
+      { kind: "cut", from: a, to: b, comment },
+      { kind: "cut", from: b, to: a, comment },
+    ]),
+  );
   for (const scar of ways) putOnRecord(directory.path, scar);
   for (const scar of ways) await system("iptables", ["-w", "5", "-I", "INPUT", ...rule(scar)]);
 }

@@ -16,7 +16,8 @@ export interface ApiStatus {
 }
 
 /** `User "x" cannot create resource "pods/portforward" in API group "" in the namespace "y"`, as the API server's RBAC says it. */
-const FORBIDDEN = /User "([^"]+)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?/;
+const FORBIDDEN =
+  /User "([^"]+)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?/;
 
 /** The refusal in an error of the client's, if that is what it is. */
 export function statusInError(error: unknown): ApiStatus | undefined {
@@ -28,13 +29,19 @@ export function statusInError(error: unknown): ApiStatus | undefined {
 /** @param body what the API server answered, parsed or not */
 export function parseStatus(status: number, body: unknown): ApiStatus {
   const parsed = typeof body === "string" ? parseJson(body) : body;
-  const message = typeof parsed === "object" && parsed !== null && "message" in parsed && typeof parsed.message === "string" ? parsed.message : typeof body === "string" ? body.trim() : "";
+  const message =
+    typeof parsed === "object" && parsed !== null && "message" in parsed && typeof parsed.message === "string"
+      ? parsed.message
+      : typeof body === "string"
+        ? body.trim()
+        : "";
   return { code: status, message: message === "" ? `HTTP status ${status}` : message };
 }
 
 /** @param doing `reading the pods of namespace x` */
 export function explainStatus({ code, message }: ApiStatus, doing: string, { context }: ApiServer): string {
-  if (code === 401) return `${doing}: the API server does not accept the credentials of context ${context}; log in again, or name another context`;
+  if (code === 401)
+    return `${doing}: the API server does not accept the credentials of context ${context}; log in again, or name another context`;
   const forbidden = FORBIDDEN.exec(message);
   if (code === 403 && forbidden !== null) {
     const [, user = "", verb = "", resource = "", group = "", namespace] = forbidden;
@@ -51,15 +58,22 @@ export function explainStatus({ code, message }: ApiStatus, doing: string, { con
 export function explainApiError(error: unknown, doing: string, api: ApiServer): string {
   const refusal = statusInError(error);
   if (refusal !== undefined) return explainStatus(refusal, doing, api);
-  const reason = messageOf(error).replace(/^request to \S+ failed, reason: /, "").trim();
+  const reason = messageOf(error)
+    .replace(/^request to \S+ failed, reason: /, "")
+    .trim();
   const what = reason === "" ? (codeOf(error) ?? "no reason given") : reason;
-  if (/abort|timed? ?out/i.test(what)) return `${doing}: the API server of context ${api.context} (${api.server}) does not answer; is the cluster up, and can this machine reach it?`;
-  if (isUnreachable(codeOf(error), what)) return `${doing}: the API server of context ${api.context} (${api.server}) cannot be reached: ${what}; is the cluster up, and is this the context that was meant?`;
+  if (/abort|timed? ?out/i.test(what))
+    return `${doing}: the API server of context ${api.context} (${api.server}) does not answer; is the cluster up, and can this machine reach it?`;
+  if (isUnreachable(codeOf(error), what))
+    return `${doing}: the API server of context ${api.context} (${api.server}) cannot be reached: ${what}; is the cluster up, and is this the context that was meant?`;
   return `${doing}: ${what}`;
 }
 
 function isUnreachable(code: string | undefined, what: string): boolean {
-  return /^(E[A-Z]+|DEPTH_ZERO_.*|SELF_SIGNED_.*|UNABLE_TO_.*|CERT_.*)$/.test(code ?? "") || /ECONN|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|certificate|socket hang up/.test(what);
+  return (
+    /^(E[A-Z]+|DEPTH_ZERO_.*|SELF_SIGNED_.*|UNABLE_TO_.*|CERT_.*)$/.test(code ?? "") ||
+    /ECONN|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|certificate|socket hang up/.test(what)
+  );
 }
 
 function parseJson(text: string): unknown {

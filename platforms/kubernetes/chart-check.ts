@@ -11,7 +11,16 @@ const MOST_VERSIONS = 5;
 /** How long a repository may take to answer, milliseconds. */
 const ANSWER_TIMEOUT_MS = 15_000;
 /** Of a way that is no better for Helm; certificates are another matter, for it trusts others than Node does. */
-const UNREACHABLE: readonly string[] = ["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT", "UND_ERR_CONNECT_TIMEOUT"];
+const UNREACHABLE: readonly string[] = [
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ETIMEDOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+];
 /** Helm goes by way of these, Node does not. */
 const PROXIES = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"];
 
@@ -25,7 +34,10 @@ export async function chartProblems(source: ChartSource): Promise<string[]> {
   if (source.from === "path") return pathProblems(source.path);
   if (PROXIES.some((name) => (process.env[name] ?? "") !== "")) return [];
   const { url, version } = source;
-  const asked = source.from === "oci" ? `https://${url.slice("oci://".length).split("/")[0] ?? ""}/v2/` : `${url.replace(/\/$/, "")}/index.yaml`;
+  const asked =
+    source.from === "oci"
+      ? `https://${url.slice("oci://".length).split("/")[0] ?? ""}/v2/`
+      : `${url.replace(/\/$/, "")}/index.yaml`;
   const answer = await ask(asked);
   if (answer === undefined) return [];
   const elsewhere = `name a source that this machine reaches: a copy (helm pull ${NAME} --repo ${REPOSITORY} --version ${version}) by chart: { from: path, path: … }, or a registry's by { from: oci, url: oci://…, version: ${version} }`;
@@ -37,23 +49,32 @@ export async function chartProblems(source: ChartSource): Promise<string[]> {
   if (!index.success) return [`chart: ${asked} is no index of a chart repository; ${elsewhere}`];
   const versions = (index.data.entries[NAME] ?? []).map((each) => each.version);
   if (versions.length === 0) return [`chart.url: ${url} has no chart ${NAME}; ${elsewhere}`];
-  return versions.includes(version) ? [] : [`chart.version: ${url} has no ${NAME} ${version}; there are ${versions.slice(0, MOST_VERSIONS).join(", ")}${versions.length > MOST_VERSIONS ? " …" : ""}`];
+  return versions.includes(version)
+    ? []
+    : [
+        `chart.version: ${url} has no ${NAME} ${version}; there are ${versions.slice(0, MOST_VERSIONS).join(", ")}${versions.length > MOST_VERSIONS ? " …" : ""}`,
+      ];
 }
 
 function pathProblems(told: string): string[] {
   const path = resolve(told);
   const copy = `make a copy by helm pull ${NAME} --repo ${REPOSITORY} --untar`;
   if (!existsSync(path)) return [`chart.path: there is no ${path}; ${copy}`];
-  return statSync(path).isDirectory() && !existsSync(join(path, "Chart.yaml")) ? [`chart.path: ${path} is no chart, for it has no Chart.yaml; ${copy}`] : [];
+  return statSync(path).isDirectory() && !existsSync(join(path, "Chart.yaml"))
+    ? [`chart.path: ${path} is no chart, for it has no Chart.yaml; ${copy}`]
+    : [];
 }
 
 /** @returns undefined where what is wrong may be so for Node only */
-async function ask(url: string): Promise<{ readonly status: number; readonly text: string } | { readonly why: string } | undefined> {
+async function ask(
+  url: string,
+): Promise<{ readonly status: number; readonly text: string } | { readonly why: string } | undefined> {
   try {
     const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
     return { status: answer.status, text: await answer.text() };
   } catch (error) {
-    if (error instanceof Error && error.name === "TimeoutError") return { why: `no answer within ${ANSWER_TIMEOUT_MS / 1000} s` };
+    if (error instanceof Error && error.name === "TimeoutError")
+      return { why: `no answer within ${ANSWER_TIMEOUT_MS / 1000} s` };
     const cause = error instanceof Error ? error.cause : undefined;
     return UNREACHABLE.includes(codeOf(cause) ?? "") ? { why: messageOf(cause) || (codeOf(cause) ?? "") } : undefined;
   }

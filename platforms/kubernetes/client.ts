@@ -1,6 +1,15 @@
 /** A Kubernetes API server by way of a kubeconfig. The client library is loaded only when there is one to speak to. */
 import type * as ClientNode from "@kubernetes/client-node";
-import type { AppsV1Api, AuthorizationV1Api, BatchV1Api, Configuration, CoreV1Api, CustomObjectsApi, KubeConfig, StorageV1Api } from "@kubernetes/client-node";
+import type {
+  AppsV1Api,
+  AuthorizationV1Api,
+  BatchV1Api,
+  Configuration,
+  CoreV1Api,
+  CustomObjectsApi,
+  KubeConfig,
+  StorageV1Api,
+} from "@kubernetes/client-node";
 import { closest, distance } from "fastest-levenshtein";
 import { BadInput, codeOf, Failure, messageOf } from "../../lib/errors";
 import type { ApiServer } from "./api-errors";
@@ -107,7 +116,12 @@ function load(config: KubeConfig, { kubeconfig }: KubeconfigSelection): KubeConf
     else config.loadFromFile(kubeconfig);
   } catch (error) {
     const code = codeOf(error);
-    const why = code === "ENOENT" ? "there is no such file" : code === "EACCES" ? "it may not be read" : `it is no kubeconfig (${messageOf(error).split("\n")[0] ?? ""})`;
+    const why =
+      code === "ENOENT"
+        ? "there is no such file"
+        : code === "EACCES"
+          ? "it may not be read"
+          : `it is no kubeconfig (${messageOf(error).split("\n")[0] ?? ""})`;
     throw new BadInput("kubeconfig", [`${from}: ${why}; name a cluster's file, or set KUBECONFIG`]);
   }
   return config;
@@ -117,19 +131,28 @@ function load(config: KubeConfig, { kubeconfig }: KubeconfigSelection): KubeConf
 const NO_KUBECONFIG = "loaded-context";
 
 /** @throws BadInput when there is no such context, or it leads nowhere */
-function choose(config: KubeConfig, { context }: KubeconfigSelection): { readonly context: string; readonly server: string } {
+function choose(
+  config: KubeConfig,
+  { context }: KubeconfigSelection,
+): { readonly context: string; readonly server: string } {
   const known = config.getContexts().map(({ name }) => name);
   const current = config.getCurrentContext() as string | undefined;
   if (known.length === 0) throw new BadInput("kubeconfig", ["it has no contexts"]);
-  if (current === NO_KUBECONFIG) throw new BadInput("kubeconfig", ["there is none: KUBECONFIG is not set and there is no ~/.kube/config; name a cluster's file"]);
+  if (current === NO_KUBECONFIG)
+    throw new BadInput("kubeconfig", [
+      "there is none: KUBECONFIG is not set and there is no ~/.kube/config; name a cluster's file",
+    ]);
   const name = context ?? current;
-  if (name === undefined || name === "") throw new BadInput("kubeconfig", [`it has no current context; name one of ${known.join(", ")}`]);
+  if (name === undefined || name === "")
+    throw new BadInput("kubeconfig", [`it has no current context; name one of ${known.join(", ")}`]);
   if (!known.includes(name)) {
     const nearest = closest(name, known);
-    const meant = distance(name, nearest) <= Math.max(2, Math.floor(name.length / 3)) ? ` did you mean ${nearest}?` : "";
+    const meant =
+      distance(name, nearest) <= Math.max(2, Math.floor(name.length / 3)) ? ` did you mean ${nearest}?` : "";
     throw new BadInput("kubeconfig", [`it has no context ${name};${meant} Known here: ${known.join(", ")}`]);
   }
   const server = config.getCluster(config.getContextObject(name)?.cluster ?? "")?.server;
-  if (server === undefined || server === "") throw new BadInput("kubeconfig", [`context ${name} names a cluster that the kubeconfig does not describe`]);
+  if (server === undefined || server === "")
+    throw new BadInput("kubeconfig", [`context ${name} names a cluster that the kubeconfig does not describe`]);
   return { context: name, server };
 }

@@ -35,7 +35,8 @@ export interface KubernetesDeploymentPlan {
   /** TLS files are this machine's. */
   readonly access: Access;
   /** Pods that watch, where there are any. */
-  readonly sentinels?: { readonly pods: PodSelection; readonly port: number; readonly settings: SentinelSettings } | undefined;
+  readonly sentinels?:
+    { readonly pods: PodSelection; readonly port: number; readonly settings: SentinelSettings } | undefined;
 }
 
 export interface KubernetesDeployment extends Deployment {
@@ -57,13 +58,20 @@ const ANSWER_POLL_MS = 100;
  * @throws BadInput when the plan names something that is not there
  * @throws Failure saying why pods do not run, why they cannot be reached, or which permission is missing
  */
-export async function awaitKubernetesDeployment(kubernetes: KubernetesClient, plan: KubernetesDeploymentPlan, waiting: PodWaitOptions = {}): Promise<KubernetesDeployment> {
+export async function awaitKubernetesDeployment(
+  kubernetes: KubernetesClient,
+  plan: KubernetesDeploymentPlan,
+  waiting: PodWaitOptions = {},
+): Promise<KubernetesDeployment> {
   const { name, mode, shape, namespace, container, port = 6379, zones, directives, access } = plan;
   const began = Date.now();
   const labels = await readPodLabels(kubernetes, namespace, plan.pods);
   const pods = await awaitPods(kubernetes, { namespace, labels, count: nodeCount(shape), container }, waiting);
   const nodes = await nodesOf(kubernetes, pods, port);
-  const watching = plan.sentinels === undefined ? {} : { sentinels: await sentinelPods(kubernetes, namespace, plan.sentinels, waiting) };
+  const watching =
+    plan.sentinels === undefined
+      ? {}
+      : { sentinels: await sentinelPods(kubernetes, namespace, plan.sentinels, waiting) };
   const openings = new Semaphore(OPENINGS_AT_ONCE);
   const accessTo = new Map(pods.map((pod) => [resourceName(pod), accessOf(pod, access)]));
   const deployment: KubernetesDeployment = {
@@ -79,14 +87,22 @@ export async function awaitKubernetesDeployment(kubernetes: KubernetesClient, pl
     image: serverOf(pods[0], container)?.image ?? "",
     memoryBytes: memoryOf(serverOf(pods[0], container)),
     ...watching,
-    connect: (node) => connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, undefined, () => openings.run(() => openPortForward(kubernetes, { namespace, pod: node.name, port: node.endpoint.port }))),
+    connect: (node) =>
+      connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, undefined, () =>
+        openings.run(() => openPortForward(kubernetes, { namespace, pod: node.name, port: node.endpoint.port })),
+      ),
   };
   const left = (waiting.timeoutMs ?? POD_TIMEOUT_MS) - (Date.now() - began);
   await Promise.all(nodes.map((node) => awaitAnswer(deployment, node, Date.now() + left, waiting.signal)));
   return deployment;
 }
 
-async function sentinelPods(kubernetes: KubernetesClient, namespace: string, { pods: selection, port, settings }: NonNullable<KubernetesDeploymentPlan["sentinels"]>, waiting: PodWaitOptions): Promise<Sentinels> {
+async function sentinelPods(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  { pods: selection, port, settings }: NonNullable<KubernetesDeploymentPlan["sentinels"]>,
+  waiting: PodWaitOptions,
+): Promise<Sentinels> {
   const labels = await readPodLabels(kubernetes, namespace, selection);
   const pods = await awaitPods(kubernetes, { namespace, labels, count: settings.count }, waiting);
   return { settings, nodes: await nodesOf(kubernetes, pods, port) };
@@ -94,16 +110,29 @@ async function sentinelPods(kubernetes: KubernetesClient, namespace: string, { p
 
 /** Pods that run, with the zones of their machines: without zones nothing can be placed or verified. */
 async function nodesOf(kubernetes: KubernetesClient, pods: readonly V1Pod[], port: number): Promise<DeploymentNode[]> {
-  const machines = await describeMachines(kubernetes, pods.map(({ spec }) => spec?.nodeName ?? ""));
+  const machines = await describeMachines(
+    kubernetes,
+    pods.map(({ spec }) => spec?.nodeName ?? ""),
+  );
   const zoneOf = new Map(machines.map(({ name, zone }) => [name, zone ?? undefined]));
   return pods.map((pod) => {
     const machine = pod.spec?.nodeName ?? "";
-    return { name: resourceName(pod), machine, zone: zoneOf.get(machine), endpoint: { host: pod.status?.podIP ?? "", port } };
+    return {
+      name: resourceName(pod),
+      machine,
+      zone: zoneOf.get(machine),
+      endpoint: { host: pod.status?.podIP ?? "", port },
+    };
   });
 }
 
 /** A container that runs may not listen yet. */
-async function awaitAnswer(deployment: Deployment, node: DeploymentNode, deadline: number, signal: AbortSignal | undefined): Promise<void> {
+async function awaitAnswer(
+  deployment: Deployment,
+  node: DeploymentNode,
+  deadline: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   for (;;) {
     signal?.throwIfAborted();
     try {
@@ -121,7 +150,10 @@ function accessOf(pod: V1Pod, access: Access): Access {
   const { tls } = access;
   const { subdomain, hostname = resourceName(pod) } = pod.spec ?? {};
   if (tls === undefined || tls.sni !== undefined || subdomain === undefined) return access;
-  return { ...access, tls: { ...tls, sni: `${hostname}.${subdomain}.${pod.metadata?.namespace ?? "default"}.svc.cluster.local` } };
+  return {
+    ...access,
+    tls: { ...tls, sni: `${hostname}.${subdomain}.${pod.metadata?.namespace ?? "default"}.svc.cluster.local` },
+  };
 }
 
 function serverOf(pod: V1Pod | undefined, container: string | undefined): V1Container | undefined {
@@ -133,4 +165,3 @@ function memoryOf(container: V1Container | undefined): number | undefined {
   const asked = container?.resources?.requests?.["memory"];
   return asked === undefined ? undefined : parseQuantity(asked);
 }
-

@@ -22,9 +22,15 @@ export async function readKubernetesFacts(kubernetes: KubernetesClient, namespac
   ]);
   return {
     context,
-    namespace: there && { state: there.metadata?.deletionTimestamp === undefined ? "lives" : "ends", keptBy: there.metadata?.annotations?.[KEPT_BY] },
+    namespace: there && {
+      state: there.metadata?.deletionTimestamp === undefined ? "lives" : "ends",
+      keptBy: there.metadata?.annotations?.[KEPT_BY],
+    },
     machines: machines?.items.map(machineOf),
-    storageClasses: classes?.items.map((each) => ({ name: resourceName(each), isDefault: each.metadata?.annotations?.[DEFAULT_CLASS] === "true" })),
+    storageClasses: classes?.items.map((each) => ({
+      name: resourceName(each),
+      isDefault: each.metadata?.annotations?.[DEFAULT_CLASS] === "true",
+    })),
     autoscales: grows,
     mayForwardPorts: mayForward,
   };
@@ -32,21 +38,35 @@ export async function readKubernetesFacts(kubernetes: KubernetesClient, namespac
 
 function machineOf(machine: V1Node): MachineSchedulingFacts {
   const labels = machine.metadata?.labels ?? {};
-  const taints = (machine.spec?.taints ?? []).filter(({ effect }) => effect !== "PreferNoSchedule").map(({ key, value, effect }) => ({ key, value, effect }));
-  return { name: resourceName(machine), zone: labels[ZONE_LABEL], labels, taints, unschedulable: machine.spec?.unschedulable === true };
+  const taints = (machine.spec?.taints ?? [])
+    .filter(({ effect }) => effect !== "PreferNoSchedule")
+    .map(({ key, value, effect }) => ({ key, value, effect }));
+  return {
+    name: resourceName(machine),
+    zone: labels[ZONE_LABEL],
+    labels,
+    taints,
+    unschedulable: machine.spec?.unschedulable === true,
+  };
 }
 
 /** Karpenter with a pool to make machines for, or the cluster autoscaler; where that cannot be known, it may. */
 async function growsByItself({ core, custom }: KubernetesClient): Promise<boolean> {
   const [pools, status] = await Promise.all([
-    readable(custom.listClusterCustomObject({ group: "karpenter.sh", version: "v1", plural: "nodepools" }) as Promise<{ readonly items: readonly unknown[] }>),
+    readable(
+      custom.listClusterCustomObject({ group: "karpenter.sh", version: "v1", plural: "nodepools" }) as Promise<{
+        readonly items: readonly unknown[];
+      }>,
+    ),
     readable(core.readNamespacedConfigMap({ namespace: "kube-system", name: "cluster-autoscaler-status" })),
   ]);
   return (pools !== null && (pools?.items.length ?? 1) > 0) || status !== null;
 }
 
 async function mayForwardPorts({ authorization }: KubernetesClient, namespace: string): Promise<boolean | undefined> {
-  const body: Plain<V1SelfSubjectAccessReview> = { spec: { resourceAttributes: { namespace, verb: "create", resource: "pods", subresource: "portforward" } } };
+  const body: Plain<V1SelfSubjectAccessReview> = {
+    spec: { resourceAttributes: { namespace, verb: "create", resource: "pods", subresource: "portforward" } },
+  };
   return (await readable(authorization.createSelfSubjectAccessReview({ body })))?.status?.allowed;
 }
 
@@ -63,8 +83,15 @@ async function readable<T>(answer: Promise<T>): Promise<T | null | undefined> {
  * Says on a namespace which stack keeps it for its volumes, so that this stack alone may have it again.
  * @param stack undefined once it has
  */
-export async function markNamespaceKept(kubernetes: KubernetesClient, namespace: string, stack: string | undefined): Promise<void> {
-  const body = await kubernetes.find(`reading namespace ${namespace}`, kubernetes.core.readNamespace({ name: namespace }));
+export async function markNamespaceKept(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  stack: string | undefined,
+): Promise<void> {
+  const body = await kubernetes.find(
+    `reading namespace ${namespace}`,
+    kubernetes.core.readNamespace({ name: namespace }),
+  );
   if (body?.metadata === undefined || body.metadata.annotations?.[KEPT_BY] === stack) return;
   const others = Object.entries(body.metadata.annotations ?? {}).filter(([key]) => key !== KEPT_BY);
   body.metadata.annotations = { ...Object.fromEntries(others), ...(stack === undefined ? {} : { [KEPT_BY]: stack }) };

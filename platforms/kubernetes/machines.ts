@@ -18,7 +18,11 @@ const QUESTIONS = 16;
 export async function describeMachines(kubernetes: KubernetesClient, names: readonly string[]): Promise<Machine[]> {
   const turns = new Semaphore(QUESTIONS);
   const distinct = [...new Set(names)].filter((name) => name !== "").sort();
-  const machines = await Promise.all(distinct.map((name) => turns.run(() => kubernetes.call(`reading the zone of machine ${name}`, kubernetes.core.readNode({ name })))));
+  const machines = await Promise.all(
+    distinct.map((name) =>
+      turns.run(() => kubernetes.call(`reading the zone of machine ${name}`, kubernetes.core.readNode({ name }))),
+    ),
+  );
   return machines.map(describe);
 }
 

@@ -41,13 +41,24 @@ const LAST_LINES = 5;
 const NO_LOG = /^(unable to retrieve container logs|failed to try resolving symlinks)/;
 
 /** @throws BadInput when there is no such StatefulSet, or one that selects by more than labels */
-export async function readPodLabels(kubernetes: KubernetesClient, namespace: string, selection: PodSelection): Promise<Labels> {
+export async function readPodLabels(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  selection: PodSelection,
+): Promise<Labels> {
   if ("labels" in selection) return selection.labels;
   const name = selection.statefulSet;
-  const set = await kubernetes.find(`reading StatefulSet ${name} of namespace ${namespace}`, kubernetes.apps.readNamespacedStatefulSet({ namespace, name }));
-  if (set === undefined) throw new BadInput(name, [`namespace ${namespace} of context ${kubernetes.context} has no StatefulSet of that name`]);
+  const set = await kubernetes.find(
+    `reading StatefulSet ${name} of namespace ${namespace}`,
+    kubernetes.apps.readNamespacedStatefulSet({ namespace, name }),
+  );
+  if (set === undefined)
+    throw new BadInput(name, [
+      `namespace ${namespace} of context ${kubernetes.context} has no StatefulSet of that name`,
+    ]);
   const labels = set.spec?.selector.matchLabels;
-  if (labels === undefined || (set.spec?.selector.matchExpressions ?? []).length > 0) throw new BadInput(name, ["it selects its pods by expressions; name its pods' labels"]);
+  if (labels === undefined || (set.spec?.selector.matchExpressions ?? []).length > 0)
+    throw new BadInput(name, ["it selects its pods by expressions; name its pods' labels"]);
   return labels;
 }
 
@@ -80,7 +91,8 @@ export class PodWatch {
     const running = pods.filter((pod) => isPodRunning(pod, container)).length;
     if (running === count && pods.length === count) return { pods, run: true };
     const late = Date.now() - this.#began > this.#timeoutMs;
-    if (late || Date.now() > this.#explainAt) await this.#explain(pods, `${running} of ${count} pods (${this.#selector}) of namespace ${namespace} run`, late);
+    if (late || Date.now() > this.#explainAt)
+      await this.#explain(pods, `${running} of ${count} pods (${this.#selector}) of namespace ${namespace} run`, late);
     return { pods, run: false };
   }
 
@@ -104,7 +116,11 @@ export class PodWatch {
  * Waits until so many pods run, in the order of their ordinals.
  * @throws as `PodWatch.look`
  */
-export async function awaitPods(kubernetes: KubernetesClient, wanted: ExpectedPods, waiting: PodWaitOptions = {}): Promise<readonly V1Pod[]> {
+export async function awaitPods(
+  kubernetes: KubernetesClient,
+  wanted: ExpectedPods,
+  waiting: PodWaitOptions = {},
+): Promise<readonly V1Pod[]> {
   const watch = new PodWatch(kubernetes, wanted, waiting);
   for (;;) {
     const { pods, run } = await watch.poll();
@@ -121,19 +137,36 @@ export async function pause(milliseconds: number, signal: AbortSignal | undefine
 
 /** `a=b,c=d`, as the API takes it. */
 export function formatLabelSelector(labels: Labels): string {
-  return Object.entries(labels).map(([key, value]) => `${key}=${value}`).join(",");
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(",");
 }
 
 /** In the order of their ordinals; those being deleted are left out. */
-export async function listPods(kubernetes: KubernetesClient, namespace: string, labelSelector: string): Promise<V1Pod[]> {
-  const { items } = await kubernetes.call(`reading the pods of namespace ${namespace}`, kubernetes.core.listNamespacedPod({ namespace, labelSelector }));
+export async function listPods(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  labelSelector: string,
+): Promise<V1Pod[]> {
+  const { items } = await kubernetes.call(
+    `reading the pods of namespace ${namespace}`,
+    kubernetes.core.listNamespacedPod({ namespace, labelSelector }),
+  );
   const alive = items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
   return alive.sort((a, b) => resourceName(a).localeCompare(resourceName(b), "en", { numeric: true }));
 }
 
 /** Everything there is on pods that do not run. */
-export async function collectPodEvidence(kubernetes: KubernetesClient, { namespace, labels, count, otherwise }: ExpectedPods, pods: readonly V1Pod[]): Promise<PodEvidence> {
-  const claimNames = new Set(pods.flatMap(({ spec }) => (spec?.volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? [])));
+export async function collectPodEvidence(
+  kubernetes: KubernetesClient,
+  { namespace, labels, count, otherwise }: ExpectedPods,
+  pods: readonly V1Pod[],
+): Promise<PodEvidence> {
+  const claimNames = new Set(
+    pods.flatMap(({ spec }) =>
+      (spec?.volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []),
+    ),
+  );
   const { core, apps, storage } = kubernetes;
   const unread = { items: [] };
   const [claims, events, sets, classes, lastWords] = await Promise.all([
@@ -143,7 +176,9 @@ export async function collectPodEvidence(kubernetes: KubernetesClient, { namespa
     claimNames.size === 0 ? undefined : storage.listStorageClass().catch(() => undefined),
     readLastWords(kubernetes, namespace, pods),
   ]);
-  const makers = sets.items.filter(({ spec }) => matches(spec?.template.metadata?.labels ?? {}, labels)).map(resourceName);
+  const makers = sets.items
+    .filter(({ spec }) => matches(spec?.template.metadata?.labels ?? {}, labels))
+    .map(resourceName);
   const owners = pods.flatMap(({ metadata }) => metadata?.ownerReferences?.map(({ name }) => name) ?? []);
   const names = new Set([...pods.map(resourceName), ...claimNames, ...makers, ...owners, ...jobIn(labels)]);
   return {
@@ -169,19 +204,28 @@ function jobIn(labels: Labels): string[] {
 }
 
 function inOrder(events: readonly CoreV1Event[]): CoreV1Event[] {
-  const at = ({ lastTimestamp, eventTime, metadata }: CoreV1Event): number => new Date(lastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? 0).getTime();
+  const at = ({ lastTimestamp, eventTime, metadata }: CoreV1Event): number =>
+    new Date(lastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? 0).getTime();
   return [...events].sort((a, b) => at(a) - at(b));
 }
 
 /** Of containers that keep ending: what the one before said last. */
-async function readLastWords(kubernetes: KubernetesClient, namespace: string, pods: readonly V1Pod[]): Promise<Map<string, string>> {
+async function readLastWords(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  pods: readonly V1Pod[],
+): Promise<Map<string, string>> {
   const ended = pods.flatMap((pod) => {
     const statuses = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
-    const container = statuses.find(({ restartCount, state }) => restartCount > 0 && state?.running === undefined)?.name;
+    const container = statuses.find(
+      ({ restartCount, state }) => restartCount > 0 && state?.running === undefined,
+    )?.name;
     return container === undefined ? [] : [{ name: resourceName(pod), container }];
   });
   const words = ended.slice(0, 3).map(async ({ name, container }) => {
-    const log = await kubernetes.core.readNamespacedPodLog({ namespace, name, container, previous: true, tailLines: LAST_LINES }).catch(() => "");
+    const log = await kubernetes.core
+      .readNamespacedPodLog({ namespace, name, container, previous: true, tailLines: LAST_LINES })
+      .catch(() => "");
     return [name, NO_LOG.test(log) ? "" : log] as const;
   });
   return new Map(await Promise.all(words));

@@ -42,7 +42,9 @@ export async function openPortForward(kubernetes: KubernetesClient, target: PodP
   } catch (error) {
     throw new Failure(explainApiError(error, doing, kubernetes), { cause: error });
   }
-  const url = new URL(`${kubernetes.server.replace(/^http/, "ws").replace(/\/$/, "")}/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/portforward`);
+  const url = new URL(
+    `${kubernetes.server.replace(/^http/, "ws").replace(/\/$/, "")}/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/portforward`,
+  );
   url.searchParams.set("ports", String(port));
   const socket = new WebSocket(url, [PROTOCOL], options);
   return new Promise((resolve, reject) => {
@@ -58,11 +60,15 @@ export async function openPortForward(kubernetes: KubernetesClient, target: PodP
       socket.removeAllListeners();
       resolve(new Tunnel(socket, target));
     });
-    socket.once("error", (error) => { fail(new Failure(explainApiError(error, doing, kubernetes), { cause: error })); });
+    socket.once("error", (error) => {
+      fail(new Failure(explainApiError(error, doing, kubernetes), { cause: error }));
+    });
     socket.once("unexpected-response", (_request, response) => {
       let body = "";
       response.on("data", (chunk: Buffer) => (body += chunk.toString()));
-      response.on("close", () => { refused(response.statusCode ?? 0, body); });
+      response.on("close", () => {
+        refused(response.statusCode ?? 0, body);
+      });
     });
   });
 }
@@ -79,10 +85,18 @@ class Tunnel extends Duplex {
     super({ allowHalfOpen: false });
     // It may break before whoever opened it listens: then it is found destroyed, with the reason.
     this.on("error", () => undefined);
-    socket.on("message", (data: Buffer) => { this.#receive(data); });
-    socket.on("error", (error) => { this.destroy(error); });
-    socket.on("close", () => { this.push(null); });
-    this.#keepAlive = setInterval(() => { socket.ping(); }, KEEP_ALIVE_MS).unref();
+    socket.on("message", (data: Buffer) => {
+      this.#receive(data);
+    });
+    socket.on("error", (error) => {
+      this.destroy(error);
+    });
+    socket.on("close", () => {
+      this.push(null);
+    });
+    this.#keepAlive = setInterval(() => {
+      socket.ping();
+    }, KEEP_ALIVE_MS).unref();
   }
 
   #receive(frame: Buffer): void {

@@ -23,32 +23,49 @@ const REVISION = "controller-revision-hash";
  * @throws BadInput when there is no such StatefulSet
  * @throws Failure saying why pods do not run or are not ready, once the time is up or as soon as that cannot change by itself
  */
-export async function awaitRollout(kubernetes: KubernetesClient, plan: RolloutPlan, waiting: PodWaitOptions = {}): Promise<void> {
+export async function awaitRollout(
+  kubernetes: KubernetesClient,
+  plan: RolloutPlan,
+  waiting: PodWaitOptions = {},
+): Promise<void> {
   const { namespace, statefulSet, nodes, container } = plan;
   const began = Date.now();
   const timeoutMs = waiting.timeoutMs ?? POD_TIMEOUT_MS;
-  const wanted = { namespace, labels: await readPodLabels(kubernetes, namespace, { statefulSet }), count: nodes, container };
+  const wanted = {
+    namespace,
+    labels: await readPodLabels(kubernetes, namespace, { statefulSet }),
+    count: nodes,
+    container,
+  };
   const watch = new PodWatch(kubernetes, wanted, waiting);
   for (;;) {
     const set = await readSet(kubernetes, plan);
     const { pods, run } = await watch.poll();
     if (isSettled(set, pods, plan)) return;
     await release(kubernetes, plan, set, pods);
-    if (run && Date.now() - began > timeoutMs) throw new Failure(`${await describe(set, pods)} after ${Math.round((Date.now() - began) / 1000)} s`);
+    if (run && Date.now() - began > timeoutMs)
+      throw new Failure(`${await describe(set, pods)} after ${Math.round((Date.now() - began) / 1000)} s`);
     await pause(POLL_MS, waiting.signal);
   }
 
   async function describe(set: V1StatefulSet, pods: readonly V1Pod[]): Promise<string> {
     const unready = pods.filter((pod) => !isReady(pod));
-    if (unready.length === 0) return `${listNames(pods.filter((pod) => !isCurrent(set, pod)).map(resourceName))}: not restarted yet`;
+    if (unready.length === 0)
+      return `${listNames(pods.filter((pod) => !isCurrent(set, pod)).map(resourceName))}: not restarted yet`;
     const { events } = await collectPodEvidence(kubernetes, wanted, pods);
     const why = unready.flatMap((pod) => lastWarningEvent(events, resourceName(pod)) ?? [])[0];
     return `${listNames(unready.map(resourceName))}: running but not ready${why === undefined ? "" : ` (${why})`}`;
   }
 }
 
-async function readSet(kubernetes: KubernetesClient, { namespace, statefulSet: name }: RolloutPlan): Promise<V1StatefulSet> {
-  const set = await kubernetes.find(`reading StatefulSet ${name} of namespace ${namespace}`, kubernetes.apps.readNamespacedStatefulSet({ namespace, name }));
+async function readSet(
+  kubernetes: KubernetesClient,
+  { namespace, statefulSet: name }: RolloutPlan,
+): Promise<V1StatefulSet> {
+  const set = await kubernetes.find(
+    `reading StatefulSet ${name} of namespace ${namespace}`,
+    kubernetes.apps.readNamespacedStatefulSet({ namespace, name }),
+  );
   if (set === undefined) throw new BadInput(name, [`namespace ${namespace} has no StatefulSet of that name`]);
   return set;
 }
@@ -67,15 +84,30 @@ function isCurrent({ status }: V1StatefulSet, { metadata }: V1Pod): boolean {
 }
 
 function isReady({ metadata, status }: V1Pod): boolean {
-  return metadata?.deletionTimestamp === undefined && (status?.conditions ?? []).some(({ type, status: is }) => type === "Ready" && is === "True");
+  return (
+    metadata?.deletionTimestamp === undefined &&
+    (status?.conditions ?? []).some(({ type, status: is }) => type === "Ready" && is === "True")
+  );
 }
 
 /**
  * A StatefulSet that starts its pods in order waits for one that cannot start to be ready before it replaces it, for ever
  * (kubernetes/kubernetes#67250): what is wrong with it may be what was just put right.
  */
-async function release(kubernetes: KubernetesClient, { namespace, container }: RolloutPlan, set: V1StatefulSet, pods: readonly V1Pod[]): Promise<void> {
+async function release(
+  kubernetes: KubernetesClient,
+  { namespace, container }: RolloutPlan,
+  set: V1StatefulSet,
+  pods: readonly V1Pod[],
+): Promise<void> {
   if (!isObserved(set)) return;
   const stuck = pods.filter((pod) => !isCurrent(set, pod) && !isPodRunning(pod, container));
-  await Promise.all(stuck.map((pod) => kubernetes.find(`replacing pod ${resourceName(pod)} of namespace ${namespace}`, kubernetes.core.deleteNamespacedPod({ namespace, name: resourceName(pod) }))));
+  await Promise.all(
+    stuck.map((pod) =>
+      kubernetes.find(
+        `replacing pod ${resourceName(pod)} of namespace ${namespace}`,
+        kubernetes.core.deleteNamespacedPod({ namespace, name: resourceName(pod) }),
+      ),
+    ),
+  );
 }

@@ -19,30 +19,55 @@ const POLL_MS = 2_000;
  * Waits until no volume belongs to a claim of the namespace any more, but those that outlive their claims on purpose.
  * @throws Failure naming those that are left, or what keeps them from being read
  */
-export async function awaitVolumesGone(kubernetes: VolumeReader, namespace: string, timeoutMs: number, pollMs = POLL_MS): Promise<void> {
+export async function awaitVolumesGone(
+  kubernetes: VolumeReader,
+  namespace: string,
+  timeoutMs: number,
+  pollMs = POLL_MS,
+): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     const left = await volumesOf(kubernetes, namespace);
     if (left.length === 0) return;
-    if (Date.now() > deadline) throw new Failure(`volumes of namespace ${namespace} are still there: ${formatList(left, 4)}; destroy again when they are gone`);
+    if (Date.now() > deadline)
+      throw new Failure(
+        `volumes of namespace ${namespace} are still there: ${formatList(left, 4)}; destroy again when they are gone`,
+      );
     await sleep(pollMs);
   }
 }
 
 async function volumesOf(kubernetes: VolumeReader, namespace: string): Promise<string[]> {
   const { items } = await kubernetes.call("reading volumes", kubernetes.core.listPersistentVolume());
-  return items.flatMap(({ metadata, spec }) => (spec?.claimRef?.namespace === namespace && spec.persistentVolumeReclaimPolicy !== "Retain" ? [metadata?.name ?? ""] : []));
+  return items.flatMap(({ metadata, spec }) =>
+    spec?.claimRef?.namespace === namespace && spec.persistentVolumeReclaimPolicy !== "Retain"
+      ? [metadata?.name ?? ""]
+      : [],
+  );
 }
 
 /**
  * Names of the claims that have a volume, and so may hold data.
  * @throws Failure when they may not be read
  */
-export async function boundClaims(kubernetes: KubernetesClient, namespace: string, statefulSet: string): Promise<string[]> {
-  const set = await kubernetes.find(`reading StatefulSet ${statefulSet} of namespace ${namespace}`, kubernetes.apps.readNamespacedStatefulSet({ namespace, name: statefulSet }));
-  const prefixes = (set?.spec?.volumeClaimTemplates ?? []).map((template) => `${resourceName(template)}-${statefulSet}-`);
+export async function boundClaims(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  statefulSet: string,
+): Promise<string[]> {
+  const set = await kubernetes.find(
+    `reading StatefulSet ${statefulSet} of namespace ${namespace}`,
+    kubernetes.apps.readNamespacedStatefulSet({ namespace, name: statefulSet }),
+  );
+  const prefixes = (set?.spec?.volumeClaimTemplates ?? []).map(
+    (template) => `${resourceName(template)}-${statefulSet}-`,
+  );
   if (prefixes.length === 0) return [];
-  const { items } = await kubernetes.call(`reading the volume claims of namespace ${namespace}`, kubernetes.core.listNamespacedPersistentVolumeClaim({ namespace }));
-  const isOf = (name: string): boolean => prefixes.some((prefix) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)));
+  const { items } = await kubernetes.call(
+    `reading the volume claims of namespace ${namespace}`,
+    kubernetes.core.listNamespacedPersistentVolumeClaim({ namespace }),
+  );
+  const isOf = (name: string): boolean =>
+    prefixes.some((prefix) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)));
   return items.filter((claim) => isOf(resourceName(claim)) && claim.status?.phase === "Bound").map(resourceName);
 }

@@ -10,13 +10,18 @@ import type { ResourceHandler } from "../dynamic-resource";
 const label = (problem: string): string => `valkey:platform.${problem}`;
 
 /** @param olds undefined before the first time: from then on the namespace is the stack's own */
-async function problemsOf(kubernetes: KubernetesClient, { needs, stack }: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<string[]> {
+async function problemsOf(
+  kubernetes: KubernetesClient,
+  { needs, stack }: ClusterCheckInputs,
+  olds: ClusterCheckInputs | undefined,
+): Promise<string[]> {
   const facts = await readKubernetesFacts(kubernetes, needs.namespace);
   const isOwn = olds?.needs.namespace === needs.namespace;
   return unmetRequirements(needs, isOwn ? { ...facts, namespace: null } : facts, stack).map(label);
 }
 
-const kubernetesOf = ({ kubeconfig, context }: ClusterCheckInputs): Promise<KubernetesClient> => KubernetesClient.open({ kubeconfig, context });
+const kubernetesOf = ({ kubeconfig, context }: ClusterCheckInputs): Promise<KubernetesClient> =>
+  KubernetesClient.open({ kubeconfig, context });
 
 async function seenBefore(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<string[]> {
   try {
@@ -38,7 +43,10 @@ async function insist(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | und
 const handler: ResourceHandler<ClusterCheckInputs, object> = {
   check: async (olds, news) => {
     const inputs = news as ClusterCheckInputs;
-    const [ofChart, ofCluster] = await Promise.all([inputs.chart === undefined ? [] : chartProblems(inputs.chart), seenBefore(inputs, olds)]);
+    const [ofChart, ofCluster] = await Promise.all([
+      inputs.chart === undefined ? [] : chartProblems(inputs.chart),
+      seenBefore(inputs, olds),
+    ]);
     return [...ofCluster, ...ofChart.map(label)];
   },
   create: async (inputs) => ({ id: inputs.needs.namespace, outputs: await insist(inputs, undefined) }),

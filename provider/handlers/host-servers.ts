@@ -26,7 +26,10 @@ const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     try {
       const deployment = await new Host(run, programs).start(planOf(inputs), untilKilled);
       run.keep();
-      return { id: run.id, outputs: { target: targetOf(deployment, shape), version: programs.version, directory: run.path } };
+      return {
+        id: run.id,
+        outputs: { target: targetOf(deployment, shape), version: programs.version, directory: run.path },
+      };
     } catch (error) {
       await stopRun(run.path);
       throw error;
@@ -40,8 +43,13 @@ const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     // With the servers that an interrupted update has started already.
     const deployment = await host.adopt(planOf(olds));
     const known = target.platform === "endpoints" ? target.nodes.map(({ name }) => name) : [];
-    const ended = known.slice(0, nodeCount(shape)).filter((name) => deployment.nodes.every((node) => node.name !== name));
-    if (ended.length > 0) throw new Failure(`${olds.plan.name}: ${ended.join(", ")} ${ended.length === 1 ? "has" : "have"} ended; destroy it or replace it (pulumi up --replace)`);
+    const ended = known
+      .slice(0, nodeCount(shape))
+      .filter((name) => deployment.nodes.every((node) => node.name !== name));
+    if (ended.length > 0)
+      throw new Failure(
+        `${olds.plan.name}: ${ended.join(", ")} ${ended.length === 1 ? "has" : "have"} ended; destroy it or replace it (pulumi up --replace)`,
+      );
     const resized = await host.resize(deployment, shape, { timeoutMs: timeoutSeconds * 1000 }, untilKilled);
     return { target: targetOf(resized, shape), version, directory };
   },
@@ -52,8 +60,14 @@ const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     const living = runningProcesses(directory).length;
     if (living === 0) return Promise.resolve(false);
     const wanted = nodeCount(shape) + (plan.sentinel?.count ?? 0);
-    if (living < wanted) throw new Failure(`${plan.name}: ${living} of its ${wanted} servers run; destroy it or replace it (pulumi up --replace)`);
-    if (living > wanted) throw new Failure(`${plan.name}: ${living} servers run where there should be ${wanted}: a change of its shape was interrupted; let pulumi up finish it, or replace it (pulumi up --replace)`);
+    if (living < wanted)
+      throw new Failure(
+        `${plan.name}: ${living} of its ${wanted} servers run; destroy it or replace it (pulumi up --replace)`,
+      );
+    if (living > wanted)
+      throw new Failure(
+        `${plan.name}: ${living} servers run where there should be ${wanted}: a change of its shape was interrupted; let pulumi up finish it, or replace it (pulumi up --replace)`,
+      );
     return Promise.resolve(true);
   },
 };
@@ -63,6 +77,18 @@ function planOf({ plan, shape, password }: HostServersInputs): HostDeploymentPla
   return { ...plan, shape, password };
 }
 
-function targetOf({ name, mode, nodes, zones = [], directives, sentinels }: Deployment, shape: Shape): DeploymentReference {
-  return { platform: "endpoints", name, mode, shape, zones, directives: Object.fromEntries(directives), nodes, ...(sentinels === undefined ? {} : { sentinels }) };
+function targetOf(
+  { name, mode, nodes, zones = [], directives, sentinels }: Deployment,
+  shape: Shape,
+): DeploymentReference {
+  return {
+    platform: "endpoints",
+    name,
+    mode,
+    shape,
+    zones,
+    directives: Object.fromEntries(directives),
+    nodes,
+    ...(sentinels === undefined ? {} : { sentinels }),
+  };
 }

@@ -32,30 +32,61 @@ export interface LoadGenerator {
 
 /** @throws Failure, BadInput when targets cannot be reached or the tool cannot be had */
 export async function openLoadGenerator(inputs: MeasurementInputs, signal: AbortSignal): Promise<LoadGenerator> {
-  const pods = inputs.targets.flatMap(({ target, password }) => (target.platform === "kubernetes" ? [{ target, password }] : []));
+  const pods = inputs.targets.flatMap(({ target, password }) =>
+    target.platform === "kubernetes" ? [{ target, password }] : [],
+  );
   if (pods.length === 0) return besideServers(inputs, signal);
   if (pods.length < inputs.targets.length) throw new Failure("deployments of one measurement must be of one platform");
   return besidePods(pods, inputs, signal);
 }
 
-async function besideServers({ targets, stack, mixes = [] }: MeasurementInputs, signal: AbortSignal): Promise<LoadGenerator> {
+async function besideServers(
+  { targets, stack, mixes = [] }: MeasurementInputs,
+  signal: AbortSignal,
+): Promise<LoadGenerator> {
   await stopAbandonedRuns(...allRunsDirectories());
   const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
   const run = RunDirectory.create(runsDirectory(), stack);
-  const runner = new LocalValkeyBenchmarkRunner({ run, benchmark: programs.benchmark, features: await detectFeatures(programs.benchmark), serversHere: true });
+  const runner = new LocalValkeyBenchmarkRunner({
+    run,
+    benchmark: programs.benchmark,
+    features: await detectFeatures(programs.benchmark),
+    serversHere: true,
+  });
   const deployments = await Promise.all(targets.map(({ target, password }) => openDeployment(target, password)));
-  return { deployments, runner, drivers: mixedLoadRunners(run, true, mixes), machines: [], programs, close: async () => { await stopRun(run.path); } };
+  return {
+    deployments,
+    runner,
+    drivers: mixedLoadRunners(run, true, mixes),
+    machines: [],
+    programs,
+    close: async () => {
+      await stopRun(run.path);
+    },
+  };
 }
 
-async function besidePods(pods: readonly { readonly target: KubernetesReference; readonly password: string }[], { clients, timeoutSeconds }: MeasurementInputs, signal: AbortSignal): Promise<LoadGenerator> {
+async function besidePods(
+  pods: readonly { readonly target: KubernetesReference; readonly password: string }[],
+  { clients, timeoutSeconds }: MeasurementInputs,
+  signal: AbortSignal,
+): Promise<LoadGenerator> {
   const [first] = pods;
   if (first === undefined) throw new Failure("there is nothing to measure");
   const kubernetes = await openKubernetesClient(first.target);
-  const deployments = await Promise.all(pods.map(({ target, password }) => openKubernetesDeployment(kubernetes, target, password, timeoutSeconds)));
+  const deployments = await Promise.all(
+    pods.map(({ target, password }) => openKubernetesDeployment(kubernetes, target, password, timeoutSeconds)),
+  );
   const plan = clients ?? { runners: 1, sharing: false };
   const options = { plan, deployments, timeoutMs: timeoutSeconds * 1000 };
   const runner = await ValkeyBenchmarkJobRunner.open(kubernetes, options, signal);
-  const drivers = { openLoop: new JobLoadRunner(kubernetes, options, openLoopInJobs(plan.images?.node)), memtier: new JobLoadRunner(kubernetes, options, memtierInJobs(plan.images?.memtier)) };
-  const machines = await describeMachines(kubernetes, deployments.flatMap(({ nodes }) => nodes.map(({ machine }) => machine)));
+  const drivers = {
+    openLoop: new JobLoadRunner(kubernetes, options, openLoopInJobs(plan.images?.node)),
+    memtier: new JobLoadRunner(kubernetes, options, memtierInJobs(plan.images?.memtier)),
+  };
+  const machines = await describeMachines(
+    kubernetes,
+    deployments.flatMap(({ nodes }) => nodes.map(({ machine }) => machine)),
+  );
   return { deployments, runner, drivers, machines, programs: null, close: () => Promise.resolve() };
 }

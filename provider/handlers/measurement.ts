@@ -33,7 +33,12 @@ const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
         const formation = targets.find(({ target }) => target.name === verification.facts.deployment)?.formationMs;
         collector.addTopology(verification, formation ?? null);
       }
-      await measureAll({ verified, workload, mixedWorkloads: mixes, repeats, capacity, without: [] }, { valkeyBenchmark: load.runner, ...load.drivers, signal: untilKilled }, collector, () => undefined);
+      await measureAll(
+        { verified, workload, mixedWorkloads: mixes, repeats, capacity, without: [] },
+        { valkeyBenchmark: load.runner, ...load.drivers, signal: untilKilled },
+        collector,
+        () => undefined,
+      );
       reason = null;
     } catch (error) {
       reason = messageOf(error);
@@ -43,7 +48,10 @@ const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
       else collector.finish(reason);
       await load?.close();
     }
-    return { id: timestamp, outputs: { results: collector.finish(null), report: relative(ROOT, artifacts.path("report.html")) } };
+    return {
+      id: timestamp,
+      outputs: { results: collector.finish(null), report: relative(ROOT, artifacts.path("report.html")) },
+    };
   },
 };
 export default handler;

@@ -5,7 +5,8 @@ import { nodeCount } from "../../valkey/topology/placement";
 import type { ScaleInInputs, VolumeRequest } from "../resources/scale-in";
 import type { ResourceHandler } from "../dynamic-resource";
 
-const describe = ({ size, className }: VolumeRequest): string => `${size} of ${className === undefined ? "the default class" : `class ${className}`}`;
+const describe = ({ size, className }: VolumeRequest): string =>
+  `${size} of ${className === undefined ? "the default class" : `class ${className}`}`;
 
 /** What Kubernetes can only do by another StatefulSet: all pods would go at once, and their data with them. */
 async function replacement(olds: ScaleInInputs, news: Partial<ScaleInInputs>): Promise<string[]> {
@@ -13,15 +14,22 @@ async function replacement(olds: ScaleInInputs, news: Partial<ScaleInInputs>): P
   const before = olds.target;
   if (before.platform !== "kubernetes" || target?.platform !== "kubernetes" || storage === undefined) return [];
   const changes = [
-    ...(describe(storage) === describe(olds.storage) ? [] : [`valkey:platform.storage: volumes of ${describe(olds.storage)} cannot become ${describe(storage)}`]),
-    ...(target.namespace === before.namespace ? [] : [`valkey:platform.namespace: ${before.name} cannot move from ${before.namespace} to ${target.namespace}`]),
+    ...(describe(storage) === describe(olds.storage)
+      ? []
+      : [`valkey:platform.storage: volumes of ${describe(olds.storage)} cannot become ${describe(storage)}`]),
+    ...(target.namespace === before.namespace
+      ? []
+      : [`valkey:platform.namespace: ${before.name} cannot move from ${before.namespace} to ${target.namespace}`]),
   ];
   if (changes.length === 0) return [];
   const claims = await boundClaims(await openKubernetesClient(before), before.namespace, before.statefulSet);
   const [first] = claims;
   if (first === undefined) return [];
   const held = `the ${claims.length} volumes of ${before.name} (${first} …) hold its data, and new ones would begin without it`;
-  return changes.map((change) => `${change}: ${held}; go back to what it was; for something else deploy a stack beside this one and move the data, or destroy this one first if the data may go`);
+  return changes.map(
+    (change) =>
+      `${change}: ${held}; go back to what it was; for something else deploy a stack beside this one and move the data, or destroy this one first if the data may go`,
+  );
 }
 
 const handler: ResourceHandler<ScaleInInputs, object> = {
@@ -34,7 +42,10 @@ const handler: ResourceHandler<ScaleInInputs, object> = {
     // All that run now; the ones with the highest ordinals are the ones Kubernetes takes away.
     const deployment = await openDeployment(olds.target, password, timeoutSeconds);
     const leaving = deployment.nodes.slice(after);
-    await form({ ...deployment, shape: target.shape, nodes: deployment.nodes.slice(0, after) }, target.shape, { leaving, timeoutMs: timeoutSeconds * 1000 });
+    await form({ ...deployment, shape: target.shape, nodes: deployment.nodes.slice(0, after) }, target.shape, {
+      leaving,
+      timeoutMs: timeoutSeconds * 1000,
+    });
     return {};
   },
 };

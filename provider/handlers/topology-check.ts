@@ -12,7 +12,10 @@ const SETTLING_MS = 30_000;
 const handler: ResourceHandler<TopologyCheckInputs, TopologyCheckOutputs> = {
   create: async ({ target, password, formationMs, timeoutSeconds }) => {
     const verification = await verifyUntilPass(await openDeployment(target, password, timeoutSeconds), SETTLING_MS);
-    if (!verification.verdict.pass) throw new Failure(`${target.name} does not pass verification\n${formatVerification(verification).join("\n")}\nEverything is left in place to look at; the next update tries again.`);
+    if (!verification.verdict.pass)
+      throw new Failure(
+        `${target.name} does not pass verification\n${formatVerification(verification).join("\n")}\nEverything is left in place to look at; the next update tries again.`,
+      );
     return { id: target.name, outputs: { topology: topologyOf(verification, formationMs) } };
   },
 };

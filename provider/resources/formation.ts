@@ -18,7 +18,11 @@ export interface FormationOutputs {
 export class Formation extends pulumi.dynamic.Resource {
   declare readonly milliseconds: pulumi.Output<number>;
 
-  constructor(name: string, args: pulumi.Inputs & { readonly [K in keyof FormationInputs]: pulumi.Input<FormationInputs[K]> }, options: pulumi.CustomResourceOptions = {}) {
+  constructor(
+    name: string,
+    args: pulumi.Inputs & { readonly [K in keyof FormationInputs]: pulumi.Input<FormationInputs[K]> },
+    options: pulumi.CustomResourceOptions = {},
+  ) {
     super(dynamicResource("formation"), name, { ...args, milliseconds: undefined }, options, "valkey", "Formation");
   }
 }

@@ -31,7 +31,18 @@ export class HostServers extends pulumi.dynamic.Resource {
   declare readonly version: pulumi.Output<string>;
   declare readonly directory: pulumi.Output<string>;
 
-  constructor(name: string, args: Omit<HostServersInputs, "password"> & { readonly password: pulumi.Input<string> }, options: pulumi.CustomResourceOptions = {}) {
-    super(dynamicResource("host-servers"), name, { ...args, target: undefined, version: undefined, directory: undefined }, options, "valkey", "HostServers");
+  constructor(
+    name: string,
+    args: Omit<HostServersInputs, "password"> & { readonly password: pulumi.Input<string> },
+    options: pulumi.CustomResourceOptions = {},
+  ) {
+    super(
+      dynamicResource("host-servers"),
+      name,
+      { ...args, target: undefined, version: undefined, directory: undefined },
+      options,
+      "valkey",
+      "HostServers",
+    );
   }
 }

@@ -45,7 +45,18 @@ export class Measurement extends pulumi.dynamic.Resource {
   declare readonly results: pulumi.Output<Results>;
   declare readonly report: pulumi.Output<string>;
 
-  constructor(name: string, args: Omit<MeasurementInputs, "targets"> & { readonly targets: pulumi.Input<readonly MeasuredTarget[]> }, options: pulumi.CustomResourceOptions = {}) {
-    super(dynamicResource("measurement"), name, { ...args, results: undefined, report: undefined }, options, "valkey", "Measurement");
+  constructor(
+    name: string,
+    args: Omit<MeasurementInputs, "targets"> & { readonly targets: pulumi.Input<readonly MeasuredTarget[]> },
+    options: pulumi.CustomResourceOptions = {},
+  ) {
+    super(
+      dynamicResource("measurement"),
+      name,
+      { ...args, results: undefined, report: undefined },
+      options,
+      "valkey",
+      "Measurement",
+    );
   }
 }

@@ -7,6 +7,13 @@ export class Password extends pulumi.dynamic.Resource {
   declare readonly password: pulumi.Output<string>;
 
   constructor(name: string, options: pulumi.CustomResourceOptions = {}) {
-    super(dynamicResource("password"), name, { password: undefined }, { ...options, additionalSecretOutputs: ["password"] }, "valkey", "Password");
+    super(
+      dynamicResource("password"),
+      name,
+      { password: undefined },
+      { ...options, additionalSecretOutputs: ["password"] },
+      "valkey",
+      "Password",
+    );
   }
 }

@@ -15,7 +15,11 @@ export interface RolloutInputs {
 }
 
 export class Rollout extends pulumi.dynamic.Resource {
-  constructor(name: string, args: { readonly [K in keyof RolloutInputs]: pulumi.Input<RolloutInputs[K]> }, options: pulumi.CustomResourceOptions = {}) {
+  constructor(
+    name: string,
+    args: { readonly [K in keyof RolloutInputs]: pulumi.Input<RolloutInputs[K]> },
+    options: pulumi.CustomResourceOptions = {},
+  ) {
     super(dynamicResource("rollout"), name, { ...args }, options, "valkey", "Rollout");
   }
 }

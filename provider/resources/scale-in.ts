@@ -23,7 +23,11 @@ export interface VolumeRequest {
 }
 
 export class ScaleIn extends pulumi.dynamic.Resource {
-  constructor(name: string, args: { readonly [K in keyof ScaleInInputs]: pulumi.Input<ScaleInInputs[K]> }, options: pulumi.CustomResourceOptions = {}) {
+  constructor(
+    name: string,
+    args: { readonly [K in keyof ScaleInInputs]: pulumi.Input<ScaleInInputs[K]> },
+    options: pulumi.CustomResourceOptions = {},
+  ) {
     super(dynamicResource("scale-in"), name, { ...args }, options, "valkey", "Drain");
   }
 }

@@ -25,7 +25,18 @@ export interface TopologyCheckOutputs {
 export class TopologyCheck extends pulumi.dynamic.Resource {
   declare readonly topology: pulumi.Output<TopologyRecord>;
 
-  constructor(name: string, args: { readonly [K in keyof TopologyCheckInputs]: pulumi.Input<TopologyCheckInputs[K]> }, options: pulumi.CustomResourceOptions = {}) {
-    super(dynamicResource("topology-check"), name, { ...args, topology: undefined }, options, "valkey", "TopologyCheck");
+  constructor(
+    name: string,
+    args: { readonly [K in keyof TopologyCheckInputs]: pulumi.Input<TopologyCheckInputs[K]> },
+    options: pulumi.CustomResourceOptions = {},
+  ) {
+    super(
+      dynamicResource("topology-check"),
+      name,
+      { ...args, topology: undefined },
+      options,
+      "valkey",
+      "TopologyCheck",
+    );
   }
 }

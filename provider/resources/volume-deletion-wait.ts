@@ -14,7 +14,11 @@ export interface VolumeDeletionWaitInputs {
 }
 
 export class VolumeDeletionWait extends pulumi.dynamic.Resource {
-  constructor(name: string, args: { readonly [K in keyof VolumeDeletionWaitInputs]: pulumi.Input<VolumeDeletionWaitInputs[K]> }, options: pulumi.CustomResourceOptions = {}) {
+  constructor(
+    name: string,
+    args: { readonly [K in keyof VolumeDeletionWaitInputs]: pulumi.Input<VolumeDeletionWaitInputs[K]> },
+    options: pulumi.CustomResourceOptions = {},
+  ) {
     super(dynamicResource("volume-deletion-wait"), name, { ...args }, options, "valkey", "VolumesGone");
   }
 }

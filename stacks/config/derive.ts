@@ -8,8 +8,13 @@ import type { DeploymentConfig, PlatformConfig } from "./schema/stack";
 /** With them where it names no others. Servers of this machine are told what they know of them when they start. */
 export function withDerivedSettings(deployment: DeploymentConfig, platform: PlatformConfig): DeploymentConfig {
   if (deployment.mode !== "cluster") return deployment;
-  const pings = !isPodPlatform(platform) || (deployment.engine !== "dragonfly" && supportsPingInterval(imageVersion(podSettings(platform, deployment).image)));
-  return { ...deployment, settings: derivedSettings(deployment.settings, nodeCount(configuredShape(deployment)), pings) };
+  const pings =
+    !isPodPlatform(platform) ||
+    (deployment.engine !== "dragonfly" && supportsPingInterval(imageVersion(podSettings(platform, deployment).image)));
+  return {
+    ...deployment,
+    settings: derivedSettings(deployment.settings, nodeCount(configuredShape(deployment)), pings),
+  };
 }
 
 /** What a tag says that begins with a version; else nothing. */

@@ -22,7 +22,11 @@ export function applyOverrides(raw: Values, assignments: readonly string[]): Val
     try {
       return put(values, keys, text === "" ? undefined : (parse(text) as unknown), []) as Values;
     } catch (error) {
-      problems.push(...(error instanceof BadInput ? error.problems : [`--set ${assignment}: the value is not YAML: ${messageOf(error).split("\n")[0] ?? ""}`]));
+      problems.push(
+        ...(error instanceof BadInput
+          ? error.problems
+          : [`--set ${assignment}: the value is not YAML: ${messageOf(error).split("\n")[0] ?? ""}`]),
+      );
       return values;
     }
   }, raw);
@@ -37,12 +41,14 @@ function put(inside: unknown, [key, ...rest]: readonly string[], value: unknown,
   const next = (old: unknown): unknown => put(old, rest, value, [...way, key]);
   if (Array.isArray(inside)) {
     const index = Number(key);
-    if (!Number.isInteger(index) || index < 0 || index > inside.length) throw new BadInput("", [`${here}: ${key} is no place in a list of ${inside.length}; a number from 0`]);
+    if (!Number.isInteger(index) || index < 0 || index > inside.length)
+      throw new BadInput("", [`${here}: ${key} is no place in a list of ${inside.length}; a number from 0`]);
     const list: unknown[] = [...(inside as unknown[])];
     list[index] = next(list[index]);
     return list.filter((each) => each !== undefined);
   }
-  if (inside !== undefined && inside !== null && typeof inside !== "object") throw new BadInput("", [`${here} is ${JSON.stringify(inside)}, which has no ${key}`]);
+  if (inside !== undefined && inside !== null && typeof inside !== "object")
+    throw new BadInput("", [`${here} is ${JSON.stringify(inside)}, which has no ${key}`]);
   const { [key]: old, ...others } = (inside ?? {}) as Record<string, unknown>;
   const made = next(old);
   return made === undefined ? others : { ...(inside as object | undefined), [key]: made };

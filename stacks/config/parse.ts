@@ -7,8 +7,22 @@ import { studyProblems } from "./validation/study";
 import { studyTreatments } from "../plan/benchmark-plans";
 import { withDerivedSettings } from "./derive";
 import { describeIssues, unknownKey } from "./problems";
-import type { BenchmarkConfig, DeploymentConfig, PlatformConfig, StackConfig, VerificationConfig } from "./schema/stack";
-import { benchmarkSchema, DEFAULT_TESTS, deploymentName, deploymentSchema, platformSchema, SECTIONS, verificationSchema } from "./schema/stack";
+import type {
+  BenchmarkConfig,
+  DeploymentConfig,
+  PlatformConfig,
+  StackConfig,
+  VerificationConfig,
+} from "./schema/stack";
+import {
+  benchmarkSchema,
+  DEFAULT_TESTS,
+  deploymentName,
+  deploymentSchema,
+  platformSchema,
+  SECTIONS,
+  verificationSchema,
+} from "./schema/stack";
 import type { CapacityConfig } from "./schema/capacity";
 import { capacitySchema } from "./schema/capacity";
 import type { WorkloadConfig } from "./schema/workloads";
@@ -37,10 +51,16 @@ type Path = readonly PropertyKey[];
  * @param machine what the platform `host` has to offer
  * @throws BadInput with every problem: schema and contradictions of whatever parts can be understood
  */
-export function parseConfig(source: string, raw: Readonly<Record<string, unknown>>, machine: MachineFacts, overrides = NO_OVERRIDES): StackConfig {
+export function parseConfig(
+  source: string,
+  raw: Readonly<Record<string, unknown>>,
+  machine: MachineFacts,
+  overrides = NO_OVERRIDES,
+): StackConfig {
   const parser = new SectionParser(raw, overrides);
   for (const name of Object.keys(raw)) {
-    if (!(name in SECTIONS)) parser.problems.push(unknownKey(`${CONFIG_NAMESPACE}:${name}`, name, Object.keys(SECTIONS)));
+    if (!(name in SECTIONS))
+      parser.problems.push(unknownKey(`${CONFIG_NAMESPACE}:${name}`, name, Object.keys(SECTIONS)));
   }
   const platform = parser.platform();
   const deployments = parser.deployments();
@@ -56,17 +76,53 @@ export function parseConfig(source: string, raw: Readonly<Record<string, unknown
   const measures = "benchmark" in raw || "workloads" in raw || "capacity" in raw;
   // A load that nobody asks for contradicts nothing; the command line's always is asked for.
   const load = measures || overrides !== NO_OVERRIDES ? benchmark : undefined;
-  const problems = [...parser.problems, ...crossFieldProblems({ platform, deployments, benchmark: load, workloads, capacity: overrides.workload === undefined && areUnderstood ? capacity : undefined, failures }, machine, parser.label)];
-  if (experiment !== undefined && benchmark !== undefined) problems.push(...studyProblems(experiment, studyTreatments({ deployments: Object.fromEntries(deployments), benchmark, experiment }), parser.label));
-  if (problems.length > 0 || platform === undefined || verification === undefined || benchmark === undefined) throw new BadInput(source, problems);
-  return { platform, verification, deployments: Object.fromEntries(deployments.map(([name, deployment]) => [name, withDerivedSettings(deployment, platform)])), benchmark, workloads: Object.fromEntries(workloads), failures: Object.fromEntries(failures), measures, capacity, experiment };
+  const problems = [
+    ...parser.problems,
+    ...crossFieldProblems(
+      {
+        platform,
+        deployments,
+        benchmark: load,
+        workloads,
+        capacity: overrides.workload === undefined && areUnderstood ? capacity : undefined,
+        failures,
+      },
+      machine,
+      parser.label,
+    ),
+  ];
+  if (experiment !== undefined && benchmark !== undefined)
+    problems.push(
+      ...studyProblems(
+        experiment,
+        studyTreatments({ deployments: Object.fromEntries(deployments), benchmark, experiment }),
+        parser.label,
+      ),
+    );
+  if (problems.length > 0 || platform === undefined || verification === undefined || benchmark === undefined)
+    throw new BadInput(source, problems);
+  return {
+    platform,
+    verification,
+    deployments: Object.fromEntries(
+      deployments.map(([name, deployment]) => [name, withDerivedSettings(deployment, platform)]),
+    ),
+    benchmark,
+    workloads: Object.fromEntries(workloads),
+    failures: Object.fromEntries(failures),
+    measures,
+    capacity,
+    experiment,
+  };
 }
 
 /**
  * What is measured where there is no stack: defaults and options.
  * @throws BadInput with every problem
  */
-export function parseBenchmark(overrides: OptionOverrides): Pick<StackConfig, "workloads"> & { readonly benchmark: BenchmarkConfig } {
+export function parseBenchmark(
+  overrides: OptionOverrides,
+): Pick<StackConfig, "workloads"> & { readonly benchmark: BenchmarkConfig } {
   const parser = new SectionParser({}, overrides);
   const benchmark = parser.benchmark();
   const workloads = Object.fromEntries(parser.workloads());
@@ -89,7 +145,12 @@ class SectionParser {
   /** A path as the user wrote it. */
   readonly label = (path: Path): string => {
     const [section, key, inner] = path.map(String);
-    const given = section === "benchmark" && key !== undefined && key in this.overrides.benchmark ? key : section === "workloads" && this.overrides.workload !== undefined ? inner : undefined;
+    const given =
+      section === "benchmark" && key !== undefined && key in this.overrides.benchmark
+        ? key
+        : section === "workloads" && this.overrides.workload !== undefined
+          ? inner
+          : undefined;
     const option = given === undefined ? undefined : this.overrides.options[given];
     return option ?? `${CONFIG_NAMESPACE}:${path.map(String).join(".")}`;
   };
@@ -98,7 +159,9 @@ class SectionParser {
     const input = this.raw["platform"];
     const result = platformSchema.safeParse(input);
     if (result.success) return result.data;
-    this.problems.push(...describeIssues(platformSchema, input, result.error.issues, (path) => this.label(["platform", ...path])));
+    this.problems.push(
+      ...describeIssues(platformSchema, input, result.error.issues, (path) => this.label(["platform", ...path])),
+    );
     return undefined;
   }
 
@@ -119,8 +182,16 @@ class SectionParser {
       this.problems.push(`${this.label(["workloads"])}: expected workloads, by name`);
       return [];
     }
-    const entries = Object.entries(input).map(([name, value]) => [name, isMap(value) ? { driver: DEFAULT_DRIVER, ...value } : value]);
-    return this.#entries("workloads", Object.fromEntries(entries) as Record<string, unknown>, workloadName, workloadSchema);
+    const entries = Object.entries(input).map(([name, value]) => [
+      name,
+      isMap(value) ? { driver: DEFAULT_DRIVER, ...value } : value,
+    ]);
+    return this.#entries(
+      "workloads",
+      Object.fromEntries(entries) as Record<string, unknown>,
+      workloadName,
+      workloadSchema,
+    );
   }
 
   /** Those that can be understood. */
@@ -136,14 +207,21 @@ class SectionParser {
     return isMap(input) && Object.keys(input).length > 0;
   }
 
-  #entries<T>(section: string, input: Readonly<Record<string, unknown>>, nameSchema: z.ZodString, schema: z.ZodType<T>): [string, T][] {
+  #entries<T>(
+    section: string,
+    input: Readonly<Record<string, unknown>>,
+    nameSchema: z.ZodString,
+    schema: z.ZodType<T>,
+  ): [string, T][] {
     return Object.entries(input).flatMap(([name, value]): [string, T][] => {
       const path = [section, name];
       const named = nameSchema.safeParse(name);
       if (!named.success) this.problems.push(`${this.label(path)}: ${named.error.issues[0]?.message ?? "a bad name"}`);
       const result = schema.safeParse(value);
       if (result.success) return [[name, result.data]];
-      this.problems.push(...describeIssues(schema, value, result.error.issues, (rest) => this.label([...path, ...rest])));
+      this.problems.push(
+        ...describeIssues(schema, value, result.error.issues, (rest) => this.label([...path, ...rest])),
+      );
       return [];
     });
   }
@@ -152,7 +230,11 @@ class SectionParser {
     const input = this.raw["verification"] ?? {};
     const result = verificationSchema.safeParse(input);
     if (result.success) return result.data;
-    this.problems.push(...describeIssues(verificationSchema, input, result.error.issues, (path) => this.label(["verification", ...path])));
+    this.problems.push(
+      ...describeIssues(verificationSchema, input, result.error.issues, (path) =>
+        this.label(["verification", ...path]),
+      ),
+    );
     return undefined;
   }
 
@@ -161,8 +243,11 @@ class SectionParser {
     const input = this.raw["capacity"];
     if (input === undefined) return undefined;
     const result = capacitySchema.safeParse(input);
-    if (result.success) return this.overrides.workload === undefined ? result.data : { ...result.data, workload: undefined };
-    this.problems.push(...describeIssues(capacitySchema, input, result.error.issues, (path) => this.label(["capacity", ...path])));
+    if (result.success)
+      return this.overrides.workload === undefined ? result.data : { ...result.data, workload: undefined };
+    this.problems.push(
+      ...describeIssues(capacitySchema, input, result.error.issues, (path) => this.label(["capacity", ...path])),
+    );
     return undefined;
   }
 
@@ -172,27 +257,51 @@ class SectionParser {
     if (input === undefined) return undefined;
     const result = studyConfigSchema.safeParse(input);
     if (result.success) return result.data as ExperimentConfig;
-    this.problems.push(...describeIssues(studyConfigSchema, input, result.error.issues, (path) => this.label(["experiment", ...path])));
+    this.problems.push(
+      ...describeIssues(studyConfigSchema, input, result.error.issues, (path) => this.label(["experiment", ...path])),
+    );
     return undefined;
   }
 
   benchmark(): BenchmarkConfig | undefined {
     const section = this.raw["benchmark"] ?? {};
-    const input: unknown = typeof section === "object" && !Array.isArray(section) ? withOverrides(section as Record<string, unknown>, this.overrides.benchmark) : section;
+    const input: unknown =
+      typeof section === "object" && !Array.isArray(section)
+        ? withOverrides(section as Record<string, unknown>, this.overrides.benchmark)
+        : section;
     const result = benchmarkSchema.safeParse(input);
-    if (result.success) return { ...result.data, tests: result.data.tests ?? (this.#namesWorkloads() ? [] : DEFAULT_TESTS) };
-    this.problems.push(...describeIssues(benchmarkSchema, input, result.error.issues, (path) => this.label(["benchmark", ...path])));
+    if (result.success)
+      return { ...result.data, tests: result.data.tests ?? (this.#namesWorkloads() ? [] : DEFAULT_TESTS) };
+    this.problems.push(
+      ...describeIssues(benchmarkSchema, input, result.error.issues, (path) => this.label(["benchmark", ...path])),
+    );
     return undefined;
   }
 }
 
 /** Named after its driver. Its data are as large as the file's, whose servers have room for so much. */
-function withWorkload(raw: Readonly<Record<string, unknown>>, workload: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function withWorkload(
+  raw: Readonly<Record<string, unknown>>,
+  workload: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
   const { benchmark } = raw;
   const { keySpace, dataSize } = isMap(benchmark) ? benchmark : {};
-  const size = dataSize === undefined ? {} : workload["driver"] === "open-loop" ? { values: { sizes: "fixed", bytes: dataSize } } : { dataSize };
-  const rest = isMap(benchmark) ? Object.fromEntries(Object.entries(benchmark).filter(([key]) => key !== "tests")) : benchmark;
-  return { ...raw, workloads: { [String(workload["driver"])]: { ...(keySpace === undefined ? {} : { keySpace }), ...size, ...workload } }, ...(rest === undefined ? {} : { benchmark: rest }) };
+  const size =
+    dataSize === undefined
+      ? {}
+      : workload["driver"] === "open-loop"
+        ? { values: { sizes: "fixed", bytes: dataSize } }
+        : { dataSize };
+  const rest = isMap(benchmark)
+    ? Object.fromEntries(Object.entries(benchmark).filter(([key]) => key !== "tests"))
+    : benchmark;
+  return {
+    ...raw,
+    workloads: {
+      [String(workload["driver"])]: { ...(keySpace === undefined ? {} : { keySpace }), ...size, ...workload },
+    },
+    ...(rest === undefined ? {} : { benchmark: rest }),
+  };
 }
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -200,7 +309,10 @@ function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /** A duration given on the command line replaces the file's number of requests, and the other way round. */
-function withOverrides(section: Readonly<Record<string, unknown>>, overrides: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function withOverrides(
+  section: Readonly<Record<string, unknown>>,
+  overrides: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
   const merged = { ...section, ...overrides };
   if ("duration" in overrides && !("requests" in overrides)) delete merged["requests"];
   if ("requests" in overrides && !("duration" in overrides)) delete merged["duration"];

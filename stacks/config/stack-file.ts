@@ -12,7 +12,11 @@ const FILE = /^Pulumi\.(.+)\.yaml$/;
 
 /** Names of the stacks that have a file. */
 export function stackNames(directory: string): string[] {
-  return existsSync(directory) ? readdirSync(directory).flatMap((name) => FILE.exec(name)?.[1] ?? []).sort() : [];
+  return existsSync(directory)
+    ? readdirSync(directory)
+        .flatMap((name) => FILE.exec(name)?.[1] ?? [])
+        .sort()
+    : [];
 }
 
 /**
@@ -22,7 +26,9 @@ export function stackNames(directory: string): string[] {
 export function readStackFile(directory: string, stack: string): Record<string, unknown> {
   const names = stackNames(directory);
   if (!names.includes(stack)) {
-    throw new BadInput("stack", [`there is none named ${stack};${didYouMean(stack, names)} Stacks here: ${names.join(", ") || "none"}`]);
+    throw new BadInput("stack", [
+      `there is none named ${stack};${didYouMean(stack, names)} Stacks here: ${names.join(", ") || "none"}`,
+    ]);
   }
   const file = `Pulumi.${stack}.yaml`;
   let text: string;
@@ -42,8 +48,13 @@ export function headline(directory: string, stack: string): string {
 /** Pure. */
 export function parseStackFile(file: string, text: string): Record<string, unknown> {
   const document = parseDocument(text, { merge: true });
-  if (document.errors.length > 0) throw new BadInput(file, document.errors.map((error) => error.message.split("\n")[0]?.replace(/:$/, "") ?? "not YAML"));
-  if (!isMap(document.contents) || !isMap(document.get("config"))) throw new BadInput(file, ["expected a map `config:` with keys such as `valkey:platform`"]);
+  if (document.errors.length > 0)
+    throw new BadInput(
+      file,
+      document.errors.map((error) => error.message.split("\n")[0]?.replace(/:$/, "") ?? "not YAML"),
+    );
+  if (!isMap(document.contents) || !isMap(document.get("config")))
+    throw new BadInput(file, ["expected a map `config:` with keys such as `valkey:platform`"]);
   const { config } = document.toJS() as { config: Record<string, unknown> };
   const problems: string[] = [];
   const own: Record<string, unknown> = {};
@@ -51,7 +62,8 @@ export function parseStackFile(file: string, text: string): Record<string, unkno
     const [namespace = "", ...rest] = key.split(":");
     if (rest.length === 0) problems.push(`${key}: expected a namespace before it, as in ${CONFIG_NAMESPACE}:${key}`);
     else if (namespace === CONFIG_NAMESPACE) own[rest.join(":")] = value;
-    else if (didYouMean(namespace, [CONFIG_NAMESPACE]) !== "") problems.push(`${key}: did you mean ${CONFIG_NAMESPACE}:${rest.join(":")}?`);
+    else if (didYouMean(namespace, [CONFIG_NAMESPACE]) !== "")
+      problems.push(`${key}: did you mean ${CONFIG_NAMESPACE}:${rest.join(":")}?`);
   }
   if (problems.length > 0) throw new BadInput(file, problems);
   return own;

@@ -11,7 +11,11 @@ import type { Duration } from "./stack-plan-types";
 const EKS_SECONDS = 30 * 60;
 const PODS_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 2, kubernetes: 60, eks: 5 * 60 };
 /** For each hundred nodes more: machines, pods and formation go many at once, not all. */
-const PER_HUNDRED_NODES_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 10, kubernetes: 60, eks: 120 };
+const PER_HUNDRED_NODES_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = {
+  host: 10,
+  kubernetes: 60,
+  eks: 120,
+};
 
 /** Around a measurement: a process that starts, or a Job whose pods come and go. */
 const AROUND_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 1, kubernetes: 8, eks: 12 };
@@ -23,26 +27,55 @@ const TRIP_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 0
 /** Requests per second that one primary is taken to answer where a measurement is a number of requests; S1's slowest figure, and that of a pipeline of 1. */
 const REQUESTS_PER_SECOND = { pipelined: 400_000, single: 100_000 };
 
-export function planDuration(platform: PlatformConfig["type"], deployments: readonly DeploymentPlan[], measurement: MeasurementPlan | null, study: StudyPlan | null): Duration {
+export function planDuration(
+  platform: PlatformConfig["type"],
+  deployments: readonly DeploymentPlan[],
+  measurement: MeasurementPlan | null,
+  study: StudyPlan | null,
+): Duration {
   if (study !== null) return { seconds: study.budget, parts: [{ what: "the study, at most", seconds: study.budget }] };
   const nodes = deployments.reduce((sum, { shape }) => sum + nodeCount(shape), 0);
   const parts = [
     ...(platform === "eks" ? [{ what: "network, cluster and Karpenter", seconds: EKS_SECONDS }] : []),
-    { what: "servers, formation and verification", seconds: PODS_SECONDS[platform] + (PER_HUNDRED_NODES_SECONDS[platform] * nodes) / 100 },
+    {
+      what: "servers, formation and verification",
+      seconds: PODS_SECONDS[platform] + (PER_HUNDRED_NODES_SECONDS[platform] * nodes) / 100,
+    },
     ...(measurement === null ? [] : measuring(platform, deployments, measurement)),
   ].map(({ what, seconds }) => ({ what, seconds: Math.ceil(seconds) }));
   return { seconds: parts.reduce((sum, part) => sum + part.seconds, 0), parts };
 }
 
-function measuring(platform: PlatformConfig["type"], deployments: readonly DeploymentPlan[], { workload, workloads, rounds, count, capacity }: MeasurementPlan): Duration["parts"] {
+function measuring(
+  platform: PlatformConfig["type"],
+  deployments: readonly DeploymentPlan[],
+  { workload, workloads, rounds, count, capacity }: MeasurementPlan,
+): Duration["parts"] {
   const perRound = count / rounds / deployments.length;
-  const measured = deployments.reduce((sum, { shape }) => sum + rounds * perRound * (workload.warmup + AROUND_SECONDS[platform] + lengthOf(workload, shape.primaries)), 0);
+  const measured = deployments.reduce(
+    (sum, { shape }) =>
+      sum + rounds * perRound * (workload.warmup + AROUND_SECONDS[platform] + lengthOf(workload, shape.primaries)),
+    0,
+  );
   const canaries = (rounds + 1) * (CANARY_SECONDS + AROUND_SECONDS[platform]);
-  const families = [...keyFamilies(workload.tests).map(() => workload.keySpace), ...Object.values(workloads).map(({ keySpace }) => keySpace)];
+  const families = [
+    ...keyFamilies(workload.tests).map(() => workload.keySpace),
+    ...Object.values(workloads).map(({ keySpace }) => keySpace),
+  ];
   return [
-    { what: "keys put in place", seconds: deployments.reduce((sum, { shape }) => sum + prefill(platform, families, shape.primaries), 0) },
+    {
+      what: "keys put in place",
+      seconds: deployments.reduce((sum, { shape }) => sum + prefill(platform, families, shape.primaries), 0),
+    },
     { what: `${count} measurements with their canaries`, seconds: measured + canaries },
-    ...(capacity === null ? [] : [{ what: "the search for capacities", seconds: deployments.length * capacity.probes * (2 * AROUND_SECONDS[platform] + capacity.seconds) }]),
+    ...(capacity === null
+      ? []
+      : [
+          {
+            what: "the search for capacities",
+            seconds: deployments.length * capacity.probes * (2 * AROUND_SECONDS[platform] + capacity.seconds),
+          },
+        ]),
   ];
 }
 

@@ -6,7 +6,12 @@ import type { PodGroup } from "../../platforms/eks/pod-groups";
 import { clientPodGroup, serverPodGroup } from "../../platforms/eks/pod-groups";
 import type { StorageClassName } from "../../platforms/eks/storage-classes";
 import { STORAGE_CLASS_NAMES } from "../../platforms/eks/storage-classes";
-import { EXPORTER_RESOURCES, isGuaranteed, PROXY_COUNT, FAILOVER_RESOURCES } from "../../components/kubernetes/pods/sidecar-resources";
+import {
+  EXPORTER_RESOURCES,
+  isGuaranteed,
+  PROXY_COUNT,
+  FAILOVER_RESOURCES,
+} from "../../components/kubernetes/pods/sidecar-resources";
 import { configuredSentinels, configuredShape } from "./benchmark-plans";
 import { podSettings, runnerCount } from "./pods";
 import type { BenchmarkConfig, DeploymentConfig } from "../config/schema/stack";
@@ -32,18 +37,36 @@ export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmar
     network: "vpcId" in network ? { existing: true } : { existing: false, cidr: network.cidr, nat: network.nat },
     system,
     pools,
-    groups: [...Object.entries(deployments).flatMap(([name, deployment]) => [serverGroup(name, deployment, platform), ...watcherGroups(name, deployment, platform)]), ...(benchmark === undefined ? [] : [clientGroup(platform, deployments)])],
+    groups: [
+      ...Object.entries(deployments).flatMap(([name, deployment]) => [
+        serverGroup(name, deployment, platform),
+        ...watcherGroups(name, deployment, platform),
+      ]),
+      ...(benchmark === undefined ? [] : [clientGroup(platform, deployments)]),
+    ],
     ownKey: cluster.keyArn === undefined,
   };
 }
 
 const GIB = 1024 ** 3;
-const amounts = ({ cpu, memory }: { readonly cpu: string; readonly memory: string }): Pick<PodGroup, "cpuMilli" | "memoryMiB"> => ({ cpuMilli: Math.ceil(parseQuantity(cpu) * 1000), memoryMiB: Math.ceil(parseQuantity(memory) / 1024 ** 2) });
+const amounts = ({
+  cpu,
+  memory,
+}: {
+  readonly cpu: string;
+  readonly memory: string;
+}): Pick<PodGroup, "cpuMilli" | "memoryMiB"> => ({
+  cpuMilli: Math.ceil(parseQuantity(cpu) * 1000),
+  memoryMiB: Math.ceil(parseQuantity(memory) / 1024 ** 2),
+});
 
 function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPlatformConfig): PodGroup {
   const { resources, storage, placement, pool = "servers", instanceType } = podSettings(platform, deployment);
   const server = amounts(resources.requests);
-  const exporter = platform.metrics === undefined ? { cpuMilli: 0, memoryMiB: 0 } : amounts(isGuaranteed(resources) ? EXPORTER_RESOURCES.limits : EXPORTER_RESOURCES.requests);
+  const exporter =
+    platform.metrics === undefined
+      ? { cpuMilli: 0, memoryMiB: 0 }
+      : amounts(isGuaranteed(resources) ? EXPORTER_RESOURCES.limits : EXPORTER_RESOURCES.requests);
   return serverPodGroup({
     name,
     pool,
@@ -52,7 +75,13 @@ function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPl
     cpuMilli: server.cpuMilli + exporter.cpuMilli,
     memoryMiB: server.memoryMiB + exporter.memoryMiB,
     // A class that is none of these is refused elsewhere.
-    volume: storage.ephemeral ? undefined : { gib: parseQuantity(storage.size) / GIB, storageClass: STORAGE_CLASS_NAMES.find((each) => each === storage.className) ?? ("gp3" satisfies StorageClassName) },
+    volume: storage.ephemeral
+      ? undefined
+      : {
+          gib: parseQuantity(storage.size) / GIB,
+          storageClass:
+            STORAGE_CLASS_NAMES.find((each) => each === storage.className) ?? ("gp3" satisfies StorageClassName),
+        },
     separate: placement.hostAntiAffinity !== "none",
     together: placement.oneMachine === true,
     instanceType,
@@ -64,11 +93,31 @@ function watcherGroups(name: string, deployment: DeploymentConfig, platform: Eks
   const sentinel = configuredSentinels(deployment);
   if (sentinel === undefined) return [];
   const { placement, pool = "servers", instanceType } = podSettings(platform, deployment);
-  const common = { pool, zones: placement.zones, ...amounts(FAILOVER_RESOURCES.requests), separate: placement.hostAntiAffinity !== "none", instanceType };
-  return [clientPodGroup({ ...common, name: `Sentinels of ${name}`, count: sentinel.count }), clientPodGroup({ ...common, name: `proxies of ${name}`, count: PROXY_COUNT })];
+  const common = {
+    pool,
+    zones: placement.zones,
+    ...amounts(FAILOVER_RESOURCES.requests),
+    separate: placement.hostAntiAffinity !== "none",
+    instanceType,
+  };
+  return [
+    clientPodGroup({ ...common, name: `Sentinels of ${name}`, count: sentinel.count }),
+    clientPodGroup({ ...common, name: `proxies of ${name}`, count: PROXY_COUNT }),
+  ];
 }
 
 /** One measurement's: Jobs follow each other. */
 function clientGroup(platform: EksPlatformConfig, deployments: Readonly<Record<string, DeploymentConfig>>): PodGroup {
-  return clientPodGroup({ name: "load generators", pool: "clients", count: runnerCount(platform, Object.values(deployments).map(configuredShape)), zones: zoneNames(platform.clients.zone === undefined ? platform : { region: platform.region, zones: [platform.clients.zone] }), ...amounts(platform.clients.requests), separate: true, together: false, instanceType: undefined });
+  return clientPodGroup({
+    name: "load generators",
+    pool: "clients",
+    count: runnerCount(platform, Object.values(deployments).map(configuredShape)),
+    zones: zoneNames(
+      platform.clients.zone === undefined ? platform : { region: platform.region, zones: [platform.clients.zone] },
+    ),
+    ...amounts(platform.clients.requests),
+    separate: true,
+    together: false,
+    instanceType: undefined,
+  });
 }

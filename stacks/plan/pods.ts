@@ -37,7 +37,12 @@ interface Amounts {
 export interface PodSettings {
   readonly image: string;
   readonly resources: { readonly requests: Amounts; readonly limits: Amounts };
-  readonly storage: { readonly className?: string | undefined; readonly size: string; readonly onDestroy: "keep" | "delete"; readonly ephemeral: boolean };
+  readonly storage: {
+    readonly className?: string | undefined;
+    readonly size: string;
+    readonly onDestroy: "keep" | "delete";
+    readonly ephemeral: boolean;
+  };
   readonly placement: Placement;
   /** Undefined where there are no pools. */
   readonly pool: PoolName | undefined;
@@ -65,7 +70,12 @@ export function podSettings(platform: PodPlatform, deployment: Pick<DeploymentCo
   return {
     image: pods?.image ?? (engine === "valkey" ? platform.image : IMAGES[engine]),
     resources: pods?.resources ?? platform.resources,
-    storage: { className: pods?.storage?.className ?? platform.storage.className, size: pods?.storage?.size ?? platform.storage.size, onDestroy: platform.type === "eks" ? "delete" : platform.storage.onDestroy, ephemeral: engine === "dragonfly" || (pods?.storage?.ephemeral ?? false) },
+    storage: {
+      className: pods?.storage?.className ?? platform.storage.className,
+      size: pods?.storage?.size ?? platform.storage.size,
+      onDestroy: platform.type === "eks" ? "delete" : platform.storage.onDestroy,
+      ephemeral: engine === "dragonfly" || (pods?.storage?.ephemeral ?? false),
+    },
     placement: {
       zones: deploymentZones(platform, deployment),
       hostAntiAffinity: platform.hostAntiAffinity,
@@ -77,16 +87,27 @@ export function podSettings(platform: PodPlatform, deployment: Pick<DeploymentCo
   };
 }
 
-function whereOf(platform: PodPlatform, pool: PoolName | undefined, instanceType: string | undefined): Pick<Placement, "nodeSelector" | "tolerations"> {
-  if (platform.type === "kubernetes") return { nodeSelector: platform.nodeSelector, tolerations: platform.tolerations?.map(withoutUndefinedKeys) };
+function whereOf(
+  platform: PodPlatform,
+  pool: PoolName | undefined,
+  instanceType: string | undefined,
+): Pick<Placement, "nodeSelector" | "tolerations"> {
+  if (platform.type === "kubernetes")
+    return { nodeSelector: platform.nodeSelector, tolerations: platform.tolerations?.map(withoutUndefinedKeys) };
   if (pool === undefined) return {};
-  return { nodeSelector: { ...poolSelector(pool), ...(instanceType === undefined ? {} : { [INSTANCE_TYPE]: instanceType }) }, tolerations: [poolToleration(pool)] };
+  return {
+    nodeSelector: { ...poolSelector(pool), ...(instanceType === undefined ? {} : { [INSTANCE_TYPE]: instanceType }) },
+    tolerations: [poolToleration(pool)],
+  };
 }
 
 /** How many load generators, for deployments with so many primaries at most. */
 export function runnerCount({ clients }: PodPlatform, deployments: readonly { readonly primaries: number }[]): number {
   if (typeof clients.runners === "number") return clients.runners;
-  return Math.max(1, Math.ceil(clients.runners.perPrimary * Math.max(1, ...deployments.map(({ primaries }) => primaries))));
+  return Math.max(
+    1,
+    Math.ceil(clients.runners.perPrimary * Math.max(1, ...deployments.map(({ primaries }) => primaries))),
+  );
 }
 
 /** Keys that are not there are left out: Kubernetes' objects know no undefined. */
@@ -108,25 +129,44 @@ export function runnerPlan(platform: PodPlatform, runners: number, otherEngines:
 function placeOfRunners(platform: PodPlatform): Pick<RunnerPlan, "nodeSelector" | "tolerations"> {
   if (platform.type === "eks") {
     const { zone } = platform.clients;
-    return { nodeSelector: { ...poolSelector("clients"), ...(zone === undefined ? {} : { [ZONE]: zoneNames({ region: platform.region, zones: [zone] })[0] ?? "" }) }, tolerations: [poolToleration("clients")] };
+    return {
+      nodeSelector: {
+        ...poolSelector("clients"),
+        ...(zone === undefined ? {} : { [ZONE]: zoneNames({ region: platform.region, zones: [zone] })[0] ?? "" }),
+      },
+      tolerations: [poolToleration("clients")],
+    };
   }
   const { nodeSelector, tolerations } = platform.clients;
-  return { ...(nodeSelector === undefined ? {} : { nodeSelector }), ...(tolerations === undefined ? {} : { tolerations: tolerations.map((each): Toleration => withoutUndefinedKeys(each)) }) };
+  return {
+    ...(nodeSelector === undefined ? {} : { nodeSelector }),
+    ...(tolerations === undefined
+      ? {}
+      : { tolerations: tolerations.map((each): Toleration => withoutUndefinedKeys(each)) }),
+  };
 }
 
 /** Without the keys that are not there: Kubernetes' types know no undefined. */
 export function withoutUndefinedKeys<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> };
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
 }
 
 /** Where its Sentinels are, where it has any. */
 export function sentinelTarget(name: string, deployment: DeploymentConfig): Pick<KubernetesReference, "sentinel"> {
   const settings = configuredSentinels(deployment);
-  return settings === undefined ? {} : { sentinel: { statefulSet: objectNames(name).sentinel, port: SENTINEL_PORT, settings } };
+  return settings === undefined
+    ? {}
+    : { sentinel: { statefulSet: objectNames(name).sentinel, port: SENTINEL_PORT, settings } };
 }
 
 /** Where its servers are, as far as it follows from the configuration alone; not by whose leave. */
-export function podTarget(name: string, deployment: DeploymentConfig, platform: PodPlatform): Omit<KubernetesReference, "kubeconfig" | "context" | "sentinel"> {
+export function podTarget(
+  name: string,
+  deployment: DeploymentConfig,
+  platform: PodPlatform,
+): Omit<KubernetesReference, "kubeconfig" | "context" | "sentinel"> {
   const { statefulSet, client } = objectNames(name);
   const { engine, mode, settings } = deployment;
   const { namespace, tls } = platform;

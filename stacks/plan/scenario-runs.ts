@@ -26,18 +26,34 @@ export type SubjectPlan = Pick<HostDeploymentPlan, "name" | "mode" | "shape" | "
 };
 
 /** What of a stack on pods can be broken: servers that take part in a failover as Valkey does. */
-export function podSubjectPlans(platform: PodPlatform, { deployments }: Pick<StackConfig, "deployments">): SubjectPlan[] {
+export function podSubjectPlans(
+  platform: PodPlatform,
+  { deployments }: Pick<StackConfig, "deployments">,
+): SubjectPlan[] {
   return Object.entries(deployments)
     .filter(([, { engine }]) => engine === "valkey")
-    .map(([name, deployment]) => ({ name, mode: deployment.mode, shape: configuredShape(deployment), settings: deployment.settings, zones: deploymentZones(platform, deployment), machines: "several", sentinel: configuredSentinels(deployment) }));
+    .map(([name, deployment]) => ({
+      name,
+      mode: deployment.mode,
+      shape: configuredShape(deployment),
+      settings: deployment.settings,
+      zones: deploymentZones(platform, deployment),
+      machines: "several",
+      sentinel: configuredSentinels(deployment),
+    }));
 }
 
 /** The stack's scenarios beside its deployments, with what cannot be done on its platform; on this machine, by what this user may do. */
 export function planFailures(config: Pick<StackConfig, "platform" | "deployments" | "failures">): PlannedScenarioRun[] {
   const { platform } = config;
   const scenarios = Object.entries(config.failures).map(([name, failure]) => plannedScenario(name, failure));
-  if (isPodPlatform(platform)) return planScenarioRuns(scenarios, podSubjectPlans(platform, config), unmetPodPrecondition);
-  return planScenarioRuns(scenarios, hostPlans(platform, config).map((plan): SubjectPlan => ({ ...plan, machines: "one" })), unmetHostPrecondition);
+  if (isPodPlatform(platform))
+    return planScenarioRuns(scenarios, podSubjectPlans(platform, config), unmetPodPrecondition);
+  return planScenarioRuns(
+    scenarios,
+    hostPlans(platform, config).map((plan): SubjectPlan => ({ ...plan, machines: "one" })),
+    unmetHostPrecondition,
+  );
 }
 
 export interface PlannedScenario {
@@ -55,7 +71,12 @@ export function plannedScenario(name: string, config: FailureConfig): PlannedSce
     scenario: {
       name,
       fault: faultOf(config),
-      load: { rate, bytes: dataSize, timeoutMs: timeout, acknowledgement: { replicas: waitFor, timeoutMs: waitFor === 0 ? 0 : WAIT_MS } },
+      load: {
+        rate,
+        bytes: dataSize,
+        timeoutMs: timeout,
+        acknowledgement: { replicas: waitFor, timeoutMs: waitFor === 0 ? 0 : WAIT_MS },
+      },
       settings: toDirectives(settings),
       beforeSeconds: before,
       afterSeconds: after,
@@ -103,15 +124,25 @@ export interface PlannedScenarioRun {
 }
 
 /** Every scenario beside every deployment it is meant for, as the deployments will be when they have been formed. */
-export function planScenarioRuns(scenarios: readonly PlannedScenario[], plans: readonly SubjectPlan[], obstacle: PreconditionCheck): PlannedScenarioRun[] {
+export function planScenarioRuns(
+  scenarios: readonly PlannedScenario[],
+  plans: readonly SubjectPlan[],
+  obstacle: PreconditionCheck,
+): PlannedScenarioRun[] {
   return scenarios.flatMap((planned) =>
     plans
       .filter(({ name }) => planned.deployments?.includes(name) ?? true)
       .map((plan): PlannedScenarioRun => {
         const { fault, settings } = planned.scenario;
         const result = planFault(fault, subjectOf(plan, settings));
-        const why = obstacle(planned.scenario, toDirectives(plan.settings)) ?? (typeof result === "string" ? result : undefined);
-        return { planned, deployment: plan.name, skipReason: why, lines: why !== undefined || typeof result === "string" ? [] : describeFaultPlan(result) };
+        const why =
+          obstacle(planned.scenario, toDirectives(plan.settings)) ?? (typeof result === "string" ? result : undefined);
+        return {
+          planned,
+          deployment: plan.name,
+          skipReason: why,
+          lines: why !== undefined || typeof result === "string" ? [] : describeFaultPlan(result),
+        };
       }),
   );
 }
@@ -124,12 +155,21 @@ function subjectOf(plan: SubjectPlan, settings: ReadonlyMap<string, string>): De
   return {
     mode,
     shape,
-    shards: mode === "cluster" ? planCluster(placed, shape).shards : [{ primary: names[0] ?? "", replicas: names.slice(1) }],
+    shards:
+      mode === "cluster" ? planCluster(placed, shape).shards : [{ primary: names[0] ?? "", replicas: names.slice(1) }],
     zoneOf: new Map(placed.map(({ name, zone }) => [name, zone])),
     // Which machine a pod is on is for its scheduler to say.
-    machineOf: new Map(names.map((name) => [name, plan.machines === "one" ? "this machine" : `the machine of ${name}`])),
-    sentinelZoneOf: new Map((plan.sentinel === undefined ? [] : placeSentinels(plan.name, plan.sentinel, zones)).map(({ name, zone }) => [name, zone])),
-    hasAutomaticFailover: mode === "cluster" ? wanted.get("cluster-replica-no-failover") !== "yes" : plan.sentinel !== undefined,
+    machineOf: new Map(
+      names.map((name) => [name, plan.machines === "one" ? "this machine" : `the machine of ${name}`]),
+    ),
+    sentinelZoneOf: new Map(
+      (plan.sentinel === undefined ? [] : placeSentinels(plan.name, plan.sentinel, zones)).map(({ name, zone }) => [
+        name,
+        zone,
+      ]),
+    ),
+    hasAutomaticFailover:
+      mode === "cluster" ? wanted.get("cluster-replica-no-failover") !== "yes" : plan.sentinel !== undefined,
     persistent: wanted.get("appendonly") === "yes",
     rediscoversPeers: plan.machines === "several",
   };

@@ -48,7 +48,11 @@ export interface DeploymentPlan {
   /** Null on the host. */
   readonly pods: PodsPlan | null;
   /** The cluster bus at rest, at most; null without one. */
-  readonly bus: (BusTraffic & { /** Between zones, at AWS's price; null where none is known. */ readonly usdPerHour: number | null }) | null;
+  readonly bus:
+    | (BusTraffic & {
+        /** Between zones, at AWS's price; null where none is known. */ readonly usdPerHour: number | null;
+      })
+    | null;
   /** Who has a replica take over in replication mode; null where nobody does. */
   readonly sentinel: SentinelSettings | null;
   /** Null where it is not large. */

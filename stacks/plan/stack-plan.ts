@@ -6,7 +6,12 @@ import { measuredClusters } from "../../valkey/forecast/measured-clusters";
 import { toDirectives } from "../../valkey/settings";
 import { busTraffic } from "../../valkey/topology/bus-traffic";
 import { planCluster } from "../../valkey/topology/cluster-plan";
-import { fileDescriptorsFor, LARGE_CLUSTER_NODES, nodeTimeoutFor, pingEquivalentTimeoutMs } from "../../valkey/topology/derived-settings";
+import {
+  fileDescriptorsFor,
+  LARGE_CLUSTER_NODES,
+  nodeTimeoutFor,
+  pingEquivalentTimeoutMs,
+} from "../../valkey/topology/derived-settings";
 import type { PlacedNode } from "../../valkey/topology/placement";
 import { nodeCount, rotateOverZones, spreadOverZones } from "../../valkey/topology/placement";
 import { crossZoneUsdPerHour } from "../../platforms/eks/cost";
@@ -14,18 +19,37 @@ import type { EksPlan } from "../../platforms/eks/plan";
 import { pricesOf } from "../../platforms/eks/prices";
 import { isGuaranteed } from "../../components/kubernetes/pods/sidecar-resources";
 import { planFailures } from "./scenario-runs";
-import { configuredCapacitySearch, studyTreatments, fittedWorkload, configuredSentinels, configuredShape } from "./benchmark-plans";
+import {
+  configuredCapacitySearch,
+  studyTreatments,
+  fittedWorkload,
+  configuredSentinels,
+  configuredShape,
+} from "./benchmark-plans";
 import { deploymentZones, isPodPlatform, podSettings, runnerCount, platformZones } from "./pods";
 import type { DeploymentConfig, PlatformConfig, StackConfig } from "../config/schema/stack";
 import { planDuration } from "./duration";
 import { eksPlan } from "./eks";
-import type { StackPlan, DeploymentPlan, LargeClusterPlan, PodsPlan, MeasurementPlan, CapacityPlan, StudyPlan } from "./stack-plan-types";
+import type {
+  StackPlan,
+  DeploymentPlan,
+  LargeClusterPlan,
+  PodsPlan,
+  MeasurementPlan,
+  CapacityPlan,
+  StudyPlan,
+} from "./stack-plan-types";
 import { PLAN_VERSION } from "./stack-plan-types";
 
 export function planStack(stack: string, config: StackConfig): StackPlan {
   const { platform, measures, benchmark } = config;
-  const eks = platform.type === "eks" ? eksPlan(platform, { deployments: config.deployments, benchmark: measures ? benchmark : undefined }) : undefined;
-  const deployments = Object.entries(config.deployments).map(([name, deployment]) => planDeployment(name, deployment, platform));
+  const eks =
+    platform.type === "eks"
+      ? eksPlan(platform, { deployments: config.deployments, benchmark: measures ? benchmark : undefined })
+      : undefined;
+  const deployments = Object.entries(config.deployments).map(([name, deployment]) =>
+    planDeployment(name, deployment, platform),
+  );
   const measurement = measures ? planMeasurement(config) : null;
   const study = planStudy(config);
   return {
@@ -36,7 +60,12 @@ export function planStack(stack: string, config: StackConfig): StackPlan {
     deployments,
     measurement,
     study,
-    failures: planFailures(config).map(({ planned: { scenario }, deployment, skipReason }) => ({ scenario: scenario.name, deployment, fault: scenario.fault.kind, skipReason: skipReason ?? null })),
+    failures: planFailures(config).map(({ planned: { scenario }, deployment, skipReason }) => ({
+      scenario: scenario.name,
+      deployment,
+      fault: scenario.fault.kind,
+      skipReason: skipReason ?? null,
+    })),
     eks: eks === undefined ? null : withoutProblems(eks),
     duration: planDuration(platform.type, deployments, measurement, study),
     notes: [...(eks?.notes ?? []), ...notesOf(config, deployments, measurement)],
@@ -44,7 +73,16 @@ export function planStack(stack: string, config: StackConfig): StackPlan {
 }
 
 /** A configuration with problems comes to no plan. */
-function withoutProblems({ region, zones, machines, network, volumes, quotas, cost, notes }: EksPlan): Omit<EksPlan, "problems"> {
+function withoutProblems({
+  region,
+  zones,
+  machines,
+  network,
+  volumes,
+  quotas,
+  cost,
+  notes,
+}: EksPlan): Omit<EksPlan, "problems"> {
   return { region, zones, machines, network, volumes, quotas, cost, notes };
 }
 
@@ -53,7 +91,10 @@ function planDeployment(name: string, deployment: DeploymentConfig, platform: Pl
   const zones = deploymentZones(platform, deployment);
   const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${name}-${index}`);
   // Pods are spread evenly, and roles given afterwards; processes are placed by their roles.
-  const placed = deployment.mode === "cluster" && !isPodPlatform(platform) ? rotateOverZones(names, shape, zones) : spreadOverZones(names, zones);
+  const placed =
+    deployment.mode === "cluster" && !isPodPlatform(platform)
+      ? rotateOverZones(names, shape, zones)
+      : spreadOverZones(names, zones);
   return {
     name,
     engine: deployment.engine,
@@ -66,7 +107,10 @@ function planDeployment(name: string, deployment: DeploymentConfig, platform: Pl
     pods: isPodPlatform(platform) ? planPods(podSettings(platform, deployment), placed.length) : null,
     bus: deployment.mode === "cluster" ? planBus(deployment, placed, platform) : null,
     sentinel: configuredSentinels(deployment) ?? null,
-    largeCluster: deployment.mode === "cluster" && placed.length >= LARGE_CLUSTER_NODES ? planLarge(deployment, placed.length, platform) : null,
+    largeCluster:
+      deployment.mode === "cluster" && placed.length >= LARGE_CLUSTER_NODES
+        ? planLarge(deployment, placed.length, platform)
+        : null,
   };
 }
 
@@ -75,12 +119,23 @@ function planLarge({ settings }: DeploymentConfig, nodes: number, platform: Plat
   if (measured === undefined) return null;
   const { points, cores, version } = measured;
   const nodeTimeoutMs = settings["cluster-node-timeout"] ?? nodeTimeoutFor(nodes);
-  const found = forecastCluster(points, nodes, { nodeTimeoutMs, pingTimeoutMs: pingEquivalentTimeoutMs(nodeTimeoutMs, settings), announceHostNames: isPodPlatform(platform) });
+  const found = forecastCluster(points, nodes, {
+    nodeTimeoutMs,
+    pingTimeoutMs: pingEquivalentTimeoutMs(nodeTimeoutMs, settings),
+    announceHostNames: isPodPlatform(platform),
+  });
   if (found === undefined) return null;
-  return { forecast: found, descriptors: fileDescriptorsFor(nodes), measured: { cores, version, sizes: [...new Set(points.map((point) => point.nodes))].sort((a, b) => a - b) } };
+  return {
+    forecast: found,
+    descriptors: fileDescriptorsFor(nodes),
+    measured: { cores, version, sizes: [...new Set(points.map((point) => point.nodes))].sort((a, b) => a - b) },
+  };
 }
 
-function planPods({ image, resources, storage, placement, pool, instanceType }: ReturnType<typeof podSettings>, count: number): PodsPlan {
+function planPods(
+  { image, resources, storage, placement, pool, instanceType }: ReturnType<typeof podSettings>,
+  count: number,
+): PodsPlan {
   return {
     count,
     image,
@@ -93,49 +148,110 @@ function planPods({ image, resources, storage, placement, pool, instanceType }: 
   };
 }
 
-function planBus({ settings }: DeploymentConfig, placed: readonly PlacedNode[], platform: PlatformConfig): DeploymentPlan["bus"] {
-  const traffic = busTraffic(placed.length, pingEquivalentTimeoutMs(settings["cluster-node-timeout"] ?? nodeTimeoutFor(placed.length), settings), isPodPlatform(platform));
+function planBus(
+  { settings }: DeploymentConfig,
+  placed: readonly PlacedNode[],
+  platform: PlatformConfig,
+): DeploymentPlan["bus"] {
+  const traffic = busTraffic(
+    placed.length,
+    pingEquivalentTimeoutMs(settings["cluster-node-timeout"] ?? nodeTimeoutFor(placed.length), settings),
+    isPodPlatform(platform),
+  );
   const perZone = new Map<string, number>();
   for (const { zone } of placed) perZone.set(zone, (perZone.get(zone) ?? 0) + 1);
   const within = [...perZone.values()].reduce((sum, count) => sum + (count / placed.length) ** 2, 0);
-  const usd = platform.type === "eks" ? crossZoneUsdPerHour(traffic.bytes * (1 - within), pricesOf(platform.region)) : undefined;
+  const usd =
+    platform.type === "eks" ? crossZoneUsdPerHour(traffic.bytes * (1 - within), pricesOf(platform.region)) : undefined;
   return { ...traffic, usdPerHour: usd ?? null };
 }
 
 function planMeasurement(config: StackConfig): MeasurementPlan {
   const { platform, deployments, benchmark, workloads } = config;
   const workload = fittedWorkload(config);
-  const count = (workload.tests.length + Object.keys(workloads).length) * Object.keys(deployments).length * benchmark.repeats;
+  const count =
+    (workload.tests.length + Object.keys(workloads).length) * Object.keys(deployments).length * benchmark.repeats;
   const isPods = isPodPlatform(platform);
-  return { workload, workloads, rounds: benchmark.repeats, capacity: planCapacity(config), count, runners: isPods ? runnerCount(platform, Object.values(deployments).map(configuredShape)) : 1, jobs: isPods ? count + benchmark.repeats + 2 : null };
+  return {
+    workload,
+    workloads,
+    rounds: benchmark.repeats,
+    capacity: planCapacity(config),
+    count,
+    runners: isPods ? runnerCount(platform, Object.values(deployments).map(configuredShape)) : 1,
+    jobs: isPods ? count + benchmark.repeats + 2 : null,
+  };
 }
 
 function planCapacity(config: StackConfig): CapacityPlan | null {
   const search = configuredCapacitySearch(config);
   if (search === undefined) return null;
-  const { workload, objective, search: { start, most, precision, confirmations } } = search;
+  const {
+    workload,
+    objective,
+    search: { start, most, precision, confirmations },
+  } = search;
   const doublings = Math.max(0, Math.ceil(Math.log2(most / start))) + 1;
   const halvings = Math.max(0, Math.ceil(Math.log2(Math.log(2) / Math.log(1 + precision))));
   // Half of the halvings fail, and what fails is offered again; the answer and the load above it are settled by the fewest that are most.
   const offered = doublings + 1 + Math.ceil(1.5 * halvings) + 2 * (Math.floor(confirmations / 2) + 1);
-  return { objective: formatObjective(objective), workload: workload.name, initialRate: start, maxRate: most, precision, probes: offered + 2 * confirmations, seconds: workload.warmup + workload.length.seconds };
+  return {
+    objective: formatObjective(objective),
+    workload: workload.name,
+    initialRate: start,
+    maxRate: most,
+    precision,
+    probes: offered + 2 * confirmations,
+    seconds: workload.warmup + workload.length.seconds,
+  };
 }
 
 function planStudy({ experiment, deployments, benchmark }: StackConfig): StudyPlan | null {
   if (experiment === undefined) return null;
   const levels: [string, readonly (string | number)[] | undefined][] = Object.entries(experiment.vary);
   const varied = Object.fromEntries(levels.flatMap(([factor, each]) => (each === undefined ? [] : [[factor, each]])));
-  return { treatments: studyTreatments({ deployments, benchmark, experiment }).length, varied, precision: experiment.precision, budget: experiment.budget };
+  return {
+    treatments: studyTreatments({ deployments, benchmark, experiment }).length,
+    varied,
+    precision: experiment.precision,
+    budget: experiment.budget,
+  };
 }
 
-function notesOf(config: StackConfig, deployments: readonly DeploymentPlan[], measurement: MeasurementPlan | null): string[] {
+function notesOf(
+  config: StackConfig,
+  deployments: readonly DeploymentPlan[],
+  measurement: MeasurementPlan | null,
+): string[] {
   const { benchmark } = config;
-  const fitted = measurement !== null && (measurement.workload.clients !== benchmark.clients || measurement.workload.threads !== benchmark.threads);
+  const fitted =
+    measurement !== null &&
+    (measurement.workload.clients !== benchmark.clients || measurement.workload.threads !== benchmark.threads);
   return [
-    ...(config.platform.type === "eks" && config.platform.cluster.publicAccessCidrs.length === 0 ? ["the API server is reached from inside the network only: run Pulumi there, or name the block it runs in (valkey:platform.cluster.publicAccessCidrs)"] : []),
-    ...Object.entries(config.deployments).flatMap(([name, deployment]) => (sharesCpus(config.platform, deployment) ? [`${name} shares its CPUs: a pool with staticCpus gives CPUs to pods alone that ask for whole ones, and for all that they may have`] : [])),
-    ...(fitted ? [`${measurement.workload.clients} clients on ${measurement.workload.threads} threads are the nearest to ${benchmark.clients} on ${benchmark.threads} that every cluster can share evenly`] : []),
-    ...deployments.flatMap(({ name, bus, shape }) => (bus === null || nodeCount(shape) < LARGE_CLUSTER_NODES ? [] : [`the cluster bus of ${name} is not in the cost: at rest at most${bus.usdPerHour === null ? " what its traffic between zones comes to" : ` $${Math.round(bus.usdPerHour)} per hour between zones`}`])),
+    ...(config.platform.type === "eks" && config.platform.cluster.publicAccessCidrs.length === 0
+      ? [
+          "the API server is reached from inside the network only: run Pulumi there, or name the block it runs in (valkey:platform.cluster.publicAccessCidrs)",
+        ]
+      : []),
+    ...Object.entries(config.deployments).flatMap(([name, deployment]) =>
+      sharesCpus(config.platform, deployment)
+        ? [
+            `${name} shares its CPUs: a pool with staticCpus gives CPUs to pods alone that ask for whole ones, and for all that they may have`,
+          ]
+        : [],
+    ),
+    ...(fitted
+      ? [
+          `${measurement.workload.clients} clients on ${measurement.workload.threads} threads are the nearest to ${benchmark.clients} on ${benchmark.threads} that every cluster can share evenly`,
+        ]
+      : []),
+    ...deployments.flatMap(({ name, bus, shape }) =>
+      bus === null || nodeCount(shape) < LARGE_CLUSTER_NODES
+        ? []
+        : [
+            `the cluster bus of ${name} is not in the cost: at rest at most${bus.usdPerHour === null ? " what its traffic between zones comes to" : ` $${Math.round(bus.usdPerHour)} per hour between zones`}`,
+          ],
+    ),
   ];
 }
 
@@ -143,5 +259,8 @@ function notesOf(config: StackConfig, deployments: readonly DeploymentPlan[], me
 function sharesCpus(platform: PlatformConfig, deployment: DeploymentConfig): boolean {
   if (platform.type !== "eks") return false;
   const { pool = "servers", resources } = podSettings(platform, deployment);
-  return platform.pools[pool]?.tuning.staticCpus === true && !(isGuaranteed(resources) && Number.isInteger(parseQuantity(resources.limits.cpu)));
+  return (
+    platform.pools[pool]?.tuning.staticCpus === true &&
+    !(isGuaranteed(resources) && Number.isInteger(parseQuantity(resources.limits.cpu)))
+  );
 }

@@ -12,7 +12,11 @@ export const OUTPUTS_VERSION = 1;
 
 const interval = z.strictObject({ median: z.number(), low: z.number(), high: z.number(), confidence: z.number() });
 
-const endpointSchema = z.strictObject({ deployment: z.string(), mode: z.enum(["replication", "cluster"]), addresses: z.array(z.string()) });
+const endpointSchema = z.strictObject({
+  deployment: z.string(),
+  mode: z.enum(["replication", "cluster"]),
+  addresses: z.array(z.string()),
+});
 export type EndpointOutput = z.infer<typeof endpointSchema>;
 
 export const outputsSchema = z.strictObject({
@@ -59,7 +63,12 @@ export const outputsSchema = z.strictObject({
 export type StackOutputs = z.infer<typeof outputsSchema>;
 
 /** @throws ZodError when something does not have its shape, which is a defect */
-export function stackOutputs({ stack, eks }: Pick<StackPlan, "stack" | "eks">, endpoints: readonly EndpointOutput[], topologies: readonly TopologyRecord[], results: Results | null): StackOutputs {
+export function stackOutputs(
+  { stack, eks }: Pick<StackPlan, "stack" | "eks">,
+  endpoints: readonly EndpointOutput[],
+  topologies: readonly TopologyRecord[],
+  results: Results | null,
+): StackOutputs {
   const comparison = results === null ? [] : compareDeployments(results).comparisons;
   const perGib = (deployment: string): number | null => {
     const topology = results?.topologies.find((each) => each.deployment === deployment);
@@ -71,10 +80,38 @@ export function stackOutputs({ stack, eks }: Pick<StackPlan, "stack" | "eks">, e
     endpoints,
     planned: eks === null ? null : plannedOutput(eks),
     topologies,
-    results: results === null ? null : { ...results, capacities: results.capacities.map((each) => ({ ...each, points: each.points.map((point) => ({ ...point, histogram: "" })) })), records: results.records.map((record) => ({ ...record, client: { ...record.client, percentiles: [], cumulative: [] } })) },
+    results:
+      results === null
+        ? null
+        : {
+            ...results,
+            capacities: results.capacities.map((each) => ({
+              ...each,
+              points: each.points.map((point) => ({ ...point, histogram: "" })),
+            })),
+            records: results.records.map((record) => ({
+              ...record,
+              client: { ...record.client, percentiles: [], cumulative: [] },
+            })),
+          },
     comparison: comparison.map(({ title, rows, speedUp }) => ({
       test: title,
-      rows: rows.flatMap((row) => (row === undefined ? [] : [{ deployment: row.deployment, rps: row.rps, p50Ms: row.p50Ms, p99Ms: row.p99Ms, hitRatio: row.hitRatio, usdPerMillion: results === null ? null : rowCost(results, row), usdPerGibMonth: perGib(row.deployment), doubts: row.doubts.map(({ code }) => code) }])),
+      rows: rows.flatMap((row) =>
+        row === undefined
+          ? []
+          : [
+              {
+                deployment: row.deployment,
+                rps: row.rps,
+                p50Ms: row.p50Ms,
+                p99Ms: row.p99Ms,
+                hitRatio: row.hitRatio,
+                usdPerMillion: results === null ? null : rowCost(results, row),
+                usdPerGibMonth: perGib(row.deployment),
+                doubts: row.doubts.map(({ code }) => code),
+              },
+            ],
+      ),
       speedUp: speedUp ?? null,
     })),
   });

@@ -26,18 +26,30 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   const deployed = await deploy(stack, config);
   const { timeout, run } = config.verification;
   const verified = deployed.map(({ name, target, password, revision, dependsOn, formsWithoutHelp }) => {
-    const formation = formsWithoutHelp ? undefined : new Formation(name, { target, password, timeoutSeconds: timeout }, { dependsOn: [...dependsOn] });
+    const formation = formsWithoutHelp
+      ? undefined
+      : new Formation(name, { target, password, timeoutSeconds: timeout }, { dependsOn: [...dependsOn] });
     const formationMs = formation?.milliseconds ?? pulumi.output(null);
-    const check = new TopologyCheck(name, { target, password, formationMs, revision, timeoutSeconds: timeout, trigger: run }, { dependsOn: [...dependsOn] });
+    const check = new TopologyCheck(
+      name,
+      { target, password, formationMs, revision, timeoutSeconds: timeout, trigger: run },
+      { dependsOn: [...dependsOn] },
+    );
     return { name, target, password, formationMs, check };
   });
-  const mixes = withoutUndefined<readonly MixedWorkload[]>(mixedWorkloads({ ...config, anyCluster: hasCluster(config) }));
+  const mixes = withoutUndefined<readonly MixedWorkload[]>(
+    mixedWorkloads({ ...config, anyCluster: hasCluster(config) }),
+  );
   const capacity = configuredCapacitySearch(config);
   const measurement = config.measures
     ? new Measurement(
         "measurement",
         {
-          targets: pulumi.all(verified.map(({ target, password, formationMs }) => pulumi.all([target, password, formationMs]).apply(asMeasured))),
+          targets: pulumi.all(
+            verified.map(({ target, password, formationMs }) =>
+              pulumi.all([target, password, formationMs]).apply(asMeasured),
+            ),
+          ),
           workload: fittedWorkload(config),
           ...(mixes.length === 0 ? {} : { mixes }),
           repeats: config.benchmark.repeats,
@@ -46,7 +58,14 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
           output: config.benchmark.output,
           configuration: config,
           trigger: config.benchmark.run,
-          clients: isPodPlatform(config.platform) && plan.measurement !== null ? runnerPlan(config.platform, plan.measurement.runners, plan.deployments.some(({ engine }) => engine !== "valkey")) : undefined,
+          clients:
+            isPodPlatform(config.platform) && plan.measurement !== null
+              ? runnerPlan(
+                  config.platform,
+                  plan.measurement.runners,
+                  plan.deployments.some(({ engine }) => engine !== "valkey"),
+                )
+              : undefined,
           timeoutSeconds: timeout,
         },
         { dependsOn: verified.map(({ check }) => check) },
@@ -56,7 +75,9 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   const topologies = pulumi.all(verified.map(({ check }) => check.topology));
   return {
     // Targets and topologies are public; results are made of them and of figures.
-    valkey: pulumi.all([endpoints, topologies, measurement?.results ?? null]).apply(([where, topologies, results]) => stackOutputs(plan, where, topologies, results)),
+    valkey: pulumi
+      .all([endpoints, topologies, measurement?.results ?? null])
+      .apply(([where, topologies, results]) => stackOutputs(plan, where, topologies, results)),
     passwords: pulumi.secret(Object.fromEntries(verified.map(({ name, password }) => [name, password]))),
     ...(measurement === undefined ? {} : { report: measurement.report }),
     plan: words,
@@ -78,11 +99,16 @@ function summaryOf([topologies, results]: readonly [readonly TopologyRecord[], R
 }
 
 function endpointOf(target: DeploymentReference): EndpointOutput {
-  const addresses = target.platform === "endpoints" ? target.nodes.map(({ endpoint }) => formatEndpoint(endpoint)) : [target.service];
+  const addresses =
+    target.platform === "endpoints" ? target.nodes.map(({ endpoint }) => formatEndpoint(endpoint)) : [target.service];
   return { deployment: target.name, mode: target.mode, addresses };
 }
 
-function asMeasured([target, password, formationMs]: readonly [DeploymentReference, string, number | null]): MeasuredTarget {
+function asMeasured([target, password, formationMs]: readonly [
+  DeploymentReference,
+  string,
+  number | null,
+]): MeasuredTarget {
   return { target, password, formationMs };
 }
 

@@ -12,11 +12,18 @@ export function readPulumiConfig(stack: string): StackConfig {
   const config = new pulumi.Config(CONFIG_NAMESPACE);
   const prefix = `${CONFIG_NAMESPACE}:`;
   // Known sections and whatever else stands in the namespace, so that a misspelt one is an error here too.
-  const names = new Set([...Object.keys(SECTIONS), ...Object.keys(pulumi.runtime.allConfig()).flatMap((key) => (key.startsWith(prefix) ? [key.slice(prefix.length)] : []))]);
-  const raw = Object.fromEntries([...names].flatMap((name): [string, unknown][] => {
-    const value = read(config, name);
-    return value === undefined ? [] : [[name, value]];
-  }));
+  const names = new Set([
+    ...Object.keys(SECTIONS),
+    ...Object.keys(pulumi.runtime.allConfig()).flatMap((key) =>
+      key.startsWith(prefix) ? [key.slice(prefix.length)] : [],
+    ),
+  ]);
+  const raw = Object.fromEntries(
+    [...names].flatMap((name): [string, unknown][] => {
+      const value = read(config, name);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
   return parseConfig(`stack ${stack}`, raw, { cores: availableCores(), memoryBytes: totalmem() });
 }
 

@@ -8,10 +8,17 @@ const panelSchema = z.object({
   type: z.string(),
   title: z.string().optional(),
   gridPos: z.object({ x: z.int(), y: z.int(), w: z.int(), h: z.int() }).optional(),
-  targets: z.array(z.object({ expr: z.string(), refId: z.string(), datasource: z.object({ uid: z.string() }) })).optional(),
+  targets: z
+    .array(z.object({ expr: z.string(), refId: z.string(), datasource: z.object({ uid: z.string() }) }))
+    .optional(),
 });
 const dashboard = z
-  .object({ uid: z.string(), title: z.string(), panels: z.array(panelSchema), templating: z.object({ list: z.array(z.object({ name: z.string() })) }) })
+  .object({
+    uid: z.string(),
+    title: z.string(),
+    panels: z.array(panelSchema),
+    templating: z.object({ list: z.array(z.object({ name: z.string() })) }),
+  })
   .parse(JSON.parse(JSON.stringify(grafanaDashboard("valkey-prod"))));
 const graphs = dashboard.panels.filter(({ type }) => type === "timeseries");
 
@@ -19,10 +26,12 @@ describe("the Grafana dashboard", () => {
   it("is of one namespace, with a data source to choose", () => {
     expect(dashboard).toMatchObject({ uid: "valkey-valkey-prod", title: "Valkey: valkey-prod" });
     expect(dashboard.templating.list.map(({ name }) => name)).toEqual(["datasource"]);
-    for (const { targets = [] } of graphs) for (const { expr, datasource } of targets) {
-      expect(datasource.uid).toBe("${datasource}");
-      for (const metric of expr.match(/redis_\w+(\{[^}]*\})?/g) ?? []) expect(metric).toContain('{namespace="valkey-prod"}');
-    }
+    for (const { targets = [] } of graphs)
+      for (const { expr, datasource } of targets) {
+        expect(datasource.uid).toBe("${datasource}");
+        for (const metric of expr.match(/redis_\w+(\{[^}]*\})?/g) ?? [])
+          expect(metric).toContain('{namespace="valkey-prod"}');
+      }
   });
 
   it("has panels that lie side by side, none upon another", () => {
@@ -30,17 +39,73 @@ describe("the Grafana dashboard", () => {
     const places = graphs.map(({ gridPos }) => gridPos ?? { x: -1, y: -1, w: 0, h: 0 });
     for (const { x, y, w } of places) expect([x >= 0, y >= 0, x + w <= 24]).toEqual([true, true, true]);
     for (const [index, a] of places.entries()) {
-      for (const b of places.slice(index + 1)) expect(a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h).toBe(false);
+      for (const b of places.slice(index + 1))
+        expect(a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h).toBe(false);
     }
   });
 
   it("asks for measured figures by the names that results.om has", () => {
-    const capacities = [{ deployment: "cluster", mode: "cluster" as const, workload: "steady", round: null, load: null, objective: { part: 0.99, ms: 2 }, capacity: 1000, isOpenEnded: false, points: [], knee: 900, limit: null, doubts: [] }];
-    const comparison = { test: "set", title: "SET", figure: "throughput" as const, base: "a", other: "b", ratio: 1.5, low: 1.4, high: 1.6, rounds: 6, verdict: "greater" as const, sideBySide: true };
-    const study = { name: "x", kind: "comparison" as const, seed: 1, precision: 0.05, budgetSeconds: 1, elapsedSeconds: 1, rounds: 6, ended: "precise" as const, cells: [], order: [], canaryMoved: false, comparisons: [comparison], sideBySide: [], fits: [], growth: [], findings: [], claims: [] };
-    const text = formatOpenMetrics(results([1, 2, 3].map((round) => ({ ...recordAt("cluster", round, 1000), doubts: [{ code: "neighbour" as const, text: "others" }] })), { capacities, study }));
+    const capacities = [
+      {
+        deployment: "cluster",
+        mode: "cluster" as const,
+        workload: "steady",
+        round: null,
+        load: null,
+        objective: { part: 0.99, ms: 2 },
+        capacity: 1000,
+        isOpenEnded: false,
+        points: [],
+        knee: 900,
+        limit: null,
+        doubts: [],
+      },
+    ];
+    const comparison = {
+      test: "set",
+      title: "SET",
+      figure: "throughput" as const,
+      base: "a",
+      other: "b",
+      ratio: 1.5,
+      low: 1.4,
+      high: 1.6,
+      rounds: 6,
+      verdict: "greater" as const,
+      sideBySide: true,
+    };
+    const study = {
+      name: "x",
+      kind: "comparison" as const,
+      seed: 1,
+      precision: 0.05,
+      budgetSeconds: 1,
+      elapsedSeconds: 1,
+      rounds: 6,
+      ended: "precise" as const,
+      cells: [],
+      order: [],
+      canaryMoved: false,
+      comparisons: [comparison],
+      sideBySide: [],
+      fits: [],
+      growth: [],
+      findings: [],
+      claims: [],
+    };
+    const text = formatOpenMetrics(
+      results(
+        [1, 2, 3].map((round) => ({
+          ...recordAt("cluster", round, 1000),
+          doubts: [{ code: "neighbour" as const, text: "others" }],
+        })),
+        { capacities, study },
+      ),
+    );
     const exported = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
-    const asked = graphs.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => expr.match(/valkey_measured_\w+/g) ?? []));
+    const asked = graphs.flatMap(({ targets = [] }) =>
+      targets.flatMap(({ expr }) => expr.match(/valkey_measured_\w+/g) ?? []),
+    );
     expect(asked.length).toBeGreaterThan(5);
     expect(asked).toContain("valkey_measured_capacity_requests_per_second");
     for (const name of asked) expect(exported).toContain(name);

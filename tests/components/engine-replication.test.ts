@@ -11,9 +11,19 @@ import type { DeclaredResource } from "../support/pulumi-mocks";
 import { onlyResource, runProgram } from "../support/pulumi-mocks";
 import { plainServers } from "../support/servers";
 
-const args: EngineReplicationArgs = { ...plainServers, engine: "redis", image: "docker.io/library/redis:8.2.1", replicas: 2, settings: { maxmemory: 1e9, save: "", "io-threads": 2 } };
-const declare = async (make: () => unknown): Promise<readonly DeclaredResource[]> => (await runProgram(make, (type) => (/^(kubernetes|valkey):/.test(type) ? {} : undefined))).resources;
-const engine = (changes: Partial<EngineReplicationArgs> = {}): Promise<readonly DeclaredResource[]> => declare(() => { new EngineReplication("server", { ...args, ...changes }); });
+const args: EngineReplicationArgs = {
+  ...plainServers,
+  engine: "redis",
+  image: "docker.io/library/redis:8.2.1",
+  replicas: 2,
+  settings: { maxmemory: 1e9, save: "", "io-threads": 2 },
+};
+const declare = async (make: () => unknown): Promise<readonly DeclaredResource[]> =>
+  (await runProgram(make, (type) => (/^(kubernetes|valkey):/.test(type) ? {} : undefined))).resources;
+const engine = (changes: Partial<EngineReplicationArgs> = {}): Promise<readonly DeclaredResource[]> =>
+  declare(() => {
+    new EngineReplication("server", { ...args, ...changes });
+  });
 
 interface Container {
   readonly command: readonly string[];
@@ -21,7 +31,14 @@ interface Container {
   readonly readinessProbe: object;
   readonly livenessProbe: object;
 }
-const setOf = (resources: readonly DeclaredResource[], name = "server"): { volumeClaimTemplates: readonly object[]; replicas: number; template: { spec: { containers: readonly Container[]; volumes: readonly { name: string }[] } } } => onlyResource(resources, "kubernetes:apps/v1:StatefulSet", name).inputs["spec"] as never;
+const setOf = (
+  resources: readonly DeclaredResource[],
+  name = "server",
+): {
+  volumeClaimTemplates: readonly object[];
+  replicas: number;
+  template: { spec: { containers: readonly Container[]; volumes: readonly { name: string }[] } };
+} => onlyResource(resources, "kubernetes:apps/v1:StatefulSet", name).inputs["spec"] as never;
 const containerOf = (resources: readonly DeclaredResource[]): Container => {
   const [first] = setOf(resources).template.spec.containers;
   if (first === undefined) throw new Error("no container");
@@ -30,23 +47,36 @@ const containerOf = (resources: readonly DeclaredResource[]): Container => {
 
 describe("Redis in replication mode", () => {
   let resources: readonly DeclaredResource[];
-  beforeAll(async () => { resources = await engine(); });
+  beforeAll(async () => {
+    resources = await engine();
+  });
 
   it("reads a configuration with its settings, and its password from the secret", () => {
-    const config = (onlyResource(resources, "kubernetes:core/v1:ConfigMap", "server-config").inputs["data"] as Record<string, string>)["valkey.conf"];
-    expect(config).toBe('port 6379\ndir /data\nmaxmemory 1000000000\nsave ""\nio-threads 2\ninclude /valkey/secret/password.conf\n');
-    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toEqual({ password: "a secret", "password.conf": 'requirepass "a secret"\nmasterauth "a secret"\n' });
+    const config = (
+      onlyResource(resources, "kubernetes:core/v1:ConfigMap", "server-config").inputs["data"] as Record<string, string>
+    )["valkey.conf"];
+    expect(config).toBe(
+      'port 6379\ndir /data\nmaxmemory 1000000000\nsave ""\nio-threads 2\ninclude /valkey/secret/password.conf\n',
+    );
+    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toEqual({
+      password: "a secret",
+      "password.conf": 'requirepass "a secret"\nmasterauth "a secret"\n',
+    });
     expect(JSON.stringify(containerOf(resources))).not.toContain("a secret");
   });
 
   it("is asked by its own client", () => {
     expect(containerOf(resources).env).toContainEqual({ name: "VALKEY_CLI", value: "redis-cli" });
-    expect(containerOf(resources).livenessProbe).toMatchObject({ exec: { command: ["redis-cli", "-p", "6379", "-t", "5", "PING"] } });
+    expect(containerOf(resources).livenessProbe).toMatchObject({
+      exec: { command: ["redis-cli", "-p", "6379", "-t", "5", "PING"] },
+    });
   });
 
   it("has a volume for each of three pods, and holds to every guardrail", () => {
     expect(setOf(resources)).toMatchObject({ replicas: 3, volumeClaimTemplates: [{ metadata: { name: "data" } }] });
-    expect(resources.flatMap(({ type, name, inputs }) => RULES.flatMap((rule) => rule.check({ type, name, props: inputs })))).toEqual([]);
+    expect(
+      resources.flatMap(({ type, name, inputs }) => RULES.flatMap((rule) => rule.check({ type, name, props: inputs }))),
+    ).toEqual([]);
   });
 
   it("keeps its data on the machine where it is told to", async () => {
@@ -58,18 +88,40 @@ describe("Redis in replication mode", () => {
 
 describe("Dragonfly", () => {
   let resources: readonly DeclaredResource[];
-  beforeAll(async () => { resources = await engine({ engine: "dragonfly", image: "docker.dragonflydb.io/dragonflydb/dragonfly:v1.37.2", settings: { maxmemory: 28e9, other: { conn_use_incoming_cpu: true, proactor_threads: 8 } } }); });
+  beforeAll(async () => {
+    resources = await engine({
+      engine: "dragonfly",
+      image: "docker.dragonflydb.io/dragonflydb/dragonfly:v1.37.2",
+      settings: { maxmemory: 28e9, other: { conn_use_incoming_cpu: true, proactor_threads: 8 } },
+    });
+  });
 
   it("has S3's flags, its settings as flags, and its password from a file", () => {
     const { command } = containerOf(resources);
-    expect(command.slice(5)).toEqual(["dragonfly", "--port=6379", "--dir=/data", "--dbfilename=", "--logtostderr", "--default_lua_config=allow-undeclared-keys", "--flagfile=/valkey/secret/flags", "--maxmemory=28000000000", "--conn_use_incoming_cpu", "--proactor_threads=8"]);
-    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toEqual({ password: "a secret", flags: "--requirepass=a secret\n--masterauth=a secret\n" });
+    expect(command.slice(5)).toEqual([
+      "dragonfly",
+      "--port=6379",
+      "--dir=/data",
+      "--dbfilename=",
+      "--logtostderr",
+      "--default_lua_config=allow-undeclared-keys",
+      "--flagfile=/valkey/secret/flags",
+      "--maxmemory=28000000000",
+      "--conn_use_incoming_cpu",
+      "--proactor_threads=8",
+    ]);
+    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toEqual({
+      password: "a secret",
+      flags: "--requirepass=a secret\n--masterauth=a secret\n",
+    });
   });
 
   it("keeps nothing, is ready when it listens, and holds to every guardrail", () => {
     expect(setOf(resources).volumeClaimTemplates).toEqual([]);
     expect(containerOf(resources).readinessProbe).toMatchObject({ tcpSocket: { port: "valkey" } });
-    expect(resources.flatMap(({ type, name, inputs }) => RULES.flatMap((rule) => rule.check({ type, name, props: inputs })))).toEqual([]);
+    expect(
+      resources.flatMap(({ type, name, inputs }) => RULES.flatMap((rule) => rule.check({ type, name, props: inputs }))),
+    ).toEqual([]);
   });
 });
 
@@ -82,7 +134,10 @@ describe("how a server starts", () => {
         chmodSync(join(directory, program), 0o755);
       }
       const [shell = "", ...rest] = command.map((word) => word.replaceAll("$(POD_NAMESPACE)", "valkey"));
-      return execFileSync(shell, rest, { env: { PATH: `${directory}:${process.env["PATH"] ?? ""}`, POD_NAME: pod }, encoding: "utf8" }).trim();
+      return execFileSync(shell, rest, {
+        env: { PATH: `${directory}:${process.env["PATH"] ?? ""}`, POD_NAME: pod },
+        encoding: "utf8",
+      }).trim();
     } finally {
       rmSync(directory, { recursive: true });
     }
@@ -91,18 +146,32 @@ describe("how a server starts", () => {
   it("is as the primary in pod 0, and as its replica in every other", async () => {
     const { command } = containerOf(await engine());
     expect(started(command, "server-0")).toBe("redis-server /valkey/config/valkey.conf");
-    for (const pod of ["server-1", "server-10"]) expect(started(command, pod)).toBe("redis-server /valkey/config/valkey.conf --replicaof server-0.server-headless.valkey.svc.cluster.local 6379");
+    for (const pod of ["server-1", "server-10"])
+      expect(started(command, pod)).toBe(
+        "redis-server /valkey/config/valkey.conf --replicaof server-0.server-headless.valkey.svc.cluster.local 6379",
+      );
     const dragonfly = containerOf(await engine({ engine: "dragonfly", settings: {} })).command;
     expect(started(dragonfly, "server-0")).not.toContain("replicaof");
-    expect(started(dragonfly, "server-2")).toMatch(/ --replicaof=server-0\.server-headless\.valkey\.svc\.cluster\.local:6379$/);
+    expect(started(dragonfly, "server-2")).toMatch(
+      / --replicaof=server-0\.server-headless\.valkey\.svc\.cluster\.local:6379$/,
+    );
   });
 });
 
 describe("a cluster of Redis", () => {
   it("is Valkey's with Redis' programs and words", async () => {
-    const resources = await declare(() => { new ValkeyCluster("cluster", { ...plainServers, engine: "redis", image: args.image, shape: { primaries: 3, replicasPerPrimary: 1 } }); });
+    const resources = await declare(() => {
+      new ValkeyCluster("cluster", {
+        ...plainServers,
+        engine: "redis",
+        image: args.image,
+        shape: { primaries: 3, replicasPerPrimary: 1 },
+      });
+    });
     const [container] = setOf(resources, "cluster").template.spec.containers;
     expect(container?.command[0]).toBe("redis-server");
-    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toMatchObject({ "password.conf": 'requirepass "a secret"\nmasterauth "a secret"\n' });
+    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toMatchObject({
+      "password.conf": 'requirepass "a secret"\nmasterauth "a secret"\n',
+    });
   });
 });

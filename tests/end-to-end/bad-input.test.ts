@@ -5,7 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Place, SHORT } from "../support/command";
 
 let place: Place;
-beforeEach(() => { place = new Place(); });
+beforeEach(() => {
+  place = new Place();
+});
 afterEach(() => place.close());
 
 describe("bad input", () => {
@@ -27,8 +29,16 @@ describe("bad input", () => {
     ["an unknown option", ["run", "--client", "4"], /unknown option '--client'/],
     ["an unknown command's arguments", ["run", "local", "more"], /too many arguments/],
     ["a wrong type", ["run", "--clients", "many"], /--clients is "many": expected a number/],
-    ["several at once", ["run", "--clients", "50", "--tests", "sett", "--repeats", "0"], /- --tests: sett is none of[\s\S]*- --repeats is 0/],
-    ["clients that do not divide", ["run", "--clients", "50"], /--clients: 50 clients cannot be shared evenly.*48 or 51/],
+    [
+      "several at once",
+      ["run", "--clients", "50", "--tests", "sett", "--repeats", "0"],
+      /- --tests: sett is none of[\s\S]*- --repeats is 0/,
+    ],
+    [
+      "clients that do not divide",
+      ["run", "--clients", "50"],
+      /--clients: 50 clients cannot be shared evenly.*48 or 51/,
+    ],
     ["a mode that is none", ["run", "--mode", "sentinel"], /--mode: is sentinel: expected cluster or replication/],
     ["values that cannot fit", ["run", "--datasize", "1000000"], /need about/],
   ])("%s is refused in one message, with nothing started", async (_what, args, message) => {
@@ -38,7 +48,9 @@ describe("bad input", () => {
 
   it("no servers to be had says how to get them", async () => {
     const output = await refused(["run", ...SHORT, "--output", place.output()], { VALKEY_HOME: place.directory });
-    expect(output).toMatch(/no Valkey server can be had.*\n.*VALKEY_HOME is .* holds no valkey-server[\s\S]*install one: /);
+    expect(output).toMatch(
+      /no Valkey server can be had.*\n.*VALKEY_HOME is .* holds no valkey-server[\s\S]*install one: /,
+    );
     expect(existsSync(place.output())).toBe(false);
   });
 

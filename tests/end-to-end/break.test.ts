@@ -21,15 +21,30 @@ const newPlace = (): Place => {
   return place;
 };
 
-const results = (place: Place): Results => resultsSchema.parse(JSON.parse(readFileSync(join(place.output(), "results.json"), "utf8")));
+const results = (place: Place): Results =>
+  resultsSchema.parse(JSON.parse(readFileSync(join(place.output(), "results.json"), "utf8")));
 const allRules = (): string[] => execFileSync("iptables", ["-w", "5", "-S", "INPUT"], { encoding: "utf8" }).split("\n");
-const rulesOf = (place: Place): string[] => RunDirectory.list(place.runs).flatMap(({ path }) => allRules().filter((line) => line.includes(`valkey-measured ${basename(path)}`)));
-const mounts = (place: Place): string[] => readFileSync("/proc/self/mounts", "utf8").split("\n").filter((line) => line.includes(place.directory));
+const rulesOf = (place: Place): string[] =>
+  RunDirectory.list(place.runs).flatMap(({ path }) =>
+    allRules().filter((line) => line.includes(`valkey-measured ${basename(path)}`)),
+  );
+const mounts = (place: Place): string[] =>
+  readFileSync("/proc/self/mounts", "utf8")
+    .split("\n")
+    .filter((line) => line.includes(place.directory));
 
 describe("npm start -- break", () => {
   it("breaks, accounts, writes everything, and leaves nothing", async () => {
     const place = newPlace();
-    const { status, output } = await place.run(["break", "--scenario", "kill-zone", "--rate", "300", "--output", place.output()]);
+    const { status, output } = await place.run([
+      "break",
+      "--scenario",
+      "kill-zone",
+      "--rate",
+      "300",
+      "--output",
+      place.output(),
+    ]);
     expect(status, output).toBe(0);
     expect(output).toMatch(/kill-zone +cluster +\d+\.\d\d s/);
     const { failures, topologies, complete } = results(place);
@@ -46,9 +61,12 @@ describe("npm start -- break", () => {
   });
 
   // Side by side: both wait more than they work.
-  it.skipIf(obstacle !== undefined)(`stopped half way heals and stops everything; killed half way leaves what the next command takes away: cut networks, full disks, frozen processes${obstacle === undefined ? "" : ` (skipped: ${obstacle})`}`, async () => {
-    await Promise.all([stoppedHalfWay(newPlace()), killedHalfWay(newPlace())]);
-  });
+  it.skipIf(obstacle !== undefined)(
+    `stopped half way heals and stops everything; killed half way leaves what the next command takes away: cut networks, full disks, frozen processes${obstacle === undefined ? "" : ` (skipped: ${obstacle})`}`,
+    async () => {
+      await Promise.all([stoppedHalfWay(newPlace()), killedHalfWay(newPlace())]);
+    },
+  );
 });
 
 async function stoppedHalfWay(place: Place): Promise<void> {
@@ -66,7 +84,15 @@ async function stoppedHalfWay(place: Place): Promise<void> {
 
 async function killedHalfWay(place: Place): Promise<void> {
   // With full-disk among the scenarios, every server of the cluster has a disk of its own.
-  const command = await place.start(["break", "--scenario", "cut-zone,full-disk", "--rate", "300", "--output", place.output()]);
+  const command = await place.start([
+    "break",
+    "--scenario",
+    "cut-zone,full-disk",
+    "--rate",
+    "300",
+    "--output",
+    place.output(),
+  ]);
   await eventually("a zone is cut off", () => rulesOf(place).length > 0, 60_000);
   const [frozen = 0] = place.living();
   process.kill(frozen, "SIGSTOP");

@@ -19,7 +19,25 @@ import { never, Sandbox, withNode } from "../support/real";
 import { workload } from "../support/tool-runs";
 
 /** One connection, one large write at a time: its limit is within reach of a busy machine. */
-const BATCHES = { driver: "open-loop", name: "batches", data: "strings", reads: 0, keySpace: 100, clients: 1, pipeline: 1, length: { seconds: 0.7 }, warmup: 0, rate: 1, arrivals: "fixed", keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes: 20_000 }, readFrom: "primary", workers: 1, timeoutMs: 2_000, queue: 100_000 } as const;
+const BATCHES = {
+  driver: "open-loop",
+  name: "batches",
+  data: "strings",
+  reads: 0,
+  keySpace: 100,
+  clients: 1,
+  pipeline: 1,
+  length: { seconds: 0.7 },
+  warmup: 0,
+  rate: 1,
+  arrivals: "fixed",
+  keys: { distribution: "uniform" },
+  values: { sizes: "fixed", bytes: 20_000 },
+  readFrom: "primary",
+  workers: 1,
+  timeoutMs: 2_000,
+  queue: 100_000,
+} as const;
 
 let sandbox: Sandbox;
 let alone: Deployment;
@@ -33,24 +51,79 @@ describe("the capacity", () => {
   it("is searched for with the measurements, after them, where a plan asks for it", async () => {
     const directory = mkdtempSync(join(tmpdir(), "capacity-test-"));
     try {
-      const collector = new ResultsCollector(Artifacts.open(directory, "20000101-000000", undefined, () => ""), { timestamp: "20000101-000000", stack: "x", configuration: {} });
+      const collector = new ResultsCollector(
+        Artifacts.open(directory, "20000101-000000", undefined, () => ""),
+        { timestamp: "20000101-000000", stack: "x", configuration: {} },
+      );
       const { run, programs } = sandbox.host;
-      const mix = { ...BATCHES, length: { seconds: 0.5 }, clients: 4, rate: 100, values: { sizes: "fixed", bytes: 10 } } as const;
+      const mix = {
+        ...BATCHES,
+        length: { seconds: 0.5 },
+        clients: 4,
+        rate: 100,
+        values: { sizes: "fixed", bytes: 10 },
+      } as const;
       const second = await sandbox.replication("second", 0);
-      const verified = await Promise.all([alone, second].map(async (deployment) => ({ deployment, verification: await verify(deployment) })));
-      const plan = { verified, workload: workload({ tests: [] }), mixes: [mix], repeats: 1, without: [], capacity: { workload: mix, objective: parseObjective("p50=2s"), search: { start: 50, most: 100, precision: 1, confirmations: 1 } } };
-      const runner = new LocalValkeyBenchmarkRunner({ run, benchmark: programs.benchmark, features: await detectFeatures(programs.benchmark), serversHere: true });
-      await measureAll(plan, { valkeyBenchmark: runner, openLoop: new LocalOpenLoopRunner({ run, serversHere: true }), signal: never }, collector, () => undefined);
+      const verified = await Promise.all(
+        [alone, second].map(async (deployment) => ({ deployment, verification: await verify(deployment) })),
+      );
+      const plan = {
+        verified,
+        workload: workload({ tests: [] }),
+        mixes: [mix],
+        repeats: 1,
+        without: [],
+        capacity: {
+          workload: mix,
+          objective: parseObjective("p50=2s"),
+          search: { start: 50, most: 100, precision: 1, confirmations: 1 },
+        },
+      };
+      const runner = new LocalValkeyBenchmarkRunner({
+        run,
+        benchmark: programs.benchmark,
+        features: await detectFeatures(programs.benchmark),
+        serversHere: true,
+      });
+      await measureAll(
+        plan,
+        { valkeyBenchmark: runner, openLoop: new LocalOpenLoopRunner({ run, serversHere: true }), signal: never },
+        collector,
+        () => undefined,
+      );
       const { records, capacities, canaries } = collector.finish(null);
-      expect(records.map(({ deployment, test }) => `${test} ${deployment}`)).toEqual(["batches alone", "batches second"]);
+      expect(records.map(({ deployment, test }) => `${test} ${deployment}`)).toEqual([
+        "batches alone",
+        "batches second",
+      ]);
       // One before each round and after the last, one before each search and after the last.
       expect(canaries.map(({ round }) => round)).toEqual([1, 2, 3, 4, 5]);
       for (const { rps } of canaries) expect(rps).toBeGreaterThan(1000);
       // All canaries by the first deployment: another's servers answer at another rate.
-      const pings = async (deployment: Deployment): Promise<number> => withNode(deployment, 0, async (connection) => Number(/cmdstat_ping:calls=(\d+)/.exec(await connection.info("commandstats"))?.[1] ?? 0));
+      const pings = async (deployment: Deployment): Promise<number> =>
+        withNode(deployment, 0, async (connection) =>
+          Number(/cmdstat_ping:calls=(\d+)/.exec(await connection.info("commandstats"))?.[1] ?? 0),
+        );
       expect(await pings(alone)).toBeGreaterThan(5000);
       expect(await pings(second)).toBeLessThan(100);
-      expect(capacities).toMatchObject([{ round: 3, deployment: "alone", workload: "batches", capacity: 100, isOpenEnded: true, load: { mix: requestMixOf(mix), runners: 1, dataSize: 10, clients: 4, pipeline: BATCHES.pipeline, arrivals: BATCHES.arrivals } }, { round: 4, deployment: "second" }]);
+      expect(capacities).toMatchObject([
+        {
+          round: 3,
+          deployment: "alone",
+          workload: "batches",
+          capacity: 100,
+          isOpenEnded: true,
+          load: {
+            mix: requestMixOf(mix),
+            runners: 1,
+            dataSize: 10,
+            clients: 4,
+            pipeline: BATCHES.pipeline,
+            arrivals: BATCHES.arrivals,
+          },
+        },
+        { round: 4, deployment: "second" },
+      ]);
       expect(capacities[0]?.points.map(({ rate }) => rate)).toEqual([50, 100]);
     } finally {
       rmSync(directory, { recursive: true });
@@ -61,10 +134,17 @@ describe("the capacity", () => {
     const { verdict } = await verify(alone);
     const found: CapacityRecord[] = [];
     await measureCapacities(
-      { deployments: [{ deployment: alone, shards: verdict.shards }], workload: BATCHES, objective: parseObjective("p90=30ms"), search: { start: 500, most: 256_000, precision: 0.5, confirmations: 1 } },
+      {
+        deployments: [{ deployment: alone, shards: verdict.shards }],
+        workload: BATCHES,
+        objective: parseObjective("p90=30ms"),
+        search: { start: 500, most: 256_000, precision: 0.5, confirmations: 1 },
+      },
       { openLoop: new LocalOpenLoopRunner({ run: sandbox.host.run, serversHere: true }), signal: never },
       () => undefined,
-      (capacity) => { found.push(capacity); },
+      (capacity) => {
+        found.push(capacity);
+      },
     );
     expect(found).toHaveLength(1);
     const [{ capacity, points, limit, isOpenEnded }] = found as [CapacityRecord];

@@ -21,7 +21,9 @@ describe("replication", () => {
   });
 
   it("is restarted node by node without a failed or lost write", async () => {
-    expect(await injectFault(replication, { kind: "rolling-restart", home: undefined }, { load: PATIENT_LOAD })).toMatchObject({ errors: [], lost: { count: 0 }, writes: { failed: 0, unknown: 0 } });
+    expect(
+      await injectFault(replication, { kind: "rolling-restart", home: undefined }, { load: PATIENT_LOAD }),
+    ).toMatchObject({ errors: [], lost: { count: 0 }, writes: { failed: 0, unknown: 0 } });
   });
 
   it("comes back after the SIGKILL of all nodes, at other addresses", async () => {

@@ -3,7 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FaultSubject } from "../../faults/run-scenarios";
 import { lostWriteNames, promoteStaleReplica } from "../support/induced-loss";
 import { Sandbox, withNode } from "../support/real";
-import { UNMET_FOR_CUTS, UNMET_FOR_DISKS, NODE_TIMEOUT_MS, PATIENT_LOAD, injectFault, openFaultSubject, skipReason } from "../support/fault-subject";
+import {
+  UNMET_FOR_CUTS,
+  UNMET_FOR_DISKS,
+  NODE_TIMEOUT_MS,
+  PATIENT_LOAD,
+  injectFault,
+  openFaultSubject,
+  skipReason,
+} from "../support/fault-subject";
 
 let sandbox: Sandbox;
 let cluster: FaultSubject;
@@ -30,7 +38,9 @@ describe("a cluster", () => {
     const record = await injectFault(cluster, { kind: "kill-primaries", share: 0.67, restart: "served" });
     expect(record.helped).toBe(true);
     expect(record.warnings.join()).toContain("no majority is left");
-    expect(record.events.map(({ what }) => what).join("\n")).toMatch(/SIGKILL cluster-0, cluster-1\ntell cluster-3, cluster-4 to take over\nstart/);
+    expect(record.events.map(({ what }) => what).join("\n")).toMatch(
+      /SIGKILL cluster-0, cluster-1\ntell cluster-3, cluster-4 to take over\nstart/,
+    );
   });
 
   it("goes on without a primary that stands still, whose writes of that time have no known outcome", async () => {
@@ -40,40 +50,63 @@ describe("a cluster", () => {
     expect(record.states.filter(({ node }) => node === "cluster-0").at(-1)?.state).toBe("replica");
   });
 
-  it.skipIf(UNMET_FOR_CUTS !== undefined)(`loses what a primary took that was cut off${skipReason(UNMET_FOR_CUTS)}`, async () => {
-    const record = await injectFault(cluster, { kind: "cut-zone", zone: "a", seconds: 2 });
-    expect(record.lost.count).toBeGreaterThan(0);
-    // Taken by the primary that was cut off, before it noticed.
-    expect(record.lost.count).toBeLessThan((record.load.rate / 3) * 2);
-    for (const { found } of record.lost.writes) expect(found === "gone" || typeof found === "number").toBe(true);
-  });
+  it.skipIf(UNMET_FOR_CUTS !== undefined)(
+    `loses what a primary took that was cut off${skipReason(UNMET_FOR_CUTS)}`,
+    async () => {
+      const record = await injectFault(cluster, { kind: "cut-zone", zone: "a", seconds: 2 });
+      expect(record.lost.count).toBeGreaterThan(0);
+      // Taken by the primary that was cut off, before it noticed.
+      expect(record.lost.count).toBeLessThan((record.load.rate / 3) * 2);
+      for (const { found } of record.lost.writes) expect(found === "gone" || typeof found === "number").toBe(true);
+    },
+  );
 
-  it.skipIf(UNMET_FOR_DISKS !== undefined)(`whose disk is full refuses writes until it is not${skipReason(UNMET_FOR_DISKS)}`, async () => {
-    const record = await injectFault(cluster, { kind: "full-disk", seconds: 0.7 });
-    expect(record.errors.find(({ error }) => error === "MISCONF")).toMatchObject({ outcome: "failed" });
-    expect(record.lost.count).toBe(0);
-  });
+  it.skipIf(UNMET_FOR_DISKS !== undefined)(
+    `whose disk is full refuses writes until it is not${skipReason(UNMET_FOR_DISKS)}`,
+    async () => {
+      const record = await injectFault(cluster, { kind: "full-disk", seconds: 0.7 });
+      expect(record.errors.find(({ error }) => error === "MISCONF")).toMatchObject({ outcome: "failed" });
+      expect(record.lost.count).toBe(0);
+    },
+  );
 
   it("is restarted node by node without a failed or lost write", async () => {
     const record = await injectFault(cluster, { kind: "rolling-restart", home: undefined }, { load: PATIENT_LOAD });
-    expect(record).toMatchObject({ errors: [], lost: { count: 0 }, outage: { longestMs: 0, overMs: 0 }, writes: { failed: 0, unknown: 0 } });
+    expect(record).toMatchObject({
+      errors: [],
+      lost: { count: 0 },
+      outage: { longestMs: 0, overMs: 0 },
+      writes: { failed: 0, unknown: 0 },
+    });
     expect(record.writes.redirected).toBeGreaterThan(0);
     expect(record.events.filter(({ what }) => what.startsWith("restart cluster-"))).toHaveLength(6);
   });
 
   it("is scaled out and in without a failed or lost write", async () => {
-    expect(await injectFault(cluster, { kind: "scale", to: { primaries: 4, replicasPerPrimary: 1 } }, { load: PATIENT_LOAD })).toMatchObject({ errors: [], lost: { count: 0 }, writes: { failed: 0, unknown: 0 } });
+    expect(
+      await injectFault(
+        cluster,
+        { kind: "scale", to: { primaries: 4, replicasPerPrimary: 1 } },
+        { load: PATIENT_LOAD },
+      ),
+    ).toMatchObject({ errors: [], lost: { count: 0 }, writes: { failed: 0, unknown: 0 } });
   });
 
   it("comes back after the SIGKILL of all nodes, at other addresses, with every write that was on disk", async () => {
     const before = cluster.injector.nodes().map(({ endpoint }) => endpoint.port);
-    const record = await injectFault(cluster, { kind: "kill-all", newAddresses: true }, { settings: new Map([["appendfsync", "always"]]) });
+    const record = await injectFault(
+      cluster,
+      { kind: "kill-all", newAddresses: true },
+      { settings: new Map([["appendfsync", "always"]]) },
+    );
     expect(cluster.injector.nodes().map(({ endpoint }) => endpoint.port)).not.toEqual(before);
     expect(record.okMs).not.toBeNull();
     expect(record.lost.count).toBe(0);
     expect(record.writes.acknowledged).toBeGreaterThan(100);
     // The directive was in force for the scenario alone.
-    expect(await withNode(cluster.injector.deployment, 0, (connection) => connection.config("GET", "appendfsync"))).toContain("everysec");
+    expect(
+      await withNode(cluster.injector.deployment, 0, (connection) => connection.config("GET", "appendfsync")),
+    ).toContain("everysec");
   });
 
   it("loses, and accounting names, exactly what a replica that is promoted behind its primary never had", async () => {

@@ -6,15 +6,22 @@ import { eventually, Sandbox, withNode } from "../support/real";
 
 const SHAPE = { primaries: 3, replicasPerPrimary: 1 };
 let sandbox: Sandbox;
-beforeAll(async () => { sandbox = await Sandbox.open(); });
+beforeAll(async () => {
+  sandbox = await Sandbox.open();
+});
 afterAll(() => sandbox.close());
 
-const failing = async (deployment: Deployment): Promise<string[]> => (await verify(deployment)).verdict.assertions.flatMap(({ pass, id, found }) => (pass ? [] : [`${id}: ${found}`]));
-const setting = (deployment: Deployment, index: number, name: string): Promise<string> => withNode(deployment, index, async (connection) => ((await connection.config("GET", name)))[1] ?? "");
+const failing = async (deployment: Deployment): Promise<string[]> =>
+  (await verify(deployment)).verdict.assertions.flatMap(({ pass, id, found }) => (pass ? [] : [`${id}: ${found}`]));
+const setting = (deployment: Deployment, index: number, name: string): Promise<string> =>
+  withNode(deployment, index, async (connection) => (await connection.config("GET", name))[1] ?? "");
 
 describe("formation of a cluster", () => {
   it("ends with a cluster that passes verification, its settings as configured", async () => {
-    const deployment = await sandbox.cluster("fresh", 3, 1, { "cluster-node-timeout": 4321, "repl-diskless-sync-delay": 3 });
+    const deployment = await sandbox.cluster("fresh", 3, 1, {
+      "cluster-node-timeout": 4321,
+      "repl-diskless-sync-delay": 3,
+    });
     expect(await form(deployment, SHAPE)).toMatchObject({ changed: true });
     expect(await failing(deployment)).toEqual([]);
     for (const [index] of deployment.nodes.entries()) {
@@ -26,11 +33,17 @@ describe("formation of a cluster", () => {
 
   it("leaves no hidden directive changed, not even those that a killed formation left behind", async () => {
     const deployment = await sandbox.cluster("hidden", 3, 1);
-    const hidden = async (index: number): Promise<string[]> => Promise.all([setting(deployment, index, "cluster-ping-interval"), setting(deployment, index, "cluster-message-gossip-perc")]);
+    const hidden = async (index: number): Promise<string[]> =>
+      Promise.all([
+        setting(deployment, index, "cluster-ping-interval"),
+        setting(deployment, index, "cluster-message-gossip-perc"),
+      ]);
     // Before 9 there is no setting for how much is gossiped.
     const own = (await hidden(0))[1] === "" ? ["0", ""] : ["0", "10"];
-    for (const [index] of deployment.nodes.entries()) await withNode(deployment, index, (connection) => connection.config("SET", "cluster-ping-interval", "9999"));
-    if (own[1] === "10") await withNode(deployment, 1, (connection) => connection.config("SET", "cluster-message-gossip-perc", "1"));
+    for (const [index] of deployment.nodes.entries())
+      await withNode(deployment, index, (connection) => connection.config("SET", "cluster-ping-interval", "9999"));
+    if (own[1] === "10")
+      await withNode(deployment, 1, (connection) => connection.config("SET", "cluster-message-gossip-perc", "1"));
     await form(deployment, SHAPE);
     for (const [index] of deployment.nodes.entries()) expect(await hidden(index)).toEqual(own);
     await withNode(deployment, 2, (connection) => connection.config("SET", "cluster-ping-interval", "9999"));
@@ -41,7 +54,14 @@ describe("formation of a cluster", () => {
   it("changes nothing on a formed cluster: not a byte of any node's view", async () => {
     const deployment = await sandbox.cluster("again", 3, 1);
     await form(deployment, SHAPE);
-    const views = (): Promise<string[]> => Promise.all(deployment.nodes.map((_node, index) => withNode(deployment, index, async (connection) => String(await connection.cluster("NODES")).replaceAll(/ \d+ \d+ (?=\d+ connected)/g, " "))));
+    const views = (): Promise<string[]> =>
+      Promise.all(
+        deployment.nodes.map((_node, index) =>
+          withNode(deployment, index, async (connection) =>
+            String(await connection.cluster("NODES")).replaceAll(/ \d+ \d+ (?=\d+ connected)/g, " "),
+          ),
+        ),
+      );
     const before = await views();
     expect(await form(deployment, SHAPE)).toMatchObject({ changed: false });
     expect(await views()).toEqual(before);
@@ -50,7 +70,12 @@ describe("formation of a cluster", () => {
   it("completes what was interrupted half-way", async () => {
     const deployment = await sandbox.cluster("half", 3, 1);
     const stop = new AbortController();
-    const interrupted = form(deployment, SHAPE, { signal: stop.signal, report: () => { stop.abort(new Error("interrupted")); } });
+    const interrupted = form(deployment, SHAPE, {
+      signal: stop.signal,
+      report: () => {
+        stop.abort(new Error("interrupted"));
+      },
+    });
     await expect(interrupted).rejects.toThrow("interrupted");
     expect(await setting(deployment, 0, "cluster-node-timeout")).toBe("15000");
     expect((await verify(deployment)).verdict.pass).toBe(false);
@@ -61,7 +86,10 @@ describe("formation of a cluster", () => {
   it("completes a cluster whose nodes met but own nothing, and one that lacks a replica", async () => {
     const deployment = await sandbox.cluster("partial", 3, 1);
     const [first] = deployment.nodes;
-    for (let index = 1; index < 6; index++) await withNode(deployment, index, (connection) => connection.call("CLUSTER", "MEET", "127.0.0.1", first?.endpoint.port ?? 0, first?.busPort ?? 0));
+    for (let index = 1; index < 6; index++)
+      await withNode(deployment, index, (connection) =>
+        connection.call("CLUSTER", "MEET", "127.0.0.1", first?.endpoint.port ?? 0, first?.busPort ?? 0),
+      );
     await form(deployment, SHAPE);
     expect(await failing(deployment)).toEqual([]);
     const { verdict } = await verify(deployment);
@@ -80,7 +108,9 @@ describe("formation of a cluster", () => {
       await eventually("it serves", async () => (await connection.cluster("INFO")).includes("cluster_slots_ok:3"));
     });
     await expect(form(deployment, SHAPE)).rejects.toThrow(/blocked cannot be formed: .*blocked-5/);
-    expect(await withNode(deployment, 0, async (connection) => (await connection.cluster("INFO")))).toContain("cluster_known_nodes:1");
+    expect(await withNode(deployment, 0, async (connection) => await connection.cluster("INFO"))).toContain(
+      "cluster_known_nodes:1",
+    );
   });
 
   it("says what was missing when its time is up", async () => {
@@ -102,6 +132,8 @@ describe("formation of replication", () => {
   it("does not make a replica of a node with keys of its own", async () => {
     const deployment = await sandbox.replication("owner", 1);
     await withNode(deployment, 1, (connection) => connection.set("theirs", "1"));
-    await expect(form(deployment, { primaries: 1, replicasPerPrimary: 1 })).rejects.toThrow(/owner-1 is to become a replica of owner-0 but holds 1 keys/);
+    await expect(form(deployment, { primaries: 1, replicasPerPrimary: 1 })).rejects.toThrow(
+      /owner-1 is to become a replica of owner-0 but holds 1 keys/,
+    );
   });
 });

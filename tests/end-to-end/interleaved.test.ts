@@ -18,20 +18,58 @@ import type { Workload } from "../../benchmarks/workloads/workload";
 import { eventually, never, realPrograms } from "../support/real";
 
 let runs: string;
-beforeEach(() => { runs = mkdtempSync(join(tmpdir(), "side-by-side-")); });
-afterEach(() => { rmSync(runs, { recursive: true, force: true }); });
+beforeEach(() => {
+  runs = mkdtempSync(join(tmpdir(), "side-by-side-"));
+});
+afterEach(() => {
+  rmSync(runs, { recursive: true, force: true });
+});
 
-const WORKLOAD: Workload = { name: undefined, tests: ["get"], clients: 12, pipeline: 16, dataSize: 64, threads: 1, keySpace: 16_384, length: { seconds: 1 }, warmup: 0, rate: undefined };
+const WORKLOAD: Workload = {
+  name: undefined,
+  tests: ["get"],
+  clients: 12,
+  pipeline: 16,
+  dataSize: 64,
+  threads: 1,
+  keySpace: 16_384,
+  length: { seconds: 1 },
+  warmup: 0,
+  rate: undefined,
+};
 const living = (): number => RunDirectory.list(runs).flatMap(({ path }) => runningProcesses(path)).length;
 const cell = (name: string, changes: Partial<BaseDeployment> = {}, workload: Partial<Workload> = {}): Treatment => {
-  const [made] = treatmentsOf([{ name, mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, settings: { appendonly: false, save: "" }, ...changes }], {}, { ...WORKLOAD, ...workload }, 1);
+  const [made] = treatmentsOf(
+    [
+      {
+        name,
+        mode: "replication",
+        shape: { primaries: 1, replicasPerPrimary: 0 },
+        settings: { appendonly: false, save: "" },
+        ...changes,
+      },
+    ],
+    {},
+    { ...WORKLOAD, ...workload },
+    1,
+  );
   if (made === undefined) throw new Error("there is no cell");
   return { ...made, id: name, label: name };
 };
 
 async function laboratory(changes: Partial<StudyEnvironment> = {}): Promise<StudyEnvironment> {
   const programs = await realPrograms();
-  return { runs, engines: new Map([[undefined, programs]]), benchmark: programs.benchmark, features: await detectFeatures(programs.benchmark), zones: ["a", "b", "c"], signal: never, report: () => undefined, raw: () => undefined, ...changes };
+  return {
+    runs,
+    engines: new Map([[undefined, programs]]),
+    benchmark: programs.benchmark,
+    features: await detectFeatures(programs.benchmark),
+    zones: ["a", "b", "c"],
+    signal: never,
+    report: () => undefined,
+    raw: () => undefined,
+    ...changes,
+  };
 }
 
 function describeState(pid: number): "halted" | "going" | "gone" {
@@ -49,58 +87,95 @@ interface Look {
 async function looks(signal: AbortSignal): Promise<Look[][]> {
   const seen: Look[][] = [];
   while (!signal.aborted) {
-    seen.push(RunDirectory.list(runs).flatMap(({ path }) => runningProcesses(path).flatMap(({ pid }): Look[] => {
-      try {
-        return [{ side: path, halted: /\) T /.test(readFileSync(`/proc/${pid}/stat`, "utf8")) }];
-      } catch {
-        return [];
-      }
-    })));
+    seen.push(
+      RunDirectory.list(runs).flatMap(({ path }) =>
+        runningProcesses(path).flatMap(({ pid }): Look[] => {
+          try {
+            return [{ side: path, halted: /\) T /.test(readFileSync(`/proc/${pid}/stat`, "utf8")) }];
+          } catch {
+            return [];
+          }
+        }),
+      ),
+    );
     await sleep(7);
   }
   return seen;
 }
 
 describe("two cells side by side", () => {
-  it.each([["base", 7], ["other", 1]])("are told apart by what they do, each by its own count and seconds, with the %s started first", async (first, seed) => {
-    expect(randomFrom(seed)() < 0.5 ? "base" : "other").toBe(first);
-    const raw: string[] = [];
-    const pair = { base: cell("deep"), other: cell("shallow", {}, { pipeline: 1 }) };
-    const entry = await measureInterleaved(pair, 3, [undefined, undefined], randomFrom(seed), await laboratory({ raw: (_heading, output) => raw.push(output) }));
-    expect(entry).toMatchObject({ kind: "side-by-side", round: 3, base: "deep", other: "shallow", tests: [{ test: "get" }] });
-    const [counts] = entry.tests;
-    if (counts === undefined) throw new Error("nothing was counted");
-    for (const { seconds, requests } of [counts.base, counts.other]) {
-      // As long as each is measured alone.
-      expect(seconds).toBeGreaterThan(0.7);
-      expect(seconds).toBeLessThan(1.5);
-      expect(requests).toBeGreaterThan(1000);
-    }
-    expect(counts.base.requests / counts.base.seconds / (counts.other.requests / counts.other.seconds)).toBeGreaterThan(2);
-    expect(raw.join()).toContain("-a ***");
-    expect(living()).toBe(0);
-  });
+  it.each([
+    ["base", 7],
+    ["other", 1],
+  ])(
+    "are told apart by what they do, each by its own count and seconds, with the %s started first",
+    async (first, seed) => {
+      expect(randomFrom(seed)() < 0.5 ? "base" : "other").toBe(first);
+      const raw: string[] = [];
+      const pair = { base: cell("deep"), other: cell("shallow", {}, { pipeline: 1 }) };
+      const entry = await measureInterleaved(
+        pair,
+        3,
+        [undefined, undefined],
+        randomFrom(seed),
+        await laboratory({ raw: (_heading, output) => raw.push(output) }),
+      );
+      expect(entry).toMatchObject({
+        kind: "side-by-side",
+        round: 3,
+        base: "deep",
+        other: "shallow",
+        tests: [{ test: "get" }],
+      });
+      const [counts] = entry.tests;
+      if (counts === undefined) throw new Error("nothing was counted");
+      for (const { seconds, requests } of [counts.base, counts.other]) {
+        // As long as each is measured alone.
+        expect(seconds).toBeGreaterThan(0.7);
+        expect(seconds).toBeLessThan(1.5);
+        expect(requests).toBeGreaterThan(1000);
+      }
+      expect(
+        counts.base.requests / counts.base.seconds / (counts.other.requests / counts.other.seconds),
+      ).toBeGreaterThan(2);
+      expect(raw.join()).toContain("-a ***");
+      expect(living()).toBe(0);
+    },
+  );
 
-  it.runIf(process.platform === "linux")("stand still with all that belongs to them while the other is in turn", async () => {
-    const pair = { base: cell("cluster", { mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 } }, { tests: ["set"] }), other: cell("threads", { settings: { "io-threads": 2, appendonly: true, save: "" } }, { tests: ["set"] }) };
-    const over = new AbortController();
-    const looking = looks(over.signal);
-    const [counts] = (await measureInterleaved(pair, 1, [undefined, undefined], randomFrom(1), await laboratory())).tests;
-    over.abort();
-    // Seven servers, two load generators; the first look and the last are from before and after.
-    const all = (await looking).filter((moving) => moving.length === 9);
-    expect(all.length).toBeGreaterThan(100);
-    const sides = all.map((moving) => new Set(moving.filter(({ halted }) => !halted).map(({ side }) => side)).size);
-    // A look takes a while and may see the change of turns; who forgets to halt its servers or its load generators is always seen.
-    expect(sides.filter((count) => count > 1).length / all.length).toBeLessThan(0.5);
-    expect(counts?.base.requests).toBeGreaterThan(1000);
-    expect(living()).toBe(0);
-  });
+  it.runIf(process.platform === "linux")(
+    "stand still with all that belongs to them while the other is in turn",
+    async () => {
+      const pair = {
+        base: cell("cluster", { mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 } }, { tests: ["set"] }),
+        other: cell("threads", { settings: { "io-threads": 2, appendonly: true, save: "" } }, { tests: ["set"] }),
+      };
+      const over = new AbortController();
+      const looking = looks(over.signal);
+      const [counts] = (await measureInterleaved(pair, 1, [undefined, undefined], randomFrom(1), await laboratory()))
+        .tests;
+      over.abort();
+      // Seven servers, two load generators; the first look and the last are from before and after.
+      const all = (await looking).filter((moving) => moving.length === 9);
+      expect(all.length).toBeGreaterThan(100);
+      const sides = all.map((moving) => new Set(moving.filter(({ halted }) => !halted).map(({ side }) => side)).size);
+      // A look takes a while and may see the change of turns; who forgets to halt its servers or its load generators is always seen.
+      expect(sides.filter((count) => count > 1).length / all.length).toBeLessThan(0.5);
+      expect(counts?.base.requests).toBeGreaterThan(1000);
+      expect(living()).toBe(0);
+    },
+  );
 
   it("halt what a server forked with it, and nothing that has ended", async () => {
     const run = RunDirectory.create(runs, "test");
-    const parent = startRecorded(run, "parent", "/bin/sh", ["-c", "sleep 60 & echo $!; wait"], { stdio: ["ignore", "pipe", "ignore"] });
-    const child = await new Promise<number>((resolve) => parent.child.stdout?.once("data", (data: Buffer) => { resolve(Number(data.toString())); }));
+    const parent = startRecorded(run, "parent", "/bin/sh", ["-c", "sleep 60 & echo $!; wait"], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const child = await new Promise<number>((resolve) =>
+      parent.child.stdout?.once("data", (data: Buffer) => {
+        resolve(Number(data.toString()));
+      }),
+    );
     const isHalted = (): boolean[] => [parent.pid, child].map((pid) => describeState(pid) === "halted");
     signalChildGroup(parent, "SIGSTOP");
     await eventually("both are halted", () => isHalted().every(Boolean), 2000);
@@ -108,12 +183,19 @@ describe("two cells side by side", () => {
     await eventually("both go on", () => !isHalted().some(Boolean), 2000);
     signalChildGroup(parent, "SIGKILL");
     expect(await parent.ended).toEqual({ code: null, signal: "SIGKILL" });
-    expect(() => { signalChildGroup(parent, "SIGSTOP"); }).not.toThrow();
+    expect(() => {
+      signalChildGroup(parent, "SIGSTOP");
+    }).not.toThrow();
     expect(describeState(child)).toBe("gone");
   });
 
   it.each([
-    ["ends", "echo 'Could not connect' >&2\nexit 1", ["get"], /valkey-benchmark ended with exit status 1: Could not connect/],
+    [
+      "ends",
+      "echo 'Could not connect' >&2\nexit 1",
+      ["get"],
+      /valkey-benchmark ended with exit status 1: Could not connect/,
+    ],
     // What is written when keys are put in place is no load.
     ["sends nothing", "exec sleep 60", ["hset"], /HSET: the load generator sends nothing/],
   ] as const)("end with a message and nothing left when a load generator %s", async (_what, script, tests, message) => {
@@ -121,13 +203,21 @@ describe("two cells side by side", () => {
     writeFileSync(broken, `#!/bin/sh\n${script}\n`);
     chmodSync(broken, 0o755);
     const pair = { base: cell("a", {}, { tests: [...tests] }), other: cell("b", {}, { tests: [...tests] }) };
-    await expect(measureInterleaved(pair, 1, [undefined, undefined], randomFrom(1), await laboratory({ benchmark: broken }))).rejects.toThrow(message);
+    await expect(
+      measureInterleaved(pair, 1, [undefined, undefined], randomFrom(1), await laboratory({ benchmark: broken })),
+    ).rejects.toThrow(message);
     expect(living()).toBe(0);
   });
 
   it("are stopped in the middle, halted servers and all", async () => {
     const stopping = new AbortController();
-    const going = measureInterleaved({ base: cell("a"), other: cell("b") }, 1, [undefined, undefined], randomFrom(1), await laboratory({ signal: stopping.signal }));
+    const going = measureInterleaved(
+      { base: cell("a"), other: cell("b") },
+      1,
+      [undefined, undefined],
+      randomFrom(1),
+      await laboratory({ signal: stopping.signal }),
+    );
     going.catch(() => undefined);
     await eventually("both have servers and load generators", () => living() === 4, 20_000);
     await sleep(1000);

@@ -6,7 +6,9 @@ import { ARTIFACTS, Place, resultsIn, TIMED } from "../support/command";
 import { eventually } from "../support/real";
 
 let place: Place;
-beforeEach(() => { place = new Place(); });
+beforeEach(() => {
+  place = new Place();
+});
 afterEach(() => place.close());
 
 const timed = (...more: string[]): string[] => ["run", ...TIMED, "--output", place.output(), ...more];
@@ -21,8 +23,11 @@ describe("being told to stop", () => {
     ["while they are stopped", /❯ Stop/, "SIGINT", 130],
   ] as const)("%s leaves nothing running", async (stage, marker, signal, expected) => {
     // Four servers stop as ten do: only where both deployments are under way does it take both.
-    const command = await place.start(stage === "while they form" || stage === "while they are measured" ? timed() : timed("--mode", "replication"));
-    if (stage === "at once") await eventually("it has begun", () => existsSync(place.output()) || command.output !== "", 60_000);
+    const command = await place.start(
+      stage === "while they form" || stage === "while they are measured" ? timed() : timed("--mode", "replication"),
+    );
+    if (stage === "at once")
+      await eventually("it has begun", () => existsSync(place.output()) || command.output !== "", 60_000);
     else await command.printed(marker);
     command.child.kill(signal);
     const { status, output } = await command.ended;
@@ -33,7 +38,11 @@ describe("being told to stop", () => {
     if (stage === "while they are measured") {
       expect(output).toContain("stopped by SIGTERM");
       expect(readdirSync(place.output()).sort()).toEqual(ARTIFACTS);
-      expect(resultsIn(place.output())).toMatchObject({ complete: false, reason: "stopped by SIGTERM", records: [{ test: "get" }] });
+      expect(resultsIn(place.output())).toMatchObject({
+        complete: false,
+        reason: "stopped by SIGTERM",
+        records: [{ test: "get" }],
+      });
       expect(readFileSync(join(place.output(), "summary.txt"), "utf8")).toMatch(/^INCOMPLETE: stopped by SIGTERM/);
     }
   });

@@ -3,7 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MeasuredDeployments } from "../support/measuring";
 
 let pair: MeasuredDeployments;
-beforeAll(async () => { pair = await MeasuredDeployments.open(); });
+beforeAll(async () => {
+  pair = await MeasuredDeployments.open();
+});
 afterAll(() => pair.sandbox.close());
 
 describe("measurements", () => {
@@ -11,7 +13,9 @@ describe("measurements", () => {
     const { records } = await pair.measure({ tests: ["set", "get"], length: { seconds: 2 }, pipeline: 16 });
     for (const { id, servers, client, doubts } of records) {
       expect(client.seconds, id).toBeGreaterThan(1.9);
-      expect(Math.abs(servers?.disagreement ?? 1), `${id}: ${doubts.map(({ text }) => text).join("; ")}`).toBeLessThan(0.01);
+      expect(Math.abs(servers?.disagreement ?? 1), `${id}: ${doubts.map(({ text }) => text).join("; ")}`).toBeLessThan(
+        0.01,
+      );
       const shares = servers?.shares.map(({ share }) => share) ?? [];
       for (const share of shares) expect(share, id).toBeGreaterThan(0);
     }
@@ -26,13 +30,20 @@ describe("measurements", () => {
       expect(client.rps).toBeLessThan(6600);
       // Milliseconds, and not the requests per second that the tool has in a table of the same heads.
       expect(client.p50Ms).toBeLessThan(200);
-      expect([client.minMs, client.p50Ms, client.p95Ms, client.p99Ms, client.maxMs]).toEqual([client.minMs, client.p50Ms, client.p95Ms, client.p99Ms, client.maxMs].sort((a, b) => a - b));
+      expect([client.minMs, client.p50Ms, client.p95Ms, client.p99Ms, client.maxMs]).toEqual(
+        [client.minMs, client.p50Ms, client.p95Ms, client.p99Ms, client.maxMs].sort((a, b) => a - b),
+      );
     }
   });
 
   it("are interleaved with a canary before each round and after the last, from seeds that differ", async () => {
     const { records, canaries } = await pair.measure({ tests: ["set"] }, 2);
-    expect(records.map(({ round, deployment }) => `${round} ${deployment}`)).toEqual(["1 replication", "1 cluster", "2 cluster", "2 replication"]);
+    expect(records.map(({ round, deployment }) => `${round} ${deployment}`)).toEqual([
+      "1 replication",
+      "1 cluster",
+      "2 cluster",
+      "2 replication",
+    ]);
     expect(canaries.map(({ round }) => round)).toEqual([1, 2, 3]);
     expect(new Set(records.map(({ seed }) => seed)).size).toBe(4);
   });

@@ -25,14 +25,30 @@ function isHere(): boolean {
   }
 }
 
-const MIX: MemtierWorkload = { driver: "memtier", name: "mixed", data: "strings", reads: 0.8, keySpace: 5_000, clients: 12, pipeline: 1, dataSize: 64, threads: 2, rate: undefined, length: { seconds: 1 }, warmup: 0 };
+const MIX: MemtierWorkload = {
+  driver: "memtier",
+  name: "mixed",
+  data: "strings",
+  reads: 0.8,
+  keySpace: 5_000,
+  clients: 12,
+  pipeline: 1,
+  dataSize: 64,
+  threads: 2,
+  rate: undefined,
+  length: { seconds: 1 },
+  warmup: 0,
+};
 
 describe.skipIf(!isHere())("memtier (needs memtier_benchmark on the PATH, or named by MEMTIER)", () => {
   let sandbox: Sandbox;
   let deployments: readonly Deployment[];
   beforeAll(async () => {
     sandbox = await Sandbox.open();
-    const [replication, cluster] = await Promise.all([sandbox.replication("replication", 0), sandbox.cluster("cluster", 3, 0)]);
+    const [replication, cluster] = await Promise.all([
+      sandbox.replication("replication", 0),
+      sandbox.cluster("cluster", 3, 0),
+    ]);
     await form(cluster, { primaries: 3, replicasPerPrimary: 0 });
     deployments = [replication, cluster];
   });
@@ -41,17 +57,52 @@ describe.skipIf(!isHere())("memtier (needs memtier_benchmark on the PATH, or nam
   it("sends what was asked for, to keys that are there, and every request is in its histogram", async () => {
     const records: MeasurementRecord[] = [];
     const raw: string[] = [];
-    const contenders = await Promise.all(deployments.map(async (deployment): Promise<VerifiedDeployment> => ({ deployment, shards: (await verify(deployment)).verdict.shards })));
+    const contenders = await Promise.all(
+      deployments.map(async (deployment): Promise<VerifiedDeployment> => ({
+        deployment,
+        shards: (await verify(deployment)).verdict.shards,
+      })),
+    );
     const { run, programs } = sandbox.host;
     const mixes = [MIX, { ...MIX, name: "s5", data: "sorted-sets", reads: 0.9, rate: 1_200 } as const];
-    const workload = { name: undefined, tests: [], clients: 12, pipeline: 1, dataSize: 32, threads: 1, keySpace: 16_384, length: { seconds: 1 }, warmup: 0, rate: undefined };
-    const runner = new LocalValkeyBenchmarkRunner({ run, benchmark: programs.benchmark, features: await detectFeatures(programs.benchmark), serversHere: true });
+    const workload = {
+      name: undefined,
+      tests: [],
+      clients: 12,
+      pipeline: 1,
+      dataSize: 32,
+      threads: 1,
+      keySpace: 16_384,
+      length: { seconds: 1 },
+      warmup: 0,
+      rate: undefined,
+    };
+    const runner = new LocalValkeyBenchmarkRunner({
+      run,
+      benchmark: programs.benchmark,
+      features: await detectFeatures(programs.benchmark),
+      serversHere: true,
+    });
     await runMeasurements(
       { deployments: contenders, workload, mixedWorkloads: mixes, repeats: 1 },
       { valkeyBenchmark: runner, ...mixedLoadRunners(run, true, mixes), signal: never },
-      { progress: () => undefined, raw: (heading, text) => { raw.push(heading, text); }, referenceLoad: () => undefined, record: (record) => { records.push(record); } },
+      {
+        progress: () => undefined,
+        raw: (heading, text) => {
+          raw.push(heading, text);
+        },
+        referenceLoad: () => undefined,
+        record: (record) => {
+          records.push(record);
+        },
+      },
     );
-    expect(records.map(({ deployment, test, driver }) => `${deployment} ${test} ${driver}`)).toEqual(["replication mixed memtier", "cluster mixed memtier", "replication s5 memtier", "cluster s5 memtier"]);
+    expect(records.map(({ deployment, test, driver }) => `${deployment} ${test} ${driver}`)).toEqual([
+      "replication mixed memtier",
+      "cluster mixed memtier",
+      "replication s5 memtier",
+      "cluster s5 memtier",
+    ]);
     for (const record of records) {
       const { id, client, servers, rate } = record;
       expect(servers?.hitRatio, id).toBe(1);

@@ -4,14 +4,18 @@ import { NAMED_TESTS, TEST_NAMES } from "../../benchmarks/workloads/named-tests"
 import { MeasuredDeployments } from "../support/measuring";
 
 let pair: MeasuredDeployments;
-beforeAll(async () => { pair = await MeasuredDeployments.open(); });
+beforeAll(async () => {
+  pair = await MeasuredDeployments.open();
+});
 afterAll(() => pair.sandbox.close());
 
 describe("the named tests", () => {
   it("all run in both modes, and those that read find what they read", async () => {
     const modes = await Promise.all(pair.contenders.map((each) => pair.measure({ tests: [...TEST_NAMES] }, 1, [each])));
     const [records, canaries] = [modes.flatMap((each) => each.records), modes.flatMap((each) => each.canaries)];
-    expect(records.map(({ deployment, test }) => `${deployment} ${test}`).sort()).toEqual(["cluster", "replication"].flatMap((name) => TEST_NAMES.map((test) => `${name} ${test}`)).sort());
+    expect(records.map(({ deployment, test }) => `${deployment} ${test}`).sort()).toEqual(
+      ["cluster", "replication"].flatMap((name) => TEST_NAMES.map((test) => `${name} ${test}`)).sort(),
+    );
     expect(canaries).toHaveLength(2 * 2);
     for (const { id, test, servers, doubts, client } of records) {
       expect(servers, id).not.toBeNull();
@@ -19,7 +23,10 @@ describe("the named tests", () => {
       expect(servers?.calls, id).toBe(client.requests);
       expect(servers?.rejectedCalls, id).toBe(0);
       if (NAMED_TESTS[test as keyof typeof NAMED_TESTS].reads) expect(servers?.hitRatio, id).toBe(1);
-      expect(doubts.map(({ code }) => code), id).not.toEqual(expect.arrayContaining(["ran-empty"]));
+      expect(
+        doubts.map(({ code }) => code),
+        id,
+      ).not.toEqual(expect.arrayContaining(["ran-empty"]));
     }
   }, 180_000);
 });

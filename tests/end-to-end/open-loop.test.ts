@@ -23,8 +23,14 @@ let replication: Deployment;
 
 beforeAll(async () => {
   sandbox = await Sandbox.open();
-  [cluster, replication] = await Promise.all([sandbox.cluster("cluster", 3, 1, { "cluster-node-timeout": 1000 }), sandbox.replication("replication", 1)]);
-  await Promise.all([form(cluster, { primaries: 3, replicasPerPrimary: 1 }), form(replication, { primaries: 1, replicasPerPrimary: 1 })]);
+  [cluster, replication] = await Promise.all([
+    sandbox.cluster("cluster", 3, 1, { "cluster-node-timeout": 1000 }),
+    sandbox.replication("replication", 1),
+  ]);
+  await Promise.all([
+    form(cluster, { primaries: 3, replicasPerPrimary: 1 }),
+    form(replication, { primaries: 1, replicasPerPrimary: 1 }),
+  ]);
 });
 afterAll(() => sandbox.close());
 
@@ -51,10 +57,35 @@ const MIX: OpenLoopWorkload = {
 const planFor = (deployment: Deployment, changes: Partial<OpenLoopPlan> = {}): OpenLoopPlan => {
   const { data, reads, keySpace, clients, pipeline, rate, arrivals, timeoutMs, queue } = MIX;
   const { password } = deployment.access;
-  return { mode: deployment.mode, endpoints: deployment.nodes.map(({ endpoint }) => ({ ...endpoint })), access: password === undefined ? {} : { password }, data, reads, keySpace, clients, pipeline, rate, arrivals, timeoutMs, queue, keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes: 64 }, readFrom: "primary", seconds: 1, seed: 1, workers: 1, process: 0, processes: 1, ...changes };
+  return {
+    mode: deployment.mode,
+    endpoints: deployment.nodes.map(({ endpoint }) => ({ ...endpoint })),
+    access: password === undefined ? {} : { password },
+    data,
+    reads,
+    keySpace,
+    clients,
+    pipeline,
+    rate,
+    arrivals,
+    timeoutMs,
+    queue,
+    keys: { distribution: "uniform" },
+    values: { sizes: "fixed", bytes: 64 },
+    readFrom: "primary",
+    seconds: 1,
+    seed: 1,
+    workers: 1,
+    process: 0,
+    processes: 1,
+    ...changes,
+  };
 };
 
-async function generate(plan: OpenLoopPlan, meanwhile: () => Promise<unknown> = () => Promise.resolve()): Promise<Tally> {
+async function generate(
+  plan: OpenLoopPlan,
+  meanwhile: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<Tally> {
   const generator = await GeneratorProcess.start(sandbox.host.run, plan);
   const [tallies] = await Promise.all([generator.run(), meanwhile()]);
   return Tally.merge(tallies);
@@ -62,26 +93,72 @@ async function generate(plan: OpenLoopPlan, meanwhile: () => Promise<unknown> = 
 
 async function measure(mixes: readonly MixedWorkload[]): Promise<MeasurementRecord[]> {
   const records: MeasurementRecord[] = [];
-  const contenders = await Promise.all([replication, cluster].map(async (deployment): Promise<VerifiedDeployment> => ({ deployment, shards: (await verify(deployment)).verdict.shards })));
+  const contenders = await Promise.all(
+    [replication, cluster].map(async (deployment): Promise<VerifiedDeployment> => ({
+      deployment,
+      shards: (await verify(deployment)).verdict.shards,
+    })),
+  );
   const { run, programs } = sandbox.host;
-  const workload = { name: undefined, tests: [], clients: 12, pipeline: 1, dataSize: 32, threads: 1, keySpace: 16_384, length: { seconds: 1 }, warmup: 0, rate: undefined };
-  const runner = new LocalValkeyBenchmarkRunner({ run, benchmark: programs.benchmark, features: await detectFeatures(programs.benchmark), serversHere: true });
+  const workload = {
+    name: undefined,
+    tests: [],
+    clients: 12,
+    pipeline: 1,
+    dataSize: 32,
+    threads: 1,
+    keySpace: 16_384,
+    length: { seconds: 1 },
+    warmup: 0,
+    rate: undefined,
+  };
+  const runner = new LocalValkeyBenchmarkRunner({
+    run,
+    benchmark: programs.benchmark,
+    features: await detectFeatures(programs.benchmark),
+    serversHere: true,
+  });
   await runMeasurements(
     { deployments: contenders, workload, mixedWorkloads: mixes, repeats: 1 },
     { valkeyBenchmark: runner, openLoop: new LocalOpenLoopRunner({ run, serversHere: true }), signal: never },
-    { progress: () => undefined, raw: () => undefined, referenceLoad: () => undefined, record: (record) => { records.push(record); } },
+    {
+      progress: () => undefined,
+      raw: () => undefined,
+      referenceLoad: () => undefined,
+      record: (record) => {
+        records.push(record);
+      },
+    },
   );
   return records;
 }
 
 describe("a mixed workload", () => {
   it("by the open loop is all sent, answered and counted by the servers, on keys that are there", async () => {
-    const records = await measure([MIX, { ...MIX, name: "sets", data: "sorted-sets", readFrom: "any", workers: 2, keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes: 1 } }]);
-    expect(records.map(({ deployment, test }) => `${deployment} ${test}`)).toEqual(["replication steady", "cluster steady", "replication sets", "cluster sets"]);
+    const records = await measure([
+      MIX,
+      {
+        ...MIX,
+        name: "sets",
+        data: "sorted-sets",
+        readFrom: "any",
+        workers: 2,
+        keys: { distribution: "uniform" },
+        values: { sizes: "fixed", bytes: 1 },
+      },
+    ]);
+    expect(records.map(({ deployment, test }) => `${deployment} ${test}`)).toEqual([
+      "replication steady",
+      "cluster steady",
+      "replication sets",
+      "cluster sets",
+    ]);
     for (const record of records) {
       const { id, client, offering, servers } = record;
       expect(offering?.offered, id).toBeGreaterThan(1_700);
-      expect([offering?.sent, offering?.acknowledged, client.requests, servers?.calls], id).toEqual(new Array(4).fill(offering?.offered));
+      expect([offering?.sent, offering?.acknowledged, client.requests, servers?.calls], id).toEqual(
+        new Array(4).fill(offering?.offered),
+      );
       expect([offering?.failed, offering?.unknown, offering?.redirects], id).toEqual([{}, {}, {}]);
       expect(servers?.hitRatio, id).toBe(1);
       expect(histogramOf(record).count, id).toBe(offering?.offered);
@@ -90,7 +167,21 @@ describe("a mixed workload", () => {
   });
 
   it("by valkey-benchmark has the share of reads that was asked for, in both modes", async () => {
-    const closed = { driver: "valkey-benchmark", name: "s5", data: "sorted-sets", reads: 0.9, keySpace: 16_384, clients: 12, pipeline: 1, length: { seconds: 1 }, warmup: 0, dataSize: 1, threads: 1, rate: undefined, readFrom: "primary" } as const;
+    const closed = {
+      driver: "valkey-benchmark",
+      name: "s5",
+      data: "sorted-sets",
+      reads: 0.9,
+      keySpace: 16_384,
+      clients: 12,
+      pipeline: 1,
+      length: { seconds: 1 },
+      warmup: 0,
+      dataSize: 1,
+      threads: 1,
+      rate: undefined,
+      readFrom: "primary",
+    } as const;
     for (const { id, servers, client } of await measure([closed])) {
       expect(servers?.hitRatio, id).toBe(1);
       // What is under way at the end is no request of the tool's.
@@ -145,7 +236,11 @@ describe("the generator", () => {
   });
 
   it("refuses what it cannot reach or may not enter, in a sentence", async () => {
-    await expect(GeneratorProcess.start(sandbox.host.run, planFor(replication, { access: { password: "wrong" } }))).rejects.toThrow(/WRONGPASS/);
-    await expect(GeneratorProcess.start(sandbox.host.run, planFor(cluster, { endpoints: [{ host: "127.0.0.1", port: 1 }] }))).rejects.toThrow(/no node of the cluster says which has which slots:\n.*127\.0\.0\.1:1/);
+    await expect(
+      GeneratorProcess.start(sandbox.host.run, planFor(replication, { access: { password: "wrong" } })),
+    ).rejects.toThrow(/WRONGPASS/);
+    await expect(
+      GeneratorProcess.start(sandbox.host.run, planFor(cluster, { endpoints: [{ host: "127.0.0.1", port: 1 }] })),
+    ).rejects.toThrow(/no node of the cluster says which has which slots:\n.*127\.0\.0\.1:1/);
   });
 });

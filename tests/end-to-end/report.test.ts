@@ -16,7 +16,13 @@ describe.skipIf(executablePath === undefined)(`report.html in a browser${browser
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), "report-"));
     file = join(directory, "report.html");
-    const records = [1, 2, 3].flatMap((round) => ["SET", "GET", "INCR"].flatMap((title) => [recordAt("replication", round, 100_000 + round), recordAt("cluster", round, 200_000 + round, 0.5)].map((each) => ({ ...each, title, test: title.toLowerCase() }))));
+    const records = [1, 2, 3].flatMap((round) =>
+      ["SET", "GET", "INCR"].flatMap((title) =>
+        [recordAt("replication", round, 100_000 + round), recordAt("cluster", round, 200_000 + round, 0.5)].map(
+          (each) => ({ ...each, title, test: title.toLowerCase() }),
+        ),
+      ),
+    );
     writeFileSync(file, renderReport(results(records)));
     browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
   });
@@ -36,25 +42,33 @@ describe.skipIf(executablePath === undefined)(`report.html in a browser${browser
     await page.close();
   }
 
-  it.each([1280, 400])("is whole at %i px: one picture of each chart, nothing cut off, nothing asked for", async (width) => {
-    await open(width, async (page, troubles) => {
-      expect(troubles).toEqual([]);
-      expect(await page.locator("figure svg:visible").count()).toBe(await page.locator("figure").count());
-      expect(await page.locator("figure").count()).toBe(5);
-      expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
-      for (const svg of await page.locator("figure svg:visible").all()) {
-        const box = await svg.boundingBox();
-        expect(box?.width).toBeGreaterThan(width === 400 ? 300 : 700);
-        expect(box?.height).toBeGreaterThan(150);
-        expect(await svg.locator("text").count()).toBeGreaterThan(3);
-      }
-    });
-  });
+  it.each([1280, 400])(
+    "is whole at %i px: one picture of each chart, nothing cut off, nothing asked for",
+    async (width) => {
+      await open(width, async (page, troubles) => {
+        expect(troubles).toEqual([]);
+        expect(await page.locator("figure svg:visible").count()).toBe(await page.locator("figure").count());
+        expect(await page.locator("figure").count()).toBe(5);
+        expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
+        for (const svg of await page.locator("figure svg:visible").all()) {
+          const box = await svg.boundingBox();
+          expect(box?.width).toBeGreaterThan(width === 400 ? 300 : 700);
+          expect(box?.height).toBeGreaterThan(150);
+          expect(await svg.locator("text").count()).toBeGreaterThan(3);
+        }
+      });
+    },
+  );
 
   it.each([1280, 400])("at %i px draws bars in proportion to the figures", async (width) => {
     await open(width, async (page) => {
       const bars = page.locator("#throughput svg:visible path");
-      const heights = async (colour: string): Promise<number[]> => Promise.all((await bars.filter({ has: page.locator("xpath=self::*") }).all()).map(async (bar) => ((await bar.getAttribute("fill")) === colour ? ((await bar.boundingBox())?.height ?? 0) : 0))).then((all) => all.filter((height) => height > 0));
+      const heights = async (colour: string): Promise<number[]> =>
+        Promise.all(
+          (await bars.filter({ has: page.locator("xpath=self::*") }).all()).map(async (bar) =>
+            (await bar.getAttribute("fill")) === colour ? ((await bar.boundingBox())?.height ?? 0) : 0,
+          ),
+        ).then((all) => all.filter((height) => height > 0));
       const [replication, cluster] = [await heights("#0072b2"), await heights("#d55e00")];
       expect(replication).toHaveLength(3);
       expect(cluster).toHaveLength(3);

@@ -12,7 +12,9 @@ import { eventually, olderPrograms, realPrograms, withNode } from "../support/re
 import { optionsInterruptedAt, ResizableCluster, shape } from "../support/resizable-cluster";
 
 let older: Programs | undefined;
-beforeAll(async () => { older = await olderPrograms(); });
+beforeAll(async () => {
+  older = await olderPrograms();
+});
 
 describe.each(["with atomic slot migration", "key by key (Valkey 8.1)"])("resizing %s", (way) => {
   const isAtomic = way.includes("atomic");
@@ -31,9 +33,13 @@ describe.each(["with atomic slot migration", "key by key (Valkey 8.1)"])("resizi
 
   test("grows and shrinks in primaries and replicas while clients work: nothing fails, no key is lost", async () => {
     const clients = new Clients(resizing.deployment);
-    await expect(resizing.resizeTo(shape(4, isAtomic ? 1 : 0), optionsInterruptedAt(/slots moved/))).rejects.toThrow("interrupted");
+    await expect(resizing.resizeTo(shape(4, isAtomic ? 1 : 0), optionsInterruptedAt(/slots moved/))).rejects.toThrow(
+      "interrupted",
+    );
     // The last but one makes a primary of a replica; moving key by key takes its time.
-    for (const wanted of isAtomic ? [shape(4, 1), shape(5, 1), shape(3, 1), shape(3, 2), shape(6, 0), shape(3, 1)] : [shape(4, 0), shape(3, 1)]) {
+    for (const wanted of isAtomic
+      ? [shape(4, 1), shape(5, 1), shape(3, 1), shape(3, 2), shape(6, 0), shape(3, 1)]
+      : [shape(4, 0), shape(3, 1)]) {
       await resizing.resizeTo(wanted);
       expect(await resizing.violations()).toEqual([]);
     }
@@ -52,19 +58,37 @@ describe.each(["with atomic slot migration", "key by key (Valkey 8.1)"])("resizi
     const [a = "", b = ""] = await resizing.primaries();
     const { verdict } = await verify(resizing.deployment);
     const slot = verdict.shards[0]?.slots[0]?.from ?? 0;
-    const id = (name: string): Promise<string> => withNode(resizing.deployment, resizing.index(name), (connection) => connection.cluster("MYID"));
-    const mark = (node: string, at: number, direction: string, peer: string): Promise<unknown> => withNode(resizing.deployment, resizing.index(node), async (connection) => connection.call("CLUSTER", "SETSLOT", at, direction, await id(peer)));
+    const id = (name: string): Promise<string> =>
+      withNode(resizing.deployment, resizing.index(name), (connection) => connection.cluster("MYID"));
+    const mark = (node: string, at: number, direction: string, peer: string): Promise<unknown> =>
+      withNode(resizing.deployment, resizing.index(node), async (connection) =>
+        connection.call("CLUSTER", "SETSLOT", at, direction, await id(peer)),
+      );
     const key = (at: number, rest: string): string => `{${slotTags()[at] ?? ""}}${rest}`;
-    const put = (at: number, rest: string): Promise<unknown> => withNode(resizing.deployment, resizing.index(a), (connection) => connection.set(key(at, rest), rest));
+    const put = (at: number, rest: string): Promise<unknown> =>
+      withNode(resizing.deployment, resizing.index(a), (connection) => connection.set(key(at, rest), rest));
     for (const at of [slot, slot + 1, slot + 2, slot + 3]) for (const rest of ["one", "two"]) await put(at, rest);
     // One key gone over, both sides marked; the same, the source's mark lost; marked on one side only; on the other.
     for (const at of [slot, slot + 1]) {
       await mark(b, at, "IMPORTING", a);
       await mark(a, at, "MIGRATING", b);
       const { endpoint } = resizing.deployment.nodes[resizing.index(b)] ?? { endpoint: { host: "", port: 0 } };
-      await withNode(resizing.deployment, resizing.index(a), (connection) => connection.call("MIGRATE", endpoint.host, endpoint.port, key(at, "one"), 0, 5000, "AUTH", resizing.deployment.access.password ?? ""));
+      await withNode(resizing.deployment, resizing.index(a), (connection) =>
+        connection.call(
+          "MIGRATE",
+          endpoint.host,
+          endpoint.port,
+          key(at, "one"),
+          0,
+          5000,
+          "AUTH",
+          resizing.deployment.access.password ?? "",
+        ),
+      );
     }
-    await withNode(resizing.deployment, resizing.index(a), (connection) => connection.call("CLUSTER", "SETSLOT", slot + 1, "STABLE"));
+    await withNode(resizing.deployment, resizing.index(a), (connection) =>
+      connection.call("CLUSTER", "SETSLOT", slot + 1, "STABLE"),
+    );
     await mark(a, slot + 2, "MIGRATING", b);
     await mark(b, slot + 3, "IMPORTING", a);
     expect(await resizing.violations()).not.toEqual([]);
@@ -72,7 +96,8 @@ describe.each(["with atomic slot migration", "key by key (Valkey 8.1)"])("resizi
     expect(await form(resizing.deployment, shape(3, 1))).toMatchObject({ changed: true });
     expect(await resizing.violations()).toEqual([]);
     const clients = new Clients(resizing.deployment, 0);
-    for (const at of [slot, slot + 1, slot + 2, slot + 3]) for (const rest of ["one", "two"]) expect(await clients.get(key(at, rest))).toBe(rest);
+    for (const at of [slot, slot + 1, slot + 2, slot + 3])
+      for (const rest of ["one", "two"]) expect(await clients.get(key(at, rest))).toBe(rest);
     await clients.stop();
   });
 
@@ -82,11 +107,21 @@ describe.each(["with atomic slot migration", "key by key (Valkey 8.1)"])("resizi
     await expect(resizing.resizeTo(shape(4, 1), optionsInterruptedAt(/./))).rejects.toThrow("interrupted");
     const nodes = resizing.sandbox.host.nodes("cluster");
     expect(nodes).toHaveLength(8);
-    expect(await resizing.resizeKilled(shape(4, 1), nodes, [], isAtomic ? /moving slots/ : /[1-9]\d\d of \d+ slots moved/, 10)).toBe(true);
+    expect(
+      await resizing.resizeKilled(
+        shape(4, 1),
+        nodes,
+        [],
+        isAtomic ? /moving slots/ : /[1-9]\d\d of \d+ slots moved/,
+        10,
+      ),
+    ).toBe(true);
     if (isAtomic) {
       await resizing.resizeTo(shape(4, 1));
       expect(await resizing.violations()).toEqual([]);
-      expect(await resizing.resizeKilled(shape(3, 1), nodes.slice(0, 6), nodes.slice(6), /moving slots/, 30)).toBe(true);
+      expect(await resizing.resizeKilled(shape(3, 1), nodes.slice(0, 6), nodes.slice(6), /moving slots/, 30)).toBe(
+        true,
+      );
       await resizing.resizeTo(shape(4, 1));
       expect(await resizing.violations()).toEqual([]);
       expect(await resizing.resizeKilled(shape(3, 1), nodes.slice(0, 6), nodes.slice(6), /taking out/, 0)).toBe(true);
@@ -100,7 +135,9 @@ describe.each(["with atomic slot migration", "key by key (Valkey 8.1)"])("resizi
 
 describe("resizing", () => {
   let resizing: ResizableCluster;
-  beforeAll(async () => { resizing = await ResizableCluster.start(await realPrograms()); });
+  beforeAll(async () => {
+    resizing = await ResizableCluster.start(await realPrograms());
+  });
   afterAll(() => resizing.close());
 
   it("hands primaries that leave over to their replicas, and moves no slot for it", async () => {
@@ -111,14 +148,20 @@ describe("resizing", () => {
     const [first, second, third] = verdict.shards;
     const names = [first?.primary, second?.primary, third?.replicas[0]];
     const leaving = resizing.deployment.nodes.filter(({ name }) => names.includes(name));
-    const staying = { ...resizing.deployment, shape: shape(3, 1), nodes: resizing.deployment.nodes.filter(({ name }) => !names.includes(name)) };
+    const staying = {
+      ...resizing.deployment,
+      shape: shape(3, 1),
+      nodes: resizing.deployment.nodes.filter(({ name }) => !names.includes(name)),
+    };
     await form(staying, shape(3, 1), { leaving });
     expect(await resizing.violations(staying)).toEqual([]);
     expect((await verify(staying)).verdict.shards.map(({ slots }) => slots)).toEqual(before);
     // Those that left know nobody and hold nothing, and may come back at once.
     for (const node of leaving) {
       const connection = await resizing.deployment.connect(node);
-      expect([await connection.dbsize(), (await connection.cluster("INFO")).includes("cluster_known_nodes:1")]).toEqual([0, true]);
+      expect([await connection.dbsize(), (await connection.cluster("INFO")).includes("cluster_known_nodes:1")]).toEqual(
+        [0, true],
+      );
       connection.disconnect();
     }
     await form(resizing.deployment, shape(3, 2));
@@ -129,13 +172,23 @@ describe("resizing", () => {
 
   it("refuses, with the reason and nothing changed, what would lose keys or break somebody's cluster", async () => {
     const all = resizing.deployment;
-    const without = (count: number): { deployment: Deployment; leaving: readonly DeploymentNode[] } => ({ deployment: { ...all, nodes: all.nodes.slice(0, -count) }, leaving: all.nodes.slice(-count) });
+    const without = (count: number): { deployment: Deployment; leaving: readonly DeploymentNode[] } => ({
+      deployment: { ...all, nodes: all.nodes.slice(0, -count) },
+      leaving: all.nodes.slice(-count),
+    });
     const before = await resizing.views();
     const { deployment, leaving } = without(3);
     await expect(form(deployment, shape(2, 2), { leaving })).rejects.toThrow(/2 primaries: a cluster needs at least 3/);
-    await expect(form(deployment, shape(4, 1), { leaving })).rejects.toThrow(/6 nodes: 4 primaries with 1 replicas each need 8/);
-    await expect(form(deployment, shape(3, 1))).rejects.toThrow(/cluster cannot be resized: cluster-0 knows a node that is not part of this deployment/);
-    const crowded = { ...deployment, nodes: deployment.nodes.map((node, index) => ({ ...node, zone: index < 5 ? "a" : "b" })) };
+    await expect(form(deployment, shape(4, 1), { leaving })).rejects.toThrow(
+      /6 nodes: 4 primaries with 1 replicas each need 8/,
+    );
+    await expect(form(deployment, shape(3, 1))).rejects.toThrow(
+      /cluster cannot be resized: cluster-0 knows a node that is not part of this deployment/,
+    );
+    const crowded = {
+      ...deployment,
+      nodes: deployment.nodes.map((node, index) => ({ ...node, zone: index < 5 ? "a" : "b" })),
+    };
     await expect(form(crowded, shape(3, 1), { leaving })).rejects.toThrow(/would not be zone-safe/);
     expect(await resizing.views()).toEqual(before);
   });
@@ -147,13 +200,20 @@ describe("resizing", () => {
     await withNode(stranger, 0, async (connection) => {
       await connection.config("SET", "cluster-require-full-coverage", "no");
       await connection.cluster("ADDSLOTS", 0);
-      await eventually("it takes a key", async () => connection.set(`{${slotTags()[0] ?? ""}}`, "1").then(() => true, () => false));
+      await eventually("it takes a key", async () =>
+        connection.set(`{${slotTags()[0] ?? ""}}`, "1").then(
+          () => true,
+          () => false,
+        ),
+      );
       await connection.cluster("DELSLOTS", 0);
       await connection.config("SET", "requirepass", resizing.deployment.access.password ?? "");
     });
     const joined = { ...resizing.deployment, nodes: [...resizing.deployment.nodes.slice(0, 8), node] };
     const leaving = resizing.deployment.nodes.slice(8);
-    await expect(form(joined, shape(3, 2), { leaving })).rejects.toThrow(/stranger-0 is to join but holds 1 keys of its own|would not be zone-safe/);
+    await expect(form(joined, shape(3, 2), { leaving })).rejects.toThrow(
+      /stranger-0 is to join but holds 1 keys of its own|would not be zone-safe/,
+    );
   });
 
   it("refuses when the primaries that stay cannot hold all keys", async () => {
@@ -161,10 +221,18 @@ describe("resizing", () => {
     const clients = new Clients(resizing.deployment, 0);
     await clients.fill(60, 1_000_000);
     for (const [index] of resizing.deployment.nodes.entries()) {
-      await withNode(resizing.deployment, index, async (connection) => connection.config("SET", "maxmemory", Math.round(1.05 * Number(parseInfo(await connection.info("memory")).get("used_memory")))));
+      await withNode(resizing.deployment, index, async (connection) =>
+        connection.config(
+          "SET",
+          "maxmemory",
+          Math.round(1.05 * Number(parseInfo(await connection.info("memory")).get("used_memory"))),
+        ),
+      );
     }
     const before = await resizing.views();
-    await expect(resizing.resizeTo(shape(3, 1))).rejects.toThrow(/cluster cannot be resized: cluster-\d would hold [\d.]+ MiB, [\d.]+ MiB of it taken over, and its maxmemory is [\d.]+ MiB/);
+    await expect(resizing.resizeTo(shape(3, 1))).rejects.toThrow(
+      /cluster cannot be resized: cluster-\d would hold [\d.]+ MiB, [\d.]+ MiB of it taken over, and its maxmemory is [\d.]+ MiB/,
+    );
     expect(await resizing.views()).toEqual(before);
     await clients.stop();
   });

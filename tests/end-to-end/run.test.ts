@@ -8,7 +8,9 @@ import { ARTIFACTS, Place, resultsIn, SHORT, TIMED } from "../support/command";
 import { realPrograms } from "../support/real";
 
 let place: Place;
-beforeEach(() => { place = new Place(); });
+beforeEach(() => {
+  place = new Place();
+});
 afterEach(() => place.close());
 
 const timed = (...more: string[]): string[] => ["run", ...TIMED, "--output", place.output(), ...more];
@@ -19,7 +21,11 @@ async function homeWith(benchmark: string, server?: string): Promise<string> {
   const programs = await realPrograms();
   const home = join(place.directory, "home");
   mkdirSync(home);
-  const scripts = { "valkey-server": server ?? `exec '${programs.server}' "$@"`, "valkey-cli": `exec '${programs.cli}' "$@"`, "valkey-benchmark": benchmark };
+  const scripts = {
+    "valkey-server": server ?? `exec '${programs.server}' "$@"`,
+    "valkey-cli": `exec '${programs.cli}' "$@"`,
+    "valkey-benchmark": benchmark,
+  };
   for (const [name, script] of Object.entries(scripts)) {
     writeFileSync(join(home, name), `#!/bin/sh\n${script}\n`);
     chmodSync(join(home, name), 0o755);
@@ -37,20 +43,29 @@ describe("npm start", () => {
     expect(readdirSync(place.output()).sort()).toEqual(ARTIFACTS);
     const results = resultsIn(place.output());
     expect(results).toMatchObject({ complete: true, stack: "local" });
-    expect(results.records.map(({ deployment, test }) => `${deployment} ${test}`).sort()).toEqual(["cluster get", "replication get"]);
+    expect(results.records.map(({ deployment, test }) => `${deployment} ${test}`).sort()).toEqual([
+      "cluster get",
+      "replication get",
+    ]);
     for (const { servers, client } of results.records) {
       expect(servers?.hitRatio).toBe(1);
       expect(Math.abs(servers?.disagreement ?? 1)).toBeLessThan(0.05);
       // The tool counts the requests that are under way when the time is up, and has no latency of them.
       expect(client.requests - (client.cumulative.at(-1)?.count ?? 0)).toBeLessThanOrEqual(48 * 16);
     }
-    expect(results.topologies.find(({ deployment }) => deployment === "cluster")?.nodes.filter(({ role, keysAfter }) => role === "primary" && (keysAfter ?? 0) > 0)).toHaveLength(3);
+    expect(
+      results.topologies
+        .find(({ deployment }) => deployment === "cluster")
+        ?.nodes.filter(({ role, keysAfter }) => role === "primary" && (keysAfter ?? 0) > 0),
+    ).toHaveLength(3);
     expect(place.living()).toEqual([]);
     expect(readdirSync(place.runs)).toEqual([]);
   });
 
   it("can run twice at once", async () => {
-    const [a, b] = await Promise.all(["a", "b"].map((name) => place.run(["run", ...SHORT, "--mode", "cluster", "--output", place.output(name)])));
+    const [a, b] = await Promise.all(
+      ["a", "b"].map((name) => place.run(["run", ...SHORT, "--mode", "cluster", "--output", place.output(name)])),
+    );
     expect([a?.status, b?.status], `${a?.output ?? ""}${b?.output ?? ""}`).toEqual([0, 0]);
     for (const name of ["a", "b"]) expect(resultsIn(place.output(name)).records).toHaveLength(1);
     expect(place.living()).toEqual([]);
@@ -72,7 +87,11 @@ describe("npm start", () => {
   });
 
   it("is cleaned up after by the next run when it is killed, exactly", async () => {
-    const bystander = spawn((await realPrograms()).server, ["--port", "0", "--unixsocket", join(place.directory, "socket"), "--save", ""], { stdio: "ignore", cwd: place.directory });
+    const bystander = spawn(
+      (await realPrograms()).server,
+      ["--port", "0", "--unixsocket", join(place.directory, "socket"), "--save", ""],
+      { stdio: "ignore", cwd: place.directory },
+    );
     try {
       const first = await place.start(timed());
       await first.printed(/1\/2/);
@@ -80,8 +99,19 @@ describe("npm start", () => {
       expect(left.length).toBeGreaterThanOrEqual(10);
       first.child.kill("SIGKILL");
       expect((await first.ended).status).toBe(137);
-      expect(resultsIn(place.output())).toMatchObject({ complete: false, reason: "the run has not ended", records: [{ test: "get" }] });
-      const { status, output } = await place.run(["run", ...SHORT, "--mode", "replication", "--output", place.output("second")]);
+      expect(resultsIn(place.output())).toMatchObject({
+        complete: false,
+        reason: "the run has not ended",
+        records: [{ test: "get" }],
+      });
+      const { status, output } = await place.run([
+        "run",
+        ...SHORT,
+        "--mode",
+        "replication",
+        "--output",
+        place.output("second"),
+      ]);
       expect(status, output).toBe(0);
       expect(output).toMatch(/\d+ processes of a killed run stopped/);
       expect(left.filter((pid) => identifyProcess(pid) !== undefined)).toEqual([]);
@@ -97,7 +127,9 @@ function shell(command: string): Promise<string> {
     const child = spawn("sh", ["-c", command], { stdio: ["ignore", "pipe", "inherit"] });
     let output = "";
     child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    child.on("close", () => { resolve(output.trim()); });
+    child.on("close", () => {
+      resolve(output.trim());
+    });
   });
 }
 
@@ -116,7 +148,10 @@ describe("what goes wrong", () => {
   });
 
   it("a server that does not start is quoted", async () => {
-    const home = await homeWith("exit 0", `case $1 in --version) exec '${(await realPrograms()).server}' "$@";; esac; echo 'no memory today' >&2; exit 3`);
+    const home = await homeWith(
+      "exit 0",
+      `case $1 in --version) exec '${(await realPrograms()).server}' "$@";; esac; echo 'no memory today' >&2; exit 3`,
+    );
     const { status, output } = await place.run(short("--mode", "replication"), { VALKEY_HOME: home });
     expect(status).toBe(1);
     expect(output).toMatch(/ended by itself: exit status 3; the last it said:\n +no memory today/);
@@ -124,8 +159,16 @@ describe("what goes wrong", () => {
   });
 
   it.each([
-    ["fails", `case "$*" in *--help*|*--version*) exec REAL "$@";; esac; echo 'Error: out of luck' >&2; exit 7`, /failed with exit status 7: Error: out of luck/],
-    ["prints something unknown", `case "$*" in *--help*|*--version*) exec REAL "$@";; esac; echo 'Ran fine. Trust me.'`, /no report/],
+    [
+      "fails",
+      `case "$*" in *--help*|*--version*) exec REAL "$@";; esac; echo 'Error: out of luck' >&2; exit 7`,
+      /failed with exit status 7: Error: out of luck/,
+    ],
+    [
+      "prints something unknown",
+      `case "$*" in *--help*|*--version*) exec REAL "$@";; esac; echo 'Ran fine. Trust me.'`,
+      /no report/,
+    ],
   ])("valkey-benchmark that %s is quoted, and what it said is kept", async (_what, script, message) => {
     const home = await homeWith(script.replace("REAL", `'${(await realPrograms()).benchmark}'`));
     const { status, output } = await place.run(short("--mode", "replication"), { VALKEY_HOME: home });
@@ -139,7 +182,9 @@ describe("what goes wrong", () => {
   it("no password is on any command line or in any result", async () => {
     const command = await place.start(timed("--mode", "replication", "--duration", "3"));
     await command.printed(/❯ Measure/);
-    const passwords = readdirSync(place.runs).map((run) => readFileSync(join(place.runs, run, "replication", "password"), "utf8"));
+    const passwords = readdirSync(place.runs).map((run) =>
+      readFileSync(join(place.runs, run, "replication", "password"), "utf8"),
+    );
     expect(passwords[0]).toMatch(/^[0-9a-f]{48}$/);
     const seen = new Set<string>();
     while (command.child.exitCode === null) {

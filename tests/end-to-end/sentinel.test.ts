@@ -16,10 +16,22 @@ let sandbox: Sandbox;
 let replication: FaultSubject;
 beforeAll(async () => {
   sandbox = await Sandbox.open();
-  const plan = { name: "watched", mode: "replication", shape: SHAPE, settings: { save: "", appendonly: true, "repl-diskless-sync-delay": 0, other: { "repl-diskless-load": "swapdb" } }, zones: ZONES, sentinel: SENTINEL } as const;
+  const plan = {
+    name: "watched",
+    mode: "replication",
+    shape: SHAPE,
+    settings: { save: "", appendonly: true, "repl-diskless-sync-delay": 0, other: { "repl-diskless-load": "swapdb" } },
+    zones: ZONES,
+    sentinel: SENTINEL,
+  } as const;
   const deployment = await sandbox.host.start(plan, never);
   await sandbox.host.form(deployment, SHAPE, {});
-  replication = { injector: new HostFaultInjector(sandbox.host, deployment, never), shape: SHAPE, hasAutomaticFailover: true, initialPrimaries: ["watched-0"] };
+  replication = {
+    injector: new HostFaultInjector(sandbox.host, deployment, never),
+    shape: SHAPE,
+    hasAutomaticFailover: true,
+    initialPrimaries: ["watched-0"],
+  };
 });
 afterAll(() => sandbox.close());
 
@@ -27,7 +39,11 @@ describe("replication with Sentinels", () => {
   it("is verified with them, and formed already", async () => {
     const { deployment } = replication.injector;
     const { verdict } = await verify(deployment);
-    expect(verdict.assertions.filter(({ id }) => id.startsWith("sentinels-")).map(({ id, found, pass }) => `${id} ${pass ? found : "fails"}`)).toEqual([
+    expect(
+      verdict.assertions
+        .filter(({ id }) => id.startsWith("sentinels-"))
+        .map(({ id, found, pass }) => `${id} ${pass ? found : "fails"}`),
+    ).toEqual([
       "sentinels-watch 3 of watched-0",
       "sentinels-know 2 others, 1 replicas",
       "sentinels-quorum quorum 2",
@@ -59,6 +75,9 @@ describe("replication with Sentinels", () => {
   it("fails the verdict when a Sentinel is gone", async () => {
     await sandbox.host.signal("watched", ["watched-sentinel-2"], "SIGKILL");
     const { verdict } = await verify(withCurrentNodes(replication));
-    expect(verdict.assertions.find(({ id }) => id === "sentinels-watch")).toMatchObject({ pass: false, found: expect.stringContaining("watched-sentinel-2") as unknown });
+    expect(verdict.assertions.find(({ id }) => id === "sentinels-watch")).toMatchObject({
+      pass: false,
+      found: expect.stringContaining("watched-sentinel-2") as unknown,
+    });
   });
 });

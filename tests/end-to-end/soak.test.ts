@@ -8,12 +8,16 @@ import { Place } from "../support/command";
 import { eventually } from "../support/real";
 
 let place: Place;
-beforeEach(() => { place = new Place(); });
+beforeEach(() => {
+  place = new Place();
+});
 afterEach(() => place.close());
 
 const entries = (): readonly SoakEntry[] => {
   const file = join(place.output(), SOAK_LOG_FILE);
-  return existsSync(file) && readFileSync(file, "utf8").includes("\n") ? soakCheckpointLogs.parse(readFileSync(file, "utf8"), file).entries : [];
+  return existsSync(file) && readFileSync(file, "utf8").includes("\n")
+    ? soakCheckpointLogs.parse(readFileSync(file, "utf8"), file).entries
+    : [];
 };
 const windows = (): number => entries().filter(({ kind }) => kind === "window").length;
 
@@ -35,7 +39,13 @@ describe("npm start -- soak", () => {
     // Windows take a little longer than they are asked to, and the last is no shorter than the others.
     expect(windows()).toBeGreaterThanOrEqual(8);
     expect(windows()).toBeLessThanOrEqual(12);
-    expect(JSON.parse(readFileSync(join(place.output(), "soak.json"), "utf8"))).toMatchObject({ complete: true, findings: [{ deployment: "replication", failed: 0 }, { deployment: "cluster", failed: 0 }] });
+    expect(JSON.parse(readFileSync(join(place.output(), "soak.json"), "utf8"))).toMatchObject({
+      complete: true,
+      findings: [
+        { deployment: "replication", failed: 0 },
+        { deployment: "cluster", failed: 0 },
+      ],
+    });
     expect(readFileSync(join(place.output(), "soak.html"), "utf8")).toContain('id="soak-cluster-tails"');
     expect(place.living()).toEqual([]);
     expect(readdirSync(place.runs)).toEqual([]);

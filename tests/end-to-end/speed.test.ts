@@ -20,11 +20,16 @@ afterEach(async () => {
   for (const each of [directory, runs]) rmSync(each, { recursive: true, force: true });
 });
 
-const living = (): number[] => RunDirectory.list(runs).flatMap(({ path }) => runningProcesses(path).map(({ pid }) => pid));
+const living = (): number[] =>
+  RunDirectory.list(runs).flatMap(({ path }) => runningProcesses(path).map(({ pid }) => pid));
 
 async function start(...ids: string[]): Promise<{ child: ChildProcess; ended: Promise<number | null> }> {
   const env = { ...process.env, VALKEY_HOME: await valkeyHome(), VALKEY_MEASURED_CACHE: directory };
-  const child = spawn(process.execPath, ["--import", "tsx", "tests/speed/run.ts", ...ids, "--output", join(directory, "bench.json")], { cwd: ROOT, env, stdio: "ignore" });
+  const child = spawn(
+    process.execPath,
+    ["--import", "tsx", "tests/speed/run.ts", ...ids, "--output", join(directory, "bench.json")],
+    { cwd: ROOT, env, stdio: "ignore" },
+  );
   return { child, ended: new Promise((resolve) => child.once("close", resolve)) };
 }
 
@@ -52,7 +57,9 @@ describe("npm run bench", () => {
     await killed.ended;
     const left = living();
     expect(left.length).toBeGreaterThanOrEqual(6);
-    await (await start("plan-2000-memory")).ended;
+    await (
+      await start("plan-2000-memory")
+    ).ended;
     expect(living()).toEqual([]);
     for (const pid of left) expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
   });

@@ -20,14 +20,34 @@ afterEach(async () => {
   await place.close();
 });
 
-const living = (): number[] => RunDirectory.list(memory).flatMap(({ path }) => runningProcesses(path).map(({ pid }) => pid));
-const args = (...more: string[]): string[] => ["study", "io-threads", "--tests", "get", "--duration", "1", "--warmup", "0", "--output", place.output(), ...more];
-const linesOf = (): string[] => (existsSync(join(place.output(), JOURNAL)) ? readFileSync(join(place.output(), JOURNAL), "utf8").split("\n").slice(0, -1) : []);
+const living = (): number[] =>
+  RunDirectory.list(memory).flatMap(({ path }) => runningProcesses(path).map(({ pid }) => pid));
+const args = (...more: string[]): string[] => [
+  "study",
+  "io-threads",
+  "--tests",
+  "get",
+  "--duration",
+  "1",
+  "--warmup",
+  "0",
+  "--output",
+  place.output(),
+  ...more,
+];
+const linesOf = (): string[] =>
+  existsSync(join(place.output(), JOURNAL))
+    ? readFileSync(join(place.output(), JOURNAL), "utf8").split("\n").slice(0, -1)
+    : [];
 
 describe("npm start -- study", () => {
   it("is killed, resumed, and has everything that was finished, in the order of its seed", async () => {
     const killed = await place.start(args("--budget", "1", "--seed", "42"));
-    await eventually("two measurements are on the journal, and a third under way", () => linesOf().length >= 3 && living().length > 0, 60_000);
+    await eventually(
+      "two measurements are on the journal, and a third under way",
+      () => linesOf().length >= 3 && living().length > 0,
+      60_000,
+    );
     killed.child.kill("SIGKILL");
     await killed.ended;
     const before = linesOf();
@@ -43,19 +63,33 @@ describe("npm start -- study", () => {
     expect(entries.filter(({ kind }) => kind === "canary")).toHaveLength(2);
     expect(entries.filter(({ kind }) => kind === "side-by-side")).toHaveLength(3);
     const results = resultsIn(place.output());
-    expect(results.study?.sideBySide.map(({ base, other }) => `${other} / ${base}`).sort()).toEqual(["io-threads-2 / io-threads-1", "io-threads-3 / io-threads-1", "io-threads-4 / io-threads-1"]);
-    expect(results.records.map(({ deployment }) => deployment).sort()).toEqual(["io-threads-1", "io-threads-2", "io-threads-3", "io-threads-4"]);
+    expect(results.study?.sideBySide.map(({ base, other }) => `${other} / ${base}`).sort()).toEqual([
+      "io-threads-2 / io-threads-1",
+      "io-threads-3 / io-threads-1",
+      "io-threads-4 / io-threads-1",
+    ]);
+    expect(results.records.map(({ deployment }) => deployment).sort()).toEqual([
+      "io-threads-1",
+      "io-threads-2",
+      "io-threads-3",
+      "io-threads-4",
+    ]);
     expect(results.topologies.map(({ settings }) => settings["io-threads"])).toEqual(["1", "2", "3", "4"]);
     for (const { servers } of results.records) expect(servers?.hitRatio).toBe(1);
     // Every measurement's own words are there, those of before the kill as well.
-    expect(readFileSync(join(place.output(), "raw.txt"), "utf8").match(/^### round 1, .*GET on io-threads-\d/gm)?.length).toBeGreaterThanOrEqual(4);
+    expect(
+      readFileSync(join(place.output(), "raw.txt"), "utf8").match(/^### round 1, .*GET on io-threads-\d/gm)?.length,
+    ).toBeGreaterThanOrEqual(4);
     expect(living()).toEqual([]);
     if (memory !== place.runs) expect(existsSync(memory)).toBe(false);
 
     // Another version than it was begun with: nothing is measured, and what is there stays as it is.
     const written = readFileSync(join(place.output(), "results.json"), "utf8");
     const journal = join(place.output(), JOURNAL);
-    writeFileSync(journal, readFileSync(journal, "utf8").replaceAll(/"versions":\{"":"[\d.]+"\}/g, '"versions":{"":"7.2.4"}'));
+    writeFileSync(
+      journal,
+      readFileSync(journal, "utf8").replaceAll(/"versions":\{"":"[\d.]+"\}/g, '"versions":{"":"7.2.4"}'),
+    );
     const changed = await place.run(args("--budget", "99", "--resume"));
     expect(changed.status, changed.output).toBe(2);
     expect(changed.output).toMatch(/Valkey was 7\.2\.4 when it was begun, and is [\d.]+ now/);
@@ -68,7 +102,10 @@ describe("npm start -- study", () => {
     const nothing = await place.call(args("--resume"));
     expect([nothing.status, nothing.output]).toEqual([2, expect.stringContaining("holds no journal.jsonl")]);
     const unknown = await place.call(["study", "io-thread"]);
-    expect([unknown.status, unknown.output]).toEqual([2, expect.stringContaining("Studies here: billion, density, engines, io-threads, topologies")]);
+    expect([unknown.status, unknown.output]).toEqual([
+      2,
+      expect.stringContaining("Studies here: billion, density, engines, io-threads, topologies"),
+    ]);
     const plain = await place.call(["study", "local"]);
     expect([plain.status, plain.output]).toEqual([2, expect.stringContaining("has no section valkey:experiment")]);
   });

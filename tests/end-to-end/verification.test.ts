@@ -12,24 +12,39 @@ let replication: Deployment;
 
 beforeAll(async () => {
   sandbox = await Sandbox.open();
-  [cluster, replication] = await Promise.all([sandbox.cluster("cluster", 3, 1, { "cluster-node-timeout": 1000, "cluster-allow-reads-when-down": true }), sandbox.replication("replication", 2)]);
-  await Promise.all([form(cluster, { primaries: 3, replicasPerPrimary: 1 }), form(replication, { primaries: 1, replicasPerPrimary: 2 })]);
+  [cluster, replication] = await Promise.all([
+    sandbox.cluster("cluster", 3, 1, { "cluster-node-timeout": 1000, "cluster-allow-reads-when-down": true }),
+    sandbox.replication("replication", 2),
+  ]);
+  await Promise.all([
+    form(cluster, { primaries: 3, replicasPerPrimary: 1 }),
+    form(replication, { primaries: 1, replicasPerPrimary: 2 }),
+  ]);
 });
 afterAll(() => sandbox.close());
 
-const failing = async (deployment: Deployment): Promise<string[]> => (await verify(deployment)).verdict.assertions.flatMap(({ id, pass }) => (pass ? [] : [id]));
-const indexOf = (deployment: Deployment, name: string | undefined): number => deployment.nodes.findIndex((node) => node.name === name);
-const passes = (deployment: Deployment): Promise<void> => eventually("it passes again", async () => (await failing(deployment)).length === 0);
+const failing = async (deployment: Deployment): Promise<string[]> =>
+  (await verify(deployment)).verdict.assertions.flatMap(({ id, pass }) => (pass ? [] : [id]));
+const indexOf = (deployment: Deployment, name: string | undefined): number =>
+  deployment.nodes.findIndex((node) => node.name === name);
+const passes = (deployment: Deployment): Promise<void> =>
+  eventually("it passes again", async () => (await failing(deployment)).length === 0);
 
 /** Primaries and replicas as they are now: faults below may have swapped them. */
 async function shard(index = 0): Promise<{ primary: number; replica: number; slot: number }> {
   const { verdict } = await verify(cluster);
   const found = verdict.shards[index];
-  return { primary: indexOf(cluster, found?.primary), replica: indexOf(cluster, found?.replicas[0]), slot: found?.slots[0]?.from ?? -1 };
+  return {
+    primary: indexOf(cluster, found?.primary),
+    replica: indexOf(cluster, found?.replicas[0]),
+    slot: found?.slots[0]?.from ?? -1,
+  };
 }
 
-const id = (index: number): Promise<string> => withNode(cluster, index, async (connection) => connection.cluster("MYID"));
-const server = (deployment: Deployment, index: number): number => sandbox.host.servers(deployment.name)[index]?.process.pid ?? 0;
+const id = (index: number): Promise<string> =>
+  withNode(cluster, index, async (connection) => connection.cluster("MYID"));
+const server = (deployment: Deployment, index: number): number =>
+  sandbox.host.servers(deployment.name)[index]?.process.pid ?? 0;
 function signal(pid: number, name: NodeJS.Signals): void {
   const identity = identifyProcess(pid);
   if (identity === undefined || !signalProcess(identity, name)) throw new Error(`process ${pid} is not there`);
@@ -49,7 +64,9 @@ describe("a real cluster", () => {
 
   it("fails while a slot is on the move, in that row alone", async () => {
     const [from, to] = [await shard(0), await shard(1)];
-    await withNode(cluster, from.primary, async (connection) => connection.cluster("SETSLOT", from.slot, "MIGRATING", await id(to.primary)));
+    await withNode(cluster, from.primary, async (connection) =>
+      connection.cluster("SETSLOT", from.slot, "MIGRATING", await id(to.primary)),
+    );
     expect(await failing(cluster)).toEqual(["no-moves"]);
     await withNode(cluster, from.primary, (connection) => connection.cluster("SETSLOT", from.slot, "STABLE"));
     await passes(cluster);
@@ -74,7 +91,10 @@ describe("a real cluster", () => {
   it("fails where a replica sits beside its primary, in the rows on zones", async () => {
     const { primary, replica } = await shard(0);
     const zone = cluster.nodes[primary]?.zone;
-    const moved: Deployment = { ...cluster, nodes: cluster.nodes.map((node, index) => (index === replica ? { ...node, zone } : node)) };
+    const moved: Deployment = {
+      ...cluster,
+      nodes: cluster.nodes.map((node, index) => (index === replica ? { ...node, zone } : node)),
+    };
     expect(await failing(moved)).toEqual(["replica-elsewhere", "zones-apart"]);
   });
 
@@ -82,10 +102,15 @@ describe("a real cluster", () => {
     const { primary, replica } = await shard(0);
     await withNode(cluster, primary, (connection) => connection.config("SET", "requirepass", "changed"));
     try {
-      const info = async (): Promise<string> => withNode(cluster, replica, (connection) => connection.info("replication"));
-      const changed: Deployment = { ...cluster, connect: (node) => (node === cluster.nodes[primary] ? connectWith(node, "changed") : cluster.connect(node)) };
+      const info = async (): Promise<string> =>
+        withNode(cluster, replica, (connection) => connection.info("replication"));
+      const changed: Deployment = {
+        ...cluster,
+        connect: (node) => (node === cluster.nodes[primary] ? connectWith(node, "changed") : cluster.connect(node)),
+      };
       const { connect } = await import("../../valkey/connection.js");
-      const connectWith = (node: Deployment["nodes"][number], password: string): ReturnType<Deployment["connect"]> => connect(node.name, node.endpoint, { password });
+      const connectWith = (node: Deployment["nodes"][number], password: string): ReturnType<Deployment["connect"]> =>
+        connect(node.name, node.endpoint, { password });
       const admin = await changed.connect(cluster.nodes[primary] as Deployment["nodes"][number]);
       await admin.call("CLIENT", "KILL", "TYPE", "replica");
       await eventually("the link is down", async () => (await info()).includes("master_link_status:down"));
@@ -104,7 +129,20 @@ describe("a real cluster", () => {
     const pid = server(cluster, replica);
     signal(pid, "SIGSTOP");
     try {
-      const quick: Deployment = { ...cluster, connect: async (node) => (node === cluster.nodes[replica] ? Promise.race([cluster.connect(node), new Promise<never>((_resolve, reject) => { setTimeout(() => { reject(new Error("no answer")); }, 500); })]) : cluster.connect(node)) };
+      const quick: Deployment = {
+        ...cluster,
+        connect: async (node) =>
+          node === cluster.nodes[replica]
+            ? Promise.race([
+                cluster.connect(node),
+                new Promise<never>((_resolve, reject) => {
+                  setTimeout(() => {
+                    reject(new Error("no answer"));
+                  }, 500);
+                }),
+              ])
+            : cluster.connect(node),
+      };
       expect(await failing(quick)).toEqual(expect.arrayContaining(["reachable", "views-agree", "members"]));
       await eventually("the others see it fail", async () => (await failing(quick)).includes("none-failing"));
     } finally {
@@ -117,22 +155,38 @@ describe("a real cluster", () => {
     const stranger = await sandbox.cluster("stranger", 3, 0);
     const [node] = stranger.nodes;
     await withNode(stranger, 0, (connection) => connection.config("SET", "requirepass", cluster.access.password ?? ""));
-    await withNode(cluster, 0, (connection) => connection.call("CLUSTER", "MEET", "127.0.0.1", node?.endpoint.port ?? 0, node?.busPort ?? 0));
+    await withNode(cluster, 0, (connection) =>
+      connection.call("CLUSTER", "MEET", "127.0.0.1", node?.endpoint.port ?? 0, node?.busPort ?? 0),
+    );
     await eventually("it is known", async () => (await failing(cluster)).join() === "members");
-    const strangerId = await withNode({ ...stranger, connect: (each) => cluster.connect(each) }, 0, async (connection) => connection.cluster("MYID"));
-    await withNode({ ...stranger, connect: (each) => cluster.connect(each) }, 0, (connection) => connection.cluster("RESET", "HARD"));
-    await Promise.all(cluster.nodes.map((_each, index) => withNode(cluster, index, (connection) => connection.cluster("FORGET", strangerId))));
+    const strangerId = await withNode(
+      { ...stranger, connect: (each) => cluster.connect(each) },
+      0,
+      async (connection) => connection.cluster("MYID"),
+    );
+    await withNode({ ...stranger, connect: (each) => cluster.connect(each) }, 0, (connection) =>
+      connection.cluster("RESET", "HARD"),
+    );
+    await Promise.all(
+      cluster.nodes.map((_each, index) =>
+        withNode(cluster, index, (connection) => connection.cluster("FORGET", strangerId)),
+      ),
+    );
     await passes(cluster);
   });
 
   it("fails where a primary has no replica any more", async () => {
     const { replica } = await shard(2);
-    await withNode(cluster, replica, async (connection) => connection.cluster("REPLICATE", await id((await shard(1)).primary)));
+    await withNode(cluster, replica, async (connection) =>
+      connection.cluster("REPLICATE", await id((await shard(1)).primary)),
+    );
     await eventually("it follows another", async () => (await failing(cluster)).includes("replicas"));
     const rows = await failing(cluster);
     expect(rows).toEqual(expect.arrayContaining(["replicas", "replica-elsewhere"]));
     await form(cluster, { primaries: 3, replicasPerPrimary: 1 }).catch(() => undefined);
-    await withNode(cluster, replica, async (connection) => connection.cluster("REPLICATE", await id((await shard(2)).primary)));
+    await withNode(cluster, replica, async (connection) =>
+      connection.cluster("REPLICATE", await id((await shard(2)).primary)),
+    );
     await passes(cluster);
   });
 
@@ -142,7 +196,10 @@ describe("a real cluster", () => {
     await eventually("it is gone", () => identifyProcess(server(cluster, primary)) === undefined);
     const { verdict } = await verify(cluster);
     expect(verdict.pass).toBe(false);
-    expect(verdict.assertions.find(({ id: row }) => row === "reachable")).toMatchObject({ pass: false, nodes: [cluster.nodes[primary]?.name] });
+    expect(verdict.assertions.find(({ id: row }) => row === "reachable")).toMatchObject({
+      pass: false,
+      nodes: [cluster.nodes[primary]?.name],
+    });
   });
 });
 
@@ -168,7 +225,9 @@ describe("a real replication", () => {
 
   it("fails where a replica hangs behind another replica", async () => {
     const [, first] = replication.nodes;
-    await withNode(replication, 2, (connection) => connection.call("REPLICAOF", "127.0.0.1", String(first?.endpoint.port)));
+    await withNode(replication, 2, (connection) =>
+      connection.call("REPLICAOF", "127.0.0.1", String(first?.endpoint.port)),
+    );
     await eventually("the primary counts one", async () => (await failing(replication)).includes("all-online"));
     await form(replication, { primaries: 1, replicasPerPrimary: 2 });
     await passes(replication);
@@ -176,7 +235,10 @@ describe("a real replication", () => {
 
   it("fails on a wrong password for every node, and does not say the password", async () => {
     const { connect } = await import("../../valkey/connection.js");
-    const wrong: Deployment = { ...replication, connect: (node) => connect(node.name, node.endpoint, { password: "hunter2" }) };
+    const wrong: Deployment = {
+      ...replication,
+      connect: (node) => connect(node.name, node.endpoint, { password: "hunter2" }),
+    };
     const { verdict } = await verify(wrong);
     expect(verdict.assertions[0]).toMatchObject({ id: "reachable", pass: false });
     expect(JSON.stringify(verdict)).toContain("refuses the password");

@@ -4,8 +4,12 @@ import type { KeyContent, KeyWrite } from "../../faults/accounting";
 import { accountForWrites } from "../../faults/accounting";
 import { numberedValue, writeNumberOf } from "../../faults/numbered-values";
 
-const write = (number: number, kind: "acknowledged" | "failed" | "unknown"): KeyWrite => ({ number, outcome: kind === "acknowledged" ? { kind } : { kind, error: "timeout" } });
-const one = (writes: readonly KeyWrite[], found: KeyContent): ReturnType<typeof accountForWrites> => accountForWrites(new Map([["k", writes]]), new Map([["k", found]]));
+const write = (number: number, kind: "acknowledged" | "failed" | "unknown"): KeyWrite => ({
+  number,
+  outcome: kind === "acknowledged" ? { kind } : { kind, error: "timeout" },
+});
+const one = (writes: readonly KeyWrite[], found: KeyContent): ReturnType<typeof accountForWrites> =>
+  accountForWrites(new Map([["k", writes]]), new Map([["k", found]]));
 const at = (number: number): KeyContent => ({ kind: "number", number });
 
 /** One key on a primary and a replica that is behind, with every way a write can end and a failover that may lose some. */
@@ -16,11 +20,20 @@ interface Step {
   readonly replicated: boolean;
 }
 
-const steps: fc.Arbitrary<readonly Step[]> = fc.array(fc.record({ what: fc.constantFrom("done-and-told", "done-and-untold", "refused", "vanished", "late"), replicated: fc.boolean() }), { maxLength: 40 });
+const steps: fc.Arbitrary<readonly Step[]> = fc.array(
+  fc.record({
+    what: fc.constantFrom("done-and-told", "done-and-untold", "refused", "vanished", "late"),
+    replicated: fc.boolean(),
+  }),
+  { maxLength: 40 },
+);
 const ends = fc.constantFrom("nothing", "failover", "all-gone");
 
 /** @returns the client's journal, what is there in the end, and which acknowledged writes a god would call lost */
-function simulate(all: readonly Step[], end: "nothing" | "failover" | "all-gone"): { writes: KeyWrite[]; found: KeyContent; lost: number[] } {
+function simulate(
+  all: readonly Step[],
+  end: "nothing" | "failover" | "all-gone",
+): { writes: KeyWrite[]; found: KeyContent; lost: number[] } {
   const writes: KeyWrite[] = [];
   let [primary, replica] = [0, 0];
   let late: number | undefined;
@@ -35,7 +48,9 @@ function simulate(all: readonly Step[], end: "nothing" | "failover" | "all-gone"
   }
   if (late !== undefined) primary = late;
   const there = end === "nothing" ? primary : end === "failover" ? replica : 0;
-  const lost = writes.filter(({ number, outcome }) => outcome.kind === "acknowledged" && number > there).map(({ number }) => number);
+  const lost = writes
+    .filter(({ number, outcome }) => outcome.kind === "acknowledged" && number > there)
+    .map(({ number }) => number);
   return { writes, found: there === 0 ? { kind: "gone" } : at(there), lost };
 }
 
@@ -54,8 +69,13 @@ describe("accounting", () => {
   });
 
   it("never counts a write of unknown or failed outcome as lost, whatever is there", () => {
-    const histories = fc.array(fc.constantFrom("acknowledged" as const, "failed" as const, "unknown" as const), { maxLength: 30 });
-    const founds = fc.oneof(fc.integer({ min: 1, max: 35 }).map(at), fc.constantFrom<KeyContent>({ kind: "gone" }, { kind: "damaged" }, { kind: "unread", why: "down" }));
+    const histories = fc.array(fc.constantFrom("acknowledged" as const, "failed" as const, "unknown" as const), {
+      maxLength: 30,
+    });
+    const founds = fc.oneof(
+      fc.integer({ min: 1, max: 35 }).map(at),
+      fc.constantFrom<KeyContent>({ kind: "gone" }, { kind: "damaged" }, { kind: "unread", why: "down" }),
+    );
     fc.assert(
       fc.property(histories, founds, (kinds, found) => {
         const writes = kinds.map((kind, index) => write(index + 1, kind));
@@ -69,31 +89,53 @@ describe("accounting", () => {
   });
 
   it("leaves open what an unknown write may have overwritten late", () => {
-    expect(one([write(1, "acknowledged"), write(2, "unknown"), write(3, "acknowledged")], at(2))).toMatchObject({ lost: [], undecided: 1, unknownDone: 1 });
+    expect(one([write(1, "acknowledged"), write(2, "unknown"), write(3, "acknowledged")], at(2))).toMatchObject({
+      lost: [],
+      undecided: 1,
+      unknownDone: 1,
+    });
   });
 
   it("says what no server may do", () => {
-    expect(one([write(1, "acknowledged"), write(2, "failed")], at(2))).toMatchObject({ lost: [], anomalies: [expect.stringMatching(/which was refused/)] });
-    expect(one([write(1, "acknowledged")], at(7))).toMatchObject({ lost: [], anomalies: [expect.stringMatching(/which was not sent/)] });
-    expect(one([write(1, "acknowledged")], { kind: "damaged" })).toMatchObject({ lost: [{ key: "k", number: 1, found: "damaged" }] });
+    expect(one([write(1, "acknowledged"), write(2, "failed")], at(2))).toMatchObject({
+      lost: [],
+      anomalies: [expect.stringMatching(/which was refused/)],
+    });
+    expect(one([write(1, "acknowledged")], at(7))).toMatchObject({
+      lost: [],
+      anomalies: [expect.stringMatching(/which was not sent/)],
+    });
+    expect(one([write(1, "acknowledged")], { kind: "damaged" })).toMatchObject({
+      lost: [{ key: "k", number: 1, found: "damaged" }],
+    });
   });
 
   it("knows nothing of keys that could not be read", () => {
-    expect(accountForWrites(new Map([["k", [write(1, "acknowledged")]]]), new Map())).toMatchObject({ lost: [], unread: 1, whyUnread: "it was not asked for" });
+    expect(accountForWrites(new Map([["k", [write(1, "acknowledged")]]]), new Map())).toMatchObject({
+      lost: [],
+      unread: 1,
+      whyUnread: "it was not asked for",
+    });
   });
 });
 
 describe("a numbered value", () => {
   it("is known by its key and number, and by nothing that differs in a character", () => {
     fc.assert(
-      fc.property(fc.string({ minLength: 1, maxLength: 20 }), fc.integer({ min: 1, max: 1e12 }), fc.integer({ min: 1, max: 300 }), fc.nat(), (key, number, bytes, place) => {
-        const value = numberedValue(key, number, bytes);
-        expect(value.length).toBeGreaterThanOrEqual(bytes);
-        expect(writeNumberOf(key, value)).toBe(number);
-        expect(writeNumberOf(`${key}!`, value)).toBeUndefined();
-        const at = place % value.length;
-        expect(writeNumberOf(key, `${value.slice(0, at)}#${value.slice(at + 1)}`)).toBeUndefined();
-      }),
+      fc.property(
+        fc.string({ minLength: 1, maxLength: 20 }),
+        fc.integer({ min: 1, max: 1e12 }),
+        fc.integer({ min: 1, max: 300 }),
+        fc.nat(),
+        (key, number, bytes, place) => {
+          const value = numberedValue(key, number, bytes);
+          expect(value.length).toBeGreaterThanOrEqual(bytes);
+          expect(writeNumberOf(key, value)).toBe(number);
+          expect(writeNumberOf(`${key}!`, value)).toBeUndefined();
+          const at = place % value.length;
+          expect(writeNumberOf(key, `${value.slice(0, at)}#${value.slice(at + 1)}`)).toBeUndefined();
+        },
+      ),
     );
   });
 });

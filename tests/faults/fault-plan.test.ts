@@ -5,7 +5,10 @@ import type { FaultPlan, DeploymentOutline } from "../../faults/fault-plan";
 import { describeFaultPlan, planFault } from "../../faults/fault-plan";
 
 function cluster(primaries: number, zones: number, changes: Partial<DeploymentOutline> = {}): DeploymentOutline {
-  const nodes = Array.from({ length: primaries * 2 }, (_, i) => ({ name: `n-${i}`, zone: `z-${(i < primaries ? i : i - primaries + 1) % zones}` }));
+  const nodes = Array.from({ length: primaries * 2 }, (_, i) => ({
+    name: `n-${i}`,
+    zone: `z-${(i < primaries ? i : i - primaries + 1) % zones}`,
+  }));
   return {
     mode: "cluster",
     shape: { primaries, replicasPerPrimary: 1 },
@@ -29,14 +32,18 @@ const planned = (fault: Fault, subject: DeploymentOutline): FaultPlan => {
 describe("the plan of a fault", () => {
   it("kills the share of the primaries that is asked for, and says when no majority is left", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 3, max: 60 }), fc.double({ min: 0.01, max: 1, noNaN: true }), (primaries, share) => {
-        const plan = planned({ kind: "kill-primaries", share, restart: "served" }, cluster(primaries, 3));
-        const wanted = Math.max(1, Math.round(share * primaries));
-        expect(plan.victims).toHaveLength(wanted);
-        const majority = primaries - wanted > primaries / 2;
-        expect(plan.warnings.some((warning) => warning.includes("no majority"))).toBe(!majority);
-        expect(plan.assist.length > 0).toBe(!majority);
-      }),
+      fc.property(
+        fc.integer({ min: 3, max: 60 }),
+        fc.double({ min: 0.01, max: 1, noNaN: true }),
+        (primaries, share) => {
+          const plan = planned({ kind: "kill-primaries", share, restart: "served" }, cluster(primaries, 3));
+          const wanted = Math.max(1, Math.round(share * primaries));
+          expect(plan.victims).toHaveLength(wanted);
+          const majority = primaries - wanted > primaries / 2;
+          expect(plan.warnings.some((warning) => warning.includes("no majority"))).toBe(!majority);
+          expect(plan.assist.length > 0).toBe(!majority);
+        },
+      ),
     );
   });
 
@@ -47,26 +54,44 @@ describe("the plan of a fault", () => {
   });
 
   it("strikes the zone with most primaries, or the one that is named", () => {
-    expect(planned({ kind: "kill-zone", zone: undefined, restart: "served" }, cluster(4, 3)).victims).toEqual(["n-0", "n-3", "n-6"]);
+    expect(planned({ kind: "kill-zone", zone: undefined, restart: "served" }, cluster(4, 3)).victims).toEqual([
+      "n-0",
+      "n-3",
+      "n-6",
+    ]);
     expect(planned({ kind: "cut-zone", zone: "z-1", seconds: 1 }, cluster(3, 3)).victims).toEqual(["n-1", "n-3"]);
-    expect(planFault({ kind: "kill-zone", zone: "z-9", restart: "served" }, cluster(3, 3))).toBe("no node is in zone z-9; there are z-0, z-1, z-2");
+    expect(planFault({ kind: "kill-zone", zone: "z-9", restart: "served" }, cluster(3, 3))).toBe(
+      "no node is in zone z-9; there are z-0, z-1, z-2",
+    );
   });
 
   it("says what it makes no sense for", () => {
     expect(planFault({ kind: "kill-machine", restart: "served" }, cluster(3, 3))).toMatch(/one machine/);
-    expect(planFault({ kind: "full-disk", seconds: 1 }, cluster(3, 3, { persistent: false }))).toMatch(/needs appendonly/);
-    expect(planFault({ kind: "scale", to: { primaries: 3, replicasPerPrimary: 1 } }, cluster(3, 3))).toMatch(/has that shape already/);
-    expect(planFault({ kind: "kill-primaries", share: 0.5, restart: "served" }, cluster(3, 3, { mode: "replication" }))).toMatch(/kill-primary is the same/);
+    expect(planFault({ kind: "full-disk", seconds: 1 }, cluster(3, 3, { persistent: false }))).toMatch(
+      /needs appendonly/,
+    );
+    expect(planFault({ kind: "scale", to: { primaries: 3, replicasPerPrimary: 1 } }, cluster(3, 3))).toMatch(
+      /has that shape already/,
+    );
+    expect(
+      planFault({ kind: "kill-primaries", share: 0.5, restart: "served" }, cluster(3, 3, { mode: "replication" })),
+    ).toMatch(/kill-primary is the same/);
   });
 
   it("warns of what is lost: nobody to take over, nothing on disk", () => {
     const alone = cluster(3, 3, { mode: "replication", hasAutomaticFailover: false, persistent: false });
-    expect(planned({ kind: "kill-primary", restart: "served" }, alone).warnings.join("\n")).toMatch(/nobody promotes a replica[^]*nothing is on disk/);
-    expect(planned({ kind: "kill-all", newAddresses: true }, cluster(3, 3, { persistent: false })).warnings.join("\n")).toMatch(/introduced again[^]*every acknowledged write is lost/);
+    expect(planned({ kind: "kill-primary", restart: "served" }, alone).warnings.join("\n")).toMatch(
+      /nobody promotes a replica[^]*nothing is on disk/,
+    );
+    expect(
+      planned({ kind: "kill-all", newAddresses: true }, cluster(3, 3, { persistent: false })).warnings.join("\n"),
+    ).toMatch(/introduced again[^]*every acknowledged write is lost/);
   });
 
   it("is printed line by line", () => {
-    expect(describeFaultPlan(planned({ kind: "kill-primaries", share: 0.67, restart: { seconds: 5 } }, cluster(3, 3)))).toEqual([
+    expect(
+      describeFaultPlan(planned({ kind: "kill-primaries", share: 0.67, restart: { seconds: 5 } }, cluster(3, 3))),
+    ).toEqual([
       "SIGKILL n-0, n-1",
       "if it does not recover: tell n-3, n-4 to take over",
       "after 5 s: start n-0, n-1 again",

@@ -15,11 +15,29 @@ function stage(answers: readonly (Error | "OK")[]): { readonly stage: FaultConte
     disconnect: () => undefined,
   };
   const observer = {
-    state: (name: string) => ({ role: (name === "a") === isOver() ? "replica" : "primary", follows: name === "b" ? "a" : undefined, linkUp: true }),
-    get isRedundant() { return isOver(); },
+    state: (name: string) => ({
+      role: (name === "a") === isOver() ? "replica" : "primary",
+      follows: name === "b" ? "a" : undefined,
+      linkUp: true,
+    }),
+    get isRedundant() {
+      return isOver();
+    },
   };
-  const breaker = { nodes: () => [{ name: "a" }, { name: "b" }], deployment: { name: "x", mode: "cluster", connect: () => Promise.resolve(connection) } };
-  return { stage: { breaker, observer, note: () => undefined, signal: new AbortController().signal, patienceMs: 5000 } as unknown as FaultContext, asked: () => asked };
+  const breaker = {
+    nodes: () => [{ name: "a" }, { name: "b" }],
+    deployment: { name: "x", mode: "cluster", connect: () => Promise.resolve(connection) },
+  };
+  return {
+    stage: {
+      breaker,
+      observer,
+      note: () => undefined,
+      signal: new AbortController().signal,
+      patienceMs: 5000,
+    } as unknown as FaultContext,
+    asked: () => asked,
+  };
 }
 
 describe("a hand-over in a cluster", () => {
@@ -30,7 +48,11 @@ describe("a hand-over in a cluster", () => {
   });
 
   it("is asked for again where the replica's link was down", async () => {
-    const { stage: on, asked } = stage([new Error("ERR Master is down or failed, please use CLUSTER FAILOVER FORCE"), new Error("ERR Master is down or failed, please use CLUSTER FAILOVER FORCE"), "OK"]);
+    const { stage: on, asked } = stage([
+      new Error("ERR Master is down or failed, please use CLUSTER FAILOVER FORCE"),
+      new Error("ERR Master is down or failed, please use CLUSTER FAILOVER FORCE"),
+      "OK",
+    ]);
     await handOver("a", on);
     expect(asked()).toBe(3);
   });
@@ -42,6 +64,8 @@ describe("a hand-over in a cluster", () => {
   }, 20_000);
 
   it("fails with the replica's own words where it refuses for another reason", async () => {
-    await expect(handOver("a", stage([new Error("ERR This instance has cluster support disabled"), "OK"]).stage)).rejects.toThrow("b: ERR This instance has cluster support disabled");
+    await expect(
+      handOver("a", stage([new Error("ERR This instance has cluster support disabled"), "OK"]).stage),
+    ).rejects.toThrow("b: ERR This instance has cluster support disabled");
   });
 });

@@ -1,5 +1,14 @@
 /** Cuts that cannot be healed at once: said, kept, and healed by whoever tries again. */
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { V1NetworkPolicy } from "@kubernetes/client-node";
@@ -13,8 +22,12 @@ import type { KubernetesDeployment } from "../../platforms/kubernetes/deployment
 import type { Plain } from "../../platforms/kubernetes/plain";
 
 const directory = mkdtempSync(join(tmpdir(), "healing-"));
-afterEach(() => { vi.unstubAllEnvs(); });
-afterAll(() => { rmSync(directory, { recursive: true }); });
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+afterAll(() => {
+  rmSync(directory, { recursive: true });
+});
 
 describe("a cut between pods", () => {
   const labels = { app: "shop" };
@@ -24,21 +37,41 @@ describe("a cut between pods", () => {
   function world(): { breaker: PodFaultInjector; refuse: Set<string>; policy: () => Plain<V1NetworkPolicy> } {
     let policy: Plain<V1NetworkPolicy> = { metadata: { name: "shop" }, spec };
     const refuse = new Set<string>();
-    const answer = <T>(doing: string, value: T): Promise<T> => (refuse.has(doing) ? Promise.reject(new Error(`may not ${doing}`)) : Promise.resolve(value));
+    const answer = <T>(doing: string, value: T): Promise<T> =>
+      refuse.has(doing) ? Promise.reject(new Error(`may not ${doing}`)) : Promise.resolve(value);
     const pass = (_doing: string, promise: Promise<unknown>): Promise<unknown> => promise;
     const kubernetes = {
       call: pass,
       find: pass,
-      core: { listNamespacedPod: () => answer("list", { items: [] }), readNamespacedPod: () => answer("read", { metadata: { labels: { "valkey-measured/cut": "yes" } } }), patchNamespacedPod: () => answer("label", {}) },
+      core: {
+        listNamespacedPod: () => answer("list", { items: [] }),
+        readNamespacedPod: () => answer("read", { metadata: { labels: { "valkey-measured/cut": "yes" } } }),
+        patchNamespacedPod: () => answer("label", {}),
+      },
       custom: {
         getNamespacedCustomObject: () => answer("get", policy),
         createNamespacedCustomObject: () => answer("create", {}),
         deleteNamespacedCustomObject: () => answer("delete", {}),
-        replaceNamespacedCustomObject: async ({ body }: { body: Plain<V1NetworkPolicy> }) => { policy = await answer("replace", body); },
+        replaceNamespacedCustomObject: async ({ body }: { body: Plain<V1NetworkPolicy> }) => {
+          policy = await answer("replace", body);
+        },
       },
     } as unknown as KubernetesClient;
-    const deployment = { name: "shop", mode: "cluster", nodes: [], namespace: "n", labels, directives: new Map() } as unknown as KubernetesDeployment;
-    const breaker = new PodFaultInjector(deployment, { kubernetes, port: 6379, container: "server", networkPolicy: "shop", signal: new AbortController().signal });
+    const deployment = {
+      name: "shop",
+      mode: "cluster",
+      nodes: [],
+      namespace: "n",
+      labels,
+      directives: new Map(),
+    } as unknown as KubernetesDeployment;
+    const breaker = new PodFaultInjector(deployment, {
+      kubernetes,
+      port: 6379,
+      container: "server",
+      networkPolicy: "shop",
+      signal: new AbortController().signal,
+    });
     breaker.close();
     return { breaker, refuse, policy: () => policy };
   }
@@ -74,7 +107,10 @@ describe("a cut between addresses", () => {
     writeFileSync(join(directory, "status"), String(status));
   };
   mkdirSync(join(directory, "bin"));
-  writeFileSync(join(directory, "bin", "iptables"), `#!/bin/sh\necho "$@" >>'${join(directory, "commands")}'\nread -r status <'${join(directory, "status")}' || :\nexit "$status"\n`);
+  writeFileSync(
+    join(directory, "bin", "iptables"),
+    `#!/bin/sh\necho "$@" >>'${join(directory, "commands")}'\nread -r status <'${join(directory, "status")}' || :\nexit "$status"\n`,
+  );
   chmodSync(join(directory, "bin", "iptables"), 0o755);
 
   it("stays on record until iptables says that its rules are gone", async () => {
@@ -91,6 +127,8 @@ describe("a cut between addresses", () => {
     told(1);
     await healNetwork(run);
     expect(scars()).toBe(0);
-    expect(readFileSync(join(directory, "commands"), "utf8")).toMatch(/-I INPUT -s 127\.0\.9\.1 -d 127\.0\.9\.2 [^]*-D INPUT -s 127\.0\.9\.2 -d 127\.0\.9\.1 /);
+    expect(readFileSync(join(directory, "commands"), "utf8")).toMatch(
+      /-I INPUT -s 127\.0\.9\.1 -d 127\.0\.9\.2 [^]*-D INPUT -s 127\.0\.9\.2 -d 127\.0\.9\.1 /,
+    );
   });
 });

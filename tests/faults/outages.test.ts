@@ -5,11 +5,21 @@ import { countWriteErrors, latencyByPhase, outageOf, timelineOf, deploymentOutag
 
 const YES: WriteOutcome = { kind: "acknowledged" };
 const NO: WriteOutcome = { kind: "failed", error: "refused" };
-const write = (dueMs: number, outcome: WriteOutcome, tookMs = 1): Write => ({ key: "k", number: dueMs, shard: 0, dueMs, endedMs: dueMs + tookMs, redirects: 0, outcome });
+const write = (dueMs: number, outcome: WriteOutcome, tookMs = 1): Write => ({
+  key: "k",
+  number: dueMs,
+  shard: 0,
+  dueMs,
+  endedMs: dueMs + tookMs,
+  redirects: 0,
+  outcome,
+});
 
 /** A write a millisecond; those due in one of the spans are refused. */
 function writes(until: number, spans: readonly (readonly [from: number, until: number])[]): Write[] {
-  return Array.from({ length: until }, (_, ms) => write(ms, spans.some(([from, to]) => ms >= from && ms < to) ? NO : YES));
+  return Array.from({ length: until }, (_, ms) =>
+    write(ms, spans.some(([from, to]) => ms >= from && ms < to) ? NO : YES),
+  );
 }
 
 describe("an outage", () => {
@@ -30,17 +40,38 @@ describe("an outage", () => {
   });
 
   it("of the whole is that of the shard that is out longest", () => {
-    expect(deploymentOutage([{ longestMs: 5, overMs: 7 }, { longestMs: 9, overMs: 2 }])).toEqual({ longestMs: 9, overMs: 7 });
-    expect(deploymentOutage([{ longestMs: 5, overMs: null }, { longestMs: 9, overMs: 2 }])).toEqual({ longestMs: 9, overMs: null });
+    expect(
+      deploymentOutage([
+        { longestMs: 5, overMs: 7 },
+        { longestMs: 9, overMs: 2 },
+      ]),
+    ).toEqual({ longestMs: 9, overMs: 7 });
+    expect(
+      deploymentOutage([
+        { longestMs: 5, overMs: null },
+        { longestMs: 9, overMs: 2 },
+      ]),
+    ).toEqual({ longestMs: 9, overMs: null });
   });
 
   it("is found in whatever order answers come, and what failed before the fault is none of it", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 50, max: 300 }), fc.integer({ min: 1, max: 500 }), fc.array(fc.nat(), { minLength: 1000, maxLength: 1000 }), (fault, lasts, order) => {
-        const all = writes(1000, [[10, 20], [fault, fault + lasts]]);
-        const shuffled = all.map((each, index) => ({ each, at: order[index] ?? 0 })).sort((a, b) => a.at - b.at).map(({ each }) => each);
-        expect(outageOf(shuffled, fault)).toEqual({ longestMs: lasts + 1, overMs: lasts + 1 });
-      }),
+      fc.property(
+        fc.integer({ min: 50, max: 300 }),
+        fc.integer({ min: 1, max: 500 }),
+        fc.array(fc.nat(), { minLength: 1000, maxLength: 1000 }),
+        (fault, lasts, order) => {
+          const all = writes(1000, [
+            [10, 20],
+            [fault, fault + lasts],
+          ]);
+          const shuffled = all
+            .map((each, index) => ({ each, at: order[index] ?? 0 }))
+            .sort((a, b) => a.at - b.at)
+            .map(({ each }) => each);
+          expect(outageOf(shuffled, fault)).toEqual({ longestMs: lasts + 1, overMs: lasts + 1 });
+        },
+      ),
       { numRuns: 50 },
     );
   });
@@ -50,17 +81,31 @@ describe("what is made of a journal", () => {
   it("counts every write once in the timeline and in the phases", () => {
     const outcome = fc.constantFrom<WriteOutcome>(YES, NO, { kind: "unknown", error: "timeout" });
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.integer({ min: 0, max: 100_000 }), outcome, fc.integer({ min: 0, max: 900 })), { minLength: 1, maxLength: 300 }), fc.integer({ min: 0, max: 100_000 }), (all, fault) => {
-        const journal = all.map(([due, how, took]) => write(due, how, took));
-        const { acknowledged, failed, unknown } = timelineOf(journal, fault);
-        const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0);
-        const counted = (kind: WriteOutcome["kind"]): number => journal.filter(({ outcome: { kind: its } }) => its === kind).length;
-        expect([sum(acknowledged), sum(failed), sum(unknown)]).toEqual([counted("acknowledged"), counted("failed"), counted("unknown")]);
-        expect(acknowledged.length).toBeLessThanOrEqual(700);
-        const { before, during, after } = latencyByPhase(journal, fault, 500);
-        expect(before.count + during.count + after.count).toBe(counted("acknowledged"));
-        expect(sum(countWriteErrors(journal).map(({ count }) => count))).toBe(journal.length - counted("acknowledged"));
-      }),
+      fc.property(
+        fc.array(fc.tuple(fc.integer({ min: 0, max: 100_000 }), outcome, fc.integer({ min: 0, max: 900 })), {
+          minLength: 1,
+          maxLength: 300,
+        }),
+        fc.integer({ min: 0, max: 100_000 }),
+        (all, fault) => {
+          const journal = all.map(([due, how, took]) => write(due, how, took));
+          const { acknowledged, failed, unknown } = timelineOf(journal, fault);
+          const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0);
+          const counted = (kind: WriteOutcome["kind"]): number =>
+            journal.filter(({ outcome: { kind: its } }) => its === kind).length;
+          expect([sum(acknowledged), sum(failed), sum(unknown)]).toEqual([
+            counted("acknowledged"),
+            counted("failed"),
+            counted("unknown"),
+          ]);
+          expect(acknowledged.length).toBeLessThanOrEqual(700);
+          const { before, during, after } = latencyByPhase(journal, fault, 500);
+          expect(before.count + during.count + after.count).toBe(counted("acknowledged"));
+          expect(sum(countWriteErrors(journal).map(({ count }) => count))).toBe(
+            journal.length - counted("acknowledged"),
+          );
+        },
+      ),
     );
   });
 });

@@ -11,7 +11,10 @@ const tcp = (port: number): { protocol: string; port: number } => ({ protocol: "
 const spec = {
   ...own,
   policyTypes: ["Ingress", "Egress"],
-  ingress: [{ _from: [own, { podSelector: {} }], ports: [tcp(6379)] }, { _from: [own], ports: [tcp(16379)] }],
+  ingress: [
+    { _from: [own, { podSelector: {} }], ports: [tcp(6379)] },
+    { _from: [own], ports: [tcp(16379)] },
+  ],
   egress: [{ to: [own], ports: [tcp(6379), tcp(16379)] }, { ports: [{ protocol: "UDP", port: 53 }] }],
 };
 
@@ -19,7 +22,10 @@ describe("the policies of a cut", () => {
   const { others, cut } = cutPolicies(spec, labels);
 
   it("select every pod of the deployment once", () => {
-    expect(others.podSelector).toEqual({ matchLabels: labels, matchExpressions: [{ key: "valkey-measured/cut", operator: "DoesNotExist" }] });
+    expect(others.podSelector).toEqual({
+      matchLabels: labels,
+      matchExpressions: [{ key: "valkey-measured/cut", operator: "DoesNotExist" }],
+    });
     expect(cut.podSelector).toEqual({ matchLabels: { ...labels, "valkey-measured/cut": "yes" } });
   });
 
@@ -56,14 +62,31 @@ describe("a node's view of its cluster", () => {
 describe("what is taken back", () => {
   it("is all that can be, and the reasons why some cannot", async () => {
     const done: string[] = [];
-    expect(await attemptAll(() => { throw new Error("first"); }, () => { done.push("second"); }, () => Promise.reject(new Error("third")))).toEqual(["first", "third"]);
+    expect(
+      await attemptAll(
+        () => {
+          throw new Error("first");
+        },
+        () => {
+          done.push("second");
+        },
+        () => Promise.reject(new Error("third")),
+      ),
+    ).toEqual(["first", "third"]);
     expect(done).toEqual(["second"]);
   });
 });
 
 describe("scenarios of pods", () => {
-  const scenario = (fault: Fault, settings: Record<string, string> = {}): Parameters<typeof unmetPodPrecondition>[0] => ({ fault, settings: new Map(Object.entries(settings)) });
-  const why = (fault: Fault, settings?: Record<string, string>, configured: Record<string, string> = {}): string | undefined => unmetPodPrecondition(scenario(fault, settings), new Map(Object.entries(configured)));
+  const scenario = (
+    fault: Fault,
+    settings: Record<string, string> = {},
+  ): Parameters<typeof unmetPodPrecondition>[0] => ({ fault, settings: new Map(Object.entries(settings)) });
+  const why = (
+    fault: Fault,
+    settings?: Record<string, string>,
+    configured: Record<string, string> = {},
+  ): string | undefined => unmetPodPrecondition(scenario(fault, settings), new Map(Object.entries(configured)));
 
   it("are refused where the API server cannot do it, saying where it can be had", () => {
     expect(why({ kind: "freeze-primary", seconds: 1 })).toMatch(/platform host/);

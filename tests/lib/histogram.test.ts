@@ -25,7 +25,9 @@ describe("a histogram", () => {
         const merged = Histogram.merge(groups.map(of));
         expect(merged.cumulative()).toEqual(of(groups.flat()).cumulative());
         expect(Histogram.merge([...groups].reverse().map(of)).cumulative()).toEqual(merged.cumulative());
-        expect(Histogram.merge([Histogram.merge(groups.slice(0, 2).map(of)), ...groups.slice(2).map(of)]).cumulative()).toEqual(merged.cumulative());
+        expect(
+          Histogram.merge([Histogram.merge(groups.slice(0, 2).map(of)), ...groups.slice(2).map(of)]).cumulative(),
+        ).toEqual(merged.cumulative());
         expect(merged.count).toBe(groups.flat().length);
         const mean = groups.flat().reduce((sum, us) => sum + us, 0) / groups.flat().length / 1000;
         expect(Math.abs(merged.meanMs / mean - 1)).toBeLessThan(0.001);
@@ -47,15 +49,35 @@ describe("a histogram", () => {
   });
 
   it("comes back from its text with every count", () => {
-    fc.assert(fc.property(latencies, (values) => { expect(Histogram.decode(of(values).encode()).cumulative().map(({ count }) => count)).toEqual(of(values).cumulative().map(({ count }) => count)); }), { numRuns: 20 });
+    fc.assert(
+      fc.property(latencies, (values) => {
+        expect(
+          Histogram.decode(of(values).encode())
+            .cumulative()
+            .map(({ count }) => count),
+        ).toEqual(
+          of(values)
+            .cumulative()
+            .map(({ count }) => count),
+        );
+      }),
+      { numRuns: 20 },
+    );
   });
 
   it("reads what HDR histograms of other ranges and units write", () => {
-    const other = build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 3 });
+    const other = build({
+      lowestDiscernibleValue: 1,
+      highestTrackableValue: 60_000_000,
+      numberOfSignificantValueDigits: 3,
+    });
     other.recordValueWithCount(1_000, 7);
     other.recordValueWithCount(1_999, 2);
     const read = Histogram.decode(encodeIntoCompressedBase64(other));
-    expect(read.cumulative()).toEqual([{ ms: 1, count: 7 }, { ms: 1.999, count: 9 }]);
+    expect(read.cumulative()).toEqual([
+      { ms: 1, count: 7 },
+      { ms: 1.999, count: 9 },
+    ]);
     expect(Histogram.decode(encodeIntoCompressedBase64(other), 1000).percentileMs(0.5)).toBeCloseTo(1000, 0);
   });
 
@@ -64,13 +86,21 @@ describe("a histogram", () => {
   });
 
   it("of cumulative counts holds each request as long as it is known to have taken at most", () => {
-    const histogram = Histogram.fromCumulative([{ ms: 1, count: 50 }, { ms: 2, count: 98 }, { ms: 10, count: 100 }]);
+    const histogram = Histogram.fromCumulative([
+      { ms: 1, count: 50 },
+      { ms: 2, count: 98 },
+      { ms: 10, count: 100 },
+    ]);
     expect([0.5, 0.51, 0.98, 0.99].map((part) => histogram.percentileMs(part))).toEqual([1, 2, 2, 10]);
     expect([histogram.count, histogram.maxMs, histogram.countAtMost(2)]).toEqual([100, 10, 98]);
   });
 
   it("of nothing says nothing", () => {
-    expect([Histogram.empty().percentileMs(0.99), Histogram.empty().meanMs, Histogram.empty().cumulative()]).toEqual([0, 0, []]);
+    expect([Histogram.empty().percentileMs(0.99), Histogram.empty().meanMs, Histogram.empty().cumulative()]).toEqual([
+      0,
+      0,
+      [],
+    ]);
     expect(Histogram.decode(Histogram.empty().encode()).count).toBe(0);
   });
 });

@@ -4,7 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { identifyProcess, isProcessAlive, parseProcessRecord, RECORD_AND_EXEC, signalProcess } from "../../lib/process-identity";
+import {
+  identifyProcess,
+  isProcessAlive,
+  parseProcessRecord,
+  RECORD_AND_EXEC,
+  signalProcess,
+} from "../../lib/process-identity";
 
 describe("a process's identity", () => {
   it("is the same as long as it lives, and nobody's afterwards", async () => {
@@ -24,8 +30,16 @@ describe("a process's identity", () => {
   it("is written by the process itself before it becomes the command, secrets and spaces untouched", async () => {
     const directory = mkdtempSync(join(tmpdir(), "identity-"));
     const record = join(directory, "record");
-    const child = spawn("/bin/sh", ["-c", RECORD_AND_EXEC, "sh", record, "sh", "-c", 'printf %s "$1"; sleep 5', "x", "a b"], { stdio: ["ignore", "pipe", "ignore"] });
-    const said = await new Promise<string>((resolve) => child.stdout.once("data", (chunk: Buffer) => { resolve(chunk.toString()); }));
+    const child = spawn(
+      "/bin/sh",
+      ["-c", RECORD_AND_EXEC, "sh", record, "sh", "-c", 'printf %s "$1"; sleep 5', "x", "a b"],
+      { stdio: ["ignore", "pipe", "ignore"] },
+    );
+    const said = await new Promise<string>((resolve) =>
+      child.stdout.once("data", (chunk: Buffer) => {
+        resolve(chunk.toString());
+      }),
+    );
     expect(said).toBe("a b");
     expect(parseProcessRecord(readFileSync(record, "utf8"))).toEqual(identifyProcess(child.pid ?? 0));
     child.kill("SIGKILL");
@@ -39,8 +53,14 @@ describe("a process's identity", () => {
 
   it("is not a zombie's", async () => {
     // Its parent never waits for it: the inner sleep ends at once and stays a zombie.
-    const parent = spawn("/bin/sh", ["-c", "sleep 0.05 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
-    const pid = await new Promise<number>((resolve) => parent.stdout.once("data", (chunk: Buffer) => { resolve(Number(chunk.toString())); }));
+    const parent = spawn("/bin/sh", ["-c", "sleep 0.05 & echo $!; exec sleep 60"], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const pid = await new Promise<number>((resolve) =>
+      parent.stdout.once("data", (chunk: Buffer) => {
+        resolve(Number(chunk.toString()));
+      }),
+    );
     await sleep(500);
     expect(identifyProcess(pid)).toBeUndefined();
     parent.kill("SIGKILL");

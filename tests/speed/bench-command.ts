@@ -8,7 +8,13 @@ import { availableCores } from "../../platforms/host/cpu";
 import { shortPath } from "../../benchmarks/results/artifacts";
 import { exitStatusOf } from "../../cli/interruption";
 import { printError, print } from "../../cli/terminal";
-import { allRunsDirectories, removeEmptyMemoryDirectory, memoryRunsDirectory, ROOT, runsDirectory } from "../../lib/paths";
+import {
+  allRunsDirectories,
+  removeEmptyMemoryDirectory,
+  memoryRunsDirectory,
+  ROOT,
+  runsDirectory,
+} from "../../lib/paths";
 import { runSteps } from "../../cli/steps";
 import { BenchFile } from "./bench-file";
 import { ALL_IDS, BENCHMARKS, selectIds, listRows } from "./catalogue";
@@ -26,8 +32,16 @@ interface Arguments {
 
 function readArguments(args: string[]): Arguments {
   try {
-    const { values, positionals } = parseArgs({ args, allowPositionals: true, options: { list: { type: "boolean" }, output: { type: "string" } } });
-    return { ids: selectIds(positionals), list: values.list === true, output: values.output ?? join(ROOT, "bench.json") };
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: { list: { type: "boolean" }, output: { type: "string" } },
+    });
+    return {
+      ids: selectIds(positionals),
+      list: values.list === true,
+      output: values.output ?? join(ROOT, "bench.json"),
+    };
   } catch (error) {
     if (error instanceof BadInput) throw error;
     throw new BadInput("npm run bench", [`${messageOf(error)}; usage: ${USAGE}`]);
@@ -38,7 +52,11 @@ async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<r
   const file = BenchFile.open(output, ALL_IDS);
   await stopAbandonedRuns(...allRunsDirectories());
   const memory = memoryRunsDirectory();
-  print(memory === undefined ? "The servers' files are on disk: at 96 nodes its fsync is what formation waits for." : "The servers' files are in memory (/dev/shm), so that no disk is measured.");
+  print(
+    memory === undefined
+      ? "The servers' files are on disk: at 96 nodes its fsync is what formation waits for."
+      : "The servers' files are in memory (/dev/shm), so that no disk is measured.",
+  );
   print(...busyWarning());
   const workbench = new Workbench(memory ?? runsDirectory(), signal);
   const results: BenchRow[] = [];
@@ -47,10 +65,20 @@ async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<r
     results.push(result);
   };
   const skipped: string[] = [];
-  const skip = (id: string, why: string): void => { skipped.push(`Not run: ${id}: ${why}`); };
+  const skip = (id: string, why: string): void => {
+    skipped.push(`Not run: ${id}: ${why}`);
+  };
   const steps = BENCHMARKS.flatMap((benchmark) => {
     const wanted = new Set(benchmark.ids.filter((id) => ids.has(id)));
-    return wanted.size === 0 ? [] : [{ title: benchmark.title, run: (report: (line: string) => void) => benchmark.run({ workbench: workbench, wanted, report, emit, skip }).then(() => undefined) }];
+    return wanted.size === 0
+      ? []
+      : [
+          {
+            title: benchmark.title,
+            run: (report: (line: string) => void) =>
+              benchmark.run({ workbench: workbench, wanted, report, emit, skip }).then(() => undefined),
+          },
+        ];
   });
   try {
     await runSteps(steps);
@@ -68,7 +96,11 @@ async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<r
 function busyWarning(): string[] {
   const [lastMinute = 0] = loadavg();
   const cores = availableCores();
-  return lastMinute > cores / 2 ? [`The machine is busy already (load ${lastMinute.toFixed(1)} on ${cores} cores): ratios will be blurred, and targets missed that are met on an idle one.`] : [];
+  return lastMinute > cores / 2
+    ? [
+        `The machine is busy already (load ${lastMinute.toFixed(1)} on ${cores} cores): ratios will be blurred, and targets missed that are met on an idle one.`,
+      ]
+    : [];
 }
 
 /**

@@ -19,7 +19,23 @@ import { throughput } from "./throughput";
 import { verification } from "./verification";
 
 /** In the order in which they run. */
-export const BENCHMARKS: readonly Benchmark[] = [formation, verification, kubernetes, plan, programEvaluation, throughput, valkeyOnEksFlags, openLoop, merging, failure, lostWrites, spuriousFailovers, largeClusters, largeLimit, studies];
+export const BENCHMARKS: readonly Benchmark[] = [
+  formation,
+  verification,
+  kubernetes,
+  plan,
+  programEvaluation,
+  throughput,
+  valkeyOnEksFlags,
+  openLoop,
+  merging,
+  failure,
+  lostWrites,
+  spuriousFailovers,
+  largeClusters,
+  largeLimit,
+  studies,
+];
 
 /** Of every row, in the order of the table. */
 export const ALL_IDS: readonly string[] = BENCHMARKS.flatMap(({ ids }) => ids);
@@ -31,7 +47,11 @@ export const ALL_IDS: readonly string[] = BENCHMARKS.flatMap(({ ids }) => ids);
 export function selectIds(names: readonly string[]): Set<string> {
   const meant = (name: string): string[] => ALL_IDS.filter((id) => id === name || id.startsWith(`${name}-`));
   const unknown = names.filter((name) => meant(name).length === 0);
-  if (unknown.length > 0) throw new BadInput("npm run bench", [...unknown.map((name) => `there is no benchmark ${name};${didYouMean(name, ALL_IDS)}`.replace(/;$/, "")), `there are: ${ALL_IDS.join(", ")}`]);
+  if (unknown.length > 0)
+    throw new BadInput("npm run bench", [
+      ...unknown.map((name) => `there is no benchmark ${name};${didYouMean(name, ALL_IDS)}`.replace(/;$/, "")),
+      `there are: ${ALL_IDS.join(", ")}`,
+    ]);
   return new Set(names.length === 0 ? ALL_IDS : names.flatMap(meant));
 }
 

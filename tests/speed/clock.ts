@@ -18,11 +18,19 @@ export interface ClockReading {
   readonly byClocks: number | undefined;
 }
 
-export function readingOf({ servers, client }: MeasurementRecord, { counters }: Pick<MeasuredLoad, "counters">): ClockReading {
-  const primaries = [...counters].flatMap(([node, samples]) => (node.role === "primary" && typeof samples !== "string" ? [ownRate(samples)] : []));
+export function readingOf(
+  { servers, client }: MeasurementRecord,
+  { counters }: Pick<MeasuredLoad, "counters">,
+): ClockReading {
+  const primaries = [...counters].flatMap(([node, samples]) =>
+    node.role === "primary" && typeof samples !== "string" ? [ownRate(samples)] : [],
+  );
   const known = primaries.flatMap((rate) => rate ?? []);
   const sum = known.reduce((total, rate) => total + rate, 0);
-  return { byCounts: servers?.disagreement ?? 1, byClocks: known.length < primaries.length || sum === 0 ? undefined : client.rps / sum - 1 };
+  return {
+    byCounts: servers?.disagreement ?? 1,
+    byClocks: known.length < primaries.length || sum === 0 ? undefined : client.rps / sum - 1,
+  };
 }
 
 /**
@@ -35,7 +43,15 @@ export function ownRate(samples: readonly CounterSample[]): number | undefined {
   const during = samples.filter(({ calls }) => calls > (first?.calls ?? 0) && calls < (last?.calls ?? 0));
   const [a, b] = during;
   const [y, z] = during.slice(-2);
-  if (first === undefined || last === undefined || a === undefined || b === undefined || y === undefined || z === undefined) return undefined;
+  if (
+    first === undefined ||
+    last === undefined ||
+    a === undefined ||
+    b === undefined ||
+    y === undefined ||
+    z === undefined
+  )
+    return undefined;
   const rate = (from: CounterSample, to: CounterSample): number => (to.calls - from.calls) / (to.atMs - from.atMs);
   const beganMs = a.atMs - (a.calls - first.calls) / rate(a, b);
   const endedMs = z.atMs + (last.calls - z.calls) / rate(y, z);

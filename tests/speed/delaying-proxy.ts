@@ -20,7 +20,9 @@ export class DelayingProxy {
     const address = server.address();
     if (address === null || typeof address === "string") throw new Error("the proxy has no port");
     const proxy = new DelayingProxy(server, { host: "127.0.0.1", port: address.port });
-    server.on("connection", (client) => { proxy.#join(client, connect(to), delayMs); });
+    server.on("connection", (client) => {
+      proxy.#join(client, connect(to), delayMs);
+    });
     return proxy;
   }
 
@@ -30,7 +32,10 @@ export class DelayingProxy {
   }
 
   #join(client: Socket, upstream: Socket, delayMs: number): void {
-    for (const [socket, other] of [[client, upstream], [upstream, client]] as const) {
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
       this.#sockets.add(socket);
       socket.setNoDelay(true);
       socket.on("error", () => undefined);

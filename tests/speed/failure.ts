@@ -34,11 +34,23 @@ const KILLED = 14;
 
 const outageId = (seconds: number): string => `outage-${seconds}s`;
 
-const LOAD: Scenario["load"] = { rate: 300, bytes: 64, timeoutMs: 3000, acknowledgement: { replicas: 0, timeoutMs: 0 } };
+const LOAD: Scenario["load"] = {
+  rate: 300,
+  bytes: 64,
+  timeoutMs: 3000,
+  acknowledgement: { replicas: 0, timeoutMs: 0 },
+};
 
 export const failure: Benchmark = {
   title: "Failures, as a client sees them",
-  ids: ["hand-over-lost", "hand-over-failed", ...TIMEOUTS.map(({ seconds }) => outageId(seconds)), "outage-14-of-30", "all-killed-lost", "all-killed-ok"],
+  ids: [
+    "hand-over-lost",
+    "hand-over-failed",
+    ...TIMEOUTS.map(({ seconds }) => outageId(seconds)),
+    "outage-14-of-30",
+    "all-killed-lost",
+    "all-killed-ok",
+  ],
   run: async (order) => {
     const { wanted } = order;
     if (wanted.has("hand-over-lost") || wanted.has("hand-over-failed")) await handOvers(order);
@@ -49,21 +61,49 @@ export const failure: Benchmark = {
 };
 
 /** Breaks a cluster of its own. */
-async function broken(bench: Workbench, shape: Shape, settings: ServerSettings, fault: Fault, repeats: number, changes: Partial<Scenario>, report: (line: string) => void): Promise<ScenarioResult["record"][]> {
+async function broken(
+  bench: Workbench,
+  shape: Shape,
+  settings: ServerSettings,
+  fault: Fault,
+  repeats: number,
+  changes: Partial<Scenario>,
+  report: (line: string) => void,
+): Promise<ScenarioResult["record"][]> {
   const base = hostPlan("cluster", "cluster", shape);
   const asked: ServerSettings = { ...base.settings, "repl-diskless-sync-delay": 0, ...settings };
   // As stacks have it, but for what stands beside them: Valkey's own timeout, with Valkey's own pings.
-  const plan: HostDeploymentPlan = { ...base, settings: asked["cluster-node-timeout"] === VALKEYS_OWN_MS ? asked : derivedSettings(asked, nodeCount(shape), true) };
-  const scenario: Scenario = { name: fault.kind, fault, load: LOAD, settings: new Map(), beforeSeconds: 1, afterSeconds: 0.3, recoveryTimeoutSeconds: 180, repair: true, ...changes };
+  const plan: HostDeploymentPlan = {
+    ...base,
+    settings: asked["cluster-node-timeout"] === VALKEYS_OWN_MS ? asked : derivedSettings(asked, nodeCount(shape), true),
+  };
+  const scenario: Scenario = {
+    name: fault.kind,
+    fault,
+    load: LOAD,
+    settings: new Map(),
+    beforeSeconds: 1,
+    afterSeconds: 0.3,
+    recoveryTimeoutSeconds: 180,
+    repair: true,
+    ...changes,
+  };
   return bench.withServers([plan], async ({ host, deployments: [deployment], signal }) => {
     if (deployment === undefined) throw new Error("no deployment was started");
     await form(deployment, shape, { signal });
     const { verdict } = await verify(deployment);
     const records: ScenarioResult["record"][] = [];
-    const sufferer = { injector: new HostFaultInjector(host, deployment, signal), shape, hasAutomaticFailover: true, initialPrimaries: verdict.shards.flatMap(({ primary }) => primary ?? []) };
+    const sufferer = {
+      injector: new HostFaultInjector(host, deployment, signal),
+      shape,
+      hasAutomaticFailover: true,
+      initialPrimaries: verdict.shards.flatMap(({ primary }) => primary ?? []),
+    };
     const emit = ({ record }: ScenarioResult): void => {
       records.push(record);
-      report(`${record.id}: outage ${seconds(record.outage.overMs)} s, ${record.writes.failed} failed, ${record.lost.count} lost`);
+      report(
+        `${record.id}: outage ${seconds(record.outage.overMs)} s, ${record.writes.failed} failed, ${record.lost.count} lost`,
+      );
     };
     await runScenarios([{ scenario, repeats, subject: sufferer }], { signal, report: () => undefined, onResult: emit });
     return records;
@@ -71,34 +111,90 @@ async function broken(bench: Workbench, shape: Shape, settings: ServerSettings, 
 }
 
 const seconds = (ms: number | null): number => (ms === null ? Infinity : ms / 1000);
-const sum = (records: readonly ScenarioResult["record"][], figure: (record: ScenarioResult["record"]) => number): number => records.reduce((total, record) => total + figure(record), 0);
+const sum = (
+  records: readonly ScenarioResult["record"][],
+  figure: (record: ScenarioResult["record"]) => number,
+): number => records.reduce((total, record) => total + figure(record), 0);
 
 async function handOvers({ workbench, wanted, emit, report }: BenchmarkContext): Promise<void> {
-  const records = await broken(workbench, SMALL, { "cluster-node-timeout": 2000 }, { kind: "rolling-restart", home: undefined }, 3, { load: { ...LOAD, rate: 1000 } }, report);
-  const [writes, redirected] = [sum(records, (record) => record.writes.due), sum(records, (record) => record.writes.redirected)];
+  const records = await broken(
+    workbench,
+    SMALL,
+    { "cluster-node-timeout": 2000 },
+    { kind: "rolling-restart", home: undefined },
+    3,
+    { load: { ...LOAD, rate: 1000 } },
+    report,
+  );
+  const [writes, redirected] = [
+    sum(records, (record) => record.writes.due),
+    sum(records, (record) => record.writes.redirected),
+  ];
   const what = `rolling restart of 6 nodes with hand-over, 3 times: of ${writes} writes (${redirected} redirected)`;
-  if (wanted.has("hand-over-lost")) emit(singleRow({ id: "hand-over-lost", what: `${what} those acknowledged and lost`, unit: "writes" }, sum(records, (record) => record.lost.count), atMost(0)));
-  if (wanted.has("hand-over-failed")) emit(singleRow({ id: "hand-over-failed", what: `${what} those that failed or got no answer`, unit: "writes" }, sum(records, (record) => record.writes.failed + record.writes.unknown), atMost(0)));
+  if (wanted.has("hand-over-lost"))
+    emit(
+      singleRow(
+        { id: "hand-over-lost", what: `${what} those acknowledged and lost`, unit: "writes" },
+        sum(records, (record) => record.lost.count),
+        atMost(0),
+      ),
+    );
+  if (wanted.has("hand-over-failed"))
+    emit(
+      singleRow(
+        { id: "hand-over-failed", what: `${what} those that failed or got no answer`, unit: "writes" },
+        sum(records, (record) => record.writes.failed + record.writes.unknown),
+        atMost(0),
+      ),
+    );
 }
 
-async function outages({ seconds: timeout, repeats }: (typeof TIMEOUTS)[number], { workbench, emit, report }: BenchmarkContext): Promise<void> {
-  const records = await broken(workbench, SMALL, { "cluster-node-timeout": timeout * 1000 }, { kind: "kill-primary", restart: "served" }, repeats, {}, report);
+async function outages(
+  { seconds: timeout, repeats }: (typeof TIMEOUTS)[number],
+  { workbench, emit, report }: BenchmarkContext,
+): Promise<void> {
+  const records = await broken(
+    workbench,
+    SMALL,
+    { "cluster-node-timeout": timeout * 1000 },
+    { kind: "kill-primary", restart: "served" },
+    repeats,
+    {},
+    report,
+  );
   const times = records.map(({ outage }) => seconds(outage.overMs)).sort((a, b) => a - b);
   const what = `write outage after SIGKILL of a primary at a node timeout of ${timeout} s, 99th percentile of ${repeats} (median ${median(times).toFixed(2)} s), from the kill to the first acknowledged write of every shard`;
-  emit(singleRow({ id: outageId(timeout), what, unit: "s" }, times[Math.ceil(times.length * 0.99) - 1] ?? NaN, timeout * 1000 === VALKEYS_OWN_MS ? BESIDE : atMost(timeout + 1)));
+  emit(
+    singleRow(
+      { id: outageId(timeout), what, unit: "s" },
+      times[Math.ceil(times.length * 0.99) - 1] ?? NaN,
+      timeout * 1000 === VALKEYS_OWN_MS ? BESIDE : atMost(timeout + 1),
+    ),
+  );
 }
 
 /** Beside default settings, whose node timeout is 15 s. */
 async function manyAtOnce({ workbench, emit, report }: BenchmarkContext): Promise<void> {
   const fault: Fault = { kind: "kill-primaries", share: KILLED / LARGE.primaries, restart: "served" };
   const at = async (timeoutMs: number): Promise<ScenarioResult["record"]> => {
-    const [record] = await broken(workbench, LARGE, { "cluster-node-timeout": timeoutMs }, fault, 1, { beforeSeconds: 3 }, report);
+    const [record] = await broken(
+      workbench,
+      LARGE,
+      { "cluster-node-timeout": timeoutMs },
+      fault,
+      1,
+      { beforeSeconds: 3 },
+      report,
+    );
     if (record === undefined) throw new Error("nothing was broken");
     return record;
   };
   const [ours, reference] = [await at(2000), await at(VALKEYS_OWN_MS)];
   const what = `${KILLED} of the ${LARGE.primaries} primaries of 60 nodes killed at once: every slot takes writes again, at a node timeout of 2 s; beside it the default of 15 s`;
-  const row: BenchRow = { ...singleRow({ id: "outage-14-of-30", what, unit: "s" }, seconds(ours.outage.overMs), atMost(5)), reference: seconds(reference.outage.overMs) };
+  const row: BenchRow = {
+    ...singleRow({ id: "outage-14-of-30", what, unit: "s" }, seconds(ours.outage.overMs), atMost(5)),
+    reference: seconds(reference.outage.overMs),
+  };
   emit(row);
 }
 
@@ -106,6 +202,24 @@ async function allAtOnce({ workbench, wanted, emit, report }: BenchmarkContext):
   const settings: ServerSettings = { "cluster-node-timeout": 2000, appendonly: true, appendfsync: "always" };
   const records = await broken(workbench, SMALL, settings, { kind: "kill-all", newAddresses: true }, 5, {}, report);
   const what = "all 6 nodes killed at once and started again at other addresses, 5 times, appendfsync always";
-  if (wanted.has("all-killed-lost")) emit(singleRow({ id: "all-killed-lost", what: `${what}: of ${sum(records, (record) => record.writes.acknowledged)} acknowledged writes those lost`, unit: "writes" }, sum(records, (record) => record.lost.count), atMost(0)));
-  if (wanted.has("all-killed-ok")) emit(singleRow({ id: "all-killed-ok", what: `${what}: every node says that all slots are served, the slowest`, unit: "s" }, Math.max(...records.map(({ okMs }) => seconds(okMs))), atMost(30)));
+  if (wanted.has("all-killed-lost"))
+    emit(
+      singleRow(
+        {
+          id: "all-killed-lost",
+          what: `${what}: of ${sum(records, (record) => record.writes.acknowledged)} acknowledged writes those lost`,
+          unit: "writes",
+        },
+        sum(records, (record) => record.lost.count),
+        atMost(0),
+      ),
+    );
+  if (wanted.has("all-killed-ok"))
+    emit(
+      singleRow(
+        { id: "all-killed-ok", what: `${what}: every node says that all slots are served, the slowest`, unit: "s" },
+        Math.max(...records.map(({ okMs }) => seconds(okMs))),
+        atMost(30),
+      ),
+    );
 }

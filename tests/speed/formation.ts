@@ -53,7 +53,13 @@ export const formation: Benchmark = {
     for (const size of sizes) times.push({ nodes: size.nodes, ours: await measureSize(size, order) });
     if (!order.wanted.has(GROWTH)) return;
     const what = `growth of our formation time t ~ N^x over ${sizes.map(({ nodes }) => nodes).join(", ")} nodes, fitted to log t over log N`;
-    order.emit(singleRow({ id: GROWTH, what, unit: "exponent" }, exponent(times.map(({ nodes, ours }) => [nodes, ours])), GROWTH_TARGET));
+    order.emit(
+      singleRow(
+        { id: GROWTH, what, unit: "exponent" },
+        exponent(times.map(({ nodes, ours }) => [nodes, ours])),
+        GROWTH_TARGET,
+      ),
+    );
   },
 };
 
@@ -76,7 +82,15 @@ async function measureSize(size: Size, { workbench, wanted, report, emit }: Benc
     }
   }
   const what = `formation of ${nodes} nodes until all replica links are up, medians of ${ours.length} and ${reference.length}; valkey-cli --cluster create takes so many times as long`;
-  if (reference.length > 0) emit(comparedRow({ id: idOf(size), what, unit: "s" }, { ours: median(ours), reference: median(reference) }, "reference/ours", target));
+  if (reference.length > 0)
+    emit(
+      comparedRow(
+        { id: idOf(size), what, unit: "s" },
+        { ours: median(ours), reference: median(reference) },
+        "reference/ours",
+        target,
+      ),
+    );
   return median(ours);
 }
 
@@ -93,20 +107,31 @@ const valkeyCli: Procedure = async ({ host, signal }, deployment) => {
   await runDirectly(host.programs.cli, args, { run: host.run, signal, password: deployment.access.password });
 };
 
-const shapeOf = (nodes: number): { primaries: number; replicasPerPrimary: number } => ({ primaries: nodes / 2, replicasPerPrimary: 1 });
+const shapeOf = (nodes: number): { primaries: number; replicasPerPrimary: number } => ({
+  primaries: nodes / 2,
+  replicasPerPrimary: 1,
+});
 
 /** On fresh servers, from the procedure's start until its end and until every node says that all is well. @returns seconds */
 function timeToForm(bench: Workbench, nodes: number, procedure: Procedure): Promise<number> {
   return bench.withServers([hostPlan("cluster", "cluster", shapeOf(nodes))], async (servers) => {
-    const { deployments: [deployment], signal } = servers;
+    const {
+      deployments: [deployment],
+      signal,
+    } = servers;
     if (deployment === undefined) throw new Error("no deployment was started");
     await sleep(UP_BEFORE_MS, undefined, { signal });
     return withConnections(deployment, async (connections) => {
       const began = performance.now();
       await procedure(servers, deployment);
       const every = Math.min(250, Math.max(25, nodes / 2));
-      for (let what = await missing([...connections.values()]); what !== undefined; what = await missing([...connections.values()])) {
-        if (performance.now() - began > PATIENCE_MS) throw new Failure(`${nodes} nodes are no cluster after ${PATIENCE_MS / 1000} s: ${what}`);
+      for (
+        let what = await missing([...connections.values()]);
+        what !== undefined;
+        what = await missing([...connections.values()])
+      ) {
+        if (performance.now() - began > PATIENCE_MS)
+          throw new Failure(`${nodes} nodes are no cluster after ${PATIENCE_MS / 1000} s: ${what}`);
         await sleep(every, undefined, { signal });
       }
       return (performance.now() - began) / 1000;
@@ -118,10 +143,18 @@ function timeToForm(bench: Workbench, nodes: number, procedure: Procedure): Prom
 export async function missing(connections: readonly Connection[]): Promise<string | undefined> {
   const links = await Promise.all(
     connections.map(async (connection) => {
-      const [cluster, replication] = (await Promise.all([connection.cluster("INFO"), connection.info("replication")])).map(parseInfo);
+      const [cluster, replication] = (
+        await Promise.all([connection.cluster("INFO"), connection.info("replication")])
+      ).map(parseInfo);
       const formed =
-        cluster?.get("cluster_state") === "ok" && infoNumber(cluster, "cluster_slots_ok") === SLOT_COUNT && infoNumber(cluster, "cluster_known_nodes") === connections.length;
-      return { formed, isReplica: replication?.get("role") === "slave", isUp: replication?.get("master_link_status") === "up" };
+        cluster?.get("cluster_state") === "ok" &&
+        infoNumber(cluster, "cluster_slots_ok") === SLOT_COUNT &&
+        infoNumber(cluster, "cluster_known_nodes") === connections.length;
+      return {
+        formed,
+        isReplica: replication?.get("role") === "slave",
+        isUp: replication?.get("master_link_status") === "up",
+      };
     }),
   );
   const unformed = links.filter(({ formed }) => !formed).length;

@@ -28,8 +28,18 @@ export async function bringUp(): Promise<BroughtUp> {
   const namespace = `valkey-bench-${process.pid}`;
   const here = await ThrowAway.at(namespace);
   const chart = process.env["VALKEY_TEST_CHART"];
-  const place = { ...platform, namespace, kubeconfig: KUBECONFIG, zones: (await here.zones()).slice(0, 3), ...(chart === undefined ? {} : { chart: { from: "path", path: chart } }) };
-  if (pulumiPath() !== undefined) return byEngine({ platform: place, deployments: chart === undefined ? { cluster: deployments["cluster"] } : deployments });
+  const place = {
+    ...platform,
+    namespace,
+    kubeconfig: KUBECONFIG,
+    zones: (await here.zones()).slice(0, 3),
+    ...(chart === undefined ? {} : { chart: { from: "path", path: chart } }),
+  };
+  if (pulumiPath() !== undefined)
+    return byEngine({
+      platform: place,
+      deployments: chart === undefined ? { cluster: deployments["cluster"] } : deployments,
+    });
   return byApplying(here, { platform: place, deployments: { cluster: deployments["cluster"] } });
 }
 
@@ -41,7 +51,10 @@ async function byEngine(sections: Readonly<Record<string, unknown>>): Promise<Br
     const seconds = (performance.now() - began) / 1000;
     const { topologies } = outputsSchema.parse((await trial.stack.outputs())["valkey"]?.value);
     const formation = topologies.find(({ deployment }) => deployment === "cluster")?.formationMs ?? NaN;
-    return { seconds, what: `pulumi up of ${topologies.map(({ deployment }) => deployment).join(" and ")} with checks, from nothing; of it formation ${(formation / 1000).toFixed(2)} s` };
+    return {
+      seconds,
+      what: `pulumi up of ${topologies.map(({ deployment }) => deployment).join(" and ")} with checks, from nothing; of it formation ${(formation / 1000).toFixed(2)} s`,
+    };
   } finally {
     await trial.stack.destroy();
     await trial.close();
@@ -50,23 +63,41 @@ async function byEngine(sections: Readonly<Record<string, unknown>>): Promise<Br
 
 async function byApplying(here: ThrowAway, sections: Readonly<Record<string, unknown>>): Promise<BroughtUp> {
   const config = parseConfig("stack kind", sections, MACHINE);
-  const { platform, deployments: { cluster } } = config;
-  if (platform.type !== "kubernetes" || cluster?.mode !== "cluster") throw new Error("the stack kind has no cluster on Kubernetes");
+  const {
+    platform,
+    deployments: { cluster },
+  } = config;
+  if (platform.type !== "kubernetes" || cluster?.mode !== "cluster")
+    throw new Error("the stack kind has no cluster on Kubernetes");
   const { deployOnKubernetes } = await import("../../stacks/program/platforms/kubernetes.js");
-  const objects = await renderObjects(() => { deployOnKubernetes("kind", platform, config); });
+  const objects = await renderObjects(() => {
+    deployOnKubernetes("kind", platform, config);
+  });
   try {
     const began = performance.now();
     const since = (from: number): string => ((performance.now() - from) / 1000).toFixed(2);
     await here.apply(objects);
     const shape = { primaries: cluster.primaries, replicasPerPrimary: cluster.replicasPerPrimary };
-    const plan = { name: "cluster", mode: cluster.mode, shape, namespace: here.namespace, pods: { statefulSet: "cluster" }, zones: platform.zones, directives: new Map<string, string>(), access: { password: PASSWORD } };
+    const plan = {
+      name: "cluster",
+      mode: cluster.mode,
+      shape,
+      namespace: here.namespace,
+      pods: { statefulSet: "cluster" },
+      zones: platform.zones,
+      directives: new Map<string, string>(),
+      access: { password: PASSWORD },
+    };
     const deployment = await awaitKubernetesDeployment(await openThrowaway(), plan, { timeoutMs: 180_000 });
     const [pods, running] = [since(began), performance.now()];
     await form(deployment, shape);
     const [formation, formed] = [since(running), performance.now()];
     const { verdict } = await verifyUntilPass(deployment, 30_000);
     if (!verdict.pass) throw new Error("the cluster does not pass verification");
-    return { seconds: (performance.now() - began) / 1000, what: `the cluster's objects applied (no pulumi to be had, and no chart without it) and checked; pods ran after ${pods} s, formation ${formation} s, verification ${since(formed)} s` };
+    return {
+      seconds: (performance.now() - began) / 1000,
+      what: `the cluster's objects applied (no pulumi to be had, and no chart without it) and checked; pods ran after ${pods} s, formation ${formation} s, verification ${since(formed)} s`,
+    };
   } finally {
     await here.close();
   }

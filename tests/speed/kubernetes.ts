@@ -56,18 +56,29 @@ async function measureFormation({ wanted, report, emit, workbench: { signal } }:
   const reference: number[] = [];
   const verdicts: number[] = [];
   /** On fresh pods of their own. */
-  const withPods = async (name: string, use: (deployment: Deployment, servers: TestServers) => Promise<void>): Promise<void> => {
+  const withPods = async (
+    name: string,
+    use: (deployment: Deployment, servers: TestServers) => Promise<void>,
+  ): Promise<void> => {
     signal.throwIfAborted();
     const servers = testServers({ name, shape: SHAPE });
-    await use(await awaitKubernetesDeployment(cluster, await namespace.apply(servers), { timeoutMs: PATIENCE_MS, signal }), servers);
+    await use(
+      await awaitKubernetesDeployment(cluster, await namespace.apply(servers), { timeoutMs: PATIENCE_MS, signal }),
+      servers,
+    );
     await cluster.apps.deleteNamespacedStatefulSet({ namespace: namespace.name, name });
   };
   try {
     for (let round = 1; round <= REPEATS.ours; round++) {
       await withPods(`ours-${round}`, async (deployment) => {
-        ours.push(await timeToForm(deployment, async () => { await form(deployment, SHAPE, { signal }); }));
+        ours.push(
+          await timeToForm(deployment, async () => {
+            await form(deployment, SHAPE, { signal });
+          }),
+        );
         report(`${lastOf(ours)} s by this project`);
-        if (wanted.has(VERIFICATION) && round === 1) for (let each = 0; each < VERDICTS; each++) verdicts.push(await timeOfVerdict(deployment));
+        if (wanted.has(VERIFICATION) && round === 1)
+          for (let each = 0; each < VERDICTS; each++) verdicts.push(await timeOfVerdict(deployment));
       });
       if (round > REPEATS.reference || !wanted.has(CREATE)) continue;
       await withPods(`tool-${round}`, async (deployment) => {
@@ -78,9 +89,43 @@ async function measureFormation({ wanted, report, emit, workbench: { signal } }:
   } finally {
     await namespace.remove();
   }
-  if (wanted.has(FORMATION)) emit(singleRow({ id: FORMATION, what: `formation of six pods that run, through port-forwards, until all replica links are up, median of ${ours.length}`, unit: "s" }, median(ours), atMost(3)));
-  if (reference.length > 0) emit(comparedRow({ id: CREATE, what: `the same beside valkey-cli --cluster create in the first of fresh pods, medians of ${ours.length} and ${reference.length}; it takes so many times as long`, unit: "s" }, { ours: median(ours), reference: median(reference) }, "reference/ours", atLeast(1)));
-  if (verdicts.length > 0) emit(singleRow({ id: VERIFICATION, what: `verdict on the six pods, every one asked through a port-forward of its own, median of ${verdicts.length}`, unit: "s" }, median(verdicts), atMost(2)));
+  if (wanted.has(FORMATION))
+    emit(
+      singleRow(
+        {
+          id: FORMATION,
+          what: `formation of six pods that run, through port-forwards, until all replica links are up, median of ${ours.length}`,
+          unit: "s",
+        },
+        median(ours),
+        atMost(3),
+      ),
+    );
+  if (reference.length > 0)
+    emit(
+      comparedRow(
+        {
+          id: CREATE,
+          what: `the same beside valkey-cli --cluster create in the first of fresh pods, medians of ${ours.length} and ${reference.length}; it takes so many times as long`,
+          unit: "s",
+        },
+        { ours: median(ours), reference: median(reference) },
+        "reference/ours",
+        atLeast(1),
+      ),
+    );
+  if (verdicts.length > 0)
+    emit(
+      singleRow(
+        {
+          id: VERIFICATION,
+          what: `verdict on the six pods, every one asked through a port-forward of its own, median of ${verdicts.length}`,
+          unit: "s",
+        },
+        median(verdicts),
+        atMost(2),
+      ),
+    );
 }
 
 /** From the procedure's start until its end and until every node says that all is well. @returns seconds */
@@ -89,8 +134,13 @@ async function timeToForm(deployment: Deployment, procedure: () => Promise<void>
   return withConnections(deployment, async (connections) => {
     const began = performance.now();
     await procedure();
-    for (let what = await missing([...connections.values()]); what !== undefined; what = await missing([...connections.values()])) {
-      if (performance.now() - began > PATIENCE_MS) throw new Failure(`six pods are no cluster after ${PATIENCE_MS / 1000} s: ${what}`);
+    for (
+      let what = await missing([...connections.values()]);
+      what !== undefined;
+      what = await missing([...connections.values()])
+    ) {
+      if (performance.now() - began > PATIENCE_MS)
+        throw new Failure(`six pods are no cluster after ${PATIENCE_MS / 1000} s: ${what}`);
       await sleep(25);
     }
     return (performance.now() - began) / 1000;
@@ -100,7 +150,13 @@ async function timeToForm(deployment: Deployment, procedure: () => Promise<void>
 /** In the first pod, where its password is in the environment. */
 async function createByTool({ nodes }: Deployment, namespace: string): Promise<void> {
   const addresses = nodes.map(({ endpoint }) => formatEndpoint(endpoint)).join(" ");
-  await (await ThrowAway.at(namespace)).run(nodes[0]?.name ?? "", "valkey", `VALKEYCLI_AUTH="$PASSWORD" REDISCLI_AUTH="$PASSWORD" valkey-cli --cluster create ${addresses} --cluster-replicas 1 --cluster-yes`);
+  await (
+    await ThrowAway.at(namespace)
+  ).run(
+    nodes[0]?.name ?? "",
+    "valkey",
+    `VALKEYCLI_AUTH="$PASSWORD" REDISCLI_AUTH="$PASSWORD" valkey-cli --cluster create ${addresses} --cluster-replicas 1 --cluster-yes`,
+  );
 }
 
 async function timeOfVerdict(deployment: Deployment): Promise<number> {

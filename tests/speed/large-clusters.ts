@@ -31,16 +31,28 @@ export const largeClusters: Benchmark = {
   },
 };
 
-function measureSize(nodes: number, { workbench, report }: BenchmarkContext): Promise<MeasuredCluster & { readonly version: string }> {
+function measureSize(
+  nodes: number,
+  { workbench, report }: BenchmarkContext,
+): Promise<MeasuredCluster & { readonly version: string }> {
   const shape = { primaries: nodes / 2, replicasPerPrimary: 1 };
   const base = hostPlan("cluster", "cluster", shape);
-  return workbench.withServers([{ ...base, settings: { ...base.settings, "cluster-node-timeout": 15_000, "repl-diskless-sync-delay": 0 } }], async ({ host, deployments: [deployment], signal }) => {
-    if (deployment === undefined) throw new Error("no deployment was started");
-    return { ...(await measureCluster(deployment, shape, { host, cores: availableCores(), signal, report })), version: host.programs.version };
-  });
+  return workbench.withServers(
+    [{ ...base, settings: { ...base.settings, "cluster-node-timeout": 15_000, "repl-diskless-sync-delay": 0 } }],
+    async ({ host, deployments: [deployment], signal }) => {
+      if (deployment === undefined) throw new Error("no deployment was started");
+      return {
+        ...(await measureCluster(deployment, shape, { host, cores: availableCores(), signal, report })),
+        version: host.programs.version,
+      };
+    },
+  );
 }
 
-function emitOutage({ nodes, outageSeconds, okSeconds, nodeTimeoutMs, residentBytes }: MeasuredCluster, { emit }: BenchmarkContext): void {
+function emitOutage(
+  { nodes, outageSeconds, okSeconds, nodeTimeoutMs, residentBytes }: MeasuredCluster,
+  { emit }: BenchmarkContext,
+): void {
   const what = `SIGKILL of a primary of ${nodes} nodes (${((residentBytes * nodes) / 1e9).toFixed(1)} GB resident) at a node timeout of ${nodeTimeoutMs / 1000} s: writes of its slots are acknowledged again after; every node says that all is served after ${okSeconds.toFixed(2)} s`;
   emit(singleRow({ id: OUTAGE, what, unit: "s" }, outageSeconds, atMost(nodeTimeoutMs / 1000 + OVER_TIMEOUT)));
 }
@@ -60,9 +72,21 @@ async function measureModel(order: BenchmarkContext): Promise<void> {
     }
   }
   const [largest] = points.filter(({ nodes }) => nodes === LARGEST);
-  const foretold = largest === undefined ? undefined : forecastCluster(points.filter(({ nodes }) => nodes < LARGEST), LARGEST, { nodeTimeoutMs: largest.bus.nodeTimeoutMs, announceHostNames: false });
+  const foretold =
+    largest === undefined
+      ? undefined
+      : forecastCluster(
+          points.filter(({ nodes }) => nodes < LARGEST),
+          LARGEST,
+          { nodeTimeoutMs: largest.bus.nodeTimeoutMs, announceHostNames: false },
+        );
   if (largest === undefined || foretold === undefined) throw new Error("nothing was foretold");
-  const outage = forecastCluster(points.filter(({ nodes }) => nodes < LARGEST), LARGEST, { nodeTimeoutMs: largest.nodeTimeoutMs, announceHostNames: false })?.outageSeconds ?? foretold.outageSeconds;
+  const outage =
+    forecastCluster(
+      points.filter(({ nodes }) => nodes < LARGEST),
+      LARGEST,
+      { nodeTimeoutMs: largest.nodeTimeoutMs, announceHostNames: false },
+    )?.outageSeconds ?? foretold.outageSeconds;
   const figures: readonly (readonly [name: string, seen: number, foretold: Prediction])[] = [
     ["bus", largest.bus.bytesPerNode, foretold.busBytesPerNode],
     ["descriptors", largest.descriptors, foretold.descriptors],
@@ -86,5 +110,13 @@ function write(measured: MeasuredClusters): void {
 /** To what they are worth. */
 function rounded(point: MeasuredCluster): MeasuredCluster {
   const digits = (value: number): number => Number(value.toPrecision(4));
-  return { ...point, formationSeconds: digits(point.formationSeconds), verificationSeconds: digits(point.verificationSeconds), outageSeconds: digits(point.outageSeconds), okSeconds: digits(point.okSeconds), residentBytes: Math.round(point.residentBytes), bus: { ...point.bus, bytesPerNode: Math.round(point.bus.bytesPerNode) } };
+  return {
+    ...point,
+    formationSeconds: digits(point.formationSeconds),
+    verificationSeconds: digits(point.verificationSeconds),
+    outageSeconds: digits(point.outageSeconds),
+    okSeconds: digits(point.okSeconds),
+    residentBytes: Math.round(point.residentBytes),
+    bus: { ...point.bus, bytesPerNode: Math.round(point.bus.bytesPerNode) },
+  };
 }

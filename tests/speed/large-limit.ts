@@ -53,19 +53,35 @@ export const largeLimit: Benchmark = {
 async function hold(nodes: number, { workbench, report }: BenchmarkContext): Promise<Shares> {
   const shape = { primaries: nodes / 2, replicasPerPrimary: 1 };
   const base = hostPlan("cluster", "cluster", shape);
-  return workbench.withServers([{ ...base, settings: { ...base.settings, "cluster-node-timeout": NODE_TIMEOUT_MS, "repl-diskless-sync-delay": 0 } }], async ({ host, deployments: [deployment], signal }) => {
-    if (deployment === undefined) throw new Error("no deployment was started");
-    const patience = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_SECONDS * 1000)]);
-    const { milliseconds } = await form(deployment, shape, { signal: patience });
-    const pids = host.servers(deployment.name).map(({ process }) => process.pid);
-    const cpu = (): number => pids.reduce((sum, pid) => sum + (sampleCpu(pid, 0).processSeconds ?? NaN), 0);
-    const [before, since] = [cpu(), performance.now()];
-    await sleep(REST_SECONDS * 1000, undefined, { signal });
-    const cores = (cpu() - before) / ((performance.now() - since) / 1000);
-    const { verdict } = await verify(deployment);
-    if (!verdict.pass) throw new Failure(verdictLine(verdict));
-    const shares = { CPU: cores / availableCores(), memory: pids.reduce((sum, pid) => sum + residentBytes(pid), 0) / totalmem(), "open files of a node": Math.max(...pids.map((pid) => openFiles(pid) / mostOpenFiles(pid))) };
-    report(`${nodes} nodes: formed in ${(milliseconds / 1000).toFixed(1)} s; at rest ${Object.entries(shares).map(([what, part]) => `${what} ${(part * 100).toFixed(0)} %`).join(", ")}`);
-    return shares;
-  });
+  return workbench.withServers(
+    [
+      {
+        ...base,
+        settings: { ...base.settings, "cluster-node-timeout": NODE_TIMEOUT_MS, "repl-diskless-sync-delay": 0 },
+      },
+    ],
+    async ({ host, deployments: [deployment], signal }) => {
+      if (deployment === undefined) throw new Error("no deployment was started");
+      const patience = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_SECONDS * 1000)]);
+      const { milliseconds } = await form(deployment, shape, { signal: patience });
+      const pids = host.servers(deployment.name).map(({ process }) => process.pid);
+      const cpu = (): number => pids.reduce((sum, pid) => sum + (sampleCpu(pid, 0).processSeconds ?? NaN), 0);
+      const [before, since] = [cpu(), performance.now()];
+      await sleep(REST_SECONDS * 1000, undefined, { signal });
+      const cores = (cpu() - before) / ((performance.now() - since) / 1000);
+      const { verdict } = await verify(deployment);
+      if (!verdict.pass) throw new Failure(verdictLine(verdict));
+      const shares = {
+        CPU: cores / availableCores(),
+        memory: pids.reduce((sum, pid) => sum + residentBytes(pid), 0) / totalmem(),
+        "open files of a node": Math.max(...pids.map((pid) => openFiles(pid) / mostOpenFiles(pid))),
+      };
+      report(
+        `${nodes} nodes: formed in ${(milliseconds / 1000).toFixed(1)} s; at rest ${Object.entries(shares)
+          .map(([what, part]) => `${what} ${(part * 100).toFixed(0)} %`)
+          .join(", ")}`,
+      );
+      return shares;
+    },
+  );
 }

@@ -31,9 +31,21 @@ export class DirectLoad {
    * Puts the keys in place and warms up.
    * @throws Failure where rates could be had only in ticks, which is not what is to be compared
    */
-  static async ready({ host, runner, signal }: BenchServers, session: Session, sending: LoadSettings, test: TestName): Promise<DirectLoad> {
-    if (!runner.features.duration) throw new Failure(`valkey-benchmark ${host.programs.version} cannot be told a duration (9.1 can); these need none: npm run bench -- formation verification plan`);
-    await session.prepareKeys(namedTest(test), { keySpace: sending.keySpace, dataSize: sending.dataSize, stock: 0 }, signal);
+  static async ready(
+    { host, runner, signal }: BenchServers,
+    session: Session,
+    sending: LoadSettings,
+    test: TestName,
+  ): Promise<DirectLoad> {
+    if (!runner.features.duration)
+      throw new Failure(
+        `valkey-benchmark ${host.programs.version} cannot be told a duration (9.1 can); these need none: npm run bench -- formation verification plan`,
+      );
+    await session.prepareKeys(
+      namedTest(test),
+      { keySpace: sending.keySpace, dataSize: sending.dataSize, stock: 0 },
+      signal,
+    );
     const load = new DirectLoad(session, sending, test, runner, signal);
     await load.#measure({ ...load.tool(), length: { seconds: sending.warmup } });
     return load;
@@ -42,7 +54,13 @@ export class DirectLoad {
   async byRunner(): Promise<{ readonly measured: MeasuredLoad; readonly record: MeasurementRecord }> {
     const tool = this.tool();
     const measured = await this.#measure(tool);
-    const context = { deployment: this.session.deployment, testName: this.test, run: tool, round: ++this.#rounds, ranEmpty: false };
+    const context = {
+      deployment: this.session.deployment,
+      testName: this.test,
+      run: tool,
+      round: ++this.#rounds,
+      ranEmpty: false,
+    };
     return { measured, record: namedTestRecord(measured, context) };
   }
 
@@ -63,6 +81,12 @@ export class DirectLoad {
 
   #measure(tool: ValkeyBenchmarkRun): Promise<MeasuredLoad> {
     const { deployment, primary, nodes } = this.session;
-    return measure({ deployment, primary, run: tool, warmUp: undefined }, countedCommands(tool), nodes, this.runner, this.signal);
+    return measure(
+      { deployment, primary, run: tool, warmUp: undefined },
+      countedCommands(tool),
+      nodes,
+      this.runner,
+      this.signal,
+    );
   }
 }

@@ -19,18 +19,50 @@ export const lostWrites: Benchmark = {
   title: "Accounting, where writes are lost on purpose",
   ids: IDS,
   run: async (order) => {
-    if (order.wanted.has("lost-cut-off-file")) await hold("lost-cut-off-file", `the last ${CUT_OFF} writes cut off the append-only file of a primary`, { ...hostPlan("replication", "replication", { primaries: 1, replicasPerPrimary: 1 }), settings: { save: "", appendonly: true, "repl-diskless-sync-delay": 0 } }, (servers, whom) => truncateAppendOnlyFile(servers.host, whom, CUT_OFF), order);
-    if (order.wanted.has("lost-replica-behind")) await hold("lost-replica-behind", "a replica promoted that had stopped following its primary", hostPlan("cluster", "cluster", { primaries: 3, replicasPerPrimary: 1 }), (_servers, whom) => promoteStaleReplica(whom), order);
+    if (order.wanted.has("lost-cut-off-file"))
+      await hold(
+        "lost-cut-off-file",
+        `the last ${CUT_OFF} writes cut off the append-only file of a primary`,
+        {
+          ...hostPlan("replication", "replication", { primaries: 1, replicasPerPrimary: 1 }),
+          settings: { save: "", appendonly: true, "repl-diskless-sync-delay": 0 },
+        },
+        (servers, whom) => truncateAppendOnlyFile(servers.host, whom, CUT_OFF),
+        order,
+      );
+    if (order.wanted.has("lost-replica-behind"))
+      await hold(
+        "lost-replica-behind",
+        "a replica promoted that had stopped following its primary",
+        hostPlan("cluster", "cluster", { primaries: 3, replicasPerPrimary: 1 }),
+        (_servers, whom) => promoteStaleReplica(whom),
+        order,
+      );
   },
 };
 
-async function hold(id: (typeof IDS)[number], how: string, plan: HostDeploymentPlan, lose: (servers: BenchServers, whom: FaultSubject) => Promise<InducedLoss>, { workbench, emit }: BenchmarkContext): Promise<void> {
+async function hold(
+  id: (typeof IDS)[number],
+  how: string,
+  plan: HostDeploymentPlan,
+  lose: (servers: BenchServers, whom: FaultSubject) => Promise<InducedLoss>,
+  { workbench, emit }: BenchmarkContext,
+): Promise<void> {
   const { accounting, lost } = await workbench.withServers([plan], async (servers) => {
-    const { host, deployments: [deployment], signal } = servers;
+    const {
+      host,
+      deployments: [deployment],
+      signal,
+    } = servers;
     if (deployment === undefined) throw new Error("no deployment was started");
     await host.form(deployment, plan.shape, { signal });
     const { verdict } = await verify(deployment);
-    const whom: FaultSubject = { injector: new HostFaultInjector(host, deployment, signal), shape: plan.shape, hasAutomaticFailover: plan.mode === "cluster", initialPrimaries: verdict.shards.flatMap(({ primary }) => primary ?? []) };
+    const whom: FaultSubject = {
+      injector: new HostFaultInjector(host, deployment, signal),
+      shape: plan.shape,
+      hasAutomaticFailover: plan.mode === "cluster",
+      initialPrimaries: verdict.shards.flatMap(({ primary }) => primary ?? []),
+    };
     return lose(servers, whom);
   });
   const names = new Set(lostWriteNames(accounting));
@@ -38,5 +70,15 @@ async function hold(id: (typeof IDS)[number], how: string, plan: HostDeploymentP
   const missed = [...truly].filter((each) => !names.has(each)).length;
   const invented = [...names].filter((each) => !truly.has(each)).length;
   if (truly.size === 0) throw new Error(`${id}: nothing was lost`);
-  emit(singleRow({ id, what: `${how}: of ${accounting.acknowledged} acknowledged writes ${truly.size} are lost; those not named (${missed}) or named though kept (${invented})`, unit: "writes" }, missed + invented, atMost(0)));
+  emit(
+    singleRow(
+      {
+        id,
+        what: `${how}: of ${accounting.acknowledged} acknowledged writes ${truly.size} are lost; those not named (${missed}) or named though kept (${invented})`,
+        unit: "writes",
+      },
+      missed + invented,
+      atMost(0),
+    ),
+  );
 }

@@ -23,7 +23,12 @@ const REST_TIMEOUT_MS = 15_000;
 const UP_BEFORE_MS = 2200;
 /** How long the loss of a primary is given to be made good, seconds. */
 const PATIENCE_SECONDS = 300;
-const LOAD: Scenario["load"] = { rate: 300, bytes: 64, timeoutMs: 3000, acknowledgement: { replicas: 0, timeoutMs: 0 } };
+const LOAD: Scenario["load"] = {
+  rate: 300,
+  bytes: 64,
+  timeoutMs: 3000,
+  acknowledgement: { replicas: 0, timeoutMs: 0 },
+};
 
 /** Milliseconds: many nodes on few cores need a longer one, for their pings take time. */
 export function crowdedNodeTimeout(nodes: number, cores: number): number {
@@ -41,7 +46,11 @@ export interface ClusterMeasurementContext {
  * @param deployment whose servers were started just now, at the node timeout REST_TIMEOUT_MS
  * @throws Failure when it cannot be formed, does not verify or does not get well again
  */
-export async function measureCluster(deployment: Deployment, shape: Shape, { host, cores, signal, report }: ClusterMeasurementContext): Promise<MeasuredCluster> {
+export async function measureCluster(
+  deployment: Deployment,
+  shape: Shape,
+  { host, cores, signal, report }: ClusterMeasurementContext,
+): Promise<MeasuredCluster> {
   const nodes = deployment.nodes.length;
   await sleep(UP_BEFORE_MS, undefined, { signal });
   const { milliseconds } = await form(deployment, shape, { signal });
@@ -62,22 +71,63 @@ export async function measureCluster(deployment: Deployment, shape: Shape, { hos
   const bytesPerNode = written / nodes / seconds;
   const descriptors = Math.max(...pids.map(openFiles));
   const resident = pids.reduce((sum, pid) => sum + residentBytes(pid), 0) / nodes;
-  report(`${nodes} nodes: verified in ${verificationSeconds.toFixed(3)} s; at rest ${Math.round(bytesPerNode / 1024)} KiB/s written by each, ${descriptors} open files, ${(resident / 2 ** 20).toFixed(1)} MiB`);
+  report(
+    `${nodes} nodes: verified in ${verificationSeconds.toFixed(3)} s; at rest ${Math.round(bytesPerNode / 1024)} KiB/s written by each, ${descriptors} open files, ${(resident / 2 ** 20).toFixed(1)} MiB`,
+  );
 
   const nodeTimeoutMs = crowdedNodeTimeout(nodes, cores);
   await setNodeTimeout(deployment, nodeTimeoutMs);
   const primaries = verdict.shards.flatMap(({ primary }) => primary ?? []);
-  const breaker = new HostFaultInjector(host, { ...deployment, directives: new Map([...deployment.directives, ["cluster-node-timeout", String(nodeTimeoutMs)]]) }, signal);
-  const scenario: Scenario = { name: "kill-primary", fault: { kind: "kill-primary", restart: "served" }, load: LOAD, settings: new Map(), beforeSeconds: 2, afterSeconds: 0.3, recoveryTimeoutSeconds: PATIENCE_SECONDS, repair: true };
+  const breaker = new HostFaultInjector(
+    host,
+    { ...deployment, directives: new Map([...deployment.directives, ["cluster-node-timeout", String(nodeTimeoutMs)]]) },
+    signal,
+  );
+  const scenario: Scenario = {
+    name: "kill-primary",
+    fault: { kind: "kill-primary", restart: "served" },
+    load: LOAD,
+    settings: new Map(),
+    beforeSeconds: 2,
+    afterSeconds: 0.3,
+    recoveryTimeoutSeconds: PATIENCE_SECONDS,
+    repair: true,
+  };
   const records: ScenarioResult["record"][] = [];
-  await runScenarios([{ scenario, repeats: 1, subject: { injector: breaker, shape, hasAutomaticFailover: true, initialPrimaries: primaries } }], { signal, report: () => undefined, onResult: ({ record }) => records.push(record) });
+  await runScenarios(
+    [
+      {
+        scenario,
+        repeats: 1,
+        subject: { injector: breaker, shape, hasAutomaticFailover: true, initialPrimaries: primaries },
+      },
+    ],
+    { signal, report: () => undefined, onResult: ({ record }) => records.push(record) },
+  );
   const [record] = records;
   const [overMs, okMs] = [record?.outage.overMs ?? null, record?.okMs ?? null];
-  if (overMs === null || okMs === null) throw new Failure(`${nodes} nodes do not serve again after the loss of a primary`);
+  if (overMs === null || okMs === null)
+    throw new Failure(`${nodes} nodes do not serve again after the loss of a primary`);
   report(`${nodes} nodes: out for ${(overMs / 1000).toFixed(2)} s at a node timeout of ${nodeTimeoutMs / 1000} s`);
-  return { nodes, formationSeconds: milliseconds / 1000, verificationSeconds, outageSeconds: overMs / 1000, okSeconds: Math.max(okMs, overMs) / 1000, nodeTimeoutMs, descriptors, residentBytes: resident, bus: { nodeTimeoutMs: REST_TIMEOUT_MS, bytesPerNode } };
+  return {
+    nodes,
+    formationSeconds: milliseconds / 1000,
+    verificationSeconds,
+    outageSeconds: overMs / 1000,
+    okSeconds: Math.max(okMs, overMs) / 1000,
+    nodeTimeoutMs,
+    descriptors,
+    residentBytes: resident,
+    bus: { nodeTimeoutMs: REST_TIMEOUT_MS, bytesPerNode },
+  };
 }
 
 async function setNodeTimeout(deployment: Deployment, milliseconds: number): Promise<void> {
-  await withConnections(deployment, (connections) => Promise.all([...connections.values()].map((connection) => connection.config("SET", "cluster-node-timeout", String(milliseconds)))));
+  await withConnections(deployment, (connections) =>
+    Promise.all(
+      [...connections.values()].map((connection) =>
+        connection.config("SET", "cluster-node-timeout", String(milliseconds)),
+      ),
+    ),
+  );
 }

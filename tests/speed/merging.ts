@@ -40,12 +40,26 @@ export const merging: Benchmark = {
       report(`p99 of ${merged.count} requests is ${p99Ms} ms, in ${(seconds.at(-1) ?? 0).toFixed(2)} s`);
       let before = 0;
       for (const { ms, count } of merged.cumulative()) {
-        if (expected.get(bucketOf(ms)) !== count - before) throw new Failure(`the merged histogram has ${count - before} requests at ${ms} ms, where the runners have ${expected.get(bucketOf(ms)) ?? 0}`);
+        if (expected.get(bucketOf(ms)) !== count - before)
+          throw new Failure(
+            `the merged histogram has ${count - before} requests at ${ms} ms, where the runners have ${expected.get(bucketOf(ms)) ?? 0}`,
+          );
         before = count;
       }
-      if (before !== RUNNERS * REQUESTS) throw new Failure(`the merged histogram has ${before} of ${RUNNERS * REQUESTS} requests`);
+      if (before !== RUNNERS * REQUESTS)
+        throw new Failure(`the merged histogram has ${before} of ${RUNNERS * REQUESTS} requests`);
     }
-    emit(singleRow({ id: ROW, what: `from ${RUNNERS} runners' texts to the percentiles of ${RUNNERS * REQUESTS} requests, every count checked; median of ${REPEATS}`, unit: "s" }, median(seconds), atMost(1)));
+    emit(
+      singleRow(
+        {
+          id: ROW,
+          what: `from ${RUNNERS} runners' texts to the percentiles of ${RUNNERS * REQUESTS} requests, every count checked; median of ${REPEATS}`,
+          unit: "s",
+        },
+        median(seconds),
+        atMost(1),
+      ),
+    );
     return Promise.resolve();
   },
 };

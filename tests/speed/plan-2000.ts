@@ -16,16 +16,29 @@ const ZONES = ["a", "b", "c"];
 
 const bare = clusterFacts(SHAPE.primaries, SHAPE.replicasPerPrimary);
 /** A map of its own for each node, as each node would answer. */
-const facts: DeploymentFacts = { ...bare, nodes: bare.nodes.map((node) => ({ ...node, settings: observed(new Map(COMPARED_DIRECTIVES.map((name) => [name, `the ${name}`]))) })) };
-const placed = rotateOverZones(facts.nodes.map(({ node }) => node.name), SHAPE, ZONES);
+const facts: DeploymentFacts = {
+  ...bare,
+  nodes: bare.nodes.map((node) => ({
+    ...node,
+    settings: observed(new Map(COMPARED_DIRECTIVES.map((name) => [name, `the ${name}`]))),
+  })),
+};
+const placed = rotateOverZones(
+  facts.nodes.map(({ node }) => node.name),
+  SHAPE,
+  ZONES,
+);
 
 const began = performance.now();
 const plan = planCluster(placed, SHAPE);
 const planned = performance.now();
 const verdict = judgeFacts(facts);
 const judged = performance.now();
-if (plan.shards.length !== SHAPE.primaries || plan.warnings.length > 0) throw new Error("the plan is not what it must be");
+if (plan.shards.length !== SHAPE.primaries || plan.warnings.length > 0)
+  throw new Error("the plan is not what it must be");
 if (!verdict.pass) throw new Error(verdictLine(verdict));
 
 const peak = process.resourceUsage().maxRSS * 1024;
-process.stdout.write(JSON.stringify({ planSeconds: (planned - began) / 1000, verdictSeconds: (judged - planned) / 1000, peakBytes: peak }));
+process.stdout.write(
+  JSON.stringify({ planSeconds: (planned - began) / 1000, verdictSeconds: (judged - planned) / 1000, peakBytes: peak }),
+);

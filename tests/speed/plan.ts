@@ -19,14 +19,40 @@ export const plan: Benchmark = {
   run: async ({ workbench, wanted, report, emit }) => {
     const runs: z.infer<typeof outputSchema>[] = [];
     for (let repeat = 0; repeat < REPEATS; repeat++) {
-      const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", join(__dirname, "plan-2000.ts")], { signal: workbench.signal });
+      const { stdout } = await promisify(execFile)(
+        process.execPath,
+        ["--import", "tsx", join(__dirname, "plan-2000.ts")],
+        { signal: workbench.signal },
+      );
       runs.push(outputSchema.parse(JSON.parse(stdout)));
     }
     const seconds = median(runs.map(({ planSeconds, verdictSeconds }) => planSeconds + verdictSeconds));
     const peak = Math.max(...runs.map(({ peakBytes }) => peakBytes)) / 1e6;
     report(`${seconds.toFixed(3)} s, ${peak.toFixed(0)} MB`);
     const parts = `plan ${median(runs.map(({ planSeconds }) => planSeconds)).toFixed(3)} s, verdict ${median(runs.map(({ verdictSeconds }) => verdictSeconds)).toFixed(3)} s`;
-    if (wanted.has("plan-2000")) emit(singleRow({ id: "plan-2000", what: `plan and verdict for 2,000 nodes from synthetic facts in a fresh process, median of ${REPEATS}: ${parts}`, unit: "s" }, seconds, SECONDS));
-    if (wanted.has("plan-2000-memory")) emit(singleRow({ id: "plan-2000-memory", what: `greatest resident memory of that process, its runtime and the facts included, the most of ${REPEATS}`, unit: "MB" }, peak, MEGABYTES));
+    if (wanted.has("plan-2000"))
+      emit(
+        singleRow(
+          {
+            id: "plan-2000",
+            what: `plan and verdict for 2,000 nodes from synthetic facts in a fresh process, median of ${REPEATS}: ${parts}`,
+            unit: "s",
+          },
+          seconds,
+          SECONDS,
+        ),
+      );
+    if (wanted.has("plan-2000-memory"))
+      emit(
+        singleRow(
+          {
+            id: "plan-2000-memory",
+            what: `greatest resident memory of that process, its runtime and the facts included, the most of ${REPEATS}`,
+            unit: "MB",
+          },
+          peak,
+          MEGABYTES,
+        ),
+      );
   },
 };

@@ -54,8 +54,12 @@ async function loadedModules(pattern: RegExp): Promise<number> {
   const files = new Set<string>();
   const session = new Session();
   session.connect();
-  session.on("Debugger.scriptParsed", ({ params: { url } }) => { if (pattern.test(url)) files.add(url); });
-  await new Promise((resolve) => { session.post("Debugger.enable", resolve); });
+  session.on("Debugger.scriptParsed", ({ params: { url } }) => {
+    if (pattern.test(url)) files.add(url);
+  });
+  await new Promise((resolve) => {
+    session.post("Debugger.enable", resolve);
+  });
   session.disconnect();
   return files.size;
 }

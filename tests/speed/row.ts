@@ -36,7 +36,12 @@ export function singleRow(head: Head, ours: number, target: RowTarget): BenchRow
 }
 
 /** Both figures, and how they compare. @param of which way round the ratio is, so that it says what the target is about */
-export function comparedRow(head: Head, { ours, reference }: { readonly ours: number; readonly reference: number }, of: "ours/reference" | "reference/ours", target: RowTarget): BenchRow {
+export function comparedRow(
+  head: Head,
+  { ours, reference }: { readonly ours: number; readonly reference: number },
+  of: "ours/reference" | "reference/ours",
+  target: RowTarget,
+): BenchRow {
   const ratio = of === "ours/reference" ? ours / reference : reference / ours;
   return { ...head, ours, reference, ratio, target: target.text, met: target.holds(ratio) };
 }

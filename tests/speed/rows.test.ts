@@ -16,8 +16,12 @@ import { isOfWholeTicks } from "./valkey-on-eks-flags";
 import { alternatingSides } from "./workbench";
 
 let directory: string;
-beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "bench-")); });
-afterEach(() => { rmSync(directory, { recursive: true, force: true }); });
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "bench-"));
+});
+afterEach(() => {
+  rmSync(directory, { recursive: true, force: true });
+});
 
 const row = (id: string, ours = 1): BenchRow => singleRow({ id, what: "something", unit: "s" }, ours, atMost(2));
 
@@ -25,13 +29,21 @@ describe("which benchmarks are asked for", () => {
   it("are all without a name, and by id or by what ids begin with", () => {
     expect([...selectIds([])]).toEqual(ALL_IDS);
     expect([...selectIds(["formation-48"])]).toEqual(["formation-48"]);
-    expect([...selectIds(["plan-2000", "verification"])]).toEqual(["plan-2000", "plan-2000-memory", "verification-48", "verification-96", "verification-200"]);
+    expect([...selectIds(["plan-2000", "verification"])]).toEqual([
+      "plan-2000",
+      "plan-2000-memory",
+      "verification-48",
+      "verification-96",
+      "verification-200",
+    ]);
   });
 
   it("are refused when there are none of that name, all at once and with those there are", () => {
     const refused = (): unknown => selectIds(["formaton-48", "clock", "x"]);
     expect(refused).toThrow(BadInput);
-    expect(refused).toThrow(/no benchmark formaton-48; did you mean formation-48\?[^]*no benchmark x\n[^]*there are: formation-6, .*s1-flags-incr,/);
+    expect(refused).toThrow(
+      /no benchmark formaton-48; did you mean formation-48\?[^]*no benchmark x\n[^]*there are: formation-6, .*s1-flags-incr,/,
+    );
     expect(refused).not.toThrow(/no benchmark clock/);
   });
 
@@ -43,9 +55,24 @@ describe("which benchmarks are asked for", () => {
 describe("a row", () => {
   it("is met by the ratio where there is one, by our figure where there is none", () => {
     const head = { id: "a", what: "b", unit: "s" };
-    expect(comparedRow(head, { ours: 2, reference: 16 }, "reference/ours", atLeast(8))).toEqual({ ...head, ours: 2, reference: 16, ratio: 8, target: "≥ 8", met: true });
-    expect(comparedRow(head, { ours: 2, reference: 16 }, "ours/reference", atLeast(8))).toMatchObject({ ratio: 0.125, met: false });
-    expect(singleRow(head, 1.5, below(1.5))).toMatchObject({ target: "< 1.5", met: false, reference: null, ratio: null });
+    expect(comparedRow(head, { ours: 2, reference: 16 }, "reference/ours", atLeast(8))).toEqual({
+      ...head,
+      ours: 2,
+      reference: 16,
+      ratio: 8,
+      target: "≥ 8",
+      met: true,
+    });
+    expect(comparedRow(head, { ours: 2, reference: 16 }, "ours/reference", atLeast(8))).toMatchObject({
+      ratio: 0.125,
+      met: false,
+    });
+    expect(singleRow(head, 1.5, below(1.5))).toMatchObject({
+      target: "< 1.5",
+      met: false,
+      reference: null,
+      ratio: null,
+    });
     expect(singleRow(head, 1, atMost(1))).toMatchObject({ target: "≤ 1", met: true });
   });
 
@@ -82,7 +109,9 @@ describe("bench.json", () => {
 
   it("that cannot be written is a failure in one sentence", () => {
     const file = BenchFile.open(join(directory, "gone", "bench.json"), ["a"]);
-    expect(() => { file.put(row("a")); }).toThrow(Failure);
+    expect(() => {
+      file.put(row("a"));
+    }).toThrow(Failure);
   });
 
   it("holds rows of the one form", () => {
@@ -99,30 +128,52 @@ describe("the order of two sides", () => {
 describe("the growth", () => {
   it("is the exponent that times were made with", () => {
     fc.assert(
-      fc.property(fc.double({ min: -1, max: 3, noNaN: true }), fc.double({ min: 0.01, max: 100, noNaN: true }), (x, factor) => {
-        expect(exponent([6, 24, 48, 96].map((n) => [n, factor * n ** x]))).toBeCloseTo(x, 6);
-      }),
+      fc.property(
+        fc.double({ min: -1, max: 3, noNaN: true }),
+        fc.double({ min: 0.01, max: 100, noNaN: true }),
+        (x, factor) => {
+          expect(exponent([6, 24, 48, 96].map((n) => [n, factor * n ** x]))).toBeCloseTo(x, 6);
+        },
+      ),
     );
   });
 });
 
 describe("whole ticks", () => {
   it("are seen in what S1's flags print on two cores, and not in other rates", () => {
-    for (const rate of [1_992_031, 1_000_000, 998_003, 666_666, 399_680, 331_565, 283_286, 248_016]) expect(isOfWholeTicks(rate, 500_000)).toBe(true);
-    for (const rate of [1_800_000, 900_000, 1_100_000, 450_000, 322_000, 30_000, 50_000]) expect(isOfWholeTicks(rate, 500_000)).toBe(false);
+    for (const rate of [1_992_031, 1_000_000, 998_003, 666_666, 399_680, 331_565, 283_286, 248_016])
+      expect(isOfWholeTicks(rate, 500_000)).toBe(true);
+    for (const rate of [1_800_000, 900_000, 1_100_000, 450_000, 322_000, 30_000, 50_000])
+      expect(isOfWholeTicks(rate, 500_000)).toBe(false);
   });
 });
 
 describe("the servers' own clock", () => {
-  const sample = (atMs: number, calls: number): CounterSample => ({ atMs, calls, hits: 0, misses: 0, evictions: 0, cpuSeconds: 0, mainThreadSeconds: undefined, rejectedCalls: 0 });
+  const sample = (atMs: number, calls: number): CounterSample => ({
+    atMs,
+    calls,
+    hits: 0,
+    misses: 0,
+    evictions: 0,
+    cpuSeconds: 0,
+    mainThreadSeconds: undefined,
+    rejectedCalls: 0,
+  });
 
   it("gives back the rate of a steady load, wherever its samples fall", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 1000 }), fc.integer({ min: 1, max: 199 }), fc.integer({ min: 1000, max: 5000 }), (perMs, offset, lasts) => {
-        const calls = (atMs: number): number => 77 + perMs * Math.min(Math.max(atMs - offset, 0), lasts);
-        const samples = Array.from({ length: Math.ceil((lasts + offset) / 200) + 2 }, (_, i) => sample(i * 200, calls(i * 200)));
-        expect(ownRate(samples)).toBeCloseTo(1000 * perMs, 3);
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 1000 }),
+        fc.integer({ min: 1, max: 199 }),
+        fc.integer({ min: 1000, max: 5000 }),
+        (perMs, offset, lasts) => {
+          const calls = (atMs: number): number => 77 + perMs * Math.min(Math.max(atMs - offset, 0), lasts);
+          const samples = Array.from({ length: Math.ceil((lasts + offset) / 200) + 2 }, (_, i) =>
+            sample(i * 200, calls(i * 200)),
+          );
+          expect(ownRate(samples)).toBeCloseTo(1000 * perMs, 3);
+        },
+      ),
     );
   });
 
@@ -131,8 +182,19 @@ describe("the servers' own clock", () => {
   });
 
   it("shows a tool that stretches its time, which its counts do not show", () => {
-    expect(clockRow([{ byCounts: -0.001, byClocks: 0.002 }, { byCounts: 0.004, byClocks: -0.02 }, { byCounts: 0, byClocks: 0.001 }])).toMatchObject({ ours: 0.4, met: true });
-    expect(clockRow([{ byCounts: -0.001, byClocks: -0.2 }, { byCounts: 0.004, byClocks: -0.2 }])).toMatchObject({ ours: 20, met: false });
+    expect(
+      clockRow([
+        { byCounts: -0.001, byClocks: 0.002 },
+        { byCounts: 0.004, byClocks: -0.02 },
+        { byCounts: 0, byClocks: 0.001 },
+      ]),
+    ).toMatchObject({ ours: 0.4, met: true });
+    expect(
+      clockRow([
+        { byCounts: -0.001, byClocks: -0.2 },
+        { byCounts: 0.004, byClocks: -0.2 },
+      ]),
+    ).toMatchObject({ ours: 20, met: false });
     expect(clockRow([{ byCounts: -0.02, byClocks: 0 }])).toMatchObject({ ours: 2, met: false });
     expect(clockRow([{ byCounts: 0, byClocks: undefined }])).toMatchObject({ met: false });
   });

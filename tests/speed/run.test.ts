@@ -10,10 +10,15 @@ import { ALL_IDS } from "./catalogue";
 import { benchRowSchema } from "./row";
 
 let directory: string;
-beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "bench-")); });
-afterEach(() => { rmSync(directory, { recursive: true, force: true }); });
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "bench-"));
+});
+afterEach(() => {
+  rmSync(directory, { recursive: true, force: true });
+});
 
-const bench = (...args: string[]): Promise<Ended> => captured({ VALKEY_MEASURED_CACHE: directory }, () => benchCommand(args, new AbortController().signal));
+const bench = (...args: string[]): Promise<Ended> =>
+  captured({ VALKEY_MEASURED_CACHE: directory }, () => benchCommand(args, new AbortController().signal));
 
 describe("npm run bench", () => {
   it("lists what there is", async () => {

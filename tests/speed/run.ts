@@ -14,7 +14,9 @@ const { signal } = listenForInterruption(() => {
 void benchCommand(process.argv.slice(2), signal).then(
   (status) => process.exit(status),
   (error: unknown) => {
-    printError(`This is a defect of the program: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    printError(
+      `This is a defect of the program: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    );
     process.exit(1);
   },
 );

@@ -67,11 +67,14 @@ function findServer(runs: string, node: string): Found | undefined {
   for (const { path } of RunDirectory.list(runs)) {
     try {
       const record = readdirSync(join(path, "processes")).find((name) => name.startsWith(`${node}.`));
-      const identity = record === undefined ? undefined : parseProcessRecord(readFileSync(join(path, "processes", record), "utf8"));
+      const identity =
+        record === undefined ? undefined : parseProcessRecord(readFileSync(join(path, "processes", record), "utf8"));
       const config = readFileSync(join(path, node.replace(/-\d+$/, ""), node, "valkey.conf"), "utf8");
-      const value = (directive: string): string | undefined => new RegExp(`^${directive} "?([^"\n]*)`, "m").exec(config)?.[1];
+      const value = (directive: string): string | undefined =>
+        new RegExp(`^${directive} "?([^"\n]*)`, "m").exec(config)?.[1];
       const [port, password] = [value("port"), value("requirepass")];
-      if (identity !== undefined && isProcessAlive(identity) && port !== undefined && password !== undefined) return { identity, port: Number(port), password };
+      if (identity !== undefined && isProcessAlive(identity) && port !== undefined && password !== undefined)
+        return { identity, port: Number(port), password };
     } catch {
       // A run that begins has no such files yet, and one that ends takes them away.
     }

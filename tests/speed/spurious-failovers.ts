@@ -41,35 +41,58 @@ export const spuriousFailovers: Benchmark = {
 
 async function measure(seconds: number, { workbench, emit, report }: BenchmarkContext): Promise<void> {
   const base = hostPlan("cluster", "cluster", SHAPE);
-  const settings = { ...base.settings, "cluster-node-timeout": seconds * 1000, appendonly: true, appendfsync: "always" as const, other: { "enable-debug-command": "local" } };
+  const settings = {
+    ...base.settings,
+    "cluster-node-timeout": seconds * 1000,
+    appendonly: true,
+    appendfsync: "always" as const,
+    other: { "enable-debug-command": "local" },
+  };
   // On a disk: in memory, where benchmarks have their files otherwise, none stalls.
-  const counts = await new Workbench(runsDirectory(), workbench.signal).withServers([{ ...base, settings }], async (servers) => {
-    const { deployments: [deployment], signal } = servers;
-    if (deployment === undefined) throw new Error("no deployment was started");
-    await form(deployment, SHAPE, { signal });
-    const found: string[] = [];
-    let total = 0;
-    for (const disturbance of DISTURBANCES) {
-      const count = await failoversDuring(disturbance, deployment, servers);
-      total += count;
-      found.push(`${disturbance} ${count}`);
-      report(`node timeout ${seconds} s, ${disturbance}: ${count} failovers`);
-    }
-    return { found, total };
-  });
+  const counts = await new Workbench(runsDirectory(), workbench.signal).withServers(
+    [{ ...base, settings }],
+    async (servers) => {
+      const {
+        deployments: [deployment],
+        signal,
+      } = servers;
+      if (deployment === undefined) throw new Error("no deployment was started");
+      await form(deployment, SHAPE, { signal });
+      const found: string[] = [];
+      let total = 0;
+      for (const disturbance of DISTURBANCES) {
+        const count = await failoversDuring(disturbance, deployment, servers);
+        total += count;
+        found.push(`${disturbance} ${count}`);
+        report(`node timeout ${seconds} s, ${disturbance}: ${count} failovers`);
+      }
+      return { found, total };
+    },
+  );
   const what = `failovers without a failure at a node timeout of ${seconds} s, in ${LASTS_MS / 1000} s each of forks of ${(KEYS * BYTES) / 1e6} MB on all nodes, of a disk kept busy by fsync, of ${NEIGHBOURS * availableCores()} busy neighbours (${counts.found.join(", ")})`;
   emit(singleRow({ id: idOf(seconds), what, unit: "failovers" }, counts.total, atMost(0)));
 }
 
 /** How many replicas became primaries. */
-async function failoversDuring(disturbance: Disturbance, deployment: Deployment, servers: BenchServers): Promise<number> {
-  const observer = new DeploymentObserver(() => ({ mode: "cluster", ...SHAPE }), () => deployment.nodes, (endpoint) => connect(formatEndpoint(endpoint), endpoint, deployment.access, 5000));
+async function failoversDuring(
+  disturbance: Disturbance,
+  deployment: Deployment,
+  servers: BenchServers,
+): Promise<number> {
+  const observer = new DeploymentObserver(
+    () => ({ mode: "cluster", ...SHAPE }),
+    () => deployment.nodes,
+    (endpoint) => connect(formatEndpoint(endpoint), endpoint, deployment.access, 5000),
+  );
   await observer.start();
   try {
     const before = roles(deployment, observer);
     await disturb(disturbance, deployment, servers);
     await sleep(2000);
-    const changes = observer.changes(0).filter(({ state }) => state.startsWith("primary")).map(({ node }) => node);
+    const changes = observer
+      .changes(0)
+      .filter(({ state }) => state.startsWith("primary"))
+      .map(({ node }) => node);
     return new Set(changes.filter((node) => before.get(node) === "replica")).size;
   } finally {
     await observer.stop();
@@ -80,14 +103,23 @@ function roles({ nodes }: Deployment, observer: DeploymentObserver): Map<string,
   return new Map(nodes.map(({ name }) => [name, observer.state(name).role]));
 }
 
-async function disturb(disturbance: Disturbance, deployment: Deployment, { host, signal }: BenchServers): Promise<void> {
+async function disturb(
+  disturbance: Disturbance,
+  deployment: Deployment,
+  { host, signal }: BenchServers,
+): Promise<void> {
   if (disturbance === "fork") {
     await fork(deployment);
     return;
   }
   const file = join(host.run.path, "busy");
-  const commands = disturbance === "disk" ? [`while :; do dd if=/dev/zero of=${file} bs=1M count=256 conv=fsync 2>/dev/null; done`] : Array.from({ length: NEIGHBOURS * availableCores() }, () => "while :; do :; done");
-  const busy = commands.map((command) => startRecorded(host.run, "neighbour", "/bin/sh", ["-c", command], { stdio: "ignore" }));
+  const commands =
+    disturbance === "disk"
+      ? [`while :; do dd if=/dev/zero of=${file} bs=1M count=256 conv=fsync 2>/dev/null; done`]
+      : Array.from({ length: NEIGHBOURS * availableCores() }, () => "while :; do :; done");
+  const busy = commands.map((command) =>
+    startRecorded(host.run, "neighbour", "/bin/sh", ["-c", command], { stdio: "ignore" }),
+  );
   try {
     await sleep(LASTS_MS, undefined, { signal });
   } finally {
@@ -103,7 +135,13 @@ async function disturb(disturbance: Disturbance, deployment: Deployment, { host,
 async function fork(deployment: Deployment): Promise<void> {
   await withConnections(deployment, async (connections) => {
     const all = [...connections.values()];
-    const primaries = (await Promise.all(all.map(async (connection) => ((await connection.info("replication")).includes("role:master") ? [connection] : [])))).flat();
+    const primaries = (
+      await Promise.all(
+        all.map(async (connection) =>
+          (await connection.info("replication")).includes("role:master") ? [connection] : [],
+        ),
+      )
+    ).flat();
     await Promise.all(primaries.map((connection) => connection.call("DEBUG", "POPULATE", KEYS, "forked", BYTES)));
     const until = performance.now() + LASTS_MS;
     while (performance.now() < until) {

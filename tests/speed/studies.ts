@@ -30,26 +30,69 @@ const REQUESTS = 60_000;
 /** So deep that the server has no time to spare: what is taken from it is then missing. */
 const PIPELINE = 64;
 
-const base = (name: string): BaseDeployment => ({ name, mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, settings: { appendonly: false, save: "" } });
+const base = (name: string): BaseDeployment => ({
+  name,
+  mode: "replication",
+  shape: { primaries: 1, replicasPerPrimary: 0 },
+  settings: { appendonly: false, save: "" },
+});
 
 export const studies: Benchmark = {
   title: `Studies of servers that are the same, and of one that spends a tenth of its time on something else: ${STUDIES} of each`,
   ids: [SAME, SLOWER],
   run: async ({ workbench, wanted, report, emit }) => {
     const programs = await findPrograms(packagesDirectory(), () => undefined, workbench.signal);
-    const laboratory = { runs: workbench.runs, engines: new Map([[undefined, programs]]), benchmark: programs.benchmark, features: await detectFeatures(programs.benchmark), zones: ["zone-a"], signal: workbench.signal, report: () => undefined, raw: () => undefined };
-    const cells = treatmentsOf([base("same-a"), base("same-b"), base("slower")].filter(({ name }) => wanted.has(name === "slower" ? SLOWER : SAME) || name === "same-a"), {}, { name: undefined, tests: ["set"], clients: 24, pipeline: PIPELINE, dataSize: 64, threads: 1, keySpace: 16_384, length: { requests: REQUESTS }, warmup: 0, rate: undefined }, 1);
+    const laboratory = {
+      runs: workbench.runs,
+      engines: new Map([[undefined, programs]]),
+      benchmark: programs.benchmark,
+      features: await detectFeatures(programs.benchmark),
+      zones: ["zone-a"],
+      signal: workbench.signal,
+      report: () => undefined,
+      raw: () => undefined,
+    };
+    const cells = treatmentsOf(
+      [base("same-a"), base("same-b"), base("slower")].filter(
+        ({ name }) => wanted.has(name === "slower" ? SLOWER : SAME) || name === "same-a",
+      ),
+      {},
+      {
+        name: undefined,
+        tests: ["set"],
+        clients: 24,
+        pipeline: PIPELINE,
+        dataSize: 64,
+        threads: 1,
+        keySpace: 16_384,
+        length: { requests: REQUESTS },
+        warmup: 0,
+        rate: undefined,
+      },
+      1,
+    );
     const ratios = new Map<string, Ratio[]>(cells.slice(1).map(({ id }) => [id, []]));
     const over = new AbortController();
-    const slowing = wanted.has(SLOWER) ? slowDownServer(workbench.runs, "slower-0", HANDICAP, AbortSignal.any([over.signal, workbench.signal])) : undefined;
+    const slowing = wanted.has(SLOWER)
+      ? slowDownServer(workbench.runs, "slower-0", HANDICAP, AbortSignal.any([over.signal, workbench.signal]))
+      : undefined;
     const rounds: number[] = [];
     try {
       for (let number = 1; number <= STUDIES; number++) {
-        const study: Study = { name: "bench", kind: "comparison", treatments: cells, seed: 1000 + number, ...LIMITS, tableGrowth: undefined };
+        const study: Study = {
+          name: "bench",
+          kind: "comparison",
+          treatments: cells,
+          seed: 1000 + number,
+          ...LIMITS,
+          tableGrowth: undefined,
+        };
         const found = await carryOut(study, (lab) => hostStepRunner(study, [0], lab), laboratory, workbench.signal);
         rounds.push(found.rounds);
         for (const [id, all] of ratios) all.push(found.ratioOf(id));
-        report(`study ${number} of ${STUDIES}: ${[...ratios].map(([id, all]) => `${id} ${describe(all.at(-1))}`).join(", ")}; ${found.rounds} rounds`);
+        report(
+          `study ${number} of ${STUDIES}: ${[...ratios].map(([id, all]) => `${id} ${describe(all.at(-1))}`).join(", ")}; ${found.rounds} rounds`,
+        );
       }
     } finally {
       over.abort();
@@ -58,18 +101,55 @@ export const studies: Benchmark = {
     const spent = `${rounds.reduce((sum, each) => sum + each, 0)} rounds in all`;
     const same = ratios.get("same-b");
     const slower = ratios.get("slower");
-    if (same !== undefined && wanted.has(SAME)) emit(singleRow({ id: SAME, what: `of ${STUDIES} studies of two deployments that are the same, those that show no difference (${tally(same)}); ${spent}`, unit: "studies" }, countOf(same, "no-difference"), TARGET));
-    if (slower !== undefined && wanted.has(SLOWER)) emit(singleRow({ id: SLOWER, what: `of ${STUDIES} studies of a server that spends ${100 * HANDICAP} % of its CPU time on something else, those that show it to be slower (${tally(slower)}); ${spent}`, unit: "studies" }, countOf(slower, "less"), TARGET));
+    if (same !== undefined && wanted.has(SAME))
+      emit(
+        singleRow(
+          {
+            id: SAME,
+            what: `of ${STUDIES} studies of two deployments that are the same, those that show no difference (${tally(same)}); ${spent}`,
+            unit: "studies",
+          },
+          countOf(same, "no-difference"),
+          TARGET,
+        ),
+      );
+    if (slower !== undefined && wanted.has(SLOWER))
+      emit(
+        singleRow(
+          {
+            id: SLOWER,
+            what: `of ${STUDIES} studies of a server that spends ${100 * HANDICAP} % of its CPU time on something else, those that show it to be slower (${tally(slower)}); ${spent}`,
+            unit: "studies",
+          },
+          countOf(slower, "less"),
+          TARGET,
+        ),
+      );
   },
 };
 
 type Laboratory = Parameters<typeof hostStepRunner>[2];
 
-async function carryOut(study: Study, bench: (laboratory: Laboratory) => ReturnType<typeof hostStepRunner>, laboratory: Laboratory, signal: AbortSignal): Promise<{ readonly rounds: number; readonly ratioOf: (id: string) => Ratio }> {
+async function carryOut(
+  study: Study,
+  bench: (laboratory: Laboratory) => ReturnType<typeof hostStepRunner>,
+  laboratory: Laboratory,
+  signal: AbortSignal,
+): Promise<{ readonly rounds: number; readonly ratioOf: (id: string) => Ratio }> {
   const directory = mkdtempSync(join(tmpdir(), "bench-study-"));
-  const journal = studyCheckpointLogs.create(directory, { kind: "study", name: study.name, fingerprint: "bench", seed: study.seed, timestamp: "20000101-000000", machine: "this one" });
+  const journal = studyCheckpointLogs.create(directory, {
+    kind: "study",
+    name: study.name,
+    fingerprint: "bench",
+    seed: study.seed,
+    timestamp: "20000101-000000",
+    machine: "this one",
+  });
   try {
-    const state = await runStudy(study, journal, [0], bench(laboratory), signal, { report: () => undefined, round: () => undefined });
+    const state = await runStudy(study, journal, [0], bench(laboratory), signal, {
+      report: () => undefined,
+      round: () => undefined,
+    });
     const findings = analysisOf(state);
     const [first] = study.treatments;
     const cell = (id: string): Treatment | undefined => findings.treatment(id);
@@ -88,7 +168,9 @@ async function carryOut(study: Study, bench: (laboratory: Laboratory) => ReturnT
 }
 
 function describe(ratio: Ratio | undefined): string {
-  return ratio?.ratio === undefined ? "not measured" : `${ratio.ratio.toFixed(3)} (${ratio.low?.toFixed(2) ?? "?"} to ${ratio.high?.toFixed(2) ?? "?"})`;
+  return ratio?.ratio === undefined
+    ? "not measured"
+    : `${ratio.ratio.toFixed(3)} (${ratio.low?.toFixed(2) ?? "?"} to ${ratio.high?.toFixed(2) ?? "?"})`;
 }
 
 function countOf(ratios: readonly Ratio[], verdict: RatioVerdict): number {

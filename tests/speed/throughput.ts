@@ -26,7 +26,17 @@ const PLANS = [
   hostPlan("cluster", "cluster", { primaries: 3, replicasPerPrimary: 1 }),
 ];
 const TESTS: readonly TestName[] = ["set", "get"];
-const SENDING: LoadSettings = { name: undefined, clients: 48, pipeline: 16, dataSize: 256, threads: 1, keySpace: 98_304, length: { seconds: 3 }, warmup: 1, rate: undefined };
+const SENDING: LoadSettings = {
+  name: undefined,
+  clients: 48,
+  pipeline: 16,
+  dataSize: 256,
+  threads: 1,
+  keySpace: 98_304,
+  length: { seconds: 3 },
+  warmup: 1,
+  rate: undefined,
+};
 const PAIRS = 9;
 const ROW = "throughput";
 /** Of our rate over that by hand. */
@@ -48,7 +58,12 @@ export const throughput: Benchmark = {
         try {
           for (const test of TESTS) {
             const load = await DirectLoad.ready(servers, session, SENDING, test);
-            const pairs = await measurePairs(`${namedTest(test).title} on ${deployment.name}`, load, servers, wanted.has(ROW));
+            const pairs = await measurePairs(
+              `${namedTest(test).title} on ${deployment.name}`,
+              load,
+              servers,
+              wanted.has(ROW),
+            );
             report(wanted.has(ROW) ? describe(pairs) : `${pairs.what}: ${pairs.ours.length} times`);
             all.push(pairs);
           }
@@ -71,7 +86,12 @@ export interface PairedRates {
   readonly readings: ClockReading[];
 }
 
-async function measurePairs(what: string, load: DirectLoad, { host, signal }: BenchServers, isCompared: boolean): Promise<PairedRates> {
+async function measurePairs(
+  what: string,
+  load: DirectLoad,
+  { host, signal }: BenchServers,
+  isCompared: boolean,
+): Promise<PairedRates> {
   const pairs: PairedRates = { what, ours: [], reference: [], readings: [] };
   for (const side of alternatingSides(PAIRS)) {
     if (side === "ours") {
@@ -80,7 +100,11 @@ async function measurePairs(what: string, load: DirectLoad, { host, signal }: Be
       pairs.readings.push(readingOf(record, measured));
     } else if (isCompared) {
       // The very flags of the runner, and nobody watching.
-      const { output } = await runDirectly(host.programs.benchmark, valkeyBenchmarkArguments(load.tool()), { run: host.run, signal, patienceSeconds: 30 });
+      const { output } = await runDirectly(host.programs.benchmark, valkeyBenchmarkArguments(load.tool()), {
+        run: host.run,
+        signal,
+        patienceSeconds: 30,
+      });
       pairs.reference.push(parseSingleReport(output).rate);
     }
   }
@@ -100,5 +124,10 @@ function describe({ what, ours, reference }: PairedRates): string {
 export function throughputRow(all: readonly PairedRates[]): BenchRow {
   const mean = (side: "ours" | "reference"): number => geometricMean(all.map((pairs) => median(pairs[side])));
   const what = `rate through our runner over that by hand, medians of ${PAIRS} runs of each in turn, and by pairs with 95 %: ${all.map(describe).join(", ")}; the geometric means of these`;
-  return comparedRow({ id: ROW, what, unit: "rps" }, { ours: mean("ours"), reference: mean("reference") }, "ours/reference", TARGET);
+  return comparedRow(
+    { id: ROW, what, unit: "rps" },
+    { ours: mean("ours"), reference: mean("reference") },
+    "ours/reference",
+    TARGET,
+  );
 }

@@ -20,7 +20,17 @@ const TESTS = ["set", "get", "incr"] as const satisfies readonly TestName[];
 /** Word for word. */
 const FLAGS = `-n ${REQUESTS} -c 50 -P 16 -d 256 --threads 4 -r 1000000 -t ${TESTS.join(",")}`;
 /** The same load by our rules: for seconds instead of a count, on keys that are all there. */
-const SENDING: LoadSettings = { name: undefined, clients: 50, pipeline: 16, dataSize: 256, threads: 4, keySpace: 1_000_000, length: { seconds: 3 }, warmup: 1, rate: undefined };
+const SENDING: LoadSettings = {
+  name: undefined,
+  clients: 50,
+  pipeline: 16,
+  dataSize: 256,
+  threads: 4,
+  keySpace: 1_000_000,
+  length: { seconds: 3 },
+  warmup: 1,
+  rate: undefined,
+};
 /** Odd, so that the median is a rate that was printed. */
 const REPEATS = { ours: 3, reference: 5 };
 /**
@@ -39,22 +49,32 @@ export const valkeyOnEksFlags: Benchmark = {
   title: "S1's flags by hand",
   ids: TESTS.map(idOf),
   run: ({ workbench, ...order }) =>
-    workbench.withServers([hostPlan("alone", "replication", { primaries: 1, replicasPerPrimary: 0 })], async (servers) => {
-      const { deployments: [deployment] } = servers;
-      if (deployment === undefined) throw new Error("no deployment was started");
-      const { verdict } = await verify(deployment);
-      const session = await Session.open({ deployment, shards: verdict.shards });
-      try {
-        const printed = await printedRates(servers, session);
-        for (const test of TESTS) if (order.wanted.has(idOf(test))) order.emit(rowOf(test, printed.get(test) ?? [], await ourRate(test, servers, session), order));
-      } finally {
-        await session.close();
-      }
-    }),
+    workbench.withServers(
+      [hostPlan("alone", "replication", { primaries: 1, replicasPerPrimary: 0 })],
+      async (servers) => {
+        const {
+          deployments: [deployment],
+        } = servers;
+        if (deployment === undefined) throw new Error("no deployment was started");
+        const { verdict } = await verify(deployment);
+        const session = await Session.open({ deployment, shards: verdict.shards });
+        try {
+          const printed = await printedRates(servers, session);
+          for (const test of TESTS)
+            if (order.wanted.has(idOf(test)))
+              order.emit(rowOf(test, printed.get(test) ?? [], await ourRate(test, servers, session), order));
+        } finally {
+          await session.close();
+        }
+      },
+    ),
 };
 
 /** What the tool prints for each test, run after run, on a server that has no keys at first, as S1's had none. */
-async function printedRates({ host, signal }: BenchServers, { endpoint, user }: Session): Promise<Map<TestName, number[]>> {
+async function printedRates(
+  { host, signal }: BenchServers,
+  { endpoint, user }: Session,
+): Promise<Map<TestName, number[]>> {
   const credentials = user === undefined ? [] : ["--user", user.username, "-a", user.password];
   const args = ["-h", endpoint.host, "-p", String(endpoint.port), ...credentials, ...FLAGS.split(" ")];
   const rates = new Map<TestName, number[]>(TESTS.map((test) => [test, []]));
@@ -78,7 +98,12 @@ async function ourRate(test: TestName, servers: BenchServers, session: Session):
   return median(rates);
 }
 
-function rowOf(test: TestName, printed: readonly number[], ours: number, { report }: Pick<BenchmarkContext, "report">): BenchRow {
+function rowOf(
+  test: TestName,
+  printed: readonly number[],
+  ours: number,
+  { report }: Pick<BenchmarkContext, "report">,
+): BenchRow {
   const { title } = namedTest(test);
   const reference = median(printed);
   report(`${title}: ${printed.map(formatCount).join(", ")} printed for S1's flags, ${formatCount(ours)} measured`);

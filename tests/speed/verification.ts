@@ -33,7 +33,10 @@ export const verification: Benchmark = {
 async function measureSize(nodes: number, { workbench, report, emit }: BenchmarkContext): Promise<void> {
   const shape = { primaries: nodes / 2, replicasPerPrimary: 1 };
   await workbench.withServers([hostPlan("cluster", "cluster", shape)], async (servers) => {
-    const { deployments: [deployment], signal } = servers;
+    const {
+      deployments: [deployment],
+      signal,
+    } = servers;
     if (deployment === undefined) throw new Error("no deployment was started");
     await form(deployment, shape, { signal });
     const times = { ours: [] as number[], reference: [] as number[] };
@@ -43,9 +46,19 @@ async function measureSize(nodes: number, { workbench, report, emit }: Benchmark
     }
     const first = times.ours[0] ?? NaN;
     const what = `verdict on ${nodes} nodes, every one asked over a connection of its own, medians of ${PAIRS}; it takes so many times as long as valkey-cli --cluster check (${first.toFixed(3)} s the first time)`;
-    const result = comparedRow({ id: idOf(nodes), what, unit: "s" }, { ours: median(times.ours), reference: median(times.reference) }, "ours/reference", TARGET);
-    const large: BenchRow = { ...singleRow({ id: idOf(nodes), what, unit: "s" }, median(times.ours), LARGE_TARGET), reference: median(times.reference) };
-    report(`${nodes} nodes: ${result.ours.toFixed(3)} s by this project, ${median(times.reference).toFixed(3)} s by valkey-cli --cluster check`);
+    const result = comparedRow(
+      { id: idOf(nodes), what, unit: "s" },
+      { ours: median(times.ours), reference: median(times.reference) },
+      "ours/reference",
+      TARGET,
+    );
+    const large: BenchRow = {
+      ...singleRow({ id: idOf(nodes), what, unit: "s" }, median(times.ours), LARGE_TARGET),
+      reference: median(times.reference),
+    };
+    report(
+      `${nodes} nodes: ${result.ours.toFixed(3)} s by this project, ${median(times.reference).toFixed(3)} s by valkey-cli --cluster check`,
+    );
     emit(nodes === LARGE ? large : result);
   });
 }
@@ -64,7 +77,11 @@ const SIDES: Readonly<Record<"ours" | "reference", Check>> = {
   reference: async ({ host, signal }, deployment) => {
     const [node] = deployment.nodes;
     if (node === undefined) throw new Error("a deployment without nodes");
-    const { seconds } = await runDirectly(host.programs.cli, ["--cluster", "check", formatEndpoint(node.endpoint)], { run: host.run, signal, password: deployment.access.password });
+    const { seconds } = await runDirectly(host.programs.cli, ["--cluster", "check", formatEndpoint(node.endpoint)], {
+      run: host.run,
+      signal,
+      password: deployment.access.password,
+    });
     return seconds;
   },
 };

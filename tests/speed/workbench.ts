@@ -46,7 +46,12 @@ export class Workbench {
       const deployments: Deployment[] = [];
       for (const plan of plans) deployments.push(await host.start(plan, signal));
       const { benchmark } = host.programs;
-      const runner = new LocalValkeyBenchmarkRunner({ run: host.run, benchmark, features: await detectFeatures(benchmark), serversHere: true });
+      const runner = new LocalValkeyBenchmarkRunner({
+        run: host.run,
+        benchmark,
+        features: await detectFeatures(benchmark),
+        serversHere: true,
+      });
       return await use({ host, deployments, runner, signal });
     } catch (error) {
       // A server that dies takes connections with it, whose errors say less than its log.
@@ -84,16 +89,24 @@ interface ByHandOptions {
  * Runs a program as a user would by hand; only that it is on the run's record.
  * @throws Failure when it fails or does not end; the signal's reason when told to stop
  */
-export async function runDirectly(program: string, args: readonly string[], { run, signal, password, patienceSeconds = 180 }: ByHandOptions): Promise<DirectRun> {
+export async function runDirectly(
+  program: string,
+  args: readonly string[],
+  { run, signal, password, patienceSeconds = 180 }: ByHandOptions,
+): Promise<DirectRun> {
   signal.throwIfAborted();
   const name = program.slice(program.lastIndexOf("/") + 1);
-  const env = password === undefined ? process.env : { ...process.env, VALKEYCLI_AUTH: password, REDISCLI_AUTH: password };
+  const env =
+    password === undefined ? process.env : { ...process.env, VALKEYCLI_AUTH: password, REDISCLI_AUTH: password };
   const began = performance.now();
   const { child, pid, ended } = startRecorded(run, name, program, args, { env, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on("data", (chunk: Buffer) => (output += chunk.toString()));
   const done = new AbortController();
-  const told = sleep(patienceSeconds * 1000, undefined, { signal: AbortSignal.any([signal, done.signal]) }).catch(() => undefined);
+  const told = sleep(patienceSeconds * 1000, undefined, { signal: AbortSignal.any([signal, done.signal]) }).catch(
+    () => undefined,
+  );
   const exit = await Promise.race([ended, told]);
   const seconds = (performance.now() - began) / 1000;
   done.abort();
@@ -109,11 +122,16 @@ export async function runDirectly(program: string, args: readonly string[], { ru
 }
 
 function lastLines(output: string): string {
-  const lines = output.split(/[\r\n]+/).filter((line) => line.trim() !== "").slice(-3);
+  const lines = output
+    .split(/[\r\n]+/)
+    .filter((line) => line.trim() !== "")
+    .slice(-3);
   return lines.length === 0 ? "" : `; the last it said:\n${lines.map((line) => `    ${line}`).join("\n")}`;
 }
 
 /** A B B A A B …: neither side always has what the other left behind. */
 export function alternatingSides(pairs: number): ("ours" | "reference")[] {
-  return Array.from({ length: pairs }).flatMap((_, pair) => (pair % 2 === 0 ? (["ours", "reference"] as const) : (["reference", "ours"] as const)));
+  return Array.from({ length: pairs }).flatMap((_, pair) =>
+    pair % 2 === 0 ? (["ours", "reference"] as const) : (["reference", "ours"] as const),
+  );
 }

@@ -19,8 +19,14 @@ import { captured } from "../support/captured";
 
 const never = new AbortController().signal;
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
-const planOf = (name: string, raw: Readonly<Record<string, unknown>> = readStackFile(STACKS_DIRECTORY, name)): StackPlan => planStack(name, parseConfig(`stack ${name}`, raw, MACHINE));
-const headOf = (name: string): string => (readFileSync(join(STACKS_DIRECTORY, `Pulumi.${name}.yaml`), "utf8").split("\nconfig:")[0] ?? "").replaceAll(/\n#/g, " ").replaceAll(/\s+/g, " ");
+const planOf = (
+  name: string,
+  raw: Readonly<Record<string, unknown>> = readStackFile(STACKS_DIRECTORY, name),
+): StackPlan => planStack(name, parseConfig(`stack ${name}`, raw, MACHINE));
+const headOf = (name: string): string =>
+  (readFileSync(join(STACKS_DIRECTORY, `Pulumi.${name}.yaml`), "utf8").split("\nconfig:")[0] ?? "")
+    .replaceAll(/\n#/g, " ")
+    .replaceAll(/\s+/g, " ");
 
 /** As a head says it. */
 function words(seconds: number): string {
@@ -40,7 +46,8 @@ describe("stack files", () => {
       expect(shards.length).toBe(mode === "cluster" ? shape.primaries : 0);
     }
     const told = describePlan(plan);
-    for (const { name: deployment } of plan.deployments) expect(told.some((line) => line.startsWith(`${deployment}: `))).toBe(true);
+    for (const { name: deployment } of plan.deployments)
+      expect(told.some((line) => line.startsWith(`${deployment}: `))).toBe(true);
     expect(describePlan(JSON.parse(JSON.stringify(plan)) as StackPlan)).toEqual(told);
   });
 
@@ -53,45 +60,91 @@ describe("stack files", () => {
     const plan = planOf(name);
     expect(headOf(name)).toMatch(/ Reproduces: .* (Costs: .* )?Takes: /);
     // What a failure takes is not planned.
-    if (name !== "failures") expect(headOf(name)).toContain(plan.study === null ? `Takes: about ${words(plan.duration.seconds)}` : `Takes: ${words(plan.duration.seconds)} at most`);
+    if (name !== "failures")
+      expect(headOf(name)).toContain(
+        plan.study === null
+          ? `Takes: about ${words(plan.duration.seconds)}`
+          : `Takes: ${words(plan.duration.seconds)} at most`,
+      );
   });
 
-  it.each(onEks)("%s says how its API server is reached, in commands that work on a stack that is not there yet", (name) => {
-    expect(headOf(name)).toContain(`npx pulumi stack init ${name} npx pulumi config set --path 'valkey:platform.cluster.publicAccessCidrs[0]'`);
-  });
+  it.each(onEks)(
+    "%s says how its API server is reached, in commands that work on a stack that is not there yet",
+    (name) => {
+      expect(headOf(name)).toContain(
+        `npx pulumi stack init ${name} npx pulumi config set --path 'valkey:platform.cluster.publicAccessCidrs[0]'`,
+      );
+    },
+  );
 
   it.each(onEks)("%s costs and takes what the documentation says", (name) => {
     const plan = planOf(name);
-    const row = readFileSync(join(STACKS_DIRECTORY, "../docs/eks.md"), "utf8").split("\n").find((line) => line.startsWith(`| \`${name}\` |`));
+    const row = readFileSync(join(STACKS_DIRECTORY, "../docs/eks.md"), "utf8")
+      .split("\n")
+      .find((line) => line.startsWith(`| \`${name}\` |`));
     expect(row).toContain(`| $${formatUsd(plan.eks?.cost.usdPerHour ?? 0)} | ${words(plan.duration.seconds)} |`);
   });
 
   it("each price a whole plan: no line without a price", () => {
-    for (const name of onEks) expect(planOf(name).eks?.cost.lines.filter(({ usdPerHour }) => usdPerHour === undefined), name).toEqual([]);
+    for (const name of onEks)
+      expect(
+        planOf(name).eks?.cost.lines.filter(({ usdPerHour }) => usdPerHour === undefined),
+        name,
+      ).toEqual([]);
   });
 });
 
 describe("billion", () => {
   const raw = (primaries: number, zones: readonly string[] = ["a", "b", "c"]): Record<string, unknown> => {
     const file = readStackFile(STACKS_DIRECTORY, "billion") as { platform: object; deployments: { billion: object } };
-    return { ...file, platform: { ...file.platform, zones }, deployments: { billion: { ...file.deployments.billion, primaries } } };
+    return {
+      ...file,
+      platform: { ...file.platform, zones },
+      deployments: { billion: { ...file.deployments.billion, primaries } },
+    };
   };
 
   it("is S4 at its own size", () => {
     const plan = planOf("billion");
-    const count = (pool: string): number => (plan.eks?.machines ?? []).filter((group) => group.pool === pool).reduce((sum, group) => sum + group.count, 0);
+    const count = (pool: string): number =>
+      (plan.eks?.machines ?? []).filter((group) => group.pool === pool).reduce((sum, group) => sum + group.count, 0);
     expect([count("servers"), count("clients")]).toEqual([2000, 750]);
-    expect(plan.measurement).toMatchObject({ runners: 750, workload: { clients: 1000, threads: 20, dataSize: 512, pipeline: 1, tests: ["set"] } });
-    expect(plan.deployments[0]?.settings).toMatchObject({ "io-threads": "6", maxmemory: String(50 * 2 ** 30), save: "", "cluster-require-full-coverage": "no", "cluster-allow-reads-when-down": "yes" });
+    expect(plan.measurement).toMatchObject({
+      runners: 750,
+      workload: { clients: 1000, threads: 20, dataSize: 512, pipeline: 1, tests: ["set"] },
+    });
+    expect(plan.deployments[0]?.settings).toMatchObject({
+      "io-threads": "6",
+      maxmemory: String(50 * 2 ** 30),
+      save: "",
+      "cluster-require-full-coverage": "no",
+      "cluster-allow-reads-when-down": "yes",
+    });
     expect(describePlan(plan).join("\n")).toMatch(/cluster bus at rest: at most .*MiB\/s sent by each node/);
   });
 
   it("says before anything runs which of its failures its platform cannot have, and why", () => {
-    const plan = planOf("kind", { ...readStackFile(STACKS_DIRECTORY, "kind"), failures: { gone: { fault: "kill-primary" }, still: { fault: "freeze-primary", seconds: 5, deployments: ["cluster"] }, many: { fault: "kill-primaries", share: 0.3 } } });
-    expect(plan.failures.map(({ scenario, deployment, fault, skipReason }) => [scenario, deployment, fault, skipReason === null])).toEqual([
-      ["gone", "replication", "kill-primary", true], ["gone", "cluster", "kill-primary", true],
+    const plan = planOf("kind", {
+      ...readStackFile(STACKS_DIRECTORY, "kind"),
+      failures: {
+        gone: { fault: "kill-primary" },
+        still: { fault: "freeze-primary", seconds: 5, deployments: ["cluster"] },
+        many: { fault: "kill-primaries", share: 0.3 },
+      },
+    });
+    expect(
+      plan.failures.map(({ scenario, deployment, fault, skipReason }) => [
+        scenario,
+        deployment,
+        fault,
+        skipReason === null,
+      ]),
+    ).toEqual([
+      ["gone", "replication", "kill-primary", true],
+      ["gone", "cluster", "kill-primary", true],
       ["still", "cluster", "freeze-primary", false],
-      ["many", "replication", "kill-primaries", false], ["many", "cluster", "kill-primaries", true],
+      ["many", "replication", "kill-primaries", false],
+      ["many", "cluster", "kill-primaries", true],
     ]);
     const told = describePlan(plan).join("\n");
     expect(told).toContain("broken on purpose by npm start -- break kind: gone, many\n");
@@ -109,7 +162,9 @@ describe("billion", () => {
         } catch (error) {
           if (!(error instanceof BadInput)) throw error;
           // us-west-2 has four zones, EKS wants two, and the largest network holds some thousand machines in each of two.
-          if (zoneCount > 1 && zoneCount < 5) for (const problem of error.problems) expect(problem).toMatch(/^valkey:platform\.network\.cidr: .* plan for fewer machines, or for 3 zones$/);
+          if (zoneCount > 1 && zoneCount < 5)
+            for (const problem of error.problems)
+              expect(problem).toMatch(/^valkey:platform\.network\.cidr: .* plan for fewer machines, or for 3 zones$/);
           return;
         }
         expect(zoneCount).toBeGreaterThanOrEqual(2);
@@ -132,7 +187,11 @@ describe("billion", () => {
 describe("the cluster bus at rest", () => {
   it("has messages as large as 9.1 counts them, and more of them than it sends", () => {
     // Measured on this project's host platform: nodes, node timeout, bytes per message and pings per second of a node.
-    for (const [nodes, timeout, bytes, pings] of [[20, 2000, 2632, 17.6], [20, 5000, 2632, 6.07], [40, 5000, 2736, 11.7]] as const) {
+    for (const [nodes, timeout, bytes, pings] of [
+      [20, 2000, 2632, 17.6],
+      [20, 5000, 2632, 6.07],
+      [40, 5000, 2736, 11.7],
+    ] as const) {
       const traffic = busTraffic(nodes, timeout, false);
       expect(traffic.messageBytes).toBe(bytes);
       expect(traffic.messagesPerNode / 2).toBeGreaterThan(pings);
@@ -142,12 +201,23 @@ describe("the cluster bus at rest", () => {
 
   it("is nothing for one node, and grows with nodes", () => {
     expect(busTraffic(1, 15_000, true).bytes).toBe(0);
-    fc.assert(fc.property(fc.integer({ min: 2, max: 2000 }), fc.integer({ min: 100, max: 60_000 }), (nodes, timeout) => busTraffic(nodes + 1, timeout, true).bytes > busTraffic(nodes, timeout, true).bytes));
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 2, max: 2000 }),
+        fc.integer({ min: 100, max: 60_000 }),
+        (nodes, timeout) => busTraffic(nodes + 1, timeout, true).bytes > busTraffic(nodes, timeout, true).bytes,
+      ),
+    );
   });
 });
 
 describe("npm start -- plan", () => {
-  const plan = (...args: readonly string[]): string => execFileSync(process.execPath, ["--import", "tsx", "cli/main.ts", "plan", ...args], { cwd: resolve(__dirname, "../.."), encoding: "utf8", maxBuffer: 2 ** 26 });
+  const plan = (...args: readonly string[]): string =>
+    execFileSync(process.execPath, ["--import", "tsx", "cli/main.ts", "plan", ...args], {
+      cwd: resolve(__dirname, "../.."),
+      encoding: "utf8",
+      maxBuffer: 2 ** 26,
+    });
 
   it("prints the plan, and all of it as JSON through a pipe", () => {
     const parsed = JSON.parse(plan("billion", "--json")) as StackPlan;
@@ -159,29 +229,69 @@ describe("npm start -- plan", () => {
     const { status, output } = await captured({}, () => commandLine(["plan"], never));
     expect(status).toBe(0);
     const lines = output.split("\n");
-    for (const name of names) expect(lines.some((line) => line.startsWith(`${name} `)), name).toBe(true);
+    for (const name of names)
+      expect(
+        lines.some((line) => line.startsWith(`${name} `)),
+        name,
+      ).toBe(true);
     expect(lines.find((line) => line.startsWith("topologies "))).toMatch(/^topologies +eks +\$1\.81 +50m 38s +S1: /);
   });
 
   it("says which pods get no CPUs of their own where the pool has them to give", async () => {
-    const output = async (...values: readonly string[]): Promise<string> => (await captured({}, () => commandLine(["plan", "billion", "--set", "deployments.billion.primaries=3", ...values.flatMap((value) => ["--set", value])], never))).output;
+    const output = async (...values: readonly string[]): Promise<string> =>
+      (
+        await captured({}, () =>
+          commandLine(
+            [
+              "plan",
+              "billion",
+              "--set",
+              "deployments.billion.primaries=3",
+              ...values.flatMap((value) => ["--set", value]),
+            ],
+            never,
+          ),
+        )
+      ).output;
     expect(await output()).not.toContain("shares its CPUs");
-    expect(await output("platform.resources.requests.memory=56Gi", "deployments.billion.settings.io-threads=5")).toContain("note: billion shares its CPUs");
+    expect(
+      await output("platform.resources.requests.memory=56Gi", "deployments.billion.settings.io-threads=5"),
+    ).toContain("note: billion shares its CPUs");
   });
 
   it("takes other values for once, and says what it cannot understand of them", async () => {
-    const { output } = await captured({}, () => commandLine(["plan", "billion", "--set", "deployments.billion.primaries=30", "--set", "platform.zones=[a, b]"], never));
-    expect(output).toMatch(/^billion: cluster of 30 primaries with 1 replica each, 60 pods over 2 zones: us-west-2a 30, us-west-2b 30$/m);
-    expect(await captured({}, () => commandLine(["plan", "billion", "--set", "platform.region=moon", "--set", "platform.storage.className=st1"], never))).toEqual({
+    const { output } = await captured({}, () =>
+      commandLine(
+        ["plan", "billion", "--set", "deployments.billion.primaries=30", "--set", "platform.zones=[a, b]"],
+        never,
+      ),
+    );
+    expect(output).toMatch(
+      /^billion: cluster of 30 primaries with 1 replica each, 60 pods over 2 zones: us-west-2a 30, us-west-2b 30$/m,
+    );
+    expect(
+      await captured({}, () =>
+        commandLine(
+          ["plan", "billion", "--set", "platform.region=moon", "--set", "platform.storage.className=st1"],
+          never,
+        ),
+      ),
+    ).toEqual({
       status: 2,
-      output: expect.stringMatching(/valkey:platform\.region is "moon": .*\n.*valkey:platform\.storage\.className is "st1": expected/) as unknown,
+      output: expect.stringMatching(
+        /valkey:platform\.region is "moon": .*\n.*valkey:platform\.storage\.className is "st1": expected/,
+      ) as unknown,
     });
     expect((await captured({}, () => commandLine(["plan", "--set", "platform.region=moon"], never))).status).toBe(2);
   });
 
   it("loads no SDK of a cloud and no engine", () => {
-    const script = 'require("./cli/commands/plan").printPlan("topologies", {}); process.stdout.write("\\n" + JSON.stringify(Object.keys(require.cache).filter((file) => /@pulumi|@kubernetes/.test(file))));';
-    const out = execFileSync(process.execPath, ["--import", "tsx", "-e", script], { cwd: resolve(__dirname, "../.."), encoding: "utf8" });
+    const script =
+      'require("./cli/commands/plan").printPlan("topologies", {}); process.stdout.write("\\n" + JSON.stringify(Object.keys(require.cache).filter((file) => /@pulumi|@kubernetes/.test(file))));';
+    const out = execFileSync(process.execPath, ["--import", "tsx", "-e", script], {
+      cwd: resolve(__dirname, "../.."),
+      encoding: "utf8",
+    });
     expect(out.split("\n").at(-1)).toBe("[]");
   });
 });

@@ -6,7 +6,10 @@ export interface Ended {
   readonly output: string;
 }
 
-export async function captured(environment: NodeJS.ProcessEnv, command: () => Promise<number> | number): Promise<Ended> {
+export async function captured(
+  environment: NodeJS.ProcessEnv,
+  command: () => Promise<number> | number,
+): Promise<Ended> {
   const { env } = process;
   const writes = [process.stdout, process.stderr].map((stream) => ({ stream, write: stream.write.bind(stream) }));
   let output = "";

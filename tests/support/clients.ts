@@ -14,7 +14,10 @@ export class Clients {
   #stopped = false;
 
   constructor({ nodes, access }: Deployment, workers = 4) {
-    this.#cluster = new Cluster(nodes.map(({ endpoint }) => endpoint), { redisOptions: { password: access.password ?? "" } });
+    this.#cluster = new Cluster(
+      nodes.map(({ endpoint }) => endpoint),
+      { redisOptions: { password: access.password ?? "" } },
+    );
     this.#cluster.on("error", () => undefined);
     this.#workers = Array.from({ length: workers }, (_, worker) => this.#work(worker));
   }
@@ -28,7 +31,8 @@ export class Clients {
     for (let start = 0; start < all.length; start += 200) {
       const some = all.slice(start, start + 200);
       const values = await Promise.all(some.map(([key]) => this.#cluster.get(key)));
-      for (const [index, [key, value]] of some.entries()) if (values[index] !== String(value)) wrong.push(`${key}: ${values[index] ?? "gone"} in place of ${value}`);
+      for (const [index, [key, value]] of some.entries())
+        if (values[index] !== String(value)) wrong.push(`${key}: ${values[index] ?? "gone"} in place of ${value}`);
     }
     this.#cluster.disconnect();
     return wrong;
@@ -42,7 +46,8 @@ export class Clients {
   async fill(keys: number, bytes: number): Promise<void> {
     const value = "x".repeat(bytes);
     const tags = slotTags();
-    for (let number = 0; number < keys; number++) await this.#cluster.set(`{${tags[Math.floor((number * tags.length) / keys)] ?? ""}}`, value);
+    for (let number = 0; number < keys; number++)
+      await this.#cluster.set(`{${tags[Math.floor((number * tags.length) / keys)] ?? ""}}`, value);
   }
 
   get keys(): number {
@@ -59,7 +64,8 @@ export class Clients {
         this.#acknowledged.set(key, number);
         const expected = this.#acknowledged.get(earlier);
         const found = await this.#cluster.get(earlier);
-        if (expected !== undefined && found !== String(expected)) this.errors.push(`${earlier} reads ${found ?? "nothing"} in place of ${expected}`);
+        if (expected !== undefined && found !== String(expected))
+          this.errors.push(`${earlier} reads ${found ?? "nothing"} in place of ${expected}`);
         this.operations += 2;
       } catch (error) {
         this.errors.push(messageOf(error));

@@ -54,13 +54,23 @@ export class Place {
 
   async start(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Command> {
     const env = { ...process.env, ...(await this.#environment()), ...environment };
-    const child = spawn(process.execPath, ["--import", "tsx", "cli/main.ts", ...args], { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, ["--import", "tsx", "cli/main.ts", ...args], {
+      cwd: ROOT,
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const ended = new Promise<Ended>((resolve) => {
-      child.once("close", (status, signal) => { resolve({ status: status ?? (signal === "SIGKILL" ? 137 : 255), output: command.output }); });
+      child.once("close", (status, signal) => {
+        resolve({ status: status ?? (signal === "SIGKILL" ? 137 : 255), output: command.output });
+      });
     });
     const command: Command = new Command(child, ended);
-    child.stdout.on("data", (chunk: Buffer) => { command.add(chunk.toString()); });
-    child.stderr.on("data", (chunk: Buffer) => { command.add(chunk.toString()); });
+    child.stdout.on("data", (chunk: Buffer) => {
+      command.add(chunk.toString());
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      command.add(chunk.toString());
+    });
     return command;
   }
 
@@ -92,10 +102,33 @@ export class Place {
 /** What a run leaves behind. */
 export const ARTIFACTS = ["raw.txt", "report.html", "results.csv", "results.json", "results.om", "summary.txt"];
 
-export const resultsIn = (directory: string): Results => resultsSchema.parse(JSON.parse(readFileSync(join(directory, "results.json"), "utf8")));
+export const resultsIn = (directory: string): Results =>
+  resultsSchema.parse(JSON.parse(readFileSync(join(directory, "results.json"), "utf8")));
 
 /** The stack `local` with the least work that goes through every step. */
-export const SHORT = ["--tests", "get", "--requests", "20000", "--keyspace-len", "16384", "--warmup", "0", "--repeats", "1"] as const;
+export const SHORT = [
+  "--tests",
+  "get",
+  "--requests",
+  "20000",
+  "--keyspace-len",
+  "16384",
+  "--warmup",
+  "0",
+  "--repeats",
+  "1",
+] as const;
 
 /** With measurements that take a second, for what is to happen during one. */
-export const TIMED = ["--tests", "get", "--duration", "1", "--keyspace-len", "16384", "--warmup", "0", "--repeats", "1"] as const;
+export const TIMED = [
+  "--tests",
+  "get",
+  "--duration",
+  "1",
+  "--keyspace-len",
+  "16384",
+  "--warmup",
+  "0",
+  "--repeats",
+  "1",
+] as const;

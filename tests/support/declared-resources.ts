@@ -25,7 +25,10 @@ export const resourceId = (type: string, name: string): string => `id:${type}:${
 export function onlyResource(resources: readonly DeclaredResource[], type: string, name?: string): DeclaredResource {
   const ofType = resources.filter((each) => each.type === type);
   const [first, ...others] = ofType.filter((each) => name === undefined || each.name === name);
-  if (first === undefined || others.length > 0) throw new Error(`${first === undefined ? 0 : others.length + 1} of ${type} ${name ?? ""}; there are ${ofType.map((each) => each.name).join(", ")}`);
+  if (first === undefined || others.length > 0)
+    throw new Error(
+      `${first === undefined ? 0 : others.length + 1} of ${type} ${name ?? ""}; there are ${ofType.map((each) => each.name).join(", ")}`,
+    );
   return first;
 }
 
@@ -36,11 +39,20 @@ export function withAncestors(resources: readonly DeclaredResource[], of: Declar
 }
 
 /** Whether the engine deletes the first before the second: it depends on it, through options, parents and inputs. */
-export function isDeletedBefore(resources: readonly DeclaredResource[], first: DeclaredResource, second: DeclaredResource): boolean {
+export function isDeletedBefore(
+  resources: readonly DeclaredResource[],
+  first: DeclaredResource,
+  second: DeclaredResource,
+): boolean {
   const inputText = new Map(resources.map((each) => [each, JSON.stringify(each.inputs)]));
   // The engine's own rule: options, inputs and the parent; a component stands for everything in it.
   const direct = (of: DeclaredResource): DeclaredResource[] =>
-    resources.filter((each) => withAncestors(resources, each).some((above) => of.dependsOn.includes(resourceKey(above))) || inputText.get(of)?.includes(resourceId(each.type, each.name)) === true || resourceKey(each) === of.parent);
+    resources.filter(
+      (each) =>
+        withAncestors(resources, each).some((above) => of.dependsOn.includes(resourceKey(above))) ||
+        inputText.get(of)?.includes(resourceId(each.type, each.name)) === true ||
+        resourceKey(each) === of.parent,
+    );
   const seen = new Set<DeclaredResource>();
   const queue = [first];
   for (let next = queue.pop(); next !== undefined; next = queue.pop()) {

@@ -20,14 +20,43 @@ export const VALKEY_ON_EKS_PLAN: EksPlanArgs = {
   system: { instanceType: "m7g.large", machines: 2 },
   pools: { servers: POOL_DEFAULTS.servers, clients: POOL_DEFAULTS.clients },
   groups: [
-    serverPodGroup({ name: "replication", pool: "servers", shape: { primaries: 1, replicasPerPrimary: 3 }, zones: EKS_ZONES, cpuMilli: 1000, memoryMiB: 12 * 1024, volume: { gib: 50, storageClass: "gp3" }, separate: true }),
-    serverPodGroup({ name: "cluster", pool: "servers", shape: { primaries: 3, replicasPerPrimary: 1 }, zones: EKS_ZONES, cpuMilli: 1000, memoryMiB: 12 * 1024, volume: { gib: 50, storageClass: "gp3-fast" }, separate: true }),
-    clientPodGroup({ name: "load", pool: "clients", count: 1, zones: EKS_ZONES, cpuMilli: 1000, memoryMiB: 1024, separate: true }),
+    serverPodGroup({
+      name: "replication",
+      pool: "servers",
+      shape: { primaries: 1, replicasPerPrimary: 3 },
+      zones: EKS_ZONES,
+      cpuMilli: 1000,
+      memoryMiB: 12 * 1024,
+      volume: { gib: 50, storageClass: "gp3" },
+      separate: true,
+    }),
+    serverPodGroup({
+      name: "cluster",
+      pool: "servers",
+      shape: { primaries: 3, replicasPerPrimary: 1 },
+      zones: EKS_ZONES,
+      cpuMilli: 1000,
+      memoryMiB: 12 * 1024,
+      volume: { gib: 50, storageClass: "gp3-fast" },
+      separate: true,
+    }),
+    clientPodGroup({
+      name: "load",
+      pool: "clients",
+      count: 1,
+      zones: EKS_ZONES,
+      cpuMilli: 1000,
+      memoryMiB: 1024,
+      separate: true,
+    }),
   ],
   ownKey: true,
 };
 
-export function platformArgs(plan: EksPlan = planEks(VALKEY_ON_EKS_PLAN), changes: Partial<EksPlatformArgs> = {}): EksPlatformArgs {
+export function platformArgs(
+  plan: EksPlan = planEks(VALKEY_ON_EKS_PLAN),
+  changes: Partial<EksPlatformArgs> = {},
+): EksPlatformArgs {
   if (plan.network === undefined) throw new Error("the plan has no network");
   return {
     clusterName: EKS_CLUSTER_NAME,
@@ -53,9 +82,20 @@ export const awsOutputs: MockOutputs = (type, name, inputs) => {
   const id = `id:${type}:${name}`;
   switch (type) {
     case "awsx:ec2:Vpc":
-      return { vpcId: id, privateSubnetIds: EKS_ZONES.map((_, index) => `${id}:private-${index}`), publicSubnetIds: EKS_ZONES.map((_, index) => `${id}:public-${index}`) };
+      return {
+        vpcId: id,
+        privateSubnetIds: EKS_ZONES.map((_, index) => `${id}:private-${index}`),
+        publicSubnetIds: EKS_ZONES.map((_, index) => `${id}:public-${index}`),
+      };
     case "eks:index:Cluster":
-      return { eksCluster: { name: inputs["name"], endpoint: `https://${id}`, certificateAuthority: { data: "Q0E=" }, vpcConfig: { clusterSecurityGroupId: `sg-of:${id}` } } };
+      return {
+        eksCluster: {
+          name: inputs["name"],
+          endpoint: `https://${id}`,
+          certificateAuthority: { data: "Q0E=" },
+          vpcConfig: { clusterSecurityGroupId: `sg-of:${id}` },
+        },
+      };
     case "aws:iam/role:Role":
       return { arn: `arn:aws:iam::${ACCOUNT_ID}:role/${String(inputs["name"])}?${id}` };
     case "aws:iam/policy:Policy":
@@ -70,7 +110,11 @@ export const awsOutputs: MockOutputs = (type, name, inputs) => {
     case "aws:ec2/launchTemplate:LaunchTemplate":
       return { latestVersion: 1 };
     default:
-      return type.endsWith(":Password") ? { password: "generated" } : /^(aws|valkey|kubernetes|pulumi|pulumi-nodejs):/.test(type) ? {} : undefined;
+      return type.endsWith(":Password")
+        ? { password: "generated" }
+        : /^(aws|valkey|kubernetes|pulumi|pulumi-nodejs):/.test(type)
+          ? {}
+          : undefined;
   }
 };
 
@@ -87,7 +131,11 @@ export const accountCalls: MockCalls = {
   "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": ({ filters }) => {
     const types = (filters as readonly { readonly values: readonly string[] }[])[0]?.values ?? [];
     const pairs = types.flatMap((type) => EKS_ZONES.map((zone) => [type, zone] as const));
-    return { instanceTypes: pairs.map(([type]) => type), locations: pairs.map(([, zone]) => zone), locationTypes: pairs.map(() => "availability-zone") };
+    return {
+      instanceTypes: pairs.map(([type]) => type),
+      locations: pairs.map(([, zone]) => zone),
+      locationTypes: pairs.map(() => "availability-zone"),
+    };
   },
   "aws:servicequotas/getServiceQuota:getServiceQuota": () => ({ value: 1e6 }),
 };
@@ -98,5 +146,11 @@ export function plainArn(text: string): string {
 }
 
 export function declare(program: () => pulumi.Resource | Promise<pulumi.Resource>): Promise<ProgramRun> {
-  return runProgram(async () => { await program(); }, awsOutputs, awsCalls);
+  return runProgram(
+    async () => {
+      await program();
+    },
+    awsOutputs,
+    awsCalls,
+  );
 }

@@ -8,14 +8,24 @@ import { observed } from "../../valkey/observation";
 import type { FakeNode } from "./cluster-text";
 import { fakeView } from "./cluster-text";
 
-export const CLUSTER_INFO = new Map([["cluster_state", "ok"], ["cluster_slots_assigned", "16384"], ["cluster_slots_ok", "16384"]]);
+export const CLUSTER_INFO = new Map([
+  ["cluster_state", "ok"],
+  ["cluster_slots_assigned", "16384"],
+  ["cluster_slots_ok", "16384"],
+]);
 
 /** Facts of a flawless cluster of any size; every node has the same view, kept once, as `gatherFacts` keeps it. */
 export function clusterFacts(primaries: number, replicasPerPrimary: number): DeploymentFacts {
   const shape = { primaries, replicasPerPrimary };
-  const placed = rotateOverZones(Array.from({ length: primaries * (1 + replicasPerPrimary) }, (_, i) => `n-${i}`), shape, ["a", "b", "c"]);
+  const placed = rotateOverZones(
+    Array.from({ length: primaries * (1 + replicasPerPrimary) }, (_, i) => `n-${i}`),
+    shape,
+    ["a", "b", "c"],
+  );
   const plan = planCluster(placed, shape);
-  const primaryOf = new Map(plan.shards.flatMap(({ primary, replicas }) => replicas.map((replica) => [replica, primary])));
+  const primaryOf = new Map(
+    plan.shards.flatMap(({ primary, replicas }) => replicas.map((replica) => [replica, primary])),
+  );
   const slots = new Map(plan.shards.map((shard) => [shard.primary, formatRanges([shard.slots])]));
   const nodes: FakeNode[] = placed.map(({ name }) => {
     const primary = primaryOf.get(name);
@@ -43,8 +53,28 @@ export function clusterFacts(primaries: number, replicasPerPrimary: number): Dep
 
 /** INFO of a node in perfect health; `changes` replaces values. */
 export function infoReply(role: "primary" | "replica", changes: Record<string, string> = {}): Map<string, string> {
-  const own = { server_name: "valkey", valkey_version: "9.1.2", loading: "0", used_memory: "1000000", uptime_in_seconds: "100", master_replid: "abc", master_repl_offset: "5000" };
-  const replica = { role: "slave", master_link_status: "up", slave_repl_offset: "5000", master_last_io_seconds_ago: "1", slave_read_only: "1", master_host: "10.0.0.1", master_port: "7000" };
-  const primary = { role: "master", slave0: "ip=10.0.0.2,port=7000,state=online,offset=5000,lag=0", slave1: "ip=10.0.0.3,port=7000,state=online,offset=5000,lag=0" };
+  const own = {
+    server_name: "valkey",
+    valkey_version: "9.1.2",
+    loading: "0",
+    used_memory: "1000000",
+    uptime_in_seconds: "100",
+    master_replid: "abc",
+    master_repl_offset: "5000",
+  };
+  const replica = {
+    role: "slave",
+    master_link_status: "up",
+    slave_repl_offset: "5000",
+    master_last_io_seconds_ago: "1",
+    slave_read_only: "1",
+    master_host: "10.0.0.1",
+    master_port: "7000",
+  };
+  const primary = {
+    role: "master",
+    slave0: "ip=10.0.0.2,port=7000,state=online,offset=5000,lag=0",
+    slave1: "ip=10.0.0.3,port=7000,state=online,offset=5000,lag=0",
+  };
   return new Map(Object.entries({ ...own, ...(role === "primary" ? primary : replica), ...changes }));
 }

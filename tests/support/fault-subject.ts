@@ -15,41 +15,88 @@ import { verify } from "../../valkey/verification/verify";
 import { never, ZONES } from "./real";
 import type { Sandbox } from "./real";
 
-export const SHORT_SCENARIO = { load: { rate: 500, bytes: 64, timeoutMs: 400, acknowledgement: { replicas: 0, timeoutMs: 0 } }, settings: new Map<string, string>(), beforeSeconds: 0.3, afterSeconds: 0.1, recoveryTimeoutSeconds: 40, repair: true };
+export const SHORT_SCENARIO = {
+  load: { rate: 500, bytes: 64, timeoutMs: 400, acknowledgement: { replicas: 0, timeoutMs: 0 } },
+  settings: new Map<string, string>(),
+  beforeSeconds: 0.3,
+  afterSeconds: 0.1,
+  recoveryTimeoutSeconds: 40,
+  repair: true,
+};
 /** FAILOVER holds writes until a job of the replica's that runs once a second. */
 export const PATIENT_LOAD = { ...SHORT_SCENARIO.load, timeoutMs: 4000 };
-const SETTINGS = { appendonly: true, appendfsync: "everysec", "repl-diskless-sync-delay": 0, other: { "repl-diskless-load": "swapdb" } } as const;
+const SETTINGS = {
+  appendonly: true,
+  appendfsync: "everysec",
+  "repl-diskless-sync-delay": 0,
+  other: { "repl-diskless-load": "swapdb" },
+} as const;
 export const NODE_TIMEOUT_MS = 300;
 export const [UNMET_FOR_CUTS, UNMET_FOR_DISKS] = [unmetPartitionPrecondition(), unmetDiskPrecondition()];
 /** For titles. */
-export const skipReason = (obstacle: string | undefined): string => (obstacle === undefined ? "" : ` (skipped: ${obstacle})`);
+export const skipReason = (obstacle: string | undefined): string =>
+  obstacle === undefined ? "" : ` (skipped: ${obstacle})`;
 
 export async function openFaultSubject(sandbox: Sandbox, mode: "cluster" | "replication"): Promise<FaultSubject> {
   const shape = mode === "cluster" ? { primaries: 3, replicasPerPrimary: 1 } : { primaries: 1, replicasPerPrimary: 1 };
-  const settings = mode === "cluster" ? { ...SETTINGS, save: "", "cluster-node-timeout": NODE_TIMEOUT_MS } : { ...SETTINGS, save: "" };
-  const deployment = await sandbox.host.start({ name: mode, mode, shape, settings, zones: ZONES, zoneAddresses: UNMET_FOR_CUTS === undefined, diskBytes: UNMET_FOR_DISKS === undefined ? 64 * 1024 ** 2 : undefined }, never);
+  const settings =
+    mode === "cluster" ? { ...SETTINGS, save: "", "cluster-node-timeout": NODE_TIMEOUT_MS } : { ...SETTINGS, save: "" };
+  const deployment = await sandbox.host.start(
+    {
+      name: mode,
+      mode,
+      shape,
+      settings,
+      zones: ZONES,
+      zoneAddresses: UNMET_FOR_CUTS === undefined,
+      diskBytes: UNMET_FOR_DISKS === undefined ? 64 * 1024 ** 2 : undefined,
+    },
+    never,
+  );
   await sandbox.host.form(deployment, shape, {});
   const { verdict } = await verify(deployment);
-  return { injector: new HostFaultInjector(sandbox.host, deployment, never), shape, hasAutomaticFailover: mode === "cluster", initialPrimaries: verdict.shards.flatMap(({ primary }) => primary ?? []) };
+  return {
+    injector: new HostFaultInjector(sandbox.host, deployment, never),
+    shape,
+    hasAutomaticFailover: mode === "cluster",
+    initialPrimaries: verdict.shards.flatMap(({ primary }) => primary ?? []),
+  };
 }
 
-export async function injectFault(whom: FaultSubject, fault: Fault, changes: Partial<Scenario> = {}): Promise<ScenarioResult["record"]> {
+export async function injectFault(
+  whom: FaultSubject,
+  fault: Fault,
+  changes: Partial<Scenario> = {},
+): Promise<ScenarioResult["record"]> {
   const found: ScenarioResult[] = [];
-  await runScenarios([{ scenario: { name: fault.kind, fault, ...SHORT_SCENARIO, ...changes }, repeats: 1, subject: whom }], { signal: never, report: () => undefined, onResult: (broken) => found.push(broken) });
+  await runScenarios(
+    [{ scenario: { name: fault.kind, fault, ...SHORT_SCENARIO, ...changes }, repeats: 1, subject: whom }],
+    { signal: never, report: () => undefined, onResult: (broken) => found.push(broken) },
+  );
   const [broken] = found;
   if (broken === undefined) throw new Error("nothing was broken");
   const { record, lost } = broken;
   const { writes, unwell, anomalies, unread } = record;
-  if (unwell !== null || anomalies.length > 0 || unread > 0) throw new Error(`${unwell ?? ""} ${anomalies.join()} ${unread} unread`);
-  if (lost.length !== record.lost.count || writes.acknowledged + writes.failed + writes.unknown !== writes.due) throw new Error(`the counts do not agree: ${JSON.stringify(writes)}`);
+  if (unwell !== null || anomalies.length > 0 || unread > 0)
+    throw new Error(`${unwell ?? ""} ${anomalies.join()} ${unread} unread`);
+  if (lost.length !== record.lost.count || writes.acknowledged + writes.failed + writes.unknown !== writes.due)
+    throw new Error(`the counts do not agree: ${JSON.stringify(writes)}`);
   return record;
 }
 
 /** A server that loses writes on purpose, between a writer that has stopped and what it reads back. */
-export async function accountAfterLoss(whom: FaultSubject, lose: (writer: WriteClient) => Promise<void>): Promise<{ accounting: WriteAccounting; writer: WriteClient }> {
+export async function accountAfterLoss(
+  whom: FaultSubject,
+  lose: (writer: WriteClient) => Promise<void>,
+): Promise<{ accounting: WriteAccounting; writer: WriteClient }> {
   const { injector } = whom;
   const { verdict } = await verify({ ...injector.deployment, nodes: injector.nodes() });
-  const target = { mode: injector.deployment.mode, shards: verdict.shards.map(({ slots }) => slots), nodes: injector.nodes, dial: (endpoint: Endpoint) => connect("a node", endpoint, injector.deployment.access, 2000) };
+  const target = {
+    mode: injector.deployment.mode,
+    shards: verdict.shards.map(({ slots }) => slots),
+    nodes: injector.nodes,
+    dial: (endpoint: Endpoint) => connect("a node", endpoint, injector.deployment.access, 2000),
+  };
   const writer = new WriteClient(target, { ...SHORT_SCENARIO.load, rate: 2000 }, `lost:${process.pid}:`);
   try {
     await writer.start();

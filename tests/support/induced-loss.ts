@@ -29,13 +29,18 @@ export async function truncateAppendOnlyFile(host: Host, whom: FaultSubject, cou
     // The replicas would bring nothing back, but they go too: they are to have what the primary has.
     await injector.kill(injector.nodes().map((node) => node.name));
     const directory = host.servers(deployment).find(({ plan }) => plan.name === name)?.dataDirectory ?? "";
-    const files = readdirSync(join(directory, "appendonlydir")).filter((file) => file.endsWith(".incr.aof")).map((file) => join(directory, "appendonlydir", file));
+    const files = readdirSync(join(directory, "appendonlydir"))
+      .filter((file) => file.endsWith(".incr.aof"))
+      .map((file) => join(directory, "appendonlydir", file));
     const file = files.sort().at(-1) ?? "";
     const text = readFileSync(file, "latin1");
     const commands = [...text.matchAll(/\*3\r\n\$3\r\n(?:SET|set)\r\n\$\d+\r\n(lost:[^\r]+)\r\n\$\d+\r\n(\d+):/g)];
     truncateSync(file, commands.at(-count)?.index ?? 0);
     lost.push(...commands.slice(-count).map(([, key = "", number = ""]) => `${key} ${number}`));
-    await injector.start(injector.nodes().map((node) => node.name), { newAddresses: false, follows: name });
+    await injector.start(
+      injector.nodes().map((node) => node.name),
+      { newAddresses: false, follows: name },
+    );
   });
   return { accounting, lost };
 }

@@ -5,7 +5,11 @@ import { evaluateProgram } from "./pulumi-mocks";
 export interface KubernetesObject {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Readonly<Record<string, string>> };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
   readonly spec?: unknown;
 }
 
@@ -15,5 +19,7 @@ export async function renderObjects(program: () => void): Promise<KubernetesObje
 }
 
 function isObject({ type, inputs }: DeclaredResource): boolean {
-  return type.startsWith("kubernetes:") && typeof inputs["apiVersion"] === "string" && typeof inputs["kind"] === "string";
+  return (
+    type.startsWith("kubernetes:") && typeof inputs["apiVersion"] === "string" && typeof inputs["kind"] === "string"
+  );
 }

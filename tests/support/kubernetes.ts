@@ -12,7 +12,8 @@ import { nodeCount } from "../../valkey/topology/placement";
 /** Names a kubeconfig whose cluster tests may fill and empty. */
 export const THROWAWAY = process.env["VALKEY_TEST_KUBECONFIG"];
 /** For titles of tests that are skipped. */
-export const WHY_SKIPPED = THROWAWAY === undefined ? " (skipped: VALKEY_TEST_KUBECONFIG names no throw-away cluster)" : "";
+export const WHY_SKIPPED =
+  THROWAWAY === undefined ? " (skipped: VALKEY_TEST_KUBECONFIG names no throw-away cluster)" : "";
 
 export const IMAGE = process.env["VALKEY_TEST_IMAGE"] ?? "docker.io/valkey/valkey:9.1.2";
 
@@ -29,7 +30,9 @@ export class TestNamespace {
 
   static async create(kubernetes: KubernetesClient): Promise<TestNamespace> {
     const name = `measured-test-${randomBytes(4).toString("hex")}`;
-    const body: Plain<V1Namespace> = { metadata: { name, labels: { "pod-security.kubernetes.io/enforce": "restricted" } } };
+    const body: Plain<V1Namespace> = {
+      metadata: { name, labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
+    };
     await kubernetes.core.createNamespace({ body });
     return new TestNamespace(kubernetes, name);
   }
@@ -41,7 +44,11 @@ export class TestNamespace {
 
   async removed(): Promise<void> {
     await this.remove();
-    while ((await this.kubernetes.find("reading a namespace", this.kubernetes.core.readNamespace({ name: this.name }))) !== undefined) await sleep(200);
+    while (
+      (await this.kubernetes.find("reading a namespace", this.kubernetes.core.readNamespace({ name: this.name }))) !==
+      undefined
+    )
+      await sleep(200);
   }
 
   /** Service, Secret and StatefulSet. */
@@ -50,7 +57,10 @@ export class TestNamespace {
     const namespace = this.name;
     const { name, password } = servers;
     const secret: Plain<V1Secret> = { metadata: { name }, stringData: { password } };
-    const service: Plain<V1Service> = { metadata: { name }, spec: { clusterIP: "None", publishNotReadyAddresses: true, selector: { app: name }, ports: [{ port: 6379 }] } };
+    const service: Plain<V1Service> = {
+      metadata: { name },
+      spec: { clusterIP: "None", publishNotReadyAddresses: true, selector: { app: name }, ports: [{ port: 6379 }] },
+    };
     await core.createNamespacedSecret({ namespace, body: secret });
     await core.createNamespacedService({ namespace, body: service });
     await apps.createNamespacedStatefulSet({ namespace, body: statefulSet(servers) });
@@ -77,14 +87,31 @@ export interface TestServers {
 }
 
 export function testServers(changes: Partial<TestServers> = {}): TestServers {
-  return { name: "valkey", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 }, password: randomBytes(12).toString("hex"), ...changes };
+  return {
+    name: "valkey",
+    mode: "cluster",
+    shape: { primaries: 3, replicasPerPrimary: 1 },
+    password: randomBytes(12).toString("hex"),
+    ...changes,
+  };
 }
 
 export function planOf({ name, mode, shape, password }: TestServers, namespace: string): KubernetesDeploymentPlan {
   return { name, mode, shape, namespace, pods: { statefulSet: name }, directives: new Map(), access: { password } };
 }
 
-function statefulSet({ name, mode, shape, image = IMAGE, storageClass, spreadOver = "topology.kubernetes.io/zone", command, cpu, user = 999, zone }: TestServers): Plain<V1StatefulSet> {
+function statefulSet({
+  name,
+  mode,
+  shape,
+  image = IMAGE,
+  storageClass,
+  spreadOver = "topology.kubernetes.io/zone",
+  command,
+  cpu,
+  user = 999,
+  zone,
+}: TestServers): Plain<V1StatefulSet> {
   const secrets = `printf 'requirepass %s\\nprimaryauth %s\\n' "$PASSWORD" "$PASSWORD" > /data/secrets.conf`;
   const server = `${secrets} && exec valkey-server /data/secrets.conf --save '' --dir /data --protected-mode no ${mode === "cluster" ? "--cluster-enabled yes" : ""}`;
   const labels = { app: name };
@@ -101,9 +128,21 @@ function statefulSet({ name, mode, shape, image = IMAGE, storageClass, spreadOve
           terminationGracePeriodSeconds: 0,
           enableServiceLinks: false,
           automountServiceAccountToken: false,
-          securityContext: { runAsNonRoot: user !== 0, runAsUser: user, fsGroup: 999, seccompProfile: { type: "RuntimeDefault" } },
+          securityContext: {
+            runAsNonRoot: user !== 0,
+            runAsUser: user,
+            fsGroup: 999,
+            seccompProfile: { type: "RuntimeDefault" },
+          },
           ...(zone === undefined ? {} : { nodeSelector: { "topology.kubernetes.io/zone": zone } }),
-          topologySpreadConstraints: [{ maxSkew: 1, topologyKey: spreadOver, whenUnsatisfiable: "DoNotSchedule", labelSelector: { matchLabels: labels } }],
+          topologySpreadConstraints: [
+            {
+              maxSkew: 1,
+              topologyKey: spreadOver,
+              whenUnsatisfiable: "DoNotSchedule",
+              labelSelector: { matchLabels: labels },
+            },
+          ],
           containers: [
             {
               name: "valkey",
@@ -121,7 +160,18 @@ function statefulSet({ name, mode, shape, image = IMAGE, storageClass, spreadOve
         },
       },
       volumeClaimTemplates:
-        storageClass === undefined ? [] : [{ metadata: { name: "data" }, spec: { accessModes: ["ReadWriteOnce"], storageClassName: storageClass, resources: { requests: { storage: "1Gi" } } } }],
+        storageClass === undefined
+          ? []
+          : [
+              {
+                metadata: { name: "data" },
+                spec: {
+                  accessModes: ["ReadWriteOnce"],
+                  storageClassName: storageClass,
+                  resources: { requests: { storage: "1Gi" } },
+                },
+              },
+            ],
     },
   };
 }

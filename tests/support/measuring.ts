@@ -10,7 +10,18 @@ import { verify } from "../../valkey/verification/verify";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import { never, Sandbox } from "./real";
 
-const WORKLOAD: Workload = { name: undefined, tests: [], clients: 12, pipeline: 4, dataSize: 32, threads: 1, keySpace: 16_384, length: { requests: 3_000 }, warmup: 0, rate: undefined };
+const WORKLOAD: Workload = {
+  name: undefined,
+  tests: [],
+  clients: 12,
+  pipeline: 4,
+  dataSize: 32,
+  threads: 1,
+  keySpace: 16_384,
+  length: { requests: 3_000 },
+  warmup: 0,
+  rate: undefined,
+};
 
 export interface MeasuredSeries {
   readonly records: MeasurementRecord[];
@@ -26,8 +37,14 @@ export class MeasuredDeployments {
 
   static async open(): Promise<MeasuredDeployments> {
     const sandbox = await Sandbox.open();
-    const [cluster, replication] = await Promise.all([sandbox.cluster("cluster", 3, 0), sandbox.replication("replication", 0)]);
-    await Promise.all([form(cluster, { primaries: 3, replicasPerPrimary: 0 }), form(replication, { primaries: 1, replicasPerPrimary: 0 })]);
+    const [cluster, replication] = await Promise.all([
+      sandbox.cluster("cluster", 3, 0),
+      sandbox.replication("replication", 0),
+    ]);
+    await Promise.all([
+      form(cluster, { primaries: 3, replicasPerPrimary: 0 }),
+      form(replication, { primaries: 1, replicasPerPrimary: 0 }),
+    ]);
     return new MeasuredDeployments(sandbox, await Promise.all([contender(replication), contender(cluster)]));
   }
 
@@ -37,11 +54,31 @@ export class MeasuredDeployments {
     const { run, programs } = this.sandbox.host;
     await runMeasurements(
       { deployments: some, workload: { ...WORKLOAD, ...workload }, repeats },
-      { valkeyBenchmark: new LocalValkeyBenchmarkRunner({ run, benchmark: programs.benchmark, features: await detectFeatures(programs.benchmark), serversHere: true }), signal: never },
-      { progress: () => undefined, raw: () => undefined, record: (record) => { records.push(record); }, referenceLoad: (canary) => { canaries.push(canary); } },
+      {
+        valkeyBenchmark: new LocalValkeyBenchmarkRunner({
+          run,
+          benchmark: programs.benchmark,
+          features: await detectFeatures(programs.benchmark),
+          serversHere: true,
+        }),
+        signal: never,
+      },
+      {
+        progress: () => undefined,
+        raw: () => undefined,
+        record: (record) => {
+          records.push(record);
+        },
+        referenceLoad: (canary) => {
+          canaries.push(canary);
+        },
+      },
     );
     return { records, canaries };
   }
 }
 
-const contender = async (deployment: Deployment): Promise<VerifiedDeployment> => ({ deployment, shards: (await verify(deployment)).verdict.shards });
+const contender = async (deployment: Deployment): Promise<VerifiedDeployment> => ({
+  deployment,
+  shards: (await verify(deployment)).verdict.shards,
+});

@@ -17,7 +17,10 @@ export type Outcome = z.infer<typeof outcomeSchema>;
 type Failure = Outcome["failed"][number];
 type Errors = readonly ReturnType<TestModule["errors"]>[number][];
 
-const failure = (title: string, errors: Errors | undefined): Failure => ({ title, message: (errors ?? []).map(({ name, message, stack }) => stack ?? `${name ?? "Error"}: ${message}`).join("\n") });
+const failure = (title: string, errors: Errors | undefined): Failure => ({
+  title,
+  message: (errors ?? []).map(({ name, message, stack }) => stack ?? `${name ?? "Error"}: ${message}`).join("\n"),
+});
 
 function isWithin(test: TestCase, broken: ReadonlySet<TestSuite | TestModule>): boolean {
   for (let parent: TestSuite | TestModule = test.parent; ; parent = parent.parent) {
@@ -30,10 +33,22 @@ export default class OutcomeReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: Errors, reason: TestRunEndReason): void {
     const file = process.env[OUTCOME_FILE];
     if (file === undefined) return;
-    const outcome: Outcome = { passed: 0, failed: unhandled.map((error) => failure("an error of no test's own", [error])), skipped: [] };
+    const outcome: Outcome = {
+      passed: 0,
+      failed: unhandled.map((error) => failure("an error of no test's own", [error])),
+      skipped: [],
+    };
     for (const module of modules) {
       const broken = new Set([module, ...module.children.allSuites()].filter((part) => part.errors().length > 0));
-      for (const part of broken) outcome.failed.push(failure(part.type === "module" ? part.relativeModuleId : `${module.relativeModuleId}: ${part.fullName} (before or after its tests)`, part.errors()));
+      for (const part of broken)
+        outcome.failed.push(
+          failure(
+            part.type === "module"
+              ? part.relativeModuleId
+              : `${module.relativeModuleId}: ${part.fullName} (before or after its tests)`,
+            part.errors(),
+          ),
+        );
       for (const test of module.children.allTests()) this.#add(outcome, test, isWithin(test, broken));
     }
     if (reason === "interrupted") outcome.failed.push({ title: "vitest", message: "was interrupted" });
@@ -43,9 +58,15 @@ export default class OutcomeReporter implements Reporter {
   #add(outcome: Outcome, test: TestCase, isBroken: boolean): void {
     const result = test.result();
     if (result.state === "passed") outcome.passed++;
-    else if (result.state === "failed") outcome.failed.push(failure(`${test.module.relativeModuleId}: ${test.fullName}`, result.errors));
-    else if (result.state === "pending") outcome.failed.push({ title: `${test.module.relativeModuleId}: ${test.fullName}`, message: "did not come to its end" });
+    else if (result.state === "failed")
+      outcome.failed.push(failure(`${test.module.relativeModuleId}: ${test.fullName}`, result.errors));
+    else if (result.state === "pending")
+      outcome.failed.push({
+        title: `${test.module.relativeModuleId}: ${test.fullName}`,
+        message: "did not come to its end",
+      });
     // What did not run because something before it failed is counted there.
-    else if (!isBroken) outcome.skipped.push(result.note === undefined ? test.fullName : `${test.fullName} (skipped: ${result.note})`);
+    else if (!isBroken)
+      outcome.skipped.push(result.note === undefined ? test.fullName : `${test.fullName} (skipped: ${result.note})`);
   }
 }

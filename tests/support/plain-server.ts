@@ -2,7 +2,21 @@
 import type { AddressInfo, Server, Socket } from "node:net";
 import { createServer } from "node:net";
 
-const INFO = ["server_name:dragonfly", "dragonfly_version:df-v1", "redis_version:7.2.0", "loading:0", "role:master", "connected_slaves:0", "master_replid:abc", "keyspace_hits:5", "keyspace_misses:1", "evicted_keys:0", "used_cpu_sys:1.5", "used_cpu_user:2.5", "cmdstat_get:calls=6,usec=1"].join("\r\n");
+const INFO = [
+  "server_name:dragonfly",
+  "dragonfly_version:df-v1",
+  "redis_version:7.2.0",
+  "loading:0",
+  "role:master",
+  "connected_slaves:0",
+  "master_replid:abc",
+  "keyspace_hits:5",
+  "keyspace_misses:1",
+  "evicted_keys:0",
+  "used_cpu_sys:1.5",
+  "used_cpu_user:2.5",
+  "cmdstat_get:calls=6,usec=1",
+].join("\r\n");
 const SETTINGS = ["port", "6379", "maxmemory", "1000", "hz", "100"];
 
 const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
@@ -58,15 +72,26 @@ export async function startPlainServer(): Promise<PlainServer> {
   const seen: string[][] = [];
   const serve = (socket: Socket): void => {
     let pending = "";
-    socket.on("error", () => undefined).on("data", (data) => {
-      pending += data.toString();
-      const { commands, length } = commandsIn(pending);
-      pending = pending.slice(length);
-      seen.push(...commands);
-      socket.write(commands.map(answer).join(""));
-    });
+    socket
+      .on("error", () => undefined)
+      .on("data", (data) => {
+        pending += data.toString();
+        const { commands, length } = commandsIn(pending);
+        pending = pending.slice(length);
+        seen.push(...commands);
+        socket.write(commands.map(answer).join(""));
+      });
   };
   const server: Server = createServer(serve);
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  return { port: (server.address() as AddressInfo).port, commands: seen, close: () => new Promise((done) => { server.close(() => { done(); }); }) };
+  return {
+    port: (server.address() as AddressInfo).port,
+    commands: seen,
+    close: () =>
+      new Promise((done) => {
+        server.close(() => {
+          done();
+        });
+      }),
+  };
 }

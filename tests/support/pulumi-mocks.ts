@@ -25,10 +25,16 @@ export interface ProgramRun {
 }
 
 /** Outputs of a resource besides its inputs, by its type. */
-export type MockOutputs = (type: string, name: string, inputs: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>> | undefined;
+export type MockOutputs = (
+  type: string,
+  name: string,
+  inputs: Readonly<Record<string, unknown>>,
+) => Readonly<Record<string, unknown>> | undefined;
 
 /** Answers of functions, such as `aws:index/getRegion:getRegion`. */
-export type MockCalls = Readonly<Record<string, (inputs: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>>>;
+export type MockCalls = Readonly<
+  Record<string, (inputs: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>>
+>;
 
 /** Types of Kubernetes' and the project's own that its components may declare. Any other is a mistake, in the program or in this list. */
 const OWN_TYPES: ReadonlySet<string> = new Set([
@@ -54,7 +60,9 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
 
 /** Runs a program that uses no cloud to its end. */
 export async function evaluateProgram(program: () => unknown): Promise<readonly DeclaredResource[]> {
-  const { resources } = await runProgram(program, (type) => (!OWN_TYPES.has(type) ? undefined : type.endsWith(":Password") ? { password: "generated" } : {}));
+  const { resources } = await runProgram(program, (type) =>
+    !OWN_TYPES.has(type) ? undefined : type.endsWith(":Password") ? { password: "generated" } : {},
+  );
   return resources;
 }
 
@@ -63,9 +71,19 @@ export async function evaluateProgram(program: () => unknown): Promise<readonly 
  * @param outputs undefined for a type that is not expected
  * @throws whatever the program throws, and for types and functions that are not expected
  */
-export async function runProgram(program: () => unknown, outputs: MockOutputs, calls: MockCalls = {}, stack = "test"): Promise<ProgramRun> {
+export async function runProgram(
+  program: () => unknown,
+  outputs: MockOutputs,
+  calls: MockCalls = {},
+  stack = "test",
+): Promise<ProgramRun> {
   const inputs = new Map<string, unknown>();
-  const seen: { readonly resource: pulumi.Resource; readonly type: string; readonly name: string; readonly options: pulumi.ResourceOptions }[] = [];
+  const seen: {
+    readonly resource: pulumi.Resource;
+    readonly type: string;
+    readonly name: string;
+    readonly options: pulumi.ResourceOptions;
+  }[] = [];
   const unexpected: string[] = [];
   await pulumi.runtime.setMocks(
     {
@@ -106,8 +124,20 @@ export async function runProgram(program: () => unknown, outputs: MockOutputs, c
   const keys = new Map(seen.map((each) => [each.resource, resourceKey(each)]));
   const resources = seen.map(({ resource, type, name, options }): DeclaredResource => {
     const secrets: string[] = [];
-    const plain = withoutSignatures(inputs.get(resourceKey({ type, name })) ?? {}, [], secrets) as Record<string, unknown>;
-    return { type, name, inputs: plain, secrets, parent: options.parent && keys.get(options.parent), dependsOn: dependenciesOf(options, keys), provider: providerOf(resource, options, keys), options };
+    const plain = withoutSignatures(inputs.get(resourceKey({ type, name })) ?? {}, [], secrets) as Record<
+      string,
+      unknown
+    >;
+    return {
+      type,
+      name,
+      inputs: plain,
+      secrets,
+      parent: options.parent && keys.get(options.parent),
+      dependsOn: dependenciesOf(options, keys),
+      provider: providerOf(resource, options, keys),
+      options,
+    };
   });
   return {
     resources,
@@ -115,7 +145,8 @@ export async function runProgram(program: () => unknown, outputs: MockOutputs, c
     ofType: (type) => resources.filter((each) => each.type === type),
     one: (type, name) => onlyResource(resources, type, name),
     isDeletedBefore: (first, second) => isDeletedBefore(resources, first, second),
-    providerOf: (resource) => withAncestors(resources, resource).find(({ provider }) => provider !== undefined)?.provider,
+    providerOf: (resource) =>
+      withAncestors(resources, resource).find(({ provider }) => provider !== undefined)?.provider,
   };
 }
 
@@ -123,7 +154,13 @@ type Keys = ReadonlyMap<pulumi.Resource, string>;
 
 function dependenciesOf({ dependsOn }: pulumi.ResourceOptions, keys: Keys): string[] {
   const all: unknown[] = Array.isArray(dependsOn) ? dependsOn : dependsOn === undefined ? [] : [dependsOn];
-  return all.map((each) => (pulumi.Resource.isInstance(each) ? (keys.get(each) ?? "a resource outside the program") : "something that is known later")).sort();
+  return all
+    .map((each) =>
+      pulumi.Resource.isInstance(each)
+        ? (keys.get(each) ?? "a resource outside the program")
+        : "something that is known later",
+    )
+    .sort();
 }
 
 function providerOf(resource: pulumi.Resource, options: pulumi.ResourceOptions, keys: Keys): string | undefined {
@@ -140,14 +177,17 @@ const SECRET = "1b47061264138c4ac30d75fd1eb44270";
 
 /** The value without the marks of secrets, whose paths are collected. A secret leaf counts, not what it is in. */
 function withoutSignatures(value: unknown, path: readonly string[], secrets: string[]): unknown {
-  if (Array.isArray(value)) return value.map((each: unknown, index) => withoutSignatures(each, [...path, String(index)], secrets));
+  if (Array.isArray(value))
+    return value.map((each: unknown, index) => withoutSignatures(each, [...path, String(index)], secrets));
   if (value === null || typeof value !== "object") return value;
   const record = value as Readonly<Record<string, unknown>>;
   if (record[SIGNATURE] === SECRET) {
     secrets.push(path.join("."));
     return withoutSignatures(record["value"], path, []);
   }
-  return Object.fromEntries(Object.entries(record).map(([key, each]) => [key, withoutSignatures(each, [...path, key], secrets)]));
+  return Object.fromEntries(
+    Object.entries(record).map(([key, each]) => [key, withoutSignatures(each, [...path, key], secrets)]),
+  );
 }
 
 /** Of a program that has been run. */

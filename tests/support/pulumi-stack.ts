@@ -13,7 +13,10 @@ import { ROOT } from "../../lib/paths";
 /** The PATH by which the CLI is found: installed, or else the npm package's, which fetches it on first use. */
 function findEngine(): string | undefined {
   const all = process.env["PATH"] ?? "";
-  const installed = all.split(delimiter).filter((entry) => !entry.includes("node_modules")).join(delimiter);
+  const installed = all
+    .split(delimiter)
+    .filter((entry) => !entry.includes("node_modules"))
+    .join(delimiter);
   return [installed, all].find((path) => {
     try {
       execFileSync("pulumi", ["version"], { stdio: "ignore", timeout: 120_000, env: { ...process.env, PATH: path } });
@@ -51,20 +54,36 @@ export class PulumiStack {
   ) {}
 
   /** @param config the stack file's `valkey:` keys */
-  static async open(config: Readonly<Record<string, unknown>>, variables: Readonly<Record<string, string>> = {}): Promise<PulumiStack> {
+  static async open(
+    config: Readonly<Record<string, unknown>>,
+    variables: Readonly<Record<string, string>> = {},
+  ): Promise<PulumiStack> {
     const directory = mkdtempSync(join(tmpdir(), "engine-"));
-    for (const name of readdirSync(ROOT).filter((each) => !NOT_COPIED.has(each))) cpSync(join(ROOT, name), join(directory, name), { recursive: true });
+    for (const name of readdirSync(ROOT).filter((each) => !NOT_COPIED.has(each)))
+      cpSync(join(ROOT, name), join(directory, name), { recursive: true });
     symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
     mkdirSync(join(directory, ".state"));
     writeFileSync(fileIn(directory), textOf(config));
     process.env["PATH"] = pulumiPath();
-    const environment = { PULUMI_BACKEND_URL: `file://${join(directory, ".state")}`, PULUMI_CONFIG_PASSPHRASE: "trial", PULUMI_SKIP_UPDATE_CHECK: "true", VALKEY_MEASURED_CACHE: join(directory, "cache"), ...variables };
-    const opened = new PulumiStack(directory, await LocalWorkspace.createOrSelectStack({ stackName: STACK, workDir: directory }, { envVars: environment }), environment);
+    const environment = {
+      PULUMI_BACKEND_URL: `file://${join(directory, ".state")}`,
+      PULUMI_CONFIG_PASSPHRASE: "trial",
+      PULUMI_SKIP_UPDATE_CHECK: "true",
+      VALKEY_MEASURED_CACHE: join(directory, "cache"),
+      ...variables,
+    };
+    const opened = new PulumiStack(
+      directory,
+      await LocalWorkspace.createOrSelectStack({ stackName: STACK, workDir: directory }, { envVars: environment }),
+      environment,
+    );
     opened.#encryption = /^encryptionsalt: .*\n/m.exec(readFileSync(fileIn(directory), "utf8"))?.[0] ?? "";
     return opened;
   }
 
-  readonly onOutput = (text: string): void => { this.log.push(text); };
+  readonly onOutput = (text: string): void => {
+    this.log.push(text);
+  };
 
   configure(config: Readonly<Record<string, unknown>>): void {
     writeFileSync(fileIn(this.directory), this.#encryption + textOf(config));
@@ -87,7 +106,12 @@ export class PulumiStack {
    */
   async interruptedUp(at: RegExp, signal: NodeJS.Signals): Promise<string> {
     // A group of its own, so that what a killed engine leaves is found.
-    const child = spawn("pulumi", ["up", "--yes", "--skip-preview", "--non-interactive", "--stack", STACK], { cwd: this.directory, env: { ...process.env, ...this.environment }, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn("pulumi", ["up", "--yes", "--skip-preview", "--non-interactive", "--stack", STACK], {
+      cwd: this.directory,
+      env: { ...process.env, ...this.environment },
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     let output = "";
     const sent = { signal: false };
     const hear = (chunk: Buffer): void => {
@@ -125,7 +149,9 @@ const NOT_COPIED = new Set(["node_modules", ".git", ".cache", ".state", "results
 const fileIn = (directory: string): string => join(directory, "stacks", `Pulumi.${STACK}.yaml`);
 
 function textOf(config: Readonly<Record<string, unknown>>): string {
-  return stringify({ config: Object.fromEntries(Object.entries(config).map(([key, value]) => [`valkey:${key}`, value])) });
+  return stringify({
+    config: Object.fromEntries(Object.entries(config).map(([key, value]) => [`valkey:${key}`, value])),
+  });
 }
 
 /** The engine's plugins end by themselves when it is gone. */

@@ -28,7 +28,10 @@ export async function olderPrograms(): Promise<Programs | undefined> {
   const packages = join(cacheDirectory(), "packages-8.1");
   const unpacked = unpackedPrograms(packages).find((path) => path.includes("valkey_8."));
   try {
-    const programs = await inspectPrograms(unpacked ?? (await fetchPrograms(packages, () => undefined, never, "trixie")), "Debian packages");
+    const programs = await inspectPrograms(
+      unpacked ?? (await fetchPrograms(packages, () => undefined, never, "trixie")),
+      "Debian packages",
+    );
     return typeof programs === "string" ? undefined : programs;
   } catch {
     return undefined;
@@ -51,12 +54,35 @@ export class Sandbox {
     return new Sandbox(directory, new Host(RunDirectory.create(directory, "test"), programs ?? (await realPrograms())));
   }
 
-  cluster(name: string, primaries: number, replicasPerPrimary: number, settings: HostDeploymentPlan["settings"] = {}): Promise<Deployment> {
-    return this.host.start({ name, mode: "cluster", shape: { primaries, replicasPerPrimary }, settings: { save: "", ...settings }, zones: ZONES }, never);
+  cluster(
+    name: string,
+    primaries: number,
+    replicasPerPrimary: number,
+    settings: HostDeploymentPlan["settings"] = {},
+  ): Promise<Deployment> {
+    return this.host.start(
+      {
+        name,
+        mode: "cluster",
+        shape: { primaries, replicasPerPrimary },
+        settings: { save: "", ...settings },
+        zones: ZONES,
+      },
+      never,
+    );
   }
 
   replication(name: string, replicas: number, settings: HostDeploymentPlan["settings"] = {}): Promise<Deployment> {
-    return this.host.start({ name, mode: "replication", shape: { primaries: 1, replicasPerPrimary: replicas }, settings: { save: "", ...settings }, zones: ZONES }, never);
+    return this.host.start(
+      {
+        name,
+        mode: "replication",
+        shape: { primaries: 1, replicasPerPrimary: replicas },
+        settings: { save: "", ...settings },
+        zones: ZONES,
+      },
+      never,
+    );
   }
 
   async close(): Promise<void> {
@@ -66,7 +92,11 @@ export class Sandbox {
 }
 
 /** Calls `use` with a connection to the node at that place. */
-export async function withNode<T>(deployment: Deployment, index: number, use: (connection: Connection) => Promise<T>): Promise<T> {
+export async function withNode<T>(
+  deployment: Deployment,
+  index: number,
+  use: (connection: Connection) => Promise<T>,
+): Promise<T> {
   const node = deployment.nodes[index];
   if (node === undefined) throw new Error(`there is no node ${index}`);
   const connection = await deployment.connect(node);
@@ -77,7 +107,11 @@ export async function withNode<T>(deployment: Deployment, index: number, use: (c
   }
 }
 
-export async function eventually(what: string, holds: () => Promise<boolean> | boolean, timeoutMs = 20_000): Promise<void> {
+export async function eventually(
+  what: string,
+  holds: () => Promise<boolean> | boolean,
+  timeoutMs = 20_000,
+): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);

@@ -46,7 +46,12 @@ export function measurementRecord(changes: Partial<MeasurementRecord> = {}): Mea
       hitRatio: 1,
       evictions: 0,
       rejectedCalls: 0,
-      shares: ["cluster-0", "cluster-1", "cluster-2"].map((node) => ({ node, calls: 66_800, share: 1 / 3, expectedShare: 1 / 3 })),
+      shares: ["cluster-0", "cluster-1", "cluster-2"].map((node) => ({
+        node,
+        calls: 66_800,
+        share: 1 / 3,
+        expectedShare: 1 / 3,
+      })),
     },
     cpu: {
       client: 0.5,
@@ -69,9 +74,22 @@ export function measurementRecord(changes: Partial<MeasurementRecord> = {}): Mea
 }
 
 /** A record of a round and deployment, with a rate and a p50. */
-export function recordAt(deployment: "replication" | "cluster", round: number, rps: number, p50Ms = 1): MeasurementRecord {
+export function recordAt(
+  deployment: "replication" | "cluster",
+  round: number,
+  rps: number,
+  p50Ms = 1,
+): MeasurementRecord {
   const base = measurementRecord();
-  return { ...base, id: `${round}-${deployment}-get`, deployment, mode: deployment, workload: deployment, round, client: { ...base.client, rps, p50Ms } };
+  return {
+    ...base,
+    id: `${round}-${deployment}-get`,
+    deployment,
+    mode: deployment,
+    workload: deployment,
+    round,
+    client: { ...base.client, rps, p50Ms },
+  };
 }
 
 /** Results of both deployments around some records. */
@@ -87,10 +105,20 @@ export function results(records: readonly MeasurementRecord[], changes: Partial<
       role: i < primaries ? "primary" : "replica",
       keysAfter: 1000 + i,
     })),
-    shards: Array.from({ length: primaries }, (_, i) => ({ primary: `${deployment}-${i}`, replicas: [`${deployment}-${i + primaries}`], slots: `${i}` })),
+    shards: Array.from({ length: primaries }, (_, i) => ({
+      primary: `${deployment}-${i}`,
+      replicas: [`${deployment}-${i + primaries}`],
+      slots: `${i}`,
+    })),
     settings: { maxmemory: "0" },
     formationMs: 1234,
-    verdict: { pass: true, assertions: [{ id: "reachable", what: "every node can be reached", expected: "2", found: "2", pass: true, nodes: [] }], skippedAssertions: [] },
+    verdict: {
+      pass: true,
+      assertions: [
+        { id: "reachable", what: "every node can be reached", expected: "2", found: "2", pass: true, nodes: [] },
+      ],
+      skippedAssertions: [],
+    },
   });
   return {
     schema: 1,

@@ -43,7 +43,13 @@ export class ResizableCluster {
 
   /** All that nodes say of the cluster, but for when they heard of each other last. */
   async views(deployment = this.deployment): Promise<string[]> {
-    return Promise.all(deployment.nodes.map((_node, index) => withNode(deployment, index, async (connection) => String(await connection.cluster("NODES")).replaceAll(/ \d+ \d+ (?=\d+ connected)/g, " "))));
+    return Promise.all(
+      deployment.nodes.map((_node, index) =>
+        withNode(deployment, index, async (connection) =>
+          String(await connection.cluster("NODES")).replaceAll(/ \d+ \d+ (?=\d+ connected)/g, " "),
+        ),
+      ),
+    );
   }
 
   index(name: string): number {
@@ -56,9 +62,23 @@ export class ResizableCluster {
   }
 
   /** Resizes in a process of its own, which is killed when it says so, a moment later. @returns whether it was */
-  async resizeKilled(wanted: Shape, nodes: readonly DeploymentNode[], leaving: readonly DeploymentNode[], when: RegExp, delayMs: number): Promise<boolean> {
-    const order: ResizeOrder = { name: "cluster", nodes, leaving, password: this.deployment.access.password ?? "", shape: wanted };
-    const child = spawn(process.execPath, ["--import", "tsx", join(__dirname, "resize-child.ts")], { stdio: ["pipe", "pipe", "inherit"] });
+  async resizeKilled(
+    wanted: Shape,
+    nodes: readonly DeploymentNode[],
+    leaving: readonly DeploymentNode[],
+    when: RegExp,
+    delayMs: number,
+  ): Promise<boolean> {
+    const order: ResizeOrder = {
+      name: "cluster",
+      nodes,
+      leaving,
+      password: this.deployment.access.password ?? "",
+      shape: wanted,
+    };
+    const child = spawn(process.execPath, ["--import", "tsx", join(__dirname, "resize-child.ts")], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
     child.stdin.end(JSON.stringify(order));
     const lines: string[] = [];
     for await (const line of createInterface({ input: child.stdout })) {
@@ -76,5 +96,10 @@ export class ResizableCluster {
 /** Options of a run that is told to stop when it says so. */
 export function optionsInterruptedAt(when: RegExp): FormationOptions {
   const stop = new AbortController();
-  return { signal: stop.signal, report: (line) => { if (when.test(line)) stop.abort(new Error("interrupted")); } };
+  return {
+    signal: stop.signal,
+    report: (line) => {
+      if (when.test(line)) stop.abort(new Error("interrupted"));
+    },
+  };
 }

@@ -17,8 +17,21 @@ export interface ResizeOrder {
 async function main(): Promise<void> {
   const { name, nodes, leaving, password, shape } = JSON.parse(await text(process.stdin)) as ResizeOrder;
   const access = { password };
-  const deployment: Deployment = { name, mode: "cluster", shape, nodes, directives: new Map(), access, connect: (node) => connect(node.name, node.endpoint, access) };
-  await form(deployment, shape, { leaving, report: (line) => { process.stdout.write(`${line}\n`); } });
+  const deployment: Deployment = {
+    name,
+    mode: "cluster",
+    shape,
+    nodes,
+    directives: new Map(),
+    access,
+    connect: (node) => connect(node.name, node.endpoint, access),
+  };
+  await form(deployment, shape, {
+    leaving,
+    report: (line) => {
+      process.stdout.write(`${line}\n`);
+    },
+  });
   process.stdout.write("done\n");
 }
 

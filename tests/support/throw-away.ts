@@ -23,7 +23,13 @@ export class ThrowAway {
   /** A fresh namespace in which only pods of the restricted Pod Security Standard are let in. */
   static async open(): Promise<ThrowAway> {
     const here = await ThrowAway.at(`valkey-test-${process.pid}-${Date.now().toString(36)}`);
-    await here.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: here.namespace, labels: { "pod-security.kubernetes.io/enforce": "restricted" } } }]);
+    await here.apply([
+      {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: here.namespace, labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
+      },
+    ]);
     return here;
   }
 
@@ -50,12 +56,22 @@ export class ThrowAway {
   /** What became of an object that was applied. */
   async read(object: KubernetesObject | undefined): Promise<unknown> {
     if (object === undefined) throw new Error("there is no such object");
-    const { apiVersion, kind, metadata: { name } } = object;
-    return this.library.KubernetesObjectApi.makeApiClient(this.config).read({ apiVersion, kind, metadata: { name, namespace: this.namespace } });
+    const {
+      apiVersion,
+      kind,
+      metadata: { name },
+    } = object;
+    return this.library.KubernetesObjectApi.makeApiClient(this.config).read({
+      apiVersion,
+      kind,
+      metadata: { name, namespace: this.namespace },
+    });
   }
 
   async pods(labels: Readonly<Record<string, string>>): Promise<ClientNode.V1Pod[]> {
-    const labelSelector = Object.entries(labels).map(([name, value]) => `${name}=${value}`).join(",");
+    const labelSelector = Object.entries(labels)
+      .map(([name, value]) => `${name}=${value}`)
+      .join(",");
     return (await this.core.listNamespacedPod({ namespace: this.namespace, labelSelector })).items;
   }
 
@@ -73,7 +89,9 @@ export class ThrowAway {
   /** Zones of the machines that pods can be put on, sorted. */
   async zones(): Promise<string[]> {
     const { items } = await this.core.listNode();
-    const zones = items.filter(({ spec }) => spec?.unschedulable !== true).flatMap(({ metadata }) => metadata?.labels?.[ZONE] ?? []);
+    const zones = items
+      .filter(({ spec }) => spec?.unschedulable !== true)
+      .flatMap(({ metadata }) => metadata?.labels?.[ZONE] ?? []);
     return [...new Set(zones)].sort();
   }
 
@@ -90,14 +108,20 @@ export class ThrowAway {
     await api.delete(object, undefined, undefined, undefined, undefined, "Foreground");
     const gone = async (): Promise<boolean> => {
       try {
-        await api.read({ apiVersion: object.apiVersion, kind: object.kind, metadata: { name: object.metadata.name, namespace: this.namespace } });
+        await api.read({
+          apiVersion: object.apiVersion,
+          kind: object.kind,
+          metadata: { name: object.metadata.name, namespace: this.namespace },
+        });
         return false;
       } catch (error) {
         if (error instanceof this.library.ApiException && error.code === 404) return true;
         throw error;
       }
     };
-    await this.until(120, async () => ((await gone()) ? undefined : `${object.kind} ${object.metadata.name} is still there`));
+    await this.until(120, async () =>
+      (await gone()) ? undefined : `${object.kind} ${object.metadata.name} is still there`,
+    );
   }
 
   /** Waits until so many pods with these labels are ready. */
@@ -105,7 +129,9 @@ export class ThrowAway {
     return this.until(seconds, async () => {
       const pods = await this.pods(labels);
       const ready = pods.filter(isReady).length;
-      return pods.length === count && ready === count ? undefined : `${ready} of ${count} pods are ready: ${pods.map((pod) => `${pod.metadata?.name ?? ""} ${pod.status?.phase ?? ""}`).join(", ")}`;
+      return pods.length === count && ready === count
+        ? undefined
+        : `${ready} of ${count} pods are ready: ${pods.map((pod) => `${pod.metadata?.name ?? ""} ${pod.status?.phase ?? ""}`).join(", ")}`;
     });
   }
 
@@ -114,7 +140,9 @@ export class ThrowAway {
     const output = new PassThrough();
     const printed = text(output);
     const status = await new Promise<ClientNode.V1Status>((resolve, reject) => {
-      new this.library.Exec(this.config).exec(this.namespace, pod, container, ["sh", "-c", script], output, output, Readable.from([]), false, resolve).catch(reject);
+      new this.library.Exec(this.config)
+        .exec(this.namespace, pod, container, ["sh", "-c", script], output, output, Readable.from([]), false, resolve)
+        .catch(reject);
     });
     output.end();
     const said = await printed;
@@ -141,13 +169,19 @@ export class ThrowAway {
 
   async #events(): Promise<string> {
     const { items } = await this.core.listNamespacedEvent({ namespace: this.namespace });
-    const warnings = items.filter(({ type }) => type === "Warning").slice(-8).map(({ involvedObject, message }) => `\n  ${involvedObject.name ?? ""}: ${message ?? ""}`);
+    const warnings = items
+      .filter(({ type }) => type === "Warning")
+      .slice(-8)
+      .map(({ involvedObject, message }) => `\n  ${involvedObject.name ?? ""}: ${message ?? ""}`);
     return warnings.join("");
   }
 }
 
 export function isReady(pod: ClientNode.V1Pod): boolean {
-  return pod.metadata?.deletionTimestamp === undefined && (pod.status?.conditions ?? []).some(({ type, status }) => type === "Ready" && status === "True");
+  return (
+    pod.metadata?.deletionTimestamp === undefined &&
+    (pod.status?.conditions ?? []).some(({ type, status }) => type === "Ready" && status === "True")
+  );
 }
 
 /** Not being deleted, which takes a while on a busy machine. */

@@ -16,7 +16,16 @@ beforeAll(async () => {
   server = await startPlainServer();
   const node = { name: "d-0", zone: "a", machine: "here", endpoint: { host: "127.0.0.1", port: server.port } };
   const access = { password: "p" };
-  deployment = { name: "d", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, nodes: [node], zones: ["a"], directives: new Map(), access, connect: () => connect("d-0", node.endpoint, access) };
+  deployment = {
+    name: "d",
+    mode: "replication",
+    shape: { primaries: 1, replicasPerPrimary: 0 },
+    nodes: [node],
+    zones: ["a"],
+    directives: new Map(),
+    access,
+    connect: () => connect("d-0", node.endpoint, access),
+  };
   connection = await deployment.connect(node);
 });
 afterAll(async () => {
@@ -29,7 +38,13 @@ describe("a server that takes one section, one pattern and no subcommands", () =
     const { verdict, facts } = await verify(deployment);
     expect(verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
     const [node] = facts.nodes;
-    expect(node?.settings).toEqual({ known: true, value: new Map([["maxmemory", "1000"], ["hz", "100"]]) });
+    expect(node?.settings).toEqual({
+      known: true,
+      value: new Map([
+        ["maxmemory", "1000"],
+        ["hz", "100"],
+      ]),
+    });
   });
 
   it("has its counters read", async () => {
@@ -41,7 +56,18 @@ describe("a server that takes one section, one pattern and no subcommands", () =
 
   it("gets a user for the load that may read and write, and not configure", async () => {
     await createBenchmarkUser([{ name: "d-0", connection }]);
-    const last = server.commands.filter(([command, sub]) => command?.toUpperCase() === "ACL" && sub?.toUpperCase() === "SETUSER").at(-1) ?? [];
-    expect(last.slice(3).filter((rule) => !rule.startsWith(">"))).toEqual(["ON", "~*", "+@READ", "+@WRITE", "+@CONNECTION", "+PING", "+INFO"]);
+    const last =
+      server.commands
+        .filter(([command, sub]) => command?.toUpperCase() === "ACL" && sub?.toUpperCase() === "SETUSER")
+        .at(-1) ?? [];
+    expect(last.slice(3).filter((rule) => !rule.startsWith(">"))).toEqual([
+      "ON",
+      "~*",
+      "+@READ",
+      "+@WRITE",
+      "+@CONNECTION",
+      "+PING",
+      "+INFO",
+    ]);
   });
 });

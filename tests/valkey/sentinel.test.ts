@@ -13,13 +13,30 @@ const watch: SentinelView = {
   tilted: false,
   flags: ["master"],
   replicas: [{ endpoint: at(2), flags: ["slave"], linkUp: true }],
-  otherSentinels: [{ endpoint: at(11), flags: ["sentinel"] }, { endpoint: at(12), flags: ["sentinel"] }],
+  otherSentinels: [
+    { endpoint: at(11), flags: ["sentinel"] },
+    { endpoint: at(12), flags: ["sentinel"] },
+  ],
   quorum: 2,
   reachesQuorum: true,
 };
-const sentinel = (index: number, changes: Partial<SentinelView> = {}, zone = `zone-${index}`): SentinelFacts => ({ node: { name: `r-sentinel-${index}`, zone, endpoint: at(10 + index) }, view: observed({ ...watch, ...changes }) });
+const sentinel = (index: number, changes: Partial<SentinelView> = {}, zone = `zone-${index}`): SentinelFacts => ({
+  node: { name: `r-sentinel-${index}`, zone, endpoint: at(10 + index) },
+  view: observed({ ...watch, ...changes }),
+});
 const failing = (changes: Partial<SentinelVerdictInput>): Record<string, string> =>
-  Object.fromEntries(sentinelAssertions({ sentinels: [0, 1, 2].map((index) => sentinel(index)), settings, primary: "r-0", nodeAt: ({ port }) => `r-${port - 1}`, replicas: 1, ...changes }).filter(({ pass }) => !pass).map(({ id, found }) => [id, found]));
+  Object.fromEntries(
+    sentinelAssertions({
+      sentinels: [0, 1, 2].map((index) => sentinel(index)),
+      settings,
+      primary: "r-0",
+      nodeAt: ({ port }) => `r-${port - 1}`,
+      replicas: 1,
+      ...changes,
+    })
+      .filter(({ pass }) => !pass)
+      .map(({ id, found }) => [id, found]),
+  );
 
 describe("the verdict on Sentinels", () => {
   it("passes when all watch the primary and miss nobody", () => {
@@ -27,21 +44,57 @@ describe("the verdict on Sentinels", () => {
   });
 
   it.each<[string, Partial<SentinelVerdictInput>, Record<string, string>]>([
-    ["one takes another node for the primary", { sentinels: [sentinel(0), sentinel(1), sentinel(2, { primary: at(2) })] }, { "sentinels-watch": "r-sentinel-2: takes r-1 for the primary" }],
-    ["one misses the primary", { sentinels: [sentinel(0, { flags: ["master", "s_down"] }), sentinel(1), sentinel(2)] }, { "sentinels-watch": "r-sentinel-0: says of the primary: s_down" }],
-    ["one was held up", { sentinels: [sentinel(0, { tilted: true }), sentinel(1), sentinel(2)] }, { "sentinels-watch": "r-sentinel-0: was held up, and acts on nothing for half a minute (TILT)" }],
-    ["there is no one primary", { primary: undefined }, { "sentinels-watch": "r-sentinel-0, r-sentinel-1, r-sentinel-2: takes r-0 for the primary" }],
-    ["one does not know a replica", { sentinels: [sentinel(0, { replicas: [] }), sentinel(1), sentinel(2)] }, { "sentinels-know": "r-sentinel-0: knows 0 replicas, 0 of them well" }],
-    ["one cannot reach enough others", { sentinels: [sentinel(0), sentinel(1, { reachesQuorum: "NOQUORUM 1 usable" }), sentinel(2)] }, { "sentinels-quorum": "r-sentinel-1: NOQUORUM 1 usable" }],
-    ["one has another quorum", { sentinels: [sentinel(0), sentinel(1), sentinel(2, { quorum: 1 })] }, { "sentinels-quorum": "r-sentinel-2: its quorum is 1" }],
-    ["a zone holds the majority", { sentinels: [sentinel(0, {}, "a"), sentinel(1, {}, "a"), sentinel(2, {}, "b")] }, { "sentinels-zones": "without a there are 1" }],
+    [
+      "one takes another node for the primary",
+      { sentinels: [sentinel(0), sentinel(1), sentinel(2, { primary: at(2) })] },
+      { "sentinels-watch": "r-sentinel-2: takes r-1 for the primary" },
+    ],
+    [
+      "one misses the primary",
+      { sentinels: [sentinel(0, { flags: ["master", "s_down"] }), sentinel(1), sentinel(2)] },
+      { "sentinels-watch": "r-sentinel-0: says of the primary: s_down" },
+    ],
+    [
+      "one was held up",
+      { sentinels: [sentinel(0, { tilted: true }), sentinel(1), sentinel(2)] },
+      { "sentinels-watch": "r-sentinel-0: was held up, and acts on nothing for half a minute (TILT)" },
+    ],
+    [
+      "there is no one primary",
+      { primary: undefined },
+      { "sentinels-watch": "r-sentinel-0, r-sentinel-1, r-sentinel-2: takes r-0 for the primary" },
+    ],
+    [
+      "one does not know a replica",
+      { sentinels: [sentinel(0, { replicas: [] }), sentinel(1), sentinel(2)] },
+      { "sentinels-know": "r-sentinel-0: knows 0 replicas, 0 of them well" },
+    ],
+    [
+      "one cannot reach enough others",
+      { sentinels: [sentinel(0), sentinel(1, { reachesQuorum: "NOQUORUM 1 usable" }), sentinel(2)] },
+      { "sentinels-quorum": "r-sentinel-1: NOQUORUM 1 usable" },
+    ],
+    [
+      "one has another quorum",
+      { sentinels: [sentinel(0), sentinel(1), sentinel(2, { quorum: 1 })] },
+      { "sentinels-quorum": "r-sentinel-2: its quorum is 1" },
+    ],
+    [
+      "a zone holds the majority",
+      { sentinels: [sentinel(0, {}, "a"), sentinel(1, {}, "a"), sentinel(2, {}, "b")] },
+      { "sentinels-zones": "without a there are 1" },
+    ],
   ])("fails where %s", (_what, changes, found) => {
     expect(failing(changes)).toEqual(found);
   });
 
   it("fails on whatever could not be learnt", () => {
     const blind: SentinelFacts = { ...sentinel(2), view: unobserved("cannot be reached") };
-    expect(Object.keys(failing({ sentinels: [sentinel(0), sentinel(1), blind] }))).toEqual(["sentinels-watch", "sentinels-know", "sentinels-quorum"]);
+    expect(Object.keys(failing({ sentinels: [sentinel(0), sentinel(1), blind] }))).toEqual([
+      "sentinels-watch",
+      "sentinels-know",
+      "sentinels-quorum",
+    ]);
   });
 });
 
@@ -49,11 +102,15 @@ describe("Sentinels", () => {
   it("are placed so that no zone has a majority, over three zones", () => {
     for (const count of [3, 5, 7, 9]) {
       const zones = placeSentinels("r", { ...settings, count }, ["a", "b", "c"]).map(({ zone }) => zone);
-      for (const zone of ["a", "b", "c"]) expect(zones.filter((each) => each !== zone).length).toBeGreaterThanOrEqual(majority(count));
+      for (const zone of ["a", "b", "c"])
+        expect(zones.filter((each) => each !== zone).length).toBeGreaterThanOrEqual(majority(count));
     }
   });
 
   it("answer with names and values in turn", () => {
-    expect([...parseFlatReply(["ip", "10.0.0.1", "port", "6379"])]).toEqual([["ip", "10.0.0.1"], ["port", "6379"]]);
+    expect([...parseFlatReply(["ip", "10.0.0.1", "port", "6379"])]).toEqual([
+      ["ip", "10.0.0.1"],
+      ["port", "6379"],
+    ]);
   });
 });

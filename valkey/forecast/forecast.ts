@@ -39,16 +39,53 @@ export interface ForecastInput {
  * @param named whether nodes announce host names
  * @returns undefined where too few sizes were measured
  */
-export function forecastCluster(points: readonly MeasuredCluster[], nodes: number, { nodeTimeoutMs, pingTimeoutMs = nodeTimeoutMs, announceHostNames }: ForecastInput): ClusterForecast | undefined {
-  const of = (figure: (point: MeasuredCluster) => number): { x: number; y: number }[] => points.map((point) => ({ x: point.nodes, y: figure(point) }));
+export function forecastCluster(
+  points: readonly MeasuredCluster[],
+  nodes: number,
+  { nodeTimeoutMs, pingTimeoutMs = nodeTimeoutMs, announceHostNames }: ForecastInput,
+): ClusterForecast | undefined {
+  const of = (figure: (point: MeasuredCluster) => number): { x: number; y: number }[] =>
+    points.map((point) => ({ x: point.nodes, y: figure(point) }));
   const bound = busTraffic(nodes, pingTimeoutMs, announceHostNames).bytesPerNode;
-  const part = predictPowerLaw(of(({ nodes: n, bus }) => bus.bytesPerNode / busTraffic(n, bus.nodeTimeoutMs, false).bytesPerNode), nodes, CONFIDENCE);
-  const descriptors = predictLine(of((point) => point.descriptors), nodes, CONFIDENCE);
-  const residentBytes = predictLine(of((point) => point.residentBytes), nodes, CONFIDENCE);
-  const formationSeconds = predictRelativeLine(points.map((point) => ({ x: point.nodes ** 2, y: point.formationSeconds })), nodes ** 2, CONFIDENCE);
-  const verificationSeconds = predictPowerLaw(of((point) => point.verificationSeconds), nodes, CONFIDENCE);
-  const agreeing = predictLine(points.map((point) => ({ x: point.nodeTimeoutMs / 1000, y: point.outageSeconds - point.nodeTimeoutMs / 1000 })), pingTimeoutMs / 1000, CONFIDENCE);
-  if (part === undefined || descriptors === undefined || residentBytes === undefined || formationSeconds === undefined || verificationSeconds === undefined || agreeing === undefined) return undefined;
+  const part = predictPowerLaw(
+    of(({ nodes: n, bus }) => bus.bytesPerNode / busTraffic(n, bus.nodeTimeoutMs, false).bytesPerNode),
+    nodes,
+    CONFIDENCE,
+  );
+  const descriptors = predictLine(
+    of((point) => point.descriptors),
+    nodes,
+    CONFIDENCE,
+  );
+  const residentBytes = predictLine(
+    of((point) => point.residentBytes),
+    nodes,
+    CONFIDENCE,
+  );
+  const formationSeconds = predictRelativeLine(
+    points.map((point) => ({ x: point.nodes ** 2, y: point.formationSeconds })),
+    nodes ** 2,
+    CONFIDENCE,
+  );
+  const verificationSeconds = predictPowerLaw(
+    of((point) => point.verificationSeconds),
+    nodes,
+    CONFIDENCE,
+  );
+  const agreeing = predictLine(
+    points.map((point) => ({ x: point.nodeTimeoutMs / 1000, y: point.outageSeconds - point.nodeTimeoutMs / 1000 })),
+    pingTimeoutMs / 1000,
+    CONFIDENCE,
+  );
+  if (
+    part === undefined ||
+    descriptors === undefined ||
+    residentBytes === undefined ||
+    formationSeconds === undefined ||
+    verificationSeconds === undefined ||
+    agreeing === undefined
+  )
+    return undefined;
   return {
     nodes,
     nodeTimeoutMs,

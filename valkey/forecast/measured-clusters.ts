@@ -38,6 +38,7 @@ let read: MeasuredClusters | undefined;
 
 /** @returns undefined where none were measured yet */
 export function measuredClusters(): MeasuredClusters | undefined {
-  if (read === undefined && existsSync(MEASURED_CLUSTERS_FILE)) read = measuredClustersSchema.parse(JSON.parse(readFileSync(MEASURED_CLUSTERS_FILE, "utf8")));
+  if (read === undefined && existsSync(MEASURED_CLUSTERS_FILE))
+    read = measuredClustersSchema.parse(JSON.parse(readFileSync(MEASURED_CLUSTERS_FILE, "utf8")));
   return read;
 }

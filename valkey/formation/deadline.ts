@@ -62,7 +62,10 @@ export class Deadline {
     for (let what = await ask(); what !== undefined; what = await ask()) {
       this.options.signal?.throwIfAborted();
       this.options.report?.(what, true);
-      if (performance.now() > this.#deadline) throw new Failure(`${this.deployment} is not ${this.goal} after ${Math.round(this.elapsedMs / 1000)} s: ${what}`);
+      if (performance.now() > this.#deadline)
+        throw new Failure(
+          `${this.deployment} is not ${this.goal} after ${Math.round(this.elapsedMs / 1000)} s: ${what}`,
+        );
       await sleep(this.#pollMs);
     }
   }

@@ -11,7 +11,16 @@ import type { FormationSteps } from "./formation-steps";
 import { formationState } from "./formation-steps";
 import { fastPingIntervalMs, meetAll } from "./meet";
 import type { Member } from "./members";
-import { readClusterInfo, describeDisagreement, membersWithDifferentView, missingNodes, missingService, readMemberStates, readViews, replicate } from "./members";
+import {
+  readClusterInfo,
+  describeDisagreement,
+  membersWithDifferentView,
+  missingNodes,
+  missingService,
+  readMemberStates,
+  readViews,
+  replicate,
+} from "./members";
 import { resizeCluster } from "../resize/resize-cluster";
 import { servesAllSlots } from "../resize/resize-facts";
 import { FAST_SYNC_SETTINGS, TemporarySettings } from "./temporary-settings";
@@ -30,7 +39,12 @@ export function formationNodeTimeoutMs(nodes: number): number {
  * nothing changes.
  * @throws Failure saying what stands in the way, or what was still missing when the time was up
  */
-export async function formCluster(deployment: Deployment, plan: ClusterPlan, shape: Shape, options: FormationOptions = {}): Promise<FormationResult> {
+export async function formCluster(
+  deployment: Deployment,
+  plan: ClusterPlan,
+  shape: Shape,
+  options: FormationOptions = {},
+): Promise<FormationResult> {
   const awaiting = new Deadline(deployment.name, deployment.nodes.length, options);
   const { leaving = [] } = options;
   return withConnections({ ...deployment, nodes: [...deployment.nodes, ...leaving] }, async (connections) => {
@@ -43,12 +57,23 @@ export async function formCluster(deployment: Deployment, plan: ClusterPlan, sha
   });
 }
 
-async function complete(deployment: Deployment, members: readonly Member[], steps: FormationSteps, awaiting: Deadline): Promise<void> {
-  const settings = new TemporarySettings(deployment, members.map(({ connection }) => connection));
-  const timeout = (milliseconds: number): Promise<boolean> => settings.set(new Map([["cluster-node-timeout", String(milliseconds)]]));
+async function complete(
+  deployment: Deployment,
+  members: readonly Member[],
+  steps: FormationSteps,
+  awaiting: Deadline,
+): Promise<void> {
+  const settings = new TemporarySettings(
+    deployment,
+    members.map(({ connection }) => connection),
+  );
+  const timeout = (milliseconds: number): Promise<boolean> =>
+    settings.set(new Map([["cluster-node-timeout", String(milliseconds)]]));
   try {
     await settings.set(FAST_SYNC_SETTINGS);
-    const pingsApart = await settings.set(new Map([["cluster-ping-interval", String(fastPingIntervalMs(members.length))]]));
+    const pingsApart = await settings.set(
+      new Map([["cluster-ping-interval", String(fastPingIntervalMs(members.length))]]),
+    );
     await timeout(pingsApart ? PATIENT_TIMEOUT : formationNodeTimeoutMs(members.length));
     const latecomers = new Latecomers(settings, awaiting, members.length);
     await carryOut(steps, members, { settings, awaiting, latecomers });
@@ -96,7 +121,11 @@ class Latecomers {
   async ask(members: readonly Member[]): Promise<void> {
     const more = members.filter((member) => !this.#asking.has(member));
     for (const member of more) this.#asking.add(member);
-    if (more.length > 0) await this.settings.set(new Map([["cluster-ping-interval", String(this.#intervalMs)]]), more.map(({ connection }) => connection));
+    if (more.length > 0)
+      await this.settings.set(
+        new Map([["cluster-ping-interval", String(this.#intervalMs)]]),
+        more.map(({ connection }) => connection),
+      );
   }
 }
 
@@ -106,7 +135,11 @@ interface Forming {
   readonly latecomers: Latecomers;
 }
 
-async function carryOut(steps: FormationSteps, members: readonly Member[], { settings, awaiting, latecomers }: Forming): Promise<void> {
+async function carryOut(
+  steps: FormationSteps,
+  members: readonly Member[],
+  { settings, awaiting, latecomers }: Forming,
+): Promise<void> {
   const byName = new Map(members.map((member) => [member.node.name, member]));
   const member = (name: string): Member => {
     const found = byName.get(name);
@@ -115,12 +148,22 @@ async function carryOut(steps: FormationSteps, members: readonly Member[], { set
   };
   // Awaited together: what is under way when the other fails must have somebody to fail to.
   const [, inTime] = await Promise.all([
-    Promise.all(steps.addSlots.map(({ node, ranges }) => member(node).connection.call("CLUSTER", "ADDSLOTSRANGE", ...ranges.flatMap(({ from, to }) => [from, to])))),
+    Promise.all(
+      steps.addSlots.map(({ node, ranges }) =>
+        member(node).connection.call("CLUSTER", "ADDSLOTSRANGE", ...ranges.flatMap(({ from, to }) => [from, to])),
+      ),
+    ),
     Promise.all(steps.setEpoch.map(({ node, epoch }) => setEpoch(member(node), epoch))),
   ]);
   if (steps.meet) await meetAll(members, settings, awaiting);
-  await Promise.all(steps.replicate.map(({ node, primary }) => latecomers.until([member(node), member(primary)], () => replicate(member(node), member(primary)))));
-  const outrun = inTime.every((set) => set) ? steps.bumpEpoch : [...new Set(steps.replicate.map(({ primary }) => primary))];
+  await Promise.all(
+    steps.replicate.map(({ node, primary }) =>
+      latecomers.until([member(node), member(primary)], () => replicate(member(node), member(primary))),
+    ),
+  );
+  const outrun = inTime.every((set) => set)
+    ? steps.bumpEpoch
+    : [...new Set(steps.replicate.map(({ primary }) => primary))];
   for (const primary of outrun) await member(primary).connection.cluster("BUMPEPOCH");
 }
 
@@ -139,5 +182,8 @@ async function setEpoch({ connection }: Member, epoch: number): Promise<boolean>
 async function lacksSlots(member: Member, nodes: number): Promise<string | undefined> {
   const info = await readClusterInfo(member);
   const slots = infoNumber(info, "cluster_slots_ok");
-  return missingNodes(member, info, nodes) ?? (slots === SLOT_COUNT ? undefined : `${member.node.name} sees ${slots ?? "?"} of ${SLOT_COUNT} slots served`);
+  return (
+    missingNodes(member, info, nodes) ??
+    (slots === SLOT_COUNT ? undefined : `${member.node.name} sees ${slots ?? "?"} of ${SLOT_COUNT} slots served`)
+  );
 }

@@ -13,17 +13,25 @@ import { FAST_SYNC_SETTINGS, TemporarySettings } from "./temporary-settings";
  * Makes every other node a replica of `primary`. Replicas that follow it already are left alone.
  * @throws Failure when a node with keys of its own would become a replica, or when links are not up in time
  */
-export async function formReplication(deployment: Deployment, primary: DeploymentNode, options: FormationOptions = {}): Promise<FormationResult> {
+export async function formReplication(
+  deployment: Deployment,
+  primary: DeploymentNode,
+  options: FormationOptions = {},
+): Promise<FormationResult> {
   const awaiting = new Deadline(deployment.name, deployment.nodes.length, options);
   return withConnections(deployment, async (connections) => {
-    const replicas = [...connections].filter(([node]) => node !== primary).map(([node, connection]) => ({ node, connection }));
+    const replicas = [...connections]
+      .filter(([node]) => node !== primary)
+      .map(([node, connection]) => ({ node, connection }));
     const following = await Promise.all(replicas.map(({ connection }) => follows(connection, primary)));
     const free = replicas.filter((_replica, index) => following[index] !== true);
     await Promise.all(free.map(({ node, connection }) => refuseKeys(node, connection, primary)));
     const settings = new TemporarySettings(deployment, free.length === 0 ? [] : [...connections.values()]);
     try {
       await settings.set(FAST_SYNC_SETTINGS);
-      await Promise.all(free.map(({ connection }) => connection.replicaof(primary.endpoint.host, primary.endpoint.port)));
+      await Promise.all(
+        free.map(({ connection }) => connection.replicaof(primary.endpoint.host, primary.endpoint.port)),
+      );
       await Promise.all(replicas.map(({ node, connection }) => awaiting.poll(() => lacksLink(node, connection))));
       const leader = connections.get(primary);
       if (leader !== undefined) await awaiting.poll(() => lacksReplicas(primary, leader, replicas.length));
@@ -36,7 +44,11 @@ export async function formReplication(deployment: Deployment, primary: Deploymen
 
 async function follows(connection: Connection, primary: DeploymentNode): Promise<boolean> {
   const info = parseInfo(await connection.info("replication"));
-  return info.get("role") === "slave" && info.get("master_host") === primary.endpoint.host && info.get("master_port") === String(primary.endpoint.port);
+  return (
+    info.get("role") === "slave" &&
+    info.get("master_host") === primary.endpoint.host &&
+    info.get("master_port") === String(primary.endpoint.port)
+  );
 }
 
 async function refuseKeys(node: DeploymentNode, connection: Connection, primary: DeploymentNode): Promise<void> {
@@ -52,8 +64,14 @@ async function lacksLink({ name }: DeploymentNode, connection: Connection): Prom
 }
 
 /** A replica's link is up a moment before its primary counts it. */
-async function lacksReplicas({ name }: DeploymentNode, connection: Connection, wanted: number): Promise<string | undefined> {
+async function lacksReplicas(
+  { name }: DeploymentNode,
+  connection: Connection,
+  wanted: number,
+): Promise<string | undefined> {
   const info = parseInfo(await connection.info("replication"));
-  const online = [...info].filter(([key, value]) => /^slave\d+$/.test(key) && infoFields(value).get("state") === "online").length;
+  const online = [...info].filter(
+    ([key, value]) => /^slave\d+$/.test(key) && infoFields(value).get("state") === "online",
+  ).length;
   return online >= wanted ? undefined : `${name} counts ${online} of ${wanted} replicas as online`;
 }

@@ -19,7 +19,11 @@ import { formSentinels, promotedPrimary } from "../sentinel/form-sentinels";
  *   from their primaries
  * @throws Failure when it cannot start, because keys could be lost or somebody's cluster be broken, or does not end in time
  */
-export async function form(deployment: Deployment, shape: Shape, options: FormationOptions = {}): Promise<FormationResult> {
+export async function form(
+  deployment: Deployment,
+  shape: Shape,
+  options: FormationOptions = {},
+): Promise<FormationResult> {
   if (deployment.mode === "replication") {
     const [first] = deployment.nodes;
     if (first === undefined) throw new BadInput(deployment.name, ["it has no nodes"]);

@@ -60,7 +60,10 @@ export function selfEntry({ view }: MemberState): KnownNode {
  * Nodes that somebody knows and that are not part of the deployment; handshakes under way are no members yet.
  * @param isExcused whether what that node knows is known to be nobody's
  */
-export function unknownNodes(states: readonly MemberState[], isExcused: (knower: MemberState, known: KnownNode) => boolean = () => false): string[] {
+export function unknownNodes(
+  states: readonly MemberState[],
+  isExcused: (knower: MemberState, known: KnownNode) => boolean = () => false,
+): string[] {
   const ours = new Map(states.map((state) => [state.view.selfId, state.name]));
   const reasons = new Set<string>();
   if (ours.size < states.length) reasons.add("two nodes have the same node id (a copied nodes.conf?)");
@@ -69,7 +72,10 @@ export function unknownNodes(states: readonly MemberState[], isExcused: (knower:
     const shaking = new Set(view.unhealthy.filter(({ trouble }) => trouble === "handshake").map(({ id }) => id));
     for (const known of view.topology.nodes.values()) {
       const { id, address } = known;
-      if (!ours.has(id) && !shaking.has(id) && !isExcused(state, known)) reasons.add(`${name} knows a node that is not part of this deployment: ${id} at ${address.host}:${address.port}`);
+      if (!ours.has(id) && !shaking.has(id) && !isExcused(state, known))
+        reasons.add(
+          `${name} knows a node that is not part of this deployment: ${id} at ${address.host}:${address.port}`,
+        );
     }
   }
   return [...reasons];
@@ -82,7 +88,9 @@ export function conflictingSlots(states: readonly MemberState[]): string[] {
     owners.slice(index + 1).flatMap((b) => {
       const rest = subtractRanges(selfEntry(a).slots, selfEntry(b).slots);
       if (countSlots(rest) === countSlots(selfEntry(a).slots)) return [];
-      return [`slots ${formatRanges(subtractRanges(selfEntry(a).slots, rest))} are claimed by both ${a.name} and ${b.name}`];
+      return [
+        `slots ${formatRanges(subtractRanges(selfEntry(a).slots, rest))} are claimed by both ${a.name} and ${b.name}`,
+      ];
     }),
   );
 }
@@ -91,7 +99,9 @@ function isFormed(states: readonly MemberState[], shape: Shape): boolean {
   const [first] = states;
   if (first === undefined) return false;
   const { topology } = first.view;
-  const agreed = states.every(({ view }) => view.topology.fingerprint === topology.fingerprint && view.unhealthy.length === 0);
+  const agreed = states.every(
+    ({ view }) => view.topology.fingerprint === topology.fingerprint && view.unhealthy.length === 0,
+  );
   if (!agreed || topology.nodes.size !== states.length) return false;
   const nodes = [...topology.nodes.values()];
   const primaries = nodes.filter((node) => node.role === "primary" && node.slots.length > 0);
@@ -109,12 +119,19 @@ interface Target {
 }
 
 /** The plan where the slots given out so far follow it; else the shards that exist, completed. */
-function chooseTarget(plan: ClusterPlan, shape: Shape, states: readonly MemberState[]): { shards: readonly Target[] } | { reasons: readonly string[] } {
+function chooseTarget(
+  plan: ClusterPlan,
+  shape: Shape,
+  states: readonly MemberState[],
+): { shards: readonly Target[] } | { reasons: readonly string[] } {
   const planned = new Map(plan.shards.map((shard) => [shard.primary, shard]));
   const owners = states.filter((state) => selfEntry(state).slots.length > 0);
   const astray = owners.flatMap((state) => describeAstray(state, planned.get(state.name), plan));
-  const demoted = plan.shards.filter(({ primary }) => states.some((state) => state.name === primary && selfEntry(state).role === "replica"));
-  if (astray.length === 0 && demoted.length === 0) return { shards: plan.shards.map((shard) => ({ ...shard, slots: [shard.slots] })) };
+  const demoted = plan.shards.filter(({ primary }) =>
+    states.some((state) => state.name === primary && selfEntry(state).role === "replica"),
+  );
+  if (astray.length === 0 && demoted.length === 0)
+    return { shards: plan.shards.map((shard) => ({ ...shard, slots: [shard.slots] })) };
   if (owners.length === shape.primaries) return { shards: completeShards(owners, states, shape) };
   return { reasons: [...astray, ...demoted.map(({ primary }) => `${primary} is to be a primary but is a replica`)] };
 }
@@ -122,13 +139,18 @@ function chooseTarget(plan: ClusterPlan, shape: Shape, states: readonly MemberSt
 function describeAstray(state: MemberState, shard: ShardPlan | undefined, plan: ClusterPlan): string[] {
   const outside = subtractRanges(selfEntry(state).slots, shard === undefined ? [] : [shard.slots]);
   if (outside.length === 0) return [];
-  const owner = plan.shards.find(({ slots }) => slots.from <= (outside[0]?.from ?? 0) && (outside[0]?.from ?? 0) <= slots.to);
+  const owner = plan.shards.find(
+    ({ slots }) => slots.from <= (outside[0]?.from ?? 0) && (outside[0]?.from ?? 0) <= slots.to,
+  );
   return [`${state.name} serves slots ${formatRanges(outside)}, which the plan gives to ${owner?.primary ?? "nobody"}`];
 }
 
 /** Around the primaries there are: replicas stay where they are, free nodes fill up, unserved slots go to the smallest. */
 function completeShards(owners: readonly MemberState[], states: readonly MemberState[], shape: Shape): Target[] {
-  const unserved = subtractRanges([{ from: 0, to: SLOT_COUNT - 1 }], owners.flatMap((owner) => selfEntry(owner).slots));
+  const unserved = subtractRanges(
+    [{ from: 0, to: SLOT_COUNT - 1 }],
+    owners.flatMap((owner) => selfEntry(owner).slots),
+  );
   const smallest = [...owners].sort((a, b) => countSlots(selfEntry(a).slots) - countSlots(selfEntry(b).slots))[0];
   const following = (owner: MemberState): MemberState[] =>
     states.filter((state) => selfEntry(state).primaryId === owner.view.selfId).slice(0, shape.replicasPerPrimary);
@@ -138,13 +160,19 @@ function completeShards(owners: readonly MemberState[], states: readonly MemberS
     const open = shape.replicasPerPrimary - (kept.get(owner.name)?.length ?? 0);
     return Array.from({ length: open }, (_, place) => ({ name: `${owner.name}/${place}`, zone: owner.zone }));
   });
-  const assigned = assignReplicas(places, states.filter((state) => !settled.has(state)), 1);
+  const assigned = assignReplicas(
+    places,
+    states.filter((state) => !settled.has(state)),
+    1,
+  );
   return owners.map((owner) => ({
     primary: owner.name,
     slots: [...selfEntry(owner).slots, ...(owner === smallest ? unserved : [])],
     replicas: [
       ...(kept.get(owner.name) ?? []).map(({ name }) => name),
-      ...places.filter(({ name }) => name.startsWith(`${owner.name}/`)).flatMap(({ name }) => (assigned.get(name) ?? []).map((replica) => replica.name)),
+      ...places
+        .filter(({ name }) => name.startsWith(`${owner.name}/`))
+        .flatMap(({ name }) => (assigned.get(name) ?? []).map((replica) => replica.name)),
     ],
   }));
 }
@@ -169,7 +197,9 @@ function stepsTowards(shards: readonly Target[], states: readonly MemberState[])
     return state;
   };
   const replicate = shards.flatMap(({ primary, replicas }) =>
-    replicas.filter((replica) => selfEntry(stateOf(replica)).primaryId !== stateOf(primary).view.selfId).map((replica) => ({ node: replica, primary })),
+    replicas
+      .filter((replica) => selfEntry(stateOf(replica)).primaryId !== stateOf(primary).view.selfId)
+      .map((replica) => ({ node: replica, primary })),
   );
   const met = (name: string): boolean => stateOf(name).view.topology.nodes.size > 1;
   return {
@@ -180,7 +210,9 @@ function stepsTowards(shards: readonly Target[], states: readonly MemberState[])
     setEpoch: firstEpochs(shards).filter(({ node }) => !met(node) && selfEntry(stateOf(node)).epoch === 0),
     meet: states.some(({ view }) => states.some((other) => !view.topology.nodes.has(other.view.selfId))),
     replicate,
-    bumpEpoch: [...new Set(replicate.filter(({ node, primary }) => met(node) || met(primary)).map(({ primary }) => primary))],
+    bumpEpoch: [
+      ...new Set(replicate.filter(({ node, primary }) => met(node) || met(primary)).map(({ primary }) => primary)),
+    ],
   };
 }
 

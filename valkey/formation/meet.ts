@@ -43,7 +43,11 @@ export function fastPingIntervalMs(nodes: number): number {
  * @param settings of the members, changed for a while; whoever has begun that puts them back
  * @throws Failure saying who does not know whom when the time is up
  */
-export async function meetAll(members: readonly Member[], settings: TemporarySettings, awaiting: Deadline): Promise<void> {
+export async function meetAll(
+  members: readonly Member[],
+  settings: TemporarySettings,
+  awaiting: Deadline,
+): Promise<void> {
   const [hub, ...others] = members;
   if (hub === undefined) return;
   const quiet = new Map([["cluster-ping-interval", String(slowPingIntervalMs(members.length))], QUIET_GOSSIP]);
@@ -53,13 +57,19 @@ export async function meetAll(members: readonly Member[], settings: TemporarySet
   await awaiting.poll(() => shaking(hub, members.length));
   await settings.set(TELLING, [hub.connection]);
   const sample = members.filter((_member, index) => index % Math.ceil(members.length / SAMPLE) === 0);
-  for (const some of [sample, members]) await Promise.all(some.map((member) => awaiting.poll(async () => missingNodes(member, await readClusterInfo(member), members.length))));
+  for (const some of [sample, members])
+    await Promise.all(
+      some.map((member) =>
+        awaiting.poll(async () => missingNodes(member, await readClusterInfo(member), members.length)),
+      ),
+    );
   await settings.set(quiet, [hub.connection]);
 }
 
 /** By its own word: whom it does not know yet by their ids. */
 async function shaking({ node, connection }: Member, nodes: number): Promise<string | undefined> {
-  const known = String(await connection.cluster("NODES")).split("\n").filter((line) => line !== "" && !line.includes("handshake")).length;
+  const known = String(await connection.cluster("NODES"))
+    .split("\n")
+    .filter((line) => line !== "" && !line.includes("handshake")).length;
   return known >= nodes ? undefined : `${node.name} knows ${known} of ${nodes} nodes`;
 }
-

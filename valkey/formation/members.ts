@@ -15,7 +15,9 @@ export interface Member {
   readonly id: string;
 }
 
-export async function readMemberStates(connections: ReadonlyMap<DeploymentNode, Connection>): Promise<{ members: Member[]; states: MemberState[] }> {
+export async function readMemberStates(
+  connections: ReadonlyMap<DeploymentNode, Connection>,
+): Promise<{ members: Member[]; states: MemberState[] }> {
   const parser = new ViewParser();
   const states = await Promise.all(
     [...connections].map(async ([node, connection]): Promise<MemberState> => {
@@ -23,12 +25,19 @@ export async function readMemberStates(connections: ReadonlyMap<DeploymentNode, 
       return { name: node.name, zone: node.zone ?? "", view: parser.parse(String(text)), keys };
     }),
   );
-  const members = [...connections].map(([node, connection], index) => ({ node, connection, id: states[index]?.view.selfId ?? "" }));
+  const members = [...connections].map(([node, connection], index) => ({
+    node,
+    connection,
+    id: states[index]?.view.selfId ?? "",
+  }));
   return { members, states };
 }
 
 /** Introduces a node to another; they know each other some time later. */
-export async function meetNode({ connection }: Member, { endpoint: { host, port }, busPort }: DeploymentNode): Promise<void> {
+export async function meetNode(
+  { connection }: Member,
+  { endpoint: { host, port }, busPort }: DeploymentNode,
+): Promise<void> {
   await connection.call("CLUSTER", "MEET", host, port, busPort ?? port + 10_000);
 }
 
@@ -39,8 +48,11 @@ export async function replicate(replica: Member, primary: Member): Promise<strin
     return undefined;
   } catch (error) {
     if (/Unknown node/i.test(messageOf(error))) return `${replica.node.name} has not heard of ${primary.node.name}`;
-    if (/only replicate a master/i.test(messageOf(error))) return `${replica.node.name} has not heard that ${primary.node.name} is a primary`;
-    throw new Failure(`${replica.node.name} does not become a replica of ${primary.node.name}: ${messageOf(error)}`, { cause: error });
+    if (/only replicate a master/i.test(messageOf(error)))
+      return `${replica.node.name} has not heard that ${primary.node.name} is a primary`;
+    throw new Failure(`${replica.node.name} does not become a replica of ${primary.node.name}: ${messageOf(error)}`, {
+      cause: error,
+    });
   }
 }
 
@@ -60,7 +72,8 @@ export async function missingService({ node, connection }: Member): Promise<stri
   const [cluster, replication] = await Promise.all([connection.cluster("INFO"), connection.info("replication")]);
   const info = parseInfo(cluster);
   const state = info.get("cluster_state");
-  if (state !== "ok" || infoNumber(info, "cluster_slots_ok") !== SLOT_COUNT) return `${node.name} says the cluster's state is ${state ?? "unknown"}`;
+  if (state !== "ok" || infoNumber(info, "cluster_slots_ok") !== SLOT_COUNT)
+    return `${node.name} says the cluster's state is ${state ?? "unknown"}`;
   const values = parseInfo(replication);
   const link = values.get("master_link_status");
   if (link === undefined || link === "up") return undefined;
@@ -89,10 +102,12 @@ export async function readDisagreement(members: readonly Member[]): Promise<stri
 /** @param views of the members, in their order */
 export function describeDisagreement(members: readonly Member[], views: readonly ClusterView[]): string | undefined {
   const troubled = members.filter((_member, index) => (views[index]?.unhealthy.length ?? 0) > 0);
-  if (troubled.length > 0) return `${troubled.length} nodes do not see all others healthy, ${troubled[0]?.node.name ?? ""} among them`;
+  if (troubled.length > 0)
+    return `${troubled.length} nodes do not see all others healthy, ${troubled[0]?.node.name ?? ""} among them`;
   // A link that stalls on a busy machine is made anew within moments; news does not travel without it.
   const unlinked = members.filter((_member, index) => (views[index]?.unlinked.length ?? 0) > 0);
-  if (unlinked.length > 0) return `${unlinked.length} nodes lack a bus link to some other, ${unlinked[0]?.node.name ?? ""} among them`;
+  if (unlinked.length > 0)
+    return `${unlinked.length} nodes lack a bus link to some other, ${unlinked[0]?.node.name ?? ""} among them`;
   const different = new Set(views.map(({ topology }) => topology.fingerprint)).size;
   return different === 1 ? undefined : `the nodes have ${different} different views of the cluster`;
 }

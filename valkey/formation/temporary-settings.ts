@@ -41,7 +41,10 @@ export class TemporarySettings {
       this.connections.map(async (connection, index) => {
         if (only?.includes(connection) === false) return true;
         const names = await this.#remember(connection, index, [...values.keys()]);
-        await setAll(connection, [...values].filter(([name]) => names.has(name)));
+        await setAll(
+          connection,
+          [...values].filter(([name]) => names.has(name)),
+        );
         return names.size === values.size;
       }),
     );
@@ -52,7 +55,13 @@ export class TemporarySettings {
   async restore(): Promise<void> {
     await Promise.allSettled(
       this.connections.map((connection, index) =>
-        setAll(connection, [...(this.#before[index] ?? [])].map(([name, value]) => [name, this.deployment.directives.get(name) ?? HIDDEN.get(name) ?? value])),
+        setAll(
+          connection,
+          [...(this.#before[index] ?? [])].map(([name, value]) => [
+            name,
+            this.deployment.directives.get(name) ?? HIDDEN.get(name) ?? value,
+          ]),
+        ),
       ),
     );
   }
@@ -62,18 +71,27 @@ export class TemporarySettings {
     const flat = (await connection.call("CONFIG", "GET", ...names)) as string[];
     const found = new Set(names.filter((name) => flat.includes(name)));
     const before = this.#before[index];
-    for (const name of found) if (before !== undefined && !before.has(name)) before.set(name, flat[flat.indexOf(name) + 1] ?? "");
+    for (const name of found)
+      if (before !== undefined && !before.has(name)) before.set(name, flat[flat.indexOf(name) + 1] ?? "");
     return found;
   }
 }
 
 /** Directives that forming and resizing change for a while. */
-const CHANGED_FOR_A_WHILE = [...FAST_SYNC_SETTINGS.keys(), "cluster-node-timeout", ...HIDDEN.keys(), "cluster-allow-replica-migration"];
+const CHANGED_FOR_A_WHILE = [
+  ...FAST_SYNC_SETTINGS.keys(),
+  "cluster-node-timeout",
+  ...HIDDEN.keys(),
+  "cluster-allow-replica-migration",
+];
 
 /**
  * Puts directives back that were left changed by a run that was killed, where it is known what they should be.
  */
-export async function restoreLeftoverSettings({ directives }: Deployment, connections: readonly Connection[]): Promise<void> {
+export async function restoreLeftoverSettings(
+  { directives }: Deployment,
+  connections: readonly Connection[],
+): Promise<void> {
   const valueOf = (name: string): string | undefined => directives.get(name) ?? HIDDEN.get(name);
   const wanted = CHANGED_FOR_A_WHILE.filter((name) => valueOf(name) !== undefined);
   if (wanted.length === 0) return;
@@ -81,11 +99,17 @@ export async function restoreLeftoverSettings({ directives }: Deployment, connec
     connections.map(async (connection) => {
       const flat = (await connection.call("CONFIG", "GET", ...wanted)) as string[];
       const astray = wanted.filter((name) => flat.includes(name) && flat[flat.indexOf(name) + 1] !== valueOf(name));
-      await setAll(connection, astray.map((name) => [name, valueOf(name) ?? ""]));
+      await setAll(
+        connection,
+        astray.map((name) => [name, valueOf(name) ?? ""]),
+      );
     }),
   );
 }
 
-async function setAll(connection: Connection, values: readonly (readonly [name: string, value: string])[]): Promise<void> {
+async function setAll(
+  connection: Connection,
+  values: readonly (readonly [name: string, value: string])[],
+): Promise<void> {
   if (values.length > 0) await connection.call("CONFIG", "SET", ...values.flat());
 }

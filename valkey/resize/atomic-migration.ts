@@ -34,14 +34,26 @@ export async function supportsAtomicMigration(connection: Connection): Promise<b
  * @param moved told of slots that have changed their owner
  * @returns what the server says of migrations that it gave up, which leave everything as it was
  */
-export async function migrateAtomically(source: string, transfers: readonly SlotTransfer[], moving: MigrationContext, moved: (slots: number) => void): Promise<string[]> {
+export async function migrateAtomically(
+  source: string,
+  transfers: readonly SlotTransfer[],
+  moving: MigrationContext,
+  moved: (slots: number) => void,
+): Promise<string[]> {
   const { connection } = moving.member(source);
   const setbacks: string[] = [];
   for (const { to, ranges } of transfers) {
     moving.signal?.throwIfAborted();
     const before = new Set((await readJobs(connection)).map(({ name }) => name));
     try {
-      await connection.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", ...ranges.flatMap((range) => [range.from, range.to]), "NODE", moving.member(to).id);
+      await connection.call(
+        "CLUSTER",
+        "MIGRATESLOTS",
+        "SLOTSRANGE",
+        ...ranges.flatMap((range) => [range.from, range.to]),
+        "NODE",
+        moving.member(to).id,
+      );
     } catch (error) {
       throw new Failure(`${source} does not move slots to ${to}: ${messageOf(error)}`, { cause: error });
     }
@@ -61,7 +73,8 @@ export async function migrateAtomically(source: string, transfers: readonly Slot
 export async function awaitMigrations(members: readonly Member[], awaiting: Deadline): Promise<void> {
   await Promise.all(
     members.map(async ({ node, connection }) => {
-      if (await supportsAtomicMigration(connection)) await awaiting.pollWhileProgressing(async () => describeRunning(node.name, await readJobs(connection)));
+      if (await supportsAtomicMigration(connection))
+        await awaiting.pollWhileProgressing(async () => describeRunning(node.name, await readJobs(connection)));
     }),
   );
 }
@@ -76,6 +89,12 @@ async function readJobs(connection: Connection): Promise<Job[]> {
   const entries = (await connection.call("CLUSTER", "GETSLOTMIGRATIONS")) as (string | number)[][];
   return entries.map((flat) => {
     const value = (name: string): string => String(flat[flat.indexOf(name) + 1] ?? "");
-    return { name: value("name"), operation: value("operation"), state: value("state"), message: value("message"), remaining: value("remaining_repl_size") };
+    return {
+      name: value("name"),
+      operation: value("operation"),
+      state: value("state"),
+      message: value("message"),
+      remaining: value("remaining_repl_size"),
+    };
   });
 }

@@ -31,7 +31,11 @@ const ATTEMPTS = 5;
  * is completed: a key that is on both sides is taken from the slot's owner, the only one that clients see.
  * @throws Failure when a server refuses
  */
-export async function migrateKeyByKey(moves: readonly SlotMigration[], moving: MigrationContext, moved: (slots: number) => void): Promise<void> {
+export async function migrateKeyByKey(
+  moves: readonly SlotMigration[],
+  moving: MigrationContext,
+  moved: (slots: number) => void,
+): Promise<void> {
   const stop = new AbortController();
   const sources = [...new Set(moves.map(({ from }) => from))];
   const lanes = sources.flatMap((source) => {
@@ -65,7 +69,10 @@ export async function migrateKeyByKey(moves: readonly SlotMigration[], moving: M
 function groupMoves(moves: readonly SlotMigration[]): { to: string; slots: number[] }[] {
   return [...new Set(moves.map(({ to }) => to))].flatMap((to) => {
     const slots = moves.filter((move) => move.to === to).map(({ slot }) => slot);
-    return Array.from({ length: Math.ceil(slots.length / SLOT_BATCH) }, (_, index) => ({ to, slots: slots.slice(index * SLOT_BATCH, (index + 1) * SLOT_BATCH) }));
+    return Array.from({ length: Math.ceil(slots.length / SLOT_BATCH) }, (_, index) => ({
+      to,
+      slots: slots.slice(index * SLOT_BATCH, (index + 1) * SLOT_BATCH),
+    }));
   });
 }
 
@@ -123,13 +130,18 @@ class Lane {
     try {
       await setSlots(target.connection, slots, "IMPORTING", this.source.id);
       await setSlots(this.connection, slots, "MIGRATING", to.id);
-      const counts = await sendPipeline(this.connection, slots.map((slot) => ["CLUSTER", "COUNTKEYSINSLOT", slot]));
+      const counts = await sendPipeline(
+        this.connection,
+        slots.map((slot) => ["CLUSTER", "COUNTKEYSINSLOT", slot]),
+      );
       for (const [index, slot] of slots.entries()) if (counts[index] !== 0) await this.#moveKeys(slot, target);
       // First where they go: were it the other way round and only half done, nobody would own them.
       await setSlots(target.connection, slots, "NODE", to.id);
       await setSlots(this.connection, slots, "NODE", to.id);
     } catch (error) {
-      throw new Failure(`slots of ${this.source.node.name} do not go to ${to.node.name}: ${messageOf(error)}`, { cause: error });
+      throw new Failure(`slots of ${this.source.node.name} do not go to ${to.node.name}: ${messageOf(error)}`, {
+        cause: error,
+      });
     }
   }
 
@@ -146,7 +158,20 @@ class Lane {
   async #migrate(keys: readonly Buffer[], { host, port }: Target): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
-        await this.batch.send(() => this.connection.call("MIGRATE", host, port, "", 0, KEY_TIMEOUT_MS, "REPLACE", ...credentials(this.moving.deployment.access), "KEYS", ...keys));
+        await this.batch.send(() =>
+          this.connection.call(
+            "MIGRATE",
+            host,
+            port,
+            "",
+            0,
+            KEY_TIMEOUT_MS,
+            "REPLACE",
+            ...credentials(this.moving.deployment.access),
+            "KEYS",
+            ...keys,
+          ),
+        );
         return;
       } catch (error) {
         // The connection between the servers broke or was too slow: the keys are where they were, or on both sides.
@@ -161,7 +186,8 @@ class Lane {
     if (known !== undefined) return known;
     const view = new ViewParser().parse(String(await this.connection.cluster("NODES")));
     const address = view.topology.nodes.get(to.id)?.address;
-    if (address === undefined || address.host === "") throw new Failure(`${this.source.node.name} does not know where ${to.node.name} is`);
+    if (address === undefined || address.host === "")
+      throw new Failure(`${this.source.node.name} does not know where ${to.node.name} is`);
     const target = { connection: await patient(to, this.moving), host: address.host, port: address.port };
     this.#targets.set(to.node.name, target);
     return target;

@@ -51,16 +51,28 @@ export async function resizeCluster(
     changed = true;
     setbacks = await new ResizeExecutor(deployment, members, states, awaiting, options).execute(decision.plan);
   }
-  throw new Failure(`${deployment.name} is not resized after ${ROUNDS} attempts: ${setbacks.length > 0 ? setbacks.join("; ") : "it keeps changing"}`);
+  throw new Failure(
+    `${deployment.name} is not resized after ${ROUNDS} attempts: ${setbacks.length > 0 ? setbacks.join("; ") : "it keeps changing"}`,
+  );
 }
 
 /**
  * Waits until those who take part agree, and finishes what is unfinished.
  * @returns whether anything had to be done
  */
-async function settle(deployment: Deployment, connections: ReadonlyMap<DeploymentNode, Connection>, awaiting: Deadline, options: FormationOptions): Promise<boolean> {
+async function settle(
+  deployment: Deployment,
+  connections: ReadonlyMap<DeploymentNode, Connection>,
+  awaiting: Deadline,
+  options: FormationOptions,
+): Promise<boolean> {
   const leaving = leavingNames(options);
-  const patient = new Deadline(deployment.name, connections.size, { ...options, timeoutMs: Math.min(options.timeoutMs ?? PATIENCE_MS, PATIENCE_MS) }, "ready to be resized");
+  const patient = new Deadline(
+    deployment.name,
+    connections.size,
+    { ...options, timeoutMs: Math.min(options.timeoutMs ?? PATIENCE_MS, PATIENCE_MS) },
+    "ready to be resized",
+  );
   const read = async (): Promise<{ states: MemberState[]; steps: ResizeExecutor }> => {
     let now = await readMemberStates(connections);
     refuse(deployment, resizeBlockers(now.states, leaving));
@@ -121,9 +133,22 @@ async function readMemory(members: readonly Member[]): Promise<Map<string, Memor
       members.map(async ({ node, connection }) => {
         const info = parseInfo(await connection.info("memory"));
         const bytes = (name: string): number => infoNumber(info, name) ?? 0;
-        const other = bytes("used_memory_startup") + bytes("mem_clients_normal") + bytes("mem_clients_slaves") + bytes("mem_replication_backlog") + bytes("mem_aof_buffer") + bytes("mem_cluster_links");
+        const other =
+          bytes("used_memory_startup") +
+          bytes("mem_clients_normal") +
+          bytes("mem_clients_slaves") +
+          bytes("mem_replication_backlog") +
+          bytes("mem_aof_buffer") +
+          bytes("mem_cluster_links");
         const empty = (await connection.dbsize()) === 0;
-        return [node.name, { keys: empty ? 0 : Math.max(0, bytes("used_memory") - other), used: bytes("used_memory"), limit: bytes("maxmemory") }] as const;
+        return [
+          node.name,
+          {
+            keys: empty ? 0 : Math.max(0, bytes("used_memory") - other),
+            used: bytes("used_memory"),
+            limit: bytes("maxmemory"),
+          },
+        ] as const;
       }),
     ),
   );

@@ -11,7 +11,14 @@ import type { MemberState } from "../formation/formation-steps";
 import { selfEntry } from "../formation/formation-steps";
 import { fastPingIntervalMs } from "../formation/meet";
 import type { Member } from "../formation/members";
-import { readDisagreement, meetNode, missingService, readMemberStates, readViews, replicate } from "../formation/members";
+import {
+  readDisagreement,
+  meetNode,
+  missingService,
+  readMemberStates,
+  readViews,
+  replicate,
+} from "../formation/members";
 import { participants } from "./resize-facts";
 import type { MigrationContext } from "./migration-context";
 import { migrateSlots } from "./slot-migration";
@@ -46,18 +53,30 @@ export class ResizeExecutor {
   }
 
   get migrationContext(): MigrationContext {
-    return { deployment: this.deployment, member: (name) => this.#member(name), deadline: this.awaiting, signal: this.options.signal, report: this.options.report };
+    return {
+      deployment: this.deployment,
+      member: (name) => this.#member(name),
+      deadline: this.awaiting,
+      signal: this.options.signal,
+      report: this.options.report,
+    };
   }
 
   /** @returns what went wrong without harm, and is worth another attempt */
   async execute(plan: ResizePlan): Promise<string[]> {
     const directives = new Map([...DEFAULTS, ...this.deployment.directives]);
-    const settings = (members: readonly Member[]): TemporarySettings => new TemporarySettings({ ...this.deployment, directives }, members.map(({ connection }) => connection));
+    const settings = (members: readonly Member[]): TemporarySettings =>
+      new TemporarySettings(
+        { ...this.deployment, directives },
+        members.map(({ connection }) => connection),
+      );
     const [all, some] = [settings(this.members), settings(this.#dissolved(plan.migrate))];
     try {
       await all.set(FAST_SYNC_SETTINGS);
       // News spread with pings: where they can be had often without declaring nodes failed sooner, they are.
-      const pingsApart = await all.set(new Map([["cluster-ping-interval", String(fastPingIntervalMs(this.members.length))]]));
+      const pingsApart = await all.set(
+        new Map([["cluster-ping-interval", String(fastPingIntervalMs(this.members.length))]]),
+      );
       await this.#meet(plan.meet, !pingsApart);
       for (const { from, to } of plan.failOver) await this.#handOver(from, to);
       await this.#attach(plan.attach);
@@ -104,12 +123,16 @@ export class ResizeExecutor {
     for (const name of names) this.#taking.delete(name);
     const ids = new Set(gone.map(({ id }) => id));
     const rest = this.members.filter(({ id }) => !ids.has(id));
-    await Promise.all(rest.flatMap(({ connection }) => gone.map(({ id }) => unless(/Unknown node/i, connection.cluster("FORGET", id)))));
+    await Promise.all(
+      rest.flatMap(({ connection }) => gone.map(({ id }) => unless(/Unknown node/i, connection.cluster("FORGET", id)))),
+    );
     // Hard: under its old id a node could not come back within those 60 s.
     await Promise.all(gone.map(({ connection }) => connection.cluster("RESET", "HARD")));
     await this.awaiting.poll(async () => {
       const views = await readViews(this.participants);
-      return views.some(({ topology }) => [...topology.nodes.keys()].some((id) => ids.has(id))) ? `some node still knows ${names.join(", ")}` : undefined;
+      return views.some(({ topology }) => [...topology.nodes.keys()].some((id) => ids.has(id)))
+        ? `some node still knows ${names.join(", ")}`
+        : undefined;
     });
     await this.waitForAgreement();
   }
@@ -121,11 +144,17 @@ export class ResizeExecutor {
     const joining = names.map((name) => this.#member(name));
     const present = this.participants.filter((member) => !joining.includes(member));
     for (const name of names) this.#taking.add(name);
-    await Promise.all(joining.flatMap((member, index) => [...present, ...joining.slice(index + 1)].map((other) => meetNode(member, other.node))));
+    await Promise.all(
+      joining.flatMap((member, index) =>
+        [...present, ...joining.slice(index + 1)].map((other) => meetNode(member, other.node)),
+      ),
+    );
     const ids = this.participants.map(({ id }) => id);
     await this.awaiting.poll(async () => {
       const views = await readViews(this.participants);
-      const unaware = views.findIndex(({ topology, unhealthy }) => unhealthy.length > 0 || ids.some((id) => !topology.nodes.has(id)));
+      const unaware = views.findIndex(
+        ({ topology, unhealthy }) => unhealthy.length > 0 || ids.some((id) => !topology.nodes.has(id)),
+      );
       return unaware < 0 ? undefined : `${this.participants[unaware]?.node.name ?? ""} does not know all others`;
     });
     if (twice) await Promise.all(joining.flatMap(({ node }) => present.map((member) => meetNode(member, node))));
@@ -150,10 +179,17 @@ export class ResizeExecutor {
 
   async #attach(attachments: readonly ReplicaAssignment[]): Promise<void> {
     if (attachments.length === 0) return;
-    this.options.report?.(`making replicas: ${attachments.map(({ node, primary }) => `${node} of ${primary}`).join(", ")}`);
-    await Promise.all(attachments.map(({ node, primary }) => this.awaiting.poll(() => replicate(this.#member(node), this.#member(primary)))));
+    this.options.report?.(
+      `making replicas: ${attachments.map(({ node, primary }) => `${node} of ${primary}`).join(", ")}`,
+    );
+    await Promise.all(
+      attachments.map(({ node, primary }) =>
+        this.awaiting.poll(() => replicate(this.#member(node), this.#member(primary))),
+      ),
+    );
     // A replica that was heard of by an epoch larger than its primary's would not be listened to about its new role.
-    for (const primary of new Set(attachments.map((each) => each.primary))) await this.#member(primary).connection.cluster("BUMPEPOCH");
+    for (const primary of new Set(attachments.map((each) => each.primary)))
+      await this.#member(primary).connection.cluster("BUMPEPOCH");
     await this.#agreed();
   }
 
@@ -179,9 +215,13 @@ export class ResizeExecutor {
   async #move(transfers: readonly SlotTransfer[]): Promise<string[]> {
     if (transfers.length === 0) return [];
     await this.#agreed();
-    this.options.report?.(`moving slots: ${transfers.map(({ from, to, ranges }) => `${countSlots(ranges)} from ${from} to ${to}`).join(", ")}`);
+    this.options.report?.(
+      `moving slots: ${transfers.map(({ from, to, ranges }) => `${countSlots(ranges)} from ${from} to ${to}`).join(", ")}`,
+    );
     const sources = [...new Set(transfers.map(({ from }) => from))];
-    const bytes = new Map(await Promise.all(sources.map(async (name) => [name, await usedMemory(this.#member(name).connection)] as const)));
+    const bytes = new Map(
+      await Promise.all(sources.map(async (name) => [name, await usedMemory(this.#member(name).connection)] as const)),
+    );
     const setbacks = await migrateSlots(transfers, (source) => bytes.get(source) ?? 0, this.migrationContext);
     for (const setback of setbacks) this.options.report?.(`slots were not moved: ${setback}`);
     await this.#agreed();
@@ -190,11 +230,20 @@ export class ResizeExecutor {
 
   /** The members of shards that give all their slots away. */
   #dissolved(move: readonly SlotTransfer[]): Member[] {
-    const given = (name: string): number => countSlots(move.filter(({ from }) => from === name).flatMap(({ ranges }) => ranges));
-    const primaries = new Set(this.states.filter((state) => selfEntry(state).slots.length > 0 && given(state.name) === countSlots(selfEntry(state).slots)).map(({ view }) => view.selfId));
+    const given = (name: string): number =>
+      countSlots(move.filter(({ from }) => from === name).flatMap(({ ranges }) => ranges));
+    const primaries = new Set(
+      this.states
+        .filter(
+          (state) => selfEntry(state).slots.length > 0 && given(state.name) === countSlots(selfEntry(state).slots),
+        )
+        .map(({ view }) => view.selfId),
+    );
     return this.members.filter((_member, index) => {
       const state = this.states[index];
-      return state !== undefined && (primaries.has(state.view.selfId) || primaries.has(selfEntry(state).primaryId ?? ""));
+      return (
+        state !== undefined && (primaries.has(state.view.selfId) || primaries.has(selfEntry(state).primaryId ?? ""))
+      );
     });
   }
 
@@ -212,7 +261,9 @@ async function usedMemory(connection: Connection): Promise<number> {
 /** Keys of slots that were given away are deleted a moment later. */
 async function leftovers(members: readonly Member[]): Promise<string | undefined> {
   const { states } = await readMemberStates(new Map(members.map(({ node, connection }) => [node, connection])));
-  const holder = states.find((state) => selfEntry(state).role === "primary" && selfEntry(state).slots.length === 0 && state.keys > 0);
+  const holder = states.find(
+    (state) => selfEntry(state).role === "primary" && selfEntry(state).slots.length === 0 && state.keys > 0,
+  );
   return holder === undefined ? undefined : `${holder.name} serves no slots and holds ${holder.keys} keys`;
 }
 

@@ -18,7 +18,10 @@ export interface MemoryUse {
 export function servesAllSlots(states: readonly MemberState[]): boolean {
   const owners = states.filter(serves);
   if (!owners.every((a) => owners.every((b) => knows(a, b)))) return false;
-  return states.some(({ view }) => countSlots(normaliseRanges([...view.topology.nodes.values()].flatMap(({ slots }) => slots))) === SLOT_COUNT);
+  return states.some(
+    ({ view }) =>
+      countSlots(normaliseRanges([...view.topology.nodes.values()].flatMap(({ slots }) => slots))) === SLOT_COUNT,
+  );
 }
 
 function knows({ view }: MemberState, other: MemberState): boolean {
@@ -42,8 +45,10 @@ export function participants(states: readonly MemberState[]): MemberState[] {
  */
 export function halfJoinedNodes(states: readonly MemberState[], leaving: ReadonlySet<string>): string[] {
   const part = new Set(participants(states));
-  const isTorn = (state: MemberState): boolean => !part.has(state) && !isAlone(state, states) && (leaving.has(state.name) || state.keys === 0);
-  const remembers = (state: MemberState): boolean => [...state.view.topology.nodes.values()].some((known) => isFormerSelf(states, state, known));
+  const isTorn = (state: MemberState): boolean =>
+    !part.has(state) && !isAlone(state, states) && (leaving.has(state.name) || state.keys === 0);
+  const remembers = (state: MemberState): boolean =>
+    [...state.view.topology.nodes.values()].some((known) => isFormerSelf(states, state, known));
   const apart = states.filter((state) => !serves(state) && (isTorn(state) || remembers(state)));
   // A replica cannot forget its primary: it goes with it.
   const ids = new Set(apart.map(({ view }) => view.selfId));
@@ -61,8 +66,14 @@ export function resizeBlockers(states: readonly MemberState[], leaving: Readonly
   const outside = states.filter((state) => !part.has(state));
   return [
     ...unknownNodes(states, (knower, known) => isFormerSelf(states, knower, known)),
-    ...outside.filter(serves).map(({ name }) => `${name} serves slots and does not know all other primaries, or is not known to them`),
-    ...outside.filter((state) => !leaving.has(state.name) && !serves(state) && selfEntry(state).role === "primary" && state.keys > 0).map(({ name, keys }) => `${name} is to join but holds ${keys} keys of its own`),
+    ...outside
+      .filter(serves)
+      .map(({ name }) => `${name} serves slots and does not know all other primaries, or is not known to them`),
+    ...outside
+      .filter(
+        (state) => !leaving.has(state.name) && !serves(state) && selfEntry(state).role === "primary" && state.keys > 0,
+      )
+      .map(({ name, keys }) => `${name} is to join but holds ${keys} keys of its own`),
   ];
 }
 
@@ -71,7 +82,11 @@ export function resizeBlockers(states: readonly MemberState[], leaving: Readonly
  * forgotten all when the run was killed, and the second had not. It has no slots, and the address of a node that is here; or, once
  * that one has answered under its new id, none, which counts of a node that knows this cluster's primaries.
  */
-function isFormerSelf(states: readonly MemberState[], knower: MemberState, { id, slots, address: { host, port } }: KnownNode): boolean {
+function isFormerSelf(
+  states: readonly MemberState[],
+  knower: MemberState,
+  { id, slots, address: { host, port } }: KnownNode,
+): boolean {
   if (serves(knower) || slots.length > 0 || states.some(({ view }) => view.selfId === id)) return false;
   if (knower.view.unhealthy.some((each) => each.id === id && each.trouble === "handshake")) return false;
   if (host === "") return states.some((state) => serves(state) && knows(knower, state));
@@ -79,14 +94,28 @@ function isFormerSelf(states: readonly MemberState[], knower: MemberState, { id,
 }
 
 /** The nodes as the plan wants to know them. */
-export function resizeNodes(states: readonly MemberState[], leaving: ReadonlySet<string>, memory: ReadonlyMap<string, MemoryUse>): ResizeNode[] {
+export function resizeNodes(
+  states: readonly MemberState[],
+  leaving: ReadonlySet<string>,
+  memory: ReadonlyMap<string, MemoryUse>,
+): ResizeNode[] {
   const part = new Set(participants(states));
   const nameOf = new Map(states.map(({ name, view }) => [view.selfId, name]));
   return states.map((state): ResizeNode => {
     const { slots, primaryId } = selfEntry(state);
     const { keys = 0, used = 0, limit = 0 } = memory.get(state.name) ?? {};
     const met = leaving.has(state.name) ? !isAlone(state, states) : part.has(state);
-    return { name: state.name, zone: state.zone, leaving: leaving.has(state.name), met, primary: nameOf.get(primaryId ?? ""), slots, keyBytes: keys, usedMemory: used, maxmemory: limit };
+    return {
+      name: state.name,
+      zone: state.zone,
+      leaving: leaving.has(state.name),
+      met,
+      primary: nameOf.get(primaryId ?? ""),
+      slots,
+      keyBytes: keys,
+      usedMemory: used,
+      maxmemory: limit,
+    };
   });
 }
 
@@ -112,7 +141,8 @@ export interface OpenMigrations {
 export function openMigrations(states: readonly MemberState[]): OpenMigrations {
   const byId = new Map(states.map((state) => [state.view.selfId, state]));
   const lead = (id: string): MemberState | undefined => byId.get(primaryOf(byId.get(id)) ?? id);
-  const ownerOf = (slot: number): MemberState | undefined => states.find((state) => selfEntry(state).slots.some(({ from, to }) => from <= slot && slot <= to));
+  const ownerOf = (slot: number): MemberState | undefined =>
+    states.find((state) => selfEntry(state).slots.some(({ from, to }) => from <= slot && slot <= to));
   const begun = new Map<number, Set<string>>();
   const stale = new Map<string, { slot: number; node: string }>();
   for (const state of states) {
@@ -126,9 +156,13 @@ export function openMigrations(states: readonly MemberState[]): OpenMigrations {
     }
   }
   return {
-    begun: [...begun].flatMap(([slot, targets]) => [...targets].map((to) => ({ slot, from: ownerOf(slot)?.name ?? "", to }))),
+    begun: [...begun].flatMap(([slot, targets]) =>
+      [...targets].map((to) => ({ slot, from: ownerOf(slot)?.name ?? "", to })),
+    ),
     stale: [...stale.values()],
-    reasons: [...begun].filter(([, targets]) => targets.size > 1).map(([slot, targets]) => `slot ${slot} is being taken over by several nodes: ${[...targets].join(", ")}`),
+    reasons: [...begun]
+      .filter(([, targets]) => targets.size > 1)
+      .map(([slot, targets]) => `slot ${slot} is being taken over by several nodes: ${[...targets].join(", ")}`),
   };
 }
 

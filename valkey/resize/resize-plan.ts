@@ -62,8 +62,15 @@ export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDe
   const shards = desiredShards(nodes, shape);
   const owners = nodes.filter(({ slots }) => slots.length > 0);
   // Slots stay with their shard whoever leads it: transfers are reckoned between the leaders to be.
-  const leaderOf = new Map(shards.flatMap(({ primary, previousPrimary }) => (previousPrimary === undefined ? [] : [[previousPrimary, primary]])));
-  const move = planTransfers(owners.map(({ name, slots }) => ({ name: leaderOf.get(name) ?? name, slots })), shards.map(({ primary }) => primary));
+  const leaderOf = new Map(
+    shards.flatMap(({ primary, previousPrimary }) =>
+      previousPrimary === undefined ? [] : [[previousPrimary, primary]],
+    ),
+  );
+  const move = planTransfers(
+    owners.map(({ name, slots }) => ({ name: leaderOf.get(name) ?? name, slots })),
+    shards.map(({ primary }) => primary),
+  );
   const plan = { ...planRoles(nodes, shards), migrate: move };
   if (Object.values(plan).every((list) => list.length === 0)) return { kind: "fits" };
   const reasons = memoryReasons(nodes, leaderOf, move);
@@ -72,20 +79,33 @@ export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDe
 
 function planRoles(nodes: readonly ResizeNode[], shards: readonly DesiredShard[]): Omit<ResizePlan, "migrate"> {
   const byName = new Map(nodes.map((node) => [node.name, node]));
-  const handOver = shards.flatMap(({ primary, previousPrimary }) => (previousPrimary === undefined || previousPrimary === primary ? [] : [{ from: previousPrimary, to: primary }]));
+  const handOver = shards.flatMap(({ primary, previousPrimary }) =>
+    previousPrimary === undefined || previousPrimary === primary ? [] : [{ from: previousPrimary, to: primary }],
+  );
   const successor = new Map(handOver.map(({ from, to }) => [from, to]));
   const leaders = new Set(shards.map(({ primary }) => primary));
-  const release = shards.flatMap(({ primary, previousPrimary }) => (previousPrimary === undefined && byName.get(primary)?.primary !== undefined ? [primary] : []));
-  const dissolved = new Set(nodes.filter(({ name, slots }) => slots.length > 0 && !leaders.has(name) && !successor.has(name)).map(({ name }) => name));
+  const release = shards.flatMap(({ primary, previousPrimary }) =>
+    previousPrimary === undefined && byName.get(primary)?.primary !== undefined ? [primary] : [],
+  );
+  const dissolved = new Set(
+    nodes
+      .filter(({ name, slots }) => slots.length > 0 && !leaders.has(name) && !successor.has(name))
+      .map(({ name }) => name),
+  );
 
-  const lists = { attach: [] as ReplicaAssignment[], reattach: [] as ReplicaAssignment[], reassign: [] as ReplicaAssignment[] };
+  const lists = {
+    attach: [] as ReplicaAssignment[],
+    reattach: [] as ReplicaAssignment[],
+    reassign: [] as ReplicaAssignment[],
+  };
   for (const { primary, replicas } of shards) {
     for (const name of replicas) {
       const node = byName.get(name);
       const followed = successor.get(name) ?? successor.get(node?.primary ?? "") ?? node?.primary;
       if (node === undefined || followed === primary) continue;
       if (dissolved.has(name) || dissolved.has(node.primary ?? "")) lists.reassign.push({ node: name, primary });
-      else if (node.primary === undefined && !successor.has(name) && !release.includes(primary)) lists.attach.push({ node: name, primary });
+      else if (node.primary === undefined && !successor.has(name) && !release.includes(primary))
+        lists.attach.push({ node: name, primary });
       else lists.reattach.push({ node: name, primary });
     }
   }
@@ -99,11 +119,23 @@ function planRoles(nodes: readonly ResizeNode[], shards: readonly DesiredShard[]
 }
 
 /** Primaries that would have to hold more than they may: they would refuse writes, or evict keys. */
-function memoryReasons(nodes: readonly ResizeNode[], leaderOf: ReadonlyMap<string, string>, move: readonly SlotTransfer[]): string[] {
-  const perSlot = new Map(nodes.filter(({ slots }) => slots.length > 0).map(({ name, keyBytes, slots }) => [leaderOf.get(name) ?? name, keyBytes / countSlots(slots)]));
+function memoryReasons(
+  nodes: readonly ResizeNode[],
+  leaderOf: ReadonlyMap<string, string>,
+  move: readonly SlotTransfer[],
+): string[] {
+  const perSlot = new Map(
+    nodes
+      .filter(({ slots }) => slots.length > 0)
+      .map(({ name, keyBytes, slots }) => [leaderOf.get(name) ?? name, keyBytes / countSlots(slots)]),
+  );
   return nodes.flatMap(({ name, usedMemory, maxmemory }) => {
-    const incoming = move.filter(({ to }) => to === name).reduce((sum, { from, ranges }) => sum + (perSlot.get(from) ?? 0) * countSlots(ranges), 0);
+    const incoming = move
+      .filter(({ to }) => to === name)
+      .reduce((sum, { from, ranges }) => sum + (perSlot.get(from) ?? 0) * countSlots(ranges), 0);
     if (maxmemory === 0 || incoming === 0 || usedMemory + incoming <= maxmemory) return [];
-    return [`${name} would hold ${formatBytes(usedMemory + incoming)}, ${formatBytes(incoming)} of it taken over, and its maxmemory is ${formatBytes(maxmemory)}`];
+    return [
+      `${name} would hold ${formatBytes(usedMemory + incoming)}, ${formatBytes(incoming)} of it taken over, and its maxmemory is ${formatBytes(maxmemory)}`,
+    ];
   });
 }

@@ -40,12 +40,16 @@ interface PresentShard {
 export function desiredShards(nodes: readonly CurrentNode[], shape: Shape): DesiredShard[] {
   const staying = nodes.filter(({ leaving }) => !leaving);
   const zones = new ZoneLimits(staying, shape);
-  const shards = nodes.filter(({ slots }) => slots.length > 0).map((primary): PresentShard => ({
-    primary,
-    staying: staying.filter((node) => node === primary || node.primary === primary.name),
-  }));
+  const shards = nodes
+    .filter(({ slots }) => slots.length > 0)
+    .map((primary): PresentShard => ({
+      primary,
+      staying: staying.filter((node) => node === primary || node.primary === primary.name),
+    }));
   const continued = continuedShards(shards, shape.primaries, zones);
-  const leaders: { leader: CurrentNode; continues: string | undefined }[] = [...chooseLeaders(continued, zones)].map(([shard, zone]) => ({ leader: leaderIn(shard, zone), continues: shard.primary.name }));
+  const leaders: { leader: CurrentNode; continues: string | undefined }[] = [...chooseLeaders(continued, zones)].map(
+    ([shard, zone]) => ({ leader: leaderIn(shard, zone), continues: shard.primary.name }),
+  );
   while (leaders.length < shape.primaries) {
     const leader = newLeader(staying, new Set(leaders.map((each) => each.leader)), nodes, shape, zones);
     zones.add(leader.zone);
@@ -53,9 +57,20 @@ export function desiredShards(nodes: readonly CurrentNode[], shape: Shape): Desi
   }
   const isLeader = new Set(leaders.map(({ leader }) => leader));
   const others = staying.filter((node) => !isLeader.has(node));
-  const present = new Map(leaders.map(({ leader, continues }) => [leader.name, presentReplicas(leader, continues, others, shape)]));
-  const assigned = assignReplicas(leaders.map(({ leader }) => leader), others, shape.replicasPerPrimary, present);
-  return leaders.map(({ leader, continues }) => ({ primary: leader.name, replicas: (assigned.get(leader.name) ?? []).map(({ name }) => name), previousPrimary: continues }));
+  const present = new Map(
+    leaders.map(({ leader, continues }) => [leader.name, presentReplicas(leader, continues, others, shape)]),
+  );
+  const assigned = assignReplicas(
+    leaders.map(({ leader }) => leader),
+    others,
+    shape.replicasPerPrimary,
+    present,
+  );
+  return leaders.map(({ leader, continues }) => ({
+    primary: leader.name,
+    replicas: (assigned.get(leader.name) ?? []).map(({ name }) => name),
+    previousPrimary: continues,
+  }));
 }
 
 /** How many more primaries each zone may have. */
@@ -64,7 +79,9 @@ class ZoneLimits {
   readonly #taken = new Map<string, number>();
 
   constructor(staying: readonly PlacedNode[], shape: Shape) {
-    this.#limits = new Map([...groupByZone(staying)].map(([zone, members]) => [zone, maxPrimariesInZone(members.length, shape)]));
+    this.#limits = new Map(
+      [...groupByZone(staying)].map(([zone, members]) => [zone, maxPrimariesInZone(members.length, shape)]),
+    );
   }
 
   taken(zone: string): number {
@@ -91,7 +108,8 @@ class ZoneLimits {
  */
 function continuedShards(shards: readonly PresentShard[], wanted: number, zones: ZoneLimits): PresentShard[] {
   const even = SLOT_COUNT / shards.length;
-  const worth = ({ primary }: PresentShard): number => (Math.abs(countSlots(primary.slots) - even) < 1 ? even : countSlots(primary.slots));
+  const worth = ({ primary }: PresentShard): number =>
+    Math.abs(countSlots(primary.slots) - even) < 1 ? even : countSlots(primary.slots);
   const left = new Map(shards.filter(({ staying }) => staying.length > 0).map((shard) => [shard, worth(shard)]));
   const placed = new Map<PresentShard, string>();
   while (placed.size < wanted && left.size > 0) {
@@ -104,7 +122,11 @@ function continuedShards(shards: readonly PresentShard[], wanted: number, zones:
   return [...placed.keys()];
 }
 
-function before([a, worthA]: readonly [PresentShard, number], [b, worthB]: readonly [PresentShard, number], crowd: (zone: string) => number): boolean {
+function before(
+  [a, worthA]: readonly [PresentShard, number],
+  [b, worthB]: readonly [PresentShard, number],
+  crowd: (zone: string) => number,
+): boolean {
   const order =
     worthB - worthA ||
     Number(a.primary.leaving) - Number(b.primary.leaving) ||
@@ -136,11 +158,14 @@ function chooseLeaders(shards: readonly PresentShard[], zones: ZoneLimits): Map<
 function placeShard(shard: PresentShard, placed: Map<PresentShard, string>, zones: ZoneLimits): boolean {
   const counts = countEach(placed.values());
   const taken = (zone: string): number => counts.get(zone) ?? 0;
-  const options = ({ staying }: PresentShard): string[] => [...new Set(staying.map(({ zone }) => zone))].sort((a, b) => taken(a) - taken(b));
-  const reached = new Map(options(shard).map((zone) => [zone, { mover: shard, from: undefined as string | undefined }]));
+  const options = ({ staying }: PresentShard): string[] =>
+    [...new Set(staying.map(({ zone }) => zone))].sort((a, b) => taken(a) - taken(b));
+  const reached = new Map(
+    options(shard).map((zone) => [zone, { mover: shard, from: undefined as string | undefined }]),
+  );
   for (const [zone] of reached) {
     if (zones.hasRoom(zone, taken(zone))) {
-      for (let at: string | undefined = zone; at !== undefined; ) {
+      for (let at: string | undefined = zone; at !== undefined;) {
         const step = reached.get(at);
         if (step !== undefined) placed.set(step.mover, at);
         at = step?.from;
@@ -155,29 +180,49 @@ function placeShard(shard: PresentShard, placed: Map<PresentShard, string>, zone
 }
 
 function leaderIn({ primary, staying }: PresentShard, zone: string): CurrentNode {
-  const leader = !primary.leaving && primary.zone === zone ? primary : staying.filter((node) => node.zone === zone).sort((a, b) => NAMES.compare(a.name, b.name))[0];
+  const leader =
+    !primary.leaving && primary.zone === zone
+      ? primary
+      : staying.filter((node) => node.zone === zone).sort((a, b) => NAMES.compare(a.name, b.name))[0];
   if (leader === undefined) throw new Error(`no node of ${primary.name}'s shard stays in ${zone}`);
   return leader;
 }
 
 /** Of the nodes without slots: one that others follow already, one that follows nobody, a replica that can be spared, any; in the zone with fewest primaries. */
-function newLeader(staying: readonly CurrentNode[], leaders: ReadonlySet<CurrentNode>, nodes: readonly CurrentNode[], shape: Shape, zones: ZoneLimits): CurrentNode {
+function newLeader(
+  staying: readonly CurrentNode[],
+  leaders: ReadonlySet<CurrentNode>,
+  nodes: readonly CurrentNode[],
+  shape: Shape,
+  zones: ZoneLimits,
+): CurrentNode {
   const counts = countEach(nodes.flatMap(({ primary }) => primary ?? []));
   const followers = (name: string): number => counts.get(name) ?? 0;
   const rank = ({ name, primary }: CurrentNode): number => {
     if (primary === undefined) return followers(name) > 0 ? 0 : 1;
     return followers(primary) > shape.replicasPerPrimary ? 2 : 3;
   };
-  const candidates = staying.filter((node) => !leaders.has(node) && node.slots.length === 0 && zones.hasRoom(node.zone));
-  const [best] = candidates.sort((a, b) => rank(a) - rank(b) || zones.taken(a.zone) - zones.taken(b.zone) || NAMES.compare(a.name, b.name));
+  const candidates = staying.filter(
+    (node) => !leaders.has(node) && node.slots.length === 0 && zones.hasRoom(node.zone),
+  );
+  const [best] = candidates.sort(
+    (a, b) => rank(a) - rank(b) || zones.taken(a.zone) - zones.taken(b.zone) || NAMES.compare(a.name, b.name),
+  );
   if (best === undefined) throw new Error("the zones have no room for the primaries wanted");
   return best;
 }
 
 /** The replicas a leader has and may keep, those in zones of their own first. */
-function presentReplicas(leader: CurrentNode, continues: string | undefined, others: readonly CurrentNode[], shape: Shape): CurrentNode[] {
+function presentReplicas(
+  leader: CurrentNode,
+  continues: string | undefined,
+  others: readonly CurrentNode[],
+  shape: Shape,
+): CurrentNode[] {
   const shard = continues ?? leader.name;
-  const members = others.filter((node) => node.zone !== leader.zone && (node.name === continues || node.primary === shard));
+  const members = others.filter(
+    (node) => node.zone !== leader.zone && (node.name === continues || node.primary === shard),
+  );
   const firsts = members.filter((node, index) => members.findIndex(({ zone }) => zone === node.zone) === index);
   return [...firsts, ...members.filter((node) => !firsts.includes(node))].slice(0, shape.replicasPerPrimary);
 }

@@ -9,14 +9,22 @@ const REPLICAS_MS = 5000;
 const ATTEMPTS = 5;
 
 /** A primary tells its replicas first and waits for them. */
-export async function setSlots(connection: Connection, slots: readonly number[], ...what: readonly string[]): Promise<void> {
-  for (let start = 0; start < slots.length; start += SLOT_BATCH) await setSome(connection, slots.slice(start, start + SLOT_BATCH), what);
+export async function setSlots(
+  connection: Connection,
+  slots: readonly number[],
+  ...what: readonly string[]
+): Promise<void> {
+  for (let start = 0; start < slots.length; start += SLOT_BATCH)
+    await setSome(connection, slots.slice(start, start + SLOT_BATCH), what);
 }
 
 async function setSome(connection: Connection, slots: readonly number[], what: readonly string[]): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await sendPipeline(connection, slots.map((slot) => ["CLUSTER", "SETSLOT", slot, ...what, "TIMEOUT", REPLICAS_MS]));
+      await sendPipeline(
+        connection,
+        slots.map((slot) => ["CLUSTER", "SETSLOT", slot, ...what, "TIMEOUT", REPLICAS_MS]),
+      );
       return;
     } catch (error) {
       if (attempt >= ATTEMPTS || !messageOf(error).startsWith("NOREPLICAS")) throw error;
@@ -25,7 +33,10 @@ async function setSome(connection: Connection, slots: readonly number[], what: r
 }
 
 /** Sends commands at once. @throws the first error among their replies */
-export async function sendPipeline(connection: Connection, commands: readonly (readonly (string | number)[])[]): Promise<unknown[]> {
+export async function sendPipeline(
+  connection: Connection,
+  commands: readonly (readonly (string | number)[])[],
+): Promise<unknown[]> {
   const answers = (await connection.pipeline(commands.map((command) => ["call", ...command])).exec()) ?? [];
   return answers.map(([error, value]) => {
     if (error !== null) throw error;

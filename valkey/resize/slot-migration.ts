@@ -14,7 +14,11 @@ const JOB_BYTES = 512 * 1024 ** 2;
  * @param keyBytes what the keys of a source take
  * @returns what went wrong with atomic migrations, after which the slots are where they were
  */
-export async function migrateSlots(transfers: readonly SlotTransfer[], keyBytes: (source: string) => number, moving: MigrationContext): Promise<string[]> {
+export async function migrateSlots(
+  transfers: readonly SlotTransfer[],
+  keyBytes: (source: string) => number,
+  moving: MigrationContext,
+): Promise<string[]> {
   const total = countSlots(transfers.flatMap(({ ranges }) => ranges));
   let done = 0;
   const moved = (slots: number): void => {
@@ -22,18 +26,31 @@ export async function migrateSlots(transfers: readonly SlotTransfer[], keyBytes:
     moving.report?.(`${done} of ${total} slots moved`, true);
   };
   const names = [...new Set(transfers.flatMap(({ from, to }) => [from, to]))];
-  const able = new Map(await Promise.all(names.map(async (name) => [name, await supportsAtomicMigration(moving.member(name).connection)] as const)));
+  const able = new Map(
+    await Promise.all(
+      names.map(async (name) => [name, await supportsAtomicMigration(moving.member(name).connection)] as const),
+    ),
+  );
   const atomic = transfers.filter(({ from, to }) => able.get(from) === true && able.get(to) === true);
   const sources = [...new Set(atomic.map(({ from }) => from))];
   const setbacks = await Promise.all(
     sources.map(async (source) => {
       const own = atomic.filter(({ from }) => from === source);
       const all = countSlots(own.flatMap(({ ranges }) => ranges));
-      return migrateAtomically(source, chunk(own, Math.max(1, Math.floor((all * JOB_BYTES) / Math.max(1, keyBytes(source))))), moving, moved);
+      return migrateAtomically(
+        source,
+        chunk(own, Math.max(1, Math.floor((all * JOB_BYTES) / Math.max(1, keyBytes(source))))),
+        moving,
+        moved,
+      );
     }),
   );
   const rest = transfers.filter((transfer) => !atomic.includes(transfer));
-  await migrateKeyByKey(rest.flatMap(({ from, to, ranges }) => slotsOf(ranges).map((slot): SlotMigration => ({ slot, from, to }))), moving, moved);
+  await migrateKeyByKey(
+    rest.flatMap(({ from, to, ranges }) => slotsOf(ranges).map((slot): SlotMigration => ({ slot, from, to }))),
+    moving,
+    moved,
+  );
   return setbacks.flat();
 }
 
@@ -43,7 +60,7 @@ function chunk(transfers: readonly SlotTransfer[], slots: number): SlotTransfer[
     const portions: SlotRange[][] = [[]];
     let room = slots;
     for (const range of ranges) {
-      for (let start = range.from; start <= range.to; ) {
+      for (let start = range.from; start <= range.to;) {
         const end = Math.min(range.to, start + room - 1);
         portions.at(-1)?.push({ from: start, to: end });
         room -= end - start + 1;

@@ -28,14 +28,18 @@ export function planTransfers(owners: readonly SlotOwner[], keepers: readonly st
   const shares = evenShares(keepers, count);
   const needs = new Map(keepers.map((name) => [name, (shares.get(name) ?? 0) - count(name)]));
   const ownerOf = new Array<string | undefined>(SLOT_COUNT).fill(undefined);
-  const own = (name: string, { from, to }: SlotRange): void => { ownerOf.fill(name, from, to + 1); };
+  const own = (name: string, { from, to }: SlotRange): void => {
+    ownerOf.fill(name, from, to + 1);
+  };
   for (const [name, slots] of slotsOf) if (shares.has(name)) for (const range of slots) own(name, range);
 
   const inNeed = (slot: number): boolean => (needs.get(ownerOf[slot] ?? "") ?? 0) > 0;
-  const pieces = [...slotsOf].flatMap(([from, slots]) => surplus(slots, count(from) - (shares.get(from) ?? 0), inNeed).map((range) => ({ from, range })));
+  const pieces = [...slotsOf].flatMap(([from, slots]) =>
+    surplus(slots, count(from) - (shares.get(from) ?? 0), inNeed).map((range) => ({ from, range })),
+  );
   const moved = new Map<string, { from: string; to: string; ranges: SlotRange[] }>();
   for (const { from, range } of pieces.sort((a, b) => a.range.from - b.range.from)) {
-    for (let rest: SlotRange | undefined = range; rest !== undefined; ) {
+    for (let rest: SlotRange | undefined = range; rest !== undefined;) {
       const { to, taken, left } = give(rest, needs, ownerOf);
       own(to, taken);
       needs.set(to, (needs.get(to) ?? 0) - countSlots([taken]));
@@ -51,7 +55,9 @@ export function planTransfers(owners: readonly SlotOwner[], keepers: readonly st
 function evenShares(keepers: readonly string[], count: (name: string) => number): Map<string, number> {
   const larger = SLOT_COUNT % keepers.length;
   const byCount = [...keepers].sort((a, b) => count(b) - count(a));
-  return new Map(byCount.map((name, index) => [name, Math.floor(SLOT_COUNT / keepers.length) + (index < larger ? 1 : 0)]));
+  return new Map(
+    byCount.map((name, index) => [name, Math.floor(SLOT_COUNT / keepers.length) + (index < larger ? 1 : 0)]),
+  );
 }
 
 /** `excess` of the slots: the smallest ranges whole, and one cut on the side where someone in need is the neighbour. */
@@ -61,25 +67,44 @@ function surplus(slots: readonly SlotRange[], excess: number, inNeed: (slot: num
   for (const range of [...slots].sort((a, b) => countSlots([a]) - countSlots([b]))) {
     if (rest <= 0) break;
     const taken = Math.min(rest, countSlots([range]));
-    given.push(inNeed(range.from - 1) ? { from: range.from, to: range.from + taken - 1 } : { from: range.to - taken + 1, to: range.to });
+    given.push(
+      inNeed(range.from - 1)
+        ? { from: range.from, to: range.from + taken - 1 }
+        : { from: range.to - taken + 1, to: range.to },
+    );
     rest -= taken;
   }
   return given;
 }
 
 /** Part of a range, or all of it, for one in need: a neighbour's owner rather than whoever needs most. */
-function give(range: SlotRange, needs: ReadonlyMap<string, number>, ownerOf: readonly (string | undefined)[]): { to: string; taken: SlotRange; left: SlotRange | undefined } {
+function give(
+  range: SlotRange,
+  needs: ReadonlyMap<string, number>,
+  ownerOf: readonly (string | undefined)[],
+): { to: string; taken: SlotRange; left: SlotRange | undefined } {
   const size = countSlots([range]);
   const need = (name: string | undefined): number => needs.get(name ?? "") ?? 0;
   const [before, after] = [ownerOf[range.from - 1], ownerOf[range.to + 1]];
   if (before === undefined || need(before) <= 0) {
     if (after !== undefined && need(after) > 0) {
       const taken = Math.min(size, need(after));
-      return { to: after, taken: { from: range.to - taken + 1, to: range.to }, left: taken === size ? undefined : { from: range.from, to: range.to - taken } };
+      return {
+        to: after,
+        taken: { from: range.to - taken + 1, to: range.to },
+        left: taken === size ? undefined : { from: range.from, to: range.to - taken },
+      };
     }
   }
-  const to = before !== undefined && need(before) > 0 ? before : [...needs].reduce((most, each) => (each[1] > most[1] ? each : most))[0];
+  const to =
+    before !== undefined && need(before) > 0
+      ? before
+      : [...needs].reduce((most, each) => (each[1] > most[1] ? each : most))[0];
   const taken = Math.min(size, need(to));
   if (taken <= 0) throw new Error("more slots are given than are needed");
-  return { to, taken: { from: range.from, to: range.from + taken - 1 }, left: taken === size ? undefined : { from: range.from + taken, to: range.to } };
+  return {
+    to,
+    taken: { from: range.from, to: range.from + taken - 1 },
+    left: taken === size ? undefined : { from: range.from + taken, to: range.to },
+  };
 }

@@ -28,8 +28,15 @@ export function majority(count: number): number {
 }
 
 /** In zones in turn. */
-export function placeSentinels(deployment: string, { count }: SentinelSettings, zones: readonly string[]): PlacedNode[] {
-  return spreadOverZones(Array.from({ length: count }, (_, index) => `${deployment}-sentinel-${index}`), zones);
+export function placeSentinels(
+  deployment: string,
+  { count }: SentinelSettings,
+  zones: readonly string[],
+): PlacedNode[] {
+  return spreadOverZones(
+    Array.from({ length: count }, (_, index) => `${deployment}-sentinel-${index}`),
+    zones,
+  );
 }
 
 /** By its name. */
@@ -38,9 +45,22 @@ export function isSentinelName(deployment: string, name: string): boolean {
 }
 
 /** How a Sentinel is told to watch; by itself it finds the replicas and the other Sentinels. */
-export function monitorCommands(name: string, primary: { readonly host: string; readonly port: number }, settings: SentinelSettings, password: string | undefined): string[][] {
+export function monitorCommands(
+  name: string,
+  primary: { readonly host: string; readonly port: number },
+  settings: SentinelSettings,
+  password: string | undefined,
+): string[][] {
   const { quorum, downAfterMs, failoverTimeoutMs } = settings;
-  const options = [...(password === undefined ? [] : ["auth-pass", password]), "down-after-milliseconds", String(downAfterMs), "failover-timeout", String(failoverTimeoutMs), "parallel-syncs", "1"];
+  const options = [
+    ...(password === undefined ? [] : ["auth-pass", password]),
+    "down-after-milliseconds",
+    String(downAfterMs),
+    "failover-timeout",
+    String(failoverTimeoutMs),
+    "parallel-syncs",
+    "1",
+  ];
   return [
     ["SENTINEL", "MONITOR", name, primary.host, String(primary.port), String(quorum)],
     ["SENTINEL", "SET", name, ...options],
@@ -48,7 +68,13 @@ export function monitorCommands(name: string, primary: { readonly host: string; 
 }
 
 /** The file a Sentinel starts with and keeps what it knows in. It watches nobody yet. */
-export function sentinelConfig(own: { readonly host: string; readonly port: number; readonly directory: string; readonly log: string; readonly password: string }): string {
+export function sentinelConfig(own: {
+  readonly host: string;
+  readonly port: number;
+  readonly directory: string;
+  readonly log: string;
+  readonly password: string;
+}): string {
   return formatConfigFile(
     new Map([
       ["bind", own.host],

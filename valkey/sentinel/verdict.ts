@@ -18,7 +18,13 @@ export interface SentinelVerdictInput {
   readonly replicas: number;
 }
 
-export function sentinelAssertions({ sentinels, settings, primary, nodeAt, replicas }: SentinelVerdictInput): Assertion[] {
+export function sentinelAssertions({
+  sentinels,
+  settings,
+  primary,
+  nodeAt,
+  replicas,
+}: SentinelVerdictInput): Assertion[] {
   const count = sentinels.length;
   const each = (judge: (watch: SentinelView) => string | undefined): Violation[] =>
     sentinels.flatMap(({ node, view }) => {
@@ -27,24 +33,52 @@ export function sentinelAssertions({ sentinels, settings, primary, nodeAt, repli
     });
   const missing: Violation[] = count === settings.count ? [] : [{ node: "", problem: `${count} Sentinels` }];
   return [
-    assertion("sentinels-watch", "every Sentinel watches the primary, and misses nobody", `${settings.count} of ${primary ?? "unknown"}`, [...missing, ...each((watch) => watchFault(watch, nodeAt(watch.primary), primary))], `${count} of ${primary ?? "unknown"}`),
-    assertion("sentinels-know", "every Sentinel knows all others and all replicas, each of them well", `${settings.count - 1} others, ${replicas} replicas`, each((watch) => knowledgeFault(watch, settings.count - 1, replicas)), `${count - 1} others, ${replicas} replicas`),
-    assertion("sentinels-quorum", "enough Sentinels can be reached to agree and to elect who acts", `quorum ${settings.quorum}`, each((watch) => quorumFault(watch, settings)), `quorum ${settings.quorum}`),
+    assertion(
+      "sentinels-watch",
+      "every Sentinel watches the primary, and misses nobody",
+      `${settings.count} of ${primary ?? "unknown"}`,
+      [...missing, ...each((watch) => watchFault(watch, nodeAt(watch.primary), primary))],
+      `${count} of ${primary ?? "unknown"}`,
+    ),
+    assertion(
+      "sentinels-know",
+      "every Sentinel knows all others and all replicas, each of them well",
+      `${settings.count - 1} others, ${replicas} replicas`,
+      each((watch) => knowledgeFault(watch, settings.count - 1, replicas)),
+      `${count - 1} others, ${replicas} replicas`,
+    ),
+    assertion(
+      "sentinels-quorum",
+      "enough Sentinels can be reached to agree and to elect who acts",
+      `quorum ${settings.quorum}`,
+      each((watch) => quorumFault(watch, settings)),
+      `quorum ${settings.quorum}`,
+    ),
     zoneLoss(sentinels, settings),
   ];
 }
 
-function watchFault({ primary, flags, tilted }: SentinelView, watched: string | undefined, wanted: string | undefined): string | undefined {
+function watchFault(
+  { primary, flags, tilted }: SentinelView,
+  watched: string | undefined,
+  wanted: string | undefined,
+): string | undefined {
   const trouble = failureFlags(flags);
   if (tilted) return "was held up, and acts on nothing for half a minute (TILT)";
   if (watched === undefined || watched !== wanted) return `takes ${watched ?? formatEndpoint(primary)} for the primary`;
   return trouble.length === 0 ? undefined : `says of the primary: ${trouble.join(", ")}`;
 }
 
-function knowledgeFault({ otherSentinels, replicas }: SentinelView, others: number, wanted: number): string | undefined {
+function knowledgeFault(
+  { otherSentinels, replicas }: SentinelView,
+  others: number,
+  wanted: number,
+): string | undefined {
   const well = (each: { readonly flags: readonly string[] }): boolean => failureFlags(each.flags).length === 0;
-  if (otherSentinels.length !== others || !otherSentinels.every(well)) return `knows ${otherSentinels.length} others, ${otherSentinels.filter(well).length} of them well${said(otherSentinels)}`;
-  if (replicas.length !== wanted || !replicas.every(well)) return `knows ${replicas.length} replicas, ${replicas.filter(well).length} of them well${said(replicas)}`;
+  if (otherSentinels.length !== others || !otherSentinels.every(well))
+    return `knows ${otherSentinels.length} others, ${otherSentinels.filter(well).length} of them well${said(otherSentinels)}`;
+  if (replicas.length !== wanted || !replicas.every(well))
+    return `knows ${replicas.length} replicas, ${replicas.filter(well).length} of them well${said(replicas)}`;
   return undefined;
 }
 
@@ -65,7 +99,15 @@ function zoneLoss(sentinels: readonly SentinelFacts[], { count, quorum }: Sentin
   const zones = [...new Set(sentinels.map(({ node }) => node.zone ?? ""))].sort();
   const faults = zones.flatMap((zone): Violation[] => {
     const left = sentinels.filter(({ node }) => (node.zone ?? "") !== zone).length;
-    return left >= needed ? [] : [{ node: "", problem: `without ${zone === "" ? "those whose zone is unknown" : zone} there are ${left}` }];
+    return left >= needed
+      ? []
+      : [{ node: "", problem: `without ${zone === "" ? "those whose zone is unknown" : zone} there are ${left}` }];
   });
-  return assertion("sentinels-zones", "the Sentinels left after the loss of any zone can still have a replica take over", `${needed} of ${count}`, faults, `${zones.length} zones`);
+  return assertion(
+    "sentinels-zones",
+    "the Sentinels left after the loss of any zone can still have a replica take over",
+    `${needed} of ${count}`,
+    faults,
+    `${zones.length} zones`,
+  );
 }

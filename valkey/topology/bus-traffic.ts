@@ -34,5 +34,10 @@ export function busTraffic(nodes: number, nodeTimeoutMs: number, named: boolean)
   // One a second in any case, to whoever was silent longest of five.
   const pings = Math.max(1, (nodes - 1) / (nodeTimeoutMs / 2000));
   const messagesPerNode = 2 * pings;
-  return { messageBytes, messagesPerNode, bytesPerNode: messagesPerNode * messageBytes, bytes: nodes * messagesPerNode * messageBytes };
+  return {
+    messageBytes,
+    messagesPerNode,
+    bytesPerNode: messagesPerNode * messageBytes,
+    bytes: nodes * messagesPerNode * messageBytes,
+  };
 }

@@ -56,7 +56,8 @@ export function planCluster(nodes: readonly PlacedNode[], shape: Shape): Cluster
 function impossibilities(nodes: readonly PlacedNode[], shape: Shape): string[] {
   const problems: string[] = [];
   const { primaries, replicasPerPrimary } = shape;
-  if (!Number.isInteger(primaries) || primaries < 3) problems.push(`${primaries} primaries: a cluster needs at least 3`);
+  if (!Number.isInteger(primaries) || primaries < 3)
+    problems.push(`${primaries} primaries: a cluster needs at least 3`);
   if (primaries > SLOT_COUNT) problems.push(`${primaries} primaries: there are only ${SLOT_COUNT} slots`);
   if (!Number.isInteger(replicasPerPrimary) || replicasPerPrimary < 0) {
     problems.push(`${replicasPerPrimary} replicas per primary: 0 or more`);
@@ -84,7 +85,9 @@ function evenShares(sizes: ReadonlyMap<string, number>, primaries: number): Map<
 /** a1 b1 c1 a2 b2 …: neighbouring slot ranges are in different zones. */
 function interleave<T>(groups: readonly (readonly T[])[]): T[] {
   const longest = Math.max(0, ...groups.map((group) => group.length));
-  return Array.from({ length: longest }).flatMap((_, index) => groups.flatMap((group) => group.slice(index, index + 1)));
+  return Array.from({ length: longest }).flatMap((_, index) =>
+    groups.flatMap((group) => group.slice(index, index + 1)),
+  );
 }
 
 function zoneWarnings(shards: readonly ShardPlan[], nodes: readonly PlacedNode[]): string[] {
@@ -92,6 +95,8 @@ function zoneWarnings(shards: readonly ShardPlan[], nodes: readonly PlacedNode[]
   return shards.flatMap((shard) =>
     shard.replicas
       .filter((replica) => zoneOf.get(replica) === zoneOf.get(shard.primary))
-      .map((replica) => `${replica} is in the zone of its primary ${shard.primary}, ${zoneOf.get(replica) ?? "unknown"}`),
+      .map(
+        (replica) => `${replica} is in the zone of its primary ${shard.primary}, ${zoneOf.get(replica) ?? "unknown"}`,
+      ),
   );
 }

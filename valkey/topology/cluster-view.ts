@@ -73,7 +73,9 @@ export class ViewParser {
 
   #share(lines: readonly Line[]): Topology {
     const sorted = [...lines].sort((a, b) => (a.id < b.id ? -1 : 1));
-    const agreed = sorted.map((line) => [line.id, line.primaryId ?? "-", line.epoch, line.slotText].join(" ")).join("\n");
+    const agreed = sorted
+      .map((line) => [line.id, line.primaryId ?? "-", line.epoch, line.slotText].join(" "))
+      .join("\n");
     const fingerprint = createHash("sha256").update(agreed).digest("hex").slice(0, 16);
     const known = this.#topologies.get(fingerprint);
     if (known !== undefined) return known;

@@ -83,7 +83,10 @@ function maxclientsFor(nodes: number): number {
 export function derivedSettings(settings: ServerSettings, nodes: number, pings: boolean): ServerSettings {
   const timeout = settings["cluster-node-timeout"] ?? nodeTimeoutFor(nodes);
   const interval = pings ? pingIntervalFor(nodes, timeout) : undefined;
-  const derived = { ...(interval === undefined ? {} : { [PING_INTERVAL_DIRECTIVE]: interval }), ...(nodes < LARGE_CLUSTER_NODES ? {} : { maxclients: maxclientsFor(nodes) }) };
+  const derived = {
+    ...(interval === undefined ? {} : { [PING_INTERVAL_DIRECTIVE]: interval }),
+    ...(nodes < LARGE_CLUSTER_NODES ? {} : { maxclients: maxclientsFor(nodes) }),
+  };
   const other = { ...derived, ...settings.other };
   return { ...settings, "cluster-node-timeout": timeout, ...(Object.keys(other).length === 0 ? {} : { other }) };
 }

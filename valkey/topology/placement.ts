@@ -42,13 +42,25 @@ export function rotateOverZones(names: readonly string[], shape: Shape, zones: r
  * wanted shape, so that growing ends where starting anew would have, as far as the nodes there are allow.
  * @param present the zones of the nodes that stay
  */
-export function placeAddedNodes(names: readonly string[], present: readonly string[], shape: Shape, zones: readonly string[]): PlacedNode[] {
+export function placeAddedNodes(
+  names: readonly string[],
+  present: readonly string[],
+  shape: Shape,
+  zones: readonly string[],
+): PlacedNode[] {
   const lacking = new Map(zones.map((zone) => [zone, 0]));
-  const rotation = rotateOverZones(Array.from({ length: nodeCount(shape) }, () => ""), shape, zones);
+  const rotation = rotateOverZones(
+    Array.from({ length: nodeCount(shape) }, () => ""),
+    shape,
+    zones,
+  );
   for (const { zone } of rotation) lacking.set(zone, (lacking.get(zone) ?? 0) + 1);
   for (const zone of present) lacking.set(zone, (lacking.get(zone) ?? 0) - 1);
   return names.map((name) => {
-    const zone = zones.reduce((most, each) => ((lacking.get(each) ?? 0) > (lacking.get(most) ?? 0) ? each : most), zones[0] ?? "");
+    const zone = zones.reduce(
+      (most, each) => ((lacking.get(each) ?? 0) > (lacking.get(most) ?? 0) ? each : most),
+      zones[0] ?? "",
+    );
     lacking.set(zone, (lacking.get(zone) ?? 0) - 1);
     return { name, zone };
   });

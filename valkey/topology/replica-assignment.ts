@@ -14,7 +14,8 @@ interface Places {
 type Rule = (places: Places, zone: string) => boolean;
 
 const notOwnZone: Rule = ({ primary }, zone) => zone !== primary.zone;
-const anotherZoneEach: Rule = (places, zone) => notOwnZone(places, zone) && !places.zones.includes(zone) && !places.kept.includes(zone);
+const anotherZoneEach: Rule = (places, zone) =>
+  notOwnZone(places, zone) && !places.zones.includes(zone) && !places.kept.includes(zone);
 const anyZone: Rule = () => true;
 
 /**
@@ -34,7 +35,11 @@ export function assignReplicas(
   present: ReadonlyMap<string, readonly PlacedNode[]> = new Map(),
 ): Map<string, PlacedNode[]> {
   const left = new Map([...groupByZone(replicas)].map(([zone, members]) => [zone, members.length]));
-  const places = primaries.map((primary): Places => ({ primary, zones: [], kept: (present.get(primary.name) ?? []).map(({ zone }) => zone) }));
+  const places = primaries.map((primary): Places => ({
+    primary,
+    zones: [],
+    kept: (present.get(primary.name) ?? []).map(({ zone }) => zone),
+  }));
   for (const zone of places.flatMap(({ kept }) => kept)) left.set(zone, (left.get(zone) ?? 0) - 1);
   const fillAll = (rule: Rule): void => {
     for (let round = 1; round <= perPrimary; round++) {
@@ -53,15 +58,30 @@ export function assignReplicas(
 }
 
 /** Names for the places: a primary's present replicas where their zones are among them, then whoever is left. */
-function nameReplicas(places: readonly Places[], replicas: readonly PlacedNode[], present: ReadonlyMap<string, readonly PlacedNode[]>): Map<string, PlacedNode[]> {
+function nameReplicas(
+  places: readonly Places[],
+  replicas: readonly PlacedNode[],
+  present: ReadonlyMap<string, readonly PlacedNode[]>,
+): Map<string, PlacedNode[]> {
   const supply = groupByZone(replicas);
   const named = places.map(({ primary, zones }) => {
     const open = [...zones];
-    const staying = (present.get(primary.name) ?? []).filter(({ zone }) => open.includes(zone) && open.splice(open.indexOf(zone), 1).length > 0);
-    for (const { name, zone } of staying) supply.set(zone, (supply.get(zone) ?? []).filter((each) => each.name !== name));
+    const staying = (present.get(primary.name) ?? []).filter(
+      ({ zone }) => open.includes(zone) && open.splice(open.indexOf(zone), 1).length > 0,
+    );
+    for (const { name, zone } of staying)
+      supply.set(
+        zone,
+        (supply.get(zone) ?? []).filter((each) => each.name !== name),
+      );
     return { primary, staying, open };
   });
-  return new Map(named.map(({ primary, staying, open }) => [primary.name, [...staying, ...open.flatMap((zone) => supply.get(zone)?.shift() ?? [])]]));
+  return new Map(
+    named.map(({ primary, staying, open }) => [
+      primary.name,
+      [...staying, ...open.flatMap((zone) => supply.get(zone)?.shift() ?? [])],
+    ]),
+  );
 }
 
 /**

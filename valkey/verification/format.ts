@@ -25,10 +25,16 @@ export function formatVerification({ facts, verdict }: Verification): string[] {
 }
 
 /** The verdict in one line: `VERIFY cluster: PASS — …`. */
-export function verdictLine(verdict: Pick<Verdict, "deployment" | "pass" | "skippedAssertions"> & { readonly assertions: readonly { readonly id: string; readonly pass: boolean }[] }): string {
+export function verdictLine(
+  verdict: Pick<Verdict, "deployment" | "pass" | "skippedAssertions"> & {
+    readonly assertions: readonly { readonly id: string; readonly pass: boolean }[];
+  },
+): string {
   const failed = verdict.assertions.filter(({ pass }) => !pass);
-  const without = verdict.skippedAssertions.length === 0 ? "" : `; not checked, as asked: ${verdict.skippedAssertions.join(", ")}`;
-  if (verdict.pass) return `VERIFY ${verdict.deployment}: PASS — all ${verdict.assertions.length} assertions hold${without}.`;
+  const without =
+    verdict.skippedAssertions.length === 0 ? "" : `; not checked, as asked: ${verdict.skippedAssertions.join(", ")}`;
+  if (verdict.pass)
+    return `VERIFY ${verdict.deployment}: PASS — all ${verdict.assertions.length} assertions hold${without}.`;
   return `VERIFY ${verdict.deployment}: FAIL — ${failed.length} of ${verdict.assertions.length} assertions do not hold: ${failed.map(({ id }) => id).join(", ")}${without}.`;
 }
 
@@ -50,7 +56,10 @@ function nodeTable(facts: DeploymentFacts): string[] {
       each.keys.known ? String(each.keys.value) : "?",
     ];
   });
-  return textTable([["NAME", "ROLE", "ADDRESS", "ZONE", "MACHINE", "VERSION", "UP", "MEMORY", "KEYS"], ...rows], "       rr").map((line) => line);
+  return textTable(
+    [["NAME", "ROLE", "ADDRESS", "ZONE", "MACHINE", "VERSION", "UP", "MEMORY", "KEYS"], ...rows],
+    "       rr",
+  ).map((line) => line);
 }
 
 function roleOf({ info }: NodeFacts): string {
@@ -62,8 +71,18 @@ function topologyLines(facts: DeploymentFacts, verdict: Verdict): string[] {
   const zones = new Map(facts.nodes.map(({ node }) => [node.name, node.zone]));
   const zone = (name: string | undefined): string | undefined => (name === undefined ? undefined : zones.get(name));
   const rows = verdict.shards.flatMap((shard): string[][] => [
-    ["PRIMARY", shard.primary ?? "unknown", zone(shard.primary) ?? "?", facts.mode === "cluster" ? `slots ${formatRanges(shard.slots)} (${countSlots(shard.slots)})` : ""],
-    ...shard.replicas.map((replica) => ["  replica", replica, zone(replica) ?? "?", pairing(zone(shard.primary), zone(replica), facts.mode === "cluster")]),
+    [
+      "PRIMARY",
+      shard.primary ?? "unknown",
+      zone(shard.primary) ?? "?",
+      facts.mode === "cluster" ? `slots ${formatRanges(shard.slots)} (${countSlots(shard.slots)})` : "",
+    ],
+    ...shard.replicas.map((replica) => [
+      "  replica",
+      replica,
+      zone(replica) ?? "?",
+      pairing(zone(shard.primary), zone(replica), facts.mode === "cluster"),
+    ]),
   ]);
   return rows.length === 0 ? ["(none could be learnt)"] : textTable(rows);
 }
@@ -78,6 +97,11 @@ function pairing(primary: string | undefined, replica: string | undefined, share
 function assertionLines(verdict: Verdict): string[] {
   return verdict.assertions.flatMap(({ pass, what, expected, found, nodes, id }) => {
     if (pass) return [`✓ ${what}: ${found}`];
-    return [`✗ ${what}  [${id}]`, `    expected: ${expected}`, `    found:    ${found}`, ...(nodes.length > 0 ? [`    nodes:    ${nodes.join(", ")}`] : [])];
+    return [
+      `✗ ${what}  [${id}]`,
+      `    expected: ${expected}`,
+      `    found:    ${found}`,
+      ...(nodes.length > 0 ? [`    nodes:    ${nodes.join(", ")}`] : []),
+    ];
   });
 }

@@ -17,18 +17,31 @@ import { observed, mapObservation, unobserved } from "../observation";
  * Asks every node of a deployment. Never throws for a node: what cannot be read is in the facts as not known.
  * @param without assertions whose facts are not asked for
  */
-export async function gatherFacts(deployment: Deployment, without: readonly OptionalAssertion[] = []): Promise<DeploymentFacts> {
+export async function gatherFacts(
+  deployment: Deployment,
+  without: readonly OptionalAssertion[] = [],
+): Promise<DeploymentFacts> {
   const parser = new ViewParser();
   const { name, mode, shape, directives, zones, sentinels } = deployment;
   const [nodes, watching] = await Promise.all([
-    withEveryNode(deployment, (reached) => Promise.all(reached.map((each) => askNode(each, deployment, without, parser)))),
+    withEveryNode(deployment, (reached) =>
+      Promise.all(reached.map((each) => askNode(each, deployment, without, parser))),
+    ),
     sentinels === undefined ? undefined : gatherSentinelFacts(deployment, sentinels),
   ]);
-  const of = sentinels === undefined || watching === undefined ? {} : { sentinels: { settings: sentinels.settings, nodes: watching } };
+  const of =
+    sentinels === undefined || watching === undefined
+      ? {}
+      : { sentinels: { settings: sentinels.settings, nodes: watching } };
   return { deployment: name, mode, shape, directives, zones, nodes, skippedAssertions: without, ...of };
 }
 
-async function askNode(reached: ConnectionAttempt, deployment: Deployment, without: readonly OptionalAssertion[], parser: ViewParser): Promise<NodeFacts> {
+async function askNode(
+  reached: ConnectionAttempt,
+  deployment: Deployment,
+  without: readonly OptionalAssertion[],
+  parser: ViewParser,
+): Promise<NodeFacts> {
   const { node } = reached;
   if (reached.connection === undefined) {
     const why = unobserved(reached.why);
@@ -43,14 +56,20 @@ async function askNode(reached: ConnectionAttempt, deployment: Deployment, witho
     if (deployment.mode === "cluster") pipeline.cluster("INFO").cluster("NODES");
   });
   // Dragonfly, and Redis before 7, take one section and one pattern at a time: then all of it is asked for.
-  const whole = takesLists(askedInfo) ? undefined : await ask(reached.connection, (pipeline) => { pipeline.info("all").config("GET", "*"); });
+  const whole = takesLists(askedInfo)
+    ? undefined
+    : await ask(reached.connection, (pipeline) => {
+        pipeline.info("all").config("GET", "*");
+      });
   const [info, settings] = whole ?? [askedInfo, askedSettings];
   const none = unobserved("not asked");
   return {
     node: { ...node, zone: node.zone ?? zoneOf(info) },
     info: mapObservation(info ?? none, (text) => parseInfo(String(text))),
     keys: mapObservation(keys ?? none, Number),
-    settings: wantsSettings ? mapObservation(settings ?? none, (flat) => only(pairs(flat as string[]), settingNames)) : none,
+    settings: wantsSettings
+      ? mapObservation(settings ?? none, (flat) => only(pairs(flat as string[]), settingNames))
+      : none,
     clusterInfo: mapObservation(clusterInfo ?? none, (text) => parseInfo(String(text))),
     view: parseView(view ?? none, parser),
   };
@@ -61,11 +80,19 @@ function takesLists(info: Observation<unknown> | undefined): boolean {
 }
 
 function only(values: ReadonlyMap<string, string>, names: readonly string[]): Map<string, string> {
-  return new Map(names.flatMap((name): [string, string][] => { const value = values.get(name); return value === undefined ? [] : [[name, value]]; }));
+  return new Map(
+    names.flatMap((name): [string, string][] => {
+      const value = values.get(name);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 }
 
 /** One round trip; each command's answer, or why there is none. */
-async function ask(connection: Connection, commands: (pipeline: ChainableCommander) => void): Promise<Observation<unknown>[]> {
+async function ask(
+  connection: Connection,
+  commands: (pipeline: ChainableCommander) => void,
+): Promise<Observation<unknown>[]> {
   const pipeline = connection.pipeline();
   commands(pipeline);
   try {
@@ -92,5 +119,7 @@ function zoneOf(info: Observation<unknown> | undefined): string | undefined {
 }
 
 function pairs(flat: readonly string[]): Map<string, string> {
-  return new Map(flat.flatMap((name, index): [string, string][] => (index % 2 === 0 ? [[name, flat[index + 1] ?? ""]] : [])));
+  return new Map(
+    flat.flatMap((name, index): [string, string][] => (index % 2 === 0 ? [[name, flat[index + 1] ?? ""]] : [])),
+  );
 }

@@ -23,17 +23,24 @@ export function selfOf({ view }: NodeFacts): KnownNode | undefined {
 }
 
 function clusterShards(nodes: readonly NodeFacts[]): Shard[] {
-  const nameOf = new Map(nodes.flatMap((each) => (each.view.known ? [[each.view.value.selfId, each.node.name] as const] : [])));
+  const nameOf = new Map(
+    nodes.flatMap((each) => (each.view.known ? [[each.view.value.selfId, each.node.name] as const] : [])),
+  );
   const replicas = new Map<string, string[]>();
   for (const each of nodes) {
     const self = selfOf(each);
-    if (self?.primaryId !== undefined) replicas.set(self.primaryId, [...(replicas.get(self.primaryId) ?? []), each.node.name]);
+    if (self?.primaryId !== undefined)
+      replicas.set(self.primaryId, [...(replicas.get(self.primaryId) ?? []), each.node.name]);
   }
   const primaries = nodes.flatMap((each) => {
     const self = selfOf(each);
     return self?.role === "primary" ? [{ id: self.id, name: each.node.name, slots: self.slots }] : [];
   });
-  const shards: Shard[] = primaries.map(({ id, name, slots }) => ({ primary: name, slots, replicas: (replicas.get(id) ?? []).sort() }));
+  const shards: Shard[] = primaries.map(({ id, name, slots }) => ({
+    primary: name,
+    slots,
+    replicas: (replicas.get(id) ?? []).sort(),
+  }));
   const orphans = [...replicas].filter(([id]) => !primaries.some((primary) => primary.id === id));
   for (const [id, names] of orphans) shards.push({ primary: nameOf.get(id), slots: [], replicas: names.sort() });
   return shards.sort((a, b) => (a.slots[0]?.from ?? Infinity) - (b.slots[0]?.from ?? Infinity));

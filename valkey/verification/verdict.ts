@@ -31,7 +31,11 @@ export interface Verdict {
   readonly shards: readonly Shard[];
 }
 
-export function makeVerdict(facts: DeploymentFacts, assertions: readonly Assertion[], shards: readonly Shard[]): Verdict {
+export function makeVerdict(
+  facts: DeploymentFacts,
+  assertions: readonly Assertion[],
+  shards: readonly Shard[],
+): Verdict {
   return {
     deployment: facts.deployment,
     mode: facts.mode,
@@ -49,7 +53,13 @@ export interface Violation {
 }
 
 /** An assertion that holds when there is no fault. */
-export function assertion(id: string, what: string, expected: string, faults: readonly Violation[], foundWhenGood = "as expected"): Assertion {
+export function assertion(
+  id: string,
+  what: string,
+  expected: string,
+  faults: readonly Violation[],
+  foundWhenGood = "as expected",
+): Assertion {
   return {
     id,
     what,
@@ -61,7 +71,11 @@ export function assertion(id: string, what: string, expected: string, faults: re
 }
 
 /** Faults of every node for which `learn` is not known or `judge` says what is wrong. */
-export function violationsOf<T>(nodes: readonly NodeFacts[], learn: (node: NodeFacts) => Observation<T>, judge: (value: T) => string | undefined): Violation[] {
+export function violationsOf<T>(
+  nodes: readonly NodeFacts[],
+  learn: (node: NodeFacts) => Observation<T>,
+  judge: (value: T) => string | undefined,
+): Violation[] {
   return nodes.flatMap((each) => {
     const learnt = learn(each);
     const what = learnt.known ? judge(learnt.value) : notLearnt(each, learnt.why);
@@ -92,7 +106,12 @@ export function listNames(names: readonly string[]): string {
 }
 
 /** Values of which all nodes should have the same, and which value that is when it is wanted. */
-export function sameEverywhere(nodes: readonly NodeFacts[], name: string, learn: (node: NodeFacts) => Observation<string>, wanted?: string): Violation[] {
+export function sameEverywhere(
+  nodes: readonly NodeFacts[],
+  name: string,
+  learn: (node: NodeFacts) => Observation<string>,
+  wanted?: string,
+): Violation[] {
   const values = new Map<string, string[]>();
   const faults: Violation[] = [];
   for (const each of nodes) {
@@ -109,7 +128,13 @@ export function sameEverywhere(nodes: readonly NodeFacts[], name: string, learn:
   const [common] = [...values].sort((a, b) => b[1].length - a[1].length);
   const right = wanted ?? common?.[0];
   for (const [value, holders] of values) {
-    if (value !== right) faults.push(...holders.map((node) => ({ node, problem: `${name} is ${value === "" ? '""' : value}, not ${right === "" ? '""' : (right ?? "?")}` })));
+    if (value !== right)
+      faults.push(
+        ...holders.map((node) => ({
+          node,
+          problem: `${name} is ${value === "" ? '""' : value}, not ${right === "" ? '""' : (right ?? "?")}`,
+        })),
+      );
   }
   return faults;
 }
@@ -117,15 +142,27 @@ export function sameEverywhere(nodes: readonly NodeFacts[], name: string, learn:
 // --- assertions that both modes share --------------------------------------------------------------
 
 export function reachable({ nodes }: DeploymentFacts): Assertion {
-  const faults = nodes.flatMap(({ node, info }): Violation[] => (info.known ? [] : [{ node: node.name, problem: info.why }]));
-  return assertion("reachable", "every node can be reached and asked", `${nodes.length} of ${nodes.length} nodes`, faults, `${nodes.length} of ${nodes.length} nodes`);
+  const faults = nodes.flatMap(({ node, info }): Violation[] =>
+    info.known ? [] : [{ node: node.name, problem: info.why }],
+  );
+  return assertion(
+    "reachable",
+    "every node can be reached and asked",
+    `${nodes.length} of ${nodes.length} nodes`,
+    faults,
+    `${nodes.length} of ${nodes.length} nodes`,
+  );
 }
 
 export function notLoading({ nodes }: DeploymentFacts): Assertion {
-  const faults = violationsOf(nodes, ({ info }) => info, (info) => {
-    if (info.get("loading") === "0") return undefined;
-    return info.get("loading") === "1" ? "is loading its data" : "does not say whether it is loading";
-  });
+  const faults = violationsOf(
+    nodes,
+    ({ info }) => info,
+    (info) => {
+      if (info.get("loading") === "0") return undefined;
+      return info.get("loading") === "1" ? "is loading its data" : "does not say whether it is loading";
+    },
+  );
   return assertion("not-loading", "no node is loading its data", "none", faults, "none");
 }
 
@@ -149,18 +186,42 @@ export function serverVersion(info: ReadonlyMap<string, string>): string {
 export function sameSettings({ nodes, directives, skippedAssertions }: DeploymentFacts): Assertion[] {
   if (skippedAssertions.includes("settings")) return [];
   const readable = nodes.filter(({ settings }) => settings.known);
-  const names = [...new Set([...readable.flatMap(({ settings }) => (settings.known ? [...settings.value.keys()] : []))])];
-  const unread = violationsOf(nodes, ({ settings }) => settings, () => undefined);
-  const none: Violation[] = readable.length > 0 && names.length === 0 ? [{ node: "", problem: "no setting could be read" }] : [];
-  const unknown = [...directives.keys()].filter((name) => names.length > 0 && !names.includes(name)).map((name): Violation => ({ node: "", problem: `${name} is unknown to the servers` }));
-  const differing = names.flatMap((name) =>
-    sameEverywhere(readable, name, ({ settings }) => mapObservation(settings, (values) => values.get(name) ?? "unknown to it"), COMPARED_DIRECTIVES.includes(name) ? directives.get(name) : undefined),
+  const names = [
+    ...new Set([...readable.flatMap(({ settings }) => (settings.known ? [...settings.value.keys()] : []))]),
+  ];
+  const unread = violationsOf(
+    nodes,
+    ({ settings }) => settings,
+    () => undefined,
   );
-  return [assertion("same-settings", "the settings that matter are the same on every node, and as configured", `${names.length} settings the same`, [...unread, ...none, ...unknown, ...differing], `${names.length} settings the same`)];
+  const none: Violation[] =
+    readable.length > 0 && names.length === 0 ? [{ node: "", problem: "no setting could be read" }] : [];
+  const unknown = [...directives.keys()]
+    .filter((name) => names.length > 0 && !names.includes(name))
+    .map((name): Violation => ({ node: "", problem: `${name} is unknown to the servers` }));
+  const differing = names.flatMap((name) =>
+    sameEverywhere(
+      readable,
+      name,
+      ({ settings }) => mapObservation(settings, (values) => values.get(name) ?? "unknown to it"),
+      COMPARED_DIRECTIVES.includes(name) ? directives.get(name) : undefined,
+    ),
+  );
+  return [
+    assertion(
+      "same-settings",
+      "the settings that matter are the same on every node, and as configured",
+      `${names.length} settings the same`,
+      [...unread, ...none, ...unknown, ...differing],
+      `${names.length} settings the same`,
+    ),
+  ];
 }
 
 export function zonesKnown({ nodes }: DeploymentFacts): Assertion {
-  const faults = nodes.flatMap(({ node }): Violation[] => (node.zone === undefined || node.zone === "" ? [{ node: node.name, problem: "its zone is unknown" }] : []));
+  const faults = nodes.flatMap(({ node }): Violation[] =>
+    node.zone === undefined || node.zone === "" ? [{ node: node.name, problem: "its zone is unknown" }] : [],
+  );
   const zones = new Set(nodes.map(({ node }) => node.zone));
   return assertion("zones-known", "every node's zone is known", "all", faults, `${zones.size} zones`);
 }
@@ -175,21 +236,41 @@ export function replicationHealth(facts: DeploymentFacts, shards: readonly Shard
   const pairs = shards.flatMap((shard) =>
     shard.replicas.flatMap((name) => {
       const replica = byName.get(name);
-      return replica === undefined ? [] : [{ replica, primary: shard.primary === undefined ? undefined : byName.get(shard.primary) }];
+      return replica === undefined
+        ? []
+        : [{ replica, primary: shard.primary === undefined ? undefined : byName.get(shard.primary) }];
     }),
   );
-  const links = violationsOf(pairs.map(({ replica }) => replica), ({ info }) => info, (info) => {
-    const link = info.get("master_link_status");
-    return link === "up" ? undefined : `its link to its primary is ${link ?? "not there"}`;
-  });
-  const unasked = facts.nodes.filter(({ info }) => !info.known).map(({ node }) => ({ node: node.name, problem: "not learnt" }));
+  const links = violationsOf(
+    pairs.map(({ replica }) => replica),
+    ({ info }) => info,
+    (info) => {
+      const link = info.get("master_link_status");
+      return link === "up" ? undefined : `its link to its primary is ${link ?? "not there"}`;
+    },
+  );
+  const unasked = facts.nodes
+    .filter(({ info }) => !info.known)
+    .map(({ node }) => ({ node: node.name, problem: "not learnt" }));
   const lag = pairs.flatMap(({ replica, primary }): Violation[] => {
     const what = lagFault(replica, primary);
     return what === undefined ? [] : [{ node: replica.node.name, problem: what }];
   });
   return [
-    assertion("links-up", "every replica's link to its primary is up", `${pairs.length} up`, dedupe([...links, ...unasked]), `${pairs.length} up`),
-    assertion("lag-bounded", "every replica keeps up", `at most ${MAX_LAG_BYTES} bytes and ${MAX_LAG_SECONDS} s behind`, dedupe([...lag, ...unasked]), "all within"),
+    assertion(
+      "links-up",
+      "every replica's link to its primary is up",
+      `${pairs.length} up`,
+      dedupe([...links, ...unasked]),
+      `${pairs.length} up`,
+    ),
+    assertion(
+      "lag-bounded",
+      "every replica keeps up",
+      `at most ${MAX_LAG_BYTES} bytes and ${MAX_LAG_SECONDS} s behind`,
+      dedupe([...lag, ...unasked]),
+      "all within",
+    ),
   ];
 }
 
@@ -200,7 +281,8 @@ function lagFault(replica: NodeFacts, primary: NodeFacts | undefined): string | 
   const silent = infoNumber(replica.info.value, "master_last_io_seconds_ago");
   if (has === undefined || should === undefined || silent === undefined) return "its lag could not be learnt";
   if (should - has > MAX_LAG_BYTES) return `is ${should - has} bytes behind`;
-  if (silent < 0 || silent > MAX_LAG_SECONDS) return silent < 0 ? "has not heard from its primary" : `last heard from its primary ${silent} s ago`;
+  if (silent < 0 || silent > MAX_LAG_SECONDS)
+    return silent < 0 ? "has not heard from its primary" : `last heard from its primary ${silent} s ago`;
   return undefined;
 }
 

@@ -13,7 +13,10 @@ export interface Verification {
 }
 
 /** @param without assertions left out on request, named in the verdict */
-export async function verify(deployment: Deployment, without: readonly OptionalAssertion[] = []): Promise<Verification> {
+export async function verify(
+  deployment: Deployment,
+  without: readonly OptionalAssertion[] = [],
+): Promise<Verification> {
   const facts = await gatherFacts(deployment, without);
   return { facts, verdict: judgeFacts(facts) };
 }
@@ -31,7 +34,9 @@ export async function verifyUntilPass(deployment: Deployment, milliseconds: numb
 }
 
 /** All at once, each beside its deployment. */
-export function verifyAll(deployments: readonly Deployment[]): Promise<{ deployment: Deployment; verification: Verification }[]> {
+export function verifyAll(
+  deployments: readonly Deployment[],
+): Promise<{ deployment: Deployment; verification: Verification }[]> {
   return Promise.all(deployments.map(async (deployment) => ({ deployment, verification: await verify(deployment) })));
 }
 

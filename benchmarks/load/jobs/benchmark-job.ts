@@ -34,7 +34,8 @@ export interface RunnerPlan {
   readonly labels?: Labels | undefined;
   readonly imagePullSecrets?: readonly string[] | undefined;
   /** The Secret with the files TLS takes, by key. */
-  readonly tls?: { readonly secret: string; readonly cacert?: string; readonly cert?: string; readonly key?: string } | undefined;
+  readonly tls?:
+    { readonly secret: string; readonly cacert?: string; readonly cert?: string; readonly key?: string } | undefined;
 }
 
 /** One run of the tool. */
@@ -75,13 +76,19 @@ const TLS_DIRECTORY = "/tls";
 const PASSWORD_KEY = "password";
 /** After its end, where nobody removed it: for a look at the logs. */
 const TTL_SECONDS = 300;
-const RESOURCES: NonNullable<RunnerPlan["resources"]> = { requests: { cpu: "100m", memory: "64Mi" }, limits: { memory: "1Gi" } };
+const RESOURCES: NonNullable<RunnerPlan["resources"]> = {
+  requests: { cpu: "100m", memory: "64Mi" },
+  limits: { memory: "1Gi" },
+};
 /** Of the container that keeps a companion's appointments: it works when nothing is measured. */
 const APPOINTMENTS = { cpu: "50m", memory: "32Mi" };
 /** Any that is not root's. */
 const USER_ID = 10_001;
 /** Of every object of a run. */
-export const JOB_LABELS: Labels = { "app.kubernetes.io/name": "valkey-benchmark", "app.kubernetes.io/managed-by": "valkey-measured" };
+export const JOB_LABELS: Labels = {
+  "app.kubernetes.io/name": "valkey-benchmark",
+  "app.kubernetes.io/managed-by": "valkey-measured",
+};
 
 export function benchmarkJob(plan: JobPlan): JobObjects {
   const { name, namespace, runner, user, files } = plan;
@@ -102,8 +109,28 @@ export function benchmarkJob(plan: JobPlan): JobObjects {
         template: { metadata: { labels: { ...runner.labels, ...labels } }, spec: podSpec(plan) },
       },
     },
-    secret: user === undefined ? undefined : { apiVersion: "v1", kind: "Secret", metadata: { name, namespace, labels }, immutable: true, stringData: { [PASSWORD_KEY]: user.password } },
-    files: files === undefined ? undefined : { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace, labels }, immutable: true, binaryData: Object.fromEntries(Object.entries(files).map(([file, content]) => [file, content.toString("base64")])) },
+    secret:
+      user === undefined
+        ? undefined
+        : {
+            apiVersion: "v1",
+            kind: "Secret",
+            metadata: { name, namespace, labels },
+            immutable: true,
+            stringData: { [PASSWORD_KEY]: user.password },
+          },
+    files:
+      files === undefined
+        ? undefined
+        : {
+            apiVersion: "v1",
+            kind: "ConfigMap",
+            metadata: { name, namespace, labels },
+            immutable: true,
+            binaryData: Object.fromEntries(
+              Object.entries(files).map(([file, content]) => [file, content.toString("base64")]),
+            ),
+          },
   };
 }
 
@@ -114,12 +141,19 @@ function podSpec(plan: JobPlan): PodSpec {
   const { image, runner, sidecar, files } = plan;
   const { resources = RESOURCES, tls } = runner;
   const pull = runner.imagePullPolicy === undefined ? {} : { imagePullPolicy: runner.imagePullPolicy };
-  const own = { requests: { ...resources.requests }, ...(resources.limits === undefined ? {} : { limits: { ...resources.limits } }) };
+  const own = {
+    requests: { ...resources.requests },
+    ...(resources.limits === undefined ? {} : { limits: { ...resources.limits } }),
+  };
   const common: Pick<Container, "securityContext" | "terminationMessagePolicy" | "volumeMounts"> = {
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
     // Why it failed stands in the pod's status, where it can be read without the right to read logs.
     terminationMessagePolicy: "FallbackToLogsOnError",
-    volumeMounts: [{ name: "tmp", mountPath: "/tmp" }, ...(sidecar === undefined ? [] : [{ name: "exchange", mountPath: EXCHANGE_DIRECTORY }]), ...(tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }])],
+    volumeMounts: [
+      { name: "tmp", mountPath: "/tmp" },
+      ...(sidecar === undefined ? [] : [{ name: "exchange", mountPath: EXCHANGE_DIRECTORY }]),
+      ...(tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }]),
+    ],
   };
   return {
     restartPolicy: "Never",
@@ -127,11 +161,19 @@ function podSpec(plan: JobPlan): PodSpec {
     terminationGracePeriodSeconds: 1,
     automountServiceAccountToken: false,
     enableServiceLinks: false,
-    securityContext: { runAsNonRoot: true, runAsUser: USER_ID, runAsGroup: USER_ID, fsGroup: USER_ID, seccompProfile: { type: "RuntimeDefault" } },
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: USER_ID,
+      runAsGroup: USER_ID,
+      fsGroup: USER_ID,
+      seccompProfile: { type: "RuntimeDefault" },
+    },
     affinity: affinity(plan),
     ...(runner.nodeSelector === undefined ? {} : { nodeSelector: { ...runner.nodeSelector } }),
     ...(runner.tolerations === undefined ? {} : { tolerations: runner.tolerations.map((each) => ({ ...each })) }),
-    ...(runner.imagePullSecrets === undefined ? {} : { imagePullSecrets: runner.imagePullSecrets.map((secret) => ({ name: secret })) }),
+    ...(runner.imagePullSecrets === undefined
+      ? {}
+      : { imagePullSecrets: runner.imagePullSecrets.map((secret) => ({ name: secret })) }),
     containers: [
       {
         name: "runner",
@@ -140,23 +182,39 @@ function podSpec(plan: JobPlan): PodSpec {
         command: ["sh", "-c", RUNNER_SCRIPT, "runner"],
         args: phaseArguments(plan),
         env: environment(plan),
-        resources: sidecar === undefined ? own : { requests: APPOINTMENTS, limits: runner.resources?.limits === undefined ? { memory: "64Mi" } : APPOINTMENTS },
+        resources:
+          sidecar === undefined
+            ? own
+            : {
+                requests: APPOINTMENTS,
+                limits: runner.resources?.limits === undefined ? { memory: "64Mi" } : APPOINTMENTS,
+              },
         ...common,
       },
-      ...(sidecar === undefined ? [] : [
-        {
-          name: "load-generator",
-          image: sidecar.image,
-          ...pull,
-          command: ["sh", "-c", sidecarScript(sidecar)],
-          env: [{ name: "EXCHANGE", value: EXCHANGE_DIRECTORY }, ...credentials(plan)],
-          resources: own,
-          ...common,
-          volumeMounts: [...(common.volumeMounts ?? []), ...(files === undefined ? [] : [{ name: "files", mountPath: SIDECAR_FILES_DIRECTORY, readOnly: true }])],
-        },
-      ]),
+      ...(sidecar === undefined
+        ? []
+        : [
+            {
+              name: "load-generator",
+              image: sidecar.image,
+              ...pull,
+              command: ["sh", "-c", sidecarScript(sidecar)],
+              env: [{ name: "EXCHANGE", value: EXCHANGE_DIRECTORY }, ...credentials(plan)],
+              resources: own,
+              ...common,
+              volumeMounts: [
+                ...(common.volumeMounts ?? []),
+                ...(files === undefined ? [] : [{ name: "files", mountPath: SIDECAR_FILES_DIRECTORY, readOnly: true }]),
+              ],
+            },
+          ]),
     ],
-    volumes: [{ name: "tmp", emptyDir: {} }, ...(sidecar === undefined ? [] : [{ name: "exchange", emptyDir: {} }]), ...(files === undefined ? [] : [{ name: "files", configMap: { name: plan.name } }]), ...(tls === undefined ? [] : [{ name: "tls", secret: { secretName: tls.secret, defaultMode: 0o440 } }])],
+    volumes: [
+      { name: "tmp", emptyDir: {} },
+      ...(sidecar === undefined ? [] : [{ name: "exchange", emptyDir: {} }]),
+      ...(files === undefined ? [] : [{ name: "files", configMap: { name: plan.name } }]),
+      ...(tls === undefined ? [] : [{ name: "tls", secret: { secretName: tls.secret, defaultMode: 0o440 } }]),
+    ],
   };
 }
 
@@ -182,18 +240,35 @@ function environment(plan: JobPlan): NonNullable<Container["env"]> {
 }
 
 function credentials({ name, user }: JobPlan): NonNullable<Container["env"]> {
-  return user === undefined ? [] : [{ name: "TOOL_USER", value: user.username }, { name: "TOOL_PASSWORD", valueFrom: { secretKeyRef: { name, key: PASSWORD_KEY } } }];
+  return user === undefined
+    ? []
+    : [
+        { name: "TOOL_USER", value: user.username },
+        { name: "TOOL_PASSWORD", valueFrom: { secretKeyRef: { name, key: PASSWORD_KEY } } },
+      ];
 }
 
 /** No runner on a machine with a server of the deployment, and runners apart from each other where there is room. */
 function affinity({ servers, runner }: JobPlan): NonNullable<PodSpec["affinity"]> {
   const topologyKey = "kubernetes.io/hostname";
-  const fromServers = { topologyKey, namespaces: [servers.namespace], labelSelector: { matchLabels: { ...servers.labels } } };
-  const fromRunners = { weight: 10, podAffinityTerm: { topologyKey, labelSelector: { matchLabels: { ...JOB_LABELS } } } };
+  const fromServers = {
+    topologyKey,
+    namespaces: [servers.namespace],
+    labelSelector: { matchLabels: { ...servers.labels } },
+  };
+  const fromRunners = {
+    weight: 10,
+    podAffinityTerm: { topologyKey, labelSelector: { matchLabels: { ...JOB_LABELS } } },
+  };
   return {
     podAntiAffinity: runner.sharing
-      ? { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: fromServers }, fromRunners] }
-      : { requiredDuringSchedulingIgnoredDuringExecution: [fromServers], preferredDuringSchedulingIgnoredDuringExecution: [fromRunners] },
+      ? {
+          preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: fromServers }, fromRunners],
+        }
+      : {
+          requiredDuringSchedulingIgnoredDuringExecution: [fromServers],
+          preferredDuringSchedulingIgnoredDuringExecution: [fromRunners],
+        },
   };
 }
 
@@ -203,12 +278,16 @@ function phaseArguments(plan: JobPlan): string[] {
 }
 
 /** TLS as a runner has it. */
-export function runnerTls(tls: Pick<TlsFiles, "sni" | "insecure"> | undefined, runner: RunnerPlan): TlsFiles | undefined {
+export function runnerTls(
+  tls: Pick<TlsFiles, "sni" | "insecure"> | undefined,
+  runner: RunnerPlan,
+): TlsFiles | undefined {
   return tls === undefined ? undefined : { sni: tls.sni, insecure: tls.insecure, ...mounted(runner.tls) };
 }
 
 function mounted(tls: RunnerPlan["tls"]): Partial<Omit<TlsFiles, "sni" | "insecure">> {
-  const path = (key: string | undefined): string | undefined => (key === undefined ? undefined : `${TLS_DIRECTORY}/${key}`);
+  const path = (key: string | undefined): string | undefined =>
+    key === undefined ? undefined : `${TLS_DIRECTORY}/${key}`;
   return { cacert: path(tls?.cacert), cert: path(tls?.cert), key: path(tls?.key) };
 }
 
@@ -216,16 +295,32 @@ function mounted(tls: RunnerPlan["tls"]): Partial<Omit<TlsFiles, "sni" | "insecu
 function tlsOptions({ tls, runner }: JobPlan): string {
   if (tls === undefined) return "";
   const { cacert, cert, key } = mounted(runner.tls);
-  const named = Object.entries({ cacert, cert, key, sni: tls.sni }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
+  const named = Object.entries({ cacert, cert, key, sni: tls.sni }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name}`, value],
+  );
   return ["--tls", ...(tls.insecure ? ["--insecure"] : []), ...named].join(" ");
 }
 
 /** A Job that says by its pod's end what the tool in the image can do. */
 export function featuresJob(plan: Pick<JobPlan, "name" | "namespace" | "image" | "servers" | "runner">): Plain<V1Job> {
-  const whole = { ...plan, runner: { ...plan.runner, runners: 1 }, keys: "", phases: [], user: undefined, tls: undefined, timeoutSeconds: 0, deadlineSeconds: TTL_SECONDS };
+  const whole = {
+    ...plan,
+    runner: { ...plan.runner, runners: 1 },
+    keys: "",
+    phases: [],
+    user: undefined,
+    tls: undefined,
+    timeoutSeconds: 0,
+    deadlineSeconds: TTL_SECONDS,
+  };
   const { job } = benchmarkJob(whole);
   const spec = podSpec(whole);
-  const containers = spec.containers.map((container) => ({ ...container, command: ["sh", "-c", FEATURES_SCRIPT], args: [], env: [] }));
+  const containers = spec.containers.map((container) => ({
+    ...container,
+    command: ["sh", "-c", FEATURES_SCRIPT],
+    args: [],
+    env: [],
+  }));
   return { ...job, spec: { ...job.spec, template: { ...job.spec?.template, spec: { ...spec, containers } } } };
 }
 

@@ -79,7 +79,11 @@ function merged(readings: readonly ParsedOutput[]): Pick<LoadOutcome, "report" |
   const tallies = readings.flatMap(({ tally }) => tally ?? []);
   if (histograms.length < readings.length) return { report };
   const latencies = Histogram.merge(histograms);
-  return { report: { ...report, ...latencySummary(report.title, latencies) }, latencies, ...(tallies.length === 0 ? {} : { offering: offeringOf(Tally.merge(tallies), report.seconds) }) };
+  return {
+    report: { ...report, ...latencySummary(report.title, latencies) },
+    latencies,
+    ...(tallies.length === 0 ? {} : { offering: offeringOf(Tally.merge(tallies), report.seconds) }),
+  };
 }
 
 /** What counts is the last that the program does, or as long before its end as it says. */
@@ -90,7 +94,11 @@ function runOf<R>(record: RunnerRecord, index: number, { tool, phases, machines,
   const where = records.length === 1 ? "" : `${name} on ${machine}: `;
   for (const [number, { exit, text }] of record.phases.entries()) {
     const what = number < record.phases.length - 1 ? "warm-up: " : "";
-    if (exit !== 0) throw new LoadGeneratorFailure(`${where}${what}${tool.program} failed with exit status ${exit}: ${lastWords(text)}`, text);
+    if (exit !== 0)
+      throw new LoadGeneratorFailure(
+        `${where}${what}${tool.program} failed with exit status ${exit}: ${lastWords(text)}`,
+        text,
+      );
   }
   const run = phases.at(-1);
   if (phase === undefined || run === undefined) throw new LoadGeneratorFailure(`${where}it ran nothing`, "");
@@ -122,10 +130,16 @@ function coresOf({ cpuSeconds, seconds }: RunnerPhase): number | null {
   return seconds > 0 ? cpuSeconds / seconds : null;
 }
 
-function cpuOf(runs: readonly Run[], threads: number, { cpuLimit, servers }: Pick<JobFacts<unknown>, "cpuLimit" | "servers">): LoadOutcome["cpu"] {
+function cpuOf(
+  runs: readonly Run[],
+  threads: number,
+  { cpuLimit, servers }: Pick<JobFacts<unknown>, "cpuLimit" | "servers">,
+): LoadOutcome["cpu"] {
   const machines = [...new Map(runs.map((run) => [run.machine, run])).values()];
   const overMachines = (figure: (machine: NonNullable<RunnerPhase["machine"]>) => number): number | null => {
-    const rates = machines.flatMap(({ phase }) => (phase.machine === undefined || phase.seconds <= 0 ? [] : [figure(phase.machine) / phase.seconds]));
+    const rates = machines.flatMap(({ phase }) =>
+      phase.machine === undefined || phase.seconds <= 0 ? [] : [figure(phase.machine) / phase.seconds],
+    );
     return rates.length === machines.length ? sum(rates) : null;
   };
   const clients = runs.flatMap(({ phase }) => coresOf(phase) ?? []);
@@ -142,7 +156,10 @@ function cpuOf(runs: readonly Run[], threads: number, { cpuLimit, servers }: Pic
 }
 
 /** Wherever they were allowed to: that none did is luck, which the next run may not have. */
-function sharingDoubts(runs: readonly Run[], { servers, sharing }: Pick<JobFacts<unknown>, "servers" | "sharing">): Warning[] {
+function sharingDoubts(
+  runs: readonly Run[],
+  { servers, sharing }: Pick<JobFacts<unknown>, "servers" | "sharing">,
+): Warning[] {
   if (!sharing) return [];
   const guests = runs.filter(({ machine }) => servers.has(machine));
   const machines = [...new Set(guests.map(({ machine }) => machine))];
@@ -158,7 +175,12 @@ function overlapDoubts(runs: readonly Run[]): Warning[] {
   const whole = Math.max(...runs.map(({ toMs }) => toMs)) - Math.min(...runs.map(({ fromMs }) => fromMs));
   const part = Math.max(0, common) / whole;
   if (part >= OVERLAP_LIMIT) return [];
-  return [{ code: "runners-apart", text: `the load generators ran all at once for ${(part * 100).toFixed(1)} % of the time only, and the sum of their rates is more than there ever was` }];
+  return [
+    {
+      code: "runners-apart",
+      text: `the load generators ran all at once for ${(part * 100).toFixed(1)} % of the time only, and the sum of their rates is more than there ever was`,
+    },
+  ];
 }
 
 function sum(values: readonly number[]): number {
@@ -166,6 +188,9 @@ function sum(values: readonly number[]): number {
 }
 
 function lastWords(text: string): string {
-  const lines = text.split(/[\r\n]+/).map((line) => line.trim()).filter((line) => line !== "");
+  const lines = text
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
   return lines.slice(-2).join(" / ") || "it printed nothing";
 }

@@ -79,7 +79,10 @@ export class JobRun {
         refuseFailed(await this.#pods());
         lookAt = Date.now() + POD_POLL_MS;
       }
-      if (Date.now() > sent + seconds * 1000) throw new LoadGeneratorFailure(`${this.program} is still running after ${seconds} s and was ended`, "", { hung: true });
+      if (Date.now() > sent + seconds * 1000)
+        throw new LoadGeneratorFailure(`${this.program} is still running after ${seconds} s and was ended`, "", {
+          hung: true,
+        });
       await pause(told.seconds !== undefined ? ARRIVAL_POLL_MS : POD_POLL_MS / 4, this.waiting.signal);
     }
     return begunMs;
@@ -87,9 +90,14 @@ export class JobRun {
 
   /** What the runners report, and the machines they are on, both by runner. */
   async read(): Promise<{ readonly records: readonly RunnerRecord[]; readonly machines: readonly string[] }> {
-    const texts = await Promise.all(Array.from({ length: this.#runners }, (_, index) => this.primary.connection.get(this.keys.record(index))));
+    const texts = await Promise.all(
+      Array.from({ length: this.#runners }, (_, index) => this.primary.connection.get(this.keys.record(index))),
+    );
     const machines = new Map((await this.#pods()).map((pod) => [indexOf(pod), pod.spec?.nodeName ?? ""]));
-    return { records: texts.map((text) => parseRunnerRecord(text ?? "")), machines: texts.map((_, index) => machines.get(index) ?? "") };
+    return {
+      records: texts.map((text) => parseRunnerRecord(text ?? "")),
+      machines: texts.map((_, index) => machines.get(index) ?? ""),
+    };
   }
 
   /** Removes everything the run made, also where it made only some of it. Never throws. */
@@ -98,7 +106,11 @@ export class JobRun {
     const at = { namespace: this.#namespace, name: this.#name };
     const numbers = this.phases.flatMap((_, index) => index + 1);
     const runners = Array.from({ length: this.#runners }, (_, index) => index);
-    const keys = [...[...numbers, this.phases.length + 1].map(this.keys.arrived), ...numbers.flatMap((phase) => [this.keys.ready(phase), this.keys.go(phase)]), ...runners.map(this.keys.record)];
+    const keys = [
+      ...[...numbers, this.phases.length + 1].map(this.keys.arrived),
+      ...numbers.flatMap((phase) => [this.keys.ready(phase), this.keys.go(phase)]),
+      ...runners.map(this.keys.record),
+    ];
     await Promise.allSettled([
       batch.deleteNamespacedJob({ ...at, propagationPolicy: "Background" }),
       this.objects.secret === undefined ? undefined : core.deleteNamespacedSecret(at),
@@ -134,7 +146,12 @@ export class JobRun {
  * Runs a Job of one pod.
  * @returns the message its container leaves
  */
-export async function runFeaturesJob(kubernetes: KubernetesClient, job: Plain<V1Job>, otherwise: string, waiting: PodWaitOptions): Promise<string> {
+export async function runFeaturesJob(
+  kubernetes: KubernetesClient,
+  job: Plain<V1Job>,
+  otherwise: string,
+  waiting: PodWaitOptions,
+): Promise<string> {
   const namespace = job.metadata?.namespace ?? "";
   const name = job.metadata?.name ?? "";
   const labels = { "batch.kubernetes.io/job-name": name };
@@ -149,7 +166,9 @@ export async function runFeaturesJob(kubernetes: KubernetesClient, job: Plain<V1
       await pause(POD_POLL_MS / 4, waiting.signal);
     }
   } finally {
-    await Promise.allSettled([kubernetes.batch.deleteNamespacedJob({ namespace, name, propagationPolicy: "Background" })]);
+    await Promise.allSettled([
+      kubernetes.batch.deleteNamespacedJob({ namespace, name, propagationPolicy: "Background" }),
+    ]);
   }
 }
 
@@ -157,19 +176,31 @@ export async function runFeaturesJob(kubernetes: KubernetesClient, job: Plain<V1
 async function createJob(kubernetes: KubernetesClient, { job, secret, files }: JobObjects): Promise<void> {
   const namespace = job.metadata?.namespace ?? "";
   const name = job.metadata?.name ?? "";
-  const created: V1Job = await kubernetes.call(`creating Job ${name} in namespace ${namespace}`, kubernetes.batch.createNamespacedJob({ namespace, body: job }));
+  const created: V1Job = await kubernetes.call(
+    `creating Job ${name} in namespace ${namespace}`,
+    kubernetes.batch.createNamespacedJob({ namespace, body: job }),
+  );
   if (secret === undefined && files === undefined) return;
   const ownerReferences = [{ apiVersion: "batch/v1", kind: "Job", name, uid: created.metadata?.uid ?? "" }];
   if (secret !== undefined) {
     const body: Plain<V1Secret> = { ...secret, metadata: { ...secret.metadata, ownerReferences } };
-    await kubernetes.call(`creating Secret ${name} in namespace ${namespace}`, kubernetes.core.createNamespacedSecret({ namespace, body }));
+    await kubernetes.call(
+      `creating Secret ${name} in namespace ${namespace}`,
+      kubernetes.core.createNamespacedSecret({ namespace, body }),
+    );
   }
   if (files !== undefined) {
     const body: Plain<V1ConfigMap> = { ...files, metadata: { ...files.metadata, ownerReferences } };
-    await kubernetes.call(`creating ConfigMap ${name} in namespace ${namespace}`, kubernetes.core.createNamespacedConfigMap({ namespace, body }));
+    await kubernetes.call(
+      `creating ConfigMap ${name} in namespace ${namespace}`,
+      kubernetes.core.createNamespacedConfigMap({ namespace, body }),
+    );
   }
   const resume = [{ op: "replace", path: "/spec/suspend", value: false }];
-  await kubernetes.call(`starting Job ${name} in namespace ${namespace}`, kubernetes.batch.patchNamespacedJob({ namespace, name, body: resume }));
+  await kubernetes.call(
+    `starting Job ${name} in namespace ${namespace}`,
+    kubernetes.batch.patchNamespacedJob({ namespace, name, body: resume }),
+  );
 }
 
 /** @throws ToolFailure naming every runner whose container ended with an error */
@@ -178,17 +209,27 @@ function refuseFailed(pods: readonly V1Pod[]): void {
     const ends = (pod.status?.containerStatuses ?? []).flatMap(({ state }) => state?.terminated ?? []);
     const ended = ends.find(({ exitCode }) => exitCode !== 0);
     if (ended === undefined && pod.status?.phase !== "Failed") return [];
-    const why = ended === undefined ? (pod.status?.message ?? pod.status?.reason) : `${ended.reason === "OOMKilled" ? "its memory limit is too small" : `exit status ${ended.exitCode}`}${ended.message === undefined ? "" : `, ${ended.message.trim()}`}`;
-    return [{ who: `runner ${indexOf(pod) ?? "?"} on ${pod.spec?.nodeName ?? "no machine"} (${resourceName(pod)})`, why: why ?? "no reason given" }];
+    const why =
+      ended === undefined
+        ? (pod.status?.message ?? pod.status?.reason)
+        : `${ended.reason === "OOMKilled" ? "its memory limit is too small" : `exit status ${ended.exitCode}`}${ended.message === undefined ? "" : `, ${ended.message.trim()}`}`;
+    return [
+      {
+        who: `runner ${indexOf(pod) ?? "?"} on ${pod.spec?.nodeName ?? "no machine"} (${resourceName(pod)})`,
+        why: why ?? "no reason given",
+      },
+    ];
   });
   const [first] = failed;
   if (first === undefined) return;
   const others = failed.length === 1 ? "" : `, and so did ${failed.length - 1} more`;
-  throw new LoadGeneratorFailure(`${first.who} failed: ${first.why}${others}`, failed.map(({ who, why }) => `${who}: ${why}`).join("\n"));
+  throw new LoadGeneratorFailure(
+    `${first.who} failed: ${first.why}${others}`,
+    failed.map(({ who, why }) => `${who}: ${why}`).join("\n"),
+  );
 }
 
 function indexOf(pod: V1Pod): number | undefined {
   const index = pod.metadata?.annotations?.["batch.kubernetes.io/job-completion-index"];
   return index === undefined ? undefined : Number(index);
 }
-

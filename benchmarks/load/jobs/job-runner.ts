@@ -47,13 +47,21 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
     return this.options.plan.runners;
   }
 
-  async run({ deployment, primary, run: tool, warmUp }: LoadRequest<R>, watch: LoadObserver, signal: AbortSignal): Promise<LoadOutcome> {
+  async run(
+    { deployment, primary, run: tool, warmUp }: LoadRequest<R>,
+    watch: LoadObserver,
+    signal: AbortSignal,
+  ): Promise<LoadOutcome> {
     const servers = this.options.deployments.find(({ name }) => name === deployment.name);
     if (servers === undefined) throw new Error(`${deployment.name} is none of the deployments to measure`);
     const { plan, timeoutMs, report } = this.options;
     const user = this.tool.user(tool);
     const runs = [...(warmUp === undefined ? [] : [warmUp]), tool];
-    const access: JobAccess = { username: user?.username, tls: runnerTls(deployment.access.tls, plan), runners: plan.runners };
+    const access: JobAccess = {
+      username: user?.username,
+      tls: runnerTls(deployment.access.tls, plan),
+      runners: plan.runners,
+    };
     const phases = runs.map((run) => this.tool.phase(run, access, deployment));
     const companion = await this.tool.sidecar?.();
     const startSeconds = (timeoutMs ?? POD_TIMEOUT_MS) / 1000;
@@ -75,7 +83,11 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
       timeoutSeconds: Math.ceil(startSeconds + runSeconds),
       deadlineSeconds: Math.ceil(startSeconds + runSeconds + DEADLINE_SLACK_SECONDS),
     });
-    const run = new JobRun(this.kubernetes, objects, runnerKeys(prefix), primary, phases, this.tool.program, { timeoutMs, signal, report });
+    const run = new JobRun(this.kubernetes, objects, runnerKeys(prefix), primary, phases, this.tool.program, {
+      timeoutMs,
+      signal,
+      report,
+    });
     try {
       signal.throwIfAborted();
       await run.start(otherwise(servers));
@@ -118,12 +130,26 @@ export class ValkeyBenchmarkJobRunner extends JobLoadRunner<ValkeyBenchmarkRun> 
    * Asks the tool in the image what it can do, by a Job that has to find a machine as the measuring ones will.
    * @throws BadInput when there is nothing to measure; Failure when a runner cannot be started, saying why
    */
-  static async open(kubernetes: KubernetesClient, options: JobLoadRunnerOptions, signal: AbortSignal): Promise<ValkeyBenchmarkJobRunner> {
+  static async open(
+    kubernetes: KubernetesClient,
+    options: JobLoadRunnerOptions,
+    signal: AbortSignal,
+  ): Promise<ValkeyBenchmarkJobRunner> {
     const { deployments, plan } = options;
     const [first] = deployments;
     if (first === undefined) throw new BadInput("benchmark", ["there is no deployment to measure"]);
-    const job = featuresJob({ name: nameFor(first), namespace: first.namespace, image: imageOf(options, first), servers: first, runner: plan });
-    const help = await runFeaturesJob(kubernetes, job, otherwise(first), { timeoutMs: options.timeoutMs, signal, report: options.report });
+    const job = featuresJob({
+      name: nameFor(first),
+      namespace: first.namespace,
+      image: imageOf(options, first),
+      servers: first,
+      runner: plan,
+    });
+    const help = await runFeaturesJob(kubernetes, job, otherwise(first), {
+      timeoutMs: options.timeoutMs,
+      signal,
+      report: options.report,
+    });
     return new ValkeyBenchmarkJobRunner(kubernetes, options, parseFeatures(help));
   }
 }

@@ -27,7 +27,10 @@ export const valkeyBenchmarkInJobs: JobLoadGenerator<ValkeyBenchmarkRun> = {
   sidecar: undefined,
   user: ({ credentials }) => credentials,
   phase: (run, { username, tls }) => ({
-    arguments: valkeyBenchmarkArguments({ ...run, credentials: username === undefined ? undefined : { username, password: PLACEHOLDERS.password }, tls }, PLACEHOLDERS),
+    arguments: valkeyBenchmarkArguments(
+      { ...run, credentials: username === undefined ? undefined : { username, password: PLACEHOLDERS.password }, tls },
+      PLACEHOLDERS,
+    ),
     endpoint: run.endpoint,
     seed: run.seed,
     requests: "requests" in run.length ? run.length.requests : undefined,
@@ -43,14 +46,21 @@ export const valkeyBenchmarkInJobs: JobLoadGenerator<ValkeyBenchmarkRun> = {
 const MEMTIER_RESULT = "memtier.json";
 
 export function memtierInJobs(image = MEMTIER_IMAGE): JobLoadGenerator<MemtierRun> {
-  const own = (run: MemtierRun, runners: number): MemtierRun => ({ ...run, mix: { ...run.mix, rate: run.mix.rate === undefined ? undefined : run.mix.rate / runners } });
+  const own = (run: MemtierRun, runners: number): MemtierRun => ({
+    ...run,
+    mix: { ...run.mix, rate: run.mix.rate === undefined ? undefined : run.mix.rate / runners },
+  });
   return {
     program: "memtier_benchmark",
     sidecar: () => Promise.resolve({ image, run: "memtier_benchmark", result: MEMTIER_RESULT }),
     user: ({ credentials }) => credentials,
     phase: (run, { username, tls, runners }) => ({
       // It takes both in one word.
-      arguments: memtierArguments({ ...own(run, runners), credentials: undefined, tls }, MEMTIER_RESULT, username === undefined ? undefined : PLACEHOLDERS.credentials),
+      arguments: memtierArguments(
+        { ...own(run, runners), credentials: undefined, tls },
+        MEMTIER_RESULT,
+        username === undefined ? undefined : PLACEHOLDERS.credentials,
+      ),
       endpoint: run.endpoint,
       // It seeds itself from the machine's randomness.
       seed: 0,
@@ -60,7 +70,12 @@ export function memtierInJobs(image = MEMTIER_IMAGE): JobLoadGenerator<MemtierRu
     threads: ({ mix }) => mix.threads,
     parse: (text, { mix }) => {
       const results = parseMemtierResults(text.slice(Math.max(0, text.search(/^\{$/m))));
-      return { report: memtierReport(results, mix.name), latencies: results.latencies, trailingMs: 0, doubts: results.doubts };
+      return {
+        report: memtierReport(results, mix.name),
+        latencies: results.latencies,
+        trailingMs: 0,
+        doubts: results.doubts,
+      };
     },
   };
 }
@@ -72,28 +87,58 @@ const UNPACK = `fs.writeFileSync("${UNPACKED}", zlib.gunzipSync(fs.readFileSync(
 export function openLoopInJobs(image = NODE_IMAGE): JobLoadGenerator<OpenLoopRun> {
   return {
     program: "the open-loop generator",
-    sidecar: async () => ({ image, setup: `node -e '${UNPACK}'`, run: `node ${UNPACKED}`, files: { [BUNDLE]: gzipSync(await generatorBundle(), { level: 9 }) } }),
+    sidecar: async () => ({
+      image,
+      setup: `node -e '${UNPACK}'`,
+      run: `node ${UNPACKED}`,
+      files: { [BUNDLE]: gzipSync(await generatorBundle(), { level: 9 }) },
+    }),
     user: ({ credentials }) => credentials,
     phase: (run, { tls, runners }, deployment) => {
       const endpoints = endpointsPrimaryFirst(deployment, run.primary);
       // Certificates are made out to stable names, and what is dialled are addresses: it trusts whom the authority trusts, as Valkey's own tools do.
-      const access = { ...deployment.access, tls: tls === undefined ? undefined : { ...tls, anyName: tls.sni === undefined } };
-      const plan = openLoopPlan({ ...run, credentials: undefined }, { mode: deployment.mode, access }, endpoints, runners);
+      const access = {
+        ...deployment.access,
+        tls: tls === undefined ? undefined : { ...tls, anyName: tls.sni === undefined },
+      };
+      const plan = openLoopPlan(
+        { ...run, credentials: undefined },
+        { mode: deployment.mode, access },
+        endpoints,
+        runners,
+      );
       const [endpoint = { host: "", port: 0 }] = endpoints;
-      return { arguments: [JSON.stringify(plan)], endpoint, seed: run.seed, ...timed(run.mix.length.seconds, run.mix.rate) };
+      return {
+        arguments: [JSON.stringify(plan)],
+        endpoint,
+        seed: run.seed,
+        ...timed(run.mix.length.seconds, run.mix.rate),
+      };
     },
-    command: ({ mix, seed }, index, runners) => ["open-loop", JSON.stringify({ ...mix, seed, process: index, processes: runners })],
+    command: ({ mix, seed }, index, runners) => [
+      "open-loop",
+      JSON.stringify({ ...mix, seed, process: index, processes: runners }),
+    ],
     threads: ({ mix }) => mix.workers,
     parse: (text, { mix }) => {
       const line = text.split("\n").findLast((each) => each.startsWith("{"));
       const said = line === undefined ? undefined : processMessageSchema.parse(JSON.parse(line));
       if (said?.event !== "result") throw new Failure("the open-loop generator did not say what came of it");
       const tally = Tally.merge(said.tallies.map((data) => Tally.ofData(data)));
-      return { report: openLoopReport(tally, mix.name), latencies: tally.latencies(), tally, trailingMs: Math.max(0, (said.endedMs ?? tally.toMs) - tally.toMs), doubts: [] };
+      return {
+        report: openLoopReport(tally, mix.name),
+        latencies: tally.latencies(),
+        tally,
+        trailingMs: Math.max(0, (said.endedMs ?? tally.toMs) - tally.toMs),
+        doubts: [],
+      };
     },
   };
 }
 
-function timed(seconds: number, rate: number | undefined): Pick<JobPhase, "requests" | "rate" | "seconds" | "timeoutSeconds"> {
+function timed(
+  seconds: number,
+  rate: number | undefined,
+): Pick<JobPhase, "requests" | "rate" | "seconds" | "timeoutSeconds"> {
   return { requests: undefined, rate, seconds, timeoutSeconds: seconds + TIMEOUT_MARGIN_SECONDS };
 }

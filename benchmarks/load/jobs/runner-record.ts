@@ -37,7 +37,10 @@ export function parseRunnerRecord(text: string): RunnerRecord {
   let at = 0;
   const said = (what: string): string => {
     const match = new RegExp(`^${RECORD_LINE_PREFIX} ${what}(.*)$`).exec(lines[at] ?? "");
-    if (match === null) throw new Failure(`a runner's record has ${lines[at] === undefined ? "an end" : JSON.stringify(lines[at])} where ${what.trim()} should be`);
+    if (match === null)
+      throw new Failure(
+        `a runner's record has ${lines[at] === undefined ? "an end" : JSON.stringify(lines[at])} where ${what.trim()} should be`,
+      );
     at++;
     return (match[1] ?? "").trim();
   };
@@ -68,7 +71,10 @@ function phaseOf(exit: number, text: string, begin: Mark, end: Mark): RunnerPhas
   const machine =
     begin.machine === undefined || end.machine === undefined
       ? undefined
-      : { busySeconds: end.machine.busySeconds - begin.machine.busySeconds, stolenSeconds: end.machine.stolenSeconds - begin.machine.stolenSeconds };
+      : {
+          busySeconds: end.machine.busySeconds - begin.machine.busySeconds,
+          stolenSeconds: end.machine.stolenSeconds - begin.machine.stolenSeconds,
+        };
   return { exit, text, seconds: end.uptime - begin.uptime, cpuSeconds: end.childSeconds - begin.childSeconds, machine };
 }
 
@@ -76,11 +82,16 @@ function phaseOf(exit: number, text: string, begin: Mark, end: Mark): RunnerPhas
 function machineSeconds(line: string): RunnerPhase["machine"] {
   const match = /^cpu +(.*)$/.exec(line);
   if (match === null) return undefined;
-  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, stolen = 0] = (match[1] ?? "").split(" ").map(Number);
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, stolen = 0] = (match[1] ?? "")
+    .split(" ")
+    .map(Number);
   return { busySeconds: (user + nice + system + irq + softirq) / TICKS, stolenSeconds: stolen / TICKS };
 }
 
 /** `1m2.50s 0m0.25s`, as the shell's `times` has it: user and system. */
 function durations(line: string): number {
-  return [...line.matchAll(/(\d+)m([\d.]+)s/g)].reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0);
+  return [...line.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
+    (sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds),
+    0,
+  );
 }

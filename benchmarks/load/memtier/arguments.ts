@@ -22,7 +22,11 @@ export interface MemtierRun {
  * @param word in place of the credentials
  * @throws BadInput where a rate cannot be shared by the connections
  */
-export function memtierArguments({ mix, mode, endpoint, primaries, credentials, tls }: MemtierRun, json: string, word = credentials === undefined ? undefined : `${credentials.username}:${credentials.password}`): string[] {
+export function memtierArguments(
+  { mix, mode, endpoint, primaries, credentials, tls }: MemtierRun,
+  json: string,
+  word = credentials === undefined ? undefined : `${credentials.username}:${credentials.password}`,
+): string[] {
   const isCluster = mode === "cluster";
   // Each of its clients has a connection to every primary.
   const perThread = mix.clients / mix.threads / (isCluster ? primaries : 1);
@@ -56,8 +60,13 @@ function commandArguments(mix: MemtierWorkload): string[] {
   const { reads, writes } = wholeRatio(mix.reads);
   if (mix.data === "strings") return [`--ratio=${writes}:${reads}`, "--key-pattern=R:R", `--data-size=${mix.dataSize}`];
   // It has no random numbers for scores: the first write of a member changes its score, and all later ones find it so.
-  const commands = [{ times: reads, text: "ZRANGE __key__ 0 -1" }, { times: writes, text: `ZADD __key__ 0.5 ${zsetMember(0)}` }];
-  return commands.flatMap(({ times, text }) => (times === 0 ? [] : [`--command=${text}`, `--command-ratio=${times}`, "--command-key-pattern=R"]));
+  const commands = [
+    { times: reads, text: "ZRANGE __key__ 0 -1" },
+    { times: writes, text: `ZADD __key__ 0.5 ${zsetMember(0)}` },
+  ];
+  return commands.flatMap(({ times, text }) =>
+    times === 0 ? [] : [`--command=${text}`, `--command-ratio=${times}`, "--command-key-pattern=R"],
+  );
 }
 
 /** It is told a rate for each connection, in whole requests per second. */
@@ -65,12 +74,16 @@ function rateOf({ name, clients }: MemtierWorkload, rate: number): number {
   const each = rate / clients;
   if (Number.isInteger(each) && each >= 1) return each;
   const nearest = [Math.floor(each), Math.ceil(each)].filter((part) => part >= 1).map((part) => part * clients);
-  throw new BadInput(`workload ${name}`, [`rate: memtier offers whole numbers of requests per second on each of ${clients} connections; the nearest to ${rate} that can be: ${nearest.join(" or ")}`]);
+  throw new BadInput(`workload ${name}`, [
+    `rate: memtier offers whole numbers of requests per second on each of ${clients} connections; the nearest to ${rate} that can be: ${nearest.join(" or ")}`,
+  ]);
 }
 
 function tlsArguments(tls: TlsFiles | undefined): string[] {
   if (tls === undefined) return [];
-  const files = (["cacert", "cert", "key", "sni"] as const).flatMap((name) => (tls[name] === undefined ? [] : [`--${name}=${tls[name]}`]));
+  const files = (["cacert", "cert", "key", "sni"] as const).flatMap((name) =>
+    tls[name] === undefined ? [] : [`--${name}=${tls[name]}`],
+  );
   return ["--tls", ...(tls.insecure ? ["--tls-skip-verify"] : []), ...files];
 }
 

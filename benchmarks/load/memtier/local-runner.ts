@@ -41,7 +41,11 @@ export class LocalMemtierRunner implements LoadRunner<MemtierRun> {
 
   constructor(private readonly local: LocalMemtierOptions) {}
 
-  async run({ run: tool, warmUp }: LoadRequest<MemtierRun>, watch: LoadObserver, signal: AbortSignal): Promise<LoadOutcome> {
+  async run(
+    { run: tool, warmUp }: LoadRequest<MemtierRun>,
+    watch: LoadObserver,
+    signal: AbortSignal,
+  ): Promise<LoadOutcome> {
     const warmed = warmUp === undefined ? [] : [await this.#once(warmUp, signal, "warm-up: ")];
     await watch.begin();
     const one = await this.#once(tool, signal);
@@ -54,8 +58,15 @@ export class LocalMemtierRunner implements LoadRunner<MemtierRun> {
       fromMs,
       toMs,
       startedAt,
-      outputs: [...warmed.map(({ command, text }) => ({ warmUp: true, runner: undefined, command, text })), { warmUp: false, runner: undefined, command: one.command, text: one.text }],
-      cpu: clientCpu([cpuWithin(cpu, fromMs, toMs)], { threads: tool.mix.threads, program: runnerCores, serversHere: this.local.serversHere }),
+      outputs: [
+        ...warmed.map(({ command, text }) => ({ warmUp: true, runner: undefined, command, text })),
+        { warmUp: false, runner: undefined, command: one.command, text: one.text },
+      ],
+      cpu: clientCpu([cpuWithin(cpu, fromMs, toMs)], {
+        threads: tool.mix.threads,
+        program: runnerCores,
+        serversHere: this.local.serversHere,
+      }),
       runners: [],
       doubts,
     };
@@ -69,9 +80,12 @@ export class LocalMemtierRunner implements LoadRunner<MemtierRun> {
     const startedAt = new Date().toISOString();
     const begun = epochMs();
     const ownCpu = process.cpuUsage();
-    const { child, pid, ended } = startRecorded(this.local.run, "memtier", this.local.program, args, { stdio: ["ignore", "pipe", "pipe"] });
+    const { child, pid, ended } = startRecorded(this.local.run, "memtier", this.local.program, args, {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     let text = "";
-    for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on("data", (chunk: Buffer) => (text += chunk.toString()));
     const cpu: CpuSample[] = [sampleCpu(pid, epochMs())];
     const timer = setInterval(() => cpu.push(sampleCpu(pid, epochMs())), CPU_INTERVAL_MS);
     const stop = (): void => {
@@ -86,12 +100,28 @@ export class LocalMemtierRunner implements LoadRunner<MemtierRun> {
     if (exit === undefined) stop();
     const end = exit ?? (await ended);
     signal.throwIfAborted();
-    if (exit === undefined) throw new LoadGeneratorFailure(`${what}memtier_benchmark is still running after ${patience} s and was ended`, text, { hung: true });
-    if (end.code !== 0) throw new LoadGeneratorFailure(`${what}memtier_benchmark failed with ${formatExit(end)}: ${lastWords(text)}`, text);
+    if (exit === undefined)
+      throw new LoadGeneratorFailure(
+        `${what}memtier_benchmark is still running after ${patience} s and was ended`,
+        text,
+        { hung: true },
+      );
+    if (end.code !== 0)
+      throw new LoadGeneratorFailure(
+        `${what}memtier_benchmark failed with ${formatExit(end)}: ${lastWords(text)}`,
+        text,
+      );
     const { user, system } = process.cpuUsage(ownCpu);
     try {
       const json = readFileSync(file, "utf8");
-      return { results: parseMemtierResults(json), startedAt, command: withoutCredentials(args), text: `${text}\n${json}`, cpu, runnerCores: (user + system) / 1000 / (epochMs() - begun) };
+      return {
+        results: parseMemtierResults(json),
+        startedAt,
+        command: withoutCredentials(args),
+        text: `${text}\n${json}`,
+        cpu,
+        runnerCores: (user + system) / 1000 / (epochMs() - begun),
+      };
     } catch (error) {
       throw new LoadGeneratorFailure(`${what}${messageOf(error)}`, text, { cause: error });
     }
@@ -99,6 +129,9 @@ export class LocalMemtierRunner implements LoadRunner<MemtierRun> {
 }
 
 function lastWords(text: string): string {
-  const lines = text.split(/[\r\n]+/).map((line) => line.trim()).filter((line) => line !== "" && !line.startsWith("[RUN"));
+  const lines = text
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !line.startsWith("[RUN"));
   return lines.slice(-2).join(" / ") || "it printed nothing";
 }

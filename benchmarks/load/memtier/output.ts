@@ -36,7 +36,10 @@ export function parseMemtierResults(text: string): MemtierResults {
   try {
     results = resultsSchema.parse(JSON.parse(text));
   } catch (error) {
-    throw new Failure(`memtier_benchmark wrote results that are not understood (2.0 or newer is needed): ${messageOf(error)}`, { cause: error });
+    throw new Failure(
+      `memtier_benchmark wrote results that are not understood (2.0 or newer is needed): ${messageOf(error)}`,
+      { cause: error },
+    );
   }
   const { Runtime: runtime, Totals: all } = results["ALL STATS"];
   const latencies = Histogram.decode(all["Percentile Latencies"]["Histogram log format"]["Compressed Histogram"]);
@@ -45,7 +48,15 @@ export function parseMemtierResults(text: string): MemtierResults {
   return {
     fromMs: runtime["Start time"],
     toMs: runtime["Start time"] + runtime["Total duration"],
-    doubts: all["Connection Errors"] === 0 ? [] : [{ code: "errors", text: `${all["Connection Errors"]} connections of memtier_benchmark were lost meanwhile` }],
+    doubts:
+      all["Connection Errors"] === 0
+        ? []
+        : [
+            {
+              code: "errors",
+              text: `${all["Connection Errors"]} connections of memtier_benchmark were lost meanwhile`,
+            },
+          ],
     latencies,
   };
 }

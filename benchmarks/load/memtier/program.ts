@@ -11,11 +11,22 @@ const PROGRAM = "memtier_benchmark";
  */
 export function findMemtier(environment: NodeJS.ProcessEnv = process.env): string {
   const named = environment["MEMTIER"];
-  const places = named !== undefined && named !== "" ? [named] : (environment["PATH"] ?? "").split(delimiter).filter((place) => place !== "").map((place) => join(place, PROGRAM));
+  const places =
+    named !== undefined && named !== ""
+      ? [named]
+      : (environment["PATH"] ?? "")
+          .split(delimiter)
+          .filter((place) => place !== "")
+          .map((place) => join(place, PROGRAM));
   const found = places.find(isExecutable);
   if (found !== undefined) return found;
-  const where = named !== undefined && named !== "" ? `MEMTIER is ${named}, which cannot be run` : `there is no ${PROGRAM} on the PATH`;
-  throw new BadInput("the driver memtier", [`${where}; install it (brew install memtier_benchmark; packages.redis.io for Debian and Ubuntu; or build github.com/redis/memtier_benchmark), or take another driver for the workload: valkey-benchmark sends the same reads and writes`]);
+  const where =
+    named !== undefined && named !== ""
+      ? `MEMTIER is ${named}, which cannot be run`
+      : `there is no ${PROGRAM} on the PATH`;
+  throw new BadInput("the driver memtier", [
+    `${where}; install it (brew install memtier_benchmark; packages.redis.io for Debian and Ubuntu; or build github.com/redis/memtier_benchmark), or take another driver for the workload: valkey-benchmark sends the same reads and writes`,
+  ]);
 }
 
 function isExecutable(path: string): boolean {

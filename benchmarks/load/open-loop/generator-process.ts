@@ -23,12 +23,23 @@ export class GeneratorProcess {
     // A busy machine tells of its end before the last of what it said has been read.
     const silent = new Promise<void>((resolve) => {
       if (child.stdout === null) resolve();
-      else createInterface({ input: child.stdout }).on("line", (line) => { this.#hear(line); }).once("close", resolve);
+      else
+        createInterface({ input: child.stdout })
+          .on("line", (line) => {
+            this.#hear(line);
+          })
+          .once("close", resolve);
     });
     child.stderr?.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));
     // A process that is gone is noticed by its end, and not by what cannot be told to it.
     child.stdin?.on("error", () => undefined);
-    void Promise.all([ended, silent]).then(([exit]) => { this.#end(new Failure(`the generator ended with ${formatExit(exit)}${this.#errors.trim() === "" ? "" : `: ${this.#errors.trim().split("\n").at(-1) ?? ""}`}`)); });
+    void Promise.all([ended, silent]).then(([exit]) => {
+      this.#end(
+        new Failure(
+          `the generator ended with ${formatExit(exit)}${this.#errors.trim() === "" ? "" : `: ${this.#errors.trim().split("\n").at(-1) ?? ""}`}`,
+        ),
+      );
+    });
   }
 
   /**
@@ -38,7 +49,9 @@ export class GeneratorProcess {
   static async start(run: RunDirectory, plan: OpenLoopPlan): Promise<GeneratorProcess> {
     const file = join(run.path, "open-loop.cjs");
     writeFileSync(file, await generatorBundle());
-    const started = new GeneratorProcess(startRecorded(run, "open-loop", process.execPath, [file], { stdio: ["pipe", "pipe", "pipe"] }));
+    const started = new GeneratorProcess(
+      startRecorded(run, "open-loop", process.execPath, [file], { stdio: ["pipe", "pipe", "pipe"] }),
+    );
     try {
       started.#tell(JSON.stringify(plan));
       await started.#next("ready");
@@ -77,10 +90,12 @@ export class GeneratorProcess {
   }
 
   async #next<E extends ProcessMessage["event"]>(event: E): Promise<Extract<ProcessMessage, { event: E }>> {
-    const said = this.#said.shift() ?? (await new Promise<ProcessMessage>((resolve, reject) => {
-      if (this.#ended !== undefined) reject(this.#ended);
-      else this.#waiting = { resolve, reject };
-    }));
+    const said =
+      this.#said.shift() ??
+      (await new Promise<ProcessMessage>((resolve, reject) => {
+        if (this.#ended !== undefined) reject(this.#ended);
+        else this.#waiting = { resolve, reject };
+      }));
     if (said.event === "failed") throw new Failure(said.message);
     if (said.event !== event) throw new Error(`the generator says ${said.event} where it should say ${event}`);
     return said as Extract<ProcessMessage, { event: E }>;

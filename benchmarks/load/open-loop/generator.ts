@@ -76,11 +76,22 @@ export class OpenLoopGenerator {
    */
   async open(signal: AbortSignal): Promise<void> {
     const { plan } = this;
-    const router = new Router(plan, await plan.discoverRoutes(), {
-      reply: (node, request, error) => { this.#reply(node, request, error); },
-      disconnected: (_node, unanswered, reason) => { this.#lost(unanswered, reason); },
-      sent: (request) => { this.#sent(request); },
-    }, plan.random);
+    const router = new Router(
+      plan,
+      await plan.discoverRoutes(),
+      {
+        reply: (node, request, error) => {
+          this.#reply(node, request, error);
+        },
+        disconnected: (_node, unanswered, reason) => {
+          this.#lost(unanswered, reason);
+        },
+        sent: (request) => {
+          this.#sent(request);
+        },
+      },
+      plan.random,
+    );
     this.#router = router;
     const deadline = Date.now() + OPEN_TIMEOUT_MS;
     while (router.nodes.some((node) => !node.isReady)) {
@@ -89,7 +100,14 @@ export class OpenLoopGenerator {
       if (refused !== undefined) throw new Failure(`${refused.name}: ${refused.lastError ?? ""}`);
       if (Date.now() > deadline) {
         const missing = router.nodes.filter((node) => !node.isReady);
-        throw new Failure(missing.map((node) => `${node.name}: ${node.readyConnections} connections within ${OPEN_TIMEOUT_MS / 1000} s (${node.lastError ?? "no answer"})`).join("; "));
+        throw new Failure(
+          missing
+            .map(
+              (node) =>
+                `${node.name}: ${node.readyConnections} connections within ${OPEN_TIMEOUT_MS / 1000} s (${node.lastError ?? "no answer"})`,
+            )
+            .join("; "),
+        );
       }
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
@@ -112,8 +130,12 @@ export class OpenLoopGenerator {
         tally.lag.record((nowMs - intendedMs) * 1000);
         for (let i = 0; i < pipeline; i++) this.#offer(intendedMs);
       },
-      afterArrivals: () => { this.#pump(); },
-      onTurn: (nowMs) => { this.#look(nowMs); },
+      afterArrivals: () => {
+        this.#pump();
+      },
+      onTurn: (nowMs) => {
+        this.#look(nowMs);
+      },
       isAwaitingReplies: () => this.#unsettled > 0,
     }));
     return new Promise((resolve) => {
@@ -127,7 +149,9 @@ export class OpenLoopGenerator {
         tally.toMs = Math.max(tally.toMs, Math.min(this.#endMs, epochMs()));
         resolve(tally);
       };
-      this.#finished = () => { if (pacer.isDone && this.#unsettled === 0) end(); };
+      this.#finished = () => {
+        if (pacer.isDone && this.#unsettled === 0) end();
+      };
       signal.addEventListener("abort", end);
       if (signal.aborted) end();
       else pacer.start(() => this.#finished?.());
@@ -156,7 +180,8 @@ export class OpenLoopGenerator {
     this.#unsettled++;
     if (this.#unsettled > tally.mostInFlight) tally.mostInFlight = this.#unsettled;
     // An arrival is put in the queue whole before any of it is sent.
-    if (this.#unsettled - this.#inFlight > this.plan.queue + this.plan.pipeline) this.#settle(request, { kind: "failed", error: "queue-full" });
+    if (this.#unsettled - this.#inFlight > this.plan.queue + this.plan.pipeline)
+      this.#settle(request, { kind: "failed", error: "queue-full" });
     else this.#dispatch(request);
   }
 
@@ -200,7 +225,9 @@ export class OpenLoopGenerator {
       return true;
     }
     if (redirect.kind === "TRYAGAIN") {
-      setTimeout(() => { this.#again(request); }, TRY_AGAIN_MS);
+      setTimeout(() => {
+        this.#again(request);
+      }, TRY_AGAIN_MS);
       return true;
     }
     request.isAsking = redirect.kind === "ASK";
@@ -225,7 +252,10 @@ export class OpenLoopGenerator {
     const deadlineMs = epochMs() - this.plan.timeoutMs;
     for (const request of unanswered) {
       this.#inFlight--;
-      this.#settle(request, { kind: "unknown", error: reason === "stopped" ? "stopped" : request.intendedMs < deadlineMs ? "timeout" : "disconnected" });
+      this.#settle(request, {
+        kind: "unknown",
+        error: reason === "stopped" ? "stopped" : request.intendedMs < deadlineMs ? "timeout" : "disconnected",
+      });
     }
   }
 
@@ -234,7 +264,8 @@ export class OpenLoopGenerator {
     this.#lookAt = nowMs + TIMEOUT_LOOK_MS;
     const deadlineMs = nowMs - this.plan.timeoutMs;
     for (const node of this.#router?.nodes ?? []) {
-      for (const request of node.takeQueuedBefore(deadlineMs)) this.#settle(request, { kind: "failed", error: "unavailable" });
+      for (const request of node.takeQueuedBefore(deadlineMs))
+        this.#settle(request, { kind: "failed", error: "unavailable" });
       node.closeTimedOut(deadlineMs);
     }
   }

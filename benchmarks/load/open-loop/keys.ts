@@ -19,7 +19,14 @@ export function keySampler(keys: KeyDistribution, keySpace: number, random: Rand
     case "hot-set": {
       const hot = Math.min(keySpace, Math.max(1, Math.round(keys.keys * keySpace)));
       const spread = rankPermutation(keySpace);
-      return { next: () => spread(hot === keySpace || random.uniform() < keys.requests ? random.below(hot) : hot + random.below(keySpace - hot)) };
+      return {
+        next: () =>
+          spread(
+            hot === keySpace || random.uniform() < keys.requests
+              ? random.below(hot)
+              : hot + random.below(keySpace - hot),
+          ),
+      };
     }
   }
 }

@@ -32,7 +32,9 @@ const ASKING = encodeCommand(["ASKING"]);
 
 export class LoadConnection {
   readonly #socket: Socket;
-  readonly #scanner = new ReplyScanner((error) => { this.#reply(error); });
+  readonly #scanner = new ReplyScanner((error) => {
+    this.#reply(error);
+  });
   #waiting: (TimedRequest | "asking")[] = [];
   #head = 0;
   /** Replies to what introduces this connection, before any request's. */
@@ -49,9 +51,15 @@ export class LoadConnection {
   ) {
     this.#socket = this.#open(plan);
     this.#socket.setNoDelay(true);
-    this.#socket.setTimeout(CONNECT_TIMEOUT_MS, () => { if (!this.#isReady) this.close("cannot be reached in time"); });
-    this.#socket.on("error", (error) => { this.#reason ??= error.message; });
-    this.#socket.on("close", () => { this.#end(this.#reason ?? "was closed by the server"); });
+    this.#socket.setTimeout(CONNECT_TIMEOUT_MS, () => {
+      if (!this.#isReady) this.close("cannot be reached in time");
+    });
+    this.#socket.on("error", (error) => {
+      this.#reason ??= error.message;
+    });
+    this.#socket.on("close", () => {
+      this.#end(this.#reason ?? "was closed by the server");
+    });
   }
 
   get inFlight(): number {
@@ -92,15 +100,25 @@ export class LoadConnection {
   }
 
   #open({ endpoint, access, readsFromReplica }: LoadConnectionOptions): Socket {
-    const introduce = (): void => { this.#introduce(access, readsFromReplica); };
+    const introduce = (): void => {
+      this.#introduce(access, readsFromReplica);
+    };
     if (access.tls !== undefined) {
       const socket = connectTls({ ...endpoint, ...tlsOptions(access, endpoint.host) }, introduce);
-      socket.on("data", (chunk: Buffer) => { this.#feed(chunk, chunk.length); });
+      socket.on("data", (chunk: Buffer) => {
+        this.#feed(chunk, chunk.length);
+      });
       return socket;
     }
     // One buffer for all that is received: nothing to collect afterwards.
     const buffer = Buffer.allocUnsafe(RECEIVE_BYTES);
-    const onread = { buffer, callback: (bytes: number): boolean => { this.#feed(buffer, bytes); return true; } };
+    const onread = {
+      buffer,
+      callback: (bytes: number): boolean => {
+        this.#feed(buffer, bytes);
+        return true;
+      },
+    };
     return connectTcp({ ...endpoint, onread }, introduce);
   }
 

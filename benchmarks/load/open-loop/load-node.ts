@@ -130,8 +130,12 @@ export class LoadNode {
         this.lastError = undefined;
         this.#rest(ready);
       },
-      reply: (request, error) => { this.events.reply(this, request, error); },
-      chunkProcessed: (drained) => { if (drained.isReady && drained.inFlight === 0 && !drained.isIdle) this.#rest(drained); },
+      reply: (request, error) => {
+        this.events.reply(this, request, error);
+      },
+      chunkProcessed: (drained) => {
+        if (drained.isReady && drained.inFlight === 0 && !drained.isIdle) this.#rest(drained);
+      },
       closed: (closed, unanswered, reason) => {
         this.#connections.delete(closed);
         const index = this.#idle.indexOf(closed);

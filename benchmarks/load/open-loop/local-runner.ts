@@ -40,7 +40,11 @@ export class LocalOpenLoopRunner implements LoadRunner<OpenLoopRun> {
 
   constructor(private readonly local: LocalOpenLoopOptions) {}
 
-  async run({ deployment, run: tool, warmUp }: LoadRequest<OpenLoopRun>, watch: LoadObserver, signal: AbortSignal): Promise<LoadOutcome> {
+  async run(
+    { deployment, run: tool, warmUp }: LoadRequest<OpenLoopRun>,
+    watch: LoadObserver,
+    signal: AbortSignal,
+  ): Promise<LoadOutcome> {
     const endpoints = endpointsPrimaryFirst(deployment, tool.primary);
     if (warmUp !== undefined) await this.#once(openLoopPlan(warmUp, deployment, endpoints), signal);
     const plan = openLoopPlan(tool, deployment, endpoints);
@@ -56,17 +60,38 @@ export class LocalOpenLoopRunner implements LoadRunner<OpenLoopRun> {
       fromMs,
       toMs,
       startedAt,
-      outputs: [{ warmUp: false, runner: undefined, command: ["open-loop", JSON.stringify({ ...plan, access: "***" })], text: `${JSON.stringify(tallies.map((each) => each.data()), null, 1)}\n` }],
-      cpu: clientCpu([cpuWithin(cpu, fromMs, toMs)], { threads: plan.workers, program: runnerCores, serversHere: this.local.serversHere }),
+      outputs: [
+        {
+          warmUp: false,
+          runner: undefined,
+          command: ["open-loop", JSON.stringify({ ...plan, access: "***" })],
+          text: `${JSON.stringify(
+            tallies.map((each) => each.data()),
+            null,
+            1,
+          )}\n`,
+        },
+      ],
+      cpu: clientCpu([cpuWithin(cpu, fromMs, toMs)], {
+        threads: plan.workers,
+        program: runnerCores,
+        serversHere: this.local.serversHere,
+      }),
       runners: [],
       doubts: [],
     };
   }
 
-  async #once(plan: OpenLoopPlan, signal: AbortSignal, watch?: LoadObserver): Promise<{ tallies: Tally[]; startedAt: string; cpu: readonly CpuSample[]; runnerCores: number }> {
+  async #once(
+    plan: OpenLoopPlan,
+    signal: AbortSignal,
+    watch?: LoadObserver,
+  ): Promise<{ tallies: Tally[]; startedAt: string; cpu: readonly CpuSample[]; runnerCores: number }> {
     signal.throwIfAborted();
     const generator = await GeneratorProcess.start(this.local.run, plan);
-    const kill = (): void => { void generator.kill(); };
+    const kill = (): void => {
+      void generator.kill();
+    };
     signal.addEventListener("abort", kill);
     try {
       await watch?.begin();
@@ -75,7 +100,9 @@ export class LocalOpenLoopRunner implements LoadRunner<OpenLoopRun> {
       const ownCpu = process.cpuUsage();
       const cpu: CpuSample[] = [sampleCpu(generator.pid, begun)];
       const timer = setInterval(() => cpu.push(sampleCpu(generator.pid, epochMs())), CPU_INTERVAL_MS);
-      const tallies = await generator.run().finally(() => { clearInterval(timer); });
+      const tallies = await generator.run().finally(() => {
+        clearInterval(timer);
+      });
       const { user, system } = process.cpuUsage(ownCpu);
       const runnerCores = (user + system) / 1000 / (epochMs() - begun);
       await watch?.end();
@@ -93,16 +120,31 @@ export class LocalOpenLoopRunner implements LoadRunner<OpenLoopRun> {
 /** As valkey-benchmark's is: of what was acknowledged. */
 export function openLoopReport(tally: Tally, title: string): LoadReport {
   const seconds = Math.max(tally.toMs - tally.fromMs, 1) / 1000;
-  return { ...latencySummary(title, tally.latencies()), requests: tally.acknowledged, rate: tally.acknowledged / seconds, seconds };
+  return {
+    ...latencySummary(title, tally.latencies()),
+    requests: tally.acknowledged,
+    rate: tally.acknowledged / seconds,
+    seconds,
+  };
 }
 
 /** The primary first, so that replication knows which it is. */
-export function endpointsPrimaryFirst({ nodes }: Pick<Deployment, "nodes">, primary: string): OpenLoopPlan["endpoints"] {
-  return [...nodes].sort((a, b) => Number(b.name === primary) - Number(a.name === primary)).map(({ endpoint }) => ({ ...endpoint }));
+export function endpointsPrimaryFirst(
+  { nodes }: Pick<Deployment, "nodes">,
+  primary: string,
+): OpenLoopPlan["endpoints"] {
+  return [...nodes]
+    .sort((a, b) => Number(b.name === primary) - Number(a.name === primary))
+    .map(({ endpoint }) => ({ ...endpoint }));
 }
 
 /** What the first of so many processes is told. */
-export function openLoopPlan({ mix, seed, credentials }: OpenLoopRun, { mode, access }: Pick<Deployment, "mode" | "access">, endpoints: OpenLoopPlan["endpoints"], processes = 1): OpenLoopPlan {
+export function openLoopPlan(
+  { mix, seed, credentials }: OpenLoopRun,
+  { mode, access }: Pick<Deployment, "mode" | "access">,
+  endpoints: OpenLoopPlan["endpoints"],
+  processes = 1,
+): OpenLoopPlan {
   // Keys that are not there are left out, as JSON does.
   const given = JSON.parse(JSON.stringify({ ...credentials, tls: access.tls })) as OpenLoopPlan["access"];
   return { ...workloadPlan(mix), mode, endpoints, access: given, seed, process: 0, processes };
@@ -111,5 +153,19 @@ export function openLoopPlan({ mix, seed, credentials }: OpenLoopRun, { mode, ac
 /** What records say of an open loop. @param seconds that it took */
 export function offeringOf(tally: Tally, seconds: number): Offering {
   const { offered, sent, acknowledged, failed, unknown, redirects, reconnects, mostInFlight, lag, busySeconds } = tally;
-  return { offered, sent, acknowledged, failed, unknown, redirects, reconnects, mostInFlight, lagP50Ms: lag.percentileMs(0.5), lagP99Ms: lag.percentileMs(0.99), lagMaxMs: lag.maxMs, lag: lag.encode(), busy: busySeconds / seconds };
+  return {
+    offered,
+    sent,
+    acknowledged,
+    failed,
+    unknown,
+    redirects,
+    reconnects,
+    mostInFlight,
+    lagP50Ms: lag.percentileMs(0.5),
+    lagP99Ms: lag.percentileMs(0.99),
+    lagMaxMs: lag.maxMs,
+    lag: lag.encode(),
+    busy: busySeconds / seconds,
+  };
 }

@@ -28,7 +28,12 @@ async function here(plan: OpenLoopPlan): Promise<Runner> {
   const controller = new AbortController();
   const generator = workerGenerator(plan, 0);
   await generator.open(controller.signal);
-  return { run: async (startMs) => (await generator.run(startMs, controller.signal)).data(), stop: () => { controller.abort(); } };
+  return {
+    run: async (startMs) => (await generator.run(startMs, controller.signal)).data(),
+    stop: () => {
+      controller.abort();
+    },
+  };
 }
 
 function inThread(plan: OpenLoopPlan, index: number): Promise<Runner> {
@@ -36,7 +41,9 @@ function inThread(plan: OpenLoopPlan, index: number): Promise<Runner> {
   return new Promise((resolve, reject) => {
     let finish: ((tally: TallyData) => void) | undefined;
     let fail = reject;
-    const tell = (message: ToThread): void => { worker.postMessage(message); };
+    const tell = (message: ToThread): void => {
+      worker.postMessage(message);
+    };
     const run = (startMs: number): Promise<TallyData> =>
       new Promise((done, failed) => {
         finish = done;
@@ -44,17 +51,27 @@ function inThread(plan: OpenLoopPlan, index: number): Promise<Runner> {
         tell({ startMs });
       });
     worker.on("message", (message: FromThread) => {
-      if ("ready" in message) resolve({ run, stop: () => { tell("stop"); } });
+      if ("ready" in message)
+        resolve({
+          run,
+          stop: () => {
+            tell("stop");
+          },
+        });
       else if ("tally" in message) finish?.(message.tally);
       else fail(new Error(message.failed));
     });
-    worker.on("error", (error) => { fail(error); });
+    worker.on("error", (error) => {
+      fail(error);
+    });
   });
 }
 
 async function asThread(): Promise<void> {
   const { plan, index } = workerData as { plan: OpenLoopPlan; index: number };
-  const say = (message: FromThread): void => { parentPort?.postMessage(message); };
+  const say = (message: FromThread): void => {
+    parentPort?.postMessage(message);
+  };
   const controller = new AbortController();
   try {
     const generator = workerGenerator(plan, index);
@@ -74,11 +91,17 @@ async function asThread(): Promise<void> {
 }
 
 async function runnersOf(plan: OpenLoopPlan): Promise<Runner[]> {
-  return plan.workers === 1 ? [await here(plan)] : Promise.all(Array.from({ length: plan.workers }, (_, index) => inThread(plan, index)));
+  return plan.workers === 1
+    ? [await here(plan)]
+    : Promise.all(Array.from({ length: plan.workers }, (_, index) => inThread(plan, index)));
 }
 
 function say(message: ProcessMessage): Promise<void> {
-  return new Promise((resolve) => process.stdout.write(`${JSON.stringify(message)}\n`, () => { resolve(); }));
+  return new Promise((resolve) =>
+    process.stdout.write(`${JSON.stringify(message)}\n`, () => {
+      resolve();
+    }),
+  );
 }
 
 async function asProcess(): Promise<number> {
@@ -115,7 +138,11 @@ async function asJob(text: string): Promise<number> {
   try {
     const { JOB_COMPLETION_INDEX: index = "0", TOOL_USER: username, TOOL_PASSWORD: password } = process.env;
     const told = JSON.parse(text) as OpenLoopPlan;
-    const plan = openLoopPlanSchema.parse({ ...told, access: { ...told.access, username, password }, process: Number(index) });
+    const plan = openLoopPlanSchema.parse({
+      ...told,
+      access: { ...told.access, username, password },
+      process: Number(index),
+    });
     const runners = await runnersOf(plan);
     const startMs = performance.timeOrigin + performance.now() + LEAD_MS;
     const tallies = await Promise.all(runners.map(({ run }) => run(startMs)));

@@ -62,7 +62,10 @@ export class MixedOperationSource implements OperationSource {
     this.#payload = payload(largestValueSize(shape.values), random);
     const family = KEY_FAMILIES[shape.data];
     this.#prefixes = shape.isCluster ? slotTags().map((tag) => `${family}:{${tag.padEnd(3, "}")}}:`) : [`${family}:`];
-    this.#numbers = Array.from({ length: Math.min(NUMBERS, keysPerInfix(shape.keySpace, shape.isCluster)) }, (_, number) => keyNumber(number));
+    this.#numbers = Array.from(
+      { length: Math.min(NUMBERS, keysPerInfix(shape.keySpace, shape.isCluster)) },
+      (_, number) => keyNumber(number),
+    );
   }
 
   next(): Operation {
@@ -70,15 +73,25 @@ export class MixedOperationSource implements OperationSource {
     const slot = this.shape.isCluster ? index % SLOT_COUNT : 0;
     const number = this.shape.isCluster ? Math.floor(index / SLOT_COUNT) : index;
     const key = `${this.#prefixes[slot] ?? ""}${this.#numbers[number] ?? keyNumber(number)}`;
-    return this.random.uniform() < this.shape.reads ? { kind: "read", slot, command: this.#read(key) } : { kind: "write", slot, command: this.#write(key) };
+    return this.random.uniform() < this.shape.reads
+      ? { kind: "read", slot, command: this.#read(key) }
+      : { kind: "write", slot, command: this.#write(key) };
   }
 
   #read(key: string): string {
-    return this.shape.data === "strings" ? `*2\r\n$3\r\nGET\r\n$${key.length}\r\n${key}\r\n` : `*4\r\n$6\r\nZRANGE\r\n$${key.length}\r\n${key}\r\n$1\r\n0\r\n$2\r\n-1\r\n`;
+    return this.shape.data === "strings"
+      ? `*2\r\n$3\r\nGET\r\n$${key.length}\r\n${key}\r\n`
+      : `*4\r\n$6\r\nZRANGE\r\n$${key.length}\r\n${key}\r\n$1\r\n0\r\n$2\r\n-1\r\n`;
   }
 
   #write(key: string): string {
-    if (this.shape.data === "sorted-sets") return encodeCommand(["ZADD", key, String(this.random.below(1_000_000)), zsetMember(this.random.below(ZSET_MEMBERS))]);
+    if (this.shape.data === "sorted-sets")
+      return encodeCommand([
+        "ZADD",
+        key,
+        String(this.random.below(1_000_000)),
+        zsetMember(this.random.below(ZSET_MEMBERS)),
+      ]);
     const size = this.#sizes.next();
     return `*3\r\n$3\r\nSET\r\n$${key.length}\r\n${key}\r\n$${size}\r\n${this.#payload.slice(0, size)}\r\n`;
   }

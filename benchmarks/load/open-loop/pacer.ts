@@ -109,7 +109,10 @@ export class Pacer {
   #next(turn: () => void): void {
     const gap = this.isDone ? Infinity : this.startMs + this.#dueMs - epochMs();
     if (gap > TIMER_MS) {
-      this.#timer = setTimeout(turn, Math.min(1000, this.isDone ? DRAIN_MS : Math.max(1, Math.floor(gap - TIMER_LATE_MS))));
+      this.#timer = setTimeout(
+        turn,
+        Math.min(1000, this.isDone ? DRAIN_MS : Math.max(1, Math.floor(gap - TIMER_LATE_MS))),
+      );
       return;
     }
     if (gap > 2 * NAP_LATE_MS && !this.pace.isAwaitingReplies()) Atomics.wait(NAPPING, 0, 0, gap - NAP_LATE_MS);

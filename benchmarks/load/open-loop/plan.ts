@@ -16,7 +16,10 @@ const values = z.discriminatedUnion("sizes", [
   z.strictObject({ sizes: z.literal("fixed"), bytes: z.int() }),
   z.strictObject({ sizes: z.literal("uniform"), least: z.int(), most: z.int() }),
   z.strictObject({ sizes: z.literal("lognormal"), median: z.number(), sigma: z.number(), most: z.int() }),
-  z.strictObject({ sizes: z.literal("weighted"), list: z.array(z.strictObject({ bytes: z.int(), weight: z.number() })) }),
+  z.strictObject({
+    sizes: z.literal("weighted"),
+    list: z.array(z.strictObject({ bytes: z.int(), weight: z.number() })),
+  }),
 ]);
 
 export const openLoopPlanSchema = z.strictObject({
@@ -27,7 +30,16 @@ export const openLoopPlanSchema = z.strictObject({
   access: z.strictObject({
     username: z.string().optional(),
     password: z.string().optional(),
-    tls: z.strictObject({ cacert: z.string().optional(), cert: z.string().optional(), key: z.string().optional(), sni: z.string().optional(), insecure: z.boolean(), anyName: z.boolean().optional() }).optional(),
+    tls: z
+      .strictObject({
+        cacert: z.string().optional(),
+        cert: z.string().optional(),
+        key: z.string().optional(),
+        sni: z.string().optional(),
+        insecure: z.boolean(),
+        anyName: z.boolean().optional(),
+      })
+      .optional(),
   }),
   data: z.enum(DATA_KINDS),
   reads: z.number(),
@@ -58,7 +70,11 @@ export type OpenLoopPlan = z.infer<typeof openLoopPlanSchema>;
 export const processMessageSchema = z.discriminatedUnion("event", [
   /** All connections are there; it waits for `go`. */
   z.strictObject({ event: z.literal("ready") }),
-  z.strictObject({ event: z.literal("result"), tallies: z.array(tallySchema), /** When it said so, milliseconds since the epoch. */ endedMs: z.number().optional() }),
+  z.strictObject({
+    event: z.literal("result"),
+    tallies: z.array(tallySchema),
+    /** When it said so, milliseconds since the epoch. */ endedMs: z.number().optional(),
+  }),
   z.strictObject({ event: z.literal("failed"), message: z.string() }),
 ]);
 export type ProcessMessage = z.infer<typeof processMessageSchema>;
@@ -69,7 +85,39 @@ export const START_COMMAND = "go";
 export const STOP_COMMAND = "stop";
 
 /** The parts of a plan that a workload decides. */
-export function workloadPlan(mix: OpenLoopWorkload): Omit<OpenLoopPlan, "mode" | "endpoints" | "access" | "seed" | "process" | "processes"> {
-  const { data, reads, keySpace, keys: draws, values: sizes, arrivals, rate, clients, pipeline, readFrom, timeoutMs, queue, workers, length } = mix;
-  return { data, reads, keySpace, keys: draws, values: sizes.sizes === "weighted" ? { sizes: "weighted", list: sizes.list.map((each) => ({ ...each })) } : sizes, arrivals, rate, clients, pipeline, readFrom, timeoutMs, queue, workers, seconds: length.seconds };
+export function workloadPlan(
+  mix: OpenLoopWorkload,
+): Omit<OpenLoopPlan, "mode" | "endpoints" | "access" | "seed" | "process" | "processes"> {
+  const {
+    data,
+    reads,
+    keySpace,
+    keys: draws,
+    values: sizes,
+    arrivals,
+    rate,
+    clients,
+    pipeline,
+    readFrom,
+    timeoutMs,
+    queue,
+    workers,
+    length,
+  } = mix;
+  return {
+    data,
+    reads,
+    keySpace,
+    keys: draws,
+    values: sizes.sizes === "weighted" ? { sizes: "weighted", list: sizes.list.map((each) => ({ ...each })) } : sizes,
+    arrivals,
+    rate,
+    clients,
+    pipeline,
+    readFrom,
+    timeoutMs,
+    queue,
+    workers,
+    seconds: length.seconds,
+  };
 }

@@ -13,7 +13,11 @@ export function parseRedirect(error: string, from: Endpoint): Redirect | undefin
   const match = REDIRECT.exec(error);
   if (match === null) return undefined;
   const host = match[3] === "" ? from.host : (match[3] ?? from.host).replace(/^\[(.*)\]$/, "$1");
-  return { kind: match[1] === "ASK" ? "ASK" : "MOVED", slot: Number(match[2]), endpoint: { host, port: Number(match[4]) } };
+  return {
+    kind: match[1] === "ASK" ? "ASK" : "MOVED",
+    slot: Number(match[2]),
+    endpoint: { host, port: Number(match[4]) },
+  };
 }
 
 /** `CLUSTERDOWN`: the first word of an error, by which its kind is counted. */

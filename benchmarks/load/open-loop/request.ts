@@ -19,4 +19,7 @@ export class TimedRequest<O extends Operation = Operation> {
 }
 
 /** Told of every request once, when it is settled; it must be quick, for sending waits for it. */
-export type RequestObserver<O extends Operation = Operation> = (request: TimedRequest<O>, outcome: RequestOutcome) => void;
+export type RequestObserver<O extends Operation = Operation> = (
+  request: TimedRequest<O>,
+  outcome: RequestOutcome,
+) => void;

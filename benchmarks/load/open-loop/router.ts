@@ -45,7 +45,10 @@ export class Router {
   applyRoutes(routes: readonly ShardRoute[]): void {
     const used = this.#used(routes);
     for (const shard of routes) {
-      const found: Shard = { primary: this.#node(shard.primary), replicas: this.plan.readFrom === "primary" ? [] : shard.replicas.map((each) => this.#node(each)) };
+      const found: Shard = {
+        primary: this.#node(shard.primary),
+        replicas: this.plan.readFrom === "primary" ? [] : shard.replicas.map((each) => this.#node(each)),
+      };
       for (const { from, to } of shard.slots) this.#shards.fill(found, from, to + 1);
     }
     for (const [name, node] of this.#nodes) {
@@ -61,7 +64,11 @@ export class Router {
   /** A slot's owner from now on, as a server said. */
   setSlotOwner(slot: number, endpoint: Endpoint): LoadNode {
     const primary = this.#node(endpoint);
-    if (this.plan.mode === "cluster") this.#shards[slot] = { primary, replicas: (this.#shards[slot]?.replicas ?? []).filter((each) => each !== primary) };
+    if (this.plan.mode === "cluster")
+      this.#shards[slot] = {
+        primary,
+        replicas: (this.#shards[slot]?.replicas ?? []).filter((each) => each !== primary),
+      };
     return primary;
   }
 
@@ -83,7 +90,11 @@ export class Router {
   }
 
   #used(routes: readonly ShardRoute[]): ReadonlySet<string> {
-    return new Set(routes.flatMap(({ primary, replicas }) => [primary, ...(this.plan.readFrom === "primary" ? [] : replicas)]).map(formatEndpoint));
+    return new Set(
+      routes
+        .flatMap(({ primary, replicas }) => [primary, ...(this.plan.readFrom === "primary" ? [] : replicas)])
+        .map(formatEndpoint),
+    );
   }
 
   #node(endpoint: Endpoint): LoadNode {
@@ -91,7 +102,16 @@ export class Router {
     let node = this.#nodes.get(name);
     if (node === undefined) {
       const { mode, access, pipeline, readFrom } = this.plan;
-      node = new LoadNode({ endpoint, access, connections: this.#connections, pipeline, readsFromReplica: mode === "cluster" && readFrom !== "primary" }, this.events);
+      node = new LoadNode(
+        {
+          endpoint,
+          access,
+          connections: this.#connections,
+          pipeline,
+          readsFromReplica: mode === "cluster" && readFrom !== "primary",
+        },
+        this.events,
+      );
       this.#nodes.set(name, node);
     }
     return node;

@@ -30,7 +30,8 @@ const ASK_TIMEOUT_MS = 1_000;
 export function routeDiscovery({ mode, endpoints, access }: RouteDiscoveryOptions): DiscoverRoutes {
   const [primary, ...replicas] = endpoints;
   if (primary === undefined) throw new Failure("there are no servers to send to");
-  if (mode === "replication") return () => Promise.resolve([{ primary, replicas, slots: [{ from: 0, to: SLOT_COUNT - 1 }] }]);
+  if (mode === "replication")
+    return () => Promise.resolve([{ primary, replicas, slots: [{ from: 0, to: SLOT_COUNT - 1 }] }]);
   let known = endpoints;
   return async () => {
     const reasons: string[] = [];
@@ -45,7 +46,9 @@ export function routeDiscovery({ mode, endpoints, access }: RouteDiscoveryOption
         reasons.push(`${formatEndpoint(endpoint)}: ${messageOf(error)}`);
       }
     }
-    throw new Failure(`no node of the cluster says which has which slots:\n${reasons.map((reason) => `  - ${reason}`).join("\n")}`);
+    throw new Failure(
+      `no node of the cluster says which has which slots:\n${reasons.map((reason) => `  - ${reason}`).join("\n")}`,
+    );
   };
 }
 
@@ -62,7 +65,9 @@ async function slotsOf(endpoint: Endpoint, access: Access): Promise<ShardRoute[]
 export function parseClusterSlots(reply: unknown, asked: Endpoint): ShardRoute[] {
   const shards = new Map<string, { primary: Endpoint; replicas: Endpoint[]; slots: { from: number; to: number }[] }>();
   for (const [from, to, ...nodes] of reply as [number, number, ...[string, number][]][]) {
-    const [primary, ...replicas] = nodes.flatMap(([host, port]) => (host === "?" ? [] : [{ host: host === "" ? asked.host : host, port }]));
+    const [primary, ...replicas] = nodes.flatMap(([host, port]) =>
+      host === "?" ? [] : [{ host: host === "" ? asked.host : host, port }],
+    );
     if (primary === undefined) continue;
     const name = formatEndpoint(primary);
     const shard = shards.get(name) ?? { primary, replicas, slots: [] };

@@ -20,8 +20,13 @@ export interface ArrivalSchedule {
  * A worker's share of the arrivals. Evenly spaced ones are dealt out in turn; independent ones need no dealing, for the sum of
  * Poisson processes is one.
  */
-export function arrivalSchedule({ arrivals, rate, worker, workers }: ArrivalScheduleOptions, random: Random): ArrivalSchedule {
-  return arrivals === "fixed" ? new FixedSchedule(1000 / rate, worker, workers) : new PoissonSchedule((1000 * workers) / rate, random);
+export function arrivalSchedule(
+  { arrivals, rate, worker, workers }: ArrivalScheduleOptions,
+  random: Random,
+): ArrivalSchedule {
+  return arrivals === "fixed"
+    ? new FixedSchedule(1000 / rate, worker, workers)
+    : new PoissonSchedule((1000 * workers) / rate, random);
 }
 
 class FixedSchedule implements ArrivalSchedule {

@@ -81,8 +81,37 @@ export class Tally {
   }
 
   data(): TallyData {
-    const { offered, sent, acknowledged, acknowledgedInTime, failed, unknown, redirects, reconnects, mostInFlight, busySeconds, fromMs, toMs } = this;
-    return { offered, sent, acknowledged, acknowledgedInTime, failed, unknown, redirects, reconnects, mostInFlight, busySeconds, fromMs, toMs, reads: this.reads.encode(), writes: this.writes.encode(), lag: this.lag.encode() };
+    const {
+      offered,
+      sent,
+      acknowledged,
+      acknowledgedInTime,
+      failed,
+      unknown,
+      redirects,
+      reconnects,
+      mostInFlight,
+      busySeconds,
+      fromMs,
+      toMs,
+    } = this;
+    return {
+      offered,
+      sent,
+      acknowledged,
+      acknowledgedInTime,
+      failed,
+      unknown,
+      redirects,
+      reconnects,
+      mostInFlight,
+      busySeconds,
+      fromMs,
+      toMs,
+      reads: this.reads.encode(),
+      writes: this.writes.encode(),
+      lag: this.lag.encode(),
+    };
   }
 
   /** Reads and writes together. */
@@ -108,7 +137,8 @@ export class Tally {
     this.busySeconds += other.busySeconds;
     this.fromMs = Math.min(this.fromMs, other.fromMs);
     this.toMs = Math.max(this.toMs, other.toMs);
-    for (const name of ["failed", "unknown", "redirects"] as const) for (const [kind, many] of Object.entries(other[name])) addCount(this[name], kind, many);
+    for (const name of ["failed", "unknown", "redirects"] as const)
+      for (const [kind, many] of Object.entries(other[name])) addCount(this[name], kind, many);
   }
 }
 

@@ -14,7 +14,10 @@ export function sizeSampler(values: ValueSizes, random: Random): SizeSampler {
     case "uniform":
       return { next: () => values.least + random.below(values.most - values.least + 1) };
     case "lognormal":
-      return { next: () => Math.min(values.most, Math.max(1, Math.round(values.median * Math.exp(values.sigma * random.normal())))) };
+      return {
+        next: () =>
+          Math.min(values.most, Math.max(1, Math.round(values.median * Math.exp(values.sigma * random.normal())))),
+      };
     case "weighted": {
       const total = values.list.reduce((sum, { weight }) => sum + weight, 0);
       let sum = 0;

@@ -23,7 +23,10 @@ export function workerGenerator(plan: OpenLoopPlan, index: number): OpenLoopGene
     timeoutMs: plan.timeoutMs,
     queue: Math.ceil(plan.queue / workers),
     seconds: plan.seconds,
-    schedule: arrivalSchedule({ arrivals: plan.arrivals, rate: plan.rate / pipeline, worker, workers: workers * processes }, random(0)),
+    schedule: arrivalSchedule(
+      { arrivals: plan.arrivals, rate: plan.rate / pipeline, worker, workers: workers * processes },
+      random(0),
+    ),
     source: new MixedOperationSource({ ...plan, isCluster: mode === "cluster" }, random(1)),
     random: random(2),
   });

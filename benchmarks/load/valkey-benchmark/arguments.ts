@@ -49,7 +49,9 @@ export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, own?: RunnerPl
     ...(run.credentials === undefined ? [] : ["--user", run.credentials.username, "-a", run.credentials.password]),
     ...tlsArguments(run.tls),
     ...(isCluster ? ["--cluster"] : []),
-    ...(run.readFrom === undefined || run.readFrom === "primary" ? [] : ["--rfr", run.readFrom === "replica" ? "yes" : "all"]),
+    ...(run.readFrom === undefined || run.readFrom === "primary"
+      ? []
+      : ["--rfr", run.readFrom === "replica" ? "yes" : "all"]),
     "-c",
     String(workload.clients),
     "-P",
@@ -62,7 +64,9 @@ export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, own?: RunnerPl
     "--seed",
     own?.seed ?? String(run.seed),
     ...(workload.rate === undefined ? [] : ["--rps", own?.rate ?? String(workload.rate)]),
-    ...("seconds" in run.length ? ["--duration", String(run.length.seconds)] : ["-n", own?.requests ?? String(run.length.requests)]),
+    ...("seconds" in run.length
+      ? ["--duration", String(run.length.seconds)]
+      : ["-n", own?.requests ?? String(run.length.requests)]),
     ...testArguments(test, isCluster),
   ];
 }
@@ -71,7 +75,11 @@ export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, own?: RunnerPl
  * Whether the tool runs threads, and so looks at the clock in ticks. A cluster always has them. One thread is
  * as good as none except that a count of requests then ends exactly.
  */
-export function usesThreads({ mode, workload, length }: Pick<ValkeyBenchmarkRun, "mode" | "workload" | "length">): boolean {
+export function usesThreads({
+  mode,
+  workload,
+  length,
+}: Pick<ValkeyBenchmarkRun, "mode" | "workload" | "length">): boolean {
   return mode === "cluster" || workload.threads > 1 || "seconds" in length;
 }
 
@@ -85,7 +93,9 @@ function testArguments(test: NamedTest, isCluster: boolean): string[] {
 
 function tlsArguments(tls: TlsFiles | undefined): string[] {
   if (tls === undefined) return [];
-  const files = (["cacert", "cert", "key", "sni"] as const).flatMap((name) => (tls[name] === undefined ? [] : [`--${name}`, tls[name]]));
+  const files = (["cacert", "cert", "key", "sni"] as const).flatMap((name) =>
+    tls[name] === undefined ? [] : [`--${name}`, tls[name]],
+  );
   return ["--tls", ...(tls.insecure ? ["--insecure"] : []), ...files];
 }
 
@@ -99,7 +109,12 @@ export function withoutSecrets(args: readonly string[]): string[] {
  * from the rate at which the servers answer, and long enough that the tick does not matter.
  * @param expectedRate requests per second
  */
-export function effectiveLength(workload: Workload, mode: Mode, features: ValkeyBenchmarkFeatures, expectedRate: number): Workload["length"] {
+export function effectiveLength(
+  workload: Workload,
+  mode: Mode,
+  features: ValkeyBenchmarkFeatures,
+  expectedRate: number,
+): Workload["length"] {
   if ("requests" in workload.length || features.duration) return workload.length;
   const ticks = mode === "cluster" || workload.threads > 1;
   // A trial's rate is itself read in ticks and may be too low by half.

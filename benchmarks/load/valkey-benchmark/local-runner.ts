@@ -47,7 +47,11 @@ export class LocalValkeyBenchmarkRunner implements ValkeyBenchmarkRunner {
     return this.local.features;
   }
 
-  async run({ deployment, run: tool, warmUp }: ValkeyBenchmarkRequest, watch: LoadObserver, signal: AbortSignal): Promise<LoadOutcome> {
+  async run(
+    { deployment, run: tool, warmUp }: ValkeyBenchmarkRequest,
+    watch: LoadObserver,
+    signal: AbortSignal,
+  ): Promise<LoadOutcome> {
     const name = `valkey-benchmark-${deployment.name}`;
     const warmed = warmUp === undefined ? [] : await this.#together(name, warmUp, signal, "warm-up: ");
     await watch.begin();
@@ -65,8 +69,25 @@ export class LocalValkeyBenchmarkRunner implements ValkeyBenchmarkRunner {
       toMs,
       startedAt: first.startedAt,
       outputs: [...warmed.map((run) => this.#output(run, true)), ...runs.map((run) => this.#output(run, false))],
-      cpu: clientCpu(uses, { threads: tool.workload.threads * this.count, cores: this.local.cpus?.length, program: first.runnerCores, serversHere: this.local.serversHere }),
-      runners: this.count === 1 ? [] : runs.map(({ report, tool: own, index }, place) => ({ name: runnerName(index), machine: hostname(), seed: own.seed, requests: report.requests, rps: report.rate, seconds: report.seconds, p99Ms: report.p99Ms, cpu: uses[place]?.process ?? null })),
+      cpu: clientCpu(uses, {
+        threads: tool.workload.threads * this.count,
+        cores: this.local.cpus?.length,
+        program: first.runnerCores,
+        serversHere: this.local.serversHere,
+      }),
+      runners:
+        this.count === 1
+          ? []
+          : runs.map(({ report, tool: own, index }, place) => ({
+              name: runnerName(index),
+              machine: hostname(),
+              seed: own.seed,
+              requests: report.requests,
+              rps: report.rate,
+              seconds: report.seconds,
+              p99Ms: report.p99Ms,
+              cpu: uses[place]?.process ?? null,
+            })),
       doubts: apart(runs, fromMs, toMs),
     };
   }
@@ -75,7 +96,9 @@ export class LocalValkeyBenchmarkRunner implements ValkeyBenchmarkRunner {
   async #together(name: string, tool: ValkeyBenchmarkRun, signal: AbortSignal, what = ""): Promise<OneRun[]> {
     const failed = new AbortController();
     const all = AbortSignal.any([signal, failed.signal]);
-    const runs = Array.from({ length: this.count }, (_, index) => this.#once(name, runnerShare(tool, index, this.count), index, all, what));
+    const runs = Array.from({ length: this.count }, (_, index) =>
+      this.#once(name, runnerShare(tool, index, this.count), index, all, what),
+    );
     try {
       return await Promise.all(runs);
     } catch (error) {
@@ -89,16 +112,30 @@ export class LocalValkeyBenchmarkRunner implements ValkeyBenchmarkRunner {
     return { warmUp, runner: this.count === 1 ? undefined : runnerName(index), command: commandOf(tool), text };
   }
 
-  async #once(name: string, tool: ValkeyBenchmarkRun, index: number, signal: AbortSignal, what: string): Promise<OneRun> {
+  async #once(
+    name: string,
+    tool: ValkeyBenchmarkRun,
+    index: number,
+    signal: AbortSignal,
+    what: string,
+  ): Promise<OneRun> {
     signal.throwIfAborted();
     const startedAt = new Date().toISOString();
     const begun = epochMs();
     const ownCpu = process.cpuUsage();
-    const [command, ...args] = pinnedCommand(this.local.cpus?.join(","), this.local.benchmark, valkeyBenchmarkArguments(tool));
+    const [command, ...args] = pinnedCommand(
+      this.local.cpus?.join(","),
+      this.local.benchmark,
+      valkeyBenchmarkArguments(tool),
+    );
     const child = startRecorded(this.local.run, name, command, args, { stdio: ["ignore", "pipe", "pipe"] });
     const output = new Output();
-    child.child.stdout?.on("data", (chunk: Buffer) => { output.add(chunk.toString()); });
-    child.child.stderr?.on("data", (chunk: Buffer) => { output.addError(chunk.toString()); });
+    child.child.stdout?.on("data", (chunk: Buffer) => {
+      output.add(chunk.toString());
+    });
+    child.child.stderr?.on("data", (chunk: Buffer) => {
+      output.addError(chunk.toString());
+    });
 
     const cpu: CpuSample[] = [sampleCpu(child.pid, epochMs())];
     const cpuTimer = setInterval(() => cpu.push(sampleCpu(child.pid, epochMs())), CPU_INTERVAL_MS);
@@ -118,11 +155,30 @@ export class LocalValkeyBenchmarkRunner implements ValkeyBenchmarkRunner {
     const runnerCores = (runnerSeconds.user + runnerSeconds.system) / 1000 / (epochMs() - begun);
 
     signal.throwIfAborted();
-    if (exit === undefined) throw new LoadGeneratorFailure(`${what}valkey-benchmark is still running after ${seconds} s and was ended`, output.text, { hung: true });
-    if (exitOrKilled.code !== 0) throw new LoadGeneratorFailure(`${what}valkey-benchmark failed with ${formatExit(exitOrKilled)}: ${output.lastError()}`, output.text);
+    if (exit === undefined)
+      throw new LoadGeneratorFailure(
+        `${what}valkey-benchmark is still running after ${seconds} s and was ended`,
+        output.text,
+        { hung: true },
+      );
+    if (exitOrKilled.code !== 0)
+      throw new LoadGeneratorFailure(
+        `${what}valkey-benchmark failed with ${formatExit(exitOrKilled)}: ${output.lastError()}`,
+        output.text,
+      );
     const report = reportIn(output.text);
     const toMs = output.reportedAtMs ?? epochMs();
-    return { tool, index, report, fromMs: toMs - report.seconds * 1000, toMs, startedAt, text: output.text, cpu, runnerCores };
+    return {
+      tool,
+      index,
+      report,
+      fromMs: toMs - report.seconds * 1000,
+      toMs,
+      startedAt,
+      text: output.text,
+      cpu,
+      runnerCores,
+    };
   }
 }
 
@@ -139,7 +195,12 @@ function apart(runs: readonly OneRun[], fromMs: number, toMs: number): LoadOutco
   const longest = Math.max(...runs.map((run) => run.toMs)) - Math.min(...runs.map((run) => run.fromMs));
   const part = (toMs - fromMs) / longest;
   if (part >= COMMON_TIME) return [];
-  return [{ code: "runners-apart", text: `the ${runs.length} load generators ran all at once for ${(part * 100).toFixed(1)} % of the time only` }];
+  return [
+    {
+      code: "runners-apart",
+      text: `the ${runs.length} load generators ran all at once for ${(part * 100).toFixed(1)} % of the time only`,
+    },
+  ];
 }
 
 interface OneRun {
@@ -173,7 +234,8 @@ class Output {
 
   add(chunk: string): void {
     this.#out += chunk;
-    if (this.reportedAtMs === undefined && this.#out.slice(-chunk.length - 8).includes("====== ")) this.reportedAtMs = epochMs();
+    if (this.reportedAtMs === undefined && this.#out.slice(-chunk.length - 8).includes("====== "))
+      this.reportedAtMs = epochMs();
   }
 
   addError(chunk: string): void {
@@ -191,6 +253,9 @@ class Output {
 }
 
 function lastLines(text: string): string {
-  const lines = text.split(/[\r\n]+/).map((line) => line.trim()).filter((line) => line !== "");
+  const lines = text
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
   return lines.slice(-2).join(" / ") || "it printed nothing";
 }

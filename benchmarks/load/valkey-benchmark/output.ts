@@ -47,7 +47,8 @@ export function parseReports(text: string): LoadReport[] {
 export function parseSingleReport(text: string): LoadReport {
   const reports = parseReports(text);
   const [report] = reports;
-  if (report === undefined || reports.length > 1) throw new Failure(`valkey-benchmark printed ${reports.length} reports where one was asked for`);
+  if (report === undefined || reports.length > 1)
+    throw new Failure(`valkey-benchmark printed ${reports.length} reports where one was asked for`);
   return report;
 }
 
@@ -63,16 +64,28 @@ function parseReport(lines: readonly string[]): LoadReport {
     if (value === undefined || !Number.isFinite(result)) throw notUnderstood(`${what} is ${value ?? "missing"}`, text);
     return result;
   };
-  const requests = number(find(/^ {2}(\d+) requests completed in \S+ seconds$/m, "count of requests")[1], "the count of requests");
-  const rate = number(find(/^ {2}throughput summary: (\S+) requests per second$/m, "throughput summary")[1], "the throughput");
+  const requests = number(
+    find(/^ {2}(\d+) requests completed in \S+ seconds$/m, "count of requests")[1],
+    "the count of requests",
+  );
+  const rate = number(
+    find(/^ {2}throughput summary: (\S+) requests per second$/m, "throughput summary")[1],
+    "the throughput",
+  );
   // With a rate there is a table of the same heads before it, of requests per second.
-  const summary = find(/^ *latency summary \(msec\):\n *avg +min +p50 +p95 +p99 +max\n *(\S+) +(\S+) +(\S+) +(\S+) +(\S+) +(\S+)$/m, "latency summary");
-  const [avgMs = 0, minMs = 0, p50Ms = 0, p95Ms = 0, p99Ms = 0, maxMs = 0] = summary.slice(1).map((value) => number(value, "a latency"));
+  const summary = find(
+    /^ *latency summary \(msec\):\n *avg +min +p50 +p95 +p99 +max\n *(\S+) +(\S+) +(\S+) +(\S+) +(\S+) +(\S+)$/m,
+    "latency summary",
+  );
+  const [avgMs = 0, minMs = 0, p50Ms = 0, p95Ms = 0, p99Ms = 0, maxMs = 0] = summary
+    .slice(1)
+    .map((value) => number(value, "a latency"));
   const percentiles = countsUnder(lines, "Latency by percentile distribution:");
   const cumulative = countsUnder(lines, "Cumulative distribution of latencies:");
   if (percentiles.length === 0 || cumulative.length === 0) throw notUnderstood("no distribution of latencies", text);
   const slowest = percentiles.at(-1)?.ms ?? NaN;
-  if (Math.abs(maxMs - slowest) > SAME_MS + SAME_PART * slowest) throw notUnderstood(`the slowest took ${maxMs} ms by the summary and ${slowest} ms by the distribution`, text);
+  if (Math.abs(maxMs - slowest) > SAME_MS + SAME_PART * slowest)
+    throw notUnderstood(`the slowest took ${maxMs} ms by the summary and ${slowest} ms by the distribution`, text);
   return {
     title: REPORT.exec(lines[0] ?? "")?.[1] ?? "",
     requests,
@@ -100,7 +113,15 @@ function countsUnder(lines: readonly string[], heading: string): CumulativeCount
 }
 
 function notUnderstood(what: string, text: string): Failure {
-  const lines = text.split(/[\r\n]+/).map((line) => line.trim()).filter((line) => line !== "" && !/\brps=/.test(line));
-  const quoted = lines.slice(-3).map((line) => `    ${line.slice(0, 200)}`).join("\n");
-  return new Failure(`valkey-benchmark printed something that is not understood: ${what}${quoted === "" ? " in no output at all" : `, in\n${quoted}`}`);
+  const lines = text
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !/\brps=/.test(line));
+  const quoted = lines
+    .slice(-3)
+    .map((line) => `    ${line.slice(0, 200)}`)
+    .join("\n");
+  return new Failure(
+    `valkey-benchmark printed something that is not understood: ${what}${quoted === "" ? " in no output at all" : `, in\n${quoted}`}`,
+  );
 }

@@ -29,12 +29,15 @@ export function claim(document: string, text: string, finding: Claim["finding"],
 /** `1.63 (1.56 … 1.71)` */
 export function describeRatio({ ratio, low, high }: Ratio): string {
   if (ratio === undefined) return "not measured";
-  return low === undefined || high === undefined ? `${ratio.toFixed(2)} (too few rounds for an interval)` : `${ratio.toFixed(2)} (${low.toFixed(2)} … ${high.toFixed(2)})`;
+  return low === undefined || high === undefined
+    ? `${ratio.toFixed(2)} (too few rounds for an interval)`
+    : `${ratio.toFixed(2)} (${low.toFixed(2)} … ${high.toFixed(2)})`;
 }
 
 /** Of a ratio that a document says is at least so much. */
 export function judgeAtLeast(document: string, text: string, ratio: Ratio, limit: number): Claim {
-  if (ratio.low === undefined || ratio.high === undefined) return claim(document, text, "no-say", `${ratio.rounds} ${ratio.rounds === 1 ? "round is" : "rounds are"} too few`);
+  if (ratio.low === undefined || ratio.high === undefined)
+    return claim(document, text, "no-say", `${ratio.rounds} ${ratio.rounds === 1 ? "round is" : "rounds are"} too few`);
   if (ratio.low >= limit) return claim(document, text, "supported", `measured ${describeRatio(ratio)}`);
   if (ratio.high < limit) return claim(document, text, "contradicted", `measured ${describeRatio(ratio)}`);
   return claim(document, text, "no-say", `measured ${describeRatio(ratio)}, which may be either side of ${limit}`);
@@ -42,11 +45,14 @@ export function judgeAtLeast(document: string, text: string, ratio: Ratio, limit
 
 /** Of two that a document says are alike. @param within part by which they may differ and still be called so */
 export function judgeSimilar(document: string, text: string, ratio: Ratio, within: number): Claim {
-  if (ratio.low === undefined || ratio.high === undefined) return claim(document, text, "no-say", `${ratio.rounds} ${ratio.rounds === 1 ? "round is" : "rounds are"} too few`);
+  if (ratio.low === undefined || ratio.high === undefined)
+    return claim(document, text, "no-say", `${ratio.rounds} ${ratio.rounds === 1 ? "round is" : "rounds are"} too few`);
   const [least, most] = [1 / (1 + within), 1 + within];
   const alike = `${Number((100 * within).toFixed(1))} % of each other`;
-  if (ratio.low >= least && ratio.high <= most) return claim(document, text, "supported", `measured ${describeRatio(ratio)}: within ${alike}`);
-  if (ratio.high < least || ratio.low > most) return claim(document, text, "contradicted", `measured ${describeRatio(ratio)}: not within ${alike}`);
+  if (ratio.low >= least && ratio.high <= most)
+    return claim(document, text, "supported", `measured ${describeRatio(ratio)}: within ${alike}`);
+  if (ratio.high < least || ratio.low > most)
+    return claim(document, text, "contradicted", `measured ${describeRatio(ratio)}: not within ${alike}`);
   return claim(document, text, "no-say", `measured ${describeRatio(ratio)}, which may or may not be within ${alike}`);
 }
 
@@ -56,12 +62,19 @@ export function coresNeeded(cells: readonly Treatment[]): number {
 }
 
 /** Why a speed-up between cells means nothing on this machine; undefined where it does. */
-export function machineLimitReason({ analysis, cores }: ClaimBasis, cells: readonly Treatment[], test: string): string | undefined {
+export function machineLimitReason(
+  { analysis, cores }: ClaimBasis,
+  cells: readonly Treatment[],
+  test: string,
+): string | undefined {
   const needed = coresNeeded(cells);
-  if (cores < needed) return `${cores} cores are shared by servers that could use ${needed - 1}, and by the load generator: it takes ${needed} to show it`;
+  if (cores < needed)
+    return `${cores} cores are shared by servers that could use ${needed - 1}, and by the load generator: it takes ${needed} to show it`;
   const limited = cells.flatMap((cell) => {
     const by = analysis.limitedBy(cell, test);
-    return by === undefined ? [] : [`${cell.label} was limited by the ${by === "client" ? "load generator" : "machine"}`];
+    return by === undefined
+      ? []
+      : [`${cell.label} was limited by the ${by === "client" ? "load generator" : "machine"}`];
   });
   return limited.length === 0 ? undefined : limited.join("; ");
 }
@@ -69,5 +82,9 @@ export function machineLimitReason({ analysis, cores }: ClaimBasis, cells: reado
 /** `145,696/s` of a cell; `not measured`. */
 export function describeMedian(findings: StudyAnalysis, cell: Treatment, test: string, figure: Metric): string {
   const value = findings.median(cell, test, figure);
-  return value === undefined ? "not measured" : figure === "throughput" ? `${Math.round(value).toLocaleString("en-US")}/s` : value.toPrecision(3);
+  return value === undefined
+    ? "not measured"
+    : figure === "throughput"
+      ? `${Math.round(value).toLocaleString("en-US")}/s`
+      : value.toPrecision(3);
 }

@@ -14,15 +14,34 @@ const SPEED_UPS: readonly (readonly [test: string, text: string, limit: number])
 export function topologyConclusions(ground: ClaimBasis): Conclusions {
   const { analysis } = ground;
   const replication = analysis.treatments.find(({ mode }) => mode === "replication");
-  const cluster = analysis.treatments.find(({ mode, shape }) => mode === "cluster" && shape.primaries === 3) ?? analysis.treatments.find(({ mode }) => mode === "cluster");
-  if (replication === undefined || cluster === undefined) return { findings: [], claims: [claim("S1", "a cluster serves more than replication", "no-say", "the study has not both of them")] };
-  return { findings: analysis.tests.map(({ test, title }) => `${title}: ${cluster.label} over ${replication.label} is ${describeRatio(analysis.ratio(replication, cluster, test, "throughput"))}`), claims: [...speedUps(ground, replication, cluster), parity(ground, replication, cluster), latency(ground, replication, cluster), pipelining(ground)] };
+  const cluster =
+    analysis.treatments.find(({ mode, shape }) => mode === "cluster" && shape.primaries === 3) ??
+    analysis.treatments.find(({ mode }) => mode === "cluster");
+  if (replication === undefined || cluster === undefined)
+    return {
+      findings: [],
+      claims: [claim("S1", "a cluster serves more than replication", "no-say", "the study has not both of them")],
+    };
+  return {
+    findings: analysis.tests.map(
+      ({ test, title }) =>
+        `${title}: ${cluster.label} over ${replication.label} is ${describeRatio(analysis.ratio(replication, cluster, test, "throughput"))}`,
+    ),
+    claims: [
+      ...speedUps(ground, replication, cluster),
+      parity(ground, replication, cluster),
+      latency(ground, replication, cluster),
+      pipelining(ground),
+    ],
+  };
 }
 
 function speedUps(ground: ClaimBasis, replication: Treatment, cluster: Treatment): Claim[] {
   return SPEED_UPS.map(([test, text, limit]) => {
     const why = machineLimitReason(ground, [replication, cluster], test);
-    return why === undefined ? judgeAtLeast("S1", text, ground.analysis.ratio(replication, cluster, test, "throughput"), limit) : claim("S1", text, "no-say", why);
+    return why === undefined
+      ? judgeAtLeast("S1", text, ground.analysis.ratio(replication, cluster, test, "throughput"), limit)
+      : claim("S1", text, "no-say", why);
   });
 }
 
@@ -40,7 +59,12 @@ function parity(ground: ClaimBasis, replication: Treatment, cluster: Treatment):
 
 function latency(ground: ClaimBasis, replication: Treatment, cluster: Treatment): Claim {
   const text = "GET's p50 is 1.9 times lower in a cluster";
-  return claim("S1", text, "no-say", `at full speed a closed loop's p50 is its clients times its pipeline over the throughput, so it repeats the throughput (p99 of ${cluster.label} over ${replication.label} is ${describeRatio(ground.analysis.ratio(replication, cluster, "get", "p99"))}); latency at an offered load takes the open-loop generator (npm start -- --driver open-loop --rate N)`);
+  return claim(
+    "S1",
+    text,
+    "no-say",
+    `at full speed a closed loop's p50 is its clients times its pipeline over the throughput, so it repeats the throughput (p99 of ${cluster.label} over ${replication.label} is ${describeRatio(ground.analysis.ratio(replication, cluster, "get", "p99"))}); latency at an offered load takes the open-loop generator (npm start -- --driver open-loop --rate N)`,
+  );
 }
 
 /** Wherever the study varies the pipeline, also on a machine that is too small for the rest: both cells share it alike. */
@@ -52,6 +76,7 @@ function pipelining({ analysis }: ClaimBasis): Claim {
   });
   const [pair] = pairs;
   const [first] = analysis.tests;
-  if (pair === undefined || first === undefined) return claim("S1", text, "no-say", "the study does not vary the pipeline (valkey:experiment.vary.pipeline)");
+  if (pair === undefined || first === undefined)
+    return claim("S1", text, "no-say", "the study does not vary the pipeline (valkey:experiment.vary.pipeline)");
   return judgeAtLeast("S1", text, analysis.ratio(pair.one, pair.sixteen, first.test, "throughput"), 2);
 }

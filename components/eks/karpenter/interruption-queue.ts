@@ -9,7 +9,10 @@ export const INTERRUPTION_EVENTS = {
   "spot-interruption": { source: "aws.ec2", "detail-type": "EC2 Spot Instance Interruption Warning" },
   rebalance: { source: "aws.ec2", "detail-type": "EC2 Instance Rebalance Recommendation" },
   "state-change": { source: "aws.ec2", "detail-type": "EC2 Instance State-change Notification" },
-  "capacity-reservation": { source: "aws.ec2", "detail-type": "EC2 Capacity Reservation Instance Interruption Warning" },
+  "capacity-reservation": {
+    source: "aws.ec2",
+    "detail-type": "EC2 Capacity Reservation Instance Interruption Warning",
+  },
 } as const satisfies Readonly<Record<string, { readonly source: string; readonly "detail-type": string }>>;
 
 /** Seconds that a message is kept: one that nobody read for so long is of a machine that is gone. */
@@ -22,15 +25,34 @@ export class InterruptionQueue extends pulumi.ComponentResource {
 
   constructor(name: string, { clusterName }: { readonly clusterName: string }, opts?: pulumi.ComponentResourceOptions) {
     super("valkey:eks:Interruption", name, {}, opts);
-    const queue = new aws.sqs.Queue(`${name}-interruption`, { name: clusterName, messageRetentionSeconds: RETENTION, sqsManagedSseEnabled: true }, { parent: this });
+    const queue = new aws.sqs.Queue(
+      `${name}-interruption`,
+      { name: clusterName, messageRetentionSeconds: RETENTION, sqsManagedSseEnabled: true },
+      { parent: this },
+    );
     const rules = Object.entries(INTERRUPTION_EVENTS).map(([what, { source, "detail-type": type }]) => {
-      const rule = new aws.cloudwatch.EventRule(`${name}-${what}`, { name: `${clusterName}-${what}`, eventPattern: JSON.stringify({ source: [source], "detail-type": [type] }) }, { parent: this });
-      new aws.cloudwatch.EventTarget(`${name}-${what}`, { rule: rule.name, targetId: "KarpenterInterruptionQueueTarget", arn: queue.arn }, { parent: this });
+      const rule = new aws.cloudwatch.EventRule(
+        `${name}-${what}`,
+        { name: `${clusterName}-${what}`, eventPattern: JSON.stringify({ source: [source], "detail-type": [type] }) },
+        { parent: this },
+      );
+      new aws.cloudwatch.EventTarget(
+        `${name}-${what}`,
+        { rule: rule.name, targetId: "KarpenterInterruptionQueueTarget", arn: queue.arn },
+        { parent: this },
+      );
       return rule;
     });
     new aws.sqs.QueuePolicy(
       `${name}-interruption`,
-      { queueUrl: queue.url, policy: pulumi.jsonStringify(pulumi.all([queue.arn, pulumi.all(rules.map((rule) => rule.arn))]).apply(([arn, ruleArns]) => queuePolicy(arn, ruleArns))) },
+      {
+        queueUrl: queue.url,
+        policy: pulumi.jsonStringify(
+          pulumi
+            .all([queue.arn, pulumi.all(rules.map((rule) => rule.arn))])
+            .apply(([arn, ruleArns]) => queuePolicy(arn, ruleArns)),
+        ),
+      },
       { parent: this },
     );
     this.queueName = queue.name;

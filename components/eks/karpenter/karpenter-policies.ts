@@ -29,7 +29,13 @@ export interface PolicyScope {
   readonly queueArn: string;
 }
 
-export const CONTROLLER_POLICIES = ["NodeLifecycle", "IamIntegration", "EksIntegration", "Interruption", "ResourceDiscovery"] as const;
+export const CONTROLLER_POLICIES = [
+  "NodeLifecycle",
+  "IamIntegration",
+  "EksIntegration",
+  "Interruption",
+  "ResourceDiscovery",
+] as const;
 export type ControllerPolicy = (typeof CONTROLLER_POLICIES)[number];
 
 /** The policies of the controller's role, by name; apart, because one alone would be longer than AWS allows. */
@@ -37,8 +43,18 @@ export function controllerPolicies(scope: PolicyScope): Readonly<Record<Controll
   return {
     NodeLifecycle: policy(...nodeLifecycle(scope)),
     IamIntegration: policy(...iamIntegration(scope)),
-    EksIntegration: policy({ Sid: "AllowAPIServerEndpointDiscovery", Effect: "Allow", Action: "eks:DescribeCluster", Resource: `arn:${scope.partition}:eks:${scope.region}:${scope.accountId}:cluster/${scope.clusterName}` }),
-    Interruption: policy({ Sid: "AllowInterruptionQueueActions", Effect: "Allow", Action: ["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"], Resource: scope.queueArn }),
+    EksIntegration: policy({
+      Sid: "AllowAPIServerEndpointDiscovery",
+      Effect: "Allow",
+      Action: "eks:DescribeCluster",
+      Resource: `arn:${scope.partition}:eks:${scope.region}:${scope.accountId}:cluster/${scope.clusterName}`,
+    }),
+    Interruption: policy({
+      Sid: "AllowInterruptionQueueActions",
+      Effect: "Allow",
+      Action: ["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"],
+      Resource: scope.queueArn,
+    }),
     ResourceDiscovery: policy(...resourceDiscovery(scope)),
   };
 }
@@ -57,16 +73,23 @@ export function ownershipTag(clusterName: string): string {
 }
 
 function nodeLifecycle({ partition, region, clusterName }: PolicyScope): Statement[] {
-  const ec2 = (account: "" | "*", ...kinds: readonly string[]): string[] => kinds.map((kind) => `arn:${partition}:ec2:${region}:${account}:${kind}/*`);
+  const ec2 = (account: "" | "*", ...kinds: readonly string[]): string[] =>
+    kinds.map((kind) => `arn:${partition}:ec2:${region}:${account}:${kind}/*`);
   const owned = { [`aws:ResourceTag/${ownershipTag(clusterName)}`]: "owned" };
-  const toBeOwned = { [`aws:RequestTag/${ownershipTag(clusterName)}`]: "owned", [`aws:RequestTag/${CLUSTER_NAME}`]: clusterName };
+  const toBeOwned = {
+    [`aws:RequestTag/${ownershipTag(clusterName)}`]: "owned",
+    [`aws:RequestTag/${CLUSTER_NAME}`]: clusterName,
+  };
   const created = ec2("*", "fleet", "instance", "volume", "network-interface", "launch-template");
   return [
     {
       Sid: "AllowScopedEC2InstanceAccessActions",
       Effect: "Allow",
       Action: ["ec2:RunInstances", "ec2:CreateFleet"],
-      Resource: [...ec2("", "image", "snapshot"), ...ec2("*", "security-group", "subnet", "capacity-reservation", "placement-group")],
+      Resource: [
+        ...ec2("", "image", "snapshot"),
+        ...ec2("*", "security-group", "subnet", "capacity-reservation", "placement-group"),
+      ],
     },
     {
       Sid: "AllowScopedEC2LaunchTemplateAccessActions",
@@ -87,7 +110,10 @@ function nodeLifecycle({ partition, region, clusterName }: PolicyScope): Stateme
       Effect: "Allow",
       Action: "ec2:CreateTags",
       Resource: created,
-      Condition: { StringEquals: { ...toBeOwned, "ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"] }, StringLike: { [`aws:RequestTag/${NODEPOOL}`]: "*" } },
+      Condition: {
+        StringEquals: { ...toBeOwned, "ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"] },
+        StringLike: { [`aws:RequestTag/${NODEPOOL}`]: "*" },
+      },
     },
     {
       Sid: "AllowScopedResourceTagging",
@@ -113,17 +139,39 @@ function nodeLifecycle({ partition, region, clusterName }: PolicyScope): Stateme
 
 function iamIntegration({ partition, region, accountId, clusterName, nodeRoleArn }: PolicyScope): Statement[] {
   const profiles = `arn:${partition}:iam::${accountId}:instance-profile/*`;
-  const owned = { [`aws:ResourceTag/${ownershipTag(clusterName)}`]: "owned", "aws:ResourceTag/topology.kubernetes.io/region": region };
-  const toBeOwned = { [`aws:RequestTag/${ownershipTag(clusterName)}`]: "owned", [`aws:RequestTag/${CLUSTER_NAME}`]: clusterName, "aws:RequestTag/topology.kubernetes.io/region": region };
+  const owned = {
+    [`aws:ResourceTag/${ownershipTag(clusterName)}`]: "owned",
+    "aws:ResourceTag/topology.kubernetes.io/region": region,
+  };
+  const toBeOwned = {
+    [`aws:RequestTag/${ownershipTag(clusterName)}`]: "owned",
+    [`aws:RequestTag/${CLUSTER_NAME}`]: clusterName,
+    "aws:RequestTag/topology.kubernetes.io/region": region,
+  };
   return [
-    { Sid: "AllowPassingInstanceRole", Effect: "Allow", Action: "iam:PassRole", Resource: nodeRoleArn, Condition: { StringEquals: { "iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"] } } },
-    { Sid: "AllowScopedInstanceProfileCreationActions", Effect: "Allow", Action: "iam:CreateInstanceProfile", Resource: profiles, Condition: { StringEquals: toBeOwned, StringLike: { [`aws:RequestTag/${NODECLASS}`]: "*" } } },
+    {
+      Sid: "AllowPassingInstanceRole",
+      Effect: "Allow",
+      Action: "iam:PassRole",
+      Resource: nodeRoleArn,
+      Condition: { StringEquals: { "iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"] } },
+    },
+    {
+      Sid: "AllowScopedInstanceProfileCreationActions",
+      Effect: "Allow",
+      Action: "iam:CreateInstanceProfile",
+      Resource: profiles,
+      Condition: { StringEquals: toBeOwned, StringLike: { [`aws:RequestTag/${NODECLASS}`]: "*" } },
+    },
     {
       Sid: "AllowScopedInstanceProfileTagActions",
       Effect: "Allow",
       Action: "iam:TagInstanceProfile",
       Resource: profiles,
-      Condition: { StringEquals: { ...owned, ...toBeOwned }, StringLike: { [`aws:ResourceTag/${NODECLASS}`]: "*", [`aws:RequestTag/${NODECLASS}`]: "*" } },
+      Condition: {
+        StringEquals: { ...owned, ...toBeOwned },
+        StringLike: { [`aws:ResourceTag/${NODECLASS}`]: "*", [`aws:RequestTag/${NODECLASS}`]: "*" },
+      },
     },
     {
       Sid: "AllowScopedInstanceProfileActions",
@@ -136,13 +184,46 @@ function iamIntegration({ partition, region, accountId, clusterName, nodeRoleArn
 }
 
 function resourceDiscovery({ partition, region, accountId }: PolicyScope): Statement[] {
-  const described = ["CapacityReservations", "Images", "Instances", "InstanceStatus", "InstanceTypeOfferings", "InstanceTypes", "LaunchTemplates", "PlacementGroups", "SecurityGroups", "SpotPriceHistory", "Subnets"];
+  const described = [
+    "CapacityReservations",
+    "Images",
+    "Instances",
+    "InstanceStatus",
+    "InstanceTypeOfferings",
+    "InstanceTypes",
+    "LaunchTemplates",
+    "PlacementGroups",
+    "SecurityGroups",
+    "SpotPriceHistory",
+    "Subnets",
+  ];
   return [
-    { Sid: "AllowRegionalReadActions", Effect: "Allow", Action: described.map((what) => `ec2:Describe${what}`), Resource: "*", Condition: { StringEquals: { "aws:RequestedRegion": region } } },
-    { Sid: "AllowSSMReadActions", Effect: "Allow", Action: "ssm:GetParameter", Resource: `arn:${partition}:ssm:${region}::parameter/aws/service/*` },
+    {
+      Sid: "AllowRegionalReadActions",
+      Effect: "Allow",
+      Action: described.map((what) => `ec2:Describe${what}`),
+      Resource: "*",
+      Condition: { StringEquals: { "aws:RequestedRegion": region } },
+    },
+    {
+      Sid: "AllowSSMReadActions",
+      Effect: "Allow",
+      Action: "ssm:GetParameter",
+      Resource: `arn:${partition}:ssm:${region}::parameter/aws/service/*`,
+    },
     { Sid: "AllowPricingReadActions", Effect: "Allow", Action: "pricing:GetProducts", Resource: "*" },
-    { Sid: "AllowUnscopedInstanceProfileListAction", Effect: "Allow", Action: "iam:ListInstanceProfiles", Resource: "*" },
-    { Sid: "AllowInstanceProfileReadActions", Effect: "Allow", Action: "iam:GetInstanceProfile", Resource: `arn:${partition}:iam::${accountId}:instance-profile/*` },
+    {
+      Sid: "AllowUnscopedInstanceProfileListAction",
+      Effect: "Allow",
+      Action: "iam:ListInstanceProfiles",
+      Resource: "*",
+    },
+    {
+      Sid: "AllowInstanceProfileReadActions",
+      Effect: "Allow",
+      Action: "iam:GetInstanceProfile",
+      Resource: `arn:${partition}:iam::${accountId}:instance-profile/*`,
+    },
   ];
 }
 
@@ -152,8 +233,22 @@ function resourceDiscovery({ partition, region, accountId }: PolicyScope): State
  */
 export function queuePolicy(queueArn: string, ruleArns: readonly string[]): PolicyDocument {
   return policy(
-    { Sid: "AllowRules", Effect: "Allow", Principal: { Service: "events.amazonaws.com" }, Action: "sqs:SendMessage", Resource: queueArn, Condition: { ArnEquals: { "aws:SourceArn": ruleArns } } },
-    { Sid: "DenyHTTP", Effect: "Deny", Principal: "*", Action: "sqs:*", Resource: queueArn, Condition: { Bool: { "aws:SecureTransport": "false" } } },
+    {
+      Sid: "AllowRules",
+      Effect: "Allow",
+      Principal: { Service: "events.amazonaws.com" },
+      Action: "sqs:SendMessage",
+      Resource: queueArn,
+      Condition: { ArnEquals: { "aws:SourceArn": ruleArns } },
+    },
+    {
+      Sid: "DenyHTTP",
+      Effect: "Deny",
+      Principal: "*",
+      Action: "sqs:*",
+      Resource: queueArn,
+      Condition: { Bool: { "aws:SecureTransport": "false" } },
+    },
   );
 }
 
@@ -161,11 +256,21 @@ export function queuePolicy(queueArn: string, ruleArns: readonly string[]): Poli
 export function podIdentityTrust(clusterArn: string): object {
   return {
     Version: "2012-10-17",
-    Statement: [{ Effect: "Allow", Principal: { Service: "pods.eks.amazonaws.com" }, Action: ["sts:AssumeRole", "sts:TagSession"], Condition: { StringEquals: { "aws:RequestTag/eks-cluster-arn": clusterArn } } }],
+    Statement: [
+      {
+        Effect: "Allow",
+        Principal: { Service: "pods.eks.amazonaws.com" },
+        Action: ["sts:AssumeRole", "sts:TagSession"],
+        Condition: { StringEquals: { "aws:RequestTag/eks-cluster-arn": clusterArn } },
+      },
+    ],
   };
 }
 
 /** For roles that EC2 or EKS itself takes on. */
 export function serviceTrust(service: "ec2.amazonaws.com" | "eks.amazonaws.com"): object {
-  return { Version: "2012-10-17", Statement: [{ Effect: "Allow", Principal: { Service: service }, Action: ["sts:AssumeRole"] }] };
+  return {
+    Version: "2012-10-17",
+    Statement: [{ Effect: "Allow", Principal: { Service: service }, Action: ["sts:AssumeRole"] }],
+  };
 }

@@ -35,11 +35,19 @@ export class Karpenter extends pulumi.ComponentResource {
     super("valkey:eks:Karpenter", name, { charts: [definitions, controller] }, opts);
     this.nodeRoleName = `${clusterName}-karpenter-node`;
     const node = createNodeRole(`${name}-karpenter`, this.nodeRoleName, this);
-    const entry = new aws.eks.AccessEntry(`${name}-karpenter-nodes`, { clusterName, principalArn: node.role.arn, type: "EC2_LINUX" }, { parent: this });
+    const entry = new aws.eks.AccessEntry(
+      `${name}-karpenter-nodes`,
+      { clusterName, principalArn: node.role.arn, type: "EC2_LINUX" },
+      { parent: this },
+    );
     const interruption = new InterruptionQueue(name, { clusterName }, { parent: this });
     const rights = this.controllerRights(name, clusterName, node.role, interruption);
 
-    const crds = new k8s.helm.v4.Chart(`${name}-karpenter-crd`, { name: "karpenter-crd", ...definitions, namespace: KARPENTER_NAMESPACE }, { parent: this });
+    const crds = new k8s.helm.v4.Chart(
+      `${name}-karpenter-crd`,
+      { name: "karpenter-crd", ...definitions, namespace: KARPENTER_NAMESPACE },
+      { parent: this },
+    );
     new k8s.helm.v4.Chart(
       `${name}-karpenter`,
       {
@@ -60,14 +68,43 @@ export class Karpenter extends pulumi.ComponentResource {
   }
 
   /** The controller's role, bound to its service account of this cluster. @returns what the controller cannot work without */
-  private controllerRights(name: string, clusterName: string, nodeRoleOfMachines: aws.iam.Role, interruption: InterruptionQueue): pulumi.Resource[] {
-    const role = new aws.iam.Role(`${name}-karpenter`, { name: `${clusterName}-karpenter`, assumeRolePolicy: pulumi.jsonStringify(clusterArn(clusterName, this).apply(podIdentityTrust)) }, { parent: this });
-    const documents = pulumi.all([currentAccount(this), nodeRoleOfMachines.arn, interruption.queueArn]).apply(([where, nodeRoleArn, queueArn]) => controllerPolicies({ ...where, clusterName, nodeRoleArn, queueArn }));
+  private controllerRights(
+    name: string,
+    clusterName: string,
+    nodeRoleOfMachines: aws.iam.Role,
+    interruption: InterruptionQueue,
+  ): pulumi.Resource[] {
+    const role = new aws.iam.Role(
+      `${name}-karpenter`,
+      {
+        name: `${clusterName}-karpenter`,
+        assumeRolePolicy: pulumi.jsonStringify(clusterArn(clusterName, this).apply(podIdentityTrust)),
+      },
+      { parent: this },
+    );
+    const documents = pulumi
+      .all([currentAccount(this), nodeRoleOfMachines.arn, interruption.queueArn])
+      .apply(([where, nodeRoleArn, queueArn]) => controllerPolicies({ ...where, clusterName, nodeRoleArn, queueArn }));
     const attachments = CONTROLLER_POLICIES.map((which) => {
-      const policy = new aws.iam.Policy(`${name}-karpenter-${which}`, { name: `${clusterName}-karpenter-${which}`, policy: pulumi.jsonStringify(documents.apply((all) => all[which])) }, { parent: this });
-      return new aws.iam.RolePolicyAttachment(`${name}-karpenter-${which}`, { role: role.name, policyArn: policy.arn }, { parent: this });
+      const policy = new aws.iam.Policy(
+        `${name}-karpenter-${which}`,
+        {
+          name: `${clusterName}-karpenter-${which}`,
+          policy: pulumi.jsonStringify(documents.apply((all) => all[which])),
+        },
+        { parent: this },
+      );
+      return new aws.iam.RolePolicyAttachment(
+        `${name}-karpenter-${which}`,
+        { role: role.name, policyArn: policy.arn },
+        { parent: this },
+      );
     });
-    const association = new aws.eks.PodIdentityAssociation(`${name}-karpenter`, { clusterName, namespace: KARPENTER_NAMESPACE, serviceAccount: KARPENTER_SERVICE_ACCOUNT, roleArn: role.arn }, { parent: this, dependsOn: attachments });
+    const association = new aws.eks.PodIdentityAssociation(
+      `${name}-karpenter`,
+      { clusterName, namespace: KARPENTER_NAMESPACE, serviceAccount: KARPENTER_SERVICE_ACCOUNT, roleArn: role.arn },
+      { parent: this, dependsOn: attachments },
+    );
     return [...attachments, association];
   }
 }

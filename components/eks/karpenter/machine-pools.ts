@@ -32,16 +32,47 @@ export class MachinePools extends pulumi.ComponentResource {
     for (const pool of POOLS) {
       const args = pools[pool];
       if (args === undefined) continue;
-      const nodeClass = this.object(`${name}-${poolObjectName(pool)}-class`, "karpenter.k8s.aws/v1", "EC2NodeClass", nodeClassOf(pool, args, cluster), []);
-      made.set(pool, this.object(`${name}-${poolObjectName(pool)}`, "karpenter.sh/v1", "NodePool", nodePoolOf(pool, args, vcpuLimits[pool] ?? 0, cluster), [nodeClass]));
+      const nodeClass = this.object(
+        `${name}-${poolObjectName(pool)}-class`,
+        "karpenter.k8s.aws/v1",
+        "EC2NodeClass",
+        nodeClassOf(pool, args, cluster),
+        [],
+      );
+      made.set(
+        pool,
+        this.object(
+          `${name}-${poolObjectName(pool)}`,
+          "karpenter.sh/v1",
+          "NodePool",
+          nodePoolOf(pool, args, vcpuLimits[pool] ?? 0, cluster),
+          [nodeClass],
+        ),
+      );
     }
     this.pools = made;
     this.registerOutputs({});
   }
 
-  private object(name: string, apiVersion: string, kind: string, { metadata, spec }: { readonly metadata: { readonly name: string }; readonly spec: Readonly<Record<string, unknown>> }, dependsOn: pulumi.Resource[]): k8s.apiextensions.CustomResource {
+  private object(
+    name: string,
+    apiVersion: string,
+    kind: string,
+    {
+      metadata,
+      spec,
+    }: { readonly metadata: { readonly name: string }; readonly spec: Readonly<Record<string, unknown>> },
+    dependsOn: pulumi.Resource[],
+  ): k8s.apiextensions.CustomResource {
     // Custom resources are not waited for otherwise; in the foreground, so that a pool's machines go before it does.
-    const annotations = { "pulumi.com/waitFor": "condition=Ready", "pulumi.com/deletionPropagationPolicy": "foreground" };
-    return new k8s.apiextensions.CustomResource(name, { apiVersion, kind, metadata: { ...metadata, annotations }, spec }, { parent: this, dependsOn, customTimeouts: TIMEOUTS });
+    const annotations = {
+      "pulumi.com/waitFor": "condition=Ready",
+      "pulumi.com/deletionPropagationPolicy": "foreground",
+    };
+    return new k8s.apiextensions.CustomResource(
+      name,
+      { apiVersion, kind, metadata: { ...metadata, annotations }, spec },
+      { parent: this, dependsOn, customTimeouts: TIMEOUTS },
+    );
   }
 }

@@ -28,7 +28,11 @@ export interface NodeClass {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
-export function nodeClassOf(pool: PoolName, { tuning, rootVolumeGiB }: Pick<PoolArgs, "tuning" | "rootVolumeGiB">, cluster: PoolCluster): NodeClass {
+export function nodeClassOf(
+  pool: PoolName,
+  { tuning, rootVolumeGiB }: Pick<PoolArgs, "tuning" | "rootVolumeGiB">,
+  cluster: PoolCluster,
+): NodeClass {
   const reserved = reservedCpus(tuning);
   const discovery = { tags: { [DISCOVERY_TAG]: cluster.clusterName } };
   return {
@@ -40,8 +44,19 @@ export function nodeClassOf(pool: PoolName, { tuning, rootVolumeGiB }: Pick<Pool
       subnetSelectorTerms: cluster.subnetIds === undefined ? [discovery] : cluster.subnetIds.map((id) => ({ id })),
       securityGroupSelectorTerms: [discovery],
       // A hop limit of 1 keeps pods off the machine's own credentials.
-      metadataOptions: { httpEndpoint: "enabled", httpTokens: "required", httpPutResponseHopLimit: 1, httpProtocolIPv6: "disabled" },
-      blockDeviceMappings: [{ deviceName: "/dev/xvda", rootVolume: true, ebs: { volumeType: "gp3", volumeSize: `${rootVolumeGiB}Gi`, encrypted: true, deleteOnTermination: true } }],
+      metadataOptions: {
+        httpEndpoint: "enabled",
+        httpTokens: "required",
+        httpPutResponseHopLimit: 1,
+        httpProtocolIPv6: "disabled",
+      },
+      blockDeviceMappings: [
+        {
+          deviceName: "/dev/xvda",
+          rootVolume: true,
+          ebs: { volumeType: "gp3", volumeSize: `${rootVolumeGiB}Gi`, encrypted: true, deleteOnTermination: true },
+        },
+      ],
       detailedMonitoring: false,
       // So that Karpenter expects no more of a machine than its kubelet gives.
       ...(reserved > 0 && { kubelet: { systemReserved: { cpu: String(reserved) } } }),
@@ -61,7 +76,12 @@ export interface NodePool {
  * clients leave soon after the last load generator.
  * @param vcpuLimit most vCPUs of the pool in all
  */
-export function nodePoolOf(pool: PoolName, { instanceTypes }: Pick<PoolArgs, "instanceTypes">, vcpuLimit: number, { zones }: Pick<PoolCluster, "zones">): NodePool {
+export function nodePoolOf(
+  pool: PoolName,
+  { instanceTypes }: Pick<PoolArgs, "instanceTypes">,
+  vcpuLimit: number,
+  { zones }: Pick<PoolCluster, "zones">,
+): NodePool {
   const only = (key: string, values: readonly string[]): object => ({ key, operator: "In", values: [...values] });
   return {
     metadata: { name: poolObjectName(pool) },

@@ -21,7 +21,7 @@ const BOUNDARY = "valkey-measured";
  */
 export function userDataOf(tuning: Tuning): string {
   const parts = [
-    part("text/x-shellscript; charset=\"us-ascii\"", kernelScript(tuning)),
+    part('text/x-shellscript; charset="us-ascii"', kernelScript(tuning)),
     part("application/node.eks.aws", stringify(nodeConfigOf(tuning))),
   ];
   return `MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="${BOUNDARY}"\n\n${parts.join("")}--${BOUNDARY}--\n`;
@@ -86,9 +86,22 @@ function nodeConfigOf(tuning: Tuning): object {
     apiVersion: "node.eks.aws/v1alpha1",
     kind: "NodeConfig",
     spec: {
-      containerd: { baseRuntimeSpec: { process: { rlimits: [{ type: "RLIMIT_NOFILE", soft: FILE_DESCRIPTORS, hard: FILE_DESCRIPTORS }] } } },
+      containerd: {
+        baseRuntimeSpec: {
+          process: { rlimits: [{ type: "RLIMIT_NOFILE", soft: FILE_DESCRIPTORS, hard: FILE_DESCRIPTORS }] },
+        },
+      },
       // A kubelet that is given reserved CPUs does not start while cgroups are reserved as well, and the image's own set-up names two.
-      ...(reserved > 0 && { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: "0", kubeReservedCgroup: "", systemReservedCgroup: "" } } }),
+      ...(reserved > 0 && {
+        kubelet: {
+          config: {
+            cpuManagerPolicy: "static",
+            reservedSystemCPUs: "0",
+            kubeReservedCgroup: "",
+            systemReservedCgroup: "",
+          },
+        },
+      }),
     },
   };
 }

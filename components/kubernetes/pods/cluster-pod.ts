@@ -36,12 +36,18 @@ export function clusterPod(context: DeploymentContext, config: string): PodTempl
     spec: {
       ...podBasics(context, { graceSeconds: TERMINATION_GRACE_SECONDS }),
       containers: [serverContainer(names, args), ...(metrics === undefined ? [] : [exporterContainer(metrics, args)])],
-      volumes: [...podVolumes(names, tls), ...(args.storage.ephemeral === true ? [{ name: DATA_VOLUME, emptyDir: {} }] : [])],
+      volumes: [
+        ...podVolumes(names, tls),
+        ...(args.storage.ephemeral === true ? [{ name: DATA_VOLUME, emptyDir: {} }] : []),
+      ],
     },
   };
 }
 
-function serverContainer(names: ObjectNames, { engine, image, imagePullPolicy, resources, tls, clusterDomain }: ServerArgs): Container {
+function serverContainer(
+  names: ObjectNames,
+  { engine, image, imagePullPolicy, resources, tls, clusterDomain }: ServerArgs,
+): Container {
   const authority = tls === undefined ? undefined : TLS_FILES.authority;
   const host = `$(POD_NAME).${names.headless}.$(POD_NAMESPACE).svc.${clusterDomain ?? "cluster.local"}`;
   return {
@@ -50,8 +56,20 @@ function serverContainer(names: ObjectNames, { engine, image, imagePullPolicy, r
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
     securityContext: CONTAINER_SECURITY_CONTEXT,
     // The address is told, for a server that has one in its nodes.conf would go on believing in that.
-    command: [ENGINE_PROGRAMS[directiveEngine(engine)].server, `${CONFIG_DIRECTORY}/valkey.conf`, "--cluster-announce-ip", "$(POD_IP)", "--cluster-announce-hostname", host],
-    env: [fromPod("POD_NAME", "metadata.name"), fromPod("POD_NAMESPACE", "metadata.namespace"), fromPod("POD_IP", "status.podIP"), ...Object.entries(scriptEnvironment(authority, engine)).map(([name, value]) => ({ name, value }))],
+    command: [
+      ENGINE_PROGRAMS[directiveEngine(engine)].server,
+      `${CONFIG_DIRECTORY}/valkey.conf`,
+      "--cluster-announce-ip",
+      "$(POD_IP)",
+      "--cluster-announce-hostname",
+      host,
+    ],
+    env: [
+      fromPod("POD_NAME", "metadata.name"),
+      fromPod("POD_NAMESPACE", "metadata.namespace"),
+      fromPod("POD_IP", "status.podIP"),
+      ...Object.entries(scriptEnvironment(authority, engine)).map(([name, value]) => ({ name, value })),
+    ],
     ports: [
       { name: "valkey", containerPort: CLIENT_PORT },
       { name: "bus", containerPort: BUS_PORT },

@@ -5,7 +5,14 @@ import type { ServerArgs } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
 import { directiveEngine, dragonflyFlags, ENGINE_PROGRAMS } from "../engines";
 import { pullPolicy } from "./image";
-import { CLIENT_PORT, CONFIG_DIRECTORY, DATA_DIRECTORY, DATA_VOLUME, TERMINATION_GRACE_SECONDS, SERVER_CONTAINER } from "../layout";
+import {
+  CLIENT_PORT,
+  CONFIG_DIRECTORY,
+  DATA_DIRECTORY,
+  DATA_VOLUME,
+  TERMINATION_GRACE_SECONDS,
+  SERVER_CONTAINER,
+} from "../layout";
 import { exporterContainer } from "../metrics";
 import { objectLabels } from "../names";
 import { podBasics } from "./pod-basics";
@@ -29,7 +36,10 @@ export function enginePod(context: DeploymentContext, config: string): types.inp
     metadata: { labels: objectLabels(deployment), annotations: { "checksum/config": checksum(config) } },
     spec: {
       ...podBasics(context, { graceSeconds: TERMINATION_GRACE_SECONDS }),
-      containers: [serverContainer(deployment, names.headless, args), ...(metrics === undefined ? [] : [exporterContainer(metrics, { ...args, tls: undefined })])],
+      containers: [
+        serverContainer(deployment, names.headless, args),
+        ...(metrics === undefined ? [] : [exporterContainer(metrics, { ...args, tls: undefined })]),
+      ],
       volumes: [...podVolumes(names, undefined), ...(hasVolumes(args) ? [] : [{ name: DATA_VOLUME, emptyDir: {} }])],
     },
   };
@@ -40,17 +50,31 @@ export function hasVolumes({ engine, storage }: Pick<ServerArgs, "engine" | "sto
   return engine !== "dragonfly" && storage.ephemeral !== true;
 }
 
-function serverContainer(deployment: string, headless: string, { engine, image, imagePullPolicy, resources, clusterDomain, settings }: DeploymentContext["args"]): Container {
+function serverContainer(
+  deployment: string,
+  headless: string,
+  { engine, image, imagePullPolicy, resources, clusterDomain, settings }: DeploymentContext["args"],
+): Container {
   const primary = `${deployment}-0.${headless}.$(POD_NAMESPACE).svc.${clusterDomain ?? "cluster.local"}`;
-  const program = engine === "dragonfly" ? ["dragonfly", ...dragonflyFlags(settings)] : [ENGINE_PROGRAMS[directiveEngine(engine)].server, `${CONFIG_DIRECTORY}/valkey.conf`];
-  const fromPod = (name: string, fieldPath: string): types.input.core.v1.EnvVar => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+  const program =
+    engine === "dragonfly"
+      ? ["dragonfly", ...dragonflyFlags(settings)]
+      : [ENGINE_PROGRAMS[directiveEngine(engine)].server, `${CONFIG_DIRECTORY}/valkey.conf`];
+  const fromPod = (name: string, fieldPath: string): types.input.core.v1.EnvVar => ({
+    name,
+    valueFrom: { fieldRef: { fieldPath } },
+  });
   return {
     name: SERVER_CONTAINER,
     image,
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
     securityContext: CONTAINER_SECURITY_CONTEXT,
     command: ["sh", "-c", START, "start", primary, ...program],
-    env: [fromPod("POD_NAME", "metadata.name"), fromPod("POD_NAMESPACE", "metadata.namespace"), ...Object.entries(scriptEnvironment(undefined, engine)).map(([name, value]) => ({ name, value }))],
+    env: [
+      fromPod("POD_NAME", "metadata.name"),
+      fromPod("POD_NAMESPACE", "metadata.namespace"),
+      ...Object.entries(scriptEnvironment(undefined, engine)).map(([name, value]) => ({ name, value })),
+    ],
     ports: [{ name: "valkey", containerPort: CLIENT_PORT }],
     resources,
     ...probes(engine),
@@ -60,7 +84,14 @@ function serverContainer(deployment: string, headless: string, { engine, image, 
 
 /** Nothing is known of the programs in Dragonfly's image; it listens when it is ready. */
 function probes(engine: Engine | undefined): Pick<Container, "livenessProbe" | "readinessProbe"> {
-  if (engine !== "dragonfly") return { livenessProbe: livenessProbe(undefined, directiveEngine(engine)), readinessProbe: readinessProbe("replication") };
+  if (engine !== "dragonfly")
+    return {
+      livenessProbe: livenessProbe(undefined, directiveEngine(engine)),
+      readinessProbe: readinessProbe("replication"),
+    };
   const listens = { tcpSocket: { port: "valkey" }, periodSeconds: 5 };
-  return { livenessProbe: { ...listens, periodSeconds: 10, timeoutSeconds: 10, failureThreshold: 6 }, readinessProbe: listens };
+  return {
+    livenessProbe: { ...listens, periodSeconds: 10, timeoutSeconds: 10, failureThreshold: 6 },
+    readinessProbe: listens,
+  };
 }

@@ -14,10 +14,15 @@ export interface Image {
  * @throws BadInput when there is no tag: what runs would not be known
  */
 export function parseImage(name: string): Image {
-  const match = /^(?:((?:[^/@]*[.:][^/@]*|localhost))\/)?([a-z0-9][a-z0-9._/-]*):([\w][\w.-]{0,127}(?:@sha256:[0-9a-f]{64})?)$/.exec(name);
+  const match =
+    /^(?:((?:[^/@]*[.:][^/@]*|localhost))\/)?([a-z0-9][a-z0-9._/-]*):([\w][\w.-]{0,127}(?:@sha256:[0-9a-f]{64})?)$/.exec(
+      name,
+    );
   const [, registry = "docker.io", repository, tag] = match ?? [];
   if (repository === undefined || tag === undefined || tag === "latest") {
-    throw new BadInput("image", [`is "${name}"; expected [REGISTRY/]REPOSITORY:TAG[@sha256:DIGEST] with a tag that stays what it is`]);
+    throw new BadInput("image", [
+      `is "${name}"; expected [REGISTRY/]REPOSITORY:TAG[@sha256:DIGEST] with a tag that stays what it is`,
+    ]);
   }
   return { registry, repository, tag };
 }

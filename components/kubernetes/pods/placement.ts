@@ -44,14 +44,19 @@ function onlyIn(zones: readonly string[]): types.input.core.v1.NodeAffinity {
   };
 }
 
-function machines(labels: Record<string, string>, { hostAntiAffinity, oneMachine = false }: Placement): Pick<types.input.core.v1.Affinity, "podAffinity" | "podAntiAffinity"> {
+function machines(
+  labels: Record<string, string>,
+  { hostAntiAffinity, oneMachine = false }: Placement,
+): Pick<types.input.core.v1.Affinity, "podAffinity" | "podAntiAffinity"> {
   const term = { topologyKey: MACHINE, labelSelector: { matchLabels: labels } };
   if (oneMachine) return { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
   switch (hostAntiAffinity) {
     case "required":
       return { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
     case "preferred":
-      return { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: term }] } };
+      return {
+        podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: term }] },
+      };
     case "none":
       return {};
   }

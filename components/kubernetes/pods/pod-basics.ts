@@ -14,7 +14,10 @@ export interface PodBasics {
   readonly placement?: Placement;
 }
 
-export function podBasics({ deployment, names, args }: DeploymentContext, { graceSeconds, labels, placement = args.placement }: PodBasics): Omit<types.input.core.v1.PodSpec, "containers"> {
+export function podBasics(
+  { deployment, names, args }: DeploymentContext,
+  { graceSeconds, labels, placement = args.placement }: PodBasics,
+): Omit<types.input.core.v1.PodSpec, "containers"> {
   return {
     serviceAccountName: names.serviceAccount,
     automountServiceAccountToken: false,

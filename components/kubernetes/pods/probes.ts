@@ -11,12 +11,27 @@ import { scriptCommand } from "../scripts";
  * server more than being slow.
  * @param authority file of the certificate authority, where connections are encrypted
  */
-export function livenessProbe(authority: string | undefined, engine: DirectiveEngine = "valkey"): types.input.core.v1.Probe {
+export function livenessProbe(
+  authority: string | undefined,
+  engine: DirectiveEngine = "valkey",
+): types.input.core.v1.Probe {
   const secure = authority === undefined ? [] : ["--tls", "--cacert", authority];
-  return { exec: { command: [ENGINE_PROGRAMS[engine].client, "-p", String(CLIENT_PORT), "-t", "5", ...secure, "PING"] }, initialDelaySeconds: 10, periodSeconds: 10, timeoutSeconds: 10, failureThreshold: 6 };
+  return {
+    exec: { command: [ENGINE_PROGRAMS[engine].client, "-p", String(CLIENT_PORT), "-t", "5", ...secure, "PING"] },
+    initialDelaySeconds: 10,
+    periodSeconds: 10,
+    timeoutSeconds: 10,
+    failureThreshold: 6,
+  };
 }
 
 /** What ready means is in the script. Every start of one costs the machine some milliseconds, so not more often than this. */
 export function readinessProbe(mode: "cluster" | "replication"): types.input.core.v1.Probe {
-  return { exec: { command: scriptCommand(`ready-${mode}.sh`) }, periodSeconds: 5, timeoutSeconds: 8, failureThreshold: 2, successThreshold: 1 };
+  return {
+    exec: { command: scriptCommand(`ready-${mode}.sh`) },
+    periodSeconds: 5,
+    timeoutSeconds: 8,
+    failureThreshold: 2,
+    successThreshold: 1,
+  };
 }

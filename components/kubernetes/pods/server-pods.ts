@@ -21,7 +21,11 @@ export interface ServerPods {
   readonly zones: readonly string[];
 }
 
-export function serverPods({ deployment, names, args }: DeploymentContext, count: number, container: string): ServerPods {
+export function serverPods(
+  { deployment, names, args }: DeploymentContext,
+  count: number,
+  container: string,
+): ServerPods {
   return {
     namespace: pulumi.output(args.namespace),
     statefulSet: names.statefulSet,

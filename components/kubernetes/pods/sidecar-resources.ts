@@ -4,13 +4,22 @@ import { parseQuantity } from "../../../platforms/kubernetes/quantity";
 import type { Resources } from "../arguments";
 
 /** Of a container that prepares something before the server starts. */
-export const INIT_RESOURCES = { requests: { cpu: "10m", memory: "16Mi" }, limits: { cpu: "200m", memory: "64Mi" } } as const satisfies Resources;
+export const INIT_RESOURCES = {
+  requests: { cpu: "10m", memory: "16Mi" },
+  limits: { cpu: "200m", memory: "64Mi" },
+} as const satisfies Resources;
 
 /** What the exporter needs at most; it reads figures once per scrape. */
-export const EXPORTER_RESOURCES = { requests: { cpu: "20m", memory: "32Mi" }, limits: { cpu: "100m", memory: "64Mi" } } as const satisfies Resources;
+export const EXPORTER_RESOURCES = {
+  requests: { cpu: "20m", memory: "32Mi" },
+  limits: { cpu: "100m", memory: "64Mi" },
+} as const satisfies Resources;
 
 /** Of a Sentinel, and of a proxy in front of the primary. */
-export const FAILOVER_RESOURCES = { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "500m", memory: "128Mi" } } as const satisfies Resources;
+export const FAILOVER_RESOURCES = {
+  requests: { cpu: "50m", memory: "64Mi" },
+  limits: { cpu: "500m", memory: "128Mi" },
+} as const satisfies Resources;
 
 /** Proxies in front of a primary that Sentinels watch. */
 export const PROXY_COUNT = 2;

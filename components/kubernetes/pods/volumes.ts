@@ -20,11 +20,18 @@ export function podVolumes(names: ObjectNames, tls: Tls | undefined): types.inpu
 }
 
 export function serverMounts(tls: Tls | undefined): types.input.core.v1.VolumeMount[] {
-  return [{ name: "config", mountPath: CONFIG_DIRECTORY, readOnly: true }, { name: "scripts", mountPath: SCRIPTS_DIRECTORY, readOnly: true }, ...secretMounts(tls)];
+  return [
+    { name: "config", mountPath: CONFIG_DIRECTORY, readOnly: true },
+    { name: "scripts", mountPath: SCRIPTS_DIRECTORY, readOnly: true },
+    ...secretMounts(tls),
+  ];
 }
 
 export function secretMounts(tls: Tls | undefined): types.input.core.v1.VolumeMount[] {
-  return [{ name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true }, ...(tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }])];
+  return [
+    { name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true },
+    ...(tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }]),
+  ];
 }
 
 /**
@@ -32,5 +39,9 @@ export function secretMounts(tls: Tls | undefined): types.input.core.v1.VolumeMo
  * @param authority file of the certificate authority, where connections are encrypted
  */
 export function scriptEnvironment(authority: string | undefined, engine?: Engine): Record<string, string> {
-  return { VALKEY_PASSWORD_FILE: `${SECRET_DIRECTORY}/${PASSWORD_FILE}`, ...(engine === "redis" ? { VALKEY_CLI: ENGINE_PROGRAMS.redis.client } : {}), ...(authority === undefined ? {} : { VALKEY_TLS_CA: authority }) };
+  return {
+    VALKEY_PASSWORD_FILE: `${SECRET_DIRECTORY}/${PASSWORD_FILE}`,
+    ...(engine === "redis" ? { VALKEY_CLI: ENGINE_PROGRAMS.redis.client } : {}),
+    ...(authority === undefined ? {} : { VALKEY_TLS_CA: authority }),
+  };
 }

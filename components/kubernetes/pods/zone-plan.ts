@@ -32,7 +32,8 @@ function spreadSizes(nodes: number, zones: readonly string[]): number[] {
 export function zoneSpreadProblem(shape: Shape, zones: readonly string[]): string | undefined {
   const nodes = nodeCount(shape);
   const sizes = spreadSizes(nodes, zones);
-  if (distributePrimaries(new Map(sizes.map((size, index) => [String(index), size])), shape) !== undefined) return undefined;
+  if (distributePrimaries(new Map(sizes.map((size, index) => [String(index), size])), shape) !== undefined)
+    return undefined;
   return `${nodes} nodes in ${zones.length} zones (${sizes.join(" + ")}) cannot keep all replicas of ${shape.primaries} primaries in other zones; another number of zones, primaries or replicas can`;
 }
 
@@ -49,8 +50,10 @@ export function planClusterZones(deployment: string, shape: Shape, zones: readon
 
 function countProblems({ primaries, replicasPerPrimary }: Shape, leastPrimaries: number): string[] {
   const problems: string[] = [];
-  if (!Number.isInteger(primaries) || primaries < leastPrimaries) problems.push(`primaries is ${primaries}; expected a whole number, at least ${leastPrimaries}`);
-  if (!Number.isInteger(replicasPerPrimary) || replicasPerPrimary < 0) problems.push(`replicasPerPrimary is ${replicasPerPrimary}; expected a whole number, at least 0`);
+  if (!Number.isInteger(primaries) || primaries < leastPrimaries)
+    problems.push(`primaries is ${primaries}; expected a whole number, at least ${leastPrimaries}`);
+  if (!Number.isInteger(replicasPerPrimary) || replicasPerPrimary < 0)
+    problems.push(`replicasPerPrimary is ${replicasPerPrimary}; expected a whole number, at least 0`);
   return problems;
 }
 
@@ -59,7 +62,10 @@ function zoneProblems(shape: Shape, zones: readonly string[]): string[] {
   const distinct = new Set(zones).size;
   if (distinct < zones.length) problems.push(`zones names one twice: ${zones.join(", ")}`);
   const least = shape.replicasPerPrimary > 0 ? 2 : 1;
-  if (distinct < least) problems.push(`zones has ${distinct}; at least ${least}${least === 2 ? ", for a replica is in another zone than its primary" : ""}`);
+  if (distinct < least)
+    problems.push(
+      `zones has ${distinct}; at least ${least}${least === 2 ? ", for a replica is in another zone than its primary" : ""}`,
+    );
   const nodes = nodeCount(shape);
   if (distinct > nodes) problems.push(`zones has ${distinct} for ${nodes} nodes; at most ${nodes}`);
   return problems;

@@ -17,7 +17,11 @@ import { scriptEnvironment } from "../pods/volumes";
  * @param replicas besides the primary
  * @param sentinel who has a replica take over; undefined where nobody does
  */
-export function chartValues(context: DeploymentContext, replicas: number, sentinel?: SentinelSettings): Record<string, unknown> {
+export function chartValues(
+  context: DeploymentContext,
+  replicas: number,
+  sentinel?: SentinelSettings,
+): Record<string, unknown> {
   const { deployment, names, args } = context;
   return {
     fullnameOverride: deployment,
@@ -37,10 +41,25 @@ export function chartValues(context: DeploymentContext, replicas: number, sentin
       replicas,
       replicationUser: "default",
       service: { enabled: true, port: CLIENT_PORT },
-      persistence: { size: args.storage.size, ...(args.storage.className === undefined ? {} : { storageClass: args.storage.className }) },
-      persistentVolumeClaimRetentionPolicy: { whenDeleted: args.storage.onDestroy === "keep" ? "Retain" : "Delete", whenScaled: "Delete" },
+      persistence: {
+        size: args.storage.size,
+        ...(args.storage.className === undefined ? {} : { storageClass: args.storage.className }),
+      },
+      persistentVolumeClaimRetentionPolicy: {
+        whenDeleted: args.storage.onDestroy === "keep" ? "Retain" : "Delete",
+        whenScaled: "Delete",
+      },
     },
-    tls: args.tls === undefined ? { enabled: false } : { enabled: true, existingSecret: args.tls.secretName, serverPublicKey: "tls.crt", serverKey: "tls.key", caPublicKey: "ca.crt" },
+    tls:
+      args.tls === undefined
+        ? { enabled: false }
+        : {
+            enabled: true,
+            existingSecret: args.tls.secretName,
+            serverPublicKey: "tls.crt",
+            serverKey: "tls.key",
+            caPublicKey: "ca.crt",
+          },
     ...scheduling(deployment, args.placement),
     podDisruptionBudget: { enabled: true, maxUnavailable: 1 },
     metrics: metrics(context),
@@ -50,7 +69,13 @@ export function chartValues(context: DeploymentContext, replicas: number, sentin
 
 /** The password is read from our secret, and every other name than `default` stays unknown. */
 function authentication({ names }: DeploymentContext): Record<string, unknown> {
-  return { auth: { enabled: true, usersExistingSecret: names.secret, aclUsers: { default: { permissions: "~* &* +@all", passwordKey: PASSWORD_FILE } } } };
+  return {
+    auth: {
+      enabled: true,
+      usersExistingSecret: names.secret,
+      aclUsers: { default: { permissions: "~* &* +@all", passwordKey: PASSWORD_FILE } },
+    },
+  };
 }
 
 /** The chart's own ask for an answer of any kind; ours also whether a replica follows its primary. */
@@ -77,7 +102,10 @@ function metrics({ args }: DeploymentContext): Record<string, unknown> {
       resources: sidecarResources(args.resources, EXPORTER_RESOURCES),
       securityContext: CONTAINER_SECURITY_CONTEXT,
       // The chart hands the exporter its password as a variable of the environment (CKV_K8S_35); it offers no other way.
-      extraEnvs: args.tls === undefined ? {} : { REDIS_ADDR: `rediss://localhost:${CLIENT_PORT}`, REDIS_EXPORTER_SKIP_TLS_VERIFICATION: "true" },
+      extraEnvs:
+        args.tls === undefined
+          ? {}
+          : { REDIS_ADDR: `rediss://localhost:${CLIENT_PORT}`, REDIS_EXPORTER_SKIP_TLS_VERIFICATION: "true" },
     },
     service: { enabled: true, ports: { http: METRICS_PORT } },
     serviceMonitor: { enabled: args.metrics.serviceMonitor, interval: "30s" },

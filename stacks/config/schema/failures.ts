@@ -65,7 +65,12 @@ export const failureSchema = z.discriminatedUnion("fault", [
     ...common,
   }),
   z.strictObject({ fault: z.literal("freeze-primary"), seconds: seconds.default(10), ...common }),
-  z.strictObject({ fault: z.literal("cut-zone"), zone: z.string().optional(), seconds: seconds.default(10), ...common }),
+  z.strictObject({
+    fault: z.literal("cut-zone"),
+    zone: z.string().optional(),
+    seconds: seconds.default(10),
+    ...common,
+  }),
   z.strictObject({ fault: z.literal("full-disk"), seconds: seconds.default(5), ...common }),
   z.strictObject({
     fault: z.literal("rolling-restart"),
@@ -73,12 +78,21 @@ export const failureSchema = z.discriminatedUnion("fault", [
     home: z.string().min(1).optional(),
     ...common,
   }),
-  z.strictObject({ fault: z.literal("scale"), primaries: count(3, 1000), replicasPerPrimary: count(0, 10).default(1), ...common }),
+  z.strictObject({
+    fault: z.literal("scale"),
+    primaries: count(3, 1000),
+    replicasPerPrimary: count(0, 10).default(1),
+    ...common,
+  }),
 ]);
 export type FailureConfig = z.infer<typeof failureSchema>;
 
 /** What `break` does with a stack that names nothing: each fault once. */
-export const DEFAULT_FAILURES: Readonly<Record<string, unknown>> = Object.fromEntries(FAULT_KINDS.filter((fault) => fault !== "scale").map((fault) => [fault, { fault }]));
+export const DEFAULT_FAILURES: Readonly<Record<string, unknown>> = Object.fromEntries(
+  FAULT_KINDS.filter((fault) => fault !== "scale").map((fault) => [fault, { fault }]),
+);
 
 /** A name for a scenario: part of results. */
-export const failureName = z.string().regex(/^[\w.-]{1,64}$/, "expected letters, digits, dots, hyphens and underscores");
+export const failureName = z
+  .string()
+  .regex(/^[\w.-]{1,64}$/, "expected letters, digits, dots, hyphens and underscores");

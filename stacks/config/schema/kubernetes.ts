@@ -2,7 +2,12 @@
 import { z } from "zod";
 import { clientKeys, objectName, podKeys, quantity, resources, zoneLabel } from "./pods";
 
-const tolerationSchema = z.strictObject({ key: z.string().optional(), operator: z.enum(["Exists", "Equal"]).optional(), value: z.string().optional(), effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional() });
+const tolerationSchema = z.strictObject({
+  key: z.string().optional(),
+  operator: z.enum(["Exists", "Equal"]).optional(),
+  value: z.string().optional(),
+  effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
+});
 
 export const kubernetesSchema = z.strictObject({
   type: z.literal("kubernetes"),

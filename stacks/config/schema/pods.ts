@@ -3,8 +3,15 @@ import { z } from "zod";
 import { POOLS } from "../../../platforms/eks/pools";
 
 export const quantity = z.string().regex(/^\d+(\.\d+)?(m|Ki|Mi|Gi|Ti)?$/, "expected a quantity such as 500m, 1 or 2Gi");
-export const zoneLabel = z.string().regex(/^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/, "expected a label's value: letters, digits, dots, hyphens and underscores");
-export const objectName = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "expected small letters, digits and hyphens");
+export const zoneLabel = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/,
+    "expected a label's value: letters, digits, dots, hyphens and underscores",
+  );
+export const objectName = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "expected small letters, digits and hyphens");
 export const instanceType = z.string().regex(/^[a-z0-9-]+\.[a-z0-9-]+$/, "expected a machine type such as r7g.large");
 
 const amounts = z.strictObject({ cpu: quantity, memory: quantity });
@@ -28,7 +35,9 @@ export const podKeys = {
   /** Of Valkey's replication deployments. @default the upstream repository, pinned */
   chart: chartSchema.optional(),
   /** An exporter for Prometheus beside every server. */
-  metrics: z.strictObject({ image: z.string().min(1).optional(), serviceMonitor: z.boolean().default(false) }).optional(),
+  metrics: z
+    .strictObject({ image: z.string().min(1).optional(), serviceMonitor: z.boolean().default(false) })
+    .optional(),
   /** A secret in the namespace with tls.crt, tls.key and ca.crt. */
   tls: z.strictObject({ secretName: objectName }).optional(),
 } as const;
@@ -39,7 +48,9 @@ export const clientKeys = {
    * Pods that send it side by side, each with the workload's clients and its part of the requests: how many, or how many
    * for each primary of the largest deployment, so that they grow with it.
    */
-  runners: z.union([z.int().min(1).max(1000), z.strictObject({ perPrimary: z.number().positive().max(10) })]).default(1),
+  runners: z
+    .union([z.int().min(1).max(1000), z.strictObject({ perPrimary: z.number().positive().max(10) })])
+    .default(1),
   /** Of the load generators that the servers' image has not got: any with Node 20 and a shell, any with memtier_benchmark 2 and a shell. @default pinned ones */
   images: z.strictObject({ node: z.string().min(1).optional(), memtier: z.string().min(1).optional() }).optional(),
 } as const;

@@ -73,7 +73,12 @@ const deploymentKeys = {
 
 const sentinelSchema = z.strictObject({
   /** How many, in zones in turn; odd. */
-  count: z.int().min(3).max(9).refine((value) => value % 2 === 1, "expected an odd number: one more than that changes nothing").default(3),
+  count: z
+    .int()
+    .min(3)
+    .max(9)
+    .refine((value) => value % 2 === 1, "expected an odd number: one more than that changes nothing")
+    .default(3),
   /** How many must miss the primary for it to have failed. @default a majority */
   quorum: count(1, 9).optional(),
   /** Milliseconds without an answer after which one of them misses a node. */
@@ -103,9 +108,13 @@ export const deploymentSchema = z.discriminatedUnion("mode", [replicationSchema,
 export type DeploymentConfig = z.infer<typeof deploymentSchema>;
 
 /** A name for a deployment: part of node names, file names and, on Kubernetes, of host names. */
-export const deploymentName = z.string().regex(/^[a-z]([a-z0-9-]{0,29}[a-z0-9])?$/, "expected small letters, digits and hyphens, at most 31, a letter first");
+export const deploymentName = z
+  .string()
+  .regex(/^[a-z]([a-z0-9-]{0,29}[a-z0-9])?$/, "expected small letters, digits and hyphens, at most 31, a letter first");
 
-const zoneName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, "expected letters, digits, dots, hyphens and underscores");
+const zoneName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, "expected letters, digits, dots, hyphens and underscores");
 
 const hostSchema = z.strictObject({
   /** Processes on this machine. */
@@ -118,12 +127,18 @@ export type HostConfig = z.infer<typeof hostSchema>;
 export const platformSchema = z.discriminatedUnion("type", [hostSchema, kubernetesSchema, eksPlatformSchema]);
 export type PlatformConfig = z.infer<typeof platformSchema>;
 
-const tests = z.union([z.array(z.string()), z.string().transform((text) => text.split(","))]).transform((names, context) => {
-  const { tests: resolved, unknown } = resolveTests(names);
-  for (const name of unknown) context.addIssue({ code: "custom", message: `${name} is none of valkey-benchmark's tests: ${[...TEST_NAMES, ...Object.keys(TEST_ALIASES)].join(", ")}` });
-  if (names.length === 0) context.addIssue({ code: "custom", message: "expected at least one test" });
-  return unknown.length > 0 ? z.NEVER : resolved;
-});
+const tests = z
+  .union([z.array(z.string()), z.string().transform((text) => text.split(","))])
+  .transform((names, context) => {
+    const { tests: resolved, unknown } = resolveTests(names);
+    for (const name of unknown)
+      context.addIssue({
+        code: "custom",
+        message: `${name} is none of valkey-benchmark's tests: ${[...TEST_NAMES, ...Object.keys(TEST_ALIASES)].join(", ")}`,
+      });
+    if (names.length === 0) context.addIssue({ code: "custom", message: "expected at least one test" });
+    return unknown.length > 0 ? z.NEVER : resolved;
+  });
 
 /** How long a measurement lasts where neither a duration nor a number of requests is asked for, seconds. */
 export const DEFAULT_DURATION_SECONDS = 10;
@@ -163,7 +178,10 @@ export const benchmarkSchema = z
     /** Pulumi measures anew when this changes, or what is measured does. */
     run: count(0).default(1),
   })
-  .refine(({ duration, requests }) => duration === undefined || requests === undefined, { path: ["requests"], message: "either a duration or a number of requests, not both" });
+  .refine(({ duration, requests }) => duration === undefined || requests === undefined, {
+    path: ["requests"],
+    message: "either a duration or a number of requests, not both",
+  });
 export type BenchmarkConfig = Omit<z.infer<typeof benchmarkSchema>, "tests"> & { readonly tests: readonly TestName[] };
 
 /** What is measured where nobody says what. */
@@ -202,7 +220,9 @@ export type HostStackConfig = StackConfig & { readonly platform: HostConfig };
 /** The sections of a stack file, each parsed for itself so that a fault in one hides none in another. */
 export const SECTIONS = {
   platform: platformSchema,
-  deployments: z.record(deploymentName, deploymentSchema).refine((all) => Object.keys(all).length > 0, "expected at least one deployment"),
+  deployments: z
+    .record(deploymentName, deploymentSchema)
+    .refine((all) => Object.keys(all).length > 0, "expected at least one deployment"),
   verification: verificationSchema,
   benchmark: benchmarkSchema,
   workloads: z.record(workloadName, workloadSchema),

@@ -9,7 +9,11 @@ import { parseSize } from "../../../lib/units";
 const count = (least: number, most: number): z.ZodNumber => z.int().min(least).max(most);
 
 function levels<T extends z.ZodType>(level: T): z.ZodOptional<z.ZodArray<T>> {
-  return z.array(level).min(1).refine((all) => new Set(all).size === all.length, "a level is named twice").optional();
+  return z
+    .array(level)
+    .min(1)
+    .refine((all) => new Set(all).size === all.length, "a level is named twice")
+    .optional();
 }
 
 /** Bytes, as a number or as valkey.conf writes sizes: `16mb`. */
@@ -24,13 +28,25 @@ const size = z.union([z.int().min(0), z.string()]).transform((value, context) =>
 const varySchema = z.strictObject({
   mode: levels(z.enum(["replication", "cluster"])),
   /** One is a single primary outside cluster mode; clusters have three or more. */
-  primaries: levels(count(1, 1000).refine((primaries) => primaries !== 2, "a cluster needs at least 3 primaries; 1 is a primary without a cluster")),
+  primaries: levels(
+    count(1, 1000).refine(
+      (primaries) => primaries !== 2,
+      "a cluster needs at least 3 primaries; 1 is a primary without a cluster",
+    ),
+  ),
   /** Of each primary. */
   replicas: levels(count(0, 10)),
   /** Also as many as the cores, or more: that step is what a study may be about. */
   "io-threads": levels(count(1, 256)),
   /** `valkey`, `valkey-8.1`, `redis`, or the directory of the programs. */
-  engine: levels(z.string().regex(ENGINE_PATTERN, "expected valkey or redis, perhaps with a version as in valkey-8.1, or the directory of the programs")),
+  engine: levels(
+    z
+      .string()
+      .regex(
+        ENGINE_PATTERN,
+        "expected valkey or redis, perhaps with a version as in valkey-8.1, or the directory of the programs",
+      ),
+  ),
   /** CPUs each server is held to. */
   cpus: levels(count(1, 256)),
   /** Bytes per value. */
@@ -62,6 +78,11 @@ export const studyConfigSchema = z.strictObject({
   /** Load generators side by side, where they are not varied. */
   runners: count(1, 256).default(1),
   /** Keys put in from nothing on every cell of one node, while memory and rate are watched. */
-  growth: z.strictObject({ keys: count(100_000, 1_000_000_000), /** Bytes per value. */ dataSize: count(1, 512 * 1024 * 1024).default(64) }).optional(),
+  growth: z
+    .strictObject({
+      keys: count(100_000, 1_000_000_000),
+      /** Bytes per value. */ dataSize: count(1, 512 * 1024 * 1024).default(64),
+    })
+    .optional(),
 });
 export type ExperimentConfig = Omit<z.infer<typeof studyConfigSchema>, "vary"> & { readonly vary: Variation };

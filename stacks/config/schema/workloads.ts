@@ -48,9 +48,21 @@ const keysSchema = z.discriminatedUnion("distribution", [
 
 const valuesSchema = z.discriminatedUnion("sizes", [
   z.strictObject({ sizes: z.literal("fixed"), bytes }),
-  z.strictObject({ sizes: z.literal("uniform"), least: bytes, most: bytes }).refine(({ least, most }) => least <= most, { path: ["most"], message: "expected no less than least" }),
-  z.strictObject({ sizes: z.literal("lognormal"), median: bytes, sigma: z.number().gt(0).max(5), most: bytes.default(1024 * 1024) }).refine(({ median, most }) => median <= most, { path: ["most"], message: "expected no less than median" }),
-  z.strictObject({ sizes: z.literal("weighted"), list: z.array(z.strictObject({ bytes, weight: z.number().gt(0) })).min(1) }),
+  z
+    .strictObject({ sizes: z.literal("uniform"), least: bytes, most: bytes })
+    .refine(({ least, most }) => least <= most, { path: ["most"], message: "expected no less than least" }),
+  z
+    .strictObject({
+      sizes: z.literal("lognormal"),
+      median: bytes,
+      sigma: z.number().gt(0).max(5),
+      most: bytes.default(1024 * 1024),
+    })
+    .refine(({ median, most }) => median <= most, { path: ["most"], message: "expected no less than median" }),
+  z.strictObject({
+    sizes: z.literal("weighted"),
+    list: z.array(z.strictObject({ bytes, weight: z.number().gt(0) })).min(1),
+  }),
 ]);
 
 const openLoopSchema = z.strictObject({
@@ -75,7 +87,13 @@ const openLoopSchema = z.strictObject({
 });
 
 export const workloadSchema = z.discriminatedUnion("driver", [
-  z.strictObject({ driver: z.literal("valkey-benchmark"), ...closedLoop, /** Who is asked to read; in clusters only, and where nothing writes. */ readFrom: z.enum(READ_FROM).default("primary") }),
+  z.strictObject({
+    driver: z.literal("valkey-benchmark"),
+    ...closedLoop,
+    /** Who is asked to read; in clusters only, and where nothing writes. */ readFrom: z
+      .enum(READ_FROM)
+      .default("primary"),
+  }),
   openLoopSchema,
   z.strictObject({ driver: z.literal("memtier"), ...closedLoop }),
 ]);
@@ -85,4 +103,6 @@ export type WorkloadConfig = z.infer<typeof workloadSchema>;
 export const DEFAULT_DRIVER = "valkey-benchmark";
 
 /** A name for a workload: the tag of its results. */
-export const workloadName = z.string().regex(/^[\w.-]{1,64}$/, "expected letters, digits, dots, hyphens and underscores");
+export const workloadName = z
+  .string()
+  .regex(/^[\w.-]{1,64}$/, "expected letters, digits, dots, hyphens and underscores");

@@ -49,7 +49,9 @@ export function crossFieldProblems(config: ParsedSections, machine: MachineFacts
     ...fitProblems(config, machine, label),
     ...workloadProblems(config.workloads, config.deployments, label),
     ...(config.capacity === undefined ? [] : capacityProblems(config.capacity, config.workloads, label)),
-    ...(config.platform === undefined ? [] : podPlatformProblems(config.platform, config.deployments, config.benchmark, label)),
+    ...(config.platform === undefined
+      ? []
+      : podPlatformProblems(config.platform, config.deployments, config.benchmark, label)),
     ...failureProblems(config, label),
   ];
 }
@@ -68,11 +70,22 @@ function roomOf(platform: PlatformConfig | undefined, deployment: DeploymentConf
   const { requests, limits } = podSettings(platform, deployment).resources;
   const cores = parseQuantity(limits.cpu);
   // Of other clusters nobody knows how kubelets hand out CPUs.
-  const alone = platform.type === "kubernetes" || platform.pools[deployment.pods?.pool ?? "servers"]?.tuning.staticCpus === true;
-  return { cores, memoryBytes: parseQuantity(limits.memory), of: "pod", pinned: alone && isGuaranteed({ requests, limits }) && Number.isInteger(cores) };
+  const alone =
+    platform.type === "kubernetes" || platform.pools[deployment.pods?.pool ?? "servers"]?.tuning.staticCpus === true;
+  return {
+    cores,
+    memoryBytes: parseQuantity(limits.memory),
+    of: "pod",
+    pinned: alone && isGuaranteed({ requests, limits }) && Number.isInteger(cores),
+  };
 }
 
-function zoneProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig | undefined, label: Label): string[] {
+function zoneProblems(
+  name: string,
+  deployment: DeploymentConfig,
+  platform: PlatformConfig | undefined,
+  label: Label,
+): string[] {
   if (platform === undefined) return [];
   const own = deployment.pods?.zones !== undefined;
   const path = label(own ? ["deployments", name, "pods", "zones"] : ["platform", "zones"]);
@@ -82,27 +95,55 @@ function zoneProblems(name: string, deployment: DeploymentConfig, platform: Plat
   const nodes = nodeCount(shape);
   const problems: string[] = [];
   const others = zones.filter((zone) => !platformZones(platform).includes(zone));
-  if (others.length > 0) problems.push(`${path}: ${others.join(", ")} is none of the platform's; there are ${platformZones(platform).join(", ")}`);
+  if (others.length > 0)
+    problems.push(
+      `${path}: ${others.join(", ")} is none of the platform's; there are ${platformZones(platform).join(", ")}`,
+    );
   // Whether eks has a zone twice is said by its schema.
   if (distinct < zones.length && (own || platform.type !== "eks")) problems.push(`${path}: a zone is named twice`);
   // A plan of machines has zones of its own: on eks fewer nodes than zones are a matter of `pods.zones`.
-  if (distinct > nodes) problems.push(platform.type === "eks" && !own ? `${path}: ${distinct} zones are more than the ${nodes} nodes of ${name}; ${label(["deployments", name, "pods", "zones"])} can name fewer` : `${path}: ${distinct} zones are more than the ${nodes} nodes of ${name}; at most ${nodes}`);
-  if (distinct < 2 && shape.replicasPerPrimary > 0) problems.push(`${path}: one zone cannot keep the replicas of ${name} apart from their primaries; at least 2`);
+  if (distinct > nodes)
+    problems.push(
+      platform.type === "eks" && !own
+        ? `${path}: ${distinct} zones are more than the ${nodes} nodes of ${name}; ${label(["deployments", name, "pods", "zones"])} can name fewer`
+        : `${path}: ${distinct} zones are more than the ${nodes} nodes of ${name}; at most ${nodes}`,
+    );
+  if (distinct < 2 && shape.replicasPerPrimary > 0)
+    problems.push(`${path}: one zone cannot keep the replicas of ${name} apart from their primaries; at least 2`);
   return problems;
 }
 
 /** Whichever zone is lost, a majority of the Sentinels and a replica must be left elsewhere. */
-function sentinelProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig | undefined, label: Label): string[] {
+function sentinelProblems(
+  name: string,
+  deployment: DeploymentConfig,
+  platform: PlatformConfig | undefined,
+  label: Label,
+): string[] {
   if (deployment.mode !== "replication" || deployment.sentinel === undefined || platform === undefined) return [];
-  const { sentinel: { count, quorum }, replicas, engine } = deployment;
+  const {
+    sentinel: { count, quorum },
+    replicas,
+    engine,
+  } = deployment;
   const path = label(["deployments", name, "sentinel"]);
   const zones = new Set(deploymentZones(platform, deployment)).size;
   return [
     ...(replicas === 0 ? [`${path}: there is no replica to take over; at least 1`] : []),
     ...(engine === "valkey" ? [] : [`${path}: is Valkey's, and ${name} is ${engine}`]),
-    ...(quorum !== undefined && quorum > count ? [`${path}.quorum: ${quorum} of ${count} Sentinels; at most ${count}`] : []),
-    ...(zones < MIN_SENTINEL_ZONES ? [`${path}: with ${zones === 1 ? "one zone" : `${zones} zones`} the loss of one can take the majority; at least ${MIN_SENTINEL_ZONES}`] : []),
-    ...(isPodPlatform(platform) && platform.tls !== undefined ? [`${path}: Sentinels and their proxies speak plain TCP, and ${label(["platform", "tls"])} is set; without one of the two`] : []),
+    ...(quorum !== undefined && quorum > count
+      ? [`${path}.quorum: ${quorum} of ${count} Sentinels; at most ${count}`]
+      : []),
+    ...(zones < MIN_SENTINEL_ZONES
+      ? [
+          `${path}: with ${zones === 1 ? "one zone" : `${zones} zones`} the loss of one can take the majority; at least ${MIN_SENTINEL_ZONES}`,
+        ]
+      : []),
+    ...(isPodPlatform(platform) && platform.tls !== undefined
+      ? [
+          `${path}: Sentinels and their proxies speak plain TCP, and ${label(["platform", "tls"])} is set; without one of the two`,
+        ]
+      : []),
   ];
 }
 
@@ -114,15 +155,22 @@ function settingProblems(name: string, deployment: DeploymentConfig, { cores, pi
   // Beside the server something else runs, but on CPUs that are its own.
   const most = Math.max(1, pinned ? cores : Math.ceil(cores) - 1);
   if (ioThreads !== undefined && ioThreads > most && !deployment.oversubscribed) {
-    problems.push(`${path("io-threads")}: ${ioThreads} threads on ${cores} cores; they spin, so at most ${most}, or oversubscribed: true to show what that costs`);
+    problems.push(
+      `${path("io-threads")}: ${ioThreads} threads on ${cores} cores; they spin, so at most ${most}, or oversubscribed: true to show what that costs`,
+    );
   }
   const replicas = configuredShape(deployment).replicasPerPrimary;
   const needed = settings["min-replicas-to-write"];
   if (needed !== undefined && needed > replicas) {
-    problems.push(`${path("min-replicas-to-write")}: no write would be taken with ${needed} where a primary has ${replicas} replicas; at most ${replicas}`);
+    problems.push(
+      `${path("min-replicas-to-write")}: no write would be taken with ${needed} where a primary has ${replicas} replicas; at most ${replicas}`,
+    );
   }
   for (const key of Object.keys(settings.other ?? {})) {
-    if (key in settings) problems.push(`${label(["deployments", name, "settings", "other", key])}: is set twice; there is a setting of that name`);
+    if (key in settings)
+      problems.push(
+        `${label(["deployments", name, "settings", "other", key])}: is set twice; there is a setting of that name`,
+      );
   }
   return problems;
 }
@@ -130,20 +178,39 @@ function settingProblems(name: string, deployment: DeploymentConfig, { cores, pi
 function memoryProblems({ platform, deployments }: ParsedSections, machine: MachineFacts, label: Label): string[] {
   const limits = deployments.flatMap(([name, deployment]) => {
     const limit = deployment.settings.maxmemory ?? 0;
-    return limit === 0 ? [] : [{ name, limit, total: limit * nodeCount(configuredShape(deployment)), room: roomOf(platform, deployment, machine) }];
+    return limit === 0
+      ? []
+      : [
+          {
+            name,
+            limit,
+            total: limit * nodeCount(configuredShape(deployment)),
+            room: roomOf(platform, deployment, machine),
+          },
+        ];
   });
   const path = (name: string): string => label(["deployments", name, "settings", "maxmemory"]);
   const inPods = limits.flatMap(({ name, limit, room }) => {
     const most = room.memoryBytes * MEMORY_SHARE;
-    const memory = label(deployments.some(([other, { pods }]) => other === name && pods?.resources !== undefined) ? ["deployments", name, "pods", "resources", "limits", "memory"] : ["platform", "resources", "limits", "memory"]);
-    return room.of === "pod" && limit > most ? [`${path(name)}: ${formatBytes(limit)} in a pod limited to ${formatBytes(room.memoryBytes)}; at most ${formatBytes(most)}, or a higher ${memory}`] : [];
+    const memory = label(
+      deployments.some(([other, { pods }]) => other === name && pods?.resources !== undefined)
+        ? ["deployments", name, "pods", "resources", "limits", "memory"]
+        : ["platform", "resources", "limits", "memory"],
+    );
+    return room.of === "pod" && limit > most
+      ? [
+          `${path(name)}: ${formatBytes(limit)} in a pod limited to ${formatBytes(room.memoryBytes)}; at most ${formatBytes(most)}, or a higher ${memory}`,
+        ]
+      : [];
   });
   if (platform !== undefined && isPodPlatform(platform)) return inPods;
   const most = machine.memoryBytes * MEMORY_SHARE;
   const sum = limits.reduce((total, limit) => total + limit.total, 0);
   if (sum <= most) return [];
   const parts = limits.map(({ name, total }) => `${name} ${formatBytes(total)}`).join(" and ");
-  return [`${limits.map(({ name }) => path(name)).join(", ")}: together ${formatBytes(sum)} (${parts}) on a machine of ${formatBytes(machine.memoryBytes)}; at most ${formatBytes(most)}`];
+  return [
+    `${limits.map(({ name }) => path(name)).join(", ")}: together ${formatBytes(sum)} (${parts}) on a machine of ${formatBytes(machine.memoryBytes)}; at most ${formatBytes(most)}`,
+  ];
 }
 
 function sharingProblems({ deployments, benchmark }: ParsedSections, label: Label): string[] {
@@ -152,12 +219,17 @@ function sharingProblems({ deployments, benchmark }: ParsedSections, label: Labe
   return deployments.flatMap(([name, deployment]) => {
     if (deployment.mode !== "cluster") return [];
     return unevenSettings(clients, threads, deployment.primaries).map(
-      ({ setting, why, nearest }) => `${label(["benchmark", setting])}: ${why} of ${name}, and keys would fall unevenly; the nearest that can: ${nearest.join(" or ")}`,
+      ({ setting, why, nearest }) =>
+        `${label(["benchmark", setting])}: ${why} of ${name}, and keys would fall unevenly; the nearest that can: ${nearest.join(" or ")}`,
     );
   });
 }
 
-function fitProblems({ platform, deployments, benchmark }: ParsedSections, machine: MachineFacts, label: Label): string[] {
+function fitProblems(
+  { platform, deployments, benchmark }: ParsedSections,
+  machine: MachineFacts,
+  label: Label,
+): string[] {
   if (benchmark === undefined || benchmark.tests.length === 0 || deployments.length === 0) return [];
   const anyCluster = deployments.some(([, { mode }]) => mode === "cluster");
   const workload = { ...benchmarkWorkload(benchmark), keySpace: fitKeySpace(benchmark.keySpace, anyCluster) };
@@ -170,10 +242,19 @@ function fitProblems({ platform, deployments, benchmark }: ParsedSections, machi
     const needed = dataBytes(workload, families, 1 / configuredShape(deployment).primaries);
     const need = `${path}: ${what} need about ${formatBytes(needed)} on each primary of ${name}`;
     if (maxmemory > 0 && needed > maxmemory) return [`${need}, whose maxmemory is ${formatBytes(maxmemory)}`];
-    return room.of === "pod" && needed > room.memoryBytes * MEMORY_SHARE ? [`${need}, whose pods are limited to ${formatBytes(room.memoryBytes)}`] : [];
+    return room.of === "pod" && needed > room.memoryBytes * MEMORY_SHARE
+      ? [`${need}, whose pods are limited to ${formatBytes(room.memoryBytes)}`]
+      : [];
   });
-  const total = deployments.reduce((sum, [, deployment]) => sum + dataBytes(workload, families, 1) * (1 + configuredShape(deployment).replicasPerPrimary), 0);
-  if ((platform === undefined || !isPodPlatform(platform)) && total > machine.memoryBytes * MEMORY_SHARE) problems.push(`${path}: ${what} need about ${formatBytes(total)} on all nodes together; this machine has ${formatBytes(machine.memoryBytes)}`);
+  const total = deployments.reduce(
+    (sum, [, deployment]) =>
+      sum + dataBytes(workload, families, 1) * (1 + configuredShape(deployment).replicasPerPrimary),
+    0,
+  );
+  if ((platform === undefined || !isPodPlatform(platform)) && total > machine.memoryBytes * MEMORY_SHARE)
+    problems.push(
+      `${path}: ${what} need about ${formatBytes(total)} on all nodes together; this machine has ${formatBytes(machine.memoryBytes)}`,
+    );
   return problems;
 }
 
@@ -181,13 +262,25 @@ function failureProblems({ failures, deployments, platform }: ParsedSections, la
   const names = deployments.map(([name]) => name);
   const zones = platform === undefined ? [] : platformZones(platform);
   return failures.flatMap(([name, failure]) => [
-    ...(failure.deployments ?? []).flatMap((each, index) => (names.includes(each) ? [] : [`${label(["failures", name, "deployments", index])}: there is no deployment ${each}; there are ${names.join(", ")}`])),
-    ...("zone" in failure && failure.zone !== undefined && platform !== undefined && !zones.includes(failure.zone) ? [`${label(["failures", name, "zone"])}: there is no zone ${failure.zone}; there are ${zones.join(", ")}`] : []),
+    ...(failure.deployments ?? []).flatMap((each, index) =>
+      names.includes(each)
+        ? []
+        : [
+            `${label(["failures", name, "deployments", index])}: there is no deployment ${each}; there are ${names.join(", ")}`,
+          ],
+    ),
+    ...("zone" in failure && failure.zone !== undefined && platform !== undefined && !zones.includes(failure.zone)
+      ? [`${label(["failures", name, "zone"])}: there is no zone ${failure.zone}; there are ${zones.join(", ")}`]
+      : []),
     ...deployments.flatMap(([deployment, config]) => {
       const { replicasPerPrimary } = configuredShape(config);
       const wanted = Math.max(failure.waitFor, failure.settings["min-replicas-to-write"] ?? 0);
       const meant = failure.deployments?.includes(deployment) ?? true;
-      return meant && wanted > replicasPerPrimary ? [`${label(["failures", name])}: waits for ${wanted} replicas where a primary of ${deployment} has ${replicasPerPrimary}`] : [];
+      return meant && wanted > replicasPerPrimary
+        ? [
+            `${label(["failures", name])}: waits for ${wanted} replicas where a primary of ${deployment} has ${replicasPerPrimary}`,
+          ]
+        : [];
     }),
   ]);
 }

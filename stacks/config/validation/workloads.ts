@@ -11,22 +11,47 @@ type Label = (path: readonly PropertyKey[]) => string;
 type Named<T> = readonly [name: string, config: T];
 
 /** One sentence each, with its path and what would do. */
-export function workloadProblems(workloads: readonly Named<WorkloadConfig>[], deployments: readonly Named<DeploymentConfig>[], label: Label): string[] {
-  return workloads.flatMap((workload) => [...rateProblems(workload, label), ...deployments.flatMap((deployment) => [...sharingProblems(workload, deployment, label), ...readingProblems(workload, deployment, label), ...fitProblems(workload, deployment, label)])]);
+export function workloadProblems(
+  workloads: readonly Named<WorkloadConfig>[],
+  deployments: readonly Named<DeploymentConfig>[],
+  label: Label,
+): string[] {
+  return workloads.flatMap((workload) => [
+    ...rateProblems(workload, label),
+    ...deployments.flatMap((deployment) => [
+      ...sharingProblems(workload, deployment, label),
+      ...readingProblems(workload, deployment, label),
+      ...fitProblems(workload, deployment, label),
+    ]),
+  ]);
 }
 
 /** What is offered in search of a capacity is one of the stack's own workloads. */
-export function capacityProblems({ workload }: CapacityConfig, workloads: readonly Named<WorkloadConfig>[], label: Label): string[] {
+export function capacityProblems(
+  { workload }: CapacityConfig,
+  workloads: readonly Named<WorkloadConfig>[],
+  label: Label,
+): string[] {
   const open = workloads.filter(([, { driver }]) => driver === "open-loop").map(([name]) => name);
   const there = open.length === 0 ? "there is none" : `there ${open.length === 1 ? "is" : "are"} ${open.join(", ")}`;
   return [
-    ...(workload === undefined && open.length === 0 ? [`${label(["capacity"])}: what is offered is a workload of the driver open-loop, and ${label(["workloads"])} has none`] : []),
-    ...(workload !== undefined && !open.includes(workload) ? [`${label(["capacity", "workload"])}: ${workload} is no workload of the driver open-loop; ${there}`] : []),
+    ...(workload === undefined && open.length === 0
+      ? [
+          `${label(["capacity"])}: what is offered is a workload of the driver open-loop, and ${label(["workloads"])} has none`,
+        ]
+      : []),
+    ...(workload !== undefined && !open.includes(workload)
+      ? [`${label(["capacity", "workload"])}: ${workload} is no workload of the driver open-loop; ${there}`]
+      : []),
   ];
 }
 
 /** Every primary and every thread gets as many connections, or keys would fall unevenly. */
-function sharingProblems([name, workload]: Named<WorkloadConfig>, [deployment, config]: Named<DeploymentConfig>, label: Label): string[] {
+function sharingProblems(
+  [name, workload]: Named<WorkloadConfig>,
+  [deployment, config]: Named<DeploymentConfig>,
+  label: Label,
+): string[] {
   const { primaries } = configuredShape(config);
   const threads = workload.driver === "open-loop" ? workload.workers : workload.threads;
   // valkey-benchmark binds threads to primaries, and fewer threads than those share them.
@@ -35,8 +60,13 @@ function sharingProblems([name, workload]: Named<WorkloadConfig>, [deployment, c
   if (clients % unit === 0) return [];
   const below = Math.floor(clients / unit) * unit;
   const nearest = below === 0 ? [unit] : [below, below + unit];
-  const sharers = [...(primaries > 1 ? [`${primaries} primaries`] : []), ...(threads > 1 ? [`${threads} ${workload.driver === "open-loop" ? "workers" : "threads"}`] : [])].join(" and ");
-  return [`${label(["workloads", name, "clients"])}: ${clients} clients cannot be shared evenly by the ${sharers} of ${deployment}; the nearest that can: ${nearest.join(" or ")}`];
+  const sharers = [
+    ...(primaries > 1 ? [`${primaries} primaries`] : []),
+    ...(threads > 1 ? [`${threads} ${workload.driver === "open-loop" ? "workers" : "threads"}`] : []),
+  ].join(" and ");
+  return [
+    `${label(["workloads", name, "clients"])}: ${clients} clients cannot be shared evenly by the ${sharers} of ${deployment}; the nearest that can: ${nearest.join(" or ")}`,
+  ];
 }
 
 /** memtier_benchmark offers a whole number on each connection. */
@@ -44,23 +74,37 @@ function rateProblems([name, workload]: Named<WorkloadConfig>, label: Label): st
   if (workload.driver !== "memtier" || workload.rate === undefined || workload.rate % workload.clients === 0) return [];
   const below = Math.floor(workload.rate / workload.clients) * workload.clients;
   const nearest = below === 0 ? [workload.clients] : [below, below + workload.clients];
-  return [`${label(["workloads", name, "rate"])}: memtier_benchmark offers a whole number of requests per second on each of ${workload.clients} connections; the nearest to ${workload.rate} that can be: ${nearest.join(" or ")}`];
+  return [
+    `${label(["workloads", name, "rate"])}: memtier_benchmark offers a whole number of requests per second on each of ${workload.clients} connections; the nearest to ${workload.rate} that can be: ${nearest.join(" or ")}`,
+  ];
 }
 
-function readingProblems([name, workload]: Named<WorkloadConfig>, [deployment, config]: Named<DeploymentConfig>, label: Label): string[] {
+function readingProblems(
+  [name, workload]: Named<WorkloadConfig>,
+  [deployment, config]: Named<DeploymentConfig>,
+  label: Label,
+): string[] {
   if (workload.driver === "memtier" || workload.readFrom === "primary") return [];
   if (workload.driver === "valkey-benchmark" && (workload.reads < 1 || config.mode !== "cluster")) {
-    return [`${label(["workloads", name, "readFrom"])}: valkey-benchmark reads from replicas of clusters only, and sends them writes too unless reads is 1; the driver open-loop does both${config.mode === "cluster" ? "" : ` (${deployment} is replication)`}`];
+    return [
+      `${label(["workloads", name, "readFrom"])}: valkey-benchmark reads from replicas of clusters only, and sends them writes too unless reads is 1; the driver open-loop does both${config.mode === "cluster" ? "" : ` (${deployment} is replication)`}`,
+    ];
   }
   if (workload.readFrom === "any" || configuredShape(config).replicasPerPrimary > 0) return [];
   return [`${label(["workloads", name, "readFrom"])}: ${deployment} has no replicas to read from; primary, or any`];
 }
 
-function fitProblems([name, workload]: Named<WorkloadConfig>, [deployment, config]: Named<DeploymentConfig>, label: Label): string[] {
+function fitProblems(
+  [name, workload]: Named<WorkloadConfig>,
+  [deployment, config]: Named<DeploymentConfig>,
+  label: Label,
+): string[] {
   const maxmemory = config.settings.maxmemory ?? 0;
   const keySpace = fitKeySpace(workload.keySpace, config.mode === "cluster");
   const dataSize = workload.driver === "open-loop" ? meanValueBytes(workload.values) : workload.dataSize;
   const needed = dataBytes({ keySpace, dataSize }, 1, 1 / configuredShape(config).primaries);
   if (maxmemory === 0 || needed <= maxmemory) return [];
-  return [`${label(["workloads", name, "keySpace"])}: ${keySpace} keys of ${Math.round(dataSize)} B need about ${formatBytes(needed)} on each primary of ${deployment}, whose maxmemory is ${formatBytes(maxmemory)}`];
+  return [
+    `${label(["workloads", name, "keySpace"])}: ${keySpace} keys of ${Math.round(dataSize)} B need about ${formatBytes(needed)} on each primary of ${deployment}, whose maxmemory is ${formatBytes(maxmemory)}`,
+  ];
 }

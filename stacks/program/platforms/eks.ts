@@ -15,32 +15,69 @@ import type { EksPlatformConfig } from "../../config/schema/eks";
 import { CONFIG_NAMESPACE } from "../../config/stack-file";
 import { deployPodsOfStack, POD_SECURITY } from "./pods";
 
-const label = (path: readonly PropertyKey[]): string => `${CONFIG_NAMESPACE}:${["platform", ...path].map(String).join(".")}`;
+const label = (path: readonly PropertyKey[]): string =>
+  `${CONFIG_NAMESPACE}:${["platform", ...path].map(String).join(".")}`;
 
 /**
  * Before anything is made:
  * @throws BadInput with every reason why the plan or the account does not allow it
  * @throws Failure when AWS does not answer
  */
-export async function deployOnEks(stack: string, platform: EksPlatformConfig, config: StackConfig): Promise<StartedDeployment[]> {
-  const plan = eksPlan(platform, { deployments: config.deployments, benchmark: config.measures ? config.benchmark : undefined });
-  if (plan.problems.length > 0) throw new BadInput(`stack ${stack}`, plan.problems.map(({ path, message }) => `${label(path)}: ${message}`));
-  const provider = new aws.Provider("aws", { region: platform.region, ...(Object.keys(platform.tags).length > 0 && { defaultTags: { tags: platform.tags } }) });
-  await checkAccount(plan, { keyArn: platform.cluster.keyArn, network: "vpcId" in platform.network ? platform.network : undefined }, label, { provider });
+export async function deployOnEks(
+  stack: string,
+  platform: EksPlatformConfig,
+  config: StackConfig,
+): Promise<StartedDeployment[]> {
+  const plan = eksPlan(platform, {
+    deployments: config.deployments,
+    benchmark: config.measures ? config.benchmark : undefined,
+  });
+  if (plan.problems.length > 0)
+    throw new BadInput(
+      `stack ${stack}`,
+      plan.problems.map(({ path, message }) => `${label(path)}: ${message}`),
+    );
+  const provider = new aws.Provider("aws", {
+    region: platform.region,
+    ...(Object.keys(platform.tags).length > 0 && { defaultTags: { tags: platform.tags } }),
+  });
+  await checkAccount(
+    plan,
+    { keyArn: platform.cluster.keyArn, network: "vpcId" in platform.network ? platform.network : undefined },
+    label,
+    { provider },
+  );
 
   const name = clusterName(stack, platform);
   const eks = new EksPlatform(name, platformArgs(name, platform, plan), { providers: { aws: provider } });
   const { timeout } = config.verification;
   // Namespace and claims go first, then this waits for the volumes, and only then may who deletes them go.
-  const swept = new VolumeDeletionWait("volumes", { kubeconfig: eks.kubeconfig, namespace: platform.namespace, timeoutSeconds: timeout }, { dependsOn: eks.ready });
-  const namespace = new k8s.core.v1.Namespace("namespace", { metadata: { name: platform.namespace, labels: POD_SECURITY } }, { provider: eks.provider, dependsOn: [...eks.ready, swept] });
-  return deployPodsOfStack(platform, config, { provider: eks.provider, namespace, kubeconfig: eks.kubeconfig, context: undefined });
+  const swept = new VolumeDeletionWait(
+    "volumes",
+    { kubeconfig: eks.kubeconfig, namespace: platform.namespace, timeoutSeconds: timeout },
+    { dependsOn: eks.ready },
+  );
+  const namespace = new k8s.core.v1.Namespace(
+    "namespace",
+    { metadata: { name: platform.namespace, labels: POD_SECURITY } },
+    { provider: eks.provider, dependsOn: [...eks.ready, swept] },
+  );
+  return deployPodsOfStack(platform, config, {
+    provider: eks.provider,
+    namespace,
+    kubeconfig: eks.kubeconfig,
+    context: undefined,
+  });
 }
 
 /** Letters, digits and hyphens of the project's and the stack's names, as many as AWS allows. */
 export function clusterName(stack: string, { clusterName: own }: Pick<EksPlatformConfig, "clusterName">): string {
   if (own !== undefined) return own;
-  return `${pulumi.getProject()}-${stack}`.toLowerCase().replace(/[^a-z0-9-]+/g, "-").slice(0, 38).replace(/-+$/, "");
+  return `${pulumi.getProject()}-${stack}`
+    .toLowerCase()
+    .replace(/[^a-z0-9-]+/g, "-")
+    .slice(0, 38)
+    .replace(/-+$/, "");
 }
 
 function platformArgs(name: string, platform: EksPlatformConfig, plan: EksPlan): EksPlatformArgs {
@@ -50,7 +87,10 @@ function platformArgs(name: string, platform: EksPlatformConfig, plan: EksPlan):
     clusterName: name,
     region,
     zones: plan.zones,
-    network: "vpcId" in network ? { kind: "existing", ...network } : { kind: "own", plan: ownNetwork(plan), nat: network.nat, flowLogs: network.flowLogs },
+    network:
+      "vpcId" in network
+        ? { kind: "existing", ...network }
+        : { kind: "own", plan: ownNetwork(plan), nat: network.nat, flowLogs: network.flowLogs },
     publicAccess: { cidrs: publicAccessCidrs, openToTheWorld },
     ...rest,
     system,

@@ -11,7 +11,23 @@ export function deployOnHost(stack: string, platform: HostConfig, config: StackC
     const deployment = config.deployments[plan.name];
     if (deployment === undefined) return [];
     const { password } = new Password(plan.name);
-    const servers = new HostServers(plan.name, { plan, shape, password, timeoutSeconds: config.verification.timeout, owner: `${pulumi.getProject()}/${stack}/${plan.name}` });
-    return [{ name: plan.name, config: deployment, target: servers.target, password, revision: pulumi.output(null), dependsOn: [servers], formsWithoutHelp: false }];
+    const servers = new HostServers(plan.name, {
+      plan,
+      shape,
+      password,
+      timeoutSeconds: config.verification.timeout,
+      owner: `${pulumi.getProject()}/${stack}/${plan.name}`,
+    });
+    return [
+      {
+        name: plan.name,
+        config: deployment,
+        target: servers.target,
+        password,
+        revision: pulumi.output(null),
+        dependsOn: [servers],
+        formsWithoutHelp: false,
+      },
+    ];
   });
 }

@@ -13,11 +13,24 @@ import type { StackConfig } from "../../config/schema/stack";
 import type { KubernetesConfig } from "../../config/schema/kubernetes";
 import { deployPodsOfStack, POD_SECURITY } from "./pods";
 
-export function deployOnKubernetes(stack: string, platform: KubernetesConfig, config: StackConfig): StartedDeployment[] {
+export function deployOnKubernetes(
+  stack: string,
+  platform: KubernetesConfig,
+  config: StackConfig,
+): StartedDeployment[] {
   const keepsVolumes = platform.storage.onDestroy === "keep";
   const { kubeconfig, context } = platform;
-  const charts = Object.values(config.deployments).some(({ engine, mode }) => engine === "valkey" && mode === "replication");
-  const check = new ClusterCheck("kubernetes", { kubeconfig, context, needs: clusterNeeds(platform, config), chart: charts ? (platform.chart ?? UPSTREAM_CHART) : undefined, stack: `${pulumi.getProject()}/${stack}`, keepsNamespace: keepsVolumes });
+  const charts = Object.values(config.deployments).some(
+    ({ engine, mode }) => engine === "valkey" && mode === "replication",
+  );
+  const check = new ClusterCheck("kubernetes", {
+    kubeconfig,
+    context,
+    needs: clusterNeeds(platform, config),
+    chart: charts ? (platform.chart ?? UPSTREAM_CHART) : undefined,
+    stack: `${pulumi.getProject()}/${stack}`,
+    keepsNamespace: keepsVolumes,
+  });
   const provider = new k8s.Provider("kubernetes", {
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     ...(context === undefined ? {} : { context }),
@@ -29,19 +42,40 @@ export function deployOnKubernetes(stack: string, platform: KubernetesConfig, co
     enablePatchForce: true,
   });
   // Volumes that are to be kept would go with their namespace.
-  const namespace = new k8s.core.v1.Namespace("namespace", { metadata: { name: platform.namespace, labels: POD_SECURITY } }, { provider, dependsOn: [check], retainOnDelete: keepsVolumes });
+  const namespace = new k8s.core.v1.Namespace(
+    "namespace",
+    { metadata: { name: platform.namespace, labels: POD_SECURITY } },
+    { provider, dependsOn: [check], retainOnDelete: keepsVolumes },
+  );
   return deployPodsOfStack(platform, config, { provider, namespace, kubeconfig, context });
 }
 
 function clusterNeeds(platform: KubernetesConfig, { deployments, measures }: StackConfig): KubernetesRequirements {
   const { namespace, clients, nodeSelector, tolerations } = platform;
-  const each = Object.entries(deployments).map(([name, deployment]) => ({ name, nodes: nodeCount(configuredShape(deployment)), zones: deploymentZones(platform, deployment), ...podSettings(platform, deployment) }));
-  const runner = measures && !clients.sharing ? { nodeSelector: clients.nodeSelector, tolerations: clients.tolerations?.map((each): Toleration => withoutUndefinedKeys(each)) } : undefined;
+  const each = Object.entries(deployments).map(([name, deployment]) => ({
+    name,
+    nodes: nodeCount(configuredShape(deployment)),
+    zones: deploymentZones(platform, deployment),
+    ...podSettings(platform, deployment),
+  }));
+  const runner =
+    measures && !clients.sharing
+      ? {
+          nodeSelector: clients.nodeSelector,
+          tolerations: clients.tolerations?.map((each): Toleration => withoutUndefinedKeys(each)),
+        }
+      : undefined;
   return {
     namespace,
     zones: [...new Set(each.flatMap(({ zones }) => zones))],
     storageClasses: [...new Set(each.flatMap(({ storage }) => (storage.ephemeral ? [] : [storage.className ?? null])))],
-    servers: each.map(({ name, nodes, placement }) => ({ name, nodes, onePerMachine: placement.hostAntiAffinity === "required" && placement.oneMachine !== true, nodeSelector, tolerations: tolerations?.map((each): Toleration => withoutUndefinedKeys(each)) })),
+    servers: each.map(({ name, nodes, placement }) => ({
+      name,
+      nodes,
+      onePerMachine: placement.hostAntiAffinity === "required" && placement.oneMachine !== true,
+      nodeSelector,
+      tolerations: tolerations?.map((each): Toleration => withoutUndefinedKeys(each)),
+    })),
     runner,
   };
 }

@@ -19,7 +19,10 @@ import type { StartedDeployment } from "../deployed";
 import type { DeploymentConfig, StackConfig } from "../../config/schema/stack";
 
 /** Kept apart from the image's own account of what it holds: Kubernetes enforces it. */
-export const POD_SECURITY = { "pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "latest" };
+export const POD_SECURITY = {
+  "pod-security.kubernetes.io/enforce": "restricted",
+  "pod-security.kubernetes.io/enforce-version": "latest",
+};
 
 /** Where pods go, and how whoever forms and measures them gets there. */
 export interface PodDestination {
@@ -31,35 +34,95 @@ export interface PodDestination {
 }
 
 /** Every deployment of a stack, what its load generators may reach, and the dashboard of what exporters export. */
-export function deployPodsOfStack(platform: PodPlatform, config: StackConfig, place: PodDestination): StartedDeployment[] {
-  if (platform.metrics !== undefined) createDashboard(platform.namespace, { provider: place.provider, dependsOn: [place.namespace] });
-  if (config.measures) createLoadGeneratorPolicy(place.namespace.metadata.name, { provider: place.provider, dependsOn: [place.namespace] });
-  return Object.entries(config.deployments).map(([name, deployment]) => deployPods(name, deployment, platform, config, place));
+export function deployPodsOfStack(
+  platform: PodPlatform,
+  config: StackConfig,
+  place: PodDestination,
+): StartedDeployment[] {
+  if (platform.metrics !== undefined)
+    createDashboard(platform.namespace, { provider: place.provider, dependsOn: [place.namespace] });
+  if (config.measures)
+    createLoadGeneratorPolicy(place.namespace.metadata.name, {
+      provider: place.provider,
+      dependsOn: [place.namespace],
+    });
+  return Object.entries(config.deployments).map(([name, deployment]) =>
+    deployPods(name, deployment, platform, config, place),
+  );
 }
 
-function deployPods(name: string, deployment: DeploymentConfig, platform: PodPlatform, { verification }: StackConfig, place: PodDestination): StartedDeployment {
+function deployPods(
+  name: string,
+  deployment: DeploymentConfig,
+  platform: PodPlatform,
+  { verification }: StackConfig,
+  place: PodDestination,
+): StartedDeployment {
   const { password } = new Password(name);
   const settings = podSettings(platform, deployment);
   const args = serverArgs(deployment, platform, settings, password, place.namespace.metadata.name);
   // A preview knows it, and so does what must happen before the servers change.
-  const planned = pulumi.output(place.kubeconfig).apply((kubeconfig): KubernetesReference => ({ ...podTarget(name, deployment, platform), kubeconfig, context: place.context }));
+  const planned = pulumi
+    .output(place.kubeconfig)
+    .apply((kubeconfig): KubernetesReference => ({
+      ...podTarget(name, deployment, platform),
+      kubeconfig,
+      context: place.context,
+    }));
   const { className, size } = settings.storage;
-  const drain = new ScaleIn(name, { target: planned, password, timeoutSeconds: verification.timeout, storage: { className, size } });
+  const drain = new ScaleIn(name, {
+    target: planned,
+    password,
+    timeoutSeconds: verification.timeout,
+    storage: { className, size },
+  });
   const options = { provider: place.provider, dependsOn: [place.namespace, drain] };
   const servers = createServers(name, deployment, platform, args, options);
-  const target = pulumi.all([planned, servers.endpoint, servers.pods.namespace]).apply(([known, service]) => ({ ...withPods(known, servers.pods), ...sentinelTarget(name, deployment), service }));
+  const target = pulumi
+    .all([planned, servers.endpoint, servers.pods.namespace])
+    .apply(([known, service]) => ({ ...withPods(known, servers.pods), ...sentinelTarget(name, deployment), service }));
   const { revision } = servers;
-  const rollout = new Rollout(name, { target, revision, timeoutSeconds: verification.timeout }, { dependsOn: [servers] });
-  return { name, config: deployment, target, password, revision, dependsOn: [rollout], formsWithoutHelp: deployment.mode === "replication" };
+  const rollout = new Rollout(
+    name,
+    { target, revision, timeoutSeconds: verification.timeout },
+    { dependsOn: [servers] },
+  );
+  return {
+    name,
+    config: deployment,
+    target,
+    password,
+    revision,
+    dependsOn: [rollout],
+    formsWithoutHelp: deployment.mode === "replication",
+  };
 }
 
-function createServers(name: string, deployment: DeploymentConfig, { chart }: PodPlatform, args: ServerArgs, options: pulumi.ComponentResourceOptions): ValkeyCluster | ValkeyReplication | EngineReplication {
+function createServers(
+  name: string,
+  deployment: DeploymentConfig,
+  { chart }: PodPlatform,
+  args: ServerArgs,
+  options: pulumi.ComponentResourceOptions,
+): ValkeyCluster | ValkeyReplication | EngineReplication {
   const { engine, mode } = deployment;
   if (mode === "cluster") return new ValkeyCluster(name, { ...args, shape: configuredShape(deployment) }, options);
-  return engine === "valkey" ? new ValkeyReplication(name, { ...args, replicas: deployment.replicas, chart, sentinel: configuredSentinels(deployment) }, options) : new EngineReplication(name, { ...args, engine, replicas: deployment.replicas }, options);
+  return engine === "valkey"
+    ? new ValkeyReplication(
+        name,
+        { ...args, replicas: deployment.replicas, chart, sentinel: configuredSentinels(deployment) },
+        options,
+      )
+    : new EngineReplication(name, { ...args, engine, replicas: deployment.replicas }, options);
 }
 
-function serverArgs({ engine, settings }: DeploymentConfig, { imagePullPolicy, metrics, tls }: PodPlatform, { image, resources, storage, placement }: PodSettings, password: pulumi.Output<string>, namespace: pulumi.Output<string>): ServerArgs {
+function serverArgs(
+  { engine, settings }: DeploymentConfig,
+  { imagePullPolicy, metrics, tls }: PodPlatform,
+  { image, resources, storage, placement }: PodSettings,
+  password: pulumi.Output<string>,
+  namespace: pulumi.Output<string>,
+): ServerArgs {
   return { namespace, engine, image, imagePullPolicy, password, settings, resources, storage, placement, metrics, tls };
 }
 

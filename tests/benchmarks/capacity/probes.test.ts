@@ -14,41 +14,114 @@ function offered(answers: readonly (readonly [count: number, ms: number])[], sec
   for (const [count, ms] of answers) histogram.record(ms * 1000, count);
   const requests = answers.reduce((sum, [count]) => sum + count, 0);
   const lost = OFFERED - requests;
-  const offering = { offered: OFFERED, sent: OFFERED, acknowledged: requests, failed: {}, unknown: lost === 0 ? {} : { timeout: lost }, redirects: {}, reconnects: 0, mostInFlight: 1, lagP50Ms: 0, lagP99Ms: 0, lagMaxMs: 0, lag: "", busy: 0.1 };
-  return measurementRecord({ histogram: histogram.encode(), offering, client: { ...measurementRecord().client, requests, seconds } });
+  const offering = {
+    offered: OFFERED,
+    sent: OFFERED,
+    acknowledged: requests,
+    failed: {},
+    unknown: lost === 0 ? {} : { timeout: lost },
+    redirects: {},
+    reconnects: 0,
+    mostInFlight: 1,
+    lagP50Ms: 0,
+    lagP99Ms: 0,
+    lagMaxMs: 0,
+    lag: "",
+    busy: 0.1,
+  };
+  return measurementRecord({
+    histogram: histogram.encode(),
+    offering,
+    client: { ...measurementRecord().client, requests, seconds },
+  });
 }
 
 const probe = (of: MeasurementRecord, objective: string): Probe => judgeProbe(of, 50_000, parseObjective(objective), 2);
 
 describe("a load", () => {
   it("holds where the percentile of all that was offered does", () => {
-    expect(probe(offered([[OFFERED - 500, 1], [500, 9]]), "p99=2ms").holds).toBe(true);
-    expect(probe(offered([[OFFERED - 1500, 1], [1500, 9]]), "p99=2ms")).toMatchObject({ holds: false, words: "does not hold (9.01 ms)" });
+    expect(
+      probe(
+        offered([
+          [OFFERED - 500, 1],
+          [500, 9],
+        ]),
+        "p99=2ms",
+      ).holds,
+    ).toBe(true);
+    expect(
+      probe(
+        offered([
+          [OFFERED - 1500, 1],
+          [1500, 9],
+        ]),
+        "p99=2ms",
+      ),
+    ).toMatchObject({ holds: false, words: "does not hold (9.01 ms)" });
   });
 
   it("does not hold for those that were answered alone", () => {
     // 90 of 100,000 were never answered, and of the others all but 5 within 1 ms: more than one in 10,000 took longer.
-    const lossy = offered([[OFFERED - 95, 1], [5, 1.9]]);
-    expect(probe(lossy, "p99.99=2ms")).toMatchObject({ holds: false, words: "does not hold (1.90 ms, 99.91 % answered)" });
+    const lossy = offered([
+      [OFFERED - 95, 1],
+      [5, 1.9],
+    ]);
+    expect(probe(lossy, "p99.99=2ms")).toMatchObject({
+      holds: false,
+      words: "does not hold (1.90 ms, 99.91 % answered)",
+    });
     expect(probe(lossy, "p99=2ms").holds).toBe(true);
     // 0.6 in 1,000 late and 0.6 in 1,000 lost are more than one in 1,000.
-    expect(probe(offered([[OFFERED - 120, 1], [60, 50]]), "p99.9=2ms")).toMatchObject({ holds: false });
-    expect(probe(offered([[OFFERED - 80, 1], [40, 50]]), "p99.9=2ms")).toMatchObject({ holds: true });
+    expect(
+      probe(
+        offered([
+          [OFFERED - 120, 1],
+          [60, 50],
+        ]),
+        "p99.9=2ms",
+      ),
+    ).toMatchObject({ holds: false });
+    expect(
+      probe(
+        offered([
+          [OFFERED - 80, 1],
+          [40, 50],
+        ]),
+        "p99.9=2ms",
+      ),
+    ).toMatchObject({ holds: true });
   });
 
   it("does not hold where too little is answered, or a queue was growing, whatever the percentile", () => {
     expect(probe(offered([[OFFERED - 200, 1]]), "p50=2ms").holds).toBe(false);
-    expect(probe(offered([[OFFERED, 1]], 2.5), "p50=2ms")).toMatchObject({ holds: false, words: "does not hold (1.00 ms, and the queue grows)" });
+    expect(probe(offered([[OFFERED, 1]], 2.5), "p50=2ms")).toMatchObject({
+      holds: false,
+      words: "does not hold (1.00 ms, and the queue grows)",
+    });
   });
 
   it("has a point of all its probes' counts", () => {
-    const probes = [probe(offered([[OFFERED, 1]]), "p99.99=2ms"), probe(offered([[OFFERED - 95, 1], [5, 1.9]]), "p99.99=2ms")];
-    expect(loadLatencyPoints(probes, 0.9999)).toMatchObject([{ rate: 50_000, probes: 2, held: 1, p50Ms: expect.closeTo(1, 2) as number, ms: expect.closeTo(1.9, 2) as number }]);
+    const probes = [
+      probe(offered([[OFFERED, 1]]), "p99.99=2ms"),
+      probe(
+        offered([
+          [OFFERED - 95, 1],
+          [5, 1.9],
+        ]),
+        "p99.99=2ms",
+      ),
+    ];
+    expect(loadLatencyPoints(probes, 0.9999)).toMatchObject([
+      { rate: 50_000, probes: 2, held: 1, p50Ms: expect.closeTo(1, 2) as number, ms: expect.closeTo(1.9, 2) as number },
+    ]);
   });
 
   it("that fails once of three is not the limit", () => {
-    const at = (rate: number, ...held: boolean[]): Probe[] => held.map((holds) => ({ rate, holds, record: measurementRecord(), words: "" }));
-    expect(lowestFailing([...at(1000, true, true), ...at(1100, false, true, true), ...at(1200, false, false)], 1000)?.rate).toBe(1200);
+    const at = (rate: number, ...held: boolean[]): Probe[] =>
+      held.map((holds) => ({ rate, holds, record: measurementRecord(), words: "" }));
+    expect(
+      lowestFailing([...at(1000, true, true), ...at(1100, false, true, true), ...at(1200, false, false)], 1000)?.rate,
+    ).toBe(1200);
     expect(lowestFailing(at(1000, true, false), 1000)).toBeUndefined();
   });
 

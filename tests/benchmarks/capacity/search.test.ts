@@ -25,7 +25,9 @@ describe("the search", () => {
     const results: number[] = [];
     for (let i = 0; i < 40; i++) {
       // Certain up to 10,000, by luck in a fifth of all probes up to 14,000.
-      const found = await searchCapacity({ ...PLAN, confirmations: 4 }, (rate) => Promise.resolve({ rate, holds: rate <= 10_000 || (rate <= 14_000 && random.uniform() < 0.2) }));
+      const found = await searchCapacity({ ...PLAN, confirmations: 4 }, (rate) =>
+        Promise.resolve({ rate, holds: rate <= 10_000 || (rate <= 14_000 && random.uniform() < 0.2) }),
+      );
       results.push(found.capacity);
     }
     expect(results.filter((capacity) => capacity > 10_000).length).toBeLessThanOrEqual(4);
@@ -37,7 +39,9 @@ describe("the search", () => {
     const [results, made]: [number[], number[]] = [[], []];
     for (let i = 0; i < 400; i++) {
       // A stall of the machine spoils every twentieth probe, at any load.
-      const found = await searchCapacity({ ...PLAN, precision: 0.1, confirmations: 3 }, (rate) => Promise.resolve({ rate, holds: rate <= 60_000 && random.uniform() >= 0.05 }));
+      const found = await searchCapacity({ ...PLAN, precision: 0.1, confirmations: 3 }, (rate) =>
+        Promise.resolve({ rate, holds: rate <= 60_000 && random.uniform() >= 0.05 }),
+      );
       results.push(found.capacity);
       made.push(found.probes.length);
     }
@@ -63,30 +67,58 @@ describe("the search", () => {
   });
 
   it("says when nothing holds, and when there is no end to it", async () => {
-    expect(await searchCapacity(PLAN, (rate) => Promise.resolve({ rate, holds: false }))).toMatchObject({ capacity: 0, isOpenEnded: false });
+    expect(await searchCapacity(PLAN, (rate) => Promise.resolve({ rate, holds: false }))).toMatchObject({
+      capacity: 0,
+      isOpenEnded: false,
+    });
     const offered: number[] = [];
-    expect(await searchCapacity({ ...PLAN, most: 100 }, (rate) => { offered.push(rate); return Promise.resolve({ rate, holds: rate < 30 }); })).toMatchObject({ isOpenEnded: false });
+    expect(
+      await searchCapacity({ ...PLAN, most: 100 }, (rate) => {
+        offered.push(rate);
+        return Promise.resolve({ rate, holds: rate < 30 });
+      }),
+    ).toMatchObject({ isOpenEnded: false });
     expect(Math.max(...offered)).toBe(100);
-    expect(await searchCapacity({ ...PLAN, most: 5_000 }, (rate) => Promise.resolve({ rate, holds: true }))).toMatchObject({ capacity: 5_000, isOpenEnded: true });
+    expect(
+      await searchCapacity({ ...PLAN, most: 5_000 }, (rate) => Promise.resolve({ rate, holds: true })),
+    ).toMatchObject({ capacity: 5_000, isOpenEnded: true });
   });
 });
 
 describe("the knee", () => {
   it("is where a queue's latency turns up", () => {
     // M/M/1: 1 / (1 − load), which turns between a half and nine tenths.
-    const points = Array.from({ length: 50 }, (_, index) => ({ rate: 20 * index + 10, ms: 1 / (1 - (20 * index + 10) / 1000) }));
+    const points = Array.from({ length: 50 }, (_, index) => ({
+      rate: 20 * index + 10,
+      ms: 1 / (1 - (20 * index + 10) / 1000),
+    }));
     expect(kneeOf(points)?.rate).toBeGreaterThan(600);
     expect(kneeOf(points)?.rate).toBeLessThan(960);
   });
 
   it("is nowhere on a line, or with too few points", () => {
-    expect(kneeOf([{ rate: 1, ms: 1 }, { rate: 2, ms: 9 }])).toBeUndefined();
-    expect(kneeOf([{ rate: 1, ms: 1 }, { rate: 2, ms: 1 }, { rate: 3, ms: 1 }])).toBeUndefined();
+    expect(
+      kneeOf([
+        { rate: 1, ms: 1 },
+        { rate: 2, ms: 9 },
+      ]),
+    ).toBeUndefined();
+    expect(
+      kneeOf([
+        { rate: 1, ms: 1 },
+        { rate: 2, ms: 1 },
+        { rate: 3, ms: 1 },
+      ]),
+    ).toBeUndefined();
   });
 });
 
 describe("an objective", () => {
-  it.each([["p99=2ms", 0.99, 2], ["p99.9 <= 500us", 0.999, 0.5], ["p50:1s", 0.5, 1000]])("%s is a percentile and a time", (text, part, ms) => {
+  it.each([
+    ["p99=2ms", 0.99, 2],
+    ["p99.9 <= 500us", 0.999, 0.5],
+    ["p50:1s", 0.5, 1000],
+  ])("%s is a percentile and a time", (text, part, ms) => {
     const objective = parseObjective(text);
     expect(objective.part).toBeCloseTo(part, 9);
     expect(objective.ms).toBeCloseTo(ms, 9);

@@ -10,9 +10,18 @@ import { recordAt, measurementRecord, results } from "../../support/records";
 const NOISE = [0, 0.01, -0.01, 0.02, -0.015, 0.005];
 
 /** Six repeats of GET on the cluster at about this rate. */
-function run(rps: number, changes: Partial<MeasurementRecord> = {}, more: Partial<Results> = {}, canary = 1e6): Results {
+function run(
+  rps: number,
+  changes: Partial<MeasurementRecord> = {},
+  more: Partial<Results> = {},
+  canary = 1e6,
+): Results {
   const records = NOISE.map((noise, index) => ({ ...recordAt("cluster", index + 1, rps * (1 + noise)), ...changes }));
-  const canaries = NOISE.map((noise, index) => ({ round: index + 1, rps: canary * (1 + noise / 3), startedAt: "2026-11-21T09:00:00.000Z" }));
+  const canaries = NOISE.map((noise, index) => ({
+    round: index + 1,
+    rps: canary * (1 + noise / 3),
+    startedAt: "2026-11-21T09:00:00.000Z",
+  }));
   return results(records, { canaries, ...more });
 }
 
@@ -38,7 +47,19 @@ describe("comparing two runs", () => {
     ["another value size", { dataSize: 64 }, "value size: 256 B → 64 B"],
     ["another number of keys", { keySpace: 1 }, "keys: 98304 → 1"],
     ["an offered rate", { rate: 5000 }, "rate: as fast as can be → 5000/s offered"],
-    ["reads that miss", { servers: { ...(measurementRecord().servers ?? (() => { throw new Error(); })()), hitRatio: 0.4 } }, "hit ratio: 100.0 % → 40.0 %"],
+    [
+      "reads that miss",
+      {
+        servers: {
+          ...(measurementRecord().servers ??
+            (() => {
+              throw new Error();
+            })()),
+          hitRatio: 0.4,
+        },
+      },
+      "hit ratio: 100.0 % → 40.0 %",
+    ],
   ])("refuses a ratio of %s", (_what, changes, note) => {
     const [row] = other(run(100_000, changes)).rows;
     expect(row).toMatchObject({ judgement: "other-work", ratio: undefined, notes: [note] });
@@ -50,23 +71,62 @@ describe("comparing two runs", () => {
         const histogram = Histogram.empty();
         histogram.record(p99Ms * 1000 * (1 + noise), 1000);
         const each = recordAt("cluster", index + 1, 20_000);
-        return { ...each, rate: 20_000, histogram: histogram.encode(), client: { ...each.client, p99Ms: p99Ms * (1 + noise) }, ...changes };
+        return {
+          ...each,
+          rate: 20_000,
+          histogram: histogram.encode(),
+          client: { ...each.client, p99Ms: p99Ms * (1 + noise) },
+          ...changes,
+        };
       });
       return results(records);
     };
-    const offering = { offered: 1, sent: 1, acknowledged: 1, failed: {}, unknown: {}, redirects: {}, reconnects: 0, mostInFlight: 1, lagP50Ms: 0, lagP99Ms: 0, lagMaxMs: 0, lag: "", busy: 0 };
+    const offering = {
+      offered: 1,
+      sent: 1,
+      acknowledged: 1,
+      failed: {},
+      unknown: {},
+      redirects: {},
+      reconnects: 0,
+      mostInFlight: 1,
+      lagP50Ms: 0,
+      lagP99Ms: 0,
+      lagMaxMs: 0,
+      lag: "",
+      busy: 0,
+    };
     const [row] = compareRuns(at(1, { offering }), at(60, { offering })).rows;
-    expect(row).toMatchObject({ figure: "p99", judgement: "slower", valueBefore: expect.closeTo(1.02, 2) as number, valueAfter: expect.closeTo(61.2, 0) as number, ratio: { ratio: expect.closeTo(60, 1) as number }, notes: [] });
+    expect(row).toMatchObject({
+      figure: "p99",
+      judgement: "slower",
+      valueBefore: expect.closeTo(1.02, 2) as number,
+      valueAfter: expect.closeTo(61.2, 0) as number,
+      ratio: { ratio: expect.closeTo(60, 1) as number },
+      notes: [],
+    });
     expect(judgement(compareRuns(at(60), at(1)))).toBe("faster");
     expect(judgement(compareRuns(at(1), at(1)))).toBe("no-difference");
     expect(compareRuns(at(1), at(60, { offering })).rows[0]?.notes).toEqual([CLOSED_LOOP_NOTE]);
-    expect(formatComparison(compareRuns(at(1), at(60))).join("\n")).toMatch(/GET, p99\s+cluster\s+1\.02\d ms\s+61\.\d ms\s+60\.\d\d×.*slower \[1\]/);
+    expect(formatComparison(compareRuns(at(1), at(60))).join("\n")).toMatch(
+      /GET, p99\s+cluster\s+1\.02\d ms\s+61\.\d ms\s+60\.\d\d×.*slower \[1\]/,
+    );
   });
 
   it("refuses a ratio of mixed workloads that are mixed otherwise, and knows nothing of those of older results", () => {
-    const mix = { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" } as const;
-    const notes = (changes: Partial<typeof mix> | { readonly reads: number; readonly keys: string }): unknown => compareRuns(run(100_000, { mix }), run(100_000, { mix: { ...mix, ...changes } })).rows[0]?.notes;
-    expect(notes({ reads: 0.5, keys: "zipfian theta=0.99" })).toEqual(["reads: 90.0 % → 50.0 %", "keys drawn: uniform → zipfian theta=0.99"]);
+    const mix = {
+      data: "strings",
+      reads: 0.9,
+      readFrom: "primary",
+      keys: "uniform",
+      values: "fixed bytes=64",
+    } as const;
+    const notes = (changes: Partial<typeof mix> | { readonly reads: number; readonly keys: string }): unknown =>
+      compareRuns(run(100_000, { mix }), run(100_000, { mix: { ...mix, ...changes } })).rows[0]?.notes;
+    expect(notes({ reads: 0.5, keys: "zipfian theta=0.99" })).toEqual([
+      "reads: 90.0 % → 50.0 %",
+      "keys drawn: uniform → zipfian theta=0.99",
+    ]);
     expect(notes({})).toEqual([]);
     expect(compareRuns(base, run(100_000, { mix })).rows[0]?.notes).toEqual([]);
   });
@@ -78,21 +138,42 @@ describe("comparing two runs", () => {
   });
 
   it("says what changed about machine, versions, settings and shape", () => {
-    const topologies = base.topologies.map((topology) => ({ ...topology, version: "valkey 8.1.1", settings: { maxmemory: "1", hz: "10" } }));
+    const topologies = base.topologies.map((topology) => ({
+      ...topology,
+      version: "valkey 8.1.1",
+      settings: { maxmemory: "1", hz: "10" },
+    }));
     const environment = { ...base.environment, kernel: "6.2", coresAvailable: 1 };
     const comparison = other(run(100_000, {}, { topologies, environment }));
-    expect(comparison.changes.map(({ what }) => what)).toEqual(["machine", "system", "version of cluster", "hz of cluster", "maxmemory of cluster", "version of replication", "hz of replication", "maxmemory of replication"]);
+    expect(comparison.changes.map(({ what }) => what)).toEqual([
+      "machine",
+      "system",
+      "version of cluster",
+      "hz of cluster",
+      "maxmemory of cluster",
+      "version of replication",
+      "hz of replication",
+      "maxmemory of replication",
+    ]);
     expect(comparison.referenceLoad).toBeUndefined();
     expect(comparison.rows[0]?.notes).toContain("another machine: the ratio is of both");
     expect(formatComparison(comparison).join("\n")).toContain("hz of cluster: not known there → 10");
     expect(other(run(1)).changes).toEqual([]);
-    expect(formatComparison(other(run(1)))[0]).toContain("Nothing about machine, versions, settings or topology has changed");
+    expect(formatComparison(other(run(1)))[0]).toContain(
+      "Nothing about machine, versions, settings or topology has changed",
+    );
   });
 
   it("matches deployments by name, else the only one of a mode, and says what is in one only", () => {
     const renamed = run(150_000, { deployment: "sharded" });
-    const topologies = renamed.topologies.map((topology) => (topology.deployment === "cluster" ? { ...topology, deployment: "sharded" } : topology));
-    const comparison = other({ ...renamed, topologies, records: [...renamed.records, { ...measurementRecord(), deployment: "sharded", title: "INCR", test: "incr" }] });
+    const topologies = renamed.topologies.map((topology) =>
+      topology.deployment === "cluster" ? { ...topology, deployment: "sharded" } : topology,
+    );
+    const comparison = other({
+      ...renamed,
+      topologies,
+      records: [...renamed.records, { ...measurementRecord(), deployment: "sharded", title: "INCR", test: "incr" }],
+    });
     expect(comparison.rows).toMatchObject([{ before: "cluster", after: "sharded", judgement: "faster" }]);
     expect(comparison.unmatched).toEqual(["INCR of sharded: in the second only"]);
   });
@@ -104,15 +185,52 @@ describe("comparing two runs", () => {
   });
 });
 
-const LOAD: CapacityLoad = { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" }, arrivals: "fixed", dataSize: 64, keySpace: 10_000, clients: 50, pipeline: 1, workers: 1, runners: 1 };
+const LOAD: CapacityLoad = {
+  mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" },
+  arrivals: "fixed",
+  dataSize: 64,
+  keySpace: 10_000,
+  clients: 50,
+  pipeline: 1,
+  workers: 1,
+  runners: 1,
+};
 
 describe("comparing capacities", () => {
-  const point = (rate: number, held: number): CapacityRecord["points"][number] => ({ rate, probes: 2, held, achieved: rate, ms: 1, p50Ms: 1, p99Ms: 1, lagP99Ms: 0, histogram: "" });
-  const capacity = (held: number, failed: number | undefined, changes: Partial<CapacityRecord> = {}): CapacityRecord => ({
-    deployment: "cluster", mode: "cluster", workload: "steady", round: null, load: LOAD, objective: { part: 0.99, ms: 2 }, capacity: held, isOpenEnded: failed === undefined, points: [point(held, 2), ...(failed === undefined ? [] : [point(failed, 0)])], knee: null, limit: null, doubts: [], ...changes,
+  const point = (rate: number, held: number): CapacityRecord["points"][number] => ({
+    rate,
+    probes: 2,
+    held,
+    achieved: rate,
+    ms: 1,
+    p50Ms: 1,
+    p99Ms: 1,
+    lagP99Ms: 0,
+    histogram: "",
   });
-  const compared = (before: CapacityRecord, after: CapacityRecord, canary = 1e6): RunComparison => compareRuns(run(1000, {}, { capacities: [before] }), run(1000, {}, { capacities: [after] }, canary));
-  const judged = (...args: Parameters<typeof compared>): string | undefined => compared(...args).capacities[0]?.judgement;
+  const capacity = (
+    held: number,
+    failed: number | undefined,
+    changes: Partial<CapacityRecord> = {},
+  ): CapacityRecord => ({
+    deployment: "cluster",
+    mode: "cluster",
+    workload: "steady",
+    round: null,
+    load: LOAD,
+    objective: { part: 0.99, ms: 2 },
+    capacity: held,
+    isOpenEnded: failed === undefined,
+    points: [point(held, 2), ...(failed === undefined ? [] : [point(failed, 0)])],
+    knee: null,
+    limit: null,
+    doubts: [],
+    ...changes,
+  });
+  const compared = (before: CapacityRecord, after: CapacityRecord, canary = 1e6): RunComparison =>
+    compareRuns(run(1000, {}, { capacities: [before] }), run(1000, {}, { capacities: [after] }, canary));
+  const judged = (...args: Parameters<typeof compared>): string | undefined =>
+    compared(...args).capacities[0]?.judgement;
 
   it("needs more than what the steps of both searches leave open", () => {
     expect(judged(capacity(10_000, 11_000), capacity(13_000, 14_000))).toBe("faster");
@@ -121,8 +239,18 @@ describe("comparing capacities", () => {
     // Steps of ten and of a hundred percent leave more open than the five that are asked for.
     expect(judged(capacity(10_000, 11_000), capacity(10_500, 11_500))).toBe("not-enough-data");
     expect(judged(capacity(10_000, 20_000), capacity(16_000, 32_000))).toBe("not-enough-data");
-    expect(compareRuns(run(1000, {}, { capacities: [capacity(10_000, 11_000)] }), run(1000, {}, { capacities: [capacity(10_500, 11_500)] }), 0.1).capacities[0]?.judgement).toBe("no-difference");
-    expect(compared(capacity(10_000, 11_000), capacity(13_000, 14_000)).capacities[0]?.bounds).toEqual({ ratio: 1.3, low: 13 / 11, high: 1.4 });
+    expect(
+      compareRuns(
+        run(1000, {}, { capacities: [capacity(10_000, 11_000)] }),
+        run(1000, {}, { capacities: [capacity(10_500, 11_500)] }),
+        0.1,
+      ).capacities[0]?.judgement,
+    ).toBe("no-difference");
+    expect(compared(capacity(10_000, 11_000), capacity(13_000, 14_000)).capacities[0]?.bounds).toEqual({
+      ratio: 1.3,
+      low: 13 / 11,
+      high: 1.4,
+    });
   });
 
   it("knows only what was tried: an open end bounds one side, and nothing that held bounds none", () => {
@@ -137,12 +265,22 @@ describe("comparing capacities", () => {
   });
 
   it("takes for too much what did not hold, not what did in the end of a search", () => {
-    const wavering = capacity(10_000, undefined, { isOpenEnded: false, points: [point(10_000, 2), point(11_000, 2), point(12_000, 1)] });
+    const wavering = capacity(10_000, undefined, {
+      isOpenEnded: false,
+      points: [point(10_000, 2), point(11_000, 2), point(12_000, 1)],
+    });
     expect(compared(wavering, wavering).capacities[0]?.bounds).toMatchObject({ low: 10 / 12, high: 1.2 });
   });
 
   it("has no ratio of another objective", () => {
-    expect(compared(capacity(10_000, 11_000), capacity(13_000, 14_000, { objective: { part: 0.99, ms: 5 } })).capacities[0]).toMatchObject({ judgement: "other-work", bounds: undefined, otherWork: [{ what: "objective", before: "p99 ≤ 2 ms", after: "p99 ≤ 5 ms" }], notes: [] });
+    expect(
+      compared(capacity(10_000, 11_000), capacity(13_000, 14_000, { objective: { part: 0.99, ms: 5 } })).capacities[0],
+    ).toMatchObject({
+      judgement: "other-work",
+      bounds: undefined,
+      otherWork: [{ what: "objective", before: "p99 ≤ 2 ms", after: "p99 ≤ 5 ms" }],
+      notes: [],
+    });
   });
 
   it.each<[string, Partial<CapacityLoad>]>([
@@ -152,22 +290,40 @@ describe("comparing capacities", () => {
     ["value size", { dataSize: 4096 }],
     ["keys", { keySpace: 5 }],
   ])("has no ratio of another load of the same name: other %s", (what, changes) => {
-    expect(compared(capacity(10_000, 11_000), capacity(20_000, 21_000, { load: { ...LOAD, ...changes } })).capacities[0]).toMatchObject({ judgement: "other-work", bounds: undefined, otherWork: [{ what }] });
+    expect(
+      compared(capacity(10_000, 11_000), capacity(20_000, 21_000, { load: { ...LOAD, ...changes } })).capacities[0],
+    ).toMatchObject({ judgement: "other-work", bounds: undefined, otherWork: [{ what }] });
   });
 
   it("says where the same work was sent otherwise, from another machine, with doubts, or is not on record", () => {
     const notes = (after: Partial<CapacityRecord>, environment = base.environment): readonly string[] | undefined =>
-      compareRuns(run(1000, {}, { capacities: [capacity(10_000, 11_000)] }), run(1000, {}, { capacities: [capacity(20_000, 21_000, after)], environment })).capacities[0]?.notes;
+      compareRuns(
+        run(1000, {}, { capacities: [capacity(10_000, 11_000)] }),
+        run(1000, {}, { capacities: [capacity(20_000, 21_000, after)], environment }),
+      ).capacities[0]?.notes;
     expect(notes({})).toEqual([]);
-    expect(notes({ load: { ...LOAD, clients: 200, pipeline: 16, runners: 4 } })).toEqual(["sent otherwise: clients: 50 → 200", "sent otherwise: pipeline: 1 → 16", "sent otherwise: load generators: 1 → 4"]);
-    expect(notes({ load: null })).toEqual(["what was offered in the second is not on record: whether it is the same work nobody can tell"]);
-    expect(notes({ doubts: [{ code: "generator-late", text: "late" }] })).toEqual(["doubts in the second: generator-late"]);
+    expect(notes({ load: { ...LOAD, clients: 200, pipeline: 16, runners: 4 } })).toEqual([
+      "sent otherwise: clients: 50 → 200",
+      "sent otherwise: pipeline: 1 → 16",
+      "sent otherwise: load generators: 1 → 4",
+    ]);
+    expect(notes({ load: null })).toEqual([
+      "what was offered in the second is not on record: whether it is the same work nobody can tell",
+    ]);
+    expect(notes({ doubts: [{ code: "generator-late", text: "late" }] })).toEqual([
+      "doubts in the second: generator-late",
+    ]);
     expect(notes({}, { ...base.environment, hostname: "there" })).toEqual(["another machine: the ratio is of both"]);
   });
 
   it("prints them, and names those that only one has", () => {
     const lines = formatComparison(compared(capacity(10_000, 11_000), capacity(20_000, undefined)));
-    expect(lines.join("\n")).toMatch(/steady, p99 ≤ 2 ms\s+cluster\s+10,000\/s\s+≥ 20,000\/s\s+2\.00×\s+\(1\.82 … \?\)\s+faster/);
-    expect(compared(capacity(10_000, 11_000), capacity(10_000, 11_000, { workload: "other" })).unmatched).toEqual(["capacity of cluster for steady at p99 ≤ 2 ms: in the first only", "capacity of cluster for other at p99 ≤ 2 ms: in the second only"]);
+    expect(lines.join("\n")).toMatch(
+      /steady, p99 ≤ 2 ms\s+cluster\s+10,000\/s\s+≥ 20,000\/s\s+2\.00×\s+\(1\.82 … \?\)\s+faster/,
+    );
+    expect(compared(capacity(10_000, 11_000), capacity(10_000, 11_000, { workload: "other" })).unmatched).toEqual([
+      "capacity of cluster for steady at p99 ≤ 2 ms: in the first only",
+      "capacity of cluster for other at p99 ≤ 2 ms: in the second only",
+    ]);
   });
 });

@@ -7,7 +7,10 @@ import { parseReports } from "../../../benchmarks/load/valkey-benchmark/output";
 import { fixture } from "../../support/fixtures";
 
 /** The tool's steps: every 0.1 ms up to 2 ms, then every 1 ms. */
-const STEPS = [...Array.from({ length: 20 }, (_, i) => (i + 1) / 10), ...Array.from({ length: 3000 }, (_, i) => 3 + i)].map((ms) => Number((ms + 0.003).toFixed(3)));
+const STEPS = [
+  ...Array.from({ length: 20 }, (_, i) => (i + 1) / 10),
+  ...Array.from({ length: 3000 }, (_, i) => 3 + i),
+].map((ms) => Number((ms + 0.003).toFixed(3)));
 
 interface Run {
   /** Microseconds. */
@@ -31,11 +34,31 @@ function reportOf({ latencies, seconds, underWay }: Run): LoadReport {
   }
   const percentiles = [0.5, 0.75, 0.875, 0.9375, 1].map((part) => ({ ms: at(part), count: until(at(part)) }));
   const requests = sorted.length + underWay;
-  return { title: "SET", requests, rate: requests / seconds, seconds, avgMs: sorted.reduce((sum, ms) => sum + ms, 0) / sorted.length, minMs: sorted[0] ?? 0, p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99), maxMs, percentiles, cumulative };
+  return {
+    title: "SET",
+    requests,
+    rate: requests / seconds,
+    seconds,
+    avgMs: sorted.reduce((sum, ms) => sum + ms, 0) / sorted.length,
+    minMs: sorted[0] ?? 0,
+    p50Ms: at(0.5),
+    p95Ms: at(0.95),
+    p99Ms: at(0.99),
+    maxMs,
+    percentiles,
+    cumulative,
+  };
 }
 
 const latencies = fc.array(fc.integer({ min: 10, max: 60_000 }), { minLength: 1, maxLength: 80 });
-const runs: fc.Arbitrary<Run[]> = fc.array(fc.record({ latencies, seconds: fc.double({ min: 1, max: 20, noNaN: true }), underWay: fc.integer({ min: 0, max: 9 }) }), { minLength: 1, maxLength: 5 });
+const runs: fc.Arbitrary<Run[]> = fc.array(
+  fc.record({
+    latencies,
+    seconds: fc.double({ min: 1, max: 20, noNaN: true }),
+    underWay: fc.integer({ min: 0, max: 9 }),
+  }),
+  { minLength: 1, maxLength: 5 },
+);
 
 describe("reports of several load generators", () => {
   it("keep every request, add rates, and weigh averages by requests", () => {
@@ -46,10 +69,16 @@ describe("reports of several load generators", () => {
         const requests = (run: Run): number => run.latencies.length + run.underWay;
         expect(merged.requests).toBe(each.reduce((sum, run) => sum + requests(run), 0));
         expect(merged.cumulative.at(-1)?.count).toBe(all.length);
-        expect(merged.rate).toBeCloseTo(each.reduce((sum, run) => sum + requests(run) / run.seconds, 0), 6);
+        expect(merged.rate).toBeCloseTo(
+          each.reduce((sum, run) => sum + requests(run) / run.seconds, 0),
+          6,
+        );
         expect(merged.requests / merged.seconds).toBeCloseTo(merged.rate, 6);
         const averages = each.map((run) => ({ requests: requests(run), avgMs: reportOf(run).avgMs }));
-        expect(merged.avgMs).toBeCloseTo(averages.reduce((sum, run) => sum + run.avgMs * run.requests, 0) / merged.requests, 6);
+        expect(merged.avgMs).toBeCloseTo(
+          averages.reduce((sum, run) => sum + run.avgMs * run.requests, 0) / merged.requests,
+          6,
+        );
         expect([merged.minMs, merged.maxMs]).toEqual([Math.min(...all) / 1000, Math.max(...all) / 1000]);
       }),
     );
@@ -70,8 +99,15 @@ describe("reports of several load generators", () => {
     fc.assert(
       fc.property(runs, (each) => {
         const merged = mergeReports(each.map((run) => reportOf(run)));
-        const sorted = each.flatMap((run) => run.latencies).map((us) => us / 1000).sort((a, b) => a - b);
-        for (const [part, found] of [[0.5, merged.p50Ms], [0.95, merged.p95Ms], [0.99, merged.p99Ms]] as const) {
+        const sorted = each
+          .flatMap((run) => run.latencies)
+          .map((us) => us / 1000)
+          .sort((a, b) => a - b);
+        for (const [part, found] of [
+          [0.5, merged.p50Ms],
+          [0.95, merged.p95Ms],
+          [0.99, merged.p99Ms],
+        ] as const) {
           const exact = sorted[Math.ceil(part * sorted.length) - 1] ?? 0;
           expect(found).toBeGreaterThanOrEqual(exact);
           // And the width of a bucket.
@@ -91,7 +127,12 @@ describe("reports of several load generators", () => {
         const { rate, avgMs, seconds, ...counts } = mergeReports(reports);
         const backwards = mergeReports([...reports].reverse());
         expect(backwards).toMatchObject(counts);
-        for (const [one, other] of [[rate, backwards.rate], [avgMs, backwards.avgMs], [seconds, backwards.seconds]] as const) expect(one).toBeCloseTo(other, 6);
+        for (const [one, other] of [
+          [rate, backwards.rate],
+          [avgMs, backwards.avgMs],
+          [seconds, backwards.seconds],
+        ] as const)
+          expect(one).toBeCloseTo(other, 6);
       }),
     );
   });
@@ -100,7 +141,12 @@ describe("reports of several load generators", () => {
     const [report] = parseReports(fixture("valkey-benchmark-9.1-cluster"));
     if (report === undefined) throw new Error("the fixture has no report");
     const merged = mergeReports([report, report]);
-    expect(merged).toMatchObject({ requests: 2 * report.requests, minMs: report.minMs, maxMs: report.maxMs, p50Ms: report.p50Ms });
+    expect(merged).toMatchObject({
+      requests: 2 * report.requests,
+      minMs: report.minMs,
+      maxMs: report.maxMs,
+      p50Ms: report.p50Ms,
+    });
     expect(merged.cumulative).toEqual(report.cumulative.map(({ ms, count }) => ({ ms, count: 2 * count })));
     expect(merged.p99Ms).toBeGreaterThanOrEqual(report.p99Ms);
   });

@@ -5,14 +5,31 @@ import type { MeasurementRecord, Offering } from "../../../benchmarks/results/sc
 import { measurementRecord } from "../../support/records";
 
 const good = measurementRecord();
-const offering: Offering = { offered: 100, sent: 100, acknowledged: 100, failed: {}, unknown: {}, redirects: {}, reconnects: 0, mostInFlight: 1, lagP50Ms: 0, lagP99Ms: 0, lagMaxMs: 0, lag: "", busy: 0.3 };
+const offering: Offering = {
+  offered: 100,
+  sent: 100,
+  acknowledged: 100,
+  failed: {},
+  unknown: {},
+  redirects: {},
+  reconnects: 0,
+  mostInFlight: 1,
+  lagP50Ms: 0,
+  lagP99Ms: 0,
+  lagMaxMs: 0,
+  lag: "",
+  busy: 0.3,
+};
 const cpu = (client: number | null, main: number, machineBusy: number): MeasurementRecord["cpu"] => ({
   ...good.cpu,
   client,
   clientLimit: 1,
   machineBusy,
   machineCores: 2,
-  servers: [{ node: "p", role: "primary", cores: main, mainThread: main }, { node: "r", role: "replica", cores: 1, mainThread: 1 }],
+  servers: [
+    { node: "p", role: "primary", cores: main, mainThread: main },
+    { node: "r", role: "replica", cores: 1, mainThread: 1 },
+  ],
 });
 
 describe("the limit of a load", () => {
@@ -27,8 +44,14 @@ describe("the limit of a load", () => {
     ["nobody", { cpu: cpu(1, 0.5, 1.9), offering }],
     ["client", { cpu: cpu(1, 0.5, 1.6), offering: { ...offering, busy: 0.95 } }],
     // Where its CPU is not known, by what was in flight: 100 requests at 1 ms mean 100,000/s of 48 × 16.
-    ["client", { cpu: cpu(null, 0.5, 1), client: { ...good.client, rps: 100_000, avgMs: 1 }, clients: 48, pipeline: 16 }],
-    ["nobody", { cpu: cpu(null, 0.5, 1), client: { ...good.client, rps: 700_000, avgMs: 1 }, clients: 48, pipeline: 16 }],
+    [
+      "client",
+      { cpu: cpu(null, 0.5, 1), client: { ...good.client, rps: 100_000, avgMs: 1 }, clients: 48, pipeline: 16 },
+    ],
+    [
+      "nobody",
+      { cpu: cpu(null, 0.5, 1), client: { ...good.client, rps: 700_000, avgMs: 1 }, clients: 48, pipeline: 16 },
+    ],
   ])("is the %s", (who, changes) => {
     expect(bottleneckOf({ ...good, ...changes }).who).toBe(who);
   });
@@ -39,12 +62,21 @@ describe("a probe with another client count", () => {
 
   it("is made where as much was sent as could be, for a while, and nobody's CPU was the limit", () => {
     expect(needsConnectionCheck(idle)).toBe(true);
-    for (const changes of [{ rate: 100 }, { offering }, { cpu: cpu(0.6, 0.97, 1.6) }, { cpu: cpu(0.7, 0.7, 1.95) }, { client: { ...good.client, seconds: 0.2 } }]) expect(needsConnectionCheck({ ...idle, ...changes })).toBe(false);
+    for (const changes of [
+      { rate: 100 },
+      { offering },
+      { cpu: cpu(0.6, 0.97, 1.6) },
+      { cpu: cpu(0.7, 0.7, 1.95) },
+      { client: { ...good.client, seconds: 0.2 } },
+    ])
+      expect(needsConnectionCheck({ ...idle, ...changes })).toBe(false);
   });
 
   it("finds too few connections where twice as many do more than noise would", () => {
     expect(connectionWarnings(10_000, 10_900)).toEqual([]);
     expect(connectionWarnings(10_000, 9_000)).toEqual([]);
-    expect(connectionWarnings(10_000, 18_000)).toMatchObject([{ code: "few-connections", text: expect.stringContaining("18,000/s, 80 % more") as string }]);
+    expect(connectionWarnings(10_000, 18_000)).toMatchObject([
+      { code: "few-connections", text: expect.stringContaining("18,000/s, 80 % more") as string },
+    ]);
   });
 });

@@ -5,7 +5,16 @@ import { countsWithin, parseCounters } from "../../../benchmarks/measuring/count
 import { cpuWithin } from "../../../platforms/host/cpu";
 import { fixture } from "../../support/fixtures";
 
-const sample = (atMs: number, calls: number, cpuSeconds = 0): CounterSample => ({ atMs, calls, hits: calls, misses: 0, evictions: 0, rejectedCalls: 0, cpuSeconds, mainThreadSeconds: cpuSeconds / 2 });
+const sample = (atMs: number, calls: number, cpuSeconds = 0): CounterSample => ({
+  atMs,
+  calls,
+  hits: calls,
+  misses: 0,
+  evictions: 0,
+  rejectedCalls: 0,
+  cpuSeconds,
+  mainThreadSeconds: cpuSeconds / 2,
+});
 
 describe("parseSample", () => {
   it.each(["8.0", "9.1"])("reads what INFO of Valkey %s says", (version) => {
@@ -46,7 +55,11 @@ describe("countsWithin", () => {
 
 describe("cpuWithin", () => {
   it("is cores over the samples inside, and unknown where the system does not tell", () => {
-    const at = (atMs: number, seconds: number | undefined): Parameters<typeof cpuWithin>[0][number] => ({ atMs, processSeconds: seconds, machine: undefined });
+    const at = (atMs: number, seconds: number | undefined): Parameters<typeof cpuWithin>[0][number] => ({
+      atMs,
+      processSeconds: seconds,
+      machine: undefined,
+    });
     const use = cpuWithin([at(0, 0), at(100, 5), at(1100, 5.8), at(3000, undefined)], 50, 3000);
     expect(use.process).toBeCloseTo(0.8);
     expect(use.machineBusy).toBeUndefined();

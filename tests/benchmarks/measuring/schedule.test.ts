@@ -10,10 +10,14 @@ describe("interleave", () => {
         const tagged = variants.map((group, g) => group.map((v) => `${g}:${v}`));
         const steps = interleave(tagged, repeats);
         for (let round = 1; round <= repeats; round++) {
-          const measured = steps.flatMap((step) => (step.kind === "measure" && step.round === round ? [step.variant] : []));
+          const measured = steps.flatMap((step) =>
+            step.kind === "measure" && step.round === round ? [step.variant] : [],
+          );
           expect([...measured].sort()).toEqual([...tagged.flat()].sort());
         }
-        expect(steps.filter((step) => step.kind === "canary").map(({ round }) => round)).toEqual(Array.from({ length: repeats + 1 }, (_, i) => i + 1));
+        expect(steps.filter((step) => step.kind === "canary").map(({ round }) => round)).toEqual(
+          Array.from({ length: repeats + 1 }, (_, i) => i + 1),
+        );
         expect([steps[0]?.kind, steps.at(-1)?.kind]).toEqual(["canary", "canary"]);
       }),
     );

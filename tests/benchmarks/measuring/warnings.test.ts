@@ -15,9 +15,14 @@ const evidence = (changes: Partial<MeasurementRecord>, more: Partial<WarningEvid
   offeredSeconds: undefined,
   ...more,
 });
-const codes = (changes: Partial<MeasurementRecord>, more?: Partial<WarningEvidence>): string[] => warningsOf(evidence(changes, more)).map(({ code }) => code);
-const servers = (changes: Partial<NonNullable<MeasurementRecord["servers"]>>): Partial<MeasurementRecord> => ({ servers: { ...(good.servers as NonNullable<MeasurementRecord["servers"]>), ...changes } });
-const cpu = (changes: Partial<MeasurementRecord["cpu"]>): Partial<MeasurementRecord> => ({ cpu: { ...good.cpu, ...changes } });
+const codes = (changes: Partial<MeasurementRecord>, more?: Partial<WarningEvidence>): string[] =>
+  warningsOf(evidence(changes, more)).map(({ code }) => code);
+const servers = (changes: Partial<NonNullable<MeasurementRecord["servers"]>>): Partial<MeasurementRecord> => ({
+  servers: { ...(good.servers as NonNullable<MeasurementRecord["servers"]>), ...changes },
+});
+const cpu = (changes: Partial<MeasurementRecord["cpu"]>): Partial<MeasurementRecord> => ({
+  cpu: { ...good.cpu, ...changes },
+});
 
 describe("doubts", () => {
   it("are none for a flawless measurement", () => {
@@ -36,8 +41,21 @@ describe("doubts", () => {
     ["too-short", { client: { ...good.client, seconds: 24 } }, { isTicked: true }],
     ["too-short", { client: { ...good.client, seconds: 0.5 } }],
     ["rate-missed", { rate: 150_000 }],
-    ["client-bound", cpu({ client: 0.95, servers: [{ node: "cluster-0", role: "primary", cores: 0.5, mainThread: 0.5 }] })],
-    ["machine-bound", cpu({ client: 0.8, machineBusy: 1.95, servers: [{ node: "cluster-0", role: "primary", cores: 0.5, mainThread: 0.5 }, { node: "cluster-3", role: "replica", cores: 0.6, mainThread: 0.6 }] })],
+    [
+      "client-bound",
+      cpu({ client: 0.95, servers: [{ node: "cluster-0", role: "primary", cores: 0.5, mainThread: 0.5 }] }),
+    ],
+    [
+      "machine-bound",
+      cpu({
+        client: 0.8,
+        machineBusy: 1.95,
+        servers: [
+          { node: "cluster-0", role: "primary", cores: 0.5, mainThread: 0.5 },
+          { node: "cluster-3", role: "replica", cores: 0.6, mainThread: 0.6 },
+        ],
+      }),
+    ],
     ["neighbour", cpu({ machineBusy: 1.9 })],
     ["neighbour", cpu({ machineStolen: 0.3 })],
     ["uneven-shares", servers({ shares: [{ node: "cluster-0", calls: 1, share: 0.4, expectedShare: 1 / 3 }] })],
@@ -50,7 +68,9 @@ describe("doubts", () => {
   });
 
   it("do not blame the client while a server's main thread is as busy", () => {
-    expect(codes(cpu({ client: 0.97, servers: [{ node: "cluster-0", role: "primary", cores: 1, mainThread: 0.97 }] }))).toEqual([]);
+    expect(
+      codes(cpu({ client: 0.97, servers: [{ node: "cluster-0", role: "primary", cores: 1, mainThread: 0.97 }] })),
+    ).toEqual([]);
   });
 
   it("ask for no hits of tests that look nothing up, and for no busy client at an offered rate", () => {
@@ -64,18 +84,40 @@ describe("doubts", () => {
     ["one that is quick enough", 9990, 5.005, []],
     // Random arrivals: by chance fewer came than the rate says, and all were answered.
     ["random arrivals", 9700, 5, [], 48_500],
-  ])("see that an open loop fell behind though everything was answered in the end: %s", (_what, rps, seconds, expected, offered = 50_000) => {
-    const offering: Offering = { offered, sent: offered, acknowledged: offered, failed: {}, unknown: {}, redirects: {}, reconnects: 0, mostInFlight: 1, lagP50Ms: 0, lagP99Ms: 0, lagMaxMs: 0, lag: "", busy: 0.1 };
-    expect(codes({ offering, rate: 10_000, client: { ...good.client, rps, seconds } }, { offeredSeconds: 5 })).toEqual(expected);
-  });
+  ])(
+    "see that an open loop fell behind though everything was answered in the end: %s",
+    (_what, rps, seconds, expected, offered = 50_000) => {
+      const offering: Offering = {
+        offered,
+        sent: offered,
+        acknowledged: offered,
+        failed: {},
+        unknown: {},
+        redirects: {},
+        reconnects: 0,
+        mostInFlight: 1,
+        lagP50Ms: 0,
+        lagP99Ms: 0,
+        lagMaxMs: 0,
+        lag: "",
+        busy: 0.1,
+      };
+      expect(
+        codes({ offering, rate: 10_000, client: { ...good.client, rps, seconds } }, { offeredSeconds: 5 }),
+      ).toEqual(expected);
+    },
+  );
 
   it("say the figures they are drawn from", () => {
-    expect(warningsOf(evidence(servers({ rps: 90_000, disagreement: 0.111 })))[0]?.text).toBe("the load generator says 100,000/s, the servers counted 90,000/s (11 %)");
+    expect(warningsOf(evidence(servers({ rps: 90_000, disagreement: 0.111 })))[0]?.text).toBe(
+      "the load generator says 100,000/s, the servers counted 90,000/s (11 %)",
+    );
   });
 });
 
 describe("canaryDoubts", () => {
-  const canaries = (...rates: number[]): { round: number; rps: number; startedAt: string }[] => rates.map((rps, i) => ({ round: i + 1, rps, startedAt: "" }));
+  const canaries = (...rates: number[]): { round: number; rps: number; startedAt: string }[] =>
+    rates.map((rps, i) => ({ round: i + 1, rps, startedAt: "" }));
 
   it("touch the rounds beside a canary that moved, and no others", () => {
     const moved = canaries(100, 101, 60, 100, 102);

@@ -13,16 +13,35 @@ const OFFERS: readonly PricedMachine[] = [
   { type: "small", vcpus: 2, memoryBytes: 14 * GIB, usdPerHour: 0.1 },
   { type: "large", vcpus: 8, memoryBytes: 58 * GIB, usdPerHour: 0.42 },
 ];
-const NEED: Requirements = { rate: 50_000, reads: 0.9, workingSet: 2 * GIB, valueSize: 256, pipeline: 16, p99Ms: undefined, replicas: 1 };
+const NEED: Requirements = {
+  rate: 50_000,
+  reads: 0.9,
+  workingSet: 2 * GIB,
+  valueSize: 256,
+  pipeline: 16,
+  p99Ms: undefined,
+  replicas: 1,
+};
 
 /** Six rounds of each test on one primary, at exactly this rate. */
 function run(rates: Readonly<Record<string, number>>, changes: Partial<MeasurementRecord> = {}): Results {
-  const records = [1, 2, 3, 4, 5, 6].flatMap((round) => Object.entries(rates).map(([test, rps]) => ({ ...recordAt("replication", round, rps), test, title: test.toUpperCase(), ...changes })));
+  const records = [1, 2, 3, 4, 5, 6].flatMap((round) =>
+    Object.entries(rates).map(([test, rps]) => ({
+      ...recordAt("replication", round, rps),
+      test,
+      title: test.toUpperCase(),
+      ...changes,
+    })),
+  );
   return results(records);
 }
 
 const MEASURED = run({ get: 200_000, set: 100_000 });
-const first = (need: Partial<Requirements>, from = MEASURED): ReturnType<typeof recommend>["options"][number] | undefined => recommend({ ...NEED, ...need }, [from], OFFERS).options[0];
+const first = (
+  need: Partial<Requirements>,
+  from = MEASURED,
+): ReturnType<typeof recommend>["options"][number] | undefined =>
+  recommend({ ...NEED, ...need }, [from], OFFERS).options[0];
 
 describe("a recommendation", () => {
   it("takes replication while one primary serves it and holds it, and a cluster of three or more beyond", () => {
@@ -51,21 +70,65 @@ describe("a recommendation", () => {
   });
 
   it("goes by a capacity that was measured under the objective, rather than by a model", () => {
-    const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", round: null, load: null, objective: { part: 0.99, ms: 1 }, capacity: 40_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [] };
-    const held = { ...MEASURED, capacities: [capacity, { ...capacity, objective: { part: 0.99, ms: 5 }, capacity: 90_000 }] };
+    const capacity = {
+      deployment: "replication",
+      mode: "replication" as const,
+      workload: "mixed",
+      round: null,
+      load: null,
+      objective: { part: 0.99, ms: 1 },
+      capacity: 40_000,
+      isOpenEnded: false,
+      points: [],
+      knee: null,
+      limit: null,
+      doubts: [],
+    };
+    const held = {
+      ...MEASURED,
+      capacities: [capacity, { ...capacity, objective: { part: 0.99, ms: 5 }, capacity: 90_000 }],
+    };
     expect(first({ p99Ms: 1, rate: 39_000 }, held)?.primaries).toBe(1);
     expect(first({ p99Ms: 1, rate: 41_000 }, held)?.primaries).toBe(3);
     expect(first({ p99Ms: 10, rate: 89_000 }, held)?.primaries).toBe(1);
-    expect(recommend({ ...NEED, p99Ms: 1 }, [held], OFFERS).arithmetic.join("\n")).toContain("p99 ≤ 1 ms, measured: mixed of replication");
+    expect(recommend({ ...NEED, p99Ms: 1 }, [held], OFFERS).arithmetic.join("\n")).toContain(
+      "p99 ≤ 1 ms, measured: mixed of replication",
+    );
   });
 
   it("takes a measured capacity for an answer only where its load is like the one that is needed", () => {
-    const load: CapacityLoad = { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" }, arrivals: "fixed", dataSize: 256, keySpace: 10_000, clients: 50, pipeline: 16, workers: 1, runners: 1 };
+    const load: CapacityLoad = {
+      mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" },
+      arrivals: "fixed",
+      dataSize: 256,
+      keySpace: 10_000,
+      clients: 50,
+      pipeline: 16,
+      workers: 1,
+      runners: 1,
+    };
     const held = (changes: Partial<CapacityLoad>): SustainedRate | undefined => {
-      const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", round: null, load: { ...load, ...changes }, objective: { part: 0.99, ms: 1 }, capacity: 130_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [{ code: "generator-late" as const, text: "late" }] };
+      const capacity = {
+        deployment: "replication",
+        mode: "replication" as const,
+        workload: "mixed",
+        round: null,
+        load: { ...load, ...changes },
+        objective: { part: 0.99, ms: 1 },
+        capacity: 130_000,
+        isOpenEnded: false,
+        points: [],
+        knee: null,
+        limit: null,
+        doubts: [{ code: "generator-late" as const, text: "late" }],
+      };
       return sustainedRate([{ ...MEASURED, capacities: [capacity] }], { ...NEED, p99Ms: 1, ioThreads: 1 });
     };
-    expect(held({})).toMatchObject({ perPrimary: 130_000, load: expect.anything() as CapacityLoad, source: expect.stringContaining("(doubts: generator-late)") as string });
+    expect(held({})).toMatchObject({
+      perPrimary: 130_000,
+      load: expect.anything() as CapacityLoad,
+      source: expect.stringContaining("(doubts: generator-late)") as string,
+    });
     expect(held({ pipeline: 1 })).toBeUndefined();
     expect(held({ dataSize: 1 })).toBeUndefined();
     expect(held({ mix: { ...load.mix, reads: 0.5 } })).toBeUndefined();
@@ -74,15 +137,47 @@ describe("a recommendation", () => {
   });
 
   it("goes by what is known before what is not, by as many io-threads, and takes a lower bound for no more than that", () => {
-    const load: CapacityLoad = { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" }, arrivals: "fixed", dataSize: 256, keySpace: 10_000, clients: 50, pipeline: 16, workers: 1, runners: 1 };
-    const capacity = { deployment: "replication", mode: "replication" as const, workload: "mixed", round: null, load, objective: { part: 0.99, ms: 1 }, capacity: 20_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [] };
+    const load: CapacityLoad = {
+      mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" },
+      arrivals: "fixed",
+      dataSize: 256,
+      keySpace: 10_000,
+      clients: 50,
+      pipeline: 16,
+      workers: 1,
+      runners: 1,
+    };
+    const capacity = {
+      deployment: "replication",
+      mode: "replication" as const,
+      workload: "mixed",
+      round: null,
+      load,
+      objective: { part: 0.99, ms: 1 },
+      capacity: 20_000,
+      isOpenEnded: false,
+      points: [],
+      knee: null,
+      limit: null,
+      doubts: [],
+    };
     const need = { ...NEED, p99Ms: 1, ioThreads: 1 };
     const older = { ...capacity, load: null, capacity: 120_000 };
-    expect(sustainedRate([{ ...MEASURED, capacities: [older, capacity] }], need)).toMatchObject({ perPrimary: 20_000, load, isLeast: false });
-    expect(sustainedRate([{ ...MEASURED, capacities: [older] }], need)).toMatchObject({ perPrimary: 120_000, load: null });
+    expect(sustainedRate([{ ...MEASURED, capacities: [older, capacity] }], need)).toMatchObject({
+      perPrimary: 20_000,
+      load,
+      isLeast: false,
+    });
+    expect(sustainedRate([{ ...MEASURED, capacities: [older] }], need)).toMatchObject({
+      perPrimary: 120_000,
+      load: null,
+    });
     expect(sustainedRate([{ ...MEASURED, capacities: [capacity] }], { ...need, ioThreads: 4 })).toBeUndefined();
     const open = { ...MEASURED, capacities: [{ ...capacity, capacity: 5000, isOpenEnded: true }] };
-    const byClient = { ...MEASURED, capacities: [{ ...capacity, capacity: 5000, limit: { who: "client" as const, text: "busy" } }] };
+    const byClient = {
+      ...MEASURED,
+      capacities: [{ ...capacity, capacity: 5000, limit: { who: "client" as const, text: "busy" } }],
+    };
     for (const results of [open, byClient]) {
       // Without it the queue says 108,135/s.
       const { options, arithmetic } = recommend({ ...NEED, p99Ms: 1 }, [results], OFFERS);
@@ -92,8 +187,30 @@ describe("a recommendation", () => {
   });
 
   it("goes by random arrivals before even ones, and by neither where the machine moved and there is another", () => {
-    const load: CapacityLoad = { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" }, arrivals: "poisson", dataSize: 256, keySpace: 10_000, clients: 50, pipeline: 16, workers: 1, runners: 1 };
-    const random = { deployment: "replication", mode: "replication" as const, workload: "mixed", round: null, load, objective: { part: 0.99, ms: 1 }, capacity: 30_000, isOpenEnded: false, points: [], knee: null, limit: null, doubts: [] };
+    const load: CapacityLoad = {
+      mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" },
+      arrivals: "poisson",
+      dataSize: 256,
+      keySpace: 10_000,
+      clients: 50,
+      pipeline: 16,
+      workers: 1,
+      runners: 1,
+    };
+    const random = {
+      deployment: "replication",
+      mode: "replication" as const,
+      workload: "mixed",
+      round: null,
+      load,
+      objective: { part: 0.99, ms: 1 },
+      capacity: 30_000,
+      isOpenEnded: false,
+      points: [],
+      knee: null,
+      limit: null,
+      doubts: [],
+    };
     const even = { ...random, load: { ...load, arrivals: "fixed" as const, keySpace: 10 }, capacity: 90_000 };
     const spoilt = { ...random, capacity: 95_000, doubts: [{ code: "canary-moved" as const, text: "moved" }] };
     const need = { ...NEED, p99Ms: 1 };
@@ -103,20 +220,34 @@ describe("a recommendation", () => {
     };
     expect(said(even, random, spoilt)).toMatch(/10,000 keys drawn uniform, at random times = 30,000\/s/);
     expect(said(even, random, spoilt)).not.toMatch(/evenly spaced|not the same throughout/);
-    expect(said(even, spoilt)).toMatch(/10 keys drawn uniform, evenly spaced = 90,000\/s[^]*independent users' come in bunches/);
+    expect(said(even, spoilt)).toMatch(
+      /10 keys drawn uniform, evenly spaced = 90,000\/s[^]*independent users' come in bunches/,
+    );
     expect(said(spoilt)).toMatch(/95,000\/s[^]*the machine was not the same throughout/);
   });
 
   it("does not go without a figure that will do for a better one that will not", () => {
     const small = run({ get: 500_000, set: 400_000 }, { dataSize: 3 });
     const once = { ...run({ get: 201_000, set: 101_000 }), timestamp: "20261122-090000" };
-    expect(recommend(NEED, [MEASURED, small, { ...once, records: once.records.slice(0, 2) }], OFFERS).options[0]).toMatchObject({ primaries: 1, ioThreads: 1 });
-    const mixCalledSet = run({ set: 900_000 }, { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" } });
-    expect(recommend(NEED, [mixCalledSet, run({ get: 200_000 })], OFFERS).missing.join()).toContain("no SET was measured");
+    expect(
+      recommend(NEED, [MEASURED, small, { ...once, records: once.records.slice(0, 2) }], OFFERS).options[0],
+    ).toMatchObject({ primaries: 1, ioThreads: 1 });
+    const mixCalledSet = run(
+      { set: 900_000 },
+      { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" } },
+    );
+    expect(recommend(NEED, [mixCalledSet, run({ get: 200_000 })], OFFERS).missing.join()).toContain(
+      "no SET was measured",
+    );
   });
 
   it("never has less capacity, memory or cores than is needed, and never a dearer one first", () => {
-    const need = fc.record({ rate: fc.integer({ min: 1, max: 5_000_000 }), reads: fc.double({ min: 0, max: 1, noNaN: true }), workingSet: fc.integer({ min: 1, max: 2_000 }).map((gib) => gib * GIB), replicas: fc.integer({ min: 0, max: 3 }) });
+    const need = fc.record({
+      rate: fc.integer({ min: 1, max: 5_000_000 }),
+      reads: fc.double({ min: 0, max: 1, noNaN: true }),
+      workingSet: fc.integer({ min: 1, max: 2_000 }).map((gib) => gib * GIB),
+      replicas: fc.integer({ min: 0, max: 3 }),
+    });
     fc.assert(
       fc.property(need, (changes) => {
         const { options } = recommend({ ...NEED, ...changes }, [MEASURED], OFFERS);
@@ -126,7 +257,8 @@ describe("a recommendation", () => {
           expect(primaries * machine.memoryBytes * 0.6).toBeGreaterThan(changes.workingSet);
           expect(usdPerMonth).toBeCloseTo(primaries * (1 + changes.replicas) * machine.usdPerHour * 730, 6);
         }
-        for (const [index, option] of options.slice(1).entries()) expect(option.usdPerMonth).toBeGreaterThanOrEqual(options[index]?.usdPerMonth ?? 0);
+        for (const [index, option] of options.slice(1).entries())
+          expect(option.usdPerMonth).toBeGreaterThanOrEqual(options[index]?.usdPerMonth ?? 0);
       }),
     );
   });
@@ -134,18 +266,44 @@ describe("a recommendation", () => {
   it.each<[string, Results, Partial<Requirements>, RegExp]>([
     ["nothing measured", results([]), {}, /no GET was measured/],
     ["only reads", run({ get: 1e5 }), {}, /no SET was measured/],
-    ["reads that missed", run({ get: 1e5, set: 1e5 }, { doubts: [{ code: "hit-ratio", text: "misses" }] }), {}, /no GET was measured at full speed, with hits/],
+    [
+      "reads that missed",
+      run({ get: 1e5, set: 1e5 }, { doubts: [{ code: "hit-ratio", text: "misses" }] }),
+      {},
+      /no GET was measured at full speed, with hits/,
+    ],
     ["an offered rate only", run({ get: 1e5, set: 1e5 }, { rate: 1e5 }), {}, /no GET was measured at full speed/],
     ["one round", { ...MEASURED, records: MEASURED.records.slice(0, 2) }, {}, /1 round is too few/],
-    ["batches where nobody batches", MEASURED, { pipeline: 1 }, /no GET was measured at full speed, with hits and without errors, at pipeline 1, but at pipeline 16 \(npm start -- --tests get --pipeline 1\)/],
-    ["writes of another number of io-threads", { ...MEASURED, records: MEASURED.records.map((each) => (each.test === "set" ? { ...each, deployment: "cluster", mode: "cluster" as const } : each)), topologies: MEASURED.topologies.map((each) => ({ ...each, settings: { "io-threads": each.mode === "cluster" ? "1" : "4" } })) }, {}, /no SET was measured .* and io-threads 4, but at io-threads 1/],
+    [
+      "batches where nobody batches",
+      MEASURED,
+      { pipeline: 1 },
+      /no GET was measured at full speed, with hits and without errors, at pipeline 1, but at pipeline 16 \(npm start -- --tests get --pipeline 1\)/,
+    ],
+    [
+      "writes of another number of io-threads",
+      {
+        ...MEASURED,
+        records: MEASURED.records.map((each) =>
+          each.test === "set" ? { ...each, deployment: "cluster", mode: "cluster" as const } : each,
+        ),
+        topologies: MEASURED.topologies.map((each) => ({
+          ...each,
+          settings: { "io-threads": each.mode === "cluster" ? "1" : "4" },
+        })),
+      },
+      {},
+      /no SET was measured .* and io-threads 4, but at io-threads 1/,
+    ],
     ["other values", MEASURED, { valueSize: 8192 }, /values of 256 B, more than four times off the 8192 B/],
   ])("says that there is not enough data with %s", (_what, from, changes, why) => {
     const { options, missing } = recommend({ ...NEED, ...changes }, [from], OFFERS);
     expect(options).toEqual([]);
     expect(missing[0]).toBe("not enough data");
     expect(missing.join("\n")).toMatch(why);
-    expect(formatRecommendation(recommend({ ...NEED, ...changes }, [from], OFFERS))[0]).toBe("No recommendation: not enough data");
+    expect(formatRecommendation(recommend({ ...NEED, ...changes }, [from], OFFERS))[0]).toBe(
+      "No recommendation: not enough data",
+    );
   });
 
   it("does with one kind of request what only that kind needs", () => {
@@ -154,14 +312,32 @@ describe("a recommendation", () => {
   });
 
   it("takes the io-threads that served most, on machines with a core more", () => {
-    const threaded = { ...MEASURED, topologies: MEASURED.topologies.map((topology) => ({ ...topology, settings: { "io-threads": "4" } })) };
+    const threaded = {
+      ...MEASURED,
+      topologies: MEASURED.topologies.map((topology) => ({ ...topology, settings: { "io-threads": "4" } })),
+    };
     expect(first({}, threaded)).toMatchObject({ ioThreads: 4, offer: { type: "large" } });
   });
 
   it("takes fewer io-threads where more are not shown to serve more", () => {
     const noise = [0.95, 1, 1.05, 0.97, 1.03, 1];
-    const at = (deployment: "replication" | "cluster", rps: number): MeasurementRecord[] => noise.flatMap((part, index) => ["get", "set"].map((test) => ({ ...recordAt(deployment, index + 1, rps * part), mode: deployment, deployment, test, title: test.toUpperCase() })));
-    const both = (more: number): Results => ({ ...results([...at("replication", 200_000), ...at("cluster", 3 * more)]), topologies: MEASURED.topologies.map((each) => ({ ...each, settings: { "io-threads": each.mode === "cluster" ? "4" : "1" } })) });
+    const at = (deployment: "replication" | "cluster", rps: number): MeasurementRecord[] =>
+      noise.flatMap((part, index) =>
+        ["get", "set"].map((test) => ({
+          ...recordAt(deployment, index + 1, rps * part),
+          mode: deployment,
+          deployment,
+          test,
+          title: test.toUpperCase(),
+        })),
+      );
+    const both = (more: number): Results => ({
+      ...results([...at("replication", 200_000), ...at("cluster", 3 * more)]),
+      topologies: MEASURED.topologies.map((each) => ({
+        ...each,
+        settings: { "io-threads": each.mode === "cluster" ? "4" : "1" },
+      })),
+    });
     expect(first({}, both(200_200))).toMatchObject({ ioThreads: 1, offer: { type: "small" } });
     expect(first({}, both(300_000))).toMatchObject({ ioThreads: 4, offer: { type: "large" } });
   });
@@ -173,23 +349,40 @@ describe("a recommendation", () => {
   });
 
   it("shows its arithmetic and what it assumes", () => {
-    const text = formatRecommendation(recommend({ ...NEED, p99Ms: 1 }, [run({ get: 200_000, set: 100_000 }, { doubts: [{ code: "machine-bound", text: "shared" }] })], OFFERS)).join("\n");
-    expect(text).toContain("Recommended: replication, 1 primary with 1 replicas, on small with io-threads 1: $146 a month");
+    const text = formatRecommendation(
+      recommend(
+        { ...NEED, p99Ms: 1 },
+        [run({ get: 200_000, set: 100_000 }, { doubts: [{ code: "machine-bound", text: "shared" }] })],
+        OFFERS,
+      ),
+    ).join("\n");
+    expect(text).toContain(
+      "Recommended: replication, 1 primary with 1 replicas, on small with io-threads 1: $146 a month",
+    );
     expect(text).toContain("1 / (0.9 / 200,000 + 0.1 / 100,000) = 181,818/s");
     expect(text).toContain("181,818/s − 16 × ln(100) / 1 ms = 108,135/s at most");
     expect(text).toContain("50,000 / 108,135 → 1");
     expect(text).toContain("at least: the servers were not the limit");
-    expect(text).toContain("a primary serves on the recommended machine what it served where it was measured: CPU <b> (2 cores)");
+    expect(text).toContain(
+      "a primary serves on the recommended machine what it served where it was measured: CPU <b> (2 cores)",
+    );
   });
 });
 
 describe("a mix", () => {
   it("lies between its parts, and needs both", () => {
-    fc.assert(fc.property(fc.double({ min: 0.01, max: 0.99, noNaN: true }), fc.integer({ min: 1, max: 1e7 }), fc.integer({ min: 1, max: 1e7 }), (reads, get, set) => {
-      const rate = mixedCapacity(reads, get, set) ?? NaN;
-      expect(rate).toBeGreaterThanOrEqual(Math.min(get, set) * 0.999999);
-      expect(rate).toBeLessThanOrEqual(Math.max(get, set) * 1.000001);
-      expect(mixedCapacity(reads, undefined, set)).toBeUndefined();
-    }));
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0.01, max: 0.99, noNaN: true }),
+        fc.integer({ min: 1, max: 1e7 }),
+        fc.integer({ min: 1, max: 1e7 }),
+        (reads, get, set) => {
+          const rate = mixedCapacity(reads, get, set) ?? NaN;
+          expect(rate).toBeGreaterThanOrEqual(Math.min(get, set) * 0.999999);
+          expect(rate).toBeLessThanOrEqual(Math.max(get, set) * 1.000001);
+          expect(mixedCapacity(reads, undefined, set)).toBeUndefined();
+        },
+      ),
+    );
   });
 });

@@ -3,11 +3,16 @@ import { escapeHtml, html } from "../../../benchmarks/report/html";
 import { renderReport } from "../../../benchmarks/report/page";
 import { recordAt, results } from "../../support/records";
 
-const records = [1, 2, 3].flatMap((round) => [recordAt("replication", round, 100_000 + round), recordAt("cluster", round, 200_000 + round, 0.5)]);
+const records = [1, 2, 3].flatMap((round) => [
+  recordAt("replication", round, 100_000 + round),
+  recordAt("cluster", round, 200_000 + round, 0.5),
+]);
 
 describe("html", () => {
   it("escapes what comes from outside and nothing else", () => {
-    expect(html`<p title="${'"'}">${"<&>"}${html`<b>${1}</b>`}${undefined}${["a", html`<i></i>`]}</p>`.text).toBe('<p title="&#34;">&#60;&#38;&#62;<b>1</b>a<i></i></p>');
+    expect(html`<p title="${'"'}">${"<&>"}${html`<b>${1}</b>`}${undefined}${["a", html`<i></i>`]}</p>`.text).toBe(
+      '<p title="&#34;">&#60;&#38;&#62;<b>1</b>a<i></i></p>',
+    );
     expect(escapeHtml("it's")).toBe("it&#39;s");
   });
 });
@@ -36,9 +41,22 @@ describe("report.html", () => {
 
   it("names the machines of a Kubernetes cluster, those of a kind together", () => {
     const base = results(records);
-    const machine = { instanceType: "c7g.xlarge", cores: 4, memoryBytes: 8 * 1024 ** 3, platform: "linux/arm64", kernel: "6.12", system: "Linux", kubelet: "v1.34" };
-    const machines = [{ name: "m-0", zone: "a", ...machine }, { name: "m-1", zone: "b", ...machine }];
-    expect(renderReport({ ...base, environment: { ...base.environment, machines } })).toContain("2 × c7g.xlarge, 4 cores, 8.0 GiB, linux/arm64, Linux, kernel 6.12: m-0 in a, m-1 in b");
+    const machine = {
+      instanceType: "c7g.xlarge",
+      cores: 4,
+      memoryBytes: 8 * 1024 ** 3,
+      platform: "linux/arm64",
+      kernel: "6.12",
+      system: "Linux",
+      kubelet: "v1.34",
+    };
+    const machines = [
+      { name: "m-0", zone: "a", ...machine },
+      { name: "m-1", zone: "b", ...machine },
+    ];
+    expect(renderReport({ ...base, environment: { ...base.environment, machines } })).toContain(
+      "2 × c7g.xlarge, 4 cores, 8.0 GiB, linux/arm64, Linux, kernel 6.12: m-0 in a, m-1 in b",
+    );
     expect(page).not.toContain("Kubernetes");
   });
 
@@ -47,7 +65,12 @@ describe("report.html", () => {
     const [cluster] = results([]).topologies;
     if (cluster === undefined) throw new Error("no topology");
     const failed = { ...cluster, verdict: { ...cluster.verdict, pass: false } };
-    const bad = renderReport(results(records.map((each) => ({ ...each, doubts: [...doubts] })), { complete: false, reason: "stopped by SIGINT", topologies: [failed] }));
+    const bad = renderReport(
+      results(
+        records.map((each) => ({ ...each, doubts: [...doubts] })),
+        { complete: false, reason: "stopped by SIGINT", topologies: [failed] },
+      ),
+    );
     expect(bad).toContain("61 % &#60;missed&#62;");
     expect(bad).toContain("Incomplete: stopped by SIGINT");
     expect(bad).toContain("not verified");

@@ -13,12 +13,59 @@ import { parseNodeSample } from "../../../benchmarks/soak/node-sample";
 import { parseDuration, soakOptions } from "../../../cli/soak-options";
 import { fixture } from "../../support/fixtures";
 
-const sample = (node: string, changes: Partial<NodeSample> = {}): NodeSample => ({ node, endpoint: `10.0.0.1:${node.length}`, follows: null, role: "primary", uptimeSeconds: 100, usedBytes: 1e6, residentBytes: 2e6, fragmentation: 1.1, keys: 10, aofBytes: 1000, aofRewrites: 0, aofWell: true, offset: 1000, linkUp: true, evicted: 0, ...changes });
-const window = (index: number, samples: readonly NodeSample[], changes: Partial<SoakWindow> = {}): SoakWindow => ({ kind: "window", deployment: "c", at: new Date(index * 60_000).toISOString(), seconds: 60, offered: 100, acknowledged: 100, failed: 0, unknown: 0, latencies: Histogram.fromCumulative([{ ms: 1, count: 99 }, { ms: 5, count: 100 }]).encode(), samples: [...samples], diskBytes: 5000, ...changes });
-const header: SoakHeader = { kind: "soak", stack: "x", timestamp: "t", seconds: 600, windowSeconds: 60, rate: 10, reads: 0.5, keySpace: 10, bytes: 10, seed: 7, diskBytes: 1e6 };
+const sample = (node: string, changes: Partial<NodeSample> = {}): NodeSample => ({
+  node,
+  endpoint: `10.0.0.1:${node.length}`,
+  follows: null,
+  role: "primary",
+  uptimeSeconds: 100,
+  usedBytes: 1e6,
+  residentBytes: 2e6,
+  fragmentation: 1.1,
+  keys: 10,
+  aofBytes: 1000,
+  aofRewrites: 0,
+  aofWell: true,
+  offset: 1000,
+  linkUp: true,
+  evicted: 0,
+  ...changes,
+});
+const window = (index: number, samples: readonly NodeSample[], changes: Partial<SoakWindow> = {}): SoakWindow => ({
+  kind: "window",
+  deployment: "c",
+  at: new Date(index * 60_000).toISOString(),
+  seconds: 60,
+  offered: 100,
+  acknowledged: 100,
+  failed: 0,
+  unknown: 0,
+  latencies: Histogram.fromCumulative([
+    { ms: 1, count: 99 },
+    { ms: 5, count: 100 },
+  ]).encode(),
+  samples: [...samples],
+  diskBytes: 5000,
+  ...changes,
+});
+const header: SoakHeader = {
+  kind: "soak",
+  stack: "x",
+  timestamp: "t",
+  seconds: 600,
+  windowSeconds: 60,
+  rate: 10,
+  reads: 0.5,
+  keySpace: 10,
+  bytes: 10,
+  seed: 7,
+  diskBytes: 1e6,
+};
 
 const directories: string[] = [];
-afterEach(() => { for (const directory of directories.splice(0)) rmSync(directory, { recursive: true }); });
+afterEach(() => {
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true });
+});
 const directory = (): string => {
   const made = mkdtempSync(join(tmpdir(), "soak-"));
   directories.push(made);
@@ -27,8 +74,12 @@ const directory = (): string => {
 
 describe("findings of a soak", () => {
   it("tell memory that grows from memory that breathes", () => {
-    const grown = Array.from({ length: 40 }, (_, index) => window(index, [sample("c-0", { usedBytes: 1e6 + index * 5000 + (index % 2) * 200 })]));
-    const still = Array.from({ length: 40 }, (_, index) => window(index, [sample("c-0", { usedBytes: 1e6 + (index % 5) * 20_000 })]));
+    const grown = Array.from({ length: 40 }, (_, index) =>
+      window(index, [sample("c-0", { usedBytes: 1e6 + index * 5000 + (index % 2) * 200 })]),
+    );
+    const still = Array.from({ length: 40 }, (_, index) =>
+      window(index, [sample("c-0", { usedBytes: 1e6 + (index % 5) * 20_000 })]),
+    );
     expect(soakFindings("c", grown).nodes[0]?.memory).toMatchObject({ grows: true });
     expect(soakFindings("c", grown).nodes[0]?.memory?.perHour).toBeCloseTo(300_000, -4);
     expect(soakFindings("c", still).nodes[0]?.memory).toMatchObject({ grows: false });
@@ -36,8 +87,20 @@ describe("findings of a soak", () => {
   });
 
   it("name every trouble, and none where there is none", () => {
-    expect(soakFindings("c", Array.from({ length: 8 }, (_, index) => window(index, [sample("c-0", { uptimeSeconds: 100 + index })]))).problems).toEqual([]);
-    const bad = [window(0, [sample("c-0", { uptimeSeconds: 500 })]), window(1, [sample("c-0", { uptimeSeconds: 3, role: "replica", linkUp: false, aofWell: false })], { failed: 2, unknown: 1 }), window(2, [sample("c-0", { role: null, uptimeSeconds: null })])];
+    expect(
+      soakFindings(
+        "c",
+        Array.from({ length: 8 }, (_, index) => window(index, [sample("c-0", { uptimeSeconds: 100 + index })])),
+      ).problems,
+    ).toEqual([]);
+    const bad = [
+      window(0, [sample("c-0", { uptimeSeconds: 500 })]),
+      window(1, [sample("c-0", { uptimeSeconds: 3, role: "replica", linkUp: false, aofWell: false })], {
+        failed: 2,
+        unknown: 1,
+      }),
+      window(2, [sample("c-0", { role: null, uptimeSeconds: null })]),
+    ];
     expect(soakFindings("c", bad).problems).toEqual([
       "c-0 did not answer (1 of 3 windows)",
       "c-0 was started again (1 of 3 windows)",
@@ -50,13 +113,21 @@ describe("findings of a soak", () => {
   });
 
   it("hold each replica against the primary that it follows", () => {
-    const samples = [sample("a", { endpoint: "h:1", offset: 100 }), sample("b", { endpoint: "h:2", offset: 900 }), sample("r", { role: "replica", endpoint: "h:3", follows: "h:1", offset: 60 }), sample("s", { role: "replica", endpoint: "h:4", follows: "h:2", offset: 905 })];
+    const samples = [
+      sample("a", { endpoint: "h:1", offset: 100 }),
+      sample("b", { endpoint: "h:2", offset: 900 }),
+      sample("r", { role: "replica", endpoint: "h:3", follows: "h:1", offset: 60 }),
+      sample("s", { role: "replica", endpoint: "h:4", follows: "h:2", offset: 905 }),
+    ];
     expect(maxReplicaLag(samples)).toBe(40);
     expect(maxReplicaLag([])).toBe(0);
   });
 
   it("are of every count of all windows together", () => {
-    const { p50Ms, maxMs, acknowledged, maxDiskBytes } = soakFindings("c", [window(0, []), window(1, [], { diskBytes: 9000, latencies: Histogram.fromCumulative([{ ms: 50, count: 1 }]).encode() })]);
+    const { p50Ms, maxMs, acknowledged, maxDiskBytes } = soakFindings("c", [
+      window(0, []),
+      window(1, [], { diskBytes: 9000, latencies: Histogram.fromCumulative([{ ms: 50, count: 1 }]).encode() }),
+    ]);
     expect(p50Ms).toBeCloseTo(1, 1);
     expect(maxMs).toBeCloseTo(50, 0);
     expect({ acknowledged, mostDiskBytes: maxDiskBytes }).toEqual({ acknowledged: 200, mostDiskBytes: 9000 });
@@ -71,12 +142,14 @@ describe("a soak's journal", () => {
     journal.close();
     const whole = readFileSync(join(made, SOAK_LOG_FILE));
     const headerEnd = whole.indexOf("\n") + 1;
-    fc.assert(fc.property(fc.integer({ min: headerEnd, max: whole.length }), (length) => {
-      const text = whole.subarray(0, length).toString();
-      const { entries, completeBytes: kept } = soakCheckpointLogs.parse(text, "f");
-      expect(entries).toHaveLength(text.split("\n").length - 2);
-      expect(kept).toBe(text.lastIndexOf("\n") + 1);
-    }));
+    fc.assert(
+      fc.property(fc.integer({ min: headerEnd, max: whole.length }), (length) => {
+        const text = whole.subarray(0, length).toString();
+        const { entries, completeBytes: kept } = soakCheckpointLogs.parse(text, "f");
+        expect(entries).toHaveLength(text.split("\n").length - 2);
+        expect(kept).toBe(text.lastIndexOf("\n") + 1);
+      }),
+    );
   });
 
   it("is refused while the process that writes it is alive, and taken up when that is gone", () => {
@@ -93,16 +166,32 @@ describe("a soak's journal", () => {
 
 describe("what a soak is told", () => {
   it("has defaults, durations and bounds", () => {
-    expect(soakOptions("s", {})).toMatchObject({ seconds: 7200, windowSeconds: 10, load: { rate: 1000, reads: 0.5 }, resume: false });
+    expect(soakOptions("s", {})).toMatchObject({
+      seconds: 7200,
+      windowSeconds: 10,
+      load: { rate: 1000, reads: 0.5 },
+      resume: false,
+    });
     expect(soakOptions("s", { for: "3d" }).windowSeconds).toBeCloseTo(259.2);
-    expect([parseDuration("90s"), parseDuration("1.5h"), parseDuration("0s"), parseDuration("2 weeks")]).toEqual([90, 5400, undefined, undefined]);
+    expect([parseDuration("90s"), parseDuration("1.5h"), parseDuration("0s"), parseDuration("2 weeks")]).toEqual([
+      90,
+      5400,
+      undefined,
+      undefined,
+    ]);
   });
 
   it("is refused with every problem at once", () => {
-    expect(() => soakOptions("s", { for: "long", rate: "fast", reads: 2, disk: "much" })).toThrow(/--for is "long"[^]*--rate is "fast"[^]*--reads is 2[^]*--disk is "much"/);
-    expect(() => soakOptions("s", { resume: true, for: "3h", keyspaceLen: 7 })).toThrow(/--for: a soak that is resumed goes on as it was begun[^]*--keyspace-len: /);
+    expect(() => soakOptions("s", { for: "long", rate: "fast", reads: 2, disk: "much" })).toThrow(
+      /--for is "long"[^]*--rate is "fast"[^]*--reads is 2[^]*--disk is "much"/,
+    );
+    expect(() => soakOptions("s", { resume: true, for: "3h", keyspaceLen: 7 })).toThrow(
+      /--for: a soak that is resumed goes on as it was begun[^]*--keyspace-len: /,
+    );
     expect(soakOptions("s", { resume: true, output: "there" })).toMatchObject({ resume: true, output: "there" });
-    expect(() => soakOptions("s", { for: "10h", window: "1s" })).toThrow(/36000 windows of 1 s; at most 1000, so at least 36s/);
+    expect(() => soakOptions("s", { for: "10h", window: "1s" })).toThrow(
+      /36000 windows of 1 s; at most 1000, so at least 36s/,
+    );
   });
 });
 

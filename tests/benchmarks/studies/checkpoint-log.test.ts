@@ -8,12 +8,23 @@ import { STUDY_CHECKPOINT_FILE, studyCheckpointLogs } from "../../../benchmarks/
 import { fingerprint } from "../../../benchmarks/studies/study";
 import { referenceLoadEntry, treatmentEntry, study } from "../../support/study";
 
-const HEADER: StudyLogHeader = { kind: "study", name: "test", fingerprint: "abc", seed: 7, timestamp: "20261121-090000", machine: "here" };
+const HEADER: StudyLogHeader = {
+  kind: "study",
+  name: "test",
+  fingerprint: "abc",
+  seed: 7,
+  timestamp: "20261121-090000",
+  machine: "here",
+};
 const STUDY = study({ "io-threads": [1, 2] });
 
 let directory: string;
-beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "journal-")); });
-afterEach(() => { rmSync(directory, { recursive: true }); });
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "journal-"));
+});
+afterEach(() => {
+  rmSync(directory, { recursive: true });
+});
 
 const file = (): string => join(directory, STUDY_CHECKPOINT_FILE);
 
@@ -48,7 +59,9 @@ describe("a journal", () => {
       expect(resumed.entries).toHaveLength(3);
       resumed.add(referenceLoadEntry(2, 2));
       resumed.close();
-      expect(studyCheckpointLogs.parse(readFileSync(file(), "utf8"), "journal").entries.at(-1)).toEqual(referenceLoadEntry(2, 2));
+      expect(studyCheckpointLogs.parse(readFileSync(file(), "utf8"), "journal").entries.at(-1)).toEqual(
+        referenceLoadEntry(2, 2),
+      );
     }
   });
 
@@ -76,7 +89,9 @@ describe("a journal", () => {
   });
 
   it("is found again by what it is of: the one that was begun last, whatever else is there", () => {
-    const begin = (place: string, changes: Partial<StudyLogHeader>): void => { studyCheckpointLogs.create(join(directory, place), { ...HEADER, ...changes }).close(); };
+    const begin = (place: string, changes: Partial<StudyLogHeader>): void => {
+      studyCheckpointLogs.create(join(directory, place), { ...HEADER, ...changes }).close();
+    };
     begin("b", { timestamp: "20261121-100000" });
     begin("a", { timestamp: "20261121-110000" });
     begin("c", { timestamp: "20261121-120000", name: "other" });

@@ -15,11 +15,15 @@ import { referenceLoadEntry, treatmentEntry, interleavedEntry, study, WORKLOAD }
 
 /** Seven rounds at these rates, by cell, with noise of one in a hundred. */
 function entriesOfRates(of: Study, rate: (cell: Treatment) => number, entry = treatmentEntry): StudyLogEntry[] {
-  return [1, 2, 3, 4, 5, 6, 7].flatMap((round) => [referenceLoadEntry(round, 1), ...of.treatments.map((cell, index) => entry(cell, round, rate(cell) * (1 + 0.01 * Math.sin(round * (index + 1)))))]);
+  return [1, 2, 3, 4, 5, 6, 7].flatMap((round) => [
+    referenceLoadEntry(round, 1),
+    ...of.treatments.map((cell, index) => entry(cell, round, rate(cell) * (1 + 0.01 * Math.sin(round * (index + 1))))),
+  ]);
 }
 
 const CPUS = (count: number): number[] => Array.from({ length: count }, (_, cpu) => cpu);
-const evaluated = (of: Study, entries: readonly StudyLogEntry[], cores: number): StudyRecord => evaluateStudy({ study: of, entries, cpus: CPUS(cores), rounds: 7, ended: "precise" });
+const evaluated = (of: Study, entries: readonly StudyLogEntry[], cores: number): StudyRecord =>
+  evaluateStudy({ study: of, entries, cpus: CPUS(cores), rounds: 7, ended: "precise" });
 const claims = ({ claims: all }: StudyRecord): string[] => all.map(({ document, finding }) => `${document} ${finding}`);
 
 describe("comparisons", () => {
@@ -35,11 +39,26 @@ describe("comparisons", () => {
 
   it("find ratios, and leave out what was offered at different rates", () => {
     const of = study({ "io-threads": [1, 2] });
-    const { comparisons } = evaluated(of, entriesOfRates(of, ({ levels }) => 1000 * (levels["io-threads"] ?? 0)), 8);
-    expect(comparisons.find(({ figure }) => figure === "throughput")).toMatchObject({ base: "io-threads-1", other: "io-threads-2", rounds: 7, verdict: "greater" });
+    const { comparisons } = evaluated(
+      of,
+      entriesOfRates(of, ({ levels }) => 1000 * (levels["io-threads"] ?? 0)),
+      8,
+    );
+    expect(comparisons.find(({ figure }) => figure === "throughput")).toMatchObject({
+      base: "io-threads-1",
+      other: "io-threads-2",
+      rounds: 7,
+      verdict: "greater",
+    });
     expect(comparisons.find(({ figure }) => figure === "throughput")?.ratio).toBeCloseTo(2, 1);
     const rates = study({ rate: [0, 1000] });
-    expect(evaluated(rates, entriesOfRates(rates, () => 1000), 8).comparisons).toEqual([]);
+    expect(
+      evaluated(
+        rates,
+        entriesOfRates(rates, () => 1000),
+        8,
+      ).comparisons,
+    ).toEqual([]);
   });
 });
 
@@ -51,18 +70,41 @@ describe("what was measured side by side", () => {
   const rounds = [1, 2, 3, 4, 5, 6, 7];
   // One after the other, the second is the quicker; side by side it is the slower.
   const apart = entriesOfRates(of, ({ levels }) => 1000 * (levels["io-threads"] ?? 0));
-  const of7 = (entries: readonly StudyLogEntry[], figure: string): StudyRecord["comparisons"][number] | undefined => evaluated(of, entries, 8).comparisons.find((each) => each.figure === figure);
+  const of7 = (entries: readonly StudyLogEntry[], figure: string): StudyRecord["comparisons"][number] | undefined =>
+    evaluated(of, entries, 8).comparisons.find((each) => each.figure === figure);
 
   it("decides throughput, and leaves latency and CPU to what was measured alone", () => {
-    const entries = [...apart, ...rounds.map((round) => interleavedEntry(pair, round, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1800 + round, seconds: 2, cpuSeconds: 1.8 }))];
-    expect(of7(entries, "throughput")).toMatchObject({ verdict: "less", rounds: 7, sideBySide: true, ratio: expect.closeTo(0.902, 3) as number });
+    const entries = [
+      ...apart,
+      ...rounds.map((round) =>
+        interleavedEntry(
+          pair,
+          round,
+          { requests: 2000, seconds: 2, cpuSeconds: 1 },
+          { requests: 1800 + round, seconds: 2, cpuSeconds: 1.8 },
+        ),
+      ),
+    ];
+    expect(of7(entries, "throughput")).toMatchObject({
+      verdict: "less",
+      rounds: 7,
+      sideBySide: true,
+      ratio: expect.closeTo(0.902, 3) as number,
+    });
     expect(of7(entries, "cpu-per-operation")).toMatchObject({ rounds: 7, sideBySide: false });
     expect(of7(entries, "p99")).toMatchObject({ rounds: 7, sideBySide: false });
     expect(evaluated(of, entries, 8).sideBySide).toHaveLength(7);
   });
 
   it("goes by each side's own seconds", () => {
-    const entries = rounds.map((round) => interleavedEntry(pair, round, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1000 + round, seconds: 1, cpuSeconds: 1 }));
+    const entries = rounds.map((round) =>
+      interleavedEntry(
+        pair,
+        round,
+        { requests: 2000, seconds: 2, cpuSeconds: 1 },
+        { requests: 1000 + round, seconds: 1, cpuSeconds: 1 },
+      ),
+    );
     expect(of7([...apart, ...entries], "throughput")?.ratio).toBeCloseTo(1.004, 3);
   });
 
@@ -88,31 +130,63 @@ describe("what was measured side by side", () => {
   });
 
   it("stands aside when it was given up: what was measured one after the other decides", () => {
-    const failed = (round: number): StudyLogEntry => ({ kind: "failure", round, cell: "io-threads-2 beside io-threads-1", seconds: 1, reason: "no" });
-    const entries = [...apart, interleavedEntry(pair, 1, { requests: 2000, seconds: 2, cpuSeconds: 1 }, { requests: 1800, seconds: 2, cpuSeconds: 1 }), failed(2), failed(3)];
+    const failed = (round: number): StudyLogEntry => ({
+      kind: "failure",
+      round,
+      cell: "io-threads-2 beside io-threads-1",
+      seconds: 1,
+      reason: "no",
+    });
+    const entries = [
+      ...apart,
+      interleavedEntry(
+        pair,
+        1,
+        { requests: 2000, seconds: 2, cpuSeconds: 1 },
+        { requests: 1800, seconds: 2, cpuSeconds: 1 },
+      ),
+      failed(2),
+      failed(3),
+    ];
     expect(of7(entries, "throughput")).toMatchObject({ verdict: "greater", sideBySide: false });
     expect(evaluated(of, entries, 8).sideBySide).toEqual([]);
   });
 
   it("is of pairs at full speed with as many nodes, and of tests that leave their data as they were", () => {
-    const named = (...args: Parameters<typeof study>): string[] => interleavedPairs(study(...args).treatments).map((each) => `${each.other.id} / ${each.base.id}`);
+    const named = (...args: Parameters<typeof study>): string[] =>
+      interleavedPairs(study(...args).treatments).map((each) => `${each.other.id} / ${each.base.id}`);
     expect(named({ "io-threads": [1, 2, 4] })).toEqual(["io-threads-2 / io-threads-1", "io-threads-4 / io-threads-1"]);
-    expect(named({ rate: [0, 1000], "io-threads": [1, 2] })).toEqual(["full-speed-io-threads-2 / full-speed-io-threads-1"]);
-    expect(named({ primaries: [1, 3], pipeline: [16, 1] })).toEqual(["1-primary-pipeline-1 / 1-primary-pipeline-16", "3-primaries-pipeline-1 / 3-primaries-pipeline-16"]);
+    expect(named({ rate: [0, 1000], "io-threads": [1, 2] })).toEqual([
+      "full-speed-io-threads-2 / full-speed-io-threads-1",
+    ]);
+    expect(named({ primaries: [1, 3], pipeline: [16, 1] })).toEqual([
+      "1-primary-pipeline-1 / 1-primary-pipeline-16",
+      "3-primaries-pipeline-1 / 3-primaries-pipeline-16",
+    ]);
     expect(named({ primaries: [1, 3, 6] })).toEqual([]);
-    const popping = study({ "io-threads": [1, 2] }).treatments.map((cell) => ({ ...cell, workload: { ...cell.workload, tests: ["lpop" as const] } }));
+    const popping = study({ "io-threads": [1, 2] }).treatments.map((cell) => ({
+      ...cell,
+      workload: { ...cell.workload, tests: ["lpop" as const] },
+    }));
     expect(interleavedPairs(popping)).toEqual([]);
   });
 });
 
 describe("the study io-threads", () => {
   const ladder = study({ "io-threads": [1, 2, 4, 8] }, { kind: "io-threads" });
-  const at = (rates: Readonly<Record<number, number>>, cores: number): StudyRecord => evaluated(ladder, entriesOfRates(ladder, ({ levels }) => rates[levels["io-threads"] ?? 0] ?? 0), cores);
+  const at = (rates: Readonly<Record<number, number>>, cores: number): StudyRecord =>
+    evaluated(
+      ladder,
+      entriesOfRates(ladder, ({ levels }) => rates[levels["io-threads"] ?? 0] ?? 0),
+      cores,
+    );
 
   it("names the fewest threads that nothing beats, and the step onto the cores", () => {
     const { findings } = at({ 1: 1000, 2: 1400, 4: 1405, 8: 700 }, 8);
     expect(findings).toContain("SET: the best is 2, the fewest that no other number is shown to beat");
-    expect(findings.find((finding) => finding.includes("step"))).toMatch(/the step from 4 to 8 threads on 8 cores is 0\.50 \(/);
+    expect(findings.find((finding) => finding.includes("step"))).toMatch(
+      /the step from 4 to 8 threads on 8 cores is 0\.50 \(/,
+    );
   });
 
   it("judges S2 where the machine has cores to spare, and says what it takes where not", () => {
@@ -130,8 +204,17 @@ describe("the study topologies", () => {
     { name: "cluster", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 }, settings: {} },
   ] as const;
   const of = study({}, { kind: "topologies", treatments: treatmentsOf(bases, { pipeline: [16, 1] }, WORKLOAD, 1) });
-  const at = (cluster: number, cores: number): StudyRecord => evaluated(of, entriesOfRates(of, ({ mode, workload }) => (mode === "cluster" ? cluster : 1) * (workload.pipeline === 16 ? 100_000 : 20_000)), cores);
-  const set = ({ claims: all }: StudyRecord): string | undefined => all.find(({ claim }) => claim.startsWith("SET"))?.finding;
+  const at = (cluster: number, cores: number): StudyRecord =>
+    evaluated(
+      of,
+      entriesOfRates(
+        of,
+        ({ mode, workload }) => (mode === "cluster" ? cluster : 1) * (workload.pipeline === 16 ? 100_000 : 20_000),
+      ),
+      cores,
+    );
+  const set = ({ claims: all }: StudyRecord): string | undefined =>
+    all.find(({ claim }) => claim.startsWith("SET"))?.finding;
 
   it("judges S1's speed-up where each primary and the load generator have a core", () => {
     expect(set(at(2.9, 4))).toBe("supported");
@@ -143,9 +226,24 @@ describe("the study topologies", () => {
   });
 
   it("calls GETs as fast that differ by a tenth at most, and not such that nobody knows it of", () => {
-    const reading = study({}, { kind: "topologies", treatments: treatmentsOf(bases, { pipeline: [16] }, { ...WORKLOAD, tests: ["get"] }, 1) });
+    const reading = study(
+      {},
+      { kind: "topologies", treatments: treatmentsOf(bases, { pipeline: [16] }, { ...WORKLOAD, tests: ["get"] }, 1) },
+    );
     const parity = (cluster: number, spread = 1): unknown =>
-      evaluated(reading, entriesOfRates(reading, ({ mode }) => (mode === "cluster" ? cluster : 1) * 100_000, (cell, round, rps) => treatmentEntry(cell, round, rps * (cell.mode === "cluster" && round % 2 === 0 ? spread : 1), { test: "get", title: "GET" })), 4).claims.find(({ claim }) => claim.startsWith("GET is as fast"))?.finding;
+      evaluated(
+        reading,
+        entriesOfRates(
+          reading,
+          ({ mode }) => (mode === "cluster" ? cluster : 1) * 100_000,
+          (cell, round, rps) =>
+            treatmentEntry(cell, round, rps * (cell.mode === "cluster" && round % 2 === 0 ? spread : 1), {
+              test: "get",
+              title: "GET",
+            }),
+        ),
+        4,
+      ).claims.find(({ claim }) => claim.startsWith("GET is as fast"))?.finding;
     // A shown difference of 4 % is none that matters.
     expect(parity(1.04)).toBe("supported");
     expect(parity(1)).toBe("supported");
@@ -154,7 +252,10 @@ describe("the study topologies", () => {
   });
 
   it("sees what pipelining is worth on any machine", () => {
-    expect(at(1, 2).claims.find(({ claim }) => claim.startsWith("pipelining"))).toMatchObject({ finding: "supported", why: expect.stringMatching(/^measured 5\.0\d \(/) as string });
+    expect(at(1, 2).claims.find(({ claim }) => claim.startsWith("pipelining"))).toMatchObject({
+      finding: "supported",
+      why: expect.stringMatching(/^measured 5\.0\d \(/) as string,
+    });
   });
 });
 
@@ -163,8 +264,13 @@ describe("the study density", () => {
 
   it("fits S5's exponent, and leaves out and shows what its servers did not limit", () => {
     const clientBound = { code: "client-bound" as const, text: "the load generator was the limit" };
-    const bound = (cell: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> => treatmentEntry(cell, round, rps, cell.shape.primaries === 8 ? { doubts: [clientBound] } : {});
-    const entries = entriesOfRates(shards, ({ shape }) => (shape.primaries === 8 ? 3000 : 1000 * shape.primaries ** 0.92), bound);
+    const bound = (cell: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> =>
+      treatmentEntry(cell, round, rps, cell.shape.primaries === 8 ? { doubts: [clientBound] } : {});
+    const entries = entriesOfRates(
+      shards,
+      ({ shape }) => (shape.primaries === 8 ? 3000 : 1000 * shape.primaries ** 0.92),
+      bound,
+    );
     const { fits, claims: found } = evaluated(shards, entries, 60);
     expect(fits).toHaveLength(1);
     expect(fits[0]?.exponent?.estimate).toBeCloseTo(0.92, 1);
@@ -173,7 +279,15 @@ describe("the study density", () => {
   });
 
   it("has no exponent where shards have no CPUs of their own", () => {
-    const { fits, claims: found, cells } = evaluated(shards, entriesOfRates(shards, () => 1000), 2);
+    const {
+      fits,
+      claims: found,
+      cells,
+    } = evaluated(
+      shards,
+      entriesOfRates(shards, () => 1000),
+      2,
+    );
     expect(fits[0]).toMatchObject({ exponent: null, cells: ["1-primary-1-cpu"] });
     expect(cells.map(({ shared }) => shared === null)).toEqual([true, false, false, false]);
     expect(found[0]).toMatchObject({ finding: "no-say" });
@@ -183,35 +297,86 @@ describe("the study density", () => {
 describe("the study engines", () => {
   const said = (dataSize: number, ...bytes: readonly number[]): string[] => {
     const of = study({ engine: ["valkey", "redis-7"] }, { kind: "engines", tableGrowth: { keys: 200_000, dataSize } });
-    const entries = entriesOfRates(of, () => 1000, (cell, round, rps) => ({ ...treatmentEntry(cell, round, rps), growth: { samples: bytes.map((each, index) => ({ seconds: index, keys: 100_000 * (index + 1), bytes: 100_000 * (index + 1) * (each + (round === 7 ? 2 : 0)) })) } }));
-    return evaluated(of, entries, 2).claims.filter(({ claim }) => /149|Dragonfly's 127/.test(claim)).map(({ finding, why }) => `${finding}: ${why}`);
+    const entries = entriesOfRates(
+      of,
+      () => 1000,
+      (cell, round, rps) => ({
+        ...treatmentEntry(cell, round, rps),
+        growth: {
+          samples: bytes.map((each, index) => ({
+            seconds: index,
+            keys: 100_000 * (index + 1),
+            bytes: 100_000 * (index + 1) * (each + (round === 7 ? 2 : 0)),
+          })),
+        },
+      }),
+    );
+    return evaluated(of, entries, 2)
+      .claims.filter(({ claim }) => /149|Dragonfly's 127/.test(claim))
+      .map(({ finding, why }) => `${finding}: ${why}`);
   };
 
   it("judges S3's bytes per entry of its value size, over all rounds, and not Dragonfly's, which nobody measured", () => {
-    expect(said(64, 138, 156)).toEqual([expect.stringMatching(/^supported: 138 to 158 over the sweep/), expect.stringMatching(/^no-say: Dragonfly was not measured here/)]);
+    expect(said(64, 138, 156)).toEqual([
+      expect.stringMatching(/^supported: 138 to 158 over the sweep/),
+      expect.stringMatching(/^no-say: Dragonfly was not measured here/),
+    ]);
     expect(said(64, 110, 140)[0]).toMatch(/^contradicted: 110 to 142/);
     // The last round alone reaches it.
     expect(said(64, 138, 147)[0]).toMatch(/^supported: 138 to 149/);
-    expect(said(256, 330, 348)).toEqual([expect.stringMatching(/^no-say: entries of 256 bytes were put in, not of 64/), expect.stringMatching(/^no-say/)]);
+    expect(said(256, 330, 348)).toEqual([
+      expect.stringMatching(/^no-say: entries of 256 bytes were put in, not of 64/),
+      expect.stringMatching(/^no-say/),
+    ]);
   });
 });
 
 describe("the study billion", () => {
   it("compares CPU per operation at an offered rate, which takes no large machine", () => {
     const of = study({ primaries: [3, 6, 9], rate: [0, 20_000] }, { kind: "billion" });
-    const costing = (cores: (primaries: number) => number) => (cell: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> => {
-      const base = measurementRecord();
-      return treatmentEntry(cell, round, rps, { cpu: { ...base.cpu, servers: [{ node: "n", role: "primary", cores: cores(cell.shape.primaries) * (1 + round / 500), mainThread: null }] } });
-    };
-    const overhead = (entries: StudyLogEntry[]): StudyRecord["claims"][number] | undefined => evaluated(of, entries, 2).claims.find(({ claim }) => claim.includes("cluster bus"));
-    expect(overhead(entriesOfRates(of, () => 20_000, costing(() => 0.3)))).toMatchObject({ finding: "supported" });
-    expect(overhead(entriesOfRates(of, () => 20_000, costing((primaries) => primaries / 10)))).toMatchObject({ finding: "contradicted" });
+    const costing =
+      (cores: (primaries: number) => number) =>
+      (cell: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> => {
+        const base = measurementRecord();
+        return treatmentEntry(cell, round, rps, {
+          cpu: {
+            ...base.cpu,
+            servers: [
+              { node: "n", role: "primary", cores: cores(cell.shape.primaries) * (1 + round / 500), mainThread: null },
+            ],
+          },
+        });
+      };
+    const overhead = (entries: StudyLogEntry[]): StudyRecord["claims"][number] | undefined =>
+      evaluated(of, entries, 2).claims.find(({ claim }) => claim.includes("cluster bus"));
+    expect(
+      overhead(
+        entriesOfRates(
+          of,
+          () => 20_000,
+          costing(() => 0.3),
+        ),
+      ),
+    ).toMatchObject({ finding: "supported" });
+    expect(
+      overhead(
+        entriesOfRates(
+          of,
+          () => 20_000,
+          costing((primaries) => primaries / 10),
+        ),
+      ),
+    ).toMatchObject({ finding: "contradicted" });
   });
 });
 
 describe("growth", () => {
   /** 150 bytes for each, or 130; a stall at a million. */
-  const samples = Array.from({ length: 80 }, (_, index) => ({ seconds: index * 0.1 + (index > 40 ? 0.5 : 0), keys: index * 25_000, bytes: index * 25_000 * (index % 20 < 10 ? 150 : 130) }));
+  const samples = Array.from({ length: 80 }, (_, index) => ({
+    seconds: index * 0.1 + (index > 40 ? 0.5 : 0),
+    keys: index * 25_000,
+    bytes: index * 25_000 * (index % 20 < 10 ? 150 : 130),
+  }));
 
   it("is read as bytes per entry over the sweep, and dips of the rate", () => {
     expect(bytesPerEntry({ samples })).toMatchObject({ least: 130, most: 150 });
@@ -221,7 +386,9 @@ describe("growth", () => {
     expect(dips[0]?.keys).toBeLessThan(1_100_000);
     const elsewhere = { samples: samples.map(({ seconds, keys, bytes }) => ({ seconds, keys: keys / 2, bytes })) };
     expect(recurringDips([{ samples }, { samples }, elsewhere]).map(({ keys }) => keys)).toEqual([]);
-    expect(recurringDips([{ samples }, { samples }, { samples }, elsewhere]).map(({ keys }) => keys)).toEqual([dips[0]?.keys]);
+    expect(recurringDips([{ samples }, { samples }, { samples }, elsewhere]).map(({ keys }) => keys)).toEqual([
+      dips[0]?.keys,
+    ]);
     expect(recurringDips([{ samples }])).toEqual([]);
     expect(bytesPerEntry({ samples: [] })).toBeUndefined();
     expect(rateDips({ samples: [] })).toEqual([]);
@@ -233,7 +400,11 @@ describe("a study's results", () => {
   const described = (canary: number): ReturnType<typeof studyResults> => {
     const entries = [...entriesOfRates(of, () => 1000), referenceLoadEntry(8, 1, canary)];
     const { environment } = results([]);
-    return studyResults({ study: of, entries, cpus: [0, 1], rounds: 7, ended: "precise" }, { timestamp: "20261121-090000", stack: "study-x", configuration: {}, environment }, null);
+    return studyResults(
+      { study: of, entries, cpus: [0, 1], rounds: 7, ended: "precise" },
+      { timestamp: "20261121-090000", stack: "study-x", configuration: {}, environment },
+      null,
+    );
   };
 
   it("are results as any others are, with a part of their own", () => {
@@ -241,7 +412,9 @@ describe("a study's results", () => {
     expect(resultsSchema.parse(JSON.parse(JSON.stringify(all)))).toEqual(all);
     expect(all.topologies.map(({ deployment }) => deployment)).toEqual(["io-threads-1", "io-threads-2"]);
     expect(all.study?.order).toHaveLength(22);
-    expect(formatStudy(all).join("\n")).toMatch(/SET +throughput +io-threads 2 \/ io-threads 1 +1\.\d\d× +\(\d\.\d\d … \d\.\d\d\) +no difference shown/);
+    expect(formatStudy(all).join("\n")).toMatch(
+      /SET +throughput +io-threads 2 \/ io-threads 1 +1\.\d\d× +\(\d\.\d\d … \d\.\d\d\) +no difference shown/,
+    );
   });
 
   it("come with what their intervals mean", () => {
@@ -249,10 +422,37 @@ describe("a study's results", () => {
     expect(said).toContain("leaves none open of more than 10.3 %; its ends say how much.");
     expect(said).not.toMatch(/by chance|closed loop/);
     const ladder = study({ "io-threads": [1, 2, 3, 4] });
-    expect(intervalNotes(evaluated(ladder, entriesOfRates(ladder, ({ levels }) => 1000 * (levels["io-threads"] ?? 0)), 8)).join()).toContain("of 9, 1 or so will miss the true ratio by chance");
+    expect(
+      intervalNotes(
+        evaluated(
+          ladder,
+          entriesOfRates(ladder, ({ levels }) => 1000 * (levels["io-threads"] ?? 0)),
+          8,
+        ),
+      ).join(),
+    ).toContain("of 9, 1 or so will miss the true ratio by chance");
     const atRate = study({ "io-threads": [1, 2], rate: [1000] });
-    const always = study({}, { treatments: treatmentsOf([{ name: "primary", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, settings: {} }], { "io-threads": [1, 2] }, { ...WORKLOAD, rate: 1000 }, 1) });
-    for (const each of [atRate, always]) expect(intervalNotes(evaluated(each, entriesOfRates(each, () => 1000), 8)).join()).toContain("p99 at an offered rate is a closed loop's");
+    const always = study(
+      {},
+      {
+        treatments: treatmentsOf(
+          [{ name: "primary", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 }, settings: {} }],
+          { "io-threads": [1, 2] },
+          { ...WORKLOAD, rate: 1000 },
+          1,
+        ),
+      },
+    );
+    for (const each of [atRate, always])
+      expect(
+        intervalNotes(
+          evaluated(
+            each,
+            entriesOfRates(each, () => 1000),
+            8,
+          ),
+        ).join(),
+      ).toContain("p99 at an offered rate is a closed loop's");
   });
 
   it("are all marked when one canary moved", () => {

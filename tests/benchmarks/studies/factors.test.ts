@@ -5,10 +5,32 @@ import { treatmentsOf } from "../../../benchmarks/studies/factors";
 import { availableCpus, parseCpuList, planPinning } from "../../../benchmarks/studies/pinning";
 import type { Workload } from "../../../benchmarks/workloads/workload";
 
-const WORKLOAD: Workload = { name: undefined, tests: ["set"], clients: 48, pipeline: 16, dataSize: 256, threads: 1, keySpace: 16_384, length: { seconds: 2 }, warmup: 1, rate: undefined };
-const replication: BaseDeployment = { name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 1 }, settings: { maxmemory: 1 } };
-const cluster: BaseDeployment = { name: "cluster", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 }, settings: {} };
-const cells = (variation: Variation, ...bases: BaseDeployment[]): ReturnType<typeof treatmentsOf> => treatmentsOf(bases, variation, WORKLOAD, 1);
+const WORKLOAD: Workload = {
+  name: undefined,
+  tests: ["set"],
+  clients: 48,
+  pipeline: 16,
+  dataSize: 256,
+  threads: 1,
+  keySpace: 16_384,
+  length: { seconds: 2 },
+  warmup: 1,
+  rate: undefined,
+};
+const replication: BaseDeployment = {
+  name: "replication",
+  mode: "replication",
+  shape: { primaries: 1, replicasPerPrimary: 1 },
+  settings: { maxmemory: 1 },
+};
+const cluster: BaseDeployment = {
+  name: "cluster",
+  mode: "cluster",
+  shape: { primaries: 3, replicasPerPrimary: 1 },
+  settings: {},
+};
+const cells = (variation: Variation, ...bases: BaseDeployment[]): ReturnType<typeof treatmentsOf> =>
+  treatmentsOf(bases, variation, WORKLOAD, 1);
 
 describe("the cells of a study", () => {
   it("are every level with every other on every deployment, each by a name of its own", () => {
@@ -20,52 +42,97 @@ describe("the cells of a study", () => {
         expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
         for (const { id, levels: own, settings, workload } of all) {
           expect(id).toMatch(/^[a-z0-9][a-z0-9.-]*$/);
-          expect([settings["io-threads"], workload.pipeline, workload.clients]).toEqual([own["io-threads"], own.pipeline, own.clients]);
+          expect([settings["io-threads"], workload.pipeline, workload.clients]).toEqual([
+            own["io-threads"],
+            own.pipeline,
+            own.clients,
+          ]);
         }
       }),
     );
   });
 
   it("are the deployments themselves where nothing is varied", () => {
-    expect(cells({}, replication, cluster)).toMatchObject([{ id: "replication", mode: "replication" }, { id: "cluster", mode: "cluster", shape: cluster.shape }]);
+    expect(cells({}, replication, cluster)).toMatchObject([
+      { id: "replication", mode: "replication" },
+      { id: "cluster", mode: "cluster", shape: cluster.shape },
+    ]);
     expect(cells({}, cluster).map(({ label }) => label)).toEqual(["cluster"]);
   });
 
   it("have what each factor stands for", () => {
-    const only = (variation: Variation, base = cluster): ReturnType<typeof treatmentsOf>[number] | undefined => cells(variation, base)[0];
-    expect(only({ primaries: [1] })).toMatchObject({ id: "1-primary", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 1 } });
-    expect(only({ primaries: [6], replicas: [0] }, replication)).toMatchObject({ mode: "cluster", shape: { primaries: 6, replicasPerPrimary: 0 } });
-    expect(only({ mode: ["replication"] })).toMatchObject({ mode: "replication", shape: { primaries: 1, replicasPerPrimary: 1 } });
-    expect(only({ persistence: ["aof-always"] })?.settings).toMatchObject({ appendonly: true, appendfsync: "always", save: "" });
-    expect(only({ persistence: ["none"], backlog: [1024] }, replication)?.settings).toEqual({ maxmemory: 1, appendonly: false, save: "", "repl-backlog-size": 1024 });
-    expect(only({ engine: ["valkey-8.1"], cpus: [2], runners: [3] })).toMatchObject({ id: "valkey-8.1-2-cpus-3-runners", label: "valkey-8.1, 2 CPUs, 3 runners", engine: "valkey-8.1", cpus: 2, runners: 3 });
+    const only = (variation: Variation, base = cluster): ReturnType<typeof treatmentsOf>[number] | undefined =>
+      cells(variation, base)[0];
+    expect(only({ primaries: [1] })).toMatchObject({
+      id: "1-primary",
+      mode: "replication",
+      shape: { primaries: 1, replicasPerPrimary: 1 },
+    });
+    expect(only({ primaries: [6], replicas: [0] }, replication)).toMatchObject({
+      mode: "cluster",
+      shape: { primaries: 6, replicasPerPrimary: 0 },
+    });
+    expect(only({ mode: ["replication"] })).toMatchObject({
+      mode: "replication",
+      shape: { primaries: 1, replicasPerPrimary: 1 },
+    });
+    expect(only({ persistence: ["aof-always"] })?.settings).toMatchObject({
+      appendonly: true,
+      appendfsync: "always",
+      save: "",
+    });
+    expect(only({ persistence: ["none"], backlog: [1024] }, replication)?.settings).toEqual({
+      maxmemory: 1,
+      appendonly: false,
+      save: "",
+      "repl-backlog-size": 1024,
+    });
+    expect(only({ engine: ["valkey-8.1"], cpus: [2], runners: [3] })).toMatchObject({
+      id: "valkey-8.1-2-cpus-3-runners",
+      label: "valkey-8.1, 2 CPUs, 3 runners",
+      engine: "valkey-8.1",
+      cpus: 2,
+      runners: 3,
+    });
     expect(only({ rate: [0] })?.workload.rate).toBeUndefined();
-    expect(only({ rate: [5000], dataSize: [64], threads: [2] })).toMatchObject({ id: "5000-per-second-64-b-threads-2", workload: { rate: 5000, dataSize: 64, threads: 2 } });
+    expect(only({ rate: [5000], dataSize: [64], threads: [2] })).toMatchObject({
+      id: "5000-per-second-64-b-threads-2",
+      workload: { rate: 5000, dataSize: 64, threads: 2 },
+    });
   });
 });
 
 describe("pinning", () => {
   it("gives nobody's CPU away while there are enough, and says when there are not", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 64 }), fc.integer({ min: 1, max: 32 }), fc.integer({ min: 1, max: 8 }), (cores, servers, each) => {
-        const cpus = Array.from({ length: cores }, (_, cpu) => cpu * 2);
-        const { servers: masks, clients, sharedCpus } = planPinning(cpus, servers, each);
-        expect(masks).toHaveLength(servers);
-        const used = [...masks, clients].flatMap(parseCpuList);
-        for (const cpu of used) expect(cpus).toContain(cpu);
-        expect(sharedCpus === undefined).toBe(servers * each < cores);
-        if (sharedCpus === undefined) {
-          expect(new Set(used).size).toBe(used.length);
-          for (const mask of masks) expect(parseCpuList(mask)).toHaveLength(each);
-          expect(used).toHaveLength(cores);
-        }
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 64 }),
+        fc.integer({ min: 1, max: 32 }),
+        fc.integer({ min: 1, max: 8 }),
+        (cores, servers, each) => {
+          const cpus = Array.from({ length: cores }, (_, cpu) => cpu * 2);
+          const { servers: masks, clients, sharedCpus } = planPinning(cpus, servers, each);
+          expect(masks).toHaveLength(servers);
+          const used = [...masks, clients].flatMap(parseCpuList);
+          for (const cpu of used) expect(cpus).toContain(cpu);
+          expect(sharedCpus === undefined).toBe(servers * each < cores);
+          if (sharedCpus === undefined) {
+            expect(new Set(used).size).toBe(used.length);
+            for (const mask of masks) expect(parseCpuList(mask)).toHaveLength(each);
+            expect(used).toHaveLength(cores);
+          }
+        },
+      ),
     );
   });
 
   it("says how many CPUs it would take", () => {
     expect(planPinning([0, 1], 1, 1)).toEqual({ servers: ["0"], clients: "1", shared: undefined });
-    expect(planPinning([0, 1], 2, 1)).toMatchObject({ servers: ["0", "1"], clients: "0,1", shared: expect.stringContaining("2 servers of 1 CPU each: all 2 CPUs of the machine") as string });
+    expect(planPinning([0, 1], 2, 1)).toMatchObject({
+      servers: ["0", "1"],
+      clients: "0,1",
+      shared: expect.stringContaining("2 servers of 1 CPU each: all 2 CPUs of the machine") as string,
+    });
     expect(planPinning([0, 1], 3, 1).sharedCpus).toContain("3 of the machine's 2 CPUs");
   });
 

@@ -29,9 +29,15 @@ class FakeClock implements Clock {
 }
 
 /** Two that write down when they went and halted. @param halted told before each halt takes effect */
-function parties(slices: Slice[], clock: Clock, halted: (who: number) => void = () => undefined): readonly [SideControl, SideControl] {
+function parties(
+  slices: Slice[],
+  clock: Clock,
+  halted: (who: number) => void = () => undefined,
+): readonly [SideControl, SideControl] {
   const party = (who: number): SideControl => ({
-    resume: () => { slices.push({ who, from: clock.now() }); },
+    resume: () => {
+      slices.push({ who, from: clock.now() });
+    },
     pause: () => {
       halted(who);
       const own = slices.filter((slice) => slice.who === who).at(-1);
@@ -43,7 +49,8 @@ function parties(slices: Slice[], clock: Clock, halted: (who: number) => void = 
 
 const never = new AbortController().signal;
 
-const secondsOf = (slices: readonly Slice[], who: number): number => slices.filter((slice) => slice.who === who).reduce((sum, { from, to = NaN }) => sum + to - from, 0) / 1000;
+const secondsOf = (slices: readonly Slice[], who: number): number =>
+  slices.filter((slice) => slice.who === who).reduce((sum, { from, to = NaN }) => sum + to - from, 0) / 1000;
 
 describe("alternating slices", () => {
   it("never overlap, and come in pairs of one each, in an order that changes", async () => {
@@ -64,7 +71,8 @@ describe("alternating slices", () => {
     const clock = new FakeClock();
     await interleaveSlices(parties(slices, clock), 1, randomFrom(3), never, clock);
     const lengths = slices.map(({ from, to = NaN }) => to - from);
-    for (const [index, length] of lengths.entries()) if (index % 2 === 1) expect(length).toBeCloseTo(lengths[index - 1] ?? NaN, 9);
+    for (const [index, length] of lengths.entries())
+      if (index % 2 === 1) expect(length).toBeCloseTo(lengths[index - 1] ?? NaN, 9);
     expect(Math.min(...lengths)).toBeGreaterThanOrEqual(5);
     expect(Math.max(...lengths)).toBeLessThanOrEqual(15);
     expect(Math.max(...lengths) - Math.min(...lengths)).toBeGreaterThan(8);
@@ -82,7 +90,16 @@ describe("alternating slices", () => {
     const slices: Slice[] = [];
     const clock = new FakeClock();
     const [quick, slow] = parties(slices, clock);
-    const slowly = { resume: () => { clock.work(3); slow.resume(); }, pause: () => { slow.pause(); clock.work(3); } };
+    const slowly = {
+      resume: () => {
+        clock.work(3);
+        slow.resume();
+      },
+      pause: () => {
+        slow.pause();
+        clock.work(3);
+      },
+    };
     const had = await interleaveSlices([quick, slowly], 0.2, randomFrom(2), never, clock);
     expect(had[1]).toBeCloseTo(secondsOf(slices, 1), 9);
     expect(had[1]).toBeCloseTo(had[0], 9);
@@ -102,7 +119,15 @@ describe("alternating slices", () => {
     const clock = new FakeClock();
     const stopping = new AbortController();
     let halts = 0;
-    const going = interleaveSlices(parties(slices, clock, () => { if (++halts === 5) stopping.abort(new Error("enough")); }), 60, randomFrom(4), stopping.signal, clock);
+    const going = interleaveSlices(
+      parties(slices, clock, () => {
+        if (++halts === 5) stopping.abort(new Error("enough"));
+      }),
+      60,
+      randomFrom(4),
+      stopping.signal,
+      clock,
+    );
     await expect(going).rejects.toThrow("enough");
     expect(slices).toHaveLength(5);
     expect(slices.every(({ to }) => to !== undefined)).toBe(true);

@@ -6,7 +6,8 @@ import type { Ratio } from "../../../lib/statistics/ratio";
 
 const cells = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,6}$/), { minLength: 1, maxLength: 12 });
 /** Every cell beside the first. */
-const pairsOf = ([base = "", ...others]: readonly string[]): { base: string; other: string }[] => others.map((other) => ({ base, other }));
+const pairsOf = ([base = "", ...others]: readonly string[]): { base: string; other: string }[] =>
+  others.map((other) => ({ base, other }));
 const seed = fc.integer({ min: 1, max: 1_000_000_000 });
 const round = fc.integer({ min: 1, max: 200 });
 
@@ -16,7 +17,9 @@ describe("a round", () => {
       fc.property(cells, seed, round, (all, s, r) => {
         const turns = stepsOfRound(all, pairsOf(all), s, r);
         expect(turns.flatMap((turn) => (turn.kind === "cell" ? [turn.cell] : [])).sort()).toEqual([...all].sort());
-        expect(turns.flatMap((turn) => (turn.kind === "side-by-side" ? [turn.other] : [])).sort()).toEqual(all.slice(1).sort());
+        expect(turns.flatMap((turn) => (turn.kind === "side-by-side" ? [turn.other] : [])).sort()).toEqual(
+          all.slice(1).sort(),
+        );
         expect(turns[0]?.kind).toBe("canary");
         const canaries = turns.flatMap((turn, place) => (turn.kind === "canary" ? [place] : []));
         expect(canaries).toHaveLength(all.length < 2 ? 1 : 2);
@@ -28,7 +31,11 @@ describe("a round", () => {
   });
 
   it("is the same from the same seed, which is how a study is resumed", () => {
-    fc.assert(fc.property(cells, seed, round, (all, s, r) => { expect(stepsOfRound(all, pairsOf(all), s, r)).toEqual(stepsOfRound(all, pairsOf(all), s, r)); }));
+    fc.assert(
+      fc.property(cells, seed, round, (all, s, r) => {
+        expect(stepsOfRound(all, pairsOf(all), s, r)).toEqual(stepsOfRound(all, pairsOf(all), s, r));
+      }),
+    );
   });
 
   it("puts each cell before each other one about as often as behind it", () => {
@@ -37,7 +44,9 @@ describe("a round", () => {
         const all = ["a", "b", "c", "d"];
         let ahead = 0;
         for (let r = 1; r <= 400; r++) {
-          const order = stepsOfRound(all, pairsOf(all), s, r).flatMap((turn) => (turn.kind === "cell" ? [turn.cell] : []));
+          const order = stepsOfRound(all, pairsOf(all), s, r).flatMap((turn) =>
+            turn.kind === "cell" ? [turn.cell] : [],
+          );
           if (order.indexOf("a") < order.indexOf("d")) ahead++;
         }
         expect(ahead).toBeGreaterThan(140);
@@ -48,15 +57,29 @@ describe("a round", () => {
   });
 });
 
-const ratio = (half: number, rounds: number): Ratio => ({ ratio: 1, low: Math.exp(-half), high: Math.exp(half), rounds, verdict: "no-difference" });
+const ratio = (half: number, rounds: number): Ratio => ({
+  ratio: 1,
+  low: Math.exp(-half),
+  high: Math.exp(half),
+  rounds,
+  verdict: "no-difference",
+});
 const unknown: Ratio = { ratio: 1, low: undefined, high: undefined, rounds: 1, verdict: "not-enough-data" };
 const LIMITS = { precision: 0.05, budget: 600 };
-const planned = (decision: NextDecision): number | undefined => (decision.kind === "go-on" ? decision.planned : undefined);
+const planned = (decision: NextDecision): number | undefined =>
+  decision.kind === "go-on" ? decision.planned : undefined;
 
 describe("deciding on another round", () => {
   it("stops when all is precise, not before six rounds", () => {
-    expect(decideNext({ rounds: 6, elapsed: 60, ratios: [ratio(0.01, 6), ratio(0.04, 6)] }, LIMITS)).toEqual({ kind: "stop", reason: "precise" });
-    expect(decideNext({ rounds: 5, elapsed: 50, ratios: [ratio(0.01, 5)] }, LIMITS)).toMatchObject({ kind: "go-on", planned: 6, remaining: 10 });
+    expect(decideNext({ rounds: 6, elapsed: 60, ratios: [ratio(0.01, 6), ratio(0.04, 6)] }, LIMITS)).toEqual({
+      kind: "stop",
+      reason: "precise",
+    });
+    expect(decideNext({ rounds: 5, elapsed: 50, ratios: [ratio(0.01, 5)] }, LIMITS)).toMatchObject({
+      kind: "go-on",
+      planned: 6,
+      remaining: 10,
+    });
     expect(decideNext({ rounds: 6, elapsed: 60, ratios: [ratio(0.01, 6), ratio(0.06, 6)] }, LIMITS).kind).toBe("go-on");
   });
 
@@ -69,26 +92,44 @@ describe("deciding on another round", () => {
 
   it("always does the first round, never begins one that does not fit, and foresees no more than the budget", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: 50 }), fc.double({ min: 0.1, max: 5000, noNaN: true }), fc.double({ min: 0.001, max: 3, noNaN: true }), (rounds, elapsed, half) => {
-        const decision = decideNext({ rounds, elapsed: rounds === 0 ? 0 : elapsed, ratios: [ratio(half, rounds)] }, LIMITS);
-        if (rounds === 0) expect(decision).toEqual({ kind: "go-on", planned: MIN_ROUNDS, remaining: undefined });
-        else if (elapsed + elapsed / rounds > LIMITS.budget) expect(decision.kind).toBe("stop");
-        if (decision.kind === "go-on" && rounds > 0) {
-          expect(decision.planned).toBeGreaterThan(rounds);
-          expect(elapsed + (decision.remaining ?? NaN)).toBeLessThanOrEqual(LIMITS.budget * 1.0001);
-        }
-      }),
+      fc.property(
+        fc.integer({ min: 0, max: 50 }),
+        fc.double({ min: 0.1, max: 5000, noNaN: true }),
+        fc.double({ min: 0.001, max: 3, noNaN: true }),
+        (rounds, elapsed, half) => {
+          const decision = decideNext(
+            { rounds, elapsed: rounds === 0 ? 0 : elapsed, ratios: [ratio(half, rounds)] },
+            LIMITS,
+          );
+          if (rounds === 0) expect(decision).toEqual({ kind: "go-on", planned: MIN_ROUNDS, remaining: undefined });
+          else if (elapsed + elapsed / rounds > LIMITS.budget) expect(decision.kind).toBe("stop");
+          if (decision.kind === "go-on" && rounds > 0) {
+            expect(decision.planned).toBeGreaterThan(rounds);
+            expect(elapsed + (decision.remaining ?? NaN)).toBeLessThanOrEqual(LIMITS.budget * 1.0001);
+          }
+        },
+      ),
     );
   });
 
   it("ends, whatever is found", () => {
     fc.assert(
-      fc.property(fc.infiniteStream(fc.double({ min: 0, max: 3, noNaN: true })), fc.double({ min: 1, max: 100, noNaN: true }), (halves, perRound) => {
-        let rounds = 0;
-        while (decideNext({ rounds, elapsed: rounds * perRound, ratios: [ratio(halves.next().value as number, rounds)] }, LIMITS).kind === "go-on") rounds++;
-        expect(rounds).toBeGreaterThan(0);
-        expect((rounds - 1) * perRound).toBeLessThanOrEqual(LIMITS.budget);
-      }),
+      fc.property(
+        fc.infiniteStream(fc.double({ min: 0, max: 3, noNaN: true })),
+        fc.double({ min: 1, max: 100, noNaN: true }),
+        (halves, perRound) => {
+          let rounds = 0;
+          while (
+            decideNext(
+              { rounds, elapsed: rounds * perRound, ratios: [ratio(halves.next().value as number, rounds)] },
+              LIMITS,
+            ).kind === "go-on"
+          )
+            rounds++;
+          expect(rounds).toBeGreaterThan(0);
+          expect((rounds - 1) * perRound).toBeLessThanOrEqual(LIMITS.budget);
+        },
+      ),
       { numRuns: 50 },
     );
   });

@@ -19,12 +19,24 @@ import type { Study } from "../../../benchmarks/studies/study";
 import { referenceLoadEntry, treatmentEntry, interleavedEntry, study } from "../../support/study";
 
 let directory: string;
-beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "study-")); });
-afterEach(() => { rmSync(directory, { recursive: true, force: true }); });
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "study-"));
+});
+afterEach(() => {
+  rmSync(directory, { recursive: true, force: true });
+});
 
 const never = new AbortController().signal;
 const QUIET = { report: () => undefined, round: () => undefined };
-const begin = (place: string, of: Study): StudyCheckpointLog => studyCheckpointLogs.create(place, { kind: "study", name: of.name, fingerprint: "x", seed: of.seed, timestamp: "20261121-090000", machine: "here" });
+const begin = (place: string, of: Study): StudyCheckpointLog =>
+  studyCheckpointLogs.create(place, {
+    kind: "study",
+    name: of.name,
+    fingerprint: "x",
+    seed: of.seed,
+    timestamp: "20261121-090000",
+    machine: "here",
+  });
 const open = (name: string, of: Study): StudyCheckpointLog => begin(mkdtempSync(join(directory, name)), of);
 
 /** Rates that depend on nothing but the cell and the round. */
@@ -41,8 +53,20 @@ function bench(of: Study, spread: number, told: (turn: string) => void = () => u
     },
     interleaved: (pair, round) => {
       told(`${pair.other.id} beside ${pair.base.id} ${round}`);
-      const counts = (cell: Treatment, salt: number): SliceCounts => ({ requests: 2000 * (1 + of.treatments.indexOf(cell)) * Math.exp(spread * (randomFrom(round * 1000 + salt)() - 0.5)), seconds: 2, cpuSeconds: 1 });
-      return Promise.resolve(interleavedEntry(pair, round, counts(pair.base, 100), counts(pair.other, 101 + of.treatments.indexOf(pair.other))));
+      const counts = (cell: Treatment, salt: number): SliceCounts => ({
+        requests:
+          2000 * (1 + of.treatments.indexOf(cell)) * Math.exp(spread * (randomFrom(round * 1000 + salt)() - 0.5)),
+        seconds: 2,
+        cpuSeconds: 1,
+      });
+      return Promise.resolve(
+        interleavedEntry(
+          pair,
+          round,
+          counts(pair.base, 100),
+          counts(pair.other, 101 + of.treatments.indexOf(pair.other)),
+        ),
+      );
     },
   };
 }
@@ -68,30 +92,33 @@ describe("a study", () => {
     const of = study({ "io-threads": [1, 2, 3] });
     const whole = await runStudy(of, open("whole", of), [0, 1], bench(of, 0.1), never, QUIET);
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 6 }), async (interruptions) => {
-        const place = mkdtempSync(join(directory, "parts"));
-        let journal = begin(place, of);
-        let state: StudyState | undefined;
-        const measured: string[] = [];
-        for (const after of [...interruptions, Infinity]) {
-          const controller = new AbortController();
-          let left = after;
-          const stopping = bench(of, 0.1, (turn) => {
-            measured.push(turn);
-            if (--left === 0) controller.abort(new Interrupted("SIGINT"));
-          });
-          state = await runStudy(of, journal, [0, 1], stopping, controller.signal, QUIET).catch((error: unknown) => {
-            expect(error).toBeInstanceOf(Interrupted);
-            return undefined;
-          });
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 6 }),
+        async (interruptions) => {
+          const place = mkdtempSync(join(directory, "parts"));
+          let journal = begin(place, of);
+          let state: StudyState | undefined;
+          const measured: string[] = [];
+          for (const after of [...interruptions, Infinity]) {
+            const controller = new AbortController();
+            let left = after;
+            const stopping = bench(of, 0.1, (turn) => {
+              measured.push(turn);
+              if (--left === 0) controller.abort(new Interrupted("SIGINT"));
+            });
+            state = await runStudy(of, journal, [0, 1], stopping, controller.signal, QUIET).catch((error: unknown) => {
+              expect(error).toBeInstanceOf(Interrupted);
+              return undefined;
+            });
+            journal.close();
+            journal = studyCheckpointLogs.resume(place);
+            if (state !== undefined) break;
+          }
           journal.close();
-          journal = studyCheckpointLogs.resume(place);
-          if (state !== undefined) break;
-        }
-        journal.close();
-        expect(state?.entries).toEqual(whole.entries);
-        expect(measured).toHaveLength(whole.entries.length);
-      }),
+          expect(state?.entries).toEqual(whole.entries);
+          expect(measured).toHaveLength(whole.entries.length);
+        },
+      ),
       { numRuns: 25 },
     );
   });
@@ -99,20 +126,61 @@ describe("a study", () => {
   it("gives a cell up that fails twice in succession, and goes on with the others", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
     const good = bench(of, 0.02);
-    const state = await runStudy(of, open("c", of), [0, 1], { ...good, treatment: (cell, round, ceiling) => (cell.id === "io-threads-2" ? Promise.reject(new Failure("it does not start")) : good.treatment(cell, round, ceiling)) }, never, QUIET);
+    const state = await runStudy(
+      of,
+      open("c", of),
+      [0, 1],
+      {
+        ...good,
+        treatment: (cell, round, ceiling) =>
+          cell.id === "io-threads-2"
+            ? Promise.reject(new Failure("it does not start"))
+            : good.treatment(cell, round, ceiling),
+      },
+      never,
+      QUIET,
+    );
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
-    expect(of.treatments.map((cell) => givenUpReason(cell, state.entries))).toEqual([undefined, "it does not start", undefined]);
+    expect(of.treatments.map((cell) => givenUpReason(cell, state.entries))).toEqual([
+      undefined,
+      "it does not start",
+      undefined,
+    ]);
     expect(state.entries.filter(({ kind }) => kind === "failure")).toHaveLength(2);
   });
 
   it("says that nothing was compared where the cell that all are compared with is given up", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
     const good = bench(of, 0.02);
-    const state = await runStudy(of, open("h", of), [0, 1], { ...good, treatment: (cell, round, ceiling) => (cell.id === "io-threads-1" ? Promise.reject(new Failure("no")) : good.treatment(cell, round, ceiling)) }, never, QUIET);
+    const state = await runStudy(
+      of,
+      open("h", of),
+      [0, 1],
+      {
+        ...good,
+        treatment: (cell, round, ceiling) =>
+          cell.id === "io-threads-1" ? Promise.reject(new Failure("no")) : good.treatment(cell, round, ceiling),
+      },
+      never,
+      QUIET,
+    );
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
     expect(describeEnd(evaluateStudy(state))).toBe("nothing could be compared, for cells were given up");
-    const partly = await runStudy(of, open("i", of), [0, 1], { ...good, treatment: (cell, round, ceiling) => (cell.id === "io-threads-3" ? Promise.reject(new Failure("no")) : good.treatment(cell, round, ceiling)) }, never, QUIET);
-    expect(describeEnd(evaluateStudy(partly))).toBe("every comparison that decides, of cells that were not given up, is known to 5 %");
+    const partly = await runStudy(
+      of,
+      open("i", of),
+      [0, 1],
+      {
+        ...good,
+        treatment: (cell, round, ceiling) =>
+          cell.id === "io-threads-3" ? Promise.reject(new Failure("no")) : good.treatment(cell, round, ceiling),
+      },
+      never,
+      QUIET,
+    );
+    expect(describeEnd(evaluateStudy(partly))).toBe(
+      "every comparison that decides, of cells that were not given up, is known to 5 %",
+    );
   });
 
   it("tells of a round only what is new, and has all of it in the end", async () => {
@@ -120,42 +188,85 @@ describe("a study", () => {
     const place = mkdtempSync(join(directory, "j"));
     const first: boolean[] = [];
     const journal = begin(place, of);
-    await runStudy(of, journal, [0, 1], bench(of, 0.02), never, { ...QUIET, round: (_state, isNew) => first.push(isNew) });
+    await runStudy(of, journal, [0, 1], bench(of, 0.02), never, {
+      ...QUIET,
+      round: (_state, isNew) => first.push(isNew),
+    });
     journal.close();
     expect(first).toEqual([true, true, true, true, true, true]);
     const again: boolean[] = [];
     const resumed = studyCheckpointLogs.resume(place);
-    const state = await runStudy(of, resumed, [0, 1], bench(of, 0.02), never, { ...QUIET, round: (_state, isNew) => again.push(isNew) });
+    const state = await runStudy(of, resumed, [0, 1], bench(of, 0.02), never, {
+      ...QUIET,
+      round: (_state, isNew) => again.push(isNew),
+    });
     resumed.close();
     expect(again).toEqual([false, false, false, false, false, false]);
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
   });
 
   it("goes on with the versions it was begun with only", () => {
-    const found = (versions: Record<string, string>): Map<string | undefined, { version: string }> => new Map(Object.entries(versions).map(([engine, version]) => [engine === "" ? undefined : engine, { version }]));
-    const entries: StudyLogEntry[] = [{ ...referenceLoadEntry(1, 1), versions: recordedVersions(found({ "": "9.1.2", "redis-7": "7.0.15" })) }];
+    const found = (versions: Record<string, string>): Map<string | undefined, { version: string }> =>
+      new Map(Object.entries(versions).map(([engine, version]) => [engine === "" ? undefined : engine, { version }]));
+    const entries: StudyLogEntry[] = [
+      { ...referenceLoadEntry(1, 1), versions: recordedVersions(found({ "": "9.1.2", "redis-7": "7.0.15" })) },
+    ];
     expect(changedVersions(entries, found({ "": "9.1.2", "redis-7": "7.0.15" }))).toEqual([]);
     // The load generator's and the canary's, though no cell may run it.
-    expect(changedVersions(entries, found({ "": "8.1.1", "redis-7": "7.0.15" }))).toEqual([expect.stringContaining("Valkey was 9.1.2 when it was begun, and is 8.1.1 now")]);
-    expect(changedVersions(entries, found({ "": "9.1.2", "redis-7": "7.2.4" }))).toEqual([expect.stringContaining("redis-7 was 7.0.15")]);
+    expect(changedVersions(entries, found({ "": "8.1.1", "redis-7": "7.0.15" }))).toEqual([
+      expect.stringContaining("Valkey was 9.1.2 when it was begun, and is 8.1.1 now"),
+    ]);
+    expect(changedVersions(entries, found({ "": "9.1.2", "redis-7": "7.2.4" }))).toEqual([
+      expect.stringContaining("redis-7 was 7.0.15"),
+    ]);
     expect(changedVersions([referenceLoadEntry(1, 1)], found({ "": "9.1.2" }))).toEqual([]);
   });
 
   it("loses nothing in its last line of what a cell had shown before it was given up", async () => {
     const of = study({ "io-threads": [1, 2] }, { precision: 0.0001, budget: 300 });
     const good = bench(of, 0.02);
-    const state = await runStudy(of, open("k", of), [0, 1], { ...good, treatment: (cell, round, ceiling) => (cell.id === "io-threads-2" && round > 7 ? Promise.reject(new Failure("no")) : good.treatment(cell, round, ceiling)) }, never, QUIET);
+    const state = await runStudy(
+      of,
+      open("k", of),
+      [0, 1],
+      {
+        ...good,
+        treatment: (cell, round, ceiling) =>
+          cell.id === "io-threads-2" && round > 7
+            ? Promise.reject(new Failure("no"))
+            : good.treatment(cell, round, ceiling),
+      },
+      never,
+      QUIET,
+    );
     expect(state.ended).toBe("precise");
-    expect(describeEnd(evaluateStudy(state))).toBe("every comparison that decides, of cells that were not given up, is known to 0 %");
+    expect(describeEnd(evaluateStudy(state))).toBe(
+      "every comparison that decides, of cells that were not given up, is known to 0 %",
+    );
   });
 
   it("tries again what was given up when it is gone on with, in new rounds only", async () => {
     const of = study({ "io-threads": [1, 2, 3] }, { precision: 0.0001, budget: 100_000 });
     const good = bench(of, 0.02);
-    const failing = (which: (id: string) => boolean, from: number, to: number): StepRunner => ({ ...good, treatment: (cell, round, ceiling) => (which(cell.id) && round >= from && round <= to ? Promise.reject(new Failure("the disk is full")) : good.treatment(cell, round, ceiling)) });
+    const failing = (which: (id: string) => boolean, from: number, to: number): StepRunner => ({
+      ...good,
+      treatment: (cell, round, ceiling) =>
+        which(cell.id) && round >= from && round <= to
+          ? Promise.reject(new Failure("the disk is full"))
+          : good.treatment(cell, round, ceiling),
+    });
     const place = mkdtempSync(join(directory, "l"));
     const journal = begin(place, of);
-    await expect(runStudy(of, journal, [0, 1], failing(() => true, 4, 5), never, QUIET)).rejects.toThrow(/no cell can be measured: .*the disk is full/);
+    await expect(
+      runStudy(
+        of,
+        journal,
+        [0, 1],
+        failing(() => true, 4, 5),
+        never,
+        QUIET,
+      ),
+    ).rejects.toThrow(/no cell can be measured: .*the disk is full/);
     journal.close();
 
     const goOn = async (with_: StepRunner, until: number): Promise<readonly StudyLogEntry[]> => {
@@ -165,13 +276,19 @@ describe("a study", () => {
         if (round === until) stopping.abort();
         return with_.referenceLoad(round, turn);
       };
-      await expect(runStudy(of, resumed, [0, 1], { ...with_, referenceLoad: canary }, stopping.signal, QUIET)).rejects.toThrow();
+      await expect(
+        runStudy(of, resumed, [0, 1], { ...with_, referenceLoad: canary }, stopping.signal, QUIET),
+      ).rejects.toThrow();
       resumed.close();
       return resumed.entries;
     };
-    await goOn(failing((id) => id === "io-threads-3", 7, 8), 11);
+    await goOn(
+      failing((id) => id === "io-threads-3", 7, 8),
+      11,
+    );
     const entries = await goOn(good, 14);
-    const roundsOf = (id: string): number[] => entries.flatMap((entry) => (entry.kind === "cell" && entry.cell === id ? [entry.round] : []));
+    const roundsOf = (id: string): number[] =>
+      entries.flatMap((entry) => (entry.kind === "cell" && entry.cell === id ? [entry.round] : []));
     expect(roundsOf("io-threads-1").slice(0, 9)).toEqual([1, 2, 3, 6, 7, 8, 9, 10, 11]);
     // Given up after 8, not made up for in 9 and 10 nor in 11, which was under way, and tried again from 12 on.
     expect(roundsOf("io-threads-3").slice(0, 6)).toEqual([1, 2, 3, 6, 12, 13]);
@@ -183,20 +300,41 @@ describe("a study", () => {
     const good = bench(of, 0.02);
     const place = mkdtempSync(join(directory, "m"));
     const journal = begin(place, of);
-    const lost = await runStudy(of, journal, [0, 1], { ...good, treatment: (cell, round, ceiling) => (cell.id === "io-threads-2" ? Promise.reject(new Failure("no")) : good.treatment(cell, round, ceiling)) }, never, QUIET);
+    const lost = await runStudy(
+      of,
+      journal,
+      [0, 1],
+      {
+        ...good,
+        treatment: (cell, round, ceiling) =>
+          cell.id === "io-threads-2" ? Promise.reject(new Failure("no")) : good.treatment(cell, round, ceiling),
+      },
+      never,
+      QUIET,
+    );
     journal.close();
     expect(lost).toMatchObject({ rounds: 6, ended: "precise" });
     const resumed = studyCheckpointLogs.resume(place);
     const state = await runStudy(of, resumed, [0, 1], good, never, QUIET);
     resumed.close();
     expect(state.rounds).toBeGreaterThan(6);
-    expect(evaluateStudy(state).comparisons.find(({ figure }) => figure === "throughput")).toMatchObject({ verdict: "greater", ratio: expect.closeTo(2, 1) as number });
+    expect(evaluateStudy(state).comparisons.find(({ figure }) => figure === "throughput")).toMatchObject({
+      verdict: "greater",
+      ratio: expect.closeTo(2, 1) as number,
+    });
     expect(of.treatments.map((cell) => givenUpReason(cell, state.entries))).toEqual([undefined, undefined]);
   });
 
   it("gives a pair up that fails twice in succession, and goes by what its cells say alone", async () => {
     const of = study({ "io-threads": [1, 2] });
-    const state = await runStudy(of, open("f", of), [0, 1], { ...bench(of, 0.02), interleaved: () => Promise.reject(new Failure("too little memory for both")) }, never, QUIET);
+    const state = await runStudy(
+      of,
+      open("f", of),
+      [0, 1],
+      { ...bench(of, 0.02), interleaved: () => Promise.reject(new Failure("too little memory for both")) },
+      never,
+      QUIET,
+    );
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
     expect(of.treatments.map((cell) => givenUpReason(cell, state.entries))).toEqual([undefined, undefined]);
     expect(state.entries.filter(({ kind }) => kind === "failure")).toHaveLength(2);
@@ -206,14 +344,29 @@ describe("a study", () => {
     const of = study({ "io-threads": [1, 2] });
     const told: string[] = [];
     const good = bench(of, 0.02, (turn) => told.push(turn));
-    await runStudy(of, open("g", of), [0, 1], { ...good, treatment: (cell, round, ceiling) => (cell.id === "io-threads-2" ? Promise.reject(new Failure("no")) : good.treatment(cell, round, ceiling)) }, never, QUIET);
+    await runStudy(
+      of,
+      open("g", of),
+      [0, 1],
+      {
+        ...good,
+        treatment: (cell, round, ceiling) =>
+          cell.id === "io-threads-2" ? Promise.reject(new Failure("no")) : good.treatment(cell, round, ceiling),
+      },
+      never,
+      QUIET,
+    );
     expect(told.filter((turn) => turn.includes("beside")).every((turn) => / [12]$/.test(turn))).toBe(true);
   });
 
   it("fails when nothing can be measured, and where the program itself is at fault", async () => {
     const of = study({ "io-threads": [1, 2] });
     const failing = (error: Error): StepRunner => ({ ...bench(of, 0), treatment: () => Promise.reject(error) });
-    await expect(runStudy(of, open("d", of), [0], failing(new Failure("no")), never, QUIET)).rejects.toThrow(/no cell can be measured: io-threads 1: no/);
-    await expect(runStudy(of, open("e", of), [0], failing(new TypeError("defect")), never, QUIET)).rejects.toThrow(TypeError);
+    await expect(runStudy(of, open("d", of), [0], failing(new Failure("no")), never, QUIET)).rejects.toThrow(
+      /no cell can be measured: io-threads 1: no/,
+    );
+    await expect(runStudy(of, open("e", of), [0], failing(new TypeError("defect")), never, QUIET)).rejects.toThrow(
+      TypeError,
+    );
   });
 });

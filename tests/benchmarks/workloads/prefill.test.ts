@@ -4,7 +4,20 @@ import type { Prefill } from "../../../benchmarks/workloads/named-tests";
 import type { PrimaryNode } from "../../../benchmarks/workloads/prefill";
 import { countKeys, prefill } from "../../../benchmarks/workloads/prefill";
 
-type Slice = readonly [script: string, keys: 0, verb: string, kind: string, family: string, first: number, last: number, value: string, sizes: string, format: string, slots: string, ...infixes: string[]];
+type Slice = readonly [
+  script: string,
+  keys: 0,
+  verb: string,
+  kind: string,
+  family: string,
+  first: number,
+  last: number,
+  value: string,
+  sizes: string,
+  format: string,
+  slots: string,
+  ...infixes: string[],
+];
 
 /** A primary that takes numbered keys, all but those that it leaves out, and says truly how many it took. */
 function primary(leavesOut: (key: string) => boolean, slots?: PrimaryNode["slots"]): PrimaryNode {
@@ -20,7 +33,12 @@ function primary(leavesOut: (key: string) => boolean, slots?: PrimaryNode["slots
     }
     return Promise.resolve(done);
   };
-  return { name: "p", slots, replicas: 0, connection: { eval: call, wait: () => Promise.resolve(0) } as unknown as Connection };
+  return {
+    name: "p",
+    slots,
+    replicas: 0,
+    connection: { eval: call, wait: () => Promise.resolve(0) } as unknown as Connection,
+  };
 }
 
 const STRINGS: Prefill = { kind: "strings", family: "key" };
@@ -40,14 +58,23 @@ describe("a prefill", () => {
   });
 
   it("fails where one was never written, though as many are there as were", async () => {
-    await expect(prefill([primary((key) => key.endsWith(" 4999"))], STRINGS, size)).rejects.toThrow(/p holds 4999 of the 5000 key keys/);
-    await expect(prefill([primary((key) => key.includes("{06S}") && key.endsWith(" 2"), SLOTS)], STRINGS, inCluster)).rejects.toThrow(/p holds 8 of the 9 key keys/);
+    await expect(prefill([primary((key) => key.endsWith(" 4999"))], STRINGS, size)).rejects.toThrow(
+      /p holds 4999 of the 5000 key keys/,
+    );
+    await expect(
+      prefill([primary((key) => key.includes("{06S}") && key.endsWith(" 2"), SLOTS)], STRINGS, inCluster),
+    ).rejects.toThrow(/p holds 8 of the 9 key keys/);
   });
 
   it("holds keys without tags against the key space, over all primaries", async () => {
     const odd = (key: string): boolean => /[13579]$/.test(key);
-    const halves = (missing: string): PrimaryNode[] => [primary((key) => odd(key) || key === missing, SLOTS), primary((key) => !odd(key), SLOTS)];
+    const halves = (missing: string): PrimaryNode[] => [
+      primary((key) => odd(key) || key === missing, SLOTS),
+      primary((key) => !odd(key), SLOTS),
+    ];
     await prefill(halves(""), PLAIN, size);
-    await expect(prefill(halves("memtier- 10"), PLAIN, size)).rejects.toThrow(/the primaries hold 4999 of the 5000 memtier- keys/);
+    await expect(prefill(halves("memtier- 10"), PLAIN, size)).rejects.toThrow(
+      /the primaries hold 4999 of the 5000 memtier- keys/,
+    );
   });
 });

@@ -13,7 +13,11 @@ function connectionsPerPrimary(clients: number, threads: number, primaries: numb
   return counts;
 }
 
-const numbers = fc.tuple(fc.integer({ min: 1, max: 200 }), fc.integer({ min: 1, max: 24 }), fc.integer({ min: 3, max: 12 }));
+const numbers = fc.tuple(
+  fc.integer({ min: 1, max: 200 }),
+  fc.integer({ min: 1, max: 24 }),
+  fc.integer({ min: 3, max: 12 }),
+);
 
 describe("unevenness", () => {
   it("finds nothing only where every primary has as many connections as any other", () => {
@@ -30,7 +34,10 @@ describe("unevenness", () => {
       fc.property(numbers, ([clients, threads, primaries]) => {
         for (const { setting, nearest } of unevenSettings(clients, threads, primaries)) {
           for (const offered of nearest) {
-            const again = setting === "clients" ? unevenSettings(offered, threads, primaries) : unevenSettings(clients, offered, primaries);
+            const again =
+              setting === "clients"
+                ? unevenSettings(offered, threads, primaries)
+                : unevenSettings(clients, offered, primaries);
             expect(again.filter((fault) => fault.setting === setting)).toEqual([]);
             expect(offered).toBeGreaterThan(0);
           }
@@ -56,7 +63,18 @@ describe("the key space", () => {
   });
 
   it("takes memory for what is beside the values too", () => {
-    const workload = { name: undefined, tests: [], clients: 1, pipeline: 1, dataSize: 64, threads: 1, keySpace: 1_000_000, length: { seconds: 1 }, warmup: 0, rate: undefined };
+    const workload = {
+      name: undefined,
+      tests: [],
+      clients: 1,
+      pipeline: 1,
+      dataSize: 64,
+      threads: 1,
+      keySpace: 1_000_000,
+      length: { seconds: 1 },
+      warmup: 0,
+      rate: undefined,
+    };
     const perEntry = dataBytes(workload, 1, 1) / 1_000_000;
     // Measured with SETEX at 64 B: 138 to 156 bytes; an estimate must not be below, nor far above.
     expect(perEntry).toBeGreaterThan(156);
@@ -66,15 +84,39 @@ describe("the key space", () => {
 
 describe("resolveTests", () => {
   it("knows names in any case, aliases and repetitions", () => {
-    expect(resolveTests(["SET", " get ", "set", "ping"])).toEqual({ tests: ["set", "get", "ping_inline", "ping_mbulk"], unknown: [] });
+    expect(resolveTests(["SET", " get ", "set", "ping"])).toEqual({
+      tests: ["set", "get", "ping_inline", "ping_mbulk"],
+      unknown: [],
+    });
     expect(resolveTests(["lrange"]).tests).toEqual(["lrange_100", "lrange_300", "lrange_500", "lrange_600"]);
     expect(resolveTests(["sett"])).toEqual({ tests: [], unknown: ["sett"] });
   });
 
   it("covers every test that valkey-benchmark names", () => {
     expect(TEST_NAMES).toEqual([
-      "ping_inline", "ping_mbulk", "set", "get", "incr", "lpush", "rpush", "lpop", "rpop", "sadd", "hset", "spop", "zadd", "zpopmin",
-      "lrange_100", "lrange_300", "lrange_500", "lrange_600", "mset", "mget", "xadd", "function_load", "fcall",
+      "ping_inline",
+      "ping_mbulk",
+      "set",
+      "get",
+      "incr",
+      "lpush",
+      "rpush",
+      "lpop",
+      "rpop",
+      "sadd",
+      "hset",
+      "spop",
+      "zadd",
+      "zpopmin",
+      "lrange_100",
+      "lrange_300",
+      "lrange_500",
+      "lrange_600",
+      "mset",
+      "mget",
+      "xadd",
+      "function_load",
+      "fcall",
     ]);
   });
 });

@@ -5,7 +5,15 @@ import type { NetworkFacts, SubnetFacts } from "../../../components/eks/network-
 import type { EksPlatformArgs } from "../../../components/eks/platform";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
 import { planEks } from "../../../platforms/eks/plan";
-import { ACCOUNT_ID, accountCalls, awsOutputs, declare, platformArgs, VALKEY_ON_EKS_PLAN, EKS_ZONES } from "../../support/eks";
+import {
+  ACCOUNT_ID,
+  accountCalls,
+  awsOutputs,
+  declare,
+  platformArgs,
+  VALKEY_ON_EKS_PLAN,
+  EKS_ZONES,
+} from "../../support/eks";
 import type { MockCalls, ProgramRun } from "../../support/pulumi-mocks";
 import { runProgram } from "../../support/pulumi-mocks";
 
@@ -20,9 +28,16 @@ describe("a stack open to everyone", () => {
 
   it("is refused before anything is made, unless it is said twice", async () => {
     await expect(platform({ publicAccess: open })).rejects.toThrow(BadInput);
-    await expect(platform({ publicAccess: open })).rejects.toThrow("0.0.0.0/0 lets everyone reach the API server; name the blocks that need it, or say openToTheWorld: true as well");
-    const cluster = (await platform({ publicAccess: { ...open, openToTheWorld: true } })).one("eks:index:Cluster").inputs;
-    expect(cluster).toMatchObject({ publicAccessCidrs: open.cidrs, clusterTags: { "valkey-measured/open-to-the-world": "true" } });
+    await expect(platform({ publicAccess: open })).rejects.toThrow(
+      "0.0.0.0/0 lets everyone reach the API server; name the blocks that need it, or say openToTheWorld: true as well",
+    );
+    const cluster = (await platform({ publicAccess: { ...open, openToTheWorld: true } })).one(
+      "eks:index:Cluster",
+    ).inputs;
+    expect(cluster).toMatchObject({
+      publicAccessCidrs: open.cidrs,
+      clusterTags: { "valkey-measured/open-to-the-world": "true" },
+    });
   }, 60_000);
 });
 
@@ -39,11 +54,19 @@ describe("a stack in an existing network, with a key that is given, pools of mor
   }, 60_000);
 
   it("uses the network by its ids and leaves it as it is", () => {
-    for (const type of ["awsx:ec2:Vpc", "aws:ec2/vpcEndpoint:VpcEndpoint", "aws:ec2/subnetCidrReservation:SubnetCidrReservation"]) expect(program.ofType(type)).toEqual([]);
+    for (const type of [
+      "awsx:ec2:Vpc",
+      "aws:ec2/vpcEndpoint:VpcEndpoint",
+      "aws:ec2/subnetCidrReservation:SubnetCidrReservation",
+    ])
+      expect(program.ofType(type)).toEqual([]);
     expect(program.one("eks:index:Cluster").inputs).toMatchObject({ vpcId: "vpc-1", privateSubnetIds: subnets });
     expect(program.one("aws:eks/nodeGroup:NodeGroup").inputs["subnetIds"]).toEqual(subnets);
-    for (const { inputs } of program.ofType("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass")) expect(inputs).toMatchObject({ spec: { subnetSelectorTerms: subnets.map((id) => ({ id })) } });
-    expect(program.ofType("aws:ec2/tag:Tag").map(({ inputs }) => inputs["resourceId"])).toEqual(["sg-of:id:eks:index:Cluster:valkey"]);
+    for (const { inputs } of program.ofType("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"))
+      expect(inputs).toMatchObject({ spec: { subnetSelectorTerms: subnets.map((id) => ({ id })) } });
+    expect(program.ofType("aws:ec2/tag:Tag").map(({ inputs }) => inputs["resourceId"])).toEqual([
+      "sg-of:id:eks:index:Cluster:valkey",
+    ]);
   });
 
   it("uses the key, and makes none", () => {
@@ -52,9 +75,16 @@ describe("a stack in an existing network, with a key that is given, pools of mor
   });
 
   it("has the pools that are configured, each with a taint of its own, and the limit", () => {
-    expect(program.ofType("kubernetes:karpenter.sh/v1:NodePool").map(({ name }) => name)).toEqual(["valkey-servers", "valkey-network-optimized"]);
-    expect(program.one("kubernetes:karpenter.sh/v1:NodePool", "valkey-network-optimized").inputs).toMatchObject({ spec: { template: { spec: { taints: [{ key: "valkey-measured/pool", value: "network-optimized" }] } } } });
-    expect(program.one("kubernetes:karpenter.sh/v1:NodePool", "valkey-servers").inputs).toMatchObject({ spec: { limits: { cpu: "99" } } });
+    expect(program.ofType("kubernetes:karpenter.sh/v1:NodePool").map(({ name }) => name)).toEqual([
+      "valkey-servers",
+      "valkey-network-optimized",
+    ]);
+    expect(program.one("kubernetes:karpenter.sh/v1:NodePool", "valkey-network-optimized").inputs).toMatchObject({
+      spec: { template: { spec: { taints: [{ key: "valkey-measured/pool", value: "network-optimized" }] } } },
+    });
+    expect(program.one("kubernetes:karpenter.sh/v1:NodePool", "valkey-servers").inputs).toMatchObject({
+      spec: { limits: { cpu: "99" } },
+    });
   });
 });
 
@@ -63,7 +93,10 @@ describe("a stack closed to the outside, with flow logs and a gateway in each zo
   beforeAll(async () => {
     const { network } = platformArgs();
     if (network.kind !== "own") throw new Error("own network expected");
-    program = await platform({ publicAccess: { cidrs: [], openToTheWorld: false }, network: { ...network, nat: "perZone", flowLogs: true } });
+    program = await platform({
+      publicAccess: { cidrs: [], openToTheWorld: false },
+      network: { ...network, nat: "perZone", flowLogs: true },
+    });
   }, 60_000);
 
   it("is reached from inside only", () => {
@@ -74,21 +107,36 @@ describe("a stack closed to the outside, with flow logs and a gateway in each zo
 
   it("has the gateways that were planned and priced", () => {
     expect(program.one("awsx:ec2:Vpc").inputs["natGateways"]).toEqual({ strategy: "OnePerAz" });
-    expect(planEks({ ...VALKEY_ON_EKS_PLAN, network: { existing: false, cidr: "10.0.0.0/16", nat: "perZone" } }).cost.lines.find(({ what }) => what.startsWith("NAT"))?.count).toBe(3);
+    expect(
+      planEks({
+        ...VALKEY_ON_EKS_PLAN,
+        network: { existing: false, cidr: "10.0.0.0/16", nat: "perZone" },
+      }).cost.lines.find(({ what }) => what.startsWith("NAT"))?.count,
+    ).toBe(3);
   });
 
   it("has its connections logged by a role that may write to their group only", () => {
     const group = program.one("aws:cloudwatch/logGroup:LogGroup", "valkey-flow-logs");
     expect(group.inputs["retentionInDays"]).toBe(7);
     expect(program.one("aws:ec2/flowLog:FlowLog").inputs["vpcId"]).toBe("id:awsx:ec2:Vpc:valkey");
-    const policy = JSON.parse(String(program.one("aws:iam/rolePolicy:RolePolicy").inputs["policy"])) as { Statement: readonly { Resource: string }[] };
-    expect(policy.Statement.map(({ Resource }) => Resource)).toEqual([`arn:aws:any:us-west-2:${ACCOUNT_ID}:id:aws:cloudwatch/logGroup:LogGroup:valkey-flow-logs:*`]);
+    const policy = JSON.parse(String(program.one("aws:iam/rolePolicy:RolePolicy").inputs["policy"])) as {
+      Statement: readonly { Resource: string }[];
+    };
+    expect(policy.Statement.map(({ Resource }) => Resource)).toEqual([
+      `arn:aws:any:us-west-2:${ACCOUNT_ID}:id:aws:cloudwatch/logGroup:LogGroup:valkey-flow-logs:*`,
+    ]);
   });
 });
 
 describe("what an account has", () => {
   const plan = planEks(VALKEY_ON_EKS_PLAN);
-  const good: AccountFacts = { zones: [...EKS_ZONES, "us-west-2d"], offers: new Map(["r7g.large", "m7g.large", "c7gn.xlarge"].map((type) => [type, EKS_ZONES])), quotas: new Map([["L-1216C47A", 100]]), keyProblem: undefined, network: undefined };
+  const good: AccountFacts = {
+    zones: [...EKS_ZONES, "us-west-2d"],
+    offers: new Map(["r7g.large", "m7g.large", "c7gn.xlarge"].map((type) => [type, EKS_ZONES])),
+    quotas: new Map([["L-1216C47A", 100]]),
+    keyProblem: undefined,
+    network: undefined,
+  };
   const problems = async (changes: Partial<AccountFacts>): Promise<string[]> => {
     const { accountProblems } = await import("../../../components/eks/account-checks.js");
     return accountProblems(plan, { ...good, ...changes }).map(({ path, message }) => `${path.join(".")}: ${message}`);
@@ -99,13 +147,41 @@ describe("what an account has", () => {
   });
 
   it.each<[string, Partial<AccountFacts>, string]>([
-    ["too few zones", { zones: EKS_ZONES.slice(0, 2) }, "region: us-west-2 has 2 zones for this account and at least 3 are needed"],
-    ["not a zone that is asked for", { zones: ["us-west-2a", "us-west-2b", "us-west-2d"] }, "zones: us-west-2c: no such zone of us-west-2 for this account; there are us-west-2a, us-west-2b, us-west-2d"],
-    ["no Graviton", { offers: new Map() }, "region: us-west-2 offers none of the planned machines (m7g.large, r7g.large, c7gn.xlarge), all of them Graviton: it has no Graviton, or not these; another region, or types that it offers"],
-    ["one type nowhere", { offers: new Map([...good.offers].filter(([type]) => type !== "r7g.large")) }, "region: us-west-2 does not offer r7g.large; another region, or types that it offers"],
-    ["a type in other zones only", { offers: new Map([...good.offers, ["r7g.large", ["us-west-2a"]]]) }, "zones: r7g.large is not offered in us-west-2b, us-west-2c; it is in us-west-2a"],
-    ["a quota too small", { quotas: new Map([["L-1216C47A", 5]]) }, ": the account's quota L-1216C47A (ec2: vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)) is 5 and the plan needs 28; ask AWS for more or plan for less"],
-    ["a key that is not there", { keyProblem: "arn:x cannot be used: not found" }, "cluster.keyArn: arn:x cannot be used: not found"],
+    [
+      "too few zones",
+      { zones: EKS_ZONES.slice(0, 2) },
+      "region: us-west-2 has 2 zones for this account and at least 3 are needed",
+    ],
+    [
+      "not a zone that is asked for",
+      { zones: ["us-west-2a", "us-west-2b", "us-west-2d"] },
+      "zones: us-west-2c: no such zone of us-west-2 for this account; there are us-west-2a, us-west-2b, us-west-2d",
+    ],
+    [
+      "no Graviton",
+      { offers: new Map() },
+      "region: us-west-2 offers none of the planned machines (m7g.large, r7g.large, c7gn.xlarge), all of them Graviton: it has no Graviton, or not these; another region, or types that it offers",
+    ],
+    [
+      "one type nowhere",
+      { offers: new Map([...good.offers].filter(([type]) => type !== "r7g.large")) },
+      "region: us-west-2 does not offer r7g.large; another region, or types that it offers",
+    ],
+    [
+      "a type in other zones only",
+      { offers: new Map([...good.offers, ["r7g.large", ["us-west-2a"]]]) },
+      "zones: r7g.large is not offered in us-west-2b, us-west-2c; it is in us-west-2a",
+    ],
+    [
+      "a quota too small",
+      { quotas: new Map([["L-1216C47A", 5]]) },
+      ": the account's quota L-1216C47A (ec2: vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)) is 5 and the plan needs 28; ask AWS for more or plan for less",
+    ],
+    [
+      "a key that is not there",
+      { keyProblem: "arn:x cannot be used: not found" },
+      "cluster.keyArn: arn:x cannot be used: not found",
+    ],
   ])("with %s is said", async (_what, facts, message) => {
     expect(await problems(facts)).toContain(message);
   });
@@ -129,56 +205,135 @@ describe("asking an account", () => {
   it("finds everything that is wrong at once, and nothing about what it may not read", async () => {
     const { checkAccount } = await import("../../../components/eks/account-checks.js");
     let thrown: unknown;
-    await runProgram(async () => {
-      await checkAccount(planEks(VALKEY_ON_EKS_PLAN), { keyArn: "arn:aws:kms:us-west-2:1:key/gone", network: undefined }, (path) => `valkey:platform.${path.join(".")}`).catch((error: unknown) => { thrown = error; });
-    }, awsOutputs, answers);
+    await runProgram(
+      async () => {
+        await checkAccount(
+          planEks(VALKEY_ON_EKS_PLAN),
+          { keyArn: "arn:aws:kms:us-west-2:1:key/gone", network: undefined },
+          (path) => `valkey:platform.${path.join(".")}`,
+        ).catch((error: unknown) => {
+          thrown = error;
+        });
+      },
+      awsOutputs,
+      answers,
+    );
     expect(thrown).toBeInstanceOf(BadInput);
     const { problems } = thrown as BadInput;
     expect(problems).toHaveLength(2);
     expect(problems[0]).toMatch(/^the account's quota L-1216C47A .* is 5 and the plan needs 28/);
-    expect(problems[1]).toMatch(/^valkey:platform\.cluster\.keyArn: arn:aws:kms:us-west-2:1:key\/gone cannot be used: NotFoundException: no such key/);
+    expect(problems[1]).toMatch(
+      /^valkey:platform\.cluster\.keyArn: arn:aws:kms:us-west-2:1:key\/gone cannot be used: NotFoundException: no such key/,
+    );
   });
 
   it("that does not answer is said in words, with what is needed", async () => {
     const { checkAccount } = await import("../../../components/eks/account-checks.js");
     let thrown: unknown;
-    await runProgram(async () => {
-      await checkAccount(planEks(VALKEY_ON_EKS_PLAN), { keyArn: undefined, network: undefined }, () => "").catch((error: unknown) => { thrown = error; });
-    }, awsOutputs, { ...answers, "aws:index/getAvailabilityZones:getAvailabilityZones": refuse("no EC2 IMDS role found") });
+    await runProgram(
+      async () => {
+        await checkAccount(planEks(VALKEY_ON_EKS_PLAN), { keyArn: undefined, network: undefined }, () => "").catch(
+          (error: unknown) => {
+            thrown = error;
+          },
+        );
+      },
+      awsOutputs,
+      { ...answers, "aws:index/getAvailabilityZones:getAvailabilityZones": refuse("no EC2 IMDS role found") },
+    );
     expect(thrown).toBeInstanceOf(Failure);
-    expect((thrown as Failure).message).toMatch(/^AWS us-west-2 does not say what the account has: .*no EC2 IMDS role found.*\nCredentials are needed/s);
+    expect((thrown as Failure).message).toMatch(
+      /^AWS us-west-2 does not say what the account has: .*no EC2 IMDS role found.*\nCredentials are needed/s,
+    );
   });
 });
 
 describe("a network that exists", () => {
-  const demand = new Map([["us-west-2a", { machines: 10, prefixes: 12 }], ["us-west-2b", { machines: 2, prefixes: 2 }]]);
+  const demand = new Map([
+    ["us-west-2a", { machines: 10, prefixes: 12 }],
+    ["us-west-2b", { machines: 2, prefixes: 2 }],
+  ]);
   const subnet = (id: string, zone: string, free = 500, vpcId = "vpc-1"): SubnetFacts => ({ id, vpcId, zone, free });
-  const good: NetworkFacts = { vpc: { dnsHostnames: true, dnsSupport: true }, subnets: [subnet("subnet-a", "us-west-2a"), subnet("subnet-b", "us-west-2b")] };
+  const good: NetworkFacts = {
+    vpc: { dnsHostnames: true, dnsSupport: true },
+    subnets: [subnet("subnet-a", "us-west-2a"), subnet("subnet-b", "us-west-2b")],
+  };
 
   it.each<[string, Partial<NetworkFacts>, string[]]>([
     ["holds the machines", {}, []],
-    ["holds them in two subnets of a zone", { subnets: [subnet("subnet-a", "us-west-2a", 101), subnet("subnet-c", "us-west-2a", 101), subnet("subnet-b", "us-west-2b")] }, []],
+    [
+      "holds them in two subnets of a zone",
+      {
+        subnets: [
+          subnet("subnet-a", "us-west-2a", 101),
+          subnet("subnet-c", "us-west-2a", 101),
+          subnet("subnet-b", "us-west-2b"),
+        ],
+      },
+      [],
+    ],
     ["is not there", { vpc: "InvalidVpcID.NotFound" }, ["network.vpcId: vpc-1 cannot be used: InvalidVpcID.NotFound"]],
-    ["has no DNS", { vpc: { dnsHostnames: false, dnsSupport: true } }, ["network.vpcId: vpc-1 has no DNS hostnames, by which machines find the API server inside the network; enableDnsSupport and enableDnsHostnames"]],
-    ["has not that subnet", { subnets: [{ id: "subnet-a", why: "InvalidSubnetID.NotFound" }, subnet("subnet-b", "us-west-2b", 500, "vpc-2")] }, ["network.privateSubnetIds.0: subnet-a cannot be used: InvalidSubnetID.NotFound", "network.privateSubnetIds.1: subnet-b is in vpc-2; one of vpc-1 is needed"]],
-    ["has none in a zone", { subnets: [subnet("subnet-a", "us-west-2a")] }, ["network.privateSubnetIds: none is in us-west-2b, where machines are planned; there are subnet-a in us-west-2a"]],
-    ["has too few addresses", { subnets: [subnet("subnet-a", "us-west-2a", 201), subnet("subnet-b", "us-west-2b")] }, ["network.privateSubnetIds: subnet-a in us-west-2a has 201 free addresses, and 10 machines with 12 prefixes of 16 take 202"]],
+    [
+      "has no DNS",
+      { vpc: { dnsHostnames: false, dnsSupport: true } },
+      [
+        "network.vpcId: vpc-1 has no DNS hostnames, by which machines find the API server inside the network; enableDnsSupport and enableDnsHostnames",
+      ],
+    ],
+    [
+      "has not that subnet",
+      {
+        subnets: [{ id: "subnet-a", why: "InvalidSubnetID.NotFound" }, subnet("subnet-b", "us-west-2b", 500, "vpc-2")],
+      },
+      [
+        "network.privateSubnetIds.0: subnet-a cannot be used: InvalidSubnetID.NotFound",
+        "network.privateSubnetIds.1: subnet-b is in vpc-2; one of vpc-1 is needed",
+      ],
+    ],
+    [
+      "has none in a zone",
+      { subnets: [subnet("subnet-a", "us-west-2a")] },
+      ["network.privateSubnetIds: none is in us-west-2b, where machines are planned; there are subnet-a in us-west-2a"],
+    ],
+    [
+      "has too few addresses",
+      { subnets: [subnet("subnet-a", "us-west-2a", 201), subnet("subnet-b", "us-west-2b")] },
+      [
+        "network.privateSubnetIds: subnet-a in us-west-2a has 201 free addresses, and 10 machines with 12 prefixes of 16 take 202",
+      ],
+    ],
   ])("%s", async (_what, changes, expected) => {
     const { networkProblems } = await import("../../../components/eks/network-checks.js");
-    expect(networkProblems({ vpcId: "vpc-1" }, { ...good, ...changes }, demand).map(({ path, message }) => `${path.join(".")}: ${message}`)).toEqual(expected);
+    expect(
+      networkProblems({ vpcId: "vpc-1" }, { ...good, ...changes }, demand).map(
+        ({ path, message }) => `${path.join(".")}: ${message}`,
+      ),
+    ).toEqual(expected);
   });
 
   it("is asked for at AWS: what is there, and why something is not", async () => {
     const { readNetwork } = await import("../../../components/eks/network-checks.js");
     let facts: unknown;
-    await runProgram(async () => { facts = await readNetwork({ vpcId: "vpc-1", privateSubnetIds: ["subnet-a", "subnet-gone"] }); }, awsOutputs, {
-      ...accountCalls,
-      "aws:ec2/getVpc:getVpc": ({ id }) => ({ id, enableDnsHostnames: true, enableDnsSupport: false }),
-      "aws:ec2/getSubnet:getSubnet": ({ id }) => {
-        if (id === "subnet-gone") return refuse("InvalidSubnetID.NotFound")();
-        return { id, vpcId: "vpc-1", availabilityZone: "us-west-2a", availableIpAddressCount: 250 };
+    await runProgram(
+      async () => {
+        facts = await readNetwork({ vpcId: "vpc-1", privateSubnetIds: ["subnet-a", "subnet-gone"] });
       },
+      awsOutputs,
+      {
+        ...accountCalls,
+        "aws:ec2/getVpc:getVpc": ({ id }) => ({ id, enableDnsHostnames: true, enableDnsSupport: false }),
+        "aws:ec2/getSubnet:getSubnet": ({ id }) => {
+          if (id === "subnet-gone") return refuse("InvalidSubnetID.NotFound")();
+          return { id, vpcId: "vpc-1", availabilityZone: "us-west-2a", availableIpAddressCount: 250 };
+        },
+      },
+    );
+    expect(facts).toEqual({
+      vpc: { dnsHostnames: true, dnsSupport: false },
+      subnets: [
+        { id: "subnet-a", vpcId: "vpc-1", zone: "us-west-2a", free: 250 },
+        { id: "subnet-gone", why: expect.stringContaining("InvalidSubnetID.NotFound") as unknown },
+      ],
     });
-    expect(facts).toEqual({ vpc: { dnsHostnames: true, dnsSupport: false }, subnets: [{ id: "subnet-a", vpcId: "vpc-1", zone: "us-west-2a", free: 250 }, { id: "subnet-gone", why: expect.stringContaining("InvalidSubnetID.NotFound") as unknown }] });
   });
 });

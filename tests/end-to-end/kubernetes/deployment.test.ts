@@ -28,14 +28,20 @@ describe.skipIf(THROWAWAY === undefined)(`pods as a deployment${WHY_SKIPPED}`, {
     });
 
     it("has the pods' names, addresses, machines and zones, and the image", () => {
-      expect(deployment.nodes.map(({ name }) => name)).toEqual([0, 1, 2, 3, 4, 5].map((ordinal) => `cluster-${ordinal}`));
+      expect(deployment.nodes.map(({ name }) => name)).toEqual(
+        [0, 1, 2, 3, 4, 5].map((ordinal) => `cluster-${ordinal}`),
+      );
       for (const { endpoint, machine, zone } of deployment.nodes) {
         expect(endpoint).toMatchObject({ host: expect.stringMatching(/^[\d.]+$|:/) as string, port: 6379 });
         expect(machine).not.toBe("");
         expect(zone).toBeDefined();
       }
       expect(new Set(deployment.nodes.map(({ zone }) => zone)).size).toBe(3);
-      expect(deployment).toMatchObject({ labels: { app: "cluster" }, image: expect.stringContaining("valkey") as string, memoryBytes: 16 * 2 ** 20 });
+      expect(deployment).toMatchObject({
+        labels: { app: "cluster" },
+        image: expect.stringContaining("valkey") as string,
+        memoryBytes: 16 * 2 ** 20,
+      });
     });
 
     it("forms within three seconds, passes verification, and forming again changes nothing", async () => {
@@ -52,14 +58,17 @@ describe.skipIf(THROWAWAY === undefined)(`pods as a deployment${WHY_SKIPPED}`, {
       const [node] = deployment.nodes;
       if (node === undefined) throw new Error("there is no node");
       const watching = await deployment.connect(node);
-      const clients = async (): Promise<number | undefined> => infoNumber(parseInfo(await watching.info("clients")), "connected_clients");
+      const clients = async (): Promise<number | undefined> =>
+        infoNumber(parseInfo(await watching.info("clients")), "connected_clients");
       const settled = async (count: number): Promise<void> => {
         for (let tries = 0; tries < 50 && (await clients()) !== count; tries++) await sleep(100);
         expect(await clients()).toBe(count);
       };
       await settled(1);
       const connections = await Promise.all(Array.from({ length: 40 }, () => deployment.connect(node)));
-      expect(await Promise.all(connections.map((connection) => connection.ping()))).toEqual(connections.map(() => "PONG"));
+      expect(await Promise.all(connections.map((connection) => connection.ping()))).toEqual(
+        connections.map(() => "PONG"),
+      );
       await settled(41);
       for (const connection of connections) connection.disconnect();
       await settled(1);
@@ -76,14 +85,29 @@ describe.skipIf(THROWAWAY === undefined)(`pods as a deployment${WHY_SKIPPED}`, {
     });
 
     it("is refused with a word on the password when that is another", async () => {
-      const other = { name: "cluster", mode: servers.mode, shape: servers.shape, namespace: namespace.name, pods: { labels: { app: "cluster" } }, directives: new Map<string, string>() };
-      await expect(awaitKubernetesDeployment(kubernetes, { ...other, access: { password: "wrong" } })).rejects.toThrow(/^cluster-\d \([\d.]+:6379\): refuses the password that was given$/);
+      const other = {
+        name: "cluster",
+        mode: servers.mode,
+        shape: servers.shape,
+        namespace: namespace.name,
+        pods: { labels: { app: "cluster" } },
+        directives: new Map<string, string>(),
+      };
+      await expect(awaitKubernetesDeployment(kubernetes, { ...other, access: { password: "wrong" } })).rejects.toThrow(
+        /^cluster-\d \([\d.]+:6379\): refuses the password that was given$/,
+      );
     });
   });
 
   it("forms and verifies in replication mode", async () => {
-    const servers = testServers({ name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 2 } });
-    const deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs: 120_000 });
+    const servers = testServers({
+      name: "replication",
+      mode: "replication",
+      shape: { primaries: 1, replicasPerPrimary: 2 },
+    });
+    const deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), {
+      timeoutMs: 120_000,
+    });
     expect(await form(deployment, servers.shape)).toMatchObject({ changed: true });
     const { verdict } = await verify(deployment);
     expect(verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);

@@ -21,86 +21,175 @@ import { workload } from "../../support/tool-runs";
 /** Images that the throw-away cluster can pull. */
 const NODE = process.env["VALKEY_TEST_NODE_IMAGE"];
 const MEMTIER = process.env["VALKEY_TEST_MEMTIER_IMAGE"];
-const WHY = NODE === undefined && MEMTIER === undefined ? " (skipped: neither VALKEY_TEST_NODE_IMAGE nor VALKEY_TEST_MEMTIER_IMAGE is set)" : "";
+const WHY =
+  NODE === undefined && MEMTIER === undefined
+    ? " (skipped: neither VALKEY_TEST_NODE_IMAGE nor VALKEY_TEST_MEMTIER_IMAGE is set)"
+    : "";
 
 const RUNNERS = 2;
 const common = { keySpace: 16_384, clients: 6, pipeline: 1, length: { seconds: 3 }, warmup: 1 } as const;
-const STEADY: OpenLoopWorkload = { ...common, driver: "open-loop", name: "steady", data: "strings", reads: 0.8, rate: 2_001, arrivals: "fixed", keys: { distribution: "uniform" }, values: { sizes: "fixed", bytes: 64 }, readFrom: "primary", workers: 1, timeoutMs: 20_000, queue: 10_000 };
-const S5: MemtierWorkload = { ...common, driver: "memtier", name: "s5", data: "sorted-sets", reads: 0.9, dataSize: 16, threads: 1, rate: undefined };
+const STEADY: OpenLoopWorkload = {
+  ...common,
+  driver: "open-loop",
+  name: "steady",
+  data: "strings",
+  reads: 0.8,
+  rate: 2_001,
+  arrivals: "fixed",
+  keys: { distribution: "uniform" },
+  values: { sizes: "fixed", bytes: 64 },
+  readFrom: "primary",
+  workers: 1,
+  timeoutMs: 20_000,
+  queue: 10_000,
+};
+const S5: MemtierWorkload = {
+  ...common,
+  driver: "memtier",
+  name: "s5",
+  data: "sorted-sets",
+  reads: 0.9,
+  dataSize: 16,
+  threads: 1,
+  rate: undefined,
+};
 
-describe.skipIf(THROWAWAY === undefined || WHY !== "")(`mixed workloads from Jobs${WHY_SKIPPED}${WHY}`, { timeout: 240_000 }, () => {
-  const timeoutMs = 120_000;
-  const signal = new AbortController().signal;
-  let kubernetes: KubernetesClient;
-  let namespace: TestNamespace;
-  const deployments: KubernetesDeployment[] = [];
-  let contenders: readonly VerifiedDeployment[];
-  beforeAll(async () => {
-    kubernetes = await openThrowaway();
-    namespace = await TestNamespace.create(kubernetes);
-    const all = [testServers({ name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 } }), testServers({ name: "cluster", shape: { primaries: 3, replicasPerPrimary: 0 }, spreadOver: "kubernetes.io/os" })];
-    for (const servers of all) {
-      const deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs });
-      await form(deployment, servers.shape);
-      deployments.push(deployment);
+describe.skipIf(THROWAWAY === undefined || WHY !== "")(
+  `mixed workloads from Jobs${WHY_SKIPPED}${WHY}`,
+  { timeout: 240_000 },
+  () => {
+    const timeoutMs = 120_000;
+    const signal = new AbortController().signal;
+    let kubernetes: KubernetesClient;
+    let namespace: TestNamespace;
+    const deployments: KubernetesDeployment[] = [];
+    let contenders: readonly VerifiedDeployment[];
+    beforeAll(async () => {
+      kubernetes = await openThrowaway();
+      namespace = await TestNamespace.create(kubernetes);
+      const all = [
+        testServers({ name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 } }),
+        testServers({
+          name: "cluster",
+          shape: { primaries: 3, replicasPerPrimary: 0 },
+          spreadOver: "kubernetes.io/os",
+        }),
+      ];
+      for (const servers of all) {
+        const deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs });
+        await form(deployment, servers.shape);
+        deployments.push(deployment);
+      }
+      contenders = await Promise.all(
+        deployments.map(async (deployment) => ({ deployment, shards: (await verify(deployment)).verdict.shards })),
+      );
+    });
+    afterAll(() => namespace.remove());
+
+    async function measure(mix: MixedWorkload): Promise<readonly MeasurementRecord[]> {
+      const options = {
+        plan: { runners: RUNNERS, sharing: true, images: { node: NODE, memtier: MEMTIER } },
+        deployments,
+        timeoutMs,
+      };
+      const runner = await ValkeyBenchmarkJobRunner.open(kubernetes, options, signal);
+      const records: MeasurementRecord[] = [];
+      const equipment = {
+        valkeyBenchmark: runner,
+        openLoop: new JobLoadRunner(kubernetes, options, openLoopInJobs(NODE)),
+        memtier: new JobLoadRunner(kubernetes, options, memtierInJobs(MEMTIER)),
+        signal,
+      };
+      await runMeasurements(
+        { deployments: contenders, workload: workload({ tests: [] }), mixedWorkloads: [mix], repeats: 1 },
+        equipment,
+        {
+          progress: () => undefined,
+          raw: () => undefined,
+          referenceLoad: () => undefined,
+          record: (record) => {
+            records.push(record);
+          },
+        },
+      );
+      return records;
     }
-    contenders = await Promise.all(deployments.map(async (deployment) => ({ deployment, shards: (await verify(deployment)).verdict.shards })));
-  });
-  afterAll(() => namespace.remove());
 
-  async function measure(mix: MixedWorkload): Promise<readonly MeasurementRecord[]> {
-    const options = { plan: { runners: RUNNERS, sharing: true, images: { node: NODE, memtier: MEMTIER } }, deployments, timeoutMs };
-    const runner = await ValkeyBenchmarkJobRunner.open(kubernetes, options, signal);
-    const records: MeasurementRecord[] = [];
-    const equipment = { valkeyBenchmark: runner, openLoop: new JobLoadRunner(kubernetes, options, openLoopInJobs(NODE)), memtier: new JobLoadRunner(kubernetes, options, memtierInJobs(MEMTIER)), signal };
-    await runMeasurements({ deployments: contenders, workload: workload({ tests: [] }), mixedWorkloads: [mix], repeats: 1 }, equipment, { progress: () => undefined, raw: () => undefined, referenceLoad: () => undefined, record: (record) => { records.push(record); } });
-    return records;
-  }
-
-  async function leftOvers(): Promise<string[]> {
-    const selector = { namespace: namespace.name, labelSelector: formatLabelSelector(JOB_LABELS) };
-    const found = await Promise.all([kubernetes.batch.listNamespacedJob(selector), kubernetes.core.listNamespacedSecret(selector), kubernetes.core.listNamespacedConfigMap(selector)]);
-    return found.flatMap(({ items }) => items.flatMap(({ metadata }) => (metadata?.deletionTimestamp === undefined ? [metadata?.name ?? ""] : [])));
-  }
-
-  it.skipIf(NODE === undefined)("are offered at their rate by two generators, and what they count the servers count", async () => {
-    const records = await measure(STEADY);
-    expect(records.map(({ deployment }) => deployment)).toEqual(["replication", "cluster"]);
-    for (const record of records) {
-      const { id, client, servers, offering, runners, cpu } = record;
-      expect(runners, id).toHaveLength(RUNNERS);
-      expect(Math.abs((offering?.offered ?? 0) / (STEADY.rate * STEADY.length.seconds) - 1), id).toBeLessThan(0.01);
-      expect(histogramOf(record).count, id).toBe(client.requests);
-      expect(servers?.calls, id).toBe(client.requests);
-      expect(servers?.hitRatio, id).toBe(1);
-      expect(Math.abs(servers?.disagreement ?? 1), id).toBeLessThan(0.02);
-      expect(cpu.client, id).toBeGreaterThan(0);
+    async function leftOvers(): Promise<string[]> {
+      const selector = { namespace: namespace.name, labelSelector: formatLabelSelector(JOB_LABELS) };
+      const found = await Promise.all([
+        kubernetes.batch.listNamespacedJob(selector),
+        kubernetes.core.listNamespacedSecret(selector),
+        kubernetes.core.listNamespacedConfigMap(selector),
+      ]);
+      return found.flatMap(({ items }) =>
+        items.flatMap(({ metadata }) => (metadata?.deletionTimestamp === undefined ? [metadata?.name ?? ""] : [])),
+      );
     }
-    expect(await leftOvers()).toEqual([]);
-  });
 
-  it.skipIf(NODE === undefined)("are offered in search of a capacity, until an objective no longer holds or no more may be offered", async () => {
-    const options = { plan: { runners: 1, sharing: true, images: { node: NODE } }, deployments, timeoutMs };
-    const found: CapacityRecord[] = [];
-    const mix = { ...STEADY, rate: 1, length: { seconds: 2 }, warmup: 0 };
-    await measureCapacities({ deployments: contenders, workload: mix, objective: { part: 0.5, ms: 2000 }, search: { start: 200, most: 400, precision: 1, confirmations: 1 } }, { openLoop: new JobLoadRunner(kubernetes, options, openLoopInJobs(NODE)), signal }, () => undefined, (capacity) => { found.push(capacity); });
-    expect(found.map(({ deployment, capacity, isOpenEnded }) => [deployment, capacity, isOpenEnded])).toEqual([["replication", 400, true], ["cluster", 400, true]]);
-    for (const { points } of found) {
-      expect(points.map(({ rate }) => rate)).toEqual([200, 400]);
-      for (const { rate, achieved } of points) expect(Math.abs(achieved / rate - 1)).toBeLessThan(0.05);
-    }
-    expect(await leftOvers()).toEqual([]);
-  });
+    it.skipIf(NODE === undefined)(
+      "are offered at their rate by two generators, and what they count the servers count",
+      async () => {
+        const records = await measure(STEADY);
+        expect(records.map(({ deployment }) => deployment)).toEqual(["replication", "cluster"]);
+        for (const record of records) {
+          const { id, client, servers, offering, runners, cpu } = record;
+          expect(runners, id).toHaveLength(RUNNERS);
+          expect(Math.abs((offering?.offered ?? 0) / (STEADY.rate * STEADY.length.seconds) - 1), id).toBeLessThan(0.01);
+          expect(histogramOf(record).count, id).toBe(client.requests);
+          expect(servers?.calls, id).toBe(client.requests);
+          expect(servers?.hitRatio, id).toBe(1);
+          expect(Math.abs(servers?.disagreement ?? 1), id).toBeLessThan(0.02);
+          expect(cpu.client, id).toBeGreaterThan(0);
+        }
+        expect(await leftOvers()).toEqual([]);
+      },
+    );
 
-  it.skipIf(MEMTIER === undefined)("are sent by memtier_benchmark, whose histograms are merged", async () => {
-    for (const record of await measure(S5)) {
-      const { id, client, servers, runners } = record;
-      expect(runners.map(({ requests }) => requests).reduce((sum, each) => sum + each, 0), id).toBe(client.requests);
-      expect(histogramOf(record).count, id).toBe(client.requests);
-      expect(Math.abs((servers?.calls ?? 0) / client.requests - 1), id).toBeLessThan(0.01);
-      expect((servers?.hits ?? 0) / (servers?.calls ?? 1), id).toBeCloseTo(0.9, 1);
-      expect(Math.abs(servers?.disagreement ?? 1), id).toBeLessThan(0.05);
-    }
-    expect(await leftOvers()).toEqual([]);
-  });
-});
+    it.skipIf(NODE === undefined)(
+      "are offered in search of a capacity, until an objective no longer holds or no more may be offered",
+      async () => {
+        const options = { plan: { runners: 1, sharing: true, images: { node: NODE } }, deployments, timeoutMs };
+        const found: CapacityRecord[] = [];
+        const mix = { ...STEADY, rate: 1, length: { seconds: 2 }, warmup: 0 };
+        await measureCapacities(
+          {
+            deployments: contenders,
+            workload: mix,
+            objective: { part: 0.5, ms: 2000 },
+            search: { start: 200, most: 400, precision: 1, confirmations: 1 },
+          },
+          { openLoop: new JobLoadRunner(kubernetes, options, openLoopInJobs(NODE)), signal },
+          () => undefined,
+          (capacity) => {
+            found.push(capacity);
+          },
+        );
+        expect(found.map(({ deployment, capacity, isOpenEnded }) => [deployment, capacity, isOpenEnded])).toEqual([
+          ["replication", 400, true],
+          ["cluster", 400, true],
+        ]);
+        for (const { points } of found) {
+          expect(points.map(({ rate }) => rate)).toEqual([200, 400]);
+          for (const { rate, achieved } of points) expect(Math.abs(achieved / rate - 1)).toBeLessThan(0.05);
+        }
+        expect(await leftOvers()).toEqual([]);
+      },
+    );
+
+    it.skipIf(MEMTIER === undefined)("are sent by memtier_benchmark, whose histograms are merged", async () => {
+      for (const record of await measure(S5)) {
+        const { id, client, servers, runners } = record;
+        expect(
+          runners.map(({ requests }) => requests).reduce((sum, each) => sum + each, 0),
+          id,
+        ).toBe(client.requests);
+        expect(histogramOf(record).count, id).toBe(client.requests);
+        expect(Math.abs((servers?.calls ?? 0) / client.requests - 1), id).toBeLessThan(0.01);
+        expect((servers?.hits ?? 0) / (servers?.calls ?? 1), id).toBeCloseTo(0.9, 1);
+        expect(Math.abs(servers?.disagreement ?? 1), id).toBeLessThan(0.05);
+      }
+      expect(await leftOvers()).toEqual([]);
+    });
+  },
+);

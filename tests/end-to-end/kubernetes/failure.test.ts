@@ -16,10 +16,19 @@ import { never } from "../../support/real";
 
 const SHAPE = { primaries: 3, replicasPerPrimary: 1 };
 const PASSWORD = "broken on purpose";
-const SETTINGS = { appendonly: true, appendfsync: "always", save: "", "cluster-node-timeout": 2000, "repl-diskless-sync-delay": 0 } as const;
+const SETTINGS = {
+  appendonly: true,
+  appendfsync: "always",
+  save: "",
+  "cluster-node-timeout": 2000,
+  "repl-diskless-sync-delay": 0,
+} as const;
 const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "broken" };
 /** A tunnel through the API server, on a machine that runs a whole Kubernetes. */
-const TUNNELLED = { load: { rate: 100, bytes: 64, timeoutMs: 5000, acknowledgement: { replicas: 0, timeoutMs: 0 } }, recoveryTimeoutSeconds: 180 };
+const TUNNELLED = {
+  load: { rate: 100, bytes: 64, timeoutMs: 5000, acknowledgement: { replicas: 0, timeoutMs: 0 } },
+  recoveryTimeoutSeconds: 180,
+};
 
 describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHERE}`, { timeout: 400_000 }, () => {
   let here: ThrowAway;
@@ -29,18 +38,53 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
   beforeAll(async () => {
     here = await ThrowAway.open();
     const zones = (await here.zones()).slice(0, 3);
-    await here.apply(await renderObjects(() => {
-      new ValkeyCluster("broken", { ...plainServers, namespace: here.namespace, imagePullPolicy: "IfNotPresent", password: PASSWORD, shape: SHAPE, settings: SETTINGS, placement: { zones, hostAntiAffinity: "preferred" } });
-    }));
+    await here.apply(
+      await renderObjects(() => {
+        new ValkeyCluster("broken", {
+          ...plainServers,
+          namespace: here.namespace,
+          imagePullPolicy: "IfNotPresent",
+          password: PASSWORD,
+          shape: SHAPE,
+          settings: SETTINGS,
+          placement: { zones, hostAntiAffinity: "preferred" },
+        });
+      }),
+    );
     await here.untilReady(LABELS, 6, 180);
-    const target: KubernetesReference = { platform: "kubernetes", name: "broken", mode: "cluster", shape: SHAPE, zones, directives: { appendonly: "yes", appendfsync: "always", save: "", "cluster-node-timeout": "2000" }, kubeconfig: KUBECONFIG, namespace: here.namespace, statefulSet: "broken", container: SERVER_CONTAINER, port: 6379, tls: false, service: `broken.${here.namespace}` };
+    const target: KubernetesReference = {
+      platform: "kubernetes",
+      name: "broken",
+      mode: "cluster",
+      shape: SHAPE,
+      zones,
+      directives: { appendonly: "yes", appendfsync: "always", save: "", "cluster-node-timeout": "2000" },
+      kubeconfig: KUBECONFIG,
+      namespace: here.namespace,
+      statefulSet: "broken",
+      container: SERVER_CONTAINER,
+      port: 6379,
+      tls: false,
+      service: `broken.${here.namespace}`,
+    };
     const kubernetes = await openKubernetesClient(target);
     const deployment = await openKubernetesDeployment(kubernetes, target, PASSWORD);
     await form(deployment, SHAPE);
     const { verdict } = await verifyUntilPass(deployment, 30_000);
-    const pods = new PodFaultInjector(deployment, { kubernetes, port: 6379, container: SERVER_CONTAINER, networkPolicy: "broken", signal: never });
+    const pods = new PodFaultInjector(deployment, {
+      kubernetes,
+      port: 6379,
+      container: SERVER_CONTAINER,
+      networkPolicy: "broken",
+      signal: never,
+    });
     breaker = pods;
-    cluster = { injector: pods, shape: SHAPE, hasAutomaticFailover: true, initialPrimaries: verdict.shards.flatMap(({ primary }) => primary ?? []) };
+    cluster = {
+      injector: pods,
+      shape: SHAPE,
+      hasAutomaticFailover: true,
+      initialPrimaries: verdict.shards.flatMap(({ primary }) => primary ?? []),
+    };
   }, 400_000);
   afterAll(async () => {
     breaker?.close();
@@ -57,7 +101,11 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
   it("come back with other addresses and every write that a replica had when all are lost at once", async () => {
     const before = cluster.injector.nodes().map(({ endpoint }) => endpoint.host);
     // Whoever of a shard is back first may lead it, so that a write is safe only where a replica has it too.
-    const record = await injectFault(cluster, { kind: "kill-all", newAddresses: true }, { ...TUNNELLED, load: { ...TUNNELLED.load, acknowledgement: { replicas: 1, timeoutMs: 2000 } } });
+    const record = await injectFault(
+      cluster,
+      { kind: "kill-all", newAddresses: true },
+      { ...TUNNELLED, load: { ...TUNNELLED.load, acknowledgement: { replicas: 1, timeoutMs: 2000 } } },
+    );
     expect(record.lost.count).toBe(0);
     expect(record.okMs).not.toBeNull();
     expect(cluster.injector.nodes().filter(({ endpoint }) => before.includes(endpoint.host))).toEqual([]);
@@ -65,18 +113,23 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
   });
 
   it("are restarted one by one without a lost write", async () => {
-    expect(await injectFault(cluster, { kind: "rolling-restart", home: undefined }, TUNNELLED)).toMatchObject({ lost: { count: 0 } });
+    expect(await injectFault(cluster, { kind: "rolling-restart", home: undefined }, TUNNELLED)).toMatchObject({
+      lost: { count: 0 },
+    });
   });
 
   it("have a scenario's own settings, those too that were made anew meanwhile, and the deployment's afterwards", async () => {
-    const timeouts = (): Promise<string[]> => Promise.all(cluster.injector.nodes().map(async (node) => {
-      const connection = await cluster.injector.deployment.connect(node);
-      try {
-        return (await connection.config("GET", "cluster-node-timeout"))[1] ?? "";
-      } finally {
-        connection.disconnect();
-      }
-    }));
+    const timeouts = (): Promise<string[]> =>
+      Promise.all(
+        cluster.injector.nodes().map(async (node) => {
+          const connection = await cluster.injector.deployment.connect(node);
+          try {
+            return (await connection.config("GET", "cluster-node-timeout"))[1] ?? "";
+          } finally {
+            connection.disconnect();
+          }
+        }),
+      );
     const remade = async (directives: ReadonlyMap<string, string>): Promise<string | undefined> => {
       cluster.injector.setStartupDirectives(directives);
       const [node] = cluster.injector.nodes();
@@ -87,15 +140,27 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
     const configured = cluster.injector.deployment.directives;
     expect(await remade(new Map([...configured, ["cluster-node-timeout", "3456"]]))).toBe("3456");
     expect(await remade(configured)).toBe("2000");
-    await injectFault(cluster, { kind: "kill-primary", restart: "served" }, { ...TUNNELLED, settings: new Map([["cluster-node-timeout", "2500"]]) });
+    await injectFault(
+      cluster,
+      { kind: "kill-primary", restart: "served" },
+      { ...TUNNELLED, settings: new Map([["cluster-node-timeout", "2500"]]) },
+    );
     expect(await timeouts()).toEqual(["2000", "2000", "2000", "2000", "2000", "2000"]);
   });
 
   it("are healed, and the scenario fails saying why, where a NetworkPolicy cuts nothing", async () => {
-    await expect(injectFault(cluster, { kind: "cut-zone", zone: undefined, seconds: 4 }, TUNNELLED)).rejects.toThrow(/had no effect: this Kubernetes does not enforce NetworkPolicies/);
-    const policies = (await here.read({ apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", metadata: { name: "broken" } })) as { metadata: { annotations?: Record<string, string> }; spec: { podSelector: unknown } };
+    await expect(injectFault(cluster, { kind: "cut-zone", zone: undefined, seconds: 4 }, TUNNELLED)).rejects.toThrow(
+      /had no effect: this Kubernetes does not enforce NetworkPolicies/,
+    );
+    const policies = (await here.read({
+      apiVersion: "networking.k8s.io/v1",
+      kind: "NetworkPolicy",
+      metadata: { name: "broken" },
+    })) as { metadata: { annotations?: Record<string, string> }; spec: { podSelector: unknown } };
     expect(policies.spec.podSelector).toEqual({ matchLabels: LABELS });
     expect(JSON.stringify(policies.metadata.annotations ?? {})).not.toContain("before-the-cut");
-    expect((await here.pods(LABELS)).filter(({ metadata }) => metadata?.labels?.["valkey-measured/cut"] !== undefined)).toEqual([]);
+    expect(
+      (await here.pods(LABELS)).filter(({ metadata }) => metadata?.labels?.["valkey-measured/cut"] !== undefined),
+    ).toEqual([]);
   });
 });

@@ -34,7 +34,9 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
   });
   afterAll(() => namespace.remove());
 
-  async function deploy(changes: Partial<TestServers>): Promise<{ readonly deployment: KubernetesDeployment; readonly contender: VerifiedDeployment }> {
+  async function deploy(
+    changes: Partial<TestServers>,
+  ): Promise<{ readonly deployment: KubernetesDeployment; readonly contender: VerifiedDeployment }> {
     const servers = testServers(changes);
     const deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs });
     await form(deployment, servers.shape);
@@ -42,26 +44,44 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
     return { deployment, contender: { deployment, shards: verdict.shards } };
   }
 
-  async function measureBy(runner: ValkeyBenchmarkJobRunner, contenders: readonly VerifiedDeployment[], load: Workload, signal: AbortSignal, onProgress: (line: string) => void = () => undefined): Promise<Measured> {
+  async function measureBy(
+    runner: ValkeyBenchmarkJobRunner,
+    contenders: readonly VerifiedDeployment[],
+    load: Workload,
+    signal: AbortSignal,
+    onProgress: (line: string) => void = () => undefined,
+  ): Promise<Measured> {
     const records: MeasurementRecord[] = [];
     const canaries: ReferenceLoadRecord[] = [];
     const raw: string[] = [];
-    await runMeasurements({ deployments: contenders, workload: load, repeats: 1 }, { valkeyBenchmark: runner, signal }, {
-      progress: onProgress,
-      referenceLoad: (canary) => canaries.push(canary),
-      record: (record) => records.push(record),
-      raw: (heading) => raw.push(heading),
-    });
+    await runMeasurements(
+      { deployments: contenders, workload: load, repeats: 1 },
+      { valkeyBenchmark: runner, signal },
+      {
+        progress: onProgress,
+        referenceLoad: (canary) => canaries.push(canary),
+        record: (record) => records.push(record),
+        raw: (heading) => raw.push(heading),
+      },
+    );
     return { records, canaries, raw };
   }
 
   /** Of all that a run makes: objects, users, keys by which runners meet. */
   async function leftOvers(deployment: KubernetesDeployment): Promise<string[]> {
     const selector = { namespace: namespace.name, labelSelector: formatLabelSelector(JOB_LABELS) };
-    const [jobs, secrets] = await Promise.all([kubernetes.batch.listNamespacedJob(selector), kubernetes.core.listNamespacedSecret(selector)]);
+    const [jobs, secrets] = await Promise.all([
+      kubernetes.batch.listNamespacedJob(selector),
+      kubernetes.core.listNamespacedSecret(selector),
+    ]);
     const alive = jobs.items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
     const onServers = await withConnections(deployment, async (connections) => {
-      const found = await Promise.all([...connections.values()].map(async (connection) => [...((await connection.call("ACL", "USERS")) as string[]), ...(await connection.keys("bench-*"))]));
+      const found = await Promise.all(
+        [...connections.values()].map(async (connection) => [
+          ...((await connection.call("ACL", "USERS")) as string[]),
+          ...(await connection.keys("bench-*")),
+        ]),
+      );
       return found.flat().filter((name) => name !== "default");
     });
     return [...[...alive, ...secrets.items].map(({ metadata }) => metadata?.name ?? ""), ...onServers];
@@ -72,8 +92,16 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
     let runner: ValkeyBenchmarkJobRunner;
     const going = new AbortController().signal;
     beforeAll(async () => {
-      replication = await deploy({ name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 2 } });
-      runner = await ValkeyBenchmarkJobRunner.open(kubernetes, { plan: { runners: 2, sharing: false }, deployments: [replication.deployment], timeoutMs }, going);
+      replication = await deploy({
+        name: "replication",
+        mode: "replication",
+        shape: { primaries: 1, replicasPerPrimary: 2 },
+      });
+      runner = await ValkeyBenchmarkJobRunner.open(
+        kubernetes,
+        { plan: { runners: 2, sharing: false }, deployments: [replication.deployment], timeoutMs },
+        going,
+      );
     });
 
     it("asks the tool in the image what it can do", () => {
@@ -81,7 +109,14 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
     });
 
     it("adds what two runners did, each with a seed of its own, and counts what the servers count", async () => {
-      const load = workload({ tests: ["set", "get"], clients: 12, pipeline: 4, keySpace: 10_000, length: { seconds: 3 }, warmup: 1 });
+      const load = workload({
+        tests: ["set", "get"],
+        clients: 12,
+        pipeline: 4,
+        keySpace: 10_000,
+        length: { seconds: 3 },
+        warmup: 1,
+      });
       const { records, canaries, raw } = await measureBy(runner, [replication.contender], load, going);
       expect(canaries).toHaveLength(2);
       expect(records.map(({ title }) => title)).toEqual(["SET", "GET"]);
@@ -91,7 +126,10 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
         expect(new Set(runners.map((each) => each.seed))).toEqual(new Set([seed, seed + 1]));
         expect(runners.filter(({ machine }) => servers.has(machine))).toEqual([]);
         expect(client.requests).toBe(runners.reduce((sum, { requests }) => sum + requests, 0));
-        expect(client.rps).toBeCloseTo(runners.reduce((sum, { rps }) => sum + rps, 0), 3);
+        expect(client.rps).toBeCloseTo(
+          runners.reduce((sum, { rps }) => sum + rps, 0),
+          3,
+        );
         const underWay = client.requests - (client.cumulative.at(-1)?.count ?? 0);
         expect(underWay).toBeGreaterThanOrEqual(0);
         expect(underWay).toBeLessThanOrEqual(2 * load.clients * load.pipeline);
@@ -106,12 +144,19 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
         expect(doubts.map(({ code }) => code)).not.toContain("shared-machine");
       }
       expect(records[1]?.servers).toMatchObject({ hitRatio: 1, misses: 0, hits: records[1]?.servers?.calls });
-      expect(raw.filter((heading) => heading.startsWith("round 1 of 1: GET on replication, warm-up, runner "))).toHaveLength(2);
+      expect(
+        raw.filter((heading) => heading.startsWith("round 1 of 1: GET on replication, warm-up, runner ")),
+      ).toHaveLength(2);
       expect(await leftOvers(replication.deployment)).toEqual([]);
     });
 
     it("shares a number of requests, odd ones too", async () => {
-      const { records } = await measureBy(runner, [replication.contender], workload({ tests: ["lpush"], pipeline: 1, length: { requests: 30_001 }, warmup: 0 }), going);
+      const { records } = await measureBy(
+        runner,
+        [replication.contender],
+        workload({ tests: ["lpush"], pipeline: 1, length: { requests: 30_001 }, warmup: 0 }),
+        going,
+      );
       expect(records[0]?.runners.map(({ requests }) => requests)).toEqual([15_001, 15_000]);
       expect(records[0]?.servers?.calls).toBe(30_001);
     });
@@ -135,10 +180,26 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
     });
 
     it("says what a tool that fails said, and leaves nothing", async () => {
-      const wrong = await ValkeyBenchmarkJobRunner.open(kubernetes, { plan: { runners: 2, sharing: false, resources: { requests: { memory: "1Mi" }, limits: { memory: "6Mi" } } }, deployments: [replication.deployment], timeoutMs: 30_000 }, going).then(
-        (opened) => measureBy(opened, [replication.contender], workload({ clients: 2000, pipeline: 1000, dataSize: 100_000, length: { seconds: 1 }, warmup: 0 }), going),
-        (error: unknown) => Promise.reject(error as Error),
-      ).catch((error: unknown) => error);
+      const wrong = await ValkeyBenchmarkJobRunner.open(
+        kubernetes,
+        {
+          plan: { runners: 2, sharing: false, resources: { requests: { memory: "1Mi" }, limits: { memory: "6Mi" } } },
+          deployments: [replication.deployment],
+          timeoutMs: 30_000,
+        },
+        going,
+      )
+        .then(
+          (opened) =>
+            measureBy(
+              opened,
+              [replication.contender],
+              workload({ clients: 2000, pipeline: 1000, dataSize: 100_000, length: { seconds: 1 }, warmup: 0 }),
+              going,
+            ),
+          (error: unknown) => Promise.reject(error as Error),
+        )
+        .catch((error: unknown) => error);
       expect(wrong).toBeInstanceOf(Error);
       expect((wrong as Error).message).toMatch(/memory limit is too small|failed/);
       expect(await leftOvers(replication.deployment)).toEqual([]);
@@ -150,20 +211,45 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
     const going = new AbortController().signal;
     beforeAll(async () => {
       const machines = (await kubernetes.core.listNode()).items.length;
-      everywhere = await deploy({ name: "everywhere", mode: "replication", shape: { primaries: 1, replicasPerPrimary: machines - 1 }, spreadOver: "kubernetes.io/hostname" });
+      everywhere = await deploy({
+        name: "everywhere",
+        mode: "replication",
+        shape: { primaries: 1, replicasPerPrimary: machines - 1 },
+        spreadOver: "kubernetes.io/hostname",
+      });
     });
 
     it("says that there is no machine left, and what could be allowed", async () => {
-      const opened = ValkeyBenchmarkJobRunner.open(kubernetes, { plan: { runners: 1, sharing: false }, deployments: [everywhere.deployment], timeoutMs: 10_000 }, going);
-      await expect(opened).rejects.toThrow(/anti-affinity rules.*; add machines, or allow load generators to share machines with everywhere's servers, which every record will then say$/);
+      const opened = ValkeyBenchmarkJobRunner.open(
+        kubernetes,
+        { plan: { runners: 1, sharing: false }, deployments: [everywhere.deployment], timeoutMs: 10_000 },
+        going,
+      );
+      await expect(opened).rejects.toThrow(
+        /anti-affinity rules.*; add machines, or allow load generators to share machines with everywhere's servers, which every record will then say$/,
+      );
       expect(await leftOvers(everywhere.deployment)).toEqual([]);
     });
 
     it("shares machines where that is allowed, and every record says so", async () => {
-      const runner = await ValkeyBenchmarkJobRunner.open(kubernetes, { plan: { runners: 1, sharing: true }, deployments: [everywhere.deployment], timeoutMs }, going);
-      const { records } = await measureBy(runner, [everywhere.contender], workload({ length: { seconds: 1 }, warmup: 0 }), going);
+      const runner = await ValkeyBenchmarkJobRunner.open(
+        kubernetes,
+        { plan: { runners: 1, sharing: true }, deployments: [everywhere.deployment], timeoutMs },
+        going,
+      );
+      const { records } = await measureBy(
+        runner,
+        [everywhere.contender],
+        workload({ length: { seconds: 1 }, warmup: 0 }),
+        going,
+      );
       expect(records).toHaveLength(1);
-      expect(records[0]?.doubts).toContainEqual({ code: "shared-machine", text: expect.stringMatching(/^1 of 1 load generators ran on machines with servers of the deployment \(\S+\)/) as string });
+      expect(records[0]?.doubts).toContainEqual({
+        code: "shared-machine",
+        text: expect.stringMatching(
+          /^1 of 1 load generators ran on machines with servers of the deployment \(\S+\)/,
+        ) as string,
+      });
     });
   });
 });

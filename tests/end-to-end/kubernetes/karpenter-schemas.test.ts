@@ -9,8 +9,17 @@ import { EKS_VERSIONS } from "../../../components/eks/versions";
 
 const kubeconfig = process.env["VALKEY_TEST_KUBECONFIG"];
 
-const cluster: PoolCluster = { clusterName: "valkey", zones: ["us-west-2a", "us-west-2b", "us-west-2c"], machineImage: EKS_VERSIONS.machineImage, nodeRole: "valkey-karpenter-node", tags: { project: "valkey-measured" } };
-const TUNINGS: Tuning[] = [{ interruptCpus: 0, staticCpus: false }, { interruptCpus: 2, staticCpus: true }];
+const cluster: PoolCluster = {
+  clusterName: "valkey",
+  zones: ["us-west-2a", "us-west-2b", "us-west-2c"],
+  machineImage: EKS_VERSIONS.machineImage,
+  nodeRole: "valkey-karpenter-node",
+  tags: { project: "valkey-measured" },
+};
+const TUNINGS: Tuning[] = [
+  { interruptCpus: 0, staticCpus: false },
+  { interruptCpus: 2, staticCpus: true },
+];
 
 interface Judged {
   readonly apiVersion: string;
@@ -18,8 +27,18 @@ interface Judged {
   readonly metadata: { readonly name: string };
   readonly spec: Readonly<Record<string, unknown>>;
 }
-const nodeClass = (spec: object): Judged => ({ apiVersion: "karpenter.k8s.aws/v1", kind: "EC2NodeClass", metadata: { name: "servers" }, spec: { ...spec } });
-const nodePool = (spec: object): Judged => ({ apiVersion: "karpenter.sh/v1", kind: "NodePool", metadata: { name: "servers" }, spec: { ...spec } });
+const nodeClass = (spec: object): Judged => ({
+  apiVersion: "karpenter.k8s.aws/v1",
+  kind: "EC2NodeClass",
+  metadata: { name: "servers" },
+  spec: { ...spec },
+});
+const nodePool = (spec: object): Judged => ({
+  apiVersion: "karpenter.sh/v1",
+  kind: "NodePool",
+  metadata: { name: "servers" },
+  spec: { ...spec },
+});
 
 describe.skipIf(kubeconfig === undefined)("Karpenter's schemas (needs VALKEY_TEST_KUBECONFIG)", () => {
   let api: KubernetesObjectApi;
@@ -48,7 +67,10 @@ describe.skipIf(kubeconfig === undefined)("Karpenter's schemas (needs VALKEY_TES
   }
 
   it("take a class with subnets by their ids", async () => {
-    const { spec } = nodeClassOf("servers", POOL_DEFAULTS.servers, { ...cluster, subnetIds: ["subnet-01234567", "subnet-11234567"] });
+    const { spec } = nodeClassOf("servers", POOL_DEFAULTS.servers, {
+      ...cluster,
+      subnetIds: ["subnet-01234567", "subnet-11234567"],
+    });
     expect(await judge(nodeClass(spec))).toMatchObject(spec);
   });
 

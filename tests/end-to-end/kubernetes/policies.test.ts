@@ -36,37 +36,61 @@ new k8s.helm.v4.Chart("servers", { chart: "./chart", version, values: { spread, 
 `,
 };
 
-describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(`the guardrails on the Pulumi engine${WHERE || pulumiSkipNote()}`, { timeout: 120_000 }, () => {
-  let directory: string;
-  let environment: NodeJS.ProcessEnv;
+describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
+  `the guardrails on the Pulumi engine${WHERE || pulumiSkipNote()}`,
+  { timeout: 120_000 },
+  () => {
+    let directory: string;
+    let environment: NodeJS.ProcessEnv;
 
-  const pulumi = (args: readonly string[], guarded: object = {}): Promise<{ readonly status: number; readonly output: string }> =>
-    new Promise((resolve) => {
-      execFile("pulumi", [...args, "--non-interactive", "--stack", "trial"], { cwd: directory, env: { ...environment, GUARDED: JSON.stringify(guarded) } }, (error, stdout, stderr) => { resolve({ status: error === null ? 0 : 1, output: stdout + stderr }); });
+    const pulumi = (
+      args: readonly string[],
+      guarded: object = {},
+    ): Promise<{ readonly status: number; readonly output: string }> =>
+      new Promise((resolve) => {
+        execFile(
+          "pulumi",
+          [...args, "--non-interactive", "--stack", "trial"],
+          { cwd: directory, env: { ...environment, GUARDED: JSON.stringify(guarded) } },
+          (error, stdout, stderr) => {
+            resolve({ status: error === null ? 0 : 1, output: stdout + stderr });
+          },
+        );
+      });
+    const preview = (guarded: object): ReturnType<typeof pulumi> =>
+      pulumi(["preview", "--policy-pack", join(ROOT, "policies"), "--suppress-progress", "--color", "never"], guarded);
+
+    beforeAll(async () => {
+      directory = mkdtempSync(join(tmpdir(), "guarded-"));
+      for (const sub of ["chart/templates", ".state"]) mkdirSync(join(directory, sub), { recursive: true });
+      for (const [file, text] of Object.entries(FILES)) writeFileSync(join(directory, file), text);
+      symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
+      environment = {
+        ...process.env,
+        PATH: pulumiPath(),
+        PULUMI_BACKEND_URL: `file://${join(directory, ".state")}`,
+        PULUMI_CONFIG_PASSPHRASE: "trial",
+        PULUMI_SKIP_UPDATE_CHECK: "true",
+      };
+      expect(await pulumi(["stack", "init"])).toMatchObject({ status: 0 });
     });
-  const preview = (guarded: object): ReturnType<typeof pulumi> => pulumi(["preview", "--policy-pack", join(ROOT, "policies"), "--suppress-progress", "--color", "never"], guarded);
+    afterAll(() => {
+      rmSync(directory, { recursive: true, force: true });
+    });
 
-  beforeAll(async () => {
-    directory = mkdtempSync(join(tmpdir(), "guarded-"));
-    for (const sub of ["chart/templates", ".state"]) mkdirSync(join(directory, sub), { recursive: true });
-    for (const [file, text] of Object.entries(FILES)) writeFileSync(join(directory, file), text);
-    symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
-    environment = { ...process.env, PATH: pulumiPath(), PULUMI_BACKEND_URL: `file://${join(directory, ".state")}`, PULUMI_CONFIG_PASSPHRASE: "trial", PULUMI_SKIP_UPDATE_CHECK: "true" };
-    expect(await pulumi(["stack", "init"])).toMatchObject({ status: 0 });
-  });
-  afterAll(() => { rmSync(directory, { recursive: true, force: true }); });
+    it("let a program pass that conforms", async () => {
+      const { status, output } = await preview({ spread: "DoNotSchedule", privileged: false, version: "1.0.0" });
+      expect(output).not.toMatch(/mandatory|advisory/);
+      expect(output).toContain("kubernetes:apps/v1:StatefulSet");
+      expect(status, output).toBe(0);
+    });
 
-  it("let a program pass that conforms", async () => {
-    const { status, output } = await preview({ spread: "DoNotSchedule", privileged: false, version: "1.0.0" });
-    expect(output).not.toMatch(/mandatory|advisory/);
-    expect(output).toContain("kubernetes:apps/v1:StatefulSet");
-    expect(status, output).toBe(0);
-  });
-
-  it("stop one that does not, and say why", async () => {
-    const { status, output } = await preview({ spread: "ScheduleAnyway", privileged: true, version: ">0.0.1" });
-    expect(status).toBe(1);
-    for (const rule of ["hard-zone-spread", "restricted-pod-security", "pinned-charts"]) expect(output).toMatch(new RegExp(`\\[mandatory\\] +${rule} `));
-    expect(output.match(/\[mandatory\]/g)).toHaveLength(3);
-  });
-});
+    it("stop one that does not, and say why", async () => {
+      const { status, output } = await preview({ spread: "ScheduleAnyway", privileged: true, version: ">0.0.1" });
+      expect(status).toBe(1);
+      for (const rule of ["hard-zone-spread", "restricted-pod-security", "pinned-charts"])
+        expect(output).toMatch(new RegExp(`\\[mandatory\\] +${rule} `));
+      expect(output.match(/\[mandatory\]/g)).toHaveLength(3);
+    });
+  },
+);

@@ -8,7 +8,8 @@ import { valkeyCliScript, PRINT_ANSWERS, WRITER_POD, writerPod } from "../../sup
 
 /** A copy of the upstream chart, for networks that do not reach it. */
 const CHART = process.env["VALKEY_TEST_CHART"];
-const WHY_NO_CHART = CHART === undefined ? " (without replication: VALKEY_TEST_CHART names no copy of the upstream chart)" : "";
+const WHY_NO_CHART =
+  CHART === undefined ? " (without replication: VALKEY_TEST_CHART names no copy of the upstream chart)" : "";
 const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "cluster" };
 
 interface Changes {
@@ -17,125 +18,157 @@ interface Changes {
   readonly size?: string;
 }
 
-describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(`the Kubernetes stack on the Pulumi engine${WHERE || pulumiSkipNote() || WHY_NO_CHART}`, { timeout: 400_000 }, () => {
-  const namespace = `valkey-engine-${process.pid}`;
-  let trial: PulumiStack;
-  let here: ThrowAway;
-  let zones: string[];
-  /** Besides the namespace, what it depends on, and the provider: resources of a deployment and one measurement. */
-  let resources = 0;
+describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
+  `the Kubernetes stack on the Pulumi engine${WHERE || pulumiSkipNote() || WHY_NO_CHART}`,
+  { timeout: 400_000 },
+  () => {
+    const namespace = `valkey-engine-${process.pid}`;
+    let trial: PulumiStack;
+    let here: ThrowAway;
+    let zones: string[];
+    /** Besides the namespace, what it depends on, and the provider: resources of a deployment and one measurement. */
+    let resources = 0;
 
-  const config = ({ primaries = 3, maxmemory = "64mb", size = "1Gi" }: Changes = {}): Record<string, unknown> => ({
-    platform: {
-      type: "kubernetes",
-      kubeconfig: KUBECONFIG,
-      namespace,
-      zones: zones.slice(0, 3),
-      imagePullPolicy: "IfNotPresent",
-      resources: { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "2", memory: "512Mi" } },
-      storage: { size },
-      clients: { sharing: true },
-      ...(CHART === undefined ? {} : { chart: { from: "path", path: CHART } }),
-    },
-    verification: { timeout: 120 },
-    deployments: {
-      cluster: { mode: "cluster", primaries, settings: { maxmemory, appendonly: true, appendfsync: "always", save: "", "cluster-node-timeout": 5000 } },
-      ...(CHART === undefined ? {} : { replication: { mode: "replication", replicas: 2, settings: { save: "" } } }),
-    },
-    benchmark: { tests: ["get"], clients: 12, threads: 1, duration: 1, warmup: 0, repeats: 1, keySpace: 16_384 },
-  });
-  const outputs = async (): Promise<StackOutputs> => outputsSchema.parse((await trial.stack.outputs())["valkey"]?.value);
-  const passing = async (): Promise<unknown[]> => (await outputs()).topologies.map(({ deployment, shards, verdict }) => [deployment, shards.length, verdict.pass]);
-  const expected = (primaries: number): unknown[] => [["cluster", primaries, true], ...(CHART === undefined ? [] : [["replication", 1, true]])];
+    const config = ({ primaries = 3, maxmemory = "64mb", size = "1Gi" }: Changes = {}): Record<string, unknown> => ({
+      platform: {
+        type: "kubernetes",
+        kubeconfig: KUBECONFIG,
+        namespace,
+        zones: zones.slice(0, 3),
+        imagePullPolicy: "IfNotPresent",
+        resources: { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "2", memory: "512Mi" } },
+        storage: { size },
+        clients: { sharing: true },
+        ...(CHART === undefined ? {} : { chart: { from: "path", path: CHART } }),
+      },
+      verification: { timeout: 120 },
+      deployments: {
+        cluster: {
+          mode: "cluster",
+          primaries,
+          settings: { maxmemory, appendonly: true, appendfsync: "always", save: "", "cluster-node-timeout": 5000 },
+        },
+        ...(CHART === undefined ? {} : { replication: { mode: "replication", replicas: 2, settings: { save: "" } } }),
+      },
+      benchmark: { tests: ["get"], clients: 12, threads: 1, duration: 1, warmup: 0, repeats: 1, keySpace: 16_384 },
+    });
+    const outputs = async (): Promise<StackOutputs> =>
+      outputsSchema.parse((await trial.stack.outputs())["valkey"]?.value);
+    const passing = async (): Promise<unknown[]> =>
+      (await outputs()).topologies.map(({ deployment, shards, verdict }) => [deployment, shards.length, verdict.pass]);
+    const expected = (primaries: number): unknown[] => [
+      ["cluster", primaries, true],
+      ...(CHART === undefined ? [] : [["replication", 1, true]]),
+    ];
 
-  beforeAll(async () => {
-    here = await ThrowAway.at(namespace);
-    zones = await here.zones();
-    trial = await PulumiStack.open(config());
-  });
-  afterAll(async () => {
-    await trial.stack.destroy({ onOutput: trial.onOutput }).catch(() => undefined);
-    await trial.close();
-  });
+    beforeAll(async () => {
+      here = await ThrowAway.at(namespace);
+      zones = await here.zones();
+      trial = await PulumiStack.open(config());
+    });
+    afterAll(async () => {
+      await trial.stack.destroy({ onOutput: trial.onOutput }).catch(() => undefined);
+      await trial.close();
+    });
 
-  it("comes up verified and measured, by nothing more than a stack file", async () => {
-    const { create = 0 } = await trial.up();
-    resources = create;
-    expect(await passing()).toEqual(expected(3));
-    const { results, endpoints } = await outputs();
-    expect(results?.records.map(({ deployment }) => deployment)).toEqual(expected(3).map((each) => (each as string[])[0]));
-    expect(endpoints[0]?.addresses).toEqual([`cluster.${namespace}.svc.cluster.local:6379`]);
-    const { cluster: password = "none" } = (await trial.stack.outputs())["passwords"]?.value as Record<string, string>;
-    expect(trial.state().includes(password) || trial.log.join("").includes(password)).toBe(false);
-  });
+    it("comes up verified and measured, by nothing more than a stack file", async () => {
+      const { create = 0 } = await trial.up();
+      resources = create;
+      expect(await passing()).toEqual(expected(3));
+      const { results, endpoints } = await outputs();
+      expect(results?.records.map(({ deployment }) => deployment)).toEqual(
+        expected(3).map((each) => (each as string[])[0]),
+      );
+      expect(endpoints[0]?.addresses).toEqual([`cluster.${namespace}.svc.cluster.local:6379`]);
+      const { cluster: password = "none" } = (await trial.stack.outputs())["passwords"]?.value as Record<
+        string,
+        string
+      >;
+      expect(trial.state().includes(password) || trial.log.join("").includes(password)).toBe(false);
+    });
 
-  it("changes nothing the second time, and refresh finds no drift", async () => {
-    expect(await trial.up({ expectNoChanges: true })).toEqual({ same: resources });
-    expect((await trial.stack.refresh({ onOutput: trial.onOutput, expectNoChanges: true })).summary.resourceChanges).toEqual({ same: resources });
-  });
+    it("changes nothing the second time, and refresh finds no drift", async () => {
+      expect(await trial.up({ expectNoChanges: true })).toEqual({ same: resources });
+      expect(
+        (await trial.stack.refresh({ onOutput: trial.onOutput, expectNoChanges: true })).summary.resourceChanges,
+      ).toEqual({ same: resources });
+    });
 
-  it("restarts pods one by one for another setting, and loses no acknowledged write", async () => {
-    await here.apply([writerPod(namespace, "cluster", "cluster-password")]);
-    const before = new Set((await here.pods(LABELS)).map(({ metadata }) => metadata?.uid));
-    trial.configure(config({ maxmemory: "65mb" }));
-    const counts = { up: false, mostAway: 0 };
-    const done = trial.up().finally(() => { counts.up = true; });
-    while (!counts.up) {
-      counts.mostAway = Math.max(counts.mostAway, 6 - (await here.pods(LABELS)).filter(isReady).length);
-      await new Promise((resolve) => setTimeout(resolve, 300));
-    }
-    expect(await done).not.toHaveProperty("replace");
-    const pods = await here.pods(LABELS);
-    expect(pods.filter(({ metadata }) => before.has(metadata?.uid))).toEqual([]);
-    expect(pods.filter(isReady)).toHaveLength(6);
-    expect(counts.mostAway).toBe(1);
-    expect(await passing()).toEqual(expected(3));
-  });
+    it("restarts pods one by one for another setting, and loses no acknowledged write", async () => {
+      await here.apply([writerPod(namespace, "cluster", "cluster-password")]);
+      const before = new Set((await here.pods(LABELS)).map(({ metadata }) => metadata?.uid));
+      trial.configure(config({ maxmemory: "65mb" }));
+      const counts = { up: false, mostAway: 0 };
+      const done = trial.up().finally(() => {
+        counts.up = true;
+      });
+      while (!counts.up) {
+        counts.mostAway = Math.max(counts.mostAway, 6 - (await here.pods(LABELS)).filter(isReady).length);
+        await new Promise((resolve) => setTimeout(resolve, 300));
+      }
+      expect(await done).not.toHaveProperty("replace");
+      const pods = await here.pods(LABELS);
+      expect(pods.filter(({ metadata }) => before.has(metadata?.uid))).toEqual([]);
+      expect(pods.filter(isReady)).toHaveLength(6);
+      expect(counts.mostAway).toBe(1);
+      expect(await passing()).toEqual(expected(3));
+    });
 
-  it("takes primaries in and out under writes, and keeps every key", async () => {
-    for (const primaries of [4, 3]) {
-      trial.configure(config({ maxmemory: "65mb", primaries }));
-      expect(await trial.up()).not.toHaveProperty("replace");
-      expect(await passing()).toEqual(expected(primaries));
-      expect((await here.pods(LABELS)).filter(isStaying)).toHaveLength(2 * primaries);
-    }
-    const lines = (await here.run(WRITER_POD, WRITER_POD, PRINT_ANSWERS)).trim().split("\n");
-    const acknowledged = lines.filter((line) => line.endsWith(" OK")).map((line) => line.split(" ")[0] ?? "");
-    const values = new Set((await here.run(WRITER_POD, WRITER_POD, valkeyCliScript(`seq ${lines.length} | while read -r number; do echo "GET number:$number"; done`))).split("\n"));
-    expect(acknowledged.length).toBeGreaterThan(100);
-    expect(acknowledged.filter((number) => !values.has(number))).toEqual([]);
-  });
+    it("takes primaries in and out under writes, and keeps every key", async () => {
+      for (const primaries of [4, 3]) {
+        trial.configure(config({ maxmemory: "65mb", primaries }));
+        expect(await trial.up()).not.toHaveProperty("replace");
+        expect(await passing()).toEqual(expected(primaries));
+        expect((await here.pods(LABELS)).filter(isStaying)).toHaveLength(2 * primaries);
+      }
+      const lines = (await here.run(WRITER_POD, WRITER_POD, PRINT_ANSWERS)).trim().split("\n");
+      const acknowledged = lines.filter((line) => line.endsWith(" OK")).map((line) => line.split(" ")[0] ?? "");
+      const values = new Set(
+        (
+          await here.run(
+            WRITER_POD,
+            WRITER_POD,
+            valkeyCliScript(`seq ${lines.length} | while read -r number; do echo "GET number:$number"; done`),
+          )
+        ).split("\n"),
+      );
+      expect(acknowledged.length).toBeGreaterThan(100);
+      expect(acknowledged.filter((number) => !values.has(number))).toEqual([]);
+    });
 
-  it("refuses other volumes, which would begin without the data", async () => {
-    trial.configure(config({ maxmemory: "65mb", size: "2Gi" }));
-    await expect(trial.stack.preview({ onOutput: trial.onOutput })).rejects.toThrow(/valkey:platform\.storage: volumes of 1Gi of the default class cannot become 2Gi .*volumes of (cluster|replication) .* hold its data/);
-  });
+    it("refuses other volumes, which would begin without the data", async () => {
+      trial.configure(config({ maxmemory: "65mb", size: "2Gi" }));
+      await expect(trial.stack.preview({ onOutput: trial.onOutput })).rejects.toThrow(
+        /valkey:platform\.storage: volumes of 1Gi of the default class cannot become 2Gi .*volumes of (cluster|replication) .* hold its data/,
+      );
+    });
 
-  it("goes on where it was killed in the middle of a change", async () => {
-    trial.configure(config({ maxmemory: "65mb", primaries: 4 }));
-    await trial.interruptedUp(/Formation cluster updating/, "SIGKILL");
-    await trial.stack.cancel();
-    await trial.up();
-    expect(await passing()).toEqual(expected(4));
-    expect(await trial.up({ expectNoChanges: true })).toEqual({ same: resources });
-  });
+    it("goes on where it was killed in the middle of a change", async () => {
+      trial.configure(config({ maxmemory: "65mb", primaries: 4 }));
+      await trial.interruptedUp(/Formation cluster updating/, "SIGKILL");
+      await trial.stack.cancel();
+      await trial.up();
+      expect(await passing()).toEqual(expected(4));
+      expect(await trial.up({ expectNoChanges: true })).toEqual({ same: resources });
+    });
 
-  it("leaves nothing when it is destroyed", async () => {
-    await trial.stack.destroy({ onOutput: trial.onOutput });
-    const { items } = await here.core.listNamespace({ fieldSelector: `metadata.name=${namespace}` });
-    expect(items).toEqual([]);
-  });
+    it("leaves nothing when it is destroyed", async () => {
+      await trial.stack.destroy({ onOutput: trial.onOutput });
+      const { items } = await here.core.listNamespace({ fieldSelector: `metadata.name=${namespace}` });
+      expect(items).toEqual([]);
+    });
 
-  it.each<[string, RegExp, NodeJS.Signals]>([
-    ["interrupted while objects are made", /StatefulSet cluster creating/, "SIGINT"],
-    ["killed while pods start", /Rollout cluster creating/, "SIGKILL"],
-  ])("ends in the same state when it is %s and run again", async (_what, at, signal) => {
-    trial.configure(config());
-    await trial.interruptedUp(at, signal);
-    if (signal === "SIGKILL") await trial.stack.cancel();
-    await trial.up();
-    expect(await passing()).toEqual(expected(3));
-    expect(await trial.up({ expectNoChanges: true })).toEqual({ same: resources });
-    await trial.stack.destroy({ onOutput: trial.onOutput });
-  });
-});
+    it.each<[string, RegExp, NodeJS.Signals]>([
+      ["interrupted while objects are made", /StatefulSet cluster creating/, "SIGINT"],
+      ["killed while pods start", /Rollout cluster creating/, "SIGKILL"],
+    ])("ends in the same state when it is %s and run again", async (_what, at, signal) => {
+      trial.configure(config());
+      await trial.interruptedUp(at, signal);
+      if (signal === "SIGKILL") await trial.stack.cancel();
+      await trial.up();
+      expect(await passing()).toEqual(expected(3));
+      expect(await trial.up({ expectNoChanges: true })).toEqual({ same: resources });
+      await trial.stack.destroy({ onOutput: trial.onOutput });
+    });
+  },
+);

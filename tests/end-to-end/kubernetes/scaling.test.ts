@@ -25,19 +25,37 @@ describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHER
   let zones: string[];
   let before: KubernetesReference | undefined;
 
-  async function render(primaries: number): Promise<{ readonly objects: KubernetesObject[]; readonly target: KubernetesReference }> {
+  async function render(
+    primaries: number,
+  ): Promise<{ readonly objects: KubernetesObject[]; readonly target: KubernetesReference }> {
     const config = parseConfig(
       "stack scaling",
       {
-        platform: { type: "kubernetes", kubeconfig: KUBECONFIG, namespace, zones: zones.slice(0, 3), imagePullPolicy: "IfNotPresent", resources: { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "1", memory: "256Mi" } }, storage },
-        deployments: { cluster: { mode: "cluster", primaries, settings: { maxmemory: "64mb", save: "", "cluster-node-timeout": 5000 } } },
+        platform: {
+          type: "kubernetes",
+          kubeconfig: KUBECONFIG,
+          namespace,
+          zones: zones.slice(0, 3),
+          imagePullPolicy: "IfNotPresent",
+          resources: { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "1", memory: "256Mi" } },
+          storage,
+        },
+        deployments: {
+          cluster: {
+            mode: "cluster",
+            primaries,
+            settings: { maxmemory: "64mb", save: "", "cluster-node-timeout": 5000 },
+          },
+        },
       },
       { cores: 2, memoryBytes: 2 ** 34 },
     );
     const { platform } = config;
     if (platform.type !== "kubernetes") throw new Error("another platform was asked for");
     let deployed: ReturnType<typeof deployOnKubernetes> = [];
-    const objects = await renderObjects(() => { deployed = deployOnKubernetes("scaling", platform, config); });
+    const objects = await renderObjects(() => {
+      deployed = deployOnKubernetes("scaling", platform, config);
+    });
     const [cluster] = deployed;
     if (cluster === undefined) throw new Error("nothing is deployed");
     return { objects, target: (await outputValue(cluster.target)) as KubernetesReference };
@@ -46,11 +64,27 @@ describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHER
   /** In the order in which the engine would. @returns whether every assertion holds */
   async function bringTo(primaries: number): Promise<boolean> {
     const { objects, target } = await render(primaries);
-    if (before !== undefined) await drain.update?.("", { target: before, password, timeoutSeconds, storage }, { target, password, timeoutSeconds, storage });
+    if (before !== undefined)
+      await drain.update?.(
+        "",
+        { target: before, password, timeoutSeconds, storage },
+        { target, password, timeoutSeconds, storage },
+      );
     await here.apply(objects);
     await rollout.create({ target, revision: "", timeoutSeconds });
-    const { outputs: { milliseconds } } = await formation.create({ target, password, timeoutSeconds });
-    const { outputs: { topology } } = await topologyCheck.create({ target, password, formationMs: milliseconds, revision: null, timeoutSeconds, trigger: 1 });
+    const {
+      outputs: { milliseconds },
+    } = await formation.create({ target, password, timeoutSeconds });
+    const {
+      outputs: { topology },
+    } = await topologyCheck.create({
+      target,
+      password,
+      formationMs: milliseconds,
+      revision: null,
+      timeoutSeconds,
+      trigger: 1,
+    });
     before = target;
     return topology.verdict.pass;
   }
@@ -63,10 +97,14 @@ describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHER
 
   it("come up formed and verified, in a namespace that lets in restricted pods only, behind a NetworkPolicy", async () => {
     expect(await bringTo(3)).toBe(true);
-    expect((await here.core.readNamespace({ name: namespace })).metadata?.labels).toMatchObject({ "pod-security.kubernetes.io/enforce": "restricted" });
+    expect((await here.core.readNamespace({ name: namespace })).metadata?.labels).toMatchObject({
+      "pod-security.kubernetes.io/enforce": "restricted",
+    });
     const { objects } = await render(3);
     const policy = objects.find(({ kind }) => kind === "NetworkPolicy");
-    expect(await here.read(policy)).toMatchObject({ spec: { podSelector: { matchLabels: LABELS }, policyTypes: ["Ingress", "Egress"] } });
+    expect(await here.read(policy)).toMatchObject({
+      spec: { podSelector: { matchLabels: LABELS }, policyTypes: ["Ingress", "Egress"] },
+    });
   });
 
   it("are scaled out and in while a client writes, and keep every key", async () => {
@@ -77,7 +115,15 @@ describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHER
     }
     const lines = (await here.run(WRITER_POD, WRITER_POD, PRINT_ANSWERS)).trim().split("\n");
     const acknowledged = lines.filter((line) => line.endsWith(" OK")).map((line) => line.split(" ")[0] ?? "");
-    const values = new Set((await here.run(WRITER_POD, WRITER_POD, valkeyCliScript(`seq ${lines.length} | while read -r number; do echo "GET number:$number"; done`))).split("\n"));
+    const values = new Set(
+      (
+        await here.run(
+          WRITER_POD,
+          WRITER_POD,
+          valkeyCliScript(`seq ${lines.length} | while read -r number; do echo "GET number:$number"; done`),
+        )
+      ).split("\n"),
+    );
     expect(acknowledged.length).toBeGreaterThan(20);
     expect(acknowledged.filter((number) => !values.has(number))).toEqual([]);
   });

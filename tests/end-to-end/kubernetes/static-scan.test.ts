@@ -13,10 +13,16 @@ const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 /** All that the stack makes but the chart's own objects, which nobody renders without an engine: see engine.test.ts. */
 async function objectsOf(changes: Readonly<Record<string, unknown>>): ReturnType<typeof renderObjects> {
   const raw = readStackFile(STACKS_DIRECTORY, "kind") as Record<string, Record<string, unknown>>;
-  const config = parseConfig("stack kind", { ...raw, platform: { ...raw["platform"], imagePullPolicy: undefined, ...changes } }, MACHINE);
+  const config = parseConfig(
+    "stack kind",
+    { ...raw, platform: { ...raw["platform"], imagePullPolicy: undefined, ...changes } },
+    MACHINE,
+  );
   const { platform } = config;
   if (platform.type !== "kubernetes") throw new Error("kind is no stack for Kubernetes");
-  return renderObjects(() => { deployOnKubernetes("kind", platform, config); });
+  return renderObjects(() => {
+    deployOnKubernetes("kind", platform, config);
+  });
 }
 
 const { job, secret } = benchmarkJob({
@@ -35,7 +41,11 @@ const { job, secret } = benchmarkJob({
 
 describe.skipIf(SCAN_SKIP_NOTE !== "")(`static scan${SCAN_SKIP_NOTE}`, () => {
   it("finds nothing in what the program renders but what is explained where it is configured", async () => {
-    const { passed, findings } = await scanObjects([...(await objectsOf({ metrics: { serviceMonitor: true } })), job, ...(secret === undefined ? [] : [secret])]);
+    const { passed, findings } = await scanObjects([
+      ...(await objectsOf({ metrics: { serviceMonitor: true } })),
+      job,
+      ...(secret === undefined ? [] : [secret]),
+    ]);
     expect(passed).toBeGreaterThan(100);
     expect(findings).toEqual([
       "CKV_K8S_11 Job.valkey.bench",

@@ -1,4 +1,12 @@
-import type { AuthenticationV1TokenRequest, RbacAuthorizationV1Api, V1ClusterRole, V1ClusterRoleBinding, V1Role, V1RoleBinding, V1ServiceAccount } from "@kubernetes/client-node";
+import type {
+  AuthenticationV1TokenRequest,
+  RbacAuthorizationV1Api,
+  V1ClusterRole,
+  V1ClusterRoleBinding,
+  V1Role,
+  V1RoleBinding,
+  V1ServiceAccount,
+} from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
 import { form } from "../../../valkey/formation/form";
@@ -6,123 +14,187 @@ import { KubernetesClient } from "../../../platforms/kubernetes/client";
 import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import type { Plain } from "../../../platforms/kubernetes/plain";
 import type { TestServers } from "../../support/kubernetes";
-import { IMAGE, openThrowaway, planOf, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes";
+import {
+  IMAGE,
+  openThrowaway,
+  planOf,
+  TestNamespace,
+  testServers,
+  THROWAWAY,
+  WHY_SKIPPED,
+} from "../../support/kubernetes";
 
-describe.skipIf(THROWAWAY === undefined)(`what keeps pods from being a deployment${WHY_SKIPPED}`, { timeout: 180_000 }, () => {
-  let kubernetes: KubernetesClient;
-  let namespace: TestNamespace;
-  beforeAll(async () => {
-    kubernetes = await openThrowaway();
-    namespace = await TestNamespace.create(kubernetes);
-  });
-  afterAll(() => namespace.remove());
-
-  const few = { primaries: 3, replicasPerPrimary: 0 };
-  it.each<[string, Partial<TestServers>, RegExp]>([
-    ["an image that cannot be pulled", { name: "image", image: "registry.invalid/nothing:1" }, /0 of 3 pods .* run after \d+ s: image-0, image-1, image-2: image registry\.invalid\/nothing:1 cannot be pulled .*; name one that the machines can pull/],
-    ["no such storage class", { name: "storage", storageClass: "nope" }, /storage-0, storage-1, storage-2: there is no storage class nope for its volume; there are? \S/],
-    ["no machine with room", { name: "room", cpu: "1000" }, /room-0, room-1, room-2: it cannot be scheduled \(0\/\d+ nodes are available: .*Insufficient cpu.*\); add machines that have room/],
-    ["no zones at all", { name: "spread", spreadOver: "no-such-label" }, /spread-0, spread-1, spread-2: it cannot be scheduled .*topology spread constraints.*; add machines in as many zones as the plan needs/],
-    ["a server that ends", { name: "crash", command: ["sh", "-c", "echo 'Bad directive or wrong number of arguments' >&2; exit 3"] }, /container valkey keeps ending, .* exit code 3; the last it said:\n {4}Bad directive/],
-  ])("%s is said within the timeout", async (_what, changes, expected) => {
-    const servers = testServers({ shape: few, image: IMAGE, ...changes });
-    const plan = await namespace.apply(servers);
-    const began = Date.now();
-    await expect(awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 30_000 })).rejects.toThrow(expected);
-    expect(Date.now() - began).toBeLessThan(45_000);
-  });
-
-  it("what does not change by itself is said before the time is up", async () => {
-    const servers = testServers({ name: "hopeless", shape: few, storageClass: "nope" });
-    const plan = await namespace.apply(servers);
-    const began = Date.now();
-    await expect(awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 150_000 })).rejects.toThrow(/there is no storage class nope/);
-    expect(Date.now() - began).toBeLessThan(60_000);
-  });
-
-  it("a StatefulSet that is not there is bad input", async () => {
-    const missing = awaitKubernetesDeployment(kubernetes, planOf(testServers({ name: "missing" }), namespace.name));
-    await expect(missing).rejects.toThrow(`missing: namespace ${namespace.name} of context ${kubernetes.context} has no StatefulSet of that name`);
-    await expect(missing).rejects.toBeInstanceOf(BadInput);
-  });
-
-  it("too few zones for the plan are bad input, before anything is formed", async () => {
-    const [machine] = (await kubernetes.core.listNode()).items;
-    const zone = machine?.metadata?.labels?.["topology.kubernetes.io/zone"] ?? "";
-    const servers = testServers({ name: "zones", zone });
-    const deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs: 120_000 });
-    const formed = form(deployment, servers.shape);
-    await expect(formed).rejects.toThrow(/zones would not be zone-safe/);
-    await expect(formed).rejects.toBeInstanceOf(BadInput);
-  });
-
-  it("a stop is obeyed while pods are awaited", async () => {
-    const servers = testServers({ name: "stopped", shape: few, cpu: "1000" });
-    const plan = await namespace.apply(servers);
-    const stop = new AbortController();
-    setTimeout(() => { stop.abort(new Error("stopped by the test")); }, 1_000);
-    await expect(awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 60_000, signal: stop.signal })).rejects.toThrow("stopped by the test");
-  });
-
-  describe("with an account that may look and not reach", () => {
-    const servers = testServers({ name: "guarded", shape: few });
-    const clusterRole = (): string => `${namespace.name}-machines`;
-    let rbac: RbacAuthorizationV1Api;
-
-    /** The same cluster by an account with these rights in the namespace. */
-    async function accountWith(name: string, rules: NonNullable<Plain<V1Role>["rules"]>): Promise<KubernetesClient> {
-      const { core, config } = kubernetes;
-      const metadata = { name };
-      const subjects = [{ kind: "ServiceAccount", name, namespace: namespace.name }];
-      const account: Plain<V1ServiceAccount> = { metadata };
-      const token: Plain<AuthenticationV1TokenRequest> = { spec: { audiences: [], expirationSeconds: 600 } };
-      const role: Plain<V1Role> = { metadata, rules };
-      const binding: Plain<V1RoleBinding> = { metadata, subjects, roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name } };
-      await core.createNamespacedServiceAccount({ namespace: namespace.name, body: account });
-      await rbac.createNamespacedRole({ namespace: namespace.name, body: role });
-      await rbac.createNamespacedRoleBinding({ namespace: namespace.name, body: binding });
-      const { status } = await core.createNamespacedServiceAccountToken({ namespace: namespace.name, name, body: token });
-      const cluster = config.getCurrentCluster();
-      const kubeconfig = {
-        apiVersion: "v1",
-        kind: "Config",
-        "current-context": name,
-        clusters: [{ name: "c", cluster: { server: cluster?.server, "certificate-authority-data": cluster?.caData } }],
-        users: [{ name, user: { token: status?.token } }],
-        contexts: [{ name, context: { cluster: "c", user: name } }],
-      };
-      return KubernetesClient.open({ kubeconfig: JSON.stringify(kubeconfig) });
-    }
-
+describe.skipIf(THROWAWAY === undefined)(
+  `what keeps pods from being a deployment${WHY_SKIPPED}`,
+  { timeout: 180_000 },
+  () => {
+    let kubernetes: KubernetesClient;
+    let namespace: TestNamespace;
     beforeAll(async () => {
-      const { RbacAuthorizationV1Api } = await import("@kubernetes/client-node");
-      rbac = kubernetes.config.makeApiClient(RbacAuthorizationV1Api);
-      await namespace.apply(servers);
-      await awaitKubernetesDeployment(kubernetes, planOf(servers, namespace.name), { timeoutMs: 120_000 });
+      kubernetes = await openThrowaway();
+      namespace = await TestNamespace.create(kubernetes);
     });
-    afterAll(async () => {
-      await Promise.allSettled([rbac.deleteClusterRole({ name: clusterRole() }), rbac.deleteClusterRoleBinding({ name: clusterRole() })]);
+    afterAll(() => namespace.remove());
+
+    const few = { primaries: 3, replicasPerPrimary: 0 };
+    it.each<[string, Partial<TestServers>, RegExp]>([
+      [
+        "an image that cannot be pulled",
+        { name: "image", image: "registry.invalid/nothing:1" },
+        /0 of 3 pods .* run after \d+ s: image-0, image-1, image-2: image registry\.invalid\/nothing:1 cannot be pulled .*; name one that the machines can pull/,
+      ],
+      [
+        "no such storage class",
+        { name: "storage", storageClass: "nope" },
+        /storage-0, storage-1, storage-2: there is no storage class nope for its volume; there are? \S/,
+      ],
+      [
+        "no machine with room",
+        { name: "room", cpu: "1000" },
+        /room-0, room-1, room-2: it cannot be scheduled \(0\/\d+ nodes are available: .*Insufficient cpu.*\); add machines that have room/,
+      ],
+      [
+        "no zones at all",
+        { name: "spread", spreadOver: "no-such-label" },
+        /spread-0, spread-1, spread-2: it cannot be scheduled .*topology spread constraints.*; add machines in as many zones as the plan needs/,
+      ],
+      [
+        "a server that ends",
+        { name: "crash", command: ["sh", "-c", "echo 'Bad directive or wrong number of arguments' >&2; exit 3"] },
+        /container valkey keeps ending, .* exit code 3; the last it said:\n {4}Bad directive/,
+      ],
+    ])("%s is said within the timeout", async (_what, changes, expected) => {
+      const servers = testServers({ shape: few, image: IMAGE, ...changes });
+      const plan = await namespace.apply(servers);
+      const began = Date.now();
+      await expect(awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 30_000 })).rejects.toThrow(expected);
+      expect(Date.now() - began).toBeLessThan(45_000);
     });
 
-    const looking = [
-      { apiGroups: ["apps"], resources: ["statefulsets"], verbs: ["get", "list"] },
-      { apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] },
-    ];
-
-    it("names each right that is missing, one after the other", async () => {
-      const blind = await accountWith("blind", []);
-      await expect(awaitKubernetesDeployment(blind, planOf(servers, namespace.name))).rejects.toThrow(
-        /reading StatefulSet guarded of namespace \S+: system:serviceaccount:\S+:blind may not get statefulsets in namespace \S+; bind it a Role with apiGroups \["apps"\], resources \["statefulsets"\], verbs \["get"\]$/,
+    it("what does not change by itself is said before the time is up", async () => {
+      const servers = testServers({ name: "hopeless", shape: few, storageClass: "nope" });
+      const plan = await namespace.apply(servers);
+      const began = Date.now();
+      await expect(awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 150_000 })).rejects.toThrow(
+        /there is no storage class nope/,
       );
-      const looker = await accountWith("looker", looking);
-      await expect(awaitKubernetesDeployment(looker, planOf(servers, namespace.name))).rejects.toThrow(/:looker may not get nodes; bind it a ClusterRole with apiGroups \[""\], resources \["nodes"\], verbs \["get"\]$/);
-      const role: Plain<V1ClusterRole> = { metadata: { name: clusterRole() }, rules: [{ apiGroups: [""], resources: ["nodes"], verbs: ["get"] }] };
-      const binding: Plain<V1ClusterRoleBinding> = { metadata: { name: clusterRole() }, subjects: [{ kind: "ServiceAccount", name: "looker", namespace: namespace.name }], roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: clusterRole() } };
-      await rbac.createClusterRole({ body: role });
-      await rbac.createClusterRoleBinding({ body: binding });
-      await expect(awaitKubernetesDeployment(looker, planOf(servers, namespace.name))).rejects.toThrow(
-        /^guarded-\d \(\S+\) cannot be reached: a port-forward to guarded-\d: system:serviceaccount:\S+:looker may not (create|get) pods\/portforward in namespace \S+; bind it a Role with apiGroups \[""\], resources \["pods\/portforward"\], verbs \["create", "get"\]$/,
-      );
+      expect(Date.now() - began).toBeLessThan(60_000);
     });
-  });
-});
+
+    it("a StatefulSet that is not there is bad input", async () => {
+      const missing = awaitKubernetesDeployment(kubernetes, planOf(testServers({ name: "missing" }), namespace.name));
+      await expect(missing).rejects.toThrow(
+        `missing: namespace ${namespace.name} of context ${kubernetes.context} has no StatefulSet of that name`,
+      );
+      await expect(missing).rejects.toBeInstanceOf(BadInput);
+    });
+
+    it("too few zones for the plan are bad input, before anything is formed", async () => {
+      const [machine] = (await kubernetes.core.listNode()).items;
+      const zone = machine?.metadata?.labels?.["topology.kubernetes.io/zone"] ?? "";
+      const servers = testServers({ name: "zones", zone });
+      const deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), {
+        timeoutMs: 120_000,
+      });
+      const formed = form(deployment, servers.shape);
+      await expect(formed).rejects.toThrow(/zones would not be zone-safe/);
+      await expect(formed).rejects.toBeInstanceOf(BadInput);
+    });
+
+    it("a stop is obeyed while pods are awaited", async () => {
+      const servers = testServers({ name: "stopped", shape: few, cpu: "1000" });
+      const plan = await namespace.apply(servers);
+      const stop = new AbortController();
+      setTimeout(() => {
+        stop.abort(new Error("stopped by the test"));
+      }, 1_000);
+      await expect(
+        awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 60_000, signal: stop.signal }),
+      ).rejects.toThrow("stopped by the test");
+    });
+
+    describe("with an account that may look and not reach", () => {
+      const servers = testServers({ name: "guarded", shape: few });
+      const clusterRole = (): string => `${namespace.name}-machines`;
+      let rbac: RbacAuthorizationV1Api;
+
+      /** The same cluster by an account with these rights in the namespace. */
+      async function accountWith(name: string, rules: NonNullable<Plain<V1Role>["rules"]>): Promise<KubernetesClient> {
+        const { core, config } = kubernetes;
+        const metadata = { name };
+        const subjects = [{ kind: "ServiceAccount", name, namespace: namespace.name }];
+        const account: Plain<V1ServiceAccount> = { metadata };
+        const token: Plain<AuthenticationV1TokenRequest> = { spec: { audiences: [], expirationSeconds: 600 } };
+        const role: Plain<V1Role> = { metadata, rules };
+        const binding: Plain<V1RoleBinding> = {
+          metadata,
+          subjects,
+          roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name },
+        };
+        await core.createNamespacedServiceAccount({ namespace: namespace.name, body: account });
+        await rbac.createNamespacedRole({ namespace: namespace.name, body: role });
+        await rbac.createNamespacedRoleBinding({ namespace: namespace.name, body: binding });
+        const { status } = await core.createNamespacedServiceAccountToken({
+          namespace: namespace.name,
+          name,
+          body: token,
+        });
+        const cluster = config.getCurrentCluster();
+        const kubeconfig = {
+          apiVersion: "v1",
+          kind: "Config",
+          "current-context": name,
+          clusters: [
+            { name: "c", cluster: { server: cluster?.server, "certificate-authority-data": cluster?.caData } },
+          ],
+          users: [{ name, user: { token: status?.token } }],
+          contexts: [{ name, context: { cluster: "c", user: name } }],
+        };
+        return KubernetesClient.open({ kubeconfig: JSON.stringify(kubeconfig) });
+      }
+
+      beforeAll(async () => {
+        const { RbacAuthorizationV1Api } = await import("@kubernetes/client-node");
+        rbac = kubernetes.config.makeApiClient(RbacAuthorizationV1Api);
+        await namespace.apply(servers);
+        await awaitKubernetesDeployment(kubernetes, planOf(servers, namespace.name), { timeoutMs: 120_000 });
+      });
+      afterAll(async () => {
+        await Promise.allSettled([
+          rbac.deleteClusterRole({ name: clusterRole() }),
+          rbac.deleteClusterRoleBinding({ name: clusterRole() }),
+        ]);
+      });
+
+      const looking = [
+        { apiGroups: ["apps"], resources: ["statefulsets"], verbs: ["get", "list"] },
+        { apiGroups: [""], resources: ["pods"], verbs: ["get", "list"] },
+      ];
+
+      it("names each right that is missing, one after the other", async () => {
+        const blind = await accountWith("blind", []);
+        await expect(awaitKubernetesDeployment(blind, planOf(servers, namespace.name))).rejects.toThrow(
+          /reading StatefulSet guarded of namespace \S+: system:serviceaccount:\S+:blind may not get statefulsets in namespace \S+; bind it a Role with apiGroups \["apps"\], resources \["statefulsets"\], verbs \["get"\]$/,
+        );
+        const looker = await accountWith("looker", looking);
+        await expect(awaitKubernetesDeployment(looker, planOf(servers, namespace.name))).rejects.toThrow(
+          /:looker may not get nodes; bind it a ClusterRole with apiGroups \[""\], resources \["nodes"\], verbs \["get"\]$/,
+        );
+        const role: Plain<V1ClusterRole> = {
+          metadata: { name: clusterRole() },
+          rules: [{ apiGroups: [""], resources: ["nodes"], verbs: ["get"] }],
+        };
+        const binding: Plain<V1ClusterRoleBinding> = {
+          metadata: { name: clusterRole() },
+          subjects: [{ kind: "ServiceAccount", name: "looker", namespace: namespace.name }],
+          roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: clusterRole() },
+        };
+        await rbac.createClusterRole({ body: role });
+        await rbac.createClusterRoleBinding({ body: binding });
+        await expect(awaitKubernetesDeployment(looker, planOf(servers, namespace.name))).rejects.toThrow(
+          /^guarded-\d \(\S+\) cannot be reached: a port-forward to guarded-\d: system:serviceaccount:\S+:looker may not (create|get) pods\/portforward in namespace \S+; bind it a Role with apiGroups \[""\], resources \["pods\/portforward"\], verbs \["create", "get"\]$/,
+        );
+      });
+    });
+  },
+);

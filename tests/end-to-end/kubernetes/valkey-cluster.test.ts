@@ -23,15 +23,28 @@ describe.skipIf(KUBECONFIG === undefined)(`ValkeyCluster on Kubernetes${WHERE}`,
         imagePullPolicy: "IfNotPresent",
         password: PASSWORD,
         shape: { primaries: 3, replicasPerPrimary: 1 },
-        settings: { maxmemory, appendonly: true, appendfsync: "always", save: "", "cluster-node-timeout": 5000, "repl-diskless-sync-delay": 0 },
+        settings: {
+          maxmemory,
+          appendonly: true,
+          appendfsync: "always",
+          save: "",
+          "cluster-node-timeout": 5000,
+          "repl-diskless-sync-delay": 0,
+        },
         // Kept, so that the StatefulSet can be deleted and come back to its volumes.
         storage: { size: "1Gi", onDestroy: "keep" },
         placement: { zones: zones.slice(0, 3), hostAntiAffinity: "preferred" },
       });
     });
-  const tell = (pod: string, command: string): Promise<string> => here.run(pod, "valkey", `. /valkey/scripts/node.sh; echo '${command}' | tell localhost 5`);
-  const ready = (pod: string): Promise<boolean> => here.run(pod, "valkey", "sh /valkey/scripts/ready-cluster.sh").then(() => true, () => false);
-  const names = (pods: readonly { readonly metadata?: { readonly name?: string } }[]): string[] => pods.map(({ metadata }) => metadata?.name ?? "").sort();
+  const tell = (pod: string, command: string): Promise<string> =>
+    here.run(pod, "valkey", `. /valkey/scripts/node.sh; echo '${command}' | tell localhost 5`);
+  const ready = (pod: string): Promise<boolean> =>
+    here.run(pod, "valkey", "sh /valkey/scripts/ready-cluster.sh").then(
+      () => true,
+      () => false,
+    );
+  const names = (pods: readonly { readonly metadata?: { readonly name?: string } }[]): string[] =>
+    pods.map(({ metadata }) => metadata?.name ?? "").sort();
   const addresses = async (): Promise<string[]> => (await here.pods(LABELS)).map(({ status }) => status?.podIP ?? "");
 
   beforeAll(async () => {
@@ -43,7 +56,12 @@ describe.skipIf(KUBECONFIG === undefined)(`ValkeyCluster on Kubernetes${WHERE}`,
   afterAll(() => here.close());
 
   it("is let in where only restricted pods are, which others are not", async () => {
-    const root = { apiVersion: "v1", kind: "Pod", metadata: { name: "root", namespace: here.namespace }, spec: { containers: [{ name: "root", image: plainServers.image }] } };
+    const root = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "root", namespace: here.namespace },
+      spec: { containers: [{ name: "root", image: plainServers.image }] },
+    };
     await expect(here.apply([root])).rejects.toThrow(/violates PodSecurity/);
   });
 
@@ -63,22 +81,37 @@ describe.skipIf(KUBECONFIG === undefined)(`ValkeyCluster on Kubernetes${WHERE}`,
 
   it("is ready before it is formed, and stays so when it is", async () => {
     expect(await tell("shop-0", "CLUSTER INFO")).toContain("cluster_known_nodes:1\r\n");
-    await here.run("shop-0", "valkey", `cat /valkey/secret/password | valkey-cli --askpass --no-auth-warning --cluster create ${(await addresses()).map((ip) => `${ip}:6379`).join(" ")} --cluster-replicas 1 --cluster-yes`);
+    await here.run(
+      "shop-0",
+      "valkey",
+      `cat /valkey/secret/password | valkey-cli --askpass --no-auth-warning --cluster create ${(await addresses()).map((ip) => `${ip}:6379`).join(" ")} --cluster-replicas 1 --cluster-yes`,
+    );
     await here.until(30, async () => {
-      const unready = await Promise.all(names(await here.pods(LABELS)).map(async (pod) => ((await ready(pod)) ? [] : [pod])));
+      const unready = await Promise.all(
+        names(await here.pods(LABELS)).map(async (pod) => ((await ready(pod)) ? [] : [pod])),
+      );
       return unready.flat().length === 0 ? undefined : `not ready: ${unready.flat().join(", ")}`;
     });
     expect(await tell("shop-0", "CLUSTER NODES")).toContain(`shop-5.shop-headless.${here.namespace}.svc.cluster.local`);
   });
 
   it("is not ready while a replica is without its primary", async () => {
-    const roles = await Promise.all(names(await here.pods(LABELS)).map(async (pod) => ({ pod, replica: (await tell(pod, "ROLE")).startsWith("slave") })));
+    const roles = await Promise.all(
+      names(await here.pods(LABELS)).map(async (pod) => ({
+        pod,
+        replica: (await tell(pod, "ROLE")).startsWith("slave"),
+      })),
+    );
     const replica = roles.find((each) => each.replica)?.pod ?? "";
     await tell(replica, "CONFIG SET primaryauth wrong");
     await tell(replica, "CLIENT KILL TYPE master");
     await here.until(20, async () => ((await ready(replica)) ? `${replica} is still ready` : undefined));
     expect((await Promise.all(roles.map(({ pod }) => ready(pod)))).filter((is) => is)).toHaveLength(NODES - 1);
-    await here.run(replica, "valkey", `. /valkey/scripts/node.sh; sed -n 's/^primaryauth/CONFIG SET primaryauth/p' /valkey/secret/password.conf | tell localhost 5`);
+    await here.run(
+      replica,
+      "valkey",
+      `. /valkey/scripts/node.sh; sed -n 's/^primaryauth/CONFIG SET primaryauth/p' /valkey/secret/password.conf | tell localhost 5`,
+    );
     await here.until(20, async () => ((await ready(replica)) ? undefined : `${replica} is not ready`));
   });
 
@@ -90,16 +123,32 @@ describe.skipIf(KUBECONFIG === undefined)(`ValkeyCluster on Kubernetes${WHERE}`,
     await here.until(300, async () => {
       const pods = await here.pods(LABELS);
       // A pod that stays may be unready for a moment, while its primary changes.
-      most = Math.max(most, NODES - pods.filter(({ metadata, status }) => metadata?.deletionTimestamp === undefined && status?.phase === "Running").length);
+      most = Math.max(
+        most,
+        NODES -
+          pods.filter(
+            ({ metadata, status }) => metadata?.deletionTimestamp === undefined && status?.phase === "Running",
+          ).length,
+      );
       const old = pods.filter(({ metadata }) => before.has(metadata?.uid)).length;
-      return old === 0 && pods.length === NODES && pods.every(isReady) ? undefined : `${old} pods are old, ${pods.filter(isReady).length} ready`;
+      return old === 0 && pods.length === NODES && pods.every(isReady)
+        ? undefined
+        : `${old} pods are old, ${pods.filter(isReady).length} ready`;
     });
     expect(most).toBe(1);
     expect(await tell("shop-3", "CONFIG GET maxmemory")).toContain(String(65 * 2 ** 20));
 
     const lines = (await here.run(WRITER_POD, WRITER_POD, PRINT_ANSWERS)).trim().split("\n");
     const acknowledged = lines.filter((line) => line.endsWith(" OK")).map((line) => Number(line.split(" ")[0]));
-    const values = new Set((await here.run(WRITER_POD, WRITER_POD, valkeyCliScript(`seq ${lines.length} | while read -r number; do echo "GET number:$number"; done`))).split("\n"));
+    const values = new Set(
+      (
+        await here.run(
+          WRITER_POD,
+          WRITER_POD,
+          valkeyCliScript(`seq ${lines.length} | while read -r number; do echo "GET number:$number"; done`),
+        )
+      ).split("\n"),
+    );
     expect(acknowledged.length).toBeGreaterThan(20);
     expect(acknowledged.filter((number) => !values.has(String(number)))).toEqual([]);
   }, 400_000);

@@ -39,20 +39,29 @@ const logRatios = (rounds: number, noise: Noise): number[] =>
     const { base, other } = pair(noise, 1.1);
     return Math.log(other / base);
   });
-const holdsIt = (interval: { readonly low: number; readonly high: number } | undefined, truth: number): boolean => interval !== undefined && interval.low <= truth && interval.high >= truth;
+const holdsIt = (interval: { readonly low: number; readonly high: number } | undefined, truth: number): boolean =>
+  interval !== undefined && interval.low <= truth && interval.high >= truth;
 
 /** Three standard errors of a percentage near 95 in 1,500 studies are 1.7. */
 const STUDIES = 1500;
 const SLACK = 1.7;
 
 describe("an interval of 95 % around a ratio", () => {
-  it.each(KINDS.flatMap(([kind, noise]) => [3, 5, 9].map((rounds) => ({ kind, noise, rounds }))))("holds the true one with $rounds rounds of noise that is $kind", ({ noise, rounds }) => {
-    expect(percentage(STUDIES, () => holdsIt(pairedInterval(logRatios(rounds, noise), 0.95), Math.log(1.1)))).toBeGreaterThan(95 - SLACK);
-  });
+  it.each(KINDS.flatMap(([kind, noise]) => [3, 5, 9].map((rounds) => ({ kind, noise, rounds }))))(
+    "holds the true one with $rounds rounds of noise that is $kind",
+    ({ noise, rounds }) => {
+      expect(
+        percentage(STUDIES, () => holdsIt(pairedInterval(logRatios(rounds, noise), 0.95), Math.log(1.1))),
+      ).toBeGreaterThan(95 - SLACK);
+    },
+  );
 
   it("is not had from a bootstrap of five rounds, which is why there is none", () => {
     const bootstrap = (values: readonly number[]): { low: number; high: number } => {
-      const means = Array.from({ length: 200 }, () => values.reduce((sum) => sum + (values[Math.floor(random() * values.length)] ?? NaN), 0) / values.length).sort((a, b) => a - b);
+      const means = Array.from(
+        { length: 200 },
+        () => values.reduce((sum) => sum + (values[Math.floor(random() * values.length)] ?? NaN), 0) / values.length,
+      ).sort((a, b) => a - b);
       return { low: means[4] ?? NaN, high: means[195] ?? NaN };
     };
     expect(percentage(500, () => holdsIt(bootstrap(logRatios(5, NOISE.normal)), Math.log(1.1)))).toBeLessThan(88);
@@ -71,7 +80,13 @@ describe("an interval of 95 % around a ratio", () => {
 });
 
 /** The rule of a study: six rounds, then on until the interval is as narrow as wanted, or the budget is spent. */
-function study(noise: Noise, trueRatio: number, precision: number, budget: number, others: Noise = noise): ReturnType<typeof pairedRatio> {
+function study(
+  noise: Noise,
+  trueRatio: number,
+  precision: number,
+  budget: number,
+  others: Noise = noise,
+): ReturnType<typeof pairedRatio> {
   const pairs = Array.from({ length: 6 }, () => pair(noise, trueRatio, others));
   let ratio = pairedRatio(pairs, precision);
   while (!isPrecise(ratio, precision) && pairs.length < budget) {
@@ -82,12 +97,17 @@ function study(noise: Noise, trueRatio: number, precision: number, budget: numbe
 }
 
 describe("a study that stops when it knows enough", () => {
-  it.each(KINDS.flatMap(([kind, noise]) => [0.05, 0.03].map((precision) => ({ kind, noise, precision }))))("still holds the true ratio, $kind, wanted to $precision", ({ noise, precision }) => {
-    expect(percentage(500, () => {
-      const { low, high } = study(noise, 1.1, precision, 24);
-      return low !== undefined && high !== undefined && low <= 1.1 && high >= 1.1;
-    })).toBeGreaterThan(95 - 2.9);
-  });
+  it.each(KINDS.flatMap(([kind, noise]) => [0.05, 0.03].map((precision) => ({ kind, noise, precision }))))(
+    "still holds the true ratio, $kind, wanted to $precision",
+    ({ noise, precision }) => {
+      expect(
+        percentage(500, () => {
+          const { low, high } = study(noise, 1.1, precision, 24);
+          return low !== undefined && high !== undefined && low <= 1.1 && high >= 1.1;
+        }),
+      ).toBeGreaterThan(95 - 2.9);
+    },
+  );
 
   it("does not see a difference where there is none more than one time in twenty", () => {
     const seen = percentage(500, () => ["greater", "less"].includes(study(NOISE.normal, 1, 0.05, 30).verdict));
@@ -99,7 +119,8 @@ describe("a study that stops when it knows enough", () => {
   });
 
   it("says that there is none of twice the precision and more, nearly always; of one as large as the precision it may", () => {
-    const none = (trueRatio: number): number => percentage(300, () => study(NOISE.normal, trueRatio, 0.05, 40).verdict === "no-difference");
+    const none = (trueRatio: number): number =>
+      percentage(300, () => study(NOISE.normal, trueRatio, 0.05, 40).verdict === "no-difference");
     expect(none(1.1)).toBeLessThan(2.5);
     expect(none(1.05)).toBeGreaterThan(10);
   });
@@ -129,11 +150,26 @@ describe("an interval of 95 % around an exponent", () => {
     return SHARDS.map((x) => ({ x, y: level * x ** 0.92 * Math.exp(noise()) }));
   };
 
-  it.each(KINDS.flatMap(([kind, noise]) => [3, 6].map((rounds) => ({ kind, noise, rounds }))))("holds the true one with $rounds rounds, $kind", ({ noise, rounds }) => {
-    expect(percentage(STUDIES, () => holdsIt(fitPowerLaw(Array.from({ length: rounds }, () => round(noise)), 0.95)?.exponent, 0.92))).toBeGreaterThan(95 - SLACK);
-  });
+  it.each(KINDS.flatMap(([kind, noise]) => [3, 6].map((rounds) => ({ kind, noise, rounds }))))(
+    "holds the true one with $rounds rounds, $kind",
+    ({ noise, rounds }) => {
+      expect(
+        percentage(STUDIES, () =>
+          holdsIt(
+            fitPowerLaw(
+              Array.from({ length: rounds }, () => round(noise)),
+              0.95,
+            )?.exponent,
+            0.92,
+          ),
+        ),
+      ).toBeGreaterThan(95 - SLACK);
+    },
+  );
 
   it("holds it of one round too", () => {
-    expect(percentage(STUDIES, () => holdsIt(fitPowerLaw([round(NOISE.normal)], 0.95)?.exponent, 0.92))).toBeGreaterThan(95 - SLACK);
+    expect(
+      percentage(STUDIES, () => holdsIt(fitPowerLaw([round(NOISE.normal)], 0.95)?.exponent, 0.92)),
+    ).toBeGreaterThan(95 - SLACK);
   });
 });

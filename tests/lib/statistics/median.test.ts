@@ -18,7 +18,11 @@ describe("medianInterval", () => {
   });
 
   it("does not depend on the order", () => {
-    fc.assert(fc.property(values, (all) => { expect(medianInterval([...all].reverse())).toEqual(medianInterval(all)); }));
+    fc.assert(
+      fc.property(values, (all) => {
+        expect(medianInterval([...all].reverse())).toEqual(medianInterval(all));
+      }),
+    );
   });
 
   // The tables of the sign test: n, the rank of the interval's ends, its confidence.

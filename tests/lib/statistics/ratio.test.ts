@@ -7,15 +7,27 @@ import { isPrecise, pairedRatio, roundsNeeded } from "../../../lib/statistics/ra
 const figure = fc.double({ min: 1, max: 1e7, noNaN: true });
 const pairs = fc.array(fc.record({ base: figure, other: figure }), { minLength: 0, maxLength: 20 });
 
-const around = (ratio: number, ...deviations: number[]): PairedValues[] => deviations.map((deviation) => ({ base: 1000, other: 1000 * ratio * (1 + deviation) }));
+const around = (ratio: number, ...deviations: number[]): PairedValues[] =>
+  deviations.map((deviation) => ({ base: 1000, other: 1000 * ratio * (1 + deviation) }));
 
 describe("pairedRatio", () => {
   it("says the inverse of what it says the other way round", () => {
     fc.assert(
       fc.property(pairs, (all) => {
-        const [ratio, inverse] = [pairedRatio(all, 0.05), pairedRatio(all.map(({ base, other }) => ({ base: other, other: base })), 0.05)];
+        const [ratio, inverse] = [
+          pairedRatio(all, 0.05),
+          pairedRatio(
+            all.map(({ base, other }) => ({ base: other, other: base })),
+            0.05,
+          ),
+        ];
         expect((ratio.ratio ?? 1) * (inverse.ratio ?? 1)).toBeCloseTo(1, 9);
-        const opposite = { greater: "less", less: "greater", "no-difference": "no-difference", "not-enough-data": "not-enough-data" } as const;
+        const opposite = {
+          greater: "less",
+          less: "greater",
+          "no-difference": "no-difference",
+          "not-enough-data": "not-enough-data",
+        } as const;
         expect(inverse.verdict).toBe(opposite[ratio.verdict]);
         if (ratio.low !== undefined && ratio.high !== undefined) expect(ratio.low).toBeLessThanOrEqual(ratio.high);
       }),
@@ -24,10 +36,19 @@ describe("pairedRatio", () => {
 
   it("does not depend on how fast rounds were, nor on their order", () => {
     fc.assert(
-      fc.property(pairs, fc.array(fc.double({ min: 0.1, max: 10, noNaN: true }), { minLength: 20, maxLength: 20 }), (all, levels) => {
-        const scaled = all.map(({ base, other }, index) => ({ base: base * (levels[index] ?? 1), other: other * (levels[index] ?? 1) })).reverse();
-        expect(pairedRatio(scaled, 0.05).ratio ?? 1).toBeCloseTo(pairedRatio(all, 0.05).ratio ?? 1, 6);
-      }),
+      fc.property(
+        pairs,
+        fc.array(fc.double({ min: 0.1, max: 10, noNaN: true }), { minLength: 20, maxLength: 20 }),
+        (all, levels) => {
+          const scaled = all
+            .map(({ base, other }, index) => ({
+              base: base * (levels[index] ?? 1),
+              other: other * (levels[index] ?? 1),
+            }))
+            .reverse();
+          expect(pairedRatio(scaled, 0.05).ratio ?? 1).toBeCloseTo(pairedRatio(all, 0.05).ratio ?? 1, 6);
+        },
+      ),
     );
   });
 
@@ -62,9 +83,15 @@ describe("random numbers from a seed", () => {
     const [a, b] = [randomFrom(7), randomFrom(7)];
     const numbers = Array.from({ length: 5000 }, () => a());
     expect(numbers.slice(0, 100)).toEqual(Array.from({ length: 100 }, () => b()));
-    for (const tenth of [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]) expect(numbers.filter((each) => Math.floor(each * 10) === tenth).length).toBeGreaterThan(400);
-    fc.assert(fc.property(fc.array(fc.integer()), fc.integer(), (items, seed) => { expect([...shuffled(items, randomFrom(seed))].sort()).toEqual([...items].sort()); }));
+    for (const tenth of [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+      expect(numbers.filter((each) => Math.floor(each * 10) === tenth).length).toBeGreaterThan(400);
+    fc.assert(
+      fc.property(fc.array(fc.integer()), fc.integer(), (items, seed) => {
+        expect([...shuffled(items, randomFrom(seed))].sort()).toEqual([...items].sort());
+      }),
+    );
     const first = Array.from({ length: 600 }, (_, seed) => shuffled(["a", "b", "c"], randomFrom(seed)).join(""));
-    for (const order of ["abc", "acb", "bac", "bca", "cab", "cba"]) expect(first.filter((each) => each === order).length).toBeGreaterThan(60);
+    for (const order of ["abc", "acb", "bac", "bca", "cab", "cba"])
+      expect(first.filter((each) => each === order).length).toBeGreaterThan(60);
   });
 });

@@ -50,7 +50,18 @@ describe("intervals of paired differences", () => {
   });
 
   // Wilcoxon's signed-rank table, two-sided 5 %: the greatest sum of ranks that is significant. The interval's rank is one more.
-  it.each([[6, 0], [7, 2], [8, 3], [9, 5], [10, 8], [12, 13], [15, 25], [20, 52], [25, 89], [30, 137]])("of %i values by ranks have the critical value %i of the published table", (n, critical) => {
+  it.each([
+    [6, 0],
+    [7, 2],
+    [8, 3],
+    [9, 5],
+    [10, 8],
+    [12, 13],
+    [15, 25],
+    [20, 52],
+    [25, 89],
+    [30, 137],
+  ])("of %i values by ranks have the critical value %i of the published table", (n, critical) => {
     expect(signedRank(n, 0.05)).toBe(critical + 1);
   });
 
@@ -63,7 +74,10 @@ describe("intervals of paired differences", () => {
   it("are Hollander and Wolfe's for their depression scores", () => {
     const first = [1.83, 0.5, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.3];
     const second = [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29];
-    const { estimate, low, high } = signedRankInterval(first.map((value, index) => value - (second[index] ?? NaN)), 0.95);
+    const { estimate, low, high } = signedRankInterval(
+      first.map((value, index) => value - (second[index] ?? NaN)),
+      0.95,
+    );
     expect(estimate).toBeCloseTo(0.46, 2);
     expect([low, high].map((each) => Number(each.toFixed(3)))).toEqual([0.01, 0.786]);
   });
@@ -100,7 +114,16 @@ describe("lines and power laws", () => {
 
   it("hold S5's own exponents of its unsaturated rows", () => {
     // One CPU per shard, client not saturated: 1, 4 and 8 shards; S5 says 0.87 and 0.92 from the first point alone.
-    const law = fitPowerLaw([[{ x: 1, y: 1984 }, { x: 4, y: 6647 }, { x: 8, y: 13141 }]], 0.95);
+    const law = fitPowerLaw(
+      [
+        [
+          { x: 1, y: 1984 },
+          { x: 4, y: 6647 },
+          { x: 8, y: 13141 },
+        ],
+      ],
+      0.95,
+    );
     expect(law?.exponent.estimate).toBeGreaterThan(0.87);
     expect(law?.exponent.estimate).toBeLessThan(0.92);
     expect(law?.exponent.low).toBeLessThan(0.87);
@@ -108,7 +131,17 @@ describe("lines and power laws", () => {
   });
 
   it("need two different x", () => {
-    expect(fitPowerLaw([[{ x: 2, y: 1 }, { x: 2, y: 3 }]], 0.95)).toBeUndefined();
+    expect(
+      fitPowerLaw(
+        [
+          [
+            { x: 2, y: 1 },
+            { x: 2, y: 3 },
+          ],
+        ],
+        0.95,
+      ),
+    ).toBeUndefined();
     expect(fitLine([])).toBeUndefined();
   });
 });

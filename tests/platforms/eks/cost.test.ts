@@ -20,9 +20,14 @@ describe("the cost of a plan", () => {
       fast: (6 * 50 * 0.08 + 6 * (3000 * 0.005 + 375 * 0.04)) / 730,
       rest: 0.1 + 0.045 + 0.005 + 9 * 0.01 + 1 / 730,
     };
-    expect(cost.usdPerHour).toBeCloseTo(Object.values(byHand).reduce((a, b) => a + b), 9);
+    expect(cost.usdPerHour).toBeCloseTo(
+      Object.values(byHand).reduce((a, b) => a + b),
+      9,
+    );
     expect(cost.lines.every(({ usdPerHour }) => usdPerHour !== undefined)).toBe(true);
-    expect(cost.notCounted).toEqual(["traffic between zones, through NAT and endpoints, and logs, which depend on use"]);
+    expect(cost.notCounted).toEqual([
+      "traffic between zones, through NAT and endpoints, and logs, which depend on use",
+    ]);
     expect(cost.date).toBe(prices?.date);
   });
 
@@ -33,8 +38,23 @@ describe("the cost of a plan", () => {
   });
 
   it("grows with the number of shards", () => {
-    const of = (primaries: number): number => planEks({ ...VALKEY_ON_EKS_PLAN, groups: VALKEY_ON_EKS_PLAN.groups.map((group) => ({ ...group, pods: Array.from({ length: primaries }, (_, index) => ({ name: `p${index}`, zone: VALKEY_ON_EKS_PLAN.zones[index % 3] ?? "" })) })) }).cost.usdPerHour ?? NaN;
-    fc.assert(fc.property(fc.integer({ min: 1, max: 300 }), (size) => { expect(of(size + 1)).toBeGreaterThan(of(size)); }), { numRuns: 30 });
+    const of = (primaries: number): number =>
+      planEks({
+        ...VALKEY_ON_EKS_PLAN,
+        groups: VALKEY_ON_EKS_PLAN.groups.map((group) => ({
+          ...group,
+          pods: Array.from({ length: primaries }, (_, index) => ({
+            name: `p${index}`,
+            zone: VALKEY_ON_EKS_PLAN.zones[index % 3] ?? "",
+          })),
+        })),
+      }).cost.usdPerHour ?? NaN;
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 300 }), (size) => {
+        expect(of(size + 1)).toBeGreaterThan(of(size));
+      }),
+      { numRuns: 30 },
+    );
   });
 });
 
@@ -53,19 +73,46 @@ describe("dollars per use", () => {
   });
 
   it("are written with as many digits as they deserve", () => {
-    expect([0.00123456, 0.0999, 0.1071, 1.456, 1234.5].map(formatUsd)).toEqual(["0.0012", "0.10", "0.11", "1.46", "1,235"]);
+    expect([0.00123456, 0.0999, 0.1071, 1.456, 1234.5].map(formatUsd)).toEqual([
+      "0.0012",
+      "0.10",
+      "0.11",
+      "1.46",
+      "1,235",
+    ]);
   });
 });
 
 describe("quotas", () => {
-  const needs = quotaNeeds({ machines: [{ pool: "servers", type: "r7g.large", zone: "a", count: 10, vcpus: 2, podAddresses: 2 }], volumeGib: 1536, natGateways: { perZone: 1, total: 3 }, otherInterfaces: 12 });
+  const needs = quotaNeeds({
+    machines: [{ pool: "servers", type: "r7g.large", zone: "a", count: 10, vcpus: 2, podAddresses: 2 }],
+    volumeGib: 1536,
+    natGateways: { perZone: 1, total: 3 },
+    otherInterfaces: 12,
+  });
 
   it("are counted in AWS's own units", () => {
-    expect(Object.fromEntries(needs.map(({ code, needed }) => [code, needed]))).toEqual({ "L-1216C47A": 20, "L-7A658B76": 1.5, "L-DF5E4CA3": 22, "L-0263D0A3": 3, "L-FE5A380F": 1 });
+    expect(Object.fromEntries(needs.map(({ code, needed }) => [code, needed]))).toEqual({
+      "L-1216C47A": 20,
+      "L-7A658B76": 1.5,
+      "L-DF5E4CA3": 22,
+      "L-0263D0A3": 3,
+      "L-FE5A380F": 1,
+    });
   });
 
   it("that cannot hold the plan are said with what they are; those that could not be read are not judged", () => {
-    expect(quotaProblems(needs, new Map([["L-1216C47A", 19], ["L-7A658B76", 50]])).map(({ message }) => message)).toEqual(["the account's quota L-1216C47A (ec2: vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)) is 19 and the plan needs 20; ask AWS for more or plan for less"]);
+    expect(
+      quotaProblems(
+        needs,
+        new Map([
+          ["L-1216C47A", 19],
+          ["L-7A658B76", 50],
+        ]),
+      ).map(({ message }) => message),
+    ).toEqual([
+      "the account's quota L-1216C47A (ec2: vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)) is 19 and the plan needs 20; ask AWS for more or plan for less",
+    ]);
     expect(quotaProblems(needs, new Map([["L-1216C47A", 20]]))).toEqual([]);
     expect(quotaProblems(needs, new Map())).toEqual([]);
   });

@@ -16,8 +16,13 @@ function rangeOf(cidr: string): Range {
 }
 
 const inside = (inner: Range, outer: Range): boolean => inner.from >= outer.from && inner.to <= outer.to;
-const apart = (ranges: readonly Range[]): boolean => [...ranges].sort((a, b) => a.from - b.from).every((range, index, sorted) => index === 0 || (sorted[index - 1]?.to ?? 0) < range.from);
-const cidrs = fc.tuple(fc.integer({ min: 0, max: 255 }), fc.integer({ min: 0, max: 255 }), fc.integer({ min: 16, max: 26 })).map(([b, c, mask]) => `10.${b}.${c}.0/${mask}`);
+const apart = (ranges: readonly Range[]): boolean =>
+  [...ranges]
+    .sort((a, b) => a.from - b.from)
+    .every((range, index, sorted) => index === 0 || (sorted[index - 1]?.to ?? 0) < range.from);
+const cidrs = fc
+  .tuple(fc.integer({ min: 0, max: 255 }), fc.integer({ min: 0, max: 255 }), fc.integer({ min: 16, max: 26 }))
+  .map(([b, c, mask]) => `10.${b}.${c}.0/${mask}`);
 
 describe("planNetwork", () => {
   it("gives every zone subnets that are aligned, inside the block, apart from each other, and of AWS's sizes", () => {
@@ -64,12 +69,22 @@ describe("planNetwork", () => {
   });
 
   it("lays out a /16 over three zones with three quarters for machines", () => {
-    expect(planNetwork("10.0.0.0/16", 3)).toMatchObject({ addressesPerZone: 16_384, zones: [{ privateCidr: "10.0.0.0/18", publicCidr: "10.0.192.0/24" }, { privateCidr: "10.0.64.0/18", publicCidr: "10.0.193.0/24" }, { privateCidr: "10.0.128.0/18", publicCidr: "10.0.194.0/24" }] });
+    expect(planNetwork("10.0.0.0/16", 3)).toMatchObject({
+      addressesPerZone: 16_384,
+      zones: [
+        { privateCidr: "10.0.0.0/18", publicCidr: "10.0.192.0/24" },
+        { privateCidr: "10.0.64.0/18", publicCidr: "10.0.193.0/24" },
+        { privateCidr: "10.0.128.0/18", publicCidr: "10.0.194.0/24" },
+      ],
+    });
   });
 
-  it.each(["", "10.0.0.0", "10.0.0.0/8", "10.0.0.0/27", "10.0.0.0/33", "10.0.0.300/16", "fd00::/48"])("refuses %j", (cidr) => {
-    expect(planNetwork(cidr, 3)).toBeUndefined();
-  });
+  it.each(["", "10.0.0.0", "10.0.0.0/8", "10.0.0.0/27", "10.0.0.0/33", "10.0.0.300/16", "fd00::/48"])(
+    "refuses %j",
+    (cidr) => {
+      expect(planNetwork(cidr, 3)).toBeUndefined();
+    },
+  );
 });
 
 describe("prefixesFor", () => {

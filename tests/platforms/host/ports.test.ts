@@ -4,7 +4,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { findFreePorts, isFree, portsFrom, portsOutside } from "../../../platforms/host/ports";
 
-const anyRange = fc.tuple(fc.integer({ min: 1, max: 65_535 }), fc.integer({ min: 1, max: 65_535 })).map(([a, b]) => ({ low: Math.min(a, b), high: Math.max(a, b) }));
+const anyRange = fc
+  .tuple(fc.integer({ min: 1, max: 65_535 }), fc.integer({ min: 1, max: 65_535 }))
+  .map(([a, b]) => ({ low: Math.min(a, b), high: Math.max(a, b) }));
 
 describe("ports", () => {
   it("are unprivileged, and outside the kernel's own range wherever that leaves enough", () => {
@@ -23,7 +25,9 @@ describe("ports", () => {
   });
 
   it("are each tried once, from any start", () => {
-    const range = fc.integer({ min: 1024, max: 60_000 }).chain((low) => fc.record({ low: fc.constant(low), size: fc.integer({ min: 1, max: 50 }), offset: fc.nat(49) }));
+    const range = fc
+      .integer({ min: 1024, max: 60_000 })
+      .chain((low) => fc.record({ low: fc.constant(low), size: fc.integer({ min: 1, max: 50 }), offset: fc.nat(49) }));
     fc.assert(
       fc.property(range, ({ low, size, offset }) => {
         const ports = [...portsFrom({ low, high: low + size - 1 }, low + (offset % size))];

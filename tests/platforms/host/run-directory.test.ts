@@ -10,16 +10,21 @@ import { runningProcesses, RunDirectory, stopAbandonedRuns, stopRun } from "../.
 
 let runs: string;
 const children: ChildProcess[] = [];
-beforeEach(() => { runs = mkdtempSync(join(tmpdir(), "runs-")); });
+beforeEach(() => {
+  runs = mkdtempSync(join(tmpdir(), "runs-"));
+});
 afterEach(() => {
   for (const child of children.splice(0)) child.kill("SIGKILL");
   rmSync(runs, { recursive: true, force: true });
 });
 
 async function sleeper(run: RunDirectory, command = ["sleep", "60"]): Promise<number> {
-  const { child, pid } = startRecorded(run, "sleeper", command[0] ?? "", command.slice(1), { stdio: ["ignore", "pipe", "ignore"] });
+  const { child, pid } = startRecorded(run, "sleeper", command[0] ?? "", command.slice(1), {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
   children.push(child);
-  while (runningProcesses(run.path).every((identity) => identity.pid !== pid)) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (runningProcesses(run.path).every((identity) => identity.pid !== pid))
+    await new Promise((resolve) => setTimeout(resolve, 5));
   return pid;
 }
 
@@ -36,7 +41,9 @@ describe("a run's directory", () => {
     const pid = await sleeper(run);
     expect(statSync(join(run.path, "processes")).mode & 0o077).toBe(0);
     expect(runningProcesses(run.path).map((identity) => identity.pid)).toEqual([pid]);
-    expect(RunDirectory.list(runs).map(({ info }) => info)).toMatchObject([{ id: run.id, stack: "local", kept: false, runner: { pid: process.pid } }]);
+    expect(RunDirectory.list(runs).map(({ info }) => info)).toMatchObject([
+      { id: run.id, stack: "local", kept: false, runner: { pid: process.pid } },
+    ]);
   });
 
   it("says in one sentence when it cannot be made", () => {
@@ -52,7 +59,12 @@ describe("stopping a run", () => {
     const other = spawn("sleep", ["60"], { stdio: "ignore" });
     children.push(other);
     // A record of a process that is no more, whose number somebody else has now.
-    writeFileSync(run.processRecord("old"), readFileSync(`/proc/${String(other.pid)}/stat`, "utf8").replace(/\d+( \S+){30}$/m, (tail) => tail.replace(/^\d+/, "1")));
+    writeFileSync(
+      run.processRecord("old"),
+      readFileSync(`/proc/${String(other.pid)}/stat`, "utf8").replace(/\d+( \S+){30}$/m, (tail) =>
+        tail.replace(/^\d+/, "1"),
+      ),
+    );
     expect(await stopRun(run.path)).toBe(1);
     expect(identifyProcess(stubborn)).toBeUndefined();
     expect(identifyProcess(other.pid ?? 0)).toBeDefined();
@@ -63,7 +75,11 @@ describe("stopping a run", () => {
     const run = RunDirectory.create(runs, "local");
     const slow = await sleeper(run, ["sh", "-c", "trap 'sleep 0.4; exit' TERM; while :; do sleep 0.05; done"]);
     // One that has opened its record, and writes to it later.
-    const late = spawn("sh", ["-c", `exec 3>"$1"; sleep 0.3; cat /proc/$$/stat >&3; exec sleep 60`, "sh", run.processRecord("late")], { stdio: "ignore" });
+    const late = spawn(
+      "sh",
+      ["-c", `exec 3>"$1"; sleep 0.3; cat /proc/$$/stat >&3; exec sleep 60`, "sh", run.processRecord("late")],
+      { stdio: "ignore" },
+    );
     children.push(late);
     while (!existsSync(run.processRecord("late"))) await new Promise((resolve) => setTimeout(resolve, 5));
     const stopping = stopRun(run.path);
@@ -90,13 +106,15 @@ describe("stopping a run", () => {
     const run = RunDirectory.create(runs, "local");
     const file = join(runs, "forked");
     const pid = await sleeper(run, ["sh", "-c", `sleep 0.5 & echo $! > ${file}; wait`]);
-    while (!existsSync(file) || readFileSync(file, "utf8") === "") await new Promise((resolve) => setTimeout(resolve, 5));
+    while (!existsSync(file) || readFileSync(file, "utf8") === "")
+      await new Promise((resolve) => setTimeout(resolve, 5));
     const forked = Number(readFileSync(file, "utf8"));
     process.kill(-pid, "SIGSTOP");
     await new Promise((resolve) => setTimeout(resolve, 600));
     expect(identifyProcess(forked)).toBeDefined();
     expect(await stopRun(run.path)).toBe(1);
-    for (let tries = 0; identifyProcess(forked) !== undefined && tries < 100; tries++) await new Promise((resolve) => setTimeout(resolve, 20));
+    for (let tries = 0; identifyProcess(forked) !== undefined && tries < 100; tries++)
+      await new Promise((resolve) => setTimeout(resolve, 20));
     expect(identifyProcess(forked)).toBeUndefined();
   });
 });

@@ -5,24 +5,60 @@ import { serverConfig } from "../../../platforms/host/server-config";
 
 const PLACE = { directory: "/run/a", dataDirectory: "/run/a/data", port: 7000, busPort: 7001 };
 const VALKEY = { product: "valkey", version: "9.1.2" } as const;
-const planned = (change: Partial<ServerPlan>): ServerPlan => ({ deployment: "cluster", name: "cluster-0", cluster: true, host: LOOPBACK, password: "secret", directives: new Map([["cluster-ping-interval", "300"], ["io-threads", "2"]]), ...change });
-const lines = (...args: Parameters<typeof serverConfig>): string[] => serverConfig(...args).trimEnd().split("\n");
+const planned = (change: Partial<ServerPlan>): ServerPlan => ({
+  deployment: "cluster",
+  name: "cluster-0",
+  cluster: true,
+  host: LOOPBACK,
+  password: "secret",
+  directives: new Map([
+    ["cluster-ping-interval", "300"],
+    ["io-threads", "2"],
+  ]),
+  ...change,
+});
+const lines = (...args: Parameters<typeof serverConfig>): string[] =>
+  serverConfig(...args)
+    .trimEnd()
+    .split("\n");
 
 describe("a server's configuration on this machine", () => {
   it("has the interval of pings for servers that know it, and every other directive for all", () => {
-    const told = (product: "valkey" | "redis", version: string): boolean[] => ["cluster-ping-interval", "io-threads"].map((name) => lines(planned({}), PLACE, { product, version }).some((line) => line.startsWith(`${name} `)));
-    expect([told("valkey", "8.0.1"), told("valkey", "9.1.2"), told("redis", "8.0.6")]).toEqual([[true, true], [true, true], [true, true]]);
+    const told = (product: "valkey" | "redis", version: string): boolean[] =>
+      ["cluster-ping-interval", "io-threads"].map((name) =>
+        lines(planned({}), PLACE, { product, version }).some((line) => line.startsWith(`${name} `)),
+      );
+    expect([told("valkey", "8.0.1"), told("valkey", "9.1.2"), told("redis", "8.0.6")]).toEqual([
+      [true, true],
+      [true, true],
+      [true, true],
+    ]);
     expect(told("redis", "7.0.15")).toEqual([false, true]);
   });
 
   it("binds the source of its links only where the kernel would choose another: bound ones use up the ports of large clusters", () => {
     expect(lines(planned({}), PLACE, VALKEY).filter((line) => line.startsWith("bind"))).toEqual([`bind ${LOOPBACK}`]);
-    expect(lines(planned({ host: "127.0.1.4" }), PLACE, VALKEY).filter((line) => line.startsWith("bind"))).toEqual(["bind 127.0.1.4", "bind-source-addr 127.0.1.4"]);
+    expect(lines(planned({ host: "127.0.1.4" }), PLACE, VALKEY).filter((line) => line.startsWith("bind"))).toEqual([
+      "bind 127.0.1.4",
+      "bind-source-addr 127.0.1.4",
+    ]);
   });
 
   it("names its own bus port in a cluster only, and its primary by the name that the product knows", () => {
-    expect(lines(planned({}), PLACE, VALKEY)).toEqual(expect.arrayContaining(["cluster-enabled yes", "cluster-port 7001", "primaryauth secret", "dir /run/a/data", "logfile /run/a/log"]));
-    const follower = lines(planned({ cluster: false, replicaOf: { host: LOOPBACK, port: 7005 }, directives: new Map() }), PLACE, { product: "redis", version: "8.0.6" });
+    expect(lines(planned({}), PLACE, VALKEY)).toEqual(
+      expect.arrayContaining([
+        "cluster-enabled yes",
+        "cluster-port 7001",
+        "primaryauth secret",
+        "dir /run/a/data",
+        "logfile /run/a/log",
+      ]),
+    );
+    const follower = lines(
+      planned({ cluster: false, replicaOf: { host: LOOPBACK, port: 7005 }, directives: new Map() }),
+      PLACE,
+      { product: "redis", version: "8.0.6" },
+    );
     expect(follower).toEqual(expect.arrayContaining(["masterauth secret", `replicaof ${LOOPBACK} 7005`]));
     expect(follower.filter((line) => /^(cluster|primaryauth)/.test(line))).toEqual([]);
   });

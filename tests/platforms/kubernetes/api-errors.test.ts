@@ -3,19 +3,24 @@ import { explainApiError, explainStatus, parseStatus } from "../../../platforms/
 
 const api = { context: "prod", server: "https://10.0.0.9:6443" };
 const status = (message: string): string => JSON.stringify({ kind: "Status", status: "Failure", message });
-const answered = (code: number, message: string): Error => Object.assign(new Error("HTTP-Code: …"), { code, body: status(message) });
+const answered = (code: number, message: string): Error =>
+  Object.assign(new Error("HTTP-Code: …"), { code, body: status(message) });
 
 describe("what the API server refuses", () => {
   it("names the permission to grant, as RBAC counts it", () => {
-    const message = 'pods "valkey-0" is forbidden: User "system:serviceaccount:ci:bot" cannot create resource "pods/portforward" in API group "" in the namespace "data"';
+    const message =
+      'pods "valkey-0" is forbidden: User "system:serviceaccount:ci:bot" cannot create resource "pods/portforward" in API group "" in the namespace "data"';
     expect(explainStatus(parseStatus(403, status(message)), "a port-forward to valkey-0", api)).toBe(
       'a port-forward to valkey-0: system:serviceaccount:ci:bot may not create pods/portforward in namespace data; bind it a Role with apiGroups [""], resources ["pods/portforward"], verbs ["create", "get"]',
     );
   });
 
   it("asks for a ClusterRole where there is no namespace", () => {
-    const message = 'nodes "node-0" is forbidden: User "jane" cannot get resource "nodes" in API group "" at the cluster scope';
-    expect(explainApiError(answered(403, message), "reading the zone of machine node-0", api)).toMatch(/jane may not get nodes; bind it a ClusterRole with .*\["nodes"\].*\["get"\]$/);
+    const message =
+      'nodes "node-0" is forbidden: User "jane" cannot get resource "nodes" in API group "" at the cluster scope';
+    expect(explainApiError(answered(403, message), "reading the zone of machine node-0", api)).toMatch(
+      /jane may not get nodes; bind it a ClusterRole with .*\["nodes"\].*\["get"\]$/,
+    );
   });
 
   it("keeps what a quota or an admission check says", () => {
@@ -24,7 +29,9 @@ describe("what the API server refuses", () => {
   });
 
   it("tells credentials from permissions", () => {
-    expect(explainApiError(answered(401, "Unauthorized"), "asking", api)).toBe("asking: the API server does not accept the credentials of context prod; log in again, or name another context");
+    expect(explainApiError(answered(401, "Unauthorized"), "asking", api)).toBe(
+      "asking: the API server does not accept the credentials of context prod; log in again, or name another context",
+    );
   });
 
   it("takes an answer that is no Status", () => {
@@ -35,7 +42,11 @@ describe("what the API server refuses", () => {
 
 describe("an API server that does not answer", () => {
   it.each([
-    ["ECONNREFUSED", "request to https://10.0.0.9:6443/version/ failed, reason: connect ECONNREFUSED 10.0.0.9:6443", /cannot be reached: connect ECONNREFUSED 10\.0\.0\.9:6443; is the cluster up/],
+    [
+      "ECONNREFUSED",
+      "request to https://10.0.0.9:6443/version/ failed, reason: connect ECONNREFUSED 10.0.0.9:6443",
+      /cannot be reached: connect ECONNREFUSED 10\.0\.0\.9:6443; is the cluster up/,
+    ],
     ["ENOTFOUND", "getaddrinfo ENOTFOUND nowhere.example", /cannot be reached: getaddrinfo ENOTFOUND/],
     ["DEPTH_ZERO_SELF_SIGNED_CERT", "self-signed certificate", /cannot be reached: self-signed certificate/],
     ["ABORT_ERR", "The user aborted a request.", /does not answer/],

@@ -8,7 +8,9 @@ import { KubernetesClient } from "../../../platforms/kubernetes/client";
 import { findFreePorts } from "../../../platforms/host/ports";
 
 const directory = mkdtempSync(join(tmpdir(), "kubeconfig-"));
-afterAll(() => { rmSync(directory, { recursive: true }); });
+afterAll(() => {
+  rmSync(directory, { recursive: true });
+});
 
 function kubeconfig(changes: Record<string, unknown> = {}, server = "https://127.0.0.1:1"): string {
   return stringify({
@@ -24,11 +26,27 @@ function kubeconfig(changes: Record<string, unknown> = {}, server = "https://127
 
 describe("a kubeconfig that cannot be used", { timeout: 60_000 }, () => {
   it.each([
-    ["a file that is not there", { kubeconfig: join(directory, "none") }, /none: there is no such file; name a cluster's file, or set KUBECONFIG/],
+    [
+      "a file that is not there",
+      { kubeconfig: join(directory, "none") },
+      /none: there is no such file; name a cluster's file, or set KUBECONFIG/,
+    ],
     ["text that is none", { kubeconfig: "{ not: yaml: at: all" }, /the kubeconfig given: it is no kubeconfig \(/],
-    ["a context it does not have, with what was probably meant", { kubeconfig: kubeconfig(), context: "prodution" }, /it has no context prodution; did you mean production\? Known here: staging, production/],
-    ["no current context", { kubeconfig: kubeconfig({ "current-context": "" }) }, /no current context; name one of staging, production/],
-    ["a context without a cluster", { kubeconfig: kubeconfig({ clusters: [] }) }, /context staging names a cluster that the kubeconfig does not describe/],
+    [
+      "a context it does not have, with what was probably meant",
+      { kubeconfig: kubeconfig(), context: "prodution" },
+      /it has no context prodution; did you mean production\? Known here: staging, production/,
+    ],
+    [
+      "no current context",
+      { kubeconfig: kubeconfig({ "current-context": "" }) },
+      /no current context; name one of staging, production/,
+    ],
+    [
+      "a context without a cluster",
+      { kubeconfig: kubeconfig({ clusters: [] }) },
+      /context staging names a cluster that the kubeconfig does not describe/,
+    ],
     ["no contexts", { kubeconfig: kubeconfig({ contexts: [] }) }, /kubeconfig: it has no contexts$/],
   ])("%s", async (_what, access, expected) => {
     const opened = KubernetesClient.open(access);
@@ -45,7 +63,9 @@ describe("an API server that is not there", { timeout: 60_000 }, () => {
     writeFileSync(file, text);
     for (const given of [text, file]) {
       const opened = KubernetesClient.open({ kubeconfig: given, context: "production" });
-      await expect(opened).rejects.toThrow(`asking for its version: the API server of context production (https://127.0.0.1:${port}) cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}; is the cluster up, and is this the context that was meant?`);
+      await expect(opened).rejects.toThrow(
+        `asking for its version: the API server of context production (https://127.0.0.1:${port}) cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}; is the cluster up, and is this the context that was meant?`,
+      );
       await expect(opened).rejects.toBeInstanceOf(Failure);
     }
   });

@@ -13,16 +13,52 @@ function seen(name: string): PodEvidence {
 
 describe("pods that do not run", () => {
   it.each([
-    ["image", true, "valkey-0, valkey-1: image registry.invalid/nothing:1 cannot be pulled (dial tcp: lookup registry.invalid on 10.0.0.53:53: no such host); name one that the machines can pull, and its pull secret if it needs one"],
-    ["image-name", true, 'valkey-0, valkey-1: image Not:An:Image cannot be pulled (couldn\'t parse image name "Not:An:Image": invalid reference format: repository name (library/Not) must be lowercase); name one that the machines can pull, and its pull secret if it needs one'],
-    ["storage-class", true, "valkey-0, valkey-1: there is no storage class nope for its volume; there are gp3, standard"],
-    ["cpu", false, "valkey-0, valkey-1: it cannot be scheduled (0/4 nodes are available: 4 Insufficient cpu); add machines that have room, or ask for less CPU or memory"],
-    ["spread", false, "valkey-0, valkey-1: it cannot be scheduled (0/4 nodes are available: 4 node(s) didn't match pod topology spread constraints (missing required label)); add machines in as many zones as the plan needs, or ask for a softer spread"],
-    ["quota", true, "StatefulSet valkey: quota few-pods of namespace data allows pods=1, of which pods=1 is used and pods=1 more is asked for; raise it, or deploy less"],
-    ["root", true, 'StatefulSet valkey: it may not create its pods: pods "valkey-0" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true (pod must not set securityContext.runAsNonRoot=false), runAsUser=0 (pod must not set runAsUser=0)'],
+    [
+      "image",
+      true,
+      "valkey-0, valkey-1: image registry.invalid/nothing:1 cannot be pulled (dial tcp: lookup registry.invalid on 10.0.0.53:53: no such host); name one that the machines can pull, and its pull secret if it needs one",
+    ],
+    [
+      "image-name",
+      true,
+      'valkey-0, valkey-1: image Not:An:Image cannot be pulled (couldn\'t parse image name "Not:An:Image": invalid reference format: repository name (library/Not) must be lowercase); name one that the machines can pull, and its pull secret if it needs one',
+    ],
+    [
+      "storage-class",
+      true,
+      "valkey-0, valkey-1: there is no storage class nope for its volume; there are gp3, standard",
+    ],
+    [
+      "cpu",
+      false,
+      "valkey-0, valkey-1: it cannot be scheduled (0/4 nodes are available: 4 Insufficient cpu); add machines that have room, or ask for less CPU or memory",
+    ],
+    [
+      "spread",
+      false,
+      "valkey-0, valkey-1: it cannot be scheduled (0/4 nodes are available: 4 node(s) didn't match pod topology spread constraints (missing required label)); add machines in as many zones as the plan needs, or ask for a softer spread",
+    ],
+    [
+      "quota",
+      true,
+      "StatefulSet valkey: quota few-pods of namespace data allows pods=1, of which pods=1 is used and pods=1 more is asked for; raise it, or deploy less",
+    ],
+    [
+      "root",
+      true,
+      'StatefulSet valkey: it may not create its pods: pods "valkey-0" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true (pod must not set securityContext.runAsNonRoot=false), runAsUser=0 (pod must not set runAsUser=0)',
+    ],
     ["secret", true, 'valkey-0, valkey-1: container valkey cannot be started: secret "valkey" not found'],
-    ["crash", true, "valkey-0, valkey-1: container valkey keeps ending, 2 times so far, the last time with exit code 3; the last it said:\n    Bad directive or wrong number of arguments"],
-    ["no-machine-left", false, "bench-valkey-1a2b3c4d-0-shvzt: it cannot be scheduled (0/4 nodes are available: 4 node(s) didn't match pod anti-affinity rules); add machines, or allow it"],
+    [
+      "crash",
+      true,
+      "valkey-0, valkey-1: container valkey keeps ending, 2 times so far, the last time with exit code 3; the last it said:\n    Bad directive or wrong number of arguments",
+    ],
+    [
+      "no-machine-left",
+      false,
+      "bench-valkey-1a2b3c4d-0-shvzt: it cannot be scheduled (0/4 nodes are available: 4 node(s) didn't match pod anti-affinity rules); add machines, or allow it",
+    ],
   ])("are explained in one sentence: %s", (name, stays, expected) => {
     const troubles = diagnosePods(seen(name));
     expect(troubles.map(formatDiagnostic)).toEqual([expected]);
@@ -30,11 +66,15 @@ describe("pods that do not run", () => {
   });
 
   it("name no storage classes where those may not be read, and wait for what is not known to be missing", () => {
-    expect(diagnosePods({ ...seen("storage-class"), storageClasses: undefined }).map(formatDiagnostic)).toEqual(['valkey-0, valkey-1: storage class nope makes no volume for it: storageclass.storage.k8s.io "nope" not found']);
+    expect(diagnosePods({ ...seen("storage-class"), storageClasses: undefined }).map(formatDiagnostic)).toEqual([
+      'valkey-0, valkey-1: storage class nope makes no volume for it: storageclass.storage.k8s.io "nope" not found',
+    ]);
   });
 
   it("are said to be missing where nothing says why", () => {
-    expect(diagnosePods({ ...seen("root"), events: [] }).map(formatDiagnostic)).toEqual(["0 of 2 pods exist: nothing says why there are no more"]);
+    expect(diagnosePods({ ...seen("root"), events: [] }).map(formatDiagnostic)).toEqual([
+      "0 of 2 pods exist: nothing says why there are no more",
+    ]);
   });
 });
 

@@ -1,35 +1,126 @@
 import { describe, expect, it } from "vitest";
-import type { KubernetesFacts, KubernetesRequirements, MachineSchedulingFacts, ServerRequirements } from "../../../platforms/kubernetes/requirements";
+import type {
+  KubernetesFacts,
+  KubernetesRequirements,
+  MachineSchedulingFacts,
+  ServerRequirements,
+} from "../../../platforms/kubernetes/requirements";
 import { unmetRequirements } from "../../../platforms/kubernetes/requirements";
 
-const machine = (name: string, zone: string | undefined, changes: Partial<MachineSchedulingFacts> = {}): MachineSchedulingFacts => ({ name, zone, labels: {}, taints: [], unschedulable: false, ...changes });
+const machine = (
+  name: string,
+  zone: string | undefined,
+  changes: Partial<MachineSchedulingFacts> = {},
+): MachineSchedulingFacts => ({ name, zone, labels: {}, taints: [], unschedulable: false, ...changes });
 /** Four machines in three zones, as a small cluster has them. */
 const FOUR = [machine("m0", "a"), machine("m1", "b"), machine("m2", "c"), machine("m3", "a")];
 
-const servers = (changes: Partial<ServerRequirements> = {}): ServerRequirements => ({ name: "cluster", nodes: 6, onePerMachine: false, ...changes });
-const needs: KubernetesRequirements = { namespace: "valkey", zones: ["a", "b", "c"], storageClasses: [null], servers: [servers()] };
-const facts: KubernetesFacts = { context: "kind", namespace: null, machines: FOUR, autoscales: false, storageClasses: [{ name: "gp3", isDefault: true }, { name: "standard", isDefault: false }], mayForwardPorts: true };
-const problems = (changedNeeds: Partial<KubernetesRequirements>, changedFacts: Partial<KubernetesFacts> = {}): string[] => unmetRequirements({ ...needs, ...changedNeeds }, { ...facts, ...changedFacts }, "valkey/kind");
+const servers = (changes: Partial<ServerRequirements> = {}): ServerRequirements => ({
+  name: "cluster",
+  nodes: 6,
+  onePerMachine: false,
+  ...changes,
+});
+const needs: KubernetesRequirements = {
+  namespace: "valkey",
+  zones: ["a", "b", "c"],
+  storageClasses: [null],
+  servers: [servers()],
+};
+const facts: KubernetesFacts = {
+  context: "kind",
+  namespace: null,
+  machines: FOUR,
+  autoscales: false,
+  storageClasses: [
+    { name: "gp3", isDefault: true },
+    { name: "standard", isDefault: false },
+  ],
+  mayForwardPorts: true,
+};
+const problems = (
+  changedNeeds: Partial<KubernetesRequirements>,
+  changedFacts: Partial<KubernetesFacts> = {},
+): string[] => unmetRequirements({ ...needs, ...changedNeeds }, { ...facts, ...changedFacts }, "valkey/kind");
 
 describe("what a cluster must have", () => {
   it("is not complained of where it is there, or may not be read", () => {
     expect(problems({})).toEqual([]);
-    expect(problems({ runner: {} }, { namespace: undefined, machines: undefined, storageClasses: undefined, mayForwardPorts: undefined })).toEqual([]);
+    expect(
+      problems(
+        { runner: {} },
+        { namespace: undefined, machines: undefined, storageClasses: undefined, mayForwardPorts: undefined },
+      ),
+    ).toEqual([]);
   });
 
   it.each<[string, Partial<KubernetesRequirements>, Partial<KubernetesFacts>, RegExp]>([
-    ["a namespace of somebody's", {}, { namespace: { state: "lives", keptBy: undefined } }, /^namespace: valkey of context kind exists and is not this stack's, .*; name another, or delete that one$/],
-    ["a namespace that another stack keeps", {}, { namespace: { state: "lives", keptBy: "valkey/other" } }, /is not this stack's/],
+    [
+      "a namespace of somebody's",
+      {},
+      { namespace: { state: "lives", keptBy: undefined } },
+      /^namespace: valkey of context kind exists and is not this stack's, .*; name another, or delete that one$/,
+    ],
+    [
+      "a namespace that another stack keeps",
+      {},
+      { namespace: { state: "lives", keptBy: "valkey/other" } },
+      /is not this stack's/,
+    ],
     ["a namespace on its way out", {}, { namespace: { state: "ends", keptBy: undefined } }, /being deleted; wait/],
     ["a zone without machines", { zones: ["a", "d"] }, {}, /^zones: no machine is in d; there are a, b, c$/],
-    ["machines without zones", { zones: ["a", "b"] }, { machines: [machine("m", undefined)] }, /no machine is in a, b; none has the label topology\.kubernetes\.io\/zone/],
-    ["no machine of a zone for the servers", { servers: [servers({ nodeSelector: { pool: "servers" } })] }, { machines: [...FOUR, machine("m4", "a", { labels: { pool: "servers" } })] }, /^zones: no machine in b, c takes the servers of cluster/],
-    ["a taint that servers do not tolerate", {}, { machines: FOUR.map((each) => (each.zone === "b" ? { ...each, taints: [{ key: "dedicated", value: "x", effect: "NoSchedule" }] } : each)) }, /^zones: no machine in b takes/],
-    ["a zone whose machine takes nobody", {}, { machines: FOUR.map((each) => ({ ...each, unschedulable: each.name === "m2" })) }, /^zones: no machine in c takes/],
-    ["too few machines for nodes that never share one", { servers: [servers({ onePerMachine: true })] }, {}, /^hostAntiAffinity: the 6 nodes of cluster never share a machine, and there are 4 for them/],
-    ["no such storage class", { storageClasses: ["nope"] }, {}, /^storage\.className: there is no storage class nope; there are gp3, standard$/],
-    ["no default storage class", {}, { storageClasses: [{ name: "gp3", isDefault: false }] }, /no default storage class, so one must be named; there is gp3/],
-    ["no right to forward ports", {}, { mayForwardPorts: false }, /^context: kind may not forward ports .* bind its user a Role in namespace valkey with .*pods\/portforward/],
+    [
+      "machines without zones",
+      { zones: ["a", "b"] },
+      { machines: [machine("m", undefined)] },
+      /no machine is in a, b; none has the label topology\.kubernetes\.io\/zone/,
+    ],
+    [
+      "no machine of a zone for the servers",
+      { servers: [servers({ nodeSelector: { pool: "servers" } })] },
+      { machines: [...FOUR, machine("m4", "a", { labels: { pool: "servers" } })] },
+      /^zones: no machine in b, c takes the servers of cluster/,
+    ],
+    [
+      "a taint that servers do not tolerate",
+      {},
+      {
+        machines: FOUR.map((each) =>
+          each.zone === "b" ? { ...each, taints: [{ key: "dedicated", value: "x", effect: "NoSchedule" }] } : each,
+        ),
+      },
+      /^zones: no machine in b takes/,
+    ],
+    [
+      "a zone whose machine takes nobody",
+      {},
+      { machines: FOUR.map((each) => ({ ...each, unschedulable: each.name === "m2" })) },
+      /^zones: no machine in c takes/,
+    ],
+    [
+      "too few machines for nodes that never share one",
+      { servers: [servers({ onePerMachine: true })] },
+      {},
+      /^hostAntiAffinity: the 6 nodes of cluster never share a machine, and there are 4 for them/,
+    ],
+    [
+      "no such storage class",
+      { storageClasses: ["nope"] },
+      {},
+      /^storage\.className: there is no storage class nope; there are gp3, standard$/,
+    ],
+    [
+      "no default storage class",
+      {},
+      { storageClasses: [{ name: "gp3", isDefault: false }] },
+      /no default storage class, so one must be named; there is gp3/,
+    ],
+    [
+      "no right to forward ports",
+      {},
+      { mayForwardPorts: false },
+      /^context: kind may not forward ports .* bind its user a Role in namespace valkey with .*pods\/portforward/,
+    ],
   ])("%s is said", (_what, changedNeeds, changedFacts, message) => {
     const found = problems(changedNeeds, changedFacts);
     expect(found).toHaveLength(1);
@@ -41,12 +132,18 @@ describe("what a cluster must have", () => {
   });
 
   it("comes by itself in a cluster that grows", () => {
-    expect(problems({ zones: ["a", "d"], servers: [servers({ onePerMachine: true })], runner: {} }, { autoscales: true })).toEqual([]);
+    expect(
+      problems({ zones: ["a", "d"], servers: [servers({ onePerMachine: true })], runner: {} }, { autoscales: true }),
+    ).toEqual([]);
   });
 });
 
 describe("a machine for the load generator", () => {
-  const left = (need: Partial<ServerRequirements>, machines: readonly MachineSchedulingFacts[], runner: NonNullable<KubernetesRequirements["runner"]> = {}): boolean => problems({ servers: [servers(need)], runner }, { machines }).length === 0;
+  const left = (
+    need: Partial<ServerRequirements>,
+    machines: readonly MachineSchedulingFacts[],
+    runner: NonNullable<KubernetesRequirements["runner"]> = {},
+  ): boolean => problems({ servers: [servers(need)], runner }, { machines }).length === 0;
   const tainted = machine("load", "b", { labels: { pool: "load" }, taints: [{ key: "load", effect: "NoSchedule" }] });
   const tolerations = [{ key: "load", operator: "Exists" as const }];
 
@@ -54,7 +151,9 @@ describe("a machine for the load generator", () => {
     expect(problems({ runner: {} })).toEqual([
       "clients: no machine is left to load cluster from: its 6 nodes take every one of the 4 that a load generator may use; add one, name others (clients.nodeSelector, clients.tolerations), or let it share (clients.sharing: true), which every record will then say",
     ]);
-    expect(problems({ runner: { nodeSelector: { pool: "load" } } })[0]).toMatch(/none has the labels and tolerated taints that are asked for/);
+    expect(problems({ runner: { nodeSelector: { pool: "load" } } })[0]).toMatch(
+      /none has the labels and tolerated taints that are asked for/,
+    );
   });
 
   it("is there where a zone has more machines than nodes", () => {

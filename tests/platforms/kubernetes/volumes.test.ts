@@ -4,14 +4,23 @@ import type { Plain } from "../../../platforms/kubernetes/plain";
 import type { VolumeReader } from "../../../platforms/kubernetes/volumes";
 import { awaitVolumesGone } from "../../../platforms/kubernetes/volumes";
 
-const volume = (name: string, namespace: string, persistentVolumeReclaimPolicy = "Delete"): Plain<V1PersistentVolume> => ({ metadata: { name }, spec: { claimRef: { namespace, name: "data" }, persistentVolumeReclaimPolicy } });
+const volume = (
+  name: string,
+  namespace: string,
+  persistentVolumeReclaimPolicy = "Delete",
+): Plain<V1PersistentVolume> => ({
+  metadata: { name },
+  spec: { claimRef: { namespace, name: "data" }, persistentVolumeReclaimPolicy },
+});
 
 /** Answers one list after the other, the last one for ever. */
 function reader(lists: readonly (readonly Plain<V1PersistentVolume>[])[]): VolumeReader & { asked: () => number } {
   let asked = 0;
   return {
     asked: () => asked,
-    core: { listPersistentVolume: () => Promise.resolve({ items: [...(lists[Math.min(asked++, lists.length - 1)] ?? [])] }) },
+    core: {
+      listPersistentVolume: () => Promise.resolve({ items: [...(lists[Math.min(asked++, lists.length - 1)] ?? [])] }),
+    },
     call: (_doing, answer) => answer,
   };
 }
@@ -19,13 +28,19 @@ function reader(lists: readonly (readonly Plain<V1PersistentVolume>[])[]): Volum
 describe("awaitVolumesGone", () => {
   it("waits for the volumes of a namespace, not for others', nor for those that are kept", async () => {
     const others = [volume("theirs", "other"), volume("kept", "valkey", "Retain")];
-    const kubernetes = reader([[volume("a", "valkey"), volume("b", "valkey"), ...others], [volume("b", "valkey"), ...others], others]);
+    const kubernetes = reader([
+      [volume("a", "valkey"), volume("b", "valkey"), ...others],
+      [volume("b", "valkey"), ...others],
+      others,
+    ]);
     await awaitVolumesGone(kubernetes, "valkey", 1000, 1);
     expect(kubernetes.asked()).toBe(3);
   });
 
   it("names those that are left in the end", async () => {
     const left = Array.from({ length: 6 }, (_, index) => volume(`pvc-${index}`, "valkey"));
-    await expect(awaitVolumesGone(reader([left]), "valkey", 5, 1)).rejects.toThrow("volumes of namespace valkey are still there: pvc-0, pvc-1, pvc-2, pvc-3 and 2 more; destroy again when they are gone");
+    await expect(awaitVolumesGone(reader([left]), "valkey", 5, 1)).rejects.toThrow(
+      "volumes of namespace valkey are still there: pvc-0, pvc-1, pvc-2, pvc-3 and 2 more; destroy again when they are gone",
+    );
   });
 });

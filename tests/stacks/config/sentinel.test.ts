@@ -7,7 +7,12 @@ import { hostPlans } from "../../../stacks/plan/benchmark-plans";
 import type { HostConfig, StackConfig } from "../../../stacks/config/schema/stack";
 
 const MACHINE = { cores: 4, memoryBytes: 16 * 2 ** 30 };
-const parse = (deployment: object, platform: object = { type: "host", zones: ["a", "b", "c"] }): StackConfig => parseConfig("stack x", { platform, deployments: { r: { mode: "replication", replicas: 2, ...deployment } } }, MACHINE);
+const parse = (deployment: object, platform: object = { type: "host", zones: ["a", "b", "c"] }): StackConfig =>
+  parseConfig(
+    "stack x",
+    { platform, deployments: { r: { mode: "replication", replicas: 2, ...deployment } } },
+    MACHINE,
+  );
 const problems = (deployment: object, platform?: object): readonly string[] => {
   try {
     parse(deployment, platform);
@@ -22,30 +27,85 @@ describe("a deployment's Sentinels", () => {
   it("are none unless they are asked for, and then three with a majority as quorum", () => {
     const plans = (config: StackConfig): unknown => hostPlans(config.platform as HostConfig, config)[0]?.sentinel;
     expect(plans(parse({}))).toBeUndefined();
-    expect(plans(parse({ sentinel: {} }))).toEqual({ count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 });
+    expect(plans(parse({ sentinel: {} }))).toEqual({
+      count: 3,
+      quorum: 2,
+      downAfterMs: 5000,
+      failoverTimeoutMs: 10_000,
+    });
     expect(plans(parse({ sentinel: { count: 5, quorum: 2 } }))).toMatchObject({ count: 5, quorum: 2 });
   });
 
   it("are told in the plan", () => {
-    expect(describePlan(planStack("x", parse({ sentinel: {} }))).join("\n")).toContain("3 Sentinels over the zones, 2 of which must miss the primary for 5 s for a replica to take over");
+    expect(describePlan(planStack("x", parse({ sentinel: {} }))).join("\n")).toContain(
+      "3 Sentinels over the zones, 2 of which must miss the primary for 5 s for a replica to take over",
+    );
   });
 
   it("are planned on EKS, with their proxies and what exports figures: beside the servers as far as there is room", () => {
-    const servers = (deployment: object, cpu: string, platform: object = {}): number | undefined => planStack("x", parse(deployment, { type: "eks", resources: { requests: { cpu, memory: "12Gi" }, limits: { cpu: "2", memory: "16Gi" } }, ...platform })).eks?.machines.filter(({ pool }) => pool === "servers").reduce((sum, { count }) => sum + count, 0);
+    const servers = (deployment: object, cpu: string, platform: object = {}): number | undefined =>
+      planStack(
+        "x",
+        parse(deployment, {
+          type: "eks",
+          resources: { requests: { cpu, memory: "12Gi" }, limits: { cpu: "2", memory: "16Gi" } },
+          ...platform,
+        }),
+      )
+        .eks?.machines.filter(({ pool }) => pool === "servers")
+        .reduce((sum, { count }) => sum + count, 0);
     expect([servers({}, "1"), servers({ sentinel: {} }, "1")]).toEqual([3, 3]);
     // 1,750m are left on an r7g.large: for a Sentinel, and not for one of the two proxies as well.
     expect([servers({}, "1700m"), servers({ sentinel: {} }, "1700m")]).toEqual([3, 5]);
     expect(servers({}, "1740m")).toBe(3);
-    expect(problems({}, { type: "eks", metrics: {}, resources: { requests: { cpu: "1740m", memory: "12Gi" }, limits: { cpu: "2", memory: "16Gi" } } })).toEqual([expect.stringMatching(/^valkey:platform\.pools\.servers\.instanceTypes: no type has room for every pod: r asks for 1760m and 12320 MiB/)]);
+    expect(
+      problems(
+        {},
+        {
+          type: "eks",
+          metrics: {},
+          resources: { requests: { cpu: "1740m", memory: "12Gi" }, limits: { cpu: "2", memory: "16Gi" } },
+        },
+      ),
+    ).toEqual([
+      expect.stringMatching(
+        /^valkey:platform\.pools\.servers\.instanceTypes: no type has room for every pod: r asks for 1760m and 12320 MiB/,
+      ),
+    ]);
   });
 
   it.each<[string, object, object | undefined, RegExp]>([
-    ["with two zones", { sentinel: {}, replicas: 1 }, { type: "host", zones: ["a", "b"] }, /^valkey:deployments\.r\.sentinel: with 2 zones the loss of one can take the majority; at least 3$/],
-    ["with two zones of their own of three", { sentinel: {}, replicas: 1, pods: { zones: ["a", "b"] } }, { type: "kubernetes", zones: ["a", "b", "c"] }, /^valkey:deployments\.r\.sentinel: with 2 zones the loss of one can take the majority; at least 3$/],
+    [
+      "with two zones",
+      { sentinel: {}, replicas: 1 },
+      { type: "host", zones: ["a", "b"] },
+      /^valkey:deployments\.r\.sentinel: with 2 zones the loss of one can take the majority; at least 3$/,
+    ],
+    [
+      "with two zones of their own of three",
+      { sentinel: {}, replicas: 1, pods: { zones: ["a", "b"] } },
+      { type: "kubernetes", zones: ["a", "b", "c"] },
+      /^valkey:deployments\.r\.sentinel: with 2 zones the loss of one can take the majority; at least 3$/,
+    ],
     ["an even number of them", { sentinel: { count: 4 } }, undefined, /sentinel\.count: expected an odd number/],
-    ["a quorum of more than there are", { sentinel: { quorum: 5 } }, undefined, /sentinel\.quorum: 5 of 3 Sentinels; at most 3/],
-    ["of a deployment without replicas", { sentinel: {}, replicas: 0 }, { type: "host", zones: ["a"] }, /there is no replica to take over; at least 1/],
-    ["beside TLS on Kubernetes", { sentinel: {} }, { type: "kubernetes", zones: ["a", "b", "c"], tls: { secretName: "t" } }, /Sentinels and their proxies speak plain TCP, and valkey:platform\.tls is set/],
+    [
+      "a quorum of more than there are",
+      { sentinel: { quorum: 5 } },
+      undefined,
+      /sentinel\.quorum: 5 of 3 Sentinels; at most 3/,
+    ],
+    [
+      "of a deployment without replicas",
+      { sentinel: {}, replicas: 0 },
+      { type: "host", zones: ["a"] },
+      /there is no replica to take over; at least 1/,
+    ],
+    [
+      "beside TLS on Kubernetes",
+      { sentinel: {} },
+      { type: "kubernetes", zones: ["a", "b", "c"], tls: { secretName: "t" } },
+      /Sentinels and their proxies speak plain TCP, and valkey:platform\.tls is set/,
+    ],
   ])("%s are refused", (_what, deployment, platform, message) => {
     expect(problems(deployment, platform)).toEqual(expect.arrayContaining([expect.stringMatching(message)]));
   });

@@ -13,7 +13,10 @@ import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 const MACHINE = { cores: 4, memoryBytes: 16 * 2 ** 30 };
 const stack = (failures: unknown): Record<string, unknown> => ({
   platform: { type: "host", zones: ["zone-a", "zone-b"] },
-  deployments: { r: { mode: "replication", replicas: 1 }, c: { mode: "cluster", primaries: 3, settings: { appendonly: true } } },
+  deployments: {
+    r: { mode: "replication", replicas: 1 },
+    c: { mode: "cluster", primaries: 3, settings: { appendonly: true } },
+  },
   failures,
 });
 const problems = (failures: unknown, changes: Record<string, unknown> = {}): readonly string[] => {
@@ -27,17 +30,45 @@ const problems = (failures: unknown, changes: Record<string, unknown> = {}): rea
 };
 const paired = (failures: unknown): ReturnType<typeof planScenarioRuns> => {
   const config = parseConfig("stack x", stack(failures), MACHINE);
-  return planScenarioRuns(Object.entries(config.failures).map(([name, failure]) => plannedScenario(name, failure)), hostPlans(config.platform as HostConfig, config).map((plan) => ({ ...plan, machines: "one" as const })), ({ fault }) => (fault.kind === "cut-zone" ? "needs root" : undefined));
+  return planScenarioRuns(
+    Object.entries(config.failures).map(([name, failure]) => plannedScenario(name, failure)),
+    hostPlans(config.platform as HostConfig, config).map((plan) => ({ ...plan, machines: "one" as const })),
+    ({ fault }) => (fault.kind === "cut-zone" ? "needs root" : undefined),
+  );
 };
 
 describe("the section failures", () => {
   it.each<[string, unknown, string | RegExp]>([
-    ["a fault there is not", { x: { fault: "kill-primry" } }, /valkey:failures\.x\.fault is "kill-primry": expected one of kill-primary, kill-primaries/],
-    ["an unknown key", { x: { fault: "kill-primary", restrat: 1 } }, /valkey:failures\.x\.restrat: unknown key; did you mean restart\?/],
-    ["a deployment there is not", { x: { fault: "kill-primary", deployments: ["q"] } }, "valkey:failures.x.deployments.0: there is no deployment q; there are r, c"],
-    ["a zone there is not", { x: { fault: "cut-zone", zone: "q" } }, "valkey:failures.x.zone: there is no zone q; there are zone-a, zone-b"],
-    ["more replicas than there are", { x: { fault: "kill-primary", waitFor: 2, deployments: ["c"] } }, "valkey:failures.x: waits for 2 replicas where a primary of c has 1"],
-    ["a directive that cannot be tried so", { x: { fault: "kill-primary", settings: { maxmemory: 1 } } }, /valkey:failures\.x\.settings\.maxmemory: unknown key/],
+    [
+      "a fault there is not",
+      { x: { fault: "kill-primry" } },
+      /valkey:failures\.x\.fault is "kill-primry": expected one of kill-primary, kill-primaries/,
+    ],
+    [
+      "an unknown key",
+      { x: { fault: "kill-primary", restrat: 1 } },
+      /valkey:failures\.x\.restrat: unknown key; did you mean restart\?/,
+    ],
+    [
+      "a deployment there is not",
+      { x: { fault: "kill-primary", deployments: ["q"] } },
+      "valkey:failures.x.deployments.0: there is no deployment q; there are r, c",
+    ],
+    [
+      "a zone there is not",
+      { x: { fault: "cut-zone", zone: "q" } },
+      "valkey:failures.x.zone: there is no zone q; there are zone-a, zone-b",
+    ],
+    [
+      "more replicas than there are",
+      { x: { fault: "kill-primary", waitFor: 2, deployments: ["c"] } },
+      "valkey:failures.x: waits for 2 replicas where a primary of c has 1",
+    ],
+    [
+      "a directive that cannot be tried so",
+      { x: { fault: "kill-primary", settings: { maxmemory: 1 } } },
+      /valkey:failures\.x\.settings\.maxmemory: unknown key/,
+    ],
   ])("with %s says where, what and what would do", (_what, failures, message) => {
     expect(problems(failures)).toEqual([typeof message === "string" ? message : expect.stringMatching(message)]);
   });
@@ -45,11 +76,19 @@ describe("the section failures", () => {
   it("names zones as machines carry them", () => {
     const eks = { platform: { type: "eks" }, deployments: { c: { mode: "cluster", primaries: 3 } } };
     expect(problems({ x: { fault: "cut-zone", zone: "us-west-2b" } }, eks)).toEqual([]);
-    expect(problems({ x: { fault: "cut-zone", zone: "b" } }, eks)).toEqual(["valkey:failures.x.zone: there is no zone b; there are us-west-2a, us-west-2b, us-west-2c"]);
+    expect(problems({ x: { fault: "cut-zone", zone: "b" } }, eks)).toEqual([
+      "valkey:failures.x.zone: there is no zone b; there are us-west-2a, us-west-2b, us-west-2c",
+    ]);
   });
 
   it("is paired with every deployment that can suffer it, and says why another cannot", () => {
-    const lines = describeScenarioRuns(paired({ all: { fault: "kill-primaries", share: 0.67, repeats: 3 }, cut: { fault: "cut-zone", deployments: ["c"] }, full: { fault: "full-disk" } }));
+    const lines = describeScenarioRuns(
+      paired({
+        all: { fault: "kill-primaries", share: 0.67, repeats: 3 },
+        cut: { fault: "cut-zone", deployments: ["c"] },
+        full: { fault: "full-disk" },
+      }),
+    );
     expect(lines.filter((line) => !line.startsWith("  "))).toEqual([
       "all on r: SIGKILL of 67 % of the primaries at once, 3 times: not here: replication has one primary: kill-primary is the same",
       "all on c: SIGKILL of 67 % of the primaries at once, 3 times",
@@ -60,25 +99,43 @@ describe("the section failures", () => {
   });
 
   it("names what a scenario sets for itself", () => {
-    const [pairing] = paired({ x: { fault: "kill-all", settings: { appendonly: true, "min-replicas-to-write": 1 }, waitFor: 1 } });
-    expect([...(pairing?.planned.scenario.settings ?? [])]).toEqual([["appendonly", "yes"], ["min-replicas-to-write", "1"]]);
+    const [pairing] = paired({
+      x: { fault: "kill-all", settings: { appendonly: true, "min-replicas-to-write": 1 }, waitFor: 1 },
+    });
+    expect([...(pairing?.planned.scenario.settings ?? [])]).toEqual([
+      ["appendonly", "yes"],
+      ["min-replicas-to-write", "1"],
+    ]);
     expect(pairing?.planned.scenario.load.acknowledgement).toEqual({ replicas: 1, timeoutMs: 1000 });
     expect(pairing?.lines.join()).not.toContain("nothing is on disk");
   });
 
   it("is refused with what is there when a scenario or a figure on the command line is wrong", async () => {
-    const refusal = async (options: Partial<BreakOptions>): Promise<unknown> => breakStack("failures", { scenarios: undefined, overrides: {}, output: undefined, plan: true, ...options }, new AbortController().signal).catch((error: unknown) => error);
-    expect(String(await refusal({ scenarios: ["kill-primray"] }))).toMatch(/none named kill-primray; did you mean kill-primary\?/);
+    const refusal = async (options: Partial<BreakOptions>): Promise<unknown> =>
+      breakStack(
+        "failures",
+        { scenarios: undefined, overrides: {}, output: undefined, plan: true, ...options },
+        new AbortController().signal,
+      ).catch((error: unknown) => error);
+    expect(String(await refusal({ scenarios: ["kill-primray"] }))).toMatch(
+      /none named kill-primray; did you mean kill-primary\?/,
+    );
     const printed = vi.spyOn(process.stdout, "write").mockReturnValue(true);
     expect(await refusal({ scenarios: ["kill-majority"] })).toBe(0);
-    expect(printed.mock.calls.join("")).toMatch(/kill-majority on cluster: SIGKILL of 67 %[^]*SIGKILL cluster-0, cluster-1[^]*no majority is left/);
+    expect(printed.mock.calls.join("")).toMatch(
+      /kill-majority on cluster: SIGKILL of 67 %[^]*SIGKILL cluster-0, cluster-1[^]*no majority is left/,
+    );
     printed.mockRestore();
-    expect(String(await refusal({ overrides: { rate: "fast" } }))).toMatch(/failures\.kill-primary\.rate is "fast": expected a number/);
+    expect(String(await refusal({ overrides: { rate: "fast" } }))).toMatch(
+      /failures\.kill-primary\.rate is "fast": expected a number/,
+    );
   });
 
   it("has defaults that every stack file of the host can be broken with", () => {
     expect(problems(DEFAULT_FAILURES)).toEqual([]);
     expect(stackNames(STACKS_DIRECTORY)).toContain("failures");
-    expect(Object.keys(parseConfig("failures", readStackFile(STACKS_DIRECTORY, "failures"), MACHINE).failures).length).toBeGreaterThan(8);
+    expect(
+      Object.keys(parseConfig("failures", readStackFile(STACKS_DIRECTORY, "failures"), MACHINE).failures).length,
+    ).toBeGreaterThan(8);
   });
 });

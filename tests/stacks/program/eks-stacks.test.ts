@@ -21,7 +21,8 @@ import { runProgram } from "../../support/pulumi-mocks";
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 type EksStack = StackConfig & { readonly platform: EksPlatformConfig };
 
-const configOf = (name: string): StackConfig => parseConfig(`stack ${name}`, readStackFile(STACKS_DIRECTORY, name), MACHINE);
+const configOf = (name: string): StackConfig =>
+  parseConfig(`stack ${name}`, readStackFile(STACKS_DIRECTORY, name), MACHINE);
 const isEks = (config: StackConfig): config is EksStack => config.platform.type === "eks";
 const stacks = stackNames(STACKS_DIRECTORY).flatMap((name): [string, EksStack][] => {
   const config = configOf(name);
@@ -34,15 +35,22 @@ interface PodSpec {
   readonly affinity: { readonly podAffinity?: object; readonly podAntiAffinity?: object };
   readonly topologySpreadConstraints: readonly { readonly topologyKey: string; readonly whenUnsatisfiable: string }[];
 }
-const specOf = ({ inputs }: DeclaredResource): PodSpec => (inputs["spec"] as { template: { spec: PodSpec } }).template.spec;
+const specOf = ({ inputs }: DeclaredResource): PodSpec =>
+  (inputs["spec"] as { template: { spec: PodSpec } }).template.spec;
 
 /** Of the server's container, and of all others of the pod. */
-function resourcesOf(spec: unknown, set: DeclaredResource | undefined): { readonly resources: Resources; readonly others: readonly Resources[] } {
+function resourcesOf(
+  spec: unknown,
+  set: DeclaredResource | undefined,
+): { readonly resources: Resources; readonly others: readonly Resources[] } {
   if (set === undefined) {
     const { resources, initResources } = spec as { resources: Resources; initResources: Resources };
     return { resources, others: [initResources] };
   }
-  const { containers, initContainers = [] } = spec as Record<"containers" | "initContainers", readonly { resources: Resources }[] | undefined>;
+  const { containers, initContainers = [] } = spec as Record<
+    "containers" | "initContainers",
+    readonly { resources: Resources }[] | undefined
+  >;
   const [server, ...others] = [...(containers ?? []), ...initContainers].map(({ resources }) => resources);
   if (server === undefined) throw new Error(`no container in ${set.name}`);
   return { resources: server, others };
@@ -61,38 +69,69 @@ describe.each(stacks)("the stack %s", (name, config) => {
     const { deployOnEks } = await import("../../../stacks/program/platforms/eks.js");
     program = await runProgram(() => deployOnEks(name, platform, config), awsOutputs, accountCalls, name);
   }, 120_000);
-  const servers = (): { readonly deployment: string; readonly spec: PodSpec; readonly set: DeclaredResource | undefined }[] =>
+  const servers = (): {
+    readonly deployment: string;
+    readonly spec: PodSpec;
+    readonly set: DeclaredResource | undefined;
+  }[] =>
     Object.entries(config.deployments).map(([deployment, { mode, engine }]) => {
       if (mode === "cluster" || engine !== "valkey") {
         const set = program.one("kubernetes:apps/v1:StatefulSet", deployment);
         return { deployment, set, spec: specOf(set) };
       }
-      return { deployment, set: undefined, spec: program.one("kubernetes:helm.sh/v4:Chart", deployment).inputs["values"] as PodSpec };
+      return {
+        deployment,
+        set: undefined,
+        spec: program.one("kubernetes:helm.sh/v4:Chart", deployment).inputs["values"] as PodSpec,
+      };
     });
 
   it("holds to every guardrail", () => {
-    const violations = program.resources.flatMap(({ type, name: resource, inputs }) => RULES.flatMap((rule) => rule.check({ type, name: resource, props: inputs }).map((what) => `${type} ${resource}: ${rule.name}: ${what}`)));
+    const violations = program.resources.flatMap(({ type, name: resource, inputs }) =>
+      RULES.flatMap((rule) =>
+        rule.check({ type, name: resource, props: inputs }).map((what) => `${type} ${resource}: ${rule.name}: ${what}`),
+      ),
+    );
     expect(violations).toEqual([]);
   });
 
   it("puts servers where a pool lets them in, on a type that the pool may start, as many as planned", () => {
-    const limits = new Map(program.ofType("kubernetes:karpenter.sh/v1:NodePool").map(({ inputs }) => [(inputs["metadata"] as { name: string }).name, inputs["spec"] as { template: { spec: { taints: readonly object[]; requirements: readonly { key: string; values: readonly string[] }[] } } }]));
+    const limits = new Map(
+      program
+        .ofType("kubernetes:karpenter.sh/v1:NodePool")
+        .map(({ inputs }) => [
+          (inputs["metadata"] as { name: string }).name,
+          inputs["spec"] as {
+            template: {
+              spec: { taints: readonly object[]; requirements: readonly { key: string; values: readonly string[] }[] };
+            };
+          },
+        ]),
+    );
     for (const { deployment, spec, set } of servers()) {
       const own = config.deployments[deployment];
       if (own === undefined) throw new Error(`no ${deployment}`);
       const { pool = "servers", instanceType } = podSettings(platform, own);
       expect(spec.nodeSelector).toMatchObject(poolSelector(pool));
       expect(spec.tolerations).toEqual([poolToleration(pool)]);
-      const { taints, requirements } = limits.get(Object.values(poolSelector(pool))[0] ?? "")?.template.spec ?? { taints: [], requirements: [] };
+      const { taints, requirements } = limits.get(Object.values(poolSelector(pool))[0] ?? "")?.template.spec ?? {
+        taints: [],
+        requirements: [],
+      };
       const { operator, ...tolerated } = poolToleration(pool);
       expect([taints, operator]).toEqual([[tolerated], "Equal"]);
       if (instanceType !== undefined) {
         expect(spec.nodeSelector).toMatchObject({ "node.kubernetes.io/instance-type": instanceType });
-        expect(requirements.find(({ key }) => key === "node.kubernetes.io/instance-type")?.values).toContain(instanceType);
+        expect(requirements.find(({ key }) => key === "node.kubernetes.io/instance-type")?.values).toContain(
+          instanceType,
+        );
       }
-      expect(spec.topologySpreadConstraints).toMatchObject([{ topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "DoNotSchedule" }]);
+      expect(spec.topologySpreadConstraints).toMatchObject([
+        { topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "DoNotSchedule" },
+      ]);
       expect(spec.affinity.podAffinity !== undefined).toBe(own.pods?.oneMachine ?? false);
-      if (set !== undefined) expect((set.inputs["spec"] as { replicas: number }).replicas).toBe(nodeCount(configuredShape(own)));
+      if (set !== undefined)
+        expect((set.inputs["spec"] as { replicas: number }).replicas).toBe(nodeCount(configuredShape(own)));
     }
   });
 
@@ -108,13 +147,19 @@ describe.each(stacks)("the stack %s", (name, config) => {
   });
 
   it("claims volumes of classes that there are, as many as planned", () => {
-    const classes = program.ofType("kubernetes:storage.k8s.io/v1:StorageClass").map(({ inputs }) => (inputs["metadata"] as { name: string }).name);
+    const classes = program
+      .ofType("kubernetes:storage.k8s.io/v1:StorageClass")
+      .map(({ inputs }) => (inputs["metadata"] as { name: string }).name);
     expect(classes.sort()).toEqual([...STORAGE_CLASS_NAMES].sort());
     let claims = 0;
     for (const { deployment, set } of servers()) {
       const own = config.deployments[deployment];
       if (own === undefined) throw new Error(`no ${deployment}`);
-      const templates = set === undefined ? [{ spec: { storageClassName: podSettings(platform, own).storage.className } }] : ((set.inputs["spec"] as { volumeClaimTemplates: readonly { spec: { storageClassName: string } }[] }).volumeClaimTemplates);
+      const templates =
+        set === undefined
+          ? [{ spec: { storageClassName: podSettings(platform, own).storage.className } }]
+          : (set.inputs["spec"] as { volumeClaimTemplates: readonly { spec: { storageClassName: string } }[] })
+              .volumeClaimTemplates;
       for (const { spec } of templates) expect(classes).toContain(spec.storageClassName);
       claims += templates.length * nodeCount(configuredShape(own));
     }
@@ -126,11 +171,17 @@ describe.each(stacks)("the stack %s", (name, config) => {
     const volumes = program.one("pulumi-nodejs:dynamic/valkey:VolumesGone");
     const cluster = program.one("eks:index:Cluster");
     for (const { deployment } of servers()) {
-      const made = program.resources.find(({ type, name: resource }) => type.startsWith("valkey:kubernetes:") && resource === deployment);
+      const made = program.resources.find(
+        ({ type, name: resource }) => type.startsWith("valkey:kubernetes:") && resource === deployment,
+      );
       if (made === undefined) throw new Error(`no servers of ${deployment}`);
       expect(program.isDeletedBefore(made, namespace)).toBe(true);
     }
-    const machines = [...program.ofType("kubernetes:karpenter.sh/v1:NodePool"), ...program.ofType("kubernetes:storage.k8s.io/v1:StorageClass"), program.one("aws:eks/addon:Addon", `${cluster.name}-ebs-csi`)];
+    const machines = [
+      ...program.ofType("kubernetes:karpenter.sh/v1:NodePool"),
+      ...program.ofType("kubernetes:storage.k8s.io/v1:StorageClass"),
+      program.one("aws:eks/addon:Addon", `${cluster.name}-ebs-csi`),
+    ];
     expect(program.isDeletedBefore(namespace, volumes)).toBe(true);
     for (const each of machines) {
       expect(program.isDeletedBefore(volumes, each), each.name).toBe(true);
@@ -141,9 +192,19 @@ describe.each(stacks)("the stack %s", (name, config) => {
 
   it("is in one region by one provider, and its kubeconfig asks for a token of that cluster", () => {
     expect(program.one("pulumi:providers:aws").inputs).toMatchObject({ region: platform.region });
-    const kubeconfig = JSON.parse(String(program.one("pulumi:providers:kubernetes").inputs["kubeconfig"])) as { users: readonly { user: { exec: object } }[] };
+    const kubeconfig = JSON.parse(String(program.one("pulumi:providers:kubernetes").inputs["kubeconfig"])) as {
+      users: readonly { user: { exec: object } }[];
+    };
     const clusterName = program.one("eks:index:Cluster").inputs["name"];
-    expect(kubeconfig.users[0]?.user.exec).toMatchObject({ command: "aws", args: ["--region", platform.region, "eks", "get-token", "--cluster-name", clusterName, "--output", "json"] });
-    expect(program.ofType("pulumi-nodejs:dynamic/valkey:Drain").map(({ inputs }) => (inputs["target"] as { kubeconfig: string }).kubeconfig).every((text) => text === JSON.stringify(kubeconfig))).toBe(true);
+    expect(kubeconfig.users[0]?.user.exec).toMatchObject({
+      command: "aws",
+      args: ["--region", platform.region, "eks", "get-token", "--cluster-name", clusterName, "--output", "json"],
+    });
+    expect(
+      program
+        .ofType("pulumi-nodejs:dynamic/valkey:Drain")
+        .map(({ inputs }) => (inputs["target"] as { kubeconfig: string }).kubeconfig)
+        .every((text) => text === JSON.stringify(kubeconfig)),
+    ).toBe(true);
   });
 });

@@ -9,7 +9,10 @@ import { readStackFile } from "../../../stacks/config/stack-file";
 import { results } from "../../support/records";
 
 const plannedOf = (stack: string, ...assignments: readonly string[]): StackOutputs["planned"] => {
-  const config = parseConfig(`stack ${stack}`, applyOverrides(readStackFile(STACKS_DIRECTORY, stack), assignments), { cores: 2, memoryBytes: 16 * 2 ** 30 });
+  const config = parseConfig(`stack ${stack}`, applyOverrides(readStackFile(STACKS_DIRECTORY, stack), assignments), {
+    cores: 2,
+    memoryBytes: 16 * 2 ** 30,
+  });
   const outputs = stackOutputs(planStack(stack, config), [], [], null);
   // A state knows no undefined, and what it keeps is to be read again.
   expect(outputsSchema.parse(JSON.parse(JSON.stringify(outputs)))).toEqual(outputs);
@@ -18,8 +21,31 @@ const plannedOf = (stack: string, ...assignments: readonly string[]): StackOutpu
 
 describe("what was measured, in the outputs", () => {
   it("has a capacity's points and not its distributions, which would fill every update", () => {
-    const point = { rate: 5, probes: 1, held: 1, achieved: 5, ms: 1, p50Ms: 1, p99Ms: 1, lagP99Ms: 0, histogram: "H4sIAAA" };
-    const capacity = { deployment: "local", mode: "cluster" as const, workload: "steady", round: null, load: null, objective: { part: 0.99, ms: 2 }, capacity: 5, isOpenEnded: true, points: [point], knee: null, limit: null, doubts: [] };
+    const point = {
+      rate: 5,
+      probes: 1,
+      held: 1,
+      achieved: 5,
+      ms: 1,
+      p50Ms: 1,
+      p99Ms: 1,
+      lagP99Ms: 0,
+      histogram: "H4sIAAA",
+    };
+    const capacity = {
+      deployment: "local",
+      mode: "cluster" as const,
+      workload: "steady",
+      round: null,
+      load: null,
+      objective: { part: 0.99, ms: 2 },
+      capacity: 5,
+      isOpenEnded: true,
+      points: [point],
+      knee: null,
+      limit: null,
+      doubts: [],
+    };
     const outputs = stackOutputs({ stack: "local", eks: null }, [], [], { ...results([]), capacities: [capacity] });
     expect(outputs.results?.capacities).toEqual([{ ...capacity, points: [{ ...point, histogram: "" }] }]);
   });
@@ -28,13 +54,23 @@ describe("what was measured, in the outputs", () => {
 describe("what was planned, in the outputs", () => {
   it("is machines, volumes and dollars per hour in numbers, with the prices' region and date", () => {
     const planned = plannedOf("topologies");
-    expect(planned).toMatchObject({ region: "us-west-2", usdPerHour: expect.closeTo(1.81, 2) as number, pricesOf: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) as string, volumes: { count: 10, gib: 500 } });
+    expect(planned).toMatchObject({
+      region: "us-west-2",
+      usdPerHour: expect.closeTo(1.81, 2) as number,
+      pricesOf: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) as string,
+      volumes: { count: 10, gib: 500 },
+    });
     expect(planned?.machines).toContainEqual({ pool: "servers", type: "r7g.large", zone: "us-west-2a", count: 4 });
     expect(planned?.notCounted).toHaveLength(1);
   });
 
   it("has no dollars where the region has no prices, and says so", () => {
-    expect(plannedOf("topologies", "platform.region=eu-west-1")).toMatchObject({ region: "eu-west-1", usdPerHour: null, pricesOf: null, notCounted: ["everything: there are no prices of eu-west-1", expect.any(String)] });
+    expect(plannedOf("topologies", "platform.region=eu-west-1")).toMatchObject({
+      region: "eu-west-1",
+      usdPerHour: null,
+      pricesOf: null,
+      notCounted: ["everything: there are no prices of eu-west-1", expect.any(String)],
+    });
   });
 
   it("is nothing where the machines are there already", () => {

@@ -17,7 +17,9 @@ describe("the stack kind under mocks", () => {
   beforeAll(async () => {
     const { platform } = config;
     if (platform.type !== "kubernetes") throw new Error("kind is no stack for Kubernetes");
-    registered = await evaluateProgram(() => { deployOnKubernetes("kind", platform, config); });
+    registered = await evaluateProgram(() => {
+      deployOnKubernetes("kind", platform, config);
+    });
   });
   const find = (type: string, name: string): DeclaredResource => {
     const found = registered.find((each) => each.type === type && each.name === name);
@@ -26,47 +28,109 @@ describe("the stack kind under mocks", () => {
   };
 
   it("has a namespace held to the restricted standard, and a provider that updates what pods are told", () => {
-    expect(find("kubernetes:core/v1:Namespace", "namespace").inputs).toMatchObject({ metadata: { name: "valkey", labels: { "pod-security.kubernetes.io/enforce": "restricted" } } });
-    expect(find("pulumi:providers:kubernetes", "kubernetes").inputs).toMatchObject({ enableConfigMapMutable: "true", enableSecretMutable: "true", upsertExistingObjects: "true", enablePatchForce: "true" });
+    expect(find("kubernetes:core/v1:Namespace", "namespace").inputs).toMatchObject({
+      metadata: { name: "valkey", labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
+    });
+    expect(find("pulumi:providers:kubernetes", "kubernetes").inputs).toMatchObject({
+      enableConfigMapMutable: "true",
+      enableSecretMutable: "true",
+      upsertExistingObjects: "true",
+      enablePatchForce: "true",
+    });
   });
 
   it("empties nodes before servers change: each deployment comes after its drain", () => {
-    for (const [type, name] of [["valkey:kubernetes:ValkeyCluster", "cluster"], ["valkey:kubernetes:ValkeyReplication", "replication"]] as const) {
+    for (const [type, name] of [
+      ["valkey:kubernetes:ValkeyCluster", "cluster"],
+      ["valkey:kubernetes:ValkeyReplication", "replication"],
+    ] as const) {
       expect(find(type, name).dependsOn).toContain(`pulumi-nodejs:dynamic/valkey:Drain ${name}`);
     }
-    expect(find("pulumi-nodejs:dynamic/valkey:Drain", "cluster").inputs).toMatchObject({ target: { platform: "kubernetes", namespace: "valkey", statefulSet: "cluster", container: "valkey", shape: { primaries: 3, replicasPerPrimary: 1 } } });
-    expect(find("pulumi-nodejs:dynamic/valkey:Drain", "replication").inputs).toMatchObject({ target: { statefulSet: "replication", container: "replication" } });
+    expect(find("pulumi-nodejs:dynamic/valkey:Drain", "cluster").inputs).toMatchObject({
+      target: {
+        platform: "kubernetes",
+        namespace: "valkey",
+        statefulSet: "cluster",
+        container: "valkey",
+        shape: { primaries: 3, replicasPerPrimary: 1 },
+      },
+    });
+    expect(find("pulumi-nodejs:dynamic/valkey:Drain", "replication").inputs).toMatchObject({
+      target: { statefulSet: "replication", container: "replication" },
+    });
   });
 
   it("names the container that the pods have", () => {
-    const spec = find("kubernetes:apps/v1:StatefulSet", "cluster").inputs["spec"] as { template: { spec: { containers: { name: string }[] } } };
+    const spec = find("kubernetes:apps/v1:StatefulSet", "cluster").inputs["spec"] as {
+      template: { spec: { containers: { name: string }[] } };
+    };
     expect(spec.template.spec.containers[0]?.name).toBe("valkey");
   });
 
   it("lets load generators talk to servers of the namespace and DNS, and asks for the chart where it is looked for", () => {
     expect(find("kubernetes:networking.k8s.io/v1:NetworkPolicy", "load-generators").inputs["spec"]).toEqual({
-      podSelector: { matchLabels: { "app.kubernetes.io/name": "valkey-benchmark", "app.kubernetes.io/managed-by": "valkey-measured" } },
+      podSelector: {
+        matchLabels: {
+          "app.kubernetes.io/name": "valkey-benchmark",
+          "app.kubernetes.io/managed-by": "valkey-measured",
+        },
+      },
       policyTypes: ["Ingress", "Egress"],
       ingress: [],
-      egress: [{ to: [{ podSelector: {} }], ports: [{ protocol: "TCP", port: 6379 }] }, { ports: [{ protocol: "UDP", port: 53 }, { protocol: "TCP", port: 53 }] }],
+      egress: [
+        { to: [{ podSelector: {} }], ports: [{ protocol: "TCP", port: 6379 }] },
+        {
+          ports: [
+            { protocol: "UDP", port: 53 },
+            { protocol: "TCP", port: 53 },
+          ],
+        },
+      ],
     });
-    expect(find("pulumi-nodejs:dynamic/valkey:ClusterCheck", "kubernetes").inputs["chart"]).toEqual({ from: "repository", url: "https://valkey.io/valkey-helm/", version: "0.11.0" });
+    expect(find("pulumi-nodejs:dynamic/valkey:ClusterCheck", "kubernetes").inputs["chart"]).toEqual({
+      from: "repository",
+      url: "https://valkey.io/valkey-helm/",
+      version: "0.11.0",
+    });
   });
 
   it("is said in a preview: pods, zones, measurements", () => {
     const words = describePlan(planStack("kind", config));
-    expect(words).toEqual(expect.arrayContaining([
-      "replication: replication of 1 primary with 3 replicas, 4 pods over 3 zones: local-1a 2, local-1b 1, local-1c 1",
-      "cluster: cluster of 3 primaries with 1 replica each, 6 pods over 3 zones: local-1a 2, local-1b 2, local-1c 2",
-      "  cluster-0: slots 0-5460, replica cluster-4",
-      "18 measurements of set, get, incr in 3 rounds, 2 s each, by 23 Jobs of 1 runner each; 48 clients on 1 thread, pipeline 16, values of 256 B, 98,304 keys",
-    ]));
+    expect(words).toEqual(
+      expect.arrayContaining([
+        "replication: replication of 1 primary with 3 replicas, 4 pods over 3 zones: local-1a 2, local-1b 1, local-1c 1",
+        "cluster: cluster of 3 primaries with 1 replica each, 6 pods over 3 zones: local-1a 2, local-1b 2, local-1c 2",
+        "  cluster-0: slots 0-5460, replica cluster-4",
+        "18 measurements of set, get, incr in 3 rounds, 2 s each, by 23 Jobs of 1 runner each; 48 clients on 1 thread, pipeline 16, values of 256 B, 98,304 keys",
+      ]),
+    );
   });
 
   it.each<[string, (raw: Record<string, Record<string, unknown>>) => void, RegExp]>([
-    ["io-threads on all of a pod's cores", (raw) => { (raw["deployments"]?.["cluster"] as { settings: Record<string, unknown> }).settings = { "io-threads": 2 }; }, /io-threads: 2 threads on 2 cores/],
-    ["more memory than a pod may have", (raw) => { (raw["deployments"]?.["cluster"] as { settings: Record<string, unknown> }).settings = { maxmemory: "1gb" }; }, /maxmemory: 1\.0 GiB in a pod limited to 512 MiB; at most/],
-    ["a quantity that is none", (raw) => { (raw["platform"] as { resources: unknown }).resources = { requests: { cpu: "1", memory: "1 GB" }, limits: { cpu: "1", memory: "1Gi" } }; }, /resources\.requests\.memory.*expected a quantity/],
+    [
+      "io-threads on all of a pod's cores",
+      (raw) => {
+        (raw["deployments"]?.["cluster"] as { settings: Record<string, unknown> }).settings = { "io-threads": 2 };
+      },
+      /io-threads: 2 threads on 2 cores/,
+    ],
+    [
+      "more memory than a pod may have",
+      (raw) => {
+        (raw["deployments"]?.["cluster"] as { settings: Record<string, unknown> }).settings = { maxmemory: "1gb" };
+      },
+      /maxmemory: 1\.0 GiB in a pod limited to 512 MiB; at most/,
+    ],
+    [
+      "a quantity that is none",
+      (raw) => {
+        (raw["platform"] as { resources: unknown }).resources = {
+          requests: { cpu: "1", memory: "1 GB" },
+          limits: { cpu: "1", memory: "1Gi" },
+        };
+      },
+      /resources\.requests\.memory.*expected a quantity/,
+    ],
   ])("refuses %s", (_what, change, message) => {
     const raw = readStackFile(STACKS_DIRECTORY, "kind") as Record<string, Record<string, unknown>>;
     change(raw);

@@ -20,7 +20,17 @@ const outputsOf: MockOutputs = (type, name) => {
     case "Password":
       return { password: "s3cret" };
     case "HostServers":
-      return { target: { platform: "endpoints", name, mode: name, shape: { primaries: 1, replicasPerPrimary: 0 }, zones: [], directives: {}, nodes: [{ name: `${name}-0`, machine: "here", endpoint: { host: "127.0.0.1", port: 7000 } }] } };
+      return {
+        target: {
+          platform: "endpoints",
+          name,
+          mode: name,
+          shape: { primaries: 1, replicasPerPrimary: 0 },
+          zones: [],
+          directives: {},
+          nodes: [{ name: `${name}-0`, machine: "here", endpoint: { host: "127.0.0.1", port: 7000 } }],
+        },
+      };
     case "Formation":
       return { milliseconds: 12 };
     case "TopologyCheck":
@@ -31,8 +41,10 @@ const outputsOf: MockOutputs = (type, name) => {
       return undefined;
   }
 };
-const declare = (stack: string, raw: Readonly<Record<string, unknown>>): Promise<ProgramRun> => runProgram(() => program(stack, parseConfig(`stack ${stack}`, raw, MACHINE)), outputsOf, {}, stack);
-const returnedOf = ({ returned }: ProgramRun): Record<string, pulumi.Output<unknown>> => returned as Record<string, pulumi.Output<unknown>>;
+const declare = (stack: string, raw: Readonly<Record<string, unknown>>): Promise<ProgramRun> =>
+  runProgram(() => program(stack, parseConfig(`stack ${stack}`, raw, MACHINE)), outputsOf, {}, stack);
+const returnedOf = ({ returned }: ProgramRun): Record<string, pulumi.Output<unknown>> =>
+  returned as Record<string, pulumi.Output<unknown>>;
 
 describe("the stack local under mocks", () => {
   let recorded: readonly DeclaredResource[];
@@ -46,13 +58,29 @@ describe("the stack local under mocks", () => {
 
   it("has servers, formation and check for each deployment, and one measurement of all", () => {
     const names = recorded.map(({ type, name }) => `${type.replace(DYNAMIC, "")} ${name}`).sort();
-    expect(names).toEqual(["Formation cluster", "Formation replication", "HostServers cluster", "HostServers replication", "Measurement measurement", "Password cluster", "Password replication", "TopologyCheck cluster", "TopologyCheck replication"]);
+    expect(names).toEqual([
+      "Formation cluster",
+      "Formation replication",
+      "HostServers cluster",
+      "HostServers replication",
+      "Measurement measurement",
+      "Password cluster",
+      "Password replication",
+      "TopologyCheck cluster",
+      "TopologyCheck replication",
+    ]);
   });
 
   it("measures what was checked, with the workload of the file", () => {
     const measurement = recorded.find(({ name }) => name === "measurement");
-    expect(measurement?.inputs).toMatchObject({ repeats: 3, run: 1, workload: { tests: ["set", "get", "incr"], clients: 48, keySpace: 98_304 } });
-    expect((measurement?.inputs["targets"] as { target: { name: string } }[]).map(({ target }) => target.name)).toEqual(["replication", "cluster"]);
+    expect(measurement?.inputs).toMatchObject({
+      repeats: 3,
+      run: 1,
+      workload: { tests: ["set", "get", "incr"], clients: 48, keySpace: 98_304 },
+    });
+    expect((measurement?.inputs["targets"] as { target: { name: string } }[]).map(({ target }) => target.name)).toEqual(
+      ["replication", "cluster"],
+    );
   });
 
   it("exports results in results.json's shape, without distributions and without the password", async () => {
@@ -62,7 +90,9 @@ describe("the stack local under mocks", () => {
       { deployment: "cluster", mode: "cluster", addresses: ["127.0.0.1:7000"] },
     ]);
     expect(exported.comparison).toMatchObject([{ test: "GET", speedUp: { median: 2 } }]);
-    expect(await outputValue(outputs["summary"] as pulumi.Output<string>)).toMatch(/VERIFY cluster: PASS[^]*=== Side by side ===[^]*2\.00×/);
+    expect(await outputValue(outputs["summary"] as pulumi.Output<string>)).toMatch(
+      /VERIFY cluster: PASS[^]*=== Side by side ===[^]*2\.00×/,
+    );
     expect(exported.results?.records.map(({ client }) => client.cumulative)).toEqual([[], []]);
     expect(JSON.stringify(exported)).not.toContain("s3cret");
     expect(await pulumi.isSecret(outputs["passwords"] as pulumi.Output<unknown>)).toBe(true);
@@ -70,11 +100,22 @@ describe("the stack local under mocks", () => {
 
   it("has the capacity searched for with the measurement, in a state that knows no undefined", async () => {
     const { platform, deployments } = readStackFile(STACKS_DIRECTORY, "local");
-    const capable = await declare("capable", { platform, deployments, workloads: { steady: { driver: "open-loop", rate: 500, keySpace: 98_304 } }, capacity: { objective: "p99=2ms" } });
+    const capable = await declare("capable", {
+      platform,
+      deployments,
+      workloads: { steady: { driver: "open-loop", rate: 500, keySpace: 98_304 } },
+      capacity: { objective: "p99=2ms" },
+    });
     const inputs = capable.resources.find(({ name }) => name === "measurement")?.inputs ?? {};
-    expect(inputs).toMatchObject({ workload: { tests: [] }, mixes: [{ name: "steady" }], capacity: { mix: { name: "steady" }, objective: { part: 0.99, ms: 2 }, search: { start: 1000 } } });
+    expect(inputs).toMatchObject({
+      workload: { tests: [] },
+      mixes: [{ name: "steady" }],
+      capacity: { mix: { name: "steady" }, objective: { part: 0.99, ms: 2 }, search: { start: 1000 } },
+    });
     expect(JSON.parse(JSON.stringify(inputs["capacity"]))).toStrictEqual(inputs["capacity"]);
-    expect(returnedOf(capable)["plan"]).toMatch(/then the highest load of steady at which p99 ≤ 2 ms: from 1,000\/s to 10,000,000\/s at most, to 10 %, of each deployment in about 31 loads\n[^]*the search for capacities/);
+    expect(returnedOf(capable)["plan"]).toMatch(
+      /then the highest load of steady at which p99 ≤ 2 ms: from 1,000\/s to 10,000,000\/s at most, to 10 %, of each deployment in about 31 loads\n[^]*the search for capacities/,
+    );
   });
 
   it("measures nothing where the stack does not ask for it", async () => {

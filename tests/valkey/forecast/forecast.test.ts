@@ -24,53 +24,88 @@ function world(nodes: readonly number[], noise: () => number): MeasuredCluster[]
 
 describe("the forecast of a large cluster", () => {
   it("finds again what a world without noise is made of, at any size", () => {
-    fc.assert(fc.property(fc.integer({ min: 300, max: 3000 }), fc.integer({ min: 1000, max: 15_000 }), (nodes, timeout) => {
-      const found = forecastCluster(world([12, 24, 48, 96, 200], () => 1), nodes, { nodeTimeoutMs: timeout, announceHostNames: false });
-      expect(found?.descriptors.estimate).toBeCloseTo(2 * nodes + 20, 3);
-      expect(found?.formationSeconds.estimate).toBeCloseTo(0.5 + 2e-4 * nodes ** 2, 3);
-      expect(found?.outageSeconds.estimate).toBeCloseTo(timeout / 1000 + 0.4 + timeout / 2000, 3);
-      expect((found?.busBytesPerNode.estimate ?? 0) / (0.7 * busTraffic(nodes, timeout, false).bytesPerNode)).toBeCloseTo(1, 3);
-    }));
+    fc.assert(
+      fc.property(fc.integer({ min: 300, max: 3000 }), fc.integer({ min: 1000, max: 15_000 }), (nodes, timeout) => {
+        const found = forecastCluster(
+          world([12, 24, 48, 96, 200], () => 1),
+          nodes,
+          { nodeTimeoutMs: timeout, announceHostNames: false },
+        );
+        expect(found?.descriptors.estimate).toBeCloseTo(2 * nodes + 20, 3);
+        expect(found?.formationSeconds.estimate).toBeCloseTo(0.5 + 2e-4 * nodes ** 2, 3);
+        expect(found?.outageSeconds.estimate).toBeCloseTo(timeout / 1000 + 0.4 + timeout / 2000, 3);
+        expect(
+          (found?.busBytesPerNode.estimate ?? 0) / (0.7 * busTraffic(nodes, timeout, false).bytesPerNode),
+        ).toBeCloseTo(1, 3);
+      }),
+    );
   });
 
   it("takes an outage and the bus by the pings that are in force, not by the node timeout alone", () => {
     const points = world([12, 24, 48, 96, 200], () => 1);
-    const [slow, quick] = [10_000, 600].map((pingedMs) => forecastCluster(points, 200, { nodeTimeoutMs: 10_000, pingTimeoutMs: pingedMs, announceHostNames: false }));
+    const [slow, quick] = [10_000, 600].map((pingedMs) =>
+      forecastCluster(points, 200, { nodeTimeoutMs: 10_000, pingTimeoutMs: pingedMs, announceHostNames: false }),
+    );
     expect(slow?.outageSeconds.estimate).toBeCloseTo(15.4, 3);
     expect(quick?.outageSeconds.estimate).toBeCloseTo(10.7, 3);
     expect(quick?.busBytesPerNode.estimate).toBeGreaterThan(10 * (slow?.busBytesPerNode.estimate ?? Infinity));
   });
 
   it("needs more than two points", () => {
-    expect(forecastCluster(world([12, 24], () => 1), 1000, { nodeTimeoutMs: 5000, announceHostNames: false })).toBeUndefined();
+    expect(
+      forecastCluster(
+        world([12, 24], () => 1),
+        1000,
+        { nodeTimeoutMs: 5000, announceHostNames: false },
+      ),
+    ).toBeUndefined();
   });
 
   it("never foretells more bus traffic than there can be", () => {
-    const points = world([12, 24, 48, 96, 200], () => 1).map((point) => ({ ...point, bus: { ...point.bus, bytesPerNode: point.bus.bytesPerNode * (1 + point.nodes / 100) } }));
-    expect(forecastCluster(points, 2000, { nodeTimeoutMs: 15_000, announceHostNames: false })?.busBytesPerNode.estimate).toBe(busTraffic(2000, 15_000, false).bytesPerNode);
+    const points = world([12, 24, 48, 96, 200], () => 1).map((point) => ({
+      ...point,
+      bus: { ...point.bus, bytesPerNode: point.bus.bytesPerNode * (1 + point.nodes / 100) },
+    }));
+    expect(
+      forecastCluster(points, 2000, { nodeTimeoutMs: 15_000, announceHostNames: false })?.busBytesPerNode.estimate,
+    ).toBe(busTraffic(2000, 15_000, false).bytesPerNode);
   });
 
   const measured = measuredClusters();
-  it.skipIf(measured === undefined)(`is made from points that were measured, and foretells 500, 1,000 and 2,000 nodes${measured === undefined ? " (skipped: none were: npm run bench -- large-model)" : ""}`, () => {
-    const points = measured?.points ?? [];
-    expect(new Set(points.map(({ nodes }) => nodes)).size).toBeGreaterThanOrEqual(4);
-    for (const nodes of [500, 1000, 2000]) {
-      const found = forecastCluster(points, nodes, { nodeTimeoutMs: 15_000, announceHostNames: true });
-      expect(found?.descriptors.estimate).toBeGreaterThan(2 * (nodes - 1));
-      expect(found?.descriptors.high).toBeLessThan(3 * nodes);
-      for (const { low, estimate, high } of [found?.formationSeconds, found?.verificationSeconds, found?.outageSeconds, found?.busBytesPerNode, found?.residentBytes].flatMap((each) => each ?? [])) {
-        expect(low).toBeLessThanOrEqual(estimate);
-        expect(high).toBeGreaterThanOrEqual(estimate);
+  it.skipIf(measured === undefined)(
+    `is made from points that were measured, and foretells 500, 1,000 and 2,000 nodes${measured === undefined ? " (skipped: none were: npm run bench -- large-model)" : ""}`,
+    () => {
+      const points = measured?.points ?? [];
+      expect(new Set(points.map(({ nodes }) => nodes)).size).toBeGreaterThanOrEqual(4);
+      for (const nodes of [500, 1000, 2000]) {
+        const found = forecastCluster(points, nodes, { nodeTimeoutMs: 15_000, announceHostNames: true });
+        expect(found?.descriptors.estimate).toBeGreaterThan(2 * (nodes - 1));
+        expect(found?.descriptors.high).toBeLessThan(3 * nodes);
+        for (const { low, estimate, high } of [
+          found?.formationSeconds,
+          found?.verificationSeconds,
+          found?.outageSeconds,
+          found?.busBytesPerNode,
+          found?.residentBytes,
+        ].flatMap((each) => each ?? [])) {
+          expect(low).toBeLessThanOrEqual(estimate);
+          expect(high).toBeGreaterThanOrEqual(estimate);
+        }
       }
-    }
-  });
+    },
+  );
 });
 
 describe("a prediction's interval", () => {
-  it.each([["a line", predictLine, 0], ["a power law", predictPowerLaw, 1], ["a line by its relative errors", predictRelativeLine, 2]] as const)("of %s holds the next measurement about as often as it says", (_what, predict, kind) => {
+  it.each([
+    ["a line", predictLine, 0],
+    ["a power law", predictPowerLaw, 1],
+    ["a line by its relative errors", predictRelativeLine, 2],
+  ] as const)("of %s holds the next measurement about as often as it says", (_what, predict, kind) => {
     const random = randomFrom(7);
     const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-    const truth = (x: number): number => [5 + 2 * x + normal(), 3 * x ** 1.3 * Math.exp(0.1 * normal()), (5 + 2 * x) * (1 + 0.1 * normal())][kind] ?? NaN;
+    const truth = (x: number): number =>
+      [5 + 2 * x + normal(), 3 * x ** 1.3 * Math.exp(0.1 * normal()), (5 + 2 * x) * (1 + 0.1 * normal())][kind] ?? NaN;
     let held = 0;
     const rounds = 1000;
     for (let round = 0; round < rounds; round++) {
@@ -84,9 +119,48 @@ describe("a prediction's interval", () => {
   });
 
   it("is none for two points, or for one place", () => {
-    expect(predictLine([{ x: 1, y: 1 }, { x: 2, y: 2 }], 3, 0.95)).toBeUndefined();
-    expect(predictLine([{ x: 1, y: 1 }, { x: 1, y: 2 }, { x: 1, y: 3 }], 3, 0.95)).toBeUndefined();
-    expect(predictRelativeLine([{ x: 1, y: 1 }, { x: 2, y: 2 }, { x: 3, y: 0 }], 3, 0.95)).toBeUndefined();
-    expect(predictRelativeLine([{ x: 1, y: 1 }, { x: 1, y: 2 }, { x: 1, y: 3 }], 3, 0.95)).toBeUndefined();
+    expect(
+      predictLine(
+        [
+          { x: 1, y: 1 },
+          { x: 2, y: 2 },
+        ],
+        3,
+        0.95,
+      ),
+    ).toBeUndefined();
+    expect(
+      predictLine(
+        [
+          { x: 1, y: 1 },
+          { x: 1, y: 2 },
+          { x: 1, y: 3 },
+        ],
+        3,
+        0.95,
+      ),
+    ).toBeUndefined();
+    expect(
+      predictRelativeLine(
+        [
+          { x: 1, y: 1 },
+          { x: 2, y: 2 },
+          { x: 3, y: 0 },
+        ],
+        3,
+        0.95,
+      ),
+    ).toBeUndefined();
+    expect(
+      predictRelativeLine(
+        [
+          { x: 1, y: 1 },
+          { x: 1, y: 2 },
+          { x: 1, y: 3 },
+        ],
+        3,
+        0.95,
+      ),
+    ).toBeUndefined();
   });
 });

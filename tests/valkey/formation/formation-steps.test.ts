@@ -9,14 +9,21 @@ import type { FakeNode } from "../../support/cluster-text";
 import { fakeView } from "../../support/cluster-text";
 
 const shape = { primaries: 3, replicasPerPrimary: 1 };
-const placed = rotateOverZones(Array.from({ length: 6 }, (_, i) => `n-${i}`), shape, ["a", "b", "c"]);
+const placed = rotateOverZones(
+  Array.from({ length: 6 }, (_, i) => `n-${i}`),
+  shape,
+  ["a", "b", "c"],
+);
 const plan = planCluster(placed, shape);
-const shardOf = (name: string): (typeof plan.shards)[number] | undefined => plan.shards.find(({ primary, replicas }) => primary === name || replicas.includes(name));
+const shardOf = (name: string): (typeof plan.shards)[number] | undefined =>
+  plan.shards.find(({ primary, replicas }) => primary === name || replicas.includes(name));
 
 /** The cluster as planned. */
 const formed: FakeNode[] = placed.map(({ name }) => {
   const shard = shardOf(name);
-  return shard?.primary === name ? { name, slots: formatRanges([shard.slots]), epoch: 4 } : { name, primary: shard?.primary ?? "", epoch: 4 };
+  return shard?.primary === name
+    ? { name, slots: formatRanges([shard.slots]), epoch: 4 }
+    : { name, primary: shard?.primary ?? "", epoch: 4 };
 });
 
 /** States of nodes that all know `known`, or each only itself. */
@@ -30,7 +37,10 @@ function states(nodes: readonly FakeNode[], alone = false, keys: Record<string, 
 }
 
 const stateOf = (nodes: readonly MemberState[]): FormationState => formationState(plan, shape, nodes);
-const fresh = states(placed.map(({ name }) => ({ name, epoch: 0 })), true);
+const fresh = states(
+  placed.map(({ name }) => ({ name, epoch: 0 })),
+  true,
+);
 
 describe("formationState", () => {
   it("of fresh nodes is everything the plan says, replicas' epochs below the primaries'", () => {
@@ -41,7 +51,8 @@ describe("formationState", () => {
     expect(state.steps.meet).toBe(true);
     const epoch = new Map(state.steps.setEpoch.map((each) => [each.node, each.epoch]));
     expect(new Set(epoch.values()).size).toBe(6);
-    for (const { primary, replicas } of plan.shards) for (const replica of replicas) expect(epoch.get(replica)).toBeLessThan(epoch.get(primary) ?? 0);
+    for (const { primary, replicas } of plan.shards)
+      for (const replica of replicas) expect(epoch.get(replica)).toBeLessThan(epoch.get(primary) ?? 0);
   });
 
   it("of a formed cluster is formed, also when a replica has taken over since", () => {
@@ -59,11 +70,17 @@ describe("formationState", () => {
     const state = stateOf(states(half));
     if (state.kind !== "incomplete") throw new Error(state.kind);
     expect(state.steps).toMatchObject({ addSlots: [], setEpoch: [], meet: false });
-    expect(state.steps.replicate.map(({ node }) => node).sort()).toEqual(plan.shards.flatMap(({ replicas }) => replicas).sort());
+    expect(state.steps.replicate.map(({ node }) => node).sort()).toEqual(
+      plan.shards.flatMap(({ replicas }) => replicas).sort(),
+    );
   });
 
   it("with slots given out and nobody introduced keeps the slots", () => {
-    const slotted = formed.map((node): FakeNode => ({ name: node.name, ...(node.slots === undefined ? {} : { slots: node.slots }), epoch: 0 }));
+    const slotted = formed.map((node): FakeNode => ({
+      name: node.name,
+      ...(node.slots === undefined ? {} : { slots: node.slots }),
+      epoch: 0,
+    }));
     const state = stateOf(states(slotted, true));
     if (state.kind !== "incomplete") throw new Error(state.kind);
     expect(state.steps.addSlots).toEqual([]);
@@ -71,7 +88,16 @@ describe("formationState", () => {
   });
 
   it("around primaries that differ from the plan completes them, when they are as many as wanted", () => {
-    const others = formed.map((node): FakeNode => ({ name: node.name, epoch: 1, ...(node.primary === undefined ? {} : { slots: shardOf(node.name) === undefined ? "" : formatRanges([shardOf(node.name)?.slots ?? { from: 0, to: 0 }]) }) }));
+    const others = formed.map((node): FakeNode => ({
+      name: node.name,
+      epoch: 1,
+      ...(node.primary === undefined
+        ? {}
+        : {
+            slots:
+              shardOf(node.name) === undefined ? "" : formatRanges([shardOf(node.name)?.slots ?? { from: 0, to: 0 }]),
+          }),
+    }));
     const state = stateOf(states(others));
     if (state.kind !== "incomplete") throw new Error(state.kind);
     const primaries = new Set(state.steps.replicate.map(({ primary }) => primary));
@@ -81,10 +107,33 @@ describe("formationState", () => {
   });
 
   it.each<[string, MemberState[], RegExp]>([
-    ["a stranger", states([...formed, { name: "n-77", epoch: 9 }]).slice(0, 6), /knows a node that is not part of this deployment: 0+77 at 10\.0\.0\.1:7000/],
-    ["slots served twice", states([...formed.slice(0, 1).map((n) => ({ ...n, slots: "0-6000" })), ...formed.slice(1)], true), /slots 5461-6000 are claimed by both n-0 and n-1/],
-    ["slots that are somebody else's", states(formed.map((n) => ({ name: n.name, ...(n.name === "n-4" ? { slots: "0-10" } : {}) })), true), /n-4 serves slots 0-10, which the plan gives to n-0/],
-    ["keys on a replica to be", states(placed.map(({ name }) => ({ name, epoch: 0 })), true, { "n-5": 12 }), /n-5 is to become a replica of n-\d but holds 12 keys/],
+    [
+      "a stranger",
+      states([...formed, { name: "n-77", epoch: 9 }]).slice(0, 6),
+      /knows a node that is not part of this deployment: 0+77 at 10\.0\.0\.1:7000/,
+    ],
+    [
+      "slots served twice",
+      states([...formed.slice(0, 1).map((n) => ({ ...n, slots: "0-6000" })), ...formed.slice(1)], true),
+      /slots 5461-6000 are claimed by both n-0 and n-1/,
+    ],
+    [
+      "slots that are somebody else's",
+      states(
+        formed.map((n) => ({ name: n.name, ...(n.name === "n-4" ? { slots: "0-10" } : {}) })),
+        true,
+      ),
+      /n-4 serves slots 0-10, which the plan gives to n-0/,
+    ],
+    [
+      "keys on a replica to be",
+      states(
+        placed.map(({ name }) => ({ name, epoch: 0 })),
+        true,
+        { "n-5": 12 },
+      ),
+      /n-5 is to become a replica of n-\d but holds 12 keys/,
+    ],
     ["one identity twice", [...fresh.slice(0, 5), { ...(fresh[0] as MemberState), name: "n-5" }], /same node id/],
   ])("with %s is blocked and says so", (_what, nodes, message) => {
     const state = stateOf(nodes);
@@ -93,10 +142,17 @@ describe("formationState", () => {
   });
 
   it("has steps that lead to the wanted shape from any half-way point", () => {
-    const sizes = fc.record({ primaries: fc.integer({ min: 3, max: 8 }), replicasPerPrimary: fc.integer({ min: 0, max: 2 }) });
+    const sizes = fc.record({
+      primaries: fc.integer({ min: 3, max: 8 }),
+      replicasPerPrimary: fc.integer({ min: 0, max: 2 }),
+    });
     fc.assert(
       fc.property(sizes, fc.infiniteStream(fc.boolean()), (wanted, coin) => {
-        const nodes = rotateOverZones(Array.from({ length: nodeCount(wanted) }, (_, i) => `n-${i}`), wanted, ["a", "b", "c"]);
+        const nodes = rotateOverZones(
+          Array.from({ length: nodeCount(wanted) }, (_, i) => `n-${i}`),
+          wanted,
+          ["a", "b", "c"],
+        );
         const target = planCluster(nodes, wanted);
         const cluster = new FakeCluster(nodes.map(({ name, zone }) => ({ name, zone })));
         const flip = (): boolean => coin.next().value === true;
@@ -123,13 +179,25 @@ class FakeCluster {
   }
 
   states(): MemberState[] {
-    const nodes = this.nodes.map(({ name, slots, primary, epoch }): FakeNode => ({ name, slots, epoch, ...(primary === undefined ? {} : { primary }) }));
-    return this.nodes.map(({ name, zone }) => ({ name, zone, keys: 0, view: fakeView(name, this.met ? nodes : nodes.filter((node) => node.name === name)) }));
+    const nodes = this.nodes.map(({ name, slots, primary, epoch }): FakeNode => ({
+      name,
+      slots,
+      epoch,
+      ...(primary === undefined ? {} : { primary }),
+    }));
+    return this.nodes.map(({ name, zone }) => ({
+      name,
+      zone,
+      keys: 0,
+      view: fakeView(name, this.met ? nodes : nodes.filter((node) => node.name === name)),
+    }));
   }
 
   carryOut(steps: Extract<FormationState, { kind: "incomplete" }>["steps"], does: () => boolean): void {
-    const node = (name: string): (typeof this.nodes)[number] => this.nodes.find((each) => each.name === name) as (typeof this.nodes)[number];
-    for (const { node: name, ranges } of steps.addSlots) if (does()) node(name).slots = `${node(name).slots} ${formatRanges(ranges)}`.trim();
+    const node = (name: string): (typeof this.nodes)[number] =>
+      this.nodes.find((each) => each.name === name) as (typeof this.nodes)[number];
+    for (const { node: name, ranges } of steps.addSlots)
+      if (does()) node(name).slots = `${node(name).slots} ${formatRanges(ranges)}`.trim();
     for (const { node: name, epoch } of steps.setEpoch) if (does()) node(name).epoch = epoch;
     if (steps.meet && does()) this.met = true;
     if (this.met) for (const { node: name, primary } of steps.replicate) if (does()) node(name).primary = primary;

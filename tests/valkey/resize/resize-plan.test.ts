@@ -16,7 +16,8 @@ function planOf(cluster: FakeCluster, wanted: Shape): ResizePlan | undefined {
   return decision.kind === "fits" ? undefined : decision.plan;
 }
 
-const movedSlots = (plan: ResizePlan | undefined): number => (plan?.migrate ?? []).reduce((sum, { ranges }) => sum + countSlots(ranges), 0);
+const movedSlots = (plan: ResizePlan | undefined): number =>
+  (plan?.migrate ?? []).reduce((sum, { ranges }) => sum + countSlots(ranges), 0);
 
 function carryOut(cluster: FakeCluster, plan: ResizePlan | undefined): void {
   for (const step of plan === undefined ? [] : cluster.steps(plan)) {
@@ -45,7 +46,10 @@ function expectFits(cluster: FakeCluster, wanted: Shape): void {
 /** Formed, some failovers since, then wanted otherwise; any nodes may be those that leave. */
 const situations = fc
   .record({
-    before: fc.record({ primaries: fc.integer({ min: 3, max: 9 }), replicasPerPrimary: fc.integer({ min: 0, max: 3 }) }),
+    before: fc.record({
+      primaries: fc.integer({ min: 3, max: 9 }),
+      replicasPerPrimary: fc.integer({ min: 0, max: 3 }),
+    }),
     after: fc.record({ primaries: fc.integer({ min: 3, max: 9 }), replicasPerPrimary: fc.integer({ min: 0, max: 3 }) }),
     zones: fc.integer({ min: 2, max: 4 }),
     failovers: fc.array(fc.nat(), { maxLength: 4 }),
@@ -60,13 +64,25 @@ const situations = fc
       if (replica !== undefined) cluster.failOver(replica.name);
     }
     const excess = Math.max(0, nodeCount(before) - nodeCount(after));
-    const chosen = leaving === undefined ? undefined : [...cluster.nodes].map((node, i) => ({ node, key: leaving[i] ?? 0 })).sort((a, b) => a.key - b.key).slice(0, excess + ((leaving[0] ?? 0) % 3)).map(({ node }) => node.name);
+    const chosen =
+      leaving === undefined
+        ? undefined
+        : [...cluster.nodes]
+            .map((node, i) => ({ node, key: leaving[i] ?? 0 }))
+            .sort((a, b) => a.key - b.key)
+            .slice(0, excess + ((leaving[0] ?? 0) % 3))
+            .map(({ node }) => node.name);
     cluster.requestShape(after, names, chosen);
     return { cluster, after };
   })
   .filter(({ cluster, after }) => {
     const staying = cluster.nodes.filter(({ leaving }) => !leaving);
-    return distributePrimaries(new Map([...groupByZone(staying)].map(([zone, members]) => [zone, members.length])), after) !== undefined;
+    return (
+      distributePrimaries(
+        new Map([...groupByZone(staying)].map(([zone, members]) => [zone, members.length])),
+        after,
+      ) !== undefined
+    );
   });
 
 describe("decideResize", () => {
@@ -86,7 +102,9 @@ describe("decideResize", () => {
       fc.property(situations, ({ cluster, after }) => {
         const shards = cluster.nodes.filter(({ slots }) => slots.length > 0);
         // Shares of an even cluster differ by one, and which of them goes on is decided by more than one slot.
-        expect(movedSlots(planOf(cluster, after))).toBeLessThanOrEqual(fewestMoved(cluster.nodes, after) + shards.length);
+        expect(movedSlots(planOf(cluster, after))).toBeLessThanOrEqual(
+          fewestMoved(cluster.nodes, after) + shards.length,
+        );
       }),
       { numRuns: 200 },
     );
@@ -103,7 +121,14 @@ describe("decideResize", () => {
         const plan = planOf(cluster, after);
         fc.pre((plan?.failOver ?? []).length === 0);
         const larger = SLOT_COUNT % after.primaries;
-        const above = shards.map(({ slots }) => countSlots(slots)).sort((a, b) => b - a).reduce((sum, count, i) => sum + Math.max(0, count - Math.floor(SLOT_COUNT / after.primaries) - (i < larger ? 1 : 0)), 0);
+        const above = shards
+          .map(({ slots }) => countSlots(slots))
+          .sort((a, b) => b - a)
+          .reduce(
+            (sum, count, i) =>
+              sum + Math.max(0, count - Math.floor(SLOT_COUNT / after.primaries) - (i < larger ? 1 : 0)),
+            0,
+          );
         expect(movedSlots(plan)).toBe(above);
       }),
       { numRuns: 200 },
@@ -119,10 +144,14 @@ describe("decideResize", () => {
         const done = steps.slice(0, cut % (steps.length + 1));
         const slotsBefore = new Map(own.nodes.map(({ name, slots }) => [name, countSlots(slots)]));
         for (const step of done) step();
-        const movedFirst = own.nodes.reduce((sum, { name, slots }) => sum + Math.max(0, countSlots(slots) - (slotsBefore.get(name) ?? 0)), 0);
+        const movedFirst = own.nodes.reduce(
+          (sum, { name, slots }) => sum + Math.max(0, countSlots(slots) - (slotsBefore.get(name) ?? 0)),
+          0,
+        );
         const rest = planOf(own, after);
         // A hand-over moves no slot, but changes who has them.
-        if ((plan?.failOver ?? []).length === 0) expect(movedFirst + movedSlots(rest)).toBeLessThanOrEqual(movedSlots(plan) + 2 * after.primaries);
+        if ((plan?.failOver ?? []).length === 0)
+          expect(movedFirst + movedSlots(rest)).toBeLessThanOrEqual(movedSlots(plan) + 2 * after.primaries);
         carryOut(own, rest);
         expectFits(own, after);
       }),
@@ -132,22 +161,33 @@ describe("decideResize", () => {
 
   it("spreads the primaries evenly as it grows by any steps over three zones", () => {
     fc.assert(
-      fc.property(fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 1, maxLength: 5 }), fc.integer({ min: 0, max: 2 }), (growth, replicas) => {
-        const cluster = FakeCluster.formed(shape(3, replicas), ZONES);
-        let primaries = 3;
-        for (const more of growth) {
-          primaries += more;
-          cluster.requestShape(shape(primaries, replicas), ZONES);
-          carryOut(cluster, planOf(cluster, shape(primaries, replicas)));
-          const perZone = ZONES.map((zone) => cluster.nodes.filter((node) => node.primary === undefined && node.zone === zone).length);
-          expect(Math.max(...perZone) - Math.min(...perZone)).toBeLessThanOrEqual(1);
-        }
-      }),
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 1, maxLength: 5 }),
+        fc.integer({ min: 0, max: 2 }),
+        (growth, replicas) => {
+          const cluster = FakeCluster.formed(shape(3, replicas), ZONES);
+          let primaries = 3;
+          for (const more of growth) {
+            primaries += more;
+            cluster.requestShape(shape(primaries, replicas), ZONES);
+            carryOut(cluster, planOf(cluster, shape(primaries, replicas)));
+            const perZone = ZONES.map(
+              (zone) => cluster.nodes.filter((node) => node.primary === undefined && node.zone === zone).length,
+            );
+            expect(Math.max(...perZone) - Math.min(...perZone)).toBeLessThanOrEqual(1);
+          }
+        },
+      ),
     );
   });
 
   it("undoes itself: growing and shrinking again ends with the roles there were, and shares in few ranges", () => {
-    for (const [more, replicas] of [[4, 1], [5, 1], [3, 2], [6, 2]] as const) {
+    for (const [more, replicas] of [
+      [4, 1],
+      [5, 1],
+      [3, 2],
+      [6, 2],
+    ] as const) {
       const cluster = FakeCluster.formed(shape(3, 1), ZONES);
       const before = cluster.nodes.map(({ name, primary }) => ({ name, primary }));
       for (const wanted of [shape(more, replicas), shape(3, 1)]) {
@@ -164,7 +204,15 @@ describe("decideResize", () => {
     const cluster = FakeCluster.formed(shape(3, 1), ZONES);
     cluster.requestShape(shape(3, 2), ZONES);
     const plan = planOf(cluster, shape(3, 2));
-    expect(plan).toMatchObject({ meet: ["n-6", "n-7", "n-8"], handOver: [], release: [], change: [], move: [], reuse: [], forget: [] });
+    expect(plan).toMatchObject({
+      meet: ["n-6", "n-7", "n-8"],
+      handOver: [],
+      release: [],
+      change: [],
+      move: [],
+      reuse: [],
+      forget: [],
+    });
     expect(plan?.attach).toHaveLength(3);
   });
 
@@ -189,10 +237,18 @@ describe("decideResize", () => {
   it("refuses what does not fit the memory of the primaries that stay, naming each", () => {
     const cluster = FakeCluster.formed(shape(4, 1), ZONES);
     cluster.requestShape(shape(3, 1), ZONES);
-    for (const node of cluster.nodes) Object.assign(node, { maxmemory: 5000, usedMemory: 4000, keyBytes: node.primary === undefined ? 3600 : 0 });
+    for (const node of cluster.nodes)
+      Object.assign(node, { maxmemory: 5000, usedMemory: 4000, keyBytes: node.primary === undefined ? 3600 : 0 });
     const decision = planResize(cluster.nodes, shape(3, 1));
     expect(decision).toMatchObject({ kind: "refused" });
-    expect(decision.kind === "refused" ? decision.reasons : []).toEqual([0, 1, 2].map((i) => expect.stringMatching(new RegExp(`^n-${i} would hold 5.1 KiB, 1.2 KiB of it taken over, and its maxmemory is 4.9 KiB$`)) as string));
+    expect(decision.kind === "refused" ? decision.reasons : []).toEqual(
+      [0, 1, 2].map(
+        (i) =>
+          expect.stringMatching(
+            new RegExp(`^n-${i} would hold 5.1 KiB, 1.2 KiB of it taken over, and its maxmemory is 4.9 KiB$`),
+          ) as string,
+      ),
+    );
   });
 
   it("plans a thousand nodes", () => {
@@ -203,7 +259,10 @@ describe("decideResize", () => {
 });
 
 /** How many primaries a zone may have, every replica being in another zone than its primary. */
-function primariesAllowed(nodes: readonly ResizeNode[], { primaries: P, replicasPerPrimary: R }: Shape): (zone: string) => number {
+function primariesAllowed(
+  nodes: readonly ResizeNode[],
+  { primaries: P, replicasPerPrimary: R }: Shape,
+): (zone: string) => number {
   const sizes = groupByZone(nodes.filter(({ leaving }) => !leaving));
   return (zone) => {
     const n = sizes.get(zone)?.length ?? 0;
@@ -215,22 +274,33 @@ function primariesAllowed(nodes: readonly ResizeNode[], { primaries: P, replicas
 function fewestMoved(nodes: readonly ResizeNode[], wanted: Shape): number {
   const staying = nodes.filter(({ leaving }) => !leaving);
   const limit = primariesAllowed(nodes, wanted);
-  const shards = nodes.filter(({ slots }) => slots.length > 0).map((primary) => ({
-    slots: countSlots(primary.slots),
-    zones: [...new Set(staying.filter((node) => node === primary || node.primary === primary.name).map(({ zone }) => zone))],
-  }));
+  const shards = nodes
+    .filter(({ slots }) => slots.length > 0)
+    .map((primary) => ({
+      slots: countSlots(primary.slots),
+      zones: [
+        ...new Set(staying.filter((node) => node === primary || node.primary === primary.name).map(({ zone }) => zone)),
+      ],
+    }));
   let best = Infinity;
   const search = (index: number, kept: number[], used: Map<string, number>): void => {
     if (kept.length > wanted.primaries) return;
     const shard = shards[index];
     if (shard === undefined) {
       const larger = SLOT_COUNT % wanted.primaries;
-      const stay = kept.sort((a, b) => b - a).reduce((sum, count, i) => sum + Math.min(count, Math.floor(SLOT_COUNT / wanted.primaries) + (i < larger ? 1 : 0)), 0);
+      const stay = kept
+        .sort((a, b) => b - a)
+        .reduce(
+          (sum, count, i) => sum + Math.min(count, Math.floor(SLOT_COUNT / wanted.primaries) + (i < larger ? 1 : 0)),
+          0,
+        );
       best = Math.min(best, SLOT_COUNT - stay);
       return;
     }
     search(index + 1, [...kept], used);
-    for (const zone of shard.zones) if ((used.get(zone) ?? 0) < limit(zone)) search(index + 1, [...kept, shard.slots], new Map(used).set(zone, (used.get(zone) ?? 0) + 1));
+    for (const zone of shard.zones)
+      if ((used.get(zone) ?? 0) < limit(zone))
+        search(index + 1, [...kept, shard.slots], new Map(used).set(zone, (used.get(zone) ?? 0) + 1));
   };
   search(0, [], new Map());
   return best;

@@ -2,11 +2,20 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { planCluster, PlanError } from "../../../valkey/topology/cluster-plan";
 import type { PlacedNode, Shape } from "../../../valkey/topology/placement";
-import { groupByZone, nodeCount, rotateOverZones, distributePrimaries, spreadOverZones } from "../../../valkey/topology/placement";
+import {
+  groupByZone,
+  nodeCount,
+  rotateOverZones,
+  distributePrimaries,
+  spreadOverZones,
+} from "../../../valkey/topology/placement";
 import { countSlots, normaliseRanges } from "../../../valkey/topology/slots";
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `node-${String(i)}`);
-const shapes = fc.record({ primaries: fc.integer({ min: 3, max: 60 }), replicasPerPrimary: fc.integer({ min: 0, max: 4 }) });
+const shapes = fc.record({
+  primaries: fc.integer({ min: 3, max: 60 }),
+  replicasPerPrimary: fc.integer({ min: 0, max: 4 }),
+});
 const zoneNames = ["a", "b", "c", "d", "e", "f"];
 
 /** Nodes of a shape with any zone each: as lopsided as a scheduler or a user may leave them. */
@@ -19,7 +28,10 @@ const anyPlacement = (maxPrimaries: number): fc.Arbitrary<{ shape: Shape; nodes:
     })
     .chain(({ zones, ...shape }) =>
       fc
-        .array(fc.constantFrom(...zoneNames.slice(0, zones)), { minLength: nodeCount(shape), maxLength: nodeCount(shape) })
+        .array(fc.constantFrom(...zoneNames.slice(0, zones)), {
+          minLength: nodeCount(shape),
+          maxLength: nodeCount(shape),
+        })
         .map((placed) => ({ shape, nodes: placed.map((zone, i) => ({ name: `node-${String(i)}`, zone })) })),
     );
 
@@ -36,7 +48,11 @@ function check(nodes: readonly PlacedNode[], shape: Shape): void {
 
 describe("planCluster", () => {
   it("uses every node once, covers every slot once, in any placement", () => {
-    fc.assert(fc.property(anyPlacement(12), ({ shape, nodes }) => { check(nodes, shape); }));
+    fc.assert(
+      fc.property(anyPlacement(12), ({ shape, nodes }) => {
+        check(nodes, shape);
+      }),
+    );
   });
 
   it("is zone-safe with primaries spread evenly over any two zones or more, when it may lay out the nodes", () => {
@@ -75,7 +91,12 @@ describe("planCluster", () => {
     fc.assert(
       fc.property(anyPlacement(4), ({ shape, nodes }) => {
         const safe = planCluster(nodes, shape).warnings.length === 0;
-        expect(safe).toBe(someSplitIsSafe([...groupByZone(nodes).values()].map((members) => members.length), shape));
+        expect(safe).toBe(
+          someSplitIsSafe(
+            [...groupByZone(nodes).values()].map((members) => members.length),
+            shape,
+          ),
+        );
       }),
     );
   });
@@ -87,14 +108,19 @@ describe("planCluster", () => {
   });
 
   it("names every impossibility at once", () => {
-    const twice = [{ name: "x", zone: "a" }, { name: "x", zone: "b" }];
+    const twice = [
+      { name: "x", zone: "a" },
+      { name: "x", zone: "b" },
+    ];
     expect(() => planCluster(twice, { primaries: 2, replicasPerPrimary: -1 })).toThrow(PlanError);
     try {
       planCluster(twice, { primaries: 2, replicasPerPrimary: -1 });
     } catch (error) {
       expect((error as PlanError).problems).toHaveLength(3);
     }
-    expect(() => planCluster(spreadOverZones(names(5), ["a", "b"]), { primaries: 3, replicasPerPrimary: 1 })).toThrow(/5 nodes.*need 6/);
+    expect(() => planCluster(spreadOverZones(names(5), ["a", "b"]), { primaries: 3, replicasPerPrimary: 1 })).toThrow(
+      /5 nodes.*need 6/,
+    );
   });
 });
 
@@ -103,7 +129,8 @@ describe("sharePrimaries", () => {
     fc.assert(
       fc.property(anyPlacement(12), ({ shape, nodes }) => {
         const sizes = new Map([...groupByZone(nodes)].map(([zone, members]) => [zone, members.length]));
-        for (const [zone, share] of distributePrimaries(sizes, shape) ?? []) expect(share).toBeLessThanOrEqual(sizes.get(zone) ?? 0);
+        for (const [zone, share] of distributePrimaries(sizes, shape) ?? [])
+          expect(share).toBeLessThanOrEqual(sizes.get(zone) ?? 0);
       }),
     );
   });
@@ -113,8 +140,16 @@ describe("sharePrimaries", () => {
 function someSplitIsSafe(sizes: readonly number[], shape: Shape): boolean {
   const { primaries, replicasPerPrimary } = shape;
   const search = (index: number, left: number, split: number[]): boolean => {
-    if (index === sizes.length) return left === 0 && pairsAcross(sizes.map((n, i) => n - (split[i] ?? 0)), split.map((p) => p * replicasPerPrimary));
-    for (let p = 0; p <= Math.min(left, sizes[index] ?? 0); p++) if (search(index + 1, left - p, [...split, p])) return true;
+    if (index === sizes.length)
+      return (
+        left === 0 &&
+        pairsAcross(
+          sizes.map((n, i) => n - (split[i] ?? 0)),
+          split.map((p) => p * replicasPerPrimary),
+        )
+      );
+    for (let p = 0; p <= Math.min(left, sizes[index] ?? 0); p++)
+      if (search(index + 1, left - p, [...split, p])) return true;
     return false;
   };
   return search(0, primaries, []);
@@ -124,5 +159,7 @@ function someSplitIsSafe(sizes: readonly number[], shape: Shape): boolean {
 function pairsAcross(supply: readonly number[], demand: readonly number[]): boolean {
   const from = supply.findIndex((s) => s > 0);
   if (from < 0) return demand.every((d) => d === 0);
-  return demand.some((d, to) => to !== from && d > 0 && pairsAcross(supply.with(from, (supply[from] ?? 0) - 1), demand.with(to, d - 1)));
+  return demand.some(
+    (d, to) => to !== from && d > 0 && pairsAcross(supply.with(from, (supply[from] ?? 0) - 1), demand.with(to, d - 1)),
+  );
 }

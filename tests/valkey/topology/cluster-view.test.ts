@@ -3,7 +3,8 @@ import { ViewParser, ViewSyntaxError } from "../../../valkey/topology/cluster-vi
 import { countSlots, SLOT_COUNT } from "../../../valkey/topology/slots";
 import { fixture, fixtures } from "../../support/fixtures";
 
-const parse = (name: string): ReturnType<ViewParser["parse"]> => new ViewParser().parse(fixture(`cluster-nodes-${name}`));
+const parse = (name: string): ReturnType<ViewParser["parse"]> =>
+  new ViewParser().parse(fixture(`cluster-nodes-${name}`));
 
 describe.each(["8.0", "9.1"])("CLUSTER NODES of Valkey %s", (version) => {
   it("formed: three primaries with all slots, three replicas of them, nothing amiss", () => {
@@ -35,7 +36,11 @@ describe.each(["8.0", "9.1"])("CLUSTER NODES of Valkey %s", (version) => {
     const [trouble] = view.unhealthy;
     expect(trouble?.trouble).toBe("handshake");
     expect(view.unlinked).toEqual([trouble?.id]);
-    expect(view.topology.nodes.get(trouble?.id ?? "")?.address).toEqual({ host: "127.0.0.1", port: 9, hostname: undefined });
+    expect(view.topology.nodes.get(trouble?.id ?? "")?.address).toEqual({
+      host: "127.0.0.1",
+      port: 9,
+      hostname: undefined,
+    });
   });
 
   it("a node suspected and then failed", () => {
@@ -46,7 +51,11 @@ describe.each(["8.0", "9.1"])("CLUSTER NODES of Valkey %s", (version) => {
   it("a node without address", () => {
     const view = parse(`${version}-noaddr`);
     expect(view.unhealthy.map(({ trouble }) => trouble)).toEqual(["failed", "no-address"]);
-    expect(view.topology.nodes.get(view.unhealthy[0]?.id ?? "")?.address).toEqual({ host: "", port: 0, hostname: undefined });
+    expect(view.topology.nodes.get(view.unhealthy[0]?.id ?? "")?.address).toEqual({
+      host: "",
+      port: 0,
+      hostname: undefined,
+    });
   });
 
   it("a node that knows nobody, not even its own address", () => {
@@ -61,14 +70,26 @@ describe("ViewParser", () => {
     const parser = new ViewParser();
     const text = fixture("cluster-nodes-9.1-formed");
     const first = parser.parse(text);
-    const second = parser.parse(text.trim().split("\n").reverse().join("\n").replaceAll(/ 0 \d+ /g, " 5 9 "));
+    const second = parser.parse(
+      text
+        .trim()
+        .split("\n")
+        .reverse()
+        .join("\n")
+        .replaceAll(/ 0 \d+ /g, " 5 9 "),
+    );
     expect(second.topology).toBe(first.topology);
   });
 
   it("tells topologies apart by epoch, role and slots", () => {
     const text = fixture("cluster-nodes-9.1-formed");
     const fingerprint = (each: string): string => new ViewParser().parse(each).topology.fingerprint;
-    const variants = [text, text.replace(" 6 connected 10922", " 7 connected 10922"), text.replace("0-5460", "0-5459"), text.replace(/slave [0-9a-f]{40}/, "master -")];
+    const variants = [
+      text,
+      text.replace(" 6 connected 10922", " 7 connected 10922"),
+      text.replace("0-5460", "0-5459"),
+      text.replace(/slave [0-9a-f]{40}/, "master -"),
+    ];
     expect(new Set(variants.map(fingerprint)).size).toBe(variants.length);
   });
 

@@ -1,53 +1,88 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { busTraffic } from "../../../valkey/topology/bus-traffic";
-import { busConnections, fileDescriptorsFor, supportsPingInterval, nodeTimeoutFor, PING_INTERVAL_DIRECTIVE, pingEquivalentTimeoutMs, pingIntervalFor, derivedSettings } from "../../../valkey/topology/derived-settings";
+import {
+  busConnections,
+  fileDescriptorsFor,
+  supportsPingInterval,
+  nodeTimeoutFor,
+  PING_INTERVAL_DIRECTIVE,
+  pingEquivalentTimeoutMs,
+  pingIntervalFor,
+  derivedSettings,
+} from "../../../valkey/topology/derived-settings";
 
 const sizes = fc.integer({ min: 6, max: 3000 });
 
 describe("settings that follow from a cluster's size", () => {
   it("leave the bus within a tenth of 1 Gbit/s, or have the longest node timeout", () => {
-    fc.assert(fc.property(sizes, (nodes) => {
-      const timeout = nodeTimeoutFor(nodes);
-      expect(timeout === 15_000 || busTraffic(nodes, timeout, true).bytesPerNode <= 12_500_000).toBe(true);
-    }));
+    fc.assert(
+      fc.property(sizes, (nodes) => {
+        const timeout = nodeTimeoutFor(nodes);
+        expect(timeout === 15_000 || busTraffic(nodes, timeout, true).bytesPerNode <= 12_500_000).toBe(true);
+      }),
+    );
   });
 
   it("never shorten the node timeout, nor lower maxclients, of a cluster that grows", () => {
-    fc.assert(fc.property(sizes, fc.integer({ min: 1, max: 500 }), (nodes, more) => {
-      expect(nodeTimeoutFor(nodes + more)).toBeGreaterThanOrEqual(nodeTimeoutFor(nodes));
-      expect(fileDescriptorsFor(nodes + more)).toBeGreaterThanOrEqual(fileDescriptorsFor(nodes));
-    }));
+    fc.assert(
+      fc.property(sizes, fc.integer({ min: 1, max: 500 }), (nodes, more) => {
+        expect(nodeTimeoutFor(nodes + more)).toBeGreaterThanOrEqual(nodeTimeoutFor(nodes));
+        expect(fileDescriptorsFor(nodes + more)).toBeGreaterThanOrEqual(fileDescriptorsFor(nodes));
+      }),
+    );
   });
 
   it("leave room for 10,000 clients beside the bus", () => {
-    fc.assert(fc.property(sizes, (nodes) => {
-      const { other } = derivedSettings({}, nodes, true);
-      const maxclients = Number(other?.["maxclients"] ?? 10_000);
-      expect(maxclients - (nodes < 100 ? 0 : busConnections(nodes))).toBeGreaterThanOrEqual(10_000);
-      expect(fileDescriptorsFor(nodes)).toBeGreaterThan(maxclients);
-    }));
+    fc.assert(
+      fc.property(sizes, (nodes) => {
+        const { other } = derivedSettings({}, nodes, true);
+        const maxclients = Number(other?.["maxclients"] ?? 10_000);
+        expect(maxclients - (nodes < 100 ? 0 : busConnections(nodes))).toBeGreaterThanOrEqual(10_000);
+        expect(fileDescriptorsFor(nodes)).toBeGreaterThan(maxclients);
+      }),
+    );
   });
 
   it("are those that were asked for where any were", () => {
-    expect(derivedSettings({ "cluster-node-timeout": 700, other: { maxclients: 50 } }, 2000, true)).toEqual({ "cluster-node-timeout": 700, other: { maxclients: 50 } });
+    expect(derivedSettings({ "cluster-node-timeout": 700, other: { maxclients: 50 } }, 2000, true)).toEqual({
+      "cluster-node-timeout": 700,
+      other: { maxclients: 50 },
+    });
     expect(derivedSettings({ save: "" }, 6, false)).toEqual({ save: "", "cluster-node-timeout": nodeTimeoutFor(6) });
   });
 
   it("have nodes ping each other oftener than by half the node timeout where that costs little: fifty times a second each", () => {
-    fc.assert(fc.property(fc.integer({ min: 2, max: 3000 }), fc.integer({ min: 100, max: 60_000 }), (nodes, timeout) => {
-      const interval = pingIntervalFor(nodes, timeout);
-      if (interval === undefined) return;
-      expect(interval).toBeLessThan(timeout / 2);
-      expect((nodes - 1) / (interval / 1000)).toBeLessThanOrEqual(55);
-    }));
+    fc.assert(
+      fc.property(fc.integer({ min: 2, max: 3000 }), fc.integer({ min: 100, max: 60_000 }), (nodes, timeout) => {
+        const interval = pingIntervalFor(nodes, timeout);
+        if (interval === undefined) return;
+        expect(interval).toBeLessThan(timeout / 2);
+        expect((nodes - 1) / (interval / 1000)).toBeLessThanOrEqual(55);
+      }),
+    );
     expect([6, 17, 60, 65].map((nodes) => pingIntervalFor(nodes, 5000))).toEqual([300, 600, 1200, undefined]);
   });
 
   it("name the interval of pings to servers that know it only, and not where somebody has named one", () => {
     expect(derivedSettings({}, 6, true).other).toEqual({ [PING_INTERVAL_DIRECTIVE]: 300 });
-    expect(derivedSettings({ other: { [PING_INTERVAL_DIRECTIVE]: 0 } }, 6, true).other).toEqual({ [PING_INTERVAL_DIRECTIVE]: 0 });
-    expect(["7.0.15", "7.9.9", "8.0.1", "8.1.0", "9.1.2", "10.0.0", "", "latest"].map(supportsPingInterval)).toEqual([false, false, true, true, true, true, false, false]);
-    expect([pingEquivalentTimeoutMs(5000, {}), pingEquivalentTimeoutMs(5000, derivedSettings({}, 6, true)), pingEquivalentTimeoutMs(5000, { other: { [PING_INTERVAL_DIRECTIVE]: 0 } })]).toEqual([5000, 600, 5000]);
+    expect(derivedSettings({ other: { [PING_INTERVAL_DIRECTIVE]: 0 } }, 6, true).other).toEqual({
+      [PING_INTERVAL_DIRECTIVE]: 0,
+    });
+    expect(["7.0.15", "7.9.9", "8.0.1", "8.1.0", "9.1.2", "10.0.0", "", "latest"].map(supportsPingInterval)).toEqual([
+      false,
+      false,
+      true,
+      true,
+      true,
+      true,
+      false,
+      false,
+    ]);
+    expect([
+      pingEquivalentTimeoutMs(5000, {}),
+      pingEquivalentTimeoutMs(5000, derivedSettings({}, 6, true)),
+      pingEquivalentTimeoutMs(5000, { other: { [PING_INTERVAL_DIRECTIVE]: 0 } }),
+    ]).toEqual([5000, 600, 5000]);
   });
 });

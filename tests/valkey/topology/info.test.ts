@@ -12,8 +12,19 @@ describe("INFO", () => {
   });
 
   it("gives no number for what is missing or none, rather than 0", () => {
-    const info = new Map([["a", ""], ["b", "x"], ["c", "0"], ["d", " 12.5"]]);
-    expect(["a", "b", "c", "d", "e"].map((key) => infoNumber(info, key))).toEqual([undefined, undefined, 0, 12.5, undefined]);
+    const info = new Map([
+      ["a", ""],
+      ["b", "x"],
+      ["c", "0"],
+      ["d", " 12.5"],
+    ]);
+    expect(["a", "b", "c", "d", "e"].map((key) => infoNumber(info, key))).toEqual([
+      undefined,
+      undefined,
+      0,
+      12.5,
+      undefined,
+    ]);
   });
 
   it("keeps colons within values", () => {

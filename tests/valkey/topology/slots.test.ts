@@ -1,13 +1,22 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { SlotRange } from "../../../valkey/topology/slots";
-import { countSlots, formatRanges, normaliseRanges, parseRange, distributeSlots, SLOT_COUNT, subtractRanges } from "../../../valkey/topology/slots";
+import {
+  countSlots,
+  formatRanges,
+  normaliseRanges,
+  parseRange,
+  distributeSlots,
+  SLOT_COUNT,
+  subtractRanges,
+} from "../../../valkey/topology/slots";
 
 const range = fc
   .tuple(fc.nat(SLOT_COUNT - 1), fc.nat(400))
   .map(([from, length]): SlotRange => ({ from, to: Math.min(SLOT_COUNT - 1, from + length) }));
 const ranges = fc.array(range, { maxLength: 12 });
-const slotsOf = (list: readonly SlotRange[]): Set<number> => new Set(list.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, i) => from + i)));
+const slotsOf = (list: readonly SlotRange[]): Set<number> =>
+  new Set(list.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, i) => from + i)));
 
 describe("slot ranges", () => {
   it("normalise to the same slots, disjoint, ascending, not touching", () => {
@@ -31,7 +40,11 @@ describe("slot ranges", () => {
   });
 
   it("are read back from their text", () => {
-    fc.assert(fc.property(range, (each) => { expect(parseRange(formatRanges([each]))).toEqual(each); }));
+    fc.assert(
+      fc.property(range, (each) => {
+        expect(parseRange(formatRanges([each]))).toEqual(each);
+      }),
+    );
     expect(formatRanges([])).toBe("none");
   });
 

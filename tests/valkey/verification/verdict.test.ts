@@ -15,19 +15,29 @@ function withNode(facts: DeploymentFacts, index: number, changes: Partial<NodeFa
   return { ...facts, nodes: facts.nodes.map((node, i) => (i === index ? { ...node, ...changes } : node)) };
 }
 
-const failing = (facts: DeploymentFacts): string[] => judgeFacts(facts).assertions.flatMap(({ id, pass }) => (pass ? [] : [id]));
+const failing = (facts: DeploymentFacts): string[] =>
+  judgeFacts(facts).assertions.flatMap(({ id, pass }) => (pass ? [] : [id]));
 const node = (index: number): NodeFacts => good.nodes[index] as NodeFacts;
 const viewNodes = (change: (nodes: FakeNode[]) => FakeNode[]): FakeNode[] => {
   const shards = judgeFacts(good).shards;
   const all = good.nodes.map(({ node: { name } }): FakeNode => {
     const shard = shards.find(({ primary, replicas }) => primary === name || replicas.includes(name));
-    return shard?.primary === name ? { name, slots: formatRanges(shard.slots) } : { name, primary: shard?.primary ?? "" };
+    return shard?.primary === name
+      ? { name, slots: formatRanges(shard.slots) }
+      : { name, primary: shard?.primary ?? "" };
   });
   return change(all);
 };
-const viewOf = (name: string, change: (nodes: FakeNode[]) => FakeNode[]): NodeFacts["view"] => observed(fakeView(name, viewNodes(change)));
-const everyView = (change: (nodes: FakeNode[]) => FakeNode[]): DeploymentFacts => ({ ...good, nodes: good.nodes.map((each) => ({ ...each, view: viewOf(each.node.name, change) })) });
-const patch = (name: string, changes: Partial<FakeNode>) => (nodes: FakeNode[]): FakeNode[] => nodes.map((each) => (each.name === name ? { ...each, ...changes } : each));
+const viewOf = (name: string, change: (nodes: FakeNode[]) => FakeNode[]): NodeFacts["view"] =>
+  observed(fakeView(name, viewNodes(change)));
+const everyView = (change: (nodes: FakeNode[]) => FakeNode[]): DeploymentFacts => ({
+  ...good,
+  nodes: good.nodes.map((each) => ({ ...each, view: viewOf(each.node.name, change) })),
+});
+const patch =
+  (name: string, changes: Partial<FakeNode>) =>
+  (nodes: FakeNode[]): FakeNode[] =>
+    nodes.map((each) => (each.name === name ? { ...each, ...changes } : each));
 
 describe("the verdict on a cluster", () => {
   it("passes when everything is as it must be", () => {
@@ -38,26 +48,86 @@ describe("the verdict on a cluster", () => {
   });
 
   it.each<[string, DeploymentFacts, string[]]>([
-    ["a node that is loading", withNode(good, 0, { info: observed(infoReply("primary", { loading: "1" })) }), ["not-loading"]],
-    ["a node that says fail", withNode(good, 1, { clusterInfo: observed(new Map([...CLUSTER_INFO, ["cluster_state", "fail"]])) }), ["state-ok"]],
-    ["a node that sees slots missing", withNode(good, 2, { clusterInfo: observed(new Map([...CLUSTER_INFO, ["cluster_slots_ok", "16383"]])) }), ["slots-covered"]],
-    ["a node that suspects another", withNode(good, 0, { view: viewOf("n-0", patch("n-4", { flags: "fail?" })) }), ["none-failing"]],
-    ["a node without a link to another", withNode(good, 0, { view: viewOf("n-0", patch("n-4", { link: "disconnected" })) }), ["none-failing"]],
-    ["a node with another epoch", withNode(good, 0, { view: viewOf("n-0", patch("n-1", { epoch: 7 })) }), ["views-agree"]],
-    ["a node that knows a stranger", withNode(good, 3, { view: viewOf("n-3", (nodes) => [...nodes, { name: "n-99" }]) }), ["views-agree", "members"]],
+    [
+      "a node that is loading",
+      withNode(good, 0, { info: observed(infoReply("primary", { loading: "1" })) }),
+      ["not-loading"],
+    ],
+    [
+      "a node that says fail",
+      withNode(good, 1, { clusterInfo: observed(new Map([...CLUSTER_INFO, ["cluster_state", "fail"]])) }),
+      ["state-ok"],
+    ],
+    [
+      "a node that sees slots missing",
+      withNode(good, 2, { clusterInfo: observed(new Map([...CLUSTER_INFO, ["cluster_slots_ok", "16383"]])) }),
+      ["slots-covered"],
+    ],
+    [
+      "a node that suspects another",
+      withNode(good, 0, { view: viewOf("n-0", patch("n-4", { flags: "fail?" })) }),
+      ["none-failing"],
+    ],
+    [
+      "a node without a link to another",
+      withNode(good, 0, { view: viewOf("n-0", patch("n-4", { link: "disconnected" })) }),
+      ["none-failing"],
+    ],
+    [
+      "a node with another epoch",
+      withNode(good, 0, { view: viewOf("n-0", patch("n-1", { epoch: 7 })) }),
+      ["views-agree"],
+    ],
+    [
+      "a node that knows a stranger",
+      withNode(good, 3, { view: viewOf("n-3", (nodes) => [...nodes, { name: "n-99" }]) }),
+      ["views-agree", "members"],
+    ],
     ["a stranger whom all know", everyView((nodes) => [...nodes, { name: "n-99", primary: "n-0" }]), ["members"]],
-    ["a node that is not known to one", withNode(good, 3, { view: viewOf("n-3", (nodes) => nodes.filter(({ name }) => name !== "n-5")) }), ["views-agree", "members"]],
+    [
+      "a node that is not known to one",
+      withNode(good, 3, { view: viewOf("n-3", (nodes) => nodes.filter(({ name }) => name !== "n-5")) }),
+      ["views-agree", "members"],
+    ],
     ["a slot served by nobody", everyView(patch("n-0", { slots: "0-5459" })), ["one-owner"]],
     ["a slot served twice", everyView(patch("n-1", { slots: "5460-10921" })), ["one-owner"]],
-    ["a slot being moved", withNode(good, 0, { view: viewOf("n-0", patch("n-0", { slots: `0-5460 [5->-${"1".padStart(40, "0")}]` })) }), ["no-moves"]],
+    [
+      "a slot being moved",
+      withNode(good, 0, { view: viewOf("n-0", patch("n-0", { slots: `0-5460 [5->-${"1".padStart(40, "0")}]` })) }),
+      ["no-moves"],
+    ],
     ["fewer primaries than wanted", { ...good, shape: { primaries: 4, replicasPerPrimary: 1 } }, ["primaries"]],
     ["fewer replicas than wanted", { ...good, shape: { primaries: 3, replicasPerPrimary: 2 } }, ["replicas"]],
-    ["a link that is down", withNode(good, 3, { info: observed(infoReply("replica", { master_link_status: "down" })) }), ["links-up"]],
-    ["a replica that is behind", withNode(good, 3, { info: observed(infoReply("replica", { slave_repl_offset: "-2000000" })) }), ["lag-bounded"]],
-    ["a replica that has heard nothing", withNode(good, 3, { info: observed(infoReply("replica", { master_last_io_seconds_ago: "16" })) }), ["lag-bounded"]],
-    ["a zone that is unknown", withNode(good, 3, { node: { ...node(3).node, zone: undefined } }), ["zones-known", "replica-elsewhere", "zones-apart"]],
-    ["a replica beside its primary", withNode(good, 3, { node: { ...node(3).node, zone: "a" } }), ["replica-elsewhere", "zones-apart"]],
-    ["another version", withNode(good, 4, { info: observed(infoReply("replica", { valkey_version: "9.1.1" })) }), ["same-version"]],
+    [
+      "a link that is down",
+      withNode(good, 3, { info: observed(infoReply("replica", { master_link_status: "down" })) }),
+      ["links-up"],
+    ],
+    [
+      "a replica that is behind",
+      withNode(good, 3, { info: observed(infoReply("replica", { slave_repl_offset: "-2000000" })) }),
+      ["lag-bounded"],
+    ],
+    [
+      "a replica that has heard nothing",
+      withNode(good, 3, { info: observed(infoReply("replica", { master_last_io_seconds_ago: "16" })) }),
+      ["lag-bounded"],
+    ],
+    [
+      "a zone that is unknown",
+      withNode(good, 3, { node: { ...node(3).node, zone: undefined } }),
+      ["zones-known", "replica-elsewhere", "zones-apart"],
+    ],
+    [
+      "a replica beside its primary",
+      withNode(good, 3, { node: { ...node(3).node, zone: "a" } }),
+      ["replica-elsewhere", "zones-apart"],
+    ],
+    [
+      "another version",
+      withNode(good, 4, { info: observed(infoReply("replica", { valkey_version: "9.1.1" })) }),
+      ["same-version"],
+    ],
     ["another setting", withNode(good, 4, { settings: observed(new Map([["maxmemory", "1"]])) }), ["same-settings"]],
     ["a setting that nobody has as wanted", { ...good, directives: new Map([["maxmemory", "5"]]) }, ["same-settings"]],
     ["settings that may not be read", withNode(good, 4, { settings: unobserved("NOPERM") }), ["same-settings"]],
@@ -78,7 +148,12 @@ describe("the verdict on a cluster", () => {
     const gone = withNode(good, 2, { info: why, clusterInfo: why, view: why, settings: why, keys: why });
     const passing = judgeFacts(gone).assertions.flatMap(({ id, pass }) => (pass ? [id] : []));
     expect(passing).toEqual(["zones-known"]);
-    expect(judgeFacts(gone).assertions[0]).toMatchObject({ id: "reachable", pass: false, nodes: ["n-2"], found: "n-2: n-2 cannot be reached: ECONNREFUSED" });
+    expect(judgeFacts(gone).assertions[0]).toMatchObject({
+      id: "reachable",
+      pass: false,
+      nodes: ["n-2"],
+      found: "n-2: n-2 cannot be reached: ECONNREFUSED",
+    });
   });
 
   it("does not pass on no facts at all", () => {
@@ -93,9 +168,15 @@ describe("the verdict on a cluster", () => {
   });
 
   it("leaves settings out when asked to, and says so", () => {
-    const forbidden: DeploymentFacts = { ...good, skippedAssertions: ["settings"], nodes: good.nodes.map((each) => ({ ...each, settings: unobserved("not asked") })) };
+    const forbidden: DeploymentFacts = {
+      ...good,
+      skippedAssertions: ["settings"],
+      nodes: good.nodes.map((each) => ({ ...each, settings: unobserved("not asked") })),
+    };
     expect(judgeFacts(forbidden).pass).toBe(true);
-    expect(verdictLine(judgeFacts(forbidden))).toBe("VERIFY cluster: PASS — all 17 assertions hold; not checked, as asked: settings.");
+    expect(verdictLine(judgeFacts(forbidden))).toBe(
+      "VERIFY cluster: PASS — all 17 assertions hold; not checked, as asked: settings.",
+    );
   });
 });
 
@@ -121,15 +202,53 @@ describe("the verdict on replication", () => {
   });
 
   it.each<[string, DeploymentFacts, string[]]>([
-    ["two primaries", withNode(replication, 1, { info: observed(infoReply("primary")) }), ["one-primary", "replicas", "one-data-set", "all-online", "lag-bounded"]],
-    ["no primary", withNode(replication, 0, { info: observed(infoReply("replica")) }), ["one-primary", "replicas", "one-data-set", "all-online", "lag-bounded"]],
-    ["a replica the primary does not count", withNode(replication, 0, { info: observed(infoReply("primary", { slave1: "ip=10.0.0.3,port=7000,state=wait_bgsave,offset=0,lag=0" })) }), ["all-online"]],
-    ["a replica of somebody else", withNode(replication, 2, { info: observed(infoReply("replica", { master_replid: "other" })) }), ["one-data-set"]],
-    ["a link that is down", withNode(replication, 2, { info: observed(infoReply("replica", { master_link_status: "down" })) }), ["links-up"]],
-    ["a replica that takes writes", withNode(replication, 2, { info: observed(infoReply("replica", { slave_read_only: "0" })) }), ["read-only"]],
-    ["zones filled unevenly", withNode(replication, 2, { node: { ...(replication.nodes[2] as NodeFacts).node, zone: "a" } }), ["even-spread"]],
-    ["a zone that is unknown", withNode(replication, 2, { node: { ...(replication.nodes[2] as NodeFacts).node, zone: undefined } }), ["zones-known", "even-spread"]],
-    ["more replicas wanted", { ...replication, shape: { primaries: 1, replicasPerPrimary: 3 } }, ["replicas", "all-online"]],
+    [
+      "two primaries",
+      withNode(replication, 1, { info: observed(infoReply("primary")) }),
+      ["one-primary", "replicas", "one-data-set", "all-online", "lag-bounded"],
+    ],
+    [
+      "no primary",
+      withNode(replication, 0, { info: observed(infoReply("replica")) }),
+      ["one-primary", "replicas", "one-data-set", "all-online", "lag-bounded"],
+    ],
+    [
+      "a replica the primary does not count",
+      withNode(replication, 0, {
+        info: observed(infoReply("primary", { slave1: "ip=10.0.0.3,port=7000,state=wait_bgsave,offset=0,lag=0" })),
+      }),
+      ["all-online"],
+    ],
+    [
+      "a replica of somebody else",
+      withNode(replication, 2, { info: observed(infoReply("replica", { master_replid: "other" })) }),
+      ["one-data-set"],
+    ],
+    [
+      "a link that is down",
+      withNode(replication, 2, { info: observed(infoReply("replica", { master_link_status: "down" })) }),
+      ["links-up"],
+    ],
+    [
+      "a replica that takes writes",
+      withNode(replication, 2, { info: observed(infoReply("replica", { slave_read_only: "0" })) }),
+      ["read-only"],
+    ],
+    [
+      "zones filled unevenly",
+      withNode(replication, 2, { node: { ...(replication.nodes[2] as NodeFacts).node, zone: "a" } }),
+      ["even-spread"],
+    ],
+    [
+      "a zone that is unknown",
+      withNode(replication, 2, { node: { ...(replication.nodes[2] as NodeFacts).node, zone: undefined } }),
+      ["zones-known", "even-spread"],
+    ],
+    [
+      "more replicas wanted",
+      { ...replication, shape: { primaries: 1, replicasPerPrimary: 3 } },
+      ["replicas", "all-online"],
+    ],
   ])("fails on %s in exactly the rows that say so", (_what, facts, ids) => {
     expect(failing(facts)).toEqual(ids);
   });
@@ -146,7 +265,9 @@ describe("a verification as text", () => {
   it("says of a failed row what was expected, what was found and where", () => {
     const bad = withNode(good, 3, { info: observed(infoReply("replica", { master_link_status: "down" })) });
     const text = formatVerification({ facts: bad, verdict: judgeFacts(bad) }).join("\n");
-    expect(text).toContain("✗ every replica's link to its primary is up  [links-up]\n    expected: 3 up\n    found:    n-3: its link to its primary is down\n    nodes:    n-3");
+    expect(text).toContain(
+      "✗ every replica's link to its primary is up  [links-up]\n    expected: 3 up\n    found:    n-3: its link to its primary is down\n    nodes:    n-3",
+    );
     expect(text).toContain("VERIFY cluster: FAIL — 1 of 18 assertions do not hold: links-up.");
   });
 });

@@ -21,7 +21,9 @@ function plan(changes: Partial<JobPlan> = {}): JobPlan {
   };
 }
 
-const podOf = (changes: Partial<JobPlan> = {}): NonNullable<NonNullable<ReturnType<typeof benchmarkJob>["job"]["spec"]>["template"]["spec"]> => {
+const podOf = (
+  changes: Partial<JobPlan> = {},
+): NonNullable<NonNullable<ReturnType<typeof benchmarkJob>["job"]["spec"]>["template"]["spec"]> => {
   const spec = benchmarkJob(plan(changes)).job.spec?.template.spec;
   if (spec === undefined) throw new Error("the Job has no pods");
   return spec;
@@ -31,11 +33,19 @@ const container = (changes: Partial<JobPlan> = {}): ReturnType<typeof podOf>["co
   if (only === undefined) throw new Error("the pod has no container");
   return only;
 };
-const environment = (changes: Partial<JobPlan> = {}): Record<string, string | undefined> => Object.fromEntries((container(changes).env ?? []).map(({ name, value }) => [name, value]));
+const environment = (changes: Partial<JobPlan> = {}): Record<string, string | undefined> =>
+  Object.fromEntries((container(changes).env ?? []).map(({ name, value }) => [name, value]));
 
 describe("a benchmark Job", () => {
   it("has a pod per runner, all at once, none of them twice, and ends by itself", () => {
-    expect(benchmarkJob(plan()).job.spec).toMatchObject({ completionMode: "Indexed", completions: 3, parallelism: 3, backoffLimit: 0, activeDeadlineSeconds: 600, ttlSecondsAfterFinished: 300 });
+    expect(benchmarkJob(plan()).job.spec).toMatchObject({
+      completionMode: "Indexed",
+      completions: 3,
+      parallelism: 3,
+      backoffLimit: 0,
+      activeDeadlineSeconds: 600,
+      ttlSecondsAfterFinished: 300,
+    });
     expect(podOf().restartPolicy).toBe("Never");
   });
 
@@ -48,7 +58,10 @@ describe("a benchmark Job", () => {
         expect(job.spec?.suspend).toBe(true);
       }),
     );
-    expect(container().env).toContainEqual({ name: "TOOL_PASSWORD", valueFrom: { secretKeyRef: { name: "bench-cluster-1a2b3c4d", key: "password" } } });
+    expect(container().env).toContainEqual({
+      name: "TOOL_PASSWORD",
+      valueFrom: { secretKeyRef: { name: "bench-cluster-1a2b3c4d", key: "password" } },
+    });
   });
 
   it("waits for nothing where the servers want no password", () => {
@@ -59,11 +72,18 @@ describe("a benchmark Job", () => {
   });
 
   it("keeps off the servers' machines, and asks for that only where sharing is allowed", () => {
-    const term = { topologyKey: "kubernetes.io/hostname", namespaces: ["data"], labelSelector: { matchLabels: { app: "cluster" } } };
+    const term = {
+      topologyKey: "kubernetes.io/hostname",
+      namespaces: ["data"],
+      labelSelector: { matchLabels: { app: "cluster" } },
+    };
     expect(podOf().affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution).toEqual([term]);
     const sharing = podOf({ runner: { runners: 3, sharing: true } }).affinity?.podAntiAffinity;
     expect(sharing?.requiredDuringSchedulingIgnoredDuringExecution).toBeUndefined();
-    expect(sharing?.preferredDuringSchedulingIgnoredDuringExecution?.[0]).toEqual({ weight: 100, podAffinityTerm: term });
+    expect(sharing?.preferredDuringSchedulingIgnoredDuringExecution?.[0]).toEqual({
+      weight: 100,
+      podAffinityTerm: term,
+    });
   });
 
   it("keeps the restricted Pod Security Standard", () => {
@@ -71,32 +91,82 @@ describe("a benchmark Job", () => {
     expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
     expect(pod.automountServiceAccountToken).toBe(false);
     expect(pod.hostNetwork ?? pod.hostPID ?? false).toBe(false);
-    for (const each of pod.containers) expect(each.securityContext).toMatchObject({ allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } });
-    for (const volume of pod.volumes ?? []) expect(Object.keys(volume).filter((key) => !["name", "emptyDir", "secret"].includes(key))).toEqual([]);
+    for (const each of pod.containers)
+      expect(each.securityContext).toMatchObject({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ["ALL"] },
+      });
+    for (const volume of pod.volumes ?? [])
+      expect(Object.keys(volume).filter((key) => !["name", "emptyDir", "secret"].includes(key))).toEqual([]);
   });
 
   it("leaves to each runner what is its own, and says nothing of it in the arguments", () => {
     const load = workload({ rate: 1001, length: { requests: 10_007 } });
-    const args = container({ phases: [jobPhase(toolRun({ workload: load, seed: 100, length: { seconds: 1 } })), jobPhase(toolRun({ workload: load, seed: 200 }))] }).args ?? [];
+    const args =
+      container({
+        phases: [
+          jobPhase(toolRun({ workload: load, seed: 100, length: { seconds: 1 } })),
+          jobPhase(toolRun({ workload: load, seed: 200 })),
+        ],
+      }).args ?? [];
     const then = args.indexOf("@THEN@");
-    expect(args.slice(0, then).join(" ")).toBe("-h 10.0.0.1 -p 6379 --user made-for-the-run -a @PASSWORD@ -c 4 -P 2 -d 16 --threads 1 -r 100 --seed @SEED@ --rps @RATE@ --duration 1 -t set");
-    expect(args.slice(then + 1).join(" ")).toBe("-h 10.0.0.1 -p 6379 --user made-for-the-run -a @PASSWORD@ -c 4 -P 2 -d 16 -r 100 --seed @SEED@ --rps @RATE@ -n @REQUESTS@ -t set");
-    expect(environment({ phases: [jobPhase(toolRun({ workload: load, seed: 100, length: { seconds: 1 } })), jobPhase(toolRun({ workload: load, seed: 200 }))] })).toMatchObject({ SEEDS: "100 200", RATE: "1001", REQUESTS: "10007", RUNNERS: "3", PHASES: "2", HOST: "10.0.0.1", PORT: "6379" });
+    expect(args.slice(0, then).join(" ")).toBe(
+      "-h 10.0.0.1 -p 6379 --user made-for-the-run -a @PASSWORD@ -c 4 -P 2 -d 16 --threads 1 -r 100 --seed @SEED@ --rps @RATE@ --duration 1 -t set",
+    );
+    expect(args.slice(then + 1).join(" ")).toBe(
+      "-h 10.0.0.1 -p 6379 --user made-for-the-run -a @PASSWORD@ -c 4 -P 2 -d 16 -r 100 --seed @SEED@ --rps @RATE@ -n @REQUESTS@ -t set",
+    );
+    expect(
+      environment({
+        phases: [
+          jobPhase(toolRun({ workload: load, seed: 100, length: { seconds: 1 } })),
+          jobPhase(toolRun({ workload: load, seed: 200 })),
+        ],
+      }),
+    ).toMatchObject({
+      SEEDS: "100 200",
+      RATE: "1001",
+      REQUESTS: "10007",
+      RUNNERS: "3",
+      PHASES: "2",
+      HOST: "10.0.0.1",
+      PORT: "6379",
+    });
   });
 
   it("mounts the files TLS takes, and names them to both tools", () => {
     const runner = { runners: 1, sharing: false, tls: { secret: "certificates", cacert: "ca.crt" } };
     const own = runnerTls({ sni: "valkey.data", insecure: false }, runner);
-    const tls = { tls: { sni: "valkey.data", insecure: false }, runner, phases: [jobPhase(toolRun(), own === undefined ? {} : { tls: own })] };
+    const tls = {
+      tls: { sni: "valkey.data", insecure: false },
+      runner,
+      phases: [jobPhase(toolRun(), own === undefined ? {} : { tls: own })],
+    };
     expect(container(tls).args?.join(" ")).toContain("--tls --cacert /tls/ca.crt --sni valkey.data");
     expect(environment(tls)["TLS"]).toBe("--tls --cacert /tls/ca.crt --sni valkey.data");
-    expect(podOf(tls).volumes).toContainEqual({ name: "tls", secret: { secretName: "certificates", defaultMode: 0o440 } });
+    expect(podOf(tls).volumes).toContainEqual({
+      name: "tls",
+      secret: { secretName: "certificates", defaultMode: 0o440 },
+    });
   });
 
   it("goes where it is told to go, with labels that let it through", () => {
-    const runner = { runners: 1, sharing: false, nodeSelector: { pool: "clients" }, tolerations: [{ key: "clients", operator: "Exists" as const }], labels: { "valkey-client": "true" } };
-    expect(podOf({ runner })).toMatchObject({ nodeSelector: { pool: "clients" }, tolerations: [{ key: "clients", operator: "Exists" }] });
-    expect(benchmarkJob(plan({ runner })).job.spec?.template.metadata?.labels).toMatchObject({ "valkey-client": "true", "app.kubernetes.io/name": "valkey-benchmark" });
+    const runner = {
+      runners: 1,
+      sharing: false,
+      nodeSelector: { pool: "clients" },
+      tolerations: [{ key: "clients", operator: "Exists" as const }],
+      labels: { "valkey-client": "true" },
+    };
+    expect(podOf({ runner })).toMatchObject({
+      nodeSelector: { pool: "clients" },
+      tolerations: [{ key: "clients", operator: "Exists" }],
+    });
+    expect(benchmarkJob(plan({ runner })).job.spec?.template.metadata?.labels).toMatchObject({
+      "valkey-client": "true",
+      "app.kubernetes.io/name": "valkey-benchmark",
+    });
   });
 
   it("limits no CPU unless asked to: a limit slows the load generator down", () => {
@@ -111,17 +181,36 @@ describe("a Job whose load generator is a companion's", () => {
   it("keeps the appointments in the servers' image and sends the load from its own, with the resources that are the load's", () => {
     const resources = { requests: { cpu: "4", memory: "1Gi" }, limits: { cpu: "4", memory: "1Gi" } };
     const [runner, load] = podOf({ sidecar: companion, runner: { runners: 1, sharing: false, resources } }).containers;
-    expect(runner).toMatchObject({ image: "valkey/valkey:9.1.2", resources: { requests: { cpu: "50m", memory: "32Mi" }, limits: { cpu: "50m", memory: "32Mi" } } });
-    expect(load).toMatchObject({ image: "node:22", resources, securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false } });
-    expect(load?.volumeMounts?.filter(({ name }) => runner?.volumeMounts?.some((each) => each.name === name)).map(({ name }) => name)).toContain("exchange");
+    expect(runner).toMatchObject({
+      image: "valkey/valkey:9.1.2",
+      resources: { requests: { cpu: "50m", memory: "32Mi" }, limits: { cpu: "50m", memory: "32Mi" } },
+    });
+    expect(load).toMatchObject({
+      image: "node:22",
+      resources,
+      securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
+    });
+    expect(
+      load?.volumeMounts
+        ?.filter(({ name }) => runner?.volumeMounts?.some((each) => each.name === name))
+        .map(({ name }) => name),
+    ).toContain("exchange");
   });
 
   it("has its files in a ConfigMap of the Job's, which waits for it, and its password in the environment", () => {
-    const { job, files } = benchmarkJob(plan({ sidecar: companion, files: { "x.gz": Buffer.from("bundle") }, user: undefined }));
-    expect(files).toMatchObject({ metadata: { name: "bench-cluster-1a2b3c4d", namespace: "data" }, binaryData: { "x.gz": Buffer.from("bundle").toString("base64") } });
+    const { job, files } = benchmarkJob(
+      plan({ sidecar: companion, files: { "x.gz": Buffer.from("bundle") }, user: undefined }),
+    );
+    expect(files).toMatchObject({
+      metadata: { name: "bench-cluster-1a2b3c4d", namespace: "data" },
+      binaryData: { "x.gz": Buffer.from("bundle").toString("base64") },
+    });
     expect(job.spec?.suspend).toBe(true);
     expect(pod.volumes).toContainEqual({ name: "files", configMap: { name: "bench-cluster-1a2b3c4d" } });
-    expect(pod.containers[1]?.env).toContainEqual({ name: "TOOL_PASSWORD", valueFrom: { secretKeyRef: { name: "bench-cluster-1a2b3c4d", key: "password" } } });
+    expect(pod.containers[1]?.env).toContainEqual({
+      name: "TOOL_PASSWORD",
+      valueFrom: { secretKeyRef: { name: "bench-cluster-1a2b3c4d", key: "password" } },
+    });
   });
 });
 
@@ -130,7 +219,13 @@ describe("the Job that asks what the tool can do", () => {
     const { name, namespace, image, servers, runner } = plan();
     const spec = featuresJob({ name, namespace, image, servers, runner }).spec;
     expect(spec).toMatchObject({ completions: 1, suspend: false });
-    expect(spec?.template.spec?.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution).toHaveLength(1);
-    expect(spec?.template.spec?.containers[0]).toMatchObject({ args: [], env: [], securityContext: { readOnlyRootFilesystem: true } });
+    expect(spec?.template.spec?.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution).toHaveLength(
+      1,
+    );
+    expect(spec?.template.spec?.containers[0]).toMatchObject({
+      args: [],
+      env: [],
+      securityContext: { readOnlyRootFilesystem: true },
+    });
   });
 });

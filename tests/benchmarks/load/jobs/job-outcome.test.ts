@@ -54,13 +54,21 @@ describe("the outcome of a Job", () => {
       { name: "runner 0", machine: "node-3", seed: 200, requests: alone.requests, rps: alone.rate },
       { name: "runner 1", machine: "node-4", seed: 201 },
     ]);
-    expect(outputs.map(({ warmUp, runner }) => [warmUp, runner])).toEqual([[true, "runner 0 on node-3"], [true, "runner 1 on node-4"], [false, "runner 0 on node-3"], [false, "runner 1 on node-4"]]);
+    expect(outputs.map(({ warmUp, runner }) => [warmUp, runner])).toEqual([
+      [true, "runner 0 on node-3"],
+      [true, "runner 1 on node-4"],
+      [false, "runner 0 on node-3"],
+      [false, "runner 1 on node-4"],
+    ]);
     expect(outputs[3]?.command.join(" ")).toContain("--seed 201 -n 10000");
   });
 
   it("counts each machine once, however many runners it has", () => {
     const machine = { busySeconds: measured.seconds, stolenSeconds: 0 };
-    const busy = [record({ machine, cpuSeconds: measured.seconds / 2 }), record({ machine, cpuSeconds: measured.seconds / 2 })];
+    const busy = [
+      record({ machine, cpuSeconds: measured.seconds / 2 }),
+      record({ machine, cpuSeconds: measured.seconds / 2 }),
+    ];
     const together = jobOutcome(facts({ records: busy, machines: ["node-3", "node-3"] })).cpu;
     expect(together).toMatchObject({ client: 1, clientLimit: 2, machineCores: 2, runner: 0, serversHere: false });
     expect(together.machineBusy).toBeCloseTo(1, 9);
@@ -71,26 +79,50 @@ describe("the outcome of a Job", () => {
   });
 
   it("knows no machine where one of them tells nothing", () => {
-    expect(jobOutcome(facts({ records: [record(), record({ machine: undefined })] })).cpu).toMatchObject({ machineBusy: null, machineStolen: null });
+    expect(jobOutcome(facts({ records: [record(), record({ machine: undefined })] })).cpu).toMatchObject({
+      machineBusy: null,
+      machineStolen: null,
+    });
   });
 
   it("doubts every record for which machines could be shared, and says which were", () => {
     const shared = jobOutcome(facts({ sharing: true, machines: ["node-3", "node-1"] }));
-    expect(shared.doubts).toEqual([{ code: "shared-machine", text: "1 of 2 load generators ran on machines with servers of the deployment (node-1), and they take each other's CPU" }]);
-    expect(jobOutcome(facts({ sharing: true })).doubts).toEqual([{ code: "shared-machine", text: "load generators were allowed on machines with servers of the deployment, though none ran on one" }]);
+    expect(shared.doubts).toEqual([
+      {
+        code: "shared-machine",
+        text: "1 of 2 load generators ran on machines with servers of the deployment (node-1), and they take each other's CPU",
+      },
+    ]);
+    expect(jobOutcome(facts({ sharing: true })).doubts).toEqual([
+      {
+        code: "shared-machine",
+        text: "load generators were allowed on machines with servers of the deployment, though none ran on one",
+      },
+    ]);
     expect(jobOutcome(facts({ sharing: true, machines: ["node-0", "node-1"] })).cpu.serversHere).toBe(true);
   });
 
   it("doubts a sum of rates that were not there at the same time", () => {
     const late = record({ seconds: measured.seconds + alone.seconds / 2 });
-    expect(jobOutcome(facts({ records: [record(), late] })).doubts).toMatchObject([{ code: "runners-apart", text: expect.stringContaining("all at once for 33.3 % of the time only") as string }]);
+    expect(jobOutcome(facts({ records: [record(), late] })).doubts).toMatchObject([
+      { code: "runners-apart", text: expect.stringContaining("all at once for 33.3 % of the time only") as string },
+    ]);
   });
 
   it("is a failure that says which runner's tool failed, and in which phase", () => {
     const failed = record({ exit: 1, text: "WARNING: x\nError: Server closed the connection\n" });
-    expect(() => jobOutcome(facts({ records: [record(), failed] }))).toThrow("runner 1 on node-4: valkey-benchmark failed with exit status 1: WARNING: x / Error: Server closed the connection");
-    const cold = { ...real, phases: real.phases.map((phase, index) => (index === 0 ? { ...phase, exit: 1, text: "no" } : phase)) };
-    expect(() => jobOutcome(facts({ records: [cold] }))).toThrow(new LoadGeneratorFailure("warm-up: valkey-benchmark failed with exit status 1: no", "no"));
-    expect(() => jobOutcome(facts({ records: [record({ text: "nothing of the kind" })] }))).toThrow(/not understood: no report/);
+    expect(() => jobOutcome(facts({ records: [record(), failed] }))).toThrow(
+      "runner 1 on node-4: valkey-benchmark failed with exit status 1: WARNING: x / Error: Server closed the connection",
+    );
+    const cold = {
+      ...real,
+      phases: real.phases.map((phase, index) => (index === 0 ? { ...phase, exit: 1, text: "no" } : phase)),
+    };
+    expect(() => jobOutcome(facts({ records: [cold] }))).toThrow(
+      new LoadGeneratorFailure("warm-up: valkey-benchmark failed with exit status 1: no", "no"),
+    );
+    expect(() => jobOutcome(facts({ records: [record({ text: "nothing of the kind" })] }))).toThrow(
+      /not understood: no report/,
+    );
   });
 });

@@ -29,7 +29,9 @@ beforeAll(() => {
     chmodSync(join(directory, name), 0o755);
   }
 });
-afterAll(() => { rmSync(directory, { recursive: true }); });
+afterAll(() => {
+  rmSync(directory, { recursive: true });
+});
 
 interface Ran {
   readonly status: number | null;
@@ -38,22 +40,52 @@ interface Ran {
   readonly printed: string;
 }
 
-function run(index: number, runners: number, phases: readonly ReturnType<typeof toolRun>[], more: Record<string, string> = {}): Ran {
+function run(
+  index: number,
+  runners: number,
+  phases: readonly ReturnType<typeof toolRun>[],
+  more: Record<string, string> = {},
+): Ran {
   const user = { username: "user", password: "pass word" };
-  const { job } = benchmarkJob({ name: "j", namespace: "n", image: "i", servers: { namespace: "n", labels: {} }, runner: { runners, sharing: false }, keys: "k", phases: phases.map((phase) => jobPhase(phase, { username: user.username })), user, tls: undefined, timeoutSeconds: 5, deadlineSeconds: 9 });
+  const { job } = benchmarkJob({
+    name: "j",
+    namespace: "n",
+    image: "i",
+    servers: { namespace: "n", labels: {} },
+    runner: { runners, sharing: false },
+    keys: "k",
+    phases: phases.map((phase) => jobPhase(phase, { username: user.username })),
+    user,
+    tls: undefined,
+    timeoutSeconds: 5,
+    deadlineSeconds: 9,
+  });
   const container = job.spec?.template.spec?.containers[0];
   const [program = "", ...words] = [...(container?.command ?? []), ...(container?.args ?? [])];
   const file = join(directory, `${index}-${runners}-${Math.random()}`);
   const variables = Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value ?? user.password]));
-  const env = { PATH: `${directory}:${process.env["PATH"] ?? ""}`, ...variables, RECORD: file, JOB_COMPLETION_INDEX: String(index), ...more };
+  const env = {
+    PATH: `${directory}:${process.env["PATH"] ?? ""}`,
+    ...variables,
+    RECORD: file,
+    JOB_COMPLETION_INDEX: String(index),
+    ...more,
+  };
   const { status, stdout } = spawnSync(program, words, { env, encoding: "utf8" });
-  return { status, record: parseRunnerRecord(readFileSync(`${file}.handed`, "utf8")), cli: readFileSync(`${file}.cli`, "utf8").trim().split("\n"), printed: stdout };
+  return {
+    status,
+    record: parseRunnerRecord(readFileSync(`${file}.handed`, "utf8")),
+    cli: readFileSync(`${file}.cli`, "utf8").trim().split("\n"),
+    printed: stdout,
+  };
 }
 
 /** As the stand-in prints them. */
 function words(tool: ReturnType<typeof toolRun>, index: number, runners: number): string {
   const credentials = { username: "user", password: "pass word" };
-  return valkeyBenchmarkArguments({ ...runnerShare(tool, index, runners), credentials }).map((word) => `[${word}]`).join("");
+  return valkeyBenchmarkArguments({ ...runnerShare(tool, index, runners), credentials })
+    .map((word) => `[${word}]`)
+    .join("");
 }
 
 describe("a runner's script", () => {
@@ -67,7 +99,10 @@ describe("a runner's script", () => {
     const tool = toolRun({ workload: load, seed: 200, test: namedTest("lrange_100") });
     const { status, record } = run(index, runners, [warmUp, tool]);
     expect(status).toBe(0);
-    expect(record.phases.map(({ text }) => text.trim())).toEqual([words(warmUp, index, runners), words(tool, index, runners)]);
+    expect(record.phases.map(({ text }) => text.trim())).toEqual([
+      words(warmUp, index, runners),
+      words(tool, index, runners),
+    ]);
   });
 
   it("arrives, waits to be let go before each phase, hands over, and arrives once more, with no password in sight", () => {
@@ -96,16 +131,48 @@ describe("a runner with a companion", () => {
     const exchange = mkdtempSync(join(directory, "exchange-"));
     const file = join(exchange, "record");
     const companion: LoadSidecar = { image: "i", run: "other-tool", setup: "echo made > made", result: "result.json" };
-    writeFileSync(join(directory, "other-tool"), `#!/bin/sh\nprintf '[%s]' "$@"; echo; echo '{"from":"the file"}' > result.json; [ "$1" != "fails" ] || exit 7\n`);
+    writeFileSync(
+      join(directory, "other-tool"),
+      `#!/bin/sh\nprintf '[%s]' "$@"; echo; echo '{"from":"the file"}' > result.json; [ "$1" != "fails" ] || exit 7\n`,
+    );
     chmodSync(join(directory, "other-tool"), 0o755);
-    const phase = (words: readonly string[]): JobPhase => ({ arguments: words, endpoint: { host: "10.0.0.1", port: 6379 }, seed: 0, requests: undefined, rate: undefined, seconds: 1, timeoutSeconds: 5 });
+    const phase = (words: readonly string[]): JobPhase => ({
+      arguments: words,
+      endpoint: { host: "10.0.0.1", port: 6379 },
+      seed: 0,
+      requests: undefined,
+      rate: undefined,
+      seconds: 1,
+      timeoutSeconds: 5,
+    });
     const phases = [phase(["--a=b c", "@CREDENTIALS@", `{"json": "\\\\ and 'quotes'"}`]), phase(["fails"])];
     const user = { username: "user", password: "pass" };
-    const { job } = benchmarkJob({ name: "j", namespace: "n", image: "i", servers: { namespace: "n", labels: {} }, runner: { runners: 1, sharing: false }, keys: "k", phases, sidecar: companion, user, tls: undefined, timeoutSeconds: 5, deadlineSeconds: 9 });
+    const { job } = benchmarkJob({
+      name: "j",
+      namespace: "n",
+      image: "i",
+      servers: { namespace: "n", labels: {} },
+      runner: { runners: 1, sharing: false },
+      keys: "k",
+      phases,
+      sidecar: companion,
+      user,
+      tls: undefined,
+      timeoutSeconds: 5,
+      deadlineSeconds: 9,
+    });
     const ended = (job.spec?.template.spec?.containers ?? []).map(async ({ command = [], args = [], env = [] }) => {
       const variables = Object.fromEntries(env.map(({ name, value }) => [name, value ?? user.password]));
       const [program = "", ...words] = [...command, ...args];
-      const child = spawn(program, words, { env: { PATH: `${directory}:${process.env["PATH"] ?? ""}`, ...variables, RECORD: file, EXCHANGE: exchange, JOB_COMPLETION_INDEX: "0" } });
+      const child = spawn(program, words, {
+        env: {
+          PATH: `${directory}:${process.env["PATH"] ?? ""}`,
+          ...variables,
+          RECORD: file,
+          EXCHANGE: exchange,
+          JOB_COMPLETION_INDEX: "0",
+        },
+      });
       return (await once(child, "exit"))[0] as number;
     });
     expect(await Promise.all(ended)).toEqual([0, 0]);
@@ -130,14 +197,19 @@ describe("a runner's record", () => {
     const [, , from = 0, to = 0] = [...text.matchAll(/^@@ uptime (.*)$/gm)].map(([, uptime]) => Number(uptime));
     expect(measured?.seconds).toBeCloseTo(to - from, 9);
     expect(measured?.cpuSeconds).toBeGreaterThan(0);
-    const [, , before = [], after = []] = [...text.matchAll(/^@@ cpu {2}(.*)$/gm)].map(([, ticks = ""]) => ticks.split(" ").map(Number));
-    const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, stolen = 0] = after.map((ticks, column) => ticks - (before[column] ?? 0));
+    const [, , before = [], after = []] = [...text.matchAll(/^@@ cpu {2}(.*)$/gm)].map(([, ticks = ""]) =>
+      ticks.split(" ").map(Number),
+    );
+    const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, stolen = 0] = after.map(
+      (ticks, column) => ticks - (before[column] ?? 0),
+    );
     expect(measured?.machine?.busySeconds).toBeCloseTo((user + nice + system + irq + softirq) / 100, 9);
     expect(measured?.machine?.stolenSeconds).toBeCloseTo(stolen / 100, 9);
   });
 
   it("is refused when it is not whole", () => {
-    for (let cut = 0; cut < text.trimEnd().length; cut += 97) expect(() => parseRunnerRecord(text.slice(0, cut))).toThrow(Failure);
+    for (let cut = 0; cut < text.trimEnd().length; cut += 97)
+      expect(() => parseRunnerRecord(text.slice(0, cut))).toThrow(Failure);
   });
 
   it("does without a machine that tells nothing", () => {

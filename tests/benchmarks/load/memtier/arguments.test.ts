@@ -4,13 +4,36 @@ import { memtierArguments, withoutCredentials } from "../../../../benchmarks/loa
 import { findMemtier } from "../../../../benchmarks/load/memtier/program";
 import type { MemtierWorkload } from "../../../../benchmarks/workloads/mixed-workload";
 
-const MIX: MemtierWorkload = { driver: "memtier", name: "m", data: "strings", reads: 0.75, keySpace: 100, clients: 12, pipeline: 4, dataSize: 32, threads: 2, rate: undefined, length: { seconds: 3 }, warmup: 0 };
-const run = (mix: Partial<MemtierWorkload> = {}, changes: Partial<MemtierRun> = {}): MemtierRun => ({ mix: { ...MIX, ...mix }, mode: "replication", endpoint: { host: "10.0.0.1", port: 6379 }, primaries: 1, credentials: undefined, tls: undefined, ...changes });
+const MIX: MemtierWorkload = {
+  driver: "memtier",
+  name: "m",
+  data: "strings",
+  reads: 0.75,
+  keySpace: 100,
+  clients: 12,
+  pipeline: 4,
+  dataSize: 32,
+  threads: 2,
+  rate: undefined,
+  length: { seconds: 3 },
+  warmup: 0,
+};
+const run = (mix: Partial<MemtierWorkload> = {}, changes: Partial<MemtierRun> = {}): MemtierRun => ({
+  mix: { ...MIX, ...mix },
+  mode: "replication",
+  endpoint: { host: "10.0.0.1", port: 6379 },
+  primaries: 1,
+  credentials: undefined,
+  tls: undefined,
+  ...changes,
+});
 const line = (of: MemtierRun): string => memtierArguments(of, "out.json").join(" ");
 
 describe("the command line of memtier_benchmark", () => {
   it("has the shares, keys and connections that were asked for", () => {
-    expect(line(run())).toBe("-s 10.0.0.1 -p 6379 -t 2 -c 6 --pipeline=4 --test-time=3 --key-prefix=memtier- --key-minimum=1 --key-maximum=100 --distinct-client-seed --randomize --ratio=1:3 --key-pattern=R:R --data-size=32 --hide-histogram --json-out-file=out.json");
+    expect(line(run())).toBe(
+      "-s 10.0.0.1 -p 6379 -t 2 -c 6 --pipeline=4 --test-time=3 --key-prefix=memtier- --key-minimum=1 --key-maximum=100 --distinct-client-seed --randomize --ratio=1:3 --key-pattern=R:R --data-size=32 --hide-histogram --json-out-file=out.json",
+    );
   });
 
   it("divides connections by the primaries of a cluster, for each client has one to each", () => {
@@ -18,7 +41,9 @@ describe("the command line of memtier_benchmark", () => {
   });
 
   it("sends ZRANGE and ZADD to sorted sets", () => {
-    expect(memtierArguments(run({ data: "sorted-sets", reads: 0.9 }), "x").filter((arg) => arg.startsWith("--command"))).toEqual([
+    expect(
+      memtierArguments(run({ data: "sorted-sets", reads: 0.9 }), "x").filter((arg) => arg.startsWith("--command")),
+    ).toEqual([
       "--command=ZRANGE __key__ 0 -1",
       "--command-ratio=9",
       "--command-key-pattern=R",
@@ -30,11 +55,16 @@ describe("the command line of memtier_benchmark", () => {
 
   it("offers a rate by connection, and refuses what cannot be shared with what can", () => {
     expect(line(run({ rate: 1_200 }))).toContain("--rate-limiting=100 ");
-    expect(() => line(run({ rate: 1_000 }))).toThrow("whole numbers of requests per second on each of 12 connections; the nearest to 1000 that can be: 996 or 1008");
+    expect(() => line(run({ rate: 1_000 }))).toThrow(
+      "whole numbers of requests per second on each of 12 connections; the nearest to 1000 that can be: 996 or 1008",
+    );
   });
 
   it("is shown without the password of the user made for the run", () => {
-    const args = memtierArguments(run({}, { credentials: { username: "u", password: "secret" }, tls: { cacert: "ca.pem", insecure: true } }), "x");
+    const args = memtierArguments(
+      run({}, { credentials: { username: "u", password: "secret" }, tls: { cacert: "ca.pem", insecure: true } }),
+      "x",
+    );
     expect(args).toContain("u:secret");
     expect(args).toContain("--tls-skip-verify");
     expect(withoutCredentials(args).join(" ")).not.toContain("secret");
@@ -43,7 +73,11 @@ describe("the command line of memtier_benchmark", () => {
 
 describe("memtier_benchmark", () => {
   it("that is not there is said with how to get it", () => {
-    expect(() => findMemtier({ PATH: "/nowhere" })).toThrow(/there is no memtier_benchmark on the PATH; install it .* valkey-benchmark sends the same/);
-    expect(() => findMemtier({ MEMTIER: "/nowhere/m", PATH: "" })).toThrow(/MEMTIER is \/nowhere\/m, which cannot be run/);
+    expect(() => findMemtier({ PATH: "/nowhere" })).toThrow(
+      /there is no memtier_benchmark on the PATH; install it .* valkey-benchmark sends the same/,
+    );
+    expect(() => findMemtier({ MEMTIER: "/nowhere/m", PATH: "" })).toThrow(
+      /MEMTIER is \/nowhere\/m, which cannot be run/,
+    );
   });
 });

@@ -6,7 +6,11 @@ describe("the results of memtier_benchmark", () => {
   it("are all counts and its own clock", () => {
     const { fromMs, toMs, doubts, latencies } = parseMemtierResults(fixture("memtier-2.3"));
     expect({ fromMs, toMs, doubts }).toEqual({ fromMs: 1795287947676, toMs: 1795287948691, doubts: [] });
-    const totals = (JSON.parse(fixture("memtier-2.3")) as { "ALL STATS": { Totals: { Count: number; "Percentile Latencies": Record<string, number> } } })["ALL STATS"].Totals;
+    const totals = (
+      JSON.parse(fixture("memtier-2.3")) as {
+        "ALL STATS": { Totals: { Count: number; "Percentile Latencies": Record<string, number> } };
+      }
+    )["ALL STATS"].Totals;
     // It counts what is answered after its last second only in the histogram.
     expect(latencies.count - totals.Count).toBeLessThanOrEqual(2);
     expect(latencies.count).toBeGreaterThanOrEqual(totals.Count);

@@ -12,7 +12,11 @@ const DRAWS = 100_000;
 /** The statistic, standardised: (χ² − df) / √(2 df) is about normal for many cells. */
 function surprise(observed: readonly number[], probabilities: readonly number[]): number {
   const total = observed.reduce((sum, count) => sum + count, 0);
-  const chi = observed.reduce((sum, count, index) => sum + (count - total * (probabilities[index] ?? 0)) ** 2 / (total * (probabilities[index] ?? 0)), 0);
+  const chi = observed.reduce(
+    (sum, count, index) =>
+      sum + (count - total * (probabilities[index] ?? 0)) ** 2 / (total * (probabilities[index] ?? 0)),
+    0,
+  );
   const freedom = probabilities.length - 1;
   return (chi - freedom) / Math.sqrt(2 * freedom);
 }
@@ -30,17 +34,30 @@ function counts(size: number, next: () => number): number[] {
 }
 
 describe("keys", () => {
-  it.each([0.5, 0.99, 1, 1.2, 2])("of a zipfian distribution with theta %d are drawn with weight rank^−theta", (theta) => {
-    const SIZE = 60;
-    const weights = Array.from({ length: SIZE }, (_, rank) => (rank + 1) ** -theta);
-    const sum = weights.reduce((total, weight) => total + weight, 0);
-    const ranks = new ZipfianSampler(SIZE, theta, new Random(11));
-    expect(surprise(counts(SIZE, () => ranks.next()), weights.map((weight) => weight / sum))).toBeLessThan(LIMIT);
-  });
+  it.each([0.5, 0.99, 1, 1.2, 2])(
+    "of a zipfian distribution with theta %d are drawn with weight rank^−theta",
+    (theta) => {
+      const SIZE = 60;
+      const weights = Array.from({ length: SIZE }, (_, rank) => (rank + 1) ** -theta);
+      const sum = weights.reduce((total, weight) => total + weight, 0);
+      const ranks = new ZipfianSampler(SIZE, theta, new Random(11));
+      expect(
+        surprise(
+          counts(SIZE, () => ranks.next()),
+          weights.map((weight) => weight / sum),
+        ),
+      ).toBeLessThan(LIMIT);
+    },
+  );
 
   it("of a uniform distribution are drawn alike", () => {
     const draw = keySampler({ distribution: "uniform" }, 100, new Random(3));
-    expect(surprise(counts(100, () => draw.next()), new Array<number>(100).fill(0.01))).toBeLessThan(LIMIT);
+    expect(
+      surprise(
+        counts(100, () => draw.next()),
+        new Array<number>(100).fill(0.01),
+      ),
+    ).toBeLessThan(LIMIT);
   });
 
   it("of a hot set get their part of the requests", () => {
@@ -52,20 +69,32 @@ describe("keys", () => {
   });
 
   it("are each in the key space, whatever its size", () => {
-    const distributions: KeyDistribution[] = [{ distribution: "uniform" }, { distribution: "zipfian", theta: 0.99 }, { distribution: "hot-set", keys: 0.2, requests: 0.8 }];
+    const distributions: KeyDistribution[] = [
+      { distribution: "uniform" },
+      { distribution: "zipfian", theta: 0.99 },
+      { distribution: "hot-set", keys: 0.2, requests: 0.8 },
+    ];
     fc.assert(
-      fc.property(fc.constantFrom(...distributions), fc.integer({ min: 1, max: 1_000_000_000 }), fc.integer(), (keys, size, seed) => {
-        const draw = keySampler(keys, size, new Random(seed));
-        for (let i = 0; i < 20; i++) {
-          const index = draw.next();
-          expect(Number.isInteger(index) && index >= 0 && index < size, `${index} of ${size}`).toBe(true);
-        }
-      }),
+      fc.property(
+        fc.constantFrom(...distributions),
+        fc.integer({ min: 1, max: 1_000_000_000 }),
+        fc.integer(),
+        (keys, size, seed) => {
+          const draw = keySampler(keys, size, new Random(seed));
+          for (let i = 0; i < 20; i++) {
+            const index = draw.next();
+            expect(Number.isInteger(index) && index >= 0 && index < size, `${index} of ${size}`).toBe(true);
+          }
+        },
+      ),
     );
   });
 
   it("of different ranks are different ones, and the hottest lie in all parts of the slots", () => {
-    for (const size of [1, 7, 100, 16_384]) expect(new Set(Array.from({ length: size }, (_, rank) => rankPermutation(size)(rank))).size, String(size)).toBe(size);
+    for (const size of [1, 7, 100, 16_384])
+      expect(new Set(Array.from({ length: size }, (_, rank) => rankPermutation(size)(rank))).size, String(size)).toBe(
+        size,
+      );
     for (const times of [1, 6, 13, 61]) {
       const spread = rankPermutation(times * SLOT_COUNT);
       // Of the hundred hottest, each eighth of the slots has about an eighth.
@@ -91,9 +120,20 @@ describe("sizes", () => {
   });
 
   it("of a list come by their weights", () => {
-    const draw = sizeSampler({ sizes: "weighted", list: [{ bytes: 10, weight: 1 }, { bytes: 20, weight: 3 }] }, new Random(2));
+    const draw = sizeSampler(
+      {
+        sizes: "weighted",
+        list: [
+          { bytes: 10, weight: 1 },
+          { bytes: 20, weight: 3 },
+        ],
+      },
+      new Random(2),
+    );
     const drawn = Array.from({ length: DRAWS }, () => draw.next());
-    expect(surprise([drawn.filter((each) => each === 10).length, drawn.filter((each) => each === 20).length], [0.25, 0.75])).toBeLessThan(LIMIT);
+    expect(
+      surprise([drawn.filter((each) => each === 10).length, drawn.filter((each) => each === 20).length], [0.25, 0.75]),
+    ).toBeLessThan(LIMIT);
   });
 
   it("between two bounds reach both", () => {

@@ -14,27 +14,34 @@ const plain = (text: string): Reply => ({ text, error: undefined });
 const scalar: fc.Arbitrary<Reply> = fc.oneof(
   word.map((text) => plain(`+${text}\r\n`)),
   fc.integer().map((number) => plain(`:${number}\r\n`)),
-  fc.string({ unit: fc.constantFrom("a", "\r", "\n", "-", "*"), maxLength: 20 }).map((text) => plain(`$${text.length}\r\n${text}\r\n`)),
+  fc
+    .string({ unit: fc.constantFrom("a", "\r", "\n", "-", "*"), maxLength: 20 })
+    .map((text) => plain(`$${text.length}\r\n${text}\r\n`)),
   fc.constantFrom(plain("$-1\r\n"), plain("*-1\r\n"), plain("*0\r\n"), plain("$0\r\n\r\n")),
 );
 const error = word.map((text): Reply => ({ text: `-ERR${text}\r\n`, error: `ERR${text}` }));
-const array = (elements: fc.Arbitrary<Reply>): fc.Arbitrary<Reply> => fc.array(elements, { maxLength: 4 }).map((all) => plain(`*${all.length}\r\n${all.map(({ text }) => text).join("")}`));
+const array = (elements: fc.Arbitrary<Reply>): fc.Arbitrary<Reply> =>
+  fc.array(elements, { maxLength: 4 }).map((all) => plain(`*${all.length}\r\n${all.map(({ text }) => text).join("")}`));
 const reply = fc.oneof(scalar, error, array(fc.oneof(scalar, error)), array(array(scalar)));
 
 describe("replies", () => {
   it("are found one by one, however the bytes are cut, with the errors among them", () => {
     fc.assert(
-      fc.property(fc.array(reply, { maxLength: 12 }), fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1 }), (replies, cuts) => {
-        const found: (string | undefined)[] = [];
-        const scanner = new ReplyScanner((each) => found.push(each));
-        const bytes = Buffer.from(replies.map(({ text }) => text).join(""), "latin1");
-        for (let at = 0, cut = 0; at < bytes.length; cut++) {
-          const size = cuts[cut % cuts.length] ?? 1;
-          scanner.feed(bytes.subarray(at, at + size));
-          at += size;
-        }
-        expect(found).toEqual(replies.map((each) => each.error));
-      }),
+      fc.property(
+        fc.array(reply, { maxLength: 12 }),
+        fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1 }),
+        (replies, cuts) => {
+          const found: (string | undefined)[] = [];
+          const scanner = new ReplyScanner((each) => found.push(each));
+          const bytes = Buffer.from(replies.map(({ text }) => text).join(""), "latin1");
+          for (let at = 0, cut = 0; at < bytes.length; cut++) {
+            const size = cuts[cut % cuts.length] ?? 1;
+            scanner.feed(bytes.subarray(at, at + size));
+            at += size;
+          }
+          expect(found).toEqual(replies.map((each) => each.error));
+        },
+      ),
       { numRuns: 300 },
     );
   });
@@ -67,7 +74,11 @@ describe("an error", () => {
   });
 
   it("is counted by its first word", () => {
-    expect(["CLUSTERDOWN The cluster is down", "ERR x", "-weird"].map(errorPrefix)).toEqual(["CLUSTERDOWN", "ERR", "ERR"]);
+    expect(["CLUSTERDOWN The cluster is down", "ERR x", "-weird"].map(errorPrefix)).toEqual([
+      "CLUSTERDOWN",
+      "ERR",
+      "ERR",
+    ]);
   });
 });
 
@@ -79,7 +90,14 @@ describe("CLUSTER SLOTS", () => {
       [10, 16_383, ["10.0.0.1", 7000, "a"], ["10.0.0.2", 7001, "b"]],
     ];
     expect(parseClusterSlots(reply, { host: "10.0.0.7", port: 7005 })).toEqual([
-      { primary: { host: "10.0.0.1", port: 7000 }, replicas: [{ host: "10.0.0.2", port: 7001 }], slots: [{ from: 0, to: 5 }, { from: 10, to: 16_383 }] },
+      {
+        primary: { host: "10.0.0.1", port: 7000 },
+        replicas: [{ host: "10.0.0.2", port: 7001 }],
+        slots: [
+          { from: 0, to: 5 },
+          { from: 10, to: 16_383 },
+        ],
+      },
       { primary: { host: "10.0.0.7", port: 7005 }, replicas: [], slots: [{ from: 6, to: 9 }] },
     ]);
   });

@@ -13,7 +13,9 @@ describe("a schedule", () => {
   it("of fixed arrivals is dealt out to workers without a gap or an overlap, and does not drift", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 200_000 }), fc.integer({ min: 1, max: 8 }), (rate, workers) => {
-        const all = Array.from({ length: workers }, (_, worker) => times(50, "fixed", rate, worker, workers)).flat().sort((a, b) => a - b);
+        const all = Array.from({ length: workers }, (_, worker) => times(50, "fixed", rate, worker, workers))
+          .flat()
+          .sort((a, b) => a - b);
         for (const [index, at] of all.entries()) expect(at).toBeCloseTo((index * 1000) / rate, 6);
       }),
       { numRuns: 50 },
@@ -32,7 +34,9 @@ describe("a schedule", () => {
 
   it("of several workers adds up to the whole rate", () => {
     for (const arrivals of ["fixed", "poisson"] as const) {
-      const within = [0, 1, 2].flatMap((worker) => times(20_000, arrivals, 9_000, worker, 3).filter((at) => at < 5_000));
+      const within = [0, 1, 2].flatMap((worker) =>
+        times(20_000, arrivals, 9_000, worker, 3).filter((at) => at < 5_000),
+      );
       expect(Math.abs(within.length / 45_000 - 1), arrivals).toBeLessThan(0.03);
     }
   });

@@ -1,20 +1,57 @@
 import { describe, expect, it } from "vitest";
 import type { ValkeyBenchmarkRun } from "../../../../benchmarks/load/valkey-benchmark/arguments";
-import { effectiveLength, MIN_SECONDS_WITH_TICK, CLOCK_TICK_SECONDS, valkeyBenchmarkArguments, usesThreads, withoutSecrets } from "../../../../benchmarks/load/valkey-benchmark/arguments";
+import {
+  effectiveLength,
+  MIN_SECONDS_WITH_TICK,
+  CLOCK_TICK_SECONDS,
+  valkeyBenchmarkArguments,
+  usesThreads,
+  withoutSecrets,
+} from "../../../../benchmarks/load/valkey-benchmark/arguments";
 import { namedTest, TEST_NAMES } from "../../../../benchmarks/workloads/named-tests";
 import type { Workload } from "../../../../benchmarks/workloads/workload";
 
-const workload: Workload = { name: undefined, tests: ["get"], clients: 48, pipeline: 16, dataSize: 256, threads: 3, keySpace: 32768, length: { seconds: 2 }, warmup: 1, rate: undefined };
-const run: ValkeyBenchmarkRun = { mode: "cluster", endpoint: { host: "10.0.0.1", port: 7001 }, test: namedTest("get"), workload, length: workload.length, seed: 7, credentials: { username: "u", password: "s3cret" }, tls: undefined };
+const workload: Workload = {
+  name: undefined,
+  tests: ["get"],
+  clients: 48,
+  pipeline: 16,
+  dataSize: 256,
+  threads: 3,
+  keySpace: 32768,
+  length: { seconds: 2 },
+  warmup: 1,
+  rate: undefined,
+};
+const run: ValkeyBenchmarkRun = {
+  mode: "cluster",
+  endpoint: { host: "10.0.0.1", port: 7001 },
+  test: namedTest("get"),
+  workload,
+  length: workload.length,
+  seed: 7,
+  credentials: { username: "u", password: "s3cret" },
+  tls: undefined,
+};
 
 describe("toolArguments", () => {
   it("are the tool's for a cluster: the key space is what lies behind each of 16384 tags", () => {
-    expect(valkeyBenchmarkArguments(run).join(" ")).toBe("-h 10.0.0.1 -p 7001 --user u -a s3cret --cluster -c 48 -P 16 -d 256 --threads 3 -r 2 --seed 7 --duration 2 -t get");
+    expect(valkeyBenchmarkArguments(run).join(" ")).toBe(
+      "-h 10.0.0.1 -p 7001 --user u -a s3cret --cluster -c 48 -P 16 -d 256 --threads 3 -r 2 --seed 7 --duration 2 -t get",
+    );
   });
 
   it("are the tool's for a primary: the whole key space, a count of requests, one thread without a tick", () => {
-    const single = { ...run, mode: "replication", workload: { ...workload, threads: 1 }, length: { requests: 500 }, credentials: undefined } as const;
-    expect(valkeyBenchmarkArguments(single).join(" ")).toBe("-h 10.0.0.1 -p 7001 -c 48 -P 16 -d 256 -r 32768 --seed 7 -n 500 -t get");
+    const single = {
+      ...run,
+      mode: "replication",
+      workload: { ...workload, threads: 1 },
+      length: { requests: 500 },
+      credentials: undefined,
+    } as const;
+    expect(valkeyBenchmarkArguments(single).join(" ")).toBe(
+      "-h 10.0.0.1 -p 7001 -c 48 -P 16 -d 256 -r 32768 --seed 7 -n 500 -t get",
+    );
     expect(usesThreads(single)).toBe(false);
   });
 
@@ -23,25 +60,35 @@ describe("toolArguments", () => {
   });
 
   it("carry the rate and TLS", () => {
-    const args = valkeyBenchmarkArguments({ ...run, workload: { ...workload, rate: 5000 }, tls: { insecure: false, cacert: "ca.pem", sni: "valkey" } }).join(" ");
+    const args = valkeyBenchmarkArguments({
+      ...run,
+      workload: { ...workload, rate: 5000 },
+      tls: { insecure: false, cacert: "ca.pem", sni: "valkey" },
+    }).join(" ");
     expect(args).toContain("--rps 5000");
     expect(args).toContain("--tls --cacert ca.pem --sni valkey");
   });
 
   it("send commands with a tag in their key to a cluster", () => {
-    const args = (mode: ValkeyBenchmarkRun["mode"], test: "lrange_100" | "fcall"): string => valkeyBenchmarkArguments({ ...run, mode, test: namedTest(test) }).join(" ");
+    const args = (mode: ValkeyBenchmarkRun["mode"], test: "lrange_100" | "fcall"): string =>
+      valkeyBenchmarkArguments({ ...run, mode, test: namedTest(test) }).join(" ");
     expect(args("cluster", "lrange_100")).toMatch(/ LRANGE mylist:\{tag\} 0 99$/);
     expect(args("replication", "lrange_100")).toMatch(/ LRANGE mylist 0 99$/);
     expect(args("cluster", "fcall")).toMatch(/ FCALL foo1 1 key:\{tag\}$/);
   });
 
   it("are there for every named test", () => {
-    for (const name of TEST_NAMES) expect(valkeyBenchmarkArguments({ ...run, test: namedTest(name) }).length).toBeGreaterThan(15);
+    for (const name of TEST_NAMES)
+      expect(valkeyBenchmarkArguments({ ...run, test: namedTest(name) }).length).toBeGreaterThan(15);
   });
 
   it("ask replicas of a cluster where that is wanted", () => {
-    expect(valkeyBenchmarkArguments({ ...run, mode: "cluster", readFrom: "replica" }).join(" ")).toContain("--cluster --rfr yes ");
-    expect(valkeyBenchmarkArguments({ ...run, mode: "cluster", readFrom: "any" }).join(" ")).toContain("--cluster --rfr all ");
+    expect(valkeyBenchmarkArguments({ ...run, mode: "cluster", readFrom: "replica" }).join(" ")).toContain(
+      "--cluster --rfr yes ",
+    );
+    expect(valkeyBenchmarkArguments({ ...run, mode: "cluster", readFrom: "any" }).join(" ")).toContain(
+      "--cluster --rfr all ",
+    );
     expect(valkeyBenchmarkArguments({ ...run, mode: "cluster", readFrom: "primary" })).not.toContain("--rfr");
   });
 
@@ -53,7 +100,9 @@ describe("toolArguments", () => {
 describe("effectiveLength", () => {
   const old = { duration: false, rate: false, readFrom: false };
   it("is what was asked for where the tool can be told", () => {
-    expect(effectiveLength(workload, "cluster", { duration: true, rate: true, readFrom: true }, 1e6)).toEqual({ seconds: 2 });
+    expect(effectiveLength(workload, "cluster", { duration: true, rate: true, readFrom: true }, 1e6)).toEqual({
+      seconds: 2,
+    });
     expect(effectiveLength({ ...workload, length: { requests: 9 } }, "cluster", old, 1e6)).toEqual({ requests: 9 });
   });
 

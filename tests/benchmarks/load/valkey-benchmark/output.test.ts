@@ -20,9 +20,12 @@ describe.each(["8.0", "9.1"])("valkey-benchmark %s", (version) => {
     expect(report?.cumulative.at(-1)?.count).toBe(report?.percentiles.at(-1)?.count);
   });
 
-  it.each(["csv", "quiet", "refused", "moved", "wrong-command"])("is not taken at its word when it prints %s", (what) => {
-    expect(() => parseReports(fixture(`valkey-benchmark-${version}-${what}`))).toThrow(/not understood: no report/);
-  });
+  it.each(["csv", "quiet", "refused", "moved", "wrong-command"])(
+    "is not taken at its word when it prints %s",
+    (what) => {
+      expect(() => parseReports(fixture(`valkey-benchmark-${version}-${what}`))).toThrow(/not understood: no report/);
+    },
+  );
 });
 
 describe("parseReports", () => {
@@ -40,31 +43,53 @@ describe("parseReports", () => {
   it("takes latencies for latencies where a rate was offered, which has a table of rates before them", () => {
     const rated = fixture("valkey-benchmark-9.1-rate");
     expect(rated).toContain("RPS distribution (reqs/sec):");
-    expect(parseReports(rated)[0]).toMatchObject({ requests: 25_000, rate: 5001, avgMs: 0.154, minMs: 0.024, p50Ms: 0.143, p95Ms: 0.287, p99Ms: 0.447, maxMs: 1.959 });
+    expect(parseReports(rated)[0]).toMatchObject({
+      requests: 25_000,
+      rate: 5001,
+      avgMs: 0.154,
+      minMs: 0.024,
+      p50Ms: 0.143,
+      p95Ms: 0.287,
+      p99Ms: 0.447,
+      maxMs: 1.959,
+    });
   });
 
   it("takes no summary that its own distribution contradicts", () => {
-    expect(() => parseReports(fixture("valkey-benchmark-9.1-rate").replace(/1\.959$/m, "6.959"))).toThrow(/the slowest took 6\.959 ms by the summary and 1\.959 ms by the distribution/);
+    expect(() => parseReports(fixture("valkey-benchmark-9.1-rate").replace(/1\.959$/m, "6.959"))).toThrow(
+      /the slowest took 6\.959 ms by the summary and 1\.959 ms by the distribution/,
+    );
   });
 
   it("says what a report lacks, whichever line is missing", () => {
     const needed = text.split(/\r\n|\r|\n/).filter((line) => /completed|throughput|avg|distribution|====/.test(line));
     expect(needed.length).toBeGreaterThanOrEqual(5);
-    for (const line of needed.filter((each) => !each.includes("rps="))) expect(() => parseReports(text.replaceAll(line, "")), line).toThrow(/not understood/);
+    for (const line of needed.filter((each) => !each.includes("rps=")))
+      expect(() => parseReports(text.replaceAll(line, "")), line).toThrow(/not understood/);
   });
 
   it("takes no figure for one that is none", () => {
-    expect(() => parseReports(text.replace(/throughput summary: \S+/, "throughput summary: nan"))).toThrow(/the throughput is nan/);
+    expect(() => parseReports(text.replace(/throughput summary: \S+/, "throughput summary: nan"))).toThrow(
+      /the throughput is nan/,
+    );
   });
 
   it("never mistakes rubbish for a report", () => {
-    fc.assert(fc.property(fc.string({ maxLength: 300 }), (rubbish) => { expect(() => parseReports(rubbish)).toThrow(); }));
+    fc.assert(
+      fc.property(fc.string({ maxLength: 300 }), (rubbish) => {
+        expect(() => parseReports(rubbish)).toThrow();
+      }),
+    );
   });
 });
 
 describe("features", () => {
   it("are read from the help, not guessed from the version", () => {
     expect(parseFeatures(fixture("valkey-benchmark-9.1-help"))).toEqual({ duration: true, rate: true, readFrom: true });
-    expect(parseFeatures(fixture("valkey-benchmark-8.0-help"))).toEqual({ duration: false, rate: false, readFrom: false });
+    expect(parseFeatures(fixture("valkey-benchmark-8.0-help"))).toEqual({
+      duration: false,
+      rate: false,
+      readFrom: false,
+    });
   });
 });

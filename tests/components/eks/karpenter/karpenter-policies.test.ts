@@ -16,7 +16,9 @@ beforeAll(async () => {
   const { EksPlatform } = await import("../../../../components/eks/platform.js");
   program = await declare(() => new EksPlatform("valkey", platformArgs()));
   const documentOf = (text: unknown): PolicyDocument => JSON.parse(plainArn(String(text))) as PolicyDocument;
-  policies = program.ofType("aws:iam/policy:Policy").map(({ inputs }) => ({ name: String(inputs["name"]), policy: documentOf(inputs["policy"]) }));
+  policies = program
+    .ofType("aws:iam/policy:Policy")
+    .map(({ inputs }) => ({ name: String(inputs["name"]), policy: documentOf(inputs["policy"]) }));
   queue = { name: "queue", policy: documentOf(program.one("aws:sqs/queuePolicy:QueuePolicy").inputs["policy"]) };
 }, 120_000);
 
@@ -27,10 +29,18 @@ interface Request {
 }
 
 /** What AWS would decide, with every policy of the controller's role. */
-async function decide({ action, resource, context = {} }: Request, extra: { readonly principal?: string; readonly resourcePolicy?: PolicyDocument } = {}): Promise<boolean> {
+async function decide(
+  { action, resource, context = {} }: Request,
+  extra: { readonly principal?: string; readonly resourcePolicy?: PolicyDocument } = {},
+): Promise<boolean> {
   const result = await runSimulation(
     {
-      request: { action, principal: extra.principal ?? CONTROLLER, resource: { resource, accountId: ACCOUNT_ID }, contextVariables: { ...context } },
+      request: {
+        action,
+        principal: extra.principal ?? CONTROLLER,
+        resource: { resource, accountId: ACCOUNT_ID },
+        contextVariables: { ...context },
+      },
       identityPolicies: extra.principal === undefined ? policies.map(({ name, policy }) => ({ name, policy })) : [],
       resourcePolicy: extra.resourcePolicy,
       serviceControlPolicies: [],
@@ -39,40 +49,130 @@ async function decide({ action, resource, context = {} }: Request, extra: { read
     {},
   );
   if (result.resultType === "error") throw new Error(JSON.stringify(result.errors));
-  const analysis = result.resultType === "single" ? [result.result.analysis] : result.results.map((each) => each.analysis);
+  const analysis =
+    result.resultType === "single" ? [result.result.analysis] : result.results.map((each) => each.analysis);
   return analysis.length > 0 && analysis.every((each) => each.result === "Allowed");
 }
 
 const OWN = "valkey";
 const FOREIGN = "orders";
-const carries = (cluster: string): Record<string, string> => ({ [`aws:ResourceTag/kubernetes.io/cluster/${cluster}`]: "owned", "aws:ResourceTag/karpenter.sh/nodepool": "servers" });
-const asksFor = (cluster: string): Record<string, string> => ({ [`aws:RequestTag/kubernetes.io/cluster/${cluster}`]: "owned", "aws:RequestTag/eks:eks-cluster-name": cluster, "aws:RequestTag/karpenter.sh/nodepool": "servers" });
-const profileCarries = (cluster: string): Record<string, string> => ({ [`aws:ResourceTag/kubernetes.io/cluster/${cluster}`]: "owned", "aws:ResourceTag/topology.kubernetes.io/region": "us-west-2", "aws:ResourceTag/karpenter.k8s.aws/ec2nodeclass": "servers" });
-const profileAsksFor = (cluster: string): Record<string, string> => ({ [`aws:RequestTag/kubernetes.io/cluster/${cluster}`]: "owned", "aws:RequestTag/eks:eks-cluster-name": cluster, "aws:RequestTag/topology.kubernetes.io/region": "us-west-2", "aws:RequestTag/karpenter.k8s.aws/ec2nodeclass": "servers" });
+const carries = (cluster: string): Record<string, string> => ({
+  [`aws:ResourceTag/kubernetes.io/cluster/${cluster}`]: "owned",
+  "aws:ResourceTag/karpenter.sh/nodepool": "servers",
+});
+const asksFor = (cluster: string): Record<string, string> => ({
+  [`aws:RequestTag/kubernetes.io/cluster/${cluster}`]: "owned",
+  "aws:RequestTag/eks:eks-cluster-name": cluster,
+  "aws:RequestTag/karpenter.sh/nodepool": "servers",
+});
+const profileCarries = (cluster: string): Record<string, string> => ({
+  [`aws:ResourceTag/kubernetes.io/cluster/${cluster}`]: "owned",
+  "aws:ResourceTag/topology.kubernetes.io/region": "us-west-2",
+  "aws:ResourceTag/karpenter.k8s.aws/ec2nodeclass": "servers",
+});
+const profileAsksFor = (cluster: string): Record<string, string> => ({
+  [`aws:RequestTag/kubernetes.io/cluster/${cluster}`]: "owned",
+  "aws:RequestTag/eks:eks-cluster-name": cluster,
+  "aws:RequestTag/topology.kubernetes.io/region": "us-west-2",
+  "aws:RequestTag/karpenter.k8s.aws/ec2nodeclass": "servers",
+});
 const profile = `arn:aws:iam::${ACCOUNT_ID}:instance-profile/valkey_1`;
 const role = (cluster: string): string => `arn:aws:iam::${ACCOUNT_ID}:role/${cluster}-karpenter-node`;
 
 /** What Karpenter does, each for a cluster: its own is to be allowed, a foreign one's refused. */
 const OPERATIONS: Readonly<Record<string, (cluster: string) => Request>> = {
-  "start a machine": (cluster) => ({ action: "ec2:RunInstances", resource: ec2("instance"), context: asksFor(cluster) }),
-  "start a machine's volume": (cluster) => ({ action: "ec2:RunInstances", resource: ec2("volume"), context: asksFor(cluster) }),
-  "start a machine's interface": (cluster) => ({ action: "ec2:RunInstances", resource: ec2("network-interface"), context: asksFor(cluster) }),
+  "start a machine": (cluster) => ({
+    action: "ec2:RunInstances",
+    resource: ec2("instance"),
+    context: asksFor(cluster),
+  }),
+  "start a machine's volume": (cluster) => ({
+    action: "ec2:RunInstances",
+    resource: ec2("volume"),
+    context: asksFor(cluster),
+  }),
+  "start a machine's interface": (cluster) => ({
+    action: "ec2:RunInstances",
+    resource: ec2("network-interface"),
+    context: asksFor(cluster),
+  }),
   "start a fleet": (cluster) => ({ action: "ec2:CreateFleet", resource: ec2("fleet"), context: asksFor(cluster) }),
-  "start from a template": (cluster) => ({ action: "ec2:RunInstances", resource: ec2("launch-template"), context: { ...carries(cluster) } }),
-  "make a template": (cluster) => ({ action: "ec2:CreateLaunchTemplate", resource: ec2("launch-template"), context: asksFor(cluster) }),
-  "tag what it makes": (cluster) => ({ action: "ec2:CreateTags", resource: ec2("instance"), context: { ...asksFor(cluster), "ec2:CreateAction": "RunInstances", "aws:TagKeys": ["Name"] } }),
-  "name a machine of its own": (cluster) => ({ action: "ec2:CreateTags", resource: ec2("instance"), context: { ...carries(cluster), "aws:RequestTag/eks:eks-cluster-name": cluster, "aws:TagKeys": ["Name", "karpenter.sh/nodeclaim"] } }),
-  "stop a machine": (cluster) => ({ action: "ec2:TerminateInstances", resource: ec2("instance"), context: carries(cluster) }),
-  "remove a template": (cluster) => ({ action: "ec2:DeleteLaunchTemplate", resource: ec2("launch-template"), context: carries(cluster) }),
-  "pass the machines' role": (cluster) => ({ action: "iam:PassRole", resource: role(cluster), context: { "iam:PassedToService": "ec2.amazonaws.com" } }),
-  "make an instance profile": (cluster) => ({ action: "iam:CreateInstanceProfile", resource: profile, context: profileAsksFor(cluster) }),
-  "tag an instance profile": (cluster) => ({ action: "iam:TagInstanceProfile", resource: profile, context: { ...profileCarries(cluster), ...profileAsksFor(cluster) } }),
-  "give a profile its role": (cluster) => ({ action: "iam:AddRoleToInstanceProfile", resource: profile, context: profileCarries(cluster) }),
-  "take a profile's role": (cluster) => ({ action: "iam:RemoveRoleFromInstanceProfile", resource: profile, context: profileCarries(cluster) }),
-  "remove an instance profile": (cluster) => ({ action: "iam:DeleteInstanceProfile", resource: profile, context: profileCarries(cluster) }),
-  "ask for the cluster's address": (cluster) => ({ action: "eks:DescribeCluster", resource: `arn:aws:eks:us-west-2:${ACCOUNT_ID}:cluster/${cluster}` }),
-  "read the queue": (cluster) => ({ action: "sqs:ReceiveMessage", resource: `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:${cluster}` }),
-  "empty the queue": (cluster) => ({ action: "sqs:DeleteMessage", resource: `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:${cluster}` }),
+  "start from a template": (cluster) => ({
+    action: "ec2:RunInstances",
+    resource: ec2("launch-template"),
+    context: { ...carries(cluster) },
+  }),
+  "make a template": (cluster) => ({
+    action: "ec2:CreateLaunchTemplate",
+    resource: ec2("launch-template"),
+    context: asksFor(cluster),
+  }),
+  "tag what it makes": (cluster) => ({
+    action: "ec2:CreateTags",
+    resource: ec2("instance"),
+    context: { ...asksFor(cluster), "ec2:CreateAction": "RunInstances", "aws:TagKeys": ["Name"] },
+  }),
+  "name a machine of its own": (cluster) => ({
+    action: "ec2:CreateTags",
+    resource: ec2("instance"),
+    context: {
+      ...carries(cluster),
+      "aws:RequestTag/eks:eks-cluster-name": cluster,
+      "aws:TagKeys": ["Name", "karpenter.sh/nodeclaim"],
+    },
+  }),
+  "stop a machine": (cluster) => ({
+    action: "ec2:TerminateInstances",
+    resource: ec2("instance"),
+    context: carries(cluster),
+  }),
+  "remove a template": (cluster) => ({
+    action: "ec2:DeleteLaunchTemplate",
+    resource: ec2("launch-template"),
+    context: carries(cluster),
+  }),
+  "pass the machines' role": (cluster) => ({
+    action: "iam:PassRole",
+    resource: role(cluster),
+    context: { "iam:PassedToService": "ec2.amazonaws.com" },
+  }),
+  "make an instance profile": (cluster) => ({
+    action: "iam:CreateInstanceProfile",
+    resource: profile,
+    context: profileAsksFor(cluster),
+  }),
+  "tag an instance profile": (cluster) => ({
+    action: "iam:TagInstanceProfile",
+    resource: profile,
+    context: { ...profileCarries(cluster), ...profileAsksFor(cluster) },
+  }),
+  "give a profile its role": (cluster) => ({
+    action: "iam:AddRoleToInstanceProfile",
+    resource: profile,
+    context: profileCarries(cluster),
+  }),
+  "take a profile's role": (cluster) => ({
+    action: "iam:RemoveRoleFromInstanceProfile",
+    resource: profile,
+    context: profileCarries(cluster),
+  }),
+  "remove an instance profile": (cluster) => ({
+    action: "iam:DeleteInstanceProfile",
+    resource: profile,
+    context: profileCarries(cluster),
+  }),
+  "ask for the cluster's address": (cluster) => ({
+    action: "eks:DescribeCluster",
+    resource: `arn:aws:eks:us-west-2:${ACCOUNT_ID}:cluster/${cluster}`,
+  }),
+  "read the queue": (cluster) => ({
+    action: "sqs:ReceiveMessage",
+    resource: `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:${cluster}`,
+  }),
+  "empty the queue": (cluster) => ({
+    action: "sqs:DeleteMessage",
+    resource: `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:${cluster}`,
+  }),
 };
 
 describe("Karpenter's controller", () => {
@@ -84,20 +184,64 @@ describe("Karpenter's controller", () => {
   });
 
   it.each<[string, Request, boolean]>([
-    ["read machines of its region", { action: "ec2:DescribeInstances", resource: "*", context: { "aws:RequestedRegion": "us-west-2" } }, true],
-    ["read the status of machines (since 1.12)", { action: "ec2:DescribeInstanceStatus", resource: "*", context: { "aws:RequestedRegion": "us-west-2" } }, true],
-    ["read machines of another region", { action: "ec2:DescribeInstances", resource: "*", context: { "aws:RequestedRegion": "eu-west-1" } }, false],
+    [
+      "read machines of its region",
+      { action: "ec2:DescribeInstances", resource: "*", context: { "aws:RequestedRegion": "us-west-2" } },
+      true,
+    ],
+    [
+      "read the status of machines (since 1.12)",
+      { action: "ec2:DescribeInstanceStatus", resource: "*", context: { "aws:RequestedRegion": "us-west-2" } },
+      true,
+    ],
+    [
+      "read machines of another region",
+      { action: "ec2:DescribeInstances", resource: "*", context: { "aws:RequestedRegion": "eu-west-1" } },
+      false,
+    ],
     ["use an image", { action: "ec2:RunInstances", resource: "arn:aws:ec2:us-west-2::image/ami-1" }, true],
     ["use a subnet", { action: "ec2:RunInstances", resource: ec2("subnet") }, true],
-    ["read a parameter of the account's own", { action: "ssm:GetParameter", resource: `arn:aws:ssm:us-west-2:${ACCOUNT_ID}:parameter/password` }, false],
+    [
+      "read a parameter of the account's own",
+      { action: "ssm:GetParameter", resource: `arn:aws:ssm:us-west-2:${ACCOUNT_ID}:parameter/password` },
+      false,
+    ],
     ["ask for prices", { action: "pricing:GetProducts", resource: "*" }, true],
     ["stop a machine that no cluster owns", { action: "ec2:TerminateInstances", resource: ec2("instance") }, false],
-    ["stop a machine of its cluster that it did not start", { action: "ec2:TerminateInstances", resource: ec2("instance"), context: { "aws:ResourceTag/kubernetes.io/cluster/valkey": "owned" } }, false],
-    ["give a machine any other tag", { action: "ec2:CreateTags", resource: ec2("instance"), context: { ...carries(OWN), "aws:TagKeys": ["admin"] } }, false],
-    ["pass the role to another service", { action: "iam:PassRole", resource: role(OWN), context: { "iam:PassedToService": "lambda.amazonaws.com" } }, false],
-    ["pass the system machines' role", { action: "iam:PassRole", resource: `arn:aws:iam::${ACCOUNT_ID}:role/valkey-system-node`, context: { "iam:PassedToService": "ec2.amazonaws.com" } }, false],
+    [
+      "stop a machine of its cluster that it did not start",
+      {
+        action: "ec2:TerminateInstances",
+        resource: ec2("instance"),
+        context: { "aws:ResourceTag/kubernetes.io/cluster/valkey": "owned" },
+      },
+      false,
+    ],
+    [
+      "give a machine any other tag",
+      { action: "ec2:CreateTags", resource: ec2("instance"), context: { ...carries(OWN), "aws:TagKeys": ["admin"] } },
+      false,
+    ],
+    [
+      "pass the role to another service",
+      { action: "iam:PassRole", resource: role(OWN), context: { "iam:PassedToService": "lambda.amazonaws.com" } },
+      false,
+    ],
+    [
+      "pass the system machines' role",
+      {
+        action: "iam:PassRole",
+        resource: `arn:aws:iam::${ACCOUNT_ID}:role/valkey-system-node`,
+        context: { "iam:PassedToService": "ec2.amazonaws.com" },
+      },
+      false,
+    ],
     ["remove a volume", { action: "ec2:DeleteVolume", resource: ec2("volume"), context: carries(OWN) }, false],
-    ["write to its own queue", { action: "sqs:SendMessage", resource: `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:valkey` }, false],
+    [
+      "write to its own queue",
+      { action: "sqs:SendMessage", resource: `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:valkey` },
+      false,
+    ],
     ["make a role", { action: "iam:CreateRole", resource: role(OWN) }, false],
   ])("may or may not %s", async (_what, request, allowed) => {
     expect(await decide(request)).toBe(allowed);
@@ -112,32 +256,81 @@ describe("Karpenter's controller", () => {
   });
 
   it("is trusted to its own cluster's pods only, by its service account", () => {
-    const trust = JSON.parse(String(program.one("aws:iam/role:Role", "valkey-karpenter").inputs["assumeRolePolicy"])) as { Statement: unknown };
-    expect(trust.Statement).toEqual([{ Effect: "Allow", Principal: { Service: "pods.eks.amazonaws.com" }, Action: ["sts:AssumeRole", "sts:TagSession"], Condition: { StringEquals: { "aws:RequestTag/eks-cluster-arn": `arn:aws:eks:us-west-2:${ACCOUNT_ID}:cluster/valkey` } } }]);
+    const trust = JSON.parse(
+      String(program.one("aws:iam/role:Role", "valkey-karpenter").inputs["assumeRolePolicy"]),
+    ) as { Statement: unknown };
+    expect(trust.Statement).toEqual([
+      {
+        Effect: "Allow",
+        Principal: { Service: "pods.eks.amazonaws.com" },
+        Action: ["sts:AssumeRole", "sts:TagSession"],
+        Condition: {
+          StringEquals: { "aws:RequestTag/eks-cluster-arn": `arn:aws:eks:us-west-2:${ACCOUNT_ID}:cluster/valkey` },
+        },
+      },
+    ]);
     const association = program.one("aws:eks/podIdentityAssociation:PodIdentityAssociation").inputs;
     const chart = program.one("kubernetes:helm.sh/v4:Chart", "valkey-karpenter").inputs;
-    expect(association).toMatchObject({ clusterName: "valkey", namespace: chart["namespace"], serviceAccount: (chart["values"] as { serviceAccount: { name: string } }).serviceAccount.name });
+    expect(association).toMatchObject({
+      clusterName: "valkey",
+      namespace: chart["namespace"],
+      serviceAccount: (chart["values"] as { serviceAccount: { name: string } }).serviceAccount.name,
+    });
   });
 });
 
 describe("the interruption queue", () => {
-  const send = (rule: string): Request => ({ action: "sqs:SendMessage", resource: `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:valkey`, context: { "aws:SourceArn": `arn:aws:events:us-west-2:${ACCOUNT_ID}:rule/${rule}`, "aws:SecureTransport": "true" } });
+  const send = (rule: string): Request => ({
+    action: "sqs:SendMessage",
+    resource: `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:valkey`,
+    context: { "aws:SourceArn": `arn:aws:events:us-west-2:${ACCOUNT_ID}:rule/${rule}`, "aws:SecureTransport": "true" },
+  });
   const bridge = "events.amazonaws.com";
 
   it("takes messages of its own rules, and of no other's, and none without TLS", async () => {
-    for (const { inputs } of program.ofType("aws:cloudwatch/eventRule:EventRule")) expect(await decide(send(String(inputs["name"])), { principal: bridge, resourcePolicy: queue.policy })).toBe(true);
+    for (const { inputs } of program.ofType("aws:cloudwatch/eventRule:EventRule"))
+      expect(await decide(send(String(inputs["name"])), { principal: bridge, resourcePolicy: queue.policy })).toBe(
+        true,
+      );
     expect(await decide(send("orders-rebalance"), { principal: bridge, resourcePolicy: queue.policy })).toBe(false);
     const plain = send("valkey-rebalance");
-    expect(await decide({ ...plain, context: { ...plain.context, "aws:SecureTransport": "false" } }, { principal: bridge, resourcePolicy: queue.policy })).toBe(false);
+    expect(
+      await decide(
+        { ...plain, context: { ...plain.context, "aws:SecureTransport": "false" } },
+        { principal: bridge, resourcePolicy: queue.policy },
+      ),
+    ).toBe(false);
   });
 
   it("is what each rule sends to, for each kind of interruption, and what the controller reads", () => {
     const rules = program.ofType("aws:cloudwatch/eventRule:EventRule");
-    expect(rules.map(({ inputs }) => (JSON.parse(String(inputs["eventPattern"])) as { "detail-type": string[] })["detail-type"][0]).sort()).toEqual(["AWS Health Event", "EC2 Capacity Reservation Instance Interruption Warning", "EC2 Instance Rebalance Recommendation", "EC2 Instance State-change Notification", "EC2 Spot Instance Interruption Warning"]);
-    const targets = program.ofType("aws:cloudwatch/eventTarget:EventTarget").map(({ inputs }) => [inputs["rule"], plainArn(`${String(inputs["arn"])}"`)]);
+    expect(
+      rules
+        .map(
+          ({ inputs }) => (JSON.parse(String(inputs["eventPattern"])) as { "detail-type": string[] })["detail-type"][0],
+        )
+        .sort(),
+    ).toEqual([
+      "AWS Health Event",
+      "EC2 Capacity Reservation Instance Interruption Warning",
+      "EC2 Instance Rebalance Recommendation",
+      "EC2 Instance State-change Notification",
+      "EC2 Spot Instance Interruption Warning",
+    ]);
+    const targets = program
+      .ofType("aws:cloudwatch/eventTarget:EventTarget")
+      .map(({ inputs }) => [inputs["rule"], plainArn(`${String(inputs["arn"])}"`)]);
     expect(targets.map(([rule]) => rule).sort()).toEqual(rules.map(({ inputs }) => inputs["name"]).sort());
     for (const [, arn] of targets) expect(arn).toBe(`arn:aws:sqs:us-west-2:${ACCOUNT_ID}:valkey"`);
-    expect(program.one("aws:sqs/queue:Queue").inputs).toMatchObject({ name: "valkey", messageRetentionSeconds: 300, sqsManagedSseEnabled: true });
-    expect(program.one("kubernetes:helm.sh/v4:Chart", "valkey-karpenter").inputs).toMatchObject({ skipCrds: true, version: "1.14.1", values: { settings: { clusterName: "valkey", interruptionQueue: "valkey" } } });
+    expect(program.one("aws:sqs/queue:Queue").inputs).toMatchObject({
+      name: "valkey",
+      messageRetentionSeconds: 300,
+      sqsManagedSseEnabled: true,
+    });
+    expect(program.one("kubernetes:helm.sh/v4:Chart", "valkey-karpenter").inputs).toMatchObject({
+      skipCrds: true,
+      version: "1.14.1",
+      values: { settings: { clusterName: "valkey", interruptionQueue: "valkey" } },
+    });
   });
 });

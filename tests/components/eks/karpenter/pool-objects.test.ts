@@ -4,28 +4,47 @@ import { POOL_DEFAULTS, POOLS } from "../../../../platforms/eks/pools";
 import { pricesOf } from "../../../../platforms/eks/prices";
 import { nodeClassOf, nodePoolOf } from "../../../../components/eks/karpenter/pool-objects";
 
-const cluster = { clusterName: "valkey", zones: ["us-west-2a"], machineImage: "20260714", nodeRole: "valkey-karpenter-node", tags: {} };
+const cluster = {
+  clusterName: "valkey",
+  zones: ["us-west-2a"],
+  machineImage: "20260714",
+  nodeRole: "valkey-karpenter-node",
+  tags: {},
+};
 
 interface PoolSpec {
-  readonly template: { readonly spec: { readonly requirements: readonly { readonly key: string; readonly operator: string; readonly values: readonly string[] }[] } };
+  readonly template: {
+    readonly spec: {
+      readonly requirements: readonly {
+        readonly key: string;
+        readonly operator: string;
+        readonly values: readonly string[];
+      }[];
+    };
+  };
 }
 
 describe("a pool's objects", () => {
-  it.each(POOLS)("of %s require machine types that there are, with a price, of the architecture that is required", (pool) => {
-    const { requirements } = (nodePoolOf(pool, POOL_DEFAULTS[pool], 100, cluster).spec as unknown as PoolSpec).template.spec;
-    const types = requirements.find(({ key }) => key === "node.kubernetes.io/instance-type")?.values ?? [];
-    expect(types.length).toBeGreaterThan(0);
-    for (const type of types) {
-      expect(machineType(type), type).toBeDefined();
-      expect(pricesOf("us-west-2")?.machines[type], type).toBeDefined();
-      // Graviton's families have a g after their generation.
-      expect(type).toMatch(/^[a-z]\d+g/);
-    }
-    expect(requirements.find(({ key }) => key === "kubernetes.io/arch")?.values).toEqual(["arm64"]);
-  });
+  it.each(POOLS)(
+    "of %s require machine types that there are, with a price, of the architecture that is required",
+    (pool) => {
+      const { requirements } = (nodePoolOf(pool, POOL_DEFAULTS[pool], 100, cluster).spec as unknown as PoolSpec)
+        .template.spec;
+      const types = requirements.find(({ key }) => key === "node.kubernetes.io/instance-type")?.values ?? [];
+      expect(types.length).toBeGreaterThan(0);
+      for (const type of types) {
+        expect(machineType(type), type).toBeDefined();
+        expect(pricesOf("us-west-2")?.machines[type], type).toBeDefined();
+        // Graviton's families have a g after their generation.
+        expect(type).toMatch(/^[a-z]\d+g/);
+      }
+      expect(requirements.find(({ key }) => key === "kubernetes.io/arch")?.values).toEqual(["arm64"]);
+    },
+  );
 
   it("tell Karpenter of the CPUs that the kubelet keeps", () => {
-    const kubelet = (interruptCpus: number, staticCpus: boolean): unknown => nodeClassOf("servers", { tuning: { interruptCpus, staticCpus }, rootVolumeGiB: 20 }, cluster).spec["kubelet"];
+    const kubelet = (interruptCpus: number, staticCpus: boolean): unknown =>
+      nodeClassOf("servers", { tuning: { interruptCpus, staticCpus }, rootVolumeGiB: 20 }, cluster).spec["kubelet"];
     expect(kubelet(0, false)).toBeUndefined();
     expect(kubelet(2, false)).toBeUndefined();
     expect(kubelet(2, true)).toEqual({ systemReserved: { cpu: "1" } });

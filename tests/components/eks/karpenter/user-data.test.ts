@@ -24,21 +24,40 @@ function partsOf(mime: string): Map<string, string> {
 
 const scriptOf = (tuning: Tuning): string => partsOf(userDataOf(tuning)).get("text/x-shellscript") ?? "";
 const configOf = (tuning: Tuning): unknown => parse(partsOf(userDataOf(tuning)).get("application/node.eks.aws") ?? "");
-const TUNINGS: Tuning[] = [UNTUNED, { interruptCpus: 2, staticCpus: false }, { interruptCpus: 0, staticCpus: true }, { interruptCpus: 2, staticCpus: true }];
+const TUNINGS: Tuning[] = [
+  UNTUNED,
+  { interruptCpus: 2, staticCpus: false },
+  { interruptCpus: 0, staticCpus: true },
+  { interruptCpus: 2, staticCpus: true },
+];
 
 describe("user data", () => {
   it.each(TUNINGS)("with %j is a script that bash reads, and a NodeConfig", (tuning) => {
     expect(scriptOf(tuning).startsWith("#!/bin/bash\n")).toBe(true);
     execFileSync("bash", ["-n"], { input: scriptOf(tuning) });
-    for (const inner of scriptOf(tuning).matchAll(/<<'END'\n(#!\/bin\/bash\n[\s\S]*?)\nEND\n/g)) execFileSync("bash", ["-n"], { input: inner[1] });
+    for (const inner of scriptOf(tuning).matchAll(/<<'END'\n(#!\/bin\/bash\n[\s\S]*?)\nEND\n/g))
+      execFileSync("bash", ["-n"], { input: inner[1] });
     expect(configOf(tuning)).toMatchObject({ apiVersion: "node.eks.aws/v1alpha1", kind: "NodeConfig" });
   });
 
   it("turns huge pages off, overcommits memory, lengthens queues and raises file descriptors, on every machine, also after a restart", () => {
     for (const tuning of TUNINGS) {
-      for (const line of ["w /sys/kernel/mm/transparent_hugepage/enabled - - - - never", "w /sys/kernel/mm/transparent_hugepage/defrag - - - - never", "sysctl --quiet --load=/etc/sysctl.d/90-valkey.conf", "vm.overcommit_memory = 1", "net.core.somaxconn = 65535"]) expect(scriptOf(tuning)).toContain(line);
+      for (const line of [
+        "w /sys/kernel/mm/transparent_hugepage/enabled - - - - never",
+        "w /sys/kernel/mm/transparent_hugepage/defrag - - - - never",
+        "sysctl --quiet --load=/etc/sysctl.d/90-valkey.conf",
+        "vm.overcommit_memory = 1",
+        "net.core.somaxconn = 65535",
+      ])
+        expect(scriptOf(tuning)).toContain(line);
       expect(scriptOf(tuning)).toContain("systemd-tmpfiles --create");
-      expect(configOf(tuning)).toMatchObject({ spec: { containerd: { baseRuntimeSpec: { process: { rlimits: [{ type: "RLIMIT_NOFILE", soft: 1_048_544, hard: 1_048_544 }] } } } } });
+      expect(configOf(tuning)).toMatchObject({
+        spec: {
+          containerd: {
+            baseRuntimeSpec: { process: { rlimits: [{ type: "RLIMIT_NOFILE", soft: 1_048_544, hard: 1_048_544 }] } },
+          },
+        },
+      });
     }
   });
 
@@ -49,21 +68,34 @@ describe("user data", () => {
     expect(script).toContain("irqbalance");
   });
 
-  it.each([[1, 8, ["0", "0", "0", "0"]], [2, 8, ["0", "7", "0", "7"]], [4, 16, ["0", "15", "14", "13"]]])("gives %i CPUs of %i the interrupts in turn: the first, then from the last one down", (interruptCpus, cpus, expected) => {
-    const inner = /<<'END'\n(#!\/bin\/bash\n[\s\S]*?)\nEND\n/.exec(scriptOf({ interruptCpus, staticCpus: true }))?.[1] ?? "";
-    const root = mkdtempSync(join(tmpdir(), "interrupts-"));
-    try {
-      const irqs = ["41", "42", "43", "44"];
-      for (const irq of irqs) mkdirSync(join(root, "irq", irq), { recursive: true });
-      writeFileSync(join(root, "interrupts"), ["  9: 0 0 other", ...irqs.map((irq, index) => ` ${irq}:  0  0  ITS-MSI ens5-Tx-Rx-${index}`)].join("\n"));
-      // The commands of a machine, so far as the script asks anything of them.
-      const stubs = `ip() { echo "default via 10.0.0.1 dev ens5"; }; ethtool() { :; }; systemctl() { :; }; nproc() { echo ${cpus}; }\n`;
-      execFileSync("bash", [], { input: stubs + inner.replaceAll("/proc/", `${root}/`) });
-      expect(irqs.map((irq) => readFileSync(join(root, "irq", irq, "smp_affinity_list"), "utf8").trim())).toEqual(expected);
-    } finally {
-      rmSync(root, { recursive: true });
-    }
-  });
+  it.each([
+    [1, 8, ["0", "0", "0", "0"]],
+    [2, 8, ["0", "7", "0", "7"]],
+    [4, 16, ["0", "15", "14", "13"]],
+  ])(
+    "gives %i CPUs of %i the interrupts in turn: the first, then from the last one down",
+    (interruptCpus, cpus, expected) => {
+      const inner =
+        /<<'END'\n(#!\/bin\/bash\n[\s\S]*?)\nEND\n/.exec(scriptOf({ interruptCpus, staticCpus: true }))?.[1] ?? "";
+      const root = mkdtempSync(join(tmpdir(), "interrupts-"));
+      try {
+        const irqs = ["41", "42", "43", "44"];
+        for (const irq of irqs) mkdirSync(join(root, "irq", irq), { recursive: true });
+        writeFileSync(
+          join(root, "interrupts"),
+          ["  9: 0 0 other", ...irqs.map((irq, index) => ` ${irq}:  0  0  ITS-MSI ens5-Tx-Rx-${index}`)].join("\n"),
+        );
+        // The commands of a machine, so far as the script asks anything of them.
+        const stubs = `ip() { echo "default via 10.0.0.1 dev ens5"; }; ethtool() { :; }; systemctl() { :; }; nproc() { echo ${cpus}; }\n`;
+        execFileSync("bash", [], { input: stubs + inner.replaceAll("/proc/", `${root}/`) });
+        expect(irqs.map((irq) => readFileSync(join(root, "irq", irq, "smp_affinity_list"), "utf8").trim())).toEqual(
+          expected,
+        );
+      } finally {
+        rmSync(root, { recursive: true });
+      }
+    },
+  );
 
   /** The image's set-up names cgroups (awslabs/amazon-eks-ami, nodeadm's case kubelet-config-set-empty), with which no kubelet starts that is given reserved CPUs. */
   const NO_CGROUPS = { kubeReservedCgroup: "", systemReservedCgroup: "" };
@@ -71,7 +103,11 @@ describe("user data", () => {
   it("gives pods whole CPUs only where it is asked to, and never the one that the system and interrupts have", () => {
     expect(configOf(UNTUNED)).not.toHaveProperty("spec.kubelet");
     expect(configOf({ interruptCpus: 2, staticCpus: false })).not.toHaveProperty("spec.kubelet");
-    expect(configOf({ interruptCpus: 2, staticCpus: true })).toMatchObject({ spec: { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: "0", ...NO_CGROUPS } } } });
-    expect(configOf({ interruptCpus: 0, staticCpus: true })).toMatchObject({ spec: { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: "0", ...NO_CGROUPS } } } });
+    expect(configOf({ interruptCpus: 2, staticCpus: true })).toMatchObject({
+      spec: { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: "0", ...NO_CGROUPS } } },
+    });
+    expect(configOf({ interruptCpus: 0, staticCpus: true })).toMatchObject({
+      spec: { kubelet: { config: { cpuManagerPolicy: "static", reservedSystemCPUs: "0", ...NO_CGROUPS } } },
+    });
   });
 });

@@ -6,50 +6,119 @@ import { evaluateProgram, onlyResource } from "../../../support/pulumi-mocks";
 import { plainServers } from "../../../support/servers";
 
 const SENTINEL = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
-const replication = (): Promise<readonly DeclaredResource[]> => evaluateProgram(() => { new ValkeyReplication("shop", { ...plainServers, replicas: 2, sentinel: SENTINEL }); });
+const replication = (): Promise<readonly DeclaredResource[]> =>
+  evaluateProgram(() => {
+    new ValkeyReplication("shop", { ...plainServers, replicas: 2, sentinel: SENTINEL });
+  });
 
 /** The parts that tests look into. */
-interface Workload { spec: { replicas: number; selector: { matchLabels: unknown }; template: { metadata: { labels: unknown }; spec: { containers: { command?: string[]; args?: string[]; env: { name: string; value?: string; valueFrom?: unknown }[]; securityContext: unknown; resources: unknown }[]; topologySpreadConstraints: unknown; securityContext: unknown } } } }
+interface Workload {
+  spec: {
+    replicas: number;
+    selector: { matchLabels: unknown };
+    template: {
+      metadata: { labels: unknown };
+      spec: {
+        containers: {
+          command?: string[];
+          args?: string[];
+          env: { name: string; value?: string; valueFrom?: unknown }[];
+          securityContext: unknown;
+          resources: unknown;
+        }[];
+        topologySpreadConstraints: unknown;
+        securityContext: unknown;
+      };
+    };
+  };
+}
 
 describe("Sentinels around the upstream chart", () => {
   it("are a StatefulSet over the zones, with all that it takes", async () => {
     const resources = await replication();
-    expect(resources.filter(({ name }) => name === "shop-sentinel").map(({ type }) => type).sort()).toEqual(["kubernetes:apps/v1:StatefulSet", "kubernetes:core/v1:Service", "kubernetes:networking.k8s.io/v1:NetworkPolicy", "kubernetes:policy/v1:PodDisruptionBudget"]);
-    const { spec } = onlyResource(resources, "kubernetes:apps/v1:StatefulSet", "shop-sentinel").inputs as unknown as Workload;
+    expect(
+      resources
+        .filter(({ name }) => name === "shop-sentinel")
+        .map(({ type }) => type)
+        .sort(),
+    ).toEqual([
+      "kubernetes:apps/v1:StatefulSet",
+      "kubernetes:core/v1:Service",
+      "kubernetes:networking.k8s.io/v1:NetworkPolicy",
+      "kubernetes:policy/v1:PodDisruptionBudget",
+    ]);
+    const { spec } = onlyResource(resources, "kubernetes:apps/v1:StatefulSet", "shop-sentinel")
+      .inputs as unknown as Workload;
     expect(spec).toMatchObject({ replicas: 3, podManagementPolicy: "Parallel", serviceName: "shop-sentinel" });
     const labels = { "app.kubernetes.io/name": "valkey-sentinel", "app.kubernetes.io/instance": "shop" };
     expect(spec.selector.matchLabels).toEqual(labels);
-    expect(spec.template.spec.topologySpreadConstraints).toMatchObject([{ topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "DoNotSchedule", minDomains: 3, labelSelector: { matchLabels: labels } }]);
+    expect(spec.template.spec.topologySpreadConstraints).toMatchObject([
+      {
+        topologyKey: "topology.kubernetes.io/zone",
+        whenUnsatisfiable: "DoNotSchedule",
+        minDomains: 3,
+        labelSelector: { matchLabels: labels },
+      },
+    ]);
     const [container] = spec.template.spec.containers;
     expect(container?.command).toEqual(["sh", "/valkey/scripts/sentinel.sh", "watch"]);
     const told = Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value]));
-    expect(told).toMatchObject({ DEPLOYMENT: "shop", SERVERS: ".shop-headless.valkey.svc.cluster.local", SENTINELS: ".shop-sentinel.valkey.svc.cluster.local", COUNT: "3", QUORUM: "2", DOWN_AFTER: "5000", FAILOVER_TIMEOUT: "10000" });
+    expect(told).toMatchObject({
+      DEPLOYMENT: "shop",
+      SERVERS: ".shop-headless.valkey.svc.cluster.local",
+      SENTINELS: ".shop-sentinel.valkey.svc.cluster.local",
+      COUNT: "3",
+      QUORUM: "2",
+      DOWN_AFTER: "5000",
+      FAILOVER_TIMEOUT: "10000",
+    });
   });
 
   it("are asked by every server before it starts, after the chart has written its file", async () => {
-    const { values } = onlyResource(await replication(), "kubernetes:helm.sh/v4:Chart").inputs as { values: { extraInitContainers: unknown } };
-    expect(values.extraInitContainers).toMatchObject([{ name: "follow", command: ["sh", "/valkey/scripts/sentinel.sh", "follow"], securityContext: { readOnlyRootFilesystem: true, runAsNonRoot: true }, volumeMounts: [{ name: "valkey-data" }, { name: "shop-scripts-valkey" }, { name: "shop-password-valkey" }] }]);
+    const { values } = onlyResource(await replication(), "kubernetes:helm.sh/v4:Chart").inputs as {
+      values: { extraInitContainers: unknown };
+    };
+    expect(values.extraInitContainers).toMatchObject([
+      {
+        name: "follow",
+        command: ["sh", "/valkey/scripts/sentinel.sh", "follow"],
+        securityContext: { readOnlyRootFilesystem: true, runAsNonRoot: true },
+        volumeMounts: [{ name: "valkey-data" }, { name: "shop-scripts-valkey" }, { name: "shop-password-valkey" }],
+      },
+    ]);
   });
 
   it("have a Service in front of the primary, whose proxies are not selected by any other", async () => {
     const resources = await replication();
-    const { spec } = onlyResource(resources, "kubernetes:apps/v1:Deployment", "shop-write").inputs as unknown as Workload;
-    expect(spec).toMatchObject({ replicas: 2, selector: { matchLabels: { "app.kubernetes.io/name": "valkey-write", "app.kubernetes.io/instance": "shop" } } });
+    const { spec } = onlyResource(resources, "kubernetes:apps/v1:Deployment", "shop-write")
+      .inputs as unknown as Workload;
+    expect(spec).toMatchObject({
+      replicas: 2,
+      selector: { matchLabels: { "app.kubernetes.io/name": "valkey-write", "app.kubernetes.io/instance": "shop" } },
+    });
     const [container] = spec.template.spec.containers;
     expect(JSON.stringify(container?.args)).not.toContain("secret");
-    expect(container?.env).toEqual([{ name: "PASSWORD", valueFrom: { secretKeyRef: { name: "shop-password", key: "password" } } }]);
-    expect(onlyResource(resources, "kubernetes:core/v1:Service", "shop-write").inputs["spec"]).toMatchObject({ selector: { "app.kubernetes.io/name": "valkey-write" }, ports: [{ port: 6379 }] });
+    expect(container?.env).toEqual([
+      { name: "PASSWORD", valueFrom: { secretKeyRef: { name: "shop-password", key: "password" } } },
+    ]);
+    expect(onlyResource(resources, "kubernetes:core/v1:Service", "shop-write").inputs["spec"]).toMatchObject({
+      selector: { "app.kubernetes.io/name": "valkey-write" },
+      ports: [{ port: 6379 }],
+    });
   });
 
   it("may talk to the servers, and the servers to them", async () => {
-    const { spec } = onlyResource(await replication(), "kubernetes:networking.k8s.io/v1:NetworkPolicy", "shop").inputs as { spec: { ingress: { from: unknown[] }[]; egress: unknown[] } };
+    const { spec } = onlyResource(await replication(), "kubernetes:networking.k8s.io/v1:NetworkPolicy", "shop")
+      .inputs as { spec: { ingress: { from: unknown[] }[]; egress: unknown[] } };
     expect(JSON.stringify(spec.ingress[0]?.from)).toContain("valkey-sentinel");
     expect(JSON.stringify(spec.ingress[0]?.from)).toContain("valkey-write");
     expect(JSON.stringify(spec.egress)).toContain("26379");
   });
 
   it("are not there unless they are asked for", async () => {
-    const without = await evaluateProgram(() => { new ValkeyReplication("shop", { ...plainServers, replicas: 2 }); });
+    const without = await evaluateProgram(() => {
+      new ValkeyReplication("shop", { ...plainServers, replicas: 2 });
+    });
     expect(without.map(({ name }) => name).filter((name) => /sentinel|write/.test(name))).toEqual([]);
     expect(JSON.stringify(without)).not.toContain("26379");
   });
@@ -57,7 +126,10 @@ describe("Sentinels around the upstream chart", () => {
 
 describe("the proxies' configuration", () => {
   it("asks every node whether it is the primary, and drops who is connected to one that is no more", () => {
-    const text = writeProxyConfig(["shop-0.shop-headless.x.svc.cluster.local", "shop-1.shop-headless.x.svc.cluster.local"]);
+    const text = writeProxyConfig([
+      "shop-0.shop-headless.x.svc.cluster.local",
+      "shop-1.shop-headless.x.svc.cluster.local",
+    ]);
     expect(text).toContain("  server shop-1 shop-1.shop-headless.x.svc.cluster.local:6379 check\n");
     expect(text).toContain("tcp-check expect string role:master");
     expect(text).toContain("on-marked-down shutdown-sessions");

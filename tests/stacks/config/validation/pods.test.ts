@@ -11,7 +11,11 @@ const single = (changes: Raw = {}): Raw => ({ mode: "replication", replicas: 0, 
 
 function problems(platform: Raw, deployment: Raw, benchmark?: Raw): readonly string[] {
   try {
-    parseConfig("s", { platform, deployments: { d: deployment }, ...(benchmark === undefined ? {} : { benchmark }) }, MACHINE);
+    parseConfig(
+      "s",
+      { platform, deployments: { d: deployment }, ...(benchmark === undefined ? {} : { benchmark }) },
+      MACHINE,
+    );
     return [];
   } catch (error) {
     if (error instanceof BadInput) return error.problems;
@@ -21,54 +25,209 @@ function problems(platform: Raw, deployment: Raw, benchmark?: Raw): readonly str
 
 describe("what a platform cannot give", () => {
   it.each<[string, Raw, Raw, RegExp]>([
-    ["Redis on this machine", { type: "host" }, cluster({ engine: "redis" }), /^valkey:deployments\.d\.engine: redis runs on the platforms kubernetes and eks/],
-    ["a cluster of Dragonfly", kubernetes, cluster({ engine: "dragonfly" }), /^valkey:deployments\.d\.engine: dragonfly has no cluster of its own/],
-    ["a directive for Dragonfly", kubernetes, single({ engine: "dragonfly", pods: { zones: ["a"] }, settings: { "io-threads": 4 } }), /^valkey:deployments\.d\.settings\.io-threads: dragonfly has no such setting; maxmemory, other/],
-    ["TLS for Redis", { ...kubernetes, tls: { secretName: "t" } }, cluster({ engine: "redis" }), /^valkey:platform\.tls: d is redis, which is deployed with plain connections only/],
-    ["pods on this machine", { type: "host" }, cluster({ pods: {} }), /^valkey:deployments\.d\.pods: there are no pods on the platform host/],
-    ["a pool where there are none", kubernetes, cluster({ pods: { pool: "servers" } }), /^valkey:deployments\.d\.pods\.pool: there are pools on the platform eks only/],
-    ["a machine type where there are no pools", kubernetes, cluster({ pods: { instanceType: "r7g.large" } }), /^valkey:deployments\.d\.pods\.instanceType: there are pools on the platform eks only/],
-    ["replicas on one machine", eks(), cluster({ pods: { oneMachine: true, zones: ["a", "b"] } }), /^valkey:deployments\.d\.pods\.oneMachine: one machine cannot keep the replicas of d apart/],
-    ["one machine in three zones", eks(), cluster({ replicasPerPrimary: 0, pods: { oneMachine: true } }), /^valkey:deployments\.d\.pods\.oneMachine: one machine is in one zone, and 3 are named/],
-    ["data that is not kept in the chart", eks(), single({ pods: { zones: ["a"], storage: { ephemeral: true } } }), /^valkey:deployments\.d\.pods\.storage\.ephemeral: the chart of replication has volumes only/],
-    ["a zone that is not the platform's", eks(), cluster({ pods: { zones: ["a", "e"] } }), /^valkey:deployments\.d\.pods\.zones: us-west-2e is none of the platform's; there are us-west-2a, us-west-2b, us-west-2c/],
-    ["a storage class that is none of eks'", eks(), cluster({ pods: { storage: { className: "io2" } } }), /^valkey:deployments\.d\.pods\.storage\.className is io2: expected one of gp3, gp3-fast/],
-    ["a type that its pool may not start", eks(), cluster({ pods: { instanceType: "r7g.2xlarge" } }), /^valkey:deployments\.d\.pods\.instanceType: r7g\.2xlarge is none of the pool servers; there are r7g\.large/],
-    ["a pool that is not configured", eks(), cluster({ pods: { pool: "networkOptimized" } }), /^valkey:platform\.pools\.networkOptimized: is missing, and d would run there/],
-    ["a type that is not in the table", eks({ pools: { servers: { instanceTypes: ["r7g.huge"] } } }), cluster(), /^valkey:platform\.pools\.servers\.instanceTypes\.0: r7g\.huge is not in the table of machine types/],
-    ["a network too small for the machines", eks({ network: { cidr: "10.0.0.0/24" } }), cluster(), /^valkey:platform\.network\.cidr: 10\.0\.0\.0\/24 holds .* at least a \/\d\d/],
-    ["more memory than a pod of its own may have", eks(), cluster({ settings: { maxmemory: "10gb" }, pods: { resources: { requests: { cpu: "1", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } } }), /^valkey:deployments\.d\.settings\.maxmemory: 10\.0 GiB in a pod limited to 8\.0 GiB; at most 7\.2 GiB, or a higher valkey:deployments\.d\.pods\.resources\.limits\.memory/],
-    ["replicas that no even spread keeps apart", { ...kubernetes, zones: ["a", "b"] }, cluster({ replicasPerPrimary: 3 }), /^valkey:platform\.zones: 12 nodes in 2 zones \(6 \+ 6\) cannot keep all replicas of 3 primaries in other zones; another number of zones, primaries or replicas can$/],
-    ["the same in zones of its own", eks(), cluster({ replicasPerPrimary: 3, pods: { zones: ["a", "b"] } }), /^valkey:deployments\.d\.pods\.zones: 12 nodes in 2 zones/],
-    ["as many io-threads as whole CPUs that are nobody's own", eks(), cluster({ settings: { "io-threads": 2 }, pods: { resources: { requests: { cpu: "2", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } } }), /^valkey:deployments\.d\.settings\.io-threads: 2 threads on 2 cores/],
-    ["as many io-threads as a pod has CPUs that it shares", eks(), cluster({ settings: { "io-threads": 2 } }), /^valkey:deployments\.d\.settings\.io-threads: 2 threads on 2 cores; they spin, so at most 1, or oversubscribed: true/],
+    [
+      "Redis on this machine",
+      { type: "host" },
+      cluster({ engine: "redis" }),
+      /^valkey:deployments\.d\.engine: redis runs on the platforms kubernetes and eks/,
+    ],
+    [
+      "a cluster of Dragonfly",
+      kubernetes,
+      cluster({ engine: "dragonfly" }),
+      /^valkey:deployments\.d\.engine: dragonfly has no cluster of its own/,
+    ],
+    [
+      "a directive for Dragonfly",
+      kubernetes,
+      single({ engine: "dragonfly", pods: { zones: ["a"] }, settings: { "io-threads": 4 } }),
+      /^valkey:deployments\.d\.settings\.io-threads: dragonfly has no such setting; maxmemory, other/,
+    ],
+    [
+      "TLS for Redis",
+      { ...kubernetes, tls: { secretName: "t" } },
+      cluster({ engine: "redis" }),
+      /^valkey:platform\.tls: d is redis, which is deployed with plain connections only/,
+    ],
+    [
+      "pods on this machine",
+      { type: "host" },
+      cluster({ pods: {} }),
+      /^valkey:deployments\.d\.pods: there are no pods on the platform host/,
+    ],
+    [
+      "a pool where there are none",
+      kubernetes,
+      cluster({ pods: { pool: "servers" } }),
+      /^valkey:deployments\.d\.pods\.pool: there are pools on the platform eks only/,
+    ],
+    [
+      "a machine type where there are no pools",
+      kubernetes,
+      cluster({ pods: { instanceType: "r7g.large" } }),
+      /^valkey:deployments\.d\.pods\.instanceType: there are pools on the platform eks only/,
+    ],
+    [
+      "replicas on one machine",
+      eks(),
+      cluster({ pods: { oneMachine: true, zones: ["a", "b"] } }),
+      /^valkey:deployments\.d\.pods\.oneMachine: one machine cannot keep the replicas of d apart/,
+    ],
+    [
+      "one machine in three zones",
+      eks(),
+      cluster({ replicasPerPrimary: 0, pods: { oneMachine: true } }),
+      /^valkey:deployments\.d\.pods\.oneMachine: one machine is in one zone, and 3 are named/,
+    ],
+    [
+      "data that is not kept in the chart",
+      eks(),
+      single({ pods: { zones: ["a"], storage: { ephemeral: true } } }),
+      /^valkey:deployments\.d\.pods\.storage\.ephemeral: the chart of replication has volumes only/,
+    ],
+    [
+      "a zone that is not the platform's",
+      eks(),
+      cluster({ pods: { zones: ["a", "e"] } }),
+      /^valkey:deployments\.d\.pods\.zones: us-west-2e is none of the platform's; there are us-west-2a, us-west-2b, us-west-2c/,
+    ],
+    [
+      "a storage class that is none of eks'",
+      eks(),
+      cluster({ pods: { storage: { className: "io2" } } }),
+      /^valkey:deployments\.d\.pods\.storage\.className is io2: expected one of gp3, gp3-fast/,
+    ],
+    [
+      "a type that its pool may not start",
+      eks(),
+      cluster({ pods: { instanceType: "r7g.2xlarge" } }),
+      /^valkey:deployments\.d\.pods\.instanceType: r7g\.2xlarge is none of the pool servers; there are r7g\.large/,
+    ],
+    [
+      "a pool that is not configured",
+      eks(),
+      cluster({ pods: { pool: "networkOptimized" } }),
+      /^valkey:platform\.pools\.networkOptimized: is missing, and d would run there/,
+    ],
+    [
+      "a type that is not in the table",
+      eks({ pools: { servers: { instanceTypes: ["r7g.huge"] } } }),
+      cluster(),
+      /^valkey:platform\.pools\.servers\.instanceTypes\.0: r7g\.huge is not in the table of machine types/,
+    ],
+    [
+      "a network too small for the machines",
+      eks({ network: { cidr: "10.0.0.0/24" } }),
+      cluster(),
+      /^valkey:platform\.network\.cidr: 10\.0\.0\.0\/24 holds .* at least a \/\d\d/,
+    ],
+    [
+      "more memory than a pod of its own may have",
+      eks(),
+      cluster({
+        settings: { maxmemory: "10gb" },
+        pods: { resources: { requests: { cpu: "1", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } },
+      }),
+      /^valkey:deployments\.d\.settings\.maxmemory: 10\.0 GiB in a pod limited to 8\.0 GiB; at most 7\.2 GiB, or a higher valkey:deployments\.d\.pods\.resources\.limits\.memory/,
+    ],
+    [
+      "replicas that no even spread keeps apart",
+      { ...kubernetes, zones: ["a", "b"] },
+      cluster({ replicasPerPrimary: 3 }),
+      /^valkey:platform\.zones: 12 nodes in 2 zones \(6 \+ 6\) cannot keep all replicas of 3 primaries in other zones; another number of zones, primaries or replicas can$/,
+    ],
+    [
+      "the same in zones of its own",
+      eks(),
+      cluster({ replicasPerPrimary: 3, pods: { zones: ["a", "b"] } }),
+      /^valkey:deployments\.d\.pods\.zones: 12 nodes in 2 zones/,
+    ],
+    [
+      "as many io-threads as whole CPUs that are nobody's own",
+      eks(),
+      cluster({
+        settings: { "io-threads": 2 },
+        pods: { resources: { requests: { cpu: "2", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } },
+      }),
+      /^valkey:deployments\.d\.settings\.io-threads: 2 threads on 2 cores/,
+    ],
+    [
+      "as many io-threads as a pod has CPUs that it shares",
+      eks(),
+      cluster({ settings: { "io-threads": 2 } }),
+      /^valkey:deployments\.d\.settings\.io-threads: 2 threads on 2 cores; they spin, so at most 1, or oversubscribed: true/,
+    ],
   ])("refuses %s", (_what, platform, deployment, message) => {
     const found = problems(platform, deployment);
-    expect(found.some((problem) => message.test(problem)), found.join("\n")).toBe(true);
+    expect(
+      found.some((problem) => message.test(problem)),
+      found.join("\n"),
+    ).toBe(true);
   });
 
   const whole = { requests: { cpu: "2", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } };
   it.each<[string, Raw, Raw]>([
-    ["as many io-threads as whole CPUs of its own", eks({ pools: { servers: { instanceTypes: ["r7g.2xlarge"], tuning: { staticCpus: true } } } }), cluster({ settings: { "io-threads": 2 }, pods: { resources: whole } })],
+    [
+      "as many io-threads as whole CPUs of its own",
+      eks({ pools: { servers: { instanceTypes: ["r7g.2xlarge"], tuning: { staticCpus: true } } } }),
+      cluster({ settings: { "io-threads": 2 }, pods: { resources: whole } }),
+    ],
     ["too many on purpose", eks(), cluster({ oversubscribed: true, settings: { "io-threads": 9 } })],
     ["a cluster of Redis", kubernetes, cluster({ engine: "redis" })],
-    ["Dragonfly with flags", kubernetes, single({ engine: "dragonfly", pods: { zones: ["a"] }, settings: { maxmemory: "512mb", other: { conn_use_incoming_cpu: true } } })],
-    ["shards on one machine", eks(), cluster({ replicasPerPrimary: 0, pods: { oneMachine: true, zones: ["a"], storage: { ephemeral: true }, resources: { requests: { cpu: "500m", memory: "2Gi" }, limits: { cpu: "2", memory: "2Gi" } } } })],
-    ["a deployment that opts into more bandwidth", eks({ pools: { networkOptimized: {} } }), cluster({ pods: { pool: "networkOptimized" } })],
+    [
+      "Dragonfly with flags",
+      kubernetes,
+      single({
+        engine: "dragonfly",
+        pods: { zones: ["a"] },
+        settings: { maxmemory: "512mb", other: { conn_use_incoming_cpu: true } },
+      }),
+    ],
+    [
+      "shards on one machine",
+      eks(),
+      cluster({
+        replicasPerPrimary: 0,
+        pods: {
+          oneMachine: true,
+          zones: ["a"],
+          storage: { ephemeral: true },
+          resources: { requests: { cpu: "500m", memory: "2Gi" }, limits: { cpu: "2", memory: "2Gi" } },
+        },
+      }),
+    ],
+    [
+      "a deployment that opts into more bandwidth",
+      eks({ pools: { networkOptimized: {} } }),
+      cluster({ pods: { pool: "networkOptimized" } }),
+    ],
   ])("takes %s", (_what, platform, deployment) => {
     expect(problems(platform, deployment)).toEqual([]);
   });
 
   it("derives the interval of pings for images whose servers know it, and for no others", () => {
-    const derived = (changes: Raw): unknown => parseConfig("stack x", { platform: kubernetes, deployments: { d: cluster(changes) } }, MACHINE).deployments["d"]?.settings.other?.["cluster-ping-interval"];
+    const derived = (changes: Raw): unknown =>
+      parseConfig("stack x", { platform: kubernetes, deployments: { d: cluster(changes) } }, MACHINE).deployments["d"]
+        ?.settings.other?.["cluster-ping-interval"];
     const of = (engine: string, image: string): unknown => derived({ engine, pods: { image } });
-    expect([of("valkey", "docker.io/valkey/valkey:8.0.1"), of("valkey", "x/valkey:9.1.2@sha256:0"), of("redis", "x/redis:8.0.6")]).toEqual([300, 300, 300]);
-    expect([of("redis", "x/redis:7.0.15"), of("valkey", "x/valkey:latest"), of("valkey", "host:5000/valkey")]).toEqual([undefined, undefined, undefined]);
+    expect([
+      of("valkey", "docker.io/valkey/valkey:8.0.1"),
+      of("valkey", "x/valkey:9.1.2@sha256:0"),
+      of("redis", "x/redis:8.0.6"),
+    ]).toEqual([300, 300, 300]);
+    expect([of("redis", "x/redis:7.0.15"), of("valkey", "x/valkey:latest"), of("valkey", "host:5000/valkey")]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
   });
 
   it("refuses a load that shards cannot share evenly, unless it may be fitted", () => {
     const load = { clients: 50, threads: 4 };
-    expect(problems(eks(), cluster(), load)).toEqual([expect.stringMatching(/^valkey:benchmark\.threads: 4 threads cannot be shared evenly by 3 primaries of d/), expect.stringMatching(/^valkey:benchmark\.clients: 50 clients cannot be/)]);
+    expect(problems(eks(), cluster(), load)).toEqual([
+      expect.stringMatching(/^valkey:benchmark\.threads: 4 threads cannot be shared evenly by 3 primaries of d/),
+      expect.stringMatching(/^valkey:benchmark\.clients: 50 clients cannot be/),
+    ]);
     expect(problems(eks(), cluster(), { ...load, fit: true })).toEqual([]);
   });
 });
