@@ -1,6 +1,6 @@
 /** A mixed workload as the drivers take it: the keys it needs, and the commands that valkey-benchmark sends for it. Pure. */
-import { Random } from "../load/open-loop/random";
-import { typicalSizes } from "../load/open-loop/values";
+import { Random } from "../../lib/statistics/random-generator";
+import { typicalSizes } from "../load/open-loop/requests/values";
 import { zsetMember } from "./key-space";
 import type { MixedWorkload, ValkeyBenchmarkWorkload } from "./mixed-workload";
 import { DATA_COMMANDS, KEY_FAMILIES, meanValueBytes, MEMTIER_FAMILY } from "./mixed-workload";

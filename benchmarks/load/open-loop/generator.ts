@@ -1,17 +1,17 @@
 import type { Access, Mode } from "../../../valkey/node";
 import { Failure } from "../../../lib/errors";
 import type { ReadFrom } from "../../workloads/mixed-workload";
-import type { LoadNode } from "./load-node";
-import type { OperationSource } from "./operations";
+import type { LoadNode } from "./connections/load-node";
+import type { OperationSource } from "./requests/operations";
 import { epochMs, Pacer } from "./pacer";
-import type { Random } from "./random";
-import { errorPrefix, parseRedirect } from "./redirect";
-import type { RequestObserver } from "./request";
-import { TimedRequest } from "./request";
-import { Router } from "./router";
-import type { DiscoverRoutes } from "./routes";
-import { RouteRefresher } from "./routes";
-import type { ArrivalSchedule } from "./schedule";
+import type { Random } from "../../../lib/statistics/random-generator";
+import { errorPrefix, parseRedirect } from "./connections/redirect";
+import type { RequestObserver } from "./requests/request";
+import { TimedRequest } from "./requests/request";
+import { Router } from "./connections/router";
+import type { DiscoverRoutes } from "./connections/routes";
+import { RouteRefresher } from "./connections/routes";
+import type { ArrivalSchedule } from "./requests/schedule";
 import type { RequestOutcome } from "./tally";
 import { addCount, Tally } from "./tally";
 

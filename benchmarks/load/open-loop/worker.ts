@@ -1,10 +1,10 @@
 /** One worker's generator from the plan of its process. */
 import { OpenLoopGenerator } from "./generator";
-import { MixedOperationSource } from "./operations";
+import { MixedOperationSource } from "./requests/operations";
 import type { OpenLoopPlan } from "./plan";
-import { Random } from "./random";
-import { routeDiscovery } from "./routes";
-import { arrivalSchedule } from "./schedule";
+import { Random } from "../../../lib/statistics/random-generator";
+import { routeDiscovery } from "./connections/routes";
+import { arrivalSchedule } from "./requests/schedule";
 
 /** Uses of random numbers in one worker that must not be alike: when, what, and where to. */
 const STREAMS = 3;

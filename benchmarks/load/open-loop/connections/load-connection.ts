@@ -2,9 +2,9 @@
 import { connect as connectTcp } from "node:net";
 import type { Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { tlsOptions } from "../../../valkey/connection";
-import type { Access, Endpoint } from "../../../valkey/node";
-import type { TimedRequest } from "./request";
+import { tlsOptions } from "../../../../valkey/connection";
+import type { Access, Endpoint } from "../../../../valkey/node";
+import type { TimedRequest } from "../requests/request";
 import { encodeCommand, ReplyScanner } from "./resp";
 
 /** Told by a connection of what happens to it. */

@@ -1,12 +1,12 @@
-import { slotTags } from "../../../valkey/topology/slot-tags";
+import { slotTags } from "../../../../valkey/topology/slot-tags";
 /** What is sent: operations one after the other, by the keys, sizes and shares of a mixed workload. Pure from a seed. */
-import { keyNumber, keysPerInfix, zsetMember } from "../../workloads/key-space";
-import type { DataKind, KeyDistribution, ValueSizes } from "../../workloads/mixed-workload";
-import { KEY_FAMILIES, ZSET_MEMBERS } from "../../workloads/mixed-workload";
-import { SLOT_COUNT } from "../../../valkey/topology/slots";
+import { keyNumber, keysPerInfix, zsetMember } from "../../../workloads/key-space";
+import type { DataKind, KeyDistribution, ValueSizes } from "../../../workloads/mixed-workload";
+import { KEY_FAMILIES, ZSET_MEMBERS } from "../../../workloads/mixed-workload";
+import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 import { keySampler } from "./keys";
-import type { Random } from "./random";
-import { encodeCommand } from "./resp";
+import type { Random } from "../../../../lib/statistics/random-generator";
+import { encodeCommand } from "../connections/resp";
 import { largestValueSize, sizeSampler } from "./values";
 
 /** One request. */

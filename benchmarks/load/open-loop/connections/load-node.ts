@@ -1,8 +1,8 @@
-import type { Endpoint } from "../../../valkey/node";
-import { formatEndpoint } from "../../../valkey/node";
+import type { Endpoint } from "../../../../valkey/node";
+import { formatEndpoint } from "../../../../valkey/node";
 import type { LoadConnectionOptions } from "./load-connection";
 import { LoadConnection } from "./load-connection";
-import type { TimedRequest } from "./request";
+import type { TimedRequest } from "../requests/request";
 
 export interface LoadNodeOptions extends LoadConnectionOptions {
   readonly connections: number;

@@ -1,6 +1,6 @@
 /** An operation on its way: when it was meant to be sent, when it was, and how it ended. */
 import type { Operation } from "./operations";
-import type { RequestOutcome } from "./tally";
+import type { RequestOutcome } from "../tally";
 
 /** Times are milliseconds since the epoch, with fractions. */
 export class TimedRequest<O extends Operation = Operation> {

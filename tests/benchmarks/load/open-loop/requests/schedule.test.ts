@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { mean, sampleVariance } from "simple-statistics";
 import { describe, expect, it } from "vitest";
-import { Random } from "../../../../benchmarks/load/open-loop/random";
-import { arrivalSchedule } from "../../../../benchmarks/load/open-loop/schedule";
+import { Random } from "../../../../../lib/statistics/random-generator";
+import { arrivalSchedule } from "../../../../../benchmarks/load/open-loop/requests/schedule";
 
 function times(count: number, arrivals: "fixed" | "poisson", rate: number, worker = 0, workers = 1): number[] {
   const schedule = arrivalSchedule({ arrivals, rate, worker, workers }, new Random(7, worker));

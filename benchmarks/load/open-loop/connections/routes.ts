@@ -1,10 +1,10 @@
 /** Which server takes a request: by slot and role, as the cluster says it, asked anew when it says otherwise. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { connect } from "../../../valkey/connection";
-import type { Access, Endpoint, Mode } from "../../../valkey/node";
-import { formatEndpoint } from "../../../valkey/node";
-import { Failure, messageOf } from "../../../lib/errors";
-import { SLOT_COUNT } from "../../../valkey/topology/slots";
+import { connect } from "../../../../valkey/connection";
+import type { Access, Endpoint, Mode } from "../../../../valkey/node";
+import { formatEndpoint } from "../../../../valkey/node";
+import { Failure, messageOf } from "../../../../lib/errors";
+import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 
 /** Servers of one shard. */
 export interface ShardRoute {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { errorPrefix, parseRedirect } from "../../../../benchmarks/load/open-loop/redirect";
-import { encodeCommand, ReplyScanner } from "../../../../benchmarks/load/open-loop/resp";
-import { parseClusterSlots } from "../../../../benchmarks/load/open-loop/routes";
+import { errorPrefix, parseRedirect } from "../../../../../benchmarks/load/open-loop/connections/redirect";
+import { encodeCommand, ReplyScanner } from "../../../../../benchmarks/load/open-loop/connections/resp";
+import { parseClusterSlots } from "../../../../../benchmarks/load/open-loop/connections/routes";
 
 interface Reply {
   readonly text: string;

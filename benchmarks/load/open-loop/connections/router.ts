@@ -1,11 +1,11 @@
-import type { Access, Endpoint, Mode } from "../../../valkey/node";
-import { formatEndpoint } from "../../../valkey/node";
-import { SLOT_COUNT } from "../../../valkey/topology/slots";
-import type { ReadFrom } from "../../workloads/mixed-workload";
+import type { Access, Endpoint, Mode } from "../../../../valkey/node";
+import { formatEndpoint } from "../../../../valkey/node";
+import { SLOT_COUNT } from "../../../../valkey/topology/slots";
+import type { ReadFrom } from "../../../workloads/mixed-workload";
 import type { LoadNodeEvents } from "./load-node";
 import { LoadNode } from "./load-node";
-import type { Random } from "./random";
-import type { TimedRequest } from "./request";
+import type { Random } from "../../../../lib/statistics/random-generator";
+import type { TimedRequest } from "../requests/request";
 import type { ShardRoute } from "./routes";
 
 export interface RouterOptions {

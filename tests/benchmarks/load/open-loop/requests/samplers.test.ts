@@ -1,11 +1,11 @@
 /** Keys and sizes are drawn as the distributions say, by chi-square tests against their probabilities. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { keySampler, rankPermutation, ZipfianSampler } from "../../../../benchmarks/load/open-loop/keys";
-import { Random } from "../../../../benchmarks/load/open-loop/random";
-import { sizeSampler, typicalSizes } from "../../../../benchmarks/load/open-loop/values";
-import { SLOT_COUNT } from "../../../../valkey/topology/slots";
-import type { KeyDistribution } from "../../../../benchmarks/workloads/mixed-workload";
+import { keySampler, rankPermutation, ZipfianSampler } from "../../../../../benchmarks/load/open-loop/requests/keys";
+import { Random } from "../../../../../lib/statistics/random-generator";
+import { sizeSampler, typicalSizes } from "../../../../../benchmarks/load/open-loop/requests/values";
+import { SLOT_COUNT } from "../../../../../valkey/topology/slots";
+import type { KeyDistribution } from "../../../../../benchmarks/workloads/mixed-workload";
 
 const DRAWS = 100_000;
 

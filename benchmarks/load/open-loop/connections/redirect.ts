@@ -1,4 +1,4 @@
-import type { Endpoint } from "../../../valkey/node";
+import type { Endpoint } from "../../../../valkey/node";
 export type Redirect =
   /** The slot is another server's, for good or for this once. */
   | { readonly kind: "MOVED" | "ASK"; readonly slot: number; readonly endpoint: Endpoint }
