@@ -1,6 +1,6 @@
 /** The timeline of a fault: what clients got, and below it what each node was. Pure. */
 import type { EChartsOption, SeriesOption } from "echarts";
-import type { ScenarioRecord } from "../../faults/scenario-schema";
+import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
 import type { Chart, Width } from "./chart-base";
 import { chartBase, TEXT_COLOUR, GRID_COLOUR } from "./chart-base";
 /** Okabe and Ito's: told apart by every kind of eye. */

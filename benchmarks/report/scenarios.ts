@@ -1,7 +1,7 @@
 /** The report's part on what was broken on purpose. Pure. */
 import type { ScenarioRow } from "../results/scenario-rows";
 import { scenarioRows, formatSpread, scenarioRemarks, formatTailLatencies } from "../results/scenario-rows";
-import type { ScenarioRecord } from "../../faults/scenario-schema";
+import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
 import { formatCount } from "../../lib/units";
 import type { Chart } from "./chart-base";
 import { scenarioChart } from "./scenario-chart";

@@ -4,7 +4,7 @@ import { referenceLoadWarnings } from "../measuring/warnings";
 import type { Verification } from "../../valkey/verification/verify";
 import type { Artifacts } from "./artifacts";
 import { describeEnvironment } from "./environment";
-import type { ScenarioRecord } from "../../faults/scenario-schema";
+import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
 import type { Machine } from "../../platforms/machine";
 import type { ReferenceLoadRecord, CapacityRecord, DeploymentCost, Environment, MeasurementRecord, Results, TopologyRecord } from "./schema";
 import { SCHEMA_VERSION } from "./schema";

@@ -1,7 +1,7 @@
 /** Repeats of a scenario on a deployment as one row: distributions of times, sums of writes. Pure. */
 import { textTable } from "../../lib/table";
 import { formatCount, formatMs } from "../../lib/units";
-import type { ScenarioRecord } from "../../faults/scenario-schema";
+import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
 import type { MedianInterval } from "../../lib/statistics/median";
 import { medianInterval } from "../../lib/statistics/median";
 

@@ -1,6 +1,6 @@
 /** results.json: everything needed to judge a run and to repeat it. Units are in the names; what is not known is null, never 0. */
 import { z } from "zod";
-import { scenarioRecordSchema } from "../../faults/scenario-schema";
+import { scenarioRecordSchema } from "../../faults/scenarios/scenario-schema";
 import { countSchema, warningSchema, measurementSchema, mixSchema, modeSchema, roleSchema } from "./measurement-schema";
 import { studySchema } from "./study-schema";
 import { machineSchema } from "../../platforms/machine";

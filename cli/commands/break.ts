@@ -1,8 +1,8 @@
 /** `npm start -- break`: a stack of this machine, or pods that Pulumi has made, broken on purpose. */
 import { totalmem } from "node:os";
 import { BadInput, messageOf } from "../../lib/errors";
-import type { ScenarioTask } from "../../faults/run-scenarios";
-import { runScenarios } from "../../faults/run-scenarios";
+import type { ScenarioTask } from "../../faults/scenarios/run-scenarios";
+import { runScenarios } from "../../faults/scenarios/run-scenarios";
 import { availableCores } from "../../platforms/host/cpu";
 import { ROOT } from "../../lib/paths";
 import { renderReport } from "../../benchmarks/report/page";

@@ -1,6 +1,6 @@
 /** Where deployments are that are broken on purpose: who runs them, and what can be done to them there. */
-import type { FaultSubject } from "../../faults/run-scenarios";
-import type { PreconditionCheck } from "../../faults/preconditions";
+import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
+import type { PreconditionCheck } from "../../faults/injectors/preconditions";
 import type { Programs } from "../../platforms/host/programs";
 import type { Verification } from "../../valkey/verification/verify";
 import type { SubjectPlan, PlannedScenarioRun } from "../../stacks/plan/scenario-runs";

@@ -1,7 +1,7 @@
 /** Servers on this machine, started to be broken. */
-import type { FaultSubject } from "../../faults/run-scenarios";
-import { HostFaultInjector } from "../../faults/host-injector";
-import { unmetHostPrecondition } from "../../faults/preconditions";
+import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
+import { HostFaultInjector } from "../../faults/injectors/host-injector";
+import { unmetHostPrecondition } from "../../faults/injectors/preconditions";
 import { Host } from "../../platforms/host/host";
 import type { HostDeploymentPlan } from "../../platforms/host/host";
 import { findPrograms } from "../../platforms/host/programs";

@@ -1,7 +1,7 @@
 /** Pods that Pulumi has made, found to be broken: the API server is asked for their addresses and their password. */
-import type { FaultSubject } from "../../faults/run-scenarios";
-import { unmetPodPrecondition } from "../../faults/preconditions";
-import { PodFaultInjector } from "../../faults/pod-injector";
+import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
+import { unmetPodPrecondition } from "../../faults/injectors/preconditions";
+import { PodFaultInjector } from "../../faults/injectors/pod-injector";
 import { Failure } from "../../lib/errors";
 import type { KubernetesClient } from "../../platforms/kubernetes/client";
 import type { KubernetesReference } from "../../platforms/deployment-reference";

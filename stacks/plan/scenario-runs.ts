@@ -1,10 +1,10 @@
 /** From the section `failures` to scenarios, and what they come to on each deployment before anything runs. Pure. */
-import type { Fault, Scenario, HealTime } from "../../faults/fault";
-import { describeFault } from "../../faults/fault";
-import type { DeploymentOutline } from "../../faults/fault-plan";
-import { describeFaultPlan, planFault } from "../../faults/fault-plan";
-import type { PreconditionCheck } from "../../faults/preconditions";
-import { unmetHostPrecondition, unmetPodPrecondition } from "../../faults/preconditions";
+import type { Fault, Scenario, HealTime } from "../../faults/plan/fault";
+import { describeFault } from "../../faults/plan/fault";
+import type { DeploymentOutline } from "../../faults/plan/fault-plan";
+import { describeFaultPlan, planFault } from "../../faults/plan/fault-plan";
+import type { PreconditionCheck } from "../../faults/injectors/preconditions";
+import { unmetHostPrecondition, unmetPodPrecondition } from "../../faults/injectors/preconditions";
 import type { HostDeploymentPlan } from "../../platforms/host/host";
 import { placeSentinels } from "../../valkey/sentinel/plan";
 import { toDirectives } from "../../valkey/settings";

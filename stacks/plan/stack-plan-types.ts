@@ -1,6 +1,6 @@
 /** The shape of a stack's plan. */
 import type { Engine } from "../../valkey/engines";
-import type { FaultKind } from "../../faults/fault";
+import type { FaultKind } from "../../faults/plan/fault";
 import type { ClusterForecast } from "../../valkey/forecast/forecast";
 import type { SentinelSettings } from "../../valkey/sentinel/plan";
 import type { BusTraffic } from "../../valkey/topology/bus-traffic";

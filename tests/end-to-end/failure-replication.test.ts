@@ -1,6 +1,6 @@
 /** Real servers that are broken on purpose while a client writes, in short form: replication. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { FaultSubject } from "../../faults/run-scenarios";
+import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
 import { truncateAppendOnlyFile, lostWriteNames } from "../support/induced-loss";
 import { Sandbox } from "../support/real";
 import { PATIENT_LOAD, injectFault, openFaultSubject } from "../support/fault-subject";

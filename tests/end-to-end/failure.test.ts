@@ -1,6 +1,6 @@
 /** Real servers that are broken on purpose while a client writes, in short form: a cluster. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { FaultSubject } from "../../faults/run-scenarios";
+import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
 import { lostWriteNames, promoteStaleReplica } from "../support/induced-loss";
 import { Sandbox, withNode } from "../support/real";
 import {

@@ -1,7 +1,7 @@
 /** Real Sentinels around real servers: formed, verified, the primary lost, handed over, and all at other addresses. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { FaultSubject } from "../../faults/run-scenarios";
-import { HostFaultInjector } from "../../faults/host-injector";
+import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
+import { HostFaultInjector } from "../../faults/injectors/host-injector";
 import { form } from "../../valkey/formation/form";
 import { verify } from "../../valkey/verification/verify";
 import { never, Sandbox, ZONES } from "../support/real";

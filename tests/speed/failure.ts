@@ -1,8 +1,8 @@
 /** What failures cost, as clients see it: hand-overs, a primary killed, many at once, and all at once. */
-import type { ScenarioResult } from "../../faults/run-scenario";
-import { runScenarios } from "../../faults/run-scenarios";
-import type { Fault, Scenario } from "../../faults/fault";
-import { HostFaultInjector } from "../../faults/host-injector";
+import type { ScenarioResult } from "../../faults/scenarios/run-scenario";
+import { runScenarios } from "../../faults/scenarios/run-scenarios";
+import type { Fault, Scenario } from "../../faults/plan/fault";
+import { HostFaultInjector } from "../../faults/injectors/host-injector";
 import { form } from "../../valkey/formation/form";
 import type { HostDeploymentPlan } from "../../platforms/host/host";
 import { median } from "../../lib/statistics/median";

@@ -1,6 +1,6 @@
 /** Accounting held against servers that lose acknowledged writes on purpose: every one of them named, none invented. */
-import type { FaultSubject } from "../../faults/run-scenarios";
-import { HostFaultInjector } from "../../faults/host-injector";
+import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
+import { HostFaultInjector } from "../../faults/injectors/host-injector";
 import type { HostDeploymentPlan } from "../../platforms/host/host";
 import { verify } from "../../valkey/verification/verify";
 import type { InducedLoss } from "../support/induced-loss";

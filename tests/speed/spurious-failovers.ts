@@ -5,7 +5,7 @@ import { withConnections } from "../../valkey/connections";
 import { connect } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
-import { DeploymentObserver } from "../../faults/deployment-observer";
+import { DeploymentObserver } from "../../faults/observation/deployment-observer";
 import { form } from "../../valkey/formation/form";
 import { identifyProcess, signalProcess } from "../../lib/process-identity";
 import { startRecorded } from "../../platforms/host/processes";

@@ -1,8 +1,8 @@
 /** Servers that lose acknowledged writes on purpose, and exactly which: what accounting has to name. */
 import { readdirSync, readFileSync, truncateSync } from "node:fs";
 import { join } from "node:path";
-import type { WriteAccounting } from "../../faults/accounting";
-import type { FaultSubject } from "../../faults/run-scenarios";
+import type { WriteAccounting } from "../../faults/writes/accounting";
+import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
 import type { Host } from "../../platforms/host/host";
 import { verify } from "../../valkey/verification/verify";
 import { withNode } from "./real";

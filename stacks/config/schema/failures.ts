@@ -1,7 +1,7 @@
 /** The section `failures`: what is broken on purpose, by name, while clients write. `npm start -- break` does it. */
 import { z } from "zod";
 import { APPENDFSYNC_VALUES } from "../../../valkey/settings";
-import { FAULT_KINDS } from "../../../faults/fault";
+import { FAULT_KINDS } from "../../../faults/plan/fault";
 
 const count = (least: number, most: number): z.ZodNumber => z.int().min(least).max(most);
 const seconds = z.number().min(0).max(3600);

@@ -1,7 +1,7 @@
 /** Pods that are broken on purpose while a client writes: a cluster of our own resources. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { FaultSubject } from "../../../faults/run-scenarios";
-import { PodFaultInjector } from "../../../faults/pod-injector";
+import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
+import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import { form } from "../../../valkey/formation/form";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openKubernetesClient, openKubernetesDeployment } from "../../../platforms/deployment-reference";

@@ -1,7 +1,7 @@
 /** Connections of a client that lives through failures: one per node and lane, made when they are needed, made anew when they break. */
-import type { Connection } from "../valkey/connection";
-import type { Endpoint } from "../valkey/node";
-import { formatEndpoint } from "../valkey/node";
+import type { Connection } from "../../valkey/connection";
+import type { Endpoint } from "../../valkey/node";
+import { formatEndpoint } from "../../valkey/node";
 /** @throws Failure when there is no way to the node in time */
 export type Dialer = (endpoint: Endpoint) => Promise<Connection>;
 

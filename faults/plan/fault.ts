@@ -1,5 +1,5 @@
 /** Faults: what is done to a deployment while clients write to it. Plain data. */
-import type { Shape } from "../valkey/topology/placement";
+import type { Shape } from "../../valkey/topology/placement";
 
 /** `served`: once every slot is served again, or when it is clear that this takes help. */
 export type HealTime = "served" | { readonly seconds: number };

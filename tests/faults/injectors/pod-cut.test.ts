@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { cutPolicies, showsCut } from "../../faults/pod-cut";
-import type { Fault } from "../../faults/fault";
-import { unmetPodPrecondition } from "../../faults/preconditions";
-import { attemptAll } from "../../faults/fault-injector";
-import { fixture } from "../support/fixtures";
+import { cutPolicies, showsCut } from "../../../faults/injectors/pod-cut";
+import type { Fault } from "../../../faults/plan/fault";
+import { unmetPodPrecondition } from "../../../faults/injectors/preconditions";
+import { attemptAll } from "../../../faults/injectors/fault-injector";
+import { fixture } from "../../support/fixtures";
 
 const labels = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "shop" };
 const own = { podSelector: { matchLabels: labels } };

@@ -1,5 +1,5 @@
 /** From a journal to outages, errors, latencies and a timeline. Pure. */
-import type { WriteErrorCode, WriteOutcome, Write } from "./write-history";
+import type { WriteErrorCode, WriteOutcome, Write } from "../writes/write-history";
 
 export interface Outage {
   /** The longest time between two acknowledgements in which writes were tried in vain, from the fault at the earliest; milliseconds, 0 where none was. */

@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { WriteOutcome, Write } from "../../faults/write-history";
-import { countWriteErrors, latencyByPhase, outageOf, timelineOf, deploymentOutage } from "../../faults/outages";
+import type { WriteOutcome, Write } from "../../../faults/writes/write-history";
+import {
+  countWriteErrors,
+  latencyByPhase,
+  outageOf,
+  timelineOf,
+  deploymentOutage,
+} from "../../../faults/observation/outages";
 
 const YES: WriteOutcome = { kind: "acknowledged" };
 const NO: WriteOutcome = { kind: "failed", error: "refused" };

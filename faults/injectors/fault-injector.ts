@@ -1,10 +1,10 @@
 /** What can be done to the nodes of a deployment, by whoever runs them. */
-import type { Connection } from "../valkey/connection";
-import type { DeploymentNode, Endpoint } from "../valkey/node";
-import type { Deployment } from "../valkey/deployment";
-import { messageOf } from "../lib/errors";
-import type { FormationOptions } from "../valkey/formation/deadline";
-import type { Shape } from "../valkey/topology/placement";
+import type { Connection } from "../../valkey/connection";
+import type { DeploymentNode, Endpoint } from "../../valkey/node";
+import type { Deployment } from "../../valkey/deployment";
+import { messageOf } from "../../lib/errors";
+import type { FormationOptions } from "../../valkey/formation/deadline";
+import type { Shape } from "../../valkey/topology/placement";
 import type { PreconditionCheck } from "./preconditions";
 
 export interface FaultInjector {

@@ -13,13 +13,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { V1NetworkPolicy } from "@kubernetes/client-node";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
-import { Failure } from "../../lib/errors";
-import { PodFaultInjector } from "../../faults/pod-injector";
-import { RunDirectory } from "../../platforms/host/run-directory";
-import { partitionNetwork, healNetwork } from "../../platforms/host/side-effects";
-import type { KubernetesClient } from "../../platforms/kubernetes/client";
-import type { KubernetesDeployment } from "../../platforms/kubernetes/deployment";
-import type { Plain } from "../../platforms/kubernetes/plain";
+import { Failure } from "../../../lib/errors";
+import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
+import { RunDirectory } from "../../../platforms/host/run-directory";
+import { partitionNetwork, healNetwork } from "../../../platforms/host/side-effects";
+import type { KubernetesClient } from "../../../platforms/kubernetes/client";
+import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import type { Plain } from "../../../platforms/kubernetes/plain";
 
 const directory = mkdtempSync(join(tmpdir(), "healing-"));
 afterEach(() => {

@@ -1,17 +1,17 @@
 /** Carrying out a plan's actions on a deployment, and the repair of its zones. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Connection } from "../valkey/connection";
-import { withConnections } from "../valkey/connections";
-import type { DeploymentNode } from "../valkey/node";
-import { Failure, messageOf } from "../lib/errors";
-import { form } from "../valkey/formation/form";
-import { sentinelsAsDeployment, formSentinels } from "../valkey/sentinel/form-sentinels";
-import { parseInfo } from "../valkey/topology/info";
-import type { Shape } from "../valkey/topology/placement";
-import type { FaultInjector } from "./fault-injector";
-import type { FaultAction } from "./fault-plan";
-import { describeAction } from "./fault-plan";
-import type { DeploymentObserver } from "./deployment-observer";
+import type { Connection } from "../../valkey/connection";
+import { withConnections } from "../../valkey/connections";
+import type { DeploymentNode } from "../../valkey/node";
+import { Failure, messageOf } from "../../lib/errors";
+import { form } from "../../valkey/formation/form";
+import { sentinelsAsDeployment, formSentinels } from "../../valkey/sentinel/form-sentinels";
+import { parseInfo } from "../../valkey/topology/info";
+import type { Shape } from "../../valkey/topology/placement";
+import type { FaultInjector } from "../injectors/fault-injector";
+import type { FaultAction } from "../plan/fault-plan";
+import { describeAction } from "../plan/fault-plan";
+import type { DeploymentObserver } from "../observation/deployment-observer";
 import type { Patience } from "./waiting";
 import { until } from "./waiting";
 

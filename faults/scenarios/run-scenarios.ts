@@ -1,13 +1,13 @@
 /** Scenarios one after the other, in rounds, each on a deployment that is as it was at first. */
-import { Failure } from "../lib/errors";
-import type { ReportProgress } from "../lib/progress";
-import type { Shape } from "../valkey/topology/placement";
+import { Failure } from "../../lib/errors";
+import type { ReportProgress } from "../../lib/progress";
+import type { Shape } from "../../valkey/topology/placement";
 import { restoreRoles } from "./actions";
 import type { ScenarioResult } from "./run-scenario";
 import { runScenario } from "./run-scenario";
-import type { FaultInjector } from "./fault-injector";
-import type { Scenario } from "./fault";
-import { DeploymentObserver } from "./deployment-observer";
+import type { FaultInjector } from "../injectors/fault-injector";
+import type { Scenario } from "../plan/fault";
+import { DeploymentObserver } from "../observation/deployment-observer";
 
 /** A deployment that is to suffer. */
 export interface FaultSubject {

@@ -1,6 +1,6 @@
 /** Why a scenario cannot be carried out, by where the servers are. */
-import { unmetPartitionPrecondition, unmetDiskPrecondition } from "../platforms/host/side-effects";
-import type { Scenario } from "./fault";
+import { unmetPartitionPrecondition, unmetDiskPrecondition } from "../../platforms/host/side-effects";
+import type { Scenario } from "../plan/fault";
 
 /** @param configured directives of the deployment, without the scenario's. @returns undefined where nothing stands in its way */
 export type PreconditionCheck = (

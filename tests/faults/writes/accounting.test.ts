@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { KeyContent, KeyWrite } from "../../faults/accounting";
-import { accountForWrites } from "../../faults/accounting";
-import { numberedValue, writeNumberOf } from "../../faults/numbered-values";
+import type { KeyContent, KeyWrite } from "../../../faults/writes/accounting";
+import { accountForWrites } from "../../../faults/writes/accounting";
+import { numberedValue, writeNumberOf } from "../../../faults/writes/numbered-values";
 
 const write = (number: number, kind: "acknowledged" | "failed" | "unknown"): KeyWrite => ({
   number,

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Fault } from "../../faults/fault";
-import type { FaultPlan, DeploymentOutline } from "../../faults/fault-plan";
-import { describeFaultPlan, planFault } from "../../faults/fault-plan";
+import type { Fault } from "../../../faults/plan/fault";
+import type { FaultPlan, DeploymentOutline } from "../../../faults/plan/fault-plan";
+import { describeFaultPlan, planFault } from "../../../faults/plan/fault-plan";
 
 function cluster(primaries: number, zones: number, changes: Partial<DeploymentOutline> = {}): DeploymentOutline {
   const nodes = Array.from({ length: primaries * 2 }, (_, i) => ({

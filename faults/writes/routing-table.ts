@@ -1,12 +1,12 @@
 /** Where writes go: what a client of a deployment knows of its primaries, learnt from any node and from redirections. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DeploymentNode, Endpoint } from "../valkey/node";
-import type { Deployment } from "../valkey/deployment";
-import { formatEndpoint } from "../valkey/node";
-import type { ClusterView } from "../valkey/topology/cluster-view";
-import { ViewParser } from "../valkey/topology/cluster-view";
-import { infoNumber, parseInfo } from "../valkey/topology/info";
-import { SLOT_COUNT } from "../valkey/topology/slots";
+import type { DeploymentNode, Endpoint } from "../../valkey/node";
+import type { Deployment } from "../../valkey/deployment";
+import { formatEndpoint } from "../../valkey/node";
+import type { ClusterView } from "../../valkey/topology/cluster-view";
+import { ViewParser } from "../../valkey/topology/cluster-view";
+import { infoNumber, parseInfo } from "../../valkey/topology/info";
+import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { Dialer } from "./connection-pool";
 import { ConnectionPool } from "./connection-pool";
 

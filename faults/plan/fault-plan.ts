@@ -1,5 +1,5 @@
-import type { Mode } from "../valkey/node";
-import type { Shape } from "../valkey/topology/placement";
+import type { Mode } from "../../valkey/node";
+import type { Shape } from "../../valkey/topology/placement";
 import type { Fault, HealTime } from "./fault";
 
 /** A deployment as a plan needs it, by node name. */

@@ -1,7 +1,7 @@
 /** An orderly hand-over in a cluster whose servers refuse at first: asked for again until it has happened. */
 import { describe, expect, it } from "vitest";
-import type { FaultContext } from "../../faults/actions";
-import { handOver } from "../../faults/actions";
+import type { FaultContext } from "../../../faults/scenarios/actions";
+import { handOver } from "../../../faults/scenarios/actions";
 
 /** Two nodes, and what the replica answers in turn; with the last answer it takes over. */
 function stage(answers: readonly (Error | "OK")[]): { readonly stage: FaultContext; readonly asked: () => number } {
@@ -24,15 +24,15 @@ function stage(answers: readonly (Error | "OK")[]): { readonly stage: FaultConte
       return isOver();
     },
   };
-  const breaker = {
+  const injector = {
     nodes: () => [{ name: "a" }, { name: "b" }],
     deployment: { name: "x", mode: "cluster", connect: () => Promise.resolve(connection) },
   };
   return {
     stage: {
-      breaker,
+      injector,
       observer,
-      note: () => undefined,
+      logEvent: () => undefined,
       signal: new AbortController().signal,
       patienceMs: 5000,
     } as unknown as FaultContext,

@@ -1,16 +1,16 @@
-import type { Mode } from "../valkey/node";
+import type { Mode } from "../../valkey/node";
 import type { ScenarioRecord } from "./scenario-schema";
 import { MAX_LOST_WRITES_LISTED } from "./scenario-schema";
-import { formatRanges } from "../valkey/topology/slots";
-import type { Shard } from "../valkey/verification/shards";
-import type { WriteAccounting } from "./accounting";
-import { describeFault } from "./fault";
-import type { Scenario } from "./fault";
-import type { FaultPlan } from "./fault-plan";
-import type { Write } from "./write-history";
-import type { LastUnhealthyTimes } from "./deployment-observer";
-import { countWriteErrors, latencyByPhase, outageOf, timelineOf, deploymentOutage } from "./outages";
-import type { StateChange } from "./observed-states";
+import { formatRanges } from "../../valkey/topology/slots";
+import type { Shard } from "../../valkey/verification/shards";
+import type { WriteAccounting } from "../writes/accounting";
+import { describeFault } from "../plan/fault";
+import type { Scenario } from "../plan/fault";
+import type { FaultPlan } from "../plan/fault-plan";
+import type { Write } from "../writes/write-history";
+import type { LastUnhealthyTimes } from "../observation/deployment-observer";
+import { countWriteErrors, latencyByPhase, outageOf, timelineOf, deploymentOutage } from "../observation/outages";
+import type { StateChange } from "../observation/observed-states";
 
 /** What was seen. Times are of one clock, but for those of changes and events, which count from the fault. */
 export interface ScenarioObservations {

@@ -1,13 +1,13 @@
 /** Watches every node of a deployment: asks each in turn what it is and what it sees, from before a fault until all is well. */
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Connection } from "../valkey/connection";
-import type { DeploymentNode } from "../valkey/node";
-import { nodeNameAt } from "../valkey/node";
-import { parseInfo } from "../valkey/topology/info";
-import { countSlots, parseRange } from "../valkey/topology/slots";
-import type { Dialer } from "./connection-pool";
-import { ConnectionPool } from "./connection-pool";
+import type { Connection } from "../../valkey/connection";
+import type { DeploymentNode } from "../../valkey/node";
+import { nodeNameAt } from "../../valkey/node";
+import { parseInfo } from "../../valkey/topology/info";
+import { countSlots, parseRange } from "../../valkey/topology/slots";
+import type { Dialer } from "../writes/connection-pool";
+import { ConnectionPool } from "../writes/connection-pool";
 import type { ObservedNodeState, StateChange, ExpectedTopology } from "./observed-states";
 import { isServing, isRedundant, isZoneSafe, seesAllSlotsServed, SILENT, stateName } from "./observed-states";
 

@@ -1,6 +1,6 @@
 /** Waiting for something to be so, by looking again and again. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { Failure } from "../lib/errors";
+import { Failure } from "../../lib/errors";
 
 /** Milliseconds. */
 const POLL_MS = 20;

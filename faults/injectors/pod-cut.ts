@@ -4,11 +4,11 @@
  * the same. Clients are let in as before. What the policy said before is kept on it, so that whoever comes later can heal it.
  */
 import type { V1LabelSelector, V1NetworkPolicy, V1NetworkPolicySpec } from "@kubernetes/client-node";
-import { Failure } from "../lib/errors";
-import type { KubernetesClient } from "../platforms/kubernetes/client";
-import type { Plain } from "../platforms/kubernetes/plain";
-import type { Labels } from "../platforms/kubernetes/pods";
-import { ViewParser } from "../valkey/topology/cluster-view";
+import { Failure } from "../../lib/errors";
+import type { KubernetesClient } from "../../platforms/kubernetes/client";
+import type { Plain } from "../../platforms/kubernetes/plain";
+import type { Labels } from "../../platforms/kubernetes/pods";
+import { ViewParser } from "../../valkey/topology/cluster-view";
 
 const GROUP = { group: "networking.k8s.io", version: "v1", plural: "networkpolicies" } as const;
 /** On pods that are cut. */

@@ -1,5 +1,5 @@
-import type { Mode } from "../valkey/node";
-import { SLOT_COUNT } from "../valkey/topology/slots";
+import type { Mode } from "../../valkey/node";
+import { SLOT_COUNT } from "../../valkey/topology/slots";
 
 /** `silent`: it does not answer. */
 export type NodeRole = "primary" | "replica" | "silent";

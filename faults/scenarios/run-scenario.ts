@@ -1,30 +1,30 @@
 /** One scenario, once: writes go on, the fault strikes, the deployment heals, and the books are balanced. */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { withConnections } from "../valkey/connections";
-import type { Connection } from "../valkey/connection";
-import type { Endpoint } from "../valkey/node";
-import type { Deployment } from "../valkey/deployment";
-import { BadInput, Failure, messageOf } from "../lib/errors";
-import type { ReportProgress } from "../lib/progress";
+import { withConnections } from "../../valkey/connections";
+import type { Connection } from "../../valkey/connection";
+import type { Endpoint } from "../../valkey/node";
+import type { Deployment } from "../../valkey/deployment";
+import { BadInput, Failure, messageOf } from "../../lib/errors";
+import type { ReportProgress } from "../../lib/progress";
 import type { ScenarioRecord } from "./scenario-schema";
-import type { Shape } from "../valkey/topology/placement";
-import type { Verification } from "../valkey/verification/verify";
-import { verify } from "../valkey/verification/verify";
-import type { LostWrite } from "./accounting";
-import { accountForWrites } from "./accounting";
+import type { Shape } from "../../valkey/topology/placement";
+import type { Verification } from "../../valkey/verification/verify";
+import { verify } from "../../valkey/verification/verify";
+import type { LostWrite } from "../writes/accounting";
+import { accountForWrites } from "../writes/accounting";
 import type { FaultContext } from "./actions";
 import { performAction, repairZones } from "./actions";
-import type { FaultInjector } from "./fault-injector";
-import { attemptAll } from "./fault-injector";
-import type { Scenario } from "./fault";
-import type { FaultPlan, DeploymentOutline } from "./fault-plan";
-import { planFault } from "./fault-plan";
-import { DeploymentObserver } from "./deployment-observer";
+import type { FaultInjector } from "../injectors/fault-injector";
+import { attemptAll } from "../injectors/fault-injector";
+import type { Scenario } from "../plan/fault";
+import type { FaultPlan, DeploymentOutline } from "../plan/fault-plan";
+import { planFault } from "../plan/fault-plan";
+import { DeploymentObserver } from "../observation/deployment-observer";
 import type { ScenarioObservations } from "./scenario-record";
 import { scenarioRecord } from "./scenario-record";
 import { until, within } from "./waiting";
-import { WriteClient } from "./write-client";
+import { WriteClient } from "../writes/write-client";
 
 /** In replication without a failover, and where no majority is left, waiting longer changes nothing: so many node timeouts at most. */
 const HELP_AFTER_TIMEOUTS = 3;

@@ -1,21 +1,21 @@
 /** Breaking a deployment of pods, by way of the API server: pods are deleted, and their StatefulSet makes them anew. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
-import type { Connection } from "../valkey/connection";
-import { connect } from "../valkey/connection";
-import type { DeploymentNode, Endpoint } from "../valkey/node";
-import { formatEndpoint } from "../valkey/node";
-import { Failure } from "../lib/errors";
-import type { KubernetesClient } from "../platforms/kubernetes/client";
-import type { KubernetesDeployment } from "../platforms/kubernetes/deployment";
-import { resourceName, isPodRunning } from "../platforms/kubernetes/pod-diagnostics";
-import { formatLabelSelector, listPods } from "../platforms/kubernetes/pods";
-import { openPortForward } from "../platforms/kubernetes/port-forward";
+import type { Connection } from "../../valkey/connection";
+import { connect } from "../../valkey/connection";
+import type { DeploymentNode, Endpoint } from "../../valkey/node";
+import { formatEndpoint } from "../../valkey/node";
+import { Failure } from "../../lib/errors";
+import type { KubernetesClient } from "../../platforms/kubernetes/client";
+import type { KubernetesDeployment } from "../../platforms/kubernetes/deployment";
+import { resourceName, isPodRunning } from "../../platforms/kubernetes/pod-diagnostics";
+import { formatLabelSelector, listPods } from "../../platforms/kubernetes/pods";
+import { openPortForward } from "../../platforms/kubernetes/port-forward";
 import type { FaultInjector } from "./fault-injector";
 import { attemptAll } from "./fault-injector";
 import { unmetPodPrecondition } from "./preconditions";
 import { cutPods, healPodCut, showsCut } from "./pod-cut";
-import { until } from "./waiting";
+import { until } from "../scenarios/waiting";
 
 /** Between two looks at the pods, milliseconds. */
 const LOOK_MS = 250;

@@ -4,15 +4,15 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ReplyError } from "ioredis";
-import type { Connection } from "../valkey/connection";
-import type { DeploymentNode, Endpoint } from "../valkey/node";
-import type { Deployment } from "../valkey/deployment";
-import { Failure, messageOf } from "../lib/errors";
-import { countSlots, SLOT_COUNT } from "../valkey/topology/slots";
-import type { SlotRange } from "../valkey/topology/slots";
-import { slotTags } from "../valkey/topology/slot-tags";
+import type { Connection } from "../../valkey/connection";
+import type { DeploymentNode, Endpoint } from "../../valkey/node";
+import type { Deployment } from "../../valkey/deployment";
+import { Failure, messageOf } from "../../lib/errors";
+import { countSlots, SLOT_COUNT } from "../../valkey/topology/slots";
+import type { SlotRange } from "../../valkey/topology/slots";
+import { slotTags } from "../../valkey/topology/slot-tags";
 import type { KeyContent } from "./accounting";
-import type { WriteLoad } from "./fault";
+import type { WriteLoad } from "../plan/fault";
 import type { WriteErrorCode, WriteOutcome } from "./write-history";
 import {
   CONNECTION_LOST,
