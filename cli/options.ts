@@ -70,9 +70,9 @@ const OPTIONS: readonly BenchmarkOption[] = [
 /** A mixed workload on the command line: what of the section `workloads` they set, beside the flags above that mean the same there. */
 const WORKLOAD_OPTIONS: readonly BenchmarkOption[] = [
   {
-    key: "driver",
-    long: "--driver",
-    flags: "--driver <driver>",
+    key: "loadGenerator",
+    long: "--load-generator",
+    flags: "--load-generator <name>",
     help: "a mixed workload instead of tests, sent by valkey-benchmark, open-loop or memtier",
     parse: text,
   },
@@ -163,7 +163,7 @@ function workloadOf(
   mixed: Readonly<Record<string, unknown>>,
   benchmark: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  const isOpen = mixed["driver"] === "open-loop";
+  const isOpen = mixed["loadGenerator"] === "open-loop";
   const keys: Readonly<Record<string, string>> = {
     clients: "clients",
     pipeline: "pipeline",
@@ -177,7 +177,7 @@ function workloadOf(
   );
   const values =
     isOpen && benchmark["dataSize"] !== undefined ? { values: { sizes: "fixed", bytes: benchmark["dataSize"] } } : {};
-  return { driver: "valkey-benchmark", ...mixed, ...Object.fromEntries(shared), ...values };
+  return { loadGenerator: "valkey-benchmark", ...mixed, ...Object.fromEntries(shared), ...values };
 }
 
 /** Likewise to the section `experiment`. */

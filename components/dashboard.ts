@@ -169,13 +169,13 @@ function measuredGraphs(): Graph[] {
       ],
     },
     {
-      title: "Doubts",
+      title: "Warnings",
       description: "Reasons not to take a measured figure at its word.",
       unit: "short",
       queries: [
-        [`sum by (code) (${last("doubt")}) > 0`, "{{code}}"],
-        [`sum by (code) (${last("capacity_doubt")}) > 0`, "{{code}} of capacities"],
-        [`${last("canary_moved")} > 0`, "the canary moved"],
+        [`sum by (code) (${last("warning")}) > 0`, "{{code}}"],
+        [`sum by (code) (${last("capacity_warning")}) > 0`, "{{code}} of capacities"],
+        [`${last("reference_load_moved")} > 0`, "the reference load moved"],
       ],
     },
   ];

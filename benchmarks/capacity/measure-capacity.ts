@@ -103,7 +103,7 @@ async function capacityOf(
     points,
     knee: kneeOf(points)?.rate ?? null,
     limit: failing === undefined ? null : capacityBottleneck(failing, { same, more, of: search.confirmations }),
-    doubts: capacityWarnings(probes, capacity),
+    warnings: capacityWarnings(probes, capacity),
   };
 }
 

@@ -100,6 +100,8 @@ export function capacityBottleneck(
 export function capacityWarnings(probes: readonly Probe[], capacity: number): Warning[] {
   const there = probes
     .filter(({ rate, holds }) => rate === capacity || (!holds && rate <= capacity * 1.2))
-    .flatMap(({ record }) => record.doubts);
-  return [...new Map(there.map((doubt) => [doubt.code, doubt])).values()].filter(({ code }) => code !== "rate-missed");
+    .flatMap(({ record }) => record.warnings);
+  return [...new Map(there.map((warning) => [warning.code, warning])).values()].filter(
+    ({ code }) => code !== "rate-missed",
+  );
 }

@@ -57,12 +57,12 @@ export function compareCapacities(
 /**
  * What may be said of it. Both searches must be apart by more than their steps, and by more than a fixed load moved; that they are
  * not apart takes steps as small as the precision.
- * @param canary of both runs, second over first
+ * @param referenceLoad of both runs, second over first
  * @param precision part of the figure that matters
  */
 export function judgeCapacities(
   { bounds, workDifferences }: ComparedCapacity,
-  canary: Ratio | undefined,
+  referenceLoad: Ratio | undefined,
   precision: number,
 ): "faster" | "slower" | "noise" | "no-difference" | "not-enough-data" | "other-work" {
   if (workDifferences.length > 0) return "other-work";
@@ -70,13 +70,13 @@ export function judgeCapacities(
   const { ratio, low, high } = bounds;
   if (low <= 1 && high >= 1)
     return Math.log(high / low) / 2 <= Math.log1p(precision) ? "no-difference" : "not-enough-data";
-  if (isWithinDrift(canary, ratio)) return "noise";
+  if (isWithinDrift(referenceLoad, ratio)) return "noise";
   return ratio > 1 ? "faster" : "slower";
 }
 
-/** Whether a ratio is no further from 1 than the machine may have moved by itself. @param canary of both runs, second over first */
-export function isWithinDrift(canary: Ratio | undefined, ratio: number): boolean {
-  const ends = [canary?.low ?? canary?.ratio ?? 1, canary?.high ?? canary?.ratio ?? 1];
+/** Whether a ratio is no further from 1 than the machine may have moved by itself. @param referenceLoad of both runs, second over first */
+export function isWithinDrift(referenceLoad: Ratio | undefined, ratio: number): boolean {
+  const ends = [referenceLoad?.low ?? referenceLoad?.ratio ?? 1, referenceLoad?.high ?? referenceLoad?.ratio ?? 1];
   return Math.abs(Math.log(ratio)) <= Math.max(...ends.map((end) => Math.abs(Math.log(end))));
 }
 
@@ -96,10 +96,10 @@ function notesOn(first: CapacityRecord, second: CapacityRecord): string[] {
     ...(first.load === null || second.load === null
       ? []
       : capacityGeneratorChanges(first.load, second.load).map((change) => `sent otherwise: ${describeChange(change)}`)),
-    ...[first, second].flatMap(({ doubts }, index) =>
-      doubts.length === 0
+    ...[first, second].flatMap(({ warnings }, index) =>
+      warnings.length === 0
         ? []
-        : [`doubts in the ${index === 0 ? "first" : "second"}: ${doubts.map(({ code }) => code).join(", ")}`],
+        : [`warnings in the ${index === 0 ? "first" : "second"}: ${warnings.map(({ code }) => code).join(", ")}`],
     ),
   ];
 }

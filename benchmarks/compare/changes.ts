@@ -157,7 +157,7 @@ function mixChanges(before: MeasurementRecord["mix"], after: MeasurementRecord["
 /** How the same work is sent: a ratio is then of the servers and of that. */
 export function generatorChanges(before: MeasurementRecord, after: MeasurementRecord): Change[] {
   return [
-    ...differing("driver", before.driver, after.driver),
+    ...differing("loadGenerator", before.loadGenerator, after.loadGenerator),
     ...differing("clients", String(before.clients), String(after.clients)),
     ...differing("pipeline", String(before.pipeline), String(after.pipeline)),
     ...differing("threads", String(before.threads), String(after.threads)),

@@ -47,7 +47,7 @@ export interface ComparedRow {
 
 export interface RunComparison {
   readonly changes: readonly Change[];
-  /** Of the fixed load, second over first: how the machine itself moved. Undefined without canaries, or on another machine. */
+  /** Of the fixed load, second over first: how the machine itself moved. Undefined without reference loads, or on another machine. */
   readonly referenceLoad: Ratio | undefined;
   readonly rows: readonly ComparedRow[];
   readonly capacities: readonly (ComparedCapacity & { readonly judgement: Judgement })[];
@@ -58,9 +58,9 @@ export interface RunComparison {
 export function compareRuns(before: Results, after: Results, precision = DEFAULT_PRECISION): RunComparison {
   const isSame = isSameMachine(before.environment, after.environment);
   const matched = matchDeployments(before, after);
-  const rates = ({ canaries }: Results): number[] => canaries.map(({ rps }) => rps);
-  const canary =
-    isSame && before.canaries.length > 0 && after.canaries.length > 0
+  const rates = ({ referenceLoads }: Results): number[] => referenceLoads.map(({ rps }) => rps);
+  const referenceLoad =
+    isSame && before.referenceLoads.length > 0 && after.referenceLoads.length > 0
       ? independentRatio(rates(before), rates(after), precision)
       : undefined;
   const rows = matched.flatMap((pair) => {
@@ -69,19 +69,21 @@ export function compareRuns(before: Results, after: Results, precision = DEFAULT
     );
     return titlesOf(first ?? []).flatMap((title) => {
       const [a, b] = [first, second].map((records) => (records ?? []).filter((record) => record.title === title));
-      return a === undefined || b === undefined || b.length === 0 ? [] : [rowOf(a, b, canary, isSame, precision)];
+      return a === undefined || b === undefined || b.length === 0
+        ? []
+        : [rowOf(a, b, referenceLoad, isSame, precision)];
     });
   });
   const capacities = compareCapacities(before, after, matched, isSame ? [] : [ANOTHER_MACHINE]).map((compared) => ({
     ...compared,
-    judgement: judgeCapacities(compared, canary, precision),
+    judgement: judgeCapacities(compared, referenceLoad, precision),
   }));
   return {
     changes: [
       ...environmentChanges(before.environment, after.environment),
       ...matched.flatMap((pair) => topologyChanges(pair.before, pair.after)),
     ],
-    referenceLoad: canary,
+    referenceLoad: referenceLoad,
     rows,
     capacities,
     unmatched: [...unmatchedOf(before, after, rows), ...unmatchedCapacities(before, after, capacities)],
@@ -95,7 +97,7 @@ function titlesOf(records: readonly MeasurementRecord[]): string[] {
 function rowOf(
   before: readonly MeasurementRecord[],
   after: readonly MeasurementRecord[],
-  canary: Ratio | undefined,
+  referenceLoad: Ratio | undefined,
   isSame: boolean,
   precision: number,
 ): ComparedRow {
@@ -117,10 +119,10 @@ function rowOf(
     ...(figure === "p99" && (a.offering === null || b.offering === null) ? [CLOSED_LOOP_NOTE] : []),
     ...generatorChanges(a, b).map((change) => `sent otherwise: ${describeChange(change)}`),
     ...(isSame ? [] : [ANOTHER_MACHINE]),
-    ...doubtsOf(before, "first"),
-    ...doubtsOf(after, "second"),
+    ...warningsOf(before, "first"),
+    ...warningsOf(after, "second"),
   ];
-  return { ...base, ratio, judgement: judge(ratio, canary, figure), notes };
+  return { ...base, ratio, judgement: judge(ratio, referenceLoad, figure), notes };
 }
 
 function eachOf(records: readonly MeasurementRecord[], figure: ComparedRow["metric"]): number[] {
@@ -135,15 +137,15 @@ function valueOf(records: readonly MeasurementRecord[], figure: ComparedRow["met
 }
 
 /** Repeats of one run are near each other; two runs are further apart than those say. What a fixed load moved by is no finding. */
-function judge(ratio: Ratio, canary: Ratio | undefined, figure: ComparedRow["metric"]): Judgement {
+function judge(ratio: Ratio, referenceLoad: Ratio | undefined, figure: ComparedRow["metric"]): Judgement {
   if (ratio.verdict === "no-difference" || ratio.verdict === "not-enough-data") return ratio.verdict;
-  if (isWithinDrift(canary, ratio.ratio ?? 1)) return "noise";
+  if (isWithinDrift(referenceLoad, ratio.ratio ?? 1)) return "noise";
   return (ratio.verdict === "greater") === (figure === "throughput") ? "faster" : "slower";
 }
 
-function doubtsOf(records: readonly MeasurementRecord[], which: string): string[] {
-  const codes = [...new Set(records.flatMap(({ doubts }) => doubts.map(({ code }) => code)))];
-  return codes.length === 0 ? [] : [`doubts in the ${which}: ${codes.join(", ")}`];
+function warningsOf(records: readonly MeasurementRecord[], which: string): string[] {
+  const codes = [...new Set(records.flatMap(({ warnings }) => warnings.map(({ code }) => code)))];
+  return codes.length === 0 ? [] : [`warnings in the ${which}: ${codes.join(", ")}`];
 }
 
 function unmatchedOf(before: Results, after: Results, rows: readonly ComparedRow[]): string[] {

@@ -39,7 +39,7 @@ export function formatComparison({ changes, referenceLoad, rows, capacities, unm
     ...(referenceLoad === undefined
       ? []
       : [
-          `Canary: ${referenceLoad.ratio?.toFixed(2) ?? "–"}×${referenceLoad.low === undefined || referenceLoad.high === undefined ? "" : ` (${referenceLoad.low.toFixed(2)} … ${referenceLoad.high.toFixed(2)})`}: what the same load on the same machine differs by, with nothing of yours in it`,
+          `Reference load: ${referenceLoad.ratio?.toFixed(2) ?? "–"}×${referenceLoad.low === undefined || referenceLoad.high === undefined ? "" : ` (${referenceLoad.low.toFixed(2)} … ${referenceLoad.high.toFixed(2)})`}: what the same load on the same machine differs by, with nothing of yours in it`,
         ]),
     "",
     ...(rows.length === 0

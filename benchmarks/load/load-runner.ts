@@ -8,7 +8,7 @@ import type { ValkeyBenchmarkFeatures } from "./valkey-benchmark/features";
 import type { LoadReport } from "./valkey-benchmark/output";
 import type { PrimaryNode } from "../workloads/prefill";
 
-/** Runs loads of one driver. @typeParam R what one run of that driver is */
+/** Runs loads of one load generator. @typeParam R what one run of that load generator is */
 export interface LoadRunner<R> {
   /**
    * Load generators that run side by side. Each has the clients, the pipeline and the threads of the workload, its part of the
@@ -52,7 +52,7 @@ export type ClientCpu = Omit<MeasurementRecord["cpu"], "servers">;
 export interface LoadOutcome {
   /** Of all load generators together. */
   readonly report: LoadReport;
-  /** Every count of the latencies, where the driver gives them. */
+  /** Every count of the latencies, where the load generator gives them. */
   readonly latencies?: Histogram | undefined;
   /** Of an open loop. */
   readonly offering?: Offering | undefined;
@@ -64,8 +64,8 @@ export interface LoadOutcome {
   readonly cpu: ClientCpu;
   /** One for each where there are several or they run elsewhere. */
   readonly runners: MeasurementRecord["runners"];
-  /** What is doubtful about where and when they ran. */
-  readonly doubts: readonly Warning[];
+  /** What is given a warning about where and when they ran. */
+  readonly warnings: readonly Warning[];
 }
 
 /** What one run of the tool printed, untouched. */

@@ -15,7 +15,7 @@ export function mixedLoadRunners(
   serversHere: boolean,
   mixes: readonly MixedWorkload[],
 ): Pick<LoadRunners, "openLoop" | "memtier"> {
-  const memtier = mixes.some(({ driver }) => driver === "memtier")
+  const memtier = mixes.some(({ loadGenerator }) => loadGenerator === "memtier")
     ? new LocalMemtierRunner({ run, program: findMemtier(), serversHere })
     : undefined;
   return { openLoop: new LocalOpenLoopRunner({ run, serversHere }), memtier };
@@ -23,5 +23,5 @@ export function mixedLoadRunners(
 
 /** The same question before anything starts. @throws BadInput */
 export function assertLoadGeneratorsInstalled(mixes: readonly MixedWorkload[]): void {
-  if (mixes.some(({ driver }) => driver === "memtier")) findMemtier();
+  if (mixes.some(({ loadGenerator }) => loadGenerator === "memtier")) findMemtier();
 }

@@ -10,7 +10,7 @@ import { bottleneckOf } from "./bottleneck";
 export const CHECK_CONNECTION_FACTOR = 2;
 /** How long a probe takes at most, seconds. */
 export const CHECK_SECONDS = 2;
-/** A rate that grows by less is the same rate: so much the canary may move, too. */
+/** A rate that grows by less is the same rate: so much the reference load may move, too. */
 const GAIN_LIMIT = 1.1;
 /** What took less says nothing of who was the limit. */
 const LEAST_SECONDS = 1;

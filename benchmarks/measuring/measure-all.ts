@@ -69,8 +69,8 @@ export async function measureAll(
 }
 
 /**
- * One after the other, with a canary before each and one after the last. Those that were found are kept when the search for another fails.
- * @param first the first canary's round: behind those of what was measured before
+ * One after the other, with a reference load before each and one after the last. Those that were found are kept when the search for another fails.
+ * @param first the first reference load's round: behind those of what was measured before
  */
 export async function findCapacities(
   plan: CapacityMeasurement,
@@ -83,17 +83,17 @@ export async function findCapacities(
   if (openLoop === undefined) throw new Error("a capacity is found by the open loop, and there is none");
   // All of them by the same servers: others answer at another rate on a machine that has not moved.
   const [steady] = plan.deployments;
-  const canary = async (index: number): Promise<void> => {
+  const referenceLoad = async (index: number): Promise<void> => {
     if (steady === undefined) return;
-    report(`canary ${index + 1} of ${plan.deployments.length + 1}`, true);
+    report(`reference load ${index + 1} of ${plan.deployments.length + 1}`, true);
     await runReferenceLoad(steady, first + index, equipment, { ...collector.listener, progress: report });
   };
   for (const [index, contender] of plan.deployments.entries()) {
-    await canary(index);
+    await referenceLoad(index);
     await measureCapacities({ ...plan, deployments: [contender] }, { openLoop, signal }, report, (capacity) => {
       collector.addCapacity({ ...capacity, round: first + index });
       report(formatCapacity(capacity));
     });
   }
-  await canary(plan.deployments.length);
+  await referenceLoad(plan.deployments.length);
 }

@@ -39,7 +39,10 @@ export function countedCommands({ test, readFrom = "primary" }: ValkeyBenchmarkR
 /** Those of a mixed workload. */
 export function countedCommandsOfMixed(mix: MixedWorkload): CountedCommands {
   const { read, write } = DATA_COMMANDS[mix.data];
-  return { primary: [read, write], replica: mix.driver === "open-loop" && mix.readFrom !== "primary" ? [read] : [] };
+  return {
+    primary: [read, write],
+    replica: mix.loadGenerator === "open-loop" && mix.readFrom !== "primary" ? [read] : [],
+  };
 }
 
 /**

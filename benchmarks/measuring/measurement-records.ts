@@ -34,7 +34,7 @@ type Sent = Pick<
   | "workload"
   | "test"
   | "title"
-  | "driver"
+  | "loadGenerator"
   | "mix"
   | "seed"
   | "clients"
@@ -66,7 +66,7 @@ export function namedTestRecord(
     workload: workload.name ?? deployment.name,
     test: testName,
     title: test.title,
-    driver: "valkey-benchmark",
+    loadGenerator: "valkey-benchmark",
     mix: null,
     seed: run.seed,
     clients,
@@ -93,14 +93,14 @@ export function mixedWorkloadRecord(
   measured: MeasuredLoad,
   { deployment, workload, seed, round }: MixedMeasurementContext,
 ): MeasurementRecord {
-  const { name, driver, clients, pipeline, keySpace, rate = null, warmup: warmupSeconds } = workload;
-  const isOpen = workload.driver === "open-loop";
+  const { name, loadGenerator, clients, pipeline, keySpace, rate = null, warmup: warmupSeconds } = workload;
+  const isOpen = workload.loadGenerator === "open-loop";
   const dataSize = isOpen ? Math.round(meanValueBytes(workload.values)) : workload.dataSize;
   const sent: Sent = {
     workload: name,
     test: name,
     title: name,
-    driver,
+    loadGenerator,
     mix: requestMixOf(workload),
     seed,
     clients,
@@ -167,7 +167,7 @@ function judged(
     },
     runners: measured.runners,
   };
-  const doubts = warningsOf({
+  const warnings = warningsOf({
     record,
     isTicked: ticked,
     reads,
@@ -176,7 +176,7 @@ function judged(
     serversUnknown: unknown,
     offeredSeconds,
   });
-  return { ...record, doubts: [...doubts, ...measured.doubts] };
+  return { ...record, warnings: [...warnings, ...measured.warnings] };
 }
 
 type Counts = ReadonlyMap<MeasuredNode, NodeCounts>;

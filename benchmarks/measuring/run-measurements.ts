@@ -1,4 +1,4 @@
-/** The whole measuring of one run: prefilled, interleaved, repeated, with canaries, deployment against deployment. */
+/** The whole measuring of one run: prefilled, interleaved, repeated, with reference loads, deployment against deployment. */
 import { randomInt } from "node:crypto";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
@@ -32,13 +32,13 @@ export interface MeasurementSeries {
   readonly repeats: number;
   /** Set where the servers are somebody's: keys are put there only where there are none of their names, and removed again. */
   readonly externalKeys?: { readonly overwrite: boolean } | undefined;
-  /** Requests per second of the last canary, where somebody else runs them: a study has its own. */
+  /** Requests per second of the last reference load, where somebody else runs them: a study has its own. */
   readonly referenceRate?: number | undefined;
 }
 
 export interface LoadRunners {
   readonly valkeyBenchmark: ValkeyBenchmarkRunner;
-  /** For mixes of the driver. */
+  /** For mixes of the load generator. */
   readonly openLoop?: LoadRunner<OpenLoopRun> | undefined;
   readonly memtier?: LoadRunner<MemtierRun> | undefined;
   readonly signal: AbortSignal;
@@ -47,18 +47,18 @@ export interface LoadRunners {
 /** Told of everything as it happens, so that nothing measured is lost when the rest is. */
 export interface MeasurementListener {
   readonly progress: ReportProgress;
-  readonly referenceLoad: (canary: ReferenceLoadRecord) => void;
+  readonly referenceLoad: (referenceLoad: ReferenceLoadRecord) => void;
   readonly record: (record: MeasurementRecord) => void;
   /** The tool's output, untouched. */
   readonly raw: (heading: string, output: string) => void;
 }
 
 /**
- * The fixed load of every canary: it depends on nothing a user sets, and touches no data. Its rate is also more
+ * The fixed load of every reference load: it depends on nothing a user sets, and touches no data. Its rate is also more
  * than any test's with as few clients could be.
  */
 export const REFERENCE_LOAD: Workload = {
-  name: "canary",
+  name: "reference-load",
   tests: ["ping_mbulk"],
   clients: 12,
   pipeline: 16,
@@ -69,8 +69,8 @@ export const REFERENCE_LOAD: Workload = {
   warmup: 0,
   rate: undefined,
 };
-/** What a canary sends where the tool cannot be told a duration. */
-const CANARY_REQUESTS = 500_000;
+/** What a reference load sends where the tool cannot be told a duration. */
+const REFERENCE_LOAD_REQUESTS = 500_000;
 /** How often a run of the tool that hangs is begun. */
 const ATTEMPTS = 2;
 /** Requests of a trial that tells how many a measurement needs, likewise. */
@@ -114,14 +114,14 @@ export async function runReferenceLoad(
   await runMeasurements(nothing, equipment, {
     ...listener,
     progress: () => undefined,
-    referenceLoad: (canary) => {
-      listener.referenceLoad({ ...canary, round });
+    referenceLoad: (referenceLoad) => {
+      listener.referenceLoad({ ...referenceLoad, round });
     },
   });
 }
 
 class Measuring {
-  /** Requests per second of the last canary. */
+  /** Requests per second of the last reference load. */
   #ceiling = 0;
   readonly #trialRates = new Map<string, number>();
   /** Of what was sent once more over twice the connections. */
@@ -145,26 +145,26 @@ class Measuring {
     ];
     for (const step of interleave(groups, repeats)) {
       this.equipment.signal.throwIfAborted();
-      if (step.kind === "canary") {
-        if (referenceRate === undefined) await this.#canary(step.round);
+      if (step.kind === "reference-load") {
+        if (referenceRate === undefined) await this.#referenceLoad(step.round);
       } else if ("mix" in step.variant) await this.#measureMix(step.round, step.variant.session, step.variant.mix);
       else await this.#measure(step.round, step.variant.session, step.variant.test);
     }
   }
 
-  async #canary(round: number): Promise<void> {
+  async #referenceLoad(round: number): Promise<void> {
     const [session] = this.sessions;
     if (session === undefined) throw new Failure("there is no deployment to measure");
-    this.listener.progress(`canary ${round} of ${this.experiment.repeats + 1}`, true);
+    this.listener.progress(`reference load ${round} of ${this.experiment.repeats + 1}`, true);
     const length = this.equipment.valkeyBenchmark.features.duration
       ? REFERENCE_LOAD.length
-      : { requests: CANARY_REQUESTS };
+      : { requests: REFERENCE_LOAD_REQUESTS };
     const tool: ValkeyBenchmarkRun = {
       ...this.#tool(session, "ping_mbulk", REFERENCE_LOAD),
       mode: "replication",
       length,
     };
-    const measured = await this.#attempt(`canary ${round}`, session, tool);
+    const measured = await this.#attempt(`reference load ${round}`, session, tool);
     this.#ceiling = measured.report.rate;
     this.listener.referenceLoad({ round, rps: measured.report.rate, startedAt: measured.startedAt });
   }
@@ -240,14 +240,14 @@ class Measuring {
     this.#record(
       what,
       rate !== undefined && needsConnectionCheck(record)
-        ? { ...record, doubts: [...record.doubts, ...connectionWarnings(record.client.rps, rate)] }
+        ? { ...record, warnings: [...record.warnings, ...connectionWarnings(record.client.rps, rate)] }
         : record,
     );
   }
 
   #sendMix(what: string, session: Session, mix: MixedWorkload, seed: number): Promise<MeasuredLoad> {
     const warming = { ...mix, length: { seconds: mix.warmup } };
-    switch (mix.driver) {
+    switch (mix.loadGenerator) {
       case "valkey-benchmark": {
         const workload = workloadForMixed(mix);
         const { mode, access } = session.deployment;
@@ -310,7 +310,7 @@ class Measuring {
 
   #size(): PrefillSize {
     const { keySpace, dataSize, length, warmup, clients, pipeline } = this.experiment.workload;
-    // A canary's rate is faster than any command that takes something, with a fifth to spare.
+    // A reference load's rate is faster than any command that takes something, with a fifth to spare.
     const stock =
       "requests" in length
         ? length.requests + clients * pipeline * this.equipment.valkeyBenchmark.count
@@ -426,8 +426,9 @@ class Measuring {
   }
 }
 
-/** @throws BadInput where nobody here runs loads of the mix's driver */
-function needed<R>(runner: LoadRunner<R> | undefined, { name, driver }: MixedWorkload): LoadRunner<R> {
-  if (runner === undefined) throw new BadInput(`workload ${name}`, [`nothing here can run the driver ${driver}`]);
+/** @throws BadInput where nobody here runs loads of the mix's load generator */
+function needed<R>(runner: LoadRunner<R> | undefined, { name, loadGenerator }: MixedWorkload): LoadRunner<R> {
+  if (runner === undefined)
+    throw new BadInput(`workload ${name}`, [`nothing here can run the load generator ${loadGenerator}`]);
   return runner;
 }

@@ -13,7 +13,7 @@ export function assertRunnerSupports(
   { features, count }: Pick<ValkeyBenchmarkRunner, "features" | "count">,
 ): void {
   const { length, rate } = workload;
-  const own = mixes.filter((mix) => mix.driver === "valkey-benchmark");
+  const own = mixes.filter((mix) => mix.loadGenerator === "valkey-benchmark");
   const parts = [
     ["requests", "requests" in length ? length.requests : undefined],
     ["rate", rate],

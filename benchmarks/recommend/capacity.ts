@@ -42,7 +42,7 @@ export function measuredCapacities(all: readonly Results[], kind: "reads" | "wri
     resultRows(results).flatMap((row): MeasuredCapacity[] => {
       const topology = results.topologies.find(({ deployment }) => deployment === row.deployment);
       const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
-      const isSpoilt = row.doubts.some(({ code }) => SPOILT.has(code));
+      const isSpoilt = row.warnings.some(({ code }) => SPOILT.has(code));
       // A mixed workload may be called like a test.
       if (
         !tests.includes(row.test) ||
@@ -52,7 +52,7 @@ export function measuredCapacities(all: readonly Results[], kind: "reads" | "wri
         row.records.some(({ rate }) => rate !== null)
       )
         return [];
-      const isLeast = row.doubts.some(
+      const isLeast = row.warnings.some(
         ({ code }) =>
           code === "machine-bound" || code === "client-bound" || code === "few-connections" || code === "neighbour",
       );
@@ -119,13 +119,13 @@ export function isSimilarSize(dataSize: number, valueSize: number): boolean {
 /**
  * The rate at which 99 % were answered within the objective or a stricter one, by intended times, of loads like the one that is needed; where
  * there is none, of those whose load is not on record. What came at random counts before what came evenly spaced, for queues are of chance, and
- * what a moved canary spoilt comes last; of those that are left the highest.
+ * what a moved reference load spoilt comes last; of those that are left the highest.
  * @returns undefined where nobody measured that
  */
 export function sustainedRate(all: readonly Results[], need: ComparableLoad): SustainedRate | undefined {
   const held = all.flatMap((results) =>
     results.capacities.flatMap(
-      ({ deployment, workload, load, objective, capacity, isOpenEnded, limit, doubts }): SustainedRate[] => {
+      ({ deployment, workload, load, objective, capacity, isOpenEnded, limit, warnings }): SustainedRate[] => {
         const topology = results.topologies.find((each) => each.deployment === deployment);
         const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
         if (Number(topology?.settings["io-threads"] ?? 1) !== need.ioThreads) return [];
@@ -142,15 +142,15 @@ export function sustainedRate(all: readonly Results[], need: ComparableLoad): Su
           load === null
             ? ""
             : `, ${load.keySpace.toLocaleString("en-US")} keys drawn ${load.mix.keys}, ${load.arrivals === "poisson" ? "at random times" : "evenly spaced"}`;
-        const doubted = doubts.length === 0 ? "" : ` (doubts: ${doubts.map(({ code }) => code).join(", ")})`;
+        const warned = warnings.length === 0 ? "" : ` (warnings: ${warnings.map(({ code }) => code).join(", ")})`;
         return [
           {
             perPrimary: capacity / primaries,
             load,
             isLowerBound: isOpenEnded || limit?.who === "client",
-            machineChanged: doubts.some(({ code }) => code === "canary-moved"),
+            machineChanged: warnings.some(({ code }) => code === "reference-load-moved"),
             results,
-            source: `${workload} of ${deployment}, ${results.timestamp}: ${Math.round(capacity).toLocaleString("en-US")}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"} with ${100 * objective.part} % below ${objective.ms} ms${offered}${doubted}`,
+            source: `${workload} of ${deployment}, ${results.timestamp}: ${Math.round(capacity).toLocaleString("en-US")}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"} with ${100 * objective.part} % below ${objective.ms} ms${offered}${warned}`,
           },
         ];
       },

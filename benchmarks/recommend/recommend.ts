@@ -299,8 +299,8 @@ function assumptionsOf(
           "the servers were not the limit where they were measured: they serve more, and fewer or smaller machines may do",
         ]
       : []),
-    ...(used.some(({ results: { study } }) => study?.canaryMoved === true) ||
-    used.some(({ row }) => row.doubts.some(({ code }) => code === "canary-moved")) ||
+    ...(used.some(({ results: { study } }) => study?.referenceLoadMoved === true) ||
+    used.some(({ row }) => row.warnings.some(({ code }) => code === "reference-load-moved")) ||
     held?.machineChanged === true
       ? ["the machine was not the same throughout its measurements"]
       : []),

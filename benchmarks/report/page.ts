@@ -46,7 +46,7 @@ export function renderReport(results: Results): string {
                 </section>`
           }
           ${firstSections(results, table, notes)} ${costs(results, table)}
-          ${table.comparisons.length === 0 ? undefined : doubts(notes)}
+          ${table.comparisons.length === 0 ? undefined : warnings(notes)}
           ${(results.study === undefined ? measurementCharts(results) : studyCharts(results)).map(renderFigure)}
           ${studyTables(results)}
           ${results.study === undefined ? [...results.topologies.map(topology), ...results.topologies.map(verification)] : folded("Topologies and their verification", [...results.topologies.map(topology), ...results.topologies.map(verification)])}
@@ -145,10 +145,10 @@ function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): Html {
   if (row === undefined) return html`<td>not measured</td>`;
   const hits = row.hitRatio === null ? "" : `, ${(row.hitRatio * 100).toFixed(1)} % hits`;
   const marks = notes.flatMap(({ code }) => {
-    const doubt = row.doubts.find((each) => each.code === code);
-    return doubt === undefined
+    const warning = row.warnings.find((each) => each.code === code);
+    return warning === undefined
       ? []
-      : [html` <span class="doubt" title="${doubt.text}">${noteLetter(notes, code)}</span>`];
+      : [html` <span class="note" title="${warning.text}">${noteLetter(notes, code)}</span>`];
   });
   return html`<td>
     <b>${formatCount(row.rps.median)}</b>/s${marks}<small
@@ -202,14 +202,14 @@ function costs(results: Results, { deployments, comparisons }: DeploymentCompari
   </section>`;
 }
 
-function doubts(notes: readonly WarningNote[]): Html {
+function warnings(notes: readonly WarningNote[]): Html {
   if (notes.length === 0)
     return html`<section>
-      <h2>Doubts</h2>
+      <h2>Warnings</h2>
       <p>${NO_WARNINGS}</p>
     </section>`;
   return html`<section>
-    <h2>Doubts</h2>
+    <h2>Warnings</h2>
     <p>
       Figures with a letter are shown with the reasons not to take them at their word; each reason is given with the
       figures of its first case.
@@ -217,7 +217,7 @@ function doubts(notes: readonly WarningNote[]): Html {
     <dl>
       ${notes.map(
         ({ code, text, where }) =>
-          html`<dt><span class="doubt">${noteLetter(notes, code)}</span> ${code}</dt>
+          html`<dt><span class="note">${noteLetter(notes, code)}</span> ${code}</dt>
             <dd>${text}<small>${where.join(", ")}</small></dd>`,
       )}
     </dl>
@@ -305,7 +305,7 @@ function machinesOf({ machines }: Results["environment"]): [string, string][] {
   return [...kinds].map(([kind, names]) => ["Kubernetes", `${names.length} × ${kind}: ${names.join(", ")}`]);
 }
 
-function environment({ environment: machine, configuration, canaries }: Results): Html {
+function environment({ environment: machine, configuration, referenceLoads }: Results): Html {
   const rows: [string, string][] = [
     [
       "Machine",
@@ -322,7 +322,12 @@ function environment({ environment: machine, configuration, canaries }: Results)
       `transparent huge pages ${machine.transparentHugePages ?? "unknown"}, overcommit_memory ${machine.overcommitMemory ?? "unknown"}, somaxconn ${machine.somaxconn ?? "unknown"}, governor ${machine.governor ?? "unknown"}`,
     ],
     ["Load before", machine.loadAverage.map((load) => load.toFixed(2)).join(", ")],
-    ["Canary", canaries.length === 0 ? "none ran" : `${canaries.map(({ rps }) => formatCount(rps)).join(", ")} PING/s`],
+    [
+      "Reference load",
+      referenceLoads.length === 0
+        ? "none ran"
+        : `${referenceLoads.map(({ rps }) => formatCount(rps)).join(", ")} PING/s`,
+    ],
   ];
   return html`<section>
     <h2>Where this was measured</h2>

@@ -32,7 +32,7 @@ export function studyCharts(results: Results): Chart[] {
       ),
     ),
     ...growthCharts(study),
-    canaries(results, study),
+    referenceLoads(results, study),
   ];
 }
 
@@ -305,18 +305,18 @@ function scaling(fit: StudyFit, rows: readonly ResultRow[], { cells }: StudyReco
   ];
 }
 
-function canaries({ canaries: all }: Results, { canaryMoved }: StudyRecord): Chart {
+function referenceLoads({ referenceLoads: all }: Results, { referenceLoadMoved }: StudyRecord): Chart {
   return {
-    id: "canaries",
-    title: "The canary",
-    caption: `A fixed load on a server that is the same throughout, among the cells: PINGs per second by its turn.${canaryMoved ? ` ${REFERENCE_LOAD_MOVED}` : " It stayed within a tenth of its median, so the machine was the same throughout."}`,
+    id: "reference-loads",
+    title: "The reference load",
+    caption: `A fixed load on a server that is the same throughout, among the cells: PINGs per second by its turn.${referenceLoadMoved ? ` ${REFERENCE_LOAD_MOVED}` : " It stayed within a tenth of its median, so the machine was the same throughout."}`,
     legend: [],
     heights: { wide: 220, narrow: 200 },
     option: (width) => ({
       ...chartBase(width),
       xAxis: {
         type: "category",
-        data: all.map((_canary, index) => String(index + 1)),
+        data: all.map((_referenceLoad, index) => String(index + 1)),
         axisLabel: axisLabel(width),
         axisTick: { show: false },
         axisLine: { lineStyle: { color: GRID_COLOUR } },

@@ -33,7 +33,7 @@ function overview(study: StudyRecord): Html {
       ${study.rounds} ${study.rounds === 1 ? "round" : "rounds"} of ${study.cells.length} cells in
       ${formatDuration(study.elapsedSeconds)}, in random order from seed ${study.seed}; ${describeEnd(study)}.
     </p>
-    ${study.canaryMoved ? html`<p class="warning">${REFERENCE_LOAD_MOVED}</p>` : undefined}
+    ${study.referenceLoadMoved ? html`<p class="warning">${REFERENCE_LOAD_MOVED}</p>` : undefined}
     ${
       study.findings.length === 0
         ? undefined
@@ -77,7 +77,7 @@ function cells(results: Results, study: StudyRecord): Html {
             <th>Throughput</th>
             <th>p99</th>
             <th>Servers' CPU per operation</th>
-            <th>Doubts</th>
+            <th>Warnings</th>
           </tr>
         </thead>
         <tbody>
@@ -89,7 +89,7 @@ function cells(results: Results, study: StudyRecord): Html {
                 <td>not measured${failed === null ? "" : `: ${failed.split("\n")[0] ?? ""}`}</td>
               </tr>`;
             return own.map(
-              ({ title, rps, p99Ms, serverCpu, serverRps, doubts, repeats }) =>
+              ({ title, rps, p99Ms, serverCpu, serverRps, warnings, repeats }) =>
                 html`<tr>
                   <th>${label}</th>
                   <td>${title}</td>
@@ -104,7 +104,7 @@ function cells(results: Results, study: StudyRecord): Html {
                   </td>
                   <td>
                     <small
-                      >${[...doubts.map(({ code }) => code), ...(shared === null ? [] : [`shared CPUs: ${shared}`])].join(", ") || "none"}</small
+                      >${[...warnings.map(({ code }) => code), ...(shared === null ? [] : [`shared CPUs: ${shared}`])].join(", ") || "none"}</small
                     >
                   </td>
                 </tr>`,

@@ -24,7 +24,7 @@ export class ResultsCollector {
   #machines: readonly Machine[] = [];
   #costs: readonly DeploymentCost[] = [];
   readonly #topologies: TopologyRecord[] = [];
-  readonly #canaries: ReferenceLoadRecord[] = [];
+  readonly #referenceLoads: ReferenceLoadRecord[] = [];
   readonly #records: MeasurementRecord[] = [];
   readonly #capacities: CapacityRecord[] = [];
   readonly #failures: ScenarioRecord[] = [];
@@ -42,8 +42,8 @@ export class ResultsCollector {
   }
 
   readonly listener: Omit<MeasurementListener, "progress"> = {
-    referenceLoad: (canary) => {
-      this.#canaries.push(canary);
+    referenceLoad: (referenceLoad) => {
+      this.#referenceLoads.push(referenceLoad);
     },
     record: (record) => {
       this.#records.push(record);
@@ -115,11 +115,11 @@ export class ResultsCollector {
       reason,
       environment: { ...this.#environment, programs: this.#programs, machines: [...this.#machines] },
       topologies: this.#topologies,
-      canaries: this.#canaries,
+      referenceLoads: this.#referenceLoads,
       ...(this.#costs.length === 0 ? {} : { costs: [...this.#costs] }),
-      // Whether a canary moved is known only beside all the others.
-      records: this.#records.map((record) => ({ ...record, doubts: [...record.doubts, ...referenceLoadWarnings(record.round, this.#canaries)] })),
-      capacities: this.#capacities.map((capacity) => ({ ...capacity, doubts: [...capacity.doubts, ...(capacity.round === null ? [] : referenceLoadWarnings(capacity.round, this.#canaries))] })),
+      // Whether a reference load moved is known only beside all the others.
+      records: this.#records.map((record) => ({ ...record, warnings: [...record.warnings, ...referenceLoadWarnings(record.round, this.#referenceLoads)] })),
+      capacities: this.#capacities.map((capacity) => ({ ...capacity, warnings: [...capacity.warnings, ...(capacity.round === null ? [] : referenceLoadWarnings(capacity.round, this.#referenceLoads))] })),
       failures: this.#failures,
     };
   }

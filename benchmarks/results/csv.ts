@@ -30,7 +30,7 @@ const COLUMNS: readonly (readonly [name: string, value: (row: ResultRow, results
   ["server_cpu", ({ serverCpu }) => cores(serverCpu)],
   ["usd_per_million", (row, results) => dollars(rowCost(results, row))],
   ["usd_per_gib_month", ({ deployment }, results) => dollars(results.topologies.flatMap((each) => (each.deployment === deployment ? [storageCost(results, each)] : []))[0] ?? null)],
-  ["doubts", ({ doubts }) => doubts.map(({ code }) => code).join(" ")],
+  ["warnings", ({ warnings }) => warnings.map(({ code }) => code).join(" ")],
 ];
 
 /** One row per deployment and test; what is not known is empty. */

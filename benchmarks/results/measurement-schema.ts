@@ -24,7 +24,7 @@ export const WARNING_CODES = [
   "uneven-shares",
   "shared-machine",
   "runners-apart",
-  "canary-moved",
+  "reference-load-moved",
 ] as const;
 
 /** A reason not to take a figure at its word, in one sentence with the figures it is drawn from. */
@@ -88,7 +88,7 @@ export const measurementSchema = z.strictObject({
   test: z.string(),
   title: z.string(),
   /** Who sent the load. */
-  driver: z.enum(LOAD_GENERATORS).default("valkey-benchmark"),
+  loadGenerator: z.enum(LOAD_GENERATORS).default("valkey-benchmark"),
   /** Null for a named test, and not known of older results. */
   mix: mixSchema.nullable().default(null),
   startedAt: z.iso.datetime(),
@@ -118,7 +118,7 @@ export const measurementSchema = z.strictObject({
     percentiles: cumulativeSchema,
     cumulative: cumulativeSchema,
   }),
-  /** Every count of the latencies, where the driver gives them: an HDR histogram of microseconds, version 2, deflated, base64. */
+  /** Every count of the latencies, where the load generator gives them: an HDR histogram of microseconds, version 2, deflated, base64. */
   histogram: z.string().nullable().default(null),
   /** What an open loop offered and what became of it; null for a closed one. */
   offering: offeringSchema.nullable().default(null),
@@ -153,6 +153,6 @@ export const measurementSchema = z.strictObject({
   }),
   /** The load generators, where there are several or they run on other machines than this program: clients and threads are each one's. */
   runners: z.array(runnerSchema).default([]),
-  doubts: z.array(warningSchema),
+  warnings: z.array(warningSchema),
 });
 export type MeasurementRecord = z.infer<typeof measurementSchema>;

@@ -55,8 +55,8 @@ function familiesOf(results: Results): Family[] {
       const value = figure(capacity);
       return value === null ? [] : [[labelsOfCapacity(capacity), value]];
     });
-  const canaries = results.canaries.map(({ rps }) => rps);
-  const usual = canaries.length === 0 ? 0 : median(canaries);
+  const referenceLoads = results.referenceLoads.map(({ rps }) => rps);
+  const usual = referenceLoads.length === 0 ? 0 : median(referenceLoads);
   return [
     { name: `${PREFIX}_run`, help: "The run: 1 when it is complete", samples: [[{ stack, machine: environment.cpuModel, cores: environment.coresAvailable, kernel: environment.kernel, version: environment.programs?.version ?? "unknown" }, results.complete ? 1 : 0]] },
     { name: `${PREFIX}_requests_per_second`, help: "Throughput by the load generator's clock, median over the repeats", samples: each(({ rps }) => rps.median) },
@@ -67,12 +67,12 @@ function familiesOf(results: Results): Family[] {
     { name: `${PREFIX}_hit_ratio`, help: "Part of the reads that found their key", samples: each(({ hitRatio }) => hitRatio) },
     { name: `${PREFIX}_client_cores`, help: "CPU of the load generators", samples: each(({ clientCpu }) => clientCpu) },
     { name: `${PREFIX}_server_cores`, help: "CPU of all servers of the deployment", samples: each(({ serverCpu }) => serverCpu) },
-    { name: `${PREFIX}_doubt`, help: "Reasons not to take a figure at its word", samples: rows.flatMap((row) => stateOf(labelsOf(row), "code", WARNING_CODES, row.doubts.map(({ code }) => code))) },
-    { name: `${PREFIX}_canary_requests_per_second`, help: "The least, the median and the most that a fixed load got before, between and after the measurements", samples: canaries.length === 0 ? [] : [[{ stack, of: "least" }, Math.min(...canaries)], [{ stack, of: "median" }, usual], [{ stack, of: "most" }, Math.max(...canaries)]] },
-    { name: `${PREFIX}_canary_moved`, help: "1 where a fixed load did not run at its usual rate throughout: the machine was not the same", samples: canaries.length === 0 ? [] : [[{ stack }, Number(canaries.some((rps) => Math.abs(rps / usual - 1) > REFERENCE_LOAD_LIMIT))]] },
+    { name: `${PREFIX}_warning`, help: "Reasons not to take a figure at its word", samples: rows.flatMap((row) => stateOf(labelsOf(row), "code", WARNING_CODES, row.warnings.map(({ code }) => code))) },
+    { name: `${PREFIX}_reference_load_requests_per_second`, help: "The least, the median and the most that a fixed load got before, between and after the measurements", samples: referenceLoads.length === 0 ? [] : [[{ stack, of: "least" }, Math.min(...referenceLoads)], [{ stack, of: "median" }, usual], [{ stack, of: "most" }, Math.max(...referenceLoads)]] },
+    { name: `${PREFIX}_reference_load_moved`, help: "1 where a fixed load did not run at its usual rate throughout: the machine was not the same", samples: referenceLoads.length === 0 ? [] : [[{ stack }, Number(referenceLoads.some((rps) => Math.abs(rps / usual - 1) > REFERENCE_LOAD_LIMIT))]] },
     { name: `${PREFIX}_capacity_requests_per_second`, help: "The highest offered load at which the objective held", samples: capacities(({ capacity }) => capacity) },
     { name: `${PREFIX}_capacity_open_ended`, help: "1 where the highest load that might be offered held: the capacity is that or more", samples: capacities(({ isOpenEnded }) => Number(isOpenEnded)) },
-    { name: `${PREFIX}_capacity_doubt`, help: "Reasons not to take a capacity at its word", samples: results.capacities.flatMap((capacity) => stateOf(labelsOfCapacity(capacity), "code", WARNING_CODES, capacity.doubts.map(({ code }) => code))) },
+    { name: `${PREFIX}_capacity_warning`, help: "Reasons not to take a capacity at its word", samples: results.capacities.flatMap((capacity) => stateOf(labelsOfCapacity(capacity), "code", WARNING_CODES, capacity.warnings.map(({ code }) => code))) },
     { name: `${PREFIX}_knee_requests_per_second`, help: "The load beyond which latency rises faster than load", samples: capacities(({ knee }) => knee) },
     { name: `${PREFIX}_ratio`, help: "A figure of one cell of a study over that of another", samples: comparisons("ratio") },
     { name: `${PREFIX}_ratio_low`, help: "Lower end of the ratio's 95 % interval", samples: comparisons("low") },

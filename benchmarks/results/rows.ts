@@ -37,7 +37,7 @@ export interface ResultRow {
   /** Cumulative counts of all repeats together: counts can be added, percentiles cannot. */
   readonly latencies: readonly CumulativeCount[];
   /** The first of each code. */
-  readonly doubts: readonly Warning[];
+  readonly warnings: readonly Warning[];
   /** In order of rounds. */
   readonly records: readonly MeasurementRecord[];
 }
@@ -104,12 +104,12 @@ function rowOf(unsorted: readonly MeasurementRecord[]): ResultRow | undefined {
     offered: first.rate,
     isOpenLoop: first.offering !== null,
     latencies: records.some(({ histogram }) => histogram === null) ? mergeCumulativeCounts(records.map((record) => record.client.cumulative)) : latencies.tailSteps(),
-    doubts: [...new Map(records.flatMap(({ doubts }) => doubts).reverse().map((doubt) => [doubt.code, doubt])).values()].reverse(),
+    warnings: [...new Map(records.flatMap(({ warnings }) => warnings).reverse().map((warning) => [warning.code, warning])).values()].reverse(),
     records,
   };
 }
 
-/** A record's latencies: counts as exact as its driver gives them. */
+/** A record's latencies: counts as exact as its load generator gives them. */
 export function histogramOf({ histogram, client }: Pick<MeasurementRecord, "histogram" | "client">): Histogram {
   return histogram === null ? latencyHistogram(client) : Histogram.decode(histogram);
 }

@@ -16,7 +16,7 @@ const capacitySchema = z.strictObject({
   deployment: z.string(),
   mode: modeSchema,
   workload: z.string(),
-  /** Of the canary before the search; the one after it has the next. Not on record in older results. */
+  /** Of the reference load before the search; the one after it has the next. Not on record in older results. */
   round: z.int().min(1).nullable().default(null),
   /** What was offered, at each of the rates; clients and workers of each of the runners. Not on record in older results. */
   load: z.strictObject({ mix: mixSchema, arrivals: z.string(), dataSize: countSchema, keySpace: countSchema, clients: countSchema, pipeline: countSchema, workers: countSchema, runners: countSchema }).nullable().default(null),
@@ -47,7 +47,7 @@ const capacitySchema = z.strictObject({
   knee: countSchema.nullable(),
   /** Who was the limit at the lowest rate that did not hold; null where all held. */
   limit: z.strictObject({ who: z.enum(["client", "server", "machine", "nobody"]), text: z.string().optional() }).nullable(),
-  doubts: z.array(warningSchema),
+  warnings: z.array(warningSchema),
 });
 export type CapacityRecord = z.infer<typeof capacitySchema>;
 export type CapacityLoad = NonNullable<CapacityRecord["load"]>;
@@ -137,7 +137,7 @@ export const resultsSchema = z.strictObject({
   configuration: z.unknown(),
   environment: environmentSchema,
   topologies: z.array(topologySchema),
-  canaries: z.array(referenceLoadSchema),
+  referenceLoads: z.array(referenceLoadSchema),
   /** Of deployments whose machines' prices are known. */
   costs: z.array(costSchema).optional(),
   records: z.array(measurementSchema),

@@ -91,10 +91,10 @@ export const studySchema = z.strictObject({
   /** Why it ended. */
   ended: z.enum(["precise", "budget", "not-yet"]),
   cells: z.array(cellSchema),
-  /** Of all measurements, in the order in which they were made: `3 cluster`, `3 canary 1`. */
+  /** Of all measurements, in the order in which they were made: `3 cluster`, `3 reference load 1`. */
   order: z.array(z.string()),
-  /** True when a canary was off the median of all by more than the limit: then the machine was not the same throughout. */
-  canaryMoved: z.boolean(),
+  /** True when a reference load was off the median of all by more than the limit: then the machine was not the same throughout. */
+  referenceLoadMoved: z.boolean(),
   comparisons: z.array(comparisonSchema),
   /** What comparisons that say `sideBySide` are made of: one of each pair and round. */
   sideBySide: z.array(z.strictObject({ round: z.int(), base: z.string(), other: z.string(), tests: z.array(interleavedTestSchema) })).default([]),

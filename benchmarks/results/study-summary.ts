@@ -16,12 +16,12 @@ export const CLAIM_FINDING_LABELS: Readonly<Record<Claim["finding"], string>> = 
 
 export const METRIC_LABELS: Readonly<Record<StudyComparison["figure"], string>> = { throughput: "throughput", p99: "p99", "cpu-per-operation": "CPU per operation" };
 
-export const REFERENCE_LOAD_MOVED = "A canary moved: a fixed load did not run at its usual rate throughout, so the machine was not the same throughout, and everything here is doubtful.";
+export const REFERENCE_LOAD_MOVED = "A reference load moved: a fixed load did not run at its usual rate throughout, so the machine was not the same throughout, and everything here has a warning.";
 
 export const INTERLEAVING_NOTE = "Side by side: the servers of both ran and were sent to in alternating slices of 5 to 15 ms, so that a machine that changes changes for both.";
 
-/** Of a p99 that another driver than the open loop has at an offered rate. */
-export const CLOSED_LOOP_NOTE = "p99 at an offered rate is a closed loop's: who waits for a reply sends nothing meanwhile, and a stall counts once for each connection. The driver open-loop counts it for all who would have called (valkey:workloads).";
+/** Of a p99 that another load generator than the open loop has at an offered rate. */
+export const CLOSED_LOOP_NOTE = "p99 at an offered rate is a closed loop's: who waits for a reply sends nothing meanwhile, and a stall counts once for each connection. The load generator open-loop counts it for all who would have called (valkey:workloads).";
 
 /** What its reader must know of the intervals, after what they are of. */
 export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "comparisons" | "precision">): string[] {
@@ -43,7 +43,7 @@ export function formatStudy(results: Results): string[] {
   return [
     ...(results.complete ? [] : [`INCOMPLETE: ${results.reason ?? "the study was stopped"}`, ""]),
     `Study ${study.name}: ${study.rounds} ${study.rounds === 1 ? "round" : "rounds"} of ${study.cells.length} cells in ${formatDuration(study.elapsedSeconds)}, seed ${study.seed}; ${describeEnd(study)}`,
-    ...(study.canaryMoved ? [REFERENCE_LOAD_MOVED] : []),
+    ...(study.referenceLoadMoved ? [REFERENCE_LOAD_MOVED] : []),
     "",
     ...cellTable(results, study),
     ...failures(study),
@@ -76,16 +76,16 @@ export function describeEnd({ ended, precision, cells, comparisons }: Pick<Study
 function cellTable(results: Results, { cells }: StudyRecord): string[] {
   const rows = resultRows(results);
   const lines = cells.flatMap(({ id, label, shared }) =>
-    rows.filter(({ deployment }) => deployment === id).map(({ title, rps, p99Ms, serverCpu, serverRps, doubts }) => [
+    rows.filter(({ deployment }) => deployment === id).map(({ title, rps, p99Ms, serverCpu, serverRps, warnings }) => [
       label,
       title,
       `${formatCount(rps.median)}/s`,
       `${formatMs(p99Ms)} ms`,
       serverCpu === null || serverRps === null || serverRps === 0 ? "–" : `${((1e6 * serverCpu) / serverRps).toFixed(2)} µs`,
-      [...doubts.map(({ code }) => code), ...(shared === null ? [] : ["shared-cpus"])].join(" "),
+      [...warnings.map(({ code }) => code), ...(shared === null ? [] : ["shared-cpus"])].join(" "),
     ]),
   );
-  return textTable([["Cell", "Test", "Throughput", "p99", "CPU/op", "Doubts"], ...lines], "  rrr");
+  return textTable([["Cell", "Test", "Throughput", "p99", "CPU/op", "Warnings"], ...lines], "  rrr");
 }
 
 function failures({ cells }: StudyRecord): string[] {

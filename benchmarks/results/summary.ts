@@ -1,4 +1,4 @@
-/** summary.txt and the end of a run on the terminal: the table side by side, keys by primary, doubts. Pure. */
+/** summary.txt and the end of a run on the terminal: the table side by side, keys by primary, warnings. Pure. */
 import { textTable } from "../../lib/table";
 import { formatCount, formatMs } from "../../lib/units";
 import { formatUsd } from "../../lib/dollars";
@@ -24,7 +24,7 @@ export function formatSummary(results: Results): string[] {
       : [...(results.capacities.length + results.failures.length > 0 ? [""] : []), "=== Side by side ===", ...(comparisons.length === 0 ? ["Nothing was measured."] : tableLines(deployments, comparisons, notes, results.topologies))]),
     ...results.topologies.flatMap(keyLines),
     ...costLines(results, comparisons),
-    ...(comparisons.length === 0 ? [] : ["", "=== Doubts ===", ...doubtLines(notes)]),
+    ...(comparisons.length === 0 ? [] : ["", "=== Warnings ===", ...warningLines(notes)]),
   ];
 }
 
@@ -45,19 +45,19 @@ function tableLines(deployments: readonly string[], comparisons: readonly TestCo
   return [...textTable([head, under, ...body]), ...confidence];
 }
 
-/** `1,234,567/s a · p50 0.567 ms` with the letters of its doubts. */
+/** `1,234,567/s a · p50 0.567 ms` with the letters of its warnings. */
 function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): string {
   if (row === undefined) return "not measured";
-  const letters = row.doubts.map(({ code }) => noteLetter(notes, code)).sort().join("");
+  const letters = row.warnings.map(({ code }) => noteLetter(notes, code)).sort().join("");
   const hits = row.hitRatio === null ? "" : ` · ${(row.hitRatio * 100).toFixed(1)} % hits`;
   return `${formatCount(row.rps.median)}/s${letters === "" ? "" : ` [${letters}]`} · p50 ${formatMs(row.p50Ms)} ms${row.isOpenLoop ? `, p99 ${formatMs(row.p99Ms)} ms` : ""}${hits}`;
 }
 
 /** `cluster: 41,200/s within p99 ≤ 2 ms (steady); …` */
-export function formatCapacity({ deployment, capacity, isOpenEnded, objective, workload, knee, limit, doubts }: CapacityRecord): string {
+export function formatCapacity({ deployment, capacity, isOpenEnded, objective, workload, knee, limit, warnings }: CapacityRecord): string {
   const rate = capacity === 0 ? "no load that was tried holds" : `${isOpenEnded ? "at least " : ""}${formatCount(capacity)}/s hold`;
   const beyond = limit === null ? "" : `; beyond, the limit is the ${limit.who}${limit.text === undefined ? "" : ` (${limit.text})`}`.replace("the limit is the nobody", "nobody is at a limit");
-  return `${deployment}: ${rate} ${formatObjective(objective)} (${workload})${knee === null ? "" : `, knee at ${formatCount(knee)}/s`}${beyond}${doubts.length === 0 ? "" : ` [${doubts.map(({ code }) => code).join(", ")}]`}`;
+  return `${deployment}: ${rate} ${formatObjective(objective)} (${workload})${knee === null ? "" : `, knee at ${formatCount(knee)}/s`}${beyond}${warnings.length === 0 ? "" : ` [${warnings.map(({ code }) => code).join(", ")}]`}`;
 }
 
 /** Keys by the primaries there are, found by role. */
@@ -81,7 +81,7 @@ function costLines(results: Results, comparisons: readonly TestComparison[]): st
   return lines.length === 0 ? [] : ["", "=== Cost of the servers ===", ...lines];
 }
 
-function doubtLines(notes: readonly WarningNote[]): string[] {
+function warningLines(notes: readonly WarningNote[]): string[] {
   if (notes.length === 0) return [NO_WARNINGS];
   return notes.map((note) => `[${noteLetter(notes, note.code)}] ${note.code}: ${note.text} (${note.where.join(", ")})`);
 }

@@ -1,4 +1,4 @@
-/** Doubts as footnotes: a letter per kind, said once, with everything it concerns. Pure. */
+/** Warnings as footnotes: a letter per kind, said once, with everything it concerns. Pure. */
 import type { ResultRow } from "./rows";
 import type { Warning } from "./schema";
 
@@ -15,8 +15,8 @@ export const NO_WARNINGS = "None: both clocks agree, what was read was there, an
 /** In order of first appearance. */
 export function warningNotes(rows: readonly ResultRow[]): WarningNote[] {
   const notes = new Map<Warning["code"], { text: string; where: string[] }>();
-  for (const { title, deployment, doubts } of rows) {
-    for (const { code, text } of doubts) {
+  for (const { title, deployment, warnings } of rows) {
+    for (const { code, text } of warnings) {
       const note = notes.get(code) ?? { text, where: [] };
       note.where.push(`${title} of ${deployment}`);
       notes.set(code, note);

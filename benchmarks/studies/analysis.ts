@@ -131,7 +131,7 @@ export class StudyAnalysis {
   limitedBy(cell: Treatment, test: string): "client" | "machine" | undefined {
     const records = this.recordsOf(cell, test);
     const share = (...codes: readonly Warning["code"][]): number =>
-      records.filter(({ doubts }) => doubts.some(({ code }) => codes.includes(code))).length /
+      records.filter(({ warnings }) => warnings.some(({ code }) => codes.includes(code))).length /
       Math.max(1, records.length);
     if (share("client-bound", "few-connections") >= 0.5) return "client";
     return share("machine-bound") >= 0.5 ? "machine" : undefined;

@@ -23,7 +23,7 @@ export type StudyLogHeader = z.infer<typeof headerSchema>;
 
 const entrySchema = z.discriminatedUnion("kind", [
   z.strictObject({
-    kind: z.literal("canary"),
+    kind: z.literal("reference-load"),
     round: z.int(),
     place: z.int(),
     rps: count,

@@ -61,7 +61,7 @@ export function givenUpReason(cell: Treatment, entries: readonly StudyLogEntry[]
 /** The same of whatever a turn measures. @param subject see `subjectOf` */
 export function givenUpReasonOf(subject: string, entries: readonly StudyLogEntry[]): string | undefined {
   const own = entries
-    .filter((entry) => entry.kind !== "canary" && subjectOfEntry(entry) === subject)
+    .filter((entry) => entry.kind !== "reference-load" && subjectOfEntry(entry) === subject)
     .slice(-MAX_CONSECUTIVE_FAILURES);
   const last = own.at(-1);
   return own.length === MAX_CONSECUTIVE_FAILURES &&
@@ -71,7 +71,7 @@ export function givenUpReasonOf(subject: string, entries: readonly StudyLogEntry
     : undefined;
 }
 
-function subjectOfEntry(entry: Exclude<StudyLogEntry, { kind: "canary" }>): string {
+function subjectOfEntry(entry: Exclude<StudyLogEntry, { kind: "reference-load" }>): string {
   return entry.kind === "failure" ? entry.cell : stepSubject(entry);
 }
 
@@ -129,7 +129,7 @@ export function evaluateStudy(state: StudyState): StudyRecord {
       failed: givenUpReason(cell, entries) ?? null,
     })),
     order: entries.flatMap((entry) => (entry.kind === "failure" ? [] : [entryKey(entry)])),
-    canaryMoved: referenceLoadMoved(entries),
+    referenceLoadMoved: referenceLoadMoved(entries),
     comparisons: findings.comparisons(),
     sideBySide: sideBySideEntries(entries).map(({ round, base, other, tests }) => ({ round, base, other, tests })),
     fits: [...throughput, ...costs],
@@ -143,7 +143,7 @@ export function evaluateStudy(state: StudyState): StudyRecord {
 
 /** One is enough to mark the whole study: nobody knows since when. */
 export function referenceLoadMoved(entries: readonly StudyLogEntry[]): boolean {
-  const rates = entries.flatMap((entry) => (entry.kind === "canary" ? [entry.rps] : []));
+  const rates = entries.flatMap((entry) => (entry.kind === "reference-load" ? [entry.rps] : []));
   return rates.length > 0 && rates.some((rate) => Math.abs(rate / median(rates) - 1) > REFERENCE_LOAD_LIMIT);
 }
 

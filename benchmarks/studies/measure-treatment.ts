@@ -74,12 +74,12 @@ export async function measureReferenceLoad(
   round: number,
   place: number,
   laboratory: StudyEnvironment,
-): Promise<Extract<StudyLogEntry, { kind: "canary" }>> {
+): Promise<Extract<StudyLogEntry, { kind: "reference-load" }>> {
   const began = performance.now();
   const cell: Treatment = {
-    id: "canary",
-    label: "canary",
-    baseDeployment: "canary",
+    id: "reference-load",
+    label: "reference-load",
+    baseDeployment: "reference-load",
     levels: {},
     mode: "replication",
     shape: { primaries: 1, replicasPerPrimary: 0 },
@@ -107,13 +107,13 @@ export async function measureReferenceLoad(
       tool,
       signal,
       laboratory,
-      `round ${round}, canary`,
+      `round ${round}, reference load`,
       (record) => records.push(record),
     );
     const [record] = records;
-    if (record === undefined) throw new Error("the canary left no record");
+    if (record === undefined) throw new Error("the reference load left no record");
     return {
-      kind: "canary",
+      kind: "reference-load",
       round,
       place,
       rps: record.client.rps,

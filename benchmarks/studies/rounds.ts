@@ -7,12 +7,12 @@ import { randomFrom, shuffled } from "../../lib/statistics/random";
 export const MIN_ROUNDS = 6;
 
 export type StudyStep =
-  | { readonly kind: "canary"; readonly round: number; readonly place: number }
+  | { readonly kind: "reference-load"; readonly round: number; readonly place: number }
   | { readonly kind: "cell"; readonly round: number; readonly cell: string }
   | { readonly kind: "side-by-side"; readonly round: number; readonly base: string; readonly other: string };
 
 /**
- * One round: every cell once and every pair side by side once, in an order of its own, a canary before the first of them and one somewhere among them.
+ * One round: every cell once and every pair side by side once, in an order of its own, a reference load before the first of them and one somewhere among them.
  * @param pairs of cells, by their ids
  * @param round from 1
  */
@@ -29,20 +29,20 @@ export function stepsOfRound(
   ];
   const turns = shuffled(all, random);
   const among = 1 + Math.floor(random() * Math.max(0, turns.length - 1));
-  const canary = (place: number): StudyStep => ({ kind: "canary", round, place });
+  const referenceLoad = (place: number): StudyStep => ({ kind: "reference-load", round, place });
   return cells.length < 2
-    ? [canary(1), ...turns]
-    : [canary(1), ...turns.slice(0, among), canary(2), ...turns.slice(among)];
+    ? [referenceLoad(1), ...turns]
+    : [referenceLoad(1), ...turns.slice(0, among), referenceLoad(2), ...turns.slice(among)];
 }
 
 /** What a turn measures: a cell's id, or what two of them are called together. */
-export function stepSubject(turn: Exclude<StudyStep, { kind: "canary" }>): string {
+export function stepSubject(turn: Exclude<StudyStep, { kind: "reference-load" }>): string {
   return turn.kind === "cell" ? turn.cell : `${turn.other} beside ${turn.base}`;
 }
 
 /** What a turn is on the journal. */
 export function stepKey(turn: StudyStep): string {
-  return `${turn.round} ${turn.kind === "canary" ? `canary ${turn.place}` : stepSubject(turn)}`;
+  return `${turn.round} ${turn.kind === "reference-load" ? `reference load ${turn.place}` : stepSubject(turn)}`;
 }
 
 export interface StudyProgress {

@@ -20,7 +20,7 @@ import type { Study } from "./study";
 /** Who measures a turn; told apart so that the order of things is tested without servers. */
 export interface StepRunner {
   readonly referenceLoad: (round: number, place: number) => Promise<StudyLogEntry>;
-  /** @param ceiling requests per second of the last canary */
+  /** @param ceiling requests per second of the last reference load */
   readonly treatment: (cell: Treatment, round: number, ceiling: number) => Promise<StudyLogEntry>;
   /** Both at once, in alternating slices. */
   readonly interleaved: (pair: TreatmentPair, round: number) => Promise<StudyLogEntry>;
@@ -60,7 +60,7 @@ export interface StudyListener {
  * Measures until `decide` says that it is enough. Each finished turn is on the journal before the next begins; a turn that is
  * there already is not measured again. What fails twice in succession, a cell or a pair, is left out from then on, and tried again when the study is
  * gone on with: whoever does so may have mended it.
- * @throws the signal's reason when told to stop; Failure when a canary fails, or every cell
+ * @throws the signal's reason when told to stop; Failure when a reference load fails, or every cell
  */
 export async function runStudy(
   study: Study,
@@ -134,12 +134,12 @@ async function measured(
   signal: AbortSignal,
   report: ReportProgress,
 ): Promise<StudyLogEntry> {
-  if (turn.kind === "canary") return bench.referenceLoad(turn.round, turn.place);
+  if (turn.kind === "reference-load") return bench.referenceLoad(turn.round, turn.place);
   const began = performance.now();
   try {
     if (turn.kind === "side-by-side")
       return await bench.interleaved({ base: cellOf(study, turn.base), other: cellOf(study, turn.other) }, turn.round);
-    return await bench.treatment(cellOf(study, turn.cell), turn.round, lastCanary(entries));
+    return await bench.treatment(cellOf(study, turn.cell), turn.round, lastReferenceLoad(entries));
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof Failure)) throw error;
@@ -162,19 +162,19 @@ function cellOf({ treatments }: Study, id: string): Treatment {
 
 /** Two are measured side by side while each of them is, and both together. */
 function isGivenUp(turn: StudyStep, entries: readonly StudyLogEntry[]): boolean {
-  if (turn.kind === "canary") return false;
+  if (turn.kind === "reference-load") return false;
   const subjects = turn.kind === "cell" ? [turn.cell] : [turn.base, turn.other, stepSubject(turn)];
   return subjects.some((subject) => givenUpReasonOf(subject, entries) !== undefined);
 }
 
-function lastCanary(entries: readonly StudyLogEntry[]): number {
-  return entries.reduce((rate, entry) => (entry.kind === "canary" ? entry.rps : rate), 0);
+function lastReferenceLoad(entries: readonly StudyLogEntry[]): number {
+  return entries.reduce((rate, entry) => (entry.kind === "reference-load" ? entry.rps : rate), 0);
 }
 
 function describeTurn(study: Study, turn: StudyStep): string {
   switch (turn.kind) {
-    case "canary":
-      return "canary";
+    case "reference-load":
+      return "reference-load";
     case "cell":
       return cellOf(study, turn.cell).label;
     case "side-by-side":

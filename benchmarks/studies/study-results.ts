@@ -25,10 +25,10 @@ export function studyResults(state: StudyState, description: StudyDescription, r
   const cells = treatmentEntries(state.entries);
   const topologies = new Map<string, TopologyRecord>();
   for (const { cell, topology } of cells) if (!topologies.has(cell)) topologies.set(cell, topology);
-  const canaries = state.entries.flatMap((entry): ReferenceLoadRecord[] =>
-    entry.kind === "canary" ? [{ round: entry.round, rps: entry.rps, startedAt: entry.startedAt }] : [],
+  const referenceLoads = state.entries.flatMap((entry): ReferenceLoadRecord[] =>
+    entry.kind === "reference-load" ? [{ round: entry.round, rps: entry.rps, startedAt: entry.startedAt }] : [],
   );
-  const moved = movedDoubt(canaries);
+  const moved = movedWarning(referenceLoads);
   return {
     schema: SCHEMA_VERSION,
     ...description,
@@ -36,18 +36,18 @@ export function studyResults(state: StudyState, description: StudyDescription, r
     reason,
     // In the order of the study's cells, the first of which the others are compared with.
     topologies: state.study.treatments.flatMap(({ id }) => topologies.get(id) ?? []),
-    canaries,
+    referenceLoads,
     records: cells
       .flatMap(({ records }) => records)
-      .map((record): MeasurementRecord => ({ ...record, doubts: [...record.doubts, ...moved] })),
+      .map((record): MeasurementRecord => ({ ...record, warnings: [...record.warnings, ...moved] })),
     capacities: [],
     failures: [],
     study: evaluateStudy(state),
   };
 }
 
-/** One canary that moved marks every record: nobody knows since when the machine was another. */
-function movedDoubt(canaries: readonly ReferenceLoadRecord[]): Warning[] {
-  const rounds = [...new Set(canaries.map(({ round }) => round))];
-  return rounds.flatMap((round) => referenceLoadWarnings(round, canaries)).slice(0, 1);
+/** One reference load that moved marks every record: nobody knows since when the machine was another. */
+function movedWarning(referenceLoads: readonly ReferenceLoadRecord[]): Warning[] {
+  const rounds = [...new Set(referenceLoads.map(({ round }) => round))];
+  return rounds.flatMap((round) => referenceLoadWarnings(round, referenceLoads)).slice(0, 1);
 }

@@ -4,18 +4,20 @@ import type { StudyLogEntry } from "./checkpoint-log";
 /** By engine, as cells name it. */
 type Found = ReadonlyMap<string | undefined, { readonly version: string }>;
 
-/** As a canary has them on record: the engine that nobody named, which also has the load generator of all, by an empty name. */
+/** As a reference load has them on record: the engine that nobody named, which also has the load generator of all, by an empty name. */
 export function recordedVersions(found: Found): Record<string, string> {
   return Object.fromEntries([...found].map(([engine, { version }]) => [engine ?? "", version]));
 }
 
 /**
  * @param found now
- * @returns a sentence for each engine that is another than when a canary ran
+ * @returns a sentence for each engine that is another than when a reference load ran
  */
 export function changedVersions(entries: readonly StudyLogEntry[], found: Found): string[] {
   return [...found].flatMap(([engine, { version }]) => {
-    const before = entries.flatMap((entry) => (entry.kind === "canary" ? (entry.versions?.[engine ?? ""] ?? []) : []));
+    const before = entries.flatMap((entry) =>
+      entry.kind === "reference-load" ? (entry.versions?.[engine ?? ""] ?? []) : [],
+    );
     const others = [...new Set(before)].filter((each) => each !== version);
     return others.map(
       (other) =>

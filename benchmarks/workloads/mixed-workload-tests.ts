@@ -1,4 +1,4 @@
-/** A mixed workload as the drivers take it: the keys it needs, and the commands that valkey-benchmark sends for it. Pure. */
+/** A mixed workload as the load generators take it: the keys it needs, and the commands that valkey-benchmark sends for it. Pure. */
 import { Random } from "../../lib/statistics/random-generator";
 import { typicalSizes } from "../load/open-loop/requests/values";
 import { zsetMember } from "./key-space";
@@ -13,9 +13,9 @@ const SIZES = 64;
 
 /** The keys that must be there before. Every run has the same, whatever its seed. */
 export function prefillForMixed(mix: MixedWorkload): { readonly what: Prefill; readonly size: PrefillSize } {
-  const isOpen = mix.driver === "open-loop";
+  const isOpen = mix.loadGenerator === "open-loop";
   const sizes = isOpen && mix.values.sizes !== "fixed" ? typicalSizes(mix.values, new Random(1), SIZES) : undefined;
-  if (mix.driver === "memtier")
+  if (mix.loadGenerator === "memtier")
     return {
       what: { kind: "plain", family: MEMTIER_FAMILY, type: mix.data === "strings" ? "string" : "zset" },
       size: { keySpace: mix.keySpace, dataSize: mix.dataSize, stock: 0 },

@@ -1,4 +1,4 @@
-/** A mixed workload: reads and writes of one data set in any ratio, and the driver that sends them. Plain data. */
+/** A mixed workload: reads and writes of one data set in any ratio, and the load generator that sends them. Plain data. */
 
 /** Who sends a load: a closed loop of Valkey's own, one of memtier_benchmark's, or the open-loop generator. */
 export const LOAD_GENERATORS = ["valkey-benchmark", "open-loop", "memtier"] as const;
@@ -74,17 +74,17 @@ interface ClosedLoopMix extends MixBase {
 }
 
 export interface ValkeyBenchmarkWorkload extends ClosedLoopMix {
-  readonly driver: "valkey-benchmark";
+  readonly loadGenerator: "valkey-benchmark";
   /** Replicas take no writes from it: other than the primary only where everything reads, in a cluster. */
   readonly readFrom: ReadFrom;
 }
 
 export interface MemtierWorkload extends ClosedLoopMix {
-  readonly driver: "memtier";
+  readonly loadGenerator: "memtier";
 }
 
 export interface OpenLoopWorkload extends MixBase {
-  readonly driver: "open-loop";
+  readonly loadGenerator: "open-loop";
   /** Requests per second offered in all. */
   readonly rate: number;
   readonly arrivals: Arrivals;
@@ -114,12 +114,12 @@ export interface RequestMix {
 
 export function requestMixOf(mix: MixedWorkload): RequestMix {
   const { data, reads } = mix;
-  const values: ValueSizes = mix.driver === "open-loop" ? mix.values : { sizes: "fixed", bytes: mix.dataSize };
-  const keys: KeyDistribution = mix.driver === "open-loop" ? mix.keys : { distribution: "uniform" };
+  const values: ValueSizes = mix.loadGenerator === "open-loop" ? mix.values : { sizes: "fixed", bytes: mix.dataSize };
+  const keys: KeyDistribution = mix.loadGenerator === "open-loop" ? mix.keys : { distribution: "uniform" };
   return {
     data,
     reads,
-    readFrom: mix.driver === "memtier" ? "primary" : mix.readFrom,
+    readFrom: mix.loadGenerator === "memtier" ? "primary" : mix.readFrom,
     keys: inWords(keys.distribution, keys),
     values: data === "strings" ? inWords(values.sizes, values) : "",
   };
@@ -135,7 +135,7 @@ function inWords(name: string, of: object): string {
 
 /** Whether some keys, and so some primaries, are meant to get more than others. */
 export function hasSkewedKeys(mix: MixedWorkload): boolean {
-  return mix.driver === "open-loop" && mix.keys.distribution !== "uniform";
+  return mix.loadGenerator === "open-loop" && mix.keys.distribution !== "uniform";
 }
 
 /** Bytes; a lognormal's is that of the whole distribution, so a little too much where it is cut off. */

@@ -57,7 +57,7 @@ export function capacityOptions(values: Readonly<Record<string, unknown>>): Capa
 
 /**
  * The stack's own search with what the command line has in place of it. The load is the stack's, or its first of the open loop,
- * or that driver's defaults with the stack's key space.
+ * or that load generator's defaults with the stack's key space.
  * @throws BadInput where neither names an objective
  */
 export function requestedCapacitySearch(config: StackConfig, wanted: CapacityOptions): CapacitySearch {
@@ -77,7 +77,7 @@ export function requestedCapacitySearch(config: StackConfig, wanted: CapacityOpt
 function standardMix(config: StackConfig): OpenLoopWorkload {
   const { keySpace, clients, dataSize } = config.benchmark;
   const standard = workloadSchema.parse({
-    driver: "open-loop",
+    loadGenerator: "open-loop",
     rate: 1,
     keySpace,
     clients,

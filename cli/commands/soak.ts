@@ -203,7 +203,7 @@ class SoakRun {
     const { rate, reads, keySpace, bytes, seconds } = this.journal.header;
     const mix: OpenLoopWorkload = {
       name: "soak",
-      driver: "open-loop",
+      loadGenerator: "open-loop",
       data: "strings",
       reads,
       keySpace,

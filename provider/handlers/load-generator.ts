@@ -22,7 +22,7 @@ export interface LoadGenerator {
   readonly deployments: readonly (Deployment & Pick<MeasuredDeployment, "memoryBytes">)[];
   readonly runner: ValkeyBenchmarkRunner;
   /** Of mixed workloads. */
-  readonly drivers: Pick<LoadRunners, "openLoop" | "memtier">;
+  readonly loadRunners: Pick<LoadRunners, "openLoop" | "memtier">;
   /** Those of the servers, where they are machines of Kubernetes. */
   readonly machines: readonly Machine[];
   /** Null where the servers' image brings the tool. */
@@ -57,7 +57,7 @@ async function besideServers(
   return {
     deployments,
     runner,
-    drivers: mixedLoadRunners(run, true, mixes),
+    loadRunners: mixedLoadRunners(run, true, mixes),
     machines: [],
     programs,
     close: async () => {
@@ -80,7 +80,7 @@ async function besidePods(
   const plan = clients ?? { runners: 1, sharing: false };
   const options = { plan, deployments, timeoutMs: timeoutSeconds * 1000 };
   const runner = await ValkeyBenchmarkJobRunner.open(kubernetes, options, signal);
-  const drivers = {
+  const loadRunners = {
     openLoop: new JobLoadRunner(kubernetes, options, openLoopInJobs(plan.images?.node)),
     memtier: new JobLoadRunner(kubernetes, options, memtierInJobs(plan.images?.memtier)),
   };
@@ -88,5 +88,5 @@ async function besidePods(
     kubernetes,
     deployments.flatMap(({ nodes }) => nodes.map(({ machine }) => machine)),
   );
-  return { deployments, runner, drivers, machines, programs: null, close: () => Promise.resolve() };
+  return { deployments, runner, loadRunners, machines, programs: null, close: () => Promise.resolve() };
 }

@@ -35,7 +35,7 @@ const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
       }
       await measureAll(
         { verified, workload, mixedWorkloads: mixes, repeats, capacity, without: [] },
-        { valkeyBenchmark: load.runner, ...load.drivers, signal: untilKilled },
+        { valkeyBenchmark: load.runner, ...load.loadRunners, signal: untilKilled },
         collector,
         () => undefined,
       );

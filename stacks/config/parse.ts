@@ -26,7 +26,7 @@ import {
 import type { CapacityConfig } from "./schema/capacity";
 import { capacitySchema } from "./schema/capacity";
 import type { WorkloadConfig } from "./schema/workloads";
-import { DEFAULT_DRIVER, workloadName, workloadSchema } from "./schema/workloads";
+import { DEFAULT_LOAD_GENERATOR, workloadName, workloadSchema } from "./schema/workloads";
 import type { ExperimentConfig } from "./schema/study";
 import { studyConfigSchema } from "./schema/study";
 import type { FailureConfig } from "./schema/failures";
@@ -184,7 +184,7 @@ class SectionParser {
     }
     const entries = Object.entries(input).map(([name, value]) => [
       name,
-      isMap(value) ? { driver: DEFAULT_DRIVER, ...value } : value,
+      isMap(value) ? { loadGenerator: DEFAULT_LOAD_GENERATOR, ...value } : value,
     ]);
     return this.#entries(
       "workloads",
@@ -279,7 +279,7 @@ class SectionParser {
   }
 }
 
-/** Named after its driver. Its data are as large as the file's, whose servers have room for so much. */
+/** Named after its load generator. Its data are as large as the file's, whose servers have room for so much. */
 function withWorkload(
   raw: Readonly<Record<string, unknown>>,
   workload: Readonly<Record<string, unknown>>,
@@ -289,7 +289,7 @@ function withWorkload(
   const size =
     dataSize === undefined
       ? {}
-      : workload["driver"] === "open-loop"
+      : workload["loadGenerator"] === "open-loop"
         ? { values: { sizes: "fixed", bytes: dataSize } }
         : { dataSize };
   const rest = isMap(benchmark)
@@ -298,7 +298,7 @@ function withWorkload(
   return {
     ...raw,
     workloads: {
-      [String(workload["driver"])]: { ...(keySpace === undefined ? {} : { keySpace }), ...size, ...workload },
+      [String(workload["loadGenerator"])]: { ...(keySpace === undefined ? {} : { keySpace }), ...size, ...workload },
     },
     ...(rest === undefined ? {} : { benchmark: rest }),
   };

@@ -89,7 +89,7 @@ export function mixedWorkloads({
       warmup: benchmark.warmup,
       keySpace: fitKeySpace(workload.keySpace, anyCluster),
     };
-    if (workload.driver !== "open-loop") return { ...workload, ...common, rate: workload.rate };
+    if (workload.loadGenerator !== "open-loop") return { ...workload, ...common, rate: workload.rate };
     const { timeout, ...rest } = workload;
     return { ...rest, ...common, timeoutMs: timeout };
   });
@@ -109,7 +109,7 @@ export function openLoopWorkloads(
   config: Pick<StackConfig, "benchmark" | "workloads" | "deployments">,
 ): OpenLoopWorkload[] {
   return mixedWorkloads({ ...config, anyCluster: hasCluster(config) }).filter(
-    (mix): mix is OpenLoopWorkload => mix.driver === "open-loop",
+    (mix): mix is OpenLoopWorkload => mix.loadGenerator === "open-loop",
   );
 }
 

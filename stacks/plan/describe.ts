@@ -153,10 +153,10 @@ function describeFailures(stack: string, failures: readonly FailurePlan[]): stri
 }
 
 function describeMix(workload: WorkloadConfig): string {
-  const { driver, data, reads, clients, pipeline, keySpace } = workload;
+  const { loadGenerator, data, reads, clients, pipeline, keySpace } = workload;
   const sent =
-    workload.driver === "open-loop"
+    workload.loadGenerator === "open-loop"
       ? `${formatCount(workload.rate)} requests/s offered`
       : `${workload.threads} ${workload.threads === 1 ? "thread" : "threads"}, values of ${workload.dataSize} B`;
-  return `by ${driver}, ${Math.round(reads * 100)} % reads of ${data}, ${formatCount(clients)} clients, ${sent}, pipeline ${pipeline}, ${formatCount(keySpace)} keys`;
+  return `by ${loadGenerator}, ${Math.round(reads * 100)} % reads of ${data}, ${formatCount(clients)} clients, ${sent}, pipeline ${pipeline}, ${formatCount(keySpace)} keys`;
 }

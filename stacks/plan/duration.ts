@@ -19,7 +19,7 @@ const PER_HUNDRED_NODES_SECONDS: Readonly<Record<PlatformConfig["type"], number>
 
 /** Around a measurement: a process that starts, or a Job whose pods come and go. */
 const AROUND_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 1, kubernetes: 8, eks: 12 };
-const CANARY_SECONDS = 1;
+const REFERENCE_LOAD_SECONDS = 1;
 
 /** A round trip to a server by way of the API server's port-forward, or on this machine together with the writing. */
 const TRIP_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 0.03, kubernetes: 0.1, eks: 0.1 };
@@ -57,7 +57,7 @@ function measuring(
       sum + rounds * perRound * (workload.warmup + AROUND_SECONDS[platform] + lengthOf(workload, shape.primaries)),
     0,
   );
-  const canaries = (rounds + 1) * (CANARY_SECONDS + AROUND_SECONDS[platform]);
+  const referenceLoads = (rounds + 1) * (REFERENCE_LOAD_SECONDS + AROUND_SECONDS[platform]);
   const families = [
     ...keyFamilies(workload.tests).map(() => workload.keySpace),
     ...Object.values(workloads).map(({ keySpace }) => keySpace),
@@ -67,7 +67,7 @@ function measuring(
       what: "keys put in place",
       seconds: deployments.reduce((sum, { shape }) => sum + prefill(platform, families, shape.primaries), 0),
     },
-    { what: `${count} measurements with their canaries`, seconds: measured + canaries },
+    { what: `${count} measurements with their reference loads`, seconds: measured + referenceLoads },
     ...(capacity === null
       ? []
       : [

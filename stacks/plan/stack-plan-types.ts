@@ -91,7 +91,7 @@ export interface MeasurementPlan {
   readonly count: number;
   /** Load generators side by side; each has the workload's clients. */
   readonly runners: number;
-  /** Jobs that Kubernetes runs before any search, one for each measurement and canary, and one that asks what the tool can do; null on the host. */
+  /** Jobs that Kubernetes runs before any search, one for each measurement and reference load, and one that asks what the tool can do; null on the host. */
   readonly jobs: number | null;
 }
 

@@ -52,7 +52,7 @@ export const outputsSchema = z.strictObject({
           /** Of the servers' machines: per million operations, and per month and GiB of maxmemory (without, of the memory asked for); null where it is not known. */
           usdPerMillion: z.number().nullable(),
           usdPerGibMonth: z.number().nullable(),
-          doubts: z.array(z.string()),
+          warnings: z.array(z.string()),
         }),
       ),
       /** Of the last deployment over the first; null with fewer than two. */
@@ -108,7 +108,7 @@ export function stackOutputs(
                 hitRatio: row.hitRatio,
                 usdPerMillion: results === null ? null : rowCost(results, row),
                 usdPerGibMonth: perGib(row.deployment),
-                doubts: row.doubts.map(({ code }) => code),
+                warnings: row.warnings.map(({ code }) => code),
               },
             ],
       ),

@@ -65,7 +65,7 @@ const capacityOf = (capacity: number): Results => {
         points,
         knee: null,
         limit: null,
-        doubts: [],
+        warnings: [],
       },
     ],
   });

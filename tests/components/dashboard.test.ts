@@ -58,7 +58,7 @@ describe("the Grafana dashboard", () => {
         points: [],
         knee: 900,
         limit: null,
-        doubts: [],
+        warnings: [],
       },
     ];
     const comparison = {
@@ -85,7 +85,7 @@ describe("the Grafana dashboard", () => {
       ended: "precise" as const,
       cells: [],
       order: [],
-      canaryMoved: false,
+      referenceLoadMoved: false,
       comparisons: [comparison],
       sideBySide: [],
       fits: [],
@@ -97,7 +97,7 @@ describe("the Grafana dashboard", () => {
       results(
         [1, 2, 3].map((round) => ({
           ...recordAt("cluster", round, 1000),
-          doubts: [{ code: "neighbour" as const, text: "others" }],
+          warnings: [{ code: "neighbour" as const, text: "others" }],
         })),
         { capacities, study },
       ),

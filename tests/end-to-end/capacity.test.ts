@@ -20,7 +20,7 @@ import { workload } from "../support/tool-runs";
 
 /** One connection, one large write at a time: its limit is within reach of a busy machine. */
 const BATCHES = {
-  driver: "open-loop",
+  loadGenerator: "open-loop",
   name: "batches",
   data: "strings",
   reads: 0,
@@ -91,15 +91,15 @@ describe("the capacity", () => {
         collector,
         () => undefined,
       );
-      const { records, capacities, canaries } = collector.finish(null);
+      const { records, capacities, referenceLoads } = collector.finish(null);
       expect(records.map(({ deployment, test }) => `${test} ${deployment}`)).toEqual([
         "batches alone",
         "batches second",
       ]);
       // One before each round and after the last, one before each search and after the last.
-      expect(canaries.map(({ round }) => round)).toEqual([1, 2, 3, 4, 5]);
-      for (const { rps } of canaries) expect(rps).toBeGreaterThan(1000);
-      // All canaries by the first deployment: another's servers answer at another rate.
+      expect(referenceLoads.map(({ round }) => round)).toEqual([1, 2, 3, 4, 5]);
+      for (const { rps } of referenceLoads) expect(rps).toBeGreaterThan(1000);
+      // All reference loads by the first deployment: another's servers answer at another rate.
       const pings = async (deployment: Deployment): Promise<number> =>
         withNode(deployment, 0, async (connection) =>
           Number(/cmdstat_ping:calls=(\d+)/.exec(await connection.info("commandstats"))?.[1] ?? 0),

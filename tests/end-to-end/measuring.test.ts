@@ -11,11 +11,12 @@ afterAll(() => pair.sandbox.close());
 describe("measurements", () => {
   it("with a duration are measured by both clocks to a hundredth", async () => {
     const { records } = await pair.measure({ tests: ["set", "get"], length: { seconds: 2 }, pipeline: 16 });
-    for (const { id, servers, client, doubts } of records) {
+    for (const { id, servers, client, warnings } of records) {
       expect(client.seconds, id).toBeGreaterThan(1.9);
-      expect(Math.abs(servers?.disagreement ?? 1), `${id}: ${doubts.map(({ text }) => text).join("; ")}`).toBeLessThan(
-        0.01,
-      );
+      expect(
+        Math.abs(servers?.disagreement ?? 1),
+        `${id}: ${warnings.map(({ text }) => text).join("; ")}`,
+      ).toBeLessThan(0.01);
       const shares = servers?.shares.map(({ share }) => share) ?? [];
       for (const share of shares) expect(share, id).toBeGreaterThan(0);
     }
@@ -36,15 +37,15 @@ describe("measurements", () => {
     }
   });
 
-  it("are interleaved with a canary before each round and after the last, from seeds that differ", async () => {
-    const { records, canaries } = await pair.measure({ tests: ["set"] }, 2);
+  it("are interleaved with a reference load before each round and after the last, from seeds that differ", async () => {
+    const { records, referenceLoads } = await pair.measure({ tests: ["set"] }, 2);
     expect(records.map(({ round, deployment }) => `${round} ${deployment}`)).toEqual([
       "1 replication",
       "1 cluster",
       "2 cluster",
       "2 replication",
     ]);
-    expect(canaries.map(({ round }) => round)).toEqual([1, 2, 3]);
+    expect(referenceLoads.map(({ round }) => round)).toEqual([1, 2, 3]);
     expect(new Set(records.map(({ seed }) => seed)).size).toBe(4);
   });
 });

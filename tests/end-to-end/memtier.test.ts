@@ -26,7 +26,7 @@ function isHere(): boolean {
 }
 
 const MIX: MemtierWorkload = {
-  driver: "memtier",
+  loadGenerator: "memtier",
   name: "mixed",
   data: "strings",
   reads: 0.8,
@@ -97,7 +97,7 @@ describe.skipIf(!isHere())("memtier (needs memtier_benchmark on the PATH, or nam
         },
       },
     );
-    expect(records.map(({ deployment, test, driver }) => `${deployment} ${test} ${driver}`)).toEqual([
+    expect(records.map(({ deployment, test, loadGenerator }) => `${deployment} ${test} ${loadGenerator}`)).toEqual([
       "replication mixed memtier",
       "cluster mixed memtier",
       "replication s5 memtier",

@@ -12,19 +12,22 @@ afterAll(() => pair.sandbox.close());
 describe("the named tests", () => {
   it("all run in both modes, and those that read find what they read", async () => {
     const modes = await Promise.all(pair.contenders.map((each) => pair.measure({ tests: [...TEST_NAMES] }, 1, [each])));
-    const [records, canaries] = [modes.flatMap((each) => each.records), modes.flatMap((each) => each.canaries)];
+    const [records, referenceLoads] = [
+      modes.flatMap((each) => each.records),
+      modes.flatMap((each) => each.referenceLoads),
+    ];
     expect(records.map(({ deployment, test }) => `${deployment} ${test}`).sort()).toEqual(
       ["cluster", "replication"].flatMap((name) => TEST_NAMES.map((test) => `${name} ${test}`)).sort(),
     );
-    expect(canaries).toHaveLength(2 * 2);
-    for (const { id, test, servers, doubts, client } of records) {
+    expect(referenceLoads).toHaveLength(2 * 2);
+    for (const { id, test, servers, warnings, client } of records) {
       expect(servers, id).not.toBeNull();
       // The counters see exactly the requests that were sent, whatever the clock says.
       expect(servers?.calls, id).toBe(client.requests);
       expect(servers?.rejectedCalls, id).toBe(0);
       if (NAMED_TESTS[test as keyof typeof NAMED_TESTS].reads) expect(servers?.hitRatio, id).toBe(1);
       expect(
-        doubts.map(({ code }) => code),
+        warnings.map(({ code }) => code),
         id,
       ).not.toEqual(expect.arrayContaining(["ran-empty"]));
     }

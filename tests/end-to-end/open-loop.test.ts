@@ -35,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => sandbox.close());
 
 const MIX: OpenLoopWorkload = {
-  driver: "open-loop",
+  loadGenerator: "open-loop",
   name: "steady",
   data: "strings",
   reads: 0.8,
@@ -168,7 +168,7 @@ describe("a mixed workload", () => {
 
   it("by valkey-benchmark has the share of reads that was asked for, in both modes", async () => {
     const closed = {
-      driver: "valkey-benchmark",
+      loadGenerator: "valkey-benchmark",
       name: "s5",
       data: "sorted-sets",
       reads: 0.9,

@@ -32,7 +32,7 @@ const config = (
   },
   ...(changes.capacity === true
     ? {
-        workloads: { steady: { driver: "open-loop", rate: 100, reads: 0.9, clients: 6, keySpace: 16_384 } },
+        workloads: { steady: { loadGenerator: "open-loop", rate: 100, reads: 0.9, clients: 6, keySpace: 16_384 } },
         capacity: { objective: "p50=2s", start: 100, most: 200, precision: 1, confirmations: 1 },
       }
     : {}),
@@ -124,7 +124,7 @@ describe.skipIf(pulumiPath() === undefined)(
         { deployment: "replication", capacity: 200, isOpenEnded: true },
       ]);
       // Before each round and after the last, and around the searches.
-      expect(results?.canaries.map(({ round }) => round)).toEqual([1, 2, 3, 4, 5]);
+      expect(results?.referenceLoads.map(({ round }) => round)).toEqual([1, 2, 3, 4, 5]);
       trial.configure(config({ clients: 24 }));
       await trial.up();
       expect((await outputs()).results?.capacities).toEqual([]);

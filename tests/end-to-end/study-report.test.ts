@@ -83,7 +83,7 @@ describe.skipIf(executablePath === undefined)(`a study's report.html in a browse
         "scaling-1",
         "growth-bytes",
         "growth-rate",
-        "canaries",
+        "reference-loads",
       ]);
       for (const id of figures) {
         const svg = page.locator(`#${id} svg:visible`);

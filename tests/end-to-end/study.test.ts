@@ -60,7 +60,7 @@ describe("npm start -- study", () => {
     const { header, entries } = studyCheckpointLogs.parse(readFileSync(join(place.output(), JOURNAL), "utf8"), JOURNAL);
     expect(header.seed).toBe(42);
     expect(entries.filter(({ kind }) => kind === "cell")).toHaveLength(4);
-    expect(entries.filter(({ kind }) => kind === "canary")).toHaveLength(2);
+    expect(entries.filter(({ kind }) => kind === "reference-load")).toHaveLength(2);
     expect(entries.filter(({ kind }) => kind === "side-by-side")).toHaveLength(3);
     const results = resultsIn(place.output());
     expect(results.study?.sideBySide.map(({ base, other }) => `${other} / ${base}`).sort()).toEqual([

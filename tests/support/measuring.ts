@@ -25,7 +25,7 @@ const WORKLOAD: Workload = {
 
 export interface MeasuredSeries {
   readonly records: MeasurementRecord[];
-  readonly canaries: ReferenceLoadRecord[];
+  readonly referenceLoads: ReferenceLoadRecord[];
 }
 
 /** A primary alone, and three of a cluster. */
@@ -50,7 +50,7 @@ export class MeasuredDeployments {
 
   async measure(workload: Partial<Workload>, repeats = 1, some = this.contenders): Promise<MeasuredSeries> {
     const records: MeasurementRecord[] = [];
-    const canaries: ReferenceLoadRecord[] = [];
+    const referenceLoads: ReferenceLoadRecord[] = [];
     const { run, programs } = this.sandbox.host;
     await runMeasurements(
       { deployments: some, workload: { ...WORKLOAD, ...workload }, repeats },
@@ -69,12 +69,12 @@ export class MeasuredDeployments {
         record: (record) => {
           records.push(record);
         },
-        referenceLoad: (canary) => {
-          canaries.push(canary);
+        referenceLoad: (referenceLoad) => {
+          referenceLoads.push(referenceLoad);
         },
       },
     );
-    return { records, canaries };
+    return { records, referenceLoads };
   }
 }
 

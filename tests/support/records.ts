@@ -63,12 +63,12 @@ export function measurementRecord(changes: Partial<MeasurementRecord> = {}): Mea
       machineStolen: 0,
       machineCores: 2,
     },
-    driver: "valkey-benchmark",
+    loadGenerator: "valkey-benchmark",
     mix: null,
     histogram: null,
     offering: null,
     runners: [],
-    doubts: [],
+    warnings: [],
     ...changes,
   };
 }
@@ -146,7 +146,7 @@ export function results(records: readonly MeasurementRecord[], changes: Partial<
       machines: [],
     },
     topologies: [topology("cluster", 3), topology("replication", 1)],
-    canaries: [{ round: 1, rps: 1_000_000, startedAt: "2026-11-21T09:00:00.000Z" }],
+    referenceLoads: [{ round: 1, rps: 1_000_000, startedAt: "2026-11-21T09:00:00.000Z" }],
     records: [...records],
     capacities: [],
     failures: [],

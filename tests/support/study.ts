@@ -50,8 +50,8 @@ export function referenceLoadEntry(
   round: number,
   place: number,
   rps = 1e6,
-): Extract<StudyLogEntry, { kind: "canary" }> {
-  return { kind: "canary", round, place, rps, startedAt: "2026-11-21T09:00:00.000Z", seconds: 2 };
+): Extract<StudyLogEntry, { kind: "reference-load" }> {
+  return { kind: "reference-load", round, place, rps, startedAt: "2026-11-21T09:00:00.000Z", seconds: 2 };
 }
 
 /** @param changes replaces parts of the one record */

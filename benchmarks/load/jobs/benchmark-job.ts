@@ -14,7 +14,7 @@ import type { Toleration } from "../../../platforms/kubernetes/pods";
 export interface RunnerPlan {
   /** How many, side by side. */
   readonly runners: number;
-  /** May they share machines with servers of the deployment under test? Then every record says that it is to be doubted. */
+  /** May they share machines with servers of the deployment under test? Then every record says that it is to be given warnings. */
   readonly sharing: boolean;
   /**
    * Requests, and limits where they are given, of each runner. A CPU limit slows the load generator down (a scan wants one, CKV_K8S_11).
@@ -23,7 +23,7 @@ export interface RunnerPlan {
   readonly resources?: { readonly requests: Labels; readonly limits?: Labels } | undefined;
   /** With the load generator in it. @default the servers' */
   readonly image?: string | undefined;
-  /** Of the drivers whose programs the servers' image has not got. @default pinned ones of Node and memtier_benchmark */
+  /** Of the load generators whose programs the servers' image has not got. @default pinned ones of Node and memtier_benchmark */
   readonly images?: { readonly node?: string | undefined; readonly memtier?: string | undefined } | undefined;
   /** Of images, as for the servers'. @default Kubernetes' own */
   readonly imagePullPolicy?: "Always" | "IfNotPresent" | undefined;

@@ -68,7 +68,11 @@ export function jobOutcome<R>(facts: JobFacts<R>): LoadOutcome {
       p99Ms: report.p99Ms,
       cpu: coresOf(phase),
     })),
-    doubts: [...runs.flatMap(({ reading }) => reading.doubts), ...sharingDoubts(runs, facts), ...overlapDoubts(runs)],
+    warnings: [
+      ...runs.flatMap(({ reading }) => reading.warnings),
+      ...sharingWarnings(runs, facts),
+      ...overlapWarnings(runs),
+    ],
   };
 }
 
@@ -156,7 +160,7 @@ function cpuOf(
 }
 
 /** Wherever they were allowed to: that none did is luck, which the next run may not have. */
-function sharingDoubts(
+function sharingWarnings(
   runs: readonly Run[],
   { servers, sharing }: Pick<JobFacts<unknown>, "servers" | "sharing">,
 ): Warning[] {
@@ -170,7 +174,7 @@ function sharingDoubts(
   return [{ code: "shared-machine", text }];
 }
 
-function overlapDoubts(runs: readonly Run[]): Warning[] {
+function overlapWarnings(runs: readonly Run[]): Warning[] {
   const common = Math.min(...runs.map(({ toMs }) => toMs)) - Math.max(...runs.map(({ fromMs }) => fromMs));
   const whole = Math.max(...runs.map(({ toMs }) => toMs)) - Math.min(...runs.map(({ fromMs }) => fromMs));
   const part = Math.max(0, common) / whole;

@@ -35,7 +35,7 @@ export interface JobLoadRunnerOptions {
 /** What Kubernetes ends a Job after, beyond all that it may take, seconds. */
 const DEADLINE_SLACK_SECONDS = 120;
 
-/** A driver whose program runs in Jobs. @typeParam R what one run of it is */
+/** A load generator whose program runs in Jobs. @typeParam R what one run of it is */
 export class JobLoadRunner<R> implements LoadRunner<R> {
   constructor(
     protected readonly kubernetes: KubernetesClient,

@@ -1,5 +1,5 @@
 import type { Endpoint, TlsFiles } from "../../../valkey/node";
-/** A driver as the runners of a Job carry it out: a program, its words, and what its output says. */
+/** A load generator as the runners of a Job carry it out: a program, its words, and what its output says. */
 import type { Deployment } from "../../../valkey/deployment";
 import type { Histogram } from "../../../lib/histogram";
 import type { BenchmarkUser } from "../benchmark-user";
@@ -42,10 +42,10 @@ export interface ParsedOutput {
   readonly tally?: Tally;
   /** How long the program went on after what counts, milliseconds. */
   readonly trailingMs: number;
-  readonly doubts: readonly Warning[];
+  readonly warnings: readonly Warning[];
 }
 
-/** @typeParam R what one run of the driver is */
+/** @typeParam R what one run of the load generator is */
 export interface JobLoadGenerator<R> {
   /** In messages. */
   readonly program: string;

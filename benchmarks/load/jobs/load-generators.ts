@@ -1,4 +1,4 @@
-/** The drivers that Jobs can run. */
+/** The load generators that Jobs can run. */
 import { gzipSync } from "node:zlib";
 import { Failure } from "../../../lib/errors";
 import { runnerShare, TIMEOUT_MARGIN_SECONDS, runTimeoutSeconds } from "../load-runner";
@@ -40,7 +40,7 @@ export const valkeyBenchmarkInJobs: JobLoadGenerator<ValkeyBenchmarkRun> = {
   }),
   command: (run, index, runners) => withoutSecrets(valkeyBenchmarkArguments(runnerShare(run, index, runners))),
   threads: ({ workload }) => workload.threads,
-  parse: (text) => ({ report: parseSingleReport(text), trailingMs: 0, doubts: [] }),
+  parse: (text) => ({ report: parseSingleReport(text), trailingMs: 0, warnings: [] }),
 };
 
 const MEMTIER_RESULT = "memtier.json";
@@ -74,7 +74,7 @@ export function memtierInJobs(image = MEMTIER_IMAGE): JobLoadGenerator<MemtierRu
         report: memtierReport(results, mix.name),
         latencies: results.latencies,
         trailingMs: 0,
-        doubts: results.doubts,
+        warnings: results.warnings,
       };
     },
   };
@@ -130,7 +130,7 @@ export function openLoopInJobs(image = NODE_IMAGE): JobLoadGenerator<OpenLoopRun
         latencies: tally.latencies(),
         tally,
         trailingMs: Math.max(0, (said.endedMs ?? tally.toMs) - tally.toMs),
-        doubts: [],
+        warnings: [],
       };
     },
   };

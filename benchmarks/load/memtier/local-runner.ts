@@ -1,4 +1,4 @@
-/** memtier_benchmark as a driver: a process on this machine, with its CPU and the machine's sampled beside it. */
+/** memtier_benchmark as a load generator: a process on this machine, with its CPU and the machine's sampled beside it. */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -51,7 +51,7 @@ export class LocalMemtierRunner implements LoadRunner<MemtierRun> {
     const one = await this.#once(tool, signal);
     await watch.end();
     const { results, startedAt, cpu, runnerCores } = one;
-    const { fromMs, toMs, latencies, doubts } = results;
+    const { fromMs, toMs, latencies, warnings } = results;
     return {
       report: memtierReport(results, tool.mix.name),
       latencies,
@@ -68,7 +68,7 @@ export class LocalMemtierRunner implements LoadRunner<MemtierRun> {
         serversHere: this.local.serversHere,
       }),
       runners: [],
-      doubts,
+      warnings,
     };
   }
 

@@ -22,7 +22,7 @@ export interface MemtierResults {
   /** By its own clock, milliseconds since the epoch. */
   readonly fromMs: number;
   readonly toMs: number;
-  readonly doubts: readonly Warning[];
+  readonly warnings: readonly Warning[];
   /** Of all requests: its own totals leave out what was answered after its last second had begun. */
   readonly latencies: Histogram;
 }
@@ -48,7 +48,7 @@ export function parseMemtierResults(text: string): MemtierResults {
   return {
     fromMs: runtime["Start time"],
     toMs: runtime["Start time"] + runtime["Total duration"],
-    doubts:
+    warnings:
       all["Connection Errors"] === 0
         ? []
         : [

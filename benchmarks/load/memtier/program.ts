@@ -24,8 +24,8 @@ export function findMemtier(environment: NodeJS.ProcessEnv = process.env): strin
     named !== undefined && named !== ""
       ? `MEMTIER is ${named}, which cannot be run`
       : `there is no ${PROGRAM} on the PATH`;
-  throw new BadInput("the driver memtier", [
-    `${where}; install it (brew install memtier_benchmark; packages.redis.io for Debian and Ubuntu; or build github.com/redis/memtier_benchmark), or take another driver for the workload: valkey-benchmark sends the same reads and writes`,
+  throw new BadInput("the load generator memtier", [
+    `${where}; install it (brew install memtier_benchmark; packages.redis.io for Debian and Ubuntu; or build github.com/redis/memtier_benchmark), or take another load generator for the workload: valkey-benchmark sends the same reads and writes`,
   ]);
 }
 

@@ -1,4 +1,4 @@
-/** The open-loop generator as a driver: processes on this machine, with their CPU and the machine's sampled beside them. */
+/** The open-loop generator as a load generator: processes on this machine, with their CPU and the machine's sampled beside them. */
 import type { Deployment } from "../../../valkey/deployment";
 import { Failure, messageOf } from "../../../lib/errors";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
@@ -78,7 +78,7 @@ export class LocalOpenLoopRunner implements LoadRunner<OpenLoopRun> {
         serversHere: this.local.serversHere,
       }),
       runners: [],
-      doubts: [],
+      warnings: [],
     };
   }
 

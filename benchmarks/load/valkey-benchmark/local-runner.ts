@@ -88,7 +88,7 @@ export class LocalValkeyBenchmarkRunner implements ValkeyBenchmarkRunner {
               p99Ms: report.p99Ms,
               cpu: uses[place]?.process ?? null,
             })),
-      doubts: apart(runs, fromMs, toMs),
+      warnings: apart(runs, fromMs, toMs),
     };
   }
 
@@ -191,7 +191,7 @@ function runnerName(index: number): string {
 }
 
 /** The sum of rates is that of no moment unless all ran at the same time. */
-function apart(runs: readonly OneRun[], fromMs: number, toMs: number): LoadOutcome["doubts"] {
+function apart(runs: readonly OneRun[], fromMs: number, toMs: number): LoadOutcome["warnings"] {
   const longest = Math.max(...runs.map((run) => run.toMs)) - Math.min(...runs.map((run) => run.fromMs));
   const part = (toMs - fromMs) / longest;
   if (part >= COMMON_TIME) return [];

@@ -63,7 +63,7 @@ function latency(ground: ClaimBasis, replication: Treatment, cluster: Treatment)
     "S1",
     text,
     "no-say",
-    `at full speed a closed loop's p50 is its clients times its pipeline over the throughput, so it repeats the throughput (p99 of ${cluster.label} over ${replication.label} is ${describeRatio(ground.analysis.ratio(replication, cluster, "get", "p99"))}); latency at an offered load takes the open-loop generator (npm start -- --driver open-loop --rate N)`,
+    `at full speed a closed loop's p50 is its clients times its pipeline over the throughput, so it repeats the throughput (p99 of ${cluster.label} over ${replication.label} is ${describeRatio(ground.analysis.ratio(replication, cluster, "get", "p99"))}); latency at an offered load takes the open-loop generator (npm start -- --load-generator open-loop --rate N)`,
   );
 }
 

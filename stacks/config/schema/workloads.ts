@@ -1,4 +1,4 @@
-/** The section `workloads`: mixed loads by name, each with the driver that sends it. */
+/** The section `workloads`: mixed loads by name, each with the load generator that sends it. */
 import { z } from "zod";
 import { ARRIVALS, DATA_KINDS, READ_FROM } from "../../../benchmarks/workloads/mixed-workload";
 
@@ -6,7 +6,7 @@ const count = (least: number, most: number): z.ZodNumber => z.int().min(least).m
 const part = z.number().min(0).max(1);
 const bytes = count(1, 512 * 1024 * 1024);
 
-/** What every driver can send. */
+/** What every load generator can send. */
 const mixed = {
   /** Strings are read by GET and written by SET, sorted sets by ZRANGE 0 -1 and ZADD (S5's workload at `reads: 0.9`). */
   data: z.enum(DATA_KINDS).default("strings"),
@@ -67,7 +67,7 @@ const valuesSchema = z.discriminatedUnion("sizes", [
 
 const openLoopSchema = z.strictObject({
   /** Sends at intended times, whether replies come or not, and measures latency from then on. */
-  driver: z.literal("open-loop"),
+  loadGenerator: z.literal("open-loop"),
   ...mixed,
   /** Requests offered per second, in all. */
   rate: count(1, 100_000_000),
@@ -86,21 +86,21 @@ const openLoopSchema = z.strictObject({
   queue: count(0, 10_000_000).default(1_000_000),
 });
 
-export const workloadSchema = z.discriminatedUnion("driver", [
+export const workloadSchema = z.discriminatedUnion("loadGenerator", [
   z.strictObject({
-    driver: z.literal("valkey-benchmark"),
+    loadGenerator: z.literal("valkey-benchmark"),
     ...closedLoop,
     /** Who is asked to read; in clusters only, and where nothing writes. */ readFrom: z
       .enum(READ_FROM)
       .default("primary"),
   }),
   openLoopSchema,
-  z.strictObject({ driver: z.literal("memtier"), ...closedLoop }),
+  z.strictObject({ loadGenerator: z.literal("memtier"), ...closedLoop }),
 ]);
 export type WorkloadConfig = z.infer<typeof workloadSchema>;
 
-/** The driver of a workload that names none. */
-export const DEFAULT_DRIVER = "valkey-benchmark";
+/** The load generator of a workload that names none. */
+export const DEFAULT_LOAD_GENERATOR = "valkey-benchmark";
 
 /** A name for a workload: the tag of its results. */
 export const workloadName = z

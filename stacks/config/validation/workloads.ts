@@ -32,16 +32,16 @@ export function capacityProblems(
   workloads: readonly Named<WorkloadConfig>[],
   label: Label,
 ): string[] {
-  const open = workloads.filter(([, { driver }]) => driver === "open-loop").map(([name]) => name);
+  const open = workloads.filter(([, { loadGenerator }]) => loadGenerator === "open-loop").map(([name]) => name);
   const there = open.length === 0 ? "there is none" : `there ${open.length === 1 ? "is" : "are"} ${open.join(", ")}`;
   return [
     ...(workload === undefined && open.length === 0
       ? [
-          `${label(["capacity"])}: what is offered is a workload of the driver open-loop, and ${label(["workloads"])} has none`,
+          `${label(["capacity"])}: what is offered is a workload of the load generator open-loop, and ${label(["workloads"])} has none`,
         ]
       : []),
     ...(workload !== undefined && !open.includes(workload)
-      ? [`${label(["capacity", "workload"])}: ${workload} is no workload of the driver open-loop; ${there}`]
+      ? [`${label(["capacity", "workload"])}: ${workload} is no workload of the load generator open-loop; ${there}`]
       : []),
   ];
 }
@@ -53,16 +53,16 @@ function sharingProblems(
   label: Label,
 ): string[] {
   const { primaries } = configuredShape(config);
-  const threads = workload.driver === "open-loop" ? workload.workers : workload.threads;
+  const threads = workload.loadGenerator === "open-loop" ? workload.workers : workload.threads;
   // valkey-benchmark binds threads to primaries, and fewer threads than those share them.
-  const unit = workload.driver === "valkey-benchmark" ? Math.max(threads, primaries) : threads * primaries;
+  const unit = workload.loadGenerator === "valkey-benchmark" ? Math.max(threads, primaries) : threads * primaries;
   const { clients } = workload;
   if (clients % unit === 0) return [];
   const below = Math.floor(clients / unit) * unit;
   const nearest = below === 0 ? [unit] : [below, below + unit];
   const sharers = [
     ...(primaries > 1 ? [`${primaries} primaries`] : []),
-    ...(threads > 1 ? [`${threads} ${workload.driver === "open-loop" ? "workers" : "threads"}`] : []),
+    ...(threads > 1 ? [`${threads} ${workload.loadGenerator === "open-loop" ? "workers" : "threads"}`] : []),
   ].join(" and ");
   return [
     `${label(["workloads", name, "clients"])}: ${clients} clients cannot be shared evenly by the ${sharers} of ${deployment}; the nearest that can: ${nearest.join(" or ")}`,
@@ -71,7 +71,8 @@ function sharingProblems(
 
 /** memtier_benchmark offers a whole number on each connection. */
 function rateProblems([name, workload]: Named<WorkloadConfig>, label: Label): string[] {
-  if (workload.driver !== "memtier" || workload.rate === undefined || workload.rate % workload.clients === 0) return [];
+  if (workload.loadGenerator !== "memtier" || workload.rate === undefined || workload.rate % workload.clients === 0)
+    return [];
   const below = Math.floor(workload.rate / workload.clients) * workload.clients;
   const nearest = below === 0 ? [workload.clients] : [below, below + workload.clients];
   return [
@@ -84,10 +85,10 @@ function readingProblems(
   [deployment, config]: Named<DeploymentConfig>,
   label: Label,
 ): string[] {
-  if (workload.driver === "memtier" || workload.readFrom === "primary") return [];
-  if (workload.driver === "valkey-benchmark" && (workload.reads < 1 || config.mode !== "cluster")) {
+  if (workload.loadGenerator === "memtier" || workload.readFrom === "primary") return [];
+  if (workload.loadGenerator === "valkey-benchmark" && (workload.reads < 1 || config.mode !== "cluster")) {
     return [
-      `${label(["workloads", name, "readFrom"])}: valkey-benchmark reads from replicas of clusters only, and sends them writes too unless reads is 1; the driver open-loop does both${config.mode === "cluster" ? "" : ` (${deployment} is replication)`}`,
+      `${label(["workloads", name, "readFrom"])}: valkey-benchmark reads from replicas of clusters only, and sends them writes too unless reads is 1; the load generator open-loop does both${config.mode === "cluster" ? "" : ` (${deployment} is replication)`}`,
     ];
   }
   if (workload.readFrom === "any" || configuredShape(config).replicasPerPrimary > 0) return [];
@@ -101,7 +102,7 @@ function fitProblems(
 ): string[] {
   const maxmemory = config.settings.maxmemory ?? 0;
   const keySpace = fitKeySpace(workload.keySpace, config.mode === "cluster");
-  const dataSize = workload.driver === "open-loop" ? meanValueBytes(workload.values) : workload.dataSize;
+  const dataSize = workload.loadGenerator === "open-loop" ? meanValueBytes(workload.values) : workload.dataSize;
   const needed = dataBytes({ keySpace, dataSize }, 1, 1 / configuredShape(config).primaries);
   if (maxmemory === 0 || needed <= maxmemory) return [];
   return [

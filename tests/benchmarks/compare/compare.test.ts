@@ -14,15 +14,15 @@ function run(
   rps: number,
   changes: Partial<MeasurementRecord> = {},
   more: Partial<Results> = {},
-  canary = 1e6,
+  referenceLoad = 1e6,
 ): Results {
   const records = NOISE.map((noise, index) => ({ ...recordAt("cluster", index + 1, rps * (1 + noise)), ...changes }));
-  const canaries = NOISE.map((noise, index) => ({
+  const referenceLoads = NOISE.map((noise, index) => ({
     round: index + 1,
-    rps: canary * (1 + noise / 3),
+    rps: referenceLoad * (1 + noise / 3),
     startedAt: "2026-11-21T09:00:00.000Z",
   }));
-  return results(records, { canaries, ...more });
+  return results(records, { referenceLoads, ...more });
 }
 
 const judgement = ({ rows }: RunComparison): string | undefined => rows[0]?.judgement;
@@ -38,7 +38,7 @@ describe("comparing two runs", () => {
     expect(other(run(150_000)).rows[0]?.ratio?.ratio).toBeCloseTo(1.5, 5);
   });
 
-  it("calls noise what the canary moved as well", () => {
+  it("calls noise what the reference load moved as well", () => {
     expect(judgement(other(run(92_000, {}, {}, 0.9e6)))).toBe("noise");
     expect(judgement(other(run(70_000, {}, {}, 0.9e6)))).toBe("slower");
   });
@@ -131,10 +131,10 @@ describe("comparing two runs", () => {
     expect(compareRuns(base, run(100_000, { mix })).rows[0]?.notes).toEqual([]);
   });
 
-  it("shows that the same work was sent otherwise, and doubts", () => {
-    const [row] = other(run(150_000, { clients: 96, doubts: [{ code: "neighbour", text: "others" }] })).rows;
+  it("shows that the same work was sent otherwise, and warnings", () => {
+    const [row] = other(run(150_000, { clients: 96, warnings: [{ code: "neighbour", text: "others" }] })).rows;
     expect(row?.judgement).toBe("faster");
-    expect(row?.notes).toEqual(["sent otherwise: clients: 48 → 96", "doubts in the second: neighbour"]);
+    expect(row?.notes).toEqual(["sent otherwise: clients: 48 → 96", "warnings in the second: neighbour"]);
   });
 
   it("says what changed about machine, versions, settings and shape", () => {
@@ -224,11 +224,11 @@ describe("comparing capacities", () => {
     points: [point(held, 2), ...(failed === undefined ? [] : [point(failed, 0)])],
     knee: null,
     limit: null,
-    doubts: [],
+    warnings: [],
     ...changes,
   });
-  const compared = (before: CapacityRecord, after: CapacityRecord, canary = 1e6): RunComparison =>
-    compareRuns(run(1000, {}, { capacities: [before] }), run(1000, {}, { capacities: [after] }, canary));
+  const compared = (before: CapacityRecord, after: CapacityRecord, referenceLoad = 1e6): RunComparison =>
+    compareRuns(run(1000, {}, { capacities: [before] }), run(1000, {}, { capacities: [after] }, referenceLoad));
   const judged = (...args: Parameters<typeof compared>): string | undefined =>
     compared(...args).capacities[0]?.judgement;
 
@@ -260,7 +260,7 @@ describe("comparing capacities", () => {
     expect(judged(capacity(10_000, 11_000), capacity(0, 1000))).toBe("not-enough-data");
   });
 
-  it("calls noise what the canary moved as well", () => {
+  it("calls noise what the reference load moved as well", () => {
     expect(judged(capacity(10_000, 10_100), capacity(9000, 9100), 0.85e6)).toBe("noise");
   });
 
@@ -295,7 +295,7 @@ describe("comparing capacities", () => {
     ).toMatchObject({ judgement: "other-work", bounds: undefined, otherWork: [{ what }] });
   });
 
-  it("says where the same work was sent otherwise, from another machine, with doubts, or is not on record", () => {
+  it("says where the same work was sent otherwise, from another machine, with warnings, or is not on record", () => {
     const notes = (after: Partial<CapacityRecord>, environment = base.environment): readonly string[] | undefined =>
       compareRuns(
         run(1000, {}, { capacities: [capacity(10_000, 11_000)] }),
@@ -310,8 +310,8 @@ describe("comparing capacities", () => {
     expect(notes({ load: null })).toEqual([
       "what was offered in the second is not on record: whether it is the same work nobody can tell",
     ]);
-    expect(notes({ doubts: [{ code: "generator-late", text: "late" }] })).toEqual([
-      "doubts in the second: generator-late",
+    expect(notes({ warnings: [{ code: "generator-late", text: "late" }] })).toEqual([
+      "warnings in the second: generator-late",
     ]);
     expect(notes({}, { ...base.environment, hostname: "there" })).toEqual(["another machine: the ratio is of both"]);
   });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { interleave } from "../../../benchmarks/measuring/schedule";
 
 describe("interleave", () => {
-  it("measures every variant once a round, between canaries", () => {
+  it("measures every variant once a round, between reference loads", () => {
     const groups = fc.array(fc.uniqueArray(fc.nat(99), { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 5 });
     fc.assert(
       fc.property(groups, fc.integer({ min: 1, max: 6 }), (variants, repeats) => {
@@ -15,10 +15,10 @@ describe("interleave", () => {
           );
           expect([...measured].sort()).toEqual([...tagged.flat()].sort());
         }
-        expect(steps.filter((step) => step.kind === "canary").map(({ round }) => round)).toEqual(
+        expect(steps.filter((step) => step.kind === "reference-load").map(({ round }) => round)).toEqual(
           Array.from({ length: repeats + 1 }, (_, i) => i + 1),
         );
-        expect([steps[0]?.kind, steps.at(-1)?.kind]).toEqual(["canary", "canary"]);
+        expect([steps[0]?.kind, steps.at(-1)?.kind]).toEqual(["reference-load", "reference-load"]);
       }),
     );
   });

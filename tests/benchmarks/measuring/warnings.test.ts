@@ -24,7 +24,7 @@ const cpu = (changes: Partial<MeasurementRecord["cpu"]>): Partial<MeasurementRec
   cpu: { ...good.cpu, ...changes },
 });
 
-describe("doubts", () => {
+describe("warnings", () => {
   it("are none for a flawless measurement", () => {
     expect(warningsOf(evidence({}))).toEqual([]);
   });
@@ -115,19 +115,19 @@ describe("doubts", () => {
   });
 });
 
-describe("canaryDoubts", () => {
-  const canaries = (...rates: number[]): { round: number; rps: number; startedAt: string }[] =>
+describe("referenceLoadWarnings", () => {
+  const referenceLoads = (...rates: number[]): { round: number; rps: number; startedAt: string }[] =>
     rates.map((rps, i) => ({ round: i + 1, rps, startedAt: "" }));
 
-  it("touch the rounds beside a canary that moved, and no others", () => {
-    const moved = canaries(100, 101, 60, 100, 102);
+  it("touch the rounds beside a reference load that moved, and no others", () => {
+    const moved = referenceLoads(100, 101, 60, 100, 102);
     expect([1, 2, 3, 4].map((round) => referenceLoadWarnings(round, moved).length)).toEqual([0, 1, 1, 0]);
   });
 
-  it("are none while the canary holds still, or before there is one", () => {
-    expect(referenceLoadWarnings(1, canaries(100, 95, 108))).toEqual([]);
+  it("are none while the reference load holds still, or before there is one", () => {
+    expect(referenceLoadWarnings(1, referenceLoads(100, 95, 108))).toEqual([]);
     expect(referenceLoadWarnings(1, [])).toEqual([]);
     // Of an even number the middle lies between two: neither is a tenth off it.
-    expect(referenceLoadWarnings(1, canaries(100, 112))).toEqual([]);
+    expect(referenceLoadWarnings(1, referenceLoads(100, 112))).toEqual([]);
   });
 });

@@ -82,7 +82,7 @@ describe("a recommendation", () => {
       points: [],
       knee: null,
       limit: null,
-      doubts: [],
+      warnings: [],
     };
     const held = {
       ...MEASURED,
@@ -120,14 +120,14 @@ describe("a recommendation", () => {
         points: [],
         knee: null,
         limit: null,
-        doubts: [{ code: "generator-late" as const, text: "late" }],
+        warnings: [{ code: "generator-late" as const, text: "late" }],
       };
       return sustainedRate([{ ...MEASURED, capacities: [capacity] }], { ...NEED, p99Ms: 1, ioThreads: 1 });
     };
     expect(held({})).toMatchObject({
       perPrimary: 130_000,
       load: expect.anything() as CapacityLoad,
-      source: expect.stringContaining("(doubts: generator-late)") as string,
+      source: expect.stringContaining("(warnings: generator-late)") as string,
     });
     expect(held({ pipeline: 1 })).toBeUndefined();
     expect(held({ dataSize: 1 })).toBeUndefined();
@@ -159,7 +159,7 @@ describe("a recommendation", () => {
       points: [],
       knee: null,
       limit: null,
-      doubts: [],
+      warnings: [],
     };
     const need = { ...NEED, p99Ms: 1, ioThreads: 1 };
     const older = { ...capacity, load: null, capacity: 120_000 };
@@ -209,10 +209,14 @@ describe("a recommendation", () => {
       points: [],
       knee: null,
       limit: null,
-      doubts: [],
+      warnings: [],
     };
     const even = { ...random, load: { ...load, arrivals: "fixed" as const, keySpace: 10 }, capacity: 90_000 };
-    const spoilt = { ...random, capacity: 95_000, doubts: [{ code: "canary-moved" as const, text: "moved" }] };
+    const spoilt = {
+      ...random,
+      capacity: 95_000,
+      warnings: [{ code: "reference-load-moved" as const, text: "moved" }],
+    };
     const need = { ...NEED, p99Ms: 1 };
     const said = (...capacities: (typeof random | typeof even | typeof spoilt)[]): string => {
       const { arithmetic, assumptions } = recommend(need, [{ ...MEASURED, capacities }], OFFERS);
@@ -268,7 +272,7 @@ describe("a recommendation", () => {
     ["only reads", run({ get: 1e5 }), {}, /no SET was measured/],
     [
       "reads that missed",
-      run({ get: 1e5, set: 1e5 }, { doubts: [{ code: "hit-ratio", text: "misses" }] }),
+      run({ get: 1e5, set: 1e5 }, { warnings: [{ code: "hit-ratio", text: "misses" }] }),
       {},
       /no GET was measured at full speed, with hits/,
     ],
@@ -352,7 +356,7 @@ describe("a recommendation", () => {
     const text = formatRecommendation(
       recommend(
         { ...NEED, p99Ms: 1 },
-        [run({ get: 200_000, set: 100_000 }, { doubts: [{ code: "machine-bound", text: "shared" }] })],
+        [run({ get: 200_000, set: 100_000 }, { warnings: [{ code: "machine-bound", text: "shared" }] })],
         OFFERS,
       ),
     ).join("\n");

@@ -60,14 +60,14 @@ describe("report.html", () => {
     expect(page).not.toContain("Kubernetes");
   });
 
-  it("says what is doubtful, incomplete or not verified", () => {
-    const doubts = [{ code: "hit-ratio", text: "61 % <missed>" }] as const;
+  it("says what has warnings, incomplete or not verified", () => {
+    const warnings = [{ code: "hit-ratio", text: "61 % <missed>" }] as const;
     const [cluster] = results([]).topologies;
     if (cluster === undefined) throw new Error("no topology");
     const failed = { ...cluster, verdict: { ...cluster.verdict, pass: false } };
     const bad = renderReport(
       results(
-        records.map((each) => ({ ...each, doubts: [...doubts] })),
+        records.map((each) => ({ ...each, warnings: [...warnings] })),
         { complete: false, reason: "stopped by SIGINT", topologies: [failed] },
       ),
     );

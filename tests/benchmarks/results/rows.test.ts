@@ -73,12 +73,12 @@ describe("mergeCounts", () => {
 describe("results.csv", () => {
   it("begins with S1's nine columns by their names", () => {
     const [head, first] = formatCsv(results([recordAt("cluster", 1, 1_000_000, 0.567)])).split("\n");
-    expect(head).toBe("workload,mode,test,rps,p50_ms,clients,pipeline,datasize,timestamp,avg_ms,p95_ms,p99_ms,max_ms,server_rps,hit_ratio,repeats,rps_low,rps_high,client_cpu,server_cpu,usd_per_million,usd_per_gib_month,doubts");
+    expect(head).toBe("workload,mode,test,rps,p50_ms,clients,pipeline,datasize,timestamp,avg_ms,p95_ms,p99_ms,max_ms,server_rps,hit_ratio,repeats,rps_low,rps_high,client_cpu,server_cpu,usd_per_million,usd_per_gib_month,warnings");
     expect(first).toBe("cluster,cluster,GET,1000000,0.567,48,16,256,20261121-090000,1.000,2.000,3.001,9.000,100200,1.0000,1,1000000,1000000,0.50,0.95,,,");
   });
 
-  it("leaves empty what is not known, quotes what needs it, and names doubts", () => {
-    const csv = formatCsv(results([{ ...measurementRecord({ servers: null }), title: 'LRANGE "first, 100"', doubts: [{ code: "servers-unknown", text: "a" }, { code: "too-short", text: "b" }] }]));
+  it("leaves empty what is not known, quotes what needs it, and names warnings", () => {
+    const csv = formatCsv(results([{ ...measurementRecord({ servers: null }), title: 'LRANGE "first, 100"', warnings: [{ code: "servers-unknown", text: "a" }, { code: "too-short", text: "b" }] }]));
     expect(csv.split("\n")[1]).toMatch(/^cluster,cluster,"LRANGE ""first, 100""",.*,9\.000,,,1,.*,servers-unknown too-short$/);
   });
 
@@ -88,10 +88,10 @@ describe("results.csv", () => {
   });
 });
 
-describe("doubts as notes", () => {
+describe("warnings as notes", () => {
   it("are said once each, with all they concern", () => {
-    const doubtful = three.map((each) => ({ ...each, doubts: [{ code: "too-short" as const, text: `round ${each.round}` }] }));
-    const notes = warningNotes(resultRows(results(doubtful)));
+    const warningful = three.map((each) => ({ ...each, warnings: [{ code: "too-short" as const, text: `round ${each.round}` }] }));
+    const notes = warningNotes(resultRows(results(warningful)));
     expect(notes).toEqual([{ code: "too-short", text: "round 1", where: ["GET of replication", "GET of cluster"] }]);
     expect(noteLetter(notes, "too-short")).toBe("a");
   });
@@ -107,9 +107,9 @@ describe("summary.txt", () => {
     expect(text).toContain("None: both clocks agree");
   });
 
-  it("says first of all when it is incomplete, and marks what is doubtful", () => {
-    const doubtful = { ...withServers({ hitRatio: 0.39 }), doubts: [{ code: "hit-ratio" as const, text: "61 % of the reads found nothing" }] };
-    const lines = formatSummary(results([doubtful], { complete: false, reason: "stopped by SIGINT" }));
+  it("says first of all when it is incomplete, and marks what is given a warning", () => {
+    const warningful = { ...withServers({ hitRatio: 0.39 }), warnings: [{ code: "hit-ratio" as const, text: "61 % of the reads found nothing" }] };
+    const lines = formatSummary(results([warningful], { complete: false, reason: "stopped by SIGINT" }));
     expect(lines[0]).toBe("INCOMPLETE: stopped by SIGINT");
     expect(lines.join("\n")).toContain("100,000/s [a] · p50 0.900 ms · 39.0 % hits");
     expect(lines.join("\n")).toContain("[a] hit-ratio: 61 % of the reads found nothing (GET of cluster)");

@@ -14,6 +14,6 @@ describe("results.json", () => {
   it("keeps what each of several load generators did", () => {
     const runners = [0, 1].map((index) => ({ name: `runner ${index}`, machine: `m-${index}`, seed: index, requests: 1, rps: 1, seconds: 1, p99Ms: 1, cpu: null }));
     expect(resultsSchema.parse(results([measurementRecord({ runners })])).records[0]?.runners).toEqual(runners);
-    expect(resultsSchema.safeParse(results([measurementRecord({ doubts: [{ code: "shared-machine", text: "x" }, { code: "runners-apart", text: "y" }] })])).success).toBe(true);
+    expect(resultsSchema.safeParse(results([measurementRecord({ warnings: [{ code: "shared-machine", text: "x" }, { code: "runners-apart", text: "y" }] })])).success).toBe(true);
   });
 });

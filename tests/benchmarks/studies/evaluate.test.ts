@@ -265,7 +265,7 @@ describe("the study density", () => {
   it("fits S5's exponent, and leaves out and shows what its servers did not limit", () => {
     const clientBound = { code: "client-bound" as const, text: "the load generator was the limit" };
     const bound = (cell: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> =>
-      treatmentEntry(cell, round, rps, cell.shape.primaries === 8 ? { doubts: [clientBound] } : {});
+      treatmentEntry(cell, round, rps, cell.shape.primaries === 8 ? { warnings: [clientBound] } : {});
     const entries = entriesOfRates(
       shards,
       ({ shape }) => (shape.primaries === 8 ? 3000 : 1000 * shape.primaries ** 0.92),
@@ -397,8 +397,8 @@ describe("growth", () => {
 
 describe("a study's results", () => {
   const of = study({ "io-threads": [1, 2] });
-  const described = (canary: number): ReturnType<typeof studyResults> => {
-    const entries = [...entriesOfRates(of, () => 1000), referenceLoadEntry(8, 1, canary)];
+  const described = (referenceLoad: number): ReturnType<typeof studyResults> => {
+    const entries = [...entriesOfRates(of, () => 1000), referenceLoadEntry(8, 1, referenceLoad)];
     const { environment } = results([]);
     return studyResults(
       { study: of, entries, cpus: [0, 1], rounds: 7, ended: "precise" },
@@ -455,11 +455,11 @@ describe("a study's results", () => {
       ).toContain("p99 at an offered rate is a closed loop's");
   });
 
-  it("are all marked when one canary moved", () => {
+  it("are all marked when one reference load moved", () => {
     const all = described(5e5);
-    expect(all.study?.canaryMoved).toBe(true);
-    for (const { doubts } of all.records) expect(doubts.map(({ code }) => code)).toEqual(["canary-moved"]);
-    expect(formatStudy(all).join("\n")).toContain("A canary moved");
-    expect(described(1e6).records.flatMap(({ doubts }) => doubts)).toEqual([]);
+    expect(all.study?.referenceLoadMoved).toBe(true);
+    for (const { warnings } of all.records) expect(warnings.map(({ code }) => code)).toEqual(["reference-load-moved"]);
+    expect(formatStudy(all).join("\n")).toContain("A reference load moved");
+    expect(described(1e6).records.flatMap(({ warnings }) => warnings)).toEqual([]);
   });
 });

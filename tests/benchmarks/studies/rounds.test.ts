@@ -12,7 +12,7 @@ const seed = fc.integer({ min: 1, max: 1_000_000_000 });
 const round = fc.integer({ min: 1, max: 200 });
 
 describe("a round", () => {
-  it("has every cell and every pair once, a canary first and one among them, and no turn twice", () => {
+  it("has every cell and every pair once, a reference load first and one among them, and no turn twice", () => {
     fc.assert(
       fc.property(cells, seed, round, (all, s, r) => {
         const turns = stepsOfRound(all, pairsOf(all), s, r);
@@ -20,11 +20,11 @@ describe("a round", () => {
         expect(turns.flatMap((turn) => (turn.kind === "side-by-side" ? [turn.other] : [])).sort()).toEqual(
           all.slice(1).sort(),
         );
-        expect(turns[0]?.kind).toBe("canary");
-        const canaries = turns.flatMap((turn, place) => (turn.kind === "canary" ? [place] : []));
-        expect(canaries).toHaveLength(all.length < 2 ? 1 : 2);
+        expect(turns[0]?.kind).toBe("reference-load");
+        const referenceLoads = turns.flatMap((turn, place) => (turn.kind === "reference-load" ? [place] : []));
+        expect(referenceLoads).toHaveLength(all.length < 2 ? 1 : 2);
         // Among the cells, not at their end.
-        if (all.length > 1) expect(canaries[1]).toBeLessThan(turns.length - 1);
+        if (all.length > 1) expect(referenceLoads[1]).toBeLessThan(turns.length - 1);
         expect(new Set(turns.map(stepKey)).size).toBe(turns.length);
       }),
     );

@@ -43,7 +43,7 @@ const open = (name: string, of: Study): StudyCheckpointLog => begin(mkdtempSync(
 function bench(of: Study, spread: number, told: (turn: string) => void = () => undefined): StepRunner {
   return {
     referenceLoad: (round, place) => {
-      told(`canary ${round}`);
+      told(`reference load ${round}`);
       return Promise.resolve(referenceLoadEntry(round, place));
     },
     treatment: (cell, round) => {
@@ -78,12 +78,12 @@ describe("a study", () => {
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
     expect(state.entries.filter(({ kind }) => kind === "cell")).toHaveLength(18);
     expect(state.entries.filter(({ kind }) => kind === "side-by-side")).toHaveLength(12);
-    expect(state.entries.filter(({ kind }) => kind === "canary")).toHaveLength(12);
+    expect(state.entries.filter(({ kind }) => kind === "reference-load")).toHaveLength(12);
   });
 
   it("goes on while it is not, as far as the budget", async () => {
     const of = study({ "io-threads": [1, 2] }, { budget: 290 });
-    // Two cells of 10 s, a pair of 5 s and two canaries of 2 s make a round.
+    // Two cells of 10 s, a pair of 5 s and two reference loads of 2 s make a round.
     const state = await runStudy(of, open("b", of), [0, 1], bench(of, 2), never, QUIET);
     expect(state).toMatchObject({ rounds: 10, ended: "budget" });
   });
@@ -212,7 +212,7 @@ describe("a study", () => {
       { ...referenceLoadEntry(1, 1), versions: recordedVersions(found({ "": "9.1.2", "redis-7": "7.0.15" })) },
     ];
     expect(changedVersions(entries, found({ "": "9.1.2", "redis-7": "7.0.15" }))).toEqual([]);
-    // The load generator's and the canary's, though no cell may run it.
+    // The load generator's and the reference load's, though no cell may run it.
     expect(changedVersions(entries, found({ "": "8.1.1", "redis-7": "7.0.15" }))).toEqual([
       expect.stringContaining("Valkey was 9.1.2 when it was begun, and is 8.1.1 now"),
     ]);
@@ -272,12 +272,12 @@ describe("a study", () => {
     const goOn = async (with_: StepRunner, until: number): Promise<readonly StudyLogEntry[]> => {
       const resumed = studyCheckpointLogs.resume(place);
       const stopping = new AbortController();
-      const canary: StepRunner["referenceLoad"] = (round, turn) => {
+      const referenceLoad: StepRunner["referenceLoad"] = (round, turn) => {
         if (round === until) stopping.abort();
         return with_.referenceLoad(round, turn);
       };
       await expect(
-        runStudy(of, resumed, [0, 1], { ...with_, referenceLoad: canary }, stopping.signal, QUIET),
+        runStudy(of, resumed, [0, 1], { ...with_, referenceLoad: referenceLoad }, stopping.signal, QUIET),
       ).rejects.toThrow();
       resumed.close();
       return resumed.entries;

@@ -20,7 +20,7 @@ import { workload } from "../../support/tool-runs";
 
 interface Measured {
   readonly records: readonly MeasurementRecord[];
-  readonly canaries: readonly ReferenceLoadRecord[];
+  readonly referenceLoads: readonly ReferenceLoadRecord[];
   readonly raw: readonly string[];
 }
 
@@ -52,19 +52,19 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
     onProgress: (line: string) => void = () => undefined,
   ): Promise<Measured> {
     const records: MeasurementRecord[] = [];
-    const canaries: ReferenceLoadRecord[] = [];
+    const referenceLoads: ReferenceLoadRecord[] = [];
     const raw: string[] = [];
     await runMeasurements(
       { deployments: contenders, workload: load, repeats: 1 },
       { valkeyBenchmark: runner, signal },
       {
         progress: onProgress,
-        referenceLoad: (canary) => canaries.push(canary),
+        referenceLoad: (referenceLoad) => referenceLoads.push(referenceLoad),
         record: (record) => records.push(record),
         raw: (heading) => raw.push(heading),
       },
     );
-    return { records, canaries, raw };
+    return { records, referenceLoads, raw };
   }
 
   /** Of all that a run makes: objects, users, keys by which runners meet. */
@@ -117,11 +117,11 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
         length: { seconds: 3 },
         warmup: 1,
       });
-      const { records, canaries, raw } = await measureBy(runner, [replication.contender], load, going);
-      expect(canaries).toHaveLength(2);
+      const { records, referenceLoads, raw } = await measureBy(runner, [replication.contender], load, going);
+      expect(referenceLoads).toHaveLength(2);
       expect(records.map(({ title }) => title)).toEqual(["SET", "GET"]);
       const servers = new Set(replication.deployment.nodes.map(({ machine }) => machine));
-      for (const { client, servers: counted, runners, doubts, seed, cpu } of records) {
+      for (const { client, servers: counted, runners, warnings, seed, cpu } of records) {
         expect(runners).toHaveLength(2);
         expect(new Set(runners.map((each) => each.seed))).toEqual(new Set([seed, seed + 1]));
         expect(runners.filter(({ machine }) => servers.has(machine))).toEqual([]);
@@ -141,7 +141,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
         expect(Math.abs(counted?.disagreement ?? 1)).toBeLessThan(0.001);
         expect(cpu).toMatchObject({ serversHere: false, runner: 0, clientLimit: 2 });
         expect(cpu.client).toBeGreaterThan(0);
-        expect(doubts.map(({ code }) => code)).not.toContain("shared-machine");
+        expect(warnings.map(({ code }) => code)).not.toContain("shared-machine");
       }
       expect(records[1]?.servers).toMatchObject({ hitRatio: 1, misses: 0, hits: records[1]?.servers?.calls });
       expect(
@@ -244,7 +244,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
         going,
       );
       expect(records).toHaveLength(1);
-      expect(records[0]?.doubts).toContainEqual({
+      expect(records[0]?.warnings).toContainEqual({
         code: "shared-machine",
         text: expect.stringMatching(
           /^1 of 1 load generators ran on machines with servers of the deployment \(\S+\)/,

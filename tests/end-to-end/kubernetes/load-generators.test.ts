@@ -30,7 +30,7 @@ const RUNNERS = 2;
 const common = { keySpace: 16_384, clients: 6, pipeline: 1, length: { seconds: 3 }, warmup: 1 } as const;
 const STEADY: OpenLoopWorkload = {
   ...common,
-  driver: "open-loop",
+  loadGenerator: "open-loop",
   name: "steady",
   data: "strings",
   reads: 0.8,
@@ -45,7 +45,7 @@ const STEADY: OpenLoopWorkload = {
 };
 const S5: MemtierWorkload = {
   ...common,
-  driver: "memtier",
+  loadGenerator: "memtier",
   name: "s5",
   data: "sorted-sets",
   reads: 0.9,

@@ -52,7 +52,7 @@ const benchmark = (changes: Raw): Raw => ({ ...good, benchmark: { ...good.benchm
 const workload = (changes: Raw): Raw => ({ ...good, workloads: { w: changes } });
 const capacity = (changes: Raw): Raw => ({
   ...good,
-  workloads: { w: { driver: "open-loop", rate: 1, keySpace: 98_304 }, plain: { clients: 51, keySpace: 98_304 } },
+  workloads: { w: { loadGenerator: "open-loop", rate: 1, keySpace: 98_304 }, plain: { clients: 51, keySpace: 98_304 } },
   capacity: changes,
 });
 
@@ -77,28 +77,28 @@ describe("a stack's configuration", () => {
 
   it("gives the command line's workload the data of the file, whose servers have room for so much", () => {
     const given = (values: Raw): unknown => parseConfig("stack x", good, MACHINE, benchmarkOverrides(values)).workloads;
-    expect(given({ driver: "memtier" })).toMatchObject({ memtier: { keySpace: 98_304, dataSize: 64 } });
-    expect(given({ driver: "open-loop", rate: 5, keyspaceLen: 16_384 })).toMatchObject({
+    expect(given({ loadGenerator: "memtier" })).toMatchObject({ memtier: { keySpace: 98_304, dataSize: 64 } });
+    expect(given({ loadGenerator: "open-loop", rate: 5, keyspaceLen: 16_384 })).toMatchObject({
       "open-loop": { keySpace: 16_384, values: { sizes: "fixed", bytes: 64 } },
     });
   });
 
-  it("has workloads by name, of any driver, measured instead of the tests where no test is named", () => {
+  it("has workloads by name, of any load generator, measured instead of the tests where no test is named", () => {
     const mixed = {
       ...good,
       benchmark: { duration: 3 },
       workloads: {
         plain: { clients: 51, keySpace: 98_304 },
-        steady: { driver: "open-loop", rate: 5000, keys: { distribution: "zipfian" }, keySpace: 98_304 },
+        steady: { loadGenerator: "open-loop", rate: 5000, keys: { distribution: "zipfian" }, keySpace: 98_304 },
       },
     };
     const config = parseConfig("stack x", mixed, MACHINE);
     expect(config.benchmark.tests).toEqual([]);
     expect(config.measures).toBe(true);
     expect(mixedWorkloads({ ...config, anyCluster: hasCluster(config) })).toMatchObject([
-      { driver: "valkey-benchmark", name: "plain", reads: 0.9, rate: undefined, length: { seconds: 3 } },
+      { loadGenerator: "valkey-benchmark", name: "plain", reads: 0.9, rate: undefined, length: { seconds: 3 } },
       {
-        driver: "open-loop",
+        loadGenerator: "open-loop",
         name: "steady",
         arrivals: "poisson",
         keys: { distribution: "zipfian", theta: 0.99 },
@@ -113,12 +113,12 @@ describe("a stack's configuration", () => {
   it("searches for the capacity of what is offered by the open loop, unless the command line offers something else", () => {
     const raw = capacity({ objective: "p99.9=500us", most: 5000 });
     expect(configuredCapacitySearch(parseConfig("stack x", raw, MACHINE))).toMatchObject({
-      mix: { name: "w", driver: "open-loop" },
+      mix: { name: "w", loadGenerator: "open-loop" },
       objective: { ms: 0.5 },
       search: { start: 1000, most: 5000, precision: 0.1, confirmations: 3 },
     });
     expect(
-      configuredCapacitySearch(parseConfig("stack x", raw, MACHINE, benchmarkOverrides({ driver: "memtier" }))),
+      configuredCapacitySearch(parseConfig("stack x", raw, MACHINE, benchmarkOverrides({ loadGenerator: "memtier" }))),
     ).toBeUndefined();
     expect(configuredCapacitySearch(parseConfig("stack x", good, MACHINE))).toBeUndefined();
     expect(
@@ -127,7 +127,7 @@ describe("a stack's configuration", () => {
           "stack x",
           { ...raw, capacity: { ...(raw["capacity"] as Raw), workload: "w" } },
           MACHINE,
-          benchmarkOverrides({ driver: "open-loop", rate: 7 }),
+          benchmarkOverrides({ loadGenerator: "open-loop", rate: 7 }),
         ),
       ),
     ).toMatchObject({ mix: { name: "open-loop", rate: 7 }, objective: { ms: 0.5 }, search: { most: 5000 } });
@@ -274,11 +274,15 @@ describe("a stack's configuration", () => {
     ],
     ["a setting twice", settings({ "io-threads": 1, other: { "io-threads": 1 } }), /other\.io-threads: is set twice/],
     [
-      "a driver that is none",
-      workload({ driver: "wrk" }),
-      'valkey:workloads.w.driver is "wrk": expected one of valkey-benchmark, open-loop, memtier',
+      "a load generator that is none",
+      workload({ loadGenerator: "wrk" }),
+      'valkey:workloads.w.load generator is "wrk": expected one of valkey-benchmark, open-loop, memtier',
     ],
-    ["no rate to offer", workload({ driver: "open-loop" }), "valkey:workloads.w.rate is missing: expected number"],
+    [
+      "no rate to offer",
+      workload({ loadGenerator: "open-loop" }),
+      "valkey:workloads.w.rate is missing: expected number",
+    ],
     ["a capacity without an objective", capacity({}), "valkey:capacity.objective is missing: expected string"],
     [
       "an objective that is none",
@@ -288,17 +292,17 @@ describe("a stack's configuration", () => {
     [
       "a capacity with nothing to offer",
       { ...good, capacity: { objective: "p99=2ms" } },
-      "valkey:capacity: what is offered is a workload of the driver open-loop, and valkey:workloads has none",
+      "valkey:capacity: what is offered is a workload of the load generator open-loop, and valkey:workloads has none",
     ],
     [
       "a capacity of a closed loop",
       capacity({ objective: "p99=2ms", workload: "plain" }),
-      "valkey:capacity.workload: plain is no workload of the driver open-loop; there is w",
+      "valkey:capacity.workload: plain is no workload of the load generator open-loop; there is w",
     ],
     [
-      "a key of another driver",
+      "a key of another load generator",
       workload({ arrivals: "fixed" }),
-      /^valkey:workloads\.w\.arrivals: unknown key; Known here: driver, data, reads, /,
+      /^valkey:workloads\.w\.arrivals: unknown key; Known here: load generator, data, reads, /,
     ],
     [
       "a share of reads in per cent",
@@ -307,33 +311,33 @@ describe("a stack's configuration", () => {
     ],
     [
       "sizes the wrong way round",
-      workload({ driver: "open-loop", rate: 1, values: { sizes: "uniform", least: 9, most: 3 } }),
+      workload({ loadGenerator: "open-loop", rate: 1, values: { sizes: "uniform", least: 9, most: 3 } }),
       "valkey:workloads.w.values.most: expected no less than least",
     ],
     [
       "a distribution that is none",
-      workload({ driver: "open-loop", rate: 1, keys: { distribution: "zipf" } }),
+      workload({ loadGenerator: "open-loop", rate: 1, keys: { distribution: "zipf" } }),
       'valkey:workloads.w.keys.distribution is "zipf": expected one of uniform, zipfian, hot-set',
     ],
     [
       "reads from replicas by what would write to them",
       workload({ reads: 0.5, clients: 51, keySpace: 98_304, readFrom: "replica" }),
-      /readFrom: valkey-benchmark reads from replicas of clusters only, and sends them writes too unless reads is 1; the driver open-loop does both/,
+      /readFrom: valkey-benchmark reads from replicas of clusters only, and sends them writes too unless reads is 1; the load generator open-loop does both/,
     ],
     [
       "a rate that memtier cannot share",
-      workload({ driver: "memtier", clients: 51, keySpace: 98_304, rate: 1000 }),
+      workload({ loadGenerator: "memtier", clients: 51, keySpace: 98_304, rate: 1000 }),
       "valkey:workloads.w.rate: memtier_benchmark offers a whole number of requests per second on each of 51 connections; the nearest to 1000 that can be: 969 or 1020",
     ],
     [
       "workers that share clients unevenly",
-      workload({ driver: "open-loop", rate: 1, workers: 5 }),
+      workload({ loadGenerator: "open-loop", rate: 1, workers: 5 }),
       "valkey:workloads.w.clients: 48 clients cannot be shared evenly by the 5 workers of replication; the nearest that can: 45 or 50",
     ],
     [
       "replicas to read from that are not there",
       {
-        ...workload({ driver: "open-loop", rate: 1, readFrom: "replica" }),
+        ...workload({ loadGenerator: "open-loop", rate: 1, readFrom: "replica" }),
         deployments: { r: { mode: "replication", replicas: 0 } },
       },
       "valkey:workloads.w.readFrom: r has no replicas to read from; primary, or any",
@@ -418,7 +422,7 @@ describe("a stack's configuration", () => {
   it("does not miss a workload that is there and not understood", () => {
     const found = problems({
       ...good,
-      workloads: { steady: { driver: "open-loop", rate: 1, duration: 1 } },
+      workloads: { steady: { loadGenerator: "open-loop", rate: 1, duration: 1 } },
       capacity: { objective: "p99=2ms", workload: "steady" },
     });
     expect(found).toHaveLength(1);
@@ -461,7 +465,8 @@ describe("options", () => {
   });
 
   it("make a mixed workload of their own, which takes the place of tests and workloads", () => {
-    const mixed = (values: Raw): OptionOverrides => benchmarkOverrides({ driver: "open-loop", duration: 2, ...values });
+    const mixed = (values: Raw): OptionOverrides =>
+      benchmarkOverrides({ loadGenerator: "open-loop", duration: 2, ...values });
     const config = parseConfig(
       "stack x",
       good,
@@ -472,7 +477,7 @@ describe("options", () => {
     expect(mixedWorkloads({ ...config, anyCluster: hasCluster(config) })).toMatchObject([
       {
         name: "open-loop",
-        driver: "open-loop",
+        loadGenerator: "open-loop",
         rate: 500,
         values: { sizes: "fixed", bytes: 64 },
         keys: { distribution: "zipfian", theta: 0.99 },
@@ -487,7 +492,9 @@ describe("options", () => {
       expect.arrayContaining([expect.stringMatching(/^--reads is 3: /)]),
     );
     expect(problems(good, MACHINE, mixed({ keyspaceLen: 16_384 }))).toEqual(["--rate is missing: expected number"]);
-    expect(problems(good, MACHINE, mixed({ driver: "wrk" }))[0]).toMatch(/^--driver is "wrk": expected one of/);
+    expect(problems(good, MACHINE, mixed({ loadGenerator: "wrk" }))[0]).toMatch(
+      /^--load-generator is "wrk": expected one of/,
+    );
   });
 
   it("stand alone where there is no stack", () => {

@@ -44,7 +44,7 @@ describe("what was measured, in the outputs", () => {
       points: [point],
       knee: null,
       limit: null,
-      doubts: [],
+      warnings: [],
     };
     const outputs = stackOutputs({ stack: "local", eks: null }, [], [], { ...results([]), capacities: [capacity] });
     expect(outputs.results?.capacities).toEqual([{ ...capacity, points: [{ ...point, histogram: "" }] }]);

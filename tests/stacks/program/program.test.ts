@@ -103,7 +103,7 @@ describe("the stack local under mocks", () => {
     const capable = await declare("capable", {
       platform,
       deployments,
-      workloads: { steady: { driver: "open-loop", rate: 500, keySpace: 98_304 } },
+      workloads: { steady: { loadGenerator: "open-loop", rate: 500, keySpace: 98_304 } },
       capacity: { objective: "p99=2ms" },
     });
     const inputs = capable.resources.find(({ name }) => name === "measurement")?.inputs ?? {};

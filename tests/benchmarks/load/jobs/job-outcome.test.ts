@@ -40,12 +40,12 @@ function facts(changes: Partial<JobFacts<ValkeyBenchmarkRun>> = {}): JobFacts<Va
 
 describe("the outcome of a Job", () => {
   it("adds requests and rates, and dates them by the moment all were let go", () => {
-    const { report, fromMs, toMs, doubts } = jobOutcome(facts());
+    const { report, fromMs, toMs, warnings } = jobOutcome(facts());
     expect(report.requests).toBe(2 * alone.requests);
     expect(report.rate).toBeCloseTo(2 * alone.rate, 6);
     expect(toMs).toBeCloseTo(1_000_000 + measured.seconds * 1000, 6);
     expect(toMs - fromMs).toBeCloseTo(alone.seconds * 1000, 6);
-    expect(doubts).toEqual([]);
+    expect(warnings).toEqual([]);
   });
 
   it("has a line for each runner, with a seed of its own", () => {
@@ -85,15 +85,15 @@ describe("the outcome of a Job", () => {
     });
   });
 
-  it("doubts every record for which machines could be shared, and says which were", () => {
+  it("warns about every record for which machines could be shared, and says which were", () => {
     const shared = jobOutcome(facts({ sharing: true, machines: ["node-3", "node-1"] }));
-    expect(shared.doubts).toEqual([
+    expect(shared.warnings).toEqual([
       {
         code: "shared-machine",
         text: "1 of 2 load generators ran on machines with servers of the deployment (node-1), and they take each other's CPU",
       },
     ]);
-    expect(jobOutcome(facts({ sharing: true })).doubts).toEqual([
+    expect(jobOutcome(facts({ sharing: true })).warnings).toEqual([
       {
         code: "shared-machine",
         text: "load generators were allowed on machines with servers of the deployment, though none ran on one",
@@ -102,9 +102,9 @@ describe("the outcome of a Job", () => {
     expect(jobOutcome(facts({ sharing: true, machines: ["node-0", "node-1"] })).cpu.serversHere).toBe(true);
   });
 
-  it("doubts a sum of rates that were not there at the same time", () => {
+  it("warns about a sum of rates that were not there at the same time", () => {
     const late = record({ seconds: measured.seconds + alone.seconds / 2 });
-    expect(jobOutcome(facts({ records: [record(), late] })).doubts).toMatchObject([
+    expect(jobOutcome(facts({ records: [record(), late] })).warnings).toMatchObject([
       { code: "runners-apart", text: expect.stringContaining("all at once for 33.3 % of the time only") as string },
     ]);
   });

@@ -5,7 +5,7 @@ import { findMemtier } from "../../../../benchmarks/load/memtier/program";
 import type { MemtierWorkload } from "../../../../benchmarks/workloads/mixed-workload";
 
 const MIX: MemtierWorkload = {
-  driver: "memtier",
+  loadGenerator: "memtier",
   name: "m",
   data: "strings",
   reads: 0.75,

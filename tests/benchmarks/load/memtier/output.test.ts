@@ -4,8 +4,8 @@ import { fixture } from "../../../support/fixtures";
 
 describe("the results of memtier_benchmark", () => {
   it("are all counts and its own clock", () => {
-    const { fromMs, toMs, doubts, latencies } = parseMemtierResults(fixture("memtier-2.3"));
-    expect({ fromMs, toMs, doubts }).toEqual({ fromMs: 1795287947676, toMs: 1795287948691, doubts: [] });
+    const { fromMs, toMs, warnings, latencies } = parseMemtierResults(fixture("memtier-2.3"));
+    expect({ fromMs, toMs, warnings }).toEqual({ fromMs: 1795287947676, toMs: 1795287948691, warnings: [] });
     const totals = (
       JSON.parse(fixture("memtier-2.3")) as {
         "ALL STATS": { Totals: { Count: number; "Percentile Latencies": Record<string, number> } };
