@@ -51,7 +51,7 @@ function isOnHost(stack: string): boolean {
 async function evaluate(stack: string, { signal }: BenchmarkContext["workbench"]): Promise<Evaluation> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    ["--import", "tsx", join(__dirname, "program-evaluate.ts"), stack],
+    ["--import", "tsx", "--import", "valkey-measured/preload", join(__dirname, "program-evaluate.ts"), stack],
     { signal },
   );
   return outputSchema.parse(JSON.parse(stdout.trim().split("\n").at(-1) ?? ""));
