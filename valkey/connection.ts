@@ -1,24 +1,24 @@
-/** Connections to nodes, over ioredis: no retries, no reconnects, errors that say which node and what to do. */
+/** A connection to one node, by ioredis: without retries and reconnects, with errors that name the node and the remedy. */
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import { Redis } from "ioredis";
+import { BadInput, Failure, messageOf } from "../lib/errors";
 import type { Dial } from "./connector";
 import { connectorOver } from "./connector";
 import type { Access, Endpoint } from "./node";
 import { formatEndpoint } from "./node";
-import { BadInput, Failure, messageOf } from "../lib/errors";
 
-/** What this project uses of a client. */
+/** A client with one connection to one node. */
 export type Connection = Redis;
 
-/** How long connecting, and any one command, may take, milliseconds. */
+/** The limit for connecting, and for any one command, milliseconds. */
 const TIMEOUT_MS = 10_000;
 
 /**
  * Connects and authenticates.
- * @param name the node's, for messages
- * @param dial how its bytes travel, where not over TCP from here to the endpoint
- * @throws Failure when there is no answer or the credentials do not fit
+ * @param name the node's name, for messages
+ * @param dial opens the byte stream to the server. @default a TCP connection to the endpoint
+ * @throws Failure when the server does not reply or refuses the credentials
  */
 export async function connect(
   name: string,
@@ -28,14 +28,9 @@ export async function connect(
   dial?: Dial,
 ): Promise<Connection> {
   let lastError: Error | undefined;
-  const tls = access.tls === undefined ? undefined : tlsOptions(access, endpoint.host);
   const client = new Redis({
     ...endpoint,
-    ...(dial !== undefined
-      ? { Connector: connectorOver(dial, tls === undefined ? undefined : { ...tls, host: endpoint.host }) }
-      : tls === undefined
-        ? {}
-        : { tls }),
+    ...transport(endpoint, access, dial),
     protocol: 2,
     lazyConnect: true,
     retryStrategy: null,
@@ -63,7 +58,18 @@ export async function connect(
   }
 }
 
-/** Sections of INFO; all of it from servers that take one section at a time (Dragonfly, Redis before 7). */
+/** ioredis' options for the byte stream: TCP, TLS, or what `dial` opens, with or without TLS. */
+function transport(
+  { host }: Endpoint,
+  access: Access,
+  dial: Dial | undefined,
+): { Connector?: ReturnType<typeof connectorOver>; tls?: ConnectionOptions } {
+  const tls = access.tls === undefined ? undefined : tlsOptions(access, host);
+  if (dial !== undefined) return { Connector: connectorOver(dial, tls === undefined ? undefined : { ...tls, host }) };
+  return tls === undefined ? {} : { tls };
+}
+
+/** Sections of INFO; all of INFO from servers that take one section at a time (Dragonfly, Redis before 7). */
 export async function readInfoSections(connection: Connection, ...sections: readonly string[]): Promise<string> {
   try {
     return await connection.info(...(sections as [string]));
@@ -74,43 +80,42 @@ export async function readInfoSections(connection: Connection, ...sections: read
 }
 
 /**
- * By a command of ours and not ioredis', which lets a wrong or superfluous password pass with a warning.
- * @throws Failure in words a user can act on
+ * Sends AUTH, because ioredis' own authentication ignores a wrong or superfluous password with a warning.
+ * @throws Failure saying what is wrong with the credentials
  */
-async function authenticate(client: Redis, access: Access): Promise<void> {
-  const { username, password } = access;
+async function authenticate(client: Redis, { username, password }: Access): Promise<void> {
   try {
     if (password === undefined) await client.ping();
     else await (username === undefined ? client.auth(password) : client.auth(username, password));
   } catch (error) {
     const message = messageOf(error);
-    if (message.startsWith("NOAUTH")) throw new Failure("wants a password, and none was given (VALKEY_PASSWORD)");
-    if (message.startsWith("WRONGPASS")) throw new Failure("refuses the password that was given");
-    if (message.includes("without any password configured")) throw new Failure("has no password, but one was given");
-    // LOADING and the like: the node is there and says so itself.
+    if (message.startsWith("NOAUTH")) throw new Failure("the server requires a password: set VALKEY_PASSWORD");
+    if (message.startsWith("WRONGPASS")) throw new Failure("the server refuses the password");
+    if (message.includes("without any password configured")) throw new Failure("the server has no password: give none");
+    // A server that replies LOADING and the like can be reached, and its INFO says the same.
     if (!/^(LOADING|MASTERDOWN|BUSY)/.test(message)) throw error;
   }
 }
 
-/** For TLS to a host. @throws BadInput when a file cannot be read */
+/** Node.js' options for TLS to a host. @throws BadInput when a file cannot be read */
 export function tlsOptions({ tls }: Access, host: string): ConnectionOptions {
-  const file = (path: string | undefined): Buffer | undefined => {
-    if (path === undefined) return undefined;
-    try {
-      return readFileSync(path);
-    } catch (error) {
-      throw new BadInput("TLS", [messageOf(error)]);
-    }
-  };
-  const ca = file(tls?.cacert);
-  const cert = file(tls?.cert);
-  const key = file(tls?.key);
+  const isAddress = /^[\d.]+$|:/.test(host);
   return {
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
-    servername: tls?.sni ?? (/^[\d.]+$|:/.test(host) ? "" : host),
+    ...readFile("ca", tls?.cacert),
+    ...readFile("cert", tls?.cert),
+    ...readFile("key", tls?.key),
+    // An address must not be sent as a server name (RFC 6066).
+    servername: tls?.sni ?? (isAddress ? "" : host),
     rejectUnauthorized: tls?.insecure !== true,
     ...(tls?.anyName === true ? { checkServerIdentity: () => undefined } : {}),
   };
+}
+
+function readFile(option: "ca" | "cert" | "key", path: string | undefined): ConnectionOptions {
+  if (path === undefined) return {};
+  try {
+    return { [option]: readFileSync(path) };
+  } catch (error) {
+    throw new BadInput("TLS", [messageOf(error)]);
+  }
 }

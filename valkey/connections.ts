@@ -1,52 +1,54 @@
 /** Connections to all nodes of a deployment at once. */
-import type { Connection } from "./connection";
-import type { DeploymentNode } from "./node";
-import type { Deployment } from "./deployment";
 import { Failure, messageOf } from "../lib/errors";
+import type { Connection } from "./connection";
+import type { Deployment } from "./deployment";
+import type { DeploymentNode } from "./node";
 
-/** A node with a connection, or with why there is none. */
+/** A node with its connection, or with the reason why there is none. */
 export type ConnectionAttempt =
   | { readonly node: DeploymentNode; readonly connection: Connection }
   | { readonly node: DeploymentNode; readonly connection: undefined; readonly why: string };
 
-/** Tries to connect to every node at once; closes all connections when `use` is done. */
+/** Tries to connect to every node in parallel, and closes all connections when `use` has ended. */
 export async function withEveryNode<T>(
   deployment: Deployment,
-  use: (reached: readonly ConnectionAttempt[]) => Promise<T>,
+  use: (attempts: readonly ConnectionAttempt[]) => Promise<T>,
 ): Promise<T> {
-  const reached = await Promise.all(
-    deployment.nodes.map(async (node): Promise<ConnectionAttempt> => {
-      try {
-        return { node, connection: await deployment.connect(node) };
-      } catch (error) {
-        return { node, connection: undefined, why: messageOf(error) };
-      }
-    }),
-  );
+  const attempts = await Promise.all(deployment.nodes.map((node) => attemptConnection(deployment, node)));
   try {
-    return await use(reached);
+    return await use(attempts);
   } finally {
-    for (const { connection } of reached) connection?.disconnect();
+    for (const { connection } of attempts) connection?.disconnect();
+  }
+}
+
+async function attemptConnection(deployment: Deployment, node: DeploymentNode): Promise<ConnectionAttempt> {
+  try {
+    return { node, connection: await deployment.connect(node) };
+  } catch (error) {
+    return { node, connection: undefined, why: messageOf(error) };
   }
 }
 
 /**
- * Connections to all nodes, which the caller closes.
+ * Opens connections to all nodes in parallel. The caller closes them.
  * @throws Failure naming every node that cannot be reached
  */
 export async function openConnections(deployment: Deployment): Promise<Map<DeploymentNode, Connection>> {
-  const tried = await Promise.allSettled(
-    deployment.nodes.map(async (node) => [node, await deployment.connect(node)] as const),
-  );
-  const opened = tried.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-  const missing = tried.flatMap((each) => (each.status === "rejected" ? [messageOf(each.reason)] : []));
-  if (missing.length === 0) return new Map(opened);
+  const connectionOf = async (node: DeploymentNode): Promise<[DeploymentNode, Connection]> => [
+    node,
+    await deployment.connect(node),
+  ];
+  const attempts = await Promise.allSettled(deployment.nodes.map(connectionOf));
+  const opened = attempts.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  const failures = attempts.flatMap((each) => (each.status === "rejected" ? [messageOf(each.reason)] : []));
+  if (failures.length === 0) return new Map(opened);
   for (const [, connection] of opened) connection.disconnect();
-  throw new Failure(`${deployment.name}: ${missing.join("; ")}`);
+  throw new Failure(`${deployment.name}: ${failures.join("; ")}`);
 }
 
 /**
- * Connections to all nodes while `use` runs.
+ * Connections to all nodes, which are closed when `use` has ended.
  * @throws Failure naming every node that cannot be reached
  */
 export async function withConnections<T>(

@@ -1,4 +1,4 @@
-/** What lets ioredis speak over bytes that travel otherwise than by TCP from here: a port-forward, for one. */
+/** Connects ioredis over any stream of bytes, such as a port-forward of Kubernetes, in place of a TCP socket. */
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -7,23 +7,23 @@ import { connect as startTls } from "node:tls";
 import { AbstractConnector } from "ioredis";
 
 /**
- * Opens a way to a server; what is written arrives there, and closing it closes the connection.
- * @throws Failure when there is none
+ * Opens a stream of bytes to a server. Closing the stream closes the connection.
+ * @throws Failure when no stream can be opened
  */
 export type Dial = () => Promise<Duplex>;
 
-/** What ioredis asks of a socket beside its bytes means nothing here. */
-const NO_SOCKET_OPTIONS = {
-  setNoDelay: nothing,
-  setKeepAlive: nothing,
-  setTimeout: nothing,
+/** Methods and properties of a socket that ioredis uses and a plain stream lacks. */
+const SOCKET_STUBS = {
+  setNoDelay: noop,
+  setKeepAlive: noop,
+  setTimeout: noop,
   connecting: false,
 };
 
-/** How long a server may take to see that its connection was ended, milliseconds. */
+/** How long a server may take to notice that its connection was ended, milliseconds. */
 const DISCONNECT_TIMEOUT_MS = 2_000;
 
-/** A connector for ioredis' option of that name. */
+/** A value for ioredis' option `Connector`. @param tls options of TLS inside the stream; undefined for none */
 export function connectorOver(
   dial: Dial,
   tls: ConnectionOptions | undefined,
@@ -35,33 +35,36 @@ export function connectorOver(
 
     async connect(): Promise<Socket> {
       this.connecting = true;
-      const way = await dial();
-      const stream =
-        tls === undefined ? (Object.assign(way, NO_SOCKET_OPTIONS) as unknown as Socket) : await secured(way, tls);
+      const bytes = await dial();
+      const stream = tls === undefined ? withSocketStubs(bytes) : await startSecure(bytes, tls);
       stream.once("error", (error: Error) => (this.firstError = error));
-      // A way may have ended in the moment in which it was opened.
-      if (way.errored !== null) this.firstError ??= way.errored;
+      // The stream may have failed before the listener above was added.
+      if (bytes.errored !== null) this.firstError ??= bytes.errored;
       this.stream = stream;
-      // Told to disconnect meanwhile.
+      // disconnect() may have been called while the stream was being opened.
       if (!this.connecting as boolean) stream.destroy();
       return stream;
     }
   };
 }
 
-async function secured(way: Duplex, tls: ConnectionOptions): Promise<Socket> {
-  const stream = startTls({ ...tls, socket: way });
-  // An end of the way below would otherwise leave the handshake waiting.
-  way.once("error", (error) => stream.destroy(error));
+function withSocketStubs(bytes: Duplex): Socket {
+  return Object.assign(bytes, SOCKET_STUBS) as unknown as Socket;
+}
+
+async function startSecure(bytes: Duplex, tls: ConnectionOptions): Promise<Socket> {
+  const stream = startTls({ ...tls, socket: bytes });
+  // Without this, the handshake would wait for ever when the stream below it fails.
+  bytes.once("error", (error) => stream.destroy(error));
   try {
     await once(stream, "secureConnect");
     return stream;
   } catch (error) {
-    way.destroy();
+    bytes.destroy();
     throw error;
   }
 }
 
-function nothing(): void {
-  // See NO_SOCKET_OPTIONS.
+function noop(): void {
+  // See SOCKET_STUBS.
 }

@@ -1,26 +1,27 @@
-/** A deployment: the Valkey nodes that serve one data set, where they are and how to reach them. */
+/** A deployment: the Valkey nodes that serve one data set. */
 import type { Connection } from "./connection";
+import type { Access, DeploymentNode, Mode } from "./node";
 import type { Sentinels } from "./sentinel/plan";
 import type { Shape } from "./topology/placement";
-import type { Mode, DeploymentNode, Access } from "./node";
 
+/** The nodes of one data set, with everything that is needed to reach, verify and measure them. */
 export interface Deployment {
   readonly name: string;
   readonly mode: Mode;
-  /** What was asked for; undefined numbers are inferred from the nodes there are (servers that existed before). */
+  /** The wanted numbers of nodes. Verification infers those left out from the nodes (servers that exist already). */
   readonly shape: Partial<Shape>;
   readonly nodes: readonly DeploymentNode[];
-  /** The zones nodes should be spread over, where that is known apart from the nodes. */
+  /** The zones to spread the nodes over, where the platform knows them apart from the nodes. */
   readonly zones?: readonly string[] | undefined;
-  /** Directives that must have these values everywhere, as CONFIG GET prints them. */
+  /** Directives that must have these values on every node, as CONFIG GET prints them. */
   readonly directives: ReadonlyMap<string, string>;
   /**
-   * Opens a connection of its own to a node; the caller closes it.
+   * Opens a new connection to a node. The caller closes it.
    * @throws Failure when the node cannot be reached or refuses the credentials
    */
   readonly connect: (node: DeploymentNode) => Promise<Connection>;
-  /** Who has a replica take over when the primary fails, in replication mode; undefined where nobody does. */
+  /** The Sentinels that fail over to a replica in replication mode; undefined where nothing does. */
   readonly sentinels?: Sentinels | undefined;
-  /** How a tool in a process of its own reaches the nodes. */
+  /** Credentials for tools that open connections of their own. */
   readonly access: Access;
 }

@@ -1,12 +1,13 @@
-/** What may serve: Valkey, and what one would compare it with. Pure. */
+/** The servers that a deployment can run: Valkey, and those it is compared with. Pure. */
 
-/** `redis` and `dragonfly` speak Valkey's protocol and answer its load generator. */
+/** `redis` and `dragonfly` speak Valkey's protocol, and valkey-benchmark can measure them. */
 export const ENGINES = ["valkey", "redis", "dragonfly"] as const;
 export type Engine = (typeof ENGINES)[number];
 
-/** How Valkey is told what it is told; Redis has the same by older names, Dragonfly has flags of its own. */
+/** How an engine takes its settings: as Valkey's directives (Redis has the same ones), or as command-line flags. */
 export type SettingsSyntax = "directives" | "flags";
 
+/** The syntax of each engine's settings. */
 export const SETTINGS_SYNTAX: Readonly<Record<Engine, SettingsSyntax>> = {
   valkey: "directives",
   redis: "directives",

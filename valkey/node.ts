@@ -1,23 +1,25 @@
-/** One Valkey node: where it is and what a connection to it takes. Plain data. */
+/** One Valkey node: its address, its zone, and the credentials that a connection to it needs. Plain data. */
+
 /** `replication`: one primary and its replicas. `cluster`: 16384 slots over several primaries and their replicas. */
 export type Mode = "replication" | "cluster";
 
+/** The TCP address of a server. IPv6 addresses have no brackets. */
 export interface Endpoint {
   readonly host: string;
   readonly port: number;
 }
 
-/** One Valkey node. */
+/** One Valkey node of a deployment. */
 export interface DeploymentNode {
   /** Unique in its deployment. */
   readonly name: string;
-  /** Undefined when nobody knows, which verification does not let pass. */
+  /** Undefined where it is unknown; verification then fails. */
   readonly zone: string | undefined;
   /** What the node runs on: a host, or what Kubernetes calls a node. */
   readonly machine: string;
-  /** Where its peers and the load generators find it. */
+  /** The address that its peers and the load generators use. */
   readonly endpoint: Endpoint;
-  /** The cluster bus, where it is not at the endpoint's port + 10000. */
+  /** The port of the cluster bus. @default the endpoint's port + 10000 */
   readonly busPort?: number | undefined;
 }
 
@@ -28,7 +30,7 @@ export interface Access {
   readonly tls?: TlsFiles | undefined;
 }
 
-/** Files as valkey-cli's options of the same names take them. */
+/** Files and options of TLS, named as valkey-cli's options. */
 export interface TlsFiles {
   readonly cacert?: string | undefined;
   readonly cert?: string | undefined;
@@ -40,18 +42,21 @@ export interface TlsFiles {
   readonly anyName?: boolean | undefined;
 }
 
+/** `10.0.0.1:6379`, `[fd00::1]:6379`. */
 export function formatEndpoint({ host, port }: Endpoint): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** The node at an address, or by a host name that begins with its name, as pods' do. */
+/**
+ * The name of the node at an address.
+ * @param host an address, or a host name whose first label is the node's name, as a pod's host name is
+ * @returns undefined when no node is there
+ */
 export function nodeNameAt(
   nodes: readonly Pick<DeploymentNode, "name" | "endpoint">[],
   host: string,
   port: number,
 ): string | undefined {
-  const found =
-    nodes.find(({ endpoint }) => endpoint.host === host && endpoint.port === port) ??
-    nodes.find(({ name }) => name === host.split(".")[0]);
-  return found?.name;
+  const byAddress = nodes.find(({ endpoint }) => endpoint.host === host && endpoint.port === port);
+  return (byAddress ?? nodes.find(({ name }) => name === host.split(".")[0]))?.name;
 }

@@ -1,5 +1,6 @@
-/** Settings of a server: typed where they matter to topology, durability or speed, with a free map for the rest. Pure. */
+/** Settings of a server: typed where they matter to topology, durability or speed, a free map for the rest. Pure. */
 
+/** Values of `maxmemory-policy`. */
 export const MAXMEMORY_POLICIES = [
   "noeviction",
   "allkeys-lru",
@@ -11,18 +12,19 @@ export const MAXMEMORY_POLICIES = [
   "volatile-ttl",
 ] as const;
 
+/** Values of `appendfsync`. */
 export const APPENDFSYNC_VALUES = ["always", "everysec", "no"] as const;
 
-/** By Valkey's own directive names. What is left out has Valkey's default. */
+/** Settings by the names of Valkey's directives. Those left out have Valkey's default. */
 export interface ServerSettings {
-  /** Bytes; 0 is no limit. */
+  /** Bytes; 0 means no limit. */
   readonly maxmemory?: number | undefined;
   readonly "maxmemory-policy"?: (typeof MAXMEMORY_POLICIES)[number] | undefined;
   readonly appendonly?: boolean | undefined;
   readonly appendfsync?: (typeof APPENDFSYNC_VALUES)[number] | undefined;
-  /** Snapshot rule as in valkey.conf, `3600 1 300 100`; empty for none. */
+  /** Snapshot rule as in valkey.conf, `3600 1 300 100`; empty for no snapshots. */
   readonly save?: string | undefined;
-  /** Threads for network work, the main one included. */
+  /** Threads for network I/O, including the main thread. */
   readonly "io-threads"?: number | undefined;
   /** Milliseconds. */
   readonly "cluster-node-timeout"?: number | undefined;
@@ -30,16 +32,16 @@ export interface ServerSettings {
   readonly "cluster-allow-reads-when-down"?: boolean | undefined;
   /** Bytes. */
   readonly "repl-backlog-size"?: number | undefined;
-  /** Seconds a primary waits for more replicas before it starts a diskless transfer. */
+  /** Seconds that a primary waits for more replicas before it starts a diskless synchronization. */
   readonly "repl-diskless-sync-delay"?: number | undefined;
   readonly "min-replicas-to-write"?: number | undefined;
   /** Seconds. */
   readonly "min-replicas-max-lag"?: number | undefined;
-  /** Any other directive, as valkey.conf would have it. */
+  /** Any other directive, as written in valkey.conf. */
   readonly other?: Readonly<Record<string, string | number | boolean>> | undefined;
 }
 
-/** Directives that the deployment itself decides; setting them would break it. */
+/** Directives that the deployment sets itself. The configuration must not set them. */
 export const RESERVED_DIRECTIVES: readonly string[] = [
   "port",
   "tls-port",
@@ -71,10 +73,7 @@ export const RESERVED_DIRECTIVES: readonly string[] = [
   "availability-zone",
 ];
 
-/**
- * Directives whose values must be the same on every node of a deployment. Names unknown to a server's
- * version are simply not among what CONFIG GET returns.
- */
+/** Directives that verification compares between the nodes. CONFIG GET leaves out those that a server's version lacks. */
 export const COMPARED_DIRECTIVES: readonly string[] = [
   "maxmemory",
   "maxmemory-policy",
@@ -98,7 +97,7 @@ export const COMPARED_DIRECTIVES: readonly string[] = [
   "databases",
 ];
 
-/** Directive to value as CONFIG GET would print it: sizes in bytes, booleans as yes and no. */
+/** Directives with their values as CONFIG GET prints them: sizes in bytes, booleans as yes and no. */
 export function toDirectives(settings: ServerSettings): Map<string, string> {
   const { other, ...typed } = settings;
   const entries = Object.entries<string | number | boolean | undefined>({ ...typed, ...other });
@@ -112,7 +111,7 @@ function formatValue(value: string | number | boolean): string {
   return String(value);
 }
 
-/** Lines of a valkey.conf. Values are written as they are (several words are several arguments), an empty one as `""`. */
+/** The text of a valkey.conf. A value of several words is written as several arguments, an empty value as `""`. */
 export function formatConfigFile(values: ReadonlyMap<string, string>): string {
   return [...values].map(([name, value]) => `${name} ${value === "" ? '""' : value}\n`).join("");
 }

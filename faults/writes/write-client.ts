@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ReplyError } from "ioredis";
 import type { Connection } from "../../valkey/connection";
+import { errorPrefix, parseRedirect } from "../../valkey/error-replies";
 import type { DeploymentNode, Endpoint } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
 import { Failure, messageOf } from "../../lib/errors";
@@ -222,7 +223,7 @@ export class WriteClient {
       return Number(await waited) >= replicas ? { kind: "acknowledged" } : { kind: "unknown", error: NOT_REPLICATED };
     } catch (error) {
       // The primary took it, and nobody promised more.
-      return { kind: "unknown", error: isReply(error) ? codeOfReply(error) : lostAnswer(error) };
+      return { kind: "unknown", error: isReply(error) ? errorPrefix(error.message) : lostAnswer(error) };
     }
   }
 
@@ -233,25 +234,19 @@ export class WriteClient {
     from: Endpoint,
   ): Promise<WriteOutcome | { to: Endpoint | undefined; asking: boolean }> {
     if (!isReply(error)) return { kind: "unknown", error: lostAnswer(error) };
-    const [code = "", slotOrEndpoint = "", endpoint = ""] = messageOf(error).split(" ");
-    switch (code) {
-      case "MOVED": {
-        const to = parseEndpoint(endpoint, from);
-        this.#routes.recordMove(Number(slotOrEndpoint), to);
-        return { to, asking: false };
-      }
+    const redirect = parseRedirect(messageOf(error), from);
+    switch (redirect?.kind) {
+      case "MOVED":
+      case "REDIRECT":
+        this.#routes.recordMove(key.slot, redirect.endpoint);
+        return { to: redirect.endpoint, asking: false };
       case "ASK":
-        return { to: parseEndpoint(endpoint, from), asking: true };
-      case "REDIRECT": {
-        const to = parseEndpoint(slotOrEndpoint, from);
-        this.#routes.recordMove(key.slot, to);
-        return { to, asking: false };
-      }
+        return { to: redirect.endpoint, asking: true };
       case "TRYAGAIN":
         await sleep(TRY_AGAIN_MS);
         return { to: from, asking: false };
-      default:
-        return { kind: "failed", error: codeOfReply(error) };
+      case undefined:
+        return { kind: "failed", error: errorPrefix(error.message) };
     }
   }
 
@@ -268,8 +263,8 @@ export class WriteClient {
         return number === undefined ? { kind: "damaged" } : { kind: "number", number };
       } catch (error) {
         why = messageOf(error);
-        const [code = "", , endpoint = ""] = why.split(" ");
-        if (code === "MOVED" && to !== undefined) to = parseEndpoint(endpoint, to);
+        const redirect = to === undefined ? undefined : parseRedirect(why, to);
+        if (redirect?.kind === "MOVED") to = redirect.endpoint;
         else {
           this.#routes.refreshSoon();
           await sleep(100);
@@ -281,20 +276,9 @@ export class WriteClient {
   }
 }
 
-/** `MOVED 5 :7001` means the host that was asked. */
-function parseEndpoint(text: string, asked: Endpoint): Endpoint {
-  const colon = text.lastIndexOf(":");
-  const host = text.slice(0, colon);
-  return { host: host === "" || host === "?" ? asked.host : host, port: Number(text.slice(colon + 1)) };
-}
-
 /** A server's own word, which is certain. */
 function isReply(error: unknown): error is Error {
   return error instanceof ReplyError;
-}
-
-function codeOfReply(error: Error): WriteErrorCode {
-  return /^[A-Z]+/.exec(error.message)?.[0] ?? "ERR";
 }
 
 function lostAnswer(error: unknown): WriteErrorCode {

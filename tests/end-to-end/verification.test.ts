@@ -241,7 +241,7 @@ describe("a real replication", () => {
     };
     const { verdict } = await verify(wrong);
     expect(verdict.assertions[0]).toMatchObject({ id: "reachable", pass: false });
-    expect(JSON.stringify(verdict)).toContain("refuses the password");
+    expect(JSON.stringify(verdict)).toContain("the server refuses the password");
     expect(JSON.stringify(verdict)).not.toContain("hunter2");
   });
 });

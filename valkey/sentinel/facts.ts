@@ -1,7 +1,9 @@
-import { withEveryNode } from "../connections";
-import type { DeploymentNode } from "../node";
-import type { Deployment } from "../deployment";
+/** Reads what each Sentinel of a deployment reports, for a verdict. */
 import { messageOf } from "../../lib/errors";
+import type { ConnectionAttempt } from "../connections";
+import { withEveryNode } from "../connections";
+import type { Deployment } from "../deployment";
+import type { DeploymentNode } from "../node";
 import type { Observation } from "../observation";
 import { observed, unobserved } from "../observation";
 import { sentinelsAsDeployment } from "./form-sentinels";
@@ -9,24 +11,27 @@ import type { Sentinels } from "./plan";
 import type { SentinelView } from "./sentinel-view";
 import { readSentinelView } from "./sentinel-view";
 
+/** One Sentinel and its view of the deployment. */
 export interface SentinelFacts {
   readonly node: Pick<DeploymentNode, "name" | "zone" | "endpoint">;
   readonly view: Observation<SentinelView>;
 }
 
-/** Never throws for a Sentinel: what cannot be read is not known. */
+/** Asks every Sentinel in parallel. A Sentinel that cannot be asked is among the facts, with the reason. */
 export function gatherSentinelFacts(deployment: Deployment, sentinels: Sentinels): Promise<SentinelFacts[]> {
-  return withEveryNode(sentinelsAsDeployment(deployment, sentinels), (reached) =>
+  return withEveryNode(sentinelsAsDeployment(deployment, sentinels), (attempts) =>
     Promise.all(
-      reached.map(async (each): Promise<SentinelFacts> => {
-        if (each.connection === undefined) return { node: each.node, view: unobserved(each.why) };
-        try {
-          const watch = await readSentinelView(each.connection, deployment.name);
-          return { node: each.node, view: watch === undefined ? unobserved("watches nobody") : observed(watch) };
-        } catch (error) {
-          return { node: each.node, view: unobserved(messageOf(error)) };
-        }
-      }),
+      attempts.map(async (attempt) => ({ node: attempt.node, view: await observeView(attempt, deployment.name) })),
     ),
   );
+}
+
+async function observeView(attempt: ConnectionAttempt, monitored: string): Promise<Observation<SentinelView>> {
+  if (attempt.connection === undefined) return unobserved(attempt.why);
+  try {
+    const view = await readSentinelView(attempt.connection, monitored);
+    return view === undefined ? unobserved("monitors no primary") : observed(view);
+  } catch (error) {
+    return unobserved(messageOf(error));
+  }
 }

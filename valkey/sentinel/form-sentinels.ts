@@ -1,126 +1,132 @@
-/** Having Sentinels watch a formed replication deployment, finished only when they all know each other, the primary and every replica. */
+/** Makes Sentinels monitor a formed replication deployment, and waits until they know each other and all its nodes. */
+import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
 import { withConnections } from "../connections";
-import type { DeploymentNode, Endpoint } from "../node";
 import type { Deployment } from "../deployment";
-import { formatEndpoint, nodeNameAt } from "../node";
-import { Failure } from "../../lib/errors";
 import type { FormationOptions } from "../formation/deadline";
 import { Deadline } from "../formation/deadline";
+import type { DeploymentNode, Endpoint } from "../node";
+import { formatEndpoint, nodeNameAt } from "../node";
 import { parseInfo } from "../topology/info";
 import type { Sentinels } from "./plan";
 import { monitorCommands } from "./plan";
 import type { SentinelView } from "./sentinel-view";
-import { readSentinelView, failureFlags } from "./sentinel-view";
+import { failureFlags, readSentinelView } from "./sentinel-view";
 
-/** The deployment's Sentinels, as nodes to be connected to. */
+/** The Sentinels as nodes of a deployment, so that the functions that connect to nodes can connect to them. */
 export function sentinelsAsDeployment(deployment: Deployment, { nodes }: Sentinels): Deployment {
   return { ...deployment, name: `${deployment.name}'s Sentinels`, nodes };
 }
 
 /**
- * Has every Sentinel watch the primary there is; those that do already are left alone.
- * @returns whether any had to be told
- * @throws Failure when there is no one primary, or they do not agree in time
+ * Makes every Sentinel monitor the present primary. Sentinels that monitor it already are left alone.
+ * @returns whether any Sentinel was reconfigured
+ * @throws Failure when there is not exactly one primary, or when the Sentinels do not agree in time
  */
 export async function formSentinels(
   deployment: Deployment,
   sentinels: Sentinels,
   options: FormationOptions = {},
 ): Promise<boolean> {
-  const awaiting = new Deadline(`${deployment.name}'s Sentinels`, sentinels.nodes.length, options);
+  const deadline = new Deadline(`${deployment.name}'s Sentinels`, sentinels.nodes.length, options);
   const primary = await findSolePrimary(deployment);
+  const expected: ExpectedView = {
+    nodes: deployment.nodes,
+    primary: primary.name,
+    replicas: deployment.nodes.length - 1,
+    others: sentinels.nodes.length - 1,
+  };
   return withConnections(sentinelsAsDeployment(deployment, sentinels), async (connections) => {
-    const told = await Promise.all(
-      [...connections.values()].map((connection) => watchPrimary(connection, deployment, primary, sentinels)),
+    const reconfigured = await Promise.all(
+      [...connections.values()].map((connection) => monitorPrimary(connection, deployment, primary, sentinels)),
     );
-    const wanted = {
-      deployment,
-      primary: primary.name,
-      replicas: deployment.nodes.length - 1,
-      others: sentinels.nodes.length - 1,
-    };
     await Promise.all(
       [...connections].map(([node, connection]) =>
-        awaiting.poll(async () => lacks(node, await readSentinelView(connection, deployment.name), wanted)),
+        deadline.poll(async () =>
+          missingInView(node.name, await readSentinelView(connection, deployment.name), expected),
+        ),
       ),
     );
-    return told.includes(true);
+    return reconfigured.includes(true);
   });
 }
 
-async function watchPrimary(
+/** @returns whether the Sentinel had to be reconfigured */
+async function monitorPrimary(
   connection: Connection,
   { name, access, nodes }: Deployment,
   primary: DeploymentNode,
   { settings }: Sentinels,
 ): Promise<boolean> {
-  const watch = await readSentinelView(connection, name);
-  const at = ({ host, port }: Endpoint): string | undefined => nodeNameAt(nodes, host, port);
-  // Replicas at addresses that nobody has any more would be waited for, and counted, for ever.
-  const stale = watch?.replicas.some(({ endpoint }) => at(endpoint) === undefined) ?? false;
-  if (watch !== undefined && !stale && at(watch.primary) === primary.name) return false;
-  if (watch !== undefined) await connection.call("SENTINEL", "REMOVE", name);
-  for (const [command = "", ...words] of monitorCommands(name, primary.endpoint, settings, access.password))
+  const view = await readSentinelView(connection, name);
+  const nodeAt = ({ host, port }: Endpoint): string | undefined => nodeNameAt(nodes, host, port);
+  // A Sentinel never forgets a replica by itself. One whose address is gone would be waited for, and counted, for ever.
+  const isStale = view?.replicas.some(({ endpoint }) => nodeAt(endpoint) === undefined) ?? false;
+  if (view !== undefined && !isStale && nodeAt(view.primary) === primary.name) return false;
+  if (view !== undefined) await connection.call("SENTINEL", "REMOVE", name);
+  for (const [command = "", ...words] of monitorCommands(name, primary.endpoint, settings, access.password)) {
     await connection.call(command, ...words);
+  }
   return true;
 }
 
-/** @returns what is missing, undefined when nothing is */
-function lacks(
-  { name }: DeploymentNode,
-  watch: SentinelView | undefined,
-  wanted: {
-    readonly deployment: Deployment;
-    readonly primary: string;
-    readonly replicas: number;
-    readonly others: number;
-  },
-): string | undefined {
-  if (watch === undefined) return `${name} watches nobody`;
-  const trouble = failureFlags(watch.flags);
-  if (trouble.length > 0) return `${name} says of the primary: ${trouble.join(", ")}`;
-  if (nodeNameAt(wanted.deployment.nodes, watch.primary.host, watch.primary.port) !== wanted.primary)
-    return `${name} takes ${formatEndpoint(watch.primary)} for the primary`;
-  const replicas = watch.replicas.filter(({ flags, linkUp }) => linkUp && failureFlags(flags).length === 0).length;
-  if (replicas !== wanted.replicas || watch.replicas.length !== wanted.replicas)
-    return `${name} knows ${replicas} replicas that are well, of ${wanted.replicas}`;
-  const others = watch.otherSentinels.filter(({ flags }) => failureFlags(flags).length === 0).length;
-  if (others !== wanted.others) return `${name} knows ${others} other Sentinels, of ${wanted.others}`;
-  return watch.reachesQuorum === true ? undefined : `${name}: ${watch.reachesQuorum}`;
+/** What a Sentinel reports once it knows the whole deployment. */
+interface ExpectedView {
+  readonly nodes: readonly DeploymentNode[];
+  readonly primary: string;
+  readonly replicas: number;
+  /** Sentinels beside the one that reports. */
+  readonly others: number;
 }
 
-/** Whom Sentinels have made the primary of a formed deployment: the one primary that has replicas; undefined where there is none yet. */
+/** What is missing in a Sentinel's view; undefined when nothing is. */
+function missingInView(name: string, view: SentinelView | undefined, expected: ExpectedView): string | undefined {
+  if (view === undefined) return `${name} monitors no primary`;
+  const flags = failureFlags(view.flags);
+  if (flags.length > 0) return `${name} reports the primary as ${flags.join(", ")}`;
+  if (nodeNameAt(expected.nodes, view.primary.host, view.primary.port) !== expected.primary) {
+    return `${name} monitors ${formatEndpoint(view.primary)}, not the primary ${expected.primary}`;
+  }
+  const isHealthy = (each: { readonly flags: readonly string[] }): boolean => failureFlags(each.flags).length === 0;
+  const replicas = view.replicas.filter((replica) => replica.linkUp && isHealthy(replica)).length;
+  if (replicas !== expected.replicas || view.replicas.length !== expected.replicas) {
+    return `${name} knows ${replicas} of ${expected.replicas} replicas as healthy`;
+  }
+  const others = view.otherSentinels.filter(isHealthy).length;
+  if (others !== expected.others) return `${name} knows ${others} of ${expected.others} other Sentinels as healthy`;
+  return view.reachesQuorum === true ? undefined : `${name}: ${view.reachesQuorum}`;
+}
+
+/**
+ * The primary that Sentinels have promoted since formation: the only primary that has replicas.
+ * @returns undefined when no primary, or more than one, has replicas
+ */
 export async function promotedPrimary(deployment: Deployment): Promise<DeploymentNode | undefined> {
-  return withConnections(deployment, async (connections) => {
-    const infos = await Promise.all(
+  const infos = await readReplicationInfo(deployment);
+  const leading = infos.filter(({ info }) => info.get("role") === "master" && Number(info.get("connected_slaves")) > 0);
+  return leading.length === 1 ? leading[0]?.node : undefined;
+}
+
+/** The only node that reports the role of a primary. @throws Failure when no node, or more than one, does */
+export async function findSolePrimary(deployment: Deployment): Promise<DeploymentNode> {
+  const infos = await readReplicationInfo(deployment);
+  const primaries = infos.filter(({ info }) => info.get("role") === "master").map(({ node }) => node);
+  const [primary, ...others] = primaries;
+  if (primary === undefined) throw new Failure(`${deployment.name} has no primary`);
+  if (others.length === 0) return primary;
+  const names = primaries.map(({ name }) => name).join(", ");
+  throw new Failure(`${deployment.name} has ${primaries.length} primaries: ${names}`);
+}
+
+function readReplicationInfo(
+  deployment: Deployment,
+): Promise<{ readonly node: DeploymentNode; readonly info: ReadonlyMap<string, string> }[]> {
+  return withConnections(deployment, (connections) =>
+    Promise.all(
       [...connections].map(async ([node, connection]) => ({
         node,
         info: parseInfo(await connection.info("replication")),
       })),
-    );
-    const leading = infos.filter(
-      ({ info }) => info.get("role") === "master" && Number(info.get("connected_slaves")) > 0,
-    );
-    return leading.length === 1 ? leading[0]?.node : undefined;
-  });
-}
-
-/** The one node that says it is the primary. @throws Failure when that is none or several */
-export async function findSolePrimary(deployment: Deployment): Promise<DeploymentNode> {
-  return withConnections(deployment, async (connections) => {
-    const roles = await Promise.all(
-      [...connections].map(async ([node, connection]) => ({
-        node,
-        role: parseInfo(await connection.info("replication")).get("role"),
-      })),
-    );
-    const primaries = roles.filter(({ role }) => role === "master").map(({ node }) => node);
-    const [primary, ...others] = primaries;
-    if (primary === undefined || others.length > 0)
-      throw new Failure(
-        `${deployment.name} has ${primaries.length} primaries${others.length > 0 ? `: ${primaries.map(({ name }) => name).join(", ")}` : ""}`,
-      );
-    return primary;
-  });
+    ),
+  );
 }

@@ -1,16 +1,21 @@
+/**
+ * Sentinels: processes that monitor the primary of a replication deployment, agree that it has failed, and promote a replica.
+ * Plain data. Pure.
+ */
 import type { DeploymentNode } from "../node";
 import { formatConfigFile } from "../settings";
-import { spreadOverZones } from "../topology/placement";
 import type { PlacedNode } from "../topology/placement";
+import { spreadOverZones } from "../topology/placement";
 
+/** How a deployment's Sentinels decide on a failover. */
 export interface SentinelSettings {
-  /** How many watch; odd, so that one more is of use. */
+  /** The number of Sentinels: odd, because one more of an even number tolerates no further failure. */
   readonly count: number;
-  /** How many must have missed the primary for it to count as failed. A majority of all elects who acts in any case. */
+  /** How many Sentinels must report the primary as down. A majority of all elects the one that fails over, in any case. */
   readonly quorum: number;
-  /** Milliseconds without an answer, after which a Sentinel misses a node (`down-after-milliseconds`). */
+  /** Milliseconds without a reply after which a Sentinel reports a node as down (`down-after-milliseconds`). */
   readonly downAfterMs: number;
-  /** Milliseconds after which a failover that does not come to its end is tried anew (`failover-timeout`). */
+  /** Milliseconds after which an unfinished failover is tried again (`failover-timeout`). */
   readonly failoverTimeoutMs: number;
 }
 
@@ -20,31 +25,30 @@ export interface Sentinels {
   readonly nodes: readonly DeploymentNode[];
 }
 
-/** The least number of zones of which the loss of any leaves a majority. */
+/** The smallest number of zones with which the loss of any one leaves a majority of the Sentinels. */
 export const MIN_SENTINEL_ZONES = 3;
 
+/** The smallest number that is more than half of `count`. */
 export function majority(count: number): number {
   return Math.floor(count / 2) + 1;
 }
 
-/** In zones in turn. */
+/** The names and zones of a deployment's Sentinels, over the zones in turn. */
 export function placeSentinels(
   deployment: string,
   { count }: SentinelSettings,
   zones: readonly string[],
 ): PlacedNode[] {
-  return spreadOverZones(
-    Array.from({ length: count }, (_, index) => `${deployment}-sentinel-${index}`),
-    zones,
-  );
+  const names = Array.from({ length: count }, (_, index) => `${deployment}-sentinel-${index}`);
+  return spreadOverZones(names, zones);
 }
 
-/** By its name. */
+/** Whether a node of a deployment is a Sentinel, by its name. */
 export function isSentinelName(deployment: string, name: string): boolean {
   return name.startsWith(`${deployment}-sentinel-`);
 }
 
-/** How a Sentinel is told to watch; by itself it finds the replicas and the other Sentinels. */
+/** The commands that make a Sentinel monitor a primary. It discovers the replicas and the other Sentinels by itself. */
 export function monitorCommands(
   name: string,
   primary: { readonly host: string; readonly port: number },
@@ -54,12 +58,9 @@ export function monitorCommands(
   const { quorum, downAfterMs, failoverTimeoutMs } = settings;
   const options = [
     ...(password === undefined ? [] : ["auth-pass", password]),
-    "down-after-milliseconds",
-    String(downAfterMs),
-    "failover-timeout",
-    String(failoverTimeoutMs),
-    "parallel-syncs",
-    "1",
+    ...["down-after-milliseconds", String(downAfterMs)],
+    ...["failover-timeout", String(failoverTimeoutMs)],
+    ...["parallel-syncs", "1"],
   ];
   return [
     ["SENTINEL", "MONITOR", name, primary.host, String(primary.port), String(quorum)],
@@ -67,7 +68,7 @@ export function monitorCommands(
   ];
 }
 
-/** The file a Sentinel starts with and keeps what it knows in. It watches nobody yet. */
+/** The configuration that a Sentinel starts with, monitoring no primary, and to which it writes its state. */
 export function sentinelConfig(own: {
   readonly host: string;
   readonly port: number;
@@ -82,9 +83,9 @@ export function sentinelConfig(own: {
       ["port", String(own.port)],
       ["protected-mode", "yes"],
       ["requirepass", own.password],
-      // To each other.
+      // The password that Sentinels use with each other.
       ["sentinel sentinel-pass", own.password],
-      // Addresses as they are bound: a cut between zones must cut Sentinels, too.
+      // The announced address is the bound one, so that a partition between zones separates the Sentinels too.
       ["sentinel announce-ip", own.host],
       ["sentinel announce-port", String(own.port)],
       ["dir", own.directory],

@@ -1,35 +1,39 @@
-/** What a Sentinel says of the primary it watches. Pure parsing, and asking. */
+/** What one Sentinel reports of the primary that it monitors. */
+import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Endpoint } from "../node";
-import { messageOf } from "../../lib/errors";
 import { parseInfo } from "../topology/info";
 
+/** A Sentinel's view of a deployment. */
 export interface SentinelView {
-  /** Where it takes the primary to be. */
+  /** The address of the primary, as the Sentinel has it. */
   readonly primary: Endpoint;
-  /** Whether it was held up and acts on nothing for half a minute (TILT): what it says is as old as that. */
+  /** Whether the Sentinel is in TILT mode: it was delayed, fails over nothing for 30 s, and what it reports is that old. */
   readonly tilted: boolean;
   /** `master`, and `s_down`, `o_down`, `disconnected`, `failover_in_progress` … while something is wrong. */
   readonly flags: readonly string[];
-  /** Replicas, each with its flags. */
   readonly replicas: readonly {
     readonly endpoint: Endpoint;
     readonly flags: readonly string[];
+    /** Whether the replica's link to the primary is up. */
     readonly linkUp: boolean;
   }[];
   readonly otherSentinels: readonly { readonly endpoint: Endpoint; readonly flags: readonly string[] }[];
   readonly quorum: number;
-  /** SENTINEL CKQUORUM: whether enough Sentinels can be reached, in its words. */
+  /** The reply of SENTINEL CKQUORUM: true when enough Sentinels can be reached, else its error message. */
   readonly reachesQuorum: true | string;
 }
 
-/** @returns undefined when it watches nothing of that name. @throws Failure when it cannot be asked */
+/**
+ * Asks a Sentinel.
+ * @param name the name under which it monitors the primary: the deployment's
+ * @returns undefined when it monitors no primary of that name
+ * @throws Error when it does not reply
+ */
 export async function readSentinelView(connection: Connection, name: string): Promise<SentinelView | undefined> {
   let primary: ReadonlyMap<string, string>;
   try {
-    primary = parseFlatReply(
-      await connection.call("SENTINEL", "PRIMARY", name).catch(() => connection.call("SENTINEL", "MASTER", name)),
-    );
+    primary = parseFlatReply(await askPrimary(connection, name));
   } catch (error) {
     if (/No such (primary|master)/i.test(messageOf(error))) return undefined;
     throw error;
@@ -37,51 +41,72 @@ export async function readSentinelView(connection: Connection, name: string): Pr
   const [replicas, sentinels, quorum, info] = await Promise.all([
     connection.call("SENTINEL", "REPLICAS", name) as Promise<unknown[]>,
     connection.call("SENTINEL", "SENTINELS", name) as Promise<unknown[]>,
-    connection.call("SENTINEL", "CKQUORUM", name).then(
-      () => true as const,
-      (error: unknown) => messageOf(error),
-    ),
+    askQuorum(connection, name),
     connection.info("sentinel"),
   ]);
   return {
     primary: endpointOf(primary),
     tilted: parseInfo(info).get("sentinel_tilt") === "1",
     flags: flagsOf(primary),
-    replicas: replicas
-      .map(parseFlatReply)
-      .map((each) => ({
-        endpoint: endpointOf(each),
-        flags: flagsOf(each),
-        linkUp: each.get("master-link-status") === "ok",
-      })),
+    replicas: replicas.map(parseFlatReply).map((each) => ({
+      endpoint: endpointOf(each),
+      flags: flagsOf(each),
+      linkUp: each.get("master-link-status") === "ok",
+    })),
     otherSentinels: sentinels.map(parseFlatReply).map((each) => ({ endpoint: endpointOf(each), flags: flagsOf(each) })),
     quorum: Number(primary.get("quorum")),
     reachesQuorum: quorum,
   };
 }
 
-/**
- * Flags that say that something is wrong with whom they are of. Another Sentinel's `master_down` does not: it is what that one said last when it was
- * asked, and stays long after a failover (seen with 9.1.2).
- */
-export function failureFlags(flags: readonly string[]): string[] {
-  return flags.filter((flag) =>
-    ["s_down", "o_down", "disconnected", "failover_in_progress", "reconf_sent", "reconf_inprog"].includes(flag),
-  );
+/** SENTINEL PRIMARY, or SENTINEL MASTER on servers without it. */
+async function askPrimary(connection: Connection, name: string): Promise<unknown> {
+  try {
+    return await connection.call("SENTINEL", "PRIMARY", name);
+  } catch {
+    return connection.call("SENTINEL", "MASTER", name);
+  }
 }
 
-/** SENTINEL's replies are names and values in turn. */
+async function askQuorum(connection: Connection, name: string): Promise<true | string> {
+  try {
+    await connection.call("SENTINEL", "CKQUORUM", name);
+    return true;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/**
+ * `master_down` is not among them: a Sentinel's flag of that name is what that Sentinel said when it was last asked, and stays
+ * long after a failover (seen with Valkey 9.1.2).
+ */
+const FAILURE_FLAGS = new Set([
+  "s_down",
+  "o_down",
+  "disconnected",
+  "failover_in_progress",
+  "reconf_sent",
+  "reconf_inprog",
+]);
+
+/** Those of a node's flags that report a failure or an unfinished failover. */
+export function failureFlags(flags: readonly string[]): string[] {
+  return flags.filter((flag) => FAILURE_FLAGS.has(flag));
+}
+
+/** A reply in which names and values alternate, as a map. */
 export function parseFlatReply(reply: unknown): Map<string, string> {
   const words = Array.isArray(reply) ? reply.map(String) : [];
-  return new Map(
-    words.flatMap((word, index): [string, string][] => (index % 2 === 0 ? [[word, words[index + 1] ?? ""]] : [])),
-  );
+  const values = new Map<string, string>();
+  for (let index = 0; index < words.length; index += 2) values.set(words[index] ?? "", words[index + 1] ?? "");
+  return values;
 }
 
-function endpointOf(each: ReadonlyMap<string, string>): Endpoint {
-  return { host: each.get("ip") ?? "", port: Number(each.get("port") ?? 0) };
+function endpointOf(fields: ReadonlyMap<string, string>): Endpoint {
+  return { host: fields.get("ip") ?? "", port: Number(fields.get("port") ?? 0) };
 }
 
-function flagsOf(each: ReadonlyMap<string, string>): string[] {
-  return (each.get("flags") ?? "").split(",").filter((flag) => flag !== "");
+function flagsOf(fields: ReadonlyMap<string, string>): string[] {
+  return (fields.get("flags") ?? "").split(",").filter((flag) => flag !== "");
 }

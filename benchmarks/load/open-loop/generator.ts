@@ -5,7 +5,7 @@ import type { LoadNode } from "./connections/load-node";
 import type { OperationSource } from "./requests/operations";
 import { epochMs, Pacer } from "./pacer";
 import type { Random } from "../../../lib/statistics/random-generator";
-import { errorPrefix, parseRedirect } from "./connections/redirect";
+import { errorPrefix, parseRedirect } from "../../../valkey/error-replies";
 import type { RequestObserver } from "./requests/request";
 import { TimedRequest } from "./requests/request";
 import { Router } from "./connections/router";
@@ -218,7 +218,8 @@ export class OpenLoopGenerator {
   /** Follows a redirection. @returns whether the error was one */
   #redirected(node: LoadNode, request: TimedRequest, error: string): boolean {
     const redirect = parseRedirect(error, node.endpoint);
-    if (redirect === undefined) return false;
+    // REDIRECT is sent only to clients that asked for it by CLIENT CAPA.
+    if (redirect === undefined || redirect.kind === "REDIRECT") return false;
     addCount(this.tally.redirects, redirect.kind);
     if (++request.redirects > MOST_REDIRECTS) {
       this.#settle(request, { kind: "failed", error: "redirects" });

@@ -94,7 +94,7 @@ describe.skipIf(THROWAWAY === undefined)(`pods as a deployment${WHY_SKIPPED}`, {
         directives: new Map<string, string>(),
       };
       await expect(awaitKubernetesDeployment(kubernetes, { ...other, access: { password: "wrong" } })).rejects.toThrow(
-        /^cluster-\d \([\d.]+:6379\): refuses the password that was given$/,
+        /^cluster-\d \([\d.]+:6379\): the server refuses the password$/,
       );
     });
   });

@@ -206,11 +206,11 @@ describe("decideResize", () => {
     const plan = planOf(cluster, shape(3, 2));
     expect(plan).toMatchObject({
       meet: ["n-6", "n-7", "n-8"],
-      handOver: [],
-      release: [],
-      change: [],
-      move: [],
-      reuse: [],
+      failOver: [],
+      promote: [],
+      reattach: [],
+      migrate: [],
+      reassign: [],
       forget: [],
     });
     expect(plan?.attach).toHaveLength(3);
@@ -229,7 +229,7 @@ describe("decideResize", () => {
     const replica = cluster.nodes.find(({ primary }) => primary === "n-0")?.name ?? "";
     cluster.failOver(replica);
     const plan = planOf(cluster, shape(3, 2));
-    expect(plan).toMatchObject({ meet: [], attach: [], release: [], move: [], reuse: [], forget: [] });
+    expect(plan).toMatchObject({ meet: [], attach: [], promote: [], migrate: [], reassign: [], forget: [] });
     carryOut(cluster, plan);
     expectFits(cluster, shape(3, 2));
   });

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { errorPrefix, parseRedirect } from "../../../../../benchmarks/load/open-loop/connections/redirect";
 import { encodeCommand, ReplyScanner } from "../../../../../benchmarks/load/open-loop/connections/resp";
 import { parseClusterSlots } from "../../../../../benchmarks/load/open-loop/connections/routes";
 
@@ -56,29 +55,6 @@ describe("replies", () => {
 describe("a command", () => {
   it("is an array of bulk strings", () => {
     expect(encodeCommand(["SET", "k", ""])).toBe("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$0\r\n\r\n");
-  });
-});
-
-describe("an error", () => {
-  const from = { host: "10.0.0.9", port: 1 };
-  it.each([
-    ["MOVED 5 10.0.0.1:7000", { kind: "MOVED", slot: 5, endpoint: { host: "10.0.0.1", port: 7000 } }],
-    ["ASK 16383 node-1.local:7000", { kind: "ASK", slot: 16383, endpoint: { host: "node-1.local", port: 7000 } }],
-    ["MOVED 5 :7000", { kind: "MOVED", slot: 5, endpoint: { host: "10.0.0.9", port: 7000 } }],
-    ["MOVED 5 fd00::1:7000", { kind: "MOVED", slot: 5, endpoint: { host: "fd00::1", port: 7000 } }],
-    ["TRYAGAIN Multiple keys request during rehashing of slot", { kind: "TRYAGAIN" }],
-    ["ERR unknown command", undefined],
-    ["MOVED", undefined],
-  ])("%s is followed where it leads somewhere", (text, redirect) => {
-    expect(parseRedirect(text, from)).toEqual(redirect);
-  });
-
-  it("is counted by its first word", () => {
-    expect(["CLUSTERDOWN The cluster is down", "ERR x", "-weird"].map(errorPrefix)).toEqual([
-      "CLUSTERDOWN",
-      "ERR",
-      "ERR",
-    ]);
   });
 });
 
