@@ -1,12 +1,13 @@
 /**
- * The order of the rooms: a room imports only from rooms after it in this list, and no two files import each other.
+ * The order of the rooms: a room imports only from rooms after it in scripts/rooms.json, and no two files import each
+ * other.
  * `docs/architecture.md` draws the order and says what each room is for.
  */
-const ROOMS = ["cli", "stacks", "components", "provider", "benchmarks", "faults", "platforms", "valkey", "lib"];
+const ROOMS = require("./scripts/rooms.json");
 /** Rooms that work without a Pulumi engine. */
 const WITHOUT_PULUMI = ["cli", "benchmarks", "faults", "platforms", "valkey", "lib"];
 /** Folders of the repository that are no rooms of the program. */
-const OUTSIDE = ["policies", "tests"];
+const OUTSIDE = ["policies", "scripts", "tests"];
 
 const folder = (names) => `^(${names.join("|")})/`;
 

@@ -1,6 +1,7 @@
 /**
- * `npm test`: types and lint beside the tests, and last the tests that want the machine for themselves. Ends with what did not run and why, with what failed
- * and how, and with the line `N passed, N failed[, N skipped]`. Arguments go to vitest, and then only the tests run.
+ * `npm test`: first types, lint, order of rooms and format beside most tests, then the tests that need the machine for
+ * themselves. The output ends with the skipped tests and their reasons, the failed tests and their messages, and the line
+ * `N passed, N failed[, N skipped]`. Arguments go to vitest, and then only the tests run.
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -11,7 +12,7 @@ import { OUTCOME_FILE, outcomeSchema } from "./support/outcome";
 import type { Outcome } from "./support/outcome";
 
 const ROOT = resolve(__dirname, "..");
-/** What was expected and where; the rest is printed where it failed. */
+/** Lines of a failure that are repeated at the end; vitest prints all of them where the test fails. */
 const LINES_OF_A_FAILURE = 12;
 
 /** Runs a program. @returns its exit status and, where it is to be quiet, its output */
@@ -39,14 +40,14 @@ function run(
   });
 }
 
-/** Types and lint. */
+/** Types, lint, order of rooms and format. */
 async function check(): Promise<Outcome> {
   const began = Date.now();
   const { status, output } = await run(process.execPath, ["--import", "tsx", "tests/static-checks.ts"], true);
-  print(output.trimEnd(), `${status === 0 ? "✓" : "✗"} types and lint (${((Date.now() - began) / 1000).toFixed(0)} s)`);
+  print(output.trimEnd(), `${status === 0 ? "✓" : "✗"} static checks (${((Date.now() - began) / 1000).toFixed(0)} s)`);
   return {
     passed: status === 0 ? 1 : 0,
-    failed: status === 0 ? [] : [{ title: "types and lint", message: output.trim() }],
+    failed: status === 0 ? [] : [{ title: "static checks", message: output.trim() }],
     skipped: [],
   };
 }
@@ -63,7 +64,7 @@ async function vitest(args: readonly string[]): Promise<Outcome> {
     if (!existsSync(file))
       return {
         passed: 0,
-        failed: [{ title: "vitest", message: `ended with ${status} before it could say what it had run` }],
+        failed: [{ title: "vitest", message: `ended with ${status} before it wrote its outcome` }],
         skipped: [],
       };
     const outcome = outcomeSchema.parse(JSON.parse(readFileSync(file, "utf8")));
@@ -75,7 +76,7 @@ async function vitest(args: readonly string[]): Promise<Outcome> {
   }
 }
 
-/** What holds figures against a clock comes last, when nothing else runs any more. */
+/** Tests that compare figures with a clock run last, when nothing else runs. */
 async function everything(): Promise<Outcome> {
   const beside = await Promise.all([check(), vitest(["--project", "pure", "--project", "real"])]);
   return [...beside, await vitest(["--project", "alone"])].reduce(sum);
@@ -89,8 +90,8 @@ const sum = (a: Outcome, b: Outcome): Outcome => ({
 
 async function main(args: readonly string[]): Promise<number> {
   const { passed, failed, skipped } = await (args.length > 0 ? vitest(args) : everything());
-  if (skipped.length > 0) print("", "Not run on this machine:", ...skipped.map((title) => `  ${title}`));
-  // Once more, where many lines of other tests came after.
+  if (skipped.length > 0) print("", "Skipped on this machine:", ...skipped.map((title) => `  ${title}`));
+  // Repeated here, because many lines of other tests may follow a failure.
   if (failed.length > 0)
     print(
       "",

@@ -1,7 +1,8 @@
 /**
- * Types and lint over one program: reading a million lines of declarations twice would take longer than either.
- * Prints what is wrong; exit status 1 when something is.
+ * Types, lint, order of rooms and format. Types and lint share one program: reading a million lines of declarations twice
+ * takes longer than either. Prints the problems; exit status 1 when there are any.
  */
+import { execFile } from "node:child_process";
 import { join, resolve } from "node:path";
 import { ESLint } from "eslint";
 import ts from "typescript";
@@ -29,7 +30,23 @@ function programOf(file: string): ts.Program {
   });
 }
 
-async function main(): Promise<number> {
+/** Programs of node_modules/.bin that check the whole checkout, with the arguments of `npm run lint`. */
+const CHECKERS = [
+  { title: "order of rooms", program: "depcruise", args: ["--config", ".dependency-cruiser.cjs", "."] },
+  { title: "format", program: "prettier", args: ["--check", "--log-level", "warn", "."] },
+] as const;
+
+/** @returns what the program prints when it finds problems; undefined when it finds none */
+function problemsFoundBy(program: string, args: readonly string[]): Promise<string | undefined> {
+  const path = join(ROOT, "node_modules", ".bin", program);
+  return new Promise((done) => {
+    execFile(path, args, { cwd: ROOT, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
+      done(error === null ? undefined : `${error.message}\n${stdout}${stderr}`);
+    });
+  });
+}
+
+async function typesAndLint(): Promise<boolean> {
   const program = programOf(join(ROOT, "tsconfig.json"));
   const problems = ts.getPreEmitDiagnostics(program);
   print(problems.length === 0 ? "types ✓" : ts.formatDiagnosticsWithColorAndContext(problems, HOST));
@@ -38,12 +55,20 @@ async function main(): Promise<number> {
     overrideConfig: { languageOptions: { parserOptions: { projectService: false, programs: [program] } } },
   });
   const results = await eslint.lintFiles(["."]);
-  const [stylish, found] = [
-    await eslint.loadFormatter(),
-    results.some(({ errorCount, warningCount }) => errorCount + warningCount > 0),
-  ];
+  const found = results.some(({ errorCount, warningCount }) => errorCount + warningCount > 0);
+  const stylish = await eslint.loadFormatter();
   print(found ? await stylish.format(results) : "lint ✓");
-  return problems.length > 0 || found ? 1 : 0;
+  return problems.length === 0 && !found;
+}
+
+async function main(): Promise<number> {
+  const passes = [await typesAndLint()];
+  for (const { title, program, args } of CHECKERS) {
+    const problems = await problemsFoundBy(program, args);
+    print(problems ?? `${title} ✓`);
+    passes.push(problems === undefined);
+  }
+  return passes.every((pass) => pass) ? 0 : 1;
 }
 
 void main().then(

@@ -74,15 +74,13 @@ export async function readNetwork(
   opts?: { readonly provider: aws.Provider },
 ): Promise<NetworkFacts> {
   const [vpc, subnets] = await Promise.all([
-    aws.ec2
-      .getVpc({ id: vpcId }, opts)
-      .then(
-        ({ enableDnsHostnames, enableDnsSupport }) => ({
-          dnsHostnames: enableDnsHostnames,
-          dnsSupport: enableDnsSupport,
-        }),
-        messageOf,
-      ),
+    aws.ec2.getVpc({ id: vpcId }, opts).then(
+      ({ enableDnsHostnames, enableDnsSupport }) => ({
+        dnsHostnames: enableDnsHostnames,
+        dnsSupport: enableDnsSupport,
+      }),
+      messageOf,
+    ),
     Promise.all(
       privateSubnetIds.map((id) =>
         aws.ec2.getSubnet({ id }, opts).then(

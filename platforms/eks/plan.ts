@@ -113,16 +113,14 @@ export function planEks(args: EksPlanArgs): EksPlan {
 function systemMachines({ instanceType, machines }: SystemArgs, zones: readonly string[]): MachineGroup[] {
   const vcpus = machineType(instanceType)?.vcpus ?? 0;
   // A managed group spreads over its zones in turn; some eight pods with addresses run on each.
-  return zones
-    .slice(0, machines)
-    .map((zone, index) => ({
-      pool: "system",
-      type: instanceType,
-      zone,
-      count: Math.ceil((machines - index) / zones.length),
-      vcpus,
-      podAddresses: 8,
-    }));
+  return zones.slice(0, machines).map((zone, index) => ({
+    pool: "system",
+    type: instanceType,
+    zone,
+    count: Math.ceil((machines - index) / zones.length),
+    vcpus,
+    podAddresses: 8,
+  }));
 }
 
 function notesOf({ region, network }: EksPlanArgs, prices: PriceTable | undefined): string[] {

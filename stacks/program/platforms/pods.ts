@@ -62,13 +62,11 @@ function deployPods(
   const settings = podSettings(platform, deployment);
   const args = serverArgs(deployment, platform, settings, password, place.namespace.metadata.name);
   // A preview knows it, and so does what must happen before the servers change.
-  const planned = pulumi
-    .output(place.kubeconfig)
-    .apply((kubeconfig): KubernetesReference => ({
-      ...podTarget(name, deployment, platform),
-      kubeconfig,
-      context: place.context,
-    }));
+  const planned = pulumi.output(place.kubeconfig).apply((kubeconfig): KubernetesReference => ({
+    ...podTarget(name, deployment, platform),
+    kubeconfig,
+    context: place.context,
+  }));
   const { className, size } = settings.storage;
   const drain = new ScaleIn(name, {
     target: planned,

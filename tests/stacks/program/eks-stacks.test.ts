@@ -97,16 +97,14 @@ describe.each(stacks)("the stack %s", (name, config) => {
 
   it("puts servers where a pool lets them in, on a type that the pool may start, as many as planned", () => {
     const limits = new Map(
-      program
-        .ofType("kubernetes:karpenter.sh/v1:NodePool")
-        .map(({ inputs }) => [
-          (inputs["metadata"] as { name: string }).name,
-          inputs["spec"] as {
-            template: {
-              spec: { taints: readonly object[]; requirements: readonly { key: string; values: readonly string[] }[] };
-            };
-          },
-        ]),
+      program.ofType("kubernetes:karpenter.sh/v1:NodePool").map(({ inputs }) => [
+        (inputs["metadata"] as { name: string }).name,
+        inputs["spec"] as {
+          template: {
+            spec: { taints: readonly object[]; requirements: readonly { key: string; values: readonly string[] }[] };
+          };
+        },
+      ]),
     );
     for (const { deployment, spec, set } of servers()) {
       const own = config.deployments[deployment];
