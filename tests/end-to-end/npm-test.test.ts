@@ -46,7 +46,7 @@ async function run(
           .filter((line) => /^ {2}\S/.test(line))
           .map((line) => line.trim());
   };
-  return { status: await ended, lines, failed: titles("Failed:"), skipped: titles("Not run on this machine:") };
+  return { status: await ended, lines, failed: titles("Failed:"), skipped: titles("Skipped on this machine:") };
 }
 
 describe("npm test", () => {
