@@ -74,8 +74,8 @@ function buildProgram(signal: AbortSignal, finish: (status: number) => void): Co
       "--objective <p=time>",
       "a percentile and the most it may be: p99=2ms; the stack's, where it has valkey:capacity",
     )
-    .option("--start <rps>", "the first load that is offered; 1000")
-    .option("--most <rps>", "the highest load that is offered")
+    .option("--initial-rate <rps>", "first offered load (default: 1000)")
+    .option("--max-rate <rps>", "highest offered load (default: 10000000)")
     .option("--precision <part>", "how near the answer must be; 0.1")
     .option("--confirmations <n>", "how often the answer is offered again, at most; 3")
     .option("--mode <mode>", "only the deployments in this mode: cluster or replication")

@@ -90,7 +90,7 @@ async function capacityOf(
     same += Number((await probe(failing.rate)).holds);
     more += Number((await probe(failing.rate, workload.clients * 2)).holds);
   }
-  const points = loadLatencyPoints(probes, objective.part);
+  const points = loadLatencyPoints(probes, objective.quantile);
   return {
     deployment: deployment.name,
     mode: deployment.mode,
@@ -102,7 +102,7 @@ async function capacityOf(
     isOpenEnded,
     points,
     knee: kneeOf(points)?.rate ?? null,
-    limit: failing === undefined ? null : capacityBottleneck(failing, { same, more, of: search.confirmations }),
+    bottleneck: failing === undefined ? null : capacityBottleneck(failing, { same, more, of: search.confirmations }),
     warnings: capacityWarnings(probes, capacity),
   };
 }
@@ -110,7 +110,7 @@ async function capacityOf(
 function loadOf(mix: OpenLoopWorkload, runners: number): CapacityLoad {
   const { arrivals, values, keySpace, clients, pipeline, workers } = mix;
   return {
-    mix: requestMixOf(mix),
+    requestMix: requestMixOf(mix),
     arrivals,
     dataSize: Math.round(meanValueBytes(values)),
     keySpace,

@@ -3,7 +3,7 @@ import { BadInput } from "../../lib/errors";
 
 export interface Objective {
   /** 0.99 for p99. */
-  readonly part: number;
+  readonly quantile: number;
   readonly ms: number;
 }
 
@@ -13,14 +13,14 @@ const UNITS: Readonly<Record<string, number>> = { us: 0.001, µs: 0.001, ms: 1, 
 /** @throws BadInput where it is none: `p99=2ms` is one */
 export function parseObjective(text: string): Objective {
   const match = OBJECTIVE.exec(text.trim());
-  const objective = { part: Number(match?.[1]) / 100, ms: Number(match?.[2]) * (UNITS[match?.[3] ?? ""] ?? NaN) };
-  if (!(objective.part > 0) || !(objective.ms > 0))
+  const objective = { quantile: Number(match?.[1]) / 100, ms: Number(match?.[2]) * (UNITS[match?.[3] ?? ""] ?? NaN) };
+  if (!(objective.quantile > 0) || !(objective.ms > 0))
     throw new BadInput("--objective", [
       `${text} is none: expected a percentile and a time, such as p99=2ms or p99.9=500us`,
     ]);
   return objective;
 }
 
-export function formatObjective({ part, ms }: Objective): string {
-  return `p${Number((part * 100).toFixed(6))} ≤ ${ms} ms`;
+export function formatObjective({ quantile, ms }: Objective): string {
+  return `p${Number((quantile * 100).toFixed(6))} ≤ ${ms} ms`;
 }

@@ -23,10 +23,10 @@ export interface Probe extends ProbeOutcome {
 /** @param seconds for how long the load was offered */
 export function judgeProbe(record: MeasurementRecord, rate: number, objective: Objective, seconds: number): Probe {
   const answered = answeredPart([record]);
-  const ms = offeredPercentile(histogramOf(record), answered, objective.part);
+  const ms = offeredPercentile(histogramOf(record), answered, objective.quantile);
   const overrunMs = (record.client.seconds - seconds) * 1000;
   const grows = overrunMs > OVERRUN * objective.ms + GROWTH * seconds * 1000;
-  const least = Math.max(ANSWERED, objective.part);
+  const least = Math.max(ANSWERED, objective.quantile);
   const holds = ms <= objective.ms && answered >= least && !grows;
   const words = `${holds ? "holds" : "does not hold"} (${ms.toFixed(2)} ms${answered < least ? `, ${Number((answered * 100).toFixed(3))} % answered` : ""}${grows ? ", and the queue grows" : ""})`;
   return { rate, holds, record, words };
@@ -87,12 +87,12 @@ export interface Confirmation {
 export function capacityBottleneck(
   failing: Probe,
   { same, more, of }: Confirmation,
-): NonNullable<CapacityRecord["limit"]> {
+): NonNullable<CapacityRecord["bottleneck"]> {
   if (2 * more > of && 2 * same <= of)
-    return { who: "client", text: `over twice the connections ${formatCount(failing.rate)}/s hold` };
+    return { at: "client", text: `over twice the connections ${formatCount(failing.rate)}/s hold` };
   const limit: Bottleneck = bottleneckOf(failing.record);
-  return limit.who === "nobody"
-    ? { who: "nobody", text: "neither side had run out of CPU: latency rose for another reason" }
+  return limit.at === "none"
+    ? { at: "none", text: "neither side had run out of CPU: latency rose for another reason" }
     : limit;
 }
 

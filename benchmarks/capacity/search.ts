@@ -9,9 +9,9 @@ export interface ProbeOutcome {
 
 export interface SearchPlan {
   /** The first rate to be offered. */
-  readonly start: number;
+  readonly initialRate: number;
   /** Nothing above this is offered. */
-  readonly most: number;
+  readonly maxRate: number;
   /** The answer is known to this part of it: 0.05. */
   readonly precision: number;
   /** How often the answer is offered again, at most; it must hold in more than half of them, and the next load above must not. */
@@ -41,7 +41,7 @@ export async function searchCapacity<P extends ProbeOutcome>(
   plan: SearchPlan,
   probe: (rate: number) => Promise<P>,
 ): Promise<SearchResult<P>> {
-  const { most, precision, confirmations } = plan;
+  const { maxRate, precision, confirmations } = plan;
   const probes: P[] = [];
   const holds = async (rate: number): Promise<boolean> => {
     const made = await probe(rate);
@@ -60,7 +60,8 @@ export async function searchCapacity<P extends ProbeOutcome>(
   const { low } = bracket;
   for (let rate = low; rate >= Math.max(1, low * LEAST_PART); rate /= 1 + precision) {
     const offered = Math.max(1, Math.round(rate));
-    if (await holdsInMost(offered)) return { capacity: offered, isOpenEnded: low >= most && offered === low, probes };
+    if (await holdsInMost(offered))
+      return { capacity: offered, isOpenEnded: low >= maxRate && offered === low, probes };
   }
   return { capacity: 0, isOpenEnded: false, probes };
 }
@@ -88,8 +89,8 @@ class Bracket {
 
   /** The rate to be offered next, a whole number; undefined when the two are as near as wanted. */
   next(): number | undefined {
-    const { start, most, precision } = this.plan;
-    const first = Math.min(start, most);
+    const { initialRate, maxRate, precision } = this.plan;
+    const first = Math.min(initialRate, maxRate);
     const { low, high } = this;
     if (low === 0)
       return high === undefined
@@ -97,7 +98,7 @@ class Bracket {
         : high / 2 >= Math.max(1, first * LEAST_PART)
           ? Math.round(high / 2)
           : undefined;
-    if (high === undefined) return low >= most ? undefined : Math.min(most, low * 2);
+    if (high === undefined) return low >= maxRate ? undefined : Math.min(maxRate, low * 2);
     // Between rates the way is by ratio, as the precision is.
     const middle = Math.round(Math.sqrt(low * high));
     return high / low > 1 + precision && middle > low && middle < high ? middle : undefined;

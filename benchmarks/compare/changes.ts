@@ -114,7 +114,7 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
     record.rate === null ? "as fast as can be" : `${record.rate}/s offered`;
   return [
     ...differing("test", a.title, b.title),
-    ...mixChanges(a.mix, b.mix),
+    ...mixChanges(a.requestMix, b.requestMix),
     ...differing("value size", `${a.dataSize} B`, `${b.dataSize} B`),
     ...differing("keys", String(a.keySpace), String(b.keySpace)),
     ...(a.rate !== null && b.rate !== null && Math.abs(a.rate / b.rate - 1) <= RATE_LIMIT
@@ -129,7 +129,7 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
 /** Of capacities: how the work differs that was offered, at whatever rates. */
 export function capacityWorkChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
   return [
-    ...mixChanges(before.mix, after.mix),
+    ...mixChanges(before.requestMix, after.requestMix),
     ...differing("arrivals", before.arrivals, after.arrivals),
     ...differing("value size", `${before.dataSize} B`, `${after.dataSize} B`),
     ...differing("keys", String(before.keySpace), String(after.keySpace)),
@@ -143,7 +143,7 @@ export function capacityGeneratorChanges(before: CapacityLoad, after: CapacityLo
   );
 }
 
-function mixChanges(before: MeasurementRecord["mix"], after: MeasurementRecord["mix"]): Change[] {
+function mixChanges(before: MeasurementRecord["requestMix"], after: MeasurementRecord["requestMix"]): Change[] {
   if (before === null || after === null) return [];
   return [
     ...differing("data", before.data, after.data),

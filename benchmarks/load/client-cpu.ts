@@ -24,7 +24,7 @@ export function clientCpu(
   return {
     client: known.length === uses.length ? known.reduce((sum, each) => sum + each, 0) : null,
     clientLimit: Math.min(threads, cores ?? machineCores),
-    runner: program,
+    program,
     serversHere,
     machineBusy: uses[0]?.machineBusy ?? null,
     machineStolen: uses[0]?.machineStolen ?? null,

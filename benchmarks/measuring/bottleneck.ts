@@ -6,13 +6,13 @@ import type { MeasurementRecord } from "../results/schema";
 
 export type Bottleneck =
   /** The load generator had no more to give, while every server had. */
-  | { readonly who: "client"; readonly text: string }
+  | { readonly at: "client"; readonly text: string }
   /** A primary's main thread had no more to give. */
-  | { readonly who: "server"; readonly text: string }
+  | { readonly at: "server"; readonly text: string }
   /** Neither was at its own limit, and the machine was at its. */
-  | { readonly who: "machine"; readonly text: string }
+  | { readonly at: "machine"; readonly text: string }
   /** Nobody: more could have been done. */
-  | { readonly who: "nobody" };
+  | { readonly at: "none" };
 
 /** A thread that is busy for this part of the time has nothing left: the rest goes into being scheduled. */
 export const BUSY_THREAD = 0.9;
@@ -37,21 +37,21 @@ export function bottleneckOf(
   const working = offering === null ? cpu.client : Math.min(offering.busy, cpu.client ?? Infinity);
   const idling = offering === null || cpu.client === null ? 0 : Math.max(0, cpu.client - offering.busy);
   const clientBusy = working === null ? 0 : working / cpu.clientLimit;
-  if (busiest >= BUSY_THREAD) return { who: "server", text: `a primary's main thread was ${percent(busiest)} busy` };
+  if (busiest >= BUSY_THREAD) return { at: "server", text: `a primary's main thread was ${percent(busiest)} busy` };
   if (clientBusy >= BUSY_THREAD)
     return {
-      who: "client",
+      at: "client",
       text: `the load generator used ${percent(clientBusy)} of its threads while no server's main thread used more than ${percent(busiest)}`,
     };
   const inFlight = (client.rps * client.avgMs) / 1000 / (clients * pipeline);
   if (working === null && rate === null && offering === null && inFlight < IN_FLIGHT)
-    return { who: "client", text: `only ${percent(inFlight)} of what it may have in flight was with the servers` };
+    return { at: "client", text: `only ${percent(inFlight)} of what it may have in flight was with the servers` };
   const machineBusy = cpu.machineBusy === null ? 0 : (cpu.machineBusy - idling) / cpu.machineCores;
   if (machineBusy >= MACHINE_BUSY) {
     const sharers = cpu.serversHere ? "load generator and servers share" : "the load generator's machine has";
-    return { who: "machine", text: `${sharers} ${cpu.machineCores} cores, which were ${percent(machineBusy)} busy` };
+    return { at: "machine", text: `${sharers} ${cpu.machineCores} cores, which were ${percent(machineBusy)} busy` };
   }
-  return { who: "nobody" };
+  return { at: "none" };
 }
 
 function percent(part: number): string {

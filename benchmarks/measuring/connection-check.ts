@@ -23,7 +23,7 @@ export function needsConnectionCheck(
     record.rate === null &&
     record.offering === null &&
     record.client.seconds >= LEAST_SECONDS * 0.98 &&
-    bottleneckOf(record).who === "nobody"
+    bottleneckOf(record).at === "none"
   );
 }
 

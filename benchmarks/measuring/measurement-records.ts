@@ -35,7 +35,7 @@ type Sent = Pick<
   | "test"
   | "title"
   | "loadGenerator"
-  | "mix"
+  | "requestMix"
   | "seed"
   | "clients"
   | "pipeline"
@@ -67,7 +67,7 @@ export function namedTestRecord(
     test: testName,
     title: test.title,
     loadGenerator: "valkey-benchmark",
-    mix: null,
+    requestMix: null,
     seed: run.seed,
     clients,
     pipeline,
@@ -101,7 +101,7 @@ export function mixedWorkloadRecord(
     test: name,
     title: name,
     loadGenerator,
-    mix: requestMixOf(workload),
+    requestMix: requestMixOf(workload),
     seed,
     clients,
     pipeline,

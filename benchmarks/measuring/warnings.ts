@@ -131,11 +131,11 @@ function saturationWarnings({ record }: WarningEvidence): Warning[] {
   const warnings: Warning[] = [];
   const limit = bottleneckOf(record);
   if (rate === null || client.rps < RATE_LIMIT * rate) {
-    if (limit.who === "client") warnings.push(warning("client-bound", limit.text));
-    if (limit.who === "machine") warnings.push(warning("machine-bound", limit.text));
+    if (limit.at === "client") warnings.push(warning("client-bound", limit.text));
+    if (limit.at === "machine") warnings.push(warning("machine-bound", limit.text));
   }
   const ours =
-    (cpu.client ?? 0) + cpu.runner + (cpu.serversHere ? cpu.servers.reduce((sum, { cores }) => sum + cores, 0) : 0);
+    (cpu.client ?? 0) + cpu.program + (cpu.serversHere ? cpu.servers.reduce((sum, { cores }) => sum + cores, 0) : 0);
   const others = cpu.machineBusy === null ? 0 : Math.max(0, cpu.machineBusy - ours) + (cpu.machineStolen ?? 0);
   if (others > NEIGHBOUR_LIMIT * cpu.machineCores)
     warnings.push(warning("neighbour", `others used ${others.toFixed(2)} of the machine's ${cpu.machineCores} cores`));

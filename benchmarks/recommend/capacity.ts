@@ -46,7 +46,7 @@ export function measuredCapacities(all: readonly Results[], kind: "reads" | "wri
       // A mixed workload may be called like a test.
       if (
         !tests.includes(row.test) ||
-        row.records.some(({ mix }) => mix !== null) ||
+        row.records.some(({ requestMix }) => requestMix !== null) ||
         primaries === 0 ||
         isSpoilt ||
         row.records.some(({ rate }) => rate !== null)
@@ -125,32 +125,32 @@ export function isSimilarSize(dataSize: number, valueSize: number): boolean {
 export function sustainedRate(all: readonly Results[], need: ComparableLoad): SustainedRate | undefined {
   const held = all.flatMap((results) =>
     results.capacities.flatMap(
-      ({ deployment, workload, load, objective, capacity, isOpenEnded, limit, warnings }): SustainedRate[] => {
+      ({ deployment, workload, load, objective, capacity, isOpenEnded, bottleneck, warnings }): SustainedRate[] => {
         const topology = results.topologies.find((each) => each.deployment === deployment);
         const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
         if (Number(topology?.settings["io-threads"] ?? 1) !== need.ioThreads) return [];
         const isLike =
           load === null ||
-          (load.mix.data === "strings" &&
-            load.mix.readFrom === "primary" &&
-            Math.abs(load.mix.reads - need.reads) <= READS_APART &&
+          (load.requestMix.data === "strings" &&
+            load.requestMix.readFrom === "primary" &&
+            Math.abs(load.requestMix.reads - need.reads) <= READS_APART &&
             isSimilarSize(load.dataSize, need.valueSize) &&
             load.pipeline === need.pipeline);
-        if (objective.part < 0.99 || objective.ms > need.p99Ms || primaries === 0 || capacity === 0 || !isLike)
+        if (objective.quantile < 0.99 || objective.ms > need.p99Ms || primaries === 0 || capacity === 0 || !isLike)
           return [];
         const offered =
           load === null
             ? ""
-            : `, ${load.keySpace.toLocaleString("en-US")} keys drawn ${load.mix.keys}, ${load.arrivals === "poisson" ? "at random times" : "evenly spaced"}`;
+            : `, ${load.keySpace.toLocaleString("en-US")} keys drawn ${load.requestMix.keys}, ${load.arrivals === "poisson" ? "at random times" : "evenly spaced"}`;
         const warned = warnings.length === 0 ? "" : ` (warnings: ${warnings.map(({ code }) => code).join(", ")})`;
         return [
           {
             perPrimary: capacity / primaries,
             load,
-            isLowerBound: isOpenEnded || limit?.who === "client",
+            isLowerBound: isOpenEnded || bottleneck?.at === "client",
             machineChanged: warnings.some(({ code }) => code === "reference-load-moved"),
             results,
-            source: `${workload} of ${deployment}, ${results.timestamp}: ${Math.round(capacity).toLocaleString("en-US")}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"} with ${100 * objective.part} % below ${objective.ms} ms${offered}${warned}`,
+            source: `${workload} of ${deployment}, ${results.timestamp}: ${Math.round(capacity).toLocaleString("en-US")}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"} with ${100 * objective.quantile} % below ${objective.ms} ms${offered}${warned}`,
           },
         ];
       },

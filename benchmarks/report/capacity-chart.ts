@@ -8,13 +8,13 @@ import { axisLabel, chartBase, colourOf, shortCount, splitLine } from "./chart-b
 
 export function capacityChart(capacities: readonly CapacityRecord[]): Chart {
   const [first] = capacities;
-  const objective = first?.objective ?? { part: 0.99, ms: 1 };
+  const objective = first?.objective ?? { quantile: 0.99, ms: 1 };
   const knees = capacities.flatMap(({ deployment, knee }) =>
     knee === null ? [] : [`${deployment}'s at ${formatCount(knee)}/s`],
   );
   return {
     id: "capacity",
-    title: `Latency against load: p${Number((objective.part * 100).toFixed(6))}`,
+    title: `Latency against load: p${Number((objective.quantile * 100).toFixed(6))}`,
     caption: `Milliseconds from the intended time, by requests offered per second; the dashed line is the objective, ${formatObjective(objective)}, and a filled point the highest load at which it was confirmed to hold. The knee, a hollow square, is where latency begins to rise faster than load${knees.length === 0 ? "; there is none" : `: ${knees.join(", ")}`}. Probes of one load are merged by their counts, so that one that did not hold can lift a load that did in most above the line; both axes are logarithmic.`,
     legend: capacities.map(({ deployment }, index) => ({ name: deployment, colour: colourOf(index) })),
     heights: { wide: 340, narrow: 300 },

@@ -47,7 +47,7 @@ const runnerSchema = z.strictObject({
 });
 
 /** What the requests of a mixed workload are, its distributions in words. */
-export const mixSchema = z.strictObject({ data: z.enum(DATA_KINDS), reads: z.number(), readFrom: z.enum(READ_FROM), keys: z.string(), values: z.string() });
+export const requestMixSchema = z.strictObject({ data: z.enum(DATA_KINDS), reads: z.number(), readFrom: z.enum(READ_FROM), keys: z.string(), values: z.string() });
 
 /** By kind: `timeout`, `CLUSTERDOWN`. */
 const kinds = z.record(z.string(), countSchema);
@@ -90,7 +90,7 @@ export const measurementSchema = z.strictObject({
   /** Who sent the load. */
   loadGenerator: z.enum(LOAD_GENERATORS).default("valkey-benchmark"),
   /** Null for a named test, and not known of older results. */
-  mix: mixSchema.nullable().default(null),
+  requestMix: requestMixSchema.nullable().default(null),
   startedAt: z.iso.datetime(),
   /** Arguments of the load generator; secrets are replaced. */
   command: z.array(z.string()),
@@ -144,7 +144,7 @@ export const measurementSchema = z.strictObject({
     clientLimit: countSchema,
     servers: z.array(z.strictObject({ node: z.string(), role: roleSchema, cores: countSchema, mainThread: countSchema.nullable() })),
     /** This program's own, where it runs on a load generator's machine. */
-    runner: countSchema,
+    program: countSchema,
     serversHere: z.boolean(),
     /** Of all machines that load generators run on. */
     machineBusy: countSchema.nullable(),

@@ -54,9 +54,9 @@ function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): string
 }
 
 /** `cluster: 41,200/s within p99 ≤ 2 ms (steady); …` */
-export function formatCapacity({ deployment, capacity, isOpenEnded, objective, workload, knee, limit, warnings }: CapacityRecord): string {
+export function formatCapacity({ deployment, capacity, isOpenEnded, objective, workload, knee, bottleneck, warnings }: CapacityRecord): string {
   const rate = capacity === 0 ? "no load that was tried holds" : `${isOpenEnded ? "at least " : ""}${formatCount(capacity)}/s hold`;
-  const beyond = limit === null ? "" : `; beyond, the limit is the ${limit.who}${limit.text === undefined ? "" : ` (${limit.text})`}`.replace("the limit is the nobody", "nobody is at a limit");
+  const beyond = bottleneck === null ? "" : `; beyond, the bottleneck is the ${bottleneck.at}${bottleneck.text === undefined ? "" : ` (${bottleneck.text})`}`.replace("the bottleneck is the none", "none is at a limit");
   return `${deployment}: ${rate} ${formatObjective(objective)} (${workload})${knee === null ? "" : `, knee at ${formatCount(knee)}/s`}${beyond}${warnings.length === 0 ? "" : ` [${warnings.map(({ code }) => code).join(", ")}]`}`;
 }
 

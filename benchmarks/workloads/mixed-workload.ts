@@ -34,9 +34,9 @@ export type KeyDistribution =
 /** How large values are, bytes. */
 export type ValueSizes =
   | { readonly sizes: "fixed"; readonly bytes: number }
-  | { readonly sizes: "uniform"; readonly least: number; readonly most: number }
-  /** exp of a normal distribution with this median and this sigma (of the logarithm), cut off at `most`. */
-  | { readonly sizes: "lognormal"; readonly median: number; readonly sigma: number; readonly most: number }
+  | { readonly sizes: "uniform"; readonly min: number; readonly max: number }
+  /** exp of a normal distribution with this median and this sigma (of the logarithm), cut off at `max`. */
+  | { readonly sizes: "lognormal"; readonly median: number; readonly sigma: number; readonly max: number }
   | { readonly sizes: "weighted"; readonly list: readonly { readonly bytes: number; readonly weight: number }[] };
 
 /** Whether intended send times are evenly spaced, or as independent users make them. */
@@ -144,9 +144,9 @@ export function meanValueBytes(values: ValueSizes): number {
     case "fixed":
       return values.bytes;
     case "uniform":
-      return (values.least + values.most) / 2;
+      return (values.min + values.max) / 2;
     case "lognormal":
-      return Math.min(values.most, values.median * Math.exp(values.sigma ** 2 / 2));
+      return Math.min(values.max, values.median * Math.exp(values.sigma ** 2 / 2));
     case "weighted":
       return (
         values.list.reduce((sum, { bytes, weight }) => sum + bytes * weight, 0) /

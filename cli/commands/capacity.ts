@@ -21,6 +21,14 @@ export interface CapacityOptions {
   readonly search: Partial<SearchPlan>;
 }
 
+/** Options of the command line, by key. */
+const OPTIONS = {
+  initialRate: "initial-rate",
+  maxRate: "max-rate",
+  precision: "precision",
+  confirmations: "confirmations",
+} as const satisfies Record<keyof SearchPlan, string>;
+
 /** @throws BadInput with every problem */
 export function capacityOptions(values: Readonly<Record<string, unknown>>): CapacityOptions {
   const problems: string[] = [];
@@ -28,12 +36,12 @@ export function capacityOptions(values: Readonly<Record<string, unknown>>): Capa
     const text = values[key];
     if (text === undefined) return {};
     const value = Number(text);
-    if (!holds(value)) problems.push(`--${key} is ${JSON.stringify(text)}: expected ${expected}`);
+    if (!holds(value)) problems.push(`--${OPTIONS[key]} is ${JSON.stringify(text)}: expected ${expected}`);
     return { [key]: value };
   };
   const search = {
-    ...number("start", (value) => Number.isInteger(value) && value >= 1, "requests per second, a whole number"),
-    ...number("most", (value) => Number.isInteger(value) && value >= 1, "requests per second, a whole number"),
+    ...number("initialRate", (value) => Number.isInteger(value) && value >= 1, "requests per second, a whole number"),
+    ...number("maxRate", (value) => Number.isInteger(value) && value >= 1, "requests per second, a whole number"),
     ...number("precision", (value) => value >= 0.01 && value <= 1, "a part from 0.01 to 1"),
     ...number(
       "confirmations",

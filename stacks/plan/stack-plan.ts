@@ -189,17 +189,17 @@ function planCapacity(config: StackConfig): CapacityPlan | null {
   const {
     workload,
     objective,
-    search: { start, most, precision, confirmations },
+    search: { initialRate, maxRate, precision, confirmations },
   } = search;
-  const doublings = Math.max(0, Math.ceil(Math.log2(most / start))) + 1;
+  const doublings = Math.max(0, Math.ceil(Math.log2(maxRate / initialRate))) + 1;
   const halvings = Math.max(0, Math.ceil(Math.log2(Math.log(2) / Math.log(1 + precision))));
   // Half of the halvings fail, and what fails is offered again; the answer and the load above it are settled by the fewest that are most.
   const offered = doublings + 1 + Math.ceil(1.5 * halvings) + 2 * (Math.floor(confirmations / 2) + 1);
   return {
     objective: formatObjective(objective),
     workload: workload.name,
-    initialRate: start,
-    maxRate: most,
+    initialRate,
+    maxRate,
     precision,
     probes: offered + 2 * confirmations,
     seconds: workload.warmup + workload.length.seconds,

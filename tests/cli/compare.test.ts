@@ -29,7 +29,7 @@ const measurements = (rps: number): Results =>
   results([1, 2, 3, 4, 5, 6].map((round) => recordAt("cluster", round, rps * (1 + 0.01 * (round % 3)))));
 const capacityOf = (capacity: number): Results => {
   const load: CapacityRecord["load"] = {
-    mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" },
+    requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" },
     arrivals: "fixed",
     dataSize: 64,
     keySpace: 10_000,
@@ -59,12 +59,12 @@ const capacityOf = (capacity: number): Results => {
         workload: "steady",
         round: null,
         load,
-        objective: { part: 0.99, ms: 2 },
+        objective: { quantile: 0.99, ms: 2 },
         capacity,
         isOpenEnded: false,
         points,
         knee: null,
-        limit: null,
+        bottleneck: null,
         warnings: [],
       },
     ],

@@ -76,7 +76,7 @@ describe("the capacity", () => {
         capacity: {
           workload: mix,
           objective: parseObjective("p50=2s"),
-          search: { start: 50, most: 100, precision: 1, confirmations: 1 },
+          search: { initialRate: 50, maxRate: 100, precision: 1, confirmations: 1 },
         },
       };
       const runner = new LocalValkeyBenchmarkRunner({
@@ -114,7 +114,7 @@ describe("the capacity", () => {
           capacity: 100,
           isOpenEnded: true,
           load: {
-            mix: requestMixOf(mix),
+            requestMix: requestMixOf(mix),
             runners: 1,
             dataSize: 10,
             clients: 4,
@@ -138,7 +138,7 @@ describe("the capacity", () => {
         deployments: [{ deployment: alone, shards: verdict.shards }],
         workload: BATCHES,
         objective: parseObjective("p90=30ms"),
-        search: { start: 500, most: 256_000, precision: 0.5, confirmations: 1 },
+        search: { initialRate: 500, maxRate: 256_000, precision: 0.5, confirmations: 1 },
       },
       { openLoop: new LocalOpenLoopRunner({ run: sandbox.host.run, serversHere: true }), signal: never },
       () => undefined,
@@ -147,10 +147,10 @@ describe("the capacity", () => {
       },
     );
     expect(found).toHaveLength(1);
-    const [{ capacity, points, limit, isOpenEnded }] = found as [CapacityRecord];
+    const [{ capacity, points, bottleneck, isOpenEnded }] = found as [CapacityRecord];
     expect(capacity).toBeGreaterThan(100);
     expect(isOpenEnded).toBe(false);
-    expect(limit).not.toBeNull();
+    expect(bottleneck).not.toBeNull();
     const there = points.find(({ rate }) => rate === capacity);
     expect(there?.held).toBeGreaterThan(0);
     // What was found is what the points say: held there, and not at some load above.

@@ -47,7 +47,7 @@ const MIX: OpenLoopWorkload = {
   rate: 2_000,
   arrivals: "poisson",
   keys: { distribution: "zipfian", theta: 0.99 },
-  values: { sizes: "uniform", least: 10, most: 300 },
+  values: { sizes: "uniform", min: 10, max: 300 },
   readFrom: "primary",
   workers: 1,
   timeoutMs: 5_000,

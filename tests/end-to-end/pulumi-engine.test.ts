@@ -33,7 +33,7 @@ const config = (
   ...(changes.capacity === true
     ? {
         workloads: { steady: { loadGenerator: "open-loop", rate: 100, reads: 0.9, clients: 6, keySpace: 16_384 } },
-        capacity: { objective: "p50=2s", start: 100, most: 200, precision: 1, confirmations: 1 },
+        capacity: { objective: "p50=2s", initialRate: 100, maxRate: 200, precision: 1, confirmations: 1 },
       }
     : {}),
 });

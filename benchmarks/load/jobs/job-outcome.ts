@@ -151,7 +151,7 @@ function cpuOf(
     client: clients.length === runs.length ? sum(clients) : null,
     clientLimit: sum(runs.map(({ cores }) => Math.min(threads, cores, cpuLimit ?? Infinity))),
     // This program runs elsewhere.
-    runner: 0,
+    program: 0,
     serversHere: [...servers].every((server) => machines.some(({ machine }) => machine === server)),
     machineBusy: overMachines(({ busySeconds }) => busySeconds),
     machineStolen: overMachines(({ stolenSeconds }) => stolenSeconds),

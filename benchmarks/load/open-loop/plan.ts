@@ -14,8 +14,8 @@ const keys = z.discriminatedUnion("distribution", [
 
 const values = z.discriminatedUnion("sizes", [
   z.strictObject({ sizes: z.literal("fixed"), bytes: z.int() }),
-  z.strictObject({ sizes: z.literal("uniform"), least: z.int(), most: z.int() }),
-  z.strictObject({ sizes: z.literal("lognormal"), median: z.number(), sigma: z.number(), most: z.int() }),
+  z.strictObject({ sizes: z.literal("uniform"), min: z.int(), max: z.int() }),
+  z.strictObject({ sizes: z.literal("lognormal"), median: z.number(), sigma: z.number(), max: z.int() }),
   z.strictObject({
     sizes: z.literal("weighted"),
     list: z.array(z.strictObject({ bytes: z.int(), weight: z.number() })),

@@ -19,7 +19,7 @@ const objective = z.string().transform((text, context): Objective => {
 const rate = z.int().min(1).max(100_000_000);
 
 /** What the search does where nobody says otherwise. */
-export const DEFAULT_SEARCH: SearchPlan = { start: 1_000, most: 10_000_000, precision: 0.1, confirmations: 3 };
+export const DEFAULT_SEARCH: SearchPlan = { initialRate: 1_000, maxRate: 10_000_000, precision: 0.1, confirmations: 3 };
 
 export const capacitySchema = z.strictObject({
   /** A percentile and the most it may be: `p99=2ms`. */
@@ -27,9 +27,9 @@ export const capacitySchema = z.strictObject({
   /** The one of the open-loop workloads that is offered, at rates of the search. @default the first of them */
   workload: workloadName.optional(),
   /** The first load that is offered, requests per second; no more than the highest. */
-  start: rate.default(DEFAULT_SEARCH.start),
+  initialRate: rate.default(DEFAULT_SEARCH.initialRate),
   /** The highest load that is offered, requests per second. */
-  most: rate.default(DEFAULT_SEARCH.most),
+  maxRate: rate.default(DEFAULT_SEARCH.maxRate),
   /** How near the answer must be, a part of it. */
   precision: z.number().min(0.01).max(1).default(DEFAULT_SEARCH.precision),
   /** How often the answer is offered again, at most; it must hold in most, and the lowest load that failed must not. */
@@ -37,6 +37,6 @@ export const capacitySchema = z.strictObject({
 });
 export type CapacityConfig = z.infer<typeof capacitySchema>;
 
-export function searchPlan({ start, most, precision, confirmations }: CapacityConfig): SearchPlan {
-  return { start, most, precision, confirmations };
+export function searchPlan({ initialRate, maxRate, precision, confirmations }: CapacityConfig): SearchPlan {
+  return { initialRate, maxRate, precision, confirmations };
 }

@@ -49,16 +49,16 @@ const keysSchema = z.discriminatedUnion("distribution", [
 const valuesSchema = z.discriminatedUnion("sizes", [
   z.strictObject({ sizes: z.literal("fixed"), bytes }),
   z
-    .strictObject({ sizes: z.literal("uniform"), least: bytes, most: bytes })
-    .refine(({ least, most }) => least <= most, { path: ["most"], message: "expected no less than least" }),
+    .strictObject({ sizes: z.literal("uniform"), min: bytes, max: bytes })
+    .refine(({ min, max }) => min <= max, { path: ["max"], message: "expected no less than min" }),
   z
     .strictObject({
       sizes: z.literal("lognormal"),
       median: bytes,
       sigma: z.number().gt(0).max(5),
-      most: bytes.default(1024 * 1024),
+      max: bytes.default(1024 * 1024),
     })
-    .refine(({ median, most }) => median <= most, { path: ["most"], message: "expected no less than median" }),
+    .refine(({ median, max }) => median <= max, { path: ["max"], message: "expected no less than median" }),
   z.strictObject({
     sizes: z.literal("weighted"),
     list: z.array(z.strictObject({ bytes, weight: z.number().gt(0) })).min(1),

@@ -127,7 +127,7 @@ describe("a load", () => {
 
   it("is the client's limit where more connections hold it and as many do not, and not where both do", () => {
     const failing = probe(offered([[OFFERED, 9]]), "p99=2ms");
-    const who = (same: number, more: number): string => capacityBottleneck(failing, { same, more, of: 3 }).who;
+    const who = (same: number, more: number): string => capacityBottleneck(failing, { same, more, of: 3 }).at;
     expect(who(0, 2)).toBe("client");
     expect(who(1, 3)).toBe("client");
     expect([who(2, 3), who(1, 1), who(0, 0)]).not.toContain("client");

@@ -5,7 +5,7 @@ import { kneeOf, searchCapacity } from "../../../benchmarks/capacity/search";
 import { BadInput } from "../../../lib/errors";
 import { Random } from "../../../lib/statistics/random-generator";
 
-const PLAN = { start: 1_000, most: 1_000_000, precision: 0.05, confirmations: 2 };
+const PLAN = { initialRate: 1_000, maxRate: 1_000_000, precision: 0.05, confirmations: 2 };
 
 describe("the search", () => {
   it("ends within its precision below the true capacity, in few probes", async () => {
@@ -73,14 +73,14 @@ describe("the search", () => {
     });
     const offered: number[] = [];
     expect(
-      await searchCapacity({ ...PLAN, most: 100 }, (rate) => {
+      await searchCapacity({ ...PLAN, maxRate: 100 }, (rate) => {
         offered.push(rate);
         return Promise.resolve({ rate, holds: rate < 30 });
       }),
     ).toMatchObject({ isOpenEnded: false });
     expect(Math.max(...offered)).toBe(100);
     expect(
-      await searchCapacity({ ...PLAN, most: 5_000 }, (rate) => Promise.resolve({ rate, holds: true })),
+      await searchCapacity({ ...PLAN, maxRate: 5_000 }, (rate) => Promise.resolve({ rate, holds: true })),
     ).toMatchObject({ capacity: 5_000, isOpenEnded: true });
   });
 });
@@ -120,7 +120,7 @@ describe("an objective", () => {
     ["p50:1s", 0.5, 1000],
   ])("%s is a percentile and a time", (text, part, ms) => {
     const objective = parseObjective(text);
-    expect(objective.part).toBeCloseTo(part, 9);
+    expect(objective.quantile).toBeCloseTo(part, 9);
     expect(objective.ms).toBeCloseTo(ms, 9);
   });
 

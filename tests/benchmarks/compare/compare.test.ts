@@ -122,13 +122,14 @@ describe("comparing two runs", () => {
       values: "fixed bytes=64",
     } as const;
     const notes = (changes: Partial<typeof mix> | { readonly reads: number; readonly keys: string }): unknown =>
-      compareRuns(run(100_000, { mix }), run(100_000, { mix: { ...mix, ...changes } })).rows[0]?.notes;
+      compareRuns(run(100_000, { requestMix: mix }), run(100_000, { requestMix: { ...mix, ...changes } })).rows[0]
+        ?.notes;
     expect(notes({ reads: 0.5, keys: "zipfian theta=0.99" })).toEqual([
       "reads: 90.0 % → 50.0 %",
       "keys drawn: uniform → zipfian theta=0.99",
     ]);
     expect(notes({})).toEqual([]);
-    expect(compareRuns(base, run(100_000, { mix })).rows[0]?.notes).toEqual([]);
+    expect(compareRuns(base, run(100_000, { requestMix: mix })).rows[0]?.notes).toEqual([]);
   });
 
   it("shows that the same work was sent otherwise, and warnings", () => {
@@ -186,7 +187,7 @@ describe("comparing two runs", () => {
 });
 
 const LOAD: CapacityLoad = {
-  mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" },
+  requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=64" },
   arrivals: "fixed",
   dataSize: 64,
   keySpace: 10_000,
@@ -218,12 +219,12 @@ describe("comparing capacities", () => {
     workload: "steady",
     round: null,
     load: LOAD,
-    objective: { part: 0.99, ms: 2 },
+    objective: { quantile: 0.99, ms: 2 },
     capacity: held,
     isOpenEnded: failed === undefined,
     points: [point(held, 2), ...(failed === undefined ? [] : [point(failed, 0)])],
     knee: null,
-    limit: null,
+    bottleneck: null,
     warnings: [],
     ...changes,
   });
@@ -274,7 +275,8 @@ describe("comparing capacities", () => {
 
   it("has no ratio of another objective", () => {
     expect(
-      compared(capacity(10_000, 11_000), capacity(13_000, 14_000, { objective: { part: 0.99, ms: 5 } })).capacities[0],
+      compared(capacity(10_000, 11_000), capacity(13_000, 14_000, { objective: { quantile: 0.99, ms: 5 } }))
+        .capacities[0],
     ).toMatchObject({
       judgement: "other-work",
       bounds: undefined,
@@ -284,8 +286,8 @@ describe("comparing capacities", () => {
   });
 
   it.each<[string, Partial<CapacityLoad>]>([
-    ["reads", { mix: { ...LOAD.mix, reads: 0.5 } }],
-    ["keys drawn", { mix: { ...LOAD.mix, keys: "zipfian theta=0.99" } }],
+    ["reads", { requestMix: { ...LOAD.requestMix, reads: 0.5 } }],
+    ["keys drawn", { requestMix: { ...LOAD.requestMix, keys: "zipfian theta=0.99" } }],
     ["arrivals", { arrivals: "poisson" }],
     ["value size", { dataSize: 4096 }],
     ["keys", { keySpace: 5 }],

@@ -39,9 +39,9 @@ describe("the limit of a load", () => {
     ["server", { cpu: cpu(0.99, 0.95, 2) }],
     ["client", { cpu: cpu(0.95, 0.6, 1.6) }],
     ["machine", { cpu: cpu(0.7, 0.7, 1.95) }],
-    ["nobody", { cpu: cpu(0.5, 0.5, 1.2) }],
+    ["none", { cpu: cpu(0.5, 0.5, 1.2) }],
     // A generator that turns while it waits uses a whole core and does little.
-    ["nobody", { cpu: cpu(1, 0.5, 1.9), offering }],
+    ["none", { cpu: cpu(1, 0.5, 1.9), offering }],
     ["client", { cpu: cpu(1, 0.5, 1.6), offering: { ...offering, busy: 0.95 } }],
     // Where its CPU is not known, by what was in flight: 100 requests at 1 ms mean 100,000/s of 48 × 16.
     [
@@ -53,7 +53,7 @@ describe("the limit of a load", () => {
       { cpu: cpu(null, 0.5, 1), client: { ...good.client, rps: 700_000, avgMs: 1 }, clients: 48, pipeline: 16 },
     ],
   ])("is the %s", (who, changes) => {
-    expect(bottleneckOf({ ...good, ...changes }).who).toBe(who);
+    expect(bottleneckOf({ ...good, ...changes }).at).toBe(who);
   });
 });
 

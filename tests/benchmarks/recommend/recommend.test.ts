@@ -76,17 +76,17 @@ describe("a recommendation", () => {
       workload: "mixed",
       round: null,
       load: null,
-      objective: { part: 0.99, ms: 1 },
+      objective: { quantile: 0.99, ms: 1 },
       capacity: 40_000,
       isOpenEnded: false,
       points: [],
       knee: null,
-      limit: null,
+      bottleneck: null,
       warnings: [],
     };
     const held = {
       ...MEASURED,
-      capacities: [capacity, { ...capacity, objective: { part: 0.99, ms: 5 }, capacity: 90_000 }],
+      capacities: [capacity, { ...capacity, objective: { quantile: 0.99, ms: 5 }, capacity: 90_000 }],
     };
     expect(first({ p99Ms: 1, rate: 39_000 }, held)?.primaries).toBe(1);
     expect(first({ p99Ms: 1, rate: 41_000 }, held)?.primaries).toBe(3);
@@ -98,7 +98,7 @@ describe("a recommendation", () => {
 
   it("takes a measured capacity for an answer only where its load is like the one that is needed", () => {
     const load: CapacityLoad = {
-      mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" },
+      requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" },
       arrivals: "fixed",
       dataSize: 256,
       keySpace: 10_000,
@@ -114,12 +114,12 @@ describe("a recommendation", () => {
         workload: "mixed",
         round: null,
         load: { ...load, ...changes },
-        objective: { part: 0.99, ms: 1 },
+        objective: { quantile: 0.99, ms: 1 },
         capacity: 130_000,
         isOpenEnded: false,
         points: [],
         knee: null,
-        limit: null,
+        bottleneck: null,
         warnings: [{ code: "generator-late" as const, text: "late" }],
       };
       return sustainedRate([{ ...MEASURED, capacities: [capacity] }], { ...NEED, p99Ms: 1, ioThreads: 1 });
@@ -131,14 +131,14 @@ describe("a recommendation", () => {
     });
     expect(held({ pipeline: 1 })).toBeUndefined();
     expect(held({ dataSize: 1 })).toBeUndefined();
-    expect(held({ mix: { ...load.mix, reads: 0.5 } })).toBeUndefined();
-    expect(held({ mix: { ...load.mix, readFrom: "replica" } })).toBeUndefined();
-    expect(held({ mix: { ...load.mix, data: "sorted-sets" } })).toBeUndefined();
+    expect(held({ requestMix: { ...load.requestMix, reads: 0.5 } })).toBeUndefined();
+    expect(held({ requestMix: { ...load.requestMix, readFrom: "replica" } })).toBeUndefined();
+    expect(held({ requestMix: { ...load.requestMix, data: "sorted-sets" } })).toBeUndefined();
   });
 
   it("goes by what is known before what is not, by as many io-threads, and takes a lower bound for no more than that", () => {
     const load: CapacityLoad = {
-      mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" },
+      requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" },
       arrivals: "fixed",
       dataSize: 256,
       keySpace: 10_000,
@@ -153,12 +153,12 @@ describe("a recommendation", () => {
       workload: "mixed",
       round: null,
       load,
-      objective: { part: 0.99, ms: 1 },
+      objective: { quantile: 0.99, ms: 1 },
       capacity: 20_000,
       isOpenEnded: false,
       points: [],
       knee: null,
-      limit: null,
+      bottleneck: null,
       warnings: [],
     };
     const need = { ...NEED, p99Ms: 1, ioThreads: 1 };
@@ -176,7 +176,7 @@ describe("a recommendation", () => {
     const open = { ...MEASURED, capacities: [{ ...capacity, capacity: 5000, isOpenEnded: true }] };
     const byClient = {
       ...MEASURED,
-      capacities: [{ ...capacity, capacity: 5000, limit: { who: "client" as const, text: "busy" } }],
+      capacities: [{ ...capacity, capacity: 5000, bottleneck: { at: "client" as const, text: "busy" } }],
     };
     for (const results of [open, byClient]) {
       // Without it the queue says 108,135/s.
@@ -188,7 +188,7 @@ describe("a recommendation", () => {
 
   it("goes by random arrivals before even ones, and by neither where the machine moved and there is another", () => {
     const load: CapacityLoad = {
-      mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" },
+      requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" },
       arrivals: "poisson",
       dataSize: 256,
       keySpace: 10_000,
@@ -203,12 +203,12 @@ describe("a recommendation", () => {
       workload: "mixed",
       round: null,
       load,
-      objective: { part: 0.99, ms: 1 },
+      objective: { quantile: 0.99, ms: 1 },
       capacity: 30_000,
       isOpenEnded: false,
       points: [],
       knee: null,
-      limit: null,
+      bottleneck: null,
       warnings: [],
     };
     const even = { ...random, load: { ...load, arrivals: "fixed" as const, keySpace: 10 }, capacity: 90_000 };
@@ -238,7 +238,7 @@ describe("a recommendation", () => {
     ).toMatchObject({ primaries: 1, ioThreads: 1 });
     const mixCalledSet = run(
       { set: 900_000 },
-      { mix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" } },
+      { requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" } },
     );
     expect(recommend(NEED, [mixCalledSet, run({ get: 200_000 })], OFFERS).missing.join()).toContain(
       "no SET was measured",

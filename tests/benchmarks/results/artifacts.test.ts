@@ -75,7 +75,7 @@ describe("the collector", () => {
     const collector = new ResultsCollector(open(), description);
     for (const [index, rps] of [100, 100, 50, 100].entries()) collector.listener.referenceLoad({ round: index + 1, rps, startedAt: "2026-11-21T09:00:00.000Z" });
     for (const round of [1, 2, 3]) collector.listener.record(recordAt("cluster", round, 5));
-    const capacity = { deployment: "cluster", mode: "cluster" as const, workload: "steady", load: null, objective: { part: 0.99, ms: 2 }, capacity: 5, isOpenEnded: true, points: [], knee: null, limit: null, warnings: [] };
+    const capacity = { deployment: "cluster", mode: "cluster" as const, workload: "steady", load: null, objective: { quantile: 0.99, ms: 2 }, capacity: 5, isOpenEnded: true, points: [], knee: null, bottleneck: null, warnings: [] };
     for (const round of [1, 3, null]) collector.addCapacity({ ...capacity, round });
     expect(collector.finish(null).capacities.map(({ warnings }) => warnings.map(({ code }) => code))).toEqual([[], ["reference-load-moved"], []]);
     expect(collector.finish(null).records.map(({ warnings }) => warnings.map(({ code }) => code))).toEqual([[], ["reference-load-moved"], ["reference-load-moved"]]);

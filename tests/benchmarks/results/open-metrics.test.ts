@@ -10,7 +10,7 @@ const META = new RegExp(`^# (TYPE|UNIT|HELP) (${NAME}) [^\\n]+$`);
 
 describe("results as OpenMetrics", () => {
   const records = [1, 2, 3].flatMap((round) => [recordAt("replication", round, 100_000 + round), { ...recordAt("cluster", round, 200_000 + round), warnings: [{ code: "neighbour" as const, text: "others" }] }]);
-  const capacity = { deployment: "cluster", mode: "cluster", workload: "steady", round: null, load: null, objective: { part: 0.99, ms: 2 }, capacity: 5000, isOpenEnded: true, points: [], knee: null, limit: null, warnings: [] } as const;
+  const capacity = { deployment: "cluster", mode: "cluster", workload: "steady", round: null, load: null, objective: { quantile: 0.99, ms: 2 }, capacity: 5000, isOpenEnded: true, points: [], knee: null, bottleneck: null, warnings: [] } as const;
   const text = formatOpenMetrics({ ...results(records), capacities: [{ ...capacity, points: [], warnings: [] }] });
 
   it("have the capacities that were searched for, with their objective, and no knee where there is none", () => {

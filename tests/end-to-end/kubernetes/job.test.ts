@@ -139,7 +139,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
         expect(unread).toBeGreaterThanOrEqual(0);
         expect(unread).toBeLessThanOrEqual(2 * load.clients * load.pipeline);
         expect(Math.abs(counted?.disagreement ?? 1)).toBeLessThan(0.001);
-        expect(cpu).toMatchObject({ serversHere: false, runner: 0, clientLimit: 2 });
+        expect(cpu).toMatchObject({ serversHere: false, program: 0, clientLimit: 2 });
         expect(cpu.client).toBeGreaterThan(0);
         expect(warnings.map(({ code }) => code)).not.toContain("shared-machine");
       }

@@ -156,8 +156,8 @@ describe.skipIf(THROWAWAY === undefined || WHY !== "")(
           {
             deployments: contenders,
             workload: mix,
-            objective: { part: 0.5, ms: 2000 },
-            search: { start: 200, most: 400, precision: 1, confirmations: 1 },
+            objective: { quantile: 0.5, ms: 2000 },
+            search: { initialRate: 200, maxRate: 400, precision: 1, confirmations: 1 },
           },
           { openLoop: new JobLoadRunner(kubernetes, options, openLoopInJobs(NODE)), signal },
           () => undefined,

@@ -111,11 +111,11 @@ describe("a stack's configuration", () => {
   });
 
   it("searches for the capacity of what is offered by the open loop, unless the command line offers something else", () => {
-    const raw = capacity({ objective: "p99.9=500us", most: 5000 });
+    const raw = capacity({ objective: "p99.9=500us", maxRate: 5000 });
     expect(configuredCapacitySearch(parseConfig("stack x", raw, MACHINE))).toMatchObject({
-      mix: { name: "w", loadGenerator: "open-loop" },
+      workload: { name: "w", loadGenerator: "open-loop" },
       objective: { ms: 0.5 },
-      search: { start: 1000, most: 5000, precision: 0.1, confirmations: 3 },
+      search: { initialRate: 1000, maxRate: 5000, precision: 0.1, confirmations: 3 },
     });
     expect(
       configuredCapacitySearch(parseConfig("stack x", raw, MACHINE, benchmarkOverrides({ loadGenerator: "memtier" }))),
@@ -130,17 +130,22 @@ describe("a stack's configuration", () => {
           benchmarkOverrides({ loadGenerator: "open-loop", rate: 7 }),
         ),
       ),
-    ).toMatchObject({ mix: { name: "open-loop", rate: 7 }, objective: { ms: 0.5 }, search: { most: 5000 } });
+    ).toMatchObject({ workload: { name: "open-loop", rate: 7 }, objective: { ms: 0.5 }, search: { maxRate: 5000 } });
     const of = (values: Raw, from = raw): unknown =>
       requestedCapacitySearch(parseConfig("stack x", from, MACHINE), capacityOptions(values));
-    expect(of({ precision: "0.5" })).toMatchObject({ objective: { ms: 0.5 }, search: { most: 5000, precision: 0.5 } });
+    expect(of({ precision: "0.5" })).toMatchObject({
+      objective: { ms: 0.5 },
+      search: { maxRate: 5000, precision: 0.5 },
+    });
     expect(of({ objective: "p50=3ms" }, good)).toMatchObject({
-      mix: { name: "reads and writes", values: { bytes: 64 } },
-      objective: { part: 0.5, ms: 3 },
-      search: { most: 10_000_000 },
+      workload: { name: "reads and writes", values: { bytes: 64 } },
+      objective: { quantile: 0.5, ms: 3 },
+      search: { maxRate: 10_000_000 },
     });
     expect(() => of({}, good)).toThrow(/--objective is missing, and the stack has no valkey:capacity/);
-    expect(() => of({ objective: "p99", start: "0" })).toThrow(/--start is "0"[^]*--objective: p99 is none/);
+    expect(() => of({ objective: "p99", initialRate: "0" })).toThrow(
+      /--initial-rate is "0"[^]*--objective: p99 is none/,
+    );
   });
 
   it("has no problems in any stack file there is, on a machine it is meant for", () => {
@@ -311,8 +316,8 @@ describe("a stack's configuration", () => {
     ],
     [
       "sizes the wrong way round",
-      workload({ loadGenerator: "open-loop", rate: 1, values: { sizes: "uniform", least: 9, most: 3 } }),
-      "valkey:workloads.w.values.most: expected no less than least",
+      workload({ loadGenerator: "open-loop", rate: 1, values: { sizes: "uniform", min: 9, max: 3 } }),
+      "valkey:workloads.w.values.max: expected no less than least",
     ],
     [
       "a distribution that is none",

@@ -38,12 +38,12 @@ describe("what was measured, in the outputs", () => {
       workload: "steady",
       round: null,
       load: null,
-      objective: { part: 0.99, ms: 2 },
+      objective: { quantile: 0.99, ms: 2 },
       capacity: 5,
       isOpenEnded: true,
       points: [point],
       knee: null,
-      limit: null,
+      bottleneck: null,
       warnings: [],
     };
     const outputs = stackOutputs({ stack: "local", eks: null }, [], [], { ...results([]), capacities: [capacity] });

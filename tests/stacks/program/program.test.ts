@@ -110,7 +110,7 @@ describe("the stack local under mocks", () => {
     expect(inputs).toMatchObject({
       workload: { tests: [] },
       mixes: [{ name: "steady" }],
-      capacity: { mix: { name: "steady" }, objective: { part: 0.99, ms: 2 }, search: { start: 1000 } },
+      capacity: { workload: { name: "steady" }, objective: { quantile: 0.99, ms: 2 }, search: { initialRate: 1000 } },
     });
     expect(JSON.parse(JSON.stringify(inputs["capacity"]))).toStrictEqual(inputs["capacity"]);
     expect(returnedOf(capable)["plan"]).toMatch(

@@ -12,11 +12,11 @@ export function sizeSampler(values: ValueSizes, random: Random): SizeSampler {
     case "fixed":
       return { next: () => values.bytes };
     case "uniform":
-      return { next: () => values.least + random.below(values.most - values.least + 1) };
+      return { next: () => values.min + random.below(values.max - values.min + 1) };
     case "lognormal":
       return {
         next: () =>
-          Math.min(values.most, Math.max(1, Math.round(values.median * Math.exp(values.sigma * random.normal())))),
+          Math.min(values.max, Math.max(1, Math.round(values.median * Math.exp(values.sigma * random.normal())))),
       };
     case "weighted": {
       const total = values.list.reduce((sum, { weight }) => sum + weight, 0);
@@ -40,7 +40,7 @@ export function largestValueSize(values: ValueSizes): number {
       return values.bytes;
     case "uniform":
     case "lognormal":
-      return values.most;
+      return values.max;
     case "weighted":
       return Math.max(...values.list.map(({ bytes }) => bytes));
   }

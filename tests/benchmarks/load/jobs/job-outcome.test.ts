@@ -70,7 +70,7 @@ describe("the outcome of a Job", () => {
       record({ machine, cpuSeconds: measured.seconds / 2 }),
     ];
     const together = jobOutcome(facts({ records: busy, machines: ["node-3", "node-3"] })).cpu;
-    expect(together).toMatchObject({ client: 1, clientLimit: 2, machineCores: 2, runner: 0, serversHere: false });
+    expect(together).toMatchObject({ client: 1, clientLimit: 2, machineCores: 2, program: 0, serversHere: false });
     expect(together.machineBusy).toBeCloseTo(1, 9);
     const apart = jobOutcome(facts({ records: busy })).cpu;
     expect(apart).toMatchObject({ machineCores: 4 });

@@ -110,12 +110,12 @@ describe("keys", () => {
 
 describe("sizes", () => {
   it("of a lognormal distribution have its median and its spread, up to the greatest", () => {
-    const draw = sizeSampler({ sizes: "lognormal", median: 1000, sigma: 0.5, most: 1_000_000 }, new Random(9));
+    const draw = sizeSampler({ sizes: "lognormal", median: 1000, sigma: 0.5, max: 1_000_000 }, new Random(9));
     const drawn = Array.from({ length: DRAWS }, () => draw.next()).sort((a, b) => a - b);
     const at = (part: number): number => drawn[Math.floor(part * DRAWS)] ?? 0;
     expect(Math.abs(at(0.5) / 1000 - 1)).toBeLessThan(0.02);
     expect(Math.abs(at(0.8413) / (1000 * Math.exp(0.5)) - 1)).toBeLessThan(0.02);
-    const cut = sizeSampler({ sizes: "lognormal", median: 1000, sigma: 0.5, most: 1100 }, new Random(9));
+    const cut = sizeSampler({ sizes: "lognormal", median: 1000, sigma: 0.5, max: 1100 }, new Random(9));
     expect(Math.max(...Array.from({ length: 1000 }, () => cut.next()))).toBe(1100);
   });
 
@@ -137,13 +137,13 @@ describe("sizes", () => {
   });
 
   it("between two bounds reach both", () => {
-    const draw = sizeSampler({ sizes: "uniform", least: 3, most: 7 }, new Random(2));
+    const draw = sizeSampler({ sizes: "uniform", min: 3, max: 7 }, new Random(2));
     expect(new Set(Array.from({ length: 500 }, () => draw.next()))).toEqual(new Set([3, 4, 5, 6, 7]));
   });
 
   it("for keys that are put in place before are spread as those that are written", () => {
     expect(typicalSizes({ sizes: "fixed", bytes: 9 }, new Random(1), 8)).toEqual([9]);
-    const typical = typicalSizes({ sizes: "uniform", least: 1, most: 1000 }, new Random(1), 10);
+    const typical = typicalSizes({ sizes: "uniform", min: 1, max: 1000 }, new Random(1), 10);
     for (const [index, size] of typical.entries()) expect(Math.abs(size - (100 * index + 50))).toBeLessThan(60);
   });
 });
