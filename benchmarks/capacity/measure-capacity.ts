@@ -1,116 +1,129 @@
-/** The capacity of deployments under an objective, by the open loop: offered, measured and judged like any other load. */
+/** Measures the capacity of a deployment: the highest load that the open-loop generator can offer within an objective. */
 import { randomInt } from "node:crypto";
-import { mixedWorkloadRecord } from "../measuring/measurement-records";
-import { countedCommandsOfMixed, measure } from "../measuring/measure";
-import type { VerifiedDeployment } from "../measuring/session";
-import { Session } from "../measuring/session";
+import type { ReportProgress } from "../../lib/progress";
+import { formatCount } from "../../lib/units";
 import type { LoadRunner } from "../load/load-runner";
 import type { OpenLoopRun } from "../load/open-loop/local-runner";
-import type { ReportProgress } from "../../lib/progress";
+import { countedCommandsOfMixed, measure } from "../measuring/measure";
+import { mixedWorkloadRecord } from "../measuring/measurement-records";
+import type { ExternalKeys, VerifiedDeployment } from "../measuring/session";
+import { Session } from "../measuring/session";
 import type { CapacityLoad, CapacityRecord } from "../results/schema";
-import { formatCount } from "../../lib/units";
 import type { OpenLoopWorkload } from "../workloads/mixed-workload";
 import { meanValueBytes, requestMixOf } from "../workloads/mixed-workload";
 import { prefillForMixed } from "../workloads/mixed-workload-tests";
 import type { Objective } from "./objective";
-import type { Probe } from "./probes";
-import { capacityBottleneck, capacityWarnings, judgeProbe, lowestFailing, loadLatencyPoints } from "./probes";
+import type { Confirmation, Probe } from "./probes";
+import { capacityBottleneck, capacityWarnings, judgeProbe, loadLatencyPoints, lowestFailing } from "./probes";
 import type { SearchPlan } from "./search";
 import { kneeOf, searchCapacity } from "./search";
 
+/** What a capacity is measured of. */
 export interface CapacityMeasurement {
-  readonly deployments: readonly VerifiedDeployment[];
-  /** What is offered; its rate is the search's. */
+  readonly deployment: VerifiedDeployment;
+  /** The load; the search sets its rate. */
   readonly workload: OpenLoopWorkload;
   readonly objective: Objective;
   readonly search: SearchPlan;
-  readonly externalKeys?: { readonly overwrite: boolean } | undefined;
+  readonly externalKeys?: ExternalKeys | undefined;
 }
 
+/** What sends the load of a capacity. */
 export interface CapacityRunners {
   readonly openLoop: LoadRunner<OpenLoopRun>;
+  /** Ends the measurement. */
   readonly signal: AbortSignal;
 }
 
-/**
- * Finds the capacity of one deployment after the other.
- * @param found told of each as soon as it is known
- */
-export async function measureCapacities(
-  plan: CapacityMeasurement,
-  equipment: CapacityRunners,
-  report: ReportProgress,
-  found: (capacity: CapacityRecord) => void,
-): Promise<void> {
-  for (const contender of plan.deployments) {
-    const session = await Session.open(contender, plan.externalKeys);
-    try {
-      const keys = prefillForMixed(plan.workload);
-      await session.prepareKeys({ prefill: keys.what }, keys.size, equipment.signal);
-      found(await capacityOf(session, plan, equipment, report));
-    } finally {
-      await session.close();
-    }
-  }
-}
+/** Connections of a confirmation, for each of the workload's: they tell the clients' limit from the servers'. */
+const MORE_CONNECTIONS = 2;
 
-async function capacityOf(
-  session: Session,
-  { workload, objective, search }: CapacityMeasurement,
-  { openLoop, signal }: CapacityRunners,
+/**
+ * Measures the capacity of one deployment.
+ * @throws what the session and the runner throw; the signal's reason
+ */
+export async function measureCapacity(
+  measurement: CapacityMeasurement,
+  runners: CapacityRunners,
   report: ReportProgress,
 ): Promise<CapacityRecord> {
-  const { deployment, primary, nodes, user } = session;
-  let seed = randomInt(1, 1_000_000_000);
-  const probe = async (rate: number, clients = workload.clients): Promise<Probe> => {
-    const offered: OpenLoopWorkload = { ...workload, rate, clients };
-    const tool: OpenLoopRun = { mix: offered, primary: primary.name, seed: seed++, credentials: user };
-    const warmUp =
-      workload.warmup === 0
-        ? undefined
-        : { ...tool, mix: { ...offered, length: { seconds: workload.warmup } }, seed: seed++ };
-    const measured = await measure(
-      { deployment, primary, run: tool, warmUp },
-      countedCommandsOfMixed(workload),
-      nodes,
-      openLoop,
-      signal,
-    );
-    const record = mixedWorkloadRecord(measured, { deployment, workload: offered, seed: tool.seed, round: 1 });
-    const probed = judgeProbe(record, rate, objective, workload.length.seconds);
-    report(`${deployment.name}: ${formatCount(rate)}/s ${probed.words}`);
-    return probed;
-  };
-  const { capacity, isOpenEnded, probes } = await searchCapacity(search, probe);
-  const failing = lowestFailing(probes, capacity);
-  // Whether more connections would have done it tells the servers' limit from the clients'.
-  let same = 0;
-  let more = 0;
-  for (let i = 0; failing !== undefined && i < search.confirmations; i++) {
-    same += Number((await probe(failing.rate)).holds);
-    more += Number((await probe(failing.rate, workload.clients * 2)).holds);
+  const { workload, objective, search } = measurement;
+  const session = await Session.open(measurement.deployment, measurement.externalKeys);
+  try {
+    const keys = prefillForMixed(workload);
+    await session.prepareKeys({ prefill: keys.what }, keys.size, runners.signal);
+    const prober = new Prober(session, measurement, runners, report);
+    const { capacity, isOpenEnded, probes } = await searchCapacity(search, (rate) => prober.probe(rate));
+    const failing = lowestFailing(probes, capacity);
+    const points = loadLatencyPoints(probes, objective.quantile);
+    const { name, mode } = session.deployment;
+    return {
+      deployment: name,
+      mode,
+      workload: workload.name,
+      round: null,
+      load: loadOf(workload, runners.openLoop.count),
+      objective,
+      capacity,
+      isOpenEnded,
+      points,
+      knee: kneeOf(points)?.rate ?? null,
+      bottleneck: failing === undefined ? null : capacityBottleneck(failing, await prober.confirm(failing.rate)),
+      warnings: capacityWarnings(probes, capacity),
+    };
+  } finally {
+    await session.close();
   }
-  const points = loadLatencyPoints(probes, objective.quantile);
-  return {
-    deployment: deployment.name,
-    mode: deployment.mode,
-    workload: workload.name,
-    round: null,
-    load: loadOf(workload, openLoop.count),
-    objective,
-    capacity,
-    isOpenEnded,
-    points,
-    knee: kneeOf(points)?.rate ?? null,
-    bottleneck: failing === undefined ? null : capacityBottleneck(failing, { same, more, of: search.confirmations }),
-    warnings: capacityWarnings(probes, capacity),
-  };
 }
 
-function loadOf(mix: OpenLoopWorkload, runners: number): CapacityLoad {
-  const { arrivals, values, keySpace, clients, pipeline, workers } = mix;
+/** Offers loads to one deployment, and judges them. */
+class Prober {
+  #seed = randomInt(1, 1_000_000_000);
+
+  constructor(
+    private readonly session: Session,
+    private readonly measurement: CapacityMeasurement,
+    private readonly runners: CapacityRunners,
+    private readonly report: ReportProgress,
+  ) {}
+
+  /** Offers a rate once. */
+  async probe(rate: number, clients = this.measurement.workload.clients): Promise<Probe> {
+    const { deployment, primary, nodes, user } = this.session;
+    const { objective } = this.measurement;
+    const workload: OpenLoopWorkload = { ...this.measurement.workload, rate, clients };
+    const run: OpenLoopRun = { mix: workload, primary: primary.name, seed: this.#seed++, credentials: user };
+    const request = { deployment, primary, run, warmUp: this.#warmUp(run) };
+    const { openLoop, signal } = this.runners;
+    const measured = await measure(request, countedCommandsOfMixed(workload), nodes, openLoop, signal);
+    const record = mixedWorkloadRecord(measured, { deployment, workload, seed: run.seed, round: 1 });
+    const probe = judgeProbe(record, rate, objective, workload.length.seconds);
+    this.report(`${deployment.name}: ${formatCount(rate)}/s ${probe.words}`);
+    return probe;
+  }
+
+  /** Offers a rate in turn over as many connections and over more. */
+  async confirm(rate: number): Promise<Confirmation> {
+    const of = this.measurement.search.confirmations;
+    let sameConnections = 0;
+    let moreConnections = 0;
+    for (let i = 0; i < of; i++) {
+      sameConnections += Number((await this.probe(rate)).holds);
+      moreConnections += Number((await this.probe(rate, this.measurement.workload.clients * MORE_CONNECTIONS)).holds);
+    }
+    return { sameConnections, moreConnections, of };
+  }
+
+  #warmUp(run: OpenLoopRun): OpenLoopRun | undefined {
+    const seconds = run.mix.warmup;
+    return seconds === 0 ? undefined : { ...run, mix: { ...run.mix, length: { seconds } }, seed: this.#seed++ };
+  }
+}
+
+function loadOf(workload: OpenLoopWorkload, runners: number): CapacityLoad {
+  const { arrivals, values, keySpace, clients, pipeline, workers } = workload;
   return {
-    requestMix: requestMixOf(mix),
+    requestMix: requestMixOf(workload),
     arrivals,
     dataSize: Math.round(meanValueBytes(values)),
     keySpace,

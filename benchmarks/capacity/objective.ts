@@ -1,6 +1,7 @@
-/** What latency is wanted: a percentile, and the most it may be. Pure. */
+/** A latency objective: a percentile, and the highest latency it may have. Pure. */
 import { BadInput } from "../../lib/errors";
 
+/** `p99 ≤ 2 ms` */
 export interface Objective {
   /** 0.99 for p99. */
   readonly quantile: number;
@@ -8,19 +9,21 @@ export interface Objective {
 }
 
 const OBJECTIVE = /^p(\d{1,2}(?:\.\d+)?)\s*(?:=|<=?|:)\s*(\d+(?:\.\d+)?)\s*(us|µs|ms|s)$/;
-const UNITS: Readonly<Record<string, number>> = { us: 0.001, µs: 0.001, ms: 1, s: 1000 };
+const MILLISECONDS: Readonly<Record<string, number>> = { us: 0.001, µs: 0.001, ms: 1, s: 1000 };
 
-/** @throws BadInput where it is none: `p99=2ms` is one */
+/**
+ * Parses an objective such as `p99=2ms`.
+ * @throws BadInput when the text is none
+ */
 export function parseObjective(text: string): Objective {
-  const match = OBJECTIVE.exec(text.trim());
-  const objective = { quantile: Number(match?.[1]) / 100, ms: Number(match?.[2]) * (UNITS[match?.[3] ?? ""] ?? NaN) };
-  if (!(objective.quantile > 0) || !(objective.ms > 0))
-    throw new BadInput("--objective", [
-      `${text} is none: expected a percentile and a time, such as p99=2ms or p99.9=500us`,
-    ]);
-  return objective;
+  const [, percentile, value, unit = ""] = OBJECTIVE.exec(text.trim()) ?? [];
+  const objective = { quantile: Number(percentile) / 100, ms: Number(value) * (MILLISECONDS[unit] ?? NaN) };
+  if (objective.quantile > 0 && objective.ms > 0) return objective;
+  const expected = "expected a percentile and a latency, such as p99=2ms or p99.9=500us";
+  throw new BadInput("--objective", [`${JSON.stringify(text)} is not an objective: ${expected}`]);
 }
 
+/** `p99.9 ≤ 0.5 ms` */
 export function formatObjective({ quantile, ms }: Objective): string {
   return `p${Number((quantile * 100).toFixed(6))} ≤ ${ms} ms`;
 }

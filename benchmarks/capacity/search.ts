@@ -1,40 +1,46 @@
-/** The highest load under which an objective holds: up by doubling, halved in between, and both ends confirmed. Pure but for the probes. */
+/**
+ * Searches the highest load under which an objective holds: the rate is doubled until it fails, the gap is halved, and both ends
+ * are confirmed. Pure but for the probes.
+ */
 
-/** One load offered for a while, and whether the objective held. */
+/** One rate offered for a while, and whether the objective held. */
 export interface ProbeOutcome {
   /** Requests offered per second. */
   readonly rate: number;
   readonly holds: boolean;
 }
 
+/** Bounds and precision of a search. */
 export interface SearchPlan {
-  /** The first rate to be offered. */
+  /** First rate offered, requests per second. */
   readonly initialRate: number;
-  /** Nothing above this is offered. */
+  /** Highest rate offered, requests per second. */
   readonly maxRate: number;
-  /** The answer is known to this part of it: 0.05. */
+  /** Target relative precision of the answer: 0.05. */
   readonly precision: number;
-  /** How often the answer is offered again, at most; it must hold in more than half of them, and the next load above must not. */
+  /** How often the answer is offered again at most: it must hold in more than half, and the next higher load must not. */
   readonly confirmations: number;
 }
 
 export interface SearchResult<P extends ProbeOutcome> {
-  /** The highest rate that was confirmed; 0 where not even the lowest that was tried held. */
+  /** Highest rate that was confirmed; 0 where the lowest rate tried did not hold either. */
   readonly capacity: number;
-  /** Whether it held up to the highest rate that may be offered: the capacity is that or more. */
+  /** Whether it held at the highest rate that may be offered: the capacity is that or more. */
   readonly isOpenEnded: boolean;
   /** In the order in which they were made. */
   readonly probes: readonly P[];
 }
 
-/** Below this part of the first rate nothing is looked for. */
-const LEAST_PART = 1 / 64;
+/** Share of the initial rate below which the search gives up. */
+const MIN_FRACTION = 1 / 64;
 
 /**
- * One probe is chance, either way: a stall of the machine fails a load that holds, and a lucky second lets one hold that does not. On the way
- * a load that fails is offered again, and fails by two of three. At the end the lowest load that failed is offered again as the answer is;
- * where it holds in most, the search goes on above it. The answer is what holds in most of its own confirmations, which the probe that
- * led there is none of; else the search steps down from it by its precision until one does.
+ * Searches the capacity. One probe may mislead either way: a stall of the machine fails a load that holds, and a lucky second
+ * passes a load that does not. Therefore:
+ * - a load that fails is offered again, and counts as failed when two of three probes fail;
+ * - at the end the lowest load that failed is confirmed, and where it holds in most probes the search goes on above it;
+ * - the answer holds in most of its own confirmations, without the probe that led to it; until one does, the search steps down by
+ *   its precision.
  * @param probe offers a rate
  */
 export async function searchCapacity<P extends ProbeOutcome>(
@@ -49,24 +55,37 @@ export async function searchCapacity<P extends ProbeOutcome>(
     return made.holds;
   };
   const holdsInMost = (rate: number): Promise<boolean> => majority(confirmations, () => holds(rate));
-  const bracket = new Bracket(plan);
-  for (;;) {
-    for (let rate = bracket.next(); rate !== undefined; rate = bracket.next())
-      bracket.put(rate, (await holds(rate)) || ((await holds(rate)) && (await holds(rate))));
-    if (bracket.low === 0) return { capacity: 0, isOpenEnded: false, probes };
-    if (bracket.high === undefined || !(await holdsInMost(bracket.high))) break;
-    bracket.failedByChance();
-  }
-  const { low } = bracket;
-  for (let rate = low; rate >= Math.max(1, low * LEAST_PART); rate /= 1 + precision) {
+  const nothing = { capacity: 0, isOpenEnded: false, probes };
+
+  const low = await highestPassing(new Bracket(plan), holds, holdsInMost);
+  if (low === 0) return nothing;
+  for (let rate = low; rate >= Math.max(1, low * MIN_FRACTION); rate /= 1 + precision) {
     const offered = Math.max(1, Math.round(rate));
-    if (await holdsInMost(offered))
+    if (await holdsInMost(offered)) {
       return { capacity: offered, isOpenEnded: low >= maxRate && offered === low, probes };
+    }
   }
-  return { capacity: 0, isOpenEnded: false, probes };
+  return nothing;
 }
 
-/** Whether more than half of so many do; asked only until that is known. */
+/** The highest rate of the bracket that held, once the next higher rate fails in most of its confirmations; 0 where none held. */
+async function highestPassing(
+  bracket: Bracket,
+  holds: (rate: number) => Promise<boolean>,
+  holdsInMost: (rate: number) => Promise<boolean>,
+): Promise<number> {
+  for (;;) {
+    for (let rate = bracket.next(); rate !== undefined; rate = bracket.next()) {
+      const held = (await holds(rate)) || ((await holds(rate)) && (await holds(rate)));
+      bracket.put(rate, held);
+    }
+    const isSettled = bracket.low === 0 || bracket.high === undefined || !(await holdsInMost(bracket.high));
+    if (isSettled) return bracket.low;
+    bracket.failedByChance();
+  }
+}
+
+/** Whether more than half of so many answers are yes; asked only until that is certain. */
 async function majority(of: number, ask: () => Promise<boolean>): Promise<boolean> {
   const enough = Math.floor(of / 2) + 1;
   let held = 0;
@@ -74,7 +93,7 @@ async function majority(of: number, ask: () => Promise<boolean>): Promise<boolea
   return held >= enough;
 }
 
-/** Between the highest rate that held and those above it that did not. */
+/** The gap between the highest rate that held and the rates above it that did not. */
 class Bracket {
   low = 0;
   /** Descending. */
@@ -82,26 +101,15 @@ class Bracket {
 
   constructor(private readonly plan: SearchPlan) {}
 
-  /** The lowest that failed. */
+  /** The lowest rate that failed. */
   get high(): number | undefined {
     return this.#failed.at(-1);
   }
 
-  /** The rate to be offered next, a whole number; undefined when the two are as near as wanted. */
+  /** The rate to offer next, a whole number; undefined when the gap is as small as wanted. */
   next(): number | undefined {
-    const { initialRate, maxRate, precision } = this.plan;
-    const first = Math.min(initialRate, maxRate);
-    const { low, high } = this;
-    if (low === 0)
-      return high === undefined
-        ? first
-        : high / 2 >= Math.max(1, first * LEAST_PART)
-          ? Math.round(high / 2)
-          : undefined;
-    if (high === undefined) return low >= maxRate ? undefined : Math.min(maxRate, low * 2);
-    // Between rates the way is by ratio, as the precision is.
-    const middle = Math.round(Math.sqrt(low * high));
-    return high / low > 1 + precision && middle > low && middle < high ? middle : undefined;
+    if (this.low === 0) return this.#downwards();
+    return this.high === undefined ? this.#upwards() : this.#between(this.low, this.high);
   }
 
   put(rate: number, held: boolean): void {
@@ -109,16 +117,35 @@ class Bracket {
     else this.#failed.push(rate);
   }
 
+  /** Counts the lowest rate that failed as one that held. */
   failedByChance(): void {
     this.low = this.#failed.pop() ?? this.low;
+  }
+
+  #downwards(): number | undefined {
+    const first = Math.min(this.plan.initialRate, this.plan.maxRate);
+    if (this.high === undefined) return first;
+    const half = this.high / 2;
+    return half >= Math.max(1, first * MIN_FRACTION) ? Math.round(half) : undefined;
+  }
+
+  #upwards(): number | undefined {
+    return this.low >= this.plan.maxRate ? undefined : Math.min(this.plan.maxRate, this.low * 2);
+  }
+
+  /** The geometric mean, because the precision is relative. */
+  #between(low: number, high: number): number | undefined {
+    const middle = Math.round(Math.sqrt(low * high));
+    return high / low > 1 + this.plan.precision && middle > low && middle < high ? middle : undefined;
   }
 }
 
 /**
- * Where latency begins to rise faster than load: the point farthest below the line from the first to the last, both axes scaled to
- * one (the Kneedle method, on latencies' logarithms: beyond the knee they grow by orders of magnitude).
+ * The point from which latency rises faster than load: farthest below the line from the first to the last point, both axes scaled
+ * to 1. This is the Kneedle method (Satopää et al., 2011) on the logarithm of latency, which grows by orders of magnitude beyond
+ * the knee.
  * @param points ascending in rate
- * @returns undefined for fewer than three, or where no point lies below the line
+ * @returns undefined for fewer than three points, or where no point lies below the line
  */
 export function kneeOf<P extends { readonly rate: number; readonly ms: number }>(points: readonly P[]): P | undefined {
   const first = points[0];

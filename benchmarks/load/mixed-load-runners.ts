@@ -4,7 +4,7 @@ import { LocalMemtierRunner } from "./memtier/local-runner";
 import { findMemtier } from "./memtier/program";
 import { LocalOpenLoopRunner } from "./open-loop/local-runner";
 import type { MixedWorkload } from "../workloads/mixed-workload";
-import type { LoadRunners } from "../measuring/run-measurements";
+import type { LoadRunners } from "../measuring/measurement-series";
 
 /**
  * Drivers for these workloads.

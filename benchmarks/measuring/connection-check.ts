@@ -1,42 +1,70 @@
 /**
- * The limit of a closed loop that nobody's CPU explains: its connections may simply be too few to keep the servers busy. So the same
- * load is sent once more over twice as many, and what comes of it tells. Pure.
+ * Checks whether a closed loop had too few connections. Where no CPU explains its rate, the same load is sent once more over twice
+ * as many connections: a higher rate says that their number was the bottleneck.
  */
-import type { Warning, MeasurementRecord } from "../results/schema";
+import type { ReportProgress } from "../../lib/progress";
 import { formatCount } from "../../lib/units";
+import type { MeasurementRecord, Warning } from "../results/schema";
+import type { BottleneckEvidence } from "./bottleneck";
 import { bottleneckOf } from "./bottleneck";
+import type { MeasuredLoad } from "./measure";
 
-/** Connections of the probe, for each of the measurement's. */
+/** Connections of a check, for each connection of the measurement. */
 export const CHECK_CONNECTION_FACTOR = 2;
-/** How long a probe takes at most, seconds. */
+/** Longest check, seconds. */
 export const CHECK_SECONDS = 2;
-/** A rate that grows by less is the same rate: so much the reference load may move, too. */
+/** Ratio of rates from which more connections count as faster: a reference load may vary as much. */
 const GAIN_LIMIT = 1.1;
-/** What took less says nothing of who was the limit. */
-const LEAST_SECONDS = 1;
+/** Seconds below which a measurement tells nothing about its bottleneck. */
+const MIN_SECONDS = 1;
+/** A measurement that was asked for MIN_SECONDS may end this much early. */
+const EARLY_END = 0.98;
 
-/** Whether as much was sent as could be, for long enough, and neither side nor the machine was the limit. */
-export function needsConnectionCheck(
-  record: Pick<MeasurementRecord, "cpu" | "offering" | "client" | "clients" | "pipeline" | "rate">,
-): boolean {
-  return (
-    record.rate === null &&
-    record.offering === null &&
-    record.client.seconds >= LEAST_SECONDS * 0.98 &&
-    bottleneckOf(record).at === "none"
-  );
+/** Whether a closed loop at full speed ran long enough and has no bottleneck that CPU explains. */
+export function needsConnectionCheck(record: BottleneckEvidence): boolean {
+  if (record.rate !== null || record.offering !== null) return false;
+  return record.client.seconds >= MIN_SECONDS * EARLY_END && bottleneckOf(record).at === "none";
 }
 
 /**
+ * A warning where more connections are faster.
  * @param rate requests per second of the measurement
- * @param probed the same over twice the connections
+ * @param checked requests per second over CHECK_CONNECTION_FACTOR times the connections
  */
-export function connectionWarnings(rate: number, probed: number): Warning[] {
-  if (probed <= rate * GAIN_LIMIT) return [];
+export function connectionWarnings(rate: number, checked: number): Warning[] {
+  if (checked <= rate * GAIN_LIMIT) return [];
+  const gain = Math.round((checked / rate - 1) * 100);
+  const faster = `over twice the connections the rate was ${formatCount(Math.round(checked))}/s, ${gain} % more`;
   return [
-    {
-      code: "few-connections",
-      text: `over twice the connections it was ${formatCount(Math.round(probed))}/s, ${Math.round((probed / rate - 1) * 100)} % more, and nobody had run out of CPU: how much is under way at a time was the limit`,
-    },
+    { code: "few-connections", text: `${faster}, with CPU to spare: the number of connections was the bottleneck` },
   ];
+}
+
+/** Checks of one series. Each load is checked once on each deployment: its bottleneck is the same in every round. */
+export class ConnectionChecks {
+  /** Requests per second over more connections, by deployment and test. */
+  readonly #rates = new Map<string, number>();
+
+  constructor(private readonly progress: ReportProgress) {}
+
+  /**
+   * @param label what was measured, for progress
+   * @param repeat sends the same load over CHECK_CONNECTION_FACTOR times the connections, for so many seconds
+   * @returns the record, with a warning where more connections are faster
+   */
+  async check(
+    label: string,
+    record: MeasurementRecord,
+    repeat: (seconds: number) => Promise<MeasuredLoad>,
+  ): Promise<MeasurementRecord> {
+    if (!needsConnectionCheck(record)) return record;
+    const key = `${record.deployment} ${record.test}`;
+    let rate = this.#rates.get(key);
+    if (rate === undefined) {
+      this.progress(`${label}: no bottleneck found; repeating it over twice the connections`, true);
+      rate = (await repeat(Math.min(CHECK_SECONDS, record.client.seconds))).report.rate;
+      this.#rates.set(key, rate);
+    }
+    return { ...record, warnings: [...record.warnings, ...connectionWarnings(record.client.rps, rate)] };
+  }
 }

@@ -1,99 +1,122 @@
-/** Measuring of deployments that passed verification, into a collector, with a last look at them. */
-import { measureCapacities } from "../capacity/measure-capacity";
-import type { CapacityMeasurement } from "../capacity/measure-capacity";
-import type { Deployment } from "../../valkey/deployment";
+/** Measures verified deployments into a collector, and verifies them once more afterwards. */
 import type { ReportProgress } from "../../lib/progress";
-import type { ResultsCollector } from "../results/collector";
-import { formatCapacity } from "../results/summary";
 import { formatDuration } from "../../lib/units";
+import type { Deployment } from "../../valkey/deployment";
 import type { OptionalAssertion } from "../../valkey/verification/facts";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
-import type { Workload } from "../workloads/workload";
-import type { MixedWorkload } from "../workloads/mixed-workload";
-import type { LoadRunners } from "./run-measurements";
-import { runReferenceLoad, runMeasurements } from "./run-measurements";
+import type { CapacityMeasurement } from "../capacity/measure-capacity";
+import { measureCapacity } from "../capacity/measure-capacity";
+import type { ResultsCollector } from "../results/collector";
+import { formatCapacity } from "../results/summary";
+import type { LoadRunners, MeasurementSeries } from "./measurement-series";
+import { runReferenceLoad } from "./reference-load";
+import { runMeasurements } from "./run-measurements";
+import type { ExternalKeys, VerifiedDeployment } from "./session";
 
-export interface BenchmarkPlan {
+/** All that is measured in one run. */
+export interface BenchmarkPlan extends Pick<
+  MeasurementSeries,
+  "workload" | "mixedWorkloads" | "repeats" | "externalKeys"
+> {
   readonly verified: readonly { readonly deployment: Deployment; readonly verification: Verification }[];
-  readonly workload: Workload;
-  readonly mixedWorkloads?: readonly MixedWorkload[] | undefined;
-  readonly repeats: number;
-  /** Searched for after all else. @default not */
+  /** Measured after everything else. @default no capacity is measured */
   readonly capacity?: CapacitySearch | undefined;
-  /** Set where the servers are somebody's: keys are put there only where there are none of their names, and removed again. */
-  readonly externalKeys?: { readonly overwrite: boolean } | undefined;
+  /** Assertions that the last verification leaves out. */
   readonly without: readonly OptionalAssertion[];
 }
 
-/** What is offered, up to where, and what must hold. */
+/** The load of a capacity, the objective that must hold, and the bounds of the search. */
 export type CapacitySearch = Pick<CapacityMeasurement, "workload" | "objective" | "search">;
 
-/** Measures everything and looks at the deployments once more. */
+/** The capacities of several deployments. */
+export interface CapacitiesPlan extends CapacitySearch {
+  readonly deployments: readonly VerifiedDeployment[];
+  readonly externalKeys?: ExternalKeys | undefined;
+}
+
+/**
+ * Measures everything, and verifies the deployments once more.
+ * @throws what `runMeasurements` and `findCapacities` throw; the collector has all that was measured before
+ */
 export async function measureAll(
   plan: BenchmarkPlan,
-  equipment: LoadRunners,
+  runners: LoadRunners,
   collector: ResultsCollector,
   report: ReportProgress,
 ): Promise<void> {
-  const contenders = plan.verified.map(({ deployment, verification }) => ({
+  const { workload, mixedWorkloads, repeats, externalKeys, capacity } = plan;
+  const deployments = plan.verified.map(({ deployment, verification }) => ({
     deployment,
     shards: verification.verdict.shards,
   }));
-  const total = plan.repeats * (plan.workload.tests.length + (plan.mixedWorkloads?.length ?? 0)) * contenders.length;
-  const began = Date.now();
-  let done = 0;
-  const { record, referenceLoad, raw } = collector.listener;
-  await runMeasurements({ ...plan, deployments: contenders }, equipment, {
-    referenceLoad,
-    raw,
-    record: (each) => {
-      done++;
-      record(each);
+  const perRound = (workload.tests.length + (mixedWorkloads?.length ?? 0)) * deployments.length;
+  const countdown = new Countdown(repeats * perRound);
+  await runMeasurements({ deployments, workload, mixedWorkloads, repeats, externalKeys }, runners, {
+    ...collector.listener,
+    record: (record) => {
+      countdown.advance();
+      collector.listener.record(record);
     },
     progress: (line, passing) => {
-      const left =
-        done === 0 ? "" : `, about ${formatDuration((((Date.now() - began) / done) * (total - done)) / 1000)} left`;
-      report(`${done}/${total}${left} · ${line}`, passing);
+      report(`${countdown.describe()} · ${line}`, passing);
     },
   });
-  if (plan.capacity !== undefined)
-    await findCapacities(
-      { ...plan.capacity, deployments: contenders, externalKeys: plan.externalKeys },
-      plan.repeats + 2,
-      equipment,
-      collector,
-      report,
-    );
+  if (capacity !== undefined) {
+    const firstRound = repeats + 2;
+    await findCapacities({ ...capacity, deployments, externalKeys }, firstRound, runners, collector, report);
+  }
   for (const { deployment } of plan.verified) collector.addAfterwards(await verify(deployment, plan.without));
 }
 
 /**
- * One after the other, with a reference load before each and one after the last. Those that were found are kept when the search for another fails.
- * @param first the first reference load's round: behind those of what was measured before
+ * Measures the capacity of one deployment after the other, with a reference load before each and one after the last. A failure
+ * keeps the capacities that were found before it.
+ * @param firstRound round of the first reference load: after the rounds of all other measurements
  */
 export async function findCapacities(
-  plan: CapacityMeasurement,
-  first: number,
-  equipment: LoadRunners,
+  plan: CapacitiesPlan,
+  firstRound: number,
+  runners: LoadRunners,
   collector: ResultsCollector,
   report: ReportProgress,
 ): Promise<void> {
-  const { openLoop, signal } = equipment;
-  if (openLoop === undefined) throw new Error("a capacity is found by the open loop, and there is none");
-  // All of them by the same servers: others answer at another rate on a machine that has not moved.
-  const [steady] = plan.deployments;
+  const { deployments, ...measurement } = plan;
+  const { openLoop, signal } = runners;
+  if (openLoop === undefined)
+    throw new Error("a capacity needs the open-loop generator, and this platform has no runner for it");
+  // All reference loads go to the first deployment: another one's servers answer at another rate on the same machine.
+  const [reference] = deployments;
   const referenceLoad = async (index: number): Promise<void> => {
-    if (steady === undefined) return;
-    report(`reference load ${index + 1} of ${plan.deployments.length + 1}`, true);
-    await runReferenceLoad(steady, first + index, equipment, { ...collector.listener, progress: report });
+    if (reference === undefined) return;
+    report(`reference load ${index + 1} of ${deployments.length + 1}`, true);
+    await runReferenceLoad(reference, firstRound + index, runners, { ...collector.listener, progress: report });
   };
-  for (const [index, contender] of plan.deployments.entries()) {
+  for (const [index, deployment] of deployments.entries()) {
     await referenceLoad(index);
-    await measureCapacities({ ...plan, deployments: [contender] }, { openLoop, signal }, report, (capacity) => {
-      collector.addCapacity({ ...capacity, round: first + index });
-      report(formatCapacity(capacity));
-    });
+    const capacity = await measureCapacity({ ...measurement, deployment }, { openLoop, signal }, report);
+    collector.addCapacity({ ...capacity, round: firstRound + index });
+    report(formatCapacity(capacity));
   }
-  await referenceLoad(plan.deployments.length);
+  await referenceLoad(deployments.length);
+}
+
+/** How many measurements are done, and how long the others will take. */
+class Countdown {
+  readonly #began = Date.now();
+  #done = 0;
+
+  constructor(private readonly total: number) {}
+
+  advance(): void {
+    this.#done++;
+  }
+
+  /** `3/12, about 2 min left` */
+  describe(): string {
+    const done = `${this.#done}/${this.total}`;
+    if (this.#done === 0) return done;
+    const secondsEach = (Date.now() - this.#began) / this.#done / 1000;
+    return `${done}, about ${formatDuration(secondsEach * (this.total - this.#done))} left`;
+  }
 }

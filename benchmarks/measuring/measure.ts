@@ -1,12 +1,12 @@
-/** One measurement: the load generator runs one test, and the servers' counters are sampled beside it. */
+/** One measurement: a load generator runs once, and the servers' counters are sampled beside it. */
 import type { Connection } from "../../valkey/connection";
+import type { LoadObserver, LoadOutcome, LoadRequest, LoadRunner } from "../load/load-runner";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
 import type { MixedWorkload } from "../workloads/mixed-workload";
 import { DATA_COMMANDS } from "../workloads/mixed-workload";
 import { commandsOfTest } from "../workloads/named-tests";
 import type { CounterSample } from "./counters";
 import { CounterSampler } from "./counters";
-import type { LoadRequest, LoadRunner, LoadOutcome, LoadObserver } from "../load/load-runner";
 
 /** A node whose counters are read during the measurement. */
 export interface MeasuredNode {
@@ -15,38 +15,37 @@ export interface MeasuredNode {
   readonly connection: Connection;
 }
 
+/** What a load generator reported, and what the servers counted meanwhile. */
 export interface MeasuredLoad extends LoadOutcome {
-  /** Samples of every watched node, or why there are none. */
+  /** Samples of every measured node, or why there are none. */
   readonly counters: ReadonlyMap<MeasuredNode, readonly CounterSample[] | string>;
 }
 
-const PRIMARY_INTERVAL_MS = 200;
-const REPLICA_INTERVAL_MS = 500;
+/** Milliseconds between two samples of a node. */
+const SAMPLE_INTERVAL_MS = { primary: 200, replica: 500 } as const;
 
-/** Whose calls are a load's, as INFO commandstats names them. */
+/** Commands that count as calls of a load, by the node's role and as INFO commandstats names them. */
 export interface CountedCommands {
   readonly primary: readonly string[];
-  /** What replicas are asked by clients: what a primary passes on to them is not. */
+  /** Commands that clients send to replicas. Commands that a primary passes on to them do not count. */
   readonly replica: readonly string[];
 }
 
-/** Those of a run of valkey-benchmark, which sends to primaries unless it is told otherwise, and then only reads. */
+/** Commands of a run of valkey-benchmark, which reads from replicas only where it is told to, and then writes nothing. */
 export function countedCommands({ test, readFrom = "primary" }: ValkeyBenchmarkRun): CountedCommands {
   const commands = commandsOfTest(test);
   return { primary: commands, replica: readFrom === "primary" ? [] : commands };
 }
 
-/** Those of a mixed workload. */
-export function countedCommandsOfMixed(mix: MixedWorkload): CountedCommands {
-  const { read, write } = DATA_COMMANDS[mix.data];
-  return {
-    primary: [read, write],
-    replica: mix.loadGenerator === "open-loop" && mix.readFrom !== "primary" ? [read] : [],
-  };
+/** Commands of a mixed workload. */
+export function countedCommandsOfMixed(mixed: MixedWorkload): CountedCommands {
+  const { read, write } = DATA_COMMANDS[mixed.data];
+  const readsFromReplicas = mixed.loadGenerator === "open-loop" && mixed.readFrom !== "primary";
+  return { primary: [read, write], replica: readsFromReplicas ? [read] : [] };
 }
 
 /**
- * Runs the tool once.
+ * Runs a load generator once.
  * @throws what the runner throws
  */
 export async function measure<R>(
@@ -57,31 +56,24 @@ export async function measure<R>(
   signal: AbortSignal,
 ): Promise<MeasuredLoad> {
   signal.throwIfAborted();
-  const samplers = nodes.map(
-    (node) =>
-      [
-        node,
-        new CounterSampler(
-          node,
-          commands[node.role],
-          node.role === "primary" ? PRIMARY_INTERVAL_MS : REPLICA_INTERVAL_MS,
-        ),
-      ] as const,
-  );
+  const samplers = nodes.map((node) => {
+    const { role } = node;
+    return { node, sampler: new CounterSampler(node, commands[role], SAMPLE_INTERVAL_MS[role]) };
+  });
   const counters = new Map<MeasuredNode, CounterSample[] | string>();
-  const watch: LoadObserver = {
+  const observer: LoadObserver = {
     begin: async () => {
-      await Promise.all(samplers.map(([, sampler]) => sampler.start()));
+      await Promise.all(samplers.map(({ sampler }) => sampler.start()));
     },
     end: async () => {
-      await Promise.all(samplers.map(async ([node, sampler]) => counters.set(node, await sampler.finish())));
+      await Promise.all(samplers.map(async ({ node, sampler }) => counters.set(node, await sampler.finish())));
     },
   };
   try {
-    const outcome = await runner.run(request, watch, signal);
+    const outcome = await runner.run(request, observer, signal);
     signal.throwIfAborted();
     return { ...outcome, counters };
   } finally {
-    for (const [, sampler] of samplers) sampler.stop();
+    for (const { sampler } of samplers) sampler.stop();
   }
 }

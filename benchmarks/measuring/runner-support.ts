@@ -1,40 +1,49 @@
-/** What a load generator cannot do that an experiment asks of it, before anything is sent. */
+/** Refuses loads that this valkey-benchmark, or so many load generators, cannot send, before anything is sent. */
+import { compact } from "../../lib/compact";
 import { BadInput } from "../../lib/errors";
-import type { MixedWorkload } from "../workloads/mixed-workload";
-import type { Workload } from "../workloads/workload";
 import type { ValkeyBenchmarkRunner } from "../load/load-runner";
+import type { MixedWorkload, ValkeyBenchmarkWorkload } from "../workloads/mixed-workload";
+import type { Workload } from "../workloads/workload";
 
-/** @throws BadInput with every problem */
-export function assertRunnerSupports(
-  {
-    workload,
-    mixes = [],
-  }: { readonly workload: Pick<Workload, "length" | "rate">; readonly mixes?: readonly MixedWorkload[] | undefined },
-  { features, count }: Pick<ValkeyBenchmarkRunner, "features" | "count">,
-): void {
-  const { length, rate } = workload;
-  const own = mixes.filter((mix) => mix.loadGenerator === "valkey-benchmark");
-  const parts = [
-    ["requests", "requests" in length ? length.requests : undefined],
-    ["rate", rate],
-    ...mixes.map(({ name, rate: offered }) => [`rate of ${name}`, offered] as const),
-  ] as const;
-  const tooFew = parts.flatMap(([what, whole]) =>
-    whole !== undefined && whole < count ? [`${what}: ${whole} cannot be shared by ${count} load generators`] : [],
-  );
-  const has9 = "has not; 9.1 has";
-  const problems = [
-    ...tooFew,
-    ...(rate !== undefined && !features.rate ? [`rate: it takes --rps, which this valkey-benchmark ${has9}`] : []),
-    ...own.flatMap(({ name, rate: offered, readFrom }) => [
-      ...(features.duration ? [] : [`workload ${name}: it takes --duration, which this valkey-benchmark ${has9}`]),
-      ...(offered !== undefined && !features.rate
-        ? [`workload ${name}: its rate takes --rps, which this valkey-benchmark ${has9}`]
-        : []),
-      ...(readFrom !== "primary" && !features.readFrom
-        ? [`workload ${name}: readFrom takes --rfr, which this valkey-benchmark ${has9}`]
-        : []),
-    ]),
-  ];
+/** The part of a series that load generators must be able to send. */
+export interface RequestedLoads {
+  readonly workload: Pick<Workload, "length" | "rate">;
+  readonly mixedWorkloads?: readonly MixedWorkload[] | undefined;
+}
+
+type Support = Pick<ValkeyBenchmarkRunner, "features" | "count">;
+
+/** @throws BadInput with every load that cannot be sent */
+export function assertRunnerSupports({ workload, mixedWorkloads = [] }: RequestedLoads, support: Support): void {
+  const own = mixedWorkloads.filter((mixed) => mixed.loadGenerator === "valkey-benchmark");
+  const problems = compact([
+    tooFewToShare("requests", "requests" in workload.length ? workload.length.requests : undefined, support),
+    tooFewToShare("rate", workload.rate, support),
+    ...mixedWorkloads.map(({ name, rate }) => tooFewToShare(`workload ${name}: rate`, rate, support)),
+    workload.rate !== undefined && !support.features.rate ? missingOption("rate", "--rps") : undefined,
+    ...own.flatMap((mixed) => missingOptions(mixed, support)),
+  ]);
   if (problems.length > 0) throw new BadInput("the load", problems);
+}
+
+/** A problem where each load generator would have less than one request, or one request per second, to send. */
+function tooFewToShare(what: string, whole: number | undefined, { count }: Support): string | undefined {
+  if (whole === undefined || whole >= count) return undefined;
+  return `${what}: ${whole} cannot be shared by ${count} load generators`;
+}
+
+function missingOptions(
+  { name, rate, readFrom }: ValkeyBenchmarkWorkload,
+  { features }: Support,
+): (string | undefined)[] {
+  const at = `workload ${name}`;
+  return [
+    features.duration ? undefined : missingOption(at, "--duration"),
+    rate !== undefined && !features.rate ? missingOption(`${at}: rate`, "--rps") : undefined,
+    readFrom !== "primary" && !features.readFrom ? missingOption(`${at}: readFrom`, "--rfr") : undefined,
+  ];
+}
+
+function missingOption(at: string, option: string): string {
+  return `${at}: needs valkey-benchmark's option ${option}, which this version lacks; 9.1 has it`;
 }

@@ -1,14 +1,15 @@
-/** The order of measurements: rounds in which every variant comes once, with a reference load around each. Pure. */
+/** The order of measurements: rounds in which every variant comes once, with a reference load before each and after the last. Pure. */
 
+/** One entry of the schedule. @typeParam V a variant, such as one test on one deployment */
 export type ScheduledStep<V> =
   | { readonly kind: "reference-load"; readonly round: number }
   | { readonly kind: "measure"; readonly round: number; readonly variant: V };
 
 /**
- * Interleaves variants: within a round, test by test, the deployments in turn; every second round backwards, so
- * that a machine that drifts one way favours nobody. A reference load stands before each round and after the last.
+ * Interleaves variants. Each round measures one group after the other. Every second round reverses the order within each group, so
+ * that a machine that drifts one way favours no variant.
  * @param groups variants to be compared with each other, such as one test on each deployment
- * @param repeats rounds, at least 1
+ * @param repeats rounds; 0 leaves one reference load alone
  */
 export function interleave<V>(groups: readonly (readonly V[])[], repeats: number): ScheduledStep<V>[] {
   const steps: ScheduledStep<V>[] = [];

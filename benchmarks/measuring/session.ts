@@ -1,65 +1,78 @@
-/** A deployment under measurement: connections to all its nodes, the user of the load generator, the keys in place. */
+/** One deployment during a series of measurements. */
+import { compact } from "../../lib/compact";
+import { BadInput, Failure } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
 import { openConnections } from "../../valkey/connections";
-import type { DeploymentNode, Endpoint } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
-import { BadInput, Failure } from "../../lib/errors";
+import type { DeploymentNode, Endpoint } from "../../valkey/node";
 import type { Shard } from "../../valkey/verification/shards";
-import type { NamedTest, Prefill } from "../workloads/named-tests";
-import type { PrefillSize, PrimaryNode } from "../workloads/prefill";
-import { countKeys, prefill, hasRunEmpty, removeKeys } from "../workloads/prefill";
 import type { BenchmarkUser } from "../load/benchmark-user";
 import { createBenchmarkUser, removeBenchmarkUser } from "../load/benchmark-user";
+import type { PrefillSize } from "../workloads/key-slices";
+import type { NamedTest, Prefill } from "../workloads/named-tests";
+import type { PrimaryNode } from "../workloads/prefill";
+import { countKeys, hasRunEmpty, prefill, removeKeys } from "../workloads/prefill";
 import type { MeasuredNode } from "./measure";
 
-/** A deployment that has passed verification, with the shards found there. */
+/** A deployment that passed verification, with the shards that verification found. */
 export interface VerifiedDeployment {
   readonly deployment: Deployment;
   readonly shards: readonly Shard[];
 }
 
-type Family = Exclude<Prefill, { kind: "functions" }>["family"] | "functions";
-
-/** Somebody's servers: keys they have already are theirs. */
-interface Foreign {
-  /** Take the benchmark's names all the same. */
+/** How a run treats servers that existed before it. */
+export interface ExternalKeys {
+  /** Overwrite and remove keys that have the benchmark's names. */
   readonly overwrite: boolean;
 }
 
+/** The part of a key's name that tells what it is for; `functions` for function libraries. */
+type Family = Exclude<Prefill, { kind: "functions" }>["family"] | "functions";
+
+/** What a session has written. */
+interface WrittenKeys {
+  readonly what: Prefill;
+  readonly size: PrefillSize;
+}
+
+/** A deployment under measurement: connections to all nodes, the user of the load generator, and the keys written so far. */
 export class Session {
-  /** What is in place now, by family. */
-  readonly #inPlace = new Map<Family, { readonly what: Prefill; readonly size: PrefillSize }>();
+  readonly #written = new Map<Family, WrittenKeys>();
 
   private constructor(
     readonly deployment: Deployment,
     /** All nodes, with the roles that verification found. */
     readonly nodes: readonly MeasuredNode[],
-    private readonly targets: readonly PrimaryNode[],
-    /** The first of the primaries. */
+    private readonly primaries: readonly PrimaryNode[],
+    /** The first primary. */
     readonly primary: PrimaryNode,
-    /** The first primary's. */
+    /** Endpoint of the first primary. */
     readonly endpoint: Endpoint,
-    /** Undefined where the servers want no password. */
+    /** Undefined where the servers have no password. */
     readonly user: BenchmarkUser | undefined,
-    private readonly foreign: Foreign | undefined,
+    private readonly externalKeys: ExternalKeys | undefined,
   ) {}
 
-  /** @throws Failure when a node cannot be reached or lets no user be made */
-  static async open({ deployment, shards }: VerifiedDeployment, foreign?: Foreign): Promise<Session> {
+  /**
+   * Connects to every node, and creates the load generator's user.
+   * @throws Failure when a node cannot be reached or does not allow the user
+   */
+  static async open({ deployment, shards }: VerifiedDeployment, externalKeys?: ExternalKeys): Promise<Session> {
     const connections = await openConnections(deployment);
     try {
-      const nodes = [...connections].map(([node, connection]): MeasuredNode => ({
-        name: node.name,
-        role: roleIn(shards, node),
+      const nodes = [...connections].map(([{ name }, connection]) => ({
+        name,
+        role: roleOf(name, shards),
         connection,
       }));
-      const targets = shards.flatMap((shard) => targetOf(shard, connections, deployment));
+      const primaries = compact(shards.map((shard) => primaryOf(shard, connections, deployment)));
       const first = [...connections.keys()].find(({ name }) => name === shards[0]?.primary);
-      const [primary] = targets;
-      if (first === undefined || primary === undefined || targets.length !== shards.length)
-        throw new Failure(`${deployment.name} has no primary to send to`);
+      const [primary] = primaries;
+      if (first === undefined || primary === undefined || primaries.length !== shards.length) {
+        throw new Failure(`${deployment.name} has a shard without a primary`);
+      }
       const user = deployment.access.password === undefined ? undefined : await createBenchmarkUser(nodes);
-      return new Session(deployment, nodes, targets, primary, first.endpoint, user, foreign);
+      return new Session(deployment, nodes, primaries, primary, first.endpoint, user, externalKeys);
     } catch (error) {
       for (const connection of connections.values()) connection.disconnect();
       throw error;
@@ -67,89 +80,83 @@ export class Session {
   }
 
   get primaryCount(): number {
-    return this.targets.length;
+    return this.primaries.length;
   }
 
   /**
-   * Puts in place what the test needs, where it is not there yet.
-   * @throws BadInput when somebody's servers have keys of those names
+   * Writes the keys that a test needs, unless they are written already.
+   * @throws BadInput when external servers have keys of these names
    */
   async prepareKeys(test: Pick<NamedTest, "prefill">, size: PrefillSize, signal: AbortSignal): Promise<void> {
     const what = test.prefill;
     if (what === undefined) return;
-    const present = this.#inPlace.get(familyOf(what));
-    // A stock is taken away after each test, so its size says nothing of what is there.
-    const keys = (each: PrefillSize): unknown => [each.keySpace, each.dataSize];
-    if (
-      present !== undefined &&
-      JSON.stringify([present.what, keys(present.size)]) === JSON.stringify([what, keys(size)])
-    )
-      return;
-    if (present !== undefined) await this.#remove(familyOf(what));
-    if (this.foreign?.overwrite === false) await this.#refuseExisting(what, size);
-    // On record before it is done: what is half in place when stopped must be removed as well.
-    this.#inPlace.set(familyOf(what), { what, size });
-    await prefill(this.targets, what, size, signal);
+    const family = familyOf(what);
+    const written = this.#written.get(family);
+    if (written !== undefined && isSameKeys(written, { what, size })) return;
+    if (written !== undefined) await this.#remove(family);
+    if (this.externalKeys?.overwrite === false) await this.#refuseExistingKeys(what, size);
+    // Recorded before it is done: an interrupted prefill must be removed as well.
+    this.#written.set(family, { what, size });
+    await prefill(this.primaries, what, size, signal);
   }
 
   /**
-   * Takes away what a test left behind that is not as it was before.
-   * @returns whether the test had used up what it takes from
+   * Removes the keys that a test has changed.
+   * @returns whether the test had emptied the collections that it removes from
    */
   async removeChangedKeys(test: NamedTest, size: PrefillSize): Promise<boolean> {
     if (test.leaves === "same" || test.prefill === undefined) return false;
-    const empty = await hasRunEmpty(this.targets, test.prefill, size);
+    const ranEmpty = await hasRunEmpty(this.primaries, test.prefill, size);
     await this.#remove(familyOf(test.prefill));
-    return empty;
+    return ranEmpty;
   }
 
-  /** Removes the load generator's user, the keys where they are on somebody's servers, and closes all connections. */
+  /** Removes the load generator's user, and the keys on external servers, and closes all connections. */
   async close(): Promise<void> {
     try {
       if (this.user !== undefined) await removeBenchmarkUser(this.nodes, this.user);
-      if (this.foreign !== undefined) for (const family of [...this.#inPlace.keys()]) await this.#remove(family);
+      if (this.externalKeys !== undefined) for (const family of [...this.#written.keys()]) await this.#remove(family);
     } finally {
       for (const { connection } of this.nodes) connection.disconnect();
     }
   }
 
-  async #refuseExisting(what: Prefill, size: PrefillSize): Promise<void> {
-    const found = await countKeys(this.targets, what, size);
-    if (found > 0) {
-      throw new BadInput(this.deployment.name, [
-        `${found} keys of the names valkey-benchmark uses (${familyOf(what)}…) are there already; benchmarking would overwrite them and remove them afterwards. Remove them, or say --overwrite`,
-      ]);
-    }
+  async #refuseExistingKeys(what: Prefill, size: PrefillSize): Promise<void> {
+    const found = await countKeys(this.primaries, what, size);
+    if (found === 0) return;
+    throw new BadInput(this.deployment.name, [
+      `${found} keys with names that valkey-benchmark uses (${familyOf(what)}…) exist already; ` +
+        "a benchmark would overwrite them and remove them afterwards. Remove them, or pass --overwrite",
+    ]);
   }
 
   async #remove(family: Family): Promise<void> {
-    const present = this.#inPlace.get(family);
-    if (present === undefined) return;
-    await removeKeys(this.targets, present.what, present.size);
-    this.#inPlace.delete(family);
+    const written = this.#written.get(family);
+    if (written === undefined) return;
+    await removeKeys(this.primaries, written.what, written.size);
+    this.#written.delete(family);
   }
 }
 
-function roleIn(shards: readonly Shard[], { name }: DeploymentNode): MeasuredNode["role"] {
+/** Whether both are the same keys. A stock is removed after each test, so its size does not matter. */
+function isSameKeys(one: WrittenKeys, other: WrittenKeys): boolean {
+  const identity = ({ what, size }: WrittenKeys): string => JSON.stringify([what, size.keySpace, size.dataSize]);
+  return identity(one) === identity(other);
+}
+
+function roleOf(name: string, shards: readonly Shard[]): MeasuredNode["role"] {
   return shards.some(({ primary }) => primary === name) ? "primary" : "replica";
 }
 
-function targetOf(
-  shard: Shard,
+function primaryOf(
+  { primary, slots, replicas }: Shard,
   connections: ReadonlyMap<DeploymentNode, Connection>,
   { mode }: Deployment,
-): PrimaryNode[] {
-  const found = [...connections].find(([node]) => node.name === shard.primary);
-  if (found === undefined) return [];
-  const [node, connection] = found;
-  return [
-    {
-      name: node.name,
-      connection,
-      slots: mode === "cluster" ? shard.slots : undefined,
-      replicas: shard.replicas.length,
-    },
-  ];
+): PrimaryNode | undefined {
+  const found = [...connections].find(([node]) => node.name === primary);
+  if (found === undefined) return undefined;
+  const [{ name }, connection] = found;
+  return { name, connection, slots: mode === "cluster" ? slots : undefined, replicas: replicas.length };
 }
 
 function familyOf(what: Prefill): Family {

@@ -1,5 +1,5 @@
 /** Results as they come to be: written after each record, so that nothing measured is lost when the rest is. */
-import type { MeasurementListener } from "../measuring/run-measurements";
+import type { MeasurementListener } from "../measuring/measurement-series";
 import { referenceLoadWarnings } from "../measuring/warnings";
 import type { Verification } from "../../valkey/verification/verify";
 import type { Artifacts } from "./artifacts";

@@ -1,6 +1,7 @@
 /** One measurement of one cell, on servers of its own. */
-import type { MeasurementSeries } from "../measuring/run-measurements";
-import { REFERENCE_LOAD, runMeasurements } from "../measuring/run-measurements";
+import type { MeasurementSeries } from "../measuring/measurement-series";
+import { REFERENCE_LOAD } from "../measuring/reference-load";
+import { runMeasurements } from "../measuring/run-measurements";
 import type { LocalValkeyBenchmarkOptions } from "../load/valkey-benchmark/local-runner";
 import { LocalValkeyBenchmarkRunner } from "../load/valkey-benchmark/local-runner";
 import type { VerifiedDeployment } from "../measuring/session";

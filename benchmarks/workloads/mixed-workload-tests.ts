@@ -5,7 +5,7 @@ import { zsetMember } from "./key-space";
 import type { MixedWorkload, ValkeyBenchmarkWorkload } from "./mixed-workload";
 import { DATA_COMMANDS, KEY_FAMILIES, meanValueBytes, MEMTIER_FAMILY } from "./mixed-workload";
 import type { NamedTest, Prefill } from "./named-tests";
-import type { PrefillSize } from "./prefill";
+import type { PrefillSize } from "./key-slices";
 import type { Workload } from "./workload";
 
 /** Sizes that stand for a distribution where keys are put in place. */

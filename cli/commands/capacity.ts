@@ -3,7 +3,7 @@ import type { Objective } from "../../benchmarks/capacity/objective";
 import { formatObjective, parseObjective } from "../../benchmarks/capacity/objective";
 import type { SearchPlan } from "../../benchmarks/capacity/search";
 import { BadInput } from "../../lib/errors";
-import type { LoadRunners } from "../../benchmarks/measuring/run-measurements";
+import type { LoadRunners } from "../../benchmarks/measuring/measurement-series";
 import type { CapacitySearch } from "../../benchmarks/measuring/measure-all";
 import { findCapacities } from "../../benchmarks/measuring/measure-all";
 import type { VerifiedDeployment } from "../../benchmarks/measuring/session";

@@ -2,6 +2,7 @@
 import { BadInput, messageOf } from "../../lib/errors";
 import { findPrograms } from "../../platforms/host/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
+import type { BenchmarkPlan } from "../../benchmarks/measuring/measure-all";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
 import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../lib/paths";
 import { mixedLoadRunners, assertLoadGeneratorsInstalled } from "../../benchmarks/load/mixed-load-runners";
@@ -115,12 +116,12 @@ async function measureServers(
           if (run === undefined) throw new Error("there is no run");
           const { benchmark: tool } = await findPrograms(packagesDirectory(), report, signal);
           const began = Date.now();
-          const plan = {
+          const plan: BenchmarkPlan = {
             verified: [{ deployment, verification }],
             workload,
-            mixes,
+            mixedWorkloads: mixes,
             repeats: benchmark.repeats,
-            foreign: { overwrite },
+            externalKeys: { overwrite },
             without,
           };
           const runner = new LocalValkeyBenchmarkRunner({

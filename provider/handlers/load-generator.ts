@@ -6,7 +6,7 @@ import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/r
 import { JobLoadRunner, ValkeyBenchmarkJobRunner } from "../../benchmarks/load/jobs/job-runner";
 import { memtierInJobs, openLoopInJobs } from "../../benchmarks/load/jobs/load-generators";
 import { describeMachines } from "../../platforms/kubernetes/machines";
-import type { LoadRunners } from "../../benchmarks/measuring/run-measurements";
+import type { LoadRunners } from "../../benchmarks/measuring/measurement-series";
 import { mixedLoadRunners } from "../../benchmarks/load/mixed-load-runners";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import type { ValkeyBenchmarkRunner } from "../../benchmarks/load/load-runner";

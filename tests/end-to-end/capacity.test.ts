@@ -1,24 +1,23 @@
-/** The capacity of a server over one connection: found between loads that held and loads that did not, with all its points. */
+/** Capacities of real servers over one connection. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseObjective } from "../../benchmarks/capacity/objective";
-import { measureCapacities } from "../../benchmarks/capacity/measure-capacity";
+import { measureCapacity } from "../../benchmarks/capacity/measure-capacity";
 import type { Deployment } from "../../valkey/deployment";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
 import { LocalOpenLoopRunner } from "../../benchmarks/load/open-loop/local-runner";
 import { Artifacts } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
-import type { CapacityRecord } from "../../benchmarks/results/schema";
 import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 import { verify } from "../../valkey/verification/verify";
 import { requestMixOf } from "../../benchmarks/workloads/mixed-workload";
 import { never, Sandbox, withNode } from "../support/real";
 import { workload } from "../support/tool-runs";
 
-/** One connection, one large write at a time: its limit is within reach of a busy machine. */
+/** One connection with one large write at a time: even a busy machine reaches its limit. */
 const BATCHES = {
   loadGenerator: "open-loop",
   name: "batches",
@@ -48,7 +47,7 @@ beforeAll(async () => {
 afterAll(() => sandbox.close());
 
 describe("the capacity", () => {
-  it("is searched for with the measurements, after them, where a plan asks for it", async () => {
+  it("is measured after everything else when a plan asks for it", async () => {
     const directory = mkdtempSync(join(tmpdir(), "capacity-test-"));
     try {
       const collector = new ResultsCollector(
@@ -70,7 +69,7 @@ describe("the capacity", () => {
       const plan = {
         verified,
         workload: workload({ tests: [] }),
-        mixes: [mix],
+        mixedWorkloads: [mix],
         repeats: 1,
         without: [],
         capacity: {
@@ -96,10 +95,10 @@ describe("the capacity", () => {
         "batches alone",
         "batches second",
       ]);
-      // One before each round and after the last, one before each search and after the last.
+      // Before each round and after the last, before each search and after the last.
       expect(referenceLoads.map(({ round }) => round)).toEqual([1, 2, 3, 4, 5]);
       for (const { rps } of referenceLoads) expect(rps).toBeGreaterThan(1000);
-      // All reference loads by the first deployment: another's servers answer at another rate.
+      // All reference loads go to the first deployment.
       const pings = async (deployment: Deployment): Promise<number> =>
         withNode(deployment, 0, async (connection) =>
           Number(/cmdstat_ping:calls=(\d+)/.exec(await connection.info("commandstats"))?.[1] ?? 0),
@@ -130,30 +129,24 @@ describe("the capacity", () => {
     }
   }, 60_000);
 
-  it("lies between loads that held and loads that did not, whatever the machine", async () => {
+  it("lies between loads that hold and loads that do not", async () => {
     const { verdict } = await verify(alone);
-    const found: CapacityRecord[] = [];
-    await measureCapacities(
+    const { capacity, points, bottleneck, isOpenEnded } = await measureCapacity(
       {
-        deployments: [{ deployment: alone, shards: verdict.shards }],
+        deployment: { deployment: alone, shards: verdict.shards },
         workload: BATCHES,
         objective: parseObjective("p90=30ms"),
         search: { initialRate: 500, maxRate: 256_000, precision: 0.5, confirmations: 1 },
       },
       { openLoop: new LocalOpenLoopRunner({ run: sandbox.host.run, serversHere: true }), signal: never },
       () => undefined,
-      (capacity) => {
-        found.push(capacity);
-      },
     );
-    expect(found).toHaveLength(1);
-    const [{ capacity, points, bottleneck, isOpenEnded }] = found as [CapacityRecord];
     expect(capacity).toBeGreaterThan(100);
     expect(isOpenEnded).toBe(false);
     expect(bottleneck).not.toBeNull();
     const there = points.find(({ rate }) => rate === capacity);
     expect(there?.held).toBeGreaterThan(0);
-    // What was found is what the points say: held there, and not at some load above.
+    // The points confirm it: the objective held there, and failed at some higher load.
     expect(points.some(({ rate, held, probes }) => rate > capacity && held < probes)).toBe(true);
     expect(points.map(({ rate }) => rate)).toEqual(points.map(({ rate }) => rate).sort((a, b) => a - b));
   }, 90_000);

@@ -8,7 +8,7 @@ import { measurementRecord } from "../../support/records";
 
 const OFFERED = 100_000;
 
-/** Of two seconds: so many were answered in so many milliseconds, and the rest never. */
+/** A record of two seconds in which so many requests were answered in so many milliseconds, and the others never. */
 function offered(answers: readonly (readonly [count: number, ms: number])[], seconds = 2): MeasurementRecord {
   const histogram = Histogram.empty();
   for (const [count, ms] of answers) histogram.record(ms * 1000, count);
@@ -38,8 +38,8 @@ function offered(answers: readonly (readonly [count: number, ms: number])[], sec
 
 const probe = (of: MeasurementRecord, objective: string): Probe => judgeProbe(of, 50_000, parseObjective(objective), 2);
 
-describe("a load", () => {
-  it("holds where the percentile of all that was offered does", () => {
+describe("a probe", () => {
+  it("holds when the percentile of all offered requests is within the objective", () => {
     expect(
       probe(
         offered([
@@ -60,7 +60,7 @@ describe("a load", () => {
     ).toMatchObject({ holds: false, words: "does not hold (9.01 ms)" });
   });
 
-  it("does not hold for those that were answered alone", () => {
+  it("counts requests without an answer as slower than any other", () => {
     // 90 of 100,000 were never answered, and of the others all but 5 within 1 ms: more than one in 10,000 took longer.
     const lossy = offered([
       [OFFERED - 95, 1],
@@ -92,15 +92,15 @@ describe("a load", () => {
     ).toMatchObject({ holds: true });
   });
 
-  it("does not hold where too little is answered, or a queue was growing, whatever the percentile", () => {
+  it("fails when too few requests are answered or a queue grows, whatever the percentile", () => {
     expect(probe(offered([[OFFERED - 200, 1]]), "p50=2ms").holds).toBe(false);
     expect(probe(offered([[OFFERED, 1]], 2.5), "p50=2ms")).toMatchObject({
       holds: false,
-      words: "does not hold (1.00 ms, and the queue grows)",
+      words: "does not hold (1.00 ms, the queue grows)",
     });
   });
 
-  it("has a point of all its probes' counts", () => {
+  it("is merged with the other probes of its rate into one point", () => {
     const probes = [
       probe(offered([[OFFERED, 1]]), "p99.99=2ms"),
       probe(
@@ -116,7 +116,7 @@ describe("a load", () => {
     ]);
   });
 
-  it("that fails once of three is not the limit", () => {
+  it("that fails once of three does not make its rate the lowest that fails", () => {
     const at = (rate: number, ...held: boolean[]): Probe[] =>
       held.map((holds) => ({ rate, holds, record: measurementRecord(), words: "" }));
     expect(
@@ -125,11 +125,12 @@ describe("a load", () => {
     expect(lowestFailing(at(1000, true, false), 1000)).toBeUndefined();
   });
 
-  it("is the client's limit where more connections hold it and as many do not, and not where both do", () => {
+  it("has its bottleneck at the client when more connections hold the load and as many do not", () => {
     const failing = probe(offered([[OFFERED, 9]]), "p99=2ms");
-    const who = (same: number, more: number): string => capacityBottleneck(failing, { same, more, of: 3 }).at;
-    expect(who(0, 2)).toBe("client");
-    expect(who(1, 3)).toBe("client");
-    expect([who(2, 3), who(1, 1), who(0, 0)]).not.toContain("client");
+    const bottleneckAt = (sameConnections: number, moreConnections: number): string =>
+      capacityBottleneck(failing, { sameConnections, moreConnections, of: 3 }).at;
+    expect(bottleneckAt(0, 2)).toBe("client");
+    expect(bottleneckAt(1, 3)).toBe("client");
+    expect([bottleneckAt(2, 3), bottleneckAt(1, 1), bottleneckAt(0, 0)]).not.toContain("client");
   });
 });

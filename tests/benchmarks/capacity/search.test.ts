@@ -8,7 +8,7 @@ import { Random } from "../../../lib/statistics/random-generator";
 const PLAN = { initialRate: 1_000, maxRate: 1_000_000, precision: 0.05, confirmations: 2 };
 
 describe("the search", () => {
-  it("ends within its precision below the true capacity, in few probes", async () => {
+  it("finds a capacity within its precision below the true one, in few probes", async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 30, max: 900_000 }), async (capacity) => {
         const found = await searchCapacity(PLAN, (rate) => Promise.resolve({ rate, holds: rate <= capacity }));
@@ -20,11 +20,11 @@ describe("the search", () => {
     );
   });
 
-  it("is not taken in by a lucky probe: what holds once in a while is not the answer", async () => {
+  it("does not answer with a load that holds only now and then", async () => {
     const random = new Random(4);
     const results: number[] = [];
     for (let i = 0; i < 40; i++) {
-      // Certain up to 10,000, by luck in a fifth of all probes up to 14,000.
+      // Always up to 10,000, and in a fifth of the probes up to 14,000.
       const found = await searchCapacity({ ...PLAN, confirmations: 4 }, (rate) =>
         Promise.resolve({ rate, holds: rate <= 10_000 || (rate <= 14_000 && random.uniform() < 0.2) }),
       );
@@ -34,11 +34,11 @@ describe("the search", () => {
     expect(Math.min(...results)).toBeGreaterThan(9_000);
   });
 
-  it("is not stopped by an unlucky probe: what fails once in a while is not the end", async () => {
+  it("does not stop at a load that fails only now and then", async () => {
     const random = new Random(5);
     const [results, made]: [number[], number[]] = [[], []];
     for (let i = 0; i < 400; i++) {
-      // A stall of the machine spoils every twentieth probe, at any load.
+      // A stall of the machine fails every twentieth probe, at any load.
       const found = await searchCapacity({ ...PLAN, precision: 0.1, confirmations: 3 }, (rate) =>
         Promise.resolve({ rate, holds: rate <= 60_000 && random.uniform() >= 0.05 }),
       );
@@ -47,13 +47,13 @@ describe("the search", () => {
     }
     expect(Math.max(...results)).toBeLessThanOrEqual(60_000);
     results.sort((a, b) => a - b);
-    // All but four of 400 within the precision, and none far off.
+    // All but four of 400 are within the precision, and none is far off.
     expect(results[4]).toBeGreaterThan(60_000 / 1.1);
     expect(results[0]).toBeGreaterThan(30_000);
     expect(Math.max(...made)).toBeLessThan(60);
   });
 
-  it("answers with what holds in most of its own confirmations, whatever led there", async () => {
+  it("answers with a load that holds in most of its own confirmations", async () => {
     const offered = new Map<number, boolean[]>();
     const found = await searchCapacity({ ...PLAN, precision: 0.1, confirmations: 3 }, (rate) => {
       const before = offered.get(rate) ?? [];
@@ -66,7 +66,7 @@ describe("the search", () => {
     expect(found.capacity).toBeGreaterThan(7_000);
   });
 
-  it("says when nothing holds, and when there is no end to it", async () => {
+  it("finds 0 when no load holds, and an open end when every load holds", async () => {
     expect(await searchCapacity(PLAN, (rate) => Promise.resolve({ rate, holds: false }))).toMatchObject({
       capacity: 0,
       isOpenEnded: false,
@@ -86,8 +86,8 @@ describe("the search", () => {
 });
 
 describe("the knee", () => {
-  it("is where a queue's latency turns up", () => {
-    // M/M/1: 1 / (1 − load), which turns between a half and nine tenths.
+  it("is where the latency of a queue begins to rise", () => {
+    // M/M/1: 1 / (1 − load), which bends between a half and nine tenths.
     const points = Array.from({ length: 50 }, (_, index) => ({
       rate: 20 * index + 10,
       ms: 1 / (1 - (20 * index + 10) / 1000),
@@ -96,7 +96,7 @@ describe("the knee", () => {
     expect(kneeOf(points)?.rate).toBeLessThan(960);
   });
 
-  it("is nowhere on a line, or with too few points", () => {
+  it("is absent from a straight line, and with too few points", () => {
     expect(
       kneeOf([
         { rate: 1, ms: 1 },
@@ -118,17 +118,17 @@ describe("an objective", () => {
     ["p99=2ms", 0.99, 2],
     ["p99.9 <= 500us", 0.999, 0.5],
     ["p50:1s", 0.5, 1000],
-  ])("%s is a percentile and a time", (text, part, ms) => {
+  ])("%s is a percentile and a latency", (text, quantile, ms) => {
     const objective = parseObjective(text);
-    expect(objective.quantile).toBeCloseTo(part, 9);
+    expect(objective.quantile).toBeCloseTo(quantile, 9);
     expect(objective.ms).toBeCloseTo(ms, 9);
   });
 
-  it("is said as it is meant", () => {
+  it("is formatted with its percentile and milliseconds", () => {
     expect(formatObjective(parseObjective("p99.9=500us"))).toBe("p99.9 ≤ 0.5 ms");
   });
 
-  it.each(["", "99=2ms", "p99=2", "p0=1ms", "p99=0ms", "p100=1ms"])("%s is none", (text) => {
+  it.each(["", "99=2ms", "p99=2", "p0=1ms", "p99=0ms", "p100=1ms"])("%j is none", (text) => {
     expect(() => parseObjective(text)).toThrow(BadInput);
   });
 });

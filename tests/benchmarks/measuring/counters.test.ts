@@ -16,8 +16,8 @@ const sample = (atMs: number, calls: number, cpuSeconds = 0): CounterSample => (
   mainThreadSeconds: cpuSeconds / 2,
 });
 
-describe("parseSample", () => {
-  it.each(["8.0", "9.1"])("reads what INFO of Valkey %s says", (version) => {
+describe("parseCounters", () => {
+  it.each(["8.0", "9.1"])("reads INFO of Valkey %s", (version) => {
     const read = parseCounters(fixture(`info-${version}`), ["info"], 5);
     expect(read.atMs).toBe(5);
     expect(read.calls).toBeGreaterThan(0);
@@ -26,13 +26,13 @@ describe("parseSample", () => {
     expect(parseCounters(fixture(`info-${version}`), ["never-called"], 5).calls).toBe(0);
   });
 
-  it("makes no 0 of what is missing", () => {
+  it("throws for a missing figure instead of reading 0", () => {
     expect(() => parseCounters("keyspace_hits:1\r\n", ["get"], 0)).toThrow(/no keyspace_misses/);
   });
 });
 
 describe("countsWithin", () => {
-  it("counts everything between before and after, wherever in between it was sent", () => {
+  it("counts every call between the first and the last sample", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(10_000), { minLength: 1, maxLength: 40 }), (increments) => {
         let calls = 500;
@@ -45,7 +45,7 @@ describe("countsWithin", () => {
     );
   });
 
-  it("takes CPU within the interval only", () => {
+  it("counts CPU within the interval only", () => {
     const samples = [sample(0, 0, 10), sample(1000, 0, 10.5), sample(2000, 0, 11.5), sample(9000, 0, 90)];
     const counts = countsWithin(samples, { fromMs: 900, toMs: 2100 });
     expect(counts.cores).toBeCloseTo(1);
@@ -54,7 +54,7 @@ describe("countsWithin", () => {
 });
 
 describe("cpuWithin", () => {
-  it("is cores over the samples inside, and unknown where the system does not tell", () => {
+  it("is in cores over the samples within the interval, and undefined where the system does not tell", () => {
     const at = (atMs: number, seconds: number | undefined): Parameters<typeof cpuWithin>[0][number] => ({
       atMs,
       processSeconds: seconds,

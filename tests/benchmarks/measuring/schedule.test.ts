@@ -23,7 +23,7 @@ describe("interleave", () => {
     );
   });
 
-  it("turns the order of deployments round by round: A B, then B A", () => {
+  it("reverses the order of deployments in every second round: A B, then B A", () => {
     const order = interleave([["a", "b"]], 2).flatMap((step) => (step.kind === "measure" ? [step.variant] : []));
     expect(order).toEqual(["a", "b", "b", "a"]);
   });

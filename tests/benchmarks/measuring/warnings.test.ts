@@ -25,7 +25,7 @@ const cpu = (changes: Partial<MeasurementRecord["cpu"]>): Partial<MeasurementRec
 });
 
 describe("warnings", () => {
-  it("are none for a flawless measurement", () => {
+  it("are absent from a flawless measurement", () => {
     expect(warningsOf(evidence({}))).toEqual([]);
   });
 
@@ -59,33 +59,33 @@ describe("warnings", () => {
     ["neighbour", cpu({ machineBusy: 1.9 })],
     ["neighbour", cpu({ machineStolen: 0.3 })],
     ["uneven-shares", servers({ shares: [{ node: "cluster-0", calls: 1, share: 0.4, expectedShare: 1 / 3 }] })],
-  ])("name %s, alone", (code, changes, more) => {
+  ])("contain %s and nothing else", (code, changes, more) => {
     expect(codes(changes, more)).toEqual([code]);
   });
 
-  it("let a tick pass that is below 1 %", () => {
+  it("ignore a tick below 1 % of the time", () => {
     expect(codes({ client: { ...good.client, seconds: 26 } }, { isTicked: true })).toEqual([]);
   });
 
-  it("do not blame the client while a server's main thread is as busy", () => {
+  it("do not name the client while a primary's main thread is as busy", () => {
     expect(
       codes(cpu({ client: 0.97, servers: [{ node: "cluster-0", role: "primary", cores: 1, mainThread: 0.97 }] })),
     ).toEqual([]);
   });
 
-  it("ask for no hits of tests that look nothing up, and for no busy client at an offered rate", () => {
+  it("ignore the hit ratio of tests that read nothing, and a busy client at an offered rate that is reached", () => {
     expect(codes(servers({ hitRatio: null, misses: 5 }), { reads: false })).toEqual([]);
     expect(codes({ ...cpu({ client: 0.99, machineBusy: 1, servers: [] }), rate: 100_000 })).toEqual([]);
   });
 
   it.each([
-    ["a server that does half", 5000, 10, ["rate-missed"]],
-    ["one that is 3 % too slow", 9700, 5 / 0.97, ["rate-missed"]],
-    ["one that is quick enough", 9990, 5.005, []],
-    // Random arrivals: by chance fewer came than the rate says, and all were answered.
+    ["a server at half the rate", 5000, 10, ["rate-missed"]],
+    ["a server that is 3 % too slow", 9700, 5 / 0.97, ["rate-missed"]],
+    ["a server that is fast enough", 9990, 5.005, []],
+    // Fewer requests came than the rate says, by chance, and all were answered.
     ["random arrivals", 9700, 5, [], 48_500],
   ])(
-    "see that an open loop fell behind though everything was answered in the end: %s",
+    "find an open loop that fell behind although every request was answered: %s",
     (_what, rps, seconds, expected, offered = 50_000) => {
       const offering: Offering = {
         offered,
@@ -108,26 +108,26 @@ describe("warnings", () => {
     },
   );
 
-  it("say the figures they are drawn from", () => {
+  it("contain the figures that they are drawn from", () => {
     expect(warningsOf(evidence(servers({ rps: 90_000, disagreement: 0.111 })))[0]?.text).toBe(
-      "the load generator says 100,000/s, the servers counted 90,000/s (11 %)",
+      "the load generator reports 100,000/s, the servers counted 90,000/s (11 %)",
     );
   });
 });
 
-describe("referenceLoadWarnings", () => {
+describe("warnings about reference loads", () => {
   const referenceLoads = (...rates: number[]): { round: number; rps: number; startedAt: string }[] =>
     rates.map((rps, i) => ({ round: i + 1, rps, startedAt: "" }));
 
-  it("touch the rounds beside a reference load that moved, and no others", () => {
+  it("concern the rounds before and after a reference load that moved, and no others", () => {
     const moved = referenceLoads(100, 101, 60, 100, 102);
     expect([1, 2, 3, 4].map((round) => referenceLoadWarnings(round, moved).length)).toEqual([0, 1, 1, 0]);
   });
 
-  it("are none while the reference load holds still, or before there is one", () => {
+  it("are absent while the reference load is steady, and without reference loads", () => {
     expect(referenceLoadWarnings(1, referenceLoads(100, 95, 108))).toEqual([]);
     expect(referenceLoadWarnings(1, [])).toEqual([]);
-    // Of an even number the middle lies between two: neither is a tenth off it.
+    // The median of two lies between them: neither differs by a tenth.
     expect(referenceLoadWarnings(1, referenceLoads(100, 112))).toEqual([]);
   });
 });

@@ -1,33 +1,20 @@
 import { describe, expect, it } from "vitest";
 import type { Connection } from "../../../valkey/connection";
+import type { KeySlice } from "../../../benchmarks/workloads/key-slices";
 import type { Prefill } from "../../../benchmarks/workloads/named-tests";
 import type { PrimaryNode } from "../../../benchmarks/workloads/prefill";
 import { countKeys, prefill } from "../../../benchmarks/workloads/prefill";
 
-type Slice = readonly [
-  script: string,
-  keys: 0,
-  verb: string,
-  kind: string,
-  family: string,
-  first: number,
-  last: number,
-  value: string,
-  sizes: string,
-  format: string,
-  slots: string,
-  ...infixes: string[],
-];
-
-/** A primary that takes numbered keys, all but those that it leaves out, and says truly how many it took. */
+/** A primary that stores numbered keys, except those that it leaves out, and reports the true number of stored keys. */
 function primary(leavesOut: (key: string) => boolean, slots?: PrimaryNode["slots"]): PrimaryNode {
   const keys = new Set<string>();
-  const call = (...[, , verb, , family, first, last, , , , , ...infixes]: Slice): Promise<number> => {
+  const call = (_script: string, _keys: 0, json: string): Promise<number> => {
+    const { action, family, first, last, infixes } = JSON.parse(json) as KeySlice;
     let done = 0;
     for (const infix of infixes) {
       for (let number = first; number <= last; number++) {
         const key = `${family}${infix} ${number}`;
-        if (verb === "fill" && !leavesOut(key)) keys.add(key);
+        if (action === "fill" && !leavesOut(key)) keys.add(key);
         if (keys.has(key)) done++;
       }
     }
@@ -44,20 +31,20 @@ function primary(leavesOut: (key: string) => boolean, slots?: PrimaryNode["slots
 const STRINGS: Prefill = { kind: "strings", family: "key" };
 const PLAIN: Prefill = { kind: "plain", family: "memtier-", type: "string" };
 const size = { keySpace: 5000, dataSize: 8, stock: 0 };
-/** 3 keys behind each of three tags. */
+/** Three keys for each of three hash tags. */
 const inCluster = { ...size, keySpace: 3 * 16384 };
 const SLOTS = [{ from: 0, to: 2 }];
 const never = (): boolean => false;
 
 describe("a prefill", () => {
-  it("is content with every key", async () => {
+  it("succeeds when every key is stored", async () => {
     const target = primary(never);
     await prefill([target], STRINGS, size);
     expect(await countKeys([target], STRINGS, size)).toBe(5000);
     await prefill([primary(never, SLOTS)], STRINGS, inCluster);
   });
 
-  it("fails where one was never written, though as many are there as were", async () => {
+  it("fails when a key was never written, although the server stores as many as it reported", async () => {
     await expect(prefill([primary((key) => key.endsWith(" 4999"))], STRINGS, size)).rejects.toThrow(
       /p holds 4999 of the 5000 key keys/,
     );
@@ -66,7 +53,7 @@ describe("a prefill", () => {
     ).rejects.toThrow(/p holds 8 of the 9 key keys/);
   });
 
-  it("holds keys without tags against the key space, over all primaries", async () => {
+  it("compares keys without hash tags with the key space, over all primaries", async () => {
     const odd = (key: string): boolean => /[13579]$/.test(key);
     const halves = (missing: string): PrimaryNode[] => [
       primary((key) => odd(key) || key === missing, SLOTS),

@@ -1,6 +1,6 @@
 /** Mixed workloads from Jobs, by programs that the servers' image has not got: what was offered, what the servers count, nothing left. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { measureCapacities } from "../../../benchmarks/capacity/measure-capacity";
+import { measureCapacity } from "../../../benchmarks/capacity/measure-capacity";
 import { form } from "../../../valkey/formation/form";
 import type { KubernetesClient } from "../../../platforms/kubernetes/client";
 import { JOB_LABELS } from "../../../benchmarks/load/jobs/benchmark-job";
@@ -152,19 +152,16 @@ describe.skipIf(THROWAWAY === undefined || WHY !== "")(
         const options = { plan: { runners: 1, sharing: true, images: { node: NODE } }, deployments, timeoutMs };
         const found: CapacityRecord[] = [];
         const mix = { ...STEADY, rate: 1, length: { seconds: 2 }, warmup: 0 };
-        await measureCapacities(
-          {
-            deployments: contenders,
+        for (const deployment of contenders) {
+          const measurement = {
+            deployment,
             workload: mix,
             objective: { quantile: 0.5, ms: 2000 },
             search: { initialRate: 200, maxRate: 400, precision: 1, confirmations: 1 },
-          },
-          { openLoop: new JobLoadRunner(kubernetes, options, openLoopInJobs(NODE)), signal },
-          () => undefined,
-          (capacity) => {
-            found.push(capacity);
-          },
-        );
+          };
+          const openLoop = new JobLoadRunner(kubernetes, options, openLoopInJobs(NODE));
+          found.push(await measureCapacity(measurement, { openLoop, signal }, () => undefined));
+        }
         expect(found.map(({ deployment, capacity, isOpenEnded }) => [deployment, capacity, isOpenEnded])).toEqual([
           ["replication", 400, true],
           ["cluster", 400, true],

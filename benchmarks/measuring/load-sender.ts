@@ -1,0 +1,109 @@
+/** Sends the loads of one series of measurements. */
+import { randomInt } from "node:crypto";
+import { messageOf } from "../../lib/errors";
+import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
+import type { TestName } from "../workloads/named-tests";
+import { namedTest } from "../workloads/named-tests";
+import type { Workload } from "../workloads/workload";
+import type { LoadRunner } from "../load/load-runner";
+import { LoadGeneratorFailure } from "../load/load-runner";
+import type { CountedCommands, MeasuredLoad, MeasuredNode } from "./measure";
+import { countedCommands, measure } from "./measure";
+import type { LoadRunners, MeasurementListener } from "./measurement-series";
+import type { Session } from "./session";
+
+/** How often a run of valkey-benchmark that hangs is started. */
+const ATTEMPTS = 2;
+
+/** One run of a load generator. @typeParam R what such a run is */
+export interface Sending<R> {
+  readonly run: R;
+  /** Sent before, and not counted. */
+  readonly warmUp: R | undefined;
+  readonly commands: CountedCommands;
+  readonly runner: LoadRunner<R>;
+  /** Nodes whose counters are read. @default all of the deployment */
+  readonly nodes?: readonly MeasuredNode[] | undefined;
+}
+
+/** One run of valkey-benchmark. */
+export interface ValkeyBenchmarkSending {
+  readonly run: ValkeyBenchmarkRun;
+  /** Sent before, and not counted. @default none */
+  readonly warmUp?: ValkeyBenchmarkRun | undefined;
+  /** Nodes whose counters are read. @default none */
+  readonly nodes?: readonly MeasuredNode[] | undefined;
+}
+
+/** Gives every run seeds of its own, starts a run that hangs once more, and passes all output on. */
+export class LoadSender {
+  readonly #firstSeed = randomInt(1, 1_000_000_000);
+  #seedsTaken = 0;
+
+  constructor(
+    readonly runners: LoadRunners,
+    private readonly listener: Pick<MeasurementListener, "progress" | "raw">,
+  ) {}
+
+  /** The seed of the next run. Each of its load generators takes one, from this on. */
+  nextSeed(): number {
+    const seed = this.#firstSeed + this.#seedsTaken;
+    this.#seedsTaken += this.runners.valkeyBenchmark.count;
+    return seed;
+  }
+
+  /** A run of valkey-benchmark for one test of a workload. */
+  namedTestRun({ deployment, endpoint, user }: Session, testName: TestName, workload: Workload): ValkeyBenchmarkRun {
+    return {
+      mode: deployment.mode,
+      endpoint,
+      test: namedTest(testName),
+      workload,
+      length: workload.length,
+      seed: this.nextSeed(),
+      credentials: user,
+      tls: deployment.access.tls,
+    };
+  }
+
+  /**
+   * Sends one load.
+   * @param label what the run is, for progress and raw output
+   * @throws what `measure` throws
+   */
+  async send<R>(label: string, session: Session, sending: Sending<R>): Promise<MeasuredLoad> {
+    const { run, warmUp, commands, runner, nodes = session.nodes } = sending;
+    const request = { deployment: session.deployment, primary: session.primary, run, warmUp };
+    const measured = await measure(request, commands, nodes, runner, this.runners.signal);
+    for (const output of measured.outputs) {
+      const phase = output.warmUp ? ", warm-up" : "";
+      const place = output.runner === undefined ? "" : `, ${output.runner}`;
+      this.listener.raw(`${label}${phase}${place}: ${output.command.join(" ")}`, output.text);
+    }
+    return measured;
+  }
+
+  /**
+   * Sends one load by valkey-benchmark, and once more if it hangs. Its output is passed on whether it succeeds or not.
+   * @throws LoadGeneratorFailure with the label, and what `measure` throws
+   */
+  async sendByValkeyBenchmark(label: string, session: Session, sending: ValkeyBenchmarkSending): Promise<MeasuredLoad> {
+    const { run, warmUp, nodes = [] } = sending;
+    const whole = { run, warmUp, nodes, commands: countedCommands(run), runner: this.runners.valkeyBenchmark };
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.send(label, session, whole);
+      } catch (error) {
+        if (!(error instanceof LoadGeneratorFailure)) throw error;
+        this.listener.raw(`${label}: failed`, error.output);
+        if (!error.hung || attempt === ATTEMPTS) {
+          throw new LoadGeneratorFailure(`${label}: ${messageOf(error)}`, error.output, {
+            hung: error.hung,
+            cause: error,
+          });
+        }
+        this.listener.progress(`${label}: valkey-benchmark hung and was killed; starting it again`);
+      }
+    }
+  }
+}

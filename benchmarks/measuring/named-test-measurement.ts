@@ -1,0 +1,114 @@
+/** Measures a named test of valkey-benchmark: writes its keys, sends it, and removes what it changed. */
+import { effectiveLength } from "../load/valkey-benchmark/arguments";
+import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
+import type { TestName } from "../workloads/named-tests";
+import { NAMED_TESTS, namedTest } from "../workloads/named-tests";
+import type { PrefillSize } from "../workloads/key-slices";
+import type { Workload } from "../workloads/workload";
+import type { ConnectionChecks } from "./connection-check";
+import { CHECK_CONNECTION_FACTOR } from "./connection-check";
+import type { LoadSender } from "./load-sender";
+import { namedTestRecord } from "./measurement-records";
+import type { MeasurementListener } from "./measurement-series";
+import type { MeasurementRecord } from "../results/schema";
+import type { Session } from "./session";
+
+/** Requests of a trial, which tells how many requests a measurement needs. */
+const TRIAL_REQUESTS = 400_000;
+/** Elements that a test may remove, per request that the reference load would send meanwhile. */
+const STOCK_MARGIN = 1.2;
+/** Seconds by which a run may outlast its length. */
+const OVERRUN_SECONDS = 0.5;
+
+/** Measures the named tests of one workload. */
+export class NamedTestMeasurement {
+  /** Requests per second of trials, by deployment and test. */
+  readonly #trialRates = new Map<string, number>();
+
+  constructor(
+    private readonly workload: Workload,
+    private readonly sender: LoadSender,
+    private readonly checks: ConnectionChecks,
+    private readonly listener: Pick<MeasurementListener, "progress">,
+  ) {}
+
+  /**
+   * Measures one test on one deployment, once.
+   * @param label what is measured, for progress and raw output
+   * @param referenceRate requests per second of the last reference load
+   */
+  async measure(
+    label: string,
+    { round, session, testName }: { readonly round: number; readonly session: Session; readonly testName: TestName },
+    referenceRate: number,
+  ): Promise<MeasurementRecord> {
+    const test = namedTest(testName);
+    const size = this.#prefillSize(referenceRate);
+    this.listener.progress(`${label}: writing its keys`, true);
+    await session.prepareKeys(test, size, this.sender.runners.signal);
+    const run = await this.#runOf(label, session, testName);
+    this.listener.progress(label, true);
+    const sending = { run, nodes: session.nodes, warmUp: this.#warmUp(run) };
+    const measured = await this.sender.sendByValkeyBenchmark(label, session, sending);
+    const ranEmpty = await session.removeChangedKeys(test, size);
+    const { deployment } = session;
+    const record = namedTestRecord(measured, { deployment, testName, run, round, ranEmpty });
+    // A test that removes elements leaves none for a repetition.
+    return test.leaves === "same" ? this.#checked(label, session, record, run) : record;
+  }
+
+  #checked(
+    label: string,
+    session: Session,
+    record: MeasurementRecord,
+    run: ValkeyBenchmarkRun,
+  ): Promise<MeasurementRecord> {
+    return this.checks.check(label, record, (seconds) => {
+      const clients = run.workload.clients * CHECK_CONNECTION_FACTOR;
+      const repeated = {
+        ...run,
+        seed: this.sender.nextSeed(),
+        length: "seconds" in run.length ? { seconds } : run.length,
+        workload: { ...run.workload, clients },
+      };
+      return this.sender.sendByValkeyBenchmark(`${label}, connection check`, session, { run: repeated });
+    });
+  }
+
+  #prefillSize(referenceRate: number): PrefillSize {
+    const { keySpace, dataSize, tests } = this.workload;
+    const removesElements = tests.some((test) => NAMED_TESTS[test].leaves === "less");
+    return { keySpace, dataSize, stock: removesElements ? this.#stock(referenceRate) : 0 };
+  }
+
+  /** Elements that suffice for a test that removes one with each request. No such test is faster than the reference load. */
+  #stock(referenceRate: number): number {
+    const { length, warmup, clients, pipeline } = this.workload;
+    if ("requests" in length) return length.requests + clients * pipeline * this.sender.runners.valkeyBenchmark.count;
+    return Math.ceil(referenceRate * STOCK_MARGIN * (length.seconds + warmup + OVERRUN_SECONDS));
+  }
+
+  /** A run of its own, before anything counts: see `valkeyBenchmarkArguments`. */
+  #warmUp(run: ValkeyBenchmarkRun): ValkeyBenchmarkRun | undefined {
+    const { warmup } = this.workload;
+    if (warmup === 0 || !this.sender.runners.valkeyBenchmark.features.duration) return undefined;
+    return { ...run, seed: this.sender.nextSeed(), length: { seconds: warmup } };
+  }
+
+  /** For a valkey-benchmark without --duration a trial finds the number of requests that take as long. */
+  async #runOf(label: string, session: Session, testName: TestName): Promise<ValkeyBenchmarkRun> {
+    const { features } = this.sender.runners.valkeyBenchmark;
+    const run = this.sender.namedTestRun(session, testName, this.workload);
+    if ("requests" in run.length || features.duration) return run;
+    const { name, mode } = session.deployment;
+    const key = `${name} ${testName}`;
+    let rate = this.#trialRates.get(key);
+    if (rate === undefined) {
+      this.listener.progress(`${label}: a trial run, because this valkey-benchmark has no --duration`);
+      const trial = { ...run, length: { requests: TRIAL_REQUESTS } };
+      rate = (await this.sender.sendByValkeyBenchmark(`${label}, trial`, session, { run: trial })).report.rate;
+      this.#trialRates.set(key, rate);
+    }
+    return { ...run, length: effectiveLength(this.workload, mode, features, rate) };
+  }
+}

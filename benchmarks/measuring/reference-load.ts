@@ -1,0 +1,66 @@
+/** The reference load: a fixed load that tells whether the machine is the same throughout. */
+import type { Workload } from "../workloads/workload";
+import { LoadSender } from "./load-sender";
+import type { LoadRunners, MeasurementListener } from "./measurement-series";
+import type { VerifiedDeployment } from "./session";
+import { Session } from "./session";
+
+/**
+ * What every reference load sends. It depends on nothing that a user configures, and touches no data. With as few clients
+ * no test that does any work is faster.
+ */
+export const REFERENCE_LOAD: Workload = {
+  name: "reference-load",
+  tests: ["ping_mbulk"],
+  clients: 12,
+  pipeline: 16,
+  dataSize: 3,
+  threads: 1,
+  keySpace: 1,
+  length: { seconds: 1 },
+  warmup: 0,
+  rate: undefined,
+};
+/** Requests of a reference load by a valkey-benchmark without --duration. */
+const REQUESTS = 500_000;
+
+/**
+ * Sends the reference load once, to one server.
+ * @param round the round before which it is sent
+ * @returns requests per second
+ */
+export async function measureReferenceLoad(
+  round: number,
+  session: Session,
+  sender: LoadSender,
+  listener: Pick<MeasurementListener, "referenceLoad">,
+): Promise<number> {
+  const { features } = sender.runners.valkeyBenchmark;
+  const run = {
+    ...sender.namedTestRun(session, "ping_mbulk", REFERENCE_LOAD),
+    mode: "replication" as const,
+    length: features.duration ? REFERENCE_LOAD.length : { requests: REQUESTS },
+  };
+  const { report, startedAt } = await sender.sendByValkeyBenchmark(`reference load ${round}`, session, { run });
+  listener.referenceLoad({ round, rps: report.rate, startedAt });
+  return report.rate;
+}
+
+/**
+ * Sends the reference load once, outside a series.
+ * @param round the round under which it is recorded
+ * @throws Failure when the deployment cannot be reached, or what the load generator throws
+ */
+export async function runReferenceLoad(
+  deployment: VerifiedDeployment,
+  round: number,
+  runners: LoadRunners,
+  listener: MeasurementListener,
+): Promise<void> {
+  const session = await Session.open(deployment);
+  try {
+    await measureReferenceLoad(round, session, new LoadSender(runners, listener), listener);
+  } finally {
+    await session.close();
+  }
+}
