@@ -1,5 +1,5 @@
 /** A mixed workload as the load generators take it: the keys it needs, and the commands that valkey-benchmark sends for it. Pure. */
-import { Random } from "../../lib/statistics/random-generator";
+import { Random } from "../../lib/statistics/random";
 import { typicalSizes } from "../load/open-loop/requests/values";
 import { zsetMember } from "./key-space";
 import type { MixedWorkload, ValkeyBenchmarkWorkload } from "./mixed-workload";

@@ -1,7 +1,7 @@
 /** Histograms of many runners as one: how long it takes, and that no count is lost. */
 import { Failure } from "../../lib/errors";
 import { Histogram } from "../../lib/histogram";
-import { Random } from "../../lib/statistics/random-generator";
+import { Random } from "../../lib/statistics/random";
 import { median } from "../../lib/statistics/median";
 import type { Benchmark } from "./benchmark";
 import { singleRow, atMost } from "./row";

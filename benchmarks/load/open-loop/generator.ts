@@ -4,7 +4,7 @@ import type { ReadFrom } from "../../workloads/mixed-workload";
 import type { LoadNode } from "./connections/load-node";
 import type { OperationSource } from "./requests/operations";
 import { epochMs, Pacer } from "./pacer";
-import type { Random } from "../../../lib/statistics/random-generator";
+import type { Random } from "../../../lib/statistics/random";
 import { errorPrefix, parseRedirect } from "../../../valkey/error-replies";
 import type { RequestObserver } from "./requests/request";
 import { TimedRequest } from "./requests/request";

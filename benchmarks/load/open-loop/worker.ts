@@ -2,7 +2,7 @@
 import { OpenLoopGenerator } from "./generator";
 import { MixedOperationSource } from "./requests/operations";
 import type { OpenLoopPlan } from "./plan";
-import { Random } from "../../../lib/statistics/random-generator";
+import { Random } from "../../../lib/statistics/random";
 import { routeDiscovery } from "./connections/routes";
 import { arrivalSchedule } from "./requests/schedule";
 

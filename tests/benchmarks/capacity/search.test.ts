@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { formatObjective, parseObjective } from "../../../benchmarks/capacity/objective";
 import { kneeOf, searchCapacity } from "../../../benchmarks/capacity/search";
 import { BadInput } from "../../../lib/errors";
-import { Random } from "../../../lib/statistics/random-generator";
+import { Random } from "../../../lib/statistics/random";
 
 const PLAN = { initialRate: 1_000, maxRate: 1_000_000, precision: 0.05, confirmations: 2 };
 

@@ -4,7 +4,7 @@ import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 import type { ReadFrom } from "../../../workloads/mixed-workload";
 import type { LoadNodeEvents } from "./load-node";
 import { LoadNode } from "./load-node";
-import type { Random } from "../../../../lib/statistics/random-generator";
+import type { Random } from "../../../../lib/statistics/random";
 import type { TimedRequest } from "../requests/request";
 import type { ShardRoute } from "./routes";
 

@@ -1,7 +1,7 @@
 /** Which key is meant next, by its index from 0 to below the key space. Pure from a seed. */
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 import type { KeyDistribution } from "../../../workloads/mixed-workload";
-import type { Random } from "../../../../lib/statistics/random-generator";
+import type { Random } from "../../../../lib/statistics/random";
 
 export interface KeySampler {
   next(): number;

@@ -5,7 +5,7 @@ import type { DataKind, KeyDistribution, ValueSizes } from "../../../workloads/m
 import { KEY_FAMILIES, ZSET_MEMBERS } from "../../../workloads/mixed-workload";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 import { keySampler } from "./keys";
-import type { Random } from "../../../../lib/statistics/random-generator";
+import type { Random } from "../../../../lib/statistics/random";
 import { encodeCommand } from "../connections/resp";
 import { largestValueSize, sizeSampler } from "./values";
 

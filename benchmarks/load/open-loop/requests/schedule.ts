@@ -1,6 +1,6 @@
 /** When requests are intended to be sent, whatever becomes of those before. Pure from a seed. */
 import type { Arrivals } from "../../../workloads/mixed-workload";
-import type { Random } from "../../../../lib/statistics/random-generator";
+import type { Random } from "../../../../lib/statistics/random";
 
 export interface ArrivalScheduleOptions {
   readonly arrivals: Arrivals;

@@ -1,6 +1,6 @@
 /** How large the next value is, and its bytes. Pure from a seed. */
 import type { ValueSizes } from "../../../workloads/mixed-workload";
-import type { Random } from "../../../../lib/statistics/random-generator";
+import type { Random } from "../../../../lib/statistics/random";
 
 export interface SizeSampler {
   /** Bytes, at least 1. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { mean, sampleVariance } from "simple-statistics";
 import { describe, expect, it } from "vitest";
-import { Random } from "../../../../../lib/statistics/random-generator";
+import { Random } from "../../../../../lib/statistics/random";
 import { arrivalSchedule } from "../../../../../benchmarks/load/open-loop/requests/schedule";
 
 function times(count: number, arrivals: "fixed" | "poisson", rate: number, worker = 0, workers = 1): number[] {
