@@ -1,7 +1,6 @@
 /**
- * A user made for the run. valkey-benchmark takes a password on its command line only, where every user of
- * the machine can read it; so it gets one that is worth nothing afterwards, of a user that may read and write
- * keys and not administer anything.
+ * The user that load generators authenticate as. valkey-benchmark takes a password only on its command line, where every user of
+ * the machine can read it. So each run creates a user that may read and write keys and nothing else, and deletes it afterwards.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
@@ -9,15 +8,16 @@ import { Failure, messageOf } from "../../lib/errors";
 import { identifyProcess } from "../../lib/process-identity";
 import type { SampledNode } from "../measuring/counters";
 
+/** Credentials of one run. */
 export interface BenchmarkUser {
   readonly username: string;
   readonly password: string;
 }
 
-/** Runs of this machine only: whether another machine's run is still under way cannot be seen from here. */
+/** Names this machine, because no machine can tell whether a run of another one has ended. */
 const PREFIX = `valkey-measured-${shortHash(hostname())}-`;
 
-/** What the named tests and the tool itself (CONFIG GET, CLUSTER SLOTS) need. */
+/** What the named tests need, and valkey-benchmark itself (CONFIG GET, CLUSTER SLOTS). */
 const RULES = [
   "resetkeys",
   "~*",
@@ -35,7 +35,7 @@ const RULES = [
   "+info",
 ];
 
-/** The same without subcommands, for servers whose ACL knows none (Dragonfly): without CONFIG GET, which the tool can do without. */
+/** For servers whose ACL has no subcommands (Dragonfly). valkey-benchmark works without CONFIG GET. */
 const PLAIN_RULES = ["~*", "+@READ", "+@WRITE", "+@CONNECTION", "+PING", "+INFO"];
 
 async function setUser(connection: SampledNode["connection"], username: string, password: string): Promise<void> {
@@ -48,8 +48,8 @@ async function setUser(connection: SampledNode["connection"], username: string, 
 }
 
 /**
- * Makes the user on every node, and removes users that killed runs of this machine left there.
- * @throws Failure when a node does not let users be made
+ * Creates the user on every node, and deletes the users that killed runs of this machine left behind.
+ * @throws Failure when a node does not allow it
  */
 export async function createBenchmarkUser(nodes: readonly SampledNode[]): Promise<BenchmarkUser> {
   const username = `${PREFIX}${ownerOf(process.pid) ?? process.pid}-${randomBytes(3).toString("hex")}`;
@@ -61,8 +61,8 @@ export async function createBenchmarkUser(nodes: readonly SampledNode[]): Promis
         await setUser(connection, username, password);
       } catch (error) {
         throw new Failure(
-          `${name} lets no user be made for valkey-benchmark (${messageOf(error)}), and the deployment's own password must not stand on a command line; ` +
-            "the credentials given need the permission ACL SETUSER",
+          `${name} does not allow to create a user for valkey-benchmark (${messageOf(error)}), and the deployment's own password ` +
+            "must not appear on a command line; give credentials with the permission ACL SETUSER",
           { cause: error },
         );
       }
@@ -71,22 +71,23 @@ export async function createBenchmarkUser(nodes: readonly SampledNode[]): Promis
   return { username, password };
 }
 
+/** Deletes the user from every node that still answers. */
 export async function removeBenchmarkUser(nodes: readonly SampledNode[], user: BenchmarkUser): Promise<void> {
   await Promise.allSettled(nodes.map(({ connection }) => connection.call("ACL", "DELUSER", user.username)));
 }
 
-/** Users whose name is that of a process which no longer is. */
+/** Deletes users whose process has ended. */
 async function removeLeftOvers(connection: SampledNode["connection"]): Promise<void> {
   const users = (await connection.call("ACL", "USERS")) as string[];
-  const dead = users.filter((user) => {
+  const abandoned = users.filter((user) => {
     if (!user.startsWith(PREFIX)) return false;
     const owner = user.slice(PREFIX.length).split("-").slice(0, 2).join("-");
     return ownerOf(Number.parseInt(owner, 10)) !== owner;
   });
-  if (dead.length > 0) await connection.call("ACL", "DELUSER", ...dead);
+  if (abandoned.length > 0) await connection.call("ACL", "DELUSER", ...abandoned);
 }
 
-/** `PID-hash of when it started`: another process with the same number has another. */
+/** Names a process by its PID and a hash of its start time, because PIDs are reused; undefined when there is none. */
 function ownerOf(pid: number): string | undefined {
   const identity = identifyProcess(pid);
   return identity === undefined ? undefined : `${pid}-${shortHash(identity.started)}`;

@@ -1,20 +1,24 @@
-/** CPU of the load generators' side, where they are processes of this machine. */
+/** CPU of load generators that are processes on this machine. */
 import type { CpuUse } from "../../platforms/host/cpu";
 import { availableCores } from "../../platforms/host/cpu";
 import type { ClientCpu } from "./load-runner";
 
+/** What is known of the load generators beside their samples. */
 export interface LocalGenerators {
   /** Threads of all load generators together. */
   readonly threads: number;
-  /** Cores that they are held to. @default those of this machine */
+  /** Cores that they are pinned to. @default all cores of this machine */
   readonly cores?: number | undefined;
-  /** Cores that this program itself used. */
+  /** Cores that this program itself used meanwhile. */
   readonly program: number;
   /** Whether the servers run on this machine too. */
   readonly serversHere: boolean;
 }
 
-/** @param uses one for each load generator, over the time that counts */
+/**
+ * CPU of the load generators' side, as records have it.
+ * @param uses one for each load generator, over the time that counts
+ */
 export function clientCpu(
   uses: readonly CpuUse[],
   { threads, cores, program, serversHere }: LocalGenerators,

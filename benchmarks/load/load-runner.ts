@@ -1,46 +1,48 @@
-/** Who runs a load generator: a process on this machine, or something else that can be told to run one. */
-import type { Deployment } from "../../valkey/deployment";
+/** What runs a load generator: as processes on this machine, or in the pods of a Job. */
 import { Failure } from "../../lib/errors";
 import type { Histogram } from "../../lib/histogram";
-import type { Warning, MeasurementRecord, Offering } from "../results/schema";
+import type { Deployment } from "../../valkey/deployment";
+import type { MeasurementRecord, Offering, Warning } from "../results/schema";
+import type { PrimaryNode } from "../workloads/prefill";
 import type { ValkeyBenchmarkRun } from "./valkey-benchmark/arguments";
 import type { ValkeyBenchmarkFeatures } from "./valkey-benchmark/features";
 import type { LoadReport } from "./valkey-benchmark/output";
-import type { PrimaryNode } from "../workloads/prefill";
 
-/** Runs loads of one load generator. @typeParam R what one run of that load generator is */
+/** Sends loads by one kind of load generator. @typeParam R what one run of that load generator is */
 export interface LoadRunner<R> {
   /**
    * Load generators that run side by side. Each has the clients, the pipeline and the threads of the workload, its part of the
-   * requests or of the rate, and a seed of its own: the run's, and those that follow it.
+   * requests or of the rate, and a seed of its own, counted up from the run's.
    */
   readonly count: number;
   /**
-   * Runs the tool once, everywhere at the same time.
-   * @throws ToolFailure when the tool fails, hangs or prints what is not understood; Failure when it cannot be run; the signal's reason
+   * Runs all load generators once, at the same time.
+   * @throws LoadGeneratorFailure when one fails, hangs or prints something unknown; Failure when one cannot be started; the
+   * signal's reason
    */
-  run(request: LoadRequest<R>, watch: LoadObserver, signal: AbortSignal): Promise<LoadOutcome>;
+  run(request: LoadRequest<R>, observer: LoadObserver, signal: AbortSignal): Promise<LoadOutcome>;
 }
 
-/** Runs valkey-benchmark. */
+/** Sends loads by valkey-benchmark. */
 export interface ValkeyBenchmarkRunner extends LoadRunner<ValkeyBenchmarkRun> {
   readonly features: ValkeyBenchmarkFeatures;
 }
 
-/** What looks at the servers beside a run: nothing but the run itself is sent between the two. */
+/** What reads the servers' counters around a run. Between the two calls nothing else is sent. */
 export interface LoadObserver {
-  /** Awaited when all is ready and nothing that counts has been sent. */
+  /** Awaited once everything is ready, before anything that counts is sent. */
   readonly begin: () => Promise<void>;
-  /** Awaited when everything has been sent and answered; not called when that is not reached. */
+  /** Awaited once everything has been sent and answered; not called when a run fails. */
   readonly end: () => Promise<void>;
 }
 
+/** One load to send. */
 export interface LoadRequest<R> {
   readonly deployment: Deployment;
-  /** The one whose endpoint the tool is given. */
+  /** The primary whose endpoint the load generator is given. */
   readonly primary: PrimaryNode;
   readonly run: R;
-  /** Run before, and not counted. */
+  /** Sent before, and not counted. */
   readonly warmUp: R | undefined;
 }
 
@@ -49,38 +51,39 @@ export type ValkeyBenchmarkRequest = LoadRequest<ValkeyBenchmarkRun>;
 /** CPU of the load generators' side, as records have it. */
 export type ClientCpu = Omit<MeasurementRecord["cpu"], "servers">;
 
+/** What became of a load. */
 export interface LoadOutcome {
   /** Of all load generators together. */
   readonly report: LoadReport;
-  /** Every count of the latencies, where the load generator gives them. */
+  /** Every latency counted, where the load generator reports them. */
   readonly latencies?: Histogram | undefined;
-  /** Of an open loop. */
+  /** Where an open loop sent the load. */
   readonly offering?: Offering | undefined;
-  /** By the clock of this machine, milliseconds since the epoch: the time the report counts. */
+  /** Interval that the report covers: milliseconds since the epoch, by the clock of this machine. */
   readonly fromMs: number;
   readonly toMs: number;
   readonly startedAt: string;
   readonly outputs: readonly LoadGeneratorOutput[];
   readonly cpu: ClientCpu;
-  /** One for each where there are several or they run elsewhere. */
+  /** Each load generator, where there are several or they run on other machines. */
   readonly runners: MeasurementRecord["runners"];
-  /** What is given a warning about where and when they ran. */
+  /** Warnings about where and when the load generators ran. */
   readonly warnings: readonly Warning[];
 }
 
-/** What one run of the tool printed, untouched. */
+/** What one load generator printed, unchanged. */
 export interface LoadGeneratorOutput {
   readonly warmUp: boolean;
-  /** `runner 2 on machine-1`; undefined where there is one only. */
+  /** `runner 2 on machine-1`; undefined for the only one. */
   readonly runner: string | undefined;
-  /** Arguments; secrets are replaced. */
+  /** Its arguments, without secrets. */
   readonly command: readonly string[];
   readonly text: string;
 }
 
-/** A tool that failed: what it printed goes into raw.txt all the same. */
+/** A load generator failed. Its output goes into raw.txt all the same. */
 export class LoadGeneratorFailure extends Failure {
-  /** Whether it did not end by itself. */
+  /** Whether it had to be killed because it did not end. */
   readonly hung: boolean;
 
   constructor(
@@ -89,29 +92,29 @@ export class LoadGeneratorFailure extends Failure {
     options: ErrorOptions & { readonly hung?: boolean } = {},
   ) {
     super(message, options);
-    this.name = "ToolFailure";
+    this.name = "LoadGeneratorFailure";
     this.hung = options.hung ?? false;
   }
 }
 
-/** What one of several load generators runs: its part of the requests and of the rate, and a seed of its own. */
-export function runnerShare(tool: ValkeyBenchmarkRun, index: number, count: number): ValkeyBenchmarkRun {
+/** What one of several load generators runs: its part of the requests and of the rate, with a seed of its own. */
+export function runnerShare(run: ValkeyBenchmarkRun, index: number, count: number): ValkeyBenchmarkRun {
   const part = (whole: number): number => Math.floor(whole / count) + (index < whole % count ? 1 : 0);
-  const { rate } = tool.workload;
+  const { rate } = run.workload;
   return {
-    ...tool,
-    seed: tool.seed + index,
-    length: "requests" in tool.length ? { requests: part(tool.length.requests) } : tool.length,
-    workload: { ...tool.workload, rate: rate === undefined ? undefined : part(rate) },
+    ...run,
+    seed: run.seed + index,
+    length: "requests" in run.length ? { requests: part(run.length.requests) } : run.length,
+    workload: { ...run.workload, rate: rate === undefined ? undefined : part(rate) },
   };
 }
 
-/** How much longer than asked for the tool may run before it is given up on, seconds. */
+/** Seconds for which a load generator may run beyond its length. */
 export const TIMEOUT_MARGIN_SECONDS = 10;
-/** How long a number of requests may take, seconds. */
-const REQUESTS_PATIENCE_SECONDS = 3600;
+/** Seconds for which a number of requests may take. */
+const REQUESTS_TIMEOUT_SECONDS = 3600;
 
-/** Seconds after which a run of the tool hangs. */
+/** Seconds after which a run of valkey-benchmark counts as hung. */
 export function runTimeoutSeconds({ length }: ValkeyBenchmarkRun): number {
-  return "seconds" in length ? length.seconds + TIMEOUT_MARGIN_SECONDS : REQUESTS_PATIENCE_SECONDS;
+  return "seconds" in length ? length.seconds + TIMEOUT_MARGIN_SECONDS : REQUESTS_TIMEOUT_SECONDS;
 }

@@ -1,13 +1,12 @@
-/** Reports of several load generators as one. Counts are added; percentiles cannot be, and are read off the sum. Pure. */
+/** Merges the reports of several load generators. Counts are added, and percentiles are read from the sum. Pure. */
 import type { CumulativeCount } from "../../lib/histogram";
 import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import type { LoadReport } from "./valkey-benchmark/output";
 
 /**
- * What load generators did together. Rates are added, which is the rate over the time they have in common;
- * the seconds are those in which all requests take place at that rate. A percentile is the least latency that is known
- * to hold for so many: at most one step of the tool's own distribution too high.
- * @param reports at least one; one alone is returned as it is
+ * Merges reports. The rate is the sum of the rates, which is true of the time that all have in common; the seconds are those that
+ * all requests take at this rate. A percentile is at most one step of valkey-benchmark's own distribution too high.
+ * @param reports at least one; a single report is returned as it is
  */
 export function mergeReports(reports: readonly LoadReport[]): LoadReport {
   const [first] = reports;
@@ -17,7 +16,7 @@ export function mergeReports(reports: readonly LoadReport[]): LoadReport {
     reports.reduce((total, report) => total + figure(report), 0);
   const requests = sum((report) => report.requests);
   const rate = sum((report) => report.rate);
-  // What is under way when the time is up is among the requests, and in no distribution.
+  // Requests in flight at the end count as requests, and have no latency.
   const latencies = Histogram.merge(reports.map(latencyHistogram));
   return {
     ...latencySummary(first.title, latencies),
@@ -30,7 +29,7 @@ export function mergeReports(reports: readonly LoadReport[]): LoadReport {
   };
 }
 
-/** What valkey-benchmark says of latencies, as a histogram: each request counts as the least step that it is known not to exceed. */
+/** The latencies of a report as a histogram: each request counts at the lowest step that it is known not to exceed. */
 export function latencyHistogram({
   percentiles,
   cumulative,
@@ -40,14 +39,14 @@ export function latencyHistogram({
   maxMs,
 }: Pick<LoadReport, "percentiles" | "cumulative" | "p50Ms" | "p95Ms" | "p99Ms" | "maxMs">): Histogram {
   const counted = Math.max(0, ...[...percentiles, ...cumulative].map(({ count }) => count));
-  const at = (ms: number, part: number): CumulativeCount => ({ ms, count: Math.ceil(part * counted) });
+  const at = (ms: number, quantile: number): CumulativeCount => ({ ms, count: Math.ceil(quantile * counted) });
   const known = [...percentiles, ...cumulative, at(p50Ms, 0.5), at(p95Ms, 0.95), at(p99Ms, 0.99)].map(
     ({ ms, count }) => ({ ms: Math.min(ms, maxMs), count }),
   );
   return Histogram.fromCumulative(known);
 }
 
-/** The part of a report that latencies decide. */
+/** The part of a report that follows from latencies. */
 export function latencySummary(title: string, latencies: Histogram): Omit<LoadReport, "requests" | "rate" | "seconds"> {
   return {
     title,

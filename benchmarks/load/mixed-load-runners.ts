@@ -1,4 +1,4 @@
-/** What sends mixed workloads from this machine. */
+/** Runners on this machine for the load generators that mixed workloads name. */
 import type { RunDirectory } from "../../platforms/host/run-directory";
 import { LocalMemtierRunner } from "./memtier/local-runner";
 import { findMemtier } from "./memtier/program";
@@ -7,21 +7,24 @@ import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { LoadRunners } from "../measuring/measurement-series";
 
 /**
- * Drivers for these workloads.
- * @throws BadInput where one needs a program that this machine has not
+ * Runners for these workloads, besides valkey-benchmark.
+ * @throws BadInput when this machine lacks a program that one of them needs
  */
 export function mixedLoadRunners(
   run: RunDirectory,
   serversHere: boolean,
-  mixes: readonly MixedWorkload[],
+  workloads: readonly MixedWorkload[],
 ): Pick<LoadRunners, "openLoop" | "memtier"> {
-  const memtier = mixes.some(({ loadGenerator }) => loadGenerator === "memtier")
+  const memtier = workloads.some(({ loadGenerator }) => loadGenerator === "memtier")
     ? new LocalMemtierRunner({ run, program: findMemtier(), serversHere })
     : undefined;
   return { openLoop: new LocalOpenLoopRunner({ run, serversHere }), memtier };
 }
 
-/** The same question before anything starts. @throws BadInput */
-export function assertLoadGeneratorsInstalled(mixes: readonly MixedWorkload[]): void {
-  if (mixes.some(({ loadGenerator }) => loadGenerator === "memtier")) findMemtier();
+/**
+ * Checks the same before anything starts.
+ * @throws BadInput when this machine lacks a program that one of the workloads needs
+ */
+export function assertLoadGeneratorsInstalled(workloads: readonly MixedWorkload[]): void {
+  if (workloads.some(({ loadGenerator }) => loadGenerator === "memtier")) findMemtier();
 }

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../valkey/connection";
 import { readInfoSections } from "../../valkey/connection";
+import { epochMs } from "../../lib/clock";
 import { messageOf } from "../../lib/errors";
 import { infoFields, infoNumber, parseInfo } from "../../valkey/topology/info";
 
@@ -126,11 +127,6 @@ export class CounterSampler {
       parseCounters(text, this.commands, serverMs === undefined ? middleMs : serverMs + offset),
     );
   }
-}
-
-/** Milliseconds since the epoch with fractions, never running backwards. */
-export function epochMs(): number {
-  return performance.timeOrigin + performance.now();
 }
 
 /** An interval of the load generator's: milliseconds since the epoch. */

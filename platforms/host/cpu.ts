@@ -1,19 +1,20 @@
-/** CPU time of this machine and of one process on it, sampled. */
+/** CPU time of this machine and of its processes. */
 import { readFileSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
 
-/** Seconds of CPU at a moment; undefined where the system does not tell. */
+/** CPU seconds at one moment; undefined where the system does not tell. */
 export interface CpuSample {
   readonly atMs: number;
-  /** The load generator's. */
+  /** Of one process. */
   readonly processSeconds: number | undefined;
-  /** The whole machine's: busy, and stolen by other guests of its host. */
+  /** Of the whole machine: busy, and stolen by other guests of its host. */
   readonly machine: { readonly busySeconds: number; readonly stolenSeconds: number } | undefined;
 }
 
-/** Clock ticks per second in /proc, which Linux fixes for user space. */
+/** Clock ticks per second in /proc: Linux fixes them for user space. */
 const TICKS = 100;
 
+/** Samples a process and the machine. @param atMs dates the sample */
 export function sampleCpu(pid: number, atMs: number): CpuSample {
   return { atMs, processSeconds: processSeconds(pid), machine: machineSeconds() };
 }
@@ -41,14 +42,14 @@ function machineSeconds(): CpuSample["machine"] {
   }
 }
 
-/** Cores over an interval. */
+/** Cores in use over an interval: CPU seconds per second. */
 export interface CpuUse {
   readonly process: number | undefined;
   readonly machineBusy: number | undefined;
   readonly machineStolen: number | undefined;
 }
 
-/** From the first and last sample within the interval that have the figure. */
+/** Cores in use between the first and the last sample within an interval. */
 export function cpuWithin(samples: readonly CpuSample[], fromMs: number, toMs: number): CpuUse {
   const inside = samples.filter((sample) => sample.atMs >= fromMs && sample.atMs <= toMs);
   const rate = (figure: (sample: CpuSample) => number | undefined): number | undefined => {
@@ -68,12 +69,12 @@ export function cpuWithin(samples: readonly CpuSample[], fromMs: number, toMs: n
   };
 }
 
-/** Cores this process and its children may use: the affinity mask, and the control group's quota where there is one. */
+/** Cores that this process and its children may use, by affinity mask and control group quota. */
 export function availableCores(): number {
   return Math.min(availableParallelism(), quotaCores() ?? Infinity);
 }
 
-/** By control group v2, then v1; undefined where there is no quota. */
+/** The quota of control group v2, else of v1; undefined without a quota. */
 function quotaCores(): number | undefined {
   const read = (file: string): number[] => {
     try {

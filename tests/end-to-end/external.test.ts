@@ -200,7 +200,7 @@ describe("bench", () => {
     await withNode(replication, 0, (connection) => connection.set("key:000000000007", "theirs"));
     const { status, output } = await place.call([...args, "--output", place.output("a")], password(replication));
     expect(status, output).toBe(2);
-    expect(output).toMatch(/1 keys of the names valkey-benchmark uses .* are there already/);
+    expect(output).toMatch(/1 keys with names that valkey-benchmark uses .* exist already/);
     expect(await withNode(replication, 0, (connection) => connection.get("key:000000000007"))).toBe("theirs");
     expect(
       (await place.run([...args, "--overwrite", "--output", place.output("b")], password(replication))).status,

@@ -1,17 +1,15 @@
-/** memtier_benchmark as a load generator: a process on this machine, with its CPU and the machine's sampled beside it. */
+/** memtier_benchmark as a process on this machine. */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../../lib/errors";
-import { identifyProcess, signalProcess } from "../../../lib/process-identity";
-import { formatExit, startRecorded } from "../../../platforms/host/processes";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
 import { clientCpu } from "../client-cpu";
-import { epochMs } from "../../measuring/counters";
 import type { CpuSample } from "../../../platforms/host/cpu";
-import { cpuWithin, sampleCpu } from "../../../platforms/host/cpu";
+import { cpuWithin } from "../../../platforms/host/cpu";
 import type { LoadRequest, LoadRunner, LoadOutcome, LoadObserver } from "../load-runner";
 import { TIMEOUT_MARGIN_SECONDS, LoadGeneratorFailure } from "../load-runner";
+import type { OutputCollector } from "../local-process";
+import { lastTwoLines, runLocalProcess } from "../local-process";
 import type { MemtierRun } from "./arguments";
 import { memtierArguments, withoutCredentials } from "./arguments";
 import type { MemtierResults } from "./output";
@@ -25,113 +23,90 @@ export interface LocalMemtierOptions {
   readonly serversHere: boolean;
 }
 
-const CPU_INTERVAL_MS = 100;
-
 interface OneRun {
   readonly results: MemtierResults;
   readonly startedAt: string;
   readonly command: readonly string[];
   readonly text: string;
   readonly cpu: readonly CpuSample[];
-  readonly runnerCores: number;
+  readonly programCores: number;
 }
 
 export class LocalMemtierRunner implements LoadRunner<MemtierRun> {
   readonly count = 1;
 
-  constructor(private readonly local: LocalMemtierOptions) {}
+  constructor(private readonly options: LocalMemtierOptions) {}
 
   async run(
-    { run: tool, warmUp }: LoadRequest<MemtierRun>,
-    watch: LoadObserver,
+    { run, warmUp }: LoadRequest<MemtierRun>,
+    observer: LoadObserver,
     signal: AbortSignal,
   ): Promise<LoadOutcome> {
-    const warmed = warmUp === undefined ? [] : [await this.#once(warmUp, signal, "warm-up: ")];
-    await watch.begin();
-    const one = await this.#once(tool, signal);
-    await watch.end();
-    const { results, startedAt, cpu, runnerCores } = one;
+    const warmUps = warmUp === undefined ? [] : [await this.#runOnce(warmUp, signal, "warm-up: ")];
+    await observer.begin();
+    const one = await this.#runOnce(run, signal);
+    await observer.end();
+    const { results, startedAt, cpu, programCores } = one;
     const { fromMs, toMs, latencies, warnings } = results;
     return {
-      report: memtierReport(results, tool.mix.name),
+      report: memtierReport(results, run.mix.name),
       latencies,
       fromMs,
       toMs,
       startedAt,
       outputs: [
-        ...warmed.map(({ command, text }) => ({ warmUp: true, runner: undefined, command, text })),
+        ...warmUps.map(({ command, text }) => ({ warmUp: true, runner: undefined, command, text })),
         { warmUp: false, runner: undefined, command: one.command, text: one.text },
       ],
       cpu: clientCpu([cpuWithin(cpu, fromMs, toMs)], {
-        threads: tool.mix.threads,
-        program: runnerCores,
-        serversHere: this.local.serversHere,
+        threads: run.mix.threads,
+        program: programCores,
+        serversHere: this.options.serversHere,
       }),
       runners: [],
       warnings,
     };
   }
 
-  async #once(tool: MemtierRun, signal: AbortSignal, what = ""): Promise<OneRun> {
-    signal.throwIfAborted();
-    const file = join(this.local.run.path, "memtier.json");
+  async #runOnce(run: MemtierRun, signal: AbortSignal, prefix = ""): Promise<OneRun> {
+    const file = join(this.options.run.path, "memtier.json");
     rmSync(file, { force: true });
-    const args = memtierArguments(tool, file);
-    const startedAt = new Date().toISOString();
-    const begun = epochMs();
-    const ownCpu = process.cpuUsage();
-    const { child, pid, ended } = startRecorded(this.local.run, "memtier", this.local.program, args, {
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    let text = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream?.on("data", (chunk: Buffer) => (text += chunk.toString()));
-    const cpu: CpuSample[] = [sampleCpu(pid, epochMs())];
-    const timer = setInterval(() => cpu.push(sampleCpu(pid, epochMs())), CPU_INTERVAL_MS);
-    const stop = (): void => {
-      const identity = identifyProcess(pid);
-      if (identity !== undefined) signalProcess(identity, "SIGKILL");
+    const args = memtierArguments(run, file);
+    const output = new WholeOutput();
+    const title = `${prefix}memtier_benchmark`;
+    const process = {
+      run: this.options.run,
+      recordName: "memtier",
+      title,
+      command: this.options.program,
+      args,
+      timeoutSeconds: run.mix.length.seconds + TIMEOUT_MARGIN_SECONDS,
     };
-    signal.addEventListener("abort", stop);
-    const patience = tool.mix.length.seconds + TIMEOUT_MARGIN_SECONDS;
-    const exit = await Promise.race([ended, sleep(patience * 1000, undefined, { ref: false })]);
-    clearInterval(timer);
-    signal.removeEventListener("abort", stop);
-    if (exit === undefined) stop();
-    const end = exit ?? (await ended);
-    signal.throwIfAborted();
-    if (exit === undefined)
-      throw new LoadGeneratorFailure(
-        `${what}memtier_benchmark is still running after ${patience} s and was ended`,
-        text,
-        { hung: true },
-      );
-    if (end.code !== 0)
-      throw new LoadGeneratorFailure(
-        `${what}memtier_benchmark failed with ${formatExit(end)}: ${lastWords(text)}`,
-        text,
-      );
-    const { user, system } = process.cpuUsage(ownCpu);
+    const ended = await runLocalProcess(process, output, signal);
     try {
       const json = readFileSync(file, "utf8");
-      return {
-        results: parseMemtierResults(json),
-        startedAt,
-        command: withoutCredentials(args),
-        text: `${text}\n${json}`,
-        cpu,
-        runnerCores: (user + system) / 1000 / (epochMs() - begun),
-      };
+      const command = withoutCredentials(args);
+      return { ...ended, results: parseMemtierResults(json), command, text: `${output.text}\n${json}` };
     } catch (error) {
-      throw new LoadGeneratorFailure(`${what}${messageOf(error)}`, text, { cause: error });
+      throw new LoadGeneratorFailure(`${title}: ${messageOf(error)}`, output.text, { cause: error });
     }
   }
 }
 
-function lastWords(text: string): string {
-  const lines = text
-    .split(/[\r\n]+/)
-    .map((line) => line.trim())
-    .filter((line) => line !== "" && !line.startsWith("[RUN"));
-  return lines.slice(-2).join(" / ") || "it printed nothing";
+/** Both streams of memtier_benchmark, as they come. */
+class WholeOutput implements OutputCollector {
+  text = "";
+
+  add(chunk: string): void {
+    this.text += chunk;
+  }
+
+  addError(chunk: string): void {
+    this.text += chunk;
+  }
+
+  /** Without the lines that show its progress. */
+  get lastLines(): string {
+    return lastTwoLines(this.text, (line) => !line.startsWith("[RUN"));
+  }
 }

@@ -13,7 +13,7 @@ import type { Offering } from "../../results/schema";
 import type { LoadReport } from "../valkey-benchmark/output";
 import type { OpenLoopWorkload } from "../../workloads/mixed-workload";
 import { GeneratorProcess } from "./generator-process";
-import { epochMs } from "./pacer";
+import { epochMs } from "../../../lib/clock";
 import type { OpenLoopPlan } from "./plan";
 import { workloadPlan } from "./plan";
 import { Tally } from "./tally";

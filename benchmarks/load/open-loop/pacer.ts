@@ -3,6 +3,7 @@
  * while an answer is awaited or the next time is near, the loop turns without sleeping, and else it naps to within a tenth of a
  * millisecond. How late it is all the same is what `arrive` is told.
  */
+import { epochMs } from "../../../lib/clock";
 
 export interface PacerCallbacks {
   /** The next intended time, milliseconds after the start. */
@@ -118,9 +119,4 @@ export class Pacer {
     if (gap > 2 * NAP_LATE_MS && !this.pace.isAwaitingReplies()) Atomics.wait(NAPPING, 0, 0, gap - NAP_LATE_MS);
     this.#immediate = setImmediate(turn);
   }
-}
-
-/** Milliseconds since the epoch with fractions, never running backwards. */
-export function epochMs(): number {
-  return performance.timeOrigin + performance.now();
 }

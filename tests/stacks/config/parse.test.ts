@@ -144,7 +144,7 @@ describe("a stack's configuration", () => {
     });
     expect(() => of({}, good)).toThrow(/--objective is missing, and the stack has no valkey:capacity/);
     expect(() => of({ objective: "p99", initialRate: "0" })).toThrow(
-      /--initial-rate is "0"[^]*--objective: p99 is none/,
+      /--initial-rate is "0"[^]*--objective: "p99" is not an objective/,
     );
   });
 
@@ -292,7 +292,7 @@ describe("a stack's configuration", () => {
     [
       "an objective that is none",
       capacity({ objective: "p99" }),
-      "valkey:capacity.objective: p99 is none: expected a percentile and a time, such as p99=2ms or p99.9=500us",
+      'valkey:capacity.objective: "p99" is not an objective: expected a percentile and a latency, such as p99=2ms or p99.9=500us',
     ],
     [
       "a capacity with nothing to offer",

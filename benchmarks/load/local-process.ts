@@ -1,0 +1,96 @@
+/** A load generator as one process on this machine, with its CPU and the machine's sampled beside it. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { epochMs } from "../../lib/clock";
+import { identifyProcess, signalProcess } from "../../lib/process-identity";
+import type { CpuSample } from "../../platforms/host/cpu";
+import { sampleCpu } from "../../platforms/host/cpu";
+import { formatExit, startRecorded } from "../../platforms/host/processes";
+import type { RunDirectory } from "../../platforms/host/run-directory";
+import { LoadGeneratorFailure } from "./load-runner";
+
+const CPU_INTERVAL_MS = 100;
+
+/** A program to run, and how long it may take. */
+export interface LocalProcess {
+  readonly run: RunDirectory;
+  /** Under which the run directory records the process. */
+  readonly recordName: string;
+  /** Begins its error messages: `warm-up: valkey-benchmark`. */
+  readonly title: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly timeoutSeconds: number;
+}
+
+/** Takes the output of a process as it comes. */
+export interface OutputCollector {
+  add(chunk: string): void;
+  addError(chunk: string): void;
+  /** All of it. */
+  readonly text: string;
+  /** The lines that tell best why the process failed. */
+  readonly lastLines: string;
+}
+
+/** A process that ended with status 0. */
+export interface EndedProcess {
+  readonly startedAt: string;
+  readonly cpu: readonly CpuSample[];
+  /** Cores that this program itself used meanwhile. */
+  readonly programCores: number;
+}
+
+/**
+ * Runs a load generator, and kills it when it takes too long or the signal is aborted.
+ * @throws LoadGeneratorFailure when it fails or hangs; the signal's reason
+ */
+export async function runLocalProcess(
+  { run, recordName, title, command, args, timeoutSeconds }: LocalProcess,
+  output: OutputCollector,
+  signal: AbortSignal,
+): Promise<EndedProcess> {
+  signal.throwIfAborted();
+  const startedAt = new Date().toISOString();
+  const beganMs = epochMs();
+  const cpuBefore = process.cpuUsage();
+  const { child, pid, ended } = startRecorded(run, recordName, command, args, { stdio: ["ignore", "pipe", "pipe"] });
+  child.stdout?.on("data", (chunk: Buffer) => {
+    output.add(chunk.toString());
+  });
+  child.stderr?.on("data", (chunk: Buffer) => {
+    output.addError(chunk.toString());
+  });
+  const cpu: CpuSample[] = [sampleCpu(pid, epochMs())];
+  const sampling = setInterval(() => cpu.push(sampleCpu(pid, epochMs())), CPU_INTERVAL_MS);
+  const kill = (): void => {
+    const identity = identifyProcess(pid);
+    if (identity !== undefined) signalProcess(identity, "SIGKILL");
+  };
+  signal.addEventListener("abort", kill);
+  const exitInTime = await Promise.race([ended, sleep(timeoutSeconds * 1000, undefined, { ref: false })]);
+  clearInterval(sampling);
+  signal.removeEventListener("abort", kill);
+  if (exitInTime === undefined) kill();
+  const exit = exitInTime ?? (await ended);
+  cpu.push(sampleCpu(pid, epochMs()));
+  const { user, system } = process.cpuUsage(cpuBefore);
+
+  signal.throwIfAborted();
+  if (exitInTime === undefined) {
+    const message = `${title} was killed because it was still running after ${timeoutSeconds} s`;
+    throw new LoadGeneratorFailure(message, output.text, { hung: true });
+  }
+  if (exit.code !== 0) {
+    throw new LoadGeneratorFailure(`${title} failed with ${formatExit(exit)}: ${output.lastLines}`, output.text);
+  }
+  return { startedAt, cpu, programCores: (user + system) / 1000 / (epochMs() - beganMs) };
+}
+
+/** The last two lines of a text that are not empty, on one line. */
+export function lastTwoLines(text: string, isOfInterest: (line: string) => boolean = () => true): string {
+  const lines = text
+    .split(/[\r\n]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && isOfInterest(line));
+  return lines.slice(-2).join(" / ") || "it printed nothing";
+}
