@@ -5,6 +5,7 @@ import type { Deployment } from "../valkey/deployment";
 import { KubernetesClient } from "./kubernetes/client";
 import type { KubernetesDeployment } from "./kubernetes/deployment";
 import { awaitKubernetesDeployment } from "./kubernetes/deployment";
+import type { PodWaitOptions } from "./kubernetes/pods";
 import type { Sentinels, SentinelSettings } from "../valkey/sentinel/plan";
 import type { Shape } from "../valkey/topology/placement";
 
@@ -49,16 +50,16 @@ export type DeploymentReference = EndpointReference | KubernetesReference;
 /**
  * The deployment, its nodes known to be there.
  * @param password undefined where the servers want none
- * @param timeoutSeconds how long pods may take to run
+ * @param waiting for pods that do not run yet
  * @throws BadInput, Failure when pods do not run or cannot be reached
  */
 export async function openDeployment(
   target: DeploymentReference,
   password: string | undefined,
-  timeoutSeconds?: number,
+  waiting: PodWaitOptions = {},
 ): Promise<Deployment> {
   if (target.platform === "kubernetes")
-    return openKubernetesDeployment(await openKubernetesClient(target), target, password, timeoutSeconds);
+    return openKubernetesDeployment(await openKubernetesClient(target), target, password, waiting);
   const { name, mode, shape, zones, nodes, sentinels } = target;
   const access: Access = { password };
   return {
@@ -83,7 +84,7 @@ export function openKubernetesDeployment(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
   password: string | undefined,
-  timeoutSeconds?: number,
+  waiting: PodWaitOptions = {},
 ): Promise<KubernetesDeployment> {
   const { name, mode, shape, zones, namespace, statefulSet, container, port, tls, sentinel } = target;
   // The port-forward ends at the pod itself, whose certificate is made out to names inside the cluster.
@@ -105,9 +106,7 @@ export function openKubernetesDeployment(
           sentinels: { pods: { statefulSet: sentinel.statefulSet }, port: sentinel.port, settings: sentinel.settings },
         }),
   };
-  return awaitKubernetesDeployment(kubernetes, plan, {
-    timeoutMs: timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000,
-  });
+  return awaitKubernetesDeployment(kubernetes, plan, waiting);
 }
 
 function directivesOf({ directives }: TargetBase): Map<string, string> {

@@ -59,7 +59,9 @@ export class PodFaultTarget implements FaultTarget {
     if (deployment === undefined) return;
     const target = targetOf(name, deployment, this.platform);
     const kubernetes = await openKubernetesClient(target);
-    const pods = await openKubernetesDeployment(kubernetes, target, await passwordOf(kubernetes, target), WAIT_SECONDS);
+    const pods = await openKubernetesDeployment(kubernetes, target, await passwordOf(kubernetes, target), {
+      timeoutMs: WAIT_SECONDS * 1000,
+    });
     const breaker = new PodFaultInjector(pods, {
       kubernetes,
       port: target.port,

@@ -17,6 +17,8 @@ export interface RolloutPlan {
 }
 
 const POLL_MS = 500;
+/** Between looks at why pods are not ready. */
+const EXPLAIN_MS = 2_000;
 const REVISION = "controller-revision-hash";
 
 /**
@@ -38,13 +40,21 @@ export async function awaitRollout(
     container,
   };
   const watch = new PodWatch(kubernetes, wanted, waiting);
+  let explainAt = began + EXPLAIN_MS;
   for (;;) {
     const set = await readSet(kubernetes, plan);
     const { pods, run } = await watch.poll();
     if (isSettled(set, pods, plan)) return;
     await release(kubernetes, plan, set, pods);
-    if (run && Date.now() - began > timeoutMs)
-      throw new Failure(`${await describe(set, pods)} after ${Math.round((Date.now() - began) / 1000)} s`);
+    if (run) {
+      const now = Date.now();
+      if (now - began > timeoutMs)
+        throw new Failure(`${await describe(set, pods)} after ${Math.round((now - began) / 1000)} s`);
+      if (waiting.report !== undefined && now > explainAt) {
+        waiting.report(await describe(set, pods), true);
+        explainAt = Date.now() + EXPLAIN_MS;
+      }
+    }
     await pause(POLL_MS, waiting.signal);
   }
 

@@ -1,16 +1,23 @@
 /** Volumes of a namespace and of its pods. */
-import { setTimeout as sleep } from "node:timers/promises";
 import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { Failure } from "../../lib/errors";
+import type { ReportProgress } from "../../lib/progress";
 import { formatList } from "../../lib/units";
 import type { KubernetesClient } from "./client";
 import type { Plain } from "./plain";
 import { resourceName } from "./pod-diagnostics";
+import { pause } from "./pods";
 
 /** What is needed of Kubernetes. */
 export interface VolumeReader {
   readonly core: { listPersistentVolume(): Promise<{ readonly items: readonly Plain<V1PersistentVolume>[] }> };
   call<T>(doing: string, answer: Promise<T>): Promise<T>;
+}
+
+export interface VolumeWaitOptions {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly report?: ReportProgress | undefined;
 }
 
 const POLL_MS = 2_000;
@@ -22,7 +29,7 @@ const POLL_MS = 2_000;
 export async function awaitVolumesGone(
   kubernetes: VolumeReader,
   namespace: string,
-  timeoutMs: number,
+  { timeoutMs, signal, report }: VolumeWaitOptions,
   pollMs = POLL_MS,
 ): Promise<void> {
   const deadline = Date.now() + timeoutMs;
@@ -33,7 +40,8 @@ export async function awaitVolumesGone(
       throw new Failure(
         `volumes of namespace ${namespace} are still there: ${formatList(left, 4)}; destroy again when they are gone`,
       );
-    await sleep(pollMs);
+    report?.(`volumes ${formatList(left, 4)} are not deleted yet`, true);
+    await pause(pollMs, signal);
   }
 }
 

@@ -1,40 +1,56 @@
+/** Checks that an existing Kubernetes cluster can hold a stack, and that the Helm chart can be fetched. */
 import { BadInput } from "../../lib/errors";
-import { KubernetesClient } from "../../platforms/kubernetes/client";
-import { readKubernetesFacts, markNamespaceKept } from "../../platforms/kubernetes/facts";
-import { unmetRequirements } from "../../platforms/kubernetes/requirements";
-import type { ClusterCheckInputs } from "../resources/cluster-check";
+import type { ChartSource } from "../../platforms/kubernetes/chart-check";
 import { chartProblems } from "../../platforms/kubernetes/chart-check";
-import type { ResourceHandler } from "../dynamic-resource";
+import { KubernetesClient } from "../../platforms/kubernetes/client";
+import { markNamespaceKept, readKubernetesFacts } from "../../platforms/kubernetes/facts";
+import type { KubernetesRequirements } from "../../platforms/kubernetes/requirements";
+import { unmetRequirements } from "../../platforms/kubernetes/requirements";
+import type { ResourceHandler } from "../resource-handler";
 
-/** Each begins with the key that it is about. */
-const label = (problem: string): string => `valkey:platform.${problem}`;
+export interface ClusterCheckInputs {
+  /** Path. @default KUBECONFIG, else ~/.kube/config */
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+  readonly needs: KubernetesRequirements;
+  /** Source of the chart of replication deployments; undefined without such deployments. */
+  readonly chart?: ChartSource | undefined;
+  /** `PROJECT/STACK` */
+  readonly stack: string;
+  /** Whether the namespace outlives the stack, with the volumes in it. */
+  readonly keepsNamespace: boolean;
+}
 
-/** @param olds undefined before the first time: from then on the namespace is the stack's own */
-async function problemsOf(
+/** Every problem begins with a key of the platform's section. */
+const withPrefix = (problem: string): string => `valkey:platform.${problem}`;
+
+const open = ({ kubeconfig, context }: ClusterCheckInputs): Promise<KubernetesClient> =>
+  KubernetesClient.open({ kubeconfig, context });
+
+/** @param olds undefined before the first update; afterwards the namespace is the stack's own */
+async function clusterProblems(
   kubernetes: KubernetesClient,
   { needs, stack }: ClusterCheckInputs,
   olds: ClusterCheckInputs | undefined,
 ): Promise<string[]> {
   const facts = await readKubernetesFacts(kubernetes, needs.namespace);
-  const isOwn = olds?.needs.namespace === needs.namespace;
-  return unmetRequirements(needs, isOwn ? { ...facts, namespace: null } : facts, stack).map(label);
+  const ownsNamespace = olds?.needs.namespace === needs.namespace;
+  return unmetRequirements(needs, ownsNamespace ? { ...facts, namespace: null } : facts, stack).map(withPrefix);
 }
 
-const kubernetesOf = ({ kubeconfig, context }: ClusterCheckInputs): Promise<KubernetesClient> =>
-  KubernetesClient.open({ kubeconfig, context });
-
-async function seenBefore(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<string[]> {
+/** The same in a preview, which needs no cluster that answers. */
+async function previewProblems(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<string[]> {
   try {
-    return await problemsOf(await kubernetesOf(inputs), inputs, olds);
+    return await clusterProblems(await open(inputs), inputs, olds);
   } catch (error) {
-    // A preview needs no cluster that answers.
     return error instanceof BadInput ? [error.message] : [];
   }
 }
 
-async function insist(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<object> {
-  const kubernetes = await kubernetesOf(inputs);
-  const problems = await problemsOf(kubernetes, inputs, olds);
+/** @throws BadInput with every problem */
+async function requireCluster(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<object> {
+  const kubernetes = await open(inputs);
+  const problems = await clusterProblems(kubernetes, inputs, olds);
   if (problems.length > 0) throw new BadInput(`the cluster of context ${kubernetes.context}`, problems);
   await markNamespaceKept(kubernetes, inputs.needs.namespace, undefined);
   return {};
@@ -42,18 +58,19 @@ async function insist(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | und
 
 const handler: ResourceHandler<ClusterCheckInputs, object> = {
   check: async (olds, news) => {
+    // The program knows all of these inputs before any resource exists.
     const inputs = news as ClusterCheckInputs;
     const [ofChart, ofCluster] = await Promise.all([
       inputs.chart === undefined ? [] : chartProblems(inputs.chart),
-      seenBefore(inputs, olds),
+      previewProblems(inputs, olds),
     ]);
-    return [...ofCluster, ...ofChart.map(label)];
+    return [...ofCluster, ...ofChart.map(withPrefix)];
   },
-  create: async (inputs) => ({ id: inputs.needs.namespace, outputs: await insist(inputs, undefined) }),
-  update: (_id, olds, news) => insist(news, olds),
-  // The last of the stack's resources to go: by then nothing is in a namespace that is kept but the volumes.
+  create: async (inputs) => ({ id: inputs.needs.namespace, outputs: await requireCluster(inputs, undefined) }),
+  update: (_id, olds, news) => requireCluster(news, olds),
+  // Deleted after every other resource of the stack: a namespace that is kept then holds nothing but volumes.
   delete: async (_id, olds) => {
-    if (olds.keepsNamespace) await markNamespaceKept(await kubernetesOf(olds), olds.needs.namespace, olds.stack);
+    if (olds.keepsNamespace) await markNamespaceKept(await open(olds), olds.needs.namespace, olds.stack);
   },
 };
 export default handler;

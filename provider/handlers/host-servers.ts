@@ -1,87 +1,107 @@
-import type { Deployment } from "../../valkey/deployment";
+/** Starts, resizes and stops valkey-server processes on this machine. */
 import { Failure } from "../../lib/errors";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/paths";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { Host } from "../../platforms/host/host";
 import type { HostDeploymentPlan } from "../../platforms/host/host";
+import { Host } from "../../platforms/host/host";
 import { findPrograms } from "../../platforms/host/programs";
 import { runningProcesses, RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
+import type { Deployment } from "../../valkey/deployment";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
-import type { ResourceHandler } from "../dynamic-resource";
-import type { HostServersInputs, HostServersOutputs } from "../resources/host-servers";
+import type { ResourceHandler } from "../resource-handler";
 
-const untilKilled = new AbortController().signal;
+export interface HostServersInputs {
+  /** Another plan needs a replacement. */
+  readonly plan: Omit<HostDeploymentPlan, "password" | "shape">;
+  readonly shape: Shape;
+  readonly password: string;
+  /** Project, stack and deployment: the owner of the run directory. */
+  readonly owner: string;
+  /** Time limit of a change of the shape. */
+  readonly timeoutSeconds: number;
+}
+
+export interface HostServersOutputs {
+  readonly target: DeploymentReference;
+  /** Of valkey-server, such as `9.1.2`. */
+  readonly version: string;
+  /** The run directory. */
+  readonly directory: string;
+}
+
+const ADVICE = "destroy or replace the deployment (pulumi up --replace)";
 
 const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
   replaceOn: ["plan", "password"],
-  create: async (inputs) => {
+  create: async (inputs, { signal }) => {
     const { owner, shape } = inputs;
     const runs = runsDirectory();
     await stopAbandonedRuns(...allRunsDirectories());
-    // Under this name and not in the state: what an interrupted update left, even if a part of it is still at work.
+    // An interrupted update leaves runs of this owner that are not in the state.
     for (const { path, info } of RunDirectory.list(runs)) if (info.stack === owner) await stopRun(path);
-    const programs = await findPrograms(packagesDirectory(), () => undefined, untilKilled);
+    const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
     const run = RunDirectory.create(runs, owner);
     try {
-      const deployment = await new Host(run, programs).start(planOf(inputs), untilKilled);
+      const deployment = await new Host(run, programs).start(hostPlan(inputs), signal);
       run.keep();
-      return {
-        id: run.id,
-        outputs: { target: targetOf(deployment, shape), version: programs.version, directory: run.path },
-      };
+      const target = referenceTo(deployment, shape);
+      return { id: run.id, outputs: { target, version: programs.version, directory: run.path } };
     } catch (error) {
       await stopRun(run.path);
       throw error;
     }
   },
-  update: async (_id, olds, inputs) => {
-    const { directory, target, version } = olds;
-    const { shape, timeoutSeconds } = inputs;
-    const programs = await findPrograms(packagesDirectory(), () => undefined, untilKilled);
+  update: async (_id, olds, { shape, timeoutSeconds }, { signal }) => {
+    const { directory, version } = olds;
+    const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
     const host = new Host(RunDirectory.open(directory), programs);
-    // With the servers that an interrupted update has started already.
-    const deployment = await host.adopt(planOf(olds));
-    const known = target.platform === "endpoints" ? target.nodes.map(({ name }) => name) : [];
-    const ended = known
-      .slice(0, nodeCount(shape))
-      .filter((name) => deployment.nodes.every((node) => node.name !== name));
-    if (ended.length > 0)
-      throw new Failure(
-        `${olds.plan.name}: ${ended.join(", ")} ${ended.length === 1 ? "has" : "have"} ended; destroy it or replace it (pulumi up --replace)`,
-      );
-    const resized = await host.resize(deployment, shape, { timeoutMs: timeoutSeconds * 1000 }, untilKilled);
-    return { target: targetOf(resized, shape), version, directory };
+    // Includes servers that an interrupted update has started already.
+    const deployment = await host.adopt(hostPlan(olds));
+    requireServers(olds, deployment, shape);
+    const resized = await host.resize(deployment, shape, { timeoutMs: timeoutSeconds * 1000 }, signal);
+    return { target: referenceTo(resized, shape), version, directory };
   },
   delete: async (_id, { directory }) => {
     await stopRun(directory);
   },
   exists: (_id, { directory, plan, shape }) => {
-    const living = runningProcesses(directory).length;
-    if (living === 0) return Promise.resolve(false);
-    const wanted = nodeCount(shape) + (plan.sentinel?.count ?? 0);
-    if (living < wanted)
+    const running = runningProcesses(directory).length;
+    if (running === 0) return Promise.resolve(false);
+    const expected = nodeCount(shape) + (plan.sentinel?.count ?? 0);
+    if (running < expected) {
+      throw new Failure(`${plan.name}: ${running} of ${expected} servers run; ${ADVICE}`);
+    }
+    if (running > expected) {
       throw new Failure(
-        `${plan.name}: ${living} of its ${wanted} servers run; destroy it or replace it (pulumi up --replace)`,
+        `${plan.name}: ${running} servers run, ${expected} are expected: a change of the shape was interrupted. ` +
+          `Run pulumi up again to finish it, or ${ADVICE}`,
       );
-    if (living > wanted)
-      throw new Failure(
-        `${plan.name}: ${living} servers run where there should be ${wanted}: a change of its shape was interrupted; let pulumi up finish it, or replace it (pulumi up --replace)`,
-      );
+    }
     return Promise.resolve(true);
   },
 };
 export default handler;
 
-function planOf({ plan, shape, password }: HostServersInputs): HostDeploymentPlan & { readonly password: string } {
+/** @throws Failure naming the servers that stay but no longer run */
+function requireServers(
+  { plan, target }: HostServersInputs & HostServersOutputs,
+  { nodes }: Deployment,
+  shape: Shape,
+): void {
+  const known = target.platform === "endpoints" ? target.nodes.map(({ name }) => name) : [];
+  const ended = known.slice(0, nodeCount(shape)).filter((name) => nodes.every((node) => node.name !== name));
+  if (ended.length === 0) return;
+  throw new Failure(`${plan.name}: ${ended.join(", ")} no longer ${ended.length === 1 ? "runs" : "run"}; ${ADVICE}`);
+}
+
+function hostPlan({ plan, shape, password }: HostServersInputs): HostDeploymentPlan & { readonly password: string } {
   return { ...plan, shape, password };
 }
 
-function targetOf(
-  { name, mode, nodes, zones = [], directives, sentinels }: Deployment,
-  shape: Shape,
-): DeploymentReference {
-  return {
+function referenceTo(deployment: Deployment, shape: Shape): DeploymentReference {
+  const { name, mode, nodes, zones = [], directives, sentinels } = deployment;
+  const reference = {
     platform: "endpoints",
     name,
     mode,
@@ -89,6 +109,6 @@ function targetOf(
     zones,
     directives: Object.fromEntries(directives),
     nodes,
-    ...(sentinels === undefined ? {} : { sentinels }),
-  };
+  } as const;
+  return sentinels === undefined ? reference : { ...reference, sentinels };
 }

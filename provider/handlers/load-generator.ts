@@ -1,4 +1,4 @@
-/** Who sends the load to the targets of a measurement: a process beside servers of this machine, a Job beside pods. */
+/** The load generators of a measurement: processes for servers on this machine, Jobs for servers in pods. */
 import type { Deployment } from "../../valkey/deployment";
 import { Failure } from "../../lib/errors";
 import { findPrograms } from "../../platforms/host/programs";
@@ -11,37 +11,59 @@ import { mixedLoadRunners } from "../../benchmarks/load/mixed-load-runners";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import type { ValkeyBenchmarkRunner } from "../../benchmarks/load/load-runner";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/paths";
+import type { RunnerPlan } from "../../benchmarks/load/jobs/benchmark-job";
+import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { Machine } from "../../platforms/machine";
-import type { KubernetesReference } from "../../platforms/deployment-reference";
+import type { DeploymentReference, KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openKubernetesDeployment, openDeployment } from "../../platforms/deployment-reference";
 import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 import type { MeasuredDeployment } from "../../benchmarks/results/measured-cost";
-import type { MeasurementInputs } from "../resources/measurement";
 
+/** A deployment to measure. */
+export interface MeasuredTarget {
+  readonly target: DeploymentReference;
+  readonly password: string;
+  /** Null where the deployment forms without help. */
+  readonly formationMs: number | null;
+}
+
+export interface LoadGeneratorInputs {
+  readonly targets: readonly MeasuredTarget[];
+  readonly stack: string;
+  /** Measured after the workload's tests. @default none */
+  readonly mixes?: readonly MixedWorkload[] | undefined;
+  /** Where the load generators run. @default one pod, apart from the servers */
+  readonly clients?: RunnerPlan | undefined;
+  /** Time limit for pods to run. */
+  readonly timeoutSeconds: number;
+}
+
+/** Deployments to measure, and what sends load to them. */
 export interface LoadGenerator {
   readonly deployments: readonly (Deployment & Pick<MeasuredDeployment, "memoryBytes">)[];
   readonly runner: ValkeyBenchmarkRunner;
-  /** Of mixed workloads. */
+  /** For mixed workloads. */
   readonly loadRunners: Pick<LoadRunners, "openLoop" | "memtier">;
-  /** Those of the servers, where they are machines of Kubernetes. */
+  /** Machines that the servers run on, in Kubernetes; else none. */
   readonly machines: readonly Machine[];
-  /** Null where the servers' image brings the tool. */
+  /** Null where the servers' image contains valkey-benchmark. */
   readonly programs: { readonly version: string; readonly source: string } | null;
   readonly close: () => Promise<void>;
 }
 
-/** @throws Failure, BadInput when targets cannot be reached or the tool cannot be had */
-export async function openLoadGenerator(inputs: MeasurementInputs, signal: AbortSignal): Promise<LoadGenerator> {
+/** @throws Failure, BadInput when a target cannot be reached or no valkey-benchmark is found */
+export async function openLoadGenerator(inputs: LoadGeneratorInputs, signal: AbortSignal): Promise<LoadGenerator> {
   const pods = inputs.targets.flatMap(({ target, password }) =>
     target.platform === "kubernetes" ? [{ target, password }] : [],
   );
-  if (pods.length === 0) return besideServers(inputs, signal);
-  if (pods.length < inputs.targets.length) throw new Failure("deployments of one measurement must be of one platform");
-  return besidePods(pods, inputs, signal);
+  if (pods.length === 0) return openProcesses(inputs, signal);
+  if (pods.length < inputs.targets.length)
+    throw new Failure("all deployments of a measurement must run on one platform");
+  return openJobs(pods, inputs, signal);
 }
 
-async function besideServers(
-  { targets, stack, mixes = [] }: MeasurementInputs,
+async function openProcesses(
+  { targets, stack, mixes = [] }: LoadGeneratorInputs,
   signal: AbortSignal,
 ): Promise<LoadGenerator> {
   await stopAbandonedRuns(...allRunsDirectories());
@@ -66,19 +88,20 @@ async function besideServers(
   };
 }
 
-async function besidePods(
+async function openJobs(
   pods: readonly { readonly target: KubernetesReference; readonly password: string }[],
-  { clients, timeoutSeconds }: MeasurementInputs,
+  { clients, timeoutSeconds }: LoadGeneratorInputs,
   signal: AbortSignal,
 ): Promise<LoadGenerator> {
   const [first] = pods;
-  if (first === undefined) throw new Failure("there is nothing to measure");
+  if (first === undefined) throw new Failure("a measurement needs at least one deployment");
   const kubernetes = await openKubernetesClient(first.target);
+  const timeoutMs = timeoutSeconds * 1000;
   const deployments = await Promise.all(
-    pods.map(({ target, password }) => openKubernetesDeployment(kubernetes, target, password, timeoutSeconds)),
+    pods.map(({ target, password }) => openKubernetesDeployment(kubernetes, target, password, { timeoutMs, signal })),
   );
   const plan = clients ?? { runners: 1, sharing: false };
-  const options = { plan, deployments, timeoutMs: timeoutSeconds * 1000 };
+  const options = { plan, deployments, timeoutMs };
   const runner = await ValkeyBenchmarkJobRunner.open(kubernetes, options, signal);
   const loadRunners = {
     openLoop: new JobLoadRunner(kubernetes, options, openLoopInJobs(plan.images?.node)),

@@ -1,9 +1,12 @@
+/** Generates a password. */
 import { randomBytes } from "node:crypto";
-import type { ResourceHandler } from "../dynamic-resource";
+import type { ResourceHandler } from "../resource-handler";
 
 const handler: ResourceHandler<object, { password: string }> = {
-  create: () =>
-    Promise.resolve({ id: randomBytes(8).toString("hex"), outputs: { password: randomBytes(24).toString("hex") } }),
-  update: (_id, olds) => Promise.resolve({ password: olds.password }),
+  create: () => {
+    const id = randomBytes(8).toString("hex");
+    return Promise.resolve({ id, outputs: { password: randomBytes(24).toString("hex") } });
+  },
+  update: (_id, { password }) => Promise.resolve({ password }),
 };
 export default handler;

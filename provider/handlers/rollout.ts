@@ -1,25 +1,37 @@
-import { awaitRollout } from "../../platforms/kubernetes/rollout";
+/** Waits for the pods of a StatefulSet. */
+import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
+import { awaitRollout } from "../../platforms/kubernetes/rollout";
 import { nodeCount } from "../../valkey/topology/placement";
-import type { ResourceHandler } from "../dynamic-resource";
-import type { RolloutInputs } from "../resources/rollout";
+import type { HandlerContext, ResourceHandler } from "../resource-handler";
+import { waitOptions } from "../waiting";
 
-/** Handing over, ending, starting, catching up, being found ready. */
+export interface RolloutInputs {
+  readonly target: KubernetesReference;
+  /** Changes with the pod template. */
+  readonly revision: string;
+  /** Time limit for pods to start. A change that restarts pods has a minute more for each. */
+  readonly timeoutSeconds: number;
+}
+
+/** A pod hands over its slots, stops, starts, catches up, and passes its readiness probe. */
 const SECONDS_PER_RESTART = 60;
 
-async function rolledOut({ target }: RolloutInputs, timeoutSeconds: number): Promise<object> {
-  const { namespace, statefulSet, container, shape } = target;
-  await awaitRollout(
-    await openKubernetesClient(target),
-    { namespace, statefulSet, container, nodes: nodeCount(shape) },
-    { timeoutMs: timeoutSeconds * 1000 },
-  );
+async function rollOut({ target }: RolloutInputs, timeoutSeconds: number, context: HandlerContext): Promise<object> {
+  const { name, namespace, statefulSet, container, shape } = target;
+  const plan = { namespace, statefulSet, container, nodes: nodeCount(shape) };
+  await awaitRollout(await openKubernetesClient(target), plan, waitOptions(name, timeoutSeconds, context));
   return {};
 }
 
 const handler: ResourceHandler<RolloutInputs, object> = {
-  create: async (inputs) => ({ id: inputs.target.name, outputs: await rolledOut(inputs, inputs.timeoutSeconds) }),
-  update: (_id, _olds, news) =>
-    rolledOut(news, news.timeoutSeconds + nodeCount(news.target.shape) * SECONDS_PER_RESTART),
+  create: async (inputs, context) => {
+    const outputs = await rollOut(inputs, inputs.timeoutSeconds, context);
+    return { id: inputs.target.name, outputs };
+  },
+  update: (_id, _olds, news, context) => {
+    const restarts = nodeCount(news.target.shape) * SECONDS_PER_RESTART;
+    return rollOut(news, news.timeoutSeconds + restarts, context);
+  },
 };
 export default handler;

@@ -1,51 +1,76 @@
-import { form } from "../../valkey/formation/form";
+/** Empties the nodes that a smaller shape removes, and refuses changes that would delete volumes with data. */
+import { compact } from "../../lib/compact";
+import type { DeploymentReference, KubernetesReference } from "../../platforms/deployment-reference";
+import { openDeployment, openKubernetesClient } from "../../platforms/deployment-reference";
 import { boundClaims } from "../../platforms/kubernetes/volumes";
-import { openKubernetesClient, openDeployment } from "../../platforms/deployment-reference";
+import { form } from "../../valkey/formation/form";
 import { nodeCount } from "../../valkey/topology/placement";
-import type { ScaleInInputs, VolumeRequest } from "../resources/scale-in";
-import type { ResourceHandler } from "../dynamic-resource";
+import type { ResourceHandler } from "../resource-handler";
+import { waitOptions } from "../waiting";
+
+export interface ScaleInInputs {
+  readonly target: DeploymentReference;
+  readonly password: string;
+  /** Time limit of the change. */
+  readonly timeoutSeconds: number;
+  /** Volume of each node. */
+  readonly storage: VolumeRequest;
+}
+
+export interface VolumeRequest {
+  /** @default the cluster's default class */
+  readonly className?: string | undefined;
+  readonly size: string;
+}
 
 const describe = ({ size, className }: VolumeRequest): string =>
   `${size} of ${className === undefined ? "the default class" : `class ${className}`}`;
 
-/** What Kubernetes can only do by another StatefulSet: all pods would go at once, and their data with them. */
-async function replacement(olds: ScaleInInputs, news: Partial<ScaleInInputs>): Promise<string[]> {
-  const { target, storage } = news;
+/** Changes that Kubernetes makes only by another StatefulSet, which deletes all pods and their volumes. */
+function replacements(
+  olds: ScaleInInputs,
+  before: KubernetesReference,
+  after: KubernetesReference,
+  storage: VolumeRequest,
+): string[] {
+  const [from, to] = [describe(olds.storage), describe(storage)];
+  const { name, namespace } = before;
+  return compact([
+    from === to ? undefined : `valkey:platform.storage: volumes of ${from} cannot become ${to}`,
+    after.namespace === namespace
+      ? undefined
+      : `valkey:platform.namespace: ${name} cannot move from ${namespace} to ${after.namespace}`,
+  ]);
+}
+
+/** @returns why volumes that hold data keep the change from being made */
+async function refusals(olds: ScaleInInputs, { target, storage }: Partial<ScaleInInputs>): Promise<string[]> {
   const before = olds.target;
   if (before.platform !== "kubernetes" || target?.platform !== "kubernetes" || storage === undefined) return [];
-  const changes = [
-    ...(describe(storage) === describe(olds.storage)
-      ? []
-      : [`valkey:platform.storage: volumes of ${describe(olds.storage)} cannot become ${describe(storage)}`]),
-    ...(target.namespace === before.namespace
-      ? []
-      : [`valkey:platform.namespace: ${before.name} cannot move from ${before.namespace} to ${target.namespace}`]),
-  ];
+  const changes = replacements(olds, before, target, storage);
   if (changes.length === 0) return [];
   const claims = await boundClaims(await openKubernetesClient(before), before.namespace, before.statefulSet);
   const [first] = claims;
   if (first === undefined) return [];
-  const held = `the ${claims.length} volumes of ${before.name} (${first} …) hold its data, and new ones would begin without it`;
-  return changes.map(
-    (change) =>
-      `${change}: ${held}; go back to what it was; for something else deploy a stack beside this one and move the data, or destroy this one first if the data may go`,
-  );
+  const why =
+    `the ${claims.length} volumes of ${before.name} (${first} …) hold its data, and new volumes start empty. ` +
+    "Undo the change; or deploy a second stack and move the data; or destroy this stack first, with its data";
+  return changes.map((change) => `${change}: ${why}`);
 }
 
 const handler: ResourceHandler<ScaleInInputs, object> = {
-  check: async (olds, news) => (olds === undefined ? [] : replacement(olds, news)),
+  check: async (olds, news) => (olds === undefined ? [] : refusals(olds, news)),
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
-  update: async (_id, olds, { target, password, timeoutSeconds }) => {
+  update: async (_id, olds, { target, password, timeoutSeconds }, context) => {
     const before = nodeCount(olds.target.shape);
     const after = nodeCount(target.shape);
     if (target.mode !== "cluster" || after >= before) return {};
-    // All that run now; the ones with the highest ordinals are the ones Kubernetes takes away.
-    const deployment = await openDeployment(olds.target, password, timeoutSeconds);
+    const options = waitOptions(target.name, timeoutSeconds, context);
+    const deployment = await openDeployment(olds.target, password, options);
+    // Kubernetes deletes the pods with the highest ordinals.
+    const staying = { ...deployment, shape: target.shape, nodes: deployment.nodes.slice(0, after) };
     const leaving = deployment.nodes.slice(after);
-    await form({ ...deployment, shape: target.shape, nodes: deployment.nodes.slice(0, after) }, target.shape, {
-      leaving,
-      timeoutMs: timeoutSeconds * 1000,
-    });
+    await form(staying, target.shape, { leaving, timeoutMs: options.timeoutMs });
     return {};
   },
 };

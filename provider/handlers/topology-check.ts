@@ -1,22 +1,49 @@
+/** Verifies a deployment. */
+import type { TopologyRecord } from "../../benchmarks/results/schema";
+import { topologyOf } from "../../benchmarks/results/topology";
 import { Failure } from "../../lib/errors";
+import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment } from "../../platforms/deployment-reference";
 import { formatVerification } from "../../valkey/verification/format";
 import { verifyUntilPass } from "../../valkey/verification/verify";
-import { topologyOf } from "../../benchmarks/results/topology";
-import type { ResourceHandler } from "../dynamic-resource";
-import type { TopologyCheckInputs, TopologyCheckOutputs } from "../resources/topology-check";
+import type { ResourceHandler } from "../resource-handler";
+import { waitOptions } from "../waiting";
 
-/** Pods are ready a little before replicas are counted and views agree. */
+export interface TopologyCheckInputs {
+  readonly target: DeploymentReference;
+  readonly password: string;
+  /** Duration of the formation: a new formation needs a new check. Null where the deployment forms without help. */
+  readonly formationMs: number | null;
+  /** Revision of the pods: another one restarts them. Null where a restart is always a replacement. */
+  readonly revision: string | null;
+  /** Time limit for pods to run. */
+  readonly timeoutSeconds: number;
+  /** Any number. Another one runs the check again. */
+  readonly trigger: number;
+}
+
+export interface TopologyCheckOutputs {
+  /** As found, with every row of the verdict. */
+  readonly topology: TopologyRecord;
+  /** When the deployment was verified, ISO 8601. */
+  readonly verifiedAt: string;
+}
+
+/** Pods are ready a little before primaries count their replicas and all views agree. */
 const SETTLING_MS = 30_000;
 
 const handler: ResourceHandler<TopologyCheckInputs, TopologyCheckOutputs> = {
-  create: async ({ target, password, formationMs, timeoutSeconds }) => {
-    const verification = await verifyUntilPass(await openDeployment(target, password, timeoutSeconds), SETTLING_MS);
-    if (!verification.verdict.pass)
+  create: async ({ target, password, formationMs, timeoutSeconds }, context) => {
+    const deployment = await openDeployment(target, password, waitOptions(target.name, timeoutSeconds, context));
+    const verification = await verifyUntilPass(deployment, SETTLING_MS);
+    if (!verification.verdict.pass) {
+      const rows = formatVerification(verification).join("\n");
       throw new Failure(
-        `${target.name} does not pass verification\n${formatVerification(verification).join("\n")}\nEverything is left in place to look at; the next update tries again.`,
+        `${target.name} does not pass verification\n${rows}\nNothing is rolled back. The next update verifies again.`,
       );
-    return { id: target.name, outputs: { topology: topologyOf(verification, formationMs) } };
+    }
+    const topology = topologyOf(verification, formationMs);
+    return { id: target.name, outputs: { topology, verifiedAt: new Date().toISOString() } };
   },
 };
 export default handler;

@@ -1,12 +1,22 @@
+/** Waits until the volumes of a namespace are deleted. */
 import { KubernetesClient } from "../../platforms/kubernetes/client";
 import { awaitVolumesGone } from "../../platforms/kubernetes/volumes";
-import type { ResourceHandler } from "../dynamic-resource";
-import type { VolumeDeletionWaitInputs } from "../resources/volume-deletion-wait";
+import type { ResourceHandler } from "../resource-handler";
+import { waitOptions } from "../waiting";
+
+export interface VolumeDeletionWaitInputs {
+  /** The text of a kubeconfig without secrets. */
+  readonly kubeconfig: string;
+  readonly namespace: string;
+  /** Time limit for the volumes to go. */
+  readonly timeoutSeconds: number;
+}
 
 const handler: ResourceHandler<VolumeDeletionWaitInputs, object> = {
   create: ({ namespace }) => Promise.resolve({ id: namespace, outputs: {} }),
-  delete: async (_id, { kubeconfig, namespace, timeoutSeconds }) => {
-    await awaitVolumesGone(await KubernetesClient.open({ kubeconfig }), namespace, timeoutSeconds * 1000);
+  delete: async (_id, { kubeconfig, namespace, timeoutSeconds }, context) => {
+    const kubernetes = await KubernetesClient.open({ kubeconfig });
+    await awaitVolumesGone(kubernetes, namespace, waitOptions(namespace, timeoutSeconds, context));
   },
 };
 export default handler;

@@ -1,28 +1,15 @@
-/** Formation of a deployment as a resource: done when every node agrees and every replica's link is up. */
-import * as pulumi from "@pulumi/pulumi";
-import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { dynamicResource } from "../dynamic-resource";
+/** Forms a cluster from running nodes. */
+import type { CustomResourceOptions, Output } from "@pulumi/pulumi";
+import type { InputsOf } from "../dynamic-resource";
+import { DynamicResource } from "../dynamic-resource";
+import type { FormationInputs } from "../handlers/formation";
 
-export interface FormationInputs {
-  readonly target: DeploymentReference;
-  readonly password: string;
-  /** How long it may take. */
-  readonly timeoutSeconds: number;
-}
+/** Done when every node agrees on the topology and every replica's link to its primary is up. */
+export class Formation extends DynamicResource {
+  /** From running nodes to a cluster that serves. */
+  declare readonly milliseconds: Output<number>;
 
-export interface FormationOutputs {
-  /** From nodes that run to a cluster that serves. */
-  readonly milliseconds: number;
-}
-
-export class Formation extends pulumi.dynamic.Resource {
-  declare readonly milliseconds: pulumi.Output<number>;
-
-  constructor(
-    name: string,
-    args: pulumi.Inputs & { readonly [K in keyof FormationInputs]: pulumi.Input<FormationInputs[K]> },
-    options: pulumi.CustomResourceOptions = {},
-  ) {
-    super(dynamicResource("formation"), name, { ...args, milliseconds: undefined }, options, "valkey", "Formation");
+  constructor(name: string, inputs: InputsOf<FormationInputs>, options: CustomResourceOptions = {}) {
+    super("formation", "Formation", name, { ...inputs, milliseconds: undefined }, options);
   }
 }

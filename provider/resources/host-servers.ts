@@ -1,48 +1,25 @@
-/**
- * valkey-server processes on this machine that outlive the engine, one directory for all of a deployment. Another shape is an
- * update: servers are started, or emptied and ended, while the others serve.
- */
-import * as pulumi from "@pulumi/pulumi";
-import type { HostDeploymentPlan } from "../../platforms/host/host";
+/** valkey-server processes on this machine. */
+import type { CustomResourceOptions, Input, Output } from "@pulumi/pulumi";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import type { Shape } from "../../valkey/topology/placement";
-import { dynamicResource } from "../dynamic-resource";
+import { DynamicResource } from "../dynamic-resource";
+import type { HostServersInputs } from "../handlers/host-servers";
 
-export interface HostServersInputs {
-  /** Another one makes other servers. */
-  readonly plan: Omit<HostDeploymentPlan, "password" | "shape">;
-  readonly shape: Shape;
-  readonly password: string;
-  /** Names the run directory's owner: project, stack and deployment. */
-  readonly owner: string;
-  /** How long another shape may take. */
-  readonly timeoutSeconds: number;
-}
+/** What a program knows before any resource exists, but for the password. */
+export type HostServersArgs = Omit<HostServersInputs, "password"> & { readonly password: Input<string> };
 
-export interface HostServersOutputs {
-  readonly target: DeploymentReference;
-  /** `9.1.2` */
-  readonly version: string;
-  readonly directory: string;
-}
+/**
+ * The processes outlive the engine and share one directory per deployment. Another shape is an update: processes start,
+ * or lose their slots and stop, while the others serve.
+ */
+export class HostServers extends DynamicResource {
+  declare readonly target: Output<DeploymentReference>;
+  /** Of valkey-server, such as `9.1.2`. */
+  declare readonly version: Output<string>;
+  /** The run directory. */
+  declare readonly directory: Output<string>;
 
-export class HostServers extends pulumi.dynamic.Resource {
-  declare readonly target: pulumi.Output<DeploymentReference>;
-  declare readonly version: pulumi.Output<string>;
-  declare readonly directory: pulumi.Output<string>;
-
-  constructor(
-    name: string,
-    args: Omit<HostServersInputs, "password"> & { readonly password: pulumi.Input<string> },
-    options: pulumi.CustomResourceOptions = {},
-  ) {
-    super(
-      dynamicResource("host-servers"),
-      name,
-      { ...args, target: undefined, version: undefined, directory: undefined },
-      options,
-      "valkey",
-      "HostServers",
-    );
+  constructor(name: string, args: HostServersArgs, options: CustomResourceOptions = {}) {
+    const outputs = { target: undefined, version: undefined, directory: undefined };
+    super("host-servers", "HostServers", name, { ...args, ...outputs }, options);
   }
 }

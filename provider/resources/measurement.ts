@@ -1,62 +1,21 @@
-/** Measurements of verified deployments as a resource: made once, kept in the state, made anew when what they are of changes. */
-import * as pulumi from "@pulumi/pulumi";
-import type { RunnerPlan } from "../../benchmarks/load/jobs/benchmark-job";
-import type { CapacitySearch } from "../../benchmarks/measuring/measure-all";
+/** Measurements of verified deployments. */
+import type { CustomResourceOptions, Input, Output } from "@pulumi/pulumi";
 import type { Results } from "../../benchmarks/results/schema";
-import type { DeploymentReference } from "../../platforms/deployment-reference";
-import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
-import type { Workload } from "../../benchmarks/workloads/workload";
-import { dynamicResource } from "../dynamic-resource";
+import { DynamicResource } from "../dynamic-resource";
+import type { MeasuredTarget } from "../handlers/load-generator";
+import type { MeasurementInputs } from "../handlers/measurement";
 
-export interface MeasuredTarget {
-  readonly target: DeploymentReference;
-  readonly password: string;
-  readonly formationMs: number | null;
-}
+export type MeasurementArgs = Omit<MeasurementInputs, "targets"> & {
+  readonly targets: Input<readonly MeasuredTarget[]>;
+};
 
-export interface MeasurementInputs {
-  readonly targets: readonly MeasuredTarget[];
-  readonly workload: Workload;
-  /** Measured after the workload's tests. @default none */
-  readonly mixes?: readonly MixedWorkload[] | undefined;
-  readonly repeats: number;
-  /** Searched for after all else. @default not */
-  readonly capacity?: CapacitySearch | undefined;
-  readonly stack: string;
-  /** Directory for the artifacts. @default results/TIME in the project */
-  readonly output?: string | undefined;
-  /** For the record. */
-  readonly configuration: unknown;
-  /** Another number is another measurement. */
-  readonly trigger: number;
-  /** Where the load generators run. @default one pod, apart from the servers */
-  readonly clients?: RunnerPlan | undefined;
-  /** How long pods may take to run. */
-  readonly timeoutSeconds: number;
-}
+/** Measured once and kept in the state; measured again when an input changes. */
+export class Measurement extends DynamicResource {
+  declare readonly results: Output<Results>;
+  /** Path of the report, from the project's directory. */
+  declare readonly report: Output<string>;
 
-export interface MeasurementOutputs {
-  readonly results: Results;
-  /** Path of the report. */
-  readonly report: string;
-}
-
-export class Measurement extends pulumi.dynamic.Resource {
-  declare readonly results: pulumi.Output<Results>;
-  declare readonly report: pulumi.Output<string>;
-
-  constructor(
-    name: string,
-    args: Omit<MeasurementInputs, "targets"> & { readonly targets: pulumi.Input<readonly MeasuredTarget[]> },
-    options: pulumi.CustomResourceOptions = {},
-  ) {
-    super(
-      dynamicResource("measurement"),
-      name,
-      { ...args, results: undefined, report: undefined },
-      options,
-      "valkey",
-      "Measurement",
-    );
+  constructor(name: string, args: MeasurementArgs, options: CustomResourceOptions = {}) {
+    super("measurement", "Measurement", name, { ...args, results: undefined, report: undefined }, options);
   }
 }

@@ -1,19 +1,14 @@
-/** A generated password: made once, kept in the state as a secret. */
-import * as pulumi from "@pulumi/pulumi";
-import { dynamicResource } from "../dynamic-resource";
+/** A generated password. */
+import type { CustomResourceOptions, Output } from "@pulumi/pulumi";
+import { DynamicResource } from "../dynamic-resource";
 
-export class Password extends pulumi.dynamic.Resource {
+/** Generated once and kept in the state as a secret. */
+export class Password extends DynamicResource {
   /** 48 hexadecimal digits. */
-  declare readonly password: pulumi.Output<string>;
+  declare readonly password: Output<string>;
 
-  constructor(name: string, options: pulumi.CustomResourceOptions = {}) {
-    super(
-      dynamicResource("password"),
-      name,
-      { password: undefined },
-      { ...options, additionalSecretOutputs: ["password"] },
-      "valkey",
-      "Password",
-    );
+  constructor(name: string, options: CustomResourceOptions = {}) {
+    const secret = { ...options, additionalSecretOutputs: ["password"] };
+    super("password", "Password", name, { password: undefined }, secret);
   }
 }

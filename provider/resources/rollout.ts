@@ -1,25 +1,15 @@
+/** Waits for the pods of a StatefulSet. */
+import type { CustomResourceOptions } from "@pulumi/pulumi";
+import type { InputsOf } from "../dynamic-resource";
+import { DynamicResource } from "../dynamic-resource";
+import type { RolloutInputs } from "../handlers/rollout";
+
 /**
- * Pods that are all as their StatefulSet has them now, and ready. Pulumi's own waiting says neither in time nor in
- * a sentence what keeps pods from running, and of a chart's it cannot be told for how long; so it does not wait.
+ * Done when all pods run the StatefulSet's newest revision and are ready. It replaces Pulumi's own waiting, which does
+ * not say why pods do not run, and which has no time limit for the resources of a chart.
  */
-import * as pulumi from "@pulumi/pulumi";
-import type { KubernetesReference } from "../../platforms/deployment-reference";
-import { dynamicResource } from "../dynamic-resource";
-
-export interface RolloutInputs {
-  readonly target: KubernetesReference;
-  /** Changes with what the pods are made of. */
-  readonly revision: string;
-  /** How long they may take to start; a change that restarts them has a minute more for each. */
-  readonly timeoutSeconds: number;
-}
-
-export class Rollout extends pulumi.dynamic.Resource {
-  constructor(
-    name: string,
-    args: { readonly [K in keyof RolloutInputs]: pulumi.Input<RolloutInputs[K]> },
-    options: pulumi.CustomResourceOptions = {},
-  ) {
-    super(dynamicResource("rollout"), name, { ...args }, options, "valkey", "Rollout");
+export class Rollout extends DynamicResource {
+  constructor(name: string, inputs: InputsOf<RolloutInputs>, options: CustomResourceOptions = {}) {
+    super("rollout", "Rollout", name, { ...inputs }, options);
   }
 }

@@ -1,42 +1,18 @@
-/** The verdict on a deployment as a resource: fails the update when it is FAIL, is on record when it is PASS. */
-import * as pulumi from "@pulumi/pulumi";
+/** The verdict on a deployment. */
+import type { CustomResourceOptions, Output } from "@pulumi/pulumi";
 import type { TopologyRecord } from "../../benchmarks/results/schema";
-import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { dynamicResource } from "../dynamic-resource";
+import type { InputsOf } from "../dynamic-resource";
+import { DynamicResource } from "../dynamic-resource";
+import type { TopologyCheckInputs } from "../handlers/topology-check";
 
-export interface TopologyCheckInputs {
-  readonly target: DeploymentReference;
-  readonly password: string;
-  /** What formation took; a new formation is a reason to look again. Null where the deployment forms itself. */
-  readonly formationMs: number | null;
-  /** Of its pods; another one restarts them. Null where servers restart in no other way than by being replaced. */
-  readonly revision: string | null;
-  /** How long its pods may take to run. */
-  readonly timeoutSeconds: number;
-  /** Another number is another check. */
-  readonly trigger: number;
-}
+/** Fails the update when the verdict is FAIL. A PASS is kept in the state until an input changes. */
+export class TopologyCheck extends DynamicResource {
+  /** As found, with every row of the verdict. */
+  declare readonly topology: Output<TopologyRecord>;
+  /** When the deployment was verified, ISO 8601. */
+  declare readonly verifiedAt: Output<string>;
 
-export interface TopologyCheckOutputs {
-  /** As found, with the verdict's rows. */
-  readonly topology: TopologyRecord;
-}
-
-export class TopologyCheck extends pulumi.dynamic.Resource {
-  declare readonly topology: pulumi.Output<TopologyRecord>;
-
-  constructor(
-    name: string,
-    args: { readonly [K in keyof TopologyCheckInputs]: pulumi.Input<TopologyCheckInputs[K]> },
-    options: pulumi.CustomResourceOptions = {},
-  ) {
-    super(
-      dynamicResource("topology-check"),
-      name,
-      { ...args, topology: undefined },
-      options,
-      "valkey",
-      "TopologyCheck",
-    );
+  constructor(name: string, inputs: InputsOf<TopologyCheckInputs>, options: CustomResourceOptions = {}) {
+    super("topology-check", "TopologyCheck", name, { ...inputs, topology: undefined, verifiedAt: undefined }, options);
   }
 }

@@ -3,15 +3,15 @@ import * as pulumi from "@pulumi/pulumi";
 import { formatEndpoint } from "../../valkey/node";
 import type { Results, TopologyRecord } from "../../benchmarks/results/schema";
 import { formatSummary } from "../../benchmarks/results/summary";
-import { verdictLine } from "../../valkey/verification/format";
 import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { Formation } from "../../provider/resources/formation";
-import type { MeasuredTarget } from "../../provider/resources/measurement";
+import type { MeasuredTarget } from "../../provider/handlers/load-generator";
 import { Measurement } from "../../provider/resources/measurement";
 import { TopologyCheck } from "../../provider/resources/topology-check";
 import type { EndpointOutput } from "./outputs";
 import { stackOutputs } from "./outputs";
+import { datedVerdictLines, oldVerdictLines } from "./verdict-lines";
 import { describePlan } from "../plan/describe";
 import { planStack } from "../plan/stack-plan";
 import { hasCluster, configuredCapacitySearch, fittedWorkload, mixedWorkloads } from "../plan/benchmark-plans";
@@ -73,6 +73,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
     : undefined;
   const endpoints = pulumi.all(verified.map(({ target }) => target.apply(endpointOf)));
   const topologies = pulumi.all(verified.map(({ check }) => check.topology));
+  const verifiedAt = pulumi.all(verified.map(({ check }) => check.verifiedAt));
   return {
     // Targets and topologies are public; results are made of them and of figures.
     valkey: pulumi
@@ -81,7 +82,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
     passwords: pulumi.secret(Object.fromEntries(verified.map(({ name, password }) => [name, password]))),
     ...(measurement === undefined ? {} : { report: measurement.report }),
     plan: words,
-    summary: pulumi.all([topologies, measurement?.results ?? null]).apply(summaryOf),
+    summary: pulumi.all([topologies, verifiedAt, measurement?.results ?? null]).apply(summaryOf),
   };
 }
 
@@ -90,11 +91,21 @@ function withoutUndefined<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }
 
-/** Verdicts and results as a person reads them; shown before the outputs, which are many. */
-function summaryOf([topologies, results]: readonly [readonly TopologyRecord[], Results | null]): string {
-  const verdicts = topologies.map(({ deployment, verdict }) => verdictLine({ deployment, ...verdict }));
-  const summary = [...verdicts, ...(results === null ? [] : ["", ...formatSummary(results)])].join("\n");
-  if (!pulumi.runtime.isDryRun()) void pulumi.log.info(summary);
+/** A verdict from before the program started comes from the state. */
+const STARTED_AT = new Date().toISOString();
+
+/** Verdicts and results as text. Printed before the outputs, with a line for verdicts of earlier updates. */
+function summaryOf([topologies, times, results]: readonly [
+  readonly TopologyRecord[],
+  readonly string[],
+  Results | null,
+]): string {
+  const verdicts = topologies.map((topology, index) => ({ topology, verifiedAt: times[index] ?? "" }));
+  const measured = results === null ? [] : ["", ...formatSummary(results)];
+  const summary = [...datedVerdictLines(verdicts), ...measured].join("\n");
+  if (!pulumi.runtime.isDryRun()) {
+    void pulumi.log.info([summary, ...oldVerdictLines(verdicts, STARTED_AT)].join("\n"));
+  }
   return summary;
 }
 

@@ -40,7 +40,7 @@ export type MockCalls = Readonly<
 const OWN_TYPES: ReadonlySet<string> = new Set([
   "pulumi:providers:kubernetes",
   "pulumi-nodejs:dynamic/valkey:ClusterCheck",
-  "pulumi-nodejs:dynamic/valkey:Drain",
+  "pulumi-nodejs:dynamic/valkey:ScaleIn",
   "pulumi-nodejs:dynamic/valkey:Password",
   "pulumi-nodejs:dynamic/valkey:Rollout",
   "valkey:kubernetes:ValkeyCluster",

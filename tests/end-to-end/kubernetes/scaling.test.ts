@@ -1,19 +1,20 @@
 /** What a stack renders, applied without an engine, and what its resources then do: rolled out, formed, checked, scaled out and in under writes. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import drain from "../../../provider/handlers/scale-in";
+import scaleIn from "../../../provider/handlers/scale-in";
 import formation from "../../../provider/handlers/formation";
 import rollout from "../../../provider/handlers/rollout";
 import topologyCheck from "../../../provider/handlers/topology-check";
 import { parseConfig } from "../../../stacks/config/parse";
 import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
+import { HANDLER_CONTEXT } from "../../support/handler-context";
 import type { KubernetesObject } from "../../support/kubernetes-objects";
 import { renderObjects } from "../../support/kubernetes-objects";
 import { outputValue } from "../../support/pulumi-mocks";
 import { isStaying, KUBECONFIG, ThrowAway, WHERE } from "../../support/throw-away";
 import { valkeyCliScript, PRINT_ANSWERS, WRITER_POD, writerPod } from "../../support/writer-pod";
 
-/** As these mocks generate it. */
+/** The password that the mocks generate. */
 const password = "generated";
 const timeoutSeconds = 120;
 const storage = { size: "1Gi" };
@@ -61,32 +62,26 @@ describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHER
     return { objects, target: (await outputValue(cluster.target)) as KubernetesReference };
   }
 
-  /** In the order in which the engine would. @returns whether every assertion holds */
+  /** In the engine's order. @returns whether the verdict is PASS */
   async function bringTo(primaries: number): Promise<boolean> {
     const { objects, target } = await render(primaries);
     if (before !== undefined)
-      await drain.update?.(
+      await scaleIn.update?.(
         "",
         { target: before, password, timeoutSeconds, storage },
         { target, password, timeoutSeconds, storage },
+        HANDLER_CONTEXT,
       );
     await here.apply(objects);
-    await rollout.create({ target, revision: "", timeoutSeconds });
-    const {
-      outputs: { milliseconds },
-    } = await formation.create({ target, password, timeoutSeconds });
-    const {
-      outputs: { topology },
-    } = await topologyCheck.create({
-      target,
-      password,
-      formationMs: milliseconds,
-      revision: null,
-      timeoutSeconds,
-      trigger: 1,
-    });
+    await rollout.create({ target, revision: "", timeoutSeconds }, HANDLER_CONTEXT);
+    const formed = await formation.create({ target, password, timeoutSeconds }, HANDLER_CONTEXT);
+    const formationMs = formed.outputs.milliseconds;
+    const checked = await topologyCheck.create(
+      { target, password, formationMs, revision: null, timeoutSeconds, trigger: 1 },
+      HANDLER_CONTEXT,
+    );
     before = target;
-    return topology.verdict.pass;
+    return checked.outputs.topology.verdict.pass;
   }
 
   beforeAll(async () => {

@@ -33,13 +33,13 @@ describe("awaitVolumesGone", () => {
       [volume("b", "valkey"), ...others],
       others,
     ]);
-    await awaitVolumesGone(kubernetes, "valkey", 1000, 1);
+    await awaitVolumesGone(kubernetes, "valkey", { timeoutMs: 1000 }, 1);
     expect(kubernetes.asked()).toBe(3);
   });
 
   it("names those that are left in the end", async () => {
     const left = Array.from({ length: 6 }, (_, index) => volume(`pvc-${index}`, "valkey"));
-    await expect(awaitVolumesGone(reader([left]), "valkey", 5, 1)).rejects.toThrow(
+    await expect(awaitVolumesGone(reader([left]), "valkey", { timeoutMs: 5 }, 1)).rejects.toThrow(
       "volumes of namespace valkey are still there: pvc-0, pvc-1, pvc-2, pvc-3 and 2 more; destroy again when they are gone",
     );
   });

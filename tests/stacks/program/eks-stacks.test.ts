@@ -166,7 +166,7 @@ describe.each(stacks)("the stack %s", (name, config) => {
 
   it("goes from servers to namespace to volumes to machines to the cluster, made by the cluster's own provider", () => {
     const namespace = program.one("kubernetes:core/v1:Namespace");
-    const volumes = program.one("pulumi-nodejs:dynamic/valkey:VolumesGone");
+    const volumes = program.one("pulumi-nodejs:dynamic/valkey:VolumeDeletionWait");
     const cluster = program.one("eks:index:Cluster");
     for (const { deployment } of servers()) {
       const made = program.resources.find(
@@ -200,7 +200,7 @@ describe.each(stacks)("the stack %s", (name, config) => {
     });
     expect(
       program
-        .ofType("pulumi-nodejs:dynamic/valkey:Drain")
+        .ofType("pulumi-nodejs:dynamic/valkey:ScaleIn")
         .map(({ inputs }) => (inputs["target"] as { kubeconfig: string }).kubeconfig)
         .every((text) => text === JSON.stringify(kubeconfig)),
     ).toBe(true);

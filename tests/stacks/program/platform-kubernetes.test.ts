@@ -44,9 +44,9 @@ describe("the stack kind under mocks", () => {
       ["valkey:kubernetes:ValkeyCluster", "cluster"],
       ["valkey:kubernetes:ValkeyReplication", "replication"],
     ] as const) {
-      expect(find(type, name).dependsOn).toContain(`pulumi-nodejs:dynamic/valkey:Drain ${name}`);
+      expect(find(type, name).dependsOn).toContain(`pulumi-nodejs:dynamic/valkey:ScaleIn ${name}`);
     }
-    expect(find("pulumi-nodejs:dynamic/valkey:Drain", "cluster").inputs).toMatchObject({
+    expect(find("pulumi-nodejs:dynamic/valkey:ScaleIn", "cluster").inputs).toMatchObject({
       target: {
         platform: "kubernetes",
         namespace: "valkey",
@@ -55,7 +55,7 @@ describe("the stack kind under mocks", () => {
         shape: { primaries: 3, replicasPerPrimary: 1 },
       },
     });
-    expect(find("pulumi-nodejs:dynamic/valkey:Drain", "replication").inputs).toMatchObject({
+    expect(find("pulumi-nodejs:dynamic/valkey:ScaleIn", "replication").inputs).toMatchObject({
       target: { statefulSet: "replication", container: "replication" },
     });
   });

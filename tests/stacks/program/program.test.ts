@@ -13,7 +13,9 @@ import { recordAt, results } from "../../support/records";
 const DYNAMIC = "pulumi-nodejs:dynamic/valkey:";
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 
-/** As its dynamic resources would answer. */
+const VERIFIED_AT = "2026-07-20T10:00:00.000Z";
+
+/** Outputs of the custom resources. */
 const some = results([recordAt("cluster", 1, 200_000), recordAt("replication", 1, 100_000)]);
 const outputsOf: MockOutputs = (type, name) => {
   switch (type.replace(DYNAMIC, "")) {
@@ -34,7 +36,7 @@ const outputsOf: MockOutputs = (type, name) => {
     case "Formation":
       return { milliseconds: 12 };
     case "TopologyCheck":
-      return { topology: some.topologies.find(({ deployment }) => deployment === name) };
+      return { topology: some.topologies.find(({ deployment }) => deployment === name), verifiedAt: VERIFIED_AT };
     case "Measurement":
       return { results: some, report: "results/x/report.html" };
     default:
@@ -75,7 +77,7 @@ describe("the stack local under mocks", () => {
     const measurement = recorded.find(({ name }) => name === "measurement");
     expect(measurement?.inputs).toMatchObject({
       repeats: 3,
-      run: 1,
+      trigger: 1,
       workload: { tests: ["set", "get", "incr"], clients: 48, keySpace: 98_304 },
     });
     expect((measurement?.inputs["targets"] as { target: { name: string } }[]).map(({ target }) => target.name)).toEqual(
@@ -91,7 +93,7 @@ describe("the stack local under mocks", () => {
     ]);
     expect(exported.comparison).toMatchObject([{ test: "GET", speedUp: { median: 2 } }]);
     expect(await outputValue(outputs["summary"] as pulumi.Output<string>)).toMatch(
-      /VERIFY cluster: PASS[^]*=== Side by side ===[^]*2\.00×/,
+      /VERIFY cluster: PASS.*, verified at 2026-07-20T10:00:00\.000Z[^]*=== Side by side ===[^]*2\.00×/,
     );
     expect(exported.results?.records.map(({ client }) => client.cumulative)).toEqual([[], []]);
     expect(JSON.stringify(exported)).not.toContain("s3cret");

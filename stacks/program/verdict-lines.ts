@@ -1,0 +1,29 @@
+/** Verdicts of a stack's deployments as text. Pure. */
+import type { TopologyRecord } from "../../benchmarks/results/schema";
+import { verdictLine } from "../../valkey/verification/format";
+
+/** A verdict as the state has it. */
+export interface DatedVerdict {
+  readonly topology: TopologyRecord;
+  /** ISO 8601. */
+  readonly verifiedAt: string;
+}
+
+/** `VERIFY cluster: PASS (17 assertions), verified at 2026-07-20T10:00:00.000Z` */
+export function datedVerdictLines(verdicts: readonly DatedVerdict[]): string[] {
+  return verdicts.map(({ topology: { deployment, verdict }, verifiedAt }) => {
+    const line = verdictLine({ deployment, ...verdict });
+    return `${line}, verified at ${verifiedAt}`;
+  });
+}
+
+/**
+ * What this update verified: a verdict stays in the state until an input of its check changes.
+ * @param startedAt of the update, ISO 8601
+ * @returns no line where every verdict is of this update
+ */
+export function oldVerdictLines(verdicts: readonly DatedVerdict[], startedAt: string): string[] {
+  const old = verdicts.filter(({ verifiedAt }) => verifiedAt < startedAt).map(({ topology }) => topology.deployment);
+  if (old.length === 0) return [];
+  return [`Not verified by this update: ${old.join(", ")}. To verify again, change valkey:verification.trigger.`];
+}
