@@ -1,229 +1,171 @@
-/** Options of the command line: S1's flags by S1's names, and what they stand for in a stack's benchmark section. */
+/** Options of the command line, and the configuration that they replace. Names of the load's options follow "Valkey on EKS". */
 import type { Command } from "commander";
-import type { OptionOverrides } from "../stacks/config/parse";
+import { compact } from "../lib/compact";
+import type { OptionOverrides } from "../stacks/config/option-overrides";
 
 interface BenchmarkOption {
+  /** Key of the configuration. */
   readonly key: string;
   readonly flags: string;
-  readonly long: string;
   readonly help: string;
   readonly parse: (text: string) => unknown;
 }
 
-/** What is no number stays text, for the schema to refuse with its path. */
+/** A number, or the text itself for the schema to refuse with its path. */
 export const parseNumber = (text: string): unknown =>
   text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
 const text = (value: string): unknown => value;
 
-const OPTIONS: readonly BenchmarkOption[] = [
+/** Collects the values of an option that may be given several times. */
+export const collect = (value: string, previous: readonly string[] | undefined): string[] => [
+  ...(previous ?? []),
+  value,
+];
+
+const LOAD_OPTIONS: readonly BenchmarkOption[] = [
   {
     key: "requests",
-    long: "--requests",
     flags: "--requests <n>",
     help: "requests per measurement, instead of a duration",
     parse: parseNumber,
   },
-  { key: "duration", long: "--duration", flags: "--duration <s>", help: "seconds per measurement", parse: parseNumber },
-  {
-    key: "warmup",
-    long: "--warmup",
-    flags: "--warmup <s>",
-    help: "seconds before each measurement counts",
-    parse: parseNumber,
-  },
-  {
-    key: "repeats",
-    long: "--repeats",
-    flags: "--repeats <n>",
-    help: "rounds; intervals of 95 % take six",
-    parse: parseNumber,
-  },
-  { key: "clients", long: "--clients", flags: "--clients <n>", help: "parallel connections", parse: parseNumber },
-  {
-    key: "pipeline",
-    long: "--pipeline",
-    flags: "--pipeline <n>",
-    help: "requests in flight per connection",
-    parse: parseNumber,
-  },
-  { key: "dataSize", long: "--datasize", flags: "--datasize <bytes>", help: "value size", parse: parseNumber },
-  {
-    key: "threads",
-    long: "--threads",
-    flags: "--threads <n>",
-    help: "threads of the load generator",
-    parse: parseNumber,
-  },
-  { key: "tests", long: "--tests", flags: "--tests <csv>", help: "any of valkey-benchmark's tests", parse: text },
-  { key: "keySpace", long: "--keyspace-len", flags: "--keyspace-len <n>", help: "distinct keys", parse: parseNumber },
-  { key: "rate", long: "--rate", flags: "--rate <rps>", help: "requests offered per second", parse: parseNumber },
-  {
-    key: "workloadName",
-    long: "--workload-name",
-    flags: "--workload-name <name>",
-    help: "tag of the results",
-    parse: text,
-  },
-  { key: "output", long: "--output", flags: "--output <dir>", help: "directory for the results", parse: text },
+  { key: "duration", flags: "--duration <s>", help: "seconds per measurement", parse: parseNumber },
+  { key: "warmup", flags: "--warmup <s>", help: "seconds of load before each measurement", parse: parseNumber },
+  { key: "repeats", flags: "--repeats <n>", help: "rounds; confidence intervals of 95 % need six", parse: parseNumber },
+  { key: "clients", flags: "--clients <n>", help: "connections", parse: parseNumber },
+  { key: "pipeline", flags: "--pipeline <n>", help: "requests in flight per connection", parse: parseNumber },
+  { key: "dataSize", flags: "--datasize <bytes>", help: "value size", parse: parseNumber },
+  { key: "threads", flags: "--threads <n>", help: "threads of the load generator", parse: parseNumber },
+  { key: "tests", flags: "--tests <list>", help: "tests of valkey-benchmark, with commas", parse: text },
+  { key: "keySpace", flags: "--keyspace-len <n>", help: "distinct keys", parse: parseNumber },
+  { key: "rate", flags: "--rate <rps>", help: "offered rate, requests per second", parse: parseNumber },
+  { key: "workloadName", flags: "--workload-name <name>", help: "tag of the results", parse: text },
+  { key: "output", flags: "--output <dir>", help: "directory of the results (default: results/TIME)", parse: text },
 ];
 
-/** A mixed workload on the command line: what of the section `workloads` they set, beside the flags above that mean the same there. */
+/** Options of one mixed workload, which replaces the tests. Load options apply to it as well. */
 const WORKLOAD_OPTIONS: readonly BenchmarkOption[] = [
   {
     key: "loadGenerator",
-    long: "--load-generator",
     flags: "--load-generator <name>",
-    help: "a mixed workload instead of tests, sent by valkey-benchmark, open-loop or memtier",
+    help: "valkey-benchmark, open-loop or memtier (default: valkey-benchmark)",
     parse: text,
   },
   {
     key: "reads",
-    long: "--reads",
     flags: "--reads <part>",
-    help: "part of a mixed workload that reads, 0 to 1",
+    help: "part of the requests that read, 0 to 1 (default: 0.9)",
     parse: parseNumber,
   },
-  { key: "data", long: "--data", flags: "--data <kind>", help: "strings or sorted-sets", parse: text },
-  { key: "arrivals", long: "--arrivals", flags: "--arrivals <kind>", help: "open-loop: poisson or fixed", parse: text },
+  { key: "data", flags: "--data <type>", help: "strings or sorted-sets (default: strings)", parse: text },
+  {
+    key: "arrivals",
+    flags: "--arrivals <spacing>",
+    help: "open-loop: poisson or fixed (default: poisson)",
+    parse: text,
+  },
   {
     key: "keys",
-    long: "--keys",
     flags: "--keys <distribution>",
-    help: "open-loop: uniform, zipfian or hot-set",
+    help: "open-loop: uniform, zipfian or hot-set (default: uniform)",
     parse: (value) => ({ distribution: value }),
   },
   {
     key: "readFrom",
-    long: "--read-from",
     flags: "--read-from <role>",
-    help: "open-loop, or valkey-benchmark with --reads 1: primary, replica or any",
+    help: "nodes that reads go to: primary, replica or any (default: primary)",
     parse: text,
   },
   {
-    key: "timeout",
-    long: "--timeout",
-    flags: "--timeout <ms>",
-    help: "open-loop: when a request is given up on",
+    key: "timeoutMs",
+    flags: "--timeout-ms <ms>",
+    help: "open-loop: time after which a request is given up (default: 5000)",
     parse: parseNumber,
   },
 ];
 
+/** Configuration key to option, for problems. */
 const OPTION_NAMES: Readonly<Record<string, string>> = {
-  ...Object.fromEntries([...OPTIONS, ...WORKLOAD_OPTIONS].map(({ key, long }) => [key, long])),
+  ...Object.fromEntries([...LOAD_OPTIONS, ...WORKLOAD_OPTIONS].map(({ key, flags }) => [key, longName(flags)])),
   workers: "--threads",
   values: "--datasize",
 };
 
+/** Options of the load, for every command that measures. */
 export function addBenchmarkOptions(command: Command): Command {
-  for (const { flags, help, parse } of [...OPTIONS, ...WORKLOAD_OPTIONS]) command.option(flags, help, parse);
-  return command;
+  command.optionsGroup("Load (default: the stack's):");
+  for (const { flags, help, parse } of LOAD_OPTIONS) command.option(flags, help, parse);
+  command.optionsGroup("Mixed workload instead of tests:");
+  for (const { flags, help, parse } of WORKLOAD_OPTIONS) command.option(flags, help, parse);
+  return command.optionsGroup("Options:");
 }
 
-/** Which servers, for the platform `external`. */
+/** Options of servers that exist already. */
 export function addServerOptions(command: Command): Command {
-  const collect = (value: string, previous: string[] | undefined): string[] => [...(previous ?? []), value];
   return command
-    .option("--mode <mode>", "cluster or replication")
+    .optionsGroup("Servers (password in VALKEY_PASSWORD):")
+    .option("--mode <mode>", "cluster or replication (required)")
     .option("--node <host:port=zone>", "a node and its zone; once per node", collect)
-    .option("--nodes <file>", "a file with a node per line")
-    .option("--user <name>", "user name, where it is not the default one")
-    .option("--primaries <n>", "how many there should be")
-    .option("--replicas <n>", "how many each primary should have")
-    .option("--without <assertion>", "leave an assertion out: settings (where CONFIG is forbidden)", collect)
-    .option("--tls", "by TLS")
-    .option("--cacert <file>", "trusted certificates")
+    .option("--nodes <file>", "file with a node per line")
+    .option("--user <name>", "user name (default: the default user)")
+    .option("--primaries <n>", "expected number of primaries (default: any)")
+    .option("--replicas <n>", "expected number of replicas per primary (default: any)")
+    .option("--without <assertion>", "assertion to leave out: settings, where CONFIG is forbidden", collect)
+    .option("--tls", "TLS")
+    .option("--cacert <file>", "trusted certificates (default: the system's)")
     .option("--cert <file>", "client certificate")
-    .option("--key <file>", "its private key")
-    .option("--sni <name>", "server name")
-    .option("--insecure", "accept any certificate");
+    .option("--key <file>", "private key of the client certificate")
+    .option("--sni <name>", "server name for TLS")
+    .option("--insecure", "any certificate is accepted")
+    .optionsGroup("Options:");
 }
 
-/** From commander's values to the benchmark section. */
+/** From commander's values to overrides of the configuration. */
 export function benchmarkOverrides(values: Readonly<Record<string, unknown>>): OptionOverrides {
-  const entries = given(OPTIONS, values);
-  const keep = values["keep"] === true || values["keepRunner"] === true ? [["keep", true] as [string, unknown]] : [];
-  const benchmark = Object.fromEntries([...entries, ...keep]);
-  const mixed = Object.fromEntries(given(WORKLOAD_OPTIONS, values));
-  return {
-    benchmark,
-    options: OPTION_NAMES,
-    ...(Object.keys(mixed).length === 0 ? {} : { workload: workloadOf(mixed, benchmark) }),
-  };
+  const keep = values["keep"] === true || values["keepRunner"] === true;
+  const benchmark = { ...givenValues(LOAD_OPTIONS, values), ...(keep ? { keep } : {}) };
+  const mixed = givenValues(WORKLOAD_OPTIONS, values);
+  const workload = Object.keys(mixed).length === 0 ? undefined : workloadSection(mixed, benchmark);
+  return { benchmark, options: OPTION_NAMES, ...(workload === undefined ? {} : { workload }) };
 }
 
-function given(options: readonly BenchmarkOption[], values: Readonly<Record<string, unknown>>): [string, unknown][] {
-  return options.flatMap(({ key, long }): [string, unknown][] => {
-    const value = values[camelCase(long)];
-    return value === undefined ? [] : [[key, value]];
-  });
+/** From commander's values to the section `study`. */
+export function studyOverrides(values: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const keys = ["precision", "budget", "seed"];
+  return Object.fromEntries(compact(keys.map((key) => (values[key] === undefined ? undefined : [key, values[key]]))));
 }
 
-/** With what the other flags say: the open loop has workers for threads, and sizes of values for one size. */
-function workloadOf(
+function givenValues(
+  options: readonly BenchmarkOption[],
+  values: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const entries = options.map(({ key, flags }): [string, unknown] => [key, values[camelCase(longName(flags))]]);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+/** The mixed workload with the load options, under the names that its load generator has for them. */
+function workloadSection(
   mixed: Readonly<Record<string, unknown>>,
   benchmark: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  const isOpen = mixed["loadGenerator"] === "open-loop";
-  const keys: Readonly<Record<string, string>> = {
-    clients: "clients",
-    pipeline: "pipeline",
-    keySpace: "keySpace",
-    rate: "rate",
-    threads: isOpen ? "workers" : "threads",
-    ...(isOpen ? {} : { dataSize: "dataSize" }),
+  const isOpenLoop = mixed["loadGenerator"] === "open-loop";
+  const { clients, pipeline, keySpace, rate, threads, dataSize } = benchmark;
+  const shared = {
+    clients,
+    pipeline,
+    keySpace,
+    rate,
+    ...(isOpenLoop ? { workers: threads } : { threads, dataSize }),
+    ...(isOpenLoop && dataSize !== undefined ? { values: { sizes: "fixed", bytes: dataSize } } : {}),
   };
-  const shared = Object.entries(keys).flatMap(([from, to]): [string, unknown][] =>
-    benchmark[from] === undefined ? [] : [[to, benchmark[from]]],
-  );
-  const values =
-    isOpen && benchmark["dataSize"] !== undefined ? { values: { sizes: "fixed", bytes: benchmark["dataSize"] } } : {};
-  return { loadGenerator: "valkey-benchmark", ...mixed, ...Object.fromEntries(shared), ...values };
+  const there = Object.fromEntries(Object.entries(shared).filter(([, value]) => value !== undefined));
+  return { loadGenerator: "valkey-benchmark", ...mixed, ...there };
 }
 
-/** Likewise to the section `experiment`. */
-export function studyOverrides(values: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    ["precision", "budget", "seed"].flatMap((key) => (values[key] === undefined ? [] : [[key, values[key]]])),
-  );
+function longName(flags: string): string {
+  return flags.split(" ")[0] ?? flags;
 }
 
 function camelCase(long: string): string {
   return long.replace(/^--/, "").replace(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase());
-}
-
-/** What `break` can be told beside the stack. */
-export interface BreakOptions {
-  /** Names; undefined is all. */
-  readonly scenarios: readonly string[] | undefined;
-  /** In place of the stack's; as typed, to be checked with the rest. */
-  readonly overrides: Readonly<Record<string, unknown>>;
-  readonly output: string | undefined;
-  /** Print what would be done, and do nothing. */
-  readonly plan: boolean;
-}
-
-export function addBreakOptions(command: Command): Command {
-  const collect = (value: string, previous: string[] | undefined): string[] => [
-    ...(previous ?? []),
-    ...value.split(","),
-  ];
-  return command
-    .option("--scenario <name>", "only this one; several times or comma-separated", collect)
-    .option("--repeats <n>", "how often each", parseNumber)
-    .option("--rate <n>", "writes per second", parseNumber)
-    .option("--output <dir>", "directory for the results")
-    .option("--plan", "say what would be done, and do nothing");
-}
-
-export function breakOptions(values: Readonly<Record<string, unknown>>): BreakOptions {
-  const overrides = Object.fromEntries(
-    ["repeats", "rate"].flatMap((key) => (values[key] === undefined ? [] : [[key, values[key]]])),
-  );
-  const { scenario, output, plan } = values;
-  return {
-    scenarios: Array.isArray(scenario) ? scenario.map(String) : undefined,
-    overrides,
-    output: typeof output === "string" ? output : undefined,
-    plan: plan === true,
-  };
 }

@@ -1,87 +1,91 @@
-/** What `soak` can be told, and what it does where it is told nothing. Pure. */
+/** Options of `soak`, with their defaults. Pure. */
 import type { Command } from "commander";
 import { BadInput } from "../lib/errors";
 import { parseSize } from "../lib/units";
 import { parseNumber } from "./options";
 
+/** What the command line asks of `soak`. */
 export interface SoakOptions {
   readonly stack: string;
   readonly seconds: number;
   readonly windowSeconds: number;
-  /** Requests per second on each deployment, the part of them that reads, distinct keys, bytes per value. */
-  readonly load: { readonly rate: number; readonly reads: number; readonly keySpace: number; readonly bytes: number };
-  /** Bytes that the servers' files may take. */
+  /** Offered rate per deployment (requests per second), part of reads, distinct keys, bytes per value. */
+  readonly load: {
+    readonly rate: number;
+    readonly reads: number;
+    readonly keySpace: number;
+    readonly bytes: number;
+  };
+  /** Most bytes of the servers' files. */
   readonly diskBytes: number;
   readonly resume: boolean;
   readonly output: string | undefined;
 }
 
-/** So many windows at most: what is written of a soak is bounded, however long it lasts. */
-const MOST_WINDOWS = 1000;
-/** A window has a tail only when it has some requests. */
-const LEAST_WINDOW_SECONDS = 10;
+/** A soak's record has at most so many windows: its size is bounded, however long the soak lasts. */
+const MAX_WINDOWS = 1000;
+/** Shorter windows have too few requests for tail latencies. */
+const MIN_WINDOW_SECONDS = 10;
+
+const DEFAULT_SECONDS = 2 * 3600;
+const DEFAULT_RATE = 1000;
+const DEFAULT_READS = 0.5;
+const DEFAULT_KEYS = 100_000;
+const DEFAULT_VALUE_BYTES = 256;
+const DEFAULT_DISK_BYTES = 10 * 1024 ** 3;
+const MAX_VALUE_BYTES = 512 * 1024 * 1024;
 
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
+/** Options that a resumed soak keeps from its beginning. */
+const FIXED_AT_START: readonly string[] = ["duration", "window", "rate", "reads", "keyspaceLen", "datasize", "maxDisk"];
+
+const FLAGS: Readonly<Record<string, string>> = { keyspaceLen: "keyspace-len", maxDisk: "max-disk" };
+
+/** Adds them to a command. */
 export function addSoakOptions(command: Command): Command {
   return command
-    .option("--for <duration>", "how long: 90s, 30m, 2h, 3d (2h)")
-    .option("--window <duration>", "how often nodes are looked at and tails told apart")
-    .option("--rate <rps>", "requests offered per second to each deployment (1000)", parseNumber)
-    .option("--reads <part>", "part of them that read, 0 to 1 (0.5)", parseNumber)
-    .option("--keyspace-len <n>", "distinct keys (100000)", parseNumber)
-    .option("--datasize <bytes>", "value size (256)", parseNumber)
-    .option("--disk <size>", "what the servers' files may take: 20gb (10gb)")
-    .option("--resume", "go on with the one that was begun last, or that is in --output")
-    .option("--output <dir>", "directory for what is seen");
+    .option("--duration <time>", "duration, such as 90s, 30m, 2h or 3d (default: 2h)")
+    .option("--window <time>", "length of a window (default: 10s, longer above 1000 windows)")
+    .option("--rate <rps>", "offered rate per deployment, requests per second (default: 1000)", parseNumber)
+    .option("--reads <part>", "part of the requests that read, 0 to 1 (default: 0.5)", parseNumber)
+    .option("--keyspace-len <n>", "distinct keys (default: 100000)", parseNumber)
+    .option("--datasize <bytes>", "value size (default: 256)", parseNumber)
+    .option("--max-disk <size>", "most disk space of the servers' files (default: 10gb)")
+    .option("--resume", "continuation of the soak in --output, or of the last one")
+    .option("--output <dir>", "directory of the results (default: results/TIME-soak)");
 }
 
-/** @throws BadInput with every problem */
+/** From commander's values. @throws BadInput with every problem */
 export function soakOptions(stack: string, values: Readonly<Record<string, unknown>>): SoakOptions {
-  const problems: string[] = [];
-  const given = (
-    name: string,
-    parse: (value: unknown) => number | undefined,
-    fallback: number,
-    expected: string,
-  ): number => {
-    const value = values[name];
-    if (value === undefined) return fallback;
-    const parsed = parse(value);
-    if (parsed === undefined)
-      problems.push(`--${LONG[name] ?? name} is ${JSON.stringify(value)}: expected ${expected}`);
-    return parsed ?? fallback;
-  };
-  const seconds = given("for", parseDuration, 2 * 3600, "a duration such as 90s, 30m or 2h");
-  const least = Math.max(LEAST_WINDOW_SECONDS, seconds / MOST_WINDOWS);
-  const windowSeconds = given("window", parseDuration, least, "a duration such as 10s");
-  if (seconds / windowSeconds > MOST_WINDOWS)
-    problems.push(
-      `--window: ${Math.ceil(seconds / windowSeconds)} windows of ${windowSeconds} s; at most ${MOST_WINDOWS}, so at least ${Math.ceil(seconds / MOST_WINDOWS)}s`,
+  const reader = new ValueReader(values);
+  const seconds = reader.read("duration", parseDuration, DEFAULT_SECONDS, "a duration such as 90s, 30m or 2h");
+  const shortest = Math.max(MIN_WINDOW_SECONDS, seconds / MAX_WINDOWS);
+  const windowSeconds = reader.read("window", parseDuration, shortest, "a duration such as 10s");
+  if (seconds / windowSeconds > MAX_WINDOWS) {
+    const count = Math.ceil(seconds / windowSeconds);
+    const least = Math.ceil(seconds / MAX_WINDOWS);
+    reader.problems.push(
+      `--window: ${count} windows of ${windowSeconds} s; at most ${MAX_WINDOWS}, so at least ${least}s`,
     );
+  }
   const load = {
-    rate: given("rate", whole(1, 1_000_000), 1000, "a number from 1 to 1000000"),
-    reads: given(
-      "reads",
-      (value) => (typeof value === "number" && value >= 0 && value <= 1 ? value : undefined),
-      0.5,
-      "a part from 0 to 1",
+    rate: reader.read("rate", whole(1_000_000), DEFAULT_RATE, "a number from 1 to 1000000"),
+    reads: reader.read("reads", fraction, DEFAULT_READS, "a part from 0 to 1"),
+    keySpace: reader.read("keyspaceLen", whole(1_000_000_000), DEFAULT_KEYS, "a number from 1 to 1000000000"),
+    bytes: reader.read(
+      "datasize",
+      whole(MAX_VALUE_BYTES),
+      DEFAULT_VALUE_BYTES,
+      `a number of bytes from 1 to ${MAX_VALUE_BYTES}`,
     ),
-    keySpace: given("keyspaceLen", whole(1, 1_000_000_000), 100_000, "a number from 1 to 1000000000"),
-    bytes: given("datasize", whole(1, 512 * 1024 * 1024), 256, "a number of bytes from 1 to 536870912"),
   };
   const resume = values["resume"] === true;
   if (resume)
-    problems.push(
-      ...Object.keys(values)
-        .filter((name) => SET_AT_ONCE.includes(name))
-        .map(
-          (name) =>
-            `--${LONG[name] ?? name}: a soak that is resumed goes on as it was begun; without --resume another is begun`,
-        ),
-    );
-  const diskBytes = given("disk", (value) => parseSize(String(value)), 10 * 1024 ** 3, "a size such as 20gb");
-  if (problems.length > 0) throw new BadInput("npm start -- soak", problems);
+    reader.refuse(FIXED_AT_START, "is fixed when a soak begins; leave it out, or begin another without --resume");
+  const size = (value: unknown): number | undefined => parseSize(String(value));
+  const diskBytes = reader.read("maxDisk", size, DEFAULT_DISK_BYTES, "a size such as 20gb");
+  if (reader.problems.length > 0) throw new BadInput("npm start -- soak", reader.problems);
   const { output } = values;
   return {
     stack,
@@ -94,19 +98,42 @@ export function soakOptions(stack: string, values: Readonly<Record<string, unkno
   };
 }
 
-/** What a soak is begun with, and keeps. */
-const SET_AT_ONCE: readonly string[] = ["for", "window", "rate", "reads", "keyspaceLen", "datasize", "disk"];
-
-const LONG: Readonly<Record<string, string>> = { keyspaceLen: "keyspace-len" };
-
-function whole(least: number, most: number): (value: unknown) => number | undefined {
-  return (value) =>
-    typeof value === "number" && Number.isInteger(value) && value >= least && value <= most ? value : undefined;
-}
-
-/** Seconds of `90s`, `30m`, `2h` or `3d`; undefined when it is none. */
+/** Seconds of `90s`, `30m`, `2h` or `3d`; undefined for anything else. */
 export function parseDuration(value: unknown): number | undefined {
   const match = /^(\d+(?:\.\d+)?)([smhd])$/.exec(String(value).trim());
   const seconds = match === null ? 0 : Number(match[1]) * (UNITS[match[2] ?? ""] ?? 0);
   return seconds > 0 ? seconds : undefined;
+}
+
+/** Reads options one by one, and collects their problems. */
+class ValueReader {
+  readonly problems: string[] = [];
+
+  constructor(private readonly values: Readonly<Record<string, unknown>>) {}
+
+  read(name: string, parse: (value: unknown) => number | undefined, fallback: number, expected: string): number {
+    const value = this.values[name];
+    if (value === undefined) return fallback;
+    const parsed = parse(value);
+    if (parsed === undefined) this.problems.push(`${flag(name)} is ${JSON.stringify(value)}: expected ${expected}`);
+    return parsed ?? fallback;
+  }
+
+  refuse(names: readonly string[], why: string): void {
+    const given = Object.keys(this.values).filter((name) => names.includes(name));
+    this.problems.push(...given.map((name) => `${flag(name)} ${why}`));
+  }
+}
+
+function flag(name: string): string {
+  return `--${FLAGS[name] ?? name}`;
+}
+
+function whole(most: number): (value: unknown) => number | undefined {
+  return (value) =>
+    typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= most ? value : undefined;
+}
+
+function fraction(value: unknown): number | undefined {
+  return typeof value === "number" && value >= 0 && value <= 1 ? value : undefined;
 }

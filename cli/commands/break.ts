@@ -14,7 +14,7 @@ import { parseConfig } from "../../stacks/config/parse";
 import type { PlannedScenarioRun } from "../../stacks/plan/scenario-runs";
 import { describeScenarioRuns, planScenarioRuns, plannedScenario } from "../../stacks/plan/scenario-runs";
 import type { FaultTarget } from "../fault-targets/fault-targets";
-import type { BreakOptions } from "../options";
+import type { BreakOptions } from "../break-options";
 import { print } from "../terminal";
 import { STACKS_DIRECTORY } from "../../stacks/config/paths";
 import { isPodPlatform } from "../../stacks/plan/pods";
@@ -22,7 +22,7 @@ import type { StackConfig } from "../../stacks/config/schema/stack";
 import { DEFAULT_FAILURES } from "../../stacks/config/schema/failures";
 import { readStackFile } from "../../stacks/config/stack-file";
 import { runSteps } from "../steps";
-import { didYouMean } from "../../stacks/config/problems";
+import { didYouMean } from "../../lib/did-you-mean";
 import { stopAndWrite, printFailures } from "./run-output";
 
 /**

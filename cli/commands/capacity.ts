@@ -1,6 +1,6 @@
 /** `npm start -- capacity`: the highest load that each deployment of a stack takes within an objective. */
 import type { Objective } from "../../benchmarks/capacity/objective";
-import { formatObjective, parseObjective } from "../../benchmarks/capacity/objective";
+import { formatObjective } from "../../benchmarks/capacity/objective";
 import type { SearchPlan } from "../../benchmarks/capacity/search";
 import { BadInput } from "../../lib/errors";
 import type { LoadRunners } from "../../benchmarks/measuring/measurement-series";
@@ -11,74 +11,60 @@ import type { ResultsCollector } from "../../benchmarks/results/collector";
 import type { OpenLoopWorkload } from "../../benchmarks/workloads/mixed-workload";
 import { configuredCapacitySearch, openLoopWorkloads } from "../../stacks/plan/benchmark-plans";
 import type { StackConfig } from "../../stacks/config/schema/stack";
-import { DEFAULT_SEARCH, searchPlan } from "../../stacks/config/schema/capacity";
+import { capacitySchema, DEFAULT_SEARCH, searchPlan } from "../../stacks/config/schema/capacity";
 import { workloadSchema } from "../../stacks/config/schema/workloads";
+import { describeIssues } from "../../stacks/config/problems";
+import { parseNumber } from "../options";
 import type { Step } from "../steps";
 
-/** What is asked for on the command line, in place of what the stack asks for. */
+/** What the command line asks of `capacity`; it replaces what the stack asks for. */
 export interface CapacityOptions {
   readonly objective?: Objective | undefined;
   readonly search: Partial<SearchPlan>;
 }
 
-/** Options of the command line, by key. */
-const OPTIONS = {
-  initialRate: "initial-rate",
-  maxRate: "max-rate",
-  precision: "precision",
-  confirmations: "confirmations",
-} as const satisfies Record<keyof SearchPlan, string>;
+/** Configuration key to option. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  objective: "--objective",
+  initialRate: "--initial-rate",
+  maxRate: "--max-rate",
+  precision: "--precision",
+  confirmations: "--confirmations",
+};
 
-/** @throws BadInput with every problem */
+const optionsSchema = capacitySchema.omit({ workload: true }).partial();
+
+/** From commander's values. @throws BadInput with every problem */
 export function capacityOptions(values: Readonly<Record<string, unknown>>): CapacityOptions {
-  const problems: string[] = [];
-  const number = (key: keyof SearchPlan, holds: (value: number) => boolean, expected: string): Partial<SearchPlan> => {
-    const text = values[key];
-    if (text === undefined) return {};
-    const value = Number(text);
-    if (!holds(value)) problems.push(`--${OPTIONS[key]} is ${JSON.stringify(text)}: expected ${expected}`);
-    return { [key]: value };
-  };
-  const search = {
-    ...number("initialRate", (value) => Number.isInteger(value) && value >= 1, "requests per second, a whole number"),
-    ...number("maxRate", (value) => Number.isInteger(value) && value >= 1, "requests per second, a whole number"),
-    ...number("precision", (value) => value >= 0.01 && value <= 1, "a part from 0.01 to 1"),
-    ...number(
-      "confirmations",
-      (value) => Number.isInteger(value) && value >= 1 && value <= 20,
-      "a whole number from 1 to 20",
-    ),
-  };
-  const text = values["objective"];
-  let objective: Objective | undefined;
-  if (typeof text === "string") {
-    try {
-      objective = parseObjective(text);
-    } catch (error) {
-      if (!(error instanceof BadInput)) throw error;
-      problems.push(...error.problems.map((problem) => `--objective: ${problem}`));
-    }
+  const keys = Object.keys(OPTIONS).filter((key) => values[key] !== undefined);
+  const input = Object.fromEntries(
+    keys.map((key) => [key, key === "objective" ? values[key] : parseNumber(String(values[key]))]),
+  );
+  const parsed = optionsSchema.safeParse(input);
+  if (!parsed.success) {
+    const label = ([key]: readonly PropertyKey[]): string => OPTIONS[String(key)] ?? String(key);
+    throw new BadInput("capacity", describeIssues(optionsSchema, input, parsed.error.issues, label));
   }
-  if (problems.length > 0) throw new BadInput("capacity", problems);
-  return { objective, search };
+  const given = Object.entries(parsed.data).filter(([key]) => key in input && key !== "objective");
+  return { objective: parsed.data.objective, search: Object.fromEntries(given) };
 }
 
 /**
- * The stack's own search with what the command line has in place of it. The load is the stack's, or its first of the open loop,
- * or that load generator's defaults with the stack's key space.
+ * The stack's search, with what the command line replaces. The workload is the one that the stack names, else its first
+ * open-loop workload, else the defaults of that load generator with the stack's keys and values.
  * @throws BadInput where neither names an objective
  */
-export function requestedCapacitySearch(config: StackConfig, wanted: CapacityOptions): CapacitySearch {
+export function requestedCapacitySearch(config: StackConfig, requested: CapacityOptions): CapacitySearch {
   const { capacity } = config;
-  const objective = wanted.objective ?? capacity?.objective;
-  if (objective === undefined)
-    throw new BadInput("capacity", [
-      "--objective is missing, and the stack has no valkey:capacity: expected a percentile and a time, such as p99=2ms",
-    ]);
+  const objective = requested.objective ?? capacity?.objective;
+  if (objective === undefined) {
+    const remedy = "expected a percentile and a time, such as p99=2ms";
+    throw new BadInput("capacity", [`--objective is missing, and the stack has no valkey:capacity: ${remedy}`]);
+  }
   return {
     workload: configuredCapacitySearch(config)?.workload ?? openLoopWorkloads(config)[0] ?? standardMix(config),
     objective,
-    search: { ...DEFAULT_SEARCH, ...(capacity === undefined ? {} : searchPlan(capacity)), ...wanted.search },
+    search: { ...DEFAULT_SEARCH, ...(capacity === undefined ? {} : searchPlan(capacity)), ...requested.search },
   };
 }
 

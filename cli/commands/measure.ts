@@ -15,13 +15,14 @@ import { verdictLine } from "../../valkey/verification/format";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
 import { fitKeySpace, unevenSettings } from "../../benchmarks/workloads/workload";
-import type { OptionOverrides } from "../../stacks/config/parse";
+import type { OptionOverrides } from "../../stacks/config/option-overrides";
 import { parseBenchmark } from "../../stacks/config/parse";
 import type { ExternalDeployment } from "../external";
 import { externalDeployment } from "../external";
 import { print } from "../terminal";
 import { mixedWorkloads, benchmarkWorkload } from "../../stacks/plan/benchmark-plans";
-import type { BenchmarkConfig, StackConfig } from "../../stacks/config/schema/stack";
+import type { BenchmarkConfig } from "../../stacks/config/schema/benchmark";
+import type { StackConfig } from "../../stacks/config/schema/stack";
 import { runSteps } from "../steps";
 import { measuredNames, measuredTitle, printFailures, printResults, formatRounds } from "./run-output";
 

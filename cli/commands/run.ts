@@ -23,7 +23,7 @@ import { nodeCount } from "../../valkey/topology/placement";
 import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
-import type { OptionOverrides } from "../../stacks/config/parse";
+import type { OptionOverrides } from "../../stacks/config/option-overrides";
 import { parseConfig } from "../../stacks/config/parse";
 import { print } from "../terminal";
 import { STACKS_DIRECTORY } from "../../stacks/config/paths";

@@ -30,13 +30,13 @@ import type { Environment, Results } from "../../benchmarks/results/schema";
 import { describeEnd, formatStudy } from "../../benchmarks/results/study-summary";
 import { formatDuration } from "../../lib/units";
 import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
-import type { OptionOverrides } from "../../stacks/config/parse";
+import type { OptionOverrides } from "../../stacks/config/option-overrides";
 import { parseConfig } from "../../stacks/config/parse";
 import { print } from "../terminal";
 import { STACKS_DIRECTORY } from "../../stacks/config/paths";
 import { studyTreatments } from "../../stacks/plan/benchmark-plans";
 import type { HostStackConfig } from "../../stacks/config/schema/stack";
-import type { ExperimentConfig } from "../../stacks/config/schema/study";
+import type { StudySectionConfig } from "../../stacks/config/schema/study";
 import { readStackFile, stackNames } from "../../stacks/config/stack-file";
 import type { Step } from "../steps";
 import { runSteps } from "../steps";
@@ -47,11 +47,11 @@ export interface StudyOptions {
   readonly name: string;
   readonly resume: boolean;
   readonly overrides: OptionOverrides;
-  /** Values in place of the section `experiment`'s. */
-  readonly experiment: Readonly<Record<string, unknown>>;
+  /** Values that replace those of the section `study`. */
+  readonly study: Readonly<Record<string, unknown>>;
 }
 
-type StudyConfig = HostStackConfig & { readonly experiment: ExperimentConfig };
+type StudyConfig = HostStackConfig & { readonly study: StudySectionConfig };
 
 /**
  * @returns 0 when it ended by itself
@@ -59,15 +59,15 @@ type StudyConfig = HostStackConfig & { readonly experiment: ExperimentConfig };
  */
 export async function runNamedStudy(options: StudyOptions, interruption: AbortSignal): Promise<number> {
   const { stack, config } = readStudy(options);
-  const { experiment, benchmark } = config;
+  const { study, benchmark } = config;
   const plan: Study = {
     name: options.name,
-    kind: experiment.study,
+    kind: study.kind,
     treatments: studyTreatments(config),
-    seed: experiment.seed ?? randomInt(1, 1_000_000_000),
-    precision: experiment.precision,
-    budget: experiment.budget,
-    tableGrowth: experiment.growth,
+    seed: study.seed ?? randomInt(1, 1_000_000_000),
+    precision: study.precision,
+    budget: study.budget,
+    tableGrowth: study.growth,
   };
   const { artifacts, journal } = options.resume
     ? resumeStudy(plan, benchmark.output)
@@ -207,36 +207,38 @@ class StudyRun {
   }
 }
 
-/** @throws BadInput when there is no such study, or its stack or the options are not usable */
-function readStudy({ name, overrides, experiment }: StudyOptions): {
+/** @throws BadInput when there is no such study, or its stack or the options have problems */
+function readStudy({ name, overrides, study }: StudyOptions): {
   readonly stack: string;
   readonly config: StudyConfig;
 } {
-  const names = stackNames(STACKS_DIRECTORY);
-  const stack = names.includes(`study-${name}`) ? `study-${name}` : name;
-  if (!names.includes(stack))
-    throw new BadInput("study", [
-      `there is none named ${name}. Studies here: ${names.flatMap((each) => (each.startsWith("study-") ? [each.slice("study-".length)] : [])).join(", ")}; or any stack with valkey:experiment`,
-    ]);
-  if ("repeats" in overrides.benchmark)
-    throw new BadInput("--repeats", [
-      "a study repeats until it knows enough; say how much that is by --precision, and how long it may take by --budget",
-    ]);
+  const stack = studyStack(name);
+  if ("repeats" in overrides.benchmark) {
+    const remedy = "set --precision and --budget instead";
+    throw new BadInput("--repeats", [`a study repeats until its comparisons are precise enough; ${remedy}`]);
+  }
   const raw = readStackFile(STACKS_DIRECTORY, stack);
-  const section = raw["experiment"];
-  if (typeof section !== "object" || section === null)
-    throw new BadInput(`stack ${stack}`, ["has no section valkey:experiment, so nothing is varied"]);
+  const section = raw["study"];
+  if (typeof section !== "object" || section === null) {
+    throw new BadInput(`stack ${stack}`, ["has no section valkey:study with factors to vary"]);
+  }
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
-  const parsed = parseConfig(
-    `stack ${stack}`,
-    { ...raw, experiment: { ...section, ...experiment } },
-    machine,
-    overrides,
-  );
-  const { platform } = parsed;
-  if (platform.type !== "host" || parsed.experiment === undefined)
-    throw new BadInput(`stack ${stack}`, [
-      `its platform is ${platform.type}; studies run on this machine (platform host)`,
-    ]);
-  return { stack, config: { ...parsed, platform, experiment: parsed.experiment } };
+  const sections = { ...raw, study: { ...section, ...study } };
+  const config = parseConfig(`stack ${stack}`, sections, machine, overrides);
+  const { platform } = config;
+  if (platform.type !== "host" || config.study === undefined) {
+    throw new BadInput(`stack ${stack}`, [`its platform is ${platform.type}; studies need the platform host`]);
+  }
+  return { stack, config: { ...config, platform, study: config.study } };
+}
+
+/** The stack of a study: `study-NAME`, or the stack of that name. @throws BadInput when there is neither */
+function studyStack(name: string): string {
+  const names = stackNames(STACKS_DIRECTORY);
+  if (names.includes(`study-${name}`)) return `study-${name}`;
+  if (names.includes(name)) return name;
+  const known = names.filter((each) => each.startsWith("study-")).map((each) => each.slice("study-".length));
+  throw new BadInput("study", [
+    `there is no study ${name}. Studies: ${known.join(", ")}, or a stack with valkey:study`,
+  ]);
 }

@@ -11,7 +11,8 @@ import { verify } from "../../valkey/verification/verify";
 import type { FaultTarget, FaultTargetListener } from "./fault-targets";
 import type { PlannedScenarioRun } from "../../stacks/plan/scenario-runs";
 import { hostPlans } from "../../stacks/plan/benchmark-plans";
-import type { HostConfig, StackConfig } from "../../stacks/config/schema/stack";
+import type { HostConfig } from "../../stacks/config/schema/platform";
+import type { StackConfig } from "../../stacks/config/schema/stack";
 import { runSteps } from "../steps";
 
 /** A disk that a scenario fills, bytes: room for what a scenario writes and no more, for it is memory. */

@@ -14,7 +14,8 @@ import type { SubjectPlan, PlannedScenarioRun } from "../../stacks/plan/scenario
 import { podSubjectPlans } from "../../stacks/plan/scenario-runs";
 import type { PodPlatform } from "../../stacks/plan/pods";
 import { podTarget, sentinelTarget } from "../../stacks/plan/pods";
-import type { DeploymentConfig, StackConfig } from "../../stacks/config/schema/stack";
+import type { DeploymentConfig } from "../../stacks/config/schema/deployments";
+import type { StackConfig } from "../../stacks/config/schema/stack";
 
 /** Pods that are to be broken run already: for one that is on its way. */
 const WAIT_SECONDS = 60;

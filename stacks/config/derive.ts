@@ -3,7 +3,8 @@ import { nodeCount } from "../../valkey/topology/placement";
 import { supportsPingInterval, derivedSettings } from "../../valkey/topology/derived-settings";
 import { configuredShape } from "../plan/benchmark-plans";
 import { isPodPlatform, podSettings } from "../plan/pods";
-import type { DeploymentConfig, PlatformConfig } from "./schema/stack";
+import type { DeploymentConfig } from "./schema/deployments";
+import type { PlatformConfig } from "./schema/platform";
 
 /** With them where it names no others. Servers of this machine are told what they know of them when they start. */
 export function withDerivedSettings(deployment: DeploymentConfig, platform: PlatformConfig): DeploymentConfig {

@@ -3,10 +3,13 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isMap, parseDocument } from "yaml";
 import { BadInput, messageOf } from "../../lib/errors";
-import { didYouMean } from "./problems";
+import { didYouMean } from "../../lib/did-you-mean";
 
 /** The project's name in Pulumi.yaml, and so the namespace of its configuration. */
 export const CONFIG_NAMESPACE = "valkey";
+
+/** The first line of every stack file: editors find the schema by it. */
+export const EDITOR_LINE = "# yaml-language-server: $schema=schema.json";
 
 const FILE = /^Pulumi\.(.+)\.yaml$/;
 
@@ -40,9 +43,11 @@ export function readStackFile(directory: string, stack: string): Record<string, 
   return parseStackFile(file, text);
 }
 
-/** The first line of a stack's file, which says what it is for; empty where that is no comment. */
+/** The first line of a stack file after the line for editors: a sentence on its purpose; empty where it is no comment. */
 export function headline(directory: string, stack: string): string {
-  return /^# *(.+)/.exec(readFileSync(join(directory, `Pulumi.${stack}.yaml`), "utf8"))?.[1]?.trim() ?? "";
+  const lines = readFileSync(join(directory, `Pulumi.${stack}.yaml`), "utf8").split("\n");
+  const first = lines.find((line) => line !== EDITOR_LINE) ?? "";
+  return /^# *(.+)/.exec(first)?.[1]?.trim() ?? "";
 }
 
 /** Pure. */

@@ -1,47 +1,45 @@
-/** From a stack's configuration to what is carried out: deployments to start, a workload to measure. Pure. */
-import * as experiments from "../../benchmarks/studies/factors";
-import type { Treatment } from "../../benchmarks/studies/factors";
-import type { HostDeploymentPlan } from "../../platforms/host/host";
-import type { SentinelSettings } from "../../valkey/sentinel/plan";
-import { majority } from "../../valkey/sentinel/plan";
+/** From a stack's configuration to the plans of its deployments, workloads and treatments. Pure. */
 import type { CapacitySearch } from "../../benchmarks/measuring/measure-all";
+import type { Treatment } from "../../benchmarks/studies/factors";
+import { treatmentsOf } from "../../benchmarks/studies/factors";
 import type { MixedWorkload, OpenLoopWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import { fitKeySpace, fitLoad } from "../../benchmarks/workloads/workload";
+import type { HostDeploymentPlan } from "../../platforms/host/host";
+import type { SentinelSettings } from "../../valkey/sentinel/plan";
+import { majority } from "../../valkey/sentinel/plan";
 import type { Shape } from "../../valkey/topology/placement";
-import type {
-  BenchmarkConfig,
-  DeploymentConfig,
-  HostConfig,
-  SentinelConfig,
-  StackConfig,
-} from "../config/schema/stack";
-import { DEFAULT_DURATION_SECONDS } from "../config/schema/stack";
+import type { BenchmarkConfig } from "../config/schema/benchmark";
+import { DEFAULT_DURATION_SECONDS } from "../config/schema/benchmark";
 import { searchPlan } from "../config/schema/capacity";
-import type { ExperimentConfig } from "../config/schema/study";
+import type { DeploymentConfig, SentinelConfig } from "../config/schema/deployments";
+import type { HostConfig } from "../config/schema/platform";
+import type { StackConfig } from "../config/schema/stack";
+import type { StudySectionConfig } from "../config/schema/study";
 
+/** Primaries and replicas of a deployment. */
 export function configuredShape(deployment: DeploymentConfig): Shape {
   return deployment.mode === "cluster"
     ? { primaries: deployment.primaries, replicasPerPrimary: deployment.replicasPerPrimary }
     : { primaries: 1, replicasPerPrimary: deployment.replicas };
 }
 
-/** Of those that have a replica take over; undefined where nobody does. */
+/** Sentinels of a deployment; undefined where it has none. */
 export function configuredSentinels(deployment: DeploymentConfig): SentinelSettings | undefined {
-  return deployment.mode === "replication" && deployment.sentinel !== undefined
-    ? sentinelSettings(deployment.sentinel)
-    : undefined;
+  if (deployment.mode !== "replication" || deployment.sentinel === undefined) return undefined;
+  return sentinelSettings(deployment.sentinel);
 }
 
-function sentinelSettings({
-  count,
-  quorum,
-  "down-after-milliseconds": downAfterMs,
-  "failover-timeout": failoverTimeoutMs,
-}: SentinelConfig): SentinelSettings {
-  return { count, quorum: quorum ?? majority(count), downAfterMs, failoverTimeoutMs };
+function sentinelSettings({ count, quorum, ...timeouts }: SentinelConfig): SentinelSettings {
+  return {
+    count,
+    quorum: quorum ?? majority(count),
+    downAfterMs: timeouts["down-after-milliseconds"],
+    failoverTimeoutMs: timeouts["failover-timeout"],
+  };
 }
 
+/** Every deployment of a stack on this machine. */
 export function hostPlans(
   platform: HostConfig,
   { deployments }: Pick<StackConfig, "deployments">,
@@ -56,97 +54,83 @@ export function hostPlans(
   }));
 }
 
-/** The workload as configured; it is not yet fitted to the deployments. */
+/** The workload of the section `benchmark`, not yet fitted to the deployments. */
 export function benchmarkWorkload(benchmark: BenchmarkConfig): Workload {
   const { workloadName, tests, clients, pipeline, dataSize, threads, keySpace, duration, requests, warmup, rate } =
     benchmark;
-  return {
-    name: workloadName,
-    tests,
-    clients,
-    pipeline,
-    dataSize,
-    threads,
-    keySpace,
-    length: requests === undefined ? { seconds: duration ?? DEFAULT_DURATION_SECONDS } : { requests },
-    warmup,
-    rate,
-  };
+  const length = requests === undefined ? { seconds: duration ?? DEFAULT_DURATION_SECONDS } : { requests };
+  return { name: workloadName, tests, clients, pipeline, dataSize, threads, keySpace, length, warmup, rate };
 }
 
-/** The mixed workloads, each as long as the benchmark's measurements; key spaces are fitted to what every deployment can have. */
+/** The mixed workloads, each as long as the benchmark's measurements, with key spaces that every deployment can have. */
 export function mixedWorkloads({
   benchmark,
   workloads,
   anyCluster,
 }: Pick<StackConfig, "benchmark" | "workloads"> & { readonly anyCluster: boolean }): MixedWorkload[] {
+  const { duration = DEFAULT_DURATION_SECONDS, requests, warmup } = benchmark;
   return Object.entries(workloads).map(([name, workload]): MixedWorkload => {
-    const { duration = DEFAULT_DURATION_SECONDS, requests } = benchmark;
     const seconds = requests !== undefined && workload.rate !== undefined ? requests / workload.rate : duration;
-    const common = {
-      name,
-      length: { seconds },
-      warmup: benchmark.warmup,
-      keySpace: fitKeySpace(workload.keySpace, anyCluster),
-    };
-    if (workload.loadGenerator !== "open-loop") return { ...workload, ...common, rate: workload.rate };
-    const { timeout, ...rest } = workload;
-    return { ...rest, ...common, timeoutMs: timeout };
+    const keySpace = fitKeySpace(workload.keySpace, anyCluster);
+    const common = { name, length: { seconds }, warmup, keySpace };
+    // A closed loop has the key even where its rate is unlimited.
+    return workload.loadGenerator === "open-loop"
+      ? { ...workload, ...common }
+      : { ...workload, ...common, rate: workload.rate };
   });
 }
 
-/** What a stack with a section `capacity` offers, up to where, and what must hold; undefined without, or where the command line has it offer nothing by the open loop. */
+/** The open-loop workloads among them. */
+export function openLoopWorkloads(
+  config: Pick<StackConfig, "benchmark" | "workloads" | "deployments">,
+): OpenLoopWorkload[] {
+  const all = mixedWorkloads({ ...config, anyCluster: hasCluster(config) });
+  return all.filter((workload): workload is OpenLoopWorkload => workload.loadGenerator === "open-loop");
+}
+
+/** The search of the section `capacity`; undefined without the section, or where options leave no open-loop workload. */
 export function configuredCapacitySearch(
   config: Pick<StackConfig, "benchmark" | "workloads" | "deployments" | "capacity">,
 ): CapacitySearch | undefined {
   const { capacity } = config;
   if (capacity === undefined) return undefined;
-  const mix = openLoopWorkloads(config).find(({ name }) => name === (capacity.workload ?? name));
-  return mix === undefined ? undefined : { workload: mix, objective: capacity.objective, search: searchPlan(capacity) };
+  const workload = openLoopWorkloads(config).find(({ name }) => name === (capacity.workload ?? name));
+  return workload && { workload, objective: capacity.objective, search: searchPlan(capacity) };
 }
 
-export function openLoopWorkloads(
-  config: Pick<StackConfig, "benchmark" | "workloads" | "deployments">,
-): OpenLoopWorkload[] {
-  return mixedWorkloads({ ...config, anyCluster: hasCluster(config) }).filter(
-    (mix): mix is OpenLoopWorkload => mix.loadGenerator === "open-loop",
-  );
-}
-
-/** Whether key spaces must be those of a cluster. */
+/** Whether any deployment is a cluster, so that key spaces must fit one. */
 export function hasCluster({ deployments }: Pick<StackConfig, "deployments">): boolean {
   return Object.values(deployments).some(({ mode }) => mode === "cluster");
 }
 
-/** The workload with the key space that every deployment of the stack can have exactly, and the load that each can share evenly where that is asked for. */
+/** The benchmark's workload with the key space that every deployment can have and, with `adjustLoad`, an even load. */
 export function fittedWorkload({ benchmark, deployments }: Pick<StackConfig, "benchmark" | "deployments">): Workload {
   const clusters = Object.values(deployments).flatMap((deployment) =>
     deployment.mode === "cluster" ? [deployment.primaries] : [],
   );
-  const { clients, threads, fit, keySpace } = benchmark;
+  const { clients, threads, adjustLoad } = benchmark;
+  const keySpace = fitKeySpace(benchmark.keySpace, clusters.length > 0);
   return {
     ...benchmarkWorkload(benchmark),
-    keySpace: fitKeySpace(keySpace, clusters.length > 0),
-    ...(fit ? fitLoad(clients, threads, clusters) : {}),
+    keySpace,
+    ...(adjustLoad ? fitLoad(clients, threads, clusters) : {}),
   };
 }
 
-/** A study's cells: every combination of what it varies, on each deployment, with a key space that all of them can have exactly. */
+/** A study's treatments: every combination of levels, on each deployment, with one key space that all of them can have. */
 export function studyTreatments({
   deployments,
   benchmark,
-  experiment,
-}: Pick<StackConfig, "deployments" | "benchmark"> & { readonly experiment: ExperimentConfig }): Treatment[] {
+  study,
+}: Pick<StackConfig, "deployments" | "benchmark"> & { readonly study: StudySectionConfig }): Treatment[] {
   const bases = Object.entries(deployments).map(([name, deployment]) => ({
     name,
     mode: deployment.mode,
     shape: configuredShape(deployment),
     settings: deployment.settings,
   }));
-  const cells = experiments.treatmentsOf(bases, experiment.vary, benchmarkWorkload(benchmark), experiment.runners);
-  const keySpace = fitKeySpace(
-    benchmark.keySpace,
-    cells.some(({ mode }) => mode === "cluster"),
-  );
-  return cells.map((cell) => ({ ...cell, workload: { ...cell.workload, keySpace } }));
+  const treatments = treatmentsOf(bases, study.vary, benchmarkWorkload(benchmark), study.runners);
+  const anyCluster = treatments.some(({ mode }) => mode === "cluster");
+  const keySpace = fitKeySpace(benchmark.keySpace, anyCluster);
+  return treatments.map((treatment) => ({ ...treatment, workload: { ...treatment.workload, keySpace } }));
 }

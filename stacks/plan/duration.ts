@@ -3,7 +3,7 @@ import { nodeCount } from "../../valkey/topology/placement";
 import { keyFamilies } from "../../benchmarks/workloads/named-tests";
 import { KEYS_IN_FLIGHT } from "../../benchmarks/workloads/prefill";
 import type { Workload } from "../../benchmarks/workloads/workload";
-import type { PlatformConfig } from "../config/schema/stack";
+import type { PlatformConfig } from "../config/schema/platform";
 import type { DeploymentPlan, MeasurementPlan, StudyPlan } from "./stack-plan-types";
 import type { Duration } from "./stack-plan-types";
 

@@ -14,7 +14,8 @@ import {
 } from "../../components/kubernetes/pods/sidecar-resources";
 import { configuredSentinels, configuredShape } from "./benchmark-plans";
 import { podSettings, runnerCount } from "./pods";
-import type { BenchmarkConfig, DeploymentConfig } from "../config/schema/stack";
+import type { BenchmarkConfig } from "../config/schema/benchmark";
+import type { DeploymentConfig } from "../config/schema/deployments";
 import type { EksPlatformConfig } from "../config/schema/eks";
 import { zoneNames } from "../config/schema/eks";
 

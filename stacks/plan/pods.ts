@@ -11,7 +11,8 @@ import { pullPolicy } from "../../components/kubernetes/pods/image";
 import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "../../components/kubernetes/layout";
 import { objectNames } from "../../components/kubernetes/names";
 import { configuredSentinels, configuredShape } from "./benchmark-plans";
-import type { DeploymentConfig, PlatformConfig } from "../config/schema/stack";
+import type { DeploymentConfig } from "../config/schema/deployments";
+import type { PlatformConfig } from "../config/schema/platform";
 import type { EksPlatformConfig } from "../config/schema/eks";
 import { zoneNames } from "../config/schema/eks";
 import type { KubernetesConfig } from "../config/schema/kubernetes";
@@ -116,7 +117,7 @@ export function runnerPlan(platform: PodPlatform, runners: number, otherEngines:
   return {
     runners,
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
-    sharing: platform.type === "kubernetes" && platform.clients.sharing,
+    sharing: platform.type === "kubernetes" && platform.clients.shareMachines,
     ...(clients.requests === undefined ? {} : { resources: { requests: clients.requests } }),
     ...placeOfRunners(platform),
     // Other engines' images bring no valkey-benchmark.

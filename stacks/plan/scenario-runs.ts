@@ -64,7 +64,19 @@ export interface PlannedScenario {
 }
 
 export function plannedScenario(name: string, config: FailureConfig): PlannedScenario {
-  const { rate, dataSize, timeout, waitFor, settings, before, after, patience, repair, repeats, deployments } = config;
+  const {
+    rate,
+    dataSize,
+    writeTimeoutMs,
+    waitFor,
+    settings,
+    before,
+    after,
+    recoveryTimeout,
+    repair,
+    repeats,
+    deployments,
+  } = config;
   return {
     repeats,
     deployments,
@@ -74,13 +86,13 @@ export function plannedScenario(name: string, config: FailureConfig): PlannedSce
       load: {
         rate,
         bytes: dataSize,
-        timeoutMs: timeout,
+        timeoutMs: writeTimeoutMs,
         acknowledgement: { replicas: waitFor, timeoutMs: waitFor === 0 ? 0 : WAIT_MS },
       },
       settings: toDirectives(settings),
       beforeSeconds: before,
       afterSeconds: after,
-      recoveryTimeoutSeconds: patience,
+      recoveryTimeoutSeconds: recoveryTimeout,
       repair,
     },
   };

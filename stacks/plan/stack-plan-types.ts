@@ -8,7 +8,8 @@ import type { ShardPlan } from "../../valkey/topology/cluster-plan";
 import type { Shape } from "../../valkey/topology/placement";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import type { EksPlan } from "../../platforms/eks/plan";
-import type { DeploymentConfig, PlatformConfig } from "../config/schema/stack";
+import type { DeploymentConfig } from "../config/schema/deployments";
+import type { PlatformConfig } from "../config/schema/platform";
 import type { WorkloadConfig } from "../config/schema/workloads";
 
 /** Raised when a reader of an older plan could misread a newer one. */

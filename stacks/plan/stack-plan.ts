@@ -27,7 +27,9 @@ import {
   configuredShape,
 } from "./benchmark-plans";
 import { deploymentZones, isPodPlatform, podSettings, runnerCount, platformZones } from "./pods";
-import type { DeploymentConfig, PlatformConfig, StackConfig } from "../config/schema/stack";
+import type { DeploymentConfig } from "../config/schema/deployments";
+import type { PlatformConfig } from "../config/schema/platform";
+import type { StackConfig } from "../config/schema/stack";
 import { planDuration } from "./duration";
 import { eksPlan } from "./eks";
 import type {
@@ -206,15 +208,15 @@ function planCapacity(config: StackConfig): CapacityPlan | null {
   };
 }
 
-function planStudy({ experiment, deployments, benchmark }: StackConfig): StudyPlan | null {
-  if (experiment === undefined) return null;
-  const levels: [string, readonly (string | number)[] | undefined][] = Object.entries(experiment.vary);
+function planStudy({ study, deployments, benchmark }: StackConfig): StudyPlan | null {
+  if (study === undefined) return null;
+  const levels: [string, readonly (string | number)[] | undefined][] = Object.entries(study.vary);
   const varied = Object.fromEntries(levels.flatMap(([factor, each]) => (each === undefined ? [] : [[factor, each]])));
   return {
-    treatments: studyTreatments({ deployments, benchmark, experiment }).length,
+    treatments: studyTreatments({ deployments, benchmark, study }).length,
     varied,
-    precision: experiment.precision,
-    budget: experiment.budget,
+    precision: study.precision,
+    budget: study.budget,
   };
 }
 

@@ -1,7 +1,7 @@
 /** What a platform hands to the program. */
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import type * as pulumi from "@pulumi/pulumi";
-import type { DeploymentConfig } from "../config/schema/stack";
+import type { DeploymentConfig } from "../config/schema/deployments";
 
 /** What a platform makes of a deployment: servers that run, not yet formed. */
 export interface StartedDeployment {

@@ -24,7 +24,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   const words = describePlan(plan).join("\n");
   void pulumi.log.info(words);
   const deployed = await deploy(stack, config);
-  const { timeout, run } = config.verification;
+  const { timeout, trigger } = config.verification;
   const verified = deployed.map(({ name, target, password, revision, dependsOn, formsWithoutHelp }) => {
     const formation = formsWithoutHelp
       ? undefined
@@ -32,7 +32,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
     const formationMs = formation?.milliseconds ?? pulumi.output(null);
     const check = new TopologyCheck(
       name,
-      { target, password, formationMs, revision, timeoutSeconds: timeout, trigger: run },
+      { target, password, formationMs, revision, timeoutSeconds: timeout, trigger },
       { dependsOn: [...dependsOn] },
     );
     return { name, target, password, formationMs, check };
@@ -57,7 +57,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
           stack,
           output: config.benchmark.output,
           configuration: config,
-          trigger: config.benchmark.run,
+          trigger: config.benchmark.trigger,
           clients:
             isPodPlatform(config.platform) && plan.measurement !== null
               ? runnerPlan(

@@ -164,7 +164,7 @@ describe("verify", () => {
   });
 });
 
-describe("bench", () => {
+describe("measure", () => {
   it("measures, and leaves the servers as they were: no key, no user", async () => {
     const keys = (): Promise<number[]> =>
       Promise.all(cluster.nodes.map((_node, index) => withNode(cluster, index, (connection) => connection.dbsize())));
@@ -182,7 +182,7 @@ describe("bench", () => {
     );
     const before = [await keys(), await users()];
     const { status, output } = await place.run(
-      ["bench", "--mode", "cluster", ...nodes(cluster), ...BENCH, "--output", place.output()],
+      ["measure", "--mode", "cluster", ...nodes(cluster), ...BENCH, "--output", place.output()],
       password(cluster),
     );
     expect(status, output).toBe(0);
@@ -196,7 +196,7 @@ describe("bench", () => {
   });
 
   it("does not touch keys of its names that are there already, unless told to", async () => {
-    const args = ["bench", "--mode", "replication", ...nodes(replication), ...BENCH];
+    const args = ["measure", "--mode", "replication", ...nodes(replication), ...BENCH];
     await withNode(replication, 0, (connection) => connection.set("key:000000000007", "theirs"));
     const { status, output } = await place.call([...args, "--output", place.output("a")], password(replication));
     expect(status, output).toBe(2);
@@ -210,14 +210,14 @@ describe("bench", () => {
 
   it("measures nothing after FAIL, and nothing with a load that cannot be shared evenly", async () => {
     const failed = await place.call(
-      ["bench", "--mode", "cluster", "--primaries", "4", ...nodes(cluster), ...BENCH, "--output", place.output("a")],
+      ["measure", "--mode", "cluster", "--primaries", "4", ...nodes(cluster), ...BENCH, "--output", place.output("a")],
       password(cluster),
     );
     expect(failed.status).toBe(1);
     expect(failed.output).toMatch(/found: +3 primaries\n[\s\S]*Verification failed; nothing was measured/);
     expect(existsSync(join(place.output("a"), "results.json"))).toBe(true);
     const uneven = await place.call(
-      ["bench", "--mode", "cluster", ...nodes(cluster), ...BENCH, "--clients", "50", "--output", place.output("b")],
+      ["measure", "--mode", "cluster", ...nodes(cluster), ...BENCH, "--clients", "50", "--output", place.output("b")],
       password(cluster),
     );
     expect(uneven.status, uneven.output).toBe(2);
@@ -227,7 +227,7 @@ describe("bench", () => {
   it("takes its keys and its user away again when it is stopped half-way", async () => {
     const command = await place.start(
       [
-        "bench",
+        "measure",
         "--mode",
         "replication",
         ...nodes(replication),
@@ -320,7 +320,7 @@ describe("over TLS", () => {
     expect(distrusted.status).toBe(1);
     expect(distrusted.output).toMatch(/self-signed certificate/);
     const { status, output } = await place.run(
-      ["bench", ...args, "--cacert", cert, ...BENCH, "--output", place.output()],
+      ["measure", ...args, "--cacert", cert, ...BENCH, "--output", place.output()],
       environment,
     );
     expect(status, output).toBe(0);

@@ -23,7 +23,7 @@ const windows = (): number => entries().filter(({ kind }) => kind === "window").
 
 describe("npm start -- soak", () => {
   it("survives a SIGKILL with its servers and what it has seen, goes on, reports, and leaves nothing", async () => {
-    const args = ["soak", "local", "--for", "3s", "--window", "0.5s", "--rate", "300", "--output", place.output()];
+    const args = ["soak", "local", "--duration", "3s", "--window", "0.5s", "--rate", "300", "--output", place.output()];
     const first = await place.start(args);
     await eventually("it has seen a window of both deployments", () => windows() >= 2, 60_000);
     first.child.kill("SIGKILL");

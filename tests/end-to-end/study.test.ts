@@ -107,6 +107,6 @@ describe("npm start -- study", () => {
       expect.stringContaining("Studies here: billion, density, engines, io-threads, topologies"),
     ]);
     const plain = await place.call(["study", "local"]);
-    expect([plain.status, plain.output]).toEqual([2, expect.stringContaining("has no section valkey:experiment")]);
+    expect([plain.status, plain.output]).toEqual([2, expect.stringContaining("has no section valkey:study")]);
   });
 });

@@ -1,6 +1,6 @@
 /** Which benchmarks there are, and which of them a command line asks for. Pure. */
 import { BadInput } from "../../lib/errors";
-import { didYouMean } from "../../stacks/config/problems";
+import { didYouMean } from "../../lib/did-you-mean";
 import type { Benchmark } from "./benchmark";
 import { failure } from "./failure";
 import { spuriousFailovers } from "./spurious-failovers";

@@ -1,10 +1,10 @@
-/** The section `capacity`: the highest load that each deployment takes within an objective. */
+/** The section `capacity`: the search for the highest load that each deployment takes within an objective. */
 import { z } from "zod";
 import type { Objective } from "../../../benchmarks/capacity/objective";
 import { parseObjective } from "../../../benchmarks/capacity/objective";
 import type { SearchPlan } from "../../../benchmarks/capacity/search";
 import { BadInput } from "../../../lib/errors";
-import { workloadName } from "./workloads";
+import { count, recordName } from "./fields";
 
 const objective = z.string().transform((text, context): Objective => {
   try {
@@ -16,27 +16,45 @@ const objective = z.string().transform((text, context): Objective => {
   }
 });
 
-const rate = z.int().min(1).max(100_000_000);
+const rate = count(1, 100_000_000);
 
-/** What the search does where nobody says otherwise. */
+/** The search that the configuration and the options leave as it is. */
 export const DEFAULT_SEARCH: SearchPlan = { initialRate: 1_000, maxRate: 10_000_000, precision: 0.1, confirmations: 3 };
 
-export const capacitySchema = z.strictObject({
-  /** A percentile and the most it may be: `p99=2ms`. */
-  objective,
-  /** The one of the open-loop workloads that is offered, at rates of the search. @default the first of them */
-  workload: workloadName.optional(),
-  /** The first load that is offered, requests per second; no more than the highest. */
-  initialRate: rate.default(DEFAULT_SEARCH.initialRate),
-  /** The highest load that is offered, requests per second. */
-  maxRate: rate.default(DEFAULT_SEARCH.maxRate),
-  /** How near the answer must be, a part of it. */
-  precision: z.number().min(0.01).max(1).default(DEFAULT_SEARCH.precision),
-  /** How often the answer is offered again, at most; it must hold in most, and the lowest load that failed must not. */
-  confirmations: z.int().min(1).max(20).default(DEFAULT_SEARCH.confirmations),
-});
+/** The section `capacity`. */
+export const capacitySchema = z
+  .strictObject({
+    objective: objective.meta({
+      description: "A latency percentile and its highest allowed value, such as `p99=2ms` or `p99.9=500us`.",
+    }),
+    workload: recordName.optional().meta({
+      description: "The open-loop workload that is offered, at the rates of the search.",
+      fallback: "the first open-loop workload",
+    }),
+    initialRate: rate.default(DEFAULT_SEARCH.initialRate).meta({
+      description: "First rate that is offered. `maxRate` limits it.",
+      unit: "requests per second",
+    }),
+    maxRate: rate.default(DEFAULT_SEARCH.maxRate).meta({
+      description: "Highest rate that is offered.",
+      unit: "requests per second",
+    }),
+    precision: z.number().min(0.01).max(1).default(DEFAULT_SEARCH.precision).meta({
+      description: "Relative precision of the capacity: 0.1 is 10 %.",
+    }),
+    confirmations: count(1, 20)
+      .default(DEFAULT_SEARCH.confirmations)
+      .meta({
+        description:
+          "Most repeats of the capacity and of the next higher load. The objective must hold in most repeats of the " +
+          "capacity, and fail in most repeats of the load above it.",
+      }),
+  })
+  .meta({ description: "Search for the highest load that each deployment takes within a latency objective." });
+/** The section `capacity`, parsed. */
 export type CapacityConfig = z.infer<typeof capacitySchema>;
 
+/** The search of a section `capacity`. */
 export function searchPlan({ initialRate, maxRate, precision, confirmations }: CapacityConfig): SearchPlan {
   return { initialRate, maxRate, precision, confirmations };
 }

@@ -1,98 +1,143 @@
-/** The section `failures`: what is broken on purpose, by name, while clients write. `npm start -- break` does it. */
+/** The section `failures`: fault scenarios by name, run by `npm start -- break` while clients write. */
 import { z } from "zod";
-import { APPENDFSYNC_VALUES } from "../../../valkey/settings";
 import { FAULT_KINDS } from "../../../faults/plan/fault";
+import { APPENDFSYNC_VALUES } from "../../../valkey/settings";
+import { count } from "./fields";
 
-const count = (least: number, most: number): z.ZodNumber => z.int().min(least).max(most);
 const seconds = z.number().min(0).max(3600);
 
-/** Directives that can be tried without another deployment. */
+/** Directives that a scenario does not name. */
+const UNCHANGED = "the deployment's";
+
 const settingsSchema = z.strictObject({
-  appendonly: z.boolean().optional(),
-  appendfsync: z.enum(APPENDFSYNC_VALUES).optional(),
-  "min-replicas-to-write": count(0, 100).optional(),
-  /** Seconds. */
-  "min-replicas-max-lag": count(0, 3600).optional(),
-  /** Milliseconds. */
-  "cluster-node-timeout": count(100, 600_000).optional(),
+  appendonly: z
+    .boolean()
+    .optional()
+    .meta({ description: "Whether the servers write an append-only file.", fallback: UNCHANGED }),
+  appendfsync: z
+    .enum(APPENDFSYNC_VALUES)
+    .optional()
+    .meta({ description: "When the append-only file is synced to disk.", fallback: UNCHANGED }),
+  "min-replicas-to-write": count(0, 100).optional().meta({
+    description: "Replicas that a primary needs to accept writes.",
+    fallback: UNCHANGED,
+  }),
+  "min-replicas-max-lag": count(0, 3600).optional().meta({
+    description: "Replication lag up to which a replica counts for `min-replicas-to-write`.",
+    unit: "seconds",
+    fallback: UNCHANGED,
+  }),
+  "cluster-node-timeout": count(100, 600_000).optional().meta({
+    description: "Time without a reply after which nodes suspect a node to have failed.",
+    unit: "milliseconds",
+    fallback: UNCHANGED,
+  }),
 });
 
 const common = {
-  /** Names of deployments. @default all that can suffer it */
-  deployments: z.array(z.string()).min(1).optional(),
-  /** Writes due per second, evenly spaced. */
-  rate: count(1, 100_000).default(1000),
-  /** Bytes per value. */
-  dataSize: count(1, 1024 * 1024).default(64),
-  /** Milliseconds after which an answer is given up on. */
-  timeout: count(10, 600_000).default(1000),
-  /** Replicas that must have a write before it counts as acknowledged (WAIT). */
-  waitFor: count(0, 10).default(0),
-  /** In force while the scenario lasts. */
-  settings: settingsSchema.default({}),
-  /** Seconds of undisturbed writes before. */
-  before: seconds.default(2),
-  /** Seconds of writes after all is well again. */
-  after: seconds.default(2),
-  /** Seconds until what is not well again is given up on. */
-  patience: seconds.min(1).default(120),
-  /** Whether zones are made safe again by orderly hand-overs. */
-  repair: z.boolean().default(true),
-  /** Distributions take several. */
-  repeats: count(1, 1000).default(1),
+  deployments: z.array(z.string()).min(1).optional().meta({
+    description: "Names of the deployments that the fault is injected into.",
+    fallback: "every deployment that the fault can be injected into",
+  }),
+  rate: count(1, 100_000).default(1000).meta({
+    description: "Offered rate of writes, evenly spaced.",
+    unit: "writes per second",
+  }),
+  dataSize: count(1, 1024 * 1024)
+    .default(64)
+    .meta({ description: "Value size.", unit: "bytes" }),
+  writeTimeoutMs: count(10, 600_000).default(1000).meta({
+    description: "Time after which a client gives a write up.",
+    unit: "milliseconds",
+  }),
+  waitFor: count(0, 10).default(0).meta({
+    description: "Replicas that must confirm a write (WAIT) before it counts as acknowledged.",
+  }),
+  settings: settingsSchema.prefault({}).meta({ description: "Directives that hold for the time of the scenario." }),
+  before: seconds.default(2).meta({ description: "Duration of the writes before the fault.", unit: "seconds" }),
+  after: seconds.default(2).meta({ description: "Duration of the writes after the recovery.", unit: "seconds" }),
+  recoveryTimeout: seconds.min(1).default(120).meta({
+    description: "Longest wait for the deployment to recover.",
+    unit: "seconds",
+  }),
+  repair: z.boolean().default(true).meta({
+    description: "Whether orderly failovers restore the spread over zones after the recovery.",
+  }),
+  repeats: count(1, 1000).default(1).meta({ description: "Number of repeats. Distributions need several." }),
 };
 
-/** When what was killed is started again. @default once all is served again, or plainly takes help */
-const restart = seconds.optional();
-const share = z.number().gt(0).max(1);
+const restart = seconds.optional().meta({
+  description: "Time from the fault to the restart of the killed servers.",
+  unit: "seconds",
+  fallback: "when all slots are served again, or cannot be without a restart",
+});
+const share = z
+  .number()
+  .gt(0)
+  .max(1)
+  .default(0.4)
+  .meta({ description: "Part of the primaries that is killed. From 0.5 on no majority is left to elect new ones." });
+const zone = z.string().optional().meta({ description: "Name of the zone.", fallback: "the zone with most primaries" });
+const fault = <const K extends (typeof FAULT_KINDS)[number]>(kind: K): z.ZodLiteral<K> =>
+  z.literal(kind).meta({ description: "Kind of the fault." });
+const lasting = (fallback: number): z.ZodDefault<z.ZodNumber> =>
+  seconds.default(fallback).meta({ description: "Duration of the fault.", unit: "seconds" });
 
+/** One scenario of the section `failures`. */
 export const failureSchema = z.discriminatedUnion("fault", [
-  z.strictObject({ fault: z.literal("kill-primary"), restart, ...common }),
-  z.strictObject({
-    fault: z.literal("kill-primaries"),
-    /** Part of the primaries; from a half on nobody is left to elect others. */
-    share: share.default(0.4),
-    restart,
-    ...common,
-  }),
-  /** @default zone: the one with most primaries */
-  z.strictObject({ fault: z.literal("kill-zone"), zone: z.string().optional(), restart, ...common }),
-  z.strictObject({ fault: z.literal("kill-machine"), restart, ...common }),
-  z.strictObject({
-    fault: z.literal("kill-all"),
-    /** Whether they come back at other addresses, as pods do. */
-    newAddresses: z.boolean().default(true),
-    ...common,
-  }),
-  z.strictObject({ fault: z.literal("freeze-primary"), seconds: seconds.default(10), ...common }),
-  z.strictObject({
-    fault: z.literal("cut-zone"),
-    zone: z.string().optional(),
-    seconds: seconds.default(10),
-    ...common,
-  }),
-  z.strictObject({ fault: z.literal("full-disk"), seconds: seconds.default(5), ...common }),
-  z.strictObject({
-    fault: z.literal("rolling-restart"),
-    /** Directory of other programs: an upgrade. */
-    home: z.string().min(1).optional(),
-    ...common,
-  }),
-  z.strictObject({
-    fault: z.literal("scale"),
-    primaries: count(3, 1000),
-    replicasPerPrimary: count(0, 10).default(1),
-    ...common,
-  }),
+  z
+    .strictObject({ fault: fault("kill-primary"), restart, ...common })
+    .meta({ title: "kill-primary", description: "Kills one primary." }),
+  z
+    .strictObject({ fault: fault("kill-primaries"), share, restart, ...common })
+    .meta({ title: "kill-primaries", description: "Kills several primaries at once." }),
+  z
+    .strictObject({ fault: fault("kill-zone"), zone, restart, ...common })
+    .meta({ title: "kill-zone", description: "Kills every server of a zone." }),
+  z
+    .strictObject({ fault: fault("kill-machine"), restart, ...common })
+    .meta({ title: "kill-machine", description: "Kills every server of a machine." }),
+  z
+    .strictObject({
+      fault: fault("kill-all"),
+      newAddresses: z.boolean().default(true).meta({
+        description: "Whether the servers come back with other addresses, as pods do.",
+      }),
+      ...common,
+    })
+    .meta({ title: "kill-all", description: "Kills every server, and starts all again." }),
+  z
+    .strictObject({ fault: fault("freeze-primary"), seconds: lasting(10), ...common })
+    .meta({ title: "freeze-primary", description: "Stops the process of one primary (SIGSTOP), then continues it." }),
+  z
+    .strictObject({ fault: fault("cut-zone"), zone, seconds: lasting(10), ...common })
+    .meta({ title: "cut-zone", description: "Cuts the network between a zone and the others." }),
+  z
+    .strictObject({ fault: fault("full-disk"), seconds: lasting(5), ...common })
+    .meta({ title: "full-disk", description: "Fills the disk of one primary." }),
+  z
+    .strictObject({
+      fault: fault("rolling-restart"),
+      home: z.string().min(1).optional().meta({
+        description: "Directory of other server programs: an upgrade.",
+        fallback: "the same programs",
+      }),
+      ...common,
+    })
+    .meta({ title: "rolling-restart", description: "Restarts every server, one after the other." }),
+  z
+    .strictObject({
+      fault: fault("scale"),
+      primaries: count(3, 1000).meta({ description: "Number of primaries afterwards." }),
+      replicasPerPrimary: count(0, 10).default(1).meta({ description: "Replicas per primary afterwards." }),
+      ...common,
+    })
+    .meta({ title: "scale", description: "Changes the shape of a cluster." }),
 ]);
+/** One scenario, parsed. */
 export type FailureConfig = z.infer<typeof failureSchema>;
 
-/** What `break` does with a stack that names nothing: each fault once. */
+/** The scenarios of a stack without the section: each fault once. */
 export const DEFAULT_FAILURES: Readonly<Record<string, unknown>> = Object.fromEntries(
-  FAULT_KINDS.filter((fault) => fault !== "scale").map((fault) => [fault, { fault }]),
+  FAULT_KINDS.filter((kind) => kind !== "scale").map((kind) => [kind, { fault: kind }]),
 );
-
-/** A name for a scenario: part of results. */
-export const failureName = z
-  .string()
-  .regex(/^[\w.-]{1,64}$/, "expected letters, digits, dots, hyphens and underscores");

@@ -1,46 +1,70 @@
-/** The platform `kubernetes`: a cluster that exists, and how servers and load generators live there. */
+/** The platform `kubernetes`: a cluster that exists already. */
 import { z } from "zod";
-import { clientKeys, objectName, podKeys, quantity, resources, zoneLabel } from "./pods";
+import { amounts, clientKeys, objectName, podKeys, quantity, resources, zoneLabel } from "./pods";
 
 const tolerationSchema = z.strictObject({
-  key: z.string().optional(),
-  operator: z.enum(["Exists", "Equal"]).optional(),
-  value: z.string().optional(),
-  effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
+  key: z.string().optional().meta({ description: "Key of the taint.", fallback: "every key" }),
+  operator: z.enum(["Exists", "Equal"]).optional().meta({ description: "Comparison.", fallback: "Equal" }),
+  value: z.string().optional().meta({ description: "Value of the taint.", fallback: "none" }),
+  effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional().meta({
+    description: "Effect of the taint.",
+    fallback: "every effect",
+  }),
 });
 
-export const kubernetesSchema = z.strictObject({
-  type: z.literal("kubernetes"),
-  /** Path of a kubeconfig. @default KUBECONFIG, else ~/.kube/config */
-  kubeconfig: z.string().min(1).optional(),
-  /** @default the kubeconfig's current one */
-  context: z.string().min(1).optional(),
-  ...podKeys,
-  /** Values of topology.kubernetes.io/zone that the servers are spread over. */
-  zones: z.array(zoneLabel).min(1),
-  resources: resources.default({ requests: { cpu: "500m", memory: "1Gi" }, limits: { cpu: "2", memory: "1Gi" } }),
-  storage: z
-    .strictObject({
-      /** @default the cluster's default class */
-      className: objectName.optional(),
-      size: quantity.default("8Gi"),
-      /** What becomes of the volumes when the stack is destroyed. */
-      onDestroy: z.enum(["keep", "delete"]).default("delete"),
-    })
-    .prefault({}),
-  nodeSelector: z.record(z.string(), z.string()).optional(),
-  tolerations: z.array(tolerationSchema).optional(),
-  /** Who sends the load. */
-  clients: z
-    .strictObject({
-      ...clientKeys,
-      /** Allow them on machines that run a server of the deployment under test; every record says so. */
-      sharing: z.boolean().default(false),
-      /** Of each. A CPU limit slows the load generator down. @default 100m and 64Mi */
-      requests: z.strictObject({ cpu: quantity, memory: quantity }).optional(),
-      nodeSelector: z.record(z.string(), z.string()).optional(),
-      tolerations: z.array(tolerationSchema).optional(),
-    })
-    .prefault({}),
+const selector = (description: string): z.ZodOptional<z.ZodRecord<z.ZodString, z.ZodString>> =>
+  z.record(z.string(), z.string()).optional().meta({ description, fallback: "any machine" });
+const tolerations = (description: string): z.ZodOptional<z.ZodArray<typeof tolerationSchema>> =>
+  z.array(tolerationSchema).optional().meta({ description, fallback: "none" });
+
+const storageSchema = z.strictObject({
+  className: objectName.optional().meta({
+    description: "Storage class.",
+    fallback: "the cluster's default class",
+  }),
+  size: quantity.default("8Gi").meta({ description: "Size of each volume." }),
+  onDestroy: z.enum(["keep", "delete"]).default("delete").meta({
+    description: "Whether the volumes outlive the stack.",
+  }),
 });
+
+const clientsSchema = z.strictObject({
+  ...clientKeys,
+  shareMachines: z.boolean().default(false).meta({
+    description: "Whether load generators may share a machine with the servers under test. Each record says so.",
+  }),
+  requests: amounts.optional().meta({
+    description: "Resources reserved for each load generator. There is no limit, because it would slow it down.",
+    fallback: "100m CPU and 64Mi",
+  }),
+  nodeSelector: selector("Labels of the machines for load generators."),
+  tolerations: tolerations("Tolerations of the load generators."),
+});
+
+/** The platform `kubernetes`. */
+export const kubernetesSchema = z
+  .strictObject({
+    type: z.literal("kubernetes").meta({ description: "Platform." }),
+    kubeconfig: z.string().min(1).optional().meta({
+      description: "Path of the kubeconfig.",
+      fallback: "KUBECONFIG, else ~/.kube/config",
+    }),
+    context: z.string().min(1).optional().meta({
+      description: "Context of the kubeconfig.",
+      fallback: "its current context",
+    }),
+    ...podKeys,
+    zones: z.array(zoneLabel).min(1).meta({
+      description: "Values of topology.kubernetes.io/zone that the servers are spread over.",
+    }),
+    resources: resources
+      .default({ requests: { cpu: "500m", memory: "1Gi" }, limits: { cpu: "2", memory: "1Gi" } })
+      .meta({ description: "Resources of each server." }),
+    storage: storageSchema.prefault({}).meta({ description: "Volume of each server." }),
+    nodeSelector: selector("Labels of the machines for servers."),
+    tolerations: tolerations("Tolerations of the servers."),
+    clients: clientsSchema.prefault({}).meta({ description: "Load generators." }),
+  })
+  .meta({ title: "kubernetes", description: "Pods on a Kubernetes cluster that exists already." });
+/** The platform `kubernetes`, parsed. */
 export type KubernetesConfig = z.infer<typeof kubernetesSchema>;

@@ -1,80 +1,151 @@
-/** How servers and load generators live on Kubernetes: what the platforms `kubernetes` and `eks` have in common. */
+/** Keys that the platforms `kubernetes` and `eks` share: how servers and load generators run as pods. */
 import { z } from "zod";
 import { POOLS } from "../../../platforms/eks/pools";
+import { count } from "./fields";
 
+/** An amount of CPU, memory or storage, as Kubernetes writes it. */
 export const quantity = z.string().regex(/^\d+(\.\d+)?(m|Ki|Mi|Gi|Ti)?$/, "expected a quantity such as 500m, 1 or 2Gi");
+/** The value of a label. */
 export const zoneLabel = z
   .string()
   .regex(
     /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/,
     "expected a label's value: letters, digits, dots, hyphens and underscores",
   );
+/** The name of a Kubernetes object. */
 export const objectName = z
   .string()
-  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "expected small letters, digits and hyphens");
+  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "expected lower-case letters, digits and hyphens");
+/** A machine type of AWS. */
 export const instanceType = z.string().regex(/^[a-z0-9-]+\.[a-z0-9-]+$/, "expected a machine type such as r7g.large");
 
-const amounts = z.strictObject({ cpu: quantity, memory: quantity });
-export const resources = z.strictObject({ requests: amounts, limits: amounts });
+/** CPU and memory. */
+export const amounts = z.strictObject({
+  cpu: quantity.meta({ description: "CPUs." }),
+  memory: quantity.meta({ description: "Memory." }),
+});
+/** Requests and limits of a server. */
+export const resources = z.strictObject({
+  requests: amounts.meta({ description: "Resources reserved for each server." }),
+  limits: amounts.meta({ description: "Most resources that each server may use." }),
+});
+
+const from = <const S extends string>(source: S): z.ZodLiteral<S> =>
+  z.literal(source).meta({ description: "Source of the chart." });
+const version = z.string().min(1).meta({ description: "Version of the chart." });
 
 const chartSchema = z.discriminatedUnion("from", [
-  z.strictObject({ from: z.literal("repository"), url: z.url(), version: z.string().min(1) }),
-  z.strictObject({ from: z.literal("oci"), url: z.string().startsWith("oci://"), version: z.string().min(1) }),
-  z.strictObject({ from: z.literal("path"), path: z.string().min(1) }),
+  z
+    .strictObject({ from: from("repository"), url: z.url().meta({ description: "URL of the repository." }), version })
+    .meta({ title: "repository", description: "Chart of a Helm repository." }),
+  z
+    .strictObject({
+      from: from("oci"),
+      url: z.string().startsWith("oci://").meta({ description: "URL of the chart." }),
+      version,
+    })
+    .meta({ title: "oci", description: "Chart of an OCI registry." }),
+  z
+    .strictObject({ from: from("path"), path: z.string().min(1).meta({ description: "Directory of the chart." }) })
+    .meta({ title: "path", description: "Chart of a directory." }),
 ]);
 
-/** Of all servers, but where a deployment says otherwise. */
-export const podKeys = {
-  /** Made by the stack, and held to the restricted Pod Security Standard. */
-  namespace: objectName.default("valkey"),
-  /** Of Valkey's servers, and of the load generators. */
-  image: z.string().min(1).default("docker.io/valkey/valkey:9.1.2"),
-  imagePullPolicy: z.enum(["Always", "IfNotPresent"]).optional(),
-  /** Whether two nodes of a deployment may share a machine: never, only when there is no other, or as they fit. */
-  hostAntiAffinity: z.enum(["required", "preferred", "none"]).default("preferred"),
-  /** Of Valkey's replication deployments. @default the upstream repository, pinned */
-  chart: chartSchema.optional(),
-  /** An exporter for Prometheus beside every server. */
-  metrics: z
-    .strictObject({ image: z.string().min(1).optional(), serviceMonitor: z.boolean().default(false) })
-    .optional(),
-  /** A secret in the namespace with tls.crt, tls.key and ca.crt. */
-  tls: z.strictObject({ secretName: objectName }).optional(),
-} as const;
-
-/** Who sends the load. */
-export const clientKeys = {
-  /**
-   * Pods that send it side by side, each with the workload's clients and its part of the requests: how many, or how many
-   * for each primary of the largest deployment, so that they grow with it.
-   */
-  runners: z
-    .union([z.int().min(1).max(1000), z.strictObject({ perPrimary: z.number().positive().max(10) })])
-    .default(1),
-  /** Of the load generators that the servers' image has not got: any with Node 20 and a shell, any with memtier_benchmark 2 and a shell. @default pinned ones */
-  images: z.strictObject({ node: z.string().min(1).optional(), memtier: z.string().min(1).optional() }).optional(),
-} as const;
-
-/** What one deployment's pods have that the platform's others have not; on `kubernetes` and `eks` only. */
-export const deploymentPodsSchema = z.strictObject({
-  /** @default the engine's */
-  image: z.string().min(1).optional(),
-  resources: resources.optional(),
-  storage: z
-    .strictObject({
-      className: objectName.optional(),
-      size: quantity.optional(),
-      /** On the machine's own disk, gone with the pod: for clusters that keep nothing, and more pods on a machine than it takes volumes. */
-      ephemeral: z.boolean().default(false),
-    })
-    .optional(),
-  /** Some of the platform's, in the order in which they are filled. @default all */
-  zones: z.array(zoneLabel).min(1).optional(),
-  /** All of its nodes on one machine, which then is in one zone (S5). */
-  oneMachine: z.boolean().default(false),
-  /** Which of the pools of `eks` carries them. */
-  pool: z.enum(POOLS).exclude(["clients"]).optional(),
-  /** Which of the pool's machine types. @default whichever fits at the least price */
-  instanceType: instanceType.optional(),
+const metricsSchema = z.strictObject({
+  image: z.string().min(1).optional().meta({ description: "Image of the exporter.", fallback: "a pinned image" }),
+  serviceMonitor: z.boolean().default(false).meta({
+    description: "Whether a ServiceMonitor of the Prometheus operator is created.",
+  }),
 });
-export type DeploymentPodsConfig = z.infer<typeof deploymentPodsSchema>;
+
+/** Keys of all servers of a platform. */
+export const podKeys = {
+  namespace: objectName.default("valkey").meta({
+    description: "Namespace that the stack creates, under the restricted Pod Security Standard.",
+  }),
+  image: z.string().min(1).default("docker.io/valkey/valkey:9.1.2").meta({
+    description: "Image of the Valkey servers and of valkey-benchmark.",
+  }),
+  imagePullPolicy: z.enum(["Always", "IfNotPresent"]).optional().meta({
+    description: "When images are pulled.",
+    fallback: "Kubernetes' own default",
+  }),
+  hostAntiAffinity: z.enum(["required", "preferred", "none"]).default("preferred").meta({
+    description:
+      "Whether each node of a deployment needs a machine of its own: always, where there are enough machines, or never.",
+  }),
+  chart: chartSchema.optional().meta({
+    description: "Helm chart of Valkey replication.",
+    fallback: "the upstream repository, pinned version",
+  }),
+  metrics: metricsSchema.optional().meta({
+    description: "Prometheus exporter beside every server.",
+    fallback: "no exporter",
+  }),
+  tls: z
+    .strictObject({
+      secretName: objectName.meta({ description: "Secret of the namespace with tls.crt, tls.key and ca.crt." }),
+    })
+    .optional()
+    .meta({ description: "TLS for clients, replication and the cluster bus.", fallback: "plain TCP" }),
+} as const;
+
+const perPrimary = z.strictObject({
+  perPrimary: z.number().positive().max(10).meta({
+    description: "Load generators per primary of the largest deployment.",
+  }),
+});
+
+/** Keys of the load generators of a platform. */
+export const clientKeys = {
+  runners: z
+    .union([count(1, 1000), perPrimary])
+    .default(1)
+    .meta({
+      description:
+        "Number of load-generating pods that run at the same time, fixed or per primary of the largest deployment. Each " +
+        "has the workload's clients, and its share of the requests.",
+    }),
+  images: z
+    .strictObject({
+      node: z.string().min(1).optional().meta({
+        description: "Image with Node 20 and a shell, for the open-loop load generator.",
+        fallback: "a pinned image",
+      }),
+      memtier: z.string().min(1).optional().meta({
+        description: "Image with memtier_benchmark 2 and a shell.",
+        fallback: "a pinned image",
+      }),
+    })
+    .optional()
+    .meta({ description: "Images of the load generators that the servers' image lacks.", fallback: "pinned images" }),
+} as const;
+
+const podStorageSchema = z.strictObject({
+  className: objectName.optional().meta({ description: "Storage class.", fallback: "the platform's" }),
+  size: quantity.optional().meta({ description: "Size of each volume.", fallback: "the platform's" }),
+  ephemeral: z.boolean().default(false).meta({
+    description: "Whether data lives on the machine's own disk and ends with the pod.",
+  }),
+});
+
+/** Keys of one deployment's pods that differ from the platform's; on `kubernetes` and `eks` only. */
+export const deploymentPodsSchema = z.strictObject({
+  image: z.string().min(1).optional().meta({ description: "Image of the servers.", fallback: "the engine's" }),
+  resources: resources.optional().meta({ description: "Resources of each server.", fallback: "the platform's" }),
+  storage: podStorageSchema.optional().meta({ description: "Volume of each server.", fallback: "the platform's" }),
+  zones: z.array(zoneLabel).min(1).optional().meta({
+    description: "Zones of the deployment, in the order in which they are filled.",
+    fallback: "all zones of the platform",
+  }),
+  oneMachine: z.boolean().default(false).meta({
+    description: "Whether all nodes of the deployment run on one machine.",
+  }),
+  pool: z.enum(POOLS).exclude(["clients"]).optional().meta({
+    description: "Pool of machines (platform `eks`).",
+    fallback: "servers",
+  }),
+  instanceType: instanceType.optional().meta({
+    description: "Machine type, one of the pool's (platform `eks`).",
+    fallback: "the cheapest type of the pool that has room",
+  }),
+});

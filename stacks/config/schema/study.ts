@@ -1,12 +1,12 @@
-/** The section `experiment`: what a study varies, how well it should know, and how long it may take. */
+/** The section `study`: the factors that a study varies, its precision and its time budget. */
 import { z } from "zod";
 import type { Variation } from "../../../benchmarks/studies/factors";
 import { PERSISTENCE } from "../../../benchmarks/studies/factors";
 import { STUDY_KINDS } from "../../../benchmarks/studies/study";
 import { ENGINE_PATTERN } from "../../../platforms/host/engines";
-import { parseSize } from "../../../lib/units";
+import { count, size, valueBytes } from "./fields";
 
-const count = (least: number, most: number): z.ZodNumber => z.int().min(least).max(most);
+const MAX_BUDGET_SECONDS = 30 * 86_400;
 
 function levels<T extends z.ZodType>(level: T): z.ZodOptional<z.ZodArray<T>> {
   return z
@@ -16,73 +16,80 @@ function levels<T extends z.ZodType>(level: T): z.ZodOptional<z.ZodArray<T>> {
     .optional();
 }
 
-/** Bytes, as a number or as valkey.conf writes sizes: `16mb`. */
-const size = z.union([z.int().min(0), z.string()]).transform((value, context) => {
-  const bytes = typeof value === "number" ? value : parseSize(value);
-  if (bytes !== undefined) return bytes;
-  context.addIssue({ code: "custom", message: "expected bytes, or a size such as 16mb" });
-  return z.NEVER;
-});
+const engine = z
+  .string()
+  .regex(ENGINE_PATTERN, "expected valkey or redis, with or without a version as in valkey-8.1, or a directory");
 
-/** Factor to its levels; the first is what the others are compared with. */
+const primaries = count(1, 1000).refine(
+  (value) => value !== 2,
+  "a cluster needs at least 3 primaries; 1 is a primary without a cluster",
+);
+
 const varySchema = z.strictObject({
-  mode: levels(z.enum(["replication", "cluster"])),
-  /** One is a single primary outside cluster mode; clusters have three or more. */
-  primaries: levels(
-    count(1, 1000).refine(
-      (primaries) => primaries !== 2,
-      "a cluster needs at least 3 primaries; 1 is a primary without a cluster",
-    ),
-  ),
-  /** Of each primary. */
-  replicas: levels(count(0, 10)),
-  /** Also as many as the cores, or more: that step is what a study may be about. */
-  "io-threads": levels(count(1, 256)),
-  /** `valkey`, `valkey-8.1`, `redis`, or the directory of the programs. */
-  engine: levels(
-    z
-      .string()
-      .regex(
-        ENGINE_PATTERN,
-        "expected valkey or redis, perhaps with a version as in valkey-8.1, or the directory of the programs",
-      ),
-  ),
-  /** CPUs each server is held to. */
-  cpus: levels(count(1, 256)),
-  /** Bytes per value. */
-  dataSize: levels(count(1, 512 * 1024 * 1024)),
-  pipeline: levels(count(1, 10_000)),
-  /** Connections of each load generator. */
-  clients: levels(count(1, 100_000)),
-  /** Threads of each load generator. */
-  threads: levels(count(1, 500)),
-  /** Load generators side by side. */
-  runners: levels(count(1, 256)),
-  /** Requests offered per second in all; 0 is as many as can be. */
-  rate: levels(count(0, 1_000_000_000)),
-  persistence: levels(z.enum(PERSISTENCE)),
-  /** Of the replication backlog. */
-  backlog: levels(size),
+  mode: levels(z.enum(["replication", "cluster"])).meta({ description: "Modes of the deployment." }),
+  primaries: levels(primaries).meta({
+    description: "Numbers of primaries. 1 is a single primary outside cluster mode; clusters have 3 or more.",
+  }),
+  replicas: levels(count(0, 10)).meta({ description: "Numbers of replicas per primary." }),
+  "io-threads": levels(count(1, 256)).meta({
+    description: "Numbers of I/O threads per server. A study may exceed the number of cores.",
+  }),
+  engine: levels(engine).meta({
+    description: "Server programs: `valkey`, `valkey-8.1`, `redis`, or the directory of the programs.",
+  }),
+  cpus: levels(count(1, 256)).meta({ description: "Numbers of CPUs that each server is pinned to." }),
+  dataSize: levels(valueBytes).meta({ description: "Value sizes.", unit: "bytes" }),
+  pipeline: levels(count(1, 10_000)).meta({ description: "Numbers of requests in flight per connection." }),
+  clients: levels(count(1, 100_000)).meta({ description: "Numbers of connections of each load generator." }),
+  threads: levels(count(1, 500)).meta({ description: "Numbers of threads of each load generator." }),
+  runners: levels(count(1, 256)).meta({ description: "Numbers of load generators that run at the same time." }),
+  rate: levels(count(0, 1_000_000_000)).meta({
+    description: "Offered rates of all load generators together. 0 is unlimited.",
+    unit: "requests per second",
+  }),
+  persistence: levels(z.enum(PERSISTENCE)).meta({ description: "Kinds of persistence." }),
+  backlog: levels(size).meta({ description: "Sizes of the replication backlog.", unit: "bytes" }),
 });
 
-export const studyConfigSchema = z.strictObject({
-  /** What the findings are evaluated as: one of the five documents', or only as comparisons. */
-  study: z.enum(STUDY_KINDS).default("comparison"),
-  vary: varySchema.default({}),
-  /** Part of a figure that matters: the study goes on until each comparison is as exact, or the budget is spent. */
-  precision: z.number().gt(0).max(1).default(0.05),
-  /** Seconds it may take. */
-  budget: count(1, 30 * 86_400).default(600),
-  /** Of the order. @default a new one, on record */
-  seed: count(1, 1_000_000_000).optional(),
-  /** Load generators side by side, where they are not varied. */
-  runners: count(1, 256).default(1),
-  /** Keys put in from nothing on every cell of one node, while memory and rate are watched. */
-  growth: z
-    .strictObject({
-      keys: count(100_000, 1_000_000_000),
-      /** Bytes per value. */ dataSize: count(1, 512 * 1024 * 1024).default(64),
-    })
-    .optional(),
+const growthSchema = z.strictObject({
+  keys: count(100_000, 1_000_000_000).meta({ description: "Number of keys at the end." }),
+  dataSize: valueBytes.default(64).meta({ description: "Value size.", unit: "bytes" }),
 });
-export type ExperimentConfig = Omit<z.infer<typeof studyConfigSchema>, "vary"> & { readonly vary: Variation };
+
+/** The section `study`. */
+export const studyConfigSchema = z
+  .strictObject({
+    kind: z.enum(STUDY_KINDS).default("comparison").meta({
+      description:
+        "Analysis of the results: the claims of one document (docs/sources.md), or `comparison` for comparisons only.",
+    }),
+    vary: varySchema.prefault({}).meta({
+      description: "Factors with their levels. The first level of a factor is its baseline.",
+    }),
+    precision: z
+      .number()
+      .gt(0)
+      .max(1)
+      .default(0.05)
+      .meta({
+        description:
+          "Target relative precision of each comparison: 0.05 is 5 %. The study repeats until all comparisons reach " +
+          "it, or the budget is spent.",
+      }),
+    budget: count(1, MAX_BUDGET_SECONDS).default(600).meta({ description: "Longest duration.", unit: "seconds" }),
+    seed: count(1, 1_000_000_000).optional().meta({
+      description: "Seed of the measurements' order.",
+      fallback: "a random seed, recorded in the results",
+    }),
+    runners: count(1, 256).default(1).meta({
+      description: "Load generators that run at the same time, unless `vary.runners` says otherwise.",
+    }),
+    growth: growthSchema.optional().meta({
+      description:
+        "Insertion of keys into an empty server of every treatment with one node, with memory and rate sampled.",
+      fallback: "no such measurement",
+    }),
+  })
+  .meta({ description: "Study of a stack on this machine (`npm start -- study`)." });
+/** The section `study`, parsed. */
+export type StudySectionConfig = Omit<z.infer<typeof studyConfigSchema>, "vary"> & { readonly vary: Variation };

@@ -1,108 +1,150 @@
-/** The section `workloads`: mixed loads by name, each with the load generator that sends it. */
+/** The section `workloads`: mixed workloads by name, each with its load generator. */
 import { z } from "zod";
 import { ARRIVALS, DATA_KINDS, READ_FROM } from "../../../benchmarks/workloads/mixed-workload";
+import { count, part, valueBytes } from "./fields";
 
-const count = (least: number, most: number): z.ZodNumber => z.int().min(least).max(most);
-const part = z.number().min(0).max(1);
-const bytes = count(1, 512 * 1024 * 1024);
+const MAX_RATE = 1_000_000_000;
 
-/** What every load generator can send. */
+/** The keys of every load generator. */
 const mixed = {
-  /** Strings are read by GET and written by SET, sorted sets by ZRANGE 0 -1 and ZADD (S5's workload at `reads: 0.9`). */
-  data: z.enum(DATA_KINDS).default("strings"),
-  /** Part of the requests that read. */
-  reads: part.default(0.9),
-  /** Distinct keys; with a cluster the nearest multiple of 16384. */
-  keySpace: count(1, 1_000_000_000).default(1_000_000),
-  /** Connections in parallel, in all; a multiple of every cluster's primaries. */
-  clients: count(1, 100_000).default(48),
-  /** Requests sent together on one connection. */
-  pipeline: count(1, 10_000).default(1),
+  data: z.enum(DATA_KINDS).default("strings").meta({
+    description:
+      "Data type. Strings are read by GET and written by SET; sorted sets are read by ZRANGE 0 -1 and written by ZADD.",
+  }),
+  reads: part.default(0.9).meta({ description: "Part of the requests that read." }),
+  keySpace: count(1, 1_000_000_000).default(1_000_000).meta({
+    description: "Number of distinct keys. With a cluster it is rounded to a multiple of 16384.",
+  }),
+  clients: count(1, 100_000).default(48).meta({
+    description: "Number of connections in all: a multiple of every cluster's primaries.",
+  }),
+  pipeline: count(1, 10_000).default(1).meta({ description: "Requests sent together on one connection." }),
 };
 
 const closedLoop = {
   ...mixed,
-  /** Bytes per value. */
-  dataSize: bytes.default(256),
-  /** Of the load generator. */
-  threads: count(1, 500).default(1),
-  /** Requests offered per second, in all. @default as many as can be */
-  rate: count(1, 1_000_000_000).optional(),
+  dataSize: valueBytes.default(256).meta({ description: "Value size.", unit: "bytes" }),
+  threads: count(1, 500).default(1).meta({ description: "Threads of the load generator." }),
+  rate: count(1, MAX_RATE).optional().meta({
+    description: "Offered rate of all connections together.",
+    unit: "requests per second",
+    fallback: "unlimited",
+  }),
 };
 
-const keysSchema = z.discriminatedUnion("distribution", [
-  z.strictObject({ distribution: z.literal("uniform") }),
-  z.strictObject({
-    distribution: z.literal("zipfian"),
-    /** The key of rank k is drawn with weight k^−theta; YCSB's is 0.99. */
-    theta: z.number().gt(0).max(10).default(0.99),
-  }),
-  z.strictObject({
-    distribution: z.literal("hot-set"),
-    /** Part of the keys that is hot. */
-    keys: z.number().gt(0).max(1).default(0.2),
-    /** Part of the requests that goes there. */
-    requests: part.default(0.8),
-  }),
-]);
+const distribution = <const D extends string>(name: D): z.ZodLiteral<D> =>
+  z.literal(name).meta({ description: "Distribution of the requests over the keys." });
 
-const valuesSchema = z.discriminatedUnion("sizes", [
-  z.strictObject({ sizes: z.literal("fixed"), bytes }),
+const keysSchema = z.discriminatedUnion("distribution", [
   z
-    .strictObject({ sizes: z.literal("uniform"), min: bytes, max: bytes })
-    .refine(({ min, max }) => min <= max, { path: ["max"], message: "expected no less than min" }),
+    .strictObject({ distribution: distribution("uniform") })
+    .meta({ title: "uniform", description: "Every key is as likely as any other." }),
   z
     .strictObject({
-      sizes: z.literal("lognormal"),
-      median: bytes,
-      sigma: z.number().gt(0).max(5),
-      max: bytes.default(1024 * 1024),
+      distribution: distribution("zipfian"),
+      theta: z.number().gt(0).max(10).default(0.99).meta({
+        description: "Exponent: the key of rank k has weight k^−theta. YCSB uses 0.99.",
+      }),
     })
-    .refine(({ median, max }) => median <= max, { path: ["max"], message: "expected no less than median" }),
-  z.strictObject({
-    sizes: z.literal("weighted"),
-    list: z.array(z.strictObject({ bytes, weight: z.number().gt(0) })).min(1),
-  }),
+    .meta({ title: "zipfian", description: "Few keys are requested most often." }),
+  z
+    .strictObject({
+      distribution: distribution("hot-set"),
+      keys: z.number().gt(0).max(1).default(0.2).meta({ description: "Part of the keys that is hot." }),
+      requests: part.default(0.8).meta({ description: "Part of the requests that goes to hot keys." }),
+    })
+    .meta({ title: "hot-set", description: "A part of the keys gets a part of the requests." }),
 ]);
 
-const openLoopSchema = z.strictObject({
-  /** Sends at intended times, whether replies come or not, and measures latency from then on. */
-  loadGenerator: z.literal("open-loop"),
-  ...mixed,
-  /** Requests offered per second, in all. */
-  rate: count(1, 100_000_000),
-  /** `poisson` as independent users come; `fixed` is evenly spaced. */
-  arrivals: z.enum(ARRIVALS).default("poisson"),
-  keys: keysSchema.prefault({ distribution: "uniform" }),
-  /** Sizes of values. */
-  values: valuesSchema.prefault({ sizes: "fixed", bytes: 256 }),
-  /** Who is asked to read. */
-  readFrom: z.enum(READ_FROM).default("primary"),
-  /** Threads of the generator. */
-  workers: count(1, 256).default(1),
-  /** Milliseconds after which a request is given up on. */
-  timeout: count(1, 600_000).default(5_000),
-  /** Requests that may wait for a free connection, in all; more are not sent, and counted. */
-  queue: count(0, 10_000_000).default(1_000_000),
+const sizes = <const S extends string>(name: S): z.ZodLiteral<S> =>
+  z.literal(name).meta({ description: "Distribution of the value sizes." });
+const bytes = (description: string): z.ZodNumber => valueBytes.meta({ description, unit: "bytes" });
+
+const weightedSize = z.strictObject({
+  bytes: bytes("Value size."),
+  weight: z.number().gt(0).meta({ description: "Relative frequency of this size." }),
 });
 
-export const workloadSchema = z.discriminatedUnion("loadGenerator", [
-  z.strictObject({
-    loadGenerator: z.literal("valkey-benchmark"),
-    ...closedLoop,
-    /** Who is asked to read; in clusters only, and where nothing writes. */ readFrom: z
-      .enum(READ_FROM)
-      .default("primary"),
-  }),
-  openLoopSchema,
-  z.strictObject({ loadGenerator: z.literal("memtier"), ...closedLoop }),
+const valuesSchema = z.discriminatedUnion("sizes", [
+  z
+    .strictObject({ sizes: sizes("fixed"), bytes: bytes("Value size.") })
+    .meta({ title: "fixed", description: "All values have one size." }),
+  z
+    .strictObject({ sizes: sizes("uniform"), min: bytes("Smallest value."), max: bytes("Largest value.") })
+    .refine(({ min, max }) => min <= max, { path: ["max"], message: "expected at least min" })
+    .meta({ title: "uniform", description: "Every size between two bounds is as likely." }),
+  z
+    .strictObject({
+      sizes: sizes("lognormal"),
+      median: bytes("Median size."),
+      sigma: z.number().gt(0).max(5).meta({ description: "Standard deviation of the logarithm of the size." }),
+      max: valueBytes.default(1024 * 1024).meta({ description: "Largest value.", unit: "bytes" }),
+    })
+    .refine(({ median, max }) => median <= max, { path: ["max"], message: "expected at least the median" })
+    .meta({ title: "lognormal", description: "Many small values and few large ones." }),
+  z
+    .strictObject({
+      sizes: sizes("weighted"),
+      list: z.array(weightedSize).min(1).meta({ description: "Sizes with their weights." }),
+    })
+    .meta({ title: "weighted", description: "Sizes from a list." }),
 ]);
-export type WorkloadConfig = z.infer<typeof workloadSchema>;
 
 /** The load generator of a workload that names none. */
 export const DEFAULT_LOAD_GENERATOR = "valkey-benchmark";
 
-/** A name for a workload: the tag of its results. */
-export const workloadName = z
-  .string()
-  .regex(/^[\w.-]{1,64}$/, "expected letters, digits, dots, hyphens and underscores");
+const LOAD_GENERATOR = { description: "Load generator that sends the requests." };
+const loadGenerator = <const D extends string>(name: D): z.ZodLiteral<D> => z.literal(name).meta(LOAD_GENERATOR);
+
+const readFrom = (description: string): z.ZodDefault<z.ZodEnum<z.core.util.ToEnum<(typeof READ_FROM)[number]>>> =>
+  z.enum(READ_FROM).default("primary").meta({ description });
+
+const openLoopSchema = z
+  .strictObject({
+    loadGenerator: loadGenerator("open-loop"),
+    ...mixed,
+    rate: count(1, 100_000_000).meta({
+      description: "Offered rate of all connections together.",
+      unit: "requests per second",
+    }),
+    arrivals: z.enum(ARRIVALS).default("poisson").meta({
+      description: "Spacing of the requests: `poisson` as from independent users, or `fixed`.",
+    }),
+    keys: keysSchema.prefault({ distribution: "uniform" }).meta({
+      description: "Distribution of the requests over the keys.",
+    }),
+    values: valuesSchema.prefault({ sizes: "fixed", bytes: 256 }).meta({
+      description: "Distribution of the value sizes.",
+    }),
+    readFrom: readFrom("Role of the nodes that reads go to."),
+    workers: count(1, 256).default(1).meta({ description: "Threads of the load generator." }),
+    timeoutMs: count(1, 600_000).default(5_000).meta({
+      description: "Time after which a request is given up.",
+      unit: "milliseconds",
+    }),
+    queue: count(0, 10_000_000).default(1_000_000).meta({
+      description: "Most requests that wait for a free connection. Further requests are counted, and not sent.",
+    }),
+  })
+  .meta({
+    title: "open-loop",
+    description:
+      "Sends requests at their intended times, whether replies come or not. Latency counts from the intended time.",
+  });
+
+/** One workload of the section `workloads`. */
+export const workloadSchema = z.discriminatedUnion("loadGenerator", [
+  z
+    .strictObject({
+      loadGenerator: z.literal(DEFAULT_LOAD_GENERATOR).default(DEFAULT_LOAD_GENERATOR).meta(LOAD_GENERATOR),
+      ...closedLoop,
+      readFrom: readFrom("Role of the nodes that reads go to. Replicas need a cluster and `reads: 1`."),
+    })
+    .meta({ title: "valkey-benchmark", description: "Sends by valkey-benchmark, a closed loop." }),
+  openLoopSchema,
+  z
+    .strictObject({ loadGenerator: loadGenerator("memtier"), ...closedLoop })
+    .meta({ title: "memtier", description: "Sends by memtier_benchmark, a closed loop." }),
+]);
+/** One workload, parsed. */
+export type WorkloadConfig = z.infer<typeof workloadSchema>;

@@ -1,23 +1,28 @@
-/** What deployments ask of a platform that it cannot give: engines, pods, pools, and on EKS machines, addresses and zones. Pure. */
+/** Cross-field validation of deployments in pods: engines, pools, and on EKS machines, addresses and zones. Pure. */
+import { zoneSpreadProblem } from "../../../components/kubernetes/pods/zone-plan";
+import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
 import { SETTINGS_SYNTAX } from "../../../valkey/engines";
 import { nodeCount } from "../../../valkey/topology/placement";
-import { zoneSpreadProblem } from "../../../components/kubernetes/pods/zone-plan";
 import { configuredShape } from "../../plan/benchmark-plans";
-import { deploymentZones } from "../../plan/pods";
 import { eksPlan } from "../../plan/eks";
-import type { BenchmarkConfig, DeploymentConfig, PlatformConfig } from "../schema/stack";
+import type { PodPlatform } from "../../plan/pods";
+import { deploymentZones } from "../../plan/pods";
+import type { Label } from "../problems";
+import type { BenchmarkConfig } from "../schema/benchmark";
+import type { DeploymentConfig } from "../schema/deployments";
 import type { EksPlatformConfig } from "../schema/eks";
-import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
+import type { PlatformConfig } from "../schema/platform";
+import type { Named } from "../section-parser";
 
-type Label = (path: readonly PropertyKey[]) => string;
-type Named = readonly [name: string, config: DeploymentConfig];
+type PodsConfig = NonNullable<DeploymentConfig["pods"]>;
 
-/** Settings that Dragonfly has flags for, or has not and does not do: nothing is kept on disk. */
+/** Settings that Dragonfly has as flags. It keeps no data on disk here. */
 const DRAGONFLY_SETTINGS: readonly string[] = ["maxmemory", "other"];
 
+/** Demands of deployments that their platform cannot meet. */
 export function podPlatformProblems(
   platform: PlatformConfig,
-  deployments: readonly Named[],
+  deployments: readonly Named<DeploymentConfig>[],
   benchmark: BenchmarkConfig | undefined,
   label: Label,
 ): string[] {
@@ -31,31 +36,23 @@ export function podPlatformProblems(
   ];
 }
 
-function engineProblems(
-  name: string,
-  { engine, mode, settings }: DeploymentConfig,
-  platform: PlatformConfig,
-  label: Label,
-): string[] {
-  const path = (...rest: readonly string[]): string => label(["deployments", name, ...rest]);
+function engineProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): string[] {
+  const { engine, mode, settings } = deployment;
   if (engine === "valkey") return [];
+  const path = (...rest: readonly string[]): string => label(["deployments", name, ...rest]);
   const problems: string[] = [];
-  if (platform.type !== "host" && platform.tls !== undefined)
-    problems.push(`${label(["platform", "tls"])}: ${name} is ${engine}, which is deployed with plain connections only`);
-  if (platform.type === "host")
-    problems.push(
-      `${path("engine")}: ${engine} runs on the platforms kubernetes and eks; servers of this machine are Valkey`,
-    );
-  if (SETTINGS_SYNTAX[engine] === "flags") {
-    if (mode === "cluster")
-      problems.push(`${path("engine")}: ${engine} has no cluster of its own that can be formed here; mode replication`);
-    const foreign = Object.entries(settings).filter(
-      ([key, value]) => value !== undefined && !DRAGONFLY_SETTINGS.includes(key),
-    );
-    for (const [key] of foreign)
-      problems.push(
-        `${path("settings", key)}: ${engine} has no such setting; ${DRAGONFLY_SETTINGS.join(", ")} (its flags)`,
-      );
+  if (platform.type === "host") {
+    problems.push(`${path("engine")}: ${engine} runs on the platforms kubernetes and eks only`);
+  } else if (platform.tls !== undefined) {
+    problems.push(`${label(["platform", "tls"])}: ${name} is ${engine}, which is deployed without TLS only`);
+  }
+  if (SETTINGS_SYNTAX[engine] !== "flags") return problems;
+  if (mode === "cluster") {
+    problems.push(`${path("engine")}: ${engine} has no cluster mode here; expected mode: replication`);
+  }
+  for (const [key, value] of Object.entries(settings)) {
+    if (value === undefined || DRAGONFLY_SETTINGS.includes(key)) continue;
+    problems.push(`${path("settings", key)}: ${engine} has no such setting; it has ${DRAGONFLY_SETTINGS.join(", ")}`);
   }
   return problems;
 }
@@ -64,57 +61,66 @@ function podProblems(name: string, deployment: DeploymentConfig, platform: Platf
   const { pods } = deployment;
   if (pods === undefined) return [];
   const path = (...rest: readonly string[]): string => label(["deployments", name, "pods", ...rest]);
-  if (platform.type === "host")
-    return [`${path()}: there are no pods on the platform host; on kubernetes and eks there are`];
+  if (platform.type === "host") return [`${path()}: the platform host has no pods; kubernetes and eks have`];
   const problems: string[] = [];
-  if (pods.storage?.ephemeral === true && deployment.engine === "valkey" && deployment.mode === "replication")
-    problems.push(
-      `${path("storage", "ephemeral")}: the chart of replication has volumes only; of clusters and other engines the data can be ephemeral`,
-    );
-  if (pods.oneMachine && configuredShape(deployment).replicasPerPrimary > 0)
-    problems.push(`${path("oneMachine")}: one machine cannot keep the replicas of ${name} apart from their primaries`);
-  if (pods.oneMachine && (pods.zones ?? platform.zones).length > 1)
-    problems.push(
-      `${path("oneMachine")}: one machine is in one zone, and ${(pods.zones ?? platform.zones).length} are named; ${path("zones")} with one of them`,
-    );
-  if (platform.type === "kubernetes") {
-    for (const key of ["pool", "instanceType"] as const)
-      if (pods[key] !== undefined)
-        problems.push(
-          `${path(key)}: there are pools on the platform eks only; nodeSelector of the platform chooses machines here`,
-        );
-    return problems;
+  const usesChart = deployment.engine === "valkey" && deployment.mode === "replication";
+  if (pods.storage?.ephemeral === true && usesChart) {
+    const remedy = "clusters and other engines can have ephemeral data";
+    problems.push(`${path("storage", "ephemeral")}: the Helm chart of replication needs volumes; ${remedy}`);
   }
-  const className = pods.storage?.className;
-  if (className !== undefined && !(STORAGE_CLASS_NAMES as readonly string[]).includes(className))
-    problems.push(`${path("storage", "className")} is ${className}: expected one of ${STORAGE_CLASS_NAMES.join(", ")}`);
-  const pool = pods.pool ?? "servers";
-  const types = platform.pools[pool]?.instanceTypes;
-  if (pods.instanceType !== undefined && types !== undefined && !types.includes(pods.instanceType))
-    problems.push(
-      `${path("instanceType")}: ${pods.instanceType} is none of the pool ${pool}; there are ${types.join(", ")} (${label(["platform", "pools", pool, "instanceTypes"])})`,
+  const zones = pods.zones ?? platform.zones;
+  if (pods.oneMachine && configuredShape(deployment).replicasPerPrimary > 0) {
+    problems.push(`${path("oneMachine")}: one machine cannot keep the replicas of ${name} apart from their primaries`);
+  }
+  if (pods.oneMachine && zones.length > 1) {
+    const remedy = `expected one of them in ${path("zones")}`;
+    problems.push(`${path("oneMachine")}: one machine is in one zone, and ${zones.length} are named; ${remedy}`);
+  }
+  return [...problems, ...machineProblems(pods, platform, path, label)];
+}
+
+function machineProblems(
+  pods: PodsConfig,
+  platform: PodPlatform,
+  path: (...rest: readonly string[]) => string,
+  label: Label,
+): string[] {
+  if (platform.type === "kubernetes") {
+    const keys = (["pool", "instanceType"] as const).filter((key) => pods[key] !== undefined);
+    return keys.map(
+      (key) => `${path(key)}: only the platform eks has pools; use ${label(["platform", "nodeSelector"])}`,
     );
+  }
+  const problems: string[] = [];
+  const className = pods.storage?.className;
+  if (className !== undefined && !(STORAGE_CLASS_NAMES as readonly string[]).includes(className)) {
+    problems.push(`${path("storage", "className")} is ${className}: expected one of ${STORAGE_CLASS_NAMES.join(", ")}`);
+  }
+  const { pool = "servers", instanceType } = pods;
+  const types = platform.pools[pool]?.instanceTypes;
+  if (instanceType !== undefined && types !== undefined && !types.includes(instanceType)) {
+    const known = `${types.join(", ")} (${label(["platform", "pools", pool, "instanceTypes"])})`;
+    problems.push(`${path("instanceType")}: the pool ${pool} has no ${instanceType}; it has ${known}`);
+  }
   return problems;
 }
 
-/** Where the zones themselves are in order, which is said elsewhere. */
+/** Clusters that their zones cannot hold. Problems of the zones themselves are reported elsewhere. */
 function spreadProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): string[] {
   if (platform.type === "host" || deployment.mode !== "cluster") return [];
   const zones = deploymentZones(platform, deployment);
   const shape = configuredShape(deployment);
   if (zones.length < 2 || zones.length > nodeCount(shape) || new Set(zones).size < zones.length) return [];
   const problem = zoneSpreadProblem(shape, zones);
-  return problem === undefined
-    ? []
-    : [
-        `${deployment.pods?.zones === undefined ? label(["platform", "zones"]) : label(["deployments", name, "pods", "zones"])}: ${problem}`,
-      ];
+  if (problem === undefined) return [];
+  const isOwn = deployment.pods?.zones !== undefined;
+  return [`${label(isOwn ? ["deployments", name, "pods", "zones"] : ["platform", "zones"])}: ${problem}`];
 }
 
-/** Zones that are wrong in themselves are said by the schema; a plan of them would say it again. */
+/** Machines, addresses, volumes and zones that the stack would need on EKS. */
 function planProblems(
   platform: EksPlatformConfig,
-  deployments: readonly Named[],
+  deployments: readonly Named<DeploymentConfig>[],
   benchmark: BenchmarkConfig | undefined,
   label: Label,
 ): string[] {

@@ -1,39 +1,44 @@
-/** What a study's cells cannot all have, found before anything starts. Pure. */
+/** Cross-field validation of the section `study`: values that the treatments cannot have together. Pure. */
 import type { Treatment } from "../../../benchmarks/studies/factors";
-import { nodeCount } from "../../../valkey/topology/placement";
 import { unevenSettings } from "../../../benchmarks/workloads/workload";
-import type { ExperimentConfig } from "../schema/study";
+import { nodeCount } from "../../../valkey/topology/placement";
+import type { Label } from "../problems";
+import type { StudySectionConfig } from "../schema/study";
 
-type Label = (path: readonly PropertyKey[]) => string;
-
-/** One sentence each; of cells with the same problem the first. */
-export function studyProblems(experiment: ExperimentConfig, cells: readonly Treatment[], label: Label): string[] {
-  const path = label(["experiment"]);
+/** One sentence for each problem; of treatments with the same problem, for the first. */
+export function studyProblems(
+  { growth }: StudySectionConfig,
+  treatments: readonly Treatment[],
+  label: Label,
+): string[] {
+  const path = label(["study"]);
   const problems: string[] = [];
-  if (cells.length < 2 && experiment.growth === undefined)
-    problems.push(
-      `${path}: there is one cell only, and nothing to compare it with; vary something, or name a second deployment`,
-    );
-  const uneven = cells.flatMap(({ label: name, mode, shape, workload }) =>
-    mode === "cluster"
-      ? unevenSettings(workload.clients, workload.threads, shape.primaries).map(
-          ({ why, nearest }) =>
-            `${label(["benchmark", "clients"])}, in ${name}: ${why}; the nearest that can: ${nearest.join(" or ")}`,
-        )
-      : [],
-  );
-  problems.push(...uneven.slice(0, 1));
-  const grown = cells.find(({ shape, mode }) => mode === "cluster" || nodeCount(shape) > 1);
-  if (experiment.growth !== undefined && grown !== undefined)
-    problems.push(
-      `${label(["experiment", "growth"])}: ${grown.label} has more than one node; growth is watched on a primary without replicas`,
-    );
-  const tooFew = cells.find(({ workload, runners }) => workload.rate !== undefined && workload.rate < runners);
-  if (tooFew !== undefined)
-    problems.push(
-      `${label(["experiment", "vary", "rate"])}: ${tooFew.workload.rate ?? 0} requests per second cannot be shared by ${tooFew.runners} load generators`,
-    );
-  if (new Set(cells.map(({ id }) => id)).size < cells.length)
-    problems.push(`${path}: two cells would have the same name; a deployment is named like a level`);
+  if (treatments.length < 2 && growth === undefined) {
+    problems.push(`${path}: one treatment has nothing to be compared with; vary a factor, or add a deployment`);
+  }
+  problems.push(...unevenTreatments(treatments, label).slice(0, 1));
+  const several = treatments.find(({ shape, mode }) => mode === "cluster" || nodeCount(shape) > 1);
+  if (growth !== undefined && several !== undefined) {
+    const remedy = "growth is measured on a primary without replicas";
+    problems.push(`${label(["study", "growth"])}: ${several.label} has more than one node; ${remedy}`);
+  }
+  const slow = treatments.find(({ workload, runners }) => workload.rate !== undefined && workload.rate < runners);
+  if (slow !== undefined) {
+    const rate = `${slow.workload.rate ?? 0} requests per second`;
+    problems.push(`${label(["study", "vary", "rate"])}: ${slow.runners} load generators cannot share ${rate}`);
+  }
+  if (new Set(treatments.map(({ id }) => id)).size < treatments.length) {
+    problems.push(`${path}: two treatments have the same name, because a deployment is named like a level`);
+  }
   return problems;
+}
+
+function unevenTreatments(treatments: readonly Treatment[], label: Label): string[] {
+  return treatments.flatMap(({ label: name, mode, shape, workload }) => {
+    if (mode !== "cluster") return [];
+    return unevenSettings(workload.clients, workload.threads, shape.primaries).map(({ why, nearest }) => {
+      const path = label(["benchmark", "clients"]);
+      return `${path}, in ${name}: ${why}; nearest values: ${nearest.join(" or ")}`;
+    });
+  });
 }

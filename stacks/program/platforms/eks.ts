@@ -89,7 +89,7 @@ function platformArgs(name: string, platform: EksPlatformConfig, plan: EksPlan):
     zones: plan.zones,
     network:
       "vpcId" in network
-        ? { kind: "existing", ...network }
+        ? network
         : { kind: "own", plan: ownNetwork(plan), nat: network.nat, flowLogs: network.flowLogs },
     publicAccess: { cidrs: publicAccessCidrs, openToTheWorld },
     ...rest,

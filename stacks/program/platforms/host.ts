@@ -4,7 +4,8 @@ import { HostServers } from "../../../provider/resources/host-servers";
 import { Password } from "../../../provider/resources/password";
 import { hostPlans } from "../../plan/benchmark-plans";
 import type { StartedDeployment } from "../deployed";
-import type { HostConfig, StackConfig } from "../../config/schema/stack";
+import type { HostConfig } from "../../config/schema/platform";
+import type { StackConfig } from "../../config/schema/stack";
 
 export function deployOnHost(stack: string, platform: HostConfig, config: StackConfig): StartedDeployment[] {
   return hostPlans(platform, config).flatMap(({ shape, ...plan }): StartedDeployment[] => {

@@ -59,7 +59,7 @@ function clusterNeeds(platform: KubernetesConfig, { deployments, measures }: Sta
     ...podSettings(platform, deployment),
   }));
   const runner =
-    measures && !clients.sharing
+    measures && !clients.shareMachines
       ? {
           nodeSelector: clients.nodeSelector,
           tolerations: clients.tolerations?.map((each): Toleration => withoutUndefinedKeys(each)),

@@ -16,7 +16,8 @@ import { configuredSentinels, configuredShape } from "../../plan/benchmark-plans
 import type { PodPlatform, PodSettings } from "../../plan/pods";
 import { podSettings, podTarget, sentinelTarget } from "../../plan/pods";
 import type { StartedDeployment } from "../deployed";
-import type { DeploymentConfig, StackConfig } from "../../config/schema/stack";
+import type { DeploymentConfig } from "../../config/schema/deployments";
+import type { StackConfig } from "../../config/schema/stack";
 
 /** Kept apart from the image's own account of what it holds: Kubernetes enforces it. */
 export const POD_SECURITY = {

@@ -172,7 +172,7 @@ describe("what a soak is told", () => {
       load: { rate: 1000, reads: 0.5 },
       resume: false,
     });
-    expect(soakOptions("s", { for: "3d" }).windowSeconds).toBeCloseTo(259.2);
+    expect(soakOptions("s", { duration: "3d" }).windowSeconds).toBeCloseTo(259.2);
     expect([parseDuration("90s"), parseDuration("1.5h"), parseDuration("0s"), parseDuration("2 weeks")]).toEqual([
       90,
       5400,
@@ -182,14 +182,14 @@ describe("what a soak is told", () => {
   });
 
   it("is refused with every problem at once", () => {
-    expect(() => soakOptions("s", { for: "long", rate: "fast", reads: 2, disk: "much" })).toThrow(
-      /--for is "long"[^]*--rate is "fast"[^]*--reads is 2[^]*--disk is "much"/,
+    expect(() => soakOptions("s", { duration: "long", rate: "fast", reads: 2, maxDisk: "much" })).toThrow(
+      /--duration is "long"[^]*--rate is "fast"[^]*--reads is 2[^]*--max-disk is "much"/,
     );
-    expect(() => soakOptions("s", { resume: true, for: "3h", keyspaceLen: 7 })).toThrow(
-      /--for: a soak that is resumed goes on as it was begun[^]*--keyspace-len: /,
+    expect(() => soakOptions("s", { resume: true, duration: "3h", keyspaceLen: 7 })).toThrow(
+      /--duration is fixed when a soak begins[^]*--keyspace-len is fixed/,
     );
     expect(soakOptions("s", { resume: true, output: "there" })).toMatchObject({ resume: true, output: "there" });
-    expect(() => soakOptions("s", { for: "10h", window: "1s" })).toThrow(
+    expect(() => soakOptions("s", { duration: "10h", window: "1s" })).toThrow(
       /36000 windows of 1 s; at most 1000, so at least 36s/,
     );
   });

@@ -38,7 +38,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
         imagePullPolicy: "IfNotPresent",
         resources: { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "2", memory: "512Mi" } },
         storage: { size },
-        clients: { sharing: true },
+        clients: { shareMachines: true },
         ...(CHART === undefined ? {} : { chart: { from: "path", path: CHART } }),
       },
       verification: { timeout: 120 },

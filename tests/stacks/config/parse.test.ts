@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
 import { parseBenchmark, parseConfig } from "../../../stacks/config/parse";
-import type { OptionOverrides } from "../../../stacks/config/parse";
+import type { OptionOverrides } from "../../../stacks/config/option-overrides";
 import { benchmarkOverrides } from "../../../cli/options";
 import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { requestedCapacitySearch, capacityOptions } from "../../../cli/commands/capacity";
@@ -13,7 +13,8 @@ import {
   hostPlans,
   mixedWorkloads,
 } from "../../../stacks/plan/benchmark-plans";
-import type { HostConfig, StackConfig } from "../../../stacks/config/schema/stack";
+import type { HostConfig } from "../../../stacks/config/schema/platform";
+import type { StackConfig } from "../../../stacks/config/schema/stack";
 import { parseStackFile, readStackFile, stackNames } from "../../../stacks/config/stack-file";
 
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
@@ -43,10 +44,10 @@ const deployment = (changes: Raw): Raw => ({
   deployments: { cluster: { ...good.deployments.cluster, ...changes } },
 });
 const settings = (changes: Raw): Raw => deployment({ settings: changes });
-const experiment = (changes: Raw): Raw => ({
+const study = (changes: Raw): Raw => ({
   ...good,
   benchmark: { ...good.benchmark, clients: 48, threads: 1 },
-  experiment: changes,
+  study: changes,
 });
 const benchmark = (changes: Raw): Raw => ({ ...good, benchmark: { ...good.benchmark, ...changes } });
 const workload = (changes: Raw): Raw => ({ ...good, workloads: { w: changes } });
@@ -144,7 +145,7 @@ describe("a stack's configuration", () => {
     });
     expect(() => of({}, good)).toThrow(/--objective is missing, and the stack has no valkey:capacity/);
     expect(() => of({ objective: "p99", initialRate: "0" })).toThrow(
-      /--initial-rate is "0"[^]*--objective: "p99" is not an objective/,
+      /--objective: "p99" is not an objective[^]*--initial-rate is 0: expected a whole number from 1/,
     );
   });
 
@@ -158,7 +159,7 @@ describe("a stack's configuration", () => {
     [
       "a misspelt section",
       { ...good, benchmarks: {} },
-      "valkey:benchmarks: unknown key; did you mean benchmark? Known here: platform, deployments, verification, benchmark, workloads, capacity, experiment, failures",
+      "valkey:benchmarks: unknown key; did you mean benchmark? Known here: platform, deployments, verification, benchmark, workloads, capacity, study, failures",
     ],
     [
       "a misspelt key",
@@ -176,9 +177,21 @@ describe("a stack's configuration", () => {
       { ...good, deployments: { r: { mode: "replication", primaries: 3 } } },
       "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, sentinel, engine, settings, oversubscribed, pods",
     ],
-    ["a wrong type", benchmark({ clients: "many" }), 'valkey:benchmark.clients is "many": expected a number'],
-    ["a fraction", benchmark({ clients: 4.5 }), "valkey:benchmark.clients is 4.5: expected a whole number"],
-    ["too small a number", benchmark({ clients: 0 }), /valkey:benchmark\.clients is 0: expected number to be >=1/],
+    [
+      "a wrong type",
+      benchmark({ clients: "many" }),
+      'valkey:benchmark.clients is "many": expected a whole number from 1 to 100000',
+    ],
+    [
+      "a fraction",
+      benchmark({ clients: 4.5 }),
+      "valkey:benchmark.clients is 4.5: expected a whole number from 1 to 100000",
+    ],
+    [
+      "too small a number",
+      benchmark({ clients: 0 }),
+      /valkey:benchmark\.clients is 0: expected a whole number from 1 to 100000$/,
+    ],
     [
       "a mode that is none",
       deployment({ mode: "sharded" }),
@@ -194,12 +207,12 @@ describe("a stack's configuration", () => {
       { ...good, platform: { type: "moon" } },
       'valkey:platform.type is "moon": expected one of host, kubernetes, eks',
     ],
-    ["no platform", { deployments: good.deployments }, "valkey:platform is missing: expected object"],
+    ["no platform", { deployments: good.deployments }, "valkey:platform is missing: expected a map"],
     ["no deployments", { ...good, deployments: {} }, "valkey:deployments: expected at least one deployment, by name"],
     [
       "a bad name",
       { ...good, deployments: { "My Cluster": good.deployments.cluster } },
-      /valkey:deployments\.My Cluster: expected small letters/,
+      /valkey:deployments\.My Cluster: expected lower-case letters/,
     ],
     [
       "an unknown test",
@@ -209,7 +222,7 @@ describe("a stack's configuration", () => {
     [
       "a policy that is none",
       settings({ "maxmemory-policy": "lru" }),
-      /maxmemory-policy is "lru": expected one of "noeviction"\|/,
+      /maxmemory-policy is "lru": expected one of noeviction, /,
     ],
     [
       "a size that is none",
@@ -219,7 +232,7 @@ describe("a stack's configuration", () => {
     [
       "a directive that is ours",
       settings({ other: { port: 7000 } }),
-      "valkey:deployments.cluster.settings.other.port: the deployment decides this one itself",
+      "valkey:deployments.cluster.settings.other.port: the deployment decides this directive itself",
     ],
     ["a line break in a directive", settings({ other: { hz: "10\nport 1" } }), /other\.hz/],
     [
@@ -230,7 +243,7 @@ describe("a stack's configuration", () => {
     [
       "io-threads on every core",
       settings({ "io-threads": 2 }),
-      "valkey:deployments.cluster.settings.io-threads: 2 threads on 2 cores; they spin, so at most 1, or oversubscribed: true to show what that costs",
+      "valkey:deployments.cluster.settings.io-threads: 2 threads on 2 cores; threads spin, so at most 1, or oversubscribed: true to show what that costs",
     ],
     [
       "more memory than there is",
@@ -240,7 +253,7 @@ describe("a stack's configuration", () => {
     [
       "clients that no primary count divides",
       benchmark({ clients: 50 }),
-      "valkey:benchmark.clients: 50 clients cannot be shared evenly by 3 primaries and 3 threads of cluster, and keys would fall unevenly; the nearest that can: 48 or 51",
+      "valkey:benchmark.clients: 50 clients cannot be shared evenly by 3 primaries and 3 threads of cluster, so keys would fall unevenly; nearest values: 48 or 51",
     ],
     [
       "threads that no primary count divides",
@@ -275,20 +288,20 @@ describe("a stack's configuration", () => {
     [
       "writes that no primary would take",
       settings({ "min-replicas-to-write": 2 }),
-      /min-replicas-to-write: no write would be taken with 2 where a primary has 1 replicas; at most 1/,
+      /min-replicas-to-write: with 2 no primary would accept writes; at most 1, the replicas of a primary/,
     ],
     ["a setting twice", settings({ "io-threads": 1, other: { "io-threads": 1 } }), /other\.io-threads: is set twice/],
     [
       "a load generator that is none",
       workload({ loadGenerator: "wrk" }),
-      'valkey:workloads.w.load generator is "wrk": expected one of valkey-benchmark, open-loop, memtier',
+      'valkey:workloads.w.loadGenerator is "wrk": expected one of valkey-benchmark, open-loop, memtier',
     ],
     [
       "no rate to offer",
       workload({ loadGenerator: "open-loop" }),
-      "valkey:workloads.w.rate is missing: expected number",
+      "valkey:workloads.w.rate is missing: expected a whole number from 1 to 100000000",
     ],
-    ["a capacity without an objective", capacity({}), "valkey:capacity.objective is missing: expected string"],
+    ["a capacity without an objective", capacity({}), "valkey:capacity.objective is missing: expected a text"],
     [
       "an objective that is none",
       capacity({ objective: "p99" }),
@@ -297,27 +310,27 @@ describe("a stack's configuration", () => {
     [
       "a capacity with nothing to offer",
       { ...good, capacity: { objective: "p99=2ms" } },
-      "valkey:capacity: what is offered is a workload of the load generator open-loop, and valkey:workloads has none",
+      "valkey:capacity: the search needs an open-loop workload, and valkey:workloads has none",
     ],
     [
       "a capacity of a closed loop",
       capacity({ objective: "p99=2ms", workload: "plain" }),
-      "valkey:capacity.workload: plain is no workload of the load generator open-loop; there is w",
+      "valkey:capacity.workload: plain is no open-loop workload; expected one of w",
     ],
     [
       "a key of another load generator",
       workload({ arrivals: "fixed" }),
-      /^valkey:workloads\.w\.arrivals: unknown key; Known here: load generator, data, reads, /,
+      /^valkey:workloads\.w\.arrivals: unknown key; Known here: loadGenerator, data, reads, /,
     ],
     [
       "a share of reads in per cent",
       workload({ reads: 90 }),
-      /valkey:workloads\.w\.reads is 90: expected number to be <=1/,
+      /valkey:workloads\.w\.reads is 90: expected a number from 0 to 1/,
     ],
     [
       "sizes the wrong way round",
       workload({ loadGenerator: "open-loop", rate: 1, values: { sizes: "uniform", min: 9, max: 3 } }),
-      "valkey:workloads.w.values.max: expected no less than least",
+      "valkey:workloads.w.values.max: expected at least min",
     ],
     [
       "a distribution that is none",
@@ -327,17 +340,17 @@ describe("a stack's configuration", () => {
     [
       "reads from replicas by what would write to them",
       workload({ reads: 0.5, clients: 51, keySpace: 98_304, readFrom: "replica" }),
-      /readFrom: valkey-benchmark reads from replicas of clusters only, and sends them writes too unless reads is 1; the load generator open-loop does both/,
+      /readFrom: valkey-benchmark reads from replicas of clusters only, and only with reads: 1.*; open-loop reads from any replicas/,
     ],
     [
       "a rate that memtier cannot share",
       workload({ loadGenerator: "memtier", clients: 51, keySpace: 98_304, rate: 1000 }),
-      "valkey:workloads.w.rate: memtier_benchmark offers a whole number of requests per second on each of 51 connections; the nearest to 1000 that can be: 969 or 1020",
+      "valkey:workloads.w.rate is 1000: memtier_benchmark needs a multiple of its 51 connections; nearest values: 969 or 1020",
     ],
     [
       "workers that share clients unevenly",
       workload({ loadGenerator: "open-loop", rate: 1, workers: 5 }),
-      "valkey:workloads.w.clients: 48 clients cannot be shared evenly by the 5 workers of replication; the nearest that can: 45 or 50",
+      "valkey:workloads.w.clients: 48 clients cannot be shared evenly by the 5 workers of replication; nearest values: 45 or 50",
     ],
     [
       "replicas to read from that are not there",
@@ -345,7 +358,7 @@ describe("a stack's configuration", () => {
         ...workload({ loadGenerator: "open-loop", rate: 1, readFrom: "replica" }),
         deployments: { r: { mode: "replication", replicas: 0 } },
       },
-      "valkey:workloads.w.readFrom: r has no replicas to read from; primary, or any",
+      "valkey:workloads.w.readFrom: r has no replicas to read from; expected primary or any",
     ],
     [
       "values of a workload that do not fit",
@@ -354,43 +367,39 @@ describe("a stack's configuration", () => {
     ],
     [
       "a factor that is none",
-      experiment({ vary: { cpu: [1] } }),
-      /valkey:experiment\.vary\.cpu: unknown key; did you mean cpus\?/,
+      study({ vary: { cpu: [1] } }),
+      /valkey:study\.vary\.cpu: unknown key; did you mean cpus\?/,
     ],
     [
       "a cluster of two",
-      experiment({ vary: { primaries: [1, 2] } }),
-      "valkey:experiment.vary.primaries.1: a cluster needs at least 3 primaries; 1 is a primary without a cluster",
+      study({ vary: { primaries: [1, 2] } }),
+      "valkey:study.vary.primaries.1: a cluster needs at least 3 primaries; 1 is a primary without a cluster",
     ],
-    [
-      "a level twice",
-      experiment({ vary: { pipeline: [1, 1] } }),
-      "valkey:experiment.vary.pipeline: a level is named twice",
-    ],
+    ["a level twice", study({ vary: { pipeline: [1, 1] } }), "valkey:study.vary.pipeline: a level is named twice"],
     [
       "an engine that is none",
-      experiment({ vary: { engine: ["dragonfly"] } }),
+      study({ vary: { engine: ["dragonfly"] } }),
       /vary\.engine\.0 is "dragonfly": .*expected valkey or redis/,
     ],
     [
       "nothing to compare",
-      { ...experiment({}), deployments: { cluster: good.deployments.cluster } },
-      /valkey:experiment: there is one cell only/,
+      { ...study({}), deployments: { cluster: good.deployments.cluster } },
+      /valkey:study: one treatment has nothing to be compared with/,
     ],
     [
-      "clients that a cell's primaries cannot share",
-      experiment({ vary: { primaries: [3, 5] } }),
+      "clients that a treatment's primaries cannot share",
+      study({ vary: { primaries: [3, 5] } }),
       /valkey:benchmark\.clients, in replication, 5 primaries: 48 clients cannot be shared evenly by 5 primaries/,
     ],
     [
       "growth of a cluster",
-      experiment({ vary: { pipeline: [1, 2] }, growth: { keys: 1_000_000 } }),
-      /valkey:experiment\.growth: replication, pipeline 1 has more than one node/,
+      study({ vary: { pipeline: [1, 2] }, growth: { keys: 1_000_000 } }),
+      /valkey:study\.growth: replication, pipeline 1 has more than one node/,
     ],
     [
       "a duration and a count",
       benchmark({ duration: 5, requests: 5 }),
-      "valkey:benchmark.requests: either a duration or a number of requests, not both",
+      "valkey:benchmark.requests: expected a duration or a number of requests, not both",
     ],
   ])("with %s says where, what and what would do", (_what, raw, message) => {
     const found = problems(raw);
@@ -466,7 +475,9 @@ describe("options", () => {
 
   it("are named themselves when they are wrong", () => {
     expect(problems(good, MACHINE, overrides({ clients: 50 }))[0]).toMatch(/^--clients: 50 clients cannot be shared/);
-    expect(problems(good, MACHINE, overrides({ dataSize: "big" }))).toEqual(['--datasize is "big": expected a number']);
+    expect(problems(good, MACHINE, overrides({ dataSize: "big" }))).toEqual([
+      '--datasize is "big": expected a whole number from 1 to 536870912',
+    ]);
   });
 
   it("make a mixed workload of their own, which takes the place of tests and workloads", () => {
@@ -496,7 +507,9 @@ describe("options", () => {
     expect(problems(good, MACHINE, mixed({ rate: 500, keyspaceLen: 16_384, reads: 3, clients: 50 }))).toEqual(
       expect.arrayContaining([expect.stringMatching(/^--reads is 3: /)]),
     );
-    expect(problems(good, MACHINE, mixed({ keyspaceLen: 16_384 }))).toEqual(["--rate is missing: expected number"]);
+    expect(problems(good, MACHINE, mixed({ keyspaceLen: 16_384 }))).toEqual([
+      "--rate is missing: expected a whole number from 1 to 100000000",
+    ]);
     expect(problems(good, MACHINE, mixed({ loadGenerator: "wrk" }))[0]).toMatch(
       /^--load-generator is "wrk": expected one of/,
     );

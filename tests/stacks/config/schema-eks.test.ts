@@ -70,29 +70,29 @@ describe("the platform eks", () => {
     [
       "an unknown key of a network",
       { network: { cidrr: "10.0.0.0/16" } },
-      /^platform\.network\.cidrr: unknown key; did you mean cidr\? Known here: cidr, nat, flowLogs/,
+      /^platform\.network\.cidrr: unknown key; did you mean cidr\? Known here: kind, cidr, nat, flowLogs/,
     ],
     [
       "a network's block that is none",
       { network: { cidr: "10.0.0.0/40" } },
-      /^platform\.network\.cidr: expected an IPv4 block/,
+      /^platform\.network\.cidr is "10\.0\.0\.0\/40": expected an IPv4 block/,
     ],
     [
       "a network that exists without its subnets",
-      { network: { vpcId: "vpc-0123456789abcdef0" } },
+      { network: { kind: "existing", vpcId: "vpc-0123456789abcdef0" } },
       /^platform\.network\.privateSubnetIds is missing/,
     ],
     [
       "a network by a name",
-      { network: { vpcId: "main", privateSubnetIds: ["subnet-01234567", "subnet-11234567"] } },
-      /^platform\.network\.vpcId.*expected the id of a network such as vpc-/,
+      { network: { kind: "existing", vpcId: "main", privateSubnetIds: ["subnet-01234567", "subnet-11234567"] } },
+      /^platform\.network\.vpcId.*expected the ID of a network such as vpc-/,
     ],
     ["one zone", { zones: ["a"] }, /^platform\.zones.*EKS takes subnets in 2 zones at least/],
     ["a zone twice", { zones: ["a", "a"] }, /^platform\.zones: a zone is named twice/],
     [
       "everyone",
       { cluster: { publicAccessCidrs: ["0.0.0.0/0"] } },
-      /^platform\.cluster\.publicAccessCidrs\.0: 0\.0\.0\.0\/0 lets everyone reach the API server.*openToTheWorld: true as well/,
+      /^platform\.cluster\.publicAccessCidrs\.0: 0\.0\.0\.0\/0 also needs openToTheWorld: true/,
     ],
     [
       "a block that is none",
@@ -115,7 +115,9 @@ describe("the platform eks", () => {
     ["a name that is too long", { clusterName: "x".repeat(39) }, /^platform\.clusterName.*at most 38/],
     [
       "too few subnets",
-      { network: { vpcId: "vpc-01234567", privateSubnetIds: ["subnet-01234567", "subnet-11234567"] } },
+      {
+        network: { kind: "existing", vpcId: "vpc-01234567", privateSubnetIds: ["subnet-01234567", "subnet-11234567"] },
+      },
       /^platform\.network\.privateSubnetIds: 2 subnets for 3 zones; at least one for each/,
     ],
     ["a network too large", { network: { cidr: "10.0.0.0/8" } }, /^platform\.network/],
@@ -123,7 +125,7 @@ describe("the platform eks", () => {
     [
       "load generators in a zone that it has not",
       { clients: { zone: "f" } },
-      /^platform\.clients\.zone: f is none of the platform's zones; there are a, b, c/,
+      /^platform\.clients\.zone: f is none of the platform's zones: a, b, c/,
     ],
     [
       "a retention that CloudWatch has not",

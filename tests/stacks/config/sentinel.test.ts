@@ -4,7 +4,8 @@ import { parseConfig } from "../../../stacks/config/parse";
 import { describePlan } from "../../../stacks/plan/describe";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import { hostPlans } from "../../../stacks/plan/benchmark-plans";
-import type { HostConfig, StackConfig } from "../../../stacks/config/schema/stack";
+import type { HostConfig } from "../../../stacks/config/schema/platform";
+import type { StackConfig } from "../../../stacks/config/schema/stack";
 
 const MACHINE = { cores: 4, memoryBytes: 16 * 2 ** 30 };
 const parse = (deployment: object, platform: object = { type: "host", zones: ["a", "b", "c"] }): StackConfig =>
@@ -98,13 +99,13 @@ describe("a deployment's Sentinels", () => {
       "of a deployment without replicas",
       { sentinel: {}, replicas: 0 },
       { type: "host", zones: ["a"] },
-      /there is no replica to take over; at least 1/,
+      /r has no replica that a failover could promote; at least 1/,
     ],
     [
       "beside TLS on Kubernetes",
       { sentinel: {} },
       { type: "kubernetes", zones: ["a", "b", "c"], tls: { secretName: "t" } },
-      /Sentinels and their proxies speak plain TCP, and valkey:platform\.tls is set/,
+      /Sentinels and their proxies speak plain TCP; leave out valkey:platform\.tls/,
     ],
   ])("%s are refused", (_what, deployment, platform, message) => {
     expect(problems(deployment, platform)).toEqual(expect.arrayContaining([expect.stringMatching(message)]));

@@ -3,9 +3,9 @@ import { BadInput } from "../../../lib/errors";
 import { breakStack } from "../../../cli/commands/break";
 import { parseConfig } from "../../../stacks/config/parse";
 import { describeScenarioRuns, planScenarioRuns, plannedScenario } from "../../../stacks/plan/scenario-runs";
-import type { BreakOptions } from "../../../cli/options";
+import type { BreakOptions } from "../../../cli/break-options";
 import { hostPlans } from "../../../stacks/plan/benchmark-plans";
-import type { HostConfig } from "../../../stacks/config/schema/stack";
+import type { HostConfig } from "../../../stacks/config/schema/platform";
 import { DEFAULT_FAILURES } from "../../../stacks/config/schema/failures";
 import { readStackFile, stackNames } from "../../../stacks/config/stack-file";
 import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
@@ -62,7 +62,7 @@ describe("the section failures", () => {
     [
       "more replicas than there are",
       { x: { fault: "kill-primary", waitFor: 2, deployments: ["c"] } },
-      "valkey:failures.x: waits for 2 replicas where a primary of c has 1",
+      "valkey:failures.x: waits for 2 replicas; a primary of c has 1",
     ],
     [
       "a directive that cannot be tried so",
@@ -127,7 +127,7 @@ describe("the section failures", () => {
     );
     printed.mockRestore();
     expect(String(await refusal({ overrides: { rate: "fast" } }))).toMatch(
-      /failures\.kill-primary\.rate is "fast": expected a number/,
+      /failures\.kill-primary\.rate is "fast": expected a whole number from 1 to 100000/,
     );
   });
 

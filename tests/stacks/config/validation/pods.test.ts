@@ -35,37 +35,37 @@ describe("what a platform cannot give", () => {
       "a cluster of Dragonfly",
       kubernetes,
       cluster({ engine: "dragonfly" }),
-      /^valkey:deployments\.d\.engine: dragonfly has no cluster of its own/,
+      /^valkey:deployments\.d\.engine: dragonfly has no cluster mode here/,
     ],
     [
       "a directive for Dragonfly",
       kubernetes,
       single({ engine: "dragonfly", pods: { zones: ["a"] }, settings: { "io-threads": 4 } }),
-      /^valkey:deployments\.d\.settings\.io-threads: dragonfly has no such setting; maxmemory, other/,
+      /^valkey:deployments\.d\.settings\.io-threads: dragonfly has no such setting; it has maxmemory, other/,
     ],
     [
       "TLS for Redis",
       { ...kubernetes, tls: { secretName: "t" } },
       cluster({ engine: "redis" }),
-      /^valkey:platform\.tls: d is redis, which is deployed with plain connections only/,
+      /^valkey:platform\.tls: d is redis, which is deployed without TLS only/,
     ],
     [
       "pods on this machine",
       { type: "host" },
       cluster({ pods: {} }),
-      /^valkey:deployments\.d\.pods: there are no pods on the platform host/,
+      /^valkey:deployments\.d\.pods: the platform host has no pods/,
     ],
     [
       "a pool where there are none",
       kubernetes,
       cluster({ pods: { pool: "servers" } }),
-      /^valkey:deployments\.d\.pods\.pool: there are pools on the platform eks only/,
+      /^valkey:deployments\.d\.pods\.pool: only the platform eks has pools/,
     ],
     [
       "a machine type where there are no pools",
       kubernetes,
       cluster({ pods: { instanceType: "r7g.large" } }),
-      /^valkey:deployments\.d\.pods\.instanceType: there are pools on the platform eks only/,
+      /^valkey:deployments\.d\.pods\.instanceType: only the platform eks has pools/,
     ],
     [
       "replicas on one machine",
@@ -83,13 +83,13 @@ describe("what a platform cannot give", () => {
       "data that is not kept in the chart",
       eks(),
       single({ pods: { zones: ["a"], storage: { ephemeral: true } } }),
-      /^valkey:deployments\.d\.pods\.storage\.ephemeral: the chart of replication has volumes only/,
+      /^valkey:deployments\.d\.pods\.storage\.ephemeral: the Helm chart of replication needs volumes/,
     ],
     [
       "a zone that is not the platform's",
       eks(),
       cluster({ pods: { zones: ["a", "e"] } }),
-      /^valkey:deployments\.d\.pods\.zones: us-west-2e is none of the platform's; there are us-west-2a, us-west-2b, us-west-2c/,
+      /^valkey:deployments\.d\.pods\.zones: us-west-2e is none of the platform's zones: us-west-2a, us-west-2b, us-west-2c/,
     ],
     [
       "a storage class that is none of eks'",
@@ -101,7 +101,7 @@ describe("what a platform cannot give", () => {
       "a type that its pool may not start",
       eks(),
       cluster({ pods: { instanceType: "r7g.2xlarge" } }),
-      /^valkey:deployments\.d\.pods\.instanceType: r7g\.2xlarge is none of the pool servers; there are r7g\.large/,
+      /^valkey:deployments\.d\.pods\.instanceType: the pool servers has no r7g\.2xlarge; it has r7g\.large/,
     ],
     [
       "a pool that is not configured",
@@ -155,7 +155,7 @@ describe("what a platform cannot give", () => {
       "as many io-threads as a pod has CPUs that it shares",
       eks(),
       cluster({ settings: { "io-threads": 2 } }),
-      /^valkey:deployments\.d\.settings\.io-threads: 2 threads on 2 cores; they spin, so at most 1, or oversubscribed: true/,
+      /^valkey:deployments\.d\.settings\.io-threads: 2 threads on 2 cores; threads spin, so at most 1, or oversubscribed: true/,
     ],
   ])("refuses %s", (_what, platform, deployment, message) => {
     const found = problems(platform, deployment);
@@ -222,12 +222,12 @@ describe("what a platform cannot give", () => {
     ]);
   });
 
-  it("refuses a load that shards cannot share evenly, unless it may be fitted", () => {
+  it("refuses a load that shards cannot share evenly, unless it may be adjusted", () => {
     const load = { clients: 50, threads: 4 };
     expect(problems(eks(), cluster(), load)).toEqual([
       expect.stringMatching(/^valkey:benchmark\.threads: 4 threads cannot be shared evenly by 3 primaries of d/),
       expect.stringMatching(/^valkey:benchmark\.clients: 50 clients cannot be/),
     ]);
-    expect(problems(eks(), cluster(), { ...load, fit: true })).toEqual([]);
+    expect(problems(eks(), cluster(), { ...load, adjustLoad: true })).toEqual([]);
   });
 });

@@ -1,0 +1,229 @@
+/** The commands with their arguments and options. Each command's module is loaded when the command runs. */
+import type { CommandOptions } from "commander";
+import { Command } from "commander";
+import { addBreakOptions, breakOptions } from "./break-options";
+import {
+  addBenchmarkOptions,
+  addServerOptions,
+  benchmarkOverrides,
+  collect,
+  parseNumber,
+  studyOverrides,
+} from "./options";
+import { addSoakOptions, soakOptions } from "./soak-options";
+
+/** What a command needs besides its own options. */
+interface Context {
+  readonly program: Command;
+  /** Aborted with Interrupted when the user asks the command to stop. */
+  readonly signal: AbortSignal;
+  /** Takes the exit status. */
+  readonly finish: (status: number) => void;
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** The whole command line. @param finish takes the exit status of the command that ran */
+export function buildProgram(signal: AbortSignal, finish: (status: number) => void): Command {
+  const program = new Command("npm start --")
+    .description(
+      "Deploys Valkey in replication and cluster mode, verifies it, and measures it: results with error bounds and " +
+        "validity warnings.",
+    )
+    .configureOutput({ writeErr: () => undefined })
+    .exitOverride();
+  const context: Context = { program, signal, finish };
+  const add = [addRun, addPlan, addVerify, addMeasure, addCapacity, addStudy, addBreak, addSoak];
+  for (const addCommand of [...add, addCompare, addRecommend, addStop]) addCommand(context);
+  return program;
+}
+
+function addRun({ program, signal, finish }: Context): void {
+  const command = onStack(
+    program,
+    "run",
+    "local",
+    "Measurement of a stack on this machine: start, verify, measure, stop",
+    {
+      isDefault: true,
+    },
+  );
+  addBenchmarkOptions(withModeOption(command))
+    .option("--keep", "deployments left running afterwards")
+    .option("--keep-runner", "the same as --keep, by the name that Valkey on EKS has for it")
+    .action(async (stack: string, values: Values) => {
+      const { runStack } = await import("./commands/run.js");
+      finish(await runStack({ stack, overrides: benchmarkOverrides(values), mode: modeOf(values) }, signal));
+    });
+}
+
+function addPlan({ program, finish }: Context): void {
+  program
+    .command("plan")
+    .description("Plan of a stack: what it creates, takes and costs. Asks no cloud and no cluster")
+    .argument("[stack]", "name of a stack (default: a table of all stacks)")
+    .option("--json", "the whole plan as JSON")
+    .option(
+      "--set <path=value>",
+      "value that replaces the file's, such as deployments.billion.primaries=300; several times",
+      collect,
+    )
+    .action(async (stack: string | undefined, values: Values) => {
+      const { printPlan } = await import("./commands/plan.js");
+      finish(printPlan(stack, values));
+    });
+}
+
+function addVerify({ program, finish }: Context): void {
+  const command = program.command("verify").description("Verdict on servers that exist already");
+  addServerOptions(command)
+    .option("--json", "the verdict as JSON")
+    .action(async (values: Values) => {
+      const { verifyServers } = await import("./commands/verify.js");
+      finish(await verifyServers(values));
+    });
+}
+
+function addMeasure({ program, signal, finish }: Context): void {
+  const command = program
+    .command("measure")
+    .description("Verification and measurement of servers that exist already. Its keys are removed afterwards");
+  addBenchmarkOptions(addServerOptions(command))
+    .option("--overwrite", "keys with the benchmark's names may be overwritten")
+    .action(async (values: Values) => {
+      const { measureExternalServers } = await import("./commands/measure.js");
+      finish(await measureExternalServers(values, benchmarkOverrides(values), signal));
+    });
+}
+
+function addCapacity({ program, signal, finish }: Context): void {
+  const command = onStack(
+    program,
+    "capacity",
+    "local",
+    "Highest offered rate that each deployment of a stack takes within a latency objective",
+  );
+  addBenchmarkOptions(withModeOption(command))
+    .option("--objective <p=time>", "percentile and its highest value, such as p99=2ms (default: the stack's)")
+    .option("--initial-rate <rps>", "first offered rate (default: 1000)")
+    .option("--max-rate <rps>", "highest offered rate (default: 10000000)")
+    .option("--precision <part>", "relative precision of the capacity (default: 0.1)")
+    .option("--confirmations <n>", "most repeats of the answer (default: 3)")
+    .action(async (stack: string, values: Values) => {
+      const { capacityOptions } = await import("./commands/capacity.js");
+      const { runStack } = await import("./commands/run.js");
+      const options = { stack, overrides: benchmarkOverrides(values), mode: modeOf(values) };
+      finish(await runStack({ ...options, capacity: capacityOptions(values) }, signal));
+    });
+}
+
+function addStudy({ program, signal, finish }: Context): void {
+  const command = program
+    .command("study")
+    .description(
+      "Study of a stack on this machine: treatments are interleaved and repeated until their comparisons are precise " +
+        "enough. Ctrl-C keeps finished measurements",
+    )
+    .argument("<name>", "topologies, io-threads, engines, density, billion, or a stack with valkey:study");
+  addBenchmarkOptions(command)
+    .option("--resume", "continuation of the study in --output, or of the last one")
+    .option("--precision <part>", "target relative precision (default: the stack's)", parseNumber)
+    .option("--budget <s>", "longest duration in seconds (default: the stack's)", parseNumber)
+    .option("--seed <n>", "seed of the measurements' order (default: random)", parseNumber)
+    .action(async (name: string, values: Values) => {
+      const { runNamedStudy } = await import("./commands/study.js");
+      const resume = values["resume"] === true;
+      const overrides = benchmarkOverrides(values);
+      finish(await runNamedStudy({ name, resume, overrides, study: studyOverrides(values) }, signal));
+    });
+}
+
+function addBreak({ program, signal, finish }: Context): void {
+  const command = onStack(
+    program,
+    "break",
+    "failures",
+    "Fault scenarios of a stack on this machine or in pods, with every acknowledged write accounted for",
+  );
+  addBreakOptions(command).action(async (stack: string, values: Values) => {
+    const { breakStack } = await import("./commands/break.js");
+    finish(await breakStack(stack, breakOptions(values), signal));
+  });
+}
+
+function addSoak({ program, signal, finish }: Context): void {
+  const command = onStack(
+    program,
+    "soak",
+    "failures",
+    "Steady load on a stack of this machine for hours: memory, files, replication and latency by window",
+  );
+  addSoakOptions(command).action(async (stack: string, values: Values) => {
+    const { soakStack } = await import("./commands/soak.js");
+    finish(await soakStack(soakOptions(stack, values), signal));
+  });
+}
+
+function addCompare({ program, finish }: Context): void {
+  program
+    .command("compare")
+    .description(
+      "Comparison of results with the first: ratios, differences of machine and workload, and which ratios are noise",
+    )
+    .argument("<results...>", "results.json files, or their directories")
+    .option("--precision <part>", "relative difference that matters (default: 0.05)", Number)
+    .action(async (paths: string[], values: Values) => {
+      const { compareResults } = await import("./commands/compare.js");
+      const precision = values["precision"];
+      finish(compareResults(paths, typeof precision === "number" ? precision : undefined));
+    });
+}
+
+function addRecommend({ program, finish }: Context): void {
+  program
+    .command("recommend")
+    .description("Mode, primaries, machine type and io-threads for a load, from measured capacity and prices")
+    .argument("[results...]", "results.json files, or their directories")
+    .option("--rate <rps>", "peak rate, requests per second (required)")
+    .option("--reads <part>", "part of the requests that read (default: 0.9)")
+    .option("--working-set <size>", "keys and values, each counted once, such as 40gb (required)")
+    .option("--value-size <bytes>", "typical value size (default: 256)")
+    .option("--pipeline <n>", "requests in flight per connection (default: 1)")
+    .option("--p99 <ms>", "highest 99th percentile of latency (default: none)")
+    .option("--replicas <n>", "replicas of each primary (default: 1)")
+    .option("--region <name>", "region of the prices (default: us-west-2)")
+    .action(async (paths: string[], values: Values) => {
+      const { recommendDeployment } = await import("./commands/recommend.js");
+      finish(recommendDeployment(paths, values));
+    });
+}
+
+function addStop({ program, finish }: Context): void {
+  program
+    .command("stop")
+    .description("End of deployments that were left running")
+    .argument("[run]", "ID of a run (default: a list of them)")
+    .option("--all", "all of them")
+    .action(async (run: string | undefined, values: Values) => {
+      const { stopKept } = await import("./commands/stop.js");
+      finish(await stopKept(run, values["all"] === true));
+    });
+}
+
+function onStack(
+  program: Command,
+  name: string,
+  standard: string,
+  description: string,
+  options: CommandOptions = {},
+): Command {
+  return program.command(name, options).description(description).argument("[stack]", "name of a stack", standard);
+}
+
+function withModeOption(command: Command): Command {
+  return command.option("--mode <mode>", "deployments of one mode only: cluster or replication (default: both)");
+}
+
+function modeOf({ mode }: Values): string | undefined {
+  return typeof mode === "string" ? mode : undefined;
+}

@@ -1,0 +1,128 @@
+/** `docs/configuration.md`: every key of the configuration, from the schema. Pure. */
+import type { SchemaNode } from "../stacks/config/json-schema";
+import { alternatives, expectation, isMap, propertiesOf } from "../stacks/config/json-schema";
+import { CONFIG_NAMESPACE } from "../stacks/config/stack-file";
+import { sectionSchemas } from "./stack-file-schema";
+
+const INTRODUCTION = `# Configuration
+
+<!-- Made by npm run docs from stacks/config/schema. Change it there. -->
+
+A stack is a file, \`stacks/Pulumi.NAME.yaml\`. Its \`config\` map holds the sections below, each under \`${CONFIG_NAMESPACE}:SECTION\`.
+\`platform\` and \`deployments\` are required. The first line of each file names \`stacks/schema.json\`, so editors complete
+and check the keys.
+
+\`npm start\` and \`pulumi up\` report every problem of a file at once, each with its path. \`npm start -- plan STACK --set PATH=VALUE\`
+shows what a changed value would do.
+`;
+
+/** One line of a table. */
+interface Row {
+  readonly key: string;
+  readonly node: SchemaNode;
+  readonly isRequired: boolean;
+  /** Titles of the section's forms that have the key; empty where all have it. */
+  readonly of: readonly string[];
+  /** Titles of the forms of the key's map that have the key, such as sources of a chart; empty where all have it. */
+  readonly within: readonly string[];
+}
+
+/** The whole page. */
+export function configurationReference(): string {
+  const sections = Object.entries(sectionSchemas()).map(([name, node]) => section(name, node));
+  return [INTRODUCTION, ...sections].join("\n");
+}
+
+function section(name: string, node: SchemaNode): string {
+  const inner = isMap(node.additionalProperties) ? node.additionalProperties : node;
+  const prefix = inner === node ? "" : "NAME.";
+  const heading = `## ${name}\n\n${node.description ?? ""}\n`;
+  const forms = alternatives(inner).map(({ title = "", description = "" }) => `- \`${title}\`: ${description}\n`);
+  return [heading, ...(forms.length > 0 ? [forms.join("")] : []), ...tables(rowsOf(inner, prefix))].join("\n");
+}
+
+/** A table of the keys that all forms have, and one for each set of forms that have others. */
+function tables(rows: readonly Row[]): string[] {
+  const groups = new Map<string, Row[]>();
+  for (const row of rows) {
+    const title = row.of.map((each) => `\`${each}\``).join(", ");
+    groups.set(title, [...(groups.get(title) ?? []), row]);
+  }
+  return [...groups].map(([title, group]) => {
+    const heading = title === "" ? "" : `Keys of ${title}:\n\n`;
+    return `${heading}| key | meaning | values | default |\n|---|---|---|---|\n${group.map(line).join("")}`;
+  });
+}
+
+function line({ key, node, isRequired, within }: Row): string {
+  const unit = typeof node["unit"] === "string" ? `, ${node["unit"]}` : "";
+  const forms = within.length === 0 ? "" : ` (${within.join(", ")})`;
+  const cells = [`\`${key}\`${forms}`, node.description ?? "", `${values(node)}${unit}`, defaultOf(node, isRequired)];
+  return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |\n`;
+}
+
+function values(node: SchemaNode): string {
+  const item = node.items;
+  const isList = node.type === "array" && isMap(item);
+  const text = expectation(isList ? item : node).replace(/^(an?|one of) /, "");
+  return isList ? `list: ${text}` : text;
+}
+
+function defaultOf(node: SchemaNode, isRequired: boolean): string {
+  if (isRequired) return "**required**";
+  if (typeof node["fallback"] === "string") return node["fallback"];
+  // An absent map has the defaults of its keys.
+  const isEmptyMap = isMap(node.default) && Object.keys(node.default).length === 0;
+  return node.default === undefined || isEmptyMap ? "" : `\`${JSON.stringify(node.default)}\``;
+}
+
+/** Rows of a section, or of one entry of it. */
+function rowsOf(node: SchemaNode, prefix: string): Row[] {
+  return mergedRows(node, prefix).map(({ row, titles }) => ({ ...row, of: titles }));
+}
+
+/** Rows of a map inside another. */
+function innerRowsOf(node: SchemaNode, prefix: string): Row[] {
+  return mergedRows(node, prefix).map(({ row, titles }) => ({ ...row, within: [...titles, ...row.within] }));
+}
+
+/** The rows of all forms of a map, each once, with the titles of the forms that have it; no titles where all have it. */
+function mergedRows(node: SchemaNode, prefix: string): { readonly row: Row; readonly titles: readonly string[] }[] {
+  const forms = alternatives(node).filter(({ type }) => type === "object");
+  if (forms.length === 0) return propertyRows(node, prefix).map((row) => ({ row, titles: [] }));
+  const merged = new Map<string, { readonly row: Row; readonly titles: string[] }>();
+  for (const form of forms) {
+    for (const row of propertyRows(form, prefix)) {
+      // A discriminator has another constant, and may be optional, in each form.
+      const identity = row.node.const === undefined ? JSON.stringify(row) : `constant ${row.key}`;
+      const same = merged.get(identity);
+      if (same === undefined) merged.set(identity, { row, titles: [form.title ?? ""] });
+      else same.titles.push(form.title ?? "");
+    }
+  }
+  return [...merged.values()].map(({ row, titles }) => ({
+    row: row.node.const === undefined ? row : { ...row, node: withConstants(row.node, titles) },
+    titles: titles.length === forms.length ? [] : titles,
+  }));
+}
+
+function withConstants(node: SchemaNode, titles: readonly string[]): SchemaNode {
+  const merged = { ...node, enum: [...titles] };
+  delete merged.const;
+  return merged;
+}
+
+function propertyRows(node: SchemaNode, prefix: string): Row[] {
+  const required = node.required ?? [];
+  return Object.entries(propertiesOf(node)).flatMap(([name, child]) => {
+    const key = `${prefix}${name}`;
+    return [{ key, node: child, isRequired: required.includes(name), of: [], within: [] }, ...innerRows(child, key)];
+  });
+}
+
+function innerRows(child: SchemaNode, key: string): Row[] {
+  const { items, additionalProperties } = child;
+  if (isMap(items)) return innerRowsOf(items, `${key}[].`);
+  if (isMap(additionalProperties)) return innerRowsOf(additionalProperties, `${key}.NAME.`);
+  return innerRowsOf(child, `${key}.`);
+}

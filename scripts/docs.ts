@@ -1,0 +1,27 @@
+/** `npm run docs`: writes the JSON Schema of stack files and the two references that are made from the program itself. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { buildProgram } from "../cli/program";
+import { ROOT } from "../lib/paths";
+import { commandReference } from "./command-reference";
+import { configurationReference } from "./configuration-reference";
+import { stackFileSchema } from "./stack-file-schema";
+
+/** Every file that the script writes: path in the repository, and text. */
+export function generatedFiles(): Readonly<Record<string, string>> {
+  return {
+    "stacks/schema.json": `${JSON.stringify(stackFileSchema(), null, 1)}\n`,
+    "docs/configuration.md": configurationReference(),
+    "docs/cli.md": commandReference(buildProgram(new AbortController().signal, () => undefined)),
+  };
+}
+
+/** Writes them. */
+export function writeGeneratedFiles(): void {
+  for (const [path, text] of Object.entries(generatedFiles())) {
+    writeFileSync(join(ROOT, path), text);
+    process.stdout.write(`${path}\n`);
+  }
+}
+
+if (require.main === module) writeGeneratedFiles();

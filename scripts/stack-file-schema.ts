@@ -1,0 +1,67 @@
+/** The JSON Schema of a stack file, `stacks/Pulumi.NAME.yaml`: editors complete and check by it. Pure. */
+import type { SchemaNode } from "../stacks/config/json-schema";
+import { isMap, toJsonSchema } from "../stacks/config/json-schema";
+import { SECTIONS } from "../stacks/config/schema/stack";
+import { CONFIG_NAMESPACE } from "../stacks/config/stack-file";
+
+/** Keys that Pulumi itself puts into a stack file. */
+const PULUMI_KEYS: readonly string[] = ["secretsprovider", "encryptedkey", "encryptionsalt", "environment"];
+
+/** JSON Schema of each section, by its name without the namespace. */
+export function sectionSchemas(): Readonly<Record<keyof typeof SECTIONS, SchemaNode>> {
+  const entries = Object.entries(SECTIONS).map(([name, schema]) => {
+    const node = { ...toJsonSchema(schema) };
+    delete node.$schema;
+    return [name, node];
+  });
+  return Object.fromEntries(entries) as Record<keyof typeof SECTIONS, SchemaNode>;
+}
+
+/** JSON Schema of a whole stack file, with units and defaults in the descriptions. */
+export function stackFileSchema(): object {
+  const sections = Object.entries(sectionSchemas()).map(([name, node]) => [
+    `${CONFIG_NAMESPACE}:${name}`,
+    withFullDescriptions(node),
+  ]);
+  return {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    title: "Stack file",
+    description: "Configuration of a stack, in Pulumi's form. Made by npm run docs.",
+    type: "object",
+    required: ["config"],
+    properties: {
+      config: {
+        type: "object",
+        description: "Configuration by key, each with its namespace.",
+        required: [`${CONFIG_NAMESPACE}:platform`, `${CONFIG_NAMESPACE}:deployments`],
+        properties: Object.fromEntries(sections) as object,
+        // Keys of other namespaces are their providers'.
+        patternProperties: { [`^(?!${CONFIG_NAMESPACE}:)[^:]+:`]: {} },
+        additionalProperties: false,
+      },
+      ...Object.fromEntries(PULUMI_KEYS.map((key) => [key, { description: "Kept by Pulumi." }])),
+    },
+    additionalProperties: false,
+  };
+}
+
+/** Editors show descriptions and no keywords of our own. */
+function withFullDescriptions(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withFullDescriptions);
+  if (!isMap(value)) return value;
+  const { description, unit, fallback, ...rest } = value;
+  const inner = Object.fromEntries(Object.entries(rest).map(([key, each]) => [key, withFullDescriptions(each)]));
+  // A property may be named `unit` or `description` as well: then it holds a schema.
+  if (typeof description !== "string") return { ...inner, ...withFullMaps({ description, unit, fallback }) };
+  const sentences = [
+    description,
+    ...(typeof unit === "string" ? [`Unit: ${unit}.`] : []),
+    ...(typeof fallback === "string" ? [`Default: ${fallback}.`] : []),
+  ];
+  return { ...inner, description: sentences.join(" ") };
+}
+
+function withFullMaps(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const there = Object.entries(values).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(there.map(([key, value]) => [key, withFullDescriptions(value)]));
+}

@@ -1,0 +1,32 @@
+/**
+ * Building blocks of the configuration's schema. Every key ends in `.meta()`: `description` says what it is, `unit` in
+ * what it is counted, `fallback` what holds without it where that is no constant. The JSON Schema and the reference
+ * in `docs/configuration.md` are made from them.
+ */
+import { z } from "zod";
+import { parseSize } from "../../../lib/units";
+
+/** A whole number within bounds. */
+export const count = (min: number, max = 1_000_000): z.ZodNumber => z.int().min(min).max(max);
+
+/** A part of a whole, 0 to 1. */
+export const part = z.number().min(0).max(1);
+
+/** Bytes of a value; the servers take 512 MiB at most. */
+export const valueBytes = count(1, 512 * 1024 * 1024);
+
+/** Bytes, as a number or as valkey.conf writes sizes: `256mb`. */
+export const size = z.union([z.int().min(0), z.string()]).transform((value, context) => {
+  const bytes = typeof value === "number" ? value : parseSize(value);
+  if (bytes !== undefined) return bytes;
+  context.addIssue({ code: "custom", message: "expected bytes, or a size such as 256mb or 1gb" });
+  return z.NEVER;
+});
+
+/** Text without line breaks: a directive of valkey.conf ends with its line. */
+export const oneLine = z.string().regex(/^[^\r\n]*$/, "expected one line");
+
+/** The name of a workload or a scenario: part of the results. */
+export const recordName = z
+  .string()
+  .regex(/^[\w.-]{1,64}$/, "expected letters, digits, dots, hyphens and underscores, at most 64");

@@ -1,0 +1,26 @@
+/** The section `platform`: where the servers run. */
+import { z } from "zod";
+import { eksPlatformSchema } from "./eks";
+import { kubernetesSchema } from "./kubernetes";
+
+const zoneName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, "expected letters, digits, dots, hyphens and underscores");
+
+const hostSchema = z
+  .strictObject({
+    type: z.literal("host").meta({ description: "Platform." }),
+    zones: z
+      .array(zoneName)
+      .min(1)
+      .default(["zone-a", "zone-b", "zone-c"])
+      .meta({ description: "Labels that the servers get in turn: one machine has no zones." }),
+  })
+  .meta({ title: "host", description: "Processes on this machine." });
+/** The platform `host`, parsed. */
+export type HostConfig = z.infer<typeof hostSchema>;
+
+/** The section `platform`. */
+export const platformSchema = z.discriminatedUnion("type", [hostSchema, kubernetesSchema, eksPlatformSchema]);
+/** The section `platform`, parsed. */
+export type PlatformConfig = z.infer<typeof platformSchema>;

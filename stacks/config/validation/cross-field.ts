@@ -1,0 +1,24 @@
+/** Cross-field validation: values that are each allowed and cannot be had together. Runs before anything starts. Pure. */
+import type { Label } from "../problems";
+import { deploymentProblems, memoryProblems } from "./deployments";
+import { keySpaceProblems, sharingProblems } from "./load";
+import { podPlatformProblems } from "./pods";
+import { scenarioProblems } from "./scenarios";
+import type { MachineFacts, ParsedSections } from "./types";
+import { capacityProblems, workloadProblems } from "./workloads";
+
+/** One sentence for each problem: where, what, and what is allowed. */
+export function crossFieldProblems(sections: ParsedSections, machine: MachineFacts, label: Label): string[] {
+  const context = { sections, machine, label };
+  const { platform, deployments, benchmark, workloads, capacity } = sections;
+  return [
+    ...deploymentProblems(context),
+    ...memoryProblems(context),
+    ...sharingProblems(context),
+    ...keySpaceProblems(context),
+    ...workloadProblems(workloads, deployments, label),
+    ...(capacity === undefined ? [] : capacityProblems(capacity, workloads, label)),
+    ...(platform === undefined ? [] : podPlatformProblems(platform, deployments, benchmark, label)),
+    ...scenarioProblems(context),
+  ];
+}

@@ -1,0 +1,50 @@
+/** Cross-field validation of the section `benchmark`: connections and keys that the deployments cannot have. Pure. */
+import { keyFamilies } from "../../../benchmarks/workloads/named-tests";
+import { dataBytes, fitKeySpace, unevenSettings } from "../../../benchmarks/workloads/workload";
+import { formatBytes } from "../../../lib/units";
+import { benchmarkWorkload, configuredShape, fittedWorkload } from "../../plan/benchmark-plans";
+import { isPodPlatform } from "../../plan/pods";
+import { MEMORY_SHARE, serverResources } from "./server-resources";
+import type { ValidationContext } from "./types";
+
+/** Connections and threads that the primaries of a cluster cannot share evenly. */
+export function sharingProblems({ sections, label }: ValidationContext): string[] {
+  const { deployments, benchmark } = sections;
+  if (benchmark === undefined || benchmark.tests.length === 0) return [];
+  const { clients, threads } = fittedWorkload({ benchmark, deployments: Object.fromEntries(deployments) });
+  return deployments.flatMap(([name, deployment]) => {
+    if (deployment.mode !== "cluster") return [];
+    return unevenSettings(clients, threads, deployment.primaries).map(({ setting, why, nearest }) => {
+      const remedy = `nearest values: ${nearest.join(" or ")}`;
+      return `${label(["benchmark", setting])}: ${why} of ${name}, so keys would fall unevenly; ${remedy}`;
+    });
+  });
+}
+
+/** Keys and values that exceed the memory of a primary or of this machine. */
+export function keySpaceProblems({ sections, machine, label }: ValidationContext): string[] {
+  const { platform, deployments, benchmark } = sections;
+  if (benchmark === undefined || benchmark.tests.length === 0 || deployments.length === 0) return [];
+  const anyCluster = deployments.some(([, { mode }]) => mode === "cluster");
+  const workload = { ...benchmarkWorkload(benchmark), keySpace: fitKeySpace(benchmark.keySpace, anyCluster) };
+  const families = keyFamilies(benchmark.tests).length;
+  const path = `${label(["benchmark", "keySpace"])} × ${label(["benchmark", "dataSize"])}`;
+  const keys = `${path}: ${workload.keySpace} keys of ${workload.dataSize} B need about`;
+  const problems = deployments.flatMap(([name, deployment]) => {
+    const { maxmemory = 0 } = deployment.settings;
+    const resources = serverResources(platform, deployment, machine);
+    const needed = dataBytes(workload, families, 1 / configuredShape(deployment).primaries);
+    const need = `${keys} ${formatBytes(needed)} on each primary of ${name}`;
+    if (maxmemory > 0 && needed > maxmemory) return [`${need}, whose maxmemory is ${formatBytes(maxmemory)}`];
+    const exceedsPod = resources.of === "pod" && needed > resources.memoryBytes * MEMORY_SHARE;
+    return exceedsPod ? [`${need}, whose pods are limited to ${formatBytes(resources.memoryBytes)}`] : [];
+  });
+  if (platform !== undefined && isPodPlatform(platform)) return problems;
+  const copies = deployments.reduce((sum, [, each]) => sum + 1 + configuredShape(each).replicasPerPrimary, 0);
+  const total = dataBytes(workload, families, 1) * copies;
+  if (total > machine.memoryBytes * MEMORY_SHARE) {
+    const has = `this machine has ${formatBytes(machine.memoryBytes)}`;
+    problems.push(`${keys} ${formatBytes(total)} on all nodes together; ${has}`);
+  }
+  return problems;
+}

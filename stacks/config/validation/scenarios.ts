@@ -1,0 +1,50 @@
+/** Cross-field validation of the section `failures`: scenarios that their deployments cannot have. Pure. */
+import { configuredShape } from "../../plan/benchmark-plans";
+import { platformZones } from "../../plan/pods";
+import type { Label } from "../problems";
+import type { FailureConfig } from "../schema/failures";
+import type { ParsedSections, ValidationContext } from "./types";
+
+/** Unknown deployments and zones, and more awaited replicas than there are. */
+export function scenarioProblems({ sections, label }: ValidationContext): string[] {
+  return sections.failures.flatMap(([name, failure]) => [
+    ...unknownNames(name, failure, sections, label),
+    ...replicaProblems(name, failure, sections, label),
+  ]);
+}
+
+function unknownNames(
+  name: string,
+  failure: FailureConfig,
+  { deployments, platform }: ParsedSections,
+  label: Label,
+): string[] {
+  const names = deployments.map(([deployment]) => deployment);
+  const problems: string[] = [];
+  for (const [index, each] of (failure.deployments ?? []).entries()) {
+    if (names.includes(each)) continue;
+    const path = label(["failures", name, "deployments", index]);
+    problems.push(`${path}: there is no deployment ${each}; there are ${names.join(", ")}`);
+  }
+  const zones = platform === undefined ? undefined : platformZones(platform);
+  const zone = "zone" in failure ? failure.zone : undefined;
+  if (zone !== undefined && zones !== undefined && !zones.includes(zone)) {
+    problems.push(`${label(["failures", name, "zone"])}: there is no zone ${zone}; there are ${zones.join(", ")}`);
+  }
+  return problems;
+}
+
+function replicaProblems(
+  name: string,
+  failure: FailureConfig,
+  { deployments }: ParsedSections,
+  label: Label,
+): string[] {
+  const wanted = Math.max(failure.waitFor, failure.settings["min-replicas-to-write"] ?? 0);
+  return deployments.flatMap(([deployment, config]) => {
+    const isMeant = failure.deployments?.includes(deployment) ?? true;
+    const { replicasPerPrimary: there } = configuredShape(config);
+    if (!isMeant || wanted <= there) return [];
+    return [`${label(["failures", name])}: waits for ${wanted} replicas; a primary of ${deployment} has ${there}`];
+  });
+}

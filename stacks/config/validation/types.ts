@@ -1,0 +1,23 @@
+/** Types that the validations share. */
+import type { Label } from "../problems";
+import type { Sections } from "../section-parser";
+
+/** Cores and memory of the machine that servers of the platform `host` share. */
+export interface MachineFacts {
+  readonly cores: number;
+  readonly memoryBytes: number;
+}
+
+/** The valid parts of a configuration that are held against each other. */
+export type ParsedSections = Pick<
+  Sections,
+  "platform" | "deployments" | "benchmark" | "workloads" | "capacity" | "failures"
+>;
+
+/** What every validation is given. */
+export interface ValidationContext {
+  readonly sections: ParsedSections;
+  readonly machine: MachineFacts;
+  /** A path as the user wrote it. */
+  readonly label: Label;
+}
