@@ -117,14 +117,14 @@ export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow):
   const where = `${scenario} on ${deployment}`;
   const count = (holds: (record: ScenarioRecord) => boolean): number => records.filter(holds).length;
   const of = (number: number): string => (records.length === 1 ? "" : ` in ${number} of ${records.length}`);
-  const helped = count((record) => record.helped);
+  const assisted = count((record) => record.assisted);
   const repaired = count((record) => record.repaired);
   const unread = records.reduce((sum, record) => sum + record.unread, 0);
   return [
-    ...(helped === 0 ? [] : [`${where}: did not recover by itself${of(helped)}`]),
+    ...(assisted === 0 ? [] : [`${where}: did not recover by itself${of(assisted)}`]),
     ...(repaired === 0 ? [] : [`${where}: zones were made safe again by hand-over${of(repaired)}`]),
-    ...(unread === 0 ? [] : [`${where}: ${formatCount(unread)} keys could not be read back (${records.find((record) => record.whyUnread !== null)?.whyUnread ?? ""}); what became of their writes is not known`]),
-    ...[...new Set(records.flatMap(({ unwell }) => unwell ?? []))].map((what) => `${where}: not well in the end: ${what}`),
+    ...(unread === 0 ? [] : [`${where}: ${formatCount(unread)} keys could not be read back (${records.find((record) => record.unreadReason !== null)?.unreadReason ?? ""}); what became of their writes is not known`]),
+    ...[...new Set(records.flatMap(({ recoveryFailure }) => recoveryFailure ?? []))].map((what) => `${where}: not well in the end: ${what}`),
     ...[...new Set(records.flatMap(({ anomalies }) => anomalies))].slice(0, 5).map((what) => `${where}: ${what}`),
   ];
 }

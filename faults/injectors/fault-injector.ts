@@ -1,58 +1,59 @@
-/** What can be done to the nodes of a deployment, by whoever runs them. */
-import type { Connection } from "../../valkey/connection";
-import type { DeploymentNode, Endpoint } from "../../valkey/node";
-import type { Deployment } from "../../valkey/deployment";
+/** What can be done to the nodes of a deployment, whichever platform runs them. */
 import { messageOf } from "../../lib/errors";
+import type { Connection } from "../../valkey/connection";
+import type { Deployment } from "../../valkey/deployment";
 import type { FormationOptions } from "../../valkey/formation/deadline";
+import type { DeploymentNode, Endpoint } from "../../valkey/node";
 import type { Shape } from "../../valkey/topology/placement";
 import type { PreconditionCheck } from "./preconditions";
 
+/** How nodes start again. */
+export interface StartOptions {
+  readonly newAddresses: boolean;
+  /** The directory of other programs, for an upgrade. */
+  readonly home?: string | undefined;
+  /** The primary to follow, in replication mode. */
+  readonly follows?: string | undefined;
+}
+
 export interface FaultInjector {
-  /** As it is now: nodes that came back elsewhere are there. */
+  /** The deployment with its current addresses. */
   readonly deployment: Deployment;
   readonly nodes: () => readonly DeploymentNode[];
-  /** Whether a replica can be made primary by an orderly hand-over and stay it. */
+  /** Whether a replica can become the primary by a hand-over and remain it. */
   readonly supportsHandOver: boolean;
-  /** Whether nodes that come back at other addresses find each other by themselves. */
+  /** Whether nodes that return at other addresses find each other without this program. */
   readonly rediscoversPeers: boolean;
-  /** A connection of a client's. @throws Failure when there is no way to the node in time */
+  /** Opens a client's connection. @throws Failure when the node cannot be reached in time */
   readonly dial: (endpoint: Endpoint, timeoutMs: number) => Promise<Connection>;
-  /** Why a scenario cannot be carried out here. */
   readonly unmetPrecondition: PreconditionCheck;
-  /** SIGKILL, or what comes nearest. Returns when they have ended. */
+  /** SIGKILL, or what the platform has that comes closest. @returns once the nodes have ended */
   readonly kill: (nodes: readonly string[]) => Promise<void>;
-  /** Asks a node to end, and returns when it has. */
+  /** Ends a node in an orderly way. @returns once it has ended */
   readonly terminate: (node: string) => Promise<void>;
-  /** Starts nodes that have ended, with the data they had. `follows`: the primary, in replication mode. */
-  readonly start: (
-    nodes: readonly string[],
-    options: {
-      readonly newAddresses: boolean;
-      readonly home?: string | undefined;
-      readonly follows?: string | undefined;
-    },
-  ) => Promise<void>;
+  /** Starts nodes that have ended, with their data. */
+  readonly start: (nodes: readonly string[], options: StartOptions) => Promise<void>;
   readonly freeze: (nodes: readonly string[]) => Promise<void>;
   readonly thaw: (nodes: readonly string[]) => Promise<void>;
-  /** Cuts these nodes off from all others. */
+  /** Partitions the network between these nodes and all others. */
   readonly cut: (nodes: readonly string[]) => Promise<void>;
-  /** Heals the cut, where there is one. @throws Failure when it cannot be healed; it is kept, for `restore` */
+  /** Heals the cut, where there is one. @throws Failure when it cannot be healed; `restore` then tries again */
   readonly healCut: () => Promise<void>;
   readonly fillDisk: (nodes: readonly string[]) => Promise<void>;
   readonly freeDisk: (nodes: readonly string[]) => Promise<void>;
   readonly resize: (to: Shape, options: FormationOptions) => Promise<void>;
-  /** Directives that nodes have when they are started again. */
+  /** Sets the directives that nodes start with from now on. */
   readonly setStartupDirectives: (directives: ReadonlyMap<string, string>) => void;
-  /** Takes back whatever is not healed yet, as far as it can be. @returns why something could not be taken back; called again, that is tried again. Never throws. */
+  /** Heals every fault that is not healed yet. Never throws. @returns why a fault could not be healed; the next call tries again */
   readonly restore: () => Promise<readonly string[]>;
 }
 
-/** Does each, also after one that failed. @returns why some did */
-export async function attemptAll(...deeds: readonly (() => Promise<void> | void)[]): Promise<string[]> {
+/** Calls every function, also after one that failed. @returns the messages of those that failed */
+export async function attemptAll(...functions: readonly (() => Promise<void> | void)[]): Promise<string[]> {
   const failures: string[] = [];
-  for (const deed of deeds) {
+  for (const attempt of functions) {
     try {
-      await deed();
+      await attempt();
     } catch (error) {
       failures.push(messageOf(error));
     }

@@ -1,4 +1,4 @@
-/** Breaking a deployment of processes on this machine. */
+/** Injects faults into a deployment of processes on this machine. */
 import { closeSync, openSync, readdirSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Connection } from "../../valkey/connection";
@@ -17,9 +17,11 @@ import type { FaultInjector } from "./fault-injector";
 import { attemptAll } from "./fault-injector";
 import { unmetHostPrecondition } from "./preconditions";
 
+/** The file that fills a server's disk. */
 const FILLER = "filler";
-const FILL_AT_ONCE = 64 * 1024;
+const FILL_CHUNK_BYTES = 64 * 1024;
 
+/** Remembers what it froze and filled, for `restore`; the network cut is on the record of the host's run directory. */
 export class HostFaultInjector implements FaultInjector {
   readonly #frozen = new Set<string>();
   readonly #filled = new Set<string>();
@@ -52,17 +54,15 @@ export class HostFaultInjector implements FaultInjector {
 
   readonly start: FaultInjector["start"] = async (nodes, { newAddresses, home, follows }) => {
     if (home !== undefined) this.#programs = await programsIn(home);
-    const followed = this.nodes().find(({ name }) => name === follows)?.endpoint;
+    const { name: deployment } = this.deployment;
     const restart = { newAddresses, programs: this.#programs, directives: this.#directives };
-    const started = nodes.filter((name) => name !== follows);
+    // The primary first: replicas are told its new address.
     if (follows !== undefined && nodes.includes(follows))
-      await this.host.restart(this.deployment.name, [follows], restart, this.signal);
-    const primary = this.nodes().find(({ name }) => name === follows)?.endpoint ?? followed;
-    await this.host.restart(this.deployment.name, started, { ...restart, replicaOf: primary }, this.signal);
-    const { sentinels } = this.deployment;
-    const watching =
-      sentinels === undefined ? {} : { sentinels: { ...sentinels, nodes: this.host.sentinels(this.deployment.name) } };
-    this.deployment = { ...this.deployment, nodes: this.host.nodes(this.deployment.name), ...watching };
+      await this.host.restart(deployment, [follows], restart, this.signal);
+    const replicaOf = this.nodes().find(({ name }) => name === follows)?.endpoint;
+    const replicas = nodes.filter((name) => name !== follows);
+    await this.host.restart(deployment, replicas, { ...restart, replicaOf }, this.signal);
+    this.deployment = this.#withCurrentAddresses();
   };
 
   readonly freeze = async (nodes: readonly string[]): Promise<void> => {
@@ -77,23 +77,24 @@ export class HostFaultInjector implements FaultInjector {
 
   readonly cut = async (nodes: readonly string[]): Promise<void> => {
     const all = [...this.nodes(), ...this.host.sentinels(this.deployment.name)];
-    const addresses = (inside: boolean): string[] => [
-      ...new Set(all.filter(({ name }) => nodes.includes(name) === inside).map(({ endpoint }) => endpoint.host)),
+    const addressesOf = (side: readonly DeploymentNode[]): string[] => [
+      ...new Set(side.map(({ endpoint }) => endpoint.host)),
     ];
-    const [some, others] = [addresses(true), addresses(false)];
-    if (some.some((address) => others.includes(address)))
-      throw new Failure(`${this.deployment.name} was started without addresses of its own for each zone`);
-    await partitionNetwork(this.host.run, some, others);
+    const inside = addressesOf(all.filter(({ name }) => nodes.includes(name)));
+    const outside = addressesOf(all.filter(({ name }) => !nodes.includes(name)));
+    if (inside.some((address) => outside.includes(address)))
+      throw new Failure(`${this.deployment.name}: zones share addresses; start it with zoneAddresses`);
+    await partitionNetwork(this.host.run, inside, outside);
   };
 
   readonly healCut = (): Promise<void> => healNetwork(this.host.run);
 
   readonly fillDisk = (nodes: readonly string[]): Promise<void> => {
-    // With appendfsync always, a server that cannot write its file ends.
+    // With appendfsync always, a server ends when it cannot write its file.
     this.host.expectExit(this.deployment.name, nodes);
     for (const directory of this.#disks(nodes)) {
       this.#filled.add(directory);
-      fill(join(directory, FILLER));
+      fillDisk(join(directory, FILLER));
     }
     return Promise.resolve();
   };
@@ -121,6 +122,14 @@ export class HostFaultInjector implements FaultInjector {
       }),
     );
 
+  #withCurrentAddresses(): Deployment {
+    const { deployment, host } = this;
+    const nodes = host.nodes(deployment.name);
+    if (deployment.sentinels === undefined) return { ...deployment, nodes };
+    const sentinels = { ...deployment.sentinels, nodes: host.sentinels(deployment.name) };
+    return { ...deployment, nodes, sentinels };
+  }
+
   #disks(nodes: readonly string[]): string[] {
     return this.host
       .servers(this.deployment.name)
@@ -134,11 +143,11 @@ export class HostFaultInjector implements FaultInjector {
   }
 }
 
-/** Until nothing more fits. */
-function fill(file: string): void {
+/** Writes until the disk is full, in ever smaller chunks. */
+function fillDisk(file: string): void {
   const descriptor = openSync(file, "w");
   try {
-    for (let bytes = FILL_AT_ONCE; bytes >= 1;) {
+    for (let bytes = FILL_CHUNK_BYTES; bytes >= 1;) {
       try {
         writeSync(descriptor, Buffer.alloc(bytes));
       } catch (error) {
@@ -151,8 +160,10 @@ function fill(file: string): void {
   }
 }
 
+/** @param home the directory of the programs, or the one above their `bin` @throws Failure when programs are missing there */
 async function programsIn(home: string): Promise<Programs> {
-  const programs = await inspectPrograms(readdirSync(home).includes("bin") ? join(home, "bin") : home, home);
+  const directory = readdirSync(home).includes("bin") ? join(home, "bin") : home;
+  const programs = await inspectPrograms(directory, home);
   if (typeof programs === "string") throw new Failure(programs);
   return programs;
 }

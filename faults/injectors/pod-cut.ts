@@ -1,7 +1,7 @@
 /**
- * Cutting pods off from the others of their deployment by NetworkPolicies. Policies only ever allow, and those of a pod are added up: so
- * the deployment's own is narrowed to the pods that are not cut, which may call each other alone, and a second one lets cut pods do
- * the same. Clients are let in as before. What the policy said before is kept on it, so that whoever comes later can heal it.
+ * Cuts pods off from the others of their deployment with NetworkPolicies. NetworkPolicies only allow, and several on one pod add up.
+ * Therefore the deployment's own policy is narrowed to the pods that are not cut, which may call only each other, and a second policy
+ * allows the cut pods the same. Clients are admitted as before. An annotation keeps the former spec, so that a later run can heal the cut.
  */
 import type { V1LabelSelector, V1NetworkPolicy, V1NetworkPolicySpec } from "@kubernetes/client-node";
 import { Failure } from "../../lib/errors";
@@ -11,70 +11,73 @@ import type { Labels } from "../../platforms/kubernetes/pods";
 import { ViewParser } from "../../valkey/topology/cluster-view";
 
 const GROUP = { group: "networking.k8s.io", version: "v1", plural: "networkpolicies" } as const;
-/** On pods that are cut. */
+/** The label of pods that are cut off. */
 const CUT_LABEL = "valkey-measured/cut";
-/** On the policy: its spec before, JSON. */
-const BEFORE = "valkey-measured/before-the-cut";
+/** The policy's annotation with its spec before the cut, JSON. */
+const SPEC_BEFORE = "valkey-measured/before-the-cut";
 
 export interface PodCut {
   readonly namespace: string;
-  /** The deployment's own NetworkPolicy. */
+  /** Name of the deployment's own NetworkPolicy. */
   readonly policy: string;
-  /** Of all pods of the deployment. */
+  /** The labels of all pods of the deployment. */
   readonly labels: Labels;
+  /** Names of the pods that are cut off. */
   readonly pods: readonly string[];
 }
 
-/** The two policies of a cut, from the deployment's own. Pure. */
-export function cutPolicies(
-  own: Plain<V1NetworkPolicySpec>,
-  labels: Labels,
-): { readonly others: Plain<V1NetworkPolicySpec>; readonly cut: Plain<V1NetworkPolicySpec> } {
-  const within = (selector: Plain<V1LabelSelector>): Plain<V1NetworkPolicySpec> => ({
+type Spec = Plain<V1NetworkPolicySpec>;
+type EgressRule = NonNullable<Spec["egress"]>[number];
+
+/** The specs of both policies of a cut, made from the deployment's own. Pure. */
+export function cutPolicies(own: Spec, labels: Labels): { readonly others: Spec; readonly cut: Spec } {
+  const narrowTo = (selector: Plain<V1LabelSelector>): Spec => ({
     ...own,
     podSelector: selector,
-    egress: (own.egress ?? []).map((rule) => ({
-      ...rule,
-      ...(rule.to === undefined
-        ? {}
-        : { to: rule.to.map((peer) => (isOwn(peer.podSelector, labels) ? { ...peer, podSelector: selector } : peer)) }),
-    })),
+    egress: (own.egress ?? []).map((rule) => narrowRule(rule, labels, selector)),
   });
-  const matchLabels = { ...labels };
+  const isNotCut = { key: CUT_LABEL, operator: "DoesNotExist" };
   return {
-    others: within({ matchLabels, matchExpressions: [{ key: CUT_LABEL, operator: "DoesNotExist" }] }),
-    cut: within({ matchLabels: { ...matchLabels, [CUT_LABEL]: "yes" } }),
+    others: narrowTo({ matchLabels: { ...labels }, matchExpressions: [isNotCut] }),
+    cut: narrowTo({ matchLabels: { ...labels, [CUT_LABEL]: "yes" } }),
   };
 }
 
+/** The rule with the selector instead of every peer that means the deployment's own pods. */
+function narrowRule(rule: EgressRule, labels: Labels, podSelector: Plain<V1LabelSelector>): EgressRule {
+  if (rule.to === undefined) return rule;
+  return { ...rule, to: rule.to.map((peer) => (isOwn(peer.podSelector, labels) ? { ...peer, podSelector } : peer)) };
+}
+
 function isOwn(selector: Plain<V1LabelSelector> | undefined, labels: Labels): boolean {
-  return (
-    selector !== undefined &&
-    JSON.stringify(Object.entries(selector.matchLabels ?? {}).sort()) === JSON.stringify(Object.entries(labels).sort())
-  );
+  const sorted = (all: Labels): string => JSON.stringify(Object.entries(all).sort());
+  return selector !== undefined && sorted(selector.matchLabels ?? {}) === sorted(labels);
 }
 
 /**
- * Whether a node of a cluster is cut off from others by its own CLUSTER NODES: it holds one of them to have failed, or has no link to it. One that
- * it merely suspects (`fail?`) counts: to call it failed takes a majority, and those that are cut off may never have one. Pure.
+ * Whether the CLUSTER NODES of a cluster node shows a cut: it marks another node as failed or suspected, or has no link to one. A
+ * suspected node (`fail?`) counts, because only a majority can mark a node as failed, and nodes that are cut off may have none. Pure.
  */
 export function showsCut(clusterNodes: string): boolean {
   const { selfId, unhealthy, unlinked } = new ViewParser().parse(clusterNodes);
-  const isShakingHands = (id: string): boolean =>
+  const isHandshaking = (id: string): boolean =>
     unhealthy.some((each) => each.id === id && each.trouble === "handshake");
-  return (
-    unhealthy.some(({ id, trouble }) => id !== selfId && (trouble === "failed" || trouble === "suspected")) ||
-    unlinked.some((id) => !isShakingHands(id))
-  );
+  const isFailing = ({ id, trouble }: (typeof unhealthy)[number]): boolean =>
+    id !== selfId && (trouble === "failed" || trouble === "suspected");
+  return unhealthy.some(isFailing) || unlinked.some((id) => !isHandshaking(id));
 }
 
-/** Also one that fails half way leaves something to heal. @throws Failure when there is no such policy, or it may not be changed */
+/**
+ * Labels the pods and applies both policies.
+ * @throws Failure when the policy does not exist or may not be changed; `healPodCut` heals what was done until then
+ */
 export async function cutPods(
   kubernetes: KubernetesClient,
   { namespace, policy: name, labels, pods }: PodCut,
 ): Promise<void> {
   const own = await readPolicy(kubernetes, namespace, name);
-  if (own?.spec === undefined) throw new Failure(`namespace ${namespace} has no NetworkPolicy ${name} to narrow`);
+  if (own?.spec === undefined)
+    throw new Failure(`namespace ${namespace} has no NetworkPolicy ${name}, which a cut needs`);
   const policies = cutPolicies(own.spec, labels);
   await Promise.all(pods.map((pod) => labelPod(kubernetes, namespace, pod, "yes")));
   await kubernetes.call(
@@ -92,21 +95,24 @@ export async function cutPods(
   );
   await replacePolicy(kubernetes, namespace, {
     ...own,
-    metadata: { ...own.metadata, annotations: { ...own.metadata?.annotations, [BEFORE]: JSON.stringify(own.spec) } },
+    metadata: {
+      ...own.metadata,
+      annotations: { ...own.metadata?.annotations, [SPEC_BEFORE]: JSON.stringify(own.spec) },
+    },
     spec: policies.others,
   });
 }
 
-/** Also of a run that was killed; where nothing is cut, nothing changes. */
+/** Heals a cut, also one of a run that was killed. Without a cut nothing changes. */
 export async function healPodCut(
   kubernetes: KubernetesClient,
-  { namespace, policy: name, pods }: Omit<PodCut, "labels">,
+  { namespace, policy: name, pods }: PodCut,
 ): Promise<void> {
   const own = await readPolicy(kubernetes, namespace, name);
-  const before = own?.metadata?.annotations?.[BEFORE];
+  const before = own?.metadata?.annotations?.[SPEC_BEFORE];
   if (own !== undefined && before !== undefined) {
     const annotations = Object.fromEntries(
-      Object.entries(own.metadata?.annotations ?? {}).filter(([key]) => key !== BEFORE),
+      Object.entries(own.metadata?.annotations ?? {}).filter(([key]) => key !== SPEC_BEFORE),
     );
     await replacePolicy(kubernetes, namespace, {
       ...own,
@@ -144,7 +150,7 @@ async function replacePolicy(
   );
 }
 
-/** A pod that is gone has no label to lose. */
+/** Sets the label, or removes it with null. A pod that does not exist is left out. */
 async function labelPod(
   kubernetes: KubernetesClient,
   namespace: string,

@@ -1,4 +1,4 @@
-/** Watches every node of a deployment: asks each in turn what it is and what it sees, from before a fault until all is well. */
+/** Polls the role, links and cluster state of every node of a deployment, from before a fault until recovery. */
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../valkey/connection";
@@ -11,45 +11,52 @@ import { ConnectionPool } from "../writes/connection-pool";
 import type { ObservedNodeState, StateChange, ExpectedTopology } from "./observed-states";
 import { isServing, isRedundant, isZoneSafe, seesAllSlotsServed, SILENT, stateName } from "./observed-states";
 
-/** Milliseconds between two looks at a node, more of them where there are many nodes: the answers cost the servers time. */
-const LOOK_MS = 50;
-const LOOK_MS_PER_NODE = 3;
-/** A node that has not answered for so long is silent, milliseconds. */
-const SILENCE_MS = 400;
+/** Milliseconds between two polls of a node; large clusters are polled less often, because replies cost the servers CPU time. */
+const POLL_MS = 50;
+const POLL_MS_PER_NODE = 3;
+/** A node that does not reply for so long is silent, milliseconds. */
+const REPLY_TIMEOUT_MS = 400;
 
-/** The last moment at which something was not so, milliseconds of performance.now; undefined where it always was. */
+/** The last time each kind of health was missing, milliseconds of performance.now; undefined: never. */
 export interface LastUnhealthyTimes {
-  notServing: number | undefined;
-  notRedundant: number | undefined;
-  notZoneSafe: number | undefined;
+  readonly notServing: number | undefined;
+  readonly notRedundant: number | undefined;
+  readonly notZoneSafe: number | undefined;
 }
 
+const NEVER_UNHEALTHY: LastUnhealthyTimes = {
+  notServing: undefined,
+  notRedundant: undefined,
+  notZoneSafe: undefined,
+};
+
+/** One loop per node; each reply updates the states, the list of changes and the last unhealthy times. */
 export class DeploymentObserver {
   readonly #states = new Map<string, ObservedNodeState>();
   readonly #changes: StateChange[] = [];
-  readonly #last: LastUnhealthyTimes = { notServing: undefined, notRedundant: undefined, notZoneSafe: undefined };
-  readonly #links: ConnectionPool;
+  #last: LastUnhealthyTimes = NEVER_UNHEALTHY;
+  readonly #connections: ConnectionPool;
   readonly #stopped = new AbortController();
   readonly #watched: string[] = [];
   #loops: Promise<void>[] = [];
 
   constructor(
-    private readonly wanted: () => ExpectedTopology,
+    private readonly expected: () => ExpectedTopology,
     private readonly nodes: () => readonly DeploymentNode[],
     dial: Dialer,
   ) {
-    this.#links = new ConnectionPool(dial);
-    // One for each node, however many there are.
+    this.#connections = new ConnectionPool(dial);
+    // One listener per node: Node.js warns above ten.
     setMaxListeners(0, this.#stopped.signal);
   }
 
-  /** Returns when every node has been asked once. */
+  /** @returns once every node was polled once */
   async start(): Promise<void> {
-    await Promise.all(this.nodes().map((node) => this.#look(node.name)));
+    await Promise.all(this.nodes().map((node) => this.#poll(node.name)));
     this.watchNewNodes();
   }
 
-  /** Watches nodes that have come since. */
+  /** Begins to poll nodes that were added since. */
   watchNewNodes(): void {
     const watched = new Set(this.#watched);
     for (const { name } of this.nodes()) {
@@ -61,39 +68,39 @@ export class DeploymentObserver {
 
   async stop(): Promise<void> {
     this.#stopped.abort();
-    this.#links.close();
+    this.#connections.close();
     await Promise.all(this.#loops);
     this.#loops = [];
   }
 
   get isServing(): boolean {
-    return isServing(this.#current(), this.wanted());
+    return isServing(this.#current(), this.expected());
   }
 
   get isRedundant(): boolean {
-    return isRedundant(this.#current(), this.wanted());
+    return isRedundant(this.#current(), this.expected());
   }
 
-  get lastUnhealthy(): Readonly<LastUnhealthyTimes> {
+  get lastUnhealthy(): LastUnhealthyTimes {
     return this.#last;
   }
 
-  /** Of this node now. */
+  /** The current state of a node. */
   state(name: string): ObservedNodeState {
     return this.#states.get(name) ?? SILENT;
   }
 
-  /** All changes, times from this moment on. */
+  /** All changes of state, with times relative to `fromMs`. */
   changes(fromMs: number): StateChange[] {
     return this.#changes.map((change) => ({ ...change, atMs: change.atMs - fromMs }));
   }
 
-  /** Forgets troubles up to now: they were not the fault's. */
+  /** Forgets unhealthy times before the fault. */
   resetLastUnhealthy(): void {
-    Object.assign(this.#last, { notOk: undefined, notRedundant: undefined, notZoneSafe: undefined });
+    this.#last = NEVER_UNHEALTHY;
   }
 
-  /** A call, for it changes while something is awaited. */
+  /** A method: TypeScript would otherwise assume that the flag cannot change during an await. */
   #isStopped(): boolean {
     return this.#stopped.signal.aborted;
   }
@@ -104,72 +111,74 @@ export class DeploymentObserver {
 
   async #watch(name: string): Promise<void> {
     const { signal } = this.#stopped;
-    const everyMs = LOOK_MS + LOOK_MS_PER_NODE * this.nodes().length;
+    const everyMs = POLL_MS + POLL_MS_PER_NODE * this.nodes().length;
     while (!signal.aborted) {
       await sleep(everyMs, undefined, { signal }).catch(() => undefined);
-      await this.#look(name);
+      await this.#poll(name);
     }
   }
 
-  async #look(name: string): Promise<void> {
+  async #poll(name: string): Promise<void> {
     if (this.#isStopped()) return;
     const node = this.nodes().find((each) => each.name === name);
-    const state =
-      node === undefined
-        ? SILENT
-        : await Promise.race([this.#ask(node).catch(() => SILENT), sleep(SILENCE_MS, SILENT)]);
+    const state = node === undefined ? SILENT : await this.#requestInTime(node);
     if (this.#isStopped()) return;
-    const before = this.#states.get(name);
+    const previous = this.#states.get(name);
     this.#states.set(name, state);
-    const { mode } = this.wanted();
-    const said = stateName(state, mode);
-    if (before === undefined || stateName(before, mode) !== said)
-      this.#changes.push({ node: name, atMs: performance.now(), state: said });
-    this.#judge();
+    const { mode } = this.expected();
+    const current = stateName(state, mode);
+    if (previous === undefined || stateName(previous, mode) !== current)
+      this.#changes.push({ node: name, atMs: performance.now(), state: current });
+    this.#updateLastUnhealthy();
   }
 
-  #judge(): void {
+  #updateLastUnhealthy(): void {
     const now = performance.now();
-    const wanted = this.wanted();
+    const expected = this.expected();
     const states = this.#current();
     const zones = new Map(this.nodes().map((node) => [node.name, node.zone ?? ""]));
-    if (!isServing(states, wanted)) this.#last.notServing = now;
-    if (!isRedundant(states, wanted)) this.#last.notRedundant = now;
-    if (!isZoneSafe(states, wanted, zones)) this.#last.notZoneSafe = now;
-  }
-
-  async #ask({ endpoint }: DeploymentNode): Promise<ObservedNodeState> {
-    const connection = await this.#links.connectionTo(endpoint);
-    const isCluster = this.wanted().mode === "cluster";
-    const [replicationText, clusterText, nodesText] = await Promise.all([
-      connection.info("replication"),
-      isCluster ? connection.cluster("INFO") : "",
-      isCluster ? this.#ownLine(connection) : "",
-    ]);
-    const replication = parseInfo(replicationText);
-    const role = replication.get("role") === "master" ? "primary" : "replica";
-    return {
-      role,
-      follows:
-        role === "replica"
-          ? nodeNameAt(this.nodes(), replication.get("master_host") ?? "", Number(replication.get("master_port")))
-          : undefined,
-      linkUp: replication.get("master_link_status") === "up",
-      ok: !isCluster || seesAllSlotsServed(parseInfo(clusterText)),
-      slots: slotsIn(nodesText),
+    const last = this.#last;
+    this.#last = {
+      notServing: isServing(states, expected) ? last.notServing : now,
+      notRedundant: isRedundant(states, expected) ? last.notRedundant : now,
+      notZoneSafe: isZoneSafe(states, expected, zones) ? last.notZoneSafe : now,
     };
   }
 
-  async #ownLine(connection: Connection): Promise<string> {
-    const text = String(await connection.cluster("NODES"));
-    return text.split("\n").find((line) => line.includes("myself")) ?? "";
+  #requestInTime(node: DeploymentNode): Promise<ObservedNodeState> {
+    return Promise.race([this.#request(node).catch(() => SILENT), sleep(REPLY_TIMEOUT_MS, SILENT)]);
+  }
+
+  async #request({ endpoint }: DeploymentNode): Promise<ObservedNodeState> {
+    const connection = await this.#connections.connectionTo(endpoint);
+    const isCluster = this.expected().mode === "cluster";
+    const [replicationText, clusterText, nodesText] = await Promise.all([
+      connection.info("replication"),
+      isCluster ? connection.cluster("INFO") : "",
+      isCluster ? ownLine(connection) : "",
+    ]);
+    const replication = parseInfo(replicationText);
+    const isPrimary = replication.get("role") === "master";
+    const primaryHost = replication.get("master_host") ?? "";
+    const primaryPort = Number(replication.get("master_port"));
+    return {
+      role: isPrimary ? "primary" : "replica",
+      follows: isPrimary ? undefined : nodeNameAt(this.nodes(), primaryHost, primaryPort),
+      linkUp: replication.get("master_link_status") === "up",
+      ok: !isCluster || seesAllSlotsServed(parseInfo(clusterText)),
+      slots: countOwnSlots(nodesText),
+    };
   }
 }
 
-function slotsIn(line: string): number {
-  const words = line
-    .split(" ")
-    .slice(8)
-    .filter((word) => /^\d/.test(word));
-  return countSlots(words.map(parseRange));
+/** The line of CLUSTER NODES that describes the node itself. */
+async function ownLine(connection: Connection): Promise<string> {
+  const text = String(await connection.cluster("NODES"));
+  return text.split("\n").find((line) => line.includes("myself")) ?? "";
+}
+
+/** Slots follow the eight fixed fields of a line; `[` begins a slot that is being migrated. */
+function countOwnSlots(line: string): number {
+  const fields = line.split(" ").slice(8);
+  return countSlots(fields.filter((field) => /^\d/.test(field)).map(parseRange));
 }

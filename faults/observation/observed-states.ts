@@ -1,65 +1,69 @@
+/** States of nodes as an observer sees them, and the health of a deployment by them. Pure. */
 import type { Mode } from "../../valkey/node";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 
-/** `silent`: it does not answer. */
+/** `silent`: the node does not reply. */
 export type NodeRole = "primary" | "replica" | "silent";
 
-/** A node at a time. */
+/** The state of a node at one moment. */
 export interface ObservedNodeState {
   readonly role: NodeRole;
-  /** The name of the primary that a replica follows, where that is a node of the deployment. */
+  /** The name of the primary that a replica follows, where the primary belongs to the deployment. */
   readonly follows: string | undefined;
-  /** A replica's link to its primary is up, and it is not loading. */
+  /** Whether a replica's link to its primary is up. */
   readonly linkUp: boolean;
-  /** A cluster's node: its state is ok, all slots are served and none suspected. Else: it answers. */
+  /** In a cluster: the node reports all slots as served. In replication mode: true for every node that replies. */
   readonly ok: boolean;
-  /** Slots it serves. */
+  /** Number of slots that the node serves. */
   readonly slots: number;
 }
 
+/** The state of a node that does not reply. */
 export const SILENT: ObservedNodeState = { role: "silent", follows: undefined, linkUp: false, ok: false, slots: 0 };
 
+/** The topology of a healthy deployment. */
 export interface ExpectedTopology {
   readonly mode: Mode;
   readonly primaries: number;
   readonly replicasPerPrimary: number;
 }
 
-/** Every node that answers says that all slots are served; in replication there is one primary. */
+/** Whether every node that replies reports all slots as served; in replication mode, whether there is one primary. */
 export function isServing(states: ReadonlyMap<string, ObservedNodeState>, { mode }: ExpectedTopology): boolean {
-  const speaking = [...states.values()].filter(({ role }) => role !== "silent");
-  if (speaking.length === 0) return false;
-  if (mode === "replication") return speaking.filter(({ role }) => role === "primary").length === 1;
-  return speaking.every(({ ok }) => ok);
+  const replying = [...states.values()].filter(({ role }) => role !== "silent");
+  if (replying.length === 0) return false;
+  if (mode === "replication") return replying.filter(({ role }) => role === "primary").length === 1;
+  return replying.every(({ ok }) => ok);
 }
 
-/** All is ok, no node is silent, and every primary has its replicas, linked. */
-export function isRedundant(states: ReadonlyMap<string, ObservedNodeState>, wanted: ExpectedTopology): boolean {
+/** Whether the deployment serves, every node replies, and every primary has all its replicas linked. */
+export function isRedundant(states: ReadonlyMap<string, ObservedNodeState>, expected: ExpectedTopology): boolean {
   const all = [...states.values()];
-  if (!isServing(states, wanted) || all.some(({ role }) => role === "silent")) return false;
+  if (!isServing(states, expected) || all.some(({ role }) => role === "silent")) return false;
   const primaries = [...states].filter(
-    ([, { role, slots }]) => role === "primary" && (wanted.mode === "replication" || slots > 0),
+    ([, { role, slots }]) => role === "primary" && (expected.mode === "replication" || slots > 0),
   );
   const followers = (name: string): number =>
     all.filter(({ role, follows, linkUp }) => role === "replica" && follows === name && linkUp).length;
   return (
-    primaries.length === wanted.primaries && primaries.every(([name]) => followers(name) === wanted.replicasPerPrimary)
+    primaries.length === expected.primaries &&
+    primaries.every(([name]) => followers(name) === expected.replicasPerPrimary)
   );
 }
 
-/** It is redundant, and no replica is in the zone of its primary. */
+/** Whether the deployment is redundant and no replica shares a zone with its primary. */
 export function isZoneSafe(
   states: ReadonlyMap<string, ObservedNodeState>,
-  wanted: ExpectedTopology,
+  expected: ExpectedTopology,
   zoneOf: ReadonlyMap<string, string>,
 ): boolean {
   return (
-    isRedundant(states, wanted) &&
+    isRedundant(states, expected) &&
     [...states].every(([name, { follows }]) => follows === undefined || zoneOf.get(name) !== zoneOf.get(follows))
   );
 }
 
-/** What a node's state is called in a timeline. */
+/** The name of a state in timelines. */
 export function stateName({ role, linkUp, ok, slots }: ObservedNodeState, mode: Mode): string {
   if (role === "silent") return "silent";
   if (role === "replica") return linkUp ? "replica" : "replica, not linked";
@@ -67,14 +71,15 @@ export function stateName({ role, linkUp, ok, slots }: ObservedNodeState, mode: 
   return ok ? "primary" : "primary, cluster down";
 }
 
-/** A change of a node's state, milliseconds from the fault. */
+/** A change of a node's state. */
 export interface StateChange {
   readonly node: string;
+  /** Milliseconds from the fault. */
   readonly atMs: number;
   readonly state: string;
 }
 
-/** CLUSTER INFO: whether a node sees all slots served and none suspected. */
+/** Whether a node's CLUSTER INFO reports all slots as served and no owner as suspected. */
 export function seesAllSlotsServed(info: ReadonlyMap<string, string>): boolean {
   return info.get("cluster_state") === "ok" && info.get("cluster_slots_ok") === String(SLOT_COUNT);
 }

@@ -1,24 +1,25 @@
-/** Scenarios one after the other, in rounds, each on a deployment that is as it was at first. */
+/** Runs scenarios one after the other, in rounds; each starts from a deployment with its initial primaries. */
 import { Failure } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 import type { Shape } from "../../valkey/topology/placement";
-import { restoreRoles } from "./actions";
-import type { ScenarioResult } from "./run-scenario";
-import { runScenario } from "./run-scenario";
 import type { FaultInjector } from "../injectors/fault-injector";
-import type { Scenario } from "../plan/fault";
 import { DeploymentObserver } from "../observation/deployment-observer";
+import type { Scenario } from "../plan/scenario";
+import { restoreRoles } from "./roles";
+import { runScenario } from "./run-scenario";
+import type { ScenarioResult } from "./scenario-run";
 
-/** A deployment that is to suffer. */
+/** A deployment that faults are injected into. */
 export interface FaultSubject {
   readonly injector: FaultInjector;
   readonly shape: Shape;
-  /** Whether replicas of replication mode take over by themselves. */
+  /** Whether a replica in replication mode is promoted without this program (by Sentinels). */
   readonly hasAutomaticFailover: boolean;
-  /** Its primaries when it had been formed. */
+  /** Names of the primaries after formation. */
   readonly initialPrimaries: readonly string[];
 }
 
+/** A scenario to run a number of times on one deployment. */
 export interface ScenarioTask {
   readonly scenario: Scenario;
   readonly repeats: number;
@@ -28,17 +29,18 @@ export interface ScenarioTask {
 export interface ScenarioOptions {
   readonly signal: AbortSignal;
   readonly report: ReportProgress;
-  /** Takes each as soon as there is one. */
-  readonly onResult: (broken: ScenarioResult) => void;
+  /** Called after every run. */
+  readonly onResult: (result: ScenarioResult) => void;
 }
 
-/** Milliseconds for a deployment to have its roles again. */
-const ROLES_PATIENCE_MS = 60_000;
+/** For a deployment to get its initial primaries back, milliseconds. */
+const RESTORE_TIMEOUT_MS = 60_000;
 const OBSERVER_TIMEOUT_MS = 1000;
+const POLL_MS = 20;
 
 /**
- * Every task as often as it is to be repeated, in rounds.
- * @throws Failure when a deployment does not get well again: nothing can be told from breaking it further
+ * Runs every task as often as it says, in rounds.
+ * @throws Failure when a deployment does not recover: later results would not be the later scenarios' own
  */
 export async function runScenarios(
   tasks: readonly ScenarioTask[],
@@ -46,46 +48,37 @@ export async function runScenarios(
 ): Promise<void> {
   const rounds = Math.max(0, ...tasks.map(({ repeats }) => repeats));
   const total = tasks.reduce((sum, { repeats }) => sum + repeats, 0);
-  let done = 0;
+  let started = 0;
   for (let round = 1; round <= rounds; round++) {
-    for (const { scenario, repeats, subject } of tasks) {
-      if (round > repeats) continue;
+    for (const { scenario, subject } of tasks.filter(({ repeats }) => round <= repeats)) {
       signal.throwIfAborted();
-      const { injector, shape, hasAutomaticFailover, initialPrimaries } = subject;
-      report(`${++done}/${total} ${scenario.name} on ${injector.deployment.name}`);
-      await asAtFirst(injector, shape, initialPrimaries, signal);
-      const broken = await runScenario({ injector, shape, scenario, round, hasAutomaticFailover, signal, report });
-      onResult(broken);
-      if (broken.record.unwell !== null)
-        throw new Failure(
-          `${injector.deployment.name} did not get well after ${scenario.name}: ${broken.record.unwell}`,
-        );
+      const { injector, shape, hasAutomaticFailover } = subject;
+      const { name } = injector.deployment;
+      report(`${++started}/${total} ${scenario.name} on ${name}`);
+      await restoreInitialPrimaries(subject, signal);
+      const result = await runScenario({ injector, shape, hasAutomaticFailover, scenario, round, signal, report });
+      onResult(result);
+      const { recoveryFailure } = result.record;
+      if (recoveryFailure !== null)
+        throw new Failure(`${name} did not recover from ${scenario.name}: ${recoveryFailure}`);
     }
   }
 }
 
-async function asAtFirst(
-  breaker: FaultInjector,
-  shape: Shape,
-  primaries: readonly string[],
+async function restoreInitialPrimaries(
+  { injector, shape, initialPrimaries }: FaultSubject,
   signal: AbortSignal,
 ): Promise<void> {
-  const { deployment } = breaker;
+  const expected = { mode: injector.deployment.mode, ...shape };
   const observer = new DeploymentObserver(
-    () => ({ mode: deployment.mode, ...shape }),
-    breaker.nodes,
-    (endpoint) => breaker.dial(endpoint, OBSERVER_TIMEOUT_MS),
+    () => expected,
+    injector.nodes,
+    (endpoint) => injector.dial(endpoint, OBSERVER_TIMEOUT_MS),
   );
+  const polling = { timeoutMs: RESTORE_TIMEOUT_MS, intervalMs: POLL_MS };
   try {
     await observer.start();
-    await restoreRoles(primaries, {
-      injector: breaker,
-      observer,
-      shape,
-      signal,
-      patienceMs: ROLES_PATIENCE_MS,
-      logEvent: () => undefined,
-    });
+    await restoreRoles(initialPrimaries, { ...polling, injector, observer, shape, signal, logEvent: () => undefined });
   } finally {
     await observer.stop();
   }

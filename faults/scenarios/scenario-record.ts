@@ -1,3 +1,4 @@
+/** Makes the record of a scenario from what the phases observed. Pure. */
 import type { Mode } from "../../valkey/node";
 import type { ScenarioRecord } from "./scenario-schema";
 import { MAX_LOST_WRITES_LISTED } from "./scenario-schema";
@@ -5,53 +6,57 @@ import { formatRanges } from "../../valkey/topology/slots";
 import type { Shard } from "../../valkey/verification/shards";
 import type { WriteAccounting } from "../writes/accounting";
 import { describeFault } from "../plan/fault";
-import type { Scenario } from "../plan/fault";
+import type { Scenario } from "../plan/scenario";
 import type { FaultPlan } from "../plan/fault-plan";
 import type { Write } from "../writes/write-history";
 import type { LastUnhealthyTimes } from "../observation/deployment-observer";
-import { countWriteErrors, latencyByPhase, outageOf, timelineOf, deploymentOutage } from "../observation/outages";
+import type { Outage } from "../observation/outages";
+import { deploymentOutage, outageOf } from "../observation/outages";
+import type { Timeline } from "../observation/timeline";
+import { timelineOf } from "../observation/timeline";
+import { countWriteErrors, latencyByPhase } from "../observation/write-latency";
 import type { StateChange } from "../observation/observed-states";
+import type { Recovery } from "./await-recovery";
+import type { Healing } from "./heal";
+import type { Injection } from "./inject";
+import type { ScenarioEvent } from "./observe";
 
-/** What was seen. Times are of one clock, but for those of changes and events, which count from the fault. */
-export interface ScenarioObservations {
-  readonly startedAt: Date;
-  /** From when on latencies before the fault count. */
-  readonly steadyMs: number;
-  readonly faultMs: number;
+/** What the phases observed. Times are of performance.now, but those of changes and events count from the fault. */
+export interface ScenarioObservations extends Injection, Healing, Recovery {
   readonly plan: FaultPlan;
-  /** As they were before. */
+  /** The shards before the fault. */
   readonly shards: readonly Shard[];
+  /** Null in replication mode. */
   readonly nodeTimeoutMs: number | null;
   readonly writes: readonly Write[];
   readonly accounting: WriteAccounting;
   readonly last: Readonly<LastUnhealthyTimes>;
   readonly changes: readonly StateChange[];
-  readonly events: readonly { readonly atMs: number; readonly what: string }[];
-  readonly helped: boolean;
-  readonly repaired: boolean;
-  readonly verifiedMs: number | null;
-  readonly unwell: string | null;
+  readonly events: readonly ScenarioEvent[];
 }
 
-interface Attempted {
+interface ObservedScenario {
   readonly deployment: string;
   readonly mode: Mode;
   readonly scenario: Scenario;
   readonly round: number;
-  readonly finding: ScenarioObservations;
+  readonly observations: ScenarioObservations;
 }
 
-export function scenarioRecord({ deployment, mode, scenario, round, finding }: Attempted): ScenarioRecord {
-  const { faultMs, plan, shards, writes, accounting, last } = finding;
-  const outages = shards.map((_shard, index) =>
-    outageOf(
-      writes.filter(({ shard }) => shard === index),
-      faultMs,
-    ),
-  );
+export function scenarioRecord(observed: ObservedScenario): ScenarioRecord {
+  const { deployment, mode, scenario, round, observations } = observed;
+  const { faultMs, steadyMs, verifiedMs, plan, shards, writes, accounting, last } = observations;
+  const { load } = scenario;
+  const shardOutage = (index: number): Outage => {
+    const ofShard = writes.filter(({ shard }) => shard === index);
+    return outageOf(ofShard, faultMs);
+  };
+  const outages = shards.map((_shard, index) => shardOutage(index));
   const outage = deploymentOutage(outages);
-  const since = (at: number | undefined): number => (at === undefined ? 0 : rounded(Math.max(0, at - faultMs)));
-  const well = finding.verifiedMs !== null;
+  const sinceFault = (atMs: number | undefined): number =>
+    atMs === undefined ? 0 : rounded(Math.max(0, atMs - faultMs));
+  const isVerified = verifiedMs !== null;
+  const steadyWrites = writes.filter(({ dueMs }) => dueMs >= steadyMs);
   return {
     id: `${scenario.name}-${deployment}-${round}`,
     scenario: scenario.name,
@@ -60,16 +65,16 @@ export function scenarioRecord({ deployment, mode, scenario, round, finding }: A
     deployment,
     mode,
     round,
-    startedAt: finding.startedAt.toISOString(),
+    startedAt: observations.startedAt.toISOString(),
     victims: [...plan.victims],
     warnings: [...plan.warnings],
-    nodeTimeoutMs: finding.nodeTimeoutMs,
+    nodeTimeoutMs: observations.nodeTimeoutMs,
     settings: Object.fromEntries(scenario.settings),
     load: {
-      rate: scenario.load.rate,
-      bytes: scenario.load.bytes,
-      timeoutMs: scenario.load.timeoutMs,
-      replicas: scenario.load.acknowledgement.replicas,
+      rate: load.rate,
+      bytes: load.bytes,
+      timeoutMs: load.timeoutMs,
+      replicas: load.acknowledgement.replicas,
     },
     outage: roundedOutage(outage),
     shards: shards.map(({ primary, slots }, index) => ({
@@ -77,13 +82,13 @@ export function scenarioRecord({ deployment, mode, scenario, round, finding }: A
       slots: formatRanges(slots),
       ...roundedOutage(outages[index] ?? { longestMs: 0, overMs: 0 }),
     })),
-    helped: finding.helped,
-    okMs: outage.overMs === null ? null : since(last.notServing),
-    redundantMs: well ? since(last.notRedundant) : null,
-    zoneSafeMs: well ? since(last.notZoneSafe) : null,
-    verifiedMs: finding.verifiedMs === null ? null : since(finding.verifiedMs),
-    unwell: finding.unwell,
-    repaired: finding.repaired,
+    assisted: observations.assisted,
+    okMs: outage.overMs === null ? null : sinceFault(last.notServing),
+    redundantMs: isVerified ? sinceFault(last.notRedundant) : null,
+    zoneSafeMs: isVerified ? sinceFault(last.notZoneSafe) : null,
+    verifiedMs: isVerified ? sinceFault(verifiedMs) : null,
+    recoveryFailure: observations.recoveryFailure,
+    repaired: observations.repaired,
     writes: {
       due: writes.length,
       acknowledged: accounting.acknowledged,
@@ -92,40 +97,25 @@ export function scenarioRecord({ deployment, mode, scenario, round, finding }: A
       redirected: writes.filter(({ redirects }) => redirects > 0).length,
     },
     errors: countWriteErrors(writes),
-    latency: latencyByPhase(
-      writes.filter(({ dueMs }) => dueMs >= finding.steadyMs),
-      faultMs,
-      outage.overMs,
-    ),
+    latency: latencyByPhase(steadyWrites, faultMs, outage.overMs),
     lost: { count: accounting.lost.length, writes: accounting.lost.slice(0, MAX_LOST_WRITES_LISTED) },
     unknownDone: accounting.unknownDone,
     undecided: accounting.undecided,
     anomalies: [...accounting.anomalies],
     unread: accounting.unread,
-    whyUnread: accounting.whyUnread ?? null,
+    unreadReason: accounting.unreadReason ?? null,
     timeline: asRecorded(timelineOf(writes, faultMs)),
-    states: finding.changes.map((change) => ({ ...change, atMs: rounded(change.atMs) })),
-    events: finding.events.map(({ atMs, what }) => ({ atMs: rounded(atMs), what })),
+    states: observations.changes.map((change) => ({ ...change, atMs: rounded(change.atMs) })),
+    events: observations.events.map(({ atMs, what }) => ({ atMs: rounded(atMs), what })),
   };
 }
 
-function asRecorded({
-  fromMs,
-  stepMs,
-  acknowledged,
-  failed,
-  unknown,
-}: ReturnType<typeof timelineOf>): ScenarioRecord["timeline"] {
+function asRecorded(timeline: Timeline): ScenarioRecord["timeline"] {
+  const { fromMs, stepMs, acknowledged, failed, unknown } = timeline;
   return { fromMs, stepMs, acknowledged: [...acknowledged], failed: [...failed], unknown: [...unknown] };
 }
 
-function roundedOutage({
-  longestMs,
-  overMs,
-}: {
-  readonly longestMs: number;
-  readonly overMs: number | null;
-}): ScenarioRecord["outage"] {
+function roundedOutage({ longestMs, overMs }: Outage): ScenarioRecord["outage"] {
   return { longestMs: rounded(longestMs), overMs: overMs === null ? null : rounded(overMs) };
 }
 

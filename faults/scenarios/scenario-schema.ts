@@ -20,55 +20,55 @@ export const scenarioRecordSchema = z.strictObject({
   warnings: z.array(z.string()),
   /** Null in replication mode. */
   nodeTimeoutMs: count.nullable(),
-  /** Directives in force for the scenario alone. */
+  /** Directives set for the scenario only. */
   settings: z.record(z.string(), z.string()),
   load: z.strictObject({
     /** Writes due per second. */
     rate: z.number(),
     bytes: count,
     timeoutMs: count,
-    /** Replicas a write waits for (WAIT); 0 is the primary's word alone. */
+    /** Replicas a write waits for (WAIT); 0: the primary's acknowledgement is enough. */
     replicas: count,
   }),
-  /** As clients see it: the longest time in which some shard acknowledged nothing, and when the last shard was back. */
+  /** As clients see it: the longest time in which a shard acknowledged nothing, and the end of the last shard's outage. */
   outage: z.strictObject({ longestMs: ms, overMs: ms.nullable() }),
-  /** By the primary each shard had before. */
+  /** Each shard by its primary before the fault. */
   shards: z.array(
     z.strictObject({ primary: z.string().nullable(), slots: z.string(), longestMs: ms, overMs: ms.nullable() }),
   ),
-  /** Whether it took help to recover: a take-over that nobody elected, or nodes started again. */
-  helped: z.boolean(),
-  /** Every node that answers sees all slots served. */
+  /** Whether slots were served only after assistance: a take-over without election, or killed nodes started again. */
+  assisted: z.boolean(),
+  /** Every node that answers reports all slots served. */
   okMs: ms.nullable(),
-  /** Every node is there, every replica linked. */
+  /** Every node is up, every replica linked. */
   redundantMs: ms.nullable(),
   /** No replica in its primary's zone. */
   zoneSafeMs: ms.nullable(),
-  /** The verdict of verification passes. */
+  /** Verification passes. */
   verifiedMs: ms.nullable(),
-  /** What verification found amiss in the end. */
-  unwell: z.string().nullable(),
-  /** Whether zones had to be made safe again. */
+  /** The assertions of verification that failed until the recovery timeout; null where it passed. */
+  recoveryFailure: z.string().nullable(),
+  /** Whether roles had to move because a failover left a replica in its primary's zone. */
   repaired: z.boolean(),
   writes: z.strictObject({ due: count, acknowledged: count, failed: count, unknown: count, redirected: count }),
   errors: z.array(z.strictObject({ error: z.string(), outcome: z.enum(["failed", "unknown"]), count })),
-  /** Of acknowledged writes, from when they were due. */
+  /** Of acknowledged writes, from their due time. */
   latency: z.strictObject({ before: latencySchema, during: latencySchema, after: latencySchema }),
-  /** Acknowledged writes that were not there after healing. */
+  /** Acknowledged writes whose value was missing after recovery. */
   lost: z.strictObject({
     count,
-    /** The first hundred; raw.txt has all. */
+    /** The first 100; raw.txt lists all. */
     writes: z.array(
       z.strictObject({ key: z.string(), number: count, found: z.union([count, z.enum(["gone", "damaged"])]) }),
     ),
   }),
-  /** Writes of unknown outcome that were done; acknowledged ones that those may have overwritten. */
+  /** Writes of unknown outcome that were performed, and acknowledged writes that these may have overwritten. */
   unknownDone: count,
   undecided: count,
   anomalies: z.array(z.string()),
   /** Keys that could not be read back. */
   unread: count,
-  whyUnread: z.string().nullable(),
+  unreadReason: z.string().nullable(),
   timeline: z.strictObject({
     fromMs: z.number(),
     stepMs: z.number(),
@@ -81,5 +81,5 @@ export const scenarioRecordSchema = z.strictObject({
 });
 export type ScenarioRecord = z.infer<typeof scenarioRecordSchema>;
 
-/** Lost writes that a record names. */
+/** Lost writes that a record lists. */
 export const MAX_LOST_WRITES_LISTED = 100;

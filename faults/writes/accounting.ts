@@ -1,26 +1,27 @@
 /**
- * Which acknowledged writes are lost: the journal beside what is there after healing. Pure.
+ * Accounts for acknowledged writes: which of them are lost, by the history and the content of every key after recovery. Pure.
  *
- * A write is kept when its key holds its value or that of a later write. It is lost when it was acknowledged and the key is
- * gone, damaged or holds an older value. A write whose outcome is unknown is never lost, for nobody was promised it; and
- * since it may take effect late, an acknowledged write that it has overwritten is not called lost either.
+ * A write is kept when its key holds its value or a later write's. It is lost when it was acknowledged and its key is gone, damaged or
+ * holds an older value. A write of unknown outcome is never lost, because it was never acknowledged; and an acknowledged write that a
+ * write of unknown outcome may have overwritten late is undecided.
  */
-import type { WriteOutcome, Write } from "./write-history";
+import type { Write, WriteOutcome } from "./write-history";
+import { isAcknowledged } from "./write-history";
 
-/** What a key holds. */
+/** The content of a key. */
 export type KeyContent =
   | { readonly kind: "number"; readonly number: number }
   | { readonly kind: "gone" }
-  /** There is a value, and it is none of this key's. */
+  /** The key has a value that no write to this key had. */
   | { readonly kind: "damaged" }
-  | { readonly kind: "unread"; readonly why: string };
+  | { readonly kind: "unread"; readonly reason: string };
 
 export type KeyWrite = Pick<Write, "number" | "outcome">;
 
 export interface LostWrite {
   readonly key: string;
   readonly number: number;
-  /** What the key holds instead: the number of an older write, or why there is none. */
+  /** What the key holds instead: the number of an older write, no value, or a damaged one. */
   readonly found: number | "gone" | "damaged";
 }
 
@@ -29,73 +30,77 @@ export interface WriteAccounting {
   readonly failed: number;
   readonly unknown: number;
   readonly lost: readonly LostWrite[];
-  /** Writes of unknown outcome that are there: they were done. */
+  /** Writes of unknown outcome that a key holds: they were performed. */
   readonly unknownDone: number;
-  /** Acknowledged writes of keys that hold an older write of unknown outcome, which may have been done after them. */
+  /** Acknowledged writes of keys that hold an older write of unknown outcome, which may have been performed after them. */
   readonly undecided: number;
-  /** What no server may do: a refused write that is there, a value nobody wrote. */
+  /** Contents that no server may have: a write that was refused, a value that was never written. */
   readonly anomalies: readonly string[];
-  /** Keys that could not be read, with the first reason: nothing is known of their writes. */
+  /** Keys that could not be read; nothing is known of their writes. */
   readonly unread: number;
-  readonly whyUnread: string | undefined;
+  /** Why the first of them could not be read. */
+  readonly unreadReason: string | undefined;
 }
 
 /**
  * @param histories the writes of each key, by number
- * @param found of each key; one that is missing here is unread
+ * @param contents of the keys; a key that is missing here counts as unread
  */
 export function accountForWrites(
   histories: ReadonlyMap<string, readonly KeyWrite[]>,
-  found: ReadonlyMap<string, KeyContent>,
+  contents: ReadonlyMap<string, KeyContent>,
 ): WriteAccounting {
   const counts: Record<WriteOutcome["kind"], number> = { acknowledged: 0, failed: 0, unknown: 0 };
   const lost: LostWrite[] = [];
   const anomalies: string[] = [];
   let [unknownDone, undecided, unread] = [0, 0, 0];
-  let whyUnread: string | undefined;
+  let unreadReason: string | undefined;
   for (const [key, writes] of histories) {
     for (const { outcome } of writes) counts[outcome.kind]++;
-    const here = found.get(key) ?? { kind: "unread", why: "it was not asked for" };
-    if (here.kind === "unread") {
+    const content = contents.get(key) ?? { kind: "unread", reason: "the key was not read" };
+    if (content.kind === "unread") {
       unread++;
-      whyUnread ??= here.why;
+      unreadReason ??= content.reason;
       continue;
     }
-    const judged = judgeKey(key, writes, here);
-    lost.push(...judged.lost);
-    anomalies.push(...judged.anomalies);
-    unknownDone += judged.unknownDone;
-    undecided += judged.undecided;
+    const ofKey = accountForKey(key, writes, content);
+    lost.push(...ofKey.lost);
+    anomalies.push(...ofKey.anomalies);
+    unknownDone += ofKey.unknownDone;
+    undecided += ofKey.undecided;
   }
-  return { ...counts, lost, unknownDone, undecided, anomalies, unread, whyUnread };
+  return { ...counts, lost, unknownDone, undecided, anomalies, unread, unreadReason };
 }
 
-type KeyJudgement = Pick<WriteAccounting, "lost" | "unknownDone" | "undecided" | "anomalies">;
+type KeyAccounting = Pick<WriteAccounting, "lost" | "unknownDone" | "undecided" | "anomalies">;
 
-function judgeKey(
+const NOTHING_LOST: KeyAccounting = { lost: [], unknownDone: 0, undecided: 0, anomalies: [] };
+
+function accountForKey(
   key: string,
   writes: readonly KeyWrite[],
-  found: Exclude<KeyContent, { kind: "unread" }>,
-): KeyJudgement {
-  const acknowledged = writes.filter(({ outcome }) => outcome.kind === "acknowledged").map(({ number }) => number);
-  const none = { lost: [], unknownDone: 0, undecided: 0, anomalies: [] };
-  const lose = (numbers: readonly number[], instead: LostWrite["found"]): LostWrite[] =>
-    numbers.map((number) => ({ key, number, found: instead }));
-  if (found.kind === "gone") return { ...none, lost: lose(acknowledged, "gone") };
-  if (found.kind === "damaged")
-    return {
-      ...none,
-      lost: lose(acknowledged, "damaged"),
-      anomalies: [`${key} holds a value that was not written to it`],
-    };
+  content: Exclude<KeyContent, { kind: "unread" }>,
+): KeyAccounting {
+  const acknowledged = writes.filter(isAcknowledged).map(({ number }) => number);
+  const lostWrites = (numbers: readonly number[], found: LostWrite["found"]): LostWrite[] =>
+    numbers.map((number) => ({ key, number, found }));
+  if (content.kind === "gone") return { ...NOTHING_LOST, lost: lostWrites(acknowledged, "gone") };
+  if (content.kind === "damaged") {
+    const anomalies = [`${key} holds a value that was not written to it`];
+    return { ...NOTHING_LOST, lost: lostWrites(acknowledged, "damaged"), anomalies };
+  }
+  const held = writes.find(({ number }) => number === content.number);
+  const later = acknowledged.filter((number) => number > content.number);
+  if (held?.outcome.kind === "unknown") return { ...NOTHING_LOST, unknownDone: 1, undecided: later.length };
+  return {
+    ...NOTHING_LOST,
+    lost: lostWrites(later, content.number),
+    anomalies: anomaliesOf(key, content.number, held),
+  };
+}
 
-  const { number } = found;
-  const there = writes.find((write) => write.number === number);
-  const later = acknowledged.filter((each) => each > number);
-  if (there === undefined)
-    return { ...none, lost: lose(later, number), anomalies: [`${key} holds write ${number}, which was not sent`] };
-  if (there.outcome.kind === "unknown") return { ...none, unknownDone: 1, undecided: later.length };
-  const anomalies =
-    there.outcome.kind === "failed" ? [`${key} holds write ${number}, which was refused (${there.outcome.error})`] : [];
-  return { ...none, lost: lose(later, number), anomalies };
+function anomaliesOf(key: string, number: number, held: KeyWrite | undefined): string[] {
+  if (held === undefined) return [`${key} holds write ${number}, which was not sent`];
+  if (held.outcome.kind !== "failed") return [];
+  return [`${key} holds write ${number}, which was refused (${held.outcome.error})`];
 }

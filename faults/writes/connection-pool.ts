@@ -1,46 +1,47 @@
-/** Connections of a client that lives through failures: one per node and lane, made when they are needed, made anew when they break. */
+/** The connections of a client that survives faults: opened on demand, and again after they break. */
 import type { Connection } from "../../valkey/connection";
 import type { Endpoint } from "../../valkey/node";
 import { formatEndpoint } from "../../valkey/node";
-/** @throws Failure when there is no way to the node in time */
+
+/** Opens a connection. @throws Failure when the node cannot be reached in time */
 export type Dialer = (endpoint: Endpoint) => Promise<Connection>;
 
-/** A node that refused is left alone for so long: every write would else try it anew. Milliseconds. */
-const PAUSE_MS = 20;
+/** After a failed attempt no other is made for so long, because every write would make one; milliseconds. */
+const RETRY_AFTER_MS = 20;
 
-class Link {
+class PooledConnection {
   #opening: Promise<Connection> | undefined;
   #connection: Connection | undefined;
-  #refusedAt = -Infinity;
-  #refusal: unknown;
-  #closed = false;
+  #failedAtMs = -Infinity;
+  #failure: unknown;
+  #isClosed = false;
 
   constructor(private readonly dial: () => Promise<Connection>) {}
 
-  /** A connection that works as far as anyone knows. @throws what kept it from being made */
-  async ready(): Promise<Connection> {
+  /** @returns the open connection, or a new one @throws the error of the last attempt to open it */
+  async open(): Promise<Connection> {
     if (this.#connection?.status === "ready") return this.#connection;
-    if (performance.now() - this.#refusedAt < PAUSE_MS) throw this.#refusal;
-    this.#opening ??= this.#open();
+    if (performance.now() - this.#failedAtMs < RETRY_AFTER_MS) throw this.#failure;
+    this.#opening ??= this.#reopen();
     return this.#opening;
   }
 
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#connection?.disconnect();
   }
 
-  async #open(): Promise<Connection> {
+  async #reopen(): Promise<Connection> {
     try {
       this.#connection?.disconnect();
       this.#connection = undefined;
       const connection = await this.dial();
-      if (this.#closed) connection.disconnect();
+      if (this.#isClosed) connection.disconnect();
       this.#connection = connection;
       return connection;
     } catch (error) {
-      this.#refusedAt = performance.now();
-      this.#refusal = error;
+      this.#failedAtMs = performance.now();
+      this.#failure = error;
       throw error;
     } finally {
       this.#opening = undefined;
@@ -49,26 +50,27 @@ class Link {
 }
 
 export class ConnectionPool {
-  readonly #links = new Map<string, Link>();
-  #turn = 0;
+  readonly #connections = new Map<string, PooledConnection>();
+  #used = 0;
 
-  /** @param lanes connections per node, taken in turn: a command that waits holds up only its own */
+  /** @param perNode connections to each node, used in turn: a command that blocks holds up only its own connection */
   constructor(
     private readonly dial: Dialer,
-    private readonly lanes = 1,
+    private readonly perNode = 1,
   ) {}
 
+  /** @throws what `dial` throws */
   connectionTo(endpoint: Endpoint): Promise<Connection> {
-    const name = `${formatEndpoint(endpoint)}/${this.#turn++ % this.lanes}`;
-    let link = this.#links.get(name);
-    if (link === undefined) {
-      link = new Link(() => this.dial(endpoint));
-      this.#links.set(name, link);
+    const name = `${formatEndpoint(endpoint)}/${this.#used++ % this.perNode}`;
+    let pooled = this.#connections.get(name);
+    if (pooled === undefined) {
+      pooled = new PooledConnection(() => this.dial(endpoint));
+      this.#connections.set(name, pooled);
     }
-    return link.ready();
+    return pooled.open();
   }
 
   close(): void {
-    for (const link of this.#links.values()) link.close();
+    for (const pooled of this.#connections.values()) pooled.close();
   }
 }

@@ -1,21 +1,21 @@
-/** Values that say which write of their key they are, and whether they are whole. Pure. */
+/** Values that contain the number of their write and a checksum, so that a reader can tell which write a key holds. Pure. */
 import { createHash } from "node:crypto";
 
-/** The value of a key's write of that number, of so many bytes (at least what number, length and checksum take). */
+/** The value of a write: number, length and checksum, padded to `bytes` where these take less. */
 export function numberedValue(key: string, number: number, bytes: number): string {
-  // Two digits hold the length of the shortest.
+  // The shortest value has a length of two digits.
   const length = Math.max(bytes, `${number}:00:`.length + CHECKSUM + 1);
   return `${number}:${length}:${checksum(key, number)}:`.padEnd(length, "x");
 }
 
-/** The number of the write that a value is of; undefined when it is no such value, of another key, or damaged. */
+/** The number of the write that wrote a value; undefined when the value is damaged or belongs to another key. */
 export function writeNumberOf(key: string, value: string): number | undefined {
   const match = /^(\d{1,15}):(\d{1,9}):([0-9a-f]{8}):x*$/.exec(value);
   const number = Number(match?.[1]);
   return match !== null && Number(match[2]) === value.length && match[3] === checksum(key, number) ? number : undefined;
 }
 
-/** Characters. */
+/** Length of the checksum, characters. */
 const CHECKSUM = 8;
 
 function checksum(key: string, number: number): string {

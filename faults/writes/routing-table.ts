@@ -1,7 +1,7 @@
-/** Where writes go: what a client of a deployment knows of its primaries, learnt from any node and from redirections. */
+/** Which node a client sends a write to: the owner of each slot, learned from the nodes' views and from redirects. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DeploymentNode, Endpoint } from "../../valkey/node";
-import type { Deployment } from "../../valkey/deployment";
+import { compact } from "../../lib/compact";
+import type { DeploymentNode, Endpoint, Mode } from "../../valkey/node";
 import { formatEndpoint } from "../../valkey/node";
 import type { ClusterView } from "../../valkey/topology/cluster-view";
 import { ViewParser } from "../../valkey/topology/cluster-view";
@@ -10,130 +10,134 @@ import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { Dialer } from "./connection-pool";
 import { ConnectionPool } from "./connection-pool";
 
-/** How often a client looks, and how soon again when something went wrong, milliseconds. */
+/** Milliseconds between two refreshes, and at least between them after an error. */
 const REFRESH_MS = 250;
-const HURRY_MS = 25;
-/** Nodes asked at a time when something went wrong: the first may be the one that is gone. */
-const ASKED = 3;
+const SOON_MS = 25;
+/** Nodes asked in one refresh: one alone may be the one that failed. */
+const NODES_PER_REFRESH = 3;
 
-interface Owner {
+interface SlotOwner {
   readonly endpoint: Endpoint;
   readonly epoch: number;
 }
 
 export class RoutingTable {
-  /** By slot; in replication mode only the first counts. */
-  readonly #owners: (Owner | undefined)[] = [];
-  /** What nodes are reached by, by id: views may still have addresses that nodes no longer have. */
+  /** By slot; in replication mode only the first is used. */
+  readonly #owners: (SlotOwner | undefined)[] = [];
+  /** By node ID, where this client reached each node: a view may have an address that the node no longer has. */
   readonly #endpoints = new Map<string, Endpoint>();
-  readonly #links: ConnectionPool;
+  readonly #connections: ConnectionPool;
   readonly #parser = new ViewParser();
-  readonly #stopped = new AbortController();
-  #hurry = new AbortController();
-  #turn = 0;
+  readonly #closed = new AbortController();
+  #soon = new AbortController();
+  #asked = 0;
 
-  /** @param nodes those there are at the time, as a directory of names would say */
+  /** @param nodes the current nodes */
   constructor(
-    private readonly mode: Deployment["mode"],
+    private readonly mode: Mode,
     private readonly nodes: () => readonly DeploymentNode[],
     dial: Dialer,
   ) {
-    this.#links = new ConnectionPool(dial);
+    this.#connections = new ConnectionPool(dial);
   }
 
-  /** Who serves a slot, as far as is known; the primary in replication mode. */
+  /** The owner of a slot, as far as is known; in replication mode the primary. */
   owner(slot: number): Endpoint | undefined {
-    return this.#owners[this.mode === "cluster" ? slot : 0]?.endpoint;
+    return this.#owners[this.#indexOf(slot)]?.endpoint;
   }
 
-  /** A node's word that another serves the slot. */
+  /** Records that a redirect named another owner of the slot. */
   recordMove(slot: number, endpoint: Endpoint): void {
-    const place = this.mode === "cluster" ? slot : 0;
-    this.#owners[place] = { endpoint, epoch: this.#owners[place]?.epoch ?? 0 };
+    const index = this.#indexOf(slot);
+    this.#owners[index] = { endpoint, epoch: this.#owners[index]?.epoch ?? 0 };
     this.refreshSoon();
   }
 
+  /** Makes the next refresh come early. */
   refreshSoon(): void {
-    this.#hurry.abort();
+    this.#soon.abort();
   }
 
-  /** Learns once from all, then goes on learning until it is closed. */
+  /** Asks all nodes once, then keeps refreshing until `close`. */
   async open(): Promise<void> {
-    if (this.mode === "cluster") await Promise.allSettled(this.nodes().map((node) => this.#learn(node)));
+    if (this.mode === "cluster") await Promise.allSettled(this.nodes().map((node) => this.#askForView(node)));
     else await this.#findPrimary();
-    void this.#keepLearning();
+    void this.#keepRefreshing();
   }
 
   close(): void {
-    this.#stopped.abort();
-    this.#links.close();
+    this.#closed.abort();
+    this.#connections.close();
   }
 
-  async #keepLearning(): Promise<void> {
-    const { signal } = this.#stopped;
+  #indexOf(slot: number): number {
+    return this.mode === "cluster" ? slot : 0;
+  }
+
+  async #keepRefreshing(): Promise<void> {
+    const { signal } = this.#closed;
+    const pause = (ms: number, until: AbortSignal): Promise<unknown> =>
+      sleep(ms, undefined, { signal: until }).catch(() => undefined);
     while (!signal.aborted) {
-      this.#hurry = new AbortController();
-      await sleep(HURRY_MS, undefined, { signal }).catch(() => undefined);
-      await sleep(REFRESH_MS - HURRY_MS, undefined, { signal: AbortSignal.any([signal, this.#hurry.signal]) }).catch(
-        () => undefined,
-      );
-      if (this.mode === "cluster") await this.#askSome();
+      this.#soon = new AbortController();
+      await pause(SOON_MS, signal);
+      await pause(REFRESH_MS - SOON_MS, AbortSignal.any([signal, this.#soon.signal]));
+      if (this.mode === "cluster") await this.#askSomeNodes();
       else await this.#findPrimary();
     }
   }
 
-  /** Whoever answers first is enough: one that stands still must not hold up the others. */
-  async #askSome(): Promise<void> {
-    const all = this.nodes();
-    const asked = Array.from({ length: Math.min(ASKED, all.length) }, () => all[this.#turn++ % all.length]).flatMap(
-      (node) => (node === undefined ? [] : [this.#learn(node)]),
-    );
-    await Promise.race([Promise.any(asked).catch(() => undefined), sleep(REFRESH_MS)]);
-    for (const each of asked) each.catch(() => undefined);
+  /** The first reply is enough: a frozen node must not hold up the refresh. */
+  async #askSomeNodes(): Promise<void> {
+    const nodes = this.nodes();
+    const count = Math.min(NODES_PER_REFRESH, nodes.length);
+    const chosen = compact(Array.from({ length: count }, () => nodes[this.#asked++ % nodes.length]));
+    const replies = chosen.map((node) => this.#askForView(node));
+    await Promise.race([Promise.any(replies).catch(() => undefined), sleep(REFRESH_MS)]);
+    for (const reply of replies) reply.catch(() => undefined);
   }
 
-  async #learn({ endpoint }: DeploymentNode): Promise<void> {
-    const connection = await this.#links.connectionTo(endpoint);
-    this.#takeView(this.#parser.parse(String(await connection.cluster("NODES"))), endpoint);
+  async #askForView({ endpoint }: DeploymentNode): Promise<void> {
+    const connection = await this.#connections.connectionTo(endpoint);
+    this.#applyView(this.#parser.parse(String(await connection.cluster("NODES"))), endpoint);
   }
 
-  /** Of all nodes that say they are the primary the one with most replicas, the known one where they have as many. */
+  /** Of several nodes that claim to be the primary, the one with the most replicas; with equally many, the known one. */
   async #findPrimary(): Promise<void> {
-    const answers = await Promise.all(
-      this.nodes().map(async ({ endpoint }) =>
-        Promise.race([this.#replicasOf(endpoint).catch(() => undefined), sleep(REFRESH_MS, undefined)]).then(
-          (replicas) => ({ endpoint, replicas }),
-        ),
-      ),
-    );
     const known = this.owner(0);
-    const rank = ({ endpoint, replicas = 0 }: (typeof answers)[number]): number =>
-      replicas * 2 + Number(known !== undefined && formatEndpoint(endpoint) === formatEndpoint(known));
-    const [best] = answers.filter(({ replicas }) => replicas !== undefined).sort((a, b) => rank(b) - rank(a));
-    const isGone =
-      known !== undefined && !this.nodes().some(({ endpoint }) => formatEndpoint(endpoint) === formatEndpoint(known));
-    // One that does not answer may still be it.
+    const isKnown = ({ endpoint }: Pick<DeploymentNode, "endpoint">): boolean =>
+      known !== undefined && formatEndpoint(endpoint) === formatEndpoint(known);
+    const replies = await Promise.all(this.nodes().map(({ endpoint }) => this.#countReplicasInTime(endpoint)));
+    const primaries = compact(replies);
+    const rank = (primary: (typeof primaries)[number]): number => primary.replicas * 2 + Number(isKnown(primary));
+    const [best] = primaries.sort((a, b) => rank(b) - rank(a));
     if (best !== undefined) this.#owners[0] = { endpoint: best.endpoint, epoch: 0 };
-    else if (isGone) this.#owners[0] = undefined;
+    // A known primary that does not reply may still be the primary, as long as it has its address.
+    else if (!this.nodes().some(isKnown)) this.#owners[0] = undefined;
   }
 
-  /** How many replicas a primary has; undefined where it is none. */
-  async #replicasOf(endpoint: Endpoint): Promise<number | undefined> {
-    const connection = await this.#links.connectionTo(endpoint);
+  /** @returns undefined when the node is no primary or does not reply in time */
+  async #countReplicasInTime(endpoint: Endpoint): Promise<{ endpoint: Endpoint; replicas: number } | undefined> {
+    const counted = this.#countReplicas(endpoint).catch(() => undefined);
+    const replicas = await Promise.race([counted, sleep(REFRESH_MS, undefined)]);
+    return replicas === undefined ? undefined : { endpoint, replicas };
+  }
+
+  async #countReplicas(endpoint: Endpoint): Promise<number | undefined> {
+    const connection = await this.#connections.connectionTo(endpoint);
     const info = parseInfo(await connection.info("replication"));
     return info.get("role") === "master" ? (infoNumber(info, "connected_slaves") ?? 0) : undefined;
   }
 
-  /** A view counts for a slot unless a newer one was seen; of equals the last. */
-  #takeView({ selfId, topology }: ClusterView, endpoint: Endpoint): void {
-    this.#endpoints.set(selfId, endpoint);
+  /** The view with the highest epoch of a slot's owner counts; of equal ones the last. */
+  #applyView({ selfId, topology }: ClusterView, asked: Endpoint): void {
+    this.#endpoints.set(selfId, asked);
     for (const { id, slots, epoch, address } of topology.nodes.values()) {
-      const there = this.#endpoints.get(id) ?? address;
-      if (slots.length === 0 || there.host === "") continue;
-      for (const { from, to } of slots) {
+      const endpoint = this.#endpoints.get(id) ?? address;
+      if (endpoint.host === "") continue;
+      for (const { from, to } of slots)
         for (let slot = from; slot <= to && slot < SLOT_COUNT; slot++)
-          if (epoch >= (this.#owners[slot]?.epoch ?? 0)) this.#owners[slot] = { endpoint: there, epoch };
-      }
+          if (epoch >= (this.#owners[slot]?.epoch ?? 0)) this.#owners[slot] = { endpoint, epoch };
     }
   }
 }

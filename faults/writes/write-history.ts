@@ -1,43 +1,50 @@
-/** What a client knows of its writes: when each was due, when it was over, and what the server said. Plain data. */
+/** What a client knows of its writes: when each was due, when it ended, and what the server replied. Plain data. */
 
-/** By whom a write was refused, or why there was no answer: a server's error code (`CLUSTERDOWN`), or one of these. */
+/** The reason of a write that was not acknowledged: a server's error code (`CLUSTERDOWN`), or one of the constants below. */
 export type WriteErrorCode = string;
 
-/** No connection could be made to the node that should take the write. */
+/** No connection to the owner of the slot could be made. */
 export const CONNECTION_REFUSED = "refused";
-/** The connection ended before the answer. */
+/** The connection ended before the reply. */
 export const CONNECTION_LOST = "connection-lost";
-/** No answer in time. */
+/** No reply came in time. */
 export const TIMEOUT = "timeout";
-/** The primary took the write, and fewer replicas than wanted said that they have it. */
+/** The primary has the write, but too few replicas confirmed it. */
 export const NOT_REPLICATED = "not-replicated";
-/** More writes were under way than a client may have; it was not sent. */
+/** The client had too many writes in flight and did not send this one. */
 export const OVERLOADED = "overloaded";
+/** The nodes kept redirecting the write to each other. */
+export const TOO_MANY_REDIRECTS = "too-many-redirections";
 
 /**
- * `acknowledged`: the server said yes. `failed`: it is certain that the write was not done, for it was refused or never
- * sent. `unknown`: it may have been done or may be done yet, for it was sent and nothing more was heard.
+ * `acknowledged`: the server replied OK. `failed`: the write was certainly not performed, because it was refused or never sent.
+ * `unknown`: the write was sent and nothing more was heard, so it may have been performed or may still be.
  */
 export type WriteOutcome =
   { readonly kind: "acknowledged" } | { readonly kind: "failed" | "unknown"; readonly error: WriteErrorCode };
 
 export const WRITE_OUTCOMES = ["acknowledged", "failed", "unknown"] as const;
 
-/** One write. Times are milliseconds of one clock. */
+/** One write. Times are milliseconds of performance.now. */
 export interface Write {
   readonly key: string;
-  /** Of the key's writes, from 1 on. */
+  /** Which write to its key this is, from 1. */
   readonly number: number;
-  /** Index of the shard that served the key when the journal was begun. */
+  /** Index of the shard that owned the key's slot at the beginning. */
   readonly shard: number;
-  /** When it was due, which is when a client in a hurry would have sent it. */
+  /** When the schedule wanted it sent. */
   readonly dueMs: number;
   readonly endedMs: number;
-  /** How often it was sent elsewhere after a redirection. */
+  /** How many redirects it followed. */
   readonly redirects: number;
   readonly outcome: WriteOutcome;
 }
 
+export function isAcknowledged({ outcome }: Pick<Write, "outcome">): boolean {
+  return outcome.kind === "acknowledged";
+}
+
+/** All writes of one client. */
 export class WriteHistory {
   readonly #writes: Write[] = [];
 
@@ -50,15 +57,15 @@ export class WriteHistory {
     return this.#writes;
   }
 
-  /** Keys in order of first appearance, each with its writes by number. */
+  /** The writes of each key by number; keys in the order of their first write that ended. */
   byKey(): Map<string, Write[]> {
     const keys = new Map<string, Write[]>();
     for (const write of this.#writes) {
-      const history = keys.get(write.key);
-      if (history === undefined) keys.set(write.key, [write]);
-      else history.push(write);
+      const ofKey = keys.get(write.key);
+      if (ofKey === undefined) keys.set(write.key, [write]);
+      else ofKey.push(write);
     }
-    for (const history of keys.values()) history.sort((a, b) => a.number - b.number);
+    for (const ofKey of keys.values()) ofKey.sort((a, b) => a.number - b.number);
     return keys;
   }
 }

@@ -1,8 +1,10 @@
 /** From the section `failures` to scenarios, and what they come to on each deployment before anything runs. Pure. */
-import type { Fault, Scenario, HealTime } from "../../faults/plan/fault";
+import type { Fault, HealTime } from "../../faults/plan/fault";
+import type { Scenario } from "../../faults/plan/scenario";
 import { describeFault } from "../../faults/plan/fault";
 import type { DeploymentOutline } from "../../faults/plan/fault-plan";
-import { describeFaultPlan, planFault } from "../../faults/plan/fault-plan";
+import { describeFaultPlan } from "../../faults/plan/fault-plan";
+import { planFault } from "../../faults/plan/plan-fault";
 import type { PreconditionCheck } from "../../faults/injectors/preconditions";
 import { unmetHostPrecondition, unmetPodPrecondition } from "../../faults/injectors/preconditions";
 import type { HostDeploymentPlan } from "../../platforms/host/host";

@@ -28,7 +28,7 @@ describe("a cluster", () => {
     expect(struck?.overMs).toBeGreaterThan(NODE_TIMEOUT_MS);
     expect(struck?.overMs).toBeLessThan(10_000);
     for (const { longestMs } of others) expect(longestMs).toBeLessThan(struck?.longestMs ?? 0);
-    expect(record).toMatchObject({ helped: false, victims: ["cluster-0"] });
+    expect(record).toMatchObject({ assisted: false, victims: ["cluster-0"] });
     expect(record.errors.map(({ error }) => error)).toContain("refused");
     expect(record.redundantMs ?? 0).toBeGreaterThan(record.outage.overMs ?? Infinity);
     expect(record.states.some(({ node, state }) => node === "cluster-0" && state === "silent")).toBe(true);
@@ -36,7 +36,7 @@ describe("a cluster", () => {
 
   it("without a majority does not recover before its replicas are told to take over", async () => {
     const record = await injectFault(cluster, { kind: "kill-primaries", share: 0.67, restart: "served" });
-    expect(record.helped).toBe(true);
+    expect(record.assisted).toBe(true);
     expect(record.warnings.join()).toContain("no majority is left");
     expect(record.events.map(({ what }) => what).join("\n")).toMatch(
       /SIGKILL cluster-0, cluster-1\ntell cluster-3, cluster-4 to take over\nstart/,

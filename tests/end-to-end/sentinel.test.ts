@@ -54,7 +54,7 @@ describe("replication with Sentinels", () => {
 
   it("has a replica take over when its primary is killed, and verifies again", async () => {
     const record = await injectFault(replication, { kind: "kill-primary", restart: "served" }, PATIENCE);
-    expect(record).toMatchObject({ helped: false, victims: ["watched-0"], warnings: [] });
+    expect(record).toMatchObject({ assisted: false, victims: ["watched-0"], warnings: [] });
     expect(record.outage.overMs).toBeGreaterThan(SENTINEL.downAfterMs);
     expect(record.outage.overMs).toBeLessThan(60_000);
     // The other took over. On a busy machine Sentinels may have had it hand back since.

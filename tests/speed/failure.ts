@@ -1,7 +1,8 @@
 /** What failures cost, as clients see it: hand-overs, a primary killed, many at once, and all at once. */
-import type { ScenarioResult } from "../../faults/scenarios/run-scenario";
+import type { ScenarioResult } from "../../faults/scenarios/scenario-run";
 import { runScenarios } from "../../faults/scenarios/run-scenarios";
-import type { Fault, Scenario } from "../../faults/plan/fault";
+import type { Fault } from "../../faults/plan/fault";
+import type { Scenario } from "../../faults/plan/scenario";
 import { HostFaultInjector } from "../../faults/injectors/host-injector";
 import { form } from "../../valkey/formation/form";
 import type { HostDeploymentPlan } from "../../platforms/host/host";

@@ -6,8 +6,9 @@ import type { WriteAccounting } from "../../faults/writes/accounting";
 import { accountForWrites } from "../../faults/writes/accounting";
 import { runScenarios } from "../../faults/scenarios/run-scenarios";
 import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
-import type { ScenarioResult } from "../../faults/scenarios/run-scenario";
-import type { Fault, Scenario } from "../../faults/plan/fault";
+import type { ScenarioResult } from "../../faults/scenarios/scenario-run";
+import type { Fault } from "../../faults/plan/fault";
+import type { Scenario } from "../../faults/plan/scenario";
 import { HostFaultInjector } from "../../faults/injectors/host-injector";
 import { WriteClient } from "../../faults/writes/write-client";
 import { unmetPartitionPrecondition, unmetDiskPrecondition } from "../../platforms/host/side-effects";
@@ -76,9 +77,9 @@ export async function injectFault(
   const [broken] = found;
   if (broken === undefined) throw new Error("nothing was broken");
   const { record, lost } = broken;
-  const { writes, unwell, anomalies, unread } = record;
-  if (unwell !== null || anomalies.length > 0 || unread > 0)
-    throw new Error(`${unwell ?? ""} ${anomalies.join()} ${unread} unread`);
+  const { writes, recoveryFailure, anomalies, unread } = record;
+  if (recoveryFailure !== null || anomalies.length > 0 || unread > 0)
+    throw new Error(`${recoveryFailure ?? ""} ${anomalies.join()} ${unread} unread`);
   if (lost.length !== record.lost.count || writes.acknowledged + writes.failed + writes.unknown !== writes.due)
     throw new Error(`the counts do not agree: ${JSON.stringify(writes)}`);
   return record;

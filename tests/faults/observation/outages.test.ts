@@ -1,13 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { WriteOutcome, Write } from "../../../faults/writes/write-history";
-import {
-  countWriteErrors,
-  latencyByPhase,
-  outageOf,
-  timelineOf,
-  deploymentOutage,
-} from "../../../faults/observation/outages";
+import { deploymentOutage, outageOf } from "../../../faults/observation/outages";
+import { timelineOf } from "../../../faults/observation/timeline";
+import { countWriteErrors, latencyByPhase } from "../../../faults/observation/write-latency";
 
 const YES: WriteOutcome = { kind: "acknowledged" };
 const NO: WriteOutcome = { kind: "failed", error: "refused" };

@@ -1,7 +1,7 @@
 /** An orderly hand-over in a cluster whose servers refuse at first: asked for again until it has happened. */
 import { describe, expect, it } from "vitest";
-import type { FaultContext } from "../../../faults/scenarios/actions";
-import { handOver } from "../../../faults/scenarios/actions";
+import type { FaultContext } from "../../../faults/scenarios/fault-context";
+import { handOver } from "../../../faults/scenarios/hand-over";
 
 /** Two nodes, and what the replica answers in turn; with the last answer it takes over. */
 function stage(answers: readonly (Error | "OK")[]): { readonly stage: FaultContext; readonly asked: () => number } {
@@ -34,7 +34,7 @@ function stage(answers: readonly (Error | "OK")[]): { readonly stage: FaultConte
       observer,
       logEvent: () => undefined,
       signal: new AbortController().signal,
-      patienceMs: 5000,
+      timeoutMs: 5000,
     } as unknown as FaultContext,
     asked: () => asked,
   };
@@ -59,7 +59,7 @@ describe("a hand-over in a cluster", () => {
 
   it("is asked for again where the replica gave up without a word", async () => {
     const { stage: on, asked } = stage(["OK", "OK"]);
-    await handOver("a", { ...on, patienceMs: 15_000 });
+    await handOver("a", { ...on, timeoutMs: 15_000 });
     expect(asked()).toBe(2);
   }, 20_000);
 

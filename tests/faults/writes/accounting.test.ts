@@ -114,7 +114,7 @@ describe("accounting", () => {
     expect(accountForWrites(new Map([["k", [write(1, "acknowledged")]]]), new Map())).toMatchObject({
       lost: [],
       unread: 1,
-      whyUnread: "it was not asked for",
+      unreadReason: "the key was not read",
     });
   });
 });

@@ -1,0 +1,196 @@
+/** Plans a fault on a deployment: which nodes it strikes, and the actions that inject and heal it. Pure. */
+import { compact } from "../../lib/compact";
+import type { FaultAction } from "./actions";
+import type { Fault, HealTime } from "./fault";
+import type { DeploymentOutline, FaultPlan } from "./fault-plan";
+import {
+  CUT_WRITES_WARNING,
+  failoverWarnings,
+  headlessWarnings,
+  losesMajority,
+  majorityWarnings,
+  missingReplicaWarnings,
+  TORN_WRITE_WARNING,
+} from "./plan-warnings";
+
+/** @returns the plan, or the reason why the fault cannot be injected into such a deployment */
+export function planFault(fault: Fault, outline: DeploymentOutline): FaultPlan | string {
+  switch (fault.kind) {
+    case "kill-primary":
+      return planKill(outline, firstPrimaries(outline, 1), fault.restart);
+    case "kill-primaries":
+      return planKillPrimaries(outline, fault.share, fault.restart);
+    case "kill-zone":
+      return onGroup(outline, { kind: "zone", groupOf: outline.zoneOf, wanted: fault.zone }, (nodes) =>
+        planKill(outline, withSentinels(outline, nodes), fault.restart),
+      );
+    case "kill-machine":
+      return planKillMachine(outline, fault.restart);
+    case "kill-all":
+      return planKillAll(outline, fault.newAddresses);
+    case "freeze-primary":
+      return planFreeze(outline, fault.seconds);
+    case "cut-zone":
+      return onGroup(outline, { kind: "zone", groupOf: outline.zoneOf, wanted: fault.zone }, (nodes) =>
+        planCut(outline, nodes, fault.seconds),
+      );
+    case "full-disk":
+      return planFullDisk(outline, fault.seconds);
+    case "rolling-restart":
+      return {
+        ...NOTHING_TO_HEAL,
+        victims: [...outline.zoneOf.keys()],
+        inject: [{ do: "rolling-restart", home: fault.home }],
+        warnings: missingReplicaWarnings(outline),
+      };
+    case "scale":
+      return planScale(outline, fault.to);
+  }
+}
+
+const NOTHING_TO_HEAL = { assist: [], healWhen: "served", heal: [] } as const;
+
+function firstPrimaries({ shards }: DeploymentOutline, count: number): string[] {
+  return shards.slice(0, count).map(({ primary }) => primary);
+}
+
+function planKillPrimaries(outline: DeploymentOutline, share: number, restart: HealTime): FaultPlan | string {
+  if (outline.mode === "replication") return "replication has one primary: use kill-primary";
+  const count = Math.max(1, Math.round(share * outline.shards.length));
+  return planKill(outline, firstPrimaries(outline, count), restart);
+}
+
+function planKillMachine(outline: DeploymentOutline, restart: HealTime): FaultPlan | string {
+  const machines = new Set(outline.machineOf.values());
+  if (machines.size < 2) return "all nodes are on one machine: use kill-all";
+  return onGroup(outline, { kind: "machine", groupOf: outline.machineOf, wanted: undefined }, (nodes) =>
+    planKill(outline, nodes, restart),
+  );
+}
+
+function planKill(outline: DeploymentOutline, nodes: readonly string[], restart: HealTime): FaultPlan {
+  const killed = new Set(nodes);
+  const struck = outline.shards.filter(({ primary }) => killed.has(primary));
+  const successors = compact(struck.map(({ replicas }) => replicas.find((name) => !killed.has(name))));
+  const headless = struck.filter(({ replicas }) => replicas.every((name) => killed.has(name)));
+  const assists = losesMajority(outline, nodes) && successors.length > 0;
+  const keepsData = outline.persistent || (headless.length === 0 && outline.hasAutomaticFailover);
+  return {
+    victims: nodes,
+    inject: [{ do: "kill", nodes }],
+    assist: assists ? [{ do: "take-over", nodes: successors }] : [],
+    healWhen: restart,
+    heal: [{ do: "start", nodes, newAddresses: false }],
+    warnings: compact([
+      ...failoverWarnings(outline),
+      ...majorityWarnings(outline, nodes),
+      ...headlessWarnings(headless.map(({ primary }) => primary)),
+      keepsData ? undefined : "nothing is on disk: a primary that starts again is empty, and so are then its replicas",
+    ]),
+  };
+}
+
+function planKillAll(outline: DeploymentOutline, newAddresses: boolean): FaultPlan {
+  const nodes = [...outline.zoneOf.keys(), ...outline.sentinelZoneOf.keys()];
+  const keepsPeers = outline.mode === "cluster" || outline.sentinelZoneOf.size > 0;
+  const mustRejoin = newAddresses && !outline.rediscoversPeers && keepsPeers;
+  const rejoin: FaultAction = { do: "rejoin" };
+  return {
+    victims: nodes,
+    inject: [{ do: "kill", nodes }],
+    assist: [],
+    healWhen: { seconds: 0 },
+    heal: compact([{ do: "start", nodes, newAddresses }, mustRejoin ? rejoin : undefined]),
+    warnings: compact([
+      mustRejoin ? "nodes remember each other's old addresses: they meet again" : undefined,
+      outline.persistent ? undefined : "nothing is on disk: every acknowledged write is lost",
+    ]),
+  };
+}
+
+function planFreeze(outline: DeploymentOutline, seconds: number): FaultPlan {
+  const nodes = firstPrimaries(outline, 1);
+  return {
+    victims: nodes,
+    inject: [{ do: "freeze", nodes }],
+    assist: [],
+    healWhen: { seconds },
+    heal: [{ do: "thaw", nodes }],
+    warnings: failoverWarnings(outline),
+  };
+}
+
+function planCut(outline: DeploymentOutline, nodes: readonly string[], seconds: number): FaultPlan {
+  const victims = withSentinels(outline, nodes);
+  return {
+    victims,
+    inject: [{ do: "cut", nodes: victims }],
+    assist: [],
+    healWhen: { seconds },
+    heal: [{ do: "heal-cut" }],
+    warnings: [...failoverWarnings(outline), ...majorityWarnings(outline, nodes), CUT_WRITES_WARNING],
+  };
+}
+
+function planFullDisk(outline: DeploymentOutline, seconds: number): FaultPlan | string {
+  if (!outline.persistent) return "nothing is written to disk: full-disk needs appendonly: true";
+  const nodes = firstPrimaries(outline, 1);
+  return {
+    victims: nodes,
+    inject: [{ do: "fill-disk", nodes }],
+    assist: [],
+    healWhen: { seconds },
+    heal: [
+      { do: "free-disk", nodes },
+      { do: "start", nodes, newAddresses: false },
+      { do: "rewrite-aof", nodes },
+    ],
+    warnings: [TORN_WRITE_WARNING],
+  };
+}
+
+function planScale(outline: DeploymentOutline, to: DeploymentOutline["shape"]): FaultPlan | string {
+  const { mode, shape } = outline;
+  if (mode === "replication") return "only a cluster can be resized while it serves";
+  if (to.primaries === shape.primaries && to.replicasPerPrimary === shape.replicasPerPrimary)
+    return "the deployment has that shape already";
+  return {
+    ...NOTHING_TO_HEAL,
+    victims: [],
+    inject: [
+      { do: "resize", to },
+      { do: "resize", to: shape },
+    ],
+    warnings: [],
+  };
+}
+
+/** The nodes, and the Sentinels of their zones. */
+function withSentinels({ zoneOf, sentinelZoneOf }: DeploymentOutline, nodes: readonly string[]): string[] {
+  const zones = new Set(nodes.map((name) => zoneOf.get(name)));
+  const sentinels = [...sentinelZoneOf].filter(([, zone]) => zones.has(zone)).map(([name]) => name);
+  return [...nodes, ...sentinels];
+}
+
+interface NodeGroups {
+  readonly kind: "zone" | "machine";
+  readonly groupOf: ReadonlyMap<string, string>;
+  /** The group that the fault names; undefined: the one with the most primaries. */
+  readonly wanted: string | undefined;
+}
+
+function onGroup(
+  { shards }: DeploymentOutline,
+  { kind, groupOf, wanted }: NodeGroups,
+  plan: (nodes: readonly string[]) => FaultPlan,
+): FaultPlan | string {
+  const groups = [...new Set(groupOf.values())].sort();
+  if (wanted !== undefined && !groups.includes(wanted))
+    return `no node is in ${kind} ${wanted}; allowed: ${groups.join(", ")}`;
+  if (groups.length < 2) return `there is only one ${kind}`;
+  const members = (group: string): string[] => [...groupOf].filter(([, its]) => its === group).map(([name]) => name);
+  const primaries = new Set(shards.map(({ primary }) => primary));
+  const countPrimaries = (group: string): number => members(group).filter((name) => primaries.has(name)).length;
+  const largest = groups.reduce((a, b) => (countPrimaries(b) > countPrimaries(a) ? b : a));
+  return plan(members(wanted ?? largest));
+}

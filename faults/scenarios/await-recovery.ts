@@ -1,0 +1,47 @@
+/** Phase 5: waits until the deployment is as redundant as before and passes verification; repairs its zones where the scenario says so. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Verification } from "../../valkey/verification/verify";
+import { verify } from "../../valkey/verification/verify";
+import { holdsInTime } from "../polling";
+import type { ScenarioObservation } from "./observe";
+import { failedAssertions } from "./prepare";
+import { repairZones } from "./roles";
+import type { ScenarioRun } from "./scenario-run";
+
+/** The assertions that an orderly failover can make pass again. */
+const ZONE_ASSERTIONS: readonly string[] = ["zones-apart", "replica-elsewhere"];
+const VERIFY_EVERY_MS = 200;
+
+/** How the deployment recovered. */
+export interface Recovery {
+  /** Whether roles had to move between zones. */
+  readonly repaired: boolean;
+  /** When verification passed, of performance.now; null where it did not pass in time. */
+  readonly verifiedMs: number | null;
+  /** The assertions that still failed at the end; null where verification passed. */
+  readonly recoveryFailure: string | null;
+}
+
+/** @returns once verification passes, or once the recovery timeout is over */
+export async function awaitRecovery(run: ScenarioRun, { context }: ScenarioObservation): Promise<Recovery> {
+  const { scenario, injector, signal } = run;
+  const { observer, logEvent } = context;
+  let repaired = false;
+  await holdsInTime(() => observer.isRedundant, context);
+  const deadline = performance.now() + context.timeoutMs;
+  for (;;) {
+    const verification = await verify({ ...injector.deployment, nodes: injector.nodes() });
+    if (verification.verdict.pass) return { repaired, verifiedMs: performance.now(), recoveryFailure: null };
+    if (scenario.repair && !repaired && observer.isRedundant && hasUnsafeZones(verification)) {
+      logEvent("repair zones: a primary and its replica share a zone");
+      repaired = await repairZones(context);
+    } else if (performance.now() > deadline) {
+      return { repaired, verifiedMs: null, recoveryFailure: failedAssertions(verification) };
+    }
+    await sleep(VERIFY_EVERY_MS, undefined, { signal });
+  }
+}
+
+function hasUnsafeZones({ verdict }: Verification): boolean {
+  return verdict.assertions.some(({ id, pass }) => !pass && ZONE_ASSERTIONS.includes(id));
+}

@@ -1,0 +1,37 @@
+/** What actions on a deployment are performed with, and access to one of its nodes. */
+import { Failure, messageOf } from "../../lib/errors";
+import type { Connection } from "../../valkey/connection";
+import type { Shape } from "../../valkey/topology/placement";
+import type { FaultInjector } from "../injectors/fault-injector";
+import type { DeploymentObserver } from "../observation/deployment-observer";
+import type { Polling } from "../polling";
+
+export interface FaultContext extends Polling {
+  readonly injector: FaultInjector;
+  readonly observer: DeploymentObserver;
+  readonly shape: Shape;
+  readonly signal: AbortSignal;
+  /** For any one step of an action, milliseconds. */
+  readonly timeoutMs: number;
+  /** Called at the beginning of every action and step. */
+  readonly logEvent: (what: string) => void;
+}
+
+/** @throws Failure naming the node when it does not exist, cannot be reached or refuses a command; the signal's reason */
+export async function withNode(
+  name: string,
+  { injector, signal }: FaultContext,
+  use: (connection: Connection) => Promise<unknown>,
+): Promise<void> {
+  const node = injector.nodes().find((each) => each.name === name);
+  if (node === undefined) throw new Failure(`${injector.deployment.name} has no node ${name}`);
+  const connection = await injector.deployment.connect(node);
+  try {
+    await use(connection);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new Failure(`${name}: ${messageOf(error)}`, { cause: error });
+  } finally {
+    connection.disconnect();
+  }
+}

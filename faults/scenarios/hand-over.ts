@@ -1,0 +1,117 @@
+/** Orderly failovers (hand-overs): a linked replica becomes the primary once it has every write. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../../lib/errors";
+import { withConnections } from "../../valkey/connections";
+import { sentinelsAsDeployment } from "../../valkey/sentinel/form-sentinels";
+import { awaitCondition } from "../polling";
+import type { FaultContext } from "./fault-context";
+import { withNode } from "./fault-context";
+import { resumeSentinels } from "./rejoin";
+
+/** The servers give up a manual failover after five seconds, without an error (CLUSTER_MF_TIMEOUT); milliseconds. */
+const MANUAL_FAILOVER_MS = 6_000;
+/** Before a refused failover is requested again, milliseconds. */
+const RETRY_MS = 200;
+/** For clients to be redirected before the old primary ends, milliseconds. */
+const DRAIN_MS = 500;
+
+/**
+ * @param replica of that primary. @default the first whose link is up
+ * @returns once the replica is primary and every other node follows; at once when the primary has no linked replica
+ */
+export async function handOver(primary: string, context: FaultContext, replica?: string): Promise<void> {
+  const { injector, observer, logEvent } = context;
+  const successor = replica ?? linkedReplica(primary, context);
+  if (successor === undefined) {
+    logEvent(`${primary} has no replica to hand over to`);
+    return;
+  }
+  logEvent(`${primary} hands over to ${successor}`);
+  if (injector.deployment.mode === "cluster") await failOverCluster(primary, successor, context);
+  else await failOverReplication(primary, successor, context);
+  const isDone = (): boolean =>
+    isPrimary(successor, context) && observer.state(primary).role === "replica" && observer.isRedundant;
+  await awaitCondition(`${successor} has taken over from ${primary}`, isDone, context);
+  await sleep(DRAIN_MS);
+}
+
+function linkedReplica(primary: string, { injector, observer }: FaultContext): string | undefined {
+  const isLinked = ({ follows, linkUp }: ReturnType<typeof observer.state>): boolean => follows === primary && linkUp;
+  return injector.nodes().find(({ name }) => isLinked(observer.state(name)))?.name;
+}
+
+function isPrimary(name: string, { observer }: FaultContext): boolean {
+  return observer.state(name).role === "primary";
+}
+
+/** Requests CLUSTER FAILOVER until it has happened: a replica whose link is down refuses it, a replica that lags gives it up silently. */
+async function failOverCluster(primary: string, replica: string, context: FaultContext): Promise<void> {
+  let retryAtMs = 0;
+  const hasTakenOver = async (): Promise<boolean> => {
+    if (isPrimary(replica, context)) return true;
+    if (performance.now() < retryAtMs) return false;
+    const isAccepted = await requestFailover(replica, context);
+    retryAtMs = performance.now() + (isAccepted ? MANUAL_FAILOVER_MS : RETRY_MS);
+    return false;
+  };
+  await awaitCondition(`${replica} has taken over from ${primary}`, hasTakenOver, context);
+}
+
+/** @returns whether the replica accepted @throws Failure when it refuses for a reason that does not pass */
+async function requestFailover(replica: string, context: FaultContext): Promise<boolean> {
+  let isAccepted = false;
+  await withNode(replica, context, async (connection) => {
+    try {
+      await connection.cluster("FAILOVER");
+      isAccepted = true;
+    } catch (error) {
+      const message = messageOf(error);
+      // "to a replica": the node is the primary already, and the observer has not seen it yet.
+      if (!message.includes("Master is down") && !message.includes("to a replica")) throw error;
+    }
+  });
+  return isAccepted;
+}
+
+/** Sentinels are stopped from watching meanwhile: they demote a replica that they did not promote themselves. */
+async function failOverReplication(primary: string, replica: string, context: FaultContext): Promise<void> {
+  const { deployment } = context.injector;
+  if (deployment.sentinels !== undefined) {
+    const sentinels = sentinelsAsDeployment(deployment, deployment.sentinels);
+    await withConnections(sentinels, (connections) =>
+      Promise.all(
+        [...connections.values()].map((connection) => connection.call("SENTINEL", "REMOVE", deployment.name)),
+      ),
+    );
+  }
+  try {
+    await promote(primary, replica, context);
+  } finally {
+    await resumeSentinels(context);
+  }
+}
+
+/** The other replicas follow the old primary until REPLICAOF names the new one. */
+async function promote(primary: string, replica: string, context: FaultContext): Promise<void> {
+  const nodes = context.injector.nodes();
+  const { host = "", port = 0 } = nodes.find(({ name }) => name === replica)?.endpoint ?? {};
+  await withNode(primary, context, async (connection) => {
+    // A replica reports its link as up shortly before its primary counts it as online.
+    const isStarted = async (): Promise<boolean> => {
+      try {
+        await connection.call("FAILOVER", "TO", host, port);
+        return true;
+      } catch (error) {
+        if (!messageOf(error).includes("not online")) throw error;
+        return false;
+      }
+    };
+    await awaitCondition(`${primary} counts ${replica} as online`, isStarted, context);
+  });
+  const isPromoted = (): boolean => isPrimary(replica, context);
+  await awaitCondition(`${replica} has taken over from ${primary}`, isPromoted, context);
+  const others = context.injector.nodes().filter(({ name }) => name !== primary && name !== replica);
+  const follow = ({ name }: { readonly name: string }): Promise<void> =>
+    withNode(name, context, (connection) => connection.call("REPLICAOF", host, port));
+  await Promise.all(others.map(follow));
+}

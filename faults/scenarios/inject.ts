@@ -1,0 +1,30 @@
+/** Phase 3: undisturbed writes for a while, then the fault. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { performAction } from "./perform-action";
+import type { ScenarioObservation } from "./observe";
+import type { PreparedScenario } from "./prepare";
+import type { ScenarioRun } from "./scenario-run";
+
+/** When the fault was injected. Times are of performance.now, but for `startedAt`. */
+export interface Injection {
+  readonly startedAt: Date;
+  /** Latencies before the fault count from here: the first half of the undisturbed writes warms up. */
+  readonly steadyMs: number;
+  readonly faultMs: number;
+}
+
+/** @returns once every action of the fault is performed */
+export async function inject(
+  { scenario, signal }: ScenarioRun,
+  { plan }: PreparedScenario,
+  { client, observer, context }: ScenarioObservation,
+): Promise<Injection> {
+  const startedAt = new Date();
+  await Promise.all([client.start(), observer.start()]);
+  const beganMs = performance.now();
+  await sleep(scenario.beforeSeconds * 1000, undefined, { signal });
+  observer.resetLastUnhealthy();
+  const faultMs = performance.now();
+  for (const action of plan.inject) await performAction(action, context);
+  return { startedAt, steadyMs: (beganMs + faultMs) / 2, faultMs };
+}

@@ -1,0 +1,79 @@
+/** Performs the actions of a fault plan on a deployment. */
+import { parseInfo } from "../../valkey/topology/info";
+import type { FaultAction } from "../plan/actions";
+import { describeAction } from "../plan/actions";
+import { awaitCondition } from "../polling";
+import type { FaultContext } from "./fault-context";
+import { withNode } from "./fault-context";
+import { awaitLoaded, rejoin } from "./rejoin";
+import { rollingRestart } from "./rolling-restart";
+
+/**
+ * @throws Failure when the action cannot be performed or does not finish in time
+ */
+export async function performAction(action: FaultAction, context: FaultContext): Promise<void> {
+  const { injector, signal, logEvent } = context;
+  signal.throwIfAborted();
+  logEvent(describeAction(action));
+  switch (action.do) {
+    case "kill":
+      return injector.kill(action.nodes);
+    case "start":
+      return startNodes(action.nodes, action.newAddresses, context);
+    case "freeze":
+      return injector.freeze(action.nodes);
+    case "thaw":
+      return injector.thaw(action.nodes);
+    case "cut":
+      return injector.cut(action.nodes);
+    case "heal-cut":
+      return injector.healCut();
+    case "fill-disk":
+      return injector.fillDisk(action.nodes);
+    case "free-disk":
+      return injector.freeDisk(action.nodes);
+    case "rewrite-aof":
+      await Promise.all(action.nodes.map((name) => rewriteAppendOnlyFile(name, context)));
+      return;
+    case "take-over":
+      await Promise.all(action.nodes.map((name) => takeOverWithoutElection(name, context)));
+      return;
+    case "rejoin":
+      return rejoin(context);
+    case "rolling-restart":
+      return rollingRestart(action.home, context);
+    case "resize":
+      await injector.resize(action.to, { signal });
+      context.observer.watchNewNodes();
+  }
+}
+
+/** In replication mode the nodes follow the current primary, or the deployment's first node where there is none. */
+async function startNodes(
+  nodes: readonly string[],
+  newAddresses: boolean,
+  { injector, observer }: FaultContext,
+): Promise<void> {
+  if (injector.deployment.mode === "cluster") return injector.start(nodes, { newAddresses });
+  const all = injector.nodes();
+  const primary = all.find(({ name }) => observer.state(name).role === "primary")?.name;
+  const first = nodes.find((name) => all[0]?.name === name);
+  return injector.start(nodes, { newAddresses, follows: primary ?? first });
+}
+
+async function takeOverWithoutElection(replica: string, context: FaultContext): Promise<void> {
+  await withNode(replica, context, (connection) => connection.cluster("FAILOVER", "TAKEOVER"));
+}
+
+async function rewriteAppendOnlyFile(name: string, context: FaultContext): Promise<void> {
+  await withNode(name, context, async (connection) => {
+    await awaitLoaded(name, connection, context);
+    await connection.bgrewriteaof();
+    const isRewritten = async (): Promise<boolean> => {
+      const info = parseInfo(await connection.info("persistence"));
+      const isIdle = info.get("aof_rewrite_in_progress") === "0" && info.get("aof_rewrite_scheduled") === "0";
+      return isIdle && info.get("aof_last_bgrewrite_status") === "ok";
+    };
+    await awaitCondition("the append-only file is rewritten", isRewritten, context);
+  });
+}

@@ -1,0 +1,72 @@
+/** Phase 1: sets the scenario's directives, verifies the deployment and plans the fault. `undo` reverses what the scenario changed. */
+import { BadInput, Failure } from "../../lib/errors";
+import type { Verification } from "../../valkey/verification/verify";
+import { verify } from "../../valkey/verification/verify";
+import { attemptAll } from "../injectors/fault-injector";
+import type { FaultPlan } from "../plan/fault-plan";
+import { planFault } from "../plan/plan-fault";
+import { resetDirectives, setDirectives } from "./directives";
+import { outlineOf } from "./outline";
+import type { ScenarioRun } from "./scenario-run";
+import { holdsInTime } from "../polling";
+
+/** Time for a deployment to pass verification after its directives changed, milliseconds: a shorter node timeout breaks links briefly. */
+const SETTLE_MS = 5000;
+const VERIFY_EVERY_MS = 250;
+
+/** What the preparation hands to the later phases. */
+export interface PreparedScenario {
+  readonly plan: FaultPlan;
+  /** The verification that passed before the fault. */
+  readonly before: Verification;
+}
+
+/**
+ * @param configured the deployment's own directives, without the scenario's
+ * @throws BadInput when the fault cannot be injected into this deployment
+ * @throws Failure when the deployment does not pass verification
+ */
+export async function prepare(run: ScenarioRun, configured: ReadonlyMap<string, string>): Promise<PreparedScenario> {
+  await setDirectives(run.injector, run.scenario.settings);
+  const before = await verifyBeforeFault(run);
+  return { plan: planFor(run, before, configured), before };
+}
+
+/** Reverses the fault's effects and the scenario's directives, and reports what could not be reversed. Never throws. */
+export async function undo(run: ScenarioRun, configured: ReadonlyMap<string, string>): Promise<void> {
+  const { injector, scenario, signal, report } = run;
+  const problems = [...(await injector.restore())];
+  // Also after an interruption: the next scenario, or the deployment's owner, expects the deployment's own directives.
+  if (!signal.aborted || scenario.settings.size > 0)
+    problems.push(...(await attemptAll(() => resetDirectives(injector, configured, scenario.settings))));
+  for (const problem of problems) report(`${scenario.name}: could not be undone: ${problem}`);
+}
+
+async function verifyBeforeFault({ injector: { deployment }, signal }: ScenarioRun): Promise<Verification> {
+  let verification = await verify(deployment);
+  const passes = async (): Promise<boolean> => {
+    if (!verification.verdict.pass) verification = await verify(deployment);
+    return verification.verdict.pass;
+  };
+  if (!(await holdsInTime(passes, { signal, timeoutMs: SETTLE_MS, intervalMs: VERIFY_EVERY_MS })))
+    throw new Failure(
+      `${deployment.name} does not pass verification before the fault: ${failedAssertions(verification)}`,
+    );
+  return verification;
+}
+
+function planFor(run: ScenarioRun, before: Verification, configured: ReadonlyMap<string, string>): FaultPlan {
+  const { injector, scenario } = run;
+  const plan = planFault(scenario.fault, outlineOf(run, before));
+  const unmet = injector.unmetPrecondition(scenario, configured);
+  const where = `${scenario.name} on ${injector.deployment.name}`;
+  if (unmet !== undefined) throw new BadInput(where, [unmet]);
+  if (typeof plan === "string") throw new BadInput(where, [plan]);
+  return plan;
+}
+
+/** The failed assertions of a verification, each with what was found. */
+export function failedAssertions({ verdict }: Verification): string {
+  const failed = verdict.assertions.filter(({ pass }) => !pass);
+  return failed.map(({ id, found }) => `${id}: ${found}`).join("; ");
+}

@@ -1,0 +1,28 @@
+/** Which node is primary of which shard: restored before a scenario, repaired after one. */
+import { form } from "../../valkey/formation/form";
+import { awaitCondition } from "../polling";
+import type { FaultContext } from "./fault-context";
+import { handOver } from "./hand-over";
+
+/** Hands each shard over to its initial primary, where that is a replica of the shard now. */
+export async function restoreRoles(initialPrimaries: readonly string[], context: FaultContext): Promise<void> {
+  const { observer } = context;
+  await awaitCondition("every node is up and every replica linked", () => observer.isRedundant, context);
+  for (const name of initialPrimaries) {
+    const { role, follows } = observer.state(name);
+    if (role === "replica" && follows !== undefined) await handOver(follows, context, name);
+  }
+}
+
+/**
+ * Moves roles between the nodes of a cluster until no replica shares a zone with its primary, by the steps of formation.
+ * @returns whether anything changed
+ */
+export async function repairZones({ injector, shape, signal, logEvent }: FaultContext): Promise<boolean> {
+  if (injector.deployment.mode !== "cluster") return false;
+  const report = (line: string, passing?: boolean): void => {
+    if (passing !== true) logEvent(line);
+  };
+  const { changed } = await form({ ...injector.deployment, nodes: injector.nodes() }, shape, { signal, report });
+  return changed;
+}

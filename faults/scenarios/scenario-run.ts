@@ -1,0 +1,26 @@
+/** What a run of a scenario is given and what it results in. */
+import type { ReportProgress } from "../../lib/progress";
+import type { Shape } from "../../valkey/topology/placement";
+import type { FaultInjector } from "../injectors/fault-injector";
+import type { Scenario } from "../plan/scenario";
+import type { LostWrite } from "../writes/accounting";
+import type { ScenarioRecord } from "./scenario-schema";
+
+/** One run of a scenario on one deployment. */
+export interface ScenarioRun {
+  readonly injector: FaultInjector;
+  readonly shape: Shape;
+  readonly scenario: Scenario;
+  /** Which repetition this is, from 1. */
+  readonly round: number;
+  /** Whether a replica in replication mode is promoted without this program (by Sentinels). */
+  readonly hasAutomaticFailover: boolean;
+  readonly signal: AbortSignal;
+  readonly report: ReportProgress;
+}
+
+export interface ScenarioResult {
+  readonly record: ScenarioRecord;
+  /** All lost writes; the record lists only the first of them. */
+  readonly lost: readonly LostWrite[];
+}

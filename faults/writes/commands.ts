@@ -1,0 +1,146 @@
+/** Sends one write or read to the node that owns its slot, and follows redirects as cluster clients do. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { ReplyError } from "ioredis";
+import { messageOf } from "../../lib/errors";
+import type { Connection } from "../../valkey/connection";
+import { errorPrefix, parseRedirect } from "../../valkey/error-replies";
+import type { Endpoint } from "../../valkey/node";
+import type { Acknowledgement } from "../plan/scenario";
+import type { KeyContent } from "./accounting";
+import type { ConnectionPool } from "./connection-pool";
+import { writeNumberOf } from "./numbered-values";
+import type { RoutingTable } from "./routing-table";
+import type { WriteErrorCode, WriteOutcome } from "./write-history";
+import { CONNECTION_LOST, CONNECTION_REFUSED, NOT_REPLICATED, TIMEOUT, TOO_MANY_REDIRECTS } from "./write-history";
+import type { WriteKey } from "./write-keys";
+
+/** The limit of redis-py and other cluster clients. */
+const MAX_REDIRECTS = 16;
+const TRY_AGAIN_MS = 10;
+const READ_ATTEMPTS = 20;
+const READ_RETRY_MS = 100;
+
+/** What a client reaches a deployment by. */
+export interface ClientRoutes {
+  readonly routes: RoutingTable;
+  readonly connections: ConnectionPool;
+}
+
+/** Where a command goes next. */
+interface NextTarget {
+  readonly endpoint: Endpoint | undefined;
+  readonly asking: boolean;
+}
+
+/** How a write ended, after how many redirects. */
+export interface SentWrite {
+  readonly outcome: WriteOutcome;
+  readonly redirects: number;
+}
+
+/** Sends a write until a node acknowledges or refuses it; after a lost connection or a timeout it is not sent again. */
+export async function sendWrite(
+  key: WriteKey,
+  value: string,
+  acknowledgement: Acknowledgement,
+  { routes, connections }: ClientRoutes,
+): Promise<SentWrite> {
+  let target: NextTarget = { endpoint: routes.owner(key.slot), asking: false };
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+    const { endpoint } = target;
+    const connection = endpoint && (await connections.connectionTo(endpoint).catch(() => undefined));
+    if (endpoint === undefined || connection === undefined)
+      return { outcome: { kind: "failed", error: CONNECTION_REFUSED }, redirects };
+    try {
+      return { outcome: await set(connection, key.name, value, target.asking, acknowledgement), redirects };
+    } catch (error) {
+      if (!isErrorReply(error)) return { outcome: { kind: "unknown", error: transportError(error) }, redirects };
+      const next = await followRedirect(error, key, endpoint, routes);
+      if (next === undefined) return { outcome: { kind: "failed", error: errorPrefix(error.message) }, redirects };
+      target = next;
+    }
+  }
+  return { outcome: { kind: "failed", error: TOO_MANY_REDIRECTS }, redirects: MAX_REDIRECTS };
+}
+
+/** Reads a key from its current owner, with retries. */
+export async function readKey(key: WriteKey, { routes, connections }: ClientRoutes): Promise<KeyContent> {
+  let reason = "no node serves its slot";
+  let endpoint = routes.owner(key.slot);
+  for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
+    try {
+      if (endpoint !== undefined) return contentOf(key, await (await connections.connectionTo(endpoint)).get(key.name));
+    } catch (error) {
+      reason = messageOf(error);
+      const redirect = endpoint && parseRedirect(reason, endpoint);
+      if (redirect?.kind === "MOVED") {
+        endpoint = redirect.endpoint;
+        continue;
+      }
+    }
+    routes.refreshSoon();
+    await sleep(READ_RETRY_MS);
+    endpoint = routes.owner(key.slot);
+  }
+  return { kind: "unread", reason };
+}
+
+function contentOf({ name }: WriteKey, value: string | null): KeyContent {
+  if (value === null) return { kind: "gone" };
+  const number = writeNumberOf(name, value);
+  return number === undefined ? { kind: "damaged" } : { kind: "number", number };
+}
+
+async function set(
+  connection: Connection,
+  key: string,
+  value: string,
+  asking: boolean,
+  { replicas, timeoutMs }: Acknowledgement,
+): Promise<WriteOutcome> {
+  // All commands are sent before the first reply is awaited: one round trip.
+  const asked = asking ? connection.call("ASKING") : undefined;
+  const isSet = connection.set(key, value);
+  const waited = replicas > 0 ? connection.call("WAIT", replicas, timeoutMs) : undefined;
+  for (const reply of [asked, waited]) reply?.catch(() => undefined);
+  await isSet;
+  if (waited === undefined) return { kind: "acknowledged" };
+  try {
+    return Number(await waited) >= replicas ? { kind: "acknowledged" } : { kind: "unknown", error: NOT_REPLICATED };
+  } catch (error) {
+    // The primary has the write; whether replicas have it is unknown.
+    return { kind: "unknown", error: isErrorReply(error) ? errorPrefix(error.message) : transportError(error) };
+  }
+}
+
+/** @returns undefined when the error is no redirect */
+async function followRedirect(
+  { message }: Error,
+  key: WriteKey,
+  asked: Endpoint,
+  routes: RoutingTable,
+): Promise<NextTarget | undefined> {
+  const redirect = parseRedirect(message, asked);
+  switch (redirect?.kind) {
+    case "MOVED":
+    case "REDIRECT":
+      routes.recordMove(key.slot, redirect.endpoint);
+      return { endpoint: redirect.endpoint, asking: false };
+    case "ASK":
+      return { endpoint: redirect.endpoint, asking: true };
+    case "TRYAGAIN":
+      await sleep(TRY_AGAIN_MS);
+      return { endpoint: asked, asking: false };
+    case undefined:
+      return undefined;
+  }
+}
+
+/** An error that the server itself replied, so that the outcome is certain. */
+function isErrorReply(error: unknown): error is Error {
+  return error instanceof ReplyError;
+}
+
+function transportError(error: unknown): WriteErrorCode {
+  return /timed out/i.test(messageOf(error)) ? TIMEOUT : CONNECTION_LOST;
+}

@@ -1,0 +1,94 @@
+/** The keys that a write client writes to: their names, slots and shards. */
+import type { Mode } from "../../valkey/node";
+import { slotTags } from "../../valkey/topology/slot-tags";
+import type { SlotRange } from "../../valkey/topology/slots";
+import { countSlots, SLOT_COUNT } from "../../valkey/topology/slots";
+
+/** Slots of each shard that are written to, spread over all of its ranges. */
+const SLOTS_PER_SHARD = 16;
+/** Every how many writes go to a key that was written before. Coprime to most numbers of shards, so that every shard gets some. */
+const REWRITE_EVERY = 11;
+
+export interface WriteKey {
+  readonly name: string;
+  readonly slot: number;
+  readonly shard: number;
+  /** Whether the key is written more than once: such keys reveal values that became older. */
+  readonly isRewritten: boolean;
+  /** The number of the key's last write, from 1. */
+  number: number;
+}
+
+export class WriteKeys {
+  readonly #keys = new Map<string, WriteKey>();
+  /** Rewritten keys of each shard without a write in flight. */
+  readonly #idle: WriteKey[][];
+  readonly #slots: readonly (readonly number[])[];
+  #chosen = 0;
+
+  /**
+   * @param shards the slots of each shard; one shard without slots in replication mode
+   * @param prefix of all keys; no other client may write keys that begin with it
+   */
+  constructor(
+    private readonly mode: Mode,
+    shards: readonly (readonly SlotRange[])[],
+    private readonly prefix: string,
+  ) {
+    this.#idle = shards.map(() => []);
+    this.#slots = shards.map((ranges) => (mode === "cluster" ? spreadSlots(ranges, SLOTS_PER_SHARD) : [0]));
+  }
+
+  get shardCount(): number {
+    return this.#slots.length;
+  }
+
+  /** Every key that was ever written to. */
+  get all(): readonly WriteKey[] {
+    return [...this.#keys.values()];
+  }
+
+  /** One slot of each shard. */
+  get slotOfEachShard(): readonly number[] {
+    return this.#slots.map(([first = 0]) => first);
+  }
+
+  /** The key of the shard's next write. Most writes get a key of their own: a later write to the same key would hide a loss. */
+  next(shard: number): WriteKey {
+    const isRewritten = ++this.#chosen % REWRITE_EVERY === 0;
+    const idle = isRewritten ? this.#idle[shard]?.shift() : undefined;
+    const key = idle ?? this.#create(shard, isRewritten);
+    key.number++;
+    return key;
+  }
+
+  /** Allows further writes to a key whose last write has ended with a known outcome. */
+  release(key: WriteKey): void {
+    if (key.isRewritten) this.#idle[key.shard]?.push(key);
+  }
+
+  #create(shard: number, isRewritten: boolean): WriteKey {
+    const slots = this.#slots[shard] ?? [0];
+    const slot = slots[this.#keys.size % slots.length] ?? 0;
+    const tag = this.mode === "cluster" ? `{${slotTags()[slot] ?? ""}}` : "";
+    const key = { name: `${this.prefix}${tag}:${this.#keys.size}`, slot, shard, isRewritten, number: 0 };
+    this.#keys.set(key.name, key);
+    return key;
+  }
+}
+
+/** At most `wanted` slots, evenly spread over the ranges. */
+function spreadSlots(ranges: readonly SlotRange[], wanted: number): number[] {
+  const total = countSlots(ranges);
+  const count = Math.min(wanted, total, SLOT_COUNT);
+  return Array.from({ length: count }, (_, index) => nthSlot(ranges, Math.floor((index * total) / count)));
+}
+
+function nthSlot(ranges: readonly SlotRange[], index: number): number {
+  let remaining = index;
+  for (const { from, to } of ranges) {
+    if (remaining <= to - from) return from + remaining;
+    remaining -= to - from + 1;
+  }
+  return ranges[0]?.from ?? 0;
+}
