@@ -1,4 +1,4 @@
-/** Real servers that are broken on purpose while a client writes, in short form: replication. */
+/** Faults in a replication deployment of real servers while a client writes; short scenarios. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
 import { truncateAppendOnlyFile, lostWriteNames } from "../support/induced-loss";
@@ -14,10 +14,10 @@ beforeAll(async () => {
 afterAll(() => sandbox.close());
 
 describe("replication", () => {
-  it("has nobody to take over, and is out until its primary is back", async () => {
+  it("has no automatic failover, and its outage lasts until the primary is back", async () => {
     const record = await injectFault(replication, { kind: "kill-primary", restart: { seconds: 0.5 } });
     expect(record.outage.overMs).toBeGreaterThan(500);
-    expect(record.warnings.join()).toContain("nobody promotes a replica");
+    expect(record.warnings.join()).toContain("no replica is promoted");
   });
 
   it("is restarted node by node without a failed or lost write", async () => {
@@ -26,11 +26,11 @@ describe("replication", () => {
     ).toMatchObject({ errors: [], lost: { count: 0 }, writes: { failed: 0, unknown: 0 } });
   });
 
-  it("comes back after the SIGKILL of all nodes, at other addresses", async () => {
+  it("recovers from the SIGKILL of all nodes, at other addresses", async () => {
     expect((await injectFault(replication, { kind: "kill-all", newAddresses: true })).okMs).not.toBeNull();
   });
 
-  it("loses, and accounting names, exactly what is cut off an append-only file", async () => {
+  it("loses exactly the writes cut off its append-only file, and accounting names them", async () => {
     const { accounting, lost } = await truncateAppendOnlyFile(sandbox.host, replication, 200);
     expect(lost).toHaveLength(200);
     expect(accounting.acknowledged).toBeGreaterThan(500);

@@ -1,4 +1,4 @@
-/** Real servers that are broken on purpose while a client writes, in short form: a cluster. */
+/** Faults in a cluster of real servers while a client writes; short scenarios. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
 import { lostWriteNames, promoteStaleReplica } from "../support/induced-loss";
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => sandbox.close());
 
 describe("a cluster", () => {
-  it("recovers from the SIGKILL of a primary: only its shard is out, and for no longer than it takes to elect another", async () => {
+  it("recovers from the SIGKILL of a primary: only its shard has an outage, until its replica is elected", async () => {
     const record = await injectFault(cluster, { kind: "kill-primary", restart: "served" });
     const [struck, ...others] = record.shards;
     expect(struck?.overMs).toBeGreaterThan(NODE_TIMEOUT_MS);
@@ -34,7 +34,7 @@ describe("a cluster", () => {
     expect(record.states.some(({ node, state }) => node === "cluster-0" && state === "silent")).toBe(true);
   });
 
-  it("without a majority does not recover before its replicas are told to take over", async () => {
+  it("without a majority recovers only after its replicas are told to take over", async () => {
     const record = await injectFault(cluster, { kind: "kill-primaries", share: 0.67, restart: "served" });
     expect(record.assisted).toBe(true);
     expect(record.warnings.join()).toContain("no majority is left");
@@ -43,7 +43,7 @@ describe("a cluster", () => {
     );
   });
 
-  it("goes on without a primary that stands still, whose writes of that time have no known outcome", async () => {
+  it("replaces a paused primary, and writes to that primary have an unknown outcome", async () => {
     const record = await injectFault(cluster, { kind: "freeze-primary", seconds: 2.5 });
     expect(record.outage.overMs).toBeLessThan(2500);
     expect(record.errors.find(({ error }) => error === "timeout")).toMatchObject({ outcome: "unknown" });
@@ -51,18 +51,18 @@ describe("a cluster", () => {
   });
 
   it.skipIf(UNMET_FOR_CUTS !== undefined)(
-    `loses what a primary took that was cut off${skipReason(UNMET_FOR_CUTS)}`,
+    `loses the writes that a primary accepted while it was cut off${skipReason(UNMET_FOR_CUTS)}`,
     async () => {
       const record = await injectFault(cluster, { kind: "cut-zone", zone: "a", seconds: 2 });
       expect(record.lost.count).toBeGreaterThan(0);
-      // Taken by the primary that was cut off, before it noticed.
+      // The primary that was cut off accepted them before it noticed.
       expect(record.lost.count).toBeLessThan((record.load.rate / 3) * 2);
       for (const { found } of record.lost.writes) expect(found === "gone" || typeof found === "number").toBe(true);
     },
   );
 
   it.skipIf(UNMET_FOR_DISKS !== undefined)(
-    `whose disk is full refuses writes until it is not${skipReason(UNMET_FOR_DISKS)}`,
+    `refuses writes while a primary's disk is full${skipReason(UNMET_FOR_DISKS)}`,
     async () => {
       const record = await injectFault(cluster, { kind: "full-disk", seconds: 0.7 });
       expect(record.errors.find(({ error }) => error === "MISCONF")).toMatchObject({ outcome: "failed" });
@@ -82,7 +82,7 @@ describe("a cluster", () => {
     expect(record.events.filter(({ what }) => what.startsWith("restart cluster-"))).toHaveLength(6);
   });
 
-  it("is scaled out and in without a failed or lost write", async () => {
+  it("is resized and back without a failed or lost write", async () => {
     expect(
       await injectFault(
         cluster,
@@ -92,7 +92,7 @@ describe("a cluster", () => {
     ).toMatchObject({ errors: [], lost: { count: 0 }, writes: { failed: 0, unknown: 0 } });
   });
 
-  it("comes back after the SIGKILL of all nodes, at other addresses, with every write that was on disk", async () => {
+  it("recovers from the SIGKILL of all nodes, at other addresses, with every write that was on disk", async () => {
     const before = cluster.injector.nodes().map(({ endpoint }) => endpoint.port);
     const record = await injectFault(
       cluster,
@@ -103,13 +103,13 @@ describe("a cluster", () => {
     expect(record.okMs).not.toBeNull();
     expect(record.lost.count).toBe(0);
     expect(record.writes.acknowledged).toBeGreaterThan(100);
-    // The directive was in force for the scenario alone.
+    // The directive was set for the scenario only.
     expect(
       await withNode(cluster.injector.deployment, 0, (connection) => connection.config("GET", "appendfsync")),
     ).toContain("everysec");
   });
 
-  it("loses, and accounting names, exactly what a replica that is promoted behind its primary never had", async () => {
+  it("loses exactly the writes that a replica lacks when it is promoted, and accounting names them", async () => {
     const { accounting, lost } = await promoteStaleReplica(cluster);
     expect(lost.length).toBeGreaterThan(100);
     expect(new Set(lostWriteNames(accounting))).toEqual(new Set(lost));

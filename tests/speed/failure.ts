@@ -94,7 +94,7 @@ async function broken(
     await form(deployment, shape, { signal });
     const { verdict } = await verify(deployment);
     const records: ScenarioResult["record"][] = [];
-    const sufferer = {
+    const subject = {
       injector: new HostFaultInjector(host, deployment, signal),
       shape,
       hasAutomaticFailover: true,
@@ -106,7 +106,7 @@ async function broken(
         `${record.id}: outage ${seconds(record.outage.overMs)} s, ${record.writes.failed} failed, ${record.lost.count} lost`,
       );
     };
-    await runScenarios([{ scenario, repeats, subject: sufferer }], { signal, report: () => undefined, onResult: emit });
+    await runScenarios([{ scenario, repeats, subject }], { signal, report: () => undefined, onResult: emit });
     return records;
   });
 }

@@ -27,7 +27,7 @@ export const lostWrites: Benchmark = {
           ...hostPlan("replication", "replication", { primaries: 1, replicasPerPrimary: 1 }),
           settings: { save: "", appendonly: true, "repl-diskless-sync-delay": 0 },
         },
-        (servers, whom) => truncateAppendOnlyFile(servers.host, whom, CUT_OFF),
+        (servers, subject) => truncateAppendOnlyFile(servers.host, subject, CUT_OFF),
         order,
       );
     if (order.wanted.has("lost-replica-behind"))
@@ -35,7 +35,7 @@ export const lostWrites: Benchmark = {
         "lost-replica-behind",
         "a replica promoted that had stopped following its primary",
         hostPlan("cluster", "cluster", { primaries: 3, replicasPerPrimary: 1 }),
-        (_servers, whom) => promoteStaleReplica(whom),
+        (_servers, subject) => promoteStaleReplica(subject),
         order,
       );
   },
@@ -45,7 +45,7 @@ async function hold(
   id: (typeof IDS)[number],
   how: string,
   plan: HostDeploymentPlan,
-  lose: (servers: BenchServers, whom: FaultSubject) => Promise<InducedLoss>,
+  lose: (servers: BenchServers, subject: FaultSubject) => Promise<InducedLoss>,
   { workbench, emit }: BenchmarkContext,
 ): Promise<void> {
   const { accounting, lost } = await workbench.withServers([plan], async (servers) => {
@@ -57,13 +57,13 @@ async function hold(
     if (deployment === undefined) throw new Error("no deployment was started");
     await host.form(deployment, plan.shape, { signal });
     const { verdict } = await verify(deployment);
-    const whom: FaultSubject = {
+    const subject: FaultSubject = {
       injector: new HostFaultInjector(host, deployment, signal),
       shape: plan.shape,
       hasAutomaticFailover: plan.mode === "cluster",
       initialPrimaries: verdict.shards.flatMap(({ primary }) => primary ?? []),
     };
-    return lose(servers, whom);
+    return lose(servers, subject);
   });
   const names = new Set(lostWriteNames(accounting));
   const truly = new Set(lost);

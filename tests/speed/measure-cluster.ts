@@ -78,7 +78,7 @@ export async function measureCluster(
   const nodeTimeoutMs = crowdedNodeTimeout(nodes, cores);
   await setNodeTimeout(deployment, nodeTimeoutMs);
   const primaries = verdict.shards.flatMap(({ primary }) => primary ?? []);
-  const breaker = new HostFaultInjector(
+  const injector = new HostFaultInjector(
     host,
     { ...deployment, directives: new Map([...deployment.directives, ["cluster-node-timeout", String(nodeTimeoutMs)]]) },
     signal,
@@ -99,7 +99,7 @@ export async function measureCluster(
       {
         scenario,
         repeats: 1,
-        subject: { injector: breaker, shape, hasAutomaticFailover: true, initialPrimaries: primaries },
+        subject: { injector, shape, hasAutomaticFailover: true, initialPrimaries: primaries },
       },
     ],
     { signal, report: () => undefined, onResult: ({ record }) => records.push(record) },

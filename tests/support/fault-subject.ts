@@ -65,15 +65,16 @@ export async function openFaultSubject(sandbox: Sandbox, mode: "cluster" | "repl
 }
 
 export async function injectFault(
-  whom: FaultSubject,
+  subject: FaultSubject,
   fault: Fault,
   changes: Partial<Scenario> = {},
 ): Promise<ScenarioResult["record"]> {
   const found: ScenarioResult[] = [];
-  await runScenarios(
-    [{ scenario: { name: fault.kind, fault, ...SHORT_SCENARIO, ...changes }, repeats: 1, subject: whom }],
-    { signal: never, report: () => undefined, onResult: (broken) => found.push(broken) },
-  );
+  await runScenarios([{ scenario: { name: fault.kind, fault, ...SHORT_SCENARIO, ...changes }, repeats: 1, subject }], {
+    signal: never,
+    report: () => undefined,
+    onResult: (broken) => found.push(broken),
+  });
   const [broken] = found;
   if (broken === undefined) throw new Error("nothing was broken");
   const { record, lost } = broken;
@@ -87,10 +88,10 @@ export async function injectFault(
 
 /** A server that loses writes on purpose, between a writer that has stopped and what it reads back. */
 export async function accountAfterLoss(
-  whom: FaultSubject,
+  subject: FaultSubject,
   lose: (writer: WriteClient) => Promise<void>,
 ): Promise<{ accounting: WriteAccounting; writer: WriteClient }> {
-  const { injector } = whom;
+  const { injector } = subject;
   const { verdict } = await verify({ ...injector.deployment, nodes: injector.nodes() });
   const target = {
     mode: injector.deployment.mode,

@@ -20,12 +20,12 @@ export function lostWriteNames({ lost }: WriteAccounting): string[] {
 }
 
 /** Cuts the last so many writes off the append-only file of a replication deployment's primary while all of it is down. */
-export async function truncateAppendOnlyFile(host: Host, whom: FaultSubject, count: number): Promise<InducedLoss> {
-  const { injector } = whom;
+export async function truncateAppendOnlyFile(host: Host, subject: FaultSubject, count: number): Promise<InducedLoss> {
+  const { injector } = subject;
   const deployment = injector.deployment.name;
   const name = injector.nodes()[0]?.name ?? "";
   const lost: string[] = [];
-  const { accounting } = await accountAfterLoss(whom, async () => {
+  const { accounting } = await accountAfterLoss(subject, async () => {
     // The replicas would bring nothing back, but they go too: they are to have what the primary has.
     await injector.kill(injector.nodes().map((node) => node.name));
     const directory = host.servers(deployment).find(({ plan }) => plan.name === name)?.dataDirectory ?? "";
@@ -46,17 +46,19 @@ export async function truncateAppendOnlyFile(host: Host, whom: FaultSubject, cou
 }
 
 /** Promotes a replica of a cluster that has got nothing of what was written since. */
-export async function promoteStaleReplica(whom: FaultSubject): Promise<InducedLoss> {
-  const { injector } = whom;
-  const [struck] = (await verify(withCurrentNodes(whom))).verdict.shards;
+export async function promoteStaleReplica(subject: FaultSubject): Promise<InducedLoss> {
+  const { injector } = subject;
+  const [struck] = (await verify(withCurrentNodes(subject))).verdict.shards;
   const index = (name: string | undefined): number => injector.nodes().findIndex((node) => node.name === name);
   const [primary, replica] = [index(struck?.primary), index(struck?.replicas[0])];
   // It can no longer follow: what is written from now on, it does not get.
-  await withNode(withCurrentNodes(whom), replica, (connection) => connection.config("SET", "primaryauth", "wrong"));
-  await withNode(withCurrentNodes(whom), primary, (connection) => connection.call("CLIENT", "KILL", "TYPE", "replica"));
-  const { accounting, writer } = await accountAfterLoss(whom, async () => {
+  await withNode(withCurrentNodes(subject), replica, (connection) => connection.config("SET", "primaryauth", "wrong"));
+  await withNode(withCurrentNodes(subject), primary, (connection) =>
+    connection.call("CLIENT", "KILL", "TYPE", "replica"),
+  );
+  const { accounting, writer } = await accountAfterLoss(subject, async () => {
     await injector.kill([struck?.primary ?? ""]);
-    await withNode(withCurrentNodes(whom), replica, (connection) => connection.cluster("FAILOVER", "TAKEOVER"));
+    await withNode(withCurrentNodes(subject), replica, (connection) => connection.cluster("FAILOVER", "TAKEOVER"));
   });
   const shard = writer.history.writes.filter((write) => write.shard === 0 && write.outcome.kind === "acknowledged");
   return { accounting, lost: [...new Set(shard.map(({ key, number }) => `${key} ${number}`))] };

@@ -1,4 +1,4 @@
-/** Pods that are broken on purpose while a client writes: a cluster of our own resources. */
+/** Faults in a cluster of pods while a client writes. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
 import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
@@ -24,15 +24,15 @@ const SETTINGS = {
   "repl-diskless-sync-delay": 0,
 } as const;
 const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "broken" };
-/** A tunnel through the API server, on a machine that runs a whole Kubernetes. */
+/** Connections run through the API server's port-forward on a machine that runs a whole Kubernetes. */
 const TUNNELLED = {
   load: { rate: 100, bytes: 64, timeoutMs: 5000, acknowledgement: { replicas: 0, timeoutMs: 0 } },
   recoveryTimeoutSeconds: 180,
 };
 
-describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHERE}`, { timeout: 400_000 }, () => {
+describe.skipIf(KUBECONFIG === undefined)(`faults in pods${WHERE}`, { timeout: 400_000 }, () => {
   let here: ThrowAway;
-  let breaker: PodFaultInjector | undefined;
+  let injector: PodFaultInjector | undefined;
   let cluster: FaultSubject;
 
   beforeAll(async () => {
@@ -78,7 +78,7 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
       networkPolicy: "broken",
       signal: never,
     });
-    breaker = pods;
+    injector = pods;
     cluster = {
       injector: pods,
       shape: SHAPE,
@@ -87,20 +87,20 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
     };
   }, 400_000);
   afterAll(async () => {
-    breaker?.close();
+    injector?.close();
     await here.close();
   });
 
-  it("recover from the loss of a primary's pod, by the time its replica was elected", async () => {
+  it("the loss of a primary's pod is over once its replica is elected", async () => {
     const record = await injectFault(cluster, { kind: "kill-primary", restart: "served" }, TUNNELLED);
-    // Its machine's second of grace would do for an orderly hand-over, which is no loss.
+    // An orderly hand-over, which the pod's last second would suffice for, takes less.
     expect(record.outage.overMs).toBeGreaterThan(500);
     expect(record.states.some(({ state }) => state === "silent")).toBe(true);
   });
 
-  it("come back with other addresses and every write that a replica had when all are lost at once", async () => {
+  it("all pods lost at once return with other addresses and every write that a replica had", async () => {
     const before = cluster.injector.nodes().map(({ endpoint }) => endpoint.host);
-    // Whoever of a shard is back first may lead it, so that a write is safe only where a replica has it too.
+    // The first node of a shard that is back may become its primary, so that a write is safe only where a replica has it as well.
     const record = await injectFault(
       cluster,
       { kind: "kill-all", newAddresses: true },
@@ -109,16 +109,16 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
     expect(record.lost.count).toBe(0);
     expect(record.okMs).not.toBeNull();
     expect(cluster.injector.nodes().filter(({ endpoint }) => before.includes(endpoint.host))).toEqual([]);
-    expect(record.events.map(({ what }) => what).join()).not.toContain("introduce");
+    expect(record.events.map(({ what }) => what).join()).not.toContain("meet again");
   });
 
-  it("are restarted one by one without a lost write", async () => {
+  it("a rolling restart loses no write", async () => {
     expect(await injectFault(cluster, { kind: "rolling-restart", home: undefined }, TUNNELLED)).toMatchObject({
       lost: { count: 0 },
     });
   });
 
-  it("have a scenario's own settings, those too that were made anew meanwhile, and the deployment's afterwards", async () => {
+  it("pods have the scenario's directives, also recreated ones, and the deployment's afterwards", async () => {
     const timeouts = (): Promise<string[]> =>
       Promise.all(
         cluster.injector.nodes().map(async (node) => {
@@ -130,7 +130,7 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
           }
         }),
       );
-    const remade = async (directives: ReadonlyMap<string, string>): Promise<string | undefined> => {
+    const recreate = async (directives: ReadonlyMap<string, string>): Promise<string | undefined> => {
       cluster.injector.setStartupDirectives(directives);
       const [node] = cluster.injector.nodes();
       await cluster.injector.kill([node?.name ?? ""]);
@@ -138,8 +138,8 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
       return (await timeouts())[0];
     };
     const configured = cluster.injector.deployment.directives;
-    expect(await remade(new Map([...configured, ["cluster-node-timeout", "3456"]]))).toBe("3456");
-    expect(await remade(configured)).toBe("2000");
+    expect(await recreate(new Map([...configured, ["cluster-node-timeout", "3456"]]))).toBe("3456");
+    expect(await recreate(configured)).toBe("2000");
     await injectFault(
       cluster,
       { kind: "kill-primary", restart: "served" },
@@ -148,7 +148,7 @@ describe.skipIf(KUBECONFIG === undefined)(`pods that are broken on purpose${WHER
     expect(await timeouts()).toEqual(["2000", "2000", "2000", "2000", "2000", "2000"]);
   });
 
-  it("are healed, and the scenario fails saying why, where a NetworkPolicy cuts nothing", async () => {
+  it("a cut that Kubernetes does not enforce is healed, and the scenario fails with the reason", async () => {
     await expect(injectFault(cluster, { kind: "cut-zone", zone: undefined, seconds: 4 }, TUNNELLED)).rejects.toThrow(
       /had no effect: this Kubernetes does not enforce NetworkPolicies/,
     );

@@ -1,4 +1,4 @@
-/** Cuts that cannot be healed at once: said, kept, and healed by whoever tries again. */
+/** Cuts whose healing fails at first: the failure is reported, the cut is remembered, and the next attempt heals it. */
 import {
   chmodSync,
   existsSync,
@@ -33,8 +33,8 @@ describe("a cut between pods", () => {
   const labels = { app: "shop" };
   const spec = { podSelector: { matchLabels: labels } };
 
-  /** An API server with one NetworkPolicy, that refuses what it is told to refuse. */
-  function world(): { breaker: PodFaultInjector; refuse: Set<string>; policy: () => Plain<V1NetworkPolicy> } {
+  /** An API server with one NetworkPolicy that refuses the operations in `refuse`. */
+  function fakeApiServer(): { injector: PodFaultInjector; refuse: Set<string>; policy: () => Plain<V1NetworkPolicy> } {
     let policy: Plain<V1NetworkPolicy> = { metadata: { name: "shop" }, spec };
     const refuse = new Set<string>();
     const answer = <T>(doing: string, value: T): Promise<T> =>
@@ -65,45 +65,45 @@ describe("a cut between pods", () => {
       labels,
       directives: new Map(),
     } as unknown as KubernetesDeployment;
-    const breaker = new PodFaultInjector(deployment, {
+    const injector = new PodFaultInjector(deployment, {
       kubernetes,
       port: 6379,
       container: "server",
       networkPolicy: "shop",
       signal: new AbortController().signal,
     });
-    breaker.close();
-    return { breaker, refuse, policy: () => policy };
+    injector.close();
+    return { injector, refuse, policy: () => policy };
   }
 
-  it("is kept until the API server has taken it back, and then is no more", async () => {
-    const { breaker, refuse, policy } = world();
-    await breaker.cut(["shop-0"]);
+  it("is remembered until the API server has reversed it", async () => {
+    const { injector, refuse, policy } = fakeApiServer();
+    await injector.cut(["shop-0"]);
     expect(policy().spec).not.toEqual(spec);
     refuse.add("replace");
-    expect(await breaker.restore()).toEqual(["may not replace"]);
-    await expect(breaker.cut(["shop-1"])).rejects.toThrow("may not replace");
+    expect(await injector.restore()).toEqual(["may not replace"]);
+    await expect(injector.cut(["shop-1"])).rejects.toThrow("may not replace");
     refuse.clear();
-    expect(await breaker.restore()).toEqual([]);
+    expect(await injector.restore()).toEqual([]);
     expect(policy()).toEqual({ metadata: { name: "shop", annotations: {} }, spec });
     refuse.add("get");
-    expect(await breaker.restore()).toEqual([]);
+    expect(await injector.restore()).toEqual([]);
   });
 
-  it("that fails half way is healed as well", async () => {
-    const { breaker, refuse } = world();
+  it("that fails halfway is healed as well", async () => {
+    const { injector, refuse } = fakeApiServer();
     refuse.add("create");
-    await expect(breaker.cut(["shop-0"])).rejects.toThrow("may not create");
+    await expect(injector.cut(["shop-0"])).rejects.toThrow("may not create");
     refuse.add("label");
-    expect(await breaker.restore()).toEqual(["may not label"]);
+    expect(await injector.restore()).toEqual(["may not label"]);
     refuse.delete("label");
-    expect(await breaker.restore()).toEqual([]);
+    expect(await injector.restore()).toEqual([]);
   });
 });
 
 describe("a cut between addresses", () => {
-  /** An iptables that notes its commands and ends with the status that is in a file. */
-  const told = (status: number): void => {
+  /** An iptables that logs its commands and exits with the status in a file. */
+  const exitWith = (status: number): void => {
     writeFileSync(join(directory, "status"), String(status));
   };
   mkdirSync(join(directory, "bin"));
@@ -113,20 +113,21 @@ describe("a cut between addresses", () => {
   );
   chmodSync(join(directory, "bin", "iptables"), 0o755);
 
-  it("stays on record until iptables says that its rules are gone", async () => {
+  it("stays on record until iptables reports that its rules are gone", async () => {
     vi.stubEnv("PATH", join(directory, "bin"));
     const run = RunDirectory.create(join(directory, "runs"), "s");
-    const scars = (): number => (existsSync(join(run.path, "scars")) ? readdirSync(join(run.path, "scars")).length : 0);
-    told(0);
+    const sideEffects = (): number =>
+      existsSync(join(run.path, "scars")) ? readdirSync(join(run.path, "scars")).length : 0;
+    exitWith(0);
     await partitionNetwork(run, ["127.0.9.1"], ["127.0.9.2"]);
-    expect(scars()).toBe(2);
-    // Somebody else's lock.
-    told(4);
+    expect(sideEffects()).toBe(2);
+    // Another process holds the lock of iptables.
+    exitWith(4);
     await expect(healNetwork(run)).rejects.toThrow(Failure);
-    expect(scars()).toBe(2);
-    told(1);
+    expect(sideEffects()).toBe(2);
+    exitWith(1);
     await healNetwork(run);
-    expect(scars()).toBe(0);
+    expect(sideEffects()).toBe(0);
     expect(readFileSync(join(directory, "commands"), "utf8")).toMatch(
       /-I INPUT -s 127\.0\.9\.1 -d 127\.0\.9\.2 [^]*-D INPUT -s 127\.0\.9\.2 -d 127\.0\.9\.1 /,
     );

@@ -21,7 +21,7 @@ const spec = {
 describe("the policies of a cut", () => {
   const { others, cut } = cutPolicies(spec, labels);
 
-  it("select every pod of the deployment once", () => {
+  it("select every pod of the deployment exactly once", () => {
     expect(others.podSelector).toEqual({
       matchLabels: labels,
       matchExpressions: [{ key: "valkey-measured/cut", operator: "DoesNotExist" }],
@@ -29,7 +29,7 @@ describe("the policies of a cut", () => {
     expect(cut.podSelector).toEqual({ matchLabels: { ...labels, "valkey-measured/cut": "yes" } });
   });
 
-  it("let each side call only its own, and leave clients and names alone", () => {
+  it("allow each side to call only its own pods, and leave clients and DNS alone", () => {
     for (const policy of [others, cut]) {
       expect(policy.egress?.[0]?.to).toEqual([{ podSelector: policy.podSelector }]);
       expect(policy.egress?.[1]).toEqual(spec.egress[1]);
@@ -37,7 +37,7 @@ describe("the policies of a cut", () => {
     }
   });
 
-  it("change nothing of what they are made from", () => {
+  it("leave the deployment's own policy unchanged", () => {
     expect(spec.egress[0]?.to).toEqual([own]);
   });
 });
@@ -45,13 +45,13 @@ describe("the policies of a cut", () => {
 describe("a node's view of its cluster", () => {
   const formed = fixture("cluster-nodes-9.1-formed");
 
-  it("shows a cut where another node has failed, is suspected, or has no link", () => {
+  it("shows a cut where another node is failed, suspected or not linked", () => {
     expect(showsCut(fixture("cluster-nodes-9.1-failed"))).toBe(true);
     expect(showsCut(fixture("cluster-nodes-9.1-suspected"))).toBe(true);
     expect(showsCut(formed.replace(/ connected/, " disconnected"))).toBe(true);
   });
 
-  it("shows none where all is well, also where replicas may not take over, or a host has a telling name", () => {
+  it("shows none where the cluster is healthy, also with nofailover flags and misleading host names", () => {
     expect(showsCut(formed)).toBe(false);
     expect(showsCut(formed.replaceAll(" slave ", " slave,nofailover "))).toBe(false);
     expect(showsCut(formed.replaceAll(/@\d+/g, "$&,fail.disconnected.internal"))).toBe(false);
@@ -59,8 +59,8 @@ describe("a node's view of its cluster", () => {
   });
 });
 
-describe("what is taken back", () => {
-  it("is all that can be, and the reasons why some cannot", async () => {
+describe("the calls of attemptAll", () => {
+  it("all happen, and the messages of those that failed are returned", async () => {
     const done: string[] = [];
     expect(
       await attemptAll(
@@ -88,19 +88,19 @@ describe("scenarios of pods", () => {
     configured: Record<string, string> = {},
   ): string | undefined => unmetPodPrecondition(scenario(fault, settings), new Map(Object.entries(configured)));
 
-  it("are refused where the API server cannot do it, saying where it can be had", () => {
+  it("are refused where the API server cannot inject the fault, with the alternative", () => {
     expect(why({ kind: "freeze-primary", seconds: 1 })).toMatch(/platform host/);
     expect(why({ kind: "full-disk", seconds: 1 })).toMatch(/platform host/);
     expect(why({ kind: "scale", to: { primaries: 4, replicasPerPrimary: 1 } })).toMatch(/pulumi up/);
     expect(why({ kind: "kill-primary", restart: "served" })).toBeUndefined();
   });
 
-  it("are no upgrade, which is another image, though they restart one by one", () => {
+  it("include rolling restarts, but no upgrades, which are another image", () => {
     expect(why({ kind: "rolling-restart", home: undefined })).toBeUndefined();
     expect(why({ kind: "rolling-restart", home: "/opt/valkey" })).toMatch(/image/);
   });
 
-  it("keep the file that a pod starts with: another appendonly is for the deployment to say", () => {
+  it("refuse another appendonly, because a recreated pod starts with the deployment's", () => {
     const kill: Fault = { kind: "kill-primary", restart: "served" };
     expect(why(kill, { appendonly: "yes" })).toMatch(/pulumi up/);
     expect(why(kill, { appendonly: "yes" }, { appendonly: "yes" })).toBeUndefined();

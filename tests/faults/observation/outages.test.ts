@@ -17,7 +17,7 @@ const write = (dueMs: number, outcome: WriteOutcome, tookMs = 1): Write => ({
   outcome,
 });
 
-/** A write a millisecond; those due in one of the spans are refused. */
+/** One write per millisecond; those due within one of the spans are refused. */
 function writes(until: number, spans: readonly (readonly [from: number, until: number])[]): Write[] {
   return Array.from({ length: until }, (_, ms) =>
     write(ms, spans.some(([from, to]) => ms >= from && ms < to) ? NO : YES),
@@ -29,19 +29,19 @@ describe("an outage", () => {
     expect(outageOf(writes(1000, [[100, 400]]), 100)).toEqual({ longestMs: 301, overMs: 301 });
   });
 
-  it("is none where nothing fails, however slow it is", () => {
+  it("is none where no write fails, however slow writes are", () => {
     expect(outageOf([write(0, YES), write(100, YES, 5000), write(6000, YES)], 50)).toEqual({ longestMs: 0, overMs: 0 });
   });
 
-  it("that begins later, as in a minority that notices late, is as long as it lasts and over when it is", () => {
+  it("counts its own length where it begins after the fault, as in a minority that notices late", () => {
     expect(outageOf(writes(1000, [[500, 700]]), 100)).toMatchObject({ longestMs: 201, overMs: 601 });
   });
 
-  it("that has not ended has no end", () => {
+  it("has no end where writes still fail at the end", () => {
     expect(outageOf(writes(1000, [[300, 1000]]), 300)).toEqual({ longestMs: 700, overMs: null });
   });
 
-  it("of the whole is that of the shard that is out longest", () => {
+  it("of the deployment is that of the shard with the longest outage", () => {
     expect(
       deploymentOutage([
         { longestMs: 5, overMs: 7 },
@@ -56,7 +56,7 @@ describe("an outage", () => {
     ).toEqual({ longestMs: 9, overMs: null });
   });
 
-  it("is found in whatever order answers come, and what failed before the fault is none of it", () => {
+  it("is found whatever the order of the replies, without failures before the fault", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 50, max: 300 }),
@@ -79,8 +79,8 @@ describe("an outage", () => {
   });
 });
 
-describe("what is made of a journal", () => {
-  it("counts every write once in the timeline and in the phases", () => {
+describe("the statistics of a history", () => {
+  it("count every write once in the timeline and in the phases", () => {
     const outcome = fc.constantFrom<WriteOutcome>(YES, NO, { kind: "unknown", error: "timeout" });
     fc.assert(
       fc.property(
@@ -90,21 +90,21 @@ describe("what is made of a journal", () => {
         }),
         fc.integer({ min: 0, max: 100_000 }),
         (all, fault) => {
-          const journal = all.map(([due, how, took]) => write(due, how, took));
-          const { acknowledged, failed, unknown } = timelineOf(journal, fault);
+          const history = all.map(([due, how, took]) => write(due, how, took));
+          const { acknowledged, failed, unknown } = timelineOf(history, fault);
           const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0);
           const counted = (kind: WriteOutcome["kind"]): number =>
-            journal.filter(({ outcome: { kind: its } }) => its === kind).length;
+            history.filter(({ outcome: { kind: its } }) => its === kind).length;
           expect([sum(acknowledged), sum(failed), sum(unknown)]).toEqual([
             counted("acknowledged"),
             counted("failed"),
             counted("unknown"),
           ]);
           expect(acknowledged.length).toBeLessThanOrEqual(700);
-          const { before, during, after } = latencyByPhase(journal, fault, 500);
+          const { before, during, after } = latencyByPhase(history, fault, 500);
           expect(before.count + during.count + after.count).toBe(counted("acknowledged"));
-          expect(sum(countWriteErrors(journal).map(({ count }) => count))).toBe(
-            journal.length - counted("acknowledged"),
+          expect(sum(countWriteErrors(history).map(({ count }) => count))).toBe(
+            history.length - counted("acknowledged"),
           );
         },
       ),

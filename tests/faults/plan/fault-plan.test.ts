@@ -24,14 +24,14 @@ function cluster(primaries: number, zones: number, changes: Partial<DeploymentOu
   };
 }
 
-const planned = (fault: Fault, subject: DeploymentOutline): FaultPlan => {
-  const plan = planFault(fault, subject);
+const planned = (fault: Fault, outline: DeploymentOutline): FaultPlan => {
+  const plan = planFault(fault, outline);
   if (typeof plan === "string") throw new Error(plan);
   return plan;
 };
 
 describe("the plan of a fault", () => {
-  it("kills the share of the primaries that is asked for, and says when no majority is left", () => {
+  it("kills the requested share of the primaries, and warns where no majority is left", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 3, max: 60 }),
@@ -48,13 +48,13 @@ describe("the plan of a fault", () => {
     );
   });
 
-  it("of 14 of 30 primaries needs no help, of 15 it does, by one heir for each", () => {
+  it("assists after the loss of 15 of 30 primaries, with one replica for each, and not after the loss of 14", () => {
     expect(planned({ kind: "kill-primaries", share: 14 / 30, restart: "served" }, cluster(30, 3)).assist).toEqual([]);
     const { assist } = planned({ kind: "kill-primaries", share: 0.5, restart: "served" }, cluster(30, 3));
     expect(assist).toEqual([{ do: "take-over", nodes: Array.from({ length: 15 }, (_, i) => `n-${i + 30}`) }]);
   });
 
-  it("strikes the zone with most primaries, or the one that is named", () => {
+  it("strikes the named zone, or the zone with the most primaries", () => {
     expect(planned({ kind: "kill-zone", zone: undefined, restart: "served" }, cluster(4, 3)).victims).toEqual([
       "n-0",
       "n-3",
@@ -62,11 +62,11 @@ describe("the plan of a fault", () => {
     ]);
     expect(planned({ kind: "cut-zone", zone: "z-1", seconds: 1 }, cluster(3, 3)).victims).toEqual(["n-1", "n-3"]);
     expect(planFault({ kind: "kill-zone", zone: "z-9", restart: "served" }, cluster(3, 3))).toBe(
-      "no node is in zone z-9; there are z-0, z-1, z-2",
+      "no node is in zone z-9; allowed: z-0, z-1, z-2",
     );
   });
 
-  it("says what it makes no sense for", () => {
+  it("names the reason where a fault cannot be injected", () => {
     expect(planFault({ kind: "kill-machine", restart: "served" }, cluster(3, 3))).toMatch(/one machine/);
     expect(planFault({ kind: "full-disk", seconds: 1 }, cluster(3, 3, { persistent: false }))).toMatch(
       /needs appendonly/,
@@ -76,27 +76,27 @@ describe("the plan of a fault", () => {
     );
     expect(
       planFault({ kind: "kill-primaries", share: 0.5, restart: "served" }, cluster(3, 3, { mode: "replication" })),
-    ).toMatch(/kill-primary is the same/);
+    ).toMatch(/use kill-primary/);
   });
 
-  it("warns of what is lost: nobody to take over, nothing on disk", () => {
+  it("warns where no replica takes over and where no write is on disk", () => {
     const alone = cluster(3, 3, { mode: "replication", hasAutomaticFailover: false, persistent: false });
     expect(planned({ kind: "kill-primary", restart: "served" }, alone).warnings.join("\n")).toMatch(
-      /nobody promotes a replica[^]*nothing is on disk/,
+      /no replica is promoted[^]*nothing is on disk/,
     );
     expect(
       planned({ kind: "kill-all", newAddresses: true }, cluster(3, 3, { persistent: false })).warnings.join("\n"),
-    ).toMatch(/introduced again[^]*every acknowledged write is lost/);
+    ).toMatch(/they meet again[^]*every acknowledged write is lost/);
   });
 
-  it("is printed line by line", () => {
+  it("is described with one line per action and warning", () => {
     expect(
       describeFaultPlan(planned({ kind: "kill-primaries", share: 0.67, restart: { seconds: 5 } }, cluster(3, 3))),
     ).toEqual([
       "SIGKILL n-0, n-1",
-      "if it does not recover: tell n-3, n-4 to take over",
+      "if the deployment does not recover: tell n-3, n-4 to take over",
       "after 5 s: start n-0, n-1 again",
-      expect.stringMatching(/^expect: 2 of 3 primaries: no majority/),
+      expect.stringMatching(/^expect: 2 of 3 primaries are lost: no majority/),
     ]);
   });
 });

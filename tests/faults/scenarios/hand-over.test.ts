@@ -1,16 +1,19 @@
-/** An orderly hand-over in a cluster whose servers refuse at first: asked for again until it has happened. */
+/** A hand-over in a cluster whose replica refuses at first: the request is repeated until the replica has taken over. */
 import { describe, expect, it } from "vitest";
 import type { FaultContext } from "../../../faults/scenarios/fault-context";
 import { handOver } from "../../../faults/scenarios/hand-over";
 
-/** Two nodes, and what the replica answers in turn; with the last answer it takes over. */
-function stage(answers: readonly (Error | "OK")[]): { readonly stage: FaultContext; readonly asked: () => number } {
-  let asked = 0;
-  const isOver = (): boolean => asked >= answers.length;
+/** Two nodes, and the replies of the replica to CLUSTER FAILOVER; with the last one it takes over. */
+function fakeContext(replies: readonly (Error | "OK")[]): {
+  readonly context: FaultContext;
+  readonly requests: () => number;
+} {
+  let requested = 0;
+  const isOver = (): boolean => requested >= replies.length;
   const connection = {
     cluster: (): Promise<string> => {
-      const answer = answers[asked++] ?? "OK";
-      return answer === "OK" ? Promise.resolve(answer) : Promise.reject(answer);
+      const reply = replies[requested++] ?? "OK";
+      return reply === "OK" ? Promise.resolve(reply) : Promise.reject(reply);
     },
     disconnect: () => undefined,
   };
@@ -29,43 +32,43 @@ function stage(answers: readonly (Error | "OK")[]): { readonly stage: FaultConte
     deployment: { name: "x", mode: "cluster", connect: () => Promise.resolve(connection) },
   };
   return {
-    stage: {
+    context: {
       injector,
       observer,
       logEvent: () => undefined,
       signal: new AbortController().signal,
       timeoutMs: 5000,
     } as unknown as FaultContext,
-    asked: () => asked,
+    requests: () => requested,
   };
 }
 
 describe("a hand-over in a cluster", () => {
-  it("is asked for once where it is done at once", async () => {
-    const { stage: on, asked } = stage(["OK"]);
-    await handOver("a", on);
-    expect(asked()).toBe(1);
+  it("is requested once where the replica takes over at once", async () => {
+    const { context, requests } = fakeContext(["OK"]);
+    await handOver("a", context);
+    expect(requests()).toBe(1);
   });
 
-  it("is asked for again where the replica's link was down", async () => {
-    const { stage: on, asked } = stage([
+  it("is requested again where the replica's link was down", async () => {
+    const { context, requests } = fakeContext([
       new Error("ERR Master is down or failed, please use CLUSTER FAILOVER FORCE"),
       new Error("ERR Master is down or failed, please use CLUSTER FAILOVER FORCE"),
       "OK",
     ]);
-    await handOver("a", on);
-    expect(asked()).toBe(3);
+    await handOver("a", context);
+    expect(requests()).toBe(3);
   });
 
-  it("is asked for again where the replica gave up without a word", async () => {
-    const { stage: on, asked } = stage(["OK", "OK"]);
-    await handOver("a", { ...on, timeoutMs: 15_000 });
-    expect(asked()).toBe(2);
+  it("is requested again where the replica gives up without an error", async () => {
+    const { context, requests } = fakeContext(["OK", "OK"]);
+    await handOver("a", { ...context, timeoutMs: 15_000 });
+    expect(requests()).toBe(2);
   }, 20_000);
 
-  it("fails with the replica's own words where it refuses for another reason", async () => {
+  it("fails with the replica's error where it refuses for another reason", async () => {
     await expect(
-      handOver("a", stage([new Error("ERR This instance has cluster support disabled"), "OK"]).stage),
+      handOver("a", fakeContext([new Error("ERR This instance has cluster support disabled"), "OK"]).context),
     ).rejects.toThrow("b: ERR This instance has cluster support disabled");
   });
 });

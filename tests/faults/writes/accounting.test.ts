@@ -12,11 +12,11 @@ const one = (writes: readonly KeyWrite[], found: KeyContent): ReturnType<typeof 
   accountForWrites(new Map([["k", writes]]), new Map([["k", found]]));
 const at = (number: number): KeyContent => ({ kind: "number", number });
 
-/** One key on a primary and a replica that is behind, with every way a write can end and a failover that may lose some. */
+/** One write to a key on a primary with a replica that lags, with every way in which a write can end. */
 interface Step {
-  /** What the server does with the write, and what the client hears. */
+  /** What the server does with the write, and whether the client gets a reply. */
   readonly what: "done-and-told" | "done-and-untold" | "refused" | "vanished" | "late";
-  /** Whether the replica has it by then. */
+  /** Whether the replica has the write by then. */
   readonly replicated: boolean;
 }
 
@@ -29,7 +29,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
 );
 const ends = fc.constantFrom("nothing", "failover", "all-gone");
 
-/** @returns the client's journal, what is there in the end, and which acknowledged writes a god would call lost */
+/** @returns the client's history, the key's content at the end, and the acknowledged writes that are truly lost */
 function simulate(
   all: readonly Step[],
   end: "nothing" | "failover" | "all-gone",
@@ -43,7 +43,7 @@ function simulate(
     if (what === "late") late = number;
     writes.push(write(number, what === "done-and-told" ? "acknowledged" : what === "refused" ? "failed" : "unknown"));
     if (replicated) replica = primary;
-    // The writer gives up a key whose last write is unknown; a late one takes effect after everything else.
+    // The client stops writing to a key after an unknown outcome; a late write takes effect after all others.
     if (what !== "done-and-told" && what !== "refused") break;
   }
   if (late !== undefined) primary = late;
@@ -55,7 +55,7 @@ function simulate(
 }
 
 describe("accounting", () => {
-  it("names every lost write and invents none, in any simulated history", () => {
+  it("names exactly the lost writes of any simulated history", () => {
     fc.assert(
       fc.property(steps, ends, (all, end) => {
         const { writes, found, lost } = simulate(all, end);
@@ -74,7 +74,7 @@ describe("accounting", () => {
     });
     const founds = fc.oneof(
       fc.integer({ min: 1, max: 35 }).map(at),
-      fc.constantFrom<KeyContent>({ kind: "gone" }, { kind: "damaged" }, { kind: "unread", why: "down" }),
+      fc.constantFrom<KeyContent>({ kind: "gone" }, { kind: "damaged" }, { kind: "unread", reason: "down" }),
     );
     fc.assert(
       fc.property(histories, founds, (kinds, found) => {
@@ -88,7 +88,7 @@ describe("accounting", () => {
     );
   });
 
-  it("leaves open what an unknown write may have overwritten late", () => {
+  it("leaves writes undecided that a write of unknown outcome may have overwritten late", () => {
     expect(one([write(1, "acknowledged"), write(2, "unknown"), write(3, "acknowledged")], at(2))).toMatchObject({
       lost: [],
       undecided: 1,
@@ -96,7 +96,7 @@ describe("accounting", () => {
     });
   });
 
-  it("says what no server may do", () => {
+  it("reports contents that no server may have", () => {
     expect(one([write(1, "acknowledged"), write(2, "failed")], at(2))).toMatchObject({
       lost: [],
       anomalies: [expect.stringMatching(/which was refused/)],
@@ -110,7 +110,7 @@ describe("accounting", () => {
     });
   });
 
-  it("knows nothing of keys that could not be read", () => {
+  it("counts keys that could not be read", () => {
     expect(accountForWrites(new Map([["k", [write(1, "acknowledged")]]]), new Map())).toMatchObject({
       lost: [],
       unread: 1,
@@ -120,7 +120,7 @@ describe("accounting", () => {
 });
 
 describe("a numbered value", () => {
-  it("is known by its key and number, and by nothing that differs in a character", () => {
+  it("is recognized by its key and number, and not when any character differs", () => {
     fc.assert(
       fc.property(
         fc.string({ minLength: 1, maxLength: 20 }),
