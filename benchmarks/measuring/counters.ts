@@ -1,4 +1,4 @@
-/** The servers' own counters, sampled while a load generator runs, and what they say of an interval. */
+/** The servers' own counters, sampled while a load generator runs. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../valkey/connection";
 import { readInfoSections } from "../../valkey/connection";
@@ -10,24 +10,28 @@ import { infoFields, infoNumber, parseInfo } from "../../valkey/topology/info";
 export interface CounterSample {
   /** Milliseconds since the epoch by the clock of this machine. */
   readonly atMs: number;
-  /** Calls of the commands under test. */
+  /** Calls of the commands that the load sends. */
   readonly calls: number;
   readonly hits: number;
   readonly misses: number;
   readonly evictions: number;
-  /** Seconds of CPU: the whole process, and its main thread where the server tells (Linux). */
+  /** CPU seconds of the whole process, and of its main thread where the server reports it (Linux). */
   readonly cpuSeconds: number;
   readonly mainThreadSeconds: number | undefined;
   readonly rejectedCalls: number;
 }
 
-/** A node with a connection to ask it over. */
+/** A node with a connection to it. */
 export interface SampledNode {
   readonly name: string;
   readonly connection: Connection;
 }
 
-/** @throws Error when the reply lacks a figure that every server has */
+/**
+ * Reads a sample from the text of INFO.
+ * @param commands whose calls count
+ * @throws Error when the text lacks a figure that every server has
+ */
 export function parseCounters(text: string, commands: readonly string[], atMs: number): CounterSample {
   const info = parseInfo(text);
   const need = (key: string): number => {
@@ -53,9 +57,8 @@ export function parseCounters(text: string, commands: readonly string[], atMs: n
 }
 
 /**
- * Samples a node's counters at intervals. The server's own clock dates a sample where the server tells it,
- * for its reply may have waited in a queue behind the load; the difference of the two clocks is that of
- * the quickest reply.
+ * Samples a node's counters at intervals. The server's own clock dates a sample where INFO has it, because a reply may have waited
+ * behind the load. The quickest reply tells the difference between the two clocks.
  */
 export class CounterSampler {
   readonly #samples: { readonly sentMs: number; readonly receivedMs: number; readonly text: string }[] = [];
@@ -69,13 +72,13 @@ export class CounterSampler {
     private readonly intervalMs: number,
   ) {}
 
-  /** Takes a first sample, then one each interval until `finish`. */
+  /** Takes a first sample, and then one in each interval until `finish`. */
   async start(): Promise<void> {
     await this.#sample();
     this.#loop = this.#run();
   }
 
-  /** Takes a last sample. @returns the samples in order, or why there are none to rely on */
+  /** Takes a last sample. @returns the samples in order, or why there are none */
   async finish(): Promise<CounterSample[] | string> {
     this.stop();
     await this.#loop;
@@ -88,15 +91,15 @@ export class CounterSampler {
     }
   }
 
-  /** Takes no more. */
+  /** Takes no more samples. */
   stop(): void {
     this.#stop.abort();
   }
 
   async #run(): Promise<void> {
     for (;;) {
-      const told = await sleep(this.intervalMs, false, { signal: this.#stop.signal }).catch(() => true);
-      if (told || this.#error !== undefined) return;
+      const isStopped = await sleep(this.intervalMs, false, { signal: this.#stop.signal }).catch(() => true);
+      if (isStopped || this.#error !== undefined) return;
       await this.#sample();
     }
   }
@@ -105,7 +108,7 @@ export class CounterSampler {
     try {
       const sentMs = epochMs();
       const text = await readInfoSections(this.node.connection, "server", "stats", "commandstats", "cpu");
-      // Read later: what is done here takes time from the load on machines that share their cores with it.
+      // Parsed later: parsing now would take CPU from the load on the same machine.
       this.#samples.push({ sentMs, receivedMs: epochMs(), text });
     } catch (error) {
       this.#error ??= `${this.node.name}: ${messageOf(error)}`;
@@ -129,27 +132,27 @@ export class CounterSampler {
   }
 }
 
-/** An interval of the load generator's: milliseconds since the epoch. */
+/** The interval in which a load generator sent its load: milliseconds since the epoch. */
 export interface MeasuredInterval {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** What one node's counters say of an interval. */
+/** What one node did in an interval. */
 export interface NodeCounts {
   readonly calls: number;
   readonly hits: number;
   readonly misses: number;
   readonly evictions: number;
   readonly rejectedCalls: number;
-  /** Cores: seconds of CPU per second. */
+  /** CPU seconds per second. */
   readonly cores: number;
   readonly mainThreadCores: number | undefined;
 }
 
 /**
- * Counts of an interval outside which nothing is sent: all that was counted between the first sample, before it,
- * and the last, after it. CPU goes on outside, so it is taken between the samples within the interval.
+ * What one node did in an interval. Nothing is sent outside it, so calls are counted from the first sample, before it, to the last,
+ * after it. A server uses CPU outside it too, so CPU is counted between the samples within the interval.
  */
 export function countsWithin(samples: readonly CounterSample[], interval: MeasuredInterval): NodeCounts {
   const first = samples[0];
@@ -158,17 +161,21 @@ export function countsWithin(samples: readonly CounterSample[], interval: Measur
   const during = (figure: (sample: CounterSample) => number): number => figure(last) - figure(first);
   const inside = samples.filter((sample) => sample.atMs >= interval.fromMs && sample.atMs <= interval.toMs);
   const [begin = first, end = last] = inside.length >= 2 ? [inside[0], inside.at(-1)] : [first, last];
-  const seconds = Math.max((end.atMs - begin.atMs) / 1000, 0.001);
   return {
     calls: during((sample) => sample.calls),
     hits: during((sample) => sample.hits),
     misses: during((sample) => sample.misses),
     evictions: during((sample) => sample.evictions),
     rejectedCalls: during((sample) => sample.rejectedCalls),
+    ...coresBetween(begin, end),
+  };
+}
+
+function coresBetween(begin: CounterSample, end: CounterSample): Pick<NodeCounts, "cores" | "mainThreadCores"> {
+  const seconds = Math.max((end.atMs - begin.atMs) / 1000, 0.001);
+  const isKnown = end.mainThreadSeconds !== undefined && begin.mainThreadSeconds !== undefined;
+  return {
     cores: (end.cpuSeconds - begin.cpuSeconds) / seconds,
-    mainThreadCores:
-      end.mainThreadSeconds === undefined || begin.mainThreadSeconds === undefined
-        ? undefined
-        : (end.mainThreadSeconds - begin.mainThreadSeconds) / seconds,
+    mainThreadCores: isKnown ? (end.mainThreadSeconds - begin.mainThreadSeconds) / seconds : undefined,
   };
 }

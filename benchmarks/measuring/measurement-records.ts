@@ -1,26 +1,28 @@
-/** From what was measured to a record. Pure. */
+/** Makes the record of a measurement from what the load generator reported and the servers counted. Pure. */
 import type { Deployment } from "../../valkey/deployment";
-import type { MeasurementRecord } from "../results/schema";
-import { usesThreads } from "../load/valkey-benchmark/arguments";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
+import { usesThreads } from "../load/valkey-benchmark/arguments";
+import type { MeasurementRecord } from "../results/schema";
 import type { MixedWorkload } from "../workloads/mixed-workload";
 import { hasSkewedKeys, meanValueBytes, requestMixOf } from "../workloads/mixed-workload";
 import type { TestName } from "../workloads/named-tests";
-import type { NodeCounts } from "./counters";
+import type { MeasuredInterval, NodeCounts } from "./counters";
 import { countsWithin } from "./counters";
-import { warningsOf } from "./warnings";
 import type { MeasuredLoad, MeasuredNode } from "./measure";
+import type { WarningEvidence } from "./warnings";
+import { warningsOf } from "./warnings";
 
-/** What is known of a measurement beside what was measured. */
+/** What is known of the measurement of a named test besides what was measured. */
 export interface MeasurementContext {
   readonly deployment: Deployment;
   readonly testName: TestName;
   readonly run: ValkeyBenchmarkRun;
   readonly round: number;
+  /** Whether the test emptied the collections that it removes from. */
   readonly ranEmpty: boolean;
 }
 
-/** The same of a mixed workload. */
+/** What is known of the measurement of a mixed workload besides what was measured. */
 export interface MixedMeasurementContext {
   readonly deployment: Deployment;
   readonly workload: MixedWorkload;
@@ -28,8 +30,8 @@ export interface MixedMeasurementContext {
   readonly round: number;
 }
 
-/** What the load was, as records have it. */
-type Sent = Pick<
+/** The load, as records have it. */
+type SentLoad = Pick<
   MeasurementRecord,
   | "workload"
   | "test"
@@ -46,26 +48,21 @@ type Sent = Pick<
   | "warmupSeconds"
 >;
 
-interface Judged {
+/** What a record is made from, besides what was measured. */
+interface RecordContext extends Omit<WarningEvidence, "record" | "serversUnknown"> {
   readonly deployment: Deployment;
   readonly round: number;
-  readonly ranEmpty: boolean;
-  readonly ticked: boolean;
-  readonly reads: boolean;
-  readonly skewed: boolean;
-  readonly offeredSeconds: number | undefined;
+  readonly sent: SentLoad;
 }
 
-export function namedTestRecord(
-  measured: MeasuredLoad,
-  { deployment, run, testName, round, ranEmpty }: MeasurementContext,
-): MeasurementRecord {
-  const { workload, test } = run;
-  const { clients, pipeline, dataSize, threads, keySpace, rate = null, warmup: warmupSeconds } = workload;
-  const sent: Sent = {
-    workload: workload.name ?? deployment.name,
+/** The record of a named test. */
+export function namedTestRecord(measured: MeasuredLoad, context: MeasurementContext): MeasurementRecord {
+  const { deployment, run, testName, round, ranEmpty } = context;
+  const { name, clients, pipeline, dataSize, threads, keySpace, rate = null, warmup: warmupSeconds } = run.workload;
+  const sent: SentLoad = {
+    workload: name ?? deployment.name,
     test: testName,
-    title: test.title,
+    title: run.test.title,
     loadGenerator: "valkey-benchmark",
     requestMix: null,
     seed: run.seed,
@@ -77,26 +74,24 @@ export function namedTestRecord(
     rate,
     warmupSeconds,
   };
-  const ticked = "requests" in run.length && usesThreads(run);
-  return judged(measured, sent, {
+  return recordOf(measured, {
     deployment,
     round,
+    sent,
     ranEmpty,
-    ticked,
-    reads: test.reads,
-    skewed: false,
+    isTicked: "requests" in run.length && usesThreads(run),
+    reads: run.test.reads,
+    isSkewed: false,
     offeredSeconds: undefined,
   });
 }
 
-export function mixedWorkloadRecord(
-  measured: MeasuredLoad,
-  { deployment, workload, seed, round }: MixedMeasurementContext,
-): MeasurementRecord {
+/** The record of a mixed workload. */
+export function mixedWorkloadRecord(measured: MeasuredLoad, context: MixedMeasurementContext): MeasurementRecord {
+  const { deployment, workload, seed, round } = context;
   const { name, loadGenerator, clients, pipeline, keySpace, rate = null, warmup: warmupSeconds } = workload;
   const isOpen = workload.loadGenerator === "open-loop";
-  const dataSize = isOpen ? Math.round(meanValueBytes(workload.values)) : workload.dataSize;
-  const sent: Sent = {
+  const sent: SentLoad = {
     workload: name,
     test: name,
     title: name,
@@ -105,33 +100,29 @@ export function mixedWorkloadRecord(
     seed,
     clients,
     pipeline,
-    dataSize,
+    dataSize: isOpen ? Math.round(meanValueBytes(workload.values)) : workload.dataSize,
     threads: isOpen ? workload.workers : workload.threads,
     keySpace,
     rate,
     warmupSeconds,
   };
-  return judged(measured, sent, {
+  return recordOf(measured, {
     deployment,
     round,
+    sent,
     ranEmpty: false,
-    ticked: false,
+    isTicked: false,
     reads: workload.reads > 0,
-    skewed: hasSkewedKeys(workload),
+    isSkewed: hasSkewedKeys(workload),
     offeredSeconds: isOpen ? workload.length.seconds : undefined,
   });
 }
 
-function judged(
-  measured: MeasuredLoad,
-  sent: Sent,
-  { deployment, round, ranEmpty, ticked, reads, skewed, offeredSeconds }: Judged,
-): MeasurementRecord {
-  const { requests, rate, seconds, avgMs, minMs, p50Ms, p95Ms, p99Ms, maxMs, percentiles, cumulative } =
-    measured.report;
-  const interval = { fromMs: measured.fromMs, toMs: measured.toMs };
-  const unknown = [...measured.counters.values()].find((samples): samples is string => typeof samples === "string");
-  const counts = unknown === undefined ? countsOf(measured, interval) : undefined;
+function recordOf(measured: MeasuredLoad, context: RecordContext): MeasurementRecord {
+  const { deployment, round, sent, ...evidence } = context;
+  const { rate, seconds } = measured.report;
+  const unread = [...measured.counters.values()].find((samples): samples is string => typeof samples === "string");
+  const counts = unread === undefined ? countsOf(measured) : undefined;
   const record = {
     id: `${round}-${deployment.name}-${sent.test}`,
     round,
@@ -140,56 +131,45 @@ function judged(
     ...sent,
     startedAt: measured.startedAt,
     command: [...(measured.outputs.find(({ warmUp }) => !warmUp)?.command ?? [])],
-    client: {
-      requests,
-      rps: rate,
-      seconds,
-      avgMs,
-      minMs,
-      p50Ms,
-      p95Ms,
-      p99Ms,
-      maxMs,
-      percentiles: [...percentiles],
-      cumulative: [...cumulative],
-    },
+    client: clientFigures(measured),
     histogram: measured.latencies?.encode() ?? null,
     offering: measured.offering ?? null,
-    servers: counts === undefined ? null : serverFigures(counts, rate, seconds, reads),
-    cpu: {
-      ...measured.cpu,
-      servers: [...(counts ?? [])].map(([node, count]) => ({
-        node: node.name,
-        role: node.role,
-        cores: count.cores,
-        mainThread: count.mainThreadCores ?? null,
-      })),
-    },
+    servers: counts === undefined ? null : serverFigures(counts, rate, seconds, evidence.reads),
+    cpu: { ...measured.cpu, servers: serverCpu(counts ?? new Map()) },
     runners: measured.runners,
   };
-  const warnings = warningsOf({
-    record,
-    isTicked: ticked,
-    reads,
-    ranEmpty,
-    isSkewed: skewed,
-    serversUnknown: unknown,
-    offeredSeconds,
-  });
+  const warnings = warningsOf({ record, ...evidence, serversUnknown: unread });
   return { ...record, warnings: [...warnings, ...measured.warnings] };
 }
 
 type Counts = ReadonlyMap<MeasuredNode, NodeCounts>;
 
-function countsOf(measured: MeasuredLoad, interval: Parameters<typeof countsWithin>[1]): Counts {
+function countsOf({ counters, fromMs, toMs }: MeasuredLoad): Counts {
+  const interval: MeasuredInterval = { fromMs, toMs };
   return new Map(
-    [...measured.counters].flatMap(([node, samples]) =>
+    [...counters].flatMap(([node, samples]) =>
       typeof samples === "string" ? [] : [[node, countsWithin(samples, interval)] as const],
     ),
   );
 }
 
-/** Calls are those of clients, which counters of replicas hold only where clients read from them; shares are the primaries'. */
+function clientFigures({ report }: MeasuredLoad): MeasurementRecord["client"] {
+  const { requests, rate, seconds, avgMs, minMs, p50Ms, p95Ms, p99Ms, maxMs } = report;
+  const latencies = { avgMs, minMs, p50Ms, p95Ms, p99Ms, maxMs };
+  const distribution = { percentiles: [...report.percentiles], cumulative: [...report.cumulative] };
+  return { requests, rps: rate, seconds, ...latencies, ...distribution };
+}
+
+function serverCpu(counts: Counts): MeasurementRecord["cpu"]["servers"] {
+  return [...counts].map(([{ name, role }, { cores, mainThreadCores }]) => ({
+    node: name,
+    role,
+    cores,
+    mainThread: mainThreadCores ?? null,
+  }));
+}
+
+/** What the servers counted. Replicas count only calls of clients that read from them; shares are those of the primaries. */
 function serverFigures(
   counts: Counts,
   clientRate: number,
@@ -198,10 +178,10 @@ function serverFigures(
 ): MeasurementRecord["servers"] {
   const all = [...counts];
   const primaries = all.filter(([node]) => node.role === "primary");
-  const total = (of: typeof all, figure: (count: NodeCounts) => number): number =>
-    of.reduce((sum, [, count]) => sum + figure(count), 0);
+  const total = (nodes: typeof all, figure: (count: NodeCounts) => number): number =>
+    nodes.reduce((sum, [, count]) => sum + figure(count), 0);
   const calls = total(all, (count) => count.calls);
-  const own = total(primaries, (count) => count.calls);
+  const primaryCalls = total(primaries, (count) => count.calls);
   const rps = calls / seconds;
   const hits = total(all, (count) => count.hits);
   const misses = total(all, (count) => count.misses);
@@ -217,7 +197,7 @@ function serverFigures(
     shares: primaries.map(([node, count]) => ({
       node: node.name,
       calls: count.calls,
-      share: own === 0 ? 0 : count.calls / own,
+      share: primaryCalls === 0 ? 0 : count.calls / primaryCalls,
       expectedShare: 1 / primaries.length,
     })),
   };

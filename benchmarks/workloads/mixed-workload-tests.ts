@@ -1,84 +1,93 @@
-/** A mixed workload as the load generators take it: the keys it needs, and the commands that valkey-benchmark sends for it. Pure. */
+/** What load generators need for a mixed workload: its keys, and its commands as a test of valkey-benchmark. Pure. */
+import { compact } from "../../lib/compact";
 import { Random } from "../../lib/statistics/random";
 import { typicalSizes } from "../load/open-loop/requests/values";
+import type { PrefillSize } from "./key-slices";
 import { zsetMember } from "./key-space";
-import type { MixedWorkload, ValkeyBenchmarkWorkload } from "./mixed-workload";
+import type { DataKind, MixedWorkload, ValkeyBenchmarkWorkload } from "./mixed-workload";
 import { DATA_COMMANDS, KEY_FAMILIES, meanValueBytes, MEMTIER_FAMILY } from "./mixed-workload";
 import type { NamedTest, Prefill } from "./named-tests";
-import type { PrefillSize } from "./key-slices";
 import type { Workload } from "./workload";
 
-/** Sizes that stand for a distribution where keys are put in place. */
-const SIZES = 64;
-
-/** The keys that must be there before. Every run has the same, whatever its seed. */
-export function prefillForMixed(mix: MixedWorkload): { readonly what: Prefill; readonly size: PrefillSize } {
-  const isOpen = mix.loadGenerator === "open-loop";
-  const sizes = isOpen && mix.values.sizes !== "fixed" ? typicalSizes(mix.values, new Random(1), SIZES) : undefined;
-  if (mix.loadGenerator === "memtier")
-    return {
-      what: { kind: "plain", family: MEMTIER_FAMILY, type: mix.data === "strings" ? "string" : "zset" },
-      size: { keySpace: mix.keySpace, dataSize: mix.dataSize, stock: 0 },
-    };
-  return {
-    what:
-      mix.data === "strings"
-        ? { kind: "strings", family: "key", ...(sizes === undefined ? {} : { sizes }) }
-        : { kind: "zsets", family: "zset" },
-    size: {
-      keySpace: mix.keySpace,
-      dataSize: isOpen ? Math.round(meanValueBytes(mix.values)) : mix.dataSize,
-      stock: 0,
-    },
-  };
+/** Keys that must exist before a load. */
+interface NeededKeys {
+  readonly what: Prefill;
+  readonly size: PrefillSize;
 }
 
-/** Most commands in a sequence. */
-const MOST_PARTS = 100;
+/** Sizes that stand for a distribution when keys are written. */
+const SAMPLED_SIZES = 64;
+/** Seed of the sampled sizes: every run writes the same keys. */
+const SIZES_SEED = 1;
 
-/** Reads and writes in the smallest whole numbers that make up the share, to a hundredth at least. */
-export function wholeRatio(reads: number): { readonly reads: number; readonly writes: number } {
-  for (let parts = 1; parts < MOST_PARTS; parts++) {
-    const whole = Math.round(reads * parts);
-    if (Math.abs(whole / parts - reads) < 1e-9) return { reads: whole, writes: parts - whole };
+/** The keys that must exist before a mixed workload is sent. They do not depend on the seed of the run. */
+export function prefillForMixed(mixed: MixedWorkload): NeededKeys {
+  const { keySpace, data } = mixed;
+  if (mixed.loadGenerator === "memtier") {
+    const what = { kind: "plain", family: MEMTIER_FAMILY, type: data === "strings" ? "string" : "zset" } as const;
+    return { what, size: { keySpace, dataSize: mixed.dataSize, stock: 0 } };
   }
-  const whole = Math.round(reads * MOST_PARTS);
-  return { reads: whole, writes: MOST_PARTS - whole };
+  const isOpen = mixed.loadGenerator === "open-loop";
+  const dataSize = isOpen ? Math.round(meanValueBytes(mixed.values)) : mixed.dataSize;
+  const sizes = isOpen ? sampledSizes(mixed) : undefined;
+  return { what: prefillOf(data, sizes), size: { keySpace, dataSize, stock: 0 } };
 }
 
-/** As a test of valkey-benchmark: one sequence of commands, reads first, sent again and again. */
-export function testForMixed(mix: ValkeyBenchmarkWorkload, isCluster: boolean): NamedTest {
-  const key = `${KEY_FAMILIES[mix.data]}${isCluster ? ":{tag}" : ""}:__rand_int__`;
-  const read = mix.data === "strings" ? ["GET", key] : ["ZRANGE", key, "0", "-1"];
-  const write = mix.data === "strings" ? ["SET", key, "__data__"] : ["ZADD", key, "__rand_int__", zsetMember(0)];
-  const ratio = wholeRatio(mix.reads);
-  const parts = [
-    ...(ratio.reads > 0 ? [[String(ratio.reads), ...read]] : []),
-    ...(ratio.writes > 0 ? [[String(ratio.writes), ...write]] : []),
-  ];
-  const { read: readCommand, write: writeCommand } = DATA_COMMANDS[mix.data];
+function prefillOf(data: DataKind, sizes: readonly number[] | undefined): Prefill {
+  if (data === "sorted-sets") return { kind: "zsets", family: "zset" };
+  return { kind: "strings", family: "key", ...(sizes === undefined ? {} : { sizes }) };
+}
+
+function sampledSizes({
+  values,
+}: Extract<MixedWorkload, { loadGenerator: "open-loop" }>): readonly number[] | undefined {
+  return values.sizes === "fixed" ? undefined : typicalSizes(values, new Random(SIZES_SEED), SAMPLED_SIZES);
+}
+
+/** Longest sequence of commands. */
+const MAX_COMMANDS = 100;
+
+/** The smallest whole numbers of reads and writes that have this share of reads, exact to 1 % at least. */
+export function wholeRatio(reads: number): { readonly reads: number; readonly writes: number } {
+  for (let commands = 1; commands < MAX_COMMANDS; commands++) {
+    const whole = Math.round(reads * commands);
+    if (Math.abs(whole / commands - reads) < 1e-9) return { reads: whole, writes: commands - whole };
+  }
+  const whole = Math.round(reads * MAX_COMMANDS);
+  return { reads: whole, writes: MAX_COMMANDS - whole };
+}
+
+/** A mixed workload as a test of valkey-benchmark: one sequence of commands, reads first, which it repeats. */
+export function testForMixed(mixed: ValkeyBenchmarkWorkload, isCluster: boolean): NamedTest {
+  const key = `${KEY_FAMILIES[mixed.data]}${isCluster ? ":{tag}" : ""}:__rand_int__`;
+  const words = commandWords(mixed.data, key);
+  const ratio = wholeRatio(mixed.reads);
+  const parts = compact([
+    ratio.reads > 0 ? [String(ratio.reads), ...words.read] : undefined,
+    ratio.writes > 0 ? [String(ratio.writes), ...words.write] : undefined,
+  ]);
+  const { read, write } = DATA_COMMANDS[mixed.data];
   return {
-    title: mix.name,
-    command: ratio.reads > 0 ? readCommand : writeCommand,
-    commands: [readCommand, writeCommand],
-    send: { sequence: parts.flatMap((words, index) => (index === 0 ? words : [";", ...words])) },
-    prefill: prefillForMixed(mix).what,
-    reads: mix.reads > 0,
+    title: mixed.name,
+    command: ratio.reads > 0 ? read : write,
+    commands: [read, write],
+    send: { sequence: parts.flatMap((part, index) => (index === 0 ? part : [";", ...part])) },
+    prefill: prefillForMixed(mixed).what,
+    reads: mixed.reads > 0,
     leaves: "same",
   };
 }
 
-/** The rest of what valkey-benchmark is told. */
-export function workloadForMixed({
-  name,
-  clients,
-  pipeline,
-  dataSize,
-  threads,
-  keySpace,
-  length,
-  warmup,
-  rate,
-}: ValkeyBenchmarkWorkload): Workload {
+function commandWords(
+  data: DataKind,
+  key: string,
+): { readonly read: readonly string[]; readonly write: readonly string[] } {
+  if (data === "strings") return { read: ["GET", key], write: ["SET", key, "__data__"] };
+  return { read: ["ZRANGE", key, "0", "-1"], write: ["ZADD", key, "__rand_int__", zsetMember(0)] };
+}
+
+/** The part of a mixed workload that valkey-benchmark takes as options. */
+export function workloadForMixed(mixed: ValkeyBenchmarkWorkload): Workload {
+  const { name, clients, pipeline, dataSize, threads, keySpace, length, warmup, rate } = mixed;
   return { name, tests: [], clients, pipeline, dataSize, threads, keySpace, length, warmup, rate };
 }

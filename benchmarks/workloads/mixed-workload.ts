@@ -1,144 +1,152 @@
 /** A mixed workload: reads and writes of one data set in any ratio, and the load generator that sends them. Plain data. */
 
-/** Who sends a load: a closed loop of Valkey's own, one of memtier_benchmark's, or the open-loop generator. */
+/** Load generators: the closed loops of valkey-benchmark and memtier_benchmark, and this project's open loop. */
 export const LOAD_GENERATORS = ["valkey-benchmark", "open-loop", "memtier"] as const;
 export type LoadGeneratorName = (typeof LOAD_GENERATORS)[number];
 
-/** What is read and written: GET and SET of strings, or ZRANGE 0 -1 and ZADD of small sorted sets (S5's). */
+/** Data that is read and written: strings by GET and SET, or small sorted sets by ZRANGE 0 -1 and ZADD ("Single-node multi-shard"). */
 export const DATA_KINDS = ["strings", "sorted-sets"] as const;
 export type DataKind = (typeof DATA_KINDS)[number];
 
-/** Families of keys, by which they are put in place. */
+/** How the keys of each kind begin. */
 export const KEY_FAMILIES = { strings: "key", "sorted-sets": "zset" } as const satisfies Record<DataKind, string>;
 
-/** memtier's keys: numbered from 1 behind this, without a tag. */
+/** How the keys of memtier_benchmark begin: a number from 1 follows, without a hash tag. */
 export const MEMTIER_FAMILY = "memtier-";
 
-/** Members that every sorted set is given before; writes give those same members other scores, so that none grows. */
+/** Members that the prefill gives every sorted set. Writes change their scores, so that no set grows. */
 export const ZSET_MEMBERS = 4;
 
-/** What reads and writes are, by `INFO commandstats`. */
+/** Commands that read and write each kind, as `INFO commandstats` names them. */
 export const DATA_COMMANDS = {
   strings: { read: "get", write: "set" },
   "sorted-sets": { read: "zrange", write: "zadd" },
 } as const satisfies Record<DataKind, unknown>;
 
-/** Which keys are drawn how often. */
+/** How often each key is drawn. */
 export type KeyDistribution =
   | { readonly distribution: "uniform" }
-  /** The key of rank k with weight k^−theta; ranks are spread over all slots. */
+  /** The key of rank k has weight k^−theta; ranks are spread over all slots. */
   | { readonly distribution: "zipfian"; readonly theta: number }
-  /** A part of the keys takes a part of the requests; both between 0 and 1. */
+  /** A share of the keys receives a share of the requests; both between 0 and 1. */
   | { readonly distribution: "hot-set"; readonly keys: number; readonly requests: number };
 
-/** How large values are, bytes. */
+/** Sizes of values, bytes. */
 export type ValueSizes =
   | { readonly sizes: "fixed"; readonly bytes: number }
   | { readonly sizes: "uniform"; readonly min: number; readonly max: number }
-  /** exp of a normal distribution with this median and this sigma (of the logarithm), cut off at `max`. */
+  /** Log-normal with this median and this standard deviation of the logarithm, cut off at `max`. */
   | { readonly sizes: "lognormal"; readonly median: number; readonly sigma: number; readonly max: number }
   | { readonly sizes: "weighted"; readonly list: readonly { readonly bytes: number; readonly weight: number }[] };
 
-/** Whether intended send times are evenly spaced, or as independent users make them. */
+/** Intended send times: as those of independent users, or evenly spaced. */
 export const ARRIVALS = ["poisson", "fixed"] as const;
 export type Arrivals = (typeof ARRIVALS)[number];
 
-/** Who is asked to read. */
+/** Nodes that serve the reads. */
 export const READ_FROM = ["primary", "replica", "any"] as const;
 export type ReadFrom = (typeof READ_FROM)[number];
 
-interface MixBase {
-  /** As results name it. */
+/** What all mixed workloads have. */
+interface CommonWorkload {
+  /** Name in results. */
   readonly name: string;
   readonly data: DataKind;
-  /** Part of the requests that read, 0 to 1. */
+  /** Share of the requests that read, 0 to 1. */
   readonly reads: number;
   /** Distinct keys. */
   readonly keySpace: number;
-  /** Connections in parallel, in all. */
+  /** Connections of all threads together. */
   readonly clients: number;
-  /** Requests sent together on one connection. */
+  /** Requests in one batch on a connection. */
   readonly pipeline: number;
   readonly length: { readonly seconds: number };
   /** Seconds before anything counts. */
   readonly warmup: number;
 }
 
-interface ClosedLoopMix extends MixBase {
+/** What closed loops have besides. */
+interface ClosedLoopWorkload extends CommonWorkload {
   /** Bytes per value. */
   readonly dataSize: number;
   /** Threads of the load generator. */
   readonly threads: number;
-  /** Requests per second offered in all; undefined is as fast as can be. */
+  /** Requests offered per second by all threads together; undefined for full speed. */
   readonly rate: number | undefined;
 }
 
-export interface ValkeyBenchmarkWorkload extends ClosedLoopMix {
+/** A mixed workload that valkey-benchmark sends as a sequence of commands. */
+export interface ValkeyBenchmarkWorkload extends ClosedLoopWorkload {
   readonly loadGenerator: "valkey-benchmark";
-  /** Replicas take no writes from it: other than the primary only where everything reads, in a cluster. */
+  /** Anything but `primary` needs a cluster and a workload without writes. */
   readonly readFrom: ReadFrom;
 }
 
-export interface MemtierWorkload extends ClosedLoopMix {
+/** A mixed workload that memtier_benchmark sends. */
+export interface MemtierWorkload extends ClosedLoopWorkload {
   readonly loadGenerator: "memtier";
 }
 
-export interface OpenLoopWorkload extends MixBase {
+/** A mixed workload that the open-loop generator sends at intended times, whether replies come or not. */
+export interface OpenLoopWorkload extends CommonWorkload {
   readonly loadGenerator: "open-loop";
-  /** Requests per second offered in all. */
+  /** Requests offered per second by all workers together. */
   readonly rate: number;
   readonly arrivals: Arrivals;
   readonly keys: KeyDistribution;
   readonly values: ValueSizes;
   readonly readFrom: ReadFrom;
-  /** Threads of the generator, each with its part of the rate and of the clients. */
+  /** Threads of the generator, each with its share of the rate and of the clients. */
   readonly workers: number;
-  /** Milliseconds after which a request is given up on; what became of it is then unknown. */
+  /** Milliseconds after which a request is given up, with its outcome unknown. */
   readonly timeoutMs: number;
-  /** Requests that may wait for a free connection, in all; more are not sent, and counted. */
+  /** Requests of all workers that may wait for a free connection; any more are counted and not sent. */
   readonly queue: number;
 }
 
+/** Reads and writes of one data set, by the load generator that sends them. */
 export type MixedWorkload = ValkeyBenchmarkWorkload | MemtierWorkload | OpenLoopWorkload;
 
-/** What the requests of a mixed workload are: where any of it differs, it is other work. */
+/** The requests of a mixed workload, as results record them. Workloads with different request mixes cannot be compared. */
 export interface RequestMix {
   readonly data: DataKind;
   readonly reads: number;
   readonly readFrom: ReadFrom;
   /** `uniform`, `zipfian theta=0.99`. */
   readonly keys: string;
-  /** `fixed bytes=256`; empty where nothing is sent but the same small members. */
+  /** `fixed bytes=256`; empty for sorted sets, whose members have one size. */
   readonly values: string;
 }
 
-export function requestMixOf(mix: MixedWorkload): RequestMix {
-  const { data, reads } = mix;
-  const values: ValueSizes = mix.loadGenerator === "open-loop" ? mix.values : { sizes: "fixed", bytes: mix.dataSize };
-  const keys: KeyDistribution = mix.loadGenerator === "open-loop" ? mix.keys : { distribution: "uniform" };
+/** The request mix of a mixed workload. */
+export function requestMixOf(mixed: MixedWorkload): RequestMix {
+  const { data, reads } = mixed;
+  const isOpen = mixed.loadGenerator === "open-loop";
+  const values: ValueSizes = isOpen ? mixed.values : { sizes: "fixed", bytes: mixed.dataSize };
+  const keys: KeyDistribution = isOpen ? mixed.keys : { distribution: "uniform" };
   return {
     data,
     reads,
-    readFrom: mix.loadGenerator === "memtier" ? "primary" : mix.readFrom,
-    keys: inWords(keys.distribution, keys),
-    values: data === "strings" ? inWords(values.sizes, values) : "",
+    readFrom: mixed.loadGenerator === "memtier" ? "primary" : mixed.readFrom,
+    keys: describeParameters(keys.distribution, keys),
+    values: data === "strings" ? describeParameters(values.sizes, values) : "",
   };
 }
 
-/** Its name, then what else it has. */
-function inWords(name: string, of: object): string {
+/** A name and its parameters: `zipfian theta=0.99`. */
+function describeParameters(name: string, of: object): string {
   const rest = Object.entries(of)
     .filter(([, value]) => value !== name)
     .map(([key, value]) => `${key}=${typeof value === "number" ? value : JSON.stringify(value)}`);
   return [name, ...rest].join(" ");
 }
 
-/** Whether some keys, and so some primaries, are meant to get more than others. */
-export function hasSkewedKeys(mix: MixedWorkload): boolean {
-  return mix.loadGenerator === "open-loop" && mix.keys.distribution !== "uniform";
+/** Whether some keys, and so some primaries, are meant to receive more requests than others. */
+export function hasSkewedKeys(mixed: MixedWorkload): boolean {
+  return mixed.loadGenerator === "open-loop" && mixed.keys.distribution !== "uniform";
 }
 
-/** Bytes; a lognormal's is that of the whole distribution, so a little too much where it is cut off. */
+/** Mean size of a value, bytes. That of a log-normal distribution ignores the cut-off, and is a little too high. */
 export function meanValueBytes(values: ValueSizes): number {
   switch (values.sizes) {
     case "fixed":
@@ -148,9 +156,11 @@ export function meanValueBytes(values: ValueSizes): number {
     case "lognormal":
       return Math.min(values.max, values.median * Math.exp(values.sigma ** 2 / 2));
     case "weighted":
-      return (
-        values.list.reduce((sum, { bytes, weight }) => sum + bytes * weight, 0) /
-        values.list.reduce((sum, { weight }) => sum + weight, 0)
-      );
+      return weightedMean(values.list);
   }
+}
+
+function weightedMean(list: readonly { readonly bytes: number; readonly weight: number }[]): number {
+  const weights = list.reduce((sum, { weight }) => sum + weight, 0);
+  return list.reduce((sum, { bytes, weight }) => sum + bytes * weight, 0) / weights;
 }

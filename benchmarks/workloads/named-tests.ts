@@ -1,43 +1,48 @@
-/** valkey-benchmark's named tests: what each sends, which keys that touches, and what has to be there before. Plain data. */
+/** valkey-benchmark's named tests: what each sends, and which keys must exist before. Plain data. */
+import { compact } from "../../lib/compact";
 
-/** A collection key per slot tag (one key in replication mode) or a family of string keys. */
+/**
+ * Keys that must exist before a test. A collection has one key for each hash tag, which is one key in replication mode.
+ */
 export type Prefill =
-  /** `key:N` for the whole key space, values of the workload's size. */
+  /** `key:N` for the whole key space, with values of the workload's size, or of these sizes in turn. */
   | { readonly kind: "strings"; readonly family: "key"; readonly sizes?: readonly number[] }
-  /** `memtier-N` for the whole key space, from 1 and without tags: a value each, or the same few members. */
+  /** `memtier-N` for the whole key space, from 1 and without hash tags: strings, or sorted sets with the same few members. */
   | { readonly kind: "plain"; readonly family: "memtier-"; readonly type: "string" | "zset" }
   /** `zset:N` for the whole key space, each with the same few members. */
   | { readonly kind: "zsets"; readonly family: "zset" }
   /** `counter:N` for the whole key space, each 0. */
   | { readonly kind: "counters"; readonly family: "counter" }
-  /** A collection with one element for each number of the key space. */
+  /** Collections with one element for each number of the key space. */
   | { readonly kind: "members"; readonly family: "myset" | "myhash" | "myzset"; readonly type: "set" | "hash" | "zset" }
-  /** Lists with as many elements as the longest range that is read. */
+  /** Lists with as many elements as the longest range that the test reads. */
   | { readonly kind: "list"; readonly family: "mylist"; readonly length: number }
-  /** A collection with more elements than the run can take out; or one that a run makes by itself, from nothing. */
+  /** Collections with more elements than the test can remove. */
   | { readonly kind: "stock"; readonly family: "mylist" | "myset" | "myzset"; readonly type: "list" | "set" | "zset" }
+  /** Collections that the test creates itself: they must not exist before. */
   | { readonly kind: "grown"; readonly family: "mylist" | "mystream" }
   /** A function library on every primary. */
   | { readonly kind: "functions" };
 
+/** One test. */
 export interface NamedTest {
-  /** As results name it, and as valkey-benchmark titles it where it has a name for it. */
+  /** Title in results; valkey-benchmark's own, where it has the test. */
   readonly title: string;
-  /** Key in INFO commandstats, without `cmdstat_`. */
+  /** The command, as INFO commandstats names it after `cmdstat_`. */
   readonly command: string;
-  /** Where it sends several: all of them. */
+  /** All commands, where the test sends several. */
   readonly commands?: readonly string[];
   /**
-   * `-t` where valkey-benchmark has the test; else the command itself. Ranges are sent as commands because
-   * `-t lrange_…` first pushes elements for as long as the test lasts; FCALL because its keys carry no slot tag. A sequence
-   * of commands is sent as it stands, with `{tag}` in its keys for a cluster.
+   * `-t` where valkey-benchmark has the test, otherwise the command. Ranges are sent as commands because `-t lrange_…` first pushes
+   * elements for as long as the test lasts; FCALL is sent as a command because its keys carry no hash tag. A sequence of commands
+   * is sent unchanged, with `{tag}` in its keys for a cluster.
    */
   readonly send:
     { readonly named: string } | { readonly words: readonly string[] } | { readonly sequence: readonly string[] };
   readonly prefill: Prefill | undefined;
-  /** The keys of the reads are all there: anything but hits would be other work. */
+  /** Whether every request should find its key: a miss would be less work. */
   readonly reads: boolean;
-  /** What the test leaves behind grows or shrinks with its speed: it is removed before the next one. */
+  /** Whether the test leaves as many elements as it found. More or fewer depend on its speed, and are removed afterwards. */
   readonly leaves: "same" | "more" | "less";
 }
 
@@ -51,7 +56,7 @@ const range = (last: number, title: string): NamedTest => ({
   leaves: "same",
 });
 
-/** By the names `-t` takes, in the order valkey-benchmark runs them. */
+/** All tests by the names that `-t` takes, in the order in which valkey-benchmark runs them. */
 export const NAMED_TESTS = {
   ping_inline: {
     title: "PING_INLINE",
@@ -193,7 +198,7 @@ export const TEST_ALIASES: Readonly<Record<string, readonly TestName[]>> = {
   lrange: ["lrange_100", "lrange_300", "lrange_500", "lrange_600"],
 };
 
-/** The tests that a list of names and aliases, in any case, asks for, each once; names that are none come back as unknown. */
+/** The tests that names and aliases stand for, each once; upper and lower case are the same. Unknown names are returned as such. */
 export function resolveTests(names: readonly string[]): { tests: TestName[]; unknown: string[] } {
   const tests = new Set<TestName>();
   const unknown: string[] = [];
@@ -205,24 +210,21 @@ export function resolveTests(names: readonly string[]): { tests: TestName[]; unk
   return { tests: [...tests], unknown };
 }
 
-/** Families of keys that tests need, each once. */
+/** Families of the keys that tests need, each once. */
 export function keyFamilies(tests: readonly TestName[]): string[] {
-  return [
-    ...new Set(
-      tests.flatMap((test) => {
-        const prefill: Prefill | undefined = NAMED_TESTS[test].prefill;
-        return prefill !== undefined && "family" in prefill ? [prefill.family] : [];
-      }),
-    ),
-  ];
+  return [...new Set(compact(tests.map((test) => familyOf(NAMED_TESTS[test].prefill))))];
 }
 
-/** Whose calls the servers count for a test. */
+function familyOf(prefill: Prefill | undefined): string | undefined {
+  return prefill !== undefined && "family" in prefill ? prefill.family : undefined;
+}
+
+/** The commands whose calls the servers count for a test. */
 export function commandsOfTest({ command, commands = [command] }: NamedTest): readonly string[] {
   return commands;
 }
 
-/** The test of a name, as the general type. */
+/** The test of this name, in its general type. */
 export function namedTest(name: TestName): NamedTest {
   return NAMED_TESTS[name];
 }

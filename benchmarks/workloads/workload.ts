@@ -1,14 +1,15 @@
-/** A workload: what is sent to a deployment, how much at a time and for how long. Plain data. */
+/** A workload of named tests: what is sent to a deployment, over how many connections, and for how long. Plain data. */
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { TestName } from "./named-tests";
 
+/** Named tests and how they are sent. */
 export interface Workload {
-  /** Tag for results; the deployment's name where there is none. */
+  /** Name in results; the deployment's name where undefined. */
   readonly name: string | undefined;
   readonly tests: readonly TestName[];
-  /** Connections in parallel, over all threads. */
+  /** Connections of all threads together. */
   readonly clients: number;
-  /** Requests sent before the first reply is awaited. */
+  /** Requests in one batch on a connection. */
   readonly pipeline: number;
   /** Bytes per value. */
   readonly dataSize: number;
@@ -16,23 +17,23 @@ export interface Workload {
   readonly threads: number;
   /** Distinct keys of each family. */
   readonly keySpace: number;
-  /** How long each measurement lasts: seconds, or a number of requests. */
+  /** Length of each measurement: seconds, or a number of requests. */
   readonly length: { readonly seconds: number } | { readonly requests: number };
   /** Seconds before anything counts. */
   readonly warmup: number;
-  /** Requests per second offered in all; undefined is as fast as can be. */
+  /** Requests offered per second by all threads together; undefined for full speed. */
   readonly rate: number | undefined;
 }
 
 /**
- * The nearest key space that every deployment can have exactly. In a cluster valkey-benchmark draws a slot
- * tag and a number, so its keys are 16384 times a whole number; other deployments then use as many.
+ * The nearest key space that every deployment can have exactly. In a cluster valkey-benchmark draws a hash tag and a number, so
+ * it has 16384 times a whole number of keys. Deployments in replication mode that are compared with it use as many.
  */
 export function fitKeySpace(keySpace: number, anyCluster: boolean): number {
   return anyCluster ? Math.max(1, Math.round(keySpace / SLOT_COUNT)) * SLOT_COUNT : keySpace;
 }
 
-/** What is uneven about clients and threads over primaries, with the nearest numbers that are even. */
+/** A setting that gives primaries unequal shares, with the nearest values that give equal ones. */
 export interface UnevenSetting {
   readonly setting: "clients" | "threads";
   readonly why: string;
@@ -40,14 +41,14 @@ export interface UnevenSetting {
 }
 
 /**
- * In cluster mode valkey-benchmark binds each connection to one primary: connection i to primary i mod P
- * when there are fewer threads than primaries, else to that of its thread, thread t to primary t mod P, and
- * connection i to thread i mod T. Every primary gets the same share only when these divide.
+ * Settings that give primaries unequal shares of the load. In cluster mode valkey-benchmark binds each connection to one primary.
+ * With fewer threads T than primaries P, connection i goes to primary i mod P. Otherwise connection i belongs to thread i mod T,
+ * and thread t goes to primary t mod P.
  */
 export function unevenSettings(clients: number, threads: number, primaries: number): UnevenSetting[] {
-  const faults: UnevenSetting[] = [];
+  const uneven: UnevenSetting[] = [];
   if (threads > primaries && threads % primaries !== 0) {
-    faults.push({
+    uneven.push({
       setting: "threads",
       why: `${threads} threads cannot be shared evenly by ${primaries} primaries`,
       nearest: multiplesAround(threads, primaries),
@@ -56,22 +57,22 @@ export function unevenSettings(clients: number, threads: number, primaries: numb
   const unit = threads > primaries ? threads : leastCommonMultiple(threads, primaries);
   if (clients % unit !== 0) {
     const sharers = threads > 1 ? `${primaries} primaries and ${threads} threads` : `${primaries} primaries`;
-    faults.push({
+    uneven.push({
       setting: "clients",
       why: `${clients} clients cannot be shared evenly by ${sharers}`,
       nearest: multiplesAround(clients, unit),
     });
   }
-  return faults;
+  return uneven;
 }
 
-/** How far connections may go from what is wanted to be shared evenly. */
-const FIT = { least: 0.75, most: 1.5 };
+/** Factors by which the number of connections may change to be shared evenly. */
+const FIT = { min: 0.75, max: 1.5 };
 
 /**
- * The nearest connections and threads that every cluster can share evenly: as many threads as wanted if there can be, then
- * as many connections. Unchanged where they are even already, and where nothing near is.
- * @param primaries of each cluster
+ * The nearest numbers of connections and threads that every cluster can share evenly: first as many threads as wanted, then as many
+ * connections. Returns the given numbers where they are even already, and where no near ones are.
+ * @param primaries number of primaries of each cluster
  */
 export function fitLoad(
   clients: number,
@@ -82,11 +83,11 @@ export function fitLoad(
   if (even(clients, threads)) return { clients, threads };
   const together = primaries.reduce(leastCommonMultiple, 1);
   const multiples = Array.from(
-    { length: Math.floor((clients * FIT.most) / together) },
+    { length: Math.floor((clients * FIT.max) / together) },
     (_, index) => (index + 1) * together,
   );
   const near = multiples
-    .filter((each) => each >= clients * FIT.least)
+    .filter((each) => each >= clients * FIT.min)
     .sort((a, b) => Math.abs(a - clients) - Math.abs(b - clients));
   for (let t = threads; t >= 1; t--) {
     const found = near.find((each) => even(each, t));
@@ -105,11 +106,15 @@ function leastCommonMultiple(a: number, b: number): number {
   return (a / gcd(a, b)) * b;
 }
 
+/** Bytes of an entry besides its value: its key, and the object, entry and table. */
+const BYTES_PER_ENTRY = 24 + 90;
+/** Factor by which memory varies while tables double. */
+const TABLE_GROWTH = 1.13;
+
 /**
- * Bytes the keys of a workload take on the node that holds `share` of them: a key of 16 to 24 bytes, the
- * value, and about 90 bytes for object, entry and table, which swings by 13 % as tables double.
+ * Bytes that the keys of a workload take on a node that holds `share` of them. Each takes a key of 16 to 24 bytes, the value, and
+ * about 90 bytes for object, entry and table, which vary by 13 % as tables double.
  */
 export function dataBytes(workload: Pick<Workload, "keySpace" | "dataSize">, families: number, share: number): number {
-  const PER_ENTRY = 24 + 90;
-  return Math.ceil(workload.keySpace * share * families * (PER_ENTRY + workload.dataSize) * 1.13);
+  return Math.ceil(workload.keySpace * share * families * (BYTES_PER_ENTRY + workload.dataSize) * TABLE_GROWTH);
 }

@@ -1,4 +1,4 @@
-/** Measurements of real servers, against the clock. */
+/** Measurements of real servers. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MeasuredDeployments } from "../support/measuring";
 
@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => pair.sandbox.close());
 
 describe("measurements", () => {
-  it("with a duration are measured by both clocks to a hundredth", async () => {
+  it("agree with the servers' counters to 1 % when they have a duration", async () => {
     const { records } = await pair.measure({ tests: ["set", "get"], length: { seconds: 2 }, pipeline: 16 });
     for (const { id, servers, client, warnings } of records) {
       expect(client.seconds, id).toBeGreaterThan(1.9);
@@ -22,14 +22,14 @@ describe("measurements", () => {
     }
   });
 
-  it("at an offered rate send that many", async () => {
+  it("send as many requests as are offered", async () => {
     const { records } = await pair.measure({ tests: ["get"], length: { seconds: 2 }, pipeline: 1, rate: 6000 });
     for (const { client, rate } of records) {
       expect(rate).toBe(6000);
-      // A busy machine sends fewer, and none sends many more.
+      // A busy machine sends fewer; no machine sends many more.
       expect(client.rps).toBeGreaterThan(4500);
       expect(client.rps).toBeLessThan(6600);
-      // Milliseconds, and not the requests per second that the tool has in a table of the same heads.
+      // Milliseconds: valkey-benchmark prints requests per second in a table with the same heads.
       expect(client.p50Ms).toBeLessThan(200);
       expect([client.minMs, client.p50Ms, client.p95Ms, client.p99Ms, client.maxMs]).toEqual(
         [client.minMs, client.p50Ms, client.p95Ms, client.p99Ms, client.maxMs].sort((a, b) => a - b),
@@ -37,7 +37,7 @@ describe("measurements", () => {
     }
   });
 
-  it("are interleaved with a reference load before each round and after the last, from seeds that differ", async () => {
+  it("are interleaved, with different seeds, and a reference load before each round and after the last", async () => {
     const { records, referenceLoads } = await pair.measure({ tests: ["set"] }, 2);
     expect(records.map(({ round, deployment }) => `${round} ${deployment}`)).toEqual([
       "1 replication",

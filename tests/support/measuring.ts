@@ -1,4 +1,4 @@
-/** Two small deployments of real servers, one of each mode, and experiments on them. */
+/** Two small deployments of real servers, one of each mode, and series of measurements on them. */
 import type { Deployment } from "../../valkey/deployment";
 import { form } from "../../valkey/formation/form";
 import { runMeasurements } from "../../benchmarks/measuring/run-measurements";
@@ -28,7 +28,7 @@ export interface MeasuredSeries {
   readonly referenceLoads: ReferenceLoadRecord[];
 }
 
-/** A primary alone, and three of a cluster. */
+/** One primary in replication mode, and a cluster of three. */
 export class MeasuredDeployments {
   private constructor(
     readonly sandbox: Sandbox,

@@ -1,7 +1,7 @@
-/** Records for tests of what is made of records. */
+/** Records and results for tests. */
 import type { MeasurementRecord, Results } from "../../benchmarks/results/schema";
 
-/** A flawless record; `changes` replaces parts of it. */
+/** A record without warnings; `changes` replaces parts of it. */
 export function measurementRecord(changes: Partial<MeasurementRecord> = {}): MeasurementRecord {
   return {
     id: "1-cluster-get",
@@ -73,7 +73,7 @@ export function measurementRecord(changes: Partial<MeasurementRecord> = {}): Mea
   };
 }
 
-/** A record of a round and deployment, with a rate and a p50. */
+/** A record of one round and deployment, with this rate and p50. */
 export function recordAt(
   deployment: "replication" | "cluster",
   round: number,
@@ -92,7 +92,7 @@ export function recordAt(
   };
 }
 
-/** Results of both deployments around some records. */
+/** Results of both deployments with these records. */
 export function results(records: readonly MeasurementRecord[], changes: Partial<Results> = {}): Results {
   const topology = (deployment: "replication" | "cluster", primaries: number): Results["topologies"][number] => ({
     deployment,

@@ -36,7 +36,7 @@ export function toolRun(changes: Partial<ValkeyBenchmarkRun> = {}): ValkeyBenchm
   };
 }
 
-/** As runners of a Job are told it. */
+/** The same run, as the runners of a Job receive it. */
 export function jobPhase(
   tool: ValkeyBenchmarkRun,
   { username = "made-for-the-run", tls }: { readonly username?: string; readonly tls?: TlsFiles } = {},

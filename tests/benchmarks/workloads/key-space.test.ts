@@ -13,7 +13,7 @@ describe("slot tags", () => {
     expect(new Set(tags).size).toBe(SLOT_COUNT);
   });
 
-  it("put every key into the slot of its tag, also where a short tag leaves braces", () => {
+  it("put every key into the slot of its tag, also with a tag of two letters", () => {
     fc.assert(
       fc.property(fc.nat(SLOT_COUNT - 1), fc.nat(1e6), (slot, number) => {
         const [infix] = keyInfixes([{ from: slot, to: slot }]);
@@ -23,14 +23,14 @@ describe("slot tags", () => {
     );
   });
 
-  it("cover exactly the slots of a primary, and nothing but the family in replication mode", () => {
+  it("cover exactly the slots of a primary, and are absent in replication mode", () => {
     expect(keyInfixes([{ from: 0, to: 5460 }])).toHaveLength(5461);
     expect(keyInfixes(undefined)).toEqual([""]);
     expect(keysPerInfix(98_304, true)).toBe(6);
     expect(keysPerInfix(98_304, false)).toBe(98_304);
   });
 
-  it("number keys as valkey-benchmark does", () => {
+  it("are followed by numbers as valkey-benchmark writes them", () => {
     expect(keyNumber(42)).toBe("000000000042");
   });
 });

@@ -19,8 +19,8 @@ const numbers = fc.tuple(
   fc.integer({ min: 3, max: 12 }),
 );
 
-describe("unevenness", () => {
-  it("finds nothing only where every primary has as many connections as any other", () => {
+describe("uneven settings", () => {
+  it("are absent only when every primary has as many connections as any other", () => {
     fc.assert(
       fc.property(numbers, ([clients, threads, primaries]) => {
         const counts = connectionsPerPrimary(clients, threads, primaries);
@@ -29,7 +29,7 @@ describe("unevenness", () => {
     );
   });
 
-  it("offers numbers that are even, the nearest on either side", () => {
+  it("come with the nearest values that are even", () => {
     fc.assert(
       fc.property(numbers, ([clients, threads, primaries]) => {
         for (const { setting, nearest } of unevenSettings(clients, threads, primaries)) {
@@ -46,7 +46,7 @@ describe("unevenness", () => {
     );
   });
 
-  it("refuses S1's own flags, 50 clients on 4 threads over 3 primaries, and says what would do", () => {
+  it('include the flags of "Valkey on EKS": 50 clients on 4 threads over 3 primaries', () => {
     expect(connectionsPerPrimary(50, 4, 3)).toEqual([25, 13, 12]);
     expect(unevenSettings(50, 4, 3)).toEqual([
       { setting: "threads", why: "4 threads cannot be shared evenly by 3 primaries", nearest: [3, 6] },
@@ -56,13 +56,13 @@ describe("unevenness", () => {
 });
 
 describe("the key space", () => {
-  it("is the nearest a cluster can have exactly, and as asked for without one", () => {
+  it("is the nearest that a cluster can have exactly, and unchanged without a cluster", () => {
     expect(fitKeySpace(1_000_000, true)).toBe(61 * 16_384);
     expect(fitKeySpace(1, true)).toBe(16_384);
     expect(fitKeySpace(1_000_000, false)).toBe(1_000_000);
   });
 
-  it("takes memory for what is beside the values too", () => {
+  it("takes memory for more than the values", () => {
     const workload = {
       name: undefined,
       tests: [],
@@ -76,14 +76,14 @@ describe("the key space", () => {
       rate: undefined,
     };
     const perEntry = dataBytes(workload, 1, 1) / 1_000_000;
-    // Measured with SETEX at 64 B: 138 to 156 bytes; an estimate must not be below, nor far above.
+    // Measured with SETEX at 64 B: 138 to 156 bytes. An estimate must not be lower, nor much higher.
     expect(perEntry).toBeGreaterThan(156);
     expect(perEntry).toBeLessThan(250);
   });
 });
 
 describe("resolveTests", () => {
-  it("knows names in any case, aliases and repetitions", () => {
+  it("resolves names in any case, aliases and repetitions", () => {
     expect(resolveTests(["SET", " get ", "set", "ping"])).toEqual({
       tests: ["set", "get", "ping_inline", "ping_mbulk"],
       unknown: [],
@@ -122,16 +122,16 @@ describe("resolveTests", () => {
 });
 
 describe("fitLoad", () => {
-  it("leaves alone what is even, and finds the nearest that is", () => {
+  it("keeps even numbers, and finds the nearest otherwise", () => {
     expect(fitLoad(48, 3, [3])).toEqual({ clients: 48, threads: 3 });
-    // S1's own, which three primaries cannot share evenly; S4's, at its own size and others.
+    // The flags of "Valkey on EKS" over three primaries; those of "One billion requests per second" at its own size and others.
     expect(fitLoad(50, 4, [3])).toEqual({ clients: 51, threads: 3 });
     expect(fitLoad(1000, 20, [1000])).toEqual({ clients: 1000, threads: 20 });
     expect(fitLoad(1000, 20, [300])).toEqual({ clients: 900, threads: 20 });
     expect(fitLoad(1000, 20, [])).toEqual({ clients: 1000, threads: 20 });
   });
 
-  it("is even for any number of primaries up to 1,000, and near", () => {
+  it("finds near and even numbers for up to 1,000 primaries", () => {
     fc.assert(
       fc.property(fc.integer({ min: 3, max: 1000 }), (primaries) => {
         const { clients, threads } = fitLoad(1000, 20, [primaries]);
