@@ -9,7 +9,14 @@ import { formatStudy } from "./study-summary";
 import { formatSummary } from "./summary";
 
 /** What a run leaves behind. */
-export const ARTIFACT_NAMES = ["results.csv", "results.json", "results.om", "summary.txt", "raw.txt", "report.html"] as const;
+export const ARTIFACT_NAMES = [
+  "results.csv",
+  "results.json",
+  "results.om",
+  "summary.txt",
+  "raw.txt",
+  "report.html",
+] as const;
 export type ArtifactName = (typeof ARTIFACT_NAMES)[number];
 
 /** Room that must be there before a run starts, bytes; artifacts of an ordinary run are smaller. */
@@ -27,12 +34,20 @@ export class Artifacts {
    * @param output the directory the user names
    * @throws BadInput when it cannot be written, has no room, or holds another run's results
    */
-  static open(root: string, timestamp: string, output: string | undefined, renderReport: (results: Results) => string): Artifacts {
+  static open(
+    root: string,
+    timestamp: string,
+    output: string | undefined,
+    renderReport: (results: Results) => string,
+  ): Artifacts {
     const directory = output === undefined ? unusedDirectory(join(root, "results", timestamp)) : resolve(output);
     try {
       mkdirSync(directory, { recursive: true });
       const taken = readdirSync(directory).filter((name) => ARTIFACT_NAMES.some((artifact) => artifact === name));
-      if (taken.length > 0) throw new BadInput(`output directory ${directory}`, [`holds results already (${taken.join(", ")}); name another, or move them away`]);
+      if (taken.length > 0)
+        throw new BadInput(`output directory ${directory}`, [
+          `holds results already (${taken.join(", ")}); name another, or move them away`,
+        ]);
       const trial = join(directory, `.trial-${process.pid}`);
       try {
         writeFileSync(trial, Buffer.alloc(LEAST_ROOM));
@@ -76,13 +91,19 @@ export class Artifacts {
     this.#write("results.json", `${JSON.stringify(results, null, 1)}\n`);
     this.#write("results.csv", formatCsv(results));
     this.#write("results.om", formatOpenMetrics(results));
-    this.#write("summary.txt", summaryOf(results).map((line) => `${line}\n`).join(""));
+    this.#write(
+      "summary.txt",
+      summaryOf(results)
+        .map((line) => `${line}\n`)
+        .join(""),
+    );
     this.#write("report.html", this.renderReport(results));
   }
 
   /** Takes away a directory in which nothing has been put. */
   discardIfEmpty(): void {
-    if (existsSync(this.directory) && readdirSync(this.directory).length === 0) rmSync(this.directory, { recursive: true });
+    if (existsSync(this.directory) && readdirSync(this.directory).length === 0)
+      rmSync(this.directory, { recursive: true });
   }
 
   #write(name: ArtifactName, text: string): void {

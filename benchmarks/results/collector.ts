@@ -6,7 +6,15 @@ import type { Artifacts } from "./artifacts";
 import { describeEnvironment } from "./environment";
 import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
 import type { Machine } from "../../platforms/machine";
-import type { ReferenceLoadRecord, CapacityRecord, DeploymentCost, Environment, MeasurementRecord, Results, TopologyRecord } from "./schema";
+import type {
+  ReferenceLoadRecord,
+  CapacityRecord,
+  DeploymentCost,
+  Environment,
+  MeasurementRecord,
+  Results,
+  TopologyRecord,
+} from "./schema";
 import { SCHEMA_VERSION } from "./schema";
 import { topologyOf } from "./topology";
 
@@ -57,7 +65,8 @@ export class ResultsCollector {
   /** @param lost all of its lost writes, a line each */
   addFailure(failure: ScenarioRecord, lost: readonly string[]): void {
     this.#failures.push(failure);
-    if (lost.length > 0) this.listener.raw(`${failure.id}: acknowledged writes lost`, lost.map((line) => `${line}\n`).join(""));
+    if (lost.length > 0)
+      this.listener.raw(`${failure.id}: acknowledged writes lost`, lost.map((line) => `${line}\n`).join(""));
     this.artifacts.writeProgress(this.#results("the run has not ended"), this.#rawText());
   }
 
@@ -118,8 +127,17 @@ export class ResultsCollector {
       referenceLoads: this.#referenceLoads,
       ...(this.#costs.length === 0 ? {} : { costs: [...this.#costs] }),
       // Whether a reference load moved is known only beside all the others.
-      records: this.#records.map((record) => ({ ...record, warnings: [...record.warnings, ...referenceLoadWarnings(record.round, this.#referenceLoads)] })),
-      capacities: this.#capacities.map((capacity) => ({ ...capacity, warnings: [...capacity.warnings, ...(capacity.round === null ? [] : referenceLoadWarnings(capacity.round, this.#referenceLoads))] })),
+      records: this.#records.map((record) => ({
+        ...record,
+        warnings: [...record.warnings, ...referenceLoadWarnings(record.round, this.#referenceLoads)],
+      })),
+      capacities: this.#capacities.map((capacity) => ({
+        ...capacity,
+        warnings: [
+          ...capacity.warnings,
+          ...(capacity.round === null ? [] : referenceLoadWarnings(capacity.round, this.#referenceLoads)),
+        ],
+      })),
       failures: this.#failures,
     };
   }

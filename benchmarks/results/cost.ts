@@ -4,7 +4,10 @@ import { formatUsd, usdPerMillionOperations, usdPerGibMonth } from "../../lib/do
 type Costs = Pick<Results, "costs">;
 
 /** Of a deployment's servers at a rate; null where their price is not known. */
-export function rowCost({ costs = [] }: Costs, { deployment, rps }: { readonly deployment: string; readonly rps: { readonly median: number } }): number | null {
+export function rowCost(
+  { costs = [] }: Costs,
+  { deployment, rps }: { readonly deployment: string; readonly rps: { readonly median: number } },
+): number | null {
   const cost = costs.find((each) => each.deployment === deployment);
   return cost === undefined ? null : (usdPerMillionOperations(cost.usdPerHour, rps.median) ?? null);
 }
@@ -17,7 +20,10 @@ export function dataLimitOf({ settings }: Pick<TopologyRecord, "settings">): Dat
 }
 
 /** Of a GiB that the deployment's primaries may hold and a month; null where price or GiB are not known. */
-export function storageCost({ costs = [] }: Costs, { deployment, nodes, settings }: Pick<TopologyRecord, "deployment" | "nodes" | "settings">): number | null {
+export function storageCost(
+  { costs = [] }: Costs,
+  { deployment, nodes, settings }: Pick<TopologyRecord, "deployment" | "nodes" | "settings">,
+): number | null {
   const cost = costs.find((each) => each.deployment === deployment);
   const primaries = nodes.filter(({ role }) => role === "primary").length;
   if (cost === undefined) return null;

@@ -29,7 +29,14 @@ const COLUMNS: readonly (readonly [name: string, value: (row: ResultRow, results
   ["client_cpu", ({ clientCpu }) => cores(clientCpu)],
   ["server_cpu", ({ serverCpu }) => cores(serverCpu)],
   ["usd_per_million", (row, results) => dollars(rowCost(results, row))],
-  ["usd_per_gib_month", ({ deployment }, results) => dollars(results.topologies.flatMap((each) => (each.deployment === deployment ? [storageCost(results, each)] : []))[0] ?? null)],
+  [
+    "usd_per_gib_month",
+    ({ deployment }, results) =>
+      dollars(
+        results.topologies.flatMap((each) => (each.deployment === deployment ? [storageCost(results, each)] : []))[0] ??
+          null,
+      ),
+  ],
   ["warnings", ({ warnings }) => warnings.map(({ code }) => code).join(" ")],
 ];
 

@@ -16,9 +16,14 @@ export interface MeasuredDeployment {
  * control plane and traffic are not in it. A deployment with a machine whose price is not known is left out.
  * @param prices of a region; undefined where there are none
  */
-export function measuredCosts(deployments: readonly MeasuredDeployment[], machines: readonly Machine[], prices: (region: string) => PriceTable | undefined): DeploymentCost[] {
+export function measuredCosts(
+  deployments: readonly MeasuredDeployment[],
+  machines: readonly Machine[],
+  prices: (region: string) => PriceTable | undefined,
+): DeploymentCost[] {
   const servers = new Map<string, number>();
-  for (const { nodes } of deployments) for (const { machine } of nodes) servers.set(machine, (servers.get(machine) ?? 0) + 1);
+  for (const { nodes } of deployments)
+    for (const { machine } of nodes) servers.set(machine, (servers.get(machine) ?? 0) + 1);
   const byName = new Map(machines.map((machine) => [machine.name, machine]));
   return deployments.flatMap(({ name, nodes, memoryBytes }) => {
     const counts = new Map<string, number>();
@@ -34,7 +39,16 @@ export function measuredCosts(deployments: readonly MeasuredDeployment[], machin
       counts.set(instanceType, (counts.get(instanceType) ?? 0) + share);
     }
     if (table === undefined) return [];
-    return [{ deployment: name, usdPerHour, ...(memoryBytes === undefined ? {} : { memoryBytes }), machines: [...counts].map(([type, count]) => ({ type, count: Math.round(count * 1e6) / 1e6 })), region: table.region, date: table.date }];
+    return [
+      {
+        deployment: name,
+        usdPerHour,
+        ...(memoryBytes === undefined ? {} : { memoryBytes }),
+        machines: [...counts].map(([type, count]) => ({ type, count: Math.round(count * 1e6) / 1e6 })),
+        region: table.region,
+        date: table.date,
+      },
+    ];
   });
 }
 

@@ -47,7 +47,13 @@ const runnerSchema = z.strictObject({
 });
 
 /** What the requests of a mixed workload are, its distributions in words. */
-export const requestMixSchema = z.strictObject({ data: z.enum(DATA_KINDS), reads: z.number(), readFrom: z.enum(READ_FROM), keys: z.string(), values: z.string() });
+export const requestMixSchema = z.strictObject({
+  data: z.enum(DATA_KINDS),
+  reads: z.number(),
+  readFrom: z.enum(READ_FROM),
+  keys: z.string(),
+  values: z.string(),
+});
 
 /** By kind: `timeout`, `CLUSTERDOWN`. */
 const kinds = z.record(z.string(), countSchema);
@@ -135,14 +141,18 @@ export const measurementSchema = z.strictObject({
       hitRatio: z.number().min(0).max(1).nullable(),
       evictions: countSchema,
       rejectedCalls: countSchema,
-      shares: z.array(z.strictObject({ node: z.string(), calls: countSchema, share: z.number(), expectedShare: z.number() })),
+      shares: z.array(
+        z.strictObject({ node: z.string(), calls: countSchema, share: z.number(), expectedShare: z.number() }),
+      ),
     })
     .nullable(),
   /** Cores: seconds of CPU per second. */
   cpu: z.strictObject({
     client: countSchema.nullable(),
     clientLimit: countSchema,
-    servers: z.array(z.strictObject({ node: z.string(), role: roleSchema, cores: countSchema, mainThread: countSchema.nullable() })),
+    servers: z.array(
+      z.strictObject({ node: z.string(), role: roleSchema, cores: countSchema, mainThread: countSchema.nullable() }),
+    ),
     /** This program's own, where it runs on a load generator's machine. */
     program: countSchema,
     serversHere: z.boolean(),

@@ -59,13 +59,16 @@ export interface DeploymentComparison {
 export function compareDeployments(results: Pick<Results, "records" | "topologies">): DeploymentComparison {
   const modes = new Map([...results.topologies, ...results.records].map(({ deployment, mode }) => [deployment, mode]));
   const measured = new Set(results.records.map(({ deployment }) => deployment));
-  const inMode = (mode: ResultRow["mode"]): string[] => [...modes].flatMap(([name, its]) => (its === mode && measured.has(name) ? [name] : []));
+  const inMode = (mode: ResultRow["mode"]): string[] =>
+    [...modes].flatMap(([name, its]) => (its === mode && measured.has(name) ? [name] : []));
   const deployments = [...inMode("replication"), ...inMode("cluster")];
   const titles = [...new Set(results.records.map(({ title }) => title))];
   return {
     deployments,
     comparisons: titles.map((title) => {
-      const rows = deployments.map((deployment) => rowOf(results.records.filter((record) => record.title === title && record.deployment === deployment)));
+      const rows = deployments.map((deployment) =>
+        rowOf(results.records.filter((record) => record.title === title && record.deployment === deployment)),
+      );
       return { title, rows, speedUp: deployments.length < 2 ? undefined : speedUp(rows[0], rows.at(-1)) };
     }),
   };
@@ -100,11 +103,22 @@ function rowOf(unsorted: readonly MeasurementRecord[]): ResultRow | undefined {
     maxMs: Math.max(...records.map((record) => record.client.maxMs)),
     hitRatio: medianOfAll(records, ({ servers }) => servers?.hitRatio ?? null),
     clientCpu: medianOfAll(records, ({ cpu }) => cpu.client),
-    serverCpu: medianOfAll(records, ({ cpu }) => (cpu.servers.length === 0 ? null : cpu.servers.reduce((sum, { cores }) => sum + cores, 0))),
+    serverCpu: medianOfAll(records, ({ cpu }) =>
+      cpu.servers.length === 0 ? null : cpu.servers.reduce((sum, { cores }) => sum + cores, 0),
+    ),
     offered: first.rate,
     isOpenLoop: first.offering !== null,
-    latencies: records.some(({ histogram }) => histogram === null) ? mergeCumulativeCounts(records.map((record) => record.client.cumulative)) : latencies.tailSteps(),
-    warnings: [...new Map(records.flatMap(({ warnings }) => warnings).reverse().map((warning) => [warning.code, warning])).values()].reverse(),
+    latencies: records.some(({ histogram }) => histogram === null)
+      ? mergeCumulativeCounts(records.map((record) => record.client.cumulative))
+      : latencies.tailSteps(),
+    warnings: [
+      ...new Map(
+        records
+          .flatMap(({ warnings }) => warnings)
+          .reverse()
+          .map((warning) => [warning.code, warning]),
+      ).values(),
+    ].reverse(),
     records,
   };
 }
@@ -115,7 +129,10 @@ export function histogramOf({ histogram, client }: Pick<MeasurementRecord, "hist
 }
 
 /** Null when any repeat lacks the figure: a median of the rest would be of other repeats than its neighbours. */
-function medianOfAll(records: readonly MeasurementRecord[], figure: (record: MeasurementRecord) => number | null): number | null {
+function medianOfAll(
+  records: readonly MeasurementRecord[],
+  figure: (record: MeasurementRecord) => number | null,
+): number | null {
   const values = records.flatMap((record) => figure(record) ?? []);
   return values.length === records.length ? median(values) : null;
 }

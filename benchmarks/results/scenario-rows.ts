@@ -40,7 +40,8 @@ export function scenarioRows(failures: readonly ScenarioRecord[]): ScenarioRow[]
   return [...groups.values()].flatMap((records): ScenarioRow[] => {
     const [first] = records;
     if (first === undefined) return [];
-    const sum = (figure: (record: ScenarioRecord) => number): number => records.reduce((total, record) => total + figure(record), 0);
+    const sum = (figure: (record: ScenarioRecord) => number): number =>
+      records.reduce((total, record) => total + figure(record), 0);
     return [
       {
         scenario: first.scenario,
@@ -63,13 +64,22 @@ export function scenarioRows(failures: readonly ScenarioRecord[]): ScenarioRow[]
 
 function spread(times: readonly (number | null)[]): RepeatSpread {
   const ended = times.flatMap((time) => time ?? []);
-  return { finished: ended.length === 0 ? undefined : { ...medianInterval(ended), least: Math.min(...ended), most: Math.max(...ended) }, unfinished: times.length - ended.length };
+  return {
+    finished:
+      ended.length === 0
+        ? undefined
+        : { ...medianInterval(ended), least: Math.min(...ended), most: Math.max(...ended) },
+    unfinished: times.length - ended.length,
+  };
 }
 
 /** `1.35 s`, `1.30 … 1.52 s`, `never`. */
 export function formatSpread({ finished, unfinished }: RepeatSpread): string {
   if (finished === undefined) return "never";
-  const some = finished.least === finished.most ? seconds(finished.median) : `${seconds(finished.median)} (${seconds(finished.least)} … ${seconds(finished.most)})`;
+  const some =
+    finished.least === finished.most
+      ? seconds(finished.median)
+      : `${seconds(finished.median)} (${seconds(finished.least)} … ${seconds(finished.most)})`;
   return unfinished === 0 ? some : `${some}, ${unfinished} never`;
 }
 
@@ -81,7 +91,19 @@ function seconds(ms: number): string {
 export function formatScenarios(failures: readonly ScenarioRecord[]): string[] {
   const rows = scenarioRows(failures);
   if (rows.length === 0) return [];
-  const head = ["Scenario", "on", "outage", "state ok", "redundant", "verified", "failed", "unknown", "p99 before/during/after ms", "acknowledged", "lost"];
+  const head = [
+    "Scenario",
+    "on",
+    "outage",
+    "state ok",
+    "redundant",
+    "verified",
+    "failed",
+    "unknown",
+    "p99 before/during/after ms",
+    "acknowledged",
+    "lost",
+  ];
   const body = rows.map((row) => [
     row.scenario,
     row.deployment,
@@ -123,8 +145,14 @@ export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow):
   return [
     ...(assisted === 0 ? [] : [`${where}: did not recover by itself${of(assisted)}`]),
     ...(repaired === 0 ? [] : [`${where}: zones were made safe again by hand-over${of(repaired)}`]),
-    ...(unread === 0 ? [] : [`${where}: ${formatCount(unread)} keys could not be read back (${records.find((record) => record.unreadReason !== null)?.unreadReason ?? ""}); what became of their writes is not known`]),
-    ...[...new Set(records.flatMap(({ recoveryFailure }) => recoveryFailure ?? []))].map((what) => `${where}: not well in the end: ${what}`),
+    ...(unread === 0
+      ? []
+      : [
+          `${where}: ${formatCount(unread)} keys could not be read back (${records.find((record) => record.unreadReason !== null)?.unreadReason ?? ""}); what became of their writes is not known`,
+        ]),
+    ...[...new Set(records.flatMap(({ recoveryFailure }) => recoveryFailure ?? []))].map(
+      (what) => `${where}: not well in the end: ${what}`,
+    ),
     ...[...new Set(records.flatMap(({ anomalies }) => anomalies))].slice(0, 5).map((what) => `${where}: ${what}`),
   ];
 }

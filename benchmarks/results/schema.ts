@@ -1,7 +1,14 @@
 /** results.json: everything needed to judge a run and to repeat it. Units are in the names; what is not known is null, never 0. */
 import { z } from "zod";
 import { scenarioRecordSchema } from "../../faults/scenarios/scenario-schema";
-import { countSchema, warningSchema, measurementSchema, requestMixSchema, modeSchema, roleSchema } from "./measurement-schema";
+import {
+  countSchema,
+  warningSchema,
+  measurementSchema,
+  requestMixSchema,
+  modeSchema,
+  roleSchema,
+} from "./measurement-schema";
 import { studySchema } from "./study-schema";
 import { machineSchema } from "../../platforms/machine";
 
@@ -19,7 +26,19 @@ const capacitySchema = z.strictObject({
   /** Of the reference load before the search; the one after it has the next. Not on record in older results. */
   round: z.int().min(1).nullable().default(null),
   /** What was offered, at each of the rates; clients and workers of each of the runners. Not on record in older results. */
-  load: z.strictObject({ requestMix: requestMixSchema, arrivals: z.string(), dataSize: countSchema, keySpace: countSchema, clients: countSchema, pipeline: countSchema, workers: countSchema, runners: countSchema }).nullable().default(null),
+  load: z
+    .strictObject({
+      requestMix: requestMixSchema,
+      arrivals: z.string(),
+      dataSize: countSchema,
+      keySpace: countSchema,
+      clients: countSchema,
+      pipeline: countSchema,
+      workers: countSchema,
+      runners: countSchema,
+    })
+    .nullable()
+    .default(null),
   /** `quantile` is 0.99 for a 99th percentile. */
   objective: z.strictObject({ quantile: z.number().gt(0).lt(1), ms: z.number().gt(0) }),
   /** Requests per second; 0 where not even the lowest that was tried held. */
@@ -46,14 +65,20 @@ const capacitySchema = z.strictObject({
   /** The rate beyond which latency rises faster than load; null where there is none. */
   knee: countSchema.nullable(),
   /** Who was the limit at the lowest rate that did not hold; null where all held. */
-  bottleneck: z.strictObject({ at: z.enum(["client", "server", "machine", "none"]), text: z.string().optional() }).nullable(),
+  bottleneck: z
+    .strictObject({ at: z.enum(["client", "server", "machine", "none"]), text: z.string().optional() })
+    .nullable(),
   warnings: z.array(warningSchema),
 });
 export type CapacityRecord = z.infer<typeof capacitySchema>;
 export type CapacityLoad = NonNullable<CapacityRecord["load"]>;
 
 /** The fixed load before each round and after the last. */
-export const referenceLoadSchema = z.strictObject({ round: z.int().min(1), rps: countSchema, startedAt: z.iso.datetime() });
+export const referenceLoadSchema = z.strictObject({
+  round: z.int().min(1),
+  rps: countSchema,
+  startedAt: z.iso.datetime(),
+});
 export type ReferenceLoadRecord = z.infer<typeof referenceLoadSchema>;
 
 const assertionSchema = z.strictObject({
@@ -84,7 +109,11 @@ export const topologySchema = z.strictObject({
   /** Directive to value, as the first node has them. */
   settings: z.record(z.string(), z.string()),
   formationMs: countSchema.nullable(),
-  verdict: z.strictObject({ pass: z.boolean(), assertions: z.array(assertionSchema), skippedAssertions: z.array(z.string()) }),
+  verdict: z.strictObject({
+    pass: z.boolean(),
+    assertions: z.array(assertionSchema),
+    skippedAssertions: z.array(z.string()),
+  }),
 });
 export type TopologyRecord = z.infer<typeof topologySchema>;
 /** Of the machine this program runs on, and of the others that take part. */

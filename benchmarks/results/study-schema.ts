@@ -20,7 +20,11 @@ const sliceCountsSchema = z.strictObject({
 });
 
 /** One test of two cells whose servers were sent to in alternating slices of some milliseconds. */
-export const interleavedTestSchema = z.strictObject({ test: z.string(), base: sliceCountsSchema, other: sliceCountsSchema });
+export const interleavedTestSchema = z.strictObject({
+  test: z.string(),
+  base: sliceCountsSchema,
+  other: sliceCountsSchema,
+});
 
 const intervalSchema = z.strictObject({ estimate: z.number(), low: z.number(), high: z.number(), confidence: count });
 
@@ -97,7 +101,11 @@ export const studySchema = z.strictObject({
   referenceLoadMoved: z.boolean(),
   comparisons: z.array(comparisonSchema),
   /** What comparisons that say `sideBySide` are made of: one of each pair and round. */
-  sideBySide: z.array(z.strictObject({ round: z.int(), base: z.string(), other: z.string(), tests: z.array(interleavedTestSchema) })).default([]),
+  sideBySide: z
+    .array(
+      z.strictObject({ round: z.int(), base: z.string(), other: z.string(), tests: z.array(interleavedTestSchema) }),
+    )
+    .default([]),
   fits: z.array(fitSchema),
   growth: z.array(z.strictObject({ cell: z.string(), round: z.int(), samples: tableGrowthSchema.shape.samples })),
   /** Sentences: the rule that was found, what stands out. */

@@ -21,9 +21,17 @@ export function topologyOf({ facts, verdict }: Verification, formationMs: number
       role: primaries.has(each.node.name) || selfOf(each)?.role === "primary" ? "primary" : "replica",
       keysAfter: null,
     })),
-    shards: verdict.shards.map(({ primary, replicas, slots }) => ({ primary: primary ?? null, replicas: [...replicas], slots: formatRanges(slots) })),
+    shards: verdict.shards.map(({ primary, replicas, slots }) => ({
+      primary: primary ?? null,
+      replicas: [...replicas],
+      slots: formatRanges(slots),
+    })),
     settings: Object.fromEntries(settings ?? []),
     formationMs,
-    verdict: { pass: verdict.pass, assertions: verdict.assertions.map((each) => ({ ...each, nodes: [...each.nodes] })), skippedAssertions: [...verdict.skippedAssertions] },
+    verdict: {
+      pass: verdict.pass,
+      assertions: verdict.assertions.map((each) => ({ ...each, nodes: [...each.nodes] })),
+      skippedAssertions: [...verdict.skippedAssertions],
+    },
   };
 }

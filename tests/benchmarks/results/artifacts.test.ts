@@ -11,8 +11,12 @@ import { clusterFacts } from "../../support/facts";
 import { recordAt, results } from "../../support/records";
 
 let root: string;
-beforeEach(() => { root = mkdtempSync(join(tmpdir(), "artifacts-")); });
-afterEach(() => { rmSync(root, { recursive: true, force: true }); });
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "artifacts-"));
+});
+afterEach(() => {
+  rmSync(root, { recursive: true, force: true });
+});
 
 const open = (output?: string): Artifacts => Artifacts.open(root, "20261121-090000", output, () => "<html>");
 
@@ -37,8 +41,21 @@ describe("the directory of results", () => {
   });
 
   it.each<[string, (path: string) => void, RegExp]>([
-    ["holds other results", (path) => { mkdirSync(path); writeFileSync(join(path, "results.csv"), "theirs"); }, /holds results already \(results\.csv\)/],
-    ["is a file", (path) => { writeFileSync(path, ""); }, /is not a directory; name another with --output/],
+    [
+      "holds other results",
+      (path) => {
+        mkdirSync(path);
+        writeFileSync(join(path, "results.csv"), "theirs");
+      },
+      /holds results already \(results\.csv\)/,
+    ],
+    [
+      "is a file",
+      (path) => {
+        writeFileSync(path, "");
+      },
+      /is not a directory; name another with --output/,
+    ],
   ])("is refused where it %s", (_what, make, message) => {
     const path = join(root, "there");
     make(path);
@@ -49,7 +66,9 @@ describe("the directory of results", () => {
   it("that goes away meanwhile is a failure in one sentence", () => {
     const artifacts = open();
     rmSync(artifacts.directory, { recursive: true });
-    expect(() => { artifacts.writeProgress(results([]), ""); }).toThrow(Failure);
+    expect(() => {
+      artifacts.writeProgress(results([]), "");
+    }).toThrow(Failure);
   });
 });
 
@@ -65,7 +84,11 @@ describe("the collector", () => {
     const read = (): unknown => JSON.parse(readFileSync(artifacts.path("results.json"), "utf8"));
     collector.listener.raw("round 1", "as printed");
     collector.listener.record(recordAt("cluster", 1, 5));
-    expect(resultsSchema.parse(read())).toMatchObject({ complete: false, reason: "the run has not ended", records: [{ round: 1 }] });
+    expect(resultsSchema.parse(read())).toMatchObject({
+      complete: false,
+      reason: "the run has not ended",
+      records: [{ round: 1 }],
+    });
     expect(readFileSync(artifacts.path("raw.txt"), "utf8")).toBe("### round 1\nas printed\n");
     collector.finish(null);
     expect(resultsSchema.parse(read())).toMatchObject({ complete: true, reason: null });
@@ -73,19 +96,42 @@ describe("the collector", () => {
 
   it("warns about the rounds beside a reference load that moved", () => {
     const collector = new ResultsCollector(open(), description);
-    for (const [index, rps] of [100, 100, 50, 100].entries()) collector.listener.referenceLoad({ round: index + 1, rps, startedAt: "2026-11-21T09:00:00.000Z" });
+    for (const [index, rps] of [100, 100, 50, 100].entries())
+      collector.listener.referenceLoad({ round: index + 1, rps, startedAt: "2026-11-21T09:00:00.000Z" });
     for (const round of [1, 2, 3]) collector.listener.record(recordAt("cluster", round, 5));
-    const capacity = { deployment: "cluster", mode: "cluster" as const, workload: "steady", load: null, objective: { quantile: 0.99, ms: 2 }, capacity: 5, isOpenEnded: true, points: [], knee: null, bottleneck: null, warnings: [] };
+    const capacity = {
+      deployment: "cluster",
+      mode: "cluster" as const,
+      workload: "steady",
+      load: null,
+      objective: { quantile: 0.99, ms: 2 },
+      capacity: 5,
+      isOpenEnded: true,
+      points: [],
+      knee: null,
+      bottleneck: null,
+      warnings: [],
+    };
     for (const round of [1, 3, null]) collector.addCapacity({ ...capacity, round });
-    expect(collector.finish(null).capacities.map(({ warnings }) => warnings.map(({ code }) => code))).toEqual([[], ["reference-load-moved"], []]);
-    expect(collector.finish(null).records.map(({ warnings }) => warnings.map(({ code }) => code))).toEqual([[], ["reference-load-moved"], ["reference-load-moved"]]);
+    expect(collector.finish(null).capacities.map(({ warnings }) => warnings.map(({ code }) => code))).toEqual([
+      [],
+      ["reference-load-moved"],
+      [],
+    ]);
+    expect(collector.finish(null).records.map(({ warnings }) => warnings.map(({ code }) => code))).toEqual([
+      [],
+      ["reference-load-moved"],
+      ["reference-load-moved"],
+    ]);
   });
 
   it("counts keys of the primaries there are afterwards, by role", () => {
     const collector = new ResultsCollector(open(), description);
     collector.addTopology(verification, null);
     const [shard] = verification.verdict.shards;
-    const swapped = verification.verdict.shards.map((each) => (each === shard ? { ...each, primary: each.replicas[0], replicas: [each.primary ?? ""] } : each));
+    const swapped = verification.verdict.shards.map((each) =>
+      each === shard ? { ...each, primary: each.replicas[0], replicas: [each.primary ?? ""] } : each,
+    );
     collector.addAfterwards({ facts, verdict: { ...verification.verdict, shards: swapped } });
     const nodes = collector.finish(null).topologies[0]?.nodes ?? [];
     expect(nodes.find(({ name }) => name === shard?.replicas[0])).toMatchObject({ role: "primary", keysAfter: 10 });

@@ -11,13 +11,29 @@ import { recordAt, results } from "../../support/records";
 const priced = (): Results => {
   const plain = results([recordAt("cluster", 1, 100_000), recordAt("replication", 1, 100_000)]);
   const topologies = plain.topologies.map((each) => ({ ...each, settings: { maxmemory: String(10 * 2 ** 30) } }));
-  return { ...plain, topologies, costs: [{ deployment: "cluster", usdPerHour: 0.36, machines: [{ type: "r7g.large", count: 3 }], region: "us-west-2", date: "2026-07-20" }] };
+  return {
+    ...plain,
+    topologies,
+    costs: [
+      {
+        deployment: "cluster",
+        usdPerHour: 0.36,
+        machines: [{ type: "r7g.large", count: 3 }],
+        region: "us-west-2",
+        date: "2026-07-20",
+      },
+    ],
+  };
 };
 
 describe("results whose machines have prices", () => {
   it("say dollars per million operations and per GiB and month, of the deployments that are priced and no others", () => {
-    const rows = formatCsv(priced()).trimEnd().split("\n").map((line) => line.split(","));
-    const column = (name: string): (string | undefined)[] => rows.slice(1).map((cells) => cells[rows[0]?.indexOf(name) ?? -1]);
+    const rows = formatCsv(priced())
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split(","));
+    const column = (name: string): (string | undefined)[] =>
+      rows.slice(1).map((cells) => cells[rows[0]?.indexOf(name) ?? -1]);
     expect(column("mode")).toEqual(["replication", "cluster"]);
     expect(column("usd_per_million")).toEqual(["", "0.001000"]);
     expect(column("usd_per_gib_month")).toEqual(["", "8.760"]);
@@ -25,11 +41,20 @@ describe("results whose machines have prices", () => {
 
   it("say so in the summary, in the report and in the outputs", () => {
     const summary = formatSummary(priced()).join("\n");
-    expect(summary).toContain("=== Cost of the servers ===\ncluster: $0.36 per hour: 3 × r7g.large, on-demand prices of us-west-2 of 2026-07-20\n  GET $0.0010 per million, $8.76 per GiB of maxmemory and month");
+    expect(summary).toContain(
+      "=== Cost of the servers ===\ncluster: $0.36 per hour: 3 × r7g.large, on-demand prices of us-west-2 of 2026-07-20\n  GET $0.0010 per million, $8.76 per GiB of maxmemory and month",
+    );
     const page = renderReport(priced());
     expect(page).toContain("<th>a million GET</th><td>$0.0010</td>");
     expect(page).toContain("<th>a GiB of maxmemory, a month</th><td>$8.76</td>");
-    expect(stackOutputs({ stack: "s", eks: null }, [], [], priced()).comparison[0]?.rows.map(({ deployment, usdPerMillion, usdPerGibMonth }) => [deployment, usdPerMillion, usdPerGibMonth])).toEqual([["replication", null, null], ["cluster", expect.closeTo(0.001), expect.closeTo(8.76)]]);
+    expect(
+      stackOutputs({ stack: "s", eks: null }, [], [], priced()).comparison[0]?.rows.map(
+        ({ deployment, usdPerMillion, usdPerGibMonth }) => [deployment, usdPerMillion, usdPerGibMonth],
+      ),
+    ).toEqual([
+      ["replication", null, null],
+      ["cluster", expect.closeTo(0.001), expect.closeTo(8.76)],
+    ]);
     expect(resultsSchema.parse(JSON.parse(JSON.stringify(priced()))).costs).toHaveLength(1);
   });
 });
@@ -44,12 +69,22 @@ describe("results without prices", () => {
 
   it("take what a server's pod asks for where no maxmemory is set, and say which of the two it is", () => {
     const { topologies } = results([recordAt("cluster", 1, 100_000), recordAt("replication", 1, 100_000)]);
-    const unlimited = { ...priced(), topologies: topologies.map((each) => ({ ...each, settings: { maxmemory: "0" } })), costs: (priced().costs ?? []).map((cost) => ({ ...cost, memoryBytes: 20 * 2 ** 30 })) };
+    const unlimited = {
+      ...priced(),
+      topologies: topologies.map((each) => ({ ...each, settings: { maxmemory: "0" } })),
+      costs: (priced().costs ?? []).map((cost) => ({ ...cost, memoryBytes: 20 * 2 ** 30 })),
+    };
     expect(formatSummary(unlimited).join("\n")).toContain("$4.38 per GiB of memory asked for and month");
     expect(renderReport(unlimited)).toContain("<th>a GiB of memory asked for, a month</th><td>$4.38</td>");
-    expect(stackOutputs({ stack: "s", eks: null }, [], [], unlimited).comparison[0]?.rows.map(({ usdPerGibMonth }) => usdPerGibMonth)).toEqual([null, expect.closeTo(4.38)]);
+    expect(
+      stackOutputs({ stack: "s", eks: null }, [], [], unlimited).comparison[0]?.rows.map(
+        ({ usdPerGibMonth }) => usdPerGibMonth,
+      ),
+    ).toEqual([null, expect.closeTo(4.38)]);
     // A limit of the server's own goes first.
-    expect(formatSummary({ ...unlimited, topologies: priced().topologies }).join("\n")).toContain("$8.76 per GiB of maxmemory and month");
+    expect(formatSummary({ ...unlimited, topologies: priced().topologies }).join("\n")).toContain(
+      "$8.76 per GiB of maxmemory and month",
+    );
   });
 
   it("say no price per GiB where neither maxmemory nor what pods ask for is known", () => {

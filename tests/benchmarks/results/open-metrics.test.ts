@@ -5,17 +5,39 @@ import { recordAt, results } from "../../support/records";
 /** The lines of the format, by its ABNF: https://prometheus.io/docs/specs/om/open_metrics_spec/ */
 const NAME = "[a-zA-Z_:][a-zA-Z0-9_:]*";
 const LABEL = String.raw`[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"`;
-const SAMPLE = new RegExp(String.raw`^(${NAME})\{(${LABEL}(?:,${LABEL})*)\} (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?) (\d+(?:\.\d+)?)$`);
+const SAMPLE = new RegExp(
+  String.raw`^(${NAME})\{(${LABEL}(?:,${LABEL})*)\} (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?) (\d+(?:\.\d+)?)$`,
+);
 const META = new RegExp(`^# (TYPE|UNIT|HELP) (${NAME}) [^\\n]+$`);
 
 describe("results as OpenMetrics", () => {
-  const records = [1, 2, 3].flatMap((round) => [recordAt("replication", round, 100_000 + round), { ...recordAt("cluster", round, 200_000 + round), warnings: [{ code: "neighbour" as const, text: "others" }] }]);
-  const capacity = { deployment: "cluster", mode: "cluster", workload: "steady", round: null, load: null, objective: { quantile: 0.99, ms: 2 }, capacity: 5000, isOpenEnded: true, points: [], knee: null, bottleneck: null, warnings: [] } as const;
+  const records = [1, 2, 3].flatMap((round) => [
+    recordAt("replication", round, 100_000 + round),
+    { ...recordAt("cluster", round, 200_000 + round), warnings: [{ code: "neighbour" as const, text: "others" }] },
+  ]);
+  const capacity = {
+    deployment: "cluster",
+    mode: "cluster",
+    workload: "steady",
+    round: null,
+    load: null,
+    objective: { quantile: 0.99, ms: 2 },
+    capacity: 5000,
+    isOpenEnded: true,
+    points: [],
+    knee: null,
+    bottleneck: null,
+    warnings: [],
+  } as const;
   const text = formatOpenMetrics({ ...results(records), capacities: [{ ...capacity, points: [], warnings: [] }] });
 
   it("have the capacities that were searched for, with their objective, and no knee where there is none", () => {
-    expect(text).toContain('valkey_measured_capacity_requests_per_second{stack="local",deployment="cluster",mode="cluster",workload="steady",objective="p99 ≤ 2 ms"} 5000 ');
-    expect(text).toContain('valkey_measured_capacity_open_ended{stack="local",deployment="cluster",mode="cluster",workload="steady",objective="p99 ≤ 2 ms"} 1 ');
+    expect(text).toContain(
+      'valkey_measured_capacity_requests_per_second{stack="local",deployment="cluster",mode="cluster",workload="steady",objective="p99 ≤ 2 ms"} 5000 ',
+    );
+    expect(text).toContain(
+      'valkey_measured_capacity_open_ended{stack="local",deployment="cluster",mode="cluster",workload="steady",objective="p99 ≤ 2 ms"} 1 ',
+    );
     expect(text).not.toContain("valkey_measured_knee_requests_per_second{");
   });
 
@@ -43,28 +65,88 @@ describe("results as OpenMetrics", () => {
   });
 
   it("have the figures of results.json", () => {
-    expect(text).toContain('valkey_measured_requests_per_second{stack="local",deployment="cluster",mode="cluster",test="GET",clients="48",pipeline="16",datasize="256"} 200002 ');
+    expect(text).toContain(
+      'valkey_measured_requests_per_second{stack="local",deployment="cluster",mode="cluster",test="GET",clients="48",pipeline="16",datasize="256"} 200002 ',
+    );
     expect(text).toContain('quantile="0.99"} 0.003001 ');
     expect(text).toMatch(/valkey_measured_warning\{.*deployment="cluster".*code="neighbour"\} 1 /);
     expect(text).toMatch(/valkey_measured_warning\{.*deployment="replication".*code="neighbour"\} 0 /);
   });
 
   it("have the reference load's range, and whether it moved", () => {
-    const referenceLoads = (...rates: number[]): string => formatOpenMetrics(results([], { referenceLoads: rates.map((rps, index) => ({ round: index + 1, rps, startedAt: "2026-11-21T09:00:00.000Z" })) }));
-    expect(referenceLoads(100, 105, 95)).toMatch(/of="least"\} 95 [^]*of="median"\} 100 [^]*of="most"\} 105 [^]*reference_load_moved\{stack="local"\} 0 /);
+    const referenceLoads = (...rates: number[]): string =>
+      formatOpenMetrics(
+        results([], {
+          referenceLoads: rates.map((rps, index) => ({ round: index + 1, rps, startedAt: "2026-11-21T09:00:00.000Z" })),
+        }),
+      );
+    expect(referenceLoads(100, 105, 95)).toMatch(
+      /of="least"\} 95 [^]*of="median"\} 100 [^]*of="most"\} 105 [^]*reference_load_moved\{stack="local"\} 0 /,
+    );
     expect(referenceLoads(100, 100, 80)).toMatch(/reference_load_moved\{stack="local"\} 1 /);
   });
 
   it("say the same of the same things in the same series, whatever came of them", () => {
     const seriesOf = (changes: { verdict: "greater" | "less"; isOpenEnded: boolean; warnings: boolean }): string[] => {
-      const records = [recordAt("cluster", 1, 1000), recordAt("cluster", 2, 1000)].map((each) => ({ ...each, warnings: changes.warnings ? [{ code: "neighbour" as const, text: "others" }] : [] }));
-      const comparison = { test: "set", title: "SET", figure: "throughput" as const, base: "a", other: "b", ratio: 1.5, low: 1.4, high: 1.6, rounds: 6, verdict: changes.verdict, sideBySide: true };
-      const study = { name: "x", kind: "comparison" as const, seed: 1, precision: 0.05, budgetSeconds: 1, elapsedSeconds: 1, rounds: 6, ended: "precise" as const, cells: [], order: [], referenceLoadMoved: false, comparisons: [comparison], sideBySide: [], fits: [], growth: [], findings: [], claims: [] };
-      const lines = formatOpenMetrics(results(records, { study, capacities: [{ ...capacity, points: [], isOpenEnded: changes.isOpenEnded, warnings: changes.warnings ? [{ code: "generator-late", text: "late" }] : [] }] })).split("\n");
+      const records = [recordAt("cluster", 1, 1000), recordAt("cluster", 2, 1000)].map((each) => ({
+        ...each,
+        warnings: changes.warnings ? [{ code: "neighbour" as const, text: "others" }] : [],
+      }));
+      const comparison = {
+        test: "set",
+        title: "SET",
+        figure: "throughput" as const,
+        base: "a",
+        other: "b",
+        ratio: 1.5,
+        low: 1.4,
+        high: 1.6,
+        rounds: 6,
+        verdict: changes.verdict,
+        sideBySide: true,
+      };
+      const study = {
+        name: "x",
+        kind: "comparison" as const,
+        seed: 1,
+        precision: 0.05,
+        budgetSeconds: 1,
+        elapsedSeconds: 1,
+        rounds: 6,
+        ended: "precise" as const,
+        cells: [],
+        order: [],
+        referenceLoadMoved: false,
+        comparisons: [comparison],
+        sideBySide: [],
+        fits: [],
+        growth: [],
+        findings: [],
+        claims: [],
+      };
+      const lines = formatOpenMetrics(
+        results(records, {
+          study,
+          capacities: [
+            {
+              ...capacity,
+              points: [],
+              isOpenEnded: changes.isOpenEnded,
+              warnings: changes.warnings ? [{ code: "generator-late", text: "late" }] : [],
+            },
+          ],
+        }),
+      ).split("\n");
       return lines.flatMap((line) => (line.startsWith("#") ? [] : [line.replace(/\} .*/, "}")]));
     };
-    expect(seriesOf({ verdict: "greater", isOpenEnded: true, warnings: true })).toEqual(seriesOf({ verdict: "less", isOpenEnded: false, warnings: false }));
-    expect(seriesOf({ verdict: "less", isOpenEnded: true, warnings: true }).filter((line) => line.includes("measured_ratio"))).toHaveLength(7);
+    expect(seriesOf({ verdict: "greater", isOpenEnded: true, warnings: true })).toEqual(
+      seriesOf({ verdict: "less", isOpenEnded: false, warnings: false }),
+    );
+    expect(
+      seriesOf({ verdict: "less", isOpenEnded: true, warnings: true }).filter((line) =>
+        line.includes("measured_ratio"),
+      ),
+    ).toHaveLength(7);
   });
 
   it("escape what names may hold", () => {

@@ -9,7 +9,10 @@ import { resultsSchema } from "../../../benchmarks/results/schema";
 import { formatSummary } from "../../../benchmarks/results/summary";
 import { recordAt, measurementRecord, results } from "../../support/records";
 
-const three = [1, 2, 3].flatMap((round) => [recordAt("cluster", round, 200_000 + round, 0.5), recordAt("replication", round, 100_000 - round)]);
+const three = [1, 2, 3].flatMap((round) => [
+  recordAt("cluster", round, 200_000 + round, 0.5),
+  recordAt("replication", round, 100_000 - round),
+]);
 const withServers = (changes: Partial<NonNullable<MeasurementRecord["servers"]>>): MeasurementRecord => {
   const base = measurementRecord();
   return { ...base, servers: base.servers === null ? null : { ...base.servers, ...changes } };
@@ -26,8 +29,13 @@ describe("side by side", () => {
   });
 
   it("leaves a gap where something was not measured, and no speed-up", () => {
-    const { comparisons } = compareDeployments(results([recordAt("replication", 1, 5), { ...recordAt("cluster", 1, 9), title: "SET" }]));
-    expect(comparisons.map(({ rows }) => rows.map((row) => row?.rps.median))).toEqual([[5, undefined], [undefined, 9]]);
+    const { comparisons } = compareDeployments(
+      results([recordAt("replication", 1, 5), { ...recordAt("cluster", 1, 9), title: "SET" }]),
+    );
+    expect(comparisons.map(({ rows }) => rows.map((row) => row?.rps.median))).toEqual([
+      [5, undefined],
+      [undefined, 9],
+    ]);
     expect(comparisons.map(({ speedUp }) => speedUp)).toEqual([undefined, undefined]);
   });
 
@@ -45,15 +53,25 @@ describe("the percentiles of a row", () => {
       return one.encode();
     };
     // A quiet second and one that was all late: the 99th percentile is the late one's, their mean nobody's.
-    const [row] = resultRows(results([{ ...recordAt("cluster", 1, 100), histogram: histogram(1_000, 9_000) }, { ...recordAt("cluster", 2, 100), histogram: histogram(1_000_000, 1_000) }]));
-    expect([row?.p50Ms, row?.p95Ms, row?.p99Ms]).toEqual([1, 1_000, 1_000].map((ms) => expect.closeTo(ms, -1) as number));
+    const [row] = resultRows(
+      results([
+        { ...recordAt("cluster", 1, 100), histogram: histogram(1_000, 9_000) },
+        { ...recordAt("cluster", 2, 100), histogram: histogram(1_000_000, 1_000) },
+      ]),
+    );
+    expect([row?.p50Ms, row?.p95Ms, row?.p99Ms]).toEqual(
+      [1, 1_000, 1_000].map((ms) => expect.closeTo(ms, -1) as number),
+    );
     expect(row?.latencies.at(-1)?.count).toBe(10_000);
   });
 });
 
 describe("mergeCounts", () => {
   const distribution = fc
-    .array(fc.tuple(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 1000 })), { minLength: 1, maxLength: 20 })
+    .array(fc.tuple(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 1000 })), {
+      minLength: 1,
+      maxLength: 20,
+    })
     .map((steps) => {
       let count = 0;
       return [...new Map(steps)].sort(([a], [b]) => a - b).map(([ms, more]) => ({ ms, count: (count += more) }));
@@ -64,7 +82,10 @@ describe("mergeCounts", () => {
       fc.property(fc.array(distribution, { minLength: 1, maxLength: 5 }), (all) => {
         const merged = mergeCumulativeCounts(all);
         expect(merged.at(-1)?.count).toBe(all.reduce((sum, counts) => sum + (counts.at(-1)?.count ?? 0), 0));
-        for (const { ms, count } of merged) expect(count).toBe(all.reduce((sum, counts) => sum + (counts.findLast((step) => step.ms <= ms)?.count ?? 0), 0));
+        for (const { ms, count } of merged)
+          expect(count).toBe(
+            all.reduce((sum, counts) => sum + (counts.findLast((step) => step.ms <= ms)?.count ?? 0), 0),
+          );
       }),
     );
   });
@@ -73,13 +94,30 @@ describe("mergeCounts", () => {
 describe("results.csv", () => {
   it("begins with S1's nine columns by their names", () => {
     const [head, first] = formatCsv(results([recordAt("cluster", 1, 1_000_000, 0.567)])).split("\n");
-    expect(head).toBe("workload,mode,test,rps,p50_ms,clients,pipeline,datasize,timestamp,avg_ms,p95_ms,p99_ms,max_ms,server_rps,hit_ratio,repeats,rps_low,rps_high,client_cpu,server_cpu,usd_per_million,usd_per_gib_month,warnings");
-    expect(first).toBe("cluster,cluster,GET,1000000,0.567,48,16,256,20261121-090000,1.000,2.000,3.001,9.000,100200,1.0000,1,1000000,1000000,0.50,0.95,,,");
+    expect(head).toBe(
+      "workload,mode,test,rps,p50_ms,clients,pipeline,datasize,timestamp,avg_ms,p95_ms,p99_ms,max_ms,server_rps,hit_ratio,repeats,rps_low,rps_high,client_cpu,server_cpu,usd_per_million,usd_per_gib_month,warnings",
+    );
+    expect(first).toBe(
+      "cluster,cluster,GET,1000000,0.567,48,16,256,20261121-090000,1.000,2.000,3.001,9.000,100200,1.0000,1,1000000,1000000,0.50,0.95,,,",
+    );
   });
 
   it("leaves empty what is not known, quotes what needs it, and names warnings", () => {
-    const csv = formatCsv(results([{ ...measurementRecord({ servers: null }), title: 'LRANGE "first, 100"', warnings: [{ code: "servers-unknown", text: "a" }, { code: "too-short", text: "b" }] }]));
-    expect(csv.split("\n")[1]).toMatch(/^cluster,cluster,"LRANGE ""first, 100""",.*,9\.000,,,1,.*,servers-unknown too-short$/);
+    const csv = formatCsv(
+      results([
+        {
+          ...measurementRecord({ servers: null }),
+          title: 'LRANGE "first, 100"',
+          warnings: [
+            { code: "servers-unknown", text: "a" },
+            { code: "too-short", text: "b" },
+          ],
+        },
+      ]),
+    );
+    expect(csv.split("\n")[1]).toMatch(
+      /^cluster,cluster,"LRANGE ""first, 100""",.*,9\.000,,,1,.*,servers-unknown too-short$/,
+    );
   });
 
   it("has a row per deployment and test", () => {
@@ -90,7 +128,10 @@ describe("results.csv", () => {
 
 describe("warnings as notes", () => {
   it("are said once each, with all they concern", () => {
-    const warningful = three.map((each) => ({ ...each, warnings: [{ code: "too-short" as const, text: `round ${each.round}` }] }));
+    const warningful = three.map((each) => ({
+      ...each,
+      warnings: [{ code: "too-short" as const, text: `round ${each.round}` }],
+    }));
     const notes = warningNotes(resultRows(results(warningful)));
     expect(notes).toEqual([{ code: "too-short", text: "round 1", where: ["GET of replication", "GET of cluster"] }]);
     expect(noteLetter(notes, "too-short")).toBe("a");
@@ -100,15 +141,22 @@ describe("warnings as notes", () => {
 describe("summary.txt", () => {
   it("reads as S1's table does: rates, p50, speed-up, keys by the primaries there are", () => {
     const text = formatSummary(results(three)).join("\n");
-    expect(text).toMatch(/^=== Side by side ===\nTest +replication +cluster +cluster speed-up\n +1 primary \+ 1 replica +3 primaries \+ 3 replicas/);
-    expect(text).toMatch(/GET +99,998\/s · p50 1\.000 ms · 100\.0 % hits +200,002\/s · p50 0\.500 ms · 100\.0 % hits +2\.00× \(2\.00 … 2\.00\) · p50 2\.00× lower/);
+    expect(text).toMatch(
+      /^=== Side by side ===\nTest +replication +cluster +cluster speed-up\n +1 primary \+ 1 replica +3 primaries \+ 3 replicas/,
+    );
+    expect(text).toMatch(
+      /GET +99,998\/s · p50 1\.000 ms · 100\.0 % hits +200,002\/s · p50 0\.500 ms · 100\.0 % hits +2\.00× \(2\.00 … 2\.00\) · p50 2\.00× lower/,
+    );
     expect(text).toContain("75 % confidence");
     expect(text).toMatch(/=== Keys by primary of cluster after the run ===\ncluster-0 +1,000 keys +33\.3 %/);
     expect(text).toContain("None: both clocks agree");
   });
 
   it("says first of all when it is incomplete, and marks what is given a warning", () => {
-    const warningful = { ...withServers({ hitRatio: 0.39 }), warnings: [{ code: "hit-ratio" as const, text: "61 % of the reads found nothing" }] };
+    const warningful = {
+      ...withServers({ hitRatio: 0.39 }),
+      warnings: [{ code: "hit-ratio" as const, text: "61 % of the reads found nothing" }],
+    };
     const lines = formatSummary(results([warningful], { complete: false, reason: "stopped by SIGINT" }));
     expect(lines[0]).toBe("INCOMPLETE: stopped by SIGINT");
     expect(lines.join("\n")).toContain("100,000/s [a] · p50 0.900 ms · 39.0 % hits");
@@ -121,6 +169,10 @@ describe("results.json", () => {
     expect(resultsSchema.parse(results(three))).toEqual(results(three));
     expect(resultsSchema.safeParse({ ...results(three), schema: 2 }).success).toBe(false);
     expect(resultsSchema.safeParse({ ...results(three), password: "x" }).success).toBe(false);
-    expect(resultsSchema.safeParse(results([{ ...measurementRecord(), client: { ...measurementRecord().client, rps: Number.NaN } }])).success).toBe(false);
+    expect(
+      resultsSchema.safeParse(
+        results([{ ...measurementRecord(), client: { ...measurementRecord().client, rps: Number.NaN } }]),
+      ).success,
+    ).toBe(false);
   });
 });
