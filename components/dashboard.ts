@@ -163,9 +163,9 @@ function measuredGraphs(): Graph[] {
       description: "One cell over another, with the 95 % interval.",
       unit: "short",
       queries: [
-        [last("ratio"), "{{figure}} {{test}}: {{other}} / {{base}}"],
-        [last("ratio_low"), "{{figure}} {{test}}: {{other}} / {{base}} low"],
-        [last("ratio_high"), "{{figure}} {{test}}: {{other}} / {{base}} high"],
+        [last("ratio"), "{{metric}} {{test}}: {{other}} / {{base}}"],
+        [last("ratio_low"), "{{metric}} {{test}}: {{other}} / {{base}} low"],
+        [last("ratio_high"), "{{metric}} {{test}}: {{other}} / {{base}} high"],
       ],
     },
     {

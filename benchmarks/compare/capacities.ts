@@ -58,7 +58,7 @@ export function compareCapacities(
  * What may be said of it. Both searches must be apart by more than their steps, and by more than a fixed load moved; that they are
  * not apart takes steps as small as the precision.
  * @param referenceLoad of both runs, second over first
- * @param precision part of the figure that matters
+ * @param precision part of the metric that matters
  */
 export function judgeCapacities(
   { bounds, workDifferences }: ComparedCapacity,

@@ -1,6 +1,6 @@
 /** What is different about two runs: the machine, the versions, the settings, the topology, the load. Pure. */
 import type { CapacityLoad, Environment, MeasurementRecord, Results, TopologyRecord } from "../results/schema";
-import { describeShape } from "../results/summary";
+import { describeShape } from "../results/formats/summary";
 import { formatBytes } from "../../lib/units";
 
 export interface Change {

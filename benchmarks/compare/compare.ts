@@ -2,7 +2,7 @@
 import { formatObjective } from "../capacity/objective";
 import { Histogram } from "../../lib/histogram";
 import { histogramOf } from "../results/rows";
-import { CLOSED_LOOP_NOTE } from "../results/study-summary";
+import { CLOSED_LOOP_NOTE } from "../results/formats/study-summary";
 import { median } from "../../lib/statistics/median";
 import { independentRatio } from "../../lib/statistics/independent";
 import type { Ratio } from "../../lib/statistics/ratio";
@@ -20,7 +20,7 @@ import {
   workChanges,
 } from "./changes";
 
-/** Part of a figure that matters where nobody says. */
+/** Part of a metric that matters where nobody says. */
 export const DEFAULT_PRECISION = 0.05;
 
 const ANOTHER_MACHINE = "another machine: the ratio is of both";
@@ -103,44 +103,44 @@ function rowOf(
 ): ComparedRow {
   const [a, b] = [before[0], after[0]];
   if (a === undefined || b === undefined) throw new Error("nothing was measured");
-  const figure = a.rate === null ? "throughput" : "p99";
+  const metric = a.rate === null ? "throughput" : "p99";
   const base = {
     title: a.title,
     before: a.deployment,
     after: b.deployment,
-    metric: figure,
-    valueBefore: valueOf(before, figure),
-    valueAfter: valueOf(after, figure),
+    metric: metric,
+    valueBefore: valueOf(before, metric),
+    valueAfter: valueOf(after, metric),
   } as const;
   const work = workChanges(before, after);
   if (work.length > 0) return { ...base, ratio: undefined, judgement: "other-work", notes: work.map(describeChange) };
-  const ratio = independentRatio(eachOf(before, figure), eachOf(after, figure), precision);
+  const ratio = independentRatio(eachOf(before, metric), eachOf(after, metric), precision);
   const notes = [
-    ...(figure === "p99" && (a.offering === null || b.offering === null) ? [CLOSED_LOOP_NOTE] : []),
+    ...(metric === "p99" && (a.offering === null || b.offering === null) ? [CLOSED_LOOP_NOTE] : []),
     ...generatorChanges(a, b).map((change) => `sent otherwise: ${describeChange(change)}`),
     ...(isSame ? [] : [ANOTHER_MACHINE]),
     ...warningsOf(before, "first"),
     ...warningsOf(after, "second"),
   ];
-  return { ...base, ratio, judgement: judge(ratio, referenceLoad, figure), notes };
+  return { ...base, ratio, judgement: judge(ratio, referenceLoad, metric), notes };
 }
 
-function eachOf(records: readonly MeasurementRecord[], figure: ComparedRow["metric"]): number[] {
-  return records.map(({ client }) => (figure === "throughput" ? client.rps : client.p99Ms));
+function eachOf(records: readonly MeasurementRecord[], metric: ComparedRow["metric"]): number[] {
+  return records.map(({ client }) => (metric === "throughput" ? client.rps : client.p99Ms));
 }
 
 /** A percentile of several repeats is that of their merged counts. */
-function valueOf(records: readonly MeasurementRecord[], figure: ComparedRow["metric"]): number {
-  return figure === "throughput"
-    ? median(eachOf(records, figure))
+function valueOf(records: readonly MeasurementRecord[], metric: ComparedRow["metric"]): number {
+  return metric === "throughput"
+    ? median(eachOf(records, metric))
     : Histogram.merge(records.map(histogramOf)).percentileMs(0.99);
 }
 
 /** Repeats of one run are near each other; two runs are further apart than those say. What a fixed load moved by is no finding. */
-function judge(ratio: Ratio, referenceLoad: Ratio | undefined, figure: ComparedRow["metric"]): Judgement {
+function judge(ratio: Ratio, referenceLoad: Ratio | undefined, metric: ComparedRow["metric"]): Judgement {
   if (ratio.verdict === "no-difference" || ratio.verdict === "not-enough-data") return ratio.verdict;
   if (isWithinDrift(referenceLoad, ratio.ratio ?? 1)) return "noise";
-  return (ratio.verdict === "greater") === (figure === "throughput") ? "faster" : "slower";
+  return (ratio.verdict === "greater") === (metric === "throughput") ? "faster" : "slower";
 }
 
 function warningsOf(records: readonly MeasurementRecord[], which: string): string[] {

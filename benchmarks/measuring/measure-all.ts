@@ -8,7 +8,7 @@ import { verify } from "../../valkey/verification/verify";
 import type { CapacityMeasurement } from "../capacity/measure-capacity";
 import { measureCapacity } from "../capacity/measure-capacity";
 import type { ResultsCollector } from "../results/collector";
-import { formatCapacity } from "../results/summary";
+import { formatCapacity } from "../results/formats/summary";
 import type { LoadRunners, MeasurementSeries } from "./measurement-series";
 import { runReferenceLoad } from "./reference-load";
 import { runMeasurements } from "./run-measurements";

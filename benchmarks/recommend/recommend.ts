@@ -1,4 +1,5 @@
 /** From measured capacity, a load and prices to a deployment, with the arithmetic. Pure. */
+import { HOURS_PER_MONTH } from "../../lib/dollars";
 import type { Results } from "../results/schema";
 import type { MeasuredCapacity, SustainedRate } from "./capacity";
 import { measuredCapacities, sustainedRate, isSimilarSize, mixedCapacity } from "./capacity";
@@ -60,7 +61,6 @@ const SWING = 1.13;
 const KEY = 20;
 /** Most primaries that are tried. */
 const MOST_PRIMARIES = 500;
-const HOURS_PER_MONTH = 730;
 const SHOWN = 5;
 /** Rounds that an interval takes. */
 const LEAST_REPEATS = 3;

@@ -1,5 +1,5 @@
 /** How memory and rate went while keys were put in from nothing: a study of engines. Pure. */
-import { MIN_KEYS, insertionRates } from "../studies/claims/engines";
+import { MIN_KEYS, insertionRates } from "../studies/evaluation/engine-claims";
 import type { StudyRecord } from "../results/study-schema";
 import type { Chart } from "./chart-base";
 import { axisLabel, chartBase, colourOf, TEXT_COLOUR, shortCount, splitLine } from "./chart-base";
@@ -9,11 +9,11 @@ interface Curve {
   readonly points: readonly (readonly [keys: number, value: number])[];
 }
 
-/** Of each cell's first round. */
-export function growthCharts({ growth, cells }: StudyRecord): Chart[] {
-  const first = cells.flatMap(({ id, label }) =>
+/** Of each treatment's first round. */
+export function growthCharts({ growth, treatments }: StudyRecord): Chart[] {
+  const first = treatments.flatMap(({ id, label }) =>
     growth
-      .filter(({ cell }) => cell === id)
+      .filter(({ treatment }) => treatment === id)
       .slice(0, 1)
       .map(({ samples }) => ({ label, samples })),
   );
@@ -36,7 +36,7 @@ export function growthCharts({ growth, cells }: StudyRecord): Chart[] {
     chart(
       "growth-rate",
       "New keys per second while the table grows",
-      "Over quarters of a second, by the number of keys there are by then (each cell's first round). A dip that comes again at the same number of keys in other rounds is the table's; others are the machine's.",
+      "Over quarters of a second, by the number of keys there are by then (each treatment's first round). A dip that comes again at the same number of keys in other rounds is the table's; others are the machine's.",
       rates,
     ),
   ];

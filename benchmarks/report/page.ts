@@ -1,12 +1,12 @@
 import { formatUsd } from "../../lib/dollars";
 /** report.html: one file with everything in it, readable on a desk and on a telephone, without a network. Pure. */
 import { describeCost, rowCost, storageCost, dataLimitOf } from "../results/cost";
-import type { WarningNote } from "../results/warning-notes";
-import { warningNotes, NO_WARNINGS, noteLetter } from "../results/warning-notes";
+import type { WarningNote } from "../results/formats/warning-notes";
+import { warningNotes, NO_WARNINGS, noteLetter } from "../results/formats/warning-notes";
 import type { DeploymentComparison, ResultRow } from "../results/rows";
 import { compareDeployments } from "../results/rows";
 import type { Results, TopologyRecord } from "../results/schema";
-import { formatCapacity, describeShape } from "../results/summary";
+import { formatCapacity, describeShape } from "../results/formats/summary";
 import { formatBytes, formatCount, formatMs } from "../../lib/units";
 import { colourOf } from "./chart-base";
 import { measurementCharts } from "./charts";
@@ -148,7 +148,7 @@ function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): Html {
     const warning = row.warnings.find((each) => each.code === code);
     return warning === undefined
       ? []
-      : [html` <span class="note" title="${warning.text}">${noteLetter(notes, code)}</span>`];
+      : [html` <span class="mark" title="${warning.text}">${noteLetter(notes, code)}</span>`];
   });
   return html`<td>
     <b>${formatCount(row.rps.median)}</b>/s${marks}<small
@@ -217,7 +217,7 @@ function warnings(notes: readonly WarningNote[]): Html {
     <dl>
       ${notes.map(
         ({ code, text, where }) =>
-          html`<dt><span class="note">${noteLetter(notes, code)}</span> ${code}</dt>
+          html`<dt><span class="mark">${noteLetter(notes, code)}</span> ${code}</dt>
             <dd>${text}<small>${where.join(", ")}</small></dd>`,
       )}
     </dl>

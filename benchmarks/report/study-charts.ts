@@ -1,9 +1,9 @@
-/** Charts of a study: each cell's figure with its interval, ratios beside one, and what its kind is about. Pure. */
+/** Charts of a study: each treatment's metric with its interval, ratios beside one, and what its kind is about. Pure. */
 import type { CustomSeriesOption, EChartsOption, SeriesOption } from "echarts";
 import { resultRows } from "../results/rows";
 import type { ResultRow } from "../results/rows";
 import type { Results } from "../results/schema";
-import { REFERENCE_LOAD_MOVED, VERDICT_LABELS } from "../results/study-summary";
+import { REFERENCE_LOAD_MOVED, VERDICT_LABELS } from "../results/formats/study-summary";
 import type { StudyComparison, StudyFit, StudyRecord } from "../results/study-schema";
 import type { Chart, Width } from "./chart-base";
 import { axisLabel, chartBase, colourOf, TEXT_COLOUR, GRID_COLOUR, shortCount, splitLine } from "./chart-base";
@@ -36,12 +36,12 @@ export function studyCharts(results: Results): Chart[] {
   ];
 }
 
-/** Room for the names of cells, pixels. */
+/** Room for the names of treatments, pixels. */
 const NAMES: Readonly<Record<Width, number>> = { wide: 260, narrow: 132 };
 /** What browsers' fonts are wider by than what the chart is laid out with, pixels. */
 const FONT_SLACK = 44;
 
-/** Horizontal, for cells have long names. */
+/** Horizontal, for treatments have long names. */
 function rowsChart(width: Width, names: readonly string[]): EChartsOption {
   const labels = {
     ...axisLabel(width),
@@ -106,15 +106,15 @@ function slug(text: string): string {
   return text.toLowerCase().replaceAll(/\W+/g, "-");
 }
 
-function throughput(title: string, rows: readonly ResultRow[], { cells }: StudyRecord): Chart {
-  const shown = cells.flatMap(({ id, label }) => {
+function throughput(title: string, rows: readonly ResultRow[], { treatments }: StudyRecord): Chart {
+  const shown = treatments.flatMap(({ id, label }) => {
     const row = rows.find(({ deployment }) => deployment === id);
     return row === undefined ? [] : [{ label, row }];
   });
   const confidence = Math.min(1, ...shown.map(({ row }) => row.rps.confidence));
   return {
-    id: `cells-${slug(title)}`,
-    title: `${title} by cell`,
+    id: `treatments-${slug(title)}`,
+    title: `${title} by treatment`,
     caption: `Requests per second by the load generator's clock: median over the rounds${confidence > 0 ? `; the line is the interval that holds the true median with ${(confidence * 100).toFixed(0)} % confidence` : ""}. Rounds differ by what the machine did meanwhile: differences are judged round by round, below.`,
     legend: [],
     heights: heightOf(shown.length, 30),
@@ -147,19 +147,19 @@ const MARKS: Readonly<
   "not-enough-data": { symbol: "emptyCircle", rotate: 0, colour: "#6b7785" },
 };
 
-const FIGURE_TITLES: Readonly<Record<StudyComparison["figure"], string>> = {
+const METRIC_TITLES: Readonly<Record<StudyComparison["metric"], string>> = {
   throughput: "Throughput, compared",
   p99: "p99 latency, compared",
   "cpu-per-operation": "Servers' CPU per operation, compared",
 };
 
 function forests(study: StudyRecord): Chart[] {
-  const name = (id: string): string => study.cells.find((cell) => cell.id === id)?.label ?? id;
+  const name = (id: string): string => study.treatments.find((treatment) => treatment.id === id)?.label ?? id;
   const several = new Set(study.comparisons.map(({ title }) => title)).size > 1;
-  return (["throughput", "cpu-per-operation"] as const).flatMap((figure): Chart[] => {
+  return (["throughput", "cpu-per-operation"] as const).flatMap((metric): Chart[] => {
     const known = study.comparisons.flatMap((comparison) => {
       const { ratio, low, high, verdict } = comparison;
-      return comparison.figure !== figure || ratio === null
+      return comparison.metric !== metric || ratio === null
         ? []
         : [
             {
@@ -176,10 +176,10 @@ function forests(study: StudyRecord): Chart[] {
     const ends = known.flatMap(({ low, high }) => [low, high]);
     return [
       {
-        id: `compared-${figure}`,
-        title: FIGURE_TITLES[figure],
+        id: `compared-${metric}`,
+        title: METRIC_TITLES[metric],
         caption:
-          "Ratio of the first cell over the second, paired by round, with its 95 % interval, on a logarithmic scale. Where the interval crosses 1 no difference is shown; whether that is because there is none, or because too little is known, depends on its width.",
+          "Ratio of the first treatment over the second, paired by round, with its 95 % interval, on a logarithmic scale. Where the interval crosses 1 no difference is shown; whether that is because there is none, or because too little is known, depends on its width.",
         legend: verdicts.map((verdict) => ({ name: VERDICT_LABELS[verdict], colour: MARKS[verdict].colour })),
         heights: heightOf(known.length, 34),
         option: (width) => ({
@@ -230,7 +230,7 @@ function forests(study: StudyRecord): Chart[] {
   });
 }
 
-function scaling(fit: StudyFit, rows: readonly ResultRow[], { cells }: StudyRecord, index: number): Chart[] {
+function scaling(fit: StudyFit, rows: readonly ResultRow[], { treatments }: StudyRecord, index: number): Chart[] {
   const isCost = fit.what.includes("CPU");
   const value = ({ rps, serverCpu, serverRps }: ResultRow): number =>
     isCost
@@ -240,11 +240,11 @@ function scaling(fit: StudyFit, rows: readonly ResultRow[], { cells }: StudyReco
       : rps.median;
   const point = (id: string): [number, number][] => {
     const row = rows.find(({ deployment }) => deployment === id);
-    const shards = Number(cells.find((cell) => cell.id === id)?.levels["primaries"] ?? NaN);
+    const shards = Number(treatments.find((treatment) => treatment.id === id)?.levels["primaries"] ?? NaN);
     return row === undefined || Number.isNaN(shards) || value(row) <= 0 ? [] : [[shards, value(row)]];
   };
-  const taken = fit.cells.flatMap(point);
-  const left = fit.excluded.flatMap(({ cell }) => point(cell));
+  const taken = fit.treatments.flatMap(point);
+  const left = fit.excluded.flatMap(({ treatment }) => point(treatment));
   const all = [...taken, ...left];
   if (all.length < 2) return [];
   const xs = all.map(([x]) => x);
@@ -259,8 +259,8 @@ function scaling(fit: StudyFit, rows: readonly ResultRow[], { cells }: StudyReco
       title: `${fit.title}: ${fit.what}`,
       caption:
         exponent === null
-          ? "Both scales are logarithmic. Too few cells were limited by their servers alone for an exponent; the reasons are among the findings."
-          : `Both scales are logarithmic, so a power law is a straight line: exponent ${exponent.estimate.toFixed(2)} (${exponent.low.toFixed(2)} … ${exponent.high.toFixed(2)}); 1 is perfect scaling, 0 is none. Hollow cells are left out of it, for the reasons among the findings.`,
+          ? "Both scales are logarithmic. Too few treatments were limited by their servers alone for an exponent; the reasons are among the findings."
+          : `Both scales are logarithmic, so a power law is a straight line: exponent ${exponent.estimate.toFixed(2)} (${exponent.low.toFixed(2)} … ${exponent.high.toFixed(2)}); 1 is perfect scaling, 0 is none. Hollow treatments are left out of it, for the reasons among the findings.`,
       legend: [
         { name: "in the fit", colour: colourOf(0) },
         { name: "left out (hollow)", colour: colourOf(1) },
@@ -309,7 +309,7 @@ function referenceLoads({ referenceLoads: all }: Results, { referenceLoadMoved }
   return {
     id: "reference-loads",
     title: "The reference load",
-    caption: `A fixed load on a server that is the same throughout, among the cells: PINGs per second by its turn.${referenceLoadMoved ? ` ${REFERENCE_LOAD_MOVED}` : " It stayed within a tenth of its median, so the machine was the same throughout."}`,
+    caption: `A fixed load on a server that is the same throughout, among the treatments: PINGs per second by its step.${referenceLoadMoved ? ` ${REFERENCE_LOAD_MOVED}` : " It stayed within a tenth of its median, so the machine was the same throughout."}`,
     legend: [],
     heights: { wide: 220, narrow: 200 },
     option: (width) => ({

@@ -10,7 +10,7 @@ import {
   intervalNotes,
   INTERLEAVING_NOTE,
   VERDICT_LABELS,
-} from "../results/study-summary";
+} from "../results/formats/study-summary";
 import type { Claim, StudyRecord } from "../results/study-schema";
 import type { Html } from "./html";
 import { html } from "./html";
@@ -18,7 +18,7 @@ import { html } from "./html";
 /** What was found, before the charts. */
 export function studySections(results: Results): (Html | undefined)[] {
   const { study } = results;
-  return study === undefined ? [] : [overview(study), claims(study), cells(results, study)];
+  return study === undefined ? [] : [overview(study), claims(study), treatments(results, study)];
 }
 
 /** Every ratio, after them. */
@@ -30,7 +30,7 @@ function overview(study: StudyRecord): Html {
   return html`<section>
     <h2>Study ${study.name}</h2>
     <p>
-      ${study.rounds} ${study.rounds === 1 ? "round" : "rounds"} of ${study.cells.length} cells in
+      ${study.rounds} ${study.rounds === 1 ? "round" : "rounds"} of ${study.treatments.length} treatments in
       ${formatDuration(study.elapsedSeconds)}, in random order from seed ${study.seed}; ${describeEnd(study)}.
     </p>
     ${study.referenceLoadMoved ? html`<p class="warning">${REFERENCE_LOAD_MOVED}</p>` : undefined}
@@ -64,15 +64,15 @@ function claims(study: StudyRecord): Html | undefined {
   </section>`;
 }
 
-function cells(results: Results, study: StudyRecord): Html {
+function treatments(results: Results, study: StudyRecord): Html {
   const rows = resultRows(results);
   return html`<section>
-    <h2>Cells</h2>
+    <h2>Treatments</h2>
     <div class="scroll">
       <table>
         <thead>
           <tr>
-            <th>Cell</th>
+            <th>Treatment</th>
             <th>Test</th>
             <th>Throughput</th>
             <th>p99</th>
@@ -81,7 +81,7 @@ function cells(results: Results, study: StudyRecord): Html {
           </tr>
         </thead>
         <tbody>
-          ${study.cells.map(({ id, label, shared, failed }) => {
+          ${study.treatments.map(({ id, label, shared, failed }) => {
             const own = rows.filter(({ deployment }) => deployment === id);
             if (own.length === 0)
               return html`<tr>
@@ -117,12 +117,12 @@ function cells(results: Results, study: StudyRecord): Html {
 }
 
 function comparisons(study: StudyRecord): Html {
-  const name = (id: string): string => study.cells.find((cell) => cell.id === id)?.label ?? id;
+  const name = (id: string): string => study.treatments.find((treatment) => treatment.id === id)?.label ?? id;
   return html`<section>
     <h2>Every comparison</h2>
     <p>
       Ratios are paired by round; the interval holds the true ratio in 95 % of
-      studies.${study.comparisons.some(({ sideBySide }) => sideBySide) ? html` ${INTERLEAVING_NOTE}` : undefined}${intervalNotes(study).map((note) => html` ${note}`)}
+      studies.${study.comparisons.some(({ interleaved }) => interleaved) ? html` ${INTERLEAVING_NOTE}` : undefined}${intervalNotes(study).map((note) => html` ${note}`)}
     </p>
     <div class="scroll">
       <table>
@@ -138,10 +138,10 @@ function comparisons(study: StudyRecord): Html {
         </thead>
         <tbody>
           ${study.comparisons.map(
-            ({ title, figure, base, other, ratio, low, high, verdict, sideBySide }) =>
+            ({ title, metric, base, other, ratio, low, high, verdict, interleaved }) =>
               html`<tr>
                 <td>${title}</td>
-                <td>${METRIC_LABELS[figure]}${sideBySide ? html`<small>side by side</small>` : undefined}</td>
+                <td>${METRIC_LABELS[metric]}${interleaved ? html`<small>side by side</small>` : undefined}</td>
                 <td>${name(other)} / ${name(base)}</td>
                 <td>${ratio === null ? "–" : `${ratio.toFixed(2)}×`}</td>
                 <td>${low === null || high === null ? "–" : `${low.toFixed(2)} … ${high.toFixed(2)}`}</td>

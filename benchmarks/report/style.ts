@@ -26,7 +26,7 @@ td b { font-size: 16px; }
 main > details { margin: 0 0 16px; }
 main > details > summary { margin: 0 0 16px; padding: 4px 8px; font-weight: 600; }
 .warning { color: var(--bad); font-weight: 600; }
-.note { display: inline-block; min-width: 18px; text-align: center; border-radius: 9px; background: #fbe3d6; color: var(--bad); font-size: 12px; font-weight: 700; }
+.mark { display: inline-block; min-width: 18px; text-align: center; border-radius: 9px; background: #fbe3d6; color: var(--bad); font-size: 12px; font-weight: 700; }
 dl { margin: 0; display: grid; grid-template-columns: max-content 1fr; gap: 6px 16px; }
 dt { font-weight: 600; }
 dd { margin: 0; }

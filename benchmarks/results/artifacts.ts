@@ -2,11 +2,11 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { BadInput, codeOf, Failure, messageOf } from "../../lib/errors";
-import { formatCsv } from "./csv";
-import { formatOpenMetrics } from "./open-metrics";
+import { formatCsv } from "./formats/csv";
+import { formatOpenMetrics } from "./formats/open-metrics";
 import type { Results } from "./schema";
-import { formatStudy } from "./study-summary";
-import { formatSummary } from "./summary";
+import { formatStudy } from "./formats/study-summary";
+import { formatSummary } from "./formats/summary";
 
 /** What a run leaves behind. */
 export const ARTIFACT_NAMES = [

@@ -19,7 +19,7 @@ const sliceCountsSchema = z.strictObject({
   cpuSeconds: count.optional(),
 });
 
-/** One test of two cells whose servers were sent to in alternating slices of some milliseconds. */
+/** One test of two treatments whose servers were sent to in alternating slices of some milliseconds. */
 export const interleavedTestSchema = z.strictObject({
   test: z.string(),
   base: sliceCountsSchema,
@@ -44,7 +44,7 @@ export const COMPARISON_VERDICTS = ["greater", "less", "no-difference", "not-eno
 const comparisonSchema = z.strictObject({
   test: z.string(),
   title: z.string(),
-  figure: z.enum(["throughput", "p99", "cpu-per-operation"]),
+  metric: z.enum(["throughput", "p99", "cpu-per-operation"]),
   base: z.string(),
   other: z.string(),
   /** `other` over `base`. */
@@ -54,7 +54,7 @@ const comparisonSchema = z.strictObject({
   rounds: z.int(),
   verdict: z.enum(COMPARISON_VERDICTS),
   /** Whether the two were measured in alternating slices, not one after the other. */
-  sideBySide: z.boolean().default(false),
+  interleaved: z.boolean().default(false),
 });
 export type StudyComparison = z.infer<typeof comparisonSchema>;
 
@@ -65,11 +65,11 @@ const fitSchema = z.strictObject({
   what: z.string(),
   /** Null where too little is left to fit. */
   exponent: intervalSchema.nullable(),
-  /** The figure at one shard. */
+  /** The metric at one shard. */
   factor: z.number().nullable(),
-  /** Cells taken into the fit, and those left out with the reason. */
-  cells: z.array(z.string()),
-  excluded: z.array(z.strictObject({ cell: z.string(), why: z.string() })),
+  /** Treatments taken into the fit, and those left out with the reason. */
+  treatments: z.array(z.string()),
+  excluded: z.array(z.strictObject({ treatment: z.string(), why: z.string() })),
 });
 export type StudyFit = z.infer<typeof fitSchema>;
 
@@ -94,20 +94,20 @@ export const studySchema = z.strictObject({
   rounds: z.int().min(0),
   /** Why it ended. */
   ended: z.enum(["precise", "budget", "not-yet"]),
-  cells: z.array(cellSchema),
+  treatments: z.array(cellSchema),
   /** Of all measurements, in the order in which they were made: `3 cluster`, `3 reference load 1`. */
   order: z.array(z.string()),
   /** True when a reference load was off the median of all by more than the limit: then the machine was not the same throughout. */
   referenceLoadMoved: z.boolean(),
   comparisons: z.array(comparisonSchema),
-  /** What comparisons that say `sideBySide` are made of: one of each pair and round. */
-  sideBySide: z
+  /** What comparisons that say `interleaved` are made of: one of each pair and round. */
+  interleaved: z
     .array(
       z.strictObject({ round: z.int(), base: z.string(), other: z.string(), tests: z.array(interleavedTestSchema) }),
     )
     .default([]),
   fits: z.array(fitSchema),
-  growth: z.array(z.strictObject({ cell: z.string(), round: z.int(), samples: tableGrowthSchema.shape.samples })),
+  growth: z.array(z.strictObject({ treatment: z.string(), round: z.int(), samples: tableGrowthSchema.shape.samples })),
   /** Sentences: the rule that was found, what stands out. */
   findings: z.array(z.string()),
   claims: z.array(claimSchema),

@@ -1,11 +1,11 @@
-/** journal.jsonl: everything a study has finished, a line each. */
+/** checkpoints.jsonl: everything a study has finished, a line each. */
 import { z } from "zod";
 import type { CheckpointLog } from "../../lib/checkpoint-log";
 import { CheckpointLogStore } from "../../lib/checkpoint-log";
 import { measurementSchema, topologySchema } from "../results/schema";
 import { tableGrowthSchema, interleavedTestSchema } from "../results/study-schema";
 
-export const STUDY_CHECKPOINT_FILE = "journal.jsonl";
+export const STUDY_CHECKPOINT_FILE = "checkpoints.jsonl";
 
 const count = z.number().min(0);
 
@@ -34,30 +34,36 @@ const entrySchema = z.discriminatedUnion("kind", [
       .optional(),
   }),
   z.strictObject({
-    kind: z.literal("cell"),
+    kind: z.literal("treatment"),
     round: z.int(),
-    cell: z.string(),
+    treatment: z.string(),
     /** From the start of its servers to their end. */
     seconds: count,
     records: z.array(measurementSchema),
     topology: topologySchema,
     growth: tableGrowthSchema.nullable(),
   }),
-  /** Two cells in alternating slices; see `slices.ts`. */
+  /** Two treatments in alternating slices; see `slices.ts`. */
   z.strictObject({
-    kind: z.literal("side-by-side"),
+    kind: z.literal("interleaved"),
     round: z.int(),
     base: z.string(),
     other: z.string(),
     seconds: count,
     tests: z.array(interleavedTestSchema),
   }),
-  /** `cell` is a cell's, or what two of them are called: see `subjectOf`. */
-  z.strictObject({ kind: z.literal("failure"), round: z.int(), cell: z.string(), seconds: count, reason: z.string() }),
+  /** `treatment` is a treatment's, or what two of them are called: see `subjectOf`. */
+  z.strictObject({
+    kind: z.literal("failure"),
+    round: z.int(),
+    treatment: z.string(),
+    seconds: count,
+    reason: z.string(),
+  }),
 ]);
 export type StudyLogEntry = z.infer<typeof entrySchema>;
-export type TreatmentEntry = Extract<StudyLogEntry, { kind: "cell" }>;
-export type InterleavedEntry = Extract<StudyLogEntry, { kind: "side-by-side" }>;
+export type TreatmentEntry = Extract<StudyLogEntry, { kind: "treatment" }>;
+export type InterleavedEntry = Extract<StudyLogEntry, { kind: "interleaved" }>;
 export type SliceCounts = InterleavedEntry["tests"][number]["base"];
 
 export type StudyCheckpointLog = CheckpointLog<StudyLogHeader, StudyLogEntry>;

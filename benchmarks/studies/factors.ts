@@ -69,7 +69,7 @@ export interface Treatment {
 
 /**
  * Every level of every factor with every other, on every deployment. The order is that of the deployments, then of the
- * levels, the last factor changing first; the first cell is what the others are compared with.
+ * levels, the last factor changing first; the first treatment is what the others are compared with.
  */
 export function treatmentsOf(
   bases: readonly BaseDeployment[],
@@ -142,24 +142,25 @@ function idOf(label: string): string {
     .replaceAll(/^[-.]+|[-.]+$/g, "");
 }
 
-function withLevels(cell: Treatment, levels: Levels): Treatment {
-  const primaries = levels.primaries ?? (levels.mode === "replication" ? 1 : cell.shape.primaries);
+function withLevels(treatment: Treatment, levels: Levels): Treatment {
+  const primaries = levels.primaries ?? (levels.mode === "replication" ? 1 : treatment.shape.primaries);
   const settings: ServerSettings = {
-    ...cell.settings,
+    ...treatment.settings,
     ...(levels["io-threads"] === undefined ? {} : { "io-threads": levels["io-threads"] }),
     ...(levels.backlog === undefined ? {} : { "repl-backlog-size": levels.backlog }),
     ...(levels.persistence === undefined ? {} : PERSISTENCE_SETTINGS[levels.persistence]),
   };
-  const { workload } = cell;
+  const { workload } = treatment;
   return {
-    ...cell,
+    ...treatment,
     mode:
-      levels.mode ?? (levels.primaries === undefined ? cell.mode : levels.primaries === 1 ? "replication" : "cluster"),
-    shape: { primaries, replicasPerPrimary: levels.replicas ?? cell.shape.replicasPerPrimary },
+      levels.mode ??
+      (levels.primaries === undefined ? treatment.mode : levels.primaries === 1 ? "replication" : "cluster"),
+    shape: { primaries, replicasPerPrimary: levels.replicas ?? treatment.shape.replicasPerPrimary },
     settings,
     engine: levels.engine,
     cpus: levels.cpus,
-    runners: levels.runners ?? cell.runners,
+    runners: levels.runners ?? treatment.runners,
     workload: {
       ...workload,
       clients: levels.clients ?? workload.clients,

@@ -1,4 +1,4 @@
-/** Which cells are compared with each other, and which of them side by side. Pure. */
+/** Which treatments are compared with each other, and which of them side by side. Pure. */
 import { nodeCount } from "../../valkey/topology/placement";
 import type { TestName } from "../workloads/named-tests";
 import { namedTest } from "../workloads/named-tests";
@@ -10,14 +10,14 @@ export interface TreatmentPair {
 }
 
 /**
- * Each cell beside those that differ from it in one thing only, which is at its first level there: one factor, or the deployment.
+ * Each treatment beside those that differ from it in one thing only, which is at its first level there: one factor, or the deployment.
  */
-export function comparedPairs(cells: readonly Treatment[]): TreatmentPair[] {
-  const [first] = cells;
+export function comparedPairs(treatments: readonly Treatment[]): TreatmentPair[] {
+  const [first] = treatments;
   if (first === undefined) return [];
   const find = (base: string, levels: Levels): Treatment | undefined =>
-    cells.find((cell) => cell.baseDeployment === base && sameLevels(cell.levels, levels));
-  return cells.flatMap((other) => {
+    treatments.find((treatment) => treatment.baseDeployment === base && sameLevels(treatment.levels, levels));
+  return treatments.flatMap((other) => {
     const bases = [
       ...(other.baseDeployment === first.baseDeployment ? [] : [find(first.baseDeployment, other.levels)]),
       ...(Object.keys(other.levels) as Factor[]).flatMap((factor) =>
@@ -32,12 +32,12 @@ export function comparedPairs(cells: readonly Treatment[]): TreatmentPair[] {
 
 /**
  * Those whose throughput is compared (at an offered rate it is what was offered), of as many nodes each: halting and waking takes
- * every process some 0.2 ms in each turn, which is nothing to a ratio where both lose as much, and a sixth of it where twelve are
+ * every process some 0.2 ms in each step, which is nothing to a ratio where both lose as much, and a sixth of it where twelve are
  * held against three.
  */
-export function interleavedPairs(cells: readonly Treatment[]): TreatmentPair[] {
+export function interleavedPairs(treatments: readonly Treatment[]): TreatmentPair[] {
   const isAtFullSpeed = ({ workload }: Treatment): boolean => workload.rate === undefined;
-  return comparedPairs(cells).filter(
+  return comparedPairs(treatments).filter(
     (pair) =>
       isAtFullSpeed(pair.base) &&
       isAtFullSpeed(pair.other) &&

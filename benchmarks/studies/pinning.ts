@@ -7,13 +7,13 @@ export interface Pinning {
   /** By node, as taskset takes lists: `0,1`. */
   readonly servers: readonly string[];
   readonly clients: string;
-  /** Why the cell says less than it should; undefined where everyone has CPUs of their own. */
+  /** Why the treatment says less than it should; undefined where everyone has CPUs of their own. */
   readonly sharedCpus: string | undefined;
 }
 
 /**
  * Each server its own CPUs from the first on, the load generators what is left. Where the machine has too few, servers take
- * turns at those there are; a load generator without a CPU of its own shares all of them.
+ * steps at those there are; a load generator without a CPU of its own shares all of them.
  * @param cpus the machine's, at least one
  * @param servers how many there are
  * @param each CPUs of each server
@@ -52,7 +52,7 @@ export function parseCpuList(text: string): number[] {
     });
 }
 
-/** Which CPUs a cell's servers and load generators get; undefined where it pins nothing. */
+/** Which CPUs a treatment's servers and load generators get; undefined where it pins nothing. */
 export function pinningOf({ cpus: each, shape }: Treatment, cpus: readonly number[]): Pinning | undefined {
   return each === undefined ? undefined : planPinning(cpus, nodeCount(shape), each);
 }

@@ -8,41 +8,41 @@ export const MIN_ROUNDS = 6;
 
 export type StudyStep =
   | { readonly kind: "reference-load"; readonly round: number; readonly place: number }
-  | { readonly kind: "cell"; readonly round: number; readonly cell: string }
-  | { readonly kind: "side-by-side"; readonly round: number; readonly base: string; readonly other: string };
+  | { readonly kind: "treatment"; readonly round: number; readonly treatment: string }
+  | { readonly kind: "interleaved"; readonly round: number; readonly base: string; readonly other: string };
 
 /**
- * One round: every cell once and every pair side by side once, in an order of its own, a reference load before the first of them and one somewhere among them.
- * @param pairs of cells, by their ids
+ * One round: every treatment once and every pair side by side once, in an order of its own, a reference load before the first of them and one somewhere among them.
+ * @param pairs of treatments, by their ids
  * @param round from 1
  */
 export function stepsOfRound(
-  cells: readonly string[],
+  treatments: readonly string[],
   pairs: readonly { readonly base: string; readonly other: string }[],
   seed: number,
   round: number,
 ): StudyStep[] {
   const random = randomFrom(seed + Math.imul(round, 0x9e3779b1));
   const all = [
-    ...cells.map((cell): StudyStep => ({ kind: "cell", round, cell })),
-    ...pairs.map(({ base, other }): StudyStep => ({ kind: "side-by-side", round, base, other })),
+    ...treatments.map((treatment): StudyStep => ({ kind: "treatment", round, treatment })),
+    ...pairs.map(({ base, other }): StudyStep => ({ kind: "interleaved", round, base, other })),
   ];
-  const turns = shuffled(all, random);
-  const among = 1 + Math.floor(random() * Math.max(0, turns.length - 1));
+  const steps = shuffled(all, random);
+  const among = 1 + Math.floor(random() * Math.max(0, steps.length - 1));
   const referenceLoad = (place: number): StudyStep => ({ kind: "reference-load", round, place });
-  return cells.length < 2
-    ? [referenceLoad(1), ...turns]
-    : [referenceLoad(1), ...turns.slice(0, among), referenceLoad(2), ...turns.slice(among)];
+  return treatments.length < 2
+    ? [referenceLoad(1), ...steps]
+    : [referenceLoad(1), ...steps.slice(0, among), referenceLoad(2), ...steps.slice(among)];
 }
 
-/** What a turn measures: a cell's id, or what two of them are called together. */
-export function stepSubject(turn: Exclude<StudyStep, { kind: "reference-load" }>): string {
-  return turn.kind === "cell" ? turn.cell : `${turn.other} beside ${turn.base}`;
+/** What a step measures: a treatment's id, or what two of them are called together. */
+export function stepSubject(step: Exclude<StudyStep, { kind: "reference-load" }>): string {
+  return step.kind === "treatment" ? step.treatment : `${step.other} beside ${step.base}`;
 }
 
-/** What a turn is on the journal. */
-export function stepKey(turn: StudyStep): string {
-  return `${turn.round} ${turn.kind === "reference-load" ? `reference load ${turn.place}` : stepSubject(turn)}`;
+/** What a step is on the log. */
+export function stepKey(step: StudyStep): string {
+  return `${step.round} ${step.kind === "reference-load" ? `reference load ${step.place}` : stepSubject(step)}`;
 }
 
 export interface StudyProgress {
@@ -55,7 +55,7 @@ export interface StudyProgress {
 }
 
 export interface StudyLimits {
-  /** Part of the figure that matters: 0.05 is 5 %. */
+  /** Part of the metric that matters: 0.05 is 5 %. */
   readonly precision: number;
   /** Seconds. */
   readonly budget: number;

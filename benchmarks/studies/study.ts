@@ -21,17 +21,17 @@ export interface Study extends StudyLimits {
   /** The first is what the others are compared with. */
   readonly treatments: readonly Treatment[];
   readonly seed: number;
-  /** Measured on every cell as well, in every round. */
+  /** Measured on every treatment as well, in every round. */
   readonly tableGrowth: TableGrowthPlan | undefined;
 }
 
-/** How cells are held against each other. Another number when that changes: an older journal lacks what is decided by now. */
+/** How treatments are held against each other. Another number when that changes: an older log lacks what is decided by now. */
 const METHOD = "side-by-side 2";
 
 /** Two studies with the same fingerprint measure the same things in the same way; how well and how long may differ. */
 export function fingerprint({ kind, treatments, tableGrowth }: Study): string {
   const text = JSON.stringify(
-    { method: METHOD, kind, cells: treatments, growth: tableGrowth ?? null },
+    { method: METHOD, kind, treatments: treatments, growth: tableGrowth ?? null },
     (_key, value: unknown) =>
       isPlain(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
   );

@@ -1,7 +1,7 @@
 /** Servers of a study that goes on must be of the versions it was begun with. Pure. */
 import type { StudyLogEntry } from "./checkpoint-log";
 
-/** By engine, as cells name it. */
+/** By engine, as treatments name it. */
 type Found = ReadonlyMap<string | undefined, { readonly version: string }>;
 
 /** As a reference load has them on record: the engine that nobody named, which also has the load generator of all, by an empty name. */

@@ -8,7 +8,7 @@ import { ROOT } from "../../lib/paths";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
-import { formatSummary } from "../../benchmarks/results/summary";
+import { formatSummary } from "../../benchmarks/results/formats/summary";
 import type { Verification } from "../../valkey/verification/verify";
 import { parseConfig } from "../../stacks/config/parse";
 import type { PlannedScenarioRun } from "../../stacks/plan/scenario-runs";

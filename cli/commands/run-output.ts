@@ -2,7 +2,7 @@
 import type { BenchmarkPlan } from "../../benchmarks/measuring/measure-all";
 import type { ResultsCollector } from "../../benchmarks/results/collector";
 import type { Results } from "../../benchmarks/results/schema";
-import { formatSummary } from "../../benchmarks/results/summary";
+import { formatSummary } from "../../benchmarks/results/formats/summary";
 import type { Artifacts } from "../../benchmarks/results/artifacts";
 import { shortPath } from "../../benchmarks/results/artifacts";
 import { formatDuration } from "../../lib/units";

@@ -2,7 +2,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { formatEndpoint } from "../../valkey/node";
 import type { Results, TopologyRecord } from "../../benchmarks/results/schema";
-import { formatSummary } from "../../benchmarks/results/summary";
+import { formatSummary } from "../../benchmarks/results/formats/summary";
 import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { Formation } from "../../provider/resources/formation";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { formatOpenMetrics } from "../../benchmarks/results/open-metrics";
+import { formatOpenMetrics } from "../../benchmarks/results/formats/open-metrics";
 import { grafanaDashboard } from "../../components/dashboard";
 import { recordAt, results } from "../support/records";
 
@@ -64,7 +64,7 @@ describe("the Grafana dashboard", () => {
     const comparison = {
       test: "set",
       title: "SET",
-      figure: "throughput" as const,
+      metric: "throughput" as const,
       base: "a",
       other: "b",
       ratio: 1.5,
@@ -72,7 +72,7 @@ describe("the Grafana dashboard", () => {
       high: 1.6,
       rounds: 6,
       verdict: "greater" as const,
-      sideBySide: true,
+      interleaved: true,
     };
     const study = {
       name: "x",
@@ -83,11 +83,11 @@ describe("the Grafana dashboard", () => {
       elapsedSeconds: 1,
       rounds: 6,
       ended: "precise" as const,
-      cells: [],
+      treatments: [],
       order: [],
       referenceLoadMoved: false,
       comparisons: [comparison],
-      sideBySide: [],
+      interleaved: [],
       fits: [],
       growth: [],
       findings: [],

@@ -1,4 +1,4 @@
-/** Two cells side by side on real servers: who is not in turn stands still, what is counted is so, and nothing stays behind. */
+/** Two treatments side by side on real servers: who is not in step stands still, what is counted is so, and nothing stays behind. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Interrupted } from "../../lib/errors";
-import type { StudyEnvironment } from "../../benchmarks/studies/treatment-servers";
+import type { StudyEnvironment } from "../../benchmarks/studies/running/treatment-servers";
 import type { BaseDeployment, Treatment } from "../../benchmarks/studies/factors";
 import { treatmentsOf } from "../../benchmarks/studies/factors";
-import { measureInterleaved } from "../../benchmarks/studies/measure-interleaved";
+import { measureInterleaved } from "../../benchmarks/studies/running/measure-interleaved";
 import { signalChildGroup, startRecorded } from "../../platforms/host/processes";
 import { runningProcesses, RunDirectory } from "../../platforms/host/run-directory";
 import { randomFrom } from "../../lib/statistics/random";
@@ -38,7 +38,11 @@ const WORKLOAD: Workload = {
   rate: undefined,
 };
 const living = (): number => RunDirectory.list(runs).flatMap(({ path }) => runningProcesses(path)).length;
-const cell = (name: string, changes: Partial<BaseDeployment> = {}, workload: Partial<Workload> = {}): Treatment => {
+const treatment = (
+  name: string,
+  changes: Partial<BaseDeployment> = {},
+  workload: Partial<Workload> = {},
+): Treatment => {
   const [made] = treatmentsOf(
     [
       {
@@ -53,11 +57,11 @@ const cell = (name: string, changes: Partial<BaseDeployment> = {}, workload: Par
     { ...WORKLOAD, ...workload },
     1,
   );
-  if (made === undefined) throw new Error("there is no cell");
+  if (made === undefined) throw new Error("there is no treatment");
   return { ...made, id: name, label: name };
 };
 
-async function laboratory(changes: Partial<StudyEnvironment> = {}): Promise<StudyEnvironment> {
+async function environment(changes: Partial<StudyEnvironment> = {}): Promise<StudyEnvironment> {
   const programs = await realPrograms();
   return {
     runs,
@@ -103,7 +107,7 @@ async function looks(signal: AbortSignal): Promise<Look[][]> {
   return seen;
 }
 
-describe("two cells side by side", () => {
+describe("two treatments side by side", () => {
   it.each([
     ["base", 7],
     ["other", 1],
@@ -112,16 +116,16 @@ describe("two cells side by side", () => {
     async (first, seed) => {
       expect(randomFrom(seed)() < 0.5 ? "base" : "other").toBe(first);
       const raw: string[] = [];
-      const pair = { base: cell("deep"), other: cell("shallow", {}, { pipeline: 1 }) };
+      const pair = { base: treatment("deep"), other: treatment("shallow", {}, { pipeline: 1 }) };
       const entry = await measureInterleaved(
         pair,
         3,
         [undefined, undefined],
         randomFrom(seed),
-        await laboratory({ raw: (_heading, output) => raw.push(output) }),
+        await environment({ raw: (_heading, output) => raw.push(output) }),
       );
       expect(entry).toMatchObject({
-        kind: "side-by-side",
+        kind: "interleaved",
         round: 3,
         base: "deep",
         other: "shallow",
@@ -144,22 +148,26 @@ describe("two cells side by side", () => {
   );
 
   it.runIf(process.platform === "linux")(
-    "stand still with all that belongs to them while the other is in turn",
+    "stand still with all that belongs to them while the other is in step",
     async () => {
       const pair = {
-        base: cell("cluster", { mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 } }, { tests: ["set"] }),
-        other: cell("threads", { settings: { "io-threads": 2, appendonly: true, save: "" } }, { tests: ["set"] }),
+        base: treatment(
+          "cluster",
+          { mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 } },
+          { tests: ["set"] },
+        ),
+        other: treatment("threads", { settings: { "io-threads": 2, appendonly: true, save: "" } }, { tests: ["set"] }),
       };
       const over = new AbortController();
       const looking = looks(over.signal);
-      const [counts] = (await measureInterleaved(pair, 1, [undefined, undefined], randomFrom(1), await laboratory()))
+      const [counts] = (await measureInterleaved(pair, 1, [undefined, undefined], randomFrom(1), await environment()))
         .tests;
       over.abort();
       // Seven servers, two load generators; the first look and the last are from before and after.
       const all = (await looking).filter((moving) => moving.length === 9);
       expect(all.length).toBeGreaterThan(100);
       const sides = all.map((moving) => new Set(moving.filter(({ halted }) => !halted).map(({ side }) => side)).size);
-      // A look takes a while and may see the change of turns; who forgets to halt its servers or its load generators is always seen.
+      // A look takes a while and may see the change of steps; who forgets to halt its servers or its load generators is always seen.
       expect(sides.filter((count) => count > 1).length / all.length).toBeLessThan(0.5);
       expect(counts?.base.requests).toBeGreaterThan(1000);
       expect(living()).toBe(0);
@@ -202,9 +210,9 @@ describe("two cells side by side", () => {
     const broken = join(runs, "broken-benchmark");
     writeFileSync(broken, `#!/bin/sh\n${script}\n`);
     chmodSync(broken, 0o755);
-    const pair = { base: cell("a", {}, { tests: [...tests] }), other: cell("b", {}, { tests: [...tests] }) };
+    const pair = { base: treatment("a", {}, { tests: [...tests] }), other: treatment("b", {}, { tests: [...tests] }) };
     await expect(
-      measureInterleaved(pair, 1, [undefined, undefined], randomFrom(1), await laboratory({ benchmark: broken })),
+      measureInterleaved(pair, 1, [undefined, undefined], randomFrom(1), await environment({ benchmark: broken })),
     ).rejects.toThrow(message);
     expect(living()).toBe(0);
   });
@@ -212,11 +220,11 @@ describe("two cells side by side", () => {
   it("are stopped in the middle, halted servers and all", async () => {
     const stopping = new AbortController();
     const going = measureInterleaved(
-      { base: cell("a"), other: cell("b") },
+      { base: treatment("a"), other: treatment("b") },
       1,
       [undefined, undefined],
       randomFrom(1),
-      await laboratory({ signal: stopping.signal }),
+      await environment({ signal: stopping.signal }),
     );
     going.catch(() => undefined);
     await eventually("both have servers and load generators", () => living() === 4, 20_000);

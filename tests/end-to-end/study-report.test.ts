@@ -6,7 +6,7 @@ import { chromium } from "playwright-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { studyResults } from "../../benchmarks/studies/study-results";
+import { studyResults } from "../../benchmarks/studies/evaluation/study-results";
 import { renderReport } from "../../benchmarks/report/page";
 import { executablePath, browserSkipReason } from "../support/browser";
 import { results } from "../support/records";
@@ -29,8 +29,8 @@ const samples = Array.from({ length: 80 }, (_, index) => ({
 }));
 const ENTRIES = [1, 2, 3, 4].flatMap((round) => [
   referenceLoadEntry(round, 1, 1e6 * (1 + round / 100)),
-  ...STUDY.treatments.map((cell, index) => ({
-    ...treatmentEntry(cell, round, 100_000 * cell.shape.primaries ** 0.9 * (1 + index / 10 + round / 500)),
+  ...STUDY.treatments.map((treatment, index) => ({
+    ...treatmentEntry(treatment, round, 100_000 * treatment.shape.primaries ** 0.9 * (1 + index / 10 + round / 500)),
     growth: index < 2 ? { samples } : null,
   })),
   ...interleavedPairs(STUDY.treatments).map((pair, index) =>
@@ -76,7 +76,7 @@ describe.skipIf(executablePath === undefined)(`a study's report.html in a browse
         .array(z.string())
         .parse(await page.evaluate("[...document.querySelectorAll('figure')].map(({ id }) => id)"));
       expect(figures).toEqual([
-        "cells-set",
+        "treatments-set",
         "compared-throughput",
         "compared-cpu-per-operation",
         "scaling-0",
@@ -137,7 +137,7 @@ describe.skipIf(executablePath === undefined)(`a study's report.html in a browse
       .array(z.number())
       .parse(
         await page.evaluate(
-          `[...document.querySelectorAll('#cells-set svg path[fill="#0072b2"]')].filter((path) => path.checkVisibility()).map((path) => path.getBoundingClientRect().width)`,
+          `[...document.querySelectorAll('#treatments-set svg path[fill="#0072b2"]')].filter((path) => path.checkVisibility()).map((path) => path.getBoundingClientRect().width)`,
         ),
       );
     const medians = STUDY.treatments

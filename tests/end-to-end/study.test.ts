@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { STUDY_CHECKPOINT_FILE as JOURNAL, studyCheckpointLogs } from "../../benchmarks/studies/checkpoint-log";
+import { STUDY_CHECKPOINT_FILE as CHECKPOINTS, studyCheckpointLogs } from "../../benchmarks/studies/checkpoint-log";
 import { memoryRunsDirectory } from "../../lib/paths";
 import { runningProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
 import { Place, resultsIn } from "../support/command";
@@ -36,15 +36,15 @@ const args = (...more: string[]): string[] => [
   ...more,
 ];
 const linesOf = (): string[] =>
-  existsSync(join(place.output(), JOURNAL))
-    ? readFileSync(join(place.output(), JOURNAL), "utf8").split("\n").slice(0, -1)
+  existsSync(join(place.output(), CHECKPOINTS))
+    ? readFileSync(join(place.output(), CHECKPOINTS), "utf8").split("\n").slice(0, -1)
     : [];
 
 describe("npm start -- study", () => {
   it("is killed, resumed, and has everything that was finished, in the order of its seed", async () => {
     const killed = await place.start(args("--budget", "1", "--seed", "42"));
     await eventually(
-      "two measurements are on the journal, and a third under way",
+      "two measurements are on the log, and a third under way",
       () => linesOf().length >= 3 && living().length > 0,
       60_000,
     );
@@ -55,15 +55,18 @@ describe("npm start -- study", () => {
 
     const { status, output } = await place.run(args("--budget", "1", "--resume"));
     expect(status, output).toBe(0);
-    expect(output).toContain("Study io-threads: 1 round of 4 cells");
+    expect(output).toContain("Study io-threads: 1 round of 4 treatments");
     expect(linesOf().slice(0, before.length)).toEqual(before);
-    const { header, entries } = studyCheckpointLogs.parse(readFileSync(join(place.output(), JOURNAL), "utf8"), JOURNAL);
+    const { header, entries } = studyCheckpointLogs.parse(
+      readFileSync(join(place.output(), CHECKPOINTS), "utf8"),
+      CHECKPOINTS,
+    );
     expect(header.seed).toBe(42);
-    expect(entries.filter(({ kind }) => kind === "cell")).toHaveLength(4);
+    expect(entries.filter(({ kind }) => kind === "treatment")).toHaveLength(4);
     expect(entries.filter(({ kind }) => kind === "reference-load")).toHaveLength(2);
-    expect(entries.filter(({ kind }) => kind === "side-by-side")).toHaveLength(3);
+    expect(entries.filter(({ kind }) => kind === "interleaved")).toHaveLength(3);
     const results = resultsIn(place.output());
-    expect(results.study?.sideBySide.map(({ base, other }) => `${other} / ${base}`).sort()).toEqual([
+    expect(results.study?.interleaved.map(({ base, other }) => `${other} / ${base}`).sort()).toEqual([
       "io-threads-2 / io-threads-1",
       "io-threads-3 / io-threads-1",
       "io-threads-4 / io-threads-1",
@@ -85,11 +88,8 @@ describe("npm start -- study", () => {
 
     // Another version than it was begun with: nothing is measured, and what is there stays as it is.
     const written = readFileSync(join(place.output(), "results.json"), "utf8");
-    const journal = join(place.output(), JOURNAL);
-    writeFileSync(
-      journal,
-      readFileSync(journal, "utf8").replaceAll(/"versions":\{"":"[\d.]+"\}/g, '"versions":{"":"7.2.4"}'),
-    );
+    const log = join(place.output(), CHECKPOINTS);
+    writeFileSync(log, readFileSync(log, "utf8").replaceAll(/"versions":\{"":"[\d.]+"\}/g, '"versions":{"":"7.2.4"}'));
     const changed = await place.run(args("--budget", "99", "--resume"));
     expect(changed.status, changed.output).toBe(2);
     expect(changed.output).toMatch(/Valkey was 7\.2\.4 when it was begun, and is [\d.]+ now/);
@@ -100,7 +100,7 @@ describe("npm start -- study", () => {
   it("refuses what cannot be gone on with, and what is no study", async () => {
     mkdirSync(place.output());
     const nothing = await place.call(args("--resume"));
-    expect([nothing.status, nothing.output]).toEqual([2, expect.stringContaining("holds no journal.jsonl")]);
+    expect([nothing.status, nothing.output]).toEqual([2, expect.stringContaining("holds no checkpoints.jsonl")]);
     const unknown = await place.call(["study", "io-thread"]);
     expect([unknown.status, unknown.output]).toEqual([
       2,

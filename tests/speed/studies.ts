@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { analysisOf } from "../../benchmarks/studies/evaluate";
+import { analysisOf } from "../../benchmarks/studies/evaluation/evaluate";
 import type { BaseDeployment, Treatment } from "../../benchmarks/studies/factors";
 import { treatmentsOf } from "../../benchmarks/studies/factors";
 import { studyCheckpointLogs } from "../../benchmarks/studies/checkpoint-log";
-import { hostStepRunner, runStudy } from "../../benchmarks/studies/run-study";
+import { hostStepRunner, runStudy } from "../../benchmarks/studies/running/run-study";
 import type { Study } from "../../benchmarks/studies/study";
 import { findPrograms } from "../../platforms/host/programs";
 import { packagesDirectory } from "../../lib/paths";
@@ -42,7 +42,7 @@ export const studies: Benchmark = {
   ids: [SAME, SLOWER],
   run: async ({ workbench, wanted, report, emit }) => {
     const programs = await findPrograms(packagesDirectory(), () => undefined, workbench.signal);
-    const laboratory = {
+    const environment = {
       runs: workbench.runs,
       engines: new Map([[undefined, programs]]),
       benchmark: programs.benchmark,
@@ -52,7 +52,7 @@ export const studies: Benchmark = {
       report: () => undefined,
       raw: () => undefined,
     };
-    const cells = treatmentsOf(
+    const treatments = treatmentsOf(
       [base("same-a"), base("same-b"), base("slower")].filter(
         ({ name }) => wanted.has(name === "slower" ? SLOWER : SAME) || name === "same-a",
       ),
@@ -71,7 +71,7 @@ export const studies: Benchmark = {
       },
       1,
     );
-    const ratios = new Map<string, Ratio[]>(cells.slice(1).map(({ id }) => [id, []]));
+    const ratios = new Map<string, Ratio[]>(treatments.slice(1).map(({ id }) => [id, []]));
     const over = new AbortController();
     const slowing = wanted.has(SLOWER)
       ? slowDownServer(workbench.runs, "slower-0", HANDICAP, AbortSignal.any([over.signal, workbench.signal]))
@@ -80,14 +80,14 @@ export const studies: Benchmark = {
     try {
       for (let number = 1; number <= STUDIES; number++) {
         const study: Study = {
-          name: "bench",
+          name: "speed",
           kind: "comparison",
-          treatments: cells,
+          treatments,
           seed: 1000 + number,
           ...LIMITS,
           tableGrowth: undefined,
         };
-        const found = await carryOut(study, (lab) => hostStepRunner(study, [0], lab), laboratory, workbench.signal);
+        const found = await carryOut(study, (lab) => hostStepRunner(study, [0], lab), environment, workbench.signal);
         rounds.push(found.rounds);
         for (const [id, all] of ratios) all.push(found.ratioOf(id));
         report(
@@ -128,41 +128,41 @@ export const studies: Benchmark = {
   },
 };
 
-type Laboratory = Parameters<typeof hostStepRunner>[2];
+type Environment = Parameters<typeof hostStepRunner>[2];
 
 async function carryOut(
   study: Study,
-  bench: (laboratory: Laboratory) => ReturnType<typeof hostStepRunner>,
-  laboratory: Laboratory,
+  runner: (environment: Environment) => ReturnType<typeof hostStepRunner>,
+  environment: Environment,
   signal: AbortSignal,
 ): Promise<{ readonly rounds: number; readonly ratioOf: (id: string) => Ratio }> {
-  const directory = mkdtempSync(join(tmpdir(), "bench-study-"));
-  const journal = studyCheckpointLogs.create(directory, {
+  const directory = mkdtempSync(join(tmpdir(), "study-"));
+  const log = studyCheckpointLogs.create(directory, {
     kind: "study",
     name: study.name,
-    fingerprint: "bench",
+    fingerprint: "speed",
     seed: study.seed,
     timestamp: "20000101-000000",
     machine: "this one",
   });
   try {
-    const state = await runStudy(study, journal, [0], bench(laboratory), signal, {
+    const state = await runStudy(study, log, [0], runner(environment), signal, {
       report: () => undefined,
       round: () => undefined,
     });
     const findings = analysisOf(state);
     const [first] = study.treatments;
-    const cell = (id: string): Treatment | undefined => findings.treatment(id);
+    const treatment = (id: string): Treatment | undefined => findings.treatment(id);
     return {
       rounds: state.rounds,
       ratioOf: (id) => {
-        const other = cell(id);
-        if (first === undefined || other === undefined) throw new Error(`there is no cell ${id}`);
+        const other = treatment(id);
+        if (first === undefined || other === undefined) throw new Error(`there is no treatment ${id}`);
         return findings.ratio(first, other, "set", "throughput");
       },
     };
   } finally {
-    journal.close();
+    log.close();
     rmSync(directory, { recursive: true });
   }
 }

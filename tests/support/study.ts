@@ -1,4 +1,4 @@
-/** Studies for tests of what is made of studies: cells, and measurements that nobody took. */
+/** Studies for tests of what is made of studies: treatments, and measurements that nobody took. */
 import type { Treatment, Variation } from "../../benchmarks/studies/factors";
 import { treatmentsOf } from "../../benchmarks/studies/factors";
 import type {
@@ -56,7 +56,7 @@ export function referenceLoadEntry(
 
 /** @param changes replaces parts of the one record */
 export function treatmentEntry(
-  cell: Treatment,
+  treatment: Treatment,
   round: number,
   rps: number,
   changes: Partial<MeasurementRecord> = {},
@@ -66,23 +66,23 @@ export function treatmentEntry(
   if (topology === undefined) throw new Error("there is no topology");
   const own = {
     ...base,
-    id: `${round}-${cell.id}-set`,
+    id: `${round}-${treatment.id}-set`,
     round,
-    deployment: cell.id,
-    workload: cell.id,
-    mode: cell.mode,
+    deployment: treatment.id,
+    workload: treatment.id,
+    mode: treatment.mode,
     test: "set",
     title: "SET",
     client: { ...base.client, rps },
     ...changes,
   };
   return {
-    kind: "cell",
+    kind: "treatment",
     round,
-    cell: cell.id,
+    treatment: treatment.id,
     seconds: 10,
     records: [own],
-    topology: { ...topology, deployment: cell.id, mode: cell.mode },
+    topology: { ...topology, deployment: treatment.id, mode: treatment.mode },
     growth: null,
   };
 }
@@ -94,7 +94,7 @@ export function interleavedEntry(
   ofOther: SliceCounts,
 ): InterleavedEntry {
   return {
-    kind: "side-by-side",
+    kind: "interleaved",
     round,
     base: base.id,
     other: other.id,

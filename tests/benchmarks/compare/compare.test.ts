@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { compareRuns } from "../../../benchmarks/compare/compare";
 import type { RunComparison } from "../../../benchmarks/compare/compare";
 import { Histogram } from "../../../lib/histogram";
-import { CLOSED_LOOP_NOTE } from "../../../benchmarks/results/study-summary";
+import { CLOSED_LOOP_NOTE } from "../../../benchmarks/results/formats/study-summary";
 import { formatComparison } from "../../../benchmarks/compare/format";
 import type { CapacityLoad, CapacityRecord, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
 import { recordAt, measurementRecord, results } from "../../support/records";
@@ -98,7 +98,7 @@ describe("comparing two runs", () => {
     };
     const [row] = compareRuns(at(1, { offering }), at(60, { offering })).rows;
     expect(row).toMatchObject({
-      figure: "p99",
+      metric: "p99",
       judgement: "slower",
       valueBefore: expect.closeTo(1.02, 2) as number,
       valueAfter: expect.closeTo(61.2, 0) as number,
@@ -280,7 +280,7 @@ describe("comparing capacities", () => {
     ).toMatchObject({
       judgement: "other-work",
       bounds: undefined,
-      otherWork: [{ what: "objective", before: "p99 ≤ 2 ms", after: "p99 ≤ 5 ms" }],
+      workDifferences: [{ what: "objective", before: "p99 ≤ 2 ms", after: "p99 ≤ 5 ms" }],
       notes: [],
     });
   });
@@ -294,7 +294,7 @@ describe("comparing capacities", () => {
   ])("has no ratio of another load of the same name: other %s", (what, changes) => {
     expect(
       compared(capacity(10_000, 11_000), capacity(20_000, 21_000, { load: { ...LOAD, ...changes } })).capacities[0],
-    ).toMatchObject({ judgement: "other-work", bounds: undefined, otherWork: [{ what }] });
+    ).toMatchObject({ judgement: "other-work", bounds: undefined, workDifferences: [{ what }] });
   });
 
   it("says where the same work was sent otherwise, from another machine, with warnings, or is not on record", () => {

@@ -46,12 +46,12 @@ const first = (
 describe("a recommendation", () => {
   it("takes replication while one primary serves it and holds it, and a cluster of three or more beyond", () => {
     // 0.9 / 200,000 + 0.1 / 100,000 seconds each: 181,818/s, of which 70 % are 127,272/s.
-    expect(first({})).toMatchObject({ mode: "replication", primaries: 1, offer: { type: "small" }, ioThreads: 1 });
+    expect(first({})).toMatchObject({ mode: "replication", primaries: 1, machine: { type: "small" }, ioThreads: 1 });
     expect(first({ rate: 127_000 })?.primaries).toBe(1);
     expect(first({ rate: 128_000 })).toMatchObject({ mode: "cluster", primaries: 3 });
     expect(first({ rate: 1_000_000 })).toMatchObject({ mode: "cluster", primaries: 8 });
     // Memory alone, 34.6 GiB: one large machine for less than five small ones, a replica each.
-    expect(first({ workingSet: 23 * GIB })).toMatchObject({ mode: "replication", offer: { type: "large" } });
+    expect(first({ workingSet: 23 * GIB })).toMatchObject({ mode: "replication", machine: { type: "large" } });
     expect(first({ workingSet: 200 * GIB })?.mode).toBe("cluster");
   });
 
@@ -166,7 +166,7 @@ describe("a recommendation", () => {
     expect(sustainedRate([{ ...MEASURED, capacities: [older, capacity] }], need)).toMatchObject({
       perPrimary: 20_000,
       load,
-      isLeast: false,
+      isLowerBound: false,
     });
     expect(sustainedRate([{ ...MEASURED, capacities: [older] }], need)).toMatchObject({
       perPrimary: 120_000,
@@ -320,7 +320,7 @@ describe("a recommendation", () => {
       ...MEASURED,
       topologies: MEASURED.topologies.map((topology) => ({ ...topology, settings: { "io-threads": "4" } })),
     };
-    expect(first({}, threaded)).toMatchObject({ ioThreads: 4, offer: { type: "large" } });
+    expect(first({}, threaded)).toMatchObject({ ioThreads: 4, machine: { type: "large" } });
   });
 
   it("takes fewer io-threads where more are not shown to serve more", () => {
@@ -342,8 +342,8 @@ describe("a recommendation", () => {
         settings: { "io-threads": each.mode === "cluster" ? "4" : "1" },
       })),
     });
-    expect(first({}, both(200_200))).toMatchObject({ ioThreads: 1, offer: { type: "small" } });
-    expect(first({}, both(300_000))).toMatchObject({ ioThreads: 4, offer: { type: "large" } });
+    expect(first({}, both(200_200))).toMatchObject({ ioThreads: 1, machine: { type: "small" } });
+    expect(first({}, both(300_000))).toMatchObject({ ioThreads: 4, machine: { type: "large" } });
   });
 
   it("says of a mode that was not measured that it is assumed to serve as much", () => {

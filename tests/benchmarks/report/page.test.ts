@@ -74,7 +74,7 @@ describe("report.html", () => {
     expect(bad).toContain("61 % &#60;missed&#62;");
     expect(bad).toContain("Incomplete: stopped by SIGINT");
     expect(bad).toContain("not verified");
-    expect(bad).toMatch(/Verification of cluster: <span class="fail">FAIL/);
+    expect(bad).toMatch(/Verification of cluster:\s*<span class="fail">FAIL/);
   });
 
   it("can be made of nothing measured", () => {

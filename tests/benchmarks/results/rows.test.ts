@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatCsv } from "../../../benchmarks/results/csv";
-import { warningNotes, noteLetter } from "../../../benchmarks/results/warning-notes";
+import { formatCsv } from "../../../benchmarks/results/formats/csv";
+import { warningNotes, noteLetter } from "../../../benchmarks/results/formats/warning-notes";
 import { Histogram, mergeCumulativeCounts } from "../../../lib/histogram";
 import { resultRows, compareDeployments } from "../../../benchmarks/results/rows";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
 import { resultsSchema } from "../../../benchmarks/results/schema";
-import { formatSummary } from "../../../benchmarks/results/summary";
+import { formatSummary } from "../../../benchmarks/results/formats/summary";
 import { recordAt, measurementRecord, results } from "../../support/records";
 
 const three = [1, 2, 3].flatMap((round) => [

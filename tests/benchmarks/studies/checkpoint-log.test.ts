@@ -20,7 +20,7 @@ const STUDY = study({ "io-threads": [1, 2] });
 
 let directory: string;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "journal-"));
+  directory = mkdtempSync(join(tmpdir(), "log-"));
 });
 afterEach(() => {
   rmSync(directory, { recursive: true });
@@ -29,24 +29,24 @@ afterEach(() => {
 const file = (): string => join(directory, STUDY_CHECKPOINT_FILE);
 
 function written(): StudyCheckpointLog {
-  const journal = studyCheckpointLogs.create(directory, HEADER);
-  journal.add(referenceLoadEntry(1, 1));
-  for (const cell of STUDY.treatments) journal.add(treatmentEntry(cell, 1, 1000));
-  return journal;
+  const log = studyCheckpointLogs.create(directory, HEADER);
+  log.add(referenceLoadEntry(1, 1));
+  for (const treatment of STUDY.treatments) log.add(treatmentEntry(treatment, 1, 1000));
+  return log;
 }
 
-describe("a journal", () => {
+describe("a log", () => {
   it("gives back what was put there, line by line", () => {
-    const journal = written();
+    const log = written();
     const lines = readFileSync(file(), "utf8").trimEnd().split("\n");
     expect(lines).toHaveLength(4);
-    journal.close();
+    log.close();
     const resumed = studyCheckpointLogs.resume(directory);
     expect(resumed.header).toEqual(HEADER);
-    expect(resumed.entries).toEqual(journal.entries);
+    expect(resumed.entries).toEqual(log.entries);
     resumed.add(referenceLoadEntry(2, 1));
     resumed.close();
-    expect(studyCheckpointLogs.parse(readFileSync(file(), "utf8"), "journal").entries).toHaveLength(4);
+    expect(studyCheckpointLogs.parse(readFileSync(file(), "utf8"), "log").entries).toHaveLength(4);
   });
 
   it("cuts off a line that was never finished, at whatever byte its writer died", () => {
@@ -59,7 +59,7 @@ describe("a journal", () => {
       expect(resumed.entries).toHaveLength(3);
       resumed.add(referenceLoadEntry(2, 2));
       resumed.close();
-      expect(studyCheckpointLogs.parse(readFileSync(file(), "utf8"), "journal").entries.at(-1)).toEqual(
+      expect(studyCheckpointLogs.parse(readFileSync(file(), "utf8"), "log").entries.at(-1)).toEqual(
         referenceLoadEntry(2, 2),
       );
     }
@@ -67,18 +67,18 @@ describe("a journal", () => {
 
   it("is not gone on with when a line in it is broken: it would be evaluated without that", () => {
     written().close();
-    appendFileSync(file(), '{"kind":"cell"}\n');
-    expect(() => studyCheckpointLogs.resume(directory)).toThrow(/line 5 is no line of a journal/);
+    appendFileSync(file(), '{"kind":"treatment"}\n');
+    expect(() => studyCheckpointLogs.resume(directory)).toThrow(/line 5 /);
     // And nothing is left locked.
     writeFileSync(file(), `${JSON.stringify(HEADER)}\n`);
     studyCheckpointLogs.resume(directory).close();
   });
 
   it("is one process' at a time", () => {
-    const journal = written();
+    const log = written();
     expect(() => studyCheckpointLogs.resume(directory)).toThrow(/another process is at work/);
-    journal.close();
-    writeFileSync(join(directory, "journal.lock"), JSON.stringify({ pid: 999_999_999, started: "long ago" }));
+    log.close();
+    writeFileSync(join(directory, "checkpoints.lock"), JSON.stringify({ pid: 999_999_999, started: "long ago" }));
     studyCheckpointLogs.resume(directory).close();
   });
 

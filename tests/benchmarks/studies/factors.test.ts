@@ -29,15 +29,15 @@ const cluster: BaseDeployment = {
   shape: { primaries: 3, replicasPerPrimary: 1 },
   settings: {},
 };
-const cells = (variation: Variation, ...bases: BaseDeployment[]): ReturnType<typeof treatmentsOf> =>
+const treatments = (variation: Variation, ...bases: BaseDeployment[]): ReturnType<typeof treatmentsOf> =>
   treatmentsOf(bases, variation, WORKLOAD, 1);
 
-describe("the cells of a study", () => {
+describe("the treatments of a study", () => {
   it("are every level with every other on every deployment, each by a name of its own", () => {
     const levels = fc.uniqueArray(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(levels, levels, levels, (ioThreads, pipeline, clients) => {
-        const all = cells({ "io-threads": ioThreads, pipeline, clients }, replication, cluster);
+        const all = treatments({ "io-threads": ioThreads, pipeline, clients }, replication, cluster);
         expect(all).toHaveLength(2 * ioThreads.length * pipeline.length * clients.length);
         expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
         for (const { id, levels: own, settings, workload } of all) {
@@ -53,16 +53,16 @@ describe("the cells of a study", () => {
   });
 
   it("are the deployments themselves where nothing is varied", () => {
-    expect(cells({}, replication, cluster)).toMatchObject([
+    expect(treatments({}, replication, cluster)).toMatchObject([
       { id: "replication", mode: "replication" },
       { id: "cluster", mode: "cluster", shape: cluster.shape },
     ]);
-    expect(cells({}, cluster).map(({ label }) => label)).toEqual(["cluster"]);
+    expect(treatments({}, cluster).map(({ label }) => label)).toEqual(["cluster"]);
   });
 
   it("have what each factor stands for", () => {
     const only = (variation: Variation, base = cluster): ReturnType<typeof treatmentsOf>[number] | undefined =>
-      cells(variation, base)[0];
+      treatments(variation, base)[0];
     expect(only({ primaries: [1] })).toMatchObject({
       id: "1-primary",
       mode: "replication",
@@ -127,11 +127,11 @@ describe("pinning", () => {
   });
 
   it("says how many CPUs it would take", () => {
-    expect(planPinning([0, 1], 1, 1)).toEqual({ servers: ["0"], clients: "1", shared: undefined });
+    expect(planPinning([0, 1], 1, 1)).toEqual({ servers: ["0"], clients: "1", sharedCpus: undefined });
     expect(planPinning([0, 1], 2, 1)).toMatchObject({
       servers: ["0", "1"],
       clients: "0,1",
-      shared: expect.stringContaining("2 servers of 1 CPU each: all 2 CPUs of the machine") as string,
+      sharedCpus: expect.stringContaining("2 servers of 1 CPU each: all 2 CPUs of the machine") as string,
     });
     expect(planPinning([0, 1], 3, 1).sharedCpus).toContain("3 of the machine's 2 CPUs");
   });

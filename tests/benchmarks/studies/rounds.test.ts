@@ -4,48 +4,50 @@ import type { NextDecision } from "../../../benchmarks/studies/rounds";
 import { decideNext, stepKey, MIN_ROUNDS, stepsOfRound } from "../../../benchmarks/studies/rounds";
 import type { Ratio } from "../../../lib/statistics/ratio";
 
-const cells = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,6}$/), { minLength: 1, maxLength: 12 });
-/** Every cell beside the first. */
+const treatments = fc.uniqueArray(fc.stringMatching(/^[a-z]{1,6}$/), { minLength: 1, maxLength: 12 });
+/** Every treatment beside the first. */
 const pairsOf = ([base = "", ...others]: readonly string[]): { base: string; other: string }[] =>
   others.map((other) => ({ base, other }));
 const seed = fc.integer({ min: 1, max: 1_000_000_000 });
 const round = fc.integer({ min: 1, max: 200 });
 
 describe("a round", () => {
-  it("has every cell and every pair once, a reference load first and one among them, and no turn twice", () => {
+  it("has every treatment and every pair once, a reference load first and one among them, and no step twice", () => {
     fc.assert(
-      fc.property(cells, seed, round, (all, s, r) => {
-        const turns = stepsOfRound(all, pairsOf(all), s, r);
-        expect(turns.flatMap((turn) => (turn.kind === "cell" ? [turn.cell] : [])).sort()).toEqual([...all].sort());
-        expect(turns.flatMap((turn) => (turn.kind === "side-by-side" ? [turn.other] : [])).sort()).toEqual(
+      fc.property(treatments, seed, round, (all, s, r) => {
+        const steps = stepsOfRound(all, pairsOf(all), s, r);
+        expect(steps.flatMap((step) => (step.kind === "treatment" ? [step.treatment] : [])).sort()).toEqual(
+          [...all].sort(),
+        );
+        expect(steps.flatMap((step) => (step.kind === "interleaved" ? [step.other] : [])).sort()).toEqual(
           all.slice(1).sort(),
         );
-        expect(turns[0]?.kind).toBe("reference-load");
-        const referenceLoads = turns.flatMap((turn, place) => (turn.kind === "reference-load" ? [place] : []));
+        expect(steps[0]?.kind).toBe("reference-load");
+        const referenceLoads = steps.flatMap((step, place) => (step.kind === "reference-load" ? [place] : []));
         expect(referenceLoads).toHaveLength(all.length < 2 ? 1 : 2);
-        // Among the cells, not at their end.
-        if (all.length > 1) expect(referenceLoads[1]).toBeLessThan(turns.length - 1);
-        expect(new Set(turns.map(stepKey)).size).toBe(turns.length);
+        // Among the treatments, not at their end.
+        if (all.length > 1) expect(referenceLoads[1]).toBeLessThan(steps.length - 1);
+        expect(new Set(steps.map(stepKey)).size).toBe(steps.length);
       }),
     );
   });
 
   it("is the same from the same seed, which is how a study is resumed", () => {
     fc.assert(
-      fc.property(cells, seed, round, (all, s, r) => {
+      fc.property(treatments, seed, round, (all, s, r) => {
         expect(stepsOfRound(all, pairsOf(all), s, r)).toEqual(stepsOfRound(all, pairsOf(all), s, r));
       }),
     );
   });
 
-  it("puts each cell before each other one about as often as behind it", () => {
+  it("puts each treatment before each other one about as often as behind it", () => {
     fc.assert(
       fc.property(seed, (s) => {
         const all = ["a", "b", "c", "d"];
         let ahead = 0;
         for (let r = 1; r <= 400; r++) {
-          const order = stepsOfRound(all, pairsOf(all), s, r).flatMap((turn) =>
-            turn.kind === "cell" ? [turn.cell] : [],
+          const order = stepsOfRound(all, pairsOf(all), s, r).flatMap((step) =>
+            step.kind === "treatment" ? [step.treatment] : [],
           );
           if (order.indexOf("a") < order.indexOf("d")) ahead++;
         }

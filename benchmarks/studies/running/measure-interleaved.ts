@@ -1,23 +1,23 @@
-/** Two cells side by side: the servers of both run, and are sent to in alternating slices of some milliseconds. */
+/** Two treatments side by side: the servers of both run, and are sent to in alternating slices of some milliseconds. */
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readInfoSections } from "../../valkey/connection";
-import { Failure, messageOf } from "../../lib/errors";
-import { signalChildGroup } from "../../platforms/host/processes";
-import { epochMs } from "../../lib/clock";
-import { parseCounters } from "../measuring/counters";
-import { Session } from "../measuring/session";
-import { commandsOfTest, namedTest } from "../workloads/named-tests";
-import type { TestName } from "../workloads/named-tests";
+import { readInfoSections } from "../../../valkey/connection";
+import { Failure, messageOf } from "../../../lib/errors";
+import { signalChildGroup } from "../../../platforms/host/processes";
+import { epochMs } from "../../../lib/clock";
+import { parseCounters } from "../../measuring/counters";
+import { Session } from "../../measuring/session";
+import { commandsOfTest, namedTest } from "../../workloads/named-tests";
+import type { TestName } from "../../workloads/named-tests";
 import type { TreatmentServers, StudyEnvironment } from "./treatment-servers";
 import { withServers } from "./treatment-servers";
-import type { Treatment } from "./factors";
+import type { Treatment } from "../factors";
 import { PausableLoad } from "./pausable-load";
-import type { InterleavedEntry, SliceCounts } from "./checkpoint-log";
-import type { TreatmentPair } from "./pairs";
-import { commonTests } from "./pairs";
-import type { Pinning } from "./pinning";
-import { parseCpuList } from "./pinning";
+import type { InterleavedEntry, SliceCounts } from "../checkpoint-log";
+import type { TreatmentPair } from "../pairs";
+import { commonTests } from "../pairs";
+import type { Pinning } from "../pinning";
+import { parseCpuList } from "../pinning";
 import type { SideControl, Pair } from "./interleaving";
 import { interleaveSlices } from "./interleaving";
 
@@ -39,47 +39,49 @@ const SETTLE_MS = 20;
  * Tests that leave their data as they were, which is what can be sent for as long as one likes.
  * @param pinnings CPUs of each side's servers and load generators; undefined where nothing is pinned
  * @param random from 0 to below 1: who is started first, and the order and lengths of slices
- * @throws Failure when servers or load generators fail; the laboratory's signal's reason
+ * @throws Failure when servers or load generators fail; the environment's signal's reason
  */
 export async function measureInterleaved(
   { base, other }: TreatmentPair,
   round: number,
   pinnings: Pair<Pinning | undefined>,
   random: () => number,
-  laboratory: StudyEnvironment,
+  environment: StudyEnvironment,
 ): Promise<InterleavedEntry> {
   const began = performance.now();
   const tests: InterleavedEntry["tests"] = [];
   const measured = async (sides: Pair<Side>, signal: AbortSignal): Promise<void> => {
     for (const test of commonTests({ base, other })) {
       const what = `${namedTest(test).title} on ${base.label} and ${other.label}`;
-      laboratory.report(`round ${round}: ${what}, side by side`, true);
+      environment.report(`round ${round}: ${what}, side by side`, true);
       const counts = await inSlices(test, sides, secondsOf({ base, other }), random, signal);
-      laboratory.raw(
+      environment.raw(
         `round ${round}, ${what}, side by side`,
         sides.map((side, index) => `${side.command}\n${JSON.stringify(counts[index])}`).join("\n"),
       );
       tests.push({
         test,
-        ...(sides[0].cell === base ? { base: counts[0], other: counts[1] } : { base: counts[1], other: counts[0] }),
+        ...(sides[0].treatment === base
+          ? { base: counts[0], other: counts[1] }
+          : { base: counts[1], other: counts[0] }),
       });
     }
   };
   const both = [
-    { cell: base, pinning: pinnings[0] },
-    { cell: other, pinning: pinnings[1] },
+    { treatment: base, pinning: pinnings[0] },
+    { treatment: other, pinning: pinnings[1] },
   ] as const;
   // What is started second finds another machine: memory is taken, and CPUs are.
   const [first, second] = random() < 0.5 ? both : [both[1], both[0]];
-  await withServers(first.cell, first.pinning, laboratory, (one) =>
-    withServers(second.cell, second.pinning, { ...laboratory, signal: one.signal }, (two) =>
-      withSide(first, one, laboratory, (sideOne) =>
-        withSide(second, two, laboratory, (sideTwo) => measured([sideOne, sideTwo], two.signal)),
+  await withServers(first.treatment, first.pinning, environment, (one) =>
+    withServers(second.treatment, second.pinning, { ...environment, signal: one.signal }, (two) =>
+      withSide(first, one, environment, (sideOne) =>
+        withSide(second, two, environment, (sideTwo) => measured([sideOne, sideTwo], two.signal)),
       ),
     ),
   );
   return {
-    kind: "side-by-side",
+    kind: "interleaved",
     round,
     base: base.id,
     other: other.id,
@@ -94,24 +96,24 @@ class Side {
   command = "";
 
   constructor(
-    readonly cell: Treatment,
+    readonly treatment: Treatment,
     private readonly servers: TreatmentServers,
     private readonly session: Session,
     private readonly cpus: readonly number[] | undefined,
-    private readonly laboratory: Pick<StudyEnvironment, "benchmark" | "features">,
+    private readonly environment: Pick<StudyEnvironment, "benchmark" | "features">,
   ) {}
 
   /** Puts the test's keys in place. */
   async prepare(test: TestName, signal: AbortSignal): Promise<void> {
-    const { keySpace, dataSize } = this.cell.workload;
+    const { keySpace, dataSize } = this.treatment.workload;
     await this.session.prepareKeys(namedTest(test), { keySpace, dataSize, stock: 0 }, signal);
   }
 
   /** Has load generators send. The caller ends them. */
   begin(test: TestName): PausableLoad {
-    const { workload, runners } = this.cell;
+    const { workload, runners } = this.treatment;
     const { deployment, endpoint, user } = this.session;
-    const { benchmark, features } = this.laboratory;
+    const { benchmark, features } = this.environment;
     const tool = {
       mode: deployment.mode,
       endpoint,
@@ -157,7 +159,7 @@ class Side {
    * Servers stand still with their load generators and with what they forked: io-threads that spin, replicas that follow, files that are
    * rewritten and requests under way would take from the other side's slices.
    */
-  party(generators: PausableLoad): SideControl {
+  control(generators: PausableLoad): SideControl {
     return {
       resume: () => {
         this.wake();
@@ -181,16 +183,22 @@ class Side {
 }
 
 async function withSide<T>(
-  { cell, pinning }: { readonly cell: Treatment; readonly pinning: Pinning | undefined },
+  { treatment, pinning }: { readonly treatment: Treatment; readonly pinning: Pinning | undefined },
   servers: TreatmentServers,
-  laboratory: StudyEnvironment,
+  environment: StudyEnvironment,
   use: (side: Side) => Promise<T>,
 ): Promise<T> {
   const { deployment, verification } = servers;
   const session = await Session.open({ deployment, shards: verification.verdict.shards });
   try {
     return await use(
-      new Side(cell, servers, session, pinning === undefined ? undefined : parseCpuList(pinning.clients), laboratory),
+      new Side(
+        treatment,
+        servers,
+        session,
+        pinning === undefined ? undefined : parseCpuList(pinning.clients),
+        environment,
+      ),
     );
   } finally {
     await session.close();
@@ -221,11 +229,11 @@ async function inSlices(
       return generators;
     };
     const generators = [await begin(sides[0]), await begin(sides[1])] as const;
-    const parties = [sides[0].party(generators[0]), sides[1].party(generators[1])] as const;
+    const controls = [sides[0].control(generators[0]), sides[1].control(generators[1])] as const;
     const any = AbortSignal.any([signal, ...generators.map(({ failed }) => failed)]);
     const alternated = (wanted: number): Promise<Pair<number>> => {
-      for (const party of parties) party.pause();
-      return interleaveSlices(parties, wanted, random, any);
+      for (const control of controls) control.pause();
+      return interleaveSlices(controls, wanted, random, any);
     };
     await alternated(LEAD_SECONDS);
     const before = await settled(test, sides);
@@ -236,7 +244,7 @@ async function inSlices(
     const silent = sides.filter((_, which) => both[which]?.requests === 0);
     if (silent.length > 0)
       throw new Failure(
-        `${namedTest(test).title}: ${silent.map(({ cell }) => cell.label).join(" and ")} got no request in ${seconds} s of slices`,
+        `${namedTest(test).title}: ${silent.map(({ treatment }) => treatment.label).join(" and ")} got no request in ${seconds} s of slices`,
       );
     return both;
   } finally {

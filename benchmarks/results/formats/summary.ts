@@ -1,15 +1,15 @@
 /** summary.txt and the end of a run on the terminal: the table side by side, keys by primary, warnings. Pure. */
-import { textTable } from "../../lib/table";
-import { formatCount, formatMs } from "../../lib/units";
-import { formatUsd } from "../../lib/dollars";
-import { describeCost, rowCost, storageCost, dataLimitOf } from "./cost";
+import { textTable } from "../../../lib/table";
+import { formatCount, formatMs } from "../../../lib/units";
+import { formatUsd } from "../../../lib/dollars";
+import { describeCost, rowCost, storageCost, dataLimitOf } from "../cost";
 import type { WarningNote } from "./warning-notes";
 import { warningNotes, NO_WARNINGS, noteLetter } from "./warning-notes";
-import { formatScenarios } from "./scenario-rows";
-import type { TestComparison, ResultRow } from "./rows";
-import { compareDeployments } from "./rows";
-import { formatObjective } from "../capacity/objective";
-import type { CapacityRecord, Results, TopologyRecord } from "./schema";
+import { formatScenarios } from "../scenario-rows";
+import type { TestComparison, ResultRow } from "../rows";
+import { compareDeployments } from "../rows";
+import { formatObjective } from "../../capacity/objective";
+import type { CapacityRecord, Results, TopologyRecord } from "../schema";
 
 /** All of it, lines without colour. */
 export function formatSummary(results: Results): string[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { formatOpenMetrics } from "../../../benchmarks/results/open-metrics";
-import { recordAt, results } from "../../support/records";
+import { formatOpenMetrics } from "../../../../benchmarks/results/formats/open-metrics";
+import { recordAt, results } from "../../../support/records";
 
 /** The lines of the format, by its ABNF: https://prometheus.io/docs/specs/om/open_metrics_spec/ */
 const NAME = "[a-zA-Z_:][a-zA-Z0-9_:]*";
@@ -95,7 +95,7 @@ describe("results as OpenMetrics", () => {
       const comparison = {
         test: "set",
         title: "SET",
-        figure: "throughput" as const,
+        metric: "throughput" as const,
         base: "a",
         other: "b",
         ratio: 1.5,
@@ -103,7 +103,7 @@ describe("results as OpenMetrics", () => {
         high: 1.6,
         rounds: 6,
         verdict: changes.verdict,
-        sideBySide: true,
+        interleaved: true,
       };
       const study = {
         name: "x",
@@ -114,11 +114,11 @@ describe("results as OpenMetrics", () => {
         elapsedSeconds: 1,
         rounds: 6,
         ended: "precise" as const,
-        cells: [],
+        treatments: [],
         order: [],
         referenceLoadMoved: false,
         comparisons: [comparison],
-        sideBySide: [],
+        interleaved: [],
         fits: [],
         growth: [],
         findings: [],

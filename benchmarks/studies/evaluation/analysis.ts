@@ -1,18 +1,18 @@
 /** What a study's records say when they are held against each other, round by round. Pure. */
-import type { Warning, MeasurementRecord } from "../results/schema";
-import type { StudyComparison, StudyFit } from "../results/study-schema";
-import { median } from "../../lib/statistics/median";
-import { fitPowerLaw } from "../../lib/statistics/power-law";
-import type { Point } from "../../lib/statistics/power-law";
-import type { PairedValues as RatioPair, Ratio } from "../../lib/statistics/ratio";
-import { CONFIDENCE, pairedRatio } from "../../lib/statistics/ratio";
-import type { Treatment, Factor } from "./factors";
-import { describeLevel } from "./factors";
-import type { InterleavedEntry, SliceCounts } from "./checkpoint-log";
-import type { TreatmentPair } from "./pairs";
-import { comparedPairs } from "./pairs";
+import type { Warning, MeasurementRecord } from "../../results/schema";
+import type { StudyComparison, StudyFit } from "../../results/study-schema";
+import { median } from "../../../lib/statistics/median";
+import { fitPowerLaw } from "../../../lib/statistics/power-law";
+import type { Point } from "../../../lib/statistics/power-law";
+import type { PairedValues as RatioPair, Ratio } from "../../../lib/statistics/ratio";
+import { CONFIDENCE, pairedRatio } from "../../../lib/statistics/ratio";
+import type { Treatment, Factor } from "../factors";
+import { describeLevel } from "../factors";
+import type { InterleavedEntry, SliceCounts } from "../checkpoint-log";
+import type { TreatmentPair } from "../pairs";
+import { comparedPairs } from "../pairs";
 
-export type Metric = StudyComparison["figure"];
+export type Metric = StudyComparison["metric"];
 
 export const METRICS: Readonly<Record<Metric, { readonly title: string; readonly unit: string }>> = {
   throughput: { title: "throughput", unit: "/s" },
@@ -21,8 +21,8 @@ export const METRICS: Readonly<Record<Metric, { readonly title: string; readonly
 };
 
 /** @returns undefined where it was not measured */
-export function metricValue(record: MeasurementRecord, figure: Metric): number | undefined {
-  switch (figure) {
+export function metricValue(record: MeasurementRecord, metric: Metric): number | undefined {
+  switch (metric) {
     case "throughput":
       return record.client.rps;
     case "p99":
@@ -36,7 +36,7 @@ export function metricValue(record: MeasurementRecord, figure: Metric): number |
   }
 }
 
-/** A figure of a cell by round; a round counts once. */
+/** A metric of a treatment by round; a round counts once. */
 export type RoundSeries = ReadonlyMap<number, number>;
 
 export class StudyAnalysis {
@@ -44,7 +44,7 @@ export class StudyAnalysis {
     readonly treatments: readonly Treatment[],
     readonly records: readonly MeasurementRecord[],
     readonly precision: number,
-    /** What was measured side by side, of pairs of these cells. */
+    /** What was measured side by side, of pairs of these treatments. */
     readonly interleaved: readonly InterleavedEntry[] = [],
   ) {}
 
@@ -54,36 +54,36 @@ export class StudyAnalysis {
   }
 
   treatment(id: string): Treatment | undefined {
-    return this.treatments.find((cell) => cell.id === id);
+    return this.treatments.find((treatment) => treatment.id === id);
   }
 
-  recordsOf(cell: Treatment, test: string): MeasurementRecord[] {
+  recordsOf(treatment: Treatment, test: string): MeasurementRecord[] {
     return this.records
-      .filter((record) => record.deployment === cell.id && record.test === test)
+      .filter((record) => record.deployment === treatment.id && record.test === test)
       .sort((a, b) => a.round - b.round);
   }
 
-  series(cell: Treatment, test: string, figure: Metric): RoundSeries {
+  series(treatment: Treatment, test: string, metric: Metric): RoundSeries {
     return new Map(
-      this.recordsOf(cell, test).flatMap((record): [number, number][] => {
-        const value = metricValue(record, figure);
+      this.recordsOf(treatment, test).flatMap((record): [number, number][] => {
+        const value = metricValue(record, metric);
         return value === undefined ? [] : [[record.round, value]];
       }),
     );
   }
 
   /** Median over the rounds; undefined where there is none. */
-  median(cell: Treatment, test: string, figure: Metric): number | undefined {
-    const values = [...this.series(cell, test, figure).values()];
+  median(treatment: Treatment, test: string, metric: Metric): number | undefined {
+    const values = [...this.series(treatment, test, metric).values()];
     return values.length === 0 ? undefined : median(values);
   }
 
   /** `other` over `base`: of what was measured side by side where there is such, of themselves or of both and a third, else of the rounds that have both. */
-  ratio(base: Treatment, other: Treatment, test: string, figure: Metric): Ratio {
-    const beside = this.#sideBySide(base, other, test, figure);
+  ratio(base: Treatment, other: Treatment, test: string, metric: Metric): Ratio {
+    const beside = this.#interleavedRates(base, other, test, metric);
     if (beside.length > 0) return pairedRatio(beside, this.precision);
-    const before = this.series(base, test, figure);
-    const pairs = [...this.series(other, test, figure)].flatMap(([round, value]) => {
+    const before = this.series(base, test, metric);
+    const pairs = [...this.series(other, test, metric)].flatMap(([round, value]) => {
       const counterpart = before.get(round);
       return counterpart === undefined ? [] : [{ base: counterpart, other: value }];
     });
@@ -94,14 +94,14 @@ export class StudyAnalysis {
    * Of each round that has them: of the two themselves, whichever of them was the base, else of both beside the same third, each in
    * parts of it. Slices have no latency of their own, for who is halted lets its replies wait, and their CPU has the halting in it.
    */
-  #sideBySide(base: Treatment, other: Treatment, test: string, figure: Metric): RatioPair[] {
-    if (figure !== "throughput") return [];
-    const own = this.#slices(base, other, test);
+  #interleavedRates(base: Treatment, other: Treatment, test: string, metric: Metric): RatioPair[] {
+    if (metric !== "throughput") return [];
+    const own = this.#sliceRates(base, other, test);
     if (own.size > 0) return [...own.values()];
     const [most = []] = this.treatments
       .map((third) => {
-        const others = this.#slices(third, other, test);
-        return [...this.#slices(third, base, test)].flatMap(([round, first]): RatioPair[] => {
+        const others = this.#sliceRates(third, other, test);
+        return [...this.#sliceRates(third, base, test)].flatMap(([round, first]): RatioPair[] => {
           const second = others.get(round);
           return second === undefined ? [] : [{ base: first.other / first.base, other: second.other / second.base }];
         });
@@ -111,7 +111,7 @@ export class StudyAnalysis {
   }
 
   /** Requests per second of slices, by round. */
-  #slices(base: Treatment, other: Treatment, test: string): Map<number, RatioPair> {
+  #sliceRates(base: Treatment, other: Treatment, test: string): Map<number, RatioPair> {
     const rateOf = ({ requests, seconds }: SliceCounts): number => requests / seconds;
     return new Map(
       this.interleaved.flatMap((entry) => {
@@ -127,9 +127,9 @@ export class StudyAnalysis {
     );
   }
 
-  /** Whether most of a cell's measurements say that it was not its servers that were the limit. */
-  limitedBy(cell: Treatment, test: string): "client" | "machine" | undefined {
-    const records = this.recordsOf(cell, test);
+  /** Whether most of a treatment's measurements say that it was not its servers that were the limit. */
+  limitedBy(treatment: Treatment, test: string): "client" | "machine" | undefined {
+    const records = this.recordsOf(treatment, test);
     const share = (...codes: readonly Warning["code"][]): number =>
       records.filter(({ warnings }) => warnings.some(({ code }) => codes.includes(code))).length /
       Math.max(1, records.length);
@@ -137,16 +137,16 @@ export class StudyAnalysis {
     return share("machine-bound") >= 0.5 ? "machine" : undefined;
   }
 
-  /** Every figure of every pair worth comparing. */
+  /** Every metric of every pair worth comparing. */
   comparisons(): StudyComparison[] {
     return this.tests.flatMap(({ test, title }) =>
       comparedPairs(this.treatments).flatMap(({ base, other }) =>
-        figuresOf(base, other).map((figure): StudyComparison => {
-          const { ratio, low, high, rounds, verdict } = this.ratio(base, other, test, figure);
+        metricsOf(base, other).map((metric): StudyComparison => {
+          const { ratio, low, high, rounds, verdict } = this.ratio(base, other, test, metric);
           return {
             test,
             title,
-            figure,
+            metric,
             base: base.id,
             other: other.id,
             ratio: ratio ?? null,
@@ -154,7 +154,7 @@ export class StudyAnalysis {
             high: high ?? null,
             rounds,
             verdict,
-            sideBySide: this.#sideBySide(base, other, test, figure).length > 0,
+            interleaved: this.#interleavedRates(base, other, test, metric).length > 0,
           };
         }),
       ),
@@ -163,39 +163,41 @@ export class StudyAnalysis {
 
   /**
    * Those that a study goes on for: throughput at full speed, and CPU at an offered rate, where throughput is what was offered.
-   * @param isOut whether a cell was given up: what is to be compared with it never will be
+   * @param isOut whether a treatment was given up: what is to be compared with it never will be
    */
-  decidingRatios(isOut: (cell: Treatment) => boolean): Ratio[] {
-    const isDecisive = ({ base, other }: TreatmentPair, figure: Metric): boolean =>
-      figure ===
+  decidingRatios(isOut: (treatment: Treatment) => boolean): Ratio[] {
+    const isDecisive = ({ base, other }: TreatmentPair, metric: Metric): boolean =>
+      metric ===
       (base.workload.rate === undefined && other.workload.rate === undefined ? "throughput" : "cpu-per-operation");
     return this.tests.flatMap(({ test }) =>
       comparedPairs(this.treatments)
         .filter(({ base, other }) => !isOut(base) && !isOut(other))
         .flatMap((pair) =>
-          figuresOf(pair.base, pair.other)
-            .filter((figure) => isDecisive(pair, figure))
-            .map((figure) => this.ratio(pair.base, pair.other, test, figure)),
+          metricsOf(pair.base, pair.other)
+            .filter((metric) => isDecisive(pair, metric))
+            .map((metric) => this.ratio(pair.base, pair.other, test, metric)),
         ),
     );
   }
 
-  /** Figure against primaries, one fit for each combination of what else is varied. @param excluded why a cell must stay out; undefined where it may stay */
-  fits(figure: Metric, excluded: (cell: Treatment, test: string) => string | undefined): StudyFit[] {
+  /** Figure against primaries, one fit for each combination of what else is varied. @param excluded why a treatment must stay out; undefined where it may stay */
+  fits(metric: Metric, excluded: (treatment: Treatment, test: string) => string | undefined): StudyFit[] {
     return this.tests.flatMap(({ test, title }) =>
       groupsVarying(this.treatments, "primaries").flatMap((group): StudyFit[] => {
-        const judged = group.map((cell) => ({ cell, why: excluded(cell, test) }));
-        const taken = judged.flatMap(({ cell, why }) => (why === undefined ? [cell] : []));
+        const judged = group.map((treatment) => ({ treatment, why: excluded(treatment, test) }));
+        const taken = judged.flatMap(({ treatment, why }) => (why === undefined ? [treatment] : []));
         const rounds = new Map<number, Point[]>();
-        for (const cell of taken) {
-          for (const [round, y] of this.series(cell, test, figure))
-            rounds.set(round, [...(rounds.get(round) ?? []), { x: cell.shape.primaries, y }]);
+        for (const treatment of taken) {
+          for (const [round, y] of this.series(treatment, test, metric))
+            rounds.set(round, [...(rounds.get(round) ?? []), { x: treatment.shape.primaries, y }]);
         }
         const law = fitPowerLaw([...rounds.values()], CONFIDENCE);
         const rest = group[0] === undefined ? "" : describeRest(group[0], "primaries");
         if (group.length < 2) return [];
-        const what = `${METRICS[figure].title} against shards${rest === "" ? "" : `, ${rest}`}`;
-        const left = judged.flatMap(({ cell, why }) => (why === undefined ? [] : [{ cell: cell.id, why }]));
+        const what = `${METRICS[metric].title} against shards${rest === "" ? "" : `, ${rest}`}`;
+        const left = judged.flatMap(({ treatment, why }) =>
+          why === undefined ? [] : [{ treatment: treatment.id, why }],
+        );
         return [
           {
             test,
@@ -203,7 +205,7 @@ export class StudyAnalysis {
             what,
             exponent: law?.exponent ?? null,
             factor: law?.factor ?? null,
-            cells: taken.map(({ id }) => id),
+            treatments: taken.map(({ id }) => id),
             excluded: left,
           },
         ];
@@ -213,23 +215,26 @@ export class StudyAnalysis {
 }
 
 /** Two loads that were offered at different rates have neither throughput nor latency to compare. */
-function figuresOf(base: Treatment, other: Treatment): Metric[] {
+function metricsOf(base: Treatment, other: Treatment): Metric[] {
   if (base.workload.rate !== other.workload.rate) return [];
   return base.workload.rate === undefined ? ["throughput", "p99", "cpu-per-operation"] : ["p99", "cpu-per-operation"];
 }
 
-/** Cells that differ in this factor only, together. */
-export function groupsVarying(cells: readonly Treatment[], factor: Factor): Treatment[][] {
+/** Treatments that differ in this factor only, together. */
+export function groupsVarying(treatments: readonly Treatment[], factor: Factor): Treatment[][] {
   const groups = new Map<string, Treatment[]>();
-  for (const cell of cells) {
-    const key = JSON.stringify([cell.baseDeployment, Object.entries(cell.levels).filter(([name]) => name !== factor)]);
-    groups.set(key, [...(groups.get(key) ?? []), cell]);
+  for (const treatment of treatments) {
+    const key = JSON.stringify([
+      treatment.baseDeployment,
+      Object.entries(treatment.levels).filter(([name]) => name !== factor),
+    ]);
+    groups.set(key, [...(groups.get(key) ?? []), treatment]);
   }
   return [...groups.values()];
 }
 
-function describeRest(cell: Treatment, factor: Factor): string {
-  return Object.entries(cell.levels as Readonly<Record<string, string | number>>)
+function describeRest(treatment: Treatment, factor: Factor): string {
+  return Object.entries(treatment.levels as Readonly<Record<string, string | number>>)
     .filter(([name]) => name !== factor)
     .map(([name, level]) => describeLevel(name as Factor, level))
     .join(", ");

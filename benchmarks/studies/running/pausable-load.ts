@@ -1,11 +1,11 @@
 /** Load generators that send until they are ended, and can be halted at any moment and go on: SIGSTOP and SIGCONT. */
-import type { RecordedProcess } from "../../platforms/host/processes";
-import { formatExit, pinnedCommand, signalChildGroup, startRecorded } from "../../platforms/host/processes";
-import type { RunDirectory } from "../../platforms/host/run-directory";
-import { runnerShare, LoadGeneratorFailure } from "../load/load-runner";
-import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
-import { valkeyBenchmarkArguments, withoutSecrets } from "../load/valkey-benchmark/arguments";
-import type { ValkeyBenchmarkFeatures } from "../load/valkey-benchmark/features";
+import type { RecordedProcess } from "../../../platforms/host/processes";
+import { formatExit, pinnedCommand, signalChildGroup, startRecorded } from "../../../platforms/host/processes";
+import type { RunDirectory } from "../../../platforms/host/run-directory";
+import { runnerShare, LoadGeneratorFailure } from "../../load/load-runner";
+import type { ValkeyBenchmarkRun } from "../../load/valkey-benchmark/arguments";
+import { valkeyBenchmarkArguments, withoutSecrets } from "../../load/valkey-benchmark/arguments";
+import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/features";
 
 /**
  * Longer than they are wanted: they are ended, they do not end. Not for ever, for nobody ends them where this process is killed.

@@ -1,5 +1,5 @@
-/** A study as results: what its journal holds, in the form every other run's results have. Pure. */
-import { referenceLoadWarnings } from "../measuring/warnings";
+/** A study as results: what its log holds, in the form every other run's results have. Pure. */
+import { referenceLoadWarnings } from "../../measuring/warnings";
 import type {
   ReferenceLoadRecord,
   Warning,
@@ -7,8 +7,8 @@ import type {
   MeasurementRecord,
   Results,
   TopologyRecord,
-} from "../results/schema";
-import { SCHEMA_VERSION } from "../results/schema";
+} from "../../results/schema";
+import { SCHEMA_VERSION } from "../../results/schema";
 import type { StudyState } from "./evaluate";
 import { treatmentEntries, evaluateStudy } from "./evaluate";
 
@@ -22,9 +22,9 @@ export interface StudyDescription {
 
 /** @param reason why the results are incomplete; null when they are not */
 export function studyResults(state: StudyState, description: StudyDescription, reason: string | null): Results {
-  const cells = treatmentEntries(state.entries);
+  const treatments = treatmentEntries(state.entries);
   const topologies = new Map<string, TopologyRecord>();
-  for (const { cell, topology } of cells) if (!topologies.has(cell)) topologies.set(cell, topology);
+  for (const { treatment, topology } of treatments) if (!topologies.has(treatment)) topologies.set(treatment, topology);
   const referenceLoads = state.entries.flatMap((entry): ReferenceLoadRecord[] =>
     entry.kind === "reference-load" ? [{ round: entry.round, rps: entry.rps, startedAt: entry.startedAt }] : [],
   );
@@ -34,10 +34,10 @@ export function studyResults(state: StudyState, description: StudyDescription, r
     ...description,
     complete: reason === null,
     reason,
-    // In the order of the study's cells, the first of which the others are compared with.
+    // In the order of the study's treatments, the first of which the others are compared with.
     topologies: state.study.treatments.flatMap(({ id }) => topologies.get(id) ?? []),
     referenceLoads,
-    records: cells
+    records: treatments
       .flatMap(({ records }) => records)
       .map((record): MeasurementRecord => ({ ...record, warnings: [...record.warnings, ...moved] })),
     capacities: [],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Clock, SideControl } from "../../../benchmarks/studies/interleaving";
-import { interleaveSlices } from "../../../benchmarks/studies/interleaving";
-import { randomFrom } from "../../../lib/statistics/random";
+import type { Clock, SideControl } from "../../../../benchmarks/studies/running/interleaving";
+import { interleaveSlices } from "../../../../benchmarks/studies/running/interleaving";
+import { randomFrom } from "../../../../lib/statistics/random";
 
 interface Slice {
   readonly who: number;
@@ -14,7 +14,7 @@ class FakeClock implements Clock {
   #now = 1000;
   #sleeps = 0;
 
-  /** @param late milliseconds, for each sleep in turn */
+  /** @param late milliseconds, for each sleep in step */
   constructor(private readonly late: (sleeps: number) => number = () => 0) {}
 
   readonly now = (): number => this.#now;
@@ -29,12 +29,12 @@ class FakeClock implements Clock {
 }
 
 /** Two that write down when they went and halted. @param halted told before each halt takes effect */
-function parties(
+function sides(
   slices: Slice[],
   clock: Clock,
   halted: (who: number) => void = () => undefined,
 ): readonly [SideControl, SideControl] {
-  const party = (who: number): SideControl => ({
+  const side = (who: number): SideControl => ({
     resume: () => {
       slices.push({ who, from: clock.now() });
     },
@@ -44,7 +44,7 @@ function parties(
       if (own !== undefined) own.to = clock.now();
     },
   });
-  return [party(0), party(1)];
+  return [side(0), side(1)];
 }
 
 const never = new AbortController().signal;
@@ -56,7 +56,7 @@ describe("alternating slices", () => {
   it("never overlap, and come in pairs of one each, in an order that changes", async () => {
     const slices: Slice[] = [];
     const clock = new FakeClock();
-    await interleaveSlices(parties(slices, clock), 0.25, randomFrom(1), never, clock);
+    await interleaveSlices(sides(slices, clock), 0.25, randomFrom(1), never, clock);
     expect(slices.length).toBeGreaterThan(30);
     for (const [index, { to = NaN, who }] of slices.entries()) {
       expect(slices[index + 1]?.from ?? Infinity).toBeGreaterThanOrEqual(to);
@@ -69,7 +69,7 @@ describe("alternating slices", () => {
   it("are short, of the same length for both in a pair, and of many lengths over all", async () => {
     const slices: Slice[] = [];
     const clock = new FakeClock();
-    await interleaveSlices(parties(slices, clock), 1, randomFrom(3), never, clock);
+    await interleaveSlices(sides(slices, clock), 1, randomFrom(3), never, clock);
     const lengths = slices.map(({ from, to = NaN }) => to - from);
     for (const [index, length] of lengths.entries())
       if (index % 2 === 1) expect(length).toBeCloseTo(lengths[index - 1] ?? NaN, 9);
@@ -81,7 +81,7 @@ describe("alternating slices", () => {
   it("count what each had: that is what it was on for, not what was planned", async () => {
     const slices: Slice[] = [];
     const clock = new FakeClock((sleeps) => (sleeps % 3 === 0 ? 4 : 0.1));
-    const had = await interleaveSlices(parties(slices, clock), 0.2, randomFrom(2), never, clock);
+    const had = await interleaveSlices(sides(slices, clock), 0.2, randomFrom(2), never, clock);
     for (const who of [0, 1] as const) expect(had[who]).toBeCloseTo(secondsOf(slices, who), 9);
     expect((had[0] + had[1]) / 2).toBeGreaterThanOrEqual(0.2);
   });
@@ -89,7 +89,7 @@ describe("alternating slices", () => {
   it("count nothing of what it takes to wake and to halt: who has more processes had no longer slices", async () => {
     const slices: Slice[] = [];
     const clock = new FakeClock();
-    const [quick, slow] = parties(slices, clock);
+    const [quick, slow] = sides(slices, clock);
     const slowly = {
       resume: () => {
         clock.work(3);
@@ -108,7 +108,7 @@ describe("alternating slices", () => {
   it("last by the machine's own clock", async () => {
     const slices: Slice[] = [];
     const clock: Clock = { now: () => performance.now(), sleep: () => Promise.reject(new Error("not this one")) };
-    const had = await interleaveSlices(parties(slices, clock), 0.1, randomFrom(5), never);
+    const had = await interleaveSlices(sides(slices, clock), 0.1, randomFrom(5), never);
     expect((had[0] + had[1]) / 2).toBeGreaterThanOrEqual(0.1);
     for (const who of [0, 1] as const) expect(had[who]).toBeLessThanOrEqual(secondsOf(slices, who));
     for (const { from, to = NaN } of slices) expect(to - from).toBeGreaterThan(3.5);
@@ -120,7 +120,7 @@ describe("alternating slices", () => {
     const stopping = new AbortController();
     let halts = 0;
     const going = interleaveSlices(
-      parties(slices, clock, () => {
+      sides(slices, clock, () => {
         if (++halts === 5) stopping.abort(new Error("enough"));
       }),
       60,

@@ -1,14 +1,14 @@
 /** How memory and rate go while keys are put into a server that had none: both are read off the server's own counters. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { Failure } from "../../lib/errors";
-import type { ProcessExit } from "../../platforms/host/processes";
-import { formatExit, pinnedCommand, startRecorded } from "../../platforms/host/processes";
-import { identifyProcess, signalProcess } from "../../lib/process-identity";
-import type { LocalValkeyBenchmarkOptions } from "../load/valkey-benchmark/local-runner";
-import type { Session } from "../measuring/session";
-import type { TableGrowth } from "../results/study-schema";
-import { infoFields, infoNumber, parseInfo } from "../../valkey/topology/info";
-import type { TableGrowthPlan } from "./study";
+import { Failure } from "../../../lib/errors";
+import type { ProcessExit } from "../../../platforms/host/processes";
+import { formatExit, pinnedCommand, startRecorded } from "../../../platforms/host/processes";
+import { identifyProcess, signalProcess } from "../../../lib/process-identity";
+import type { LocalValkeyBenchmarkOptions } from "../../load/valkey-benchmark/local-runner";
+import type { Session } from "../../measuring/session";
+import type { TableGrowth } from "../../results/study-schema";
+import { infoFields, infoNumber, parseInfo } from "../../../valkey/topology/info";
+import type { TableGrowthPlan } from "../study";
 
 const INTERVAL_MS = 50;
 /** As S3 writes: a value with a time to live that outlasts the run. */

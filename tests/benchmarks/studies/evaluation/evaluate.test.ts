@@ -1,23 +1,25 @@
 import { describe, expect, it } from "vitest";
-import { evaluateStudy, analysisOf } from "../../../benchmarks/studies/evaluate";
-import type { StudyLogEntry, SliceCounts } from "../../../benchmarks/studies/checkpoint-log";
-import type { Treatment } from "../../../benchmarks/studies/factors";
-import { treatmentsOf } from "../../../benchmarks/studies/factors";
-import { comparedPairs, interleavedPairs } from "../../../benchmarks/studies/pairs";
-import type { Study } from "../../../benchmarks/studies/study";
-import { rateDips, bytesPerEntry, recurringDips } from "../../../benchmarks/studies/claims/engines";
-import { resultsSchema } from "../../../benchmarks/results/schema";
-import type { StudyRecord } from "../../../benchmarks/results/study-schema";
-import { studyResults } from "../../../benchmarks/studies/study-results";
-import { formatStudy, intervalNotes } from "../../../benchmarks/results/study-summary";
-import { measurementRecord, results } from "../../support/records";
-import { referenceLoadEntry, treatmentEntry, interleavedEntry, study, WORKLOAD } from "../../support/study";
+import { evaluateStudy, analysisOf } from "../../../../benchmarks/studies/evaluation/evaluate";
+import type { StudyLogEntry, SliceCounts } from "../../../../benchmarks/studies/checkpoint-log";
+import type { Treatment } from "../../../../benchmarks/studies/factors";
+import { treatmentsOf } from "../../../../benchmarks/studies/factors";
+import { comparedPairs, interleavedPairs } from "../../../../benchmarks/studies/pairs";
+import type { Study } from "../../../../benchmarks/studies/study";
+import { rateDips, bytesPerEntry, recurringDips } from "../../../../benchmarks/studies/evaluation/engine-claims";
+import { resultsSchema } from "../../../../benchmarks/results/schema";
+import type { StudyRecord } from "../../../../benchmarks/results/study-schema";
+import { studyResults } from "../../../../benchmarks/studies/evaluation/study-results";
+import { formatStudy, intervalNotes } from "../../../../benchmarks/results/formats/study-summary";
+import { measurementRecord, results } from "../../../support/records";
+import { referenceLoadEntry, treatmentEntry, interleavedEntry, study, WORKLOAD } from "../../../support/study";
 
-/** Seven rounds at these rates, by cell, with noise of one in a hundred. */
-function entriesOfRates(of: Study, rate: (cell: Treatment) => number, entry = treatmentEntry): StudyLogEntry[] {
+/** Seven rounds at these rates, by treatment, with noise of one in a hundred. */
+function entriesOfRates(of: Study, rate: (treatment: Treatment) => number, entry = treatmentEntry): StudyLogEntry[] {
   return [1, 2, 3, 4, 5, 6, 7].flatMap((round) => [
     referenceLoadEntry(round, 1),
-    ...of.treatments.map((cell, index) => entry(cell, round, rate(cell) * (1 + 0.01 * Math.sin(round * (index + 1))))),
+    ...of.treatments.map((treatment, index) =>
+      entry(treatment, round, rate(treatment) * (1 + 0.01 * Math.sin(round * (index + 1)))),
+    ),
   ]);
 }
 
@@ -27,7 +29,7 @@ const evaluated = (of: Study, entries: readonly StudyLogEntry[], cores: number):
 const claims = ({ claims: all }: StudyRecord): string[] => all.map(({ document, finding }) => `${document} ${finding}`);
 
 describe("comparisons", () => {
-  it("are of cells that differ in one thing, each against its first level", () => {
+  it("are of treatments that differ in one thing, each against its first level", () => {
     const { treatments } = study({ "io-threads": [1, 2], pipeline: [16, 1] });
     expect(comparedPairs(treatments).map(({ base, other }) => `${other.id} / ${base.id}`)).toEqual([
       "io-threads-1-pipeline-1 / io-threads-1-pipeline-16",
@@ -44,13 +46,13 @@ describe("comparisons", () => {
       entriesOfRates(of, ({ levels }) => 1000 * (levels["io-threads"] ?? 0)),
       8,
     );
-    expect(comparisons.find(({ figure }) => figure === "throughput")).toMatchObject({
+    expect(comparisons.find(({ metric }) => metric === "throughput")).toMatchObject({
       base: "io-threads-1",
       other: "io-threads-2",
       rounds: 7,
       verdict: "greater",
     });
-    expect(comparisons.find(({ figure }) => figure === "throughput")?.ratio).toBeCloseTo(2, 1);
+    expect(comparisons.find(({ metric }) => metric === "throughput")?.ratio).toBeCloseTo(2, 1);
     const rates = study({ rate: [0, 1000] });
     expect(
       evaluated(
@@ -65,13 +67,13 @@ describe("comparisons", () => {
 describe("what was measured side by side", () => {
   const of = study({ "io-threads": [1, 2] });
   const [base, other] = of.treatments;
-  if (base === undefined || other === undefined) throw new Error("there are no cells");
+  if (base === undefined || other === undefined) throw new Error("there are no treatments");
   const pair = { base, other };
   const rounds = [1, 2, 3, 4, 5, 6, 7];
   // One after the other, the second is the quicker; side by side it is the slower.
   const apart = entriesOfRates(of, ({ levels }) => 1000 * (levels["io-threads"] ?? 0));
-  const of7 = (entries: readonly StudyLogEntry[], figure: string): StudyRecord["comparisons"][number] | undefined =>
-    evaluated(of, entries, 8).comparisons.find((each) => each.figure === figure);
+  const of7 = (entries: readonly StudyLogEntry[], metric: string): StudyRecord["comparisons"][number] | undefined =>
+    evaluated(of, entries, 8).comparisons.find((each) => each.metric === metric);
 
   it("decides throughput, and leaves latency and CPU to what was measured alone", () => {
     const entries = [
@@ -88,12 +90,12 @@ describe("what was measured side by side", () => {
     expect(of7(entries, "throughput")).toMatchObject({
       verdict: "less",
       rounds: 7,
-      sideBySide: true,
+      interleaved: true,
       ratio: expect.closeTo(0.902, 3) as number,
     });
-    expect(of7(entries, "cpu-per-operation")).toMatchObject({ rounds: 7, sideBySide: false });
-    expect(of7(entries, "p99")).toMatchObject({ rounds: 7, sideBySide: false });
-    expect(evaluated(of, entries, 8).sideBySide).toHaveLength(7);
+    expect(of7(entries, "cpu-per-operation")).toMatchObject({ rounds: 7, interleaved: false });
+    expect(of7(entries, "p99")).toMatchObject({ rounds: 7, interleaved: false });
+    expect(evaluated(of, entries, 8).interleaved).toHaveLength(7);
   });
 
   it("goes by each side's own seconds", () => {
@@ -111,7 +113,7 @@ describe("what was measured side by side", () => {
   it("says the same of two either way round, and holds two against each other that were both beside a third", () => {
     const three = study({ "io-threads": [1, 2, 4] });
     const [one, two, four] = three.treatments;
-    if (one === undefined || two === undefined || four === undefined) throw new Error("there are no cells");
+    if (one === undefined || two === undefined || four === undefined) throw new Error("there are no treatments");
     const counts = (requests: number, cpuSeconds: number): SliceCounts => ({ requests, seconds: 2, cpuSeconds });
     // What the first does in the one pair and in the other differs: each pair's ratio is its own.
     const entries = rounds.flatMap((round) => [
@@ -133,7 +135,7 @@ describe("what was measured side by side", () => {
     const failed = (round: number): StudyLogEntry => ({
       kind: "failure",
       round,
-      cell: "io-threads-2 beside io-threads-1",
+      treatment: "io-threads-2 beside io-threads-1",
       seconds: 1,
       reason: "no",
     });
@@ -148,8 +150,8 @@ describe("what was measured side by side", () => {
       failed(2),
       failed(3),
     ];
-    expect(of7(entries, "throughput")).toMatchObject({ verdict: "greater", sideBySide: false });
-    expect(evaluated(of, entries, 8).sideBySide).toEqual([]);
+    expect(of7(entries, "throughput")).toMatchObject({ verdict: "greater", interleaved: false });
+    expect(evaluated(of, entries, 8).interleaved).toEqual([]);
   });
 
   it("is of pairs at full speed with as many nodes, and of tests that leave their data as they were", () => {
@@ -164,9 +166,9 @@ describe("what was measured side by side", () => {
       "3-primaries-pipeline-1 / 3-primaries-pipeline-16",
     ]);
     expect(named({ primaries: [1, 3, 6] })).toEqual([]);
-    const popping = study({ "io-threads": [1, 2] }).treatments.map((cell) => ({
-      ...cell,
-      workload: { ...cell.workload, tests: ["lpop" as const] },
+    const popping = study({ "io-threads": [1, 2] }).treatments.map((treatment) => ({
+      ...treatment,
+      workload: { ...treatment.workload, tests: ["lpop" as const] },
     }));
     expect(interleavedPairs(popping)).toEqual([]);
   });
@@ -236,8 +238,8 @@ describe("the study topologies", () => {
         entriesOfRates(
           reading,
           ({ mode }) => (mode === "cluster" ? cluster : 1) * 100_000,
-          (cell, round, rps) =>
-            treatmentEntry(cell, round, rps * (cell.mode === "cluster" && round % 2 === 0 ? spread : 1), {
+          (treatment, round, rps) =>
+            treatmentEntry(treatment, round, rps * (treatment.mode === "cluster" && round % 2 === 0 ? spread : 1), {
               test: "get",
               title: "GET",
             }),
@@ -264,8 +266,8 @@ describe("the study density", () => {
 
   it("fits S5's exponent, and leaves out and shows what its servers did not limit", () => {
     const clientBound = { code: "client-bound" as const, text: "the load generator was the limit" };
-    const bound = (cell: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> =>
-      treatmentEntry(cell, round, rps, cell.shape.primaries === 8 ? { warnings: [clientBound] } : {});
+    const bound = (treatment: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> =>
+      treatmentEntry(treatment, round, rps, treatment.shape.primaries === 8 ? { warnings: [clientBound] } : {});
     const entries = entriesOfRates(
       shards,
       ({ shape }) => (shape.primaries === 8 ? 3000 : 1000 * shape.primaries ** 0.92),
@@ -274,7 +276,7 @@ describe("the study density", () => {
     const { fits, claims: found } = evaluated(shards, entries, 60);
     expect(fits).toHaveLength(1);
     expect(fits[0]?.exponent?.estimate).toBeCloseTo(0.92, 1);
-    expect(fits[0]?.excluded).toEqual([{ cell: "8-primaries-1-cpu", why: "limited by the load generator" }]);
+    expect(fits[0]?.excluded).toEqual([{ treatment: "8-primaries-1-cpu", why: "limited by the load generator" }]);
     expect(found[0]).toMatchObject({ document: "S5", finding: "supported" });
   });
 
@@ -282,14 +284,14 @@ describe("the study density", () => {
     const {
       fits,
       claims: found,
-      cells,
+      treatments,
     } = evaluated(
       shards,
       entriesOfRates(shards, () => 1000),
       2,
     );
-    expect(fits[0]).toMatchObject({ exponent: null, cells: ["1-primary-1-cpu"] });
-    expect(cells.map(({ shared }) => shared === null)).toEqual([true, false, false, false]);
+    expect(fits[0]).toMatchObject({ exponent: null, treatments: ["1-primary-1-cpu"] });
+    expect(treatments.map(({ shared }) => shared === null)).toEqual([true, false, false, false]);
     expect(found[0]).toMatchObject({ finding: "no-say" });
   });
 });
@@ -300,8 +302,8 @@ describe("the study engines", () => {
     const entries = entriesOfRates(
       of,
       () => 1000,
-      (cell, round, rps) => ({
-        ...treatmentEntry(cell, round, rps),
+      (treatment, round, rps) => ({
+        ...treatmentEntry(treatment, round, rps),
         growth: {
           samples: bytes.map((each, index) => ({
             seconds: index,
@@ -336,13 +338,18 @@ describe("the study billion", () => {
     const of = study({ primaries: [3, 6, 9], rate: [0, 20_000] }, { kind: "billion" });
     const costing =
       (cores: (primaries: number) => number) =>
-      (cell: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> => {
+      (treatment: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> => {
         const base = measurementRecord();
-        return treatmentEntry(cell, round, rps, {
+        return treatmentEntry(treatment, round, rps, {
           cpu: {
             ...base.cpu,
             servers: [
-              { node: "n", role: "primary", cores: cores(cell.shape.primaries) * (1 + round / 500), mainThread: null },
+              {
+                node: "n",
+                role: "primary",
+                cores: cores(treatment.shape.primaries) * (1 + round / 500),
+                mainThread: null,
+              },
             ],
           },
         });
@@ -379,7 +386,7 @@ describe("growth", () => {
   }));
 
   it("is read as bytes per entry over the sweep, and dips of the rate", () => {
-    expect(bytesPerEntry({ samples })).toMatchObject({ least: 130, most: 150 });
+    expect(bytesPerEntry({ samples })).toMatchObject({ min: 130, max: 150 });
     const dips = rateDips({ samples });
     expect(dips).toHaveLength(1);
     expect(dips[0]?.keys).toBeGreaterThan(950_000);

@@ -4,19 +4,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Failure, Interrupted } from "../../../lib/errors";
-import type { StudyState } from "../../../benchmarks/studies/evaluate";
-import { evaluateStudy, givenUpReason, entryKey } from "../../../benchmarks/studies/evaluate";
-import type { Treatment } from "../../../benchmarks/studies/factors";
-import type { StudyLogEntry, SliceCounts, StudyCheckpointLog } from "../../../benchmarks/studies/checkpoint-log";
-import { studyCheckpointLogs } from "../../../benchmarks/studies/checkpoint-log";
-import { randomFrom } from "../../../lib/statistics/random";
-import type { StepRunner } from "../../../benchmarks/studies/run-study";
-import { runStudy } from "../../../benchmarks/studies/run-study";
-import { changedVersions, recordedVersions } from "../../../benchmarks/studies/versions";
-import { describeEnd } from "../../../benchmarks/results/study-summary";
-import type { Study } from "../../../benchmarks/studies/study";
-import { referenceLoadEntry, treatmentEntry, interleavedEntry, study } from "../../support/study";
+import { Failure, Interrupted } from "../../../../lib/errors";
+import type { StudyState } from "../../../../benchmarks/studies/evaluation/evaluate";
+import { evaluateStudy, givenUpReason, entryKey } from "../../../../benchmarks/studies/evaluation/evaluate";
+import type { Treatment } from "../../../../benchmarks/studies/factors";
+import type { StudyLogEntry, SliceCounts, StudyCheckpointLog } from "../../../../benchmarks/studies/checkpoint-log";
+import { studyCheckpointLogs } from "../../../../benchmarks/studies/checkpoint-log";
+import { randomFrom } from "../../../../lib/statistics/random";
+import type { StepRunner } from "../../../../benchmarks/studies/running/run-study";
+import { runStudy } from "../../../../benchmarks/studies/running/run-study";
+import { changedVersions, recordedVersions } from "../../../../benchmarks/studies/versions";
+import { describeEnd } from "../../../../benchmarks/results/formats/study-summary";
+import type { Study } from "../../../../benchmarks/studies/study";
+import { referenceLoadEntry, treatmentEntry, interleavedEntry, study } from "../../../support/study";
 
 let directory: string;
 beforeEach(() => {
@@ -39,23 +39,23 @@ const begin = (place: string, of: Study): StudyCheckpointLog =>
   });
 const open = (name: string, of: Study): StudyCheckpointLog => begin(mkdtempSync(join(directory, name)), of);
 
-/** Rates that depend on nothing but the cell and the round. */
-function bench(of: Study, spread: number, told: (turn: string) => void = () => undefined): StepRunner {
+/** Rates that depend on nothing but the treatment and the round. */
+function runner(of: Study, spread: number, told: (step: string) => void = () => undefined): StepRunner {
   return {
     referenceLoad: (round, place) => {
       told(`reference load ${round}`);
       return Promise.resolve(referenceLoadEntry(round, place));
     },
-    treatment: (cell, round) => {
-      told(`${cell.id} ${round}`);
-      const noise = Math.exp(spread * (randomFrom(round * 1000 + of.treatments.indexOf(cell))() - 0.5));
-      return Promise.resolve(treatmentEntry(cell, round, 1000 * (1 + of.treatments.indexOf(cell)) * noise));
+    treatment: (treatment, round) => {
+      told(`${treatment.id} ${round}`);
+      const noise = Math.exp(spread * (randomFrom(round * 1000 + of.treatments.indexOf(treatment))() - 0.5));
+      return Promise.resolve(treatmentEntry(treatment, round, 1000 * (1 + of.treatments.indexOf(treatment)) * noise));
     },
     interleaved: (pair, round) => {
       told(`${pair.other.id} beside ${pair.base.id} ${round}`);
-      const counts = (cell: Treatment, salt: number): SliceCounts => ({
+      const counts = (treatment: Treatment, salt: number): SliceCounts => ({
         requests:
-          2000 * (1 + of.treatments.indexOf(cell)) * Math.exp(spread * (randomFrom(round * 1000 + salt)() - 0.5)),
+          2000 * (1 + of.treatments.indexOf(treatment)) * Math.exp(spread * (randomFrom(round * 1000 + salt)() - 0.5)),
         seconds: 2,
         cpuSeconds: 1,
       });
@@ -72,49 +72,49 @@ function bench(of: Study, spread: number, told: (turn: string) => void = () => u
 }
 
 describe("a study", () => {
-  it("stops after six rounds when all is exact, and measures every cell in each", async () => {
+  it("stops after six rounds when all is exact, and measures every treatment in each", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
-    const state = await runStudy(of, open("a", of), [0, 1], bench(of, 0.02), never, QUIET);
+    const state = await runStudy(of, open("a", of), [0, 1], runner(of, 0.02), never, QUIET);
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
-    expect(state.entries.filter(({ kind }) => kind === "cell")).toHaveLength(18);
-    expect(state.entries.filter(({ kind }) => kind === "side-by-side")).toHaveLength(12);
+    expect(state.entries.filter(({ kind }) => kind === "treatment")).toHaveLength(18);
+    expect(state.entries.filter(({ kind }) => kind === "interleaved")).toHaveLength(12);
     expect(state.entries.filter(({ kind }) => kind === "reference-load")).toHaveLength(12);
   });
 
   it("goes on while it is not, as far as the budget", async () => {
     const of = study({ "io-threads": [1, 2] }, { budget: 290 });
-    // Two cells of 10 s, a pair of 5 s and two reference loads of 2 s make a round.
-    const state = await runStudy(of, open("b", of), [0, 1], bench(of, 2), never, QUIET);
+    // Two treatments of 10 s, a pair of 5 s and two reference loads of 2 s make a round.
+    const state = await runStudy(of, open("b", of), [0, 1], runner(of, 2), never, QUIET);
     expect(state).toMatchObject({ rounds: 10, ended: "budget" });
   });
 
   it("interrupted at any moment, and as often as one likes, finds in the end exactly what it would have found", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
-    const whole = await runStudy(of, open("whole", of), [0, 1], bench(of, 0.1), never, QUIET);
+    const whole = await runStudy(of, open("whole", of), [0, 1], runner(of, 0.1), never, QUIET);
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 6 }),
         async (interruptions) => {
           const place = mkdtempSync(join(directory, "parts"));
-          let journal = begin(place, of);
+          let log = begin(place, of);
           let state: StudyState | undefined;
           const measured: string[] = [];
           for (const after of [...interruptions, Infinity]) {
             const controller = new AbortController();
             let left = after;
-            const stopping = bench(of, 0.1, (turn) => {
-              measured.push(turn);
+            const stopping = runner(of, 0.1, (step) => {
+              measured.push(step);
               if (--left === 0) controller.abort(new Interrupted("SIGINT"));
             });
-            state = await runStudy(of, journal, [0, 1], stopping, controller.signal, QUIET).catch((error: unknown) => {
+            state = await runStudy(of, log, [0, 1], stopping, controller.signal, QUIET).catch((error: unknown) => {
               expect(error).toBeInstanceOf(Interrupted);
               return undefined;
             });
-            journal.close();
-            journal = studyCheckpointLogs.resume(place);
+            log.close();
+            log = studyCheckpointLogs.resume(place);
             if (state !== undefined) break;
           }
-          journal.close();
+          log.close();
           expect(state?.entries).toEqual(whole.entries);
           expect(measured).toHaveLength(whole.entries.length);
         },
@@ -123,25 +123,25 @@ describe("a study", () => {
     );
   });
 
-  it("gives a cell up that fails twice in succession, and goes on with the others", async () => {
+  it("gives a treatment up that fails twice in succession, and goes on with the others", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
-    const good = bench(of, 0.02);
+    const good = runner(of, 0.02);
     const state = await runStudy(
       of,
       open("c", of),
       [0, 1],
       {
         ...good,
-        treatment: (cell, round, ceiling) =>
-          cell.id === "io-threads-2"
+        treatment: (treatment, round, ceiling) =>
+          treatment.id === "io-threads-2"
             ? Promise.reject(new Failure("it does not start"))
-            : good.treatment(cell, round, ceiling),
+            : good.treatment(treatment, round, ceiling),
       },
       never,
       QUIET,
     );
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
-    expect(of.treatments.map((cell) => givenUpReason(cell, state.entries))).toEqual([
+    expect(of.treatments.map((treatment) => givenUpReason(treatment, state.entries))).toEqual([
       undefined,
       "it does not start",
       undefined,
@@ -149,37 +149,41 @@ describe("a study", () => {
     expect(state.entries.filter(({ kind }) => kind === "failure")).toHaveLength(2);
   });
 
-  it("says that nothing was compared where the cell that all are compared with is given up", async () => {
+  it("says that nothing was compared where the treatment that all are compared with is given up", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
-    const good = bench(of, 0.02);
+    const good = runner(of, 0.02);
     const state = await runStudy(
       of,
       open("h", of),
       [0, 1],
       {
         ...good,
-        treatment: (cell, round, ceiling) =>
-          cell.id === "io-threads-1" ? Promise.reject(new Failure("no")) : good.treatment(cell, round, ceiling),
+        treatment: (treatment, round, ceiling) =>
+          treatment.id === "io-threads-1"
+            ? Promise.reject(new Failure("no"))
+            : good.treatment(treatment, round, ceiling),
       },
       never,
       QUIET,
     );
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
-    expect(describeEnd(evaluateStudy(state))).toBe("nothing could be compared, for cells were given up");
+    expect(describeEnd(evaluateStudy(state))).toBe("nothing could be compared, for treatments were given up");
     const partly = await runStudy(
       of,
       open("i", of),
       [0, 1],
       {
         ...good,
-        treatment: (cell, round, ceiling) =>
-          cell.id === "io-threads-3" ? Promise.reject(new Failure("no")) : good.treatment(cell, round, ceiling),
+        treatment: (treatment, round, ceiling) =>
+          treatment.id === "io-threads-3"
+            ? Promise.reject(new Failure("no"))
+            : good.treatment(treatment, round, ceiling),
       },
       never,
       QUIET,
     );
     expect(describeEnd(evaluateStudy(partly))).toBe(
-      "every comparison that decides, of cells that were not given up, is known to 5 %",
+      "every comparison that decides, of treatments that were not given up, is known to 5 %",
     );
   });
 
@@ -187,16 +191,16 @@ describe("a study", () => {
     const of = study({ "io-threads": [1, 2] });
     const place = mkdtempSync(join(directory, "j"));
     const first: boolean[] = [];
-    const journal = begin(place, of);
-    await runStudy(of, journal, [0, 1], bench(of, 0.02), never, {
+    const log = begin(place, of);
+    await runStudy(of, log, [0, 1], runner(of, 0.02), never, {
       ...QUIET,
       round: (_state, isNew) => first.push(isNew),
     });
-    journal.close();
+    log.close();
     expect(first).toEqual([true, true, true, true, true, true]);
     const again: boolean[] = [];
     const resumed = studyCheckpointLogs.resume(place);
-    const state = await runStudy(of, resumed, [0, 1], bench(of, 0.02), never, {
+    const state = await runStudy(of, resumed, [0, 1], runner(of, 0.02), never, {
       ...QUIET,
       round: (_state, isNew) => again.push(isNew),
     });
@@ -212,7 +216,7 @@ describe("a study", () => {
       { ...referenceLoadEntry(1, 1), versions: recordedVersions(found({ "": "9.1.2", "redis-7": "7.0.15" })) },
     ];
     expect(changedVersions(entries, found({ "": "9.1.2", "redis-7": "7.0.15" }))).toEqual([]);
-    // The load generator's and the reference load's, though no cell may run it.
+    // The load generator's and the reference load's, though no treatment may run it.
     expect(changedVersions(entries, found({ "": "8.1.1", "redis-7": "7.0.15" }))).toEqual([
       expect.stringContaining("Valkey was 9.1.2 when it was begun, and is 8.1.1 now"),
     ]);
@@ -222,59 +226,59 @@ describe("a study", () => {
     expect(changedVersions([referenceLoadEntry(1, 1)], found({ "": "9.1.2" }))).toEqual([]);
   });
 
-  it("loses nothing in its last line of what a cell had shown before it was given up", async () => {
+  it("loses nothing in its last line of what a treatment had shown before it was given up", async () => {
     const of = study({ "io-threads": [1, 2] }, { precision: 0.0001, budget: 300 });
-    const good = bench(of, 0.02);
+    const good = runner(of, 0.02);
     const state = await runStudy(
       of,
       open("k", of),
       [0, 1],
       {
         ...good,
-        treatment: (cell, round, ceiling) =>
-          cell.id === "io-threads-2" && round > 7
+        treatment: (treatment, round, ceiling) =>
+          treatment.id === "io-threads-2" && round > 7
             ? Promise.reject(new Failure("no"))
-            : good.treatment(cell, round, ceiling),
+            : good.treatment(treatment, round, ceiling),
       },
       never,
       QUIET,
     );
     expect(state.ended).toBe("precise");
     expect(describeEnd(evaluateStudy(state))).toBe(
-      "every comparison that decides, of cells that were not given up, is known to 0 %",
+      "every comparison that decides, of treatments that were not given up, is known to 0 %",
     );
   });
 
   it("tries again what was given up when it is gone on with, in new rounds only", async () => {
     const of = study({ "io-threads": [1, 2, 3] }, { precision: 0.0001, budget: 100_000 });
-    const good = bench(of, 0.02);
+    const good = runner(of, 0.02);
     const failing = (which: (id: string) => boolean, from: number, to: number): StepRunner => ({
       ...good,
-      treatment: (cell, round, ceiling) =>
-        which(cell.id) && round >= from && round <= to
+      treatment: (treatment, round, ceiling) =>
+        which(treatment.id) && round >= from && round <= to
           ? Promise.reject(new Failure("the disk is full"))
-          : good.treatment(cell, round, ceiling),
+          : good.treatment(treatment, round, ceiling),
     });
     const place = mkdtempSync(join(directory, "l"));
-    const journal = begin(place, of);
+    const log = begin(place, of);
     await expect(
       runStudy(
         of,
-        journal,
+        log,
         [0, 1],
         failing(() => true, 4, 5),
         never,
         QUIET,
       ),
-    ).rejects.toThrow(/no cell can be measured: .*the disk is full/);
-    journal.close();
+    ).rejects.toThrow(/no treatment can be measured: .*the disk is full/);
+    log.close();
 
     const goOn = async (with_: StepRunner, until: number): Promise<readonly StudyLogEntry[]> => {
       const resumed = studyCheckpointLogs.resume(place);
       const stopping = new AbortController();
-      const referenceLoad: StepRunner["referenceLoad"] = (round, turn) => {
+      const referenceLoad: StepRunner["referenceLoad"] = (round, step) => {
         if (round === until) stopping.abort();
-        return with_.referenceLoad(round, turn);
+        return with_.referenceLoad(round, step);
       };
       await expect(
         runStudy(of, resumed, [0, 1], { ...with_, referenceLoad: referenceLoad }, stopping.signal, QUIET),
@@ -288,7 +292,7 @@ describe("a study", () => {
     );
     const entries = await goOn(good, 14);
     const roundsOf = (id: string): number[] =>
-      entries.flatMap((entry) => (entry.kind === "cell" && entry.cell === id ? [entry.round] : []));
+      entries.flatMap((entry) => (entry.kind === "treatment" && entry.treatment === id ? [entry.round] : []));
     expect(roundsOf("io-threads-1").slice(0, 9)).toEqual([1, 2, 3, 6, 7, 8, 9, 10, 11]);
     // Given up after 8, not made up for in 9 and 10 nor in 11, which was under way, and tried again from 12 on.
     expect(roundsOf("io-threads-3").slice(0, 6)).toEqual([1, 2, 3, 6, 12, 13]);
@@ -297,73 +301,77 @@ describe("a study", () => {
 
   it("does not end for want of what was given up, when it is gone on with", async () => {
     const of = study({ "io-threads": [1, 2] });
-    const good = bench(of, 0.02);
+    const good = runner(of, 0.02);
     const place = mkdtempSync(join(directory, "m"));
-    const journal = begin(place, of);
+    const log = begin(place, of);
     const lost = await runStudy(
       of,
-      journal,
+      log,
       [0, 1],
       {
         ...good,
-        treatment: (cell, round, ceiling) =>
-          cell.id === "io-threads-2" ? Promise.reject(new Failure("no")) : good.treatment(cell, round, ceiling),
+        treatment: (treatment, round, ceiling) =>
+          treatment.id === "io-threads-2"
+            ? Promise.reject(new Failure("no"))
+            : good.treatment(treatment, round, ceiling),
       },
       never,
       QUIET,
     );
-    journal.close();
+    log.close();
     expect(lost).toMatchObject({ rounds: 6, ended: "precise" });
     const resumed = studyCheckpointLogs.resume(place);
     const state = await runStudy(of, resumed, [0, 1], good, never, QUIET);
     resumed.close();
     expect(state.rounds).toBeGreaterThan(6);
-    expect(evaluateStudy(state).comparisons.find(({ figure }) => figure === "throughput")).toMatchObject({
+    expect(evaluateStudy(state).comparisons.find(({ metric }) => metric === "throughput")).toMatchObject({
       verdict: "greater",
       ratio: expect.closeTo(2, 1) as number,
     });
-    expect(of.treatments.map((cell) => givenUpReason(cell, state.entries))).toEqual([undefined, undefined]);
+    expect(of.treatments.map((treatment) => givenUpReason(treatment, state.entries))).toEqual([undefined, undefined]);
   });
 
-  it("gives a pair up that fails twice in succession, and goes by what its cells say alone", async () => {
+  it("gives a pair up that fails twice in succession, and goes by what its treatments say alone", async () => {
     const of = study({ "io-threads": [1, 2] });
     const state = await runStudy(
       of,
       open("f", of),
       [0, 1],
-      { ...bench(of, 0.02), interleaved: () => Promise.reject(new Failure("too little memory for both")) },
+      { ...runner(of, 0.02), interleaved: () => Promise.reject(new Failure("too little memory for both")) },
       never,
       QUIET,
     );
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
-    expect(of.treatments.map((cell) => givenUpReason(cell, state.entries))).toEqual([undefined, undefined]);
+    expect(of.treatments.map((treatment) => givenUpReason(treatment, state.entries))).toEqual([undefined, undefined]);
     expect(state.entries.filter(({ kind }) => kind === "failure")).toHaveLength(2);
   });
 
-  it("measures no pair of which a cell was given up", async () => {
+  it("measures no pair of which a treatment was given up", async () => {
     const of = study({ "io-threads": [1, 2] });
     const told: string[] = [];
-    const good = bench(of, 0.02, (turn) => told.push(turn));
+    const good = runner(of, 0.02, (step) => told.push(step));
     await runStudy(
       of,
       open("g", of),
       [0, 1],
       {
         ...good,
-        treatment: (cell, round, ceiling) =>
-          cell.id === "io-threads-2" ? Promise.reject(new Failure("no")) : good.treatment(cell, round, ceiling),
+        treatment: (treatment, round, ceiling) =>
+          treatment.id === "io-threads-2"
+            ? Promise.reject(new Failure("no"))
+            : good.treatment(treatment, round, ceiling),
       },
       never,
       QUIET,
     );
-    expect(told.filter((turn) => turn.includes("beside")).every((turn) => / [12]$/.test(turn))).toBe(true);
+    expect(told.filter((step) => step.includes("beside")).every((step) => / [12]$/.test(step))).toBe(true);
   });
 
   it("fails when nothing can be measured, and where the program itself is at fault", async () => {
     const of = study({ "io-threads": [1, 2] });
-    const failing = (error: Error): StepRunner => ({ ...bench(of, 0), treatment: () => Promise.reject(error) });
+    const failing = (error: Error): StepRunner => ({ ...runner(of, 0), treatment: () => Promise.reject(error) });
     await expect(runStudy(of, open("d", of), [0], failing(new Failure("no")), never, QUIET)).rejects.toThrow(
-      /no cell can be measured: io-threads 1: no/,
+      /no treatment can be measured: io-threads 1: no/,
     );
     await expect(runStudy(of, open("e", of), [0], failing(new TypeError("defect")), never, QUIET)).rejects.toThrow(
       TypeError,

@@ -87,8 +87,8 @@ export function recurringDips(rounds: readonly TableGrowth[]): RateDip[] {
       );
 }
 
-export function engineConclusions(ground: ClaimBasis): Conclusions {
-  const { analysis, growth, versions } = ground;
+export function engineConclusions(basis: ClaimBasis): Conclusions {
+  const { analysis, growth, versions } = basis;
   const [first, ...others] = analysis.treatments;
   if (first === undefined) return { findings: [], claims: [] };
   const name = (id: string, label: string): string =>
@@ -120,7 +120,7 @@ export function engineConclusions(ground: ClaimBasis): Conclusions {
   });
   return {
     findings: [...speeds, ...memory, ...dips],
-    claims: [dragonfly(), ...bytes(ground), degradation(ground), more()],
+    claims: [dragonfly(), ...bytes(basis), degradation(basis), more()],
   };
 }
 
@@ -137,7 +137,7 @@ function dragonfly(): Claim {
 const S3_VALUE = 64;
 const S3_BYTES = { least: 149, most: 150 } as const;
 
-/** S3's figure is of one number of keys; a table's swing is as large as the difference it is held up for. */
+/** S3's metric is of one number of keys; a table's swing is as large as the difference it is held up for. */
 function bytes({ analysis, growth, growthSize }: ClaimBasis): Claim[] {
   const [own, dragonflys] = [
     "Valkey takes 149 to 150 bytes per entry of 64 bytes with a time to live",

@@ -1,8 +1,8 @@
 /** results.csv: S1's nine columns by the same names, then what they leave out. Pure. */
-import { rowCost, storageCost } from "./cost";
-import type { ResultRow } from "./rows";
-import { resultRows } from "./rows";
-import type { Results } from "./schema";
+import { rowCost, storageCost } from "../cost";
+import type { ResultRow } from "../rows";
+import { resultRows } from "../rows";
+import type { Results } from "../schema";
 
 type Cell = string | number | null;
 

@@ -1,21 +1,23 @@
 /** S4 and S5: how throughput grows with shards, and what an operation costs in a larger cluster. */
 import type { Claim, StudyFit } from "../../results/study-schema";
 import type { Treatment } from "../factors";
-import { groupsVarying } from "../analysis";
+import { groupsVarying } from "./analysis";
 import type { Conclusions, ClaimBasis } from "./claim";
 import { claim, describeMedian, describeRatio } from "./claim";
 
 /** `throughput against shards, 1 CPU: exponent 0.92 (0.88 … 0.96)` */
-export function describeFit({ title, what, exponent, cells, excluded }: StudyFit): string {
+export function describeFit({ title, what, exponent, treatments, excluded }: StudyFit): string {
   const without =
-    excluded.length === 0 ? "" : `; left out: ${excluded.map(({ cell, why }) => `${cell} (${why})`).join(", ")}`;
+    excluded.length === 0
+      ? ""
+      : `; left out: ${excluded.map(({ treatment, why }) => `${treatment} (${why})`).join(", ")}`;
   if (exponent === null)
-    return `${title}, ${what}: no exponent, for too few cells were limited by their servers${without}`;
-  return `${title}, ${what}: exponent ${exponent.estimate.toFixed(2)} (${exponent.low.toFixed(2)} … ${exponent.high.toFixed(2)}) of ${cells.length} cells${without}`;
+    return `${title}, ${what}: no exponent, for too few treatments were limited by their servers${without}`;
+  return `${title}, ${what}: exponent ${exponent.estimate.toFixed(2)} (${exponent.low.toFixed(2)} … ${exponent.high.toFixed(2)}) of ${treatments.length} treatments${without}`;
 }
 
-export function densityConclusions(ground: ClaimBasis, fits: readonly StudyFit[]): Conclusions {
-  return { findings: fits.map(describeFit), claims: [scaling(ground, fits), moreShards(ground), saturation(ground)] };
+export function densityConclusions(basis: ClaimBasis, fits: readonly StudyFit[]): Conclusions {
+  return { findings: fits.map(describeFit), claims: [scaling(basis, fits), moreShards(basis), saturation(basis)] };
 }
 
 function scaling({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
@@ -26,7 +28,7 @@ function scaling({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
       "S5",
       text,
       "no-say",
-      `no cell on ${cores} cores leaves shards and load generator CPUs of their own, or too few do; S5 had 60`,
+      `no treatment on ${cores} cores leaves shards and load generator CPUs of their own, or too few do; S5 had 60`,
     );
   const { low, high, estimate } = exponent;
   const found = `the exponent here is ${estimate.toFixed(2)} (${low.toFixed(2)} … ${high.toFixed(2)})`;
@@ -44,7 +46,7 @@ function scaling({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
 function moreShards({ analysis, cores }: ClaimBasis): Claim {
   const text = "more shards beat more cores per shard";
   const [first] = analysis.tests;
-  const used = (cell: Treatment): number => cell.shape.primaries * (cell.cpus ?? 0);
+  const used = (treatment: Treatment): number => treatment.shape.primaries * (treatment.cpus ?? 0);
   const candidates = analysis.treatments.flatMap((many) =>
     analysis.treatments.flatMap((few) =>
       many.cpus !== undefined &&
@@ -61,7 +63,7 @@ function moreShards({ analysis, cores }: ClaimBasis): Claim {
       "S5",
       text,
       "no-say",
-      `takes cells with the same number of CPUs in shards of one and of several, and a CPU left for the load generator; ${cores} cores have room for none`,
+      `takes treatments with the same number of CPUs in shards of one and of several, and a CPU left for the load generator; ${cores} cores have room for none`,
     );
   const ratio = analysis.ratio(pair.few, pair.many, first.test, "throughput");
   if (ratio.verdict === "not-enough-data")
@@ -76,37 +78,37 @@ function moreShards({ analysis, cores }: ClaimBasis): Claim {
 
 function saturation({ analysis }: ClaimBasis): Claim {
   const text = "from 16 shards on the load generator is saturated before the servers, which the asterisk marks";
-  const bound = analysis.treatments.flatMap((cell) =>
+  const bound = analysis.treatments.flatMap((treatment) =>
     analysis.tests.flatMap(({ test, title }) => {
-      const by = analysis.limitedBy(cell, test);
+      const by = analysis.limitedBy(treatment, test);
       return by === undefined
         ? []
-        : [`${title} of ${cell.label} by the ${by === "client" ? "load generator" : "machine"}`];
+        : [`${title} of ${treatment.label} by the ${by === "client" ? "load generator" : "machine"}`];
     }),
   );
   return claim(
     "S5",
     text,
     "no-say",
-    `at S5's sizes; here the same is computed for each cell from both sides' CPU: ${bound.length === 0 ? "none was limited by anything but its servers" : `limited: ${bound.join(", ")}`}`,
+    `at S5's sizes; here the same is computed for each treatment from both sides' CPU: ${bound.length === 0 ? "none was limited by anything but its servers" : `limited: ${bound.join(", ")}`}`,
   );
 }
 
 export function billionConclusions(
-  ground: ClaimBasis,
+  basis: ClaimBasis,
   throughput: readonly StudyFit[],
   costs: readonly StudyFit[],
 ): Conclusions {
-  const { analysis } = ground;
+  const { analysis } = basis;
   const table = analysis.tests.flatMap(({ test, title }) =>
     analysis.treatments.map(
-      (cell) =>
-        `${title}, ${cell.label}: ${describeMedian(analysis, cell, test, "throughput")}, ${describeMedian(analysis, cell, test, "cpu-per-operation")} µs of the servers' CPU per operation`,
+      (treatment) =>
+        `${title}, ${treatment.label}: ${describeMedian(analysis, treatment, test, "throughput")}, ${describeMedian(analysis, treatment, test, "cpu-per-operation")} µs of the servers' CPU per operation`,
     ),
   );
   return {
     findings: [...table, ...throughput.map(describeFit), ...costs.map(describeFit)],
-    claims: [linear(ground, throughput), overhead(ground), headline(ground)],
+    claims: [linear(basis, throughput), overhead(basis), headline(basis)],
   };
 }
 
@@ -133,7 +135,7 @@ function linear({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
 function overhead({ analysis }: ClaimBasis): Claim {
   const text = "the cluster bus costs next to nothing: an operation takes as much CPU in a larger cluster";
   const group = groupsVarying(analysis.treatments, "primaries").find(
-    (cells) => cells.length > 1 && cells[0]?.workload.rate !== undefined,
+    (treatments) => treatments.length > 1 && treatments[0]?.workload.rate !== undefined,
   );
   const [first] = analysis.tests;
   const clusters = (group ?? [])
@@ -154,8 +156,8 @@ function overhead({ analysis }: ClaimBasis): Claim {
 }
 
 function headline({ analysis, cores }: ClaimBasis): Claim {
-  const rates = analysis.treatments.flatMap((cell) =>
-    analysis.tests.flatMap(({ test }) => analysis.median(cell, test, "throughput") ?? []),
+  const rates = analysis.treatments.flatMap((treatment) =>
+    analysis.tests.flatMap(({ test }) => analysis.median(treatment, test, "throughput") ?? []),
   );
   return claim(
     "S4",

@@ -27,14 +27,14 @@ export interface Clock {
 const CLOCK: Clock = { now: () => performance.now(), sleep };
 
 /**
- * @param parties both halted
+ * @param sides both halted
  * @param seconds of slices that each is given, about
  * @param random from 0 to below 1: who is first in each pair of slices, and how long both are
  * @returns seconds of slices that each had, exactly; both are halted then
  * @throws the signal's reason; then, too, both are halted
  */
 export async function interleaveSlices(
-  parties: Pair<SideControl>,
+  sides: Pair<SideControl>,
   seconds: number,
   random: () => number,
   signal: AbortSignal,
@@ -45,12 +45,12 @@ export async function interleaveSlices(
     const length = LEAST_SLICE_MS + random() * (MOST_SLICE_MS - LEAST_SLICE_MS);
     for (const who of random() < 0.5 ? ([0, 1] as const) : ([1, 0] as const)) {
       signal.throwIfAborted();
-      parties[who].resume();
+      sides[who].resume();
       const began = clock.now();
       await clock.sleep(length);
       // What it had, not what it was to have: a timer that is late gives a longer slice, and who has more to wake and to halt no shorter one.
       had[who] += clock.now() - began;
-      parties[who].pause();
+      sides[who].pause();
     }
   }
   return [had[0] / 1000, had[1] / 1000];

@@ -1,21 +1,21 @@
 /** From what a study has finished to what it says: comparisons, fits, findings, and its document's claims. Pure. */
-import { REFERENCE_LOAD_LIMIT } from "../measuring/warnings";
-import type { StudyFit, StudyRecord } from "../results/study-schema";
-import { median } from "../../lib/statistics/median";
-import type { Conclusions, ClaimBasis } from "./claims/claim";
-import { coresNeeded } from "./claims/claim";
-import { engineConclusions } from "./claims/engines";
-import { ioThreadConclusions } from "./claims/io-threads";
-import { billionConclusions, densityConclusions } from "./claims/shards";
-import { topologyConclusions } from "./claims/topologies";
+import { REFERENCE_LOAD_LIMIT } from "../../measuring/warnings";
+import type { StudyFit, StudyRecord } from "../../results/study-schema";
+import { median } from "../../../lib/statistics/median";
+import type { Conclusions, ClaimBasis } from "./claim";
+import { coresNeeded } from "./claim";
+import { engineConclusions } from "./engine-claims";
+import { ioThreadConclusions } from "./io-thread-claims";
+import { billionConclusions, densityConclusions } from "./shard-claims";
+import { topologyConclusions } from "./topology-claims";
 import { StudyAnalysis } from "./analysis";
-import type { Treatment } from "./factors";
-import type { TreatmentEntry, StudyLogEntry, InterleavedEntry } from "./checkpoint-log";
-import { pinningOf } from "./pinning";
-import { stepKey, stepSubject } from "./rounds";
-import type { Study } from "./study";
+import type { Treatment } from "../factors";
+import type { TreatmentEntry, StudyLogEntry, InterleavedEntry } from "../checkpoint-log";
+import { pinningOf } from "../pinning";
+import { stepKey, stepSubject } from "../rounds";
+import type { Study } from "../study";
 
-/** How often in succession a cell may fail before it is given up. */
+/** How often in succession a treatment may fail before it is given up. */
 export const MAX_CONSECUTIVE_FAILURES = 2;
 
 export interface StudyState {
@@ -33,19 +33,19 @@ export function analysisOf({ study, entries }: Pick<StudyState, "study" | "entri
     study.treatments,
     treatmentEntries(entries).flatMap(({ records }) => records),
     study.precision,
-    sideBySideEntries(entries),
+    interleavedEntries(entries),
   );
 }
 
 /** Without pairs that were given up: what was measured one after the other stands in for them. */
-function sideBySideEntries(entries: readonly StudyLogEntry[]): InterleavedEntry[] {
+function interleavedEntries(entries: readonly StudyLogEntry[]): InterleavedEntry[] {
   return entries
-    .filter((entry) => entry.kind === "side-by-side")
+    .filter((entry) => entry.kind === "interleaved")
     .filter((entry) => givenUpReasonOf(stepSubject(entry), entries) === undefined);
 }
 
 export function treatmentEntries(entries: readonly StudyLogEntry[]): TreatmentEntry[] {
-  return entries.filter((entry) => entry.kind === "cell");
+  return entries.filter((entry) => entry.kind === "treatment");
 }
 
 /** Seconds of measuring, without pauses. */
@@ -53,12 +53,12 @@ export function measuredSeconds(entries: readonly StudyLogEntry[]): number {
   return entries.reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
-/** Why a cell was given up; undefined while it is worth trying. */
-export function givenUpReason(cell: Treatment, entries: readonly StudyLogEntry[]): string | undefined {
-  return givenUpReasonOf(cell.id, entries);
+/** Why a treatment was given up; undefined while it is worth trying. */
+export function givenUpReason(treatment: Treatment, entries: readonly StudyLogEntry[]): string | undefined {
+  return givenUpReasonOf(treatment.id, entries);
 }
 
-/** The same of whatever a turn measures. @param subject see `subjectOf` */
+/** The same of whatever a step measures. @param subject see `subjectOf` */
 export function givenUpReasonOf(subject: string, entries: readonly StudyLogEntry[]): string | undefined {
   const own = entries
     .filter((entry) => entry.kind !== "reference-load" && subjectOfEntry(entry) === subject)
@@ -72,27 +72,29 @@ export function givenUpReasonOf(subject: string, entries: readonly StudyLogEntry
 }
 
 function subjectOfEntry(entry: Exclude<StudyLogEntry, { kind: "reference-load" }>): string {
-  return entry.kind === "failure" ? entry.cell : stepSubject(entry);
+  return entry.kind === "failure" ? entry.treatment : stepSubject(entry);
 }
 
-/** What an entry is of: that of the turn it was. */
+/** What an entry is of: that of the step it was. */
 export function entryKey(entry: StudyLogEntry): string {
-  return stepKey(entry.kind === "failure" ? { kind: "cell", round: entry.round, cell: entry.cell } : entry);
+  return stepKey(
+    entry.kind === "failure" ? { kind: "treatment", round: entry.round, treatment: entry.treatment } : entry,
+  );
 }
 
 export function evaluateStudy(state: StudyState): StudyRecord {
   const { study, entries, cpus, rounds, ended } = state;
   const findings = analysisOf(state);
-  const sharedWhy = (cell: Treatment): string | undefined => pinningOf(cell, cpus)?.sharedCpus;
-  const limited = (cell: Treatment, test: string): string | undefined => {
-    const by = findings.limitedBy(cell, test);
-    const needed = coresNeeded([cell]);
+  const sharedWhy = (treatment: Treatment): string | undefined => pinningOf(treatment, cpus)?.sharedCpus;
+  const limited = (treatment: Treatment, test: string): string | undefined => {
+    const by = findings.limitedBy(treatment, test);
+    const needed = coresNeeded([treatment]);
     const small =
-      cell.cpus === undefined && cpus.length < needed
+      treatment.cpus === undefined && cpus.length < needed
         ? `takes ${needed} cores, its load generator's with it`
         : undefined;
     return (
-      sharedWhy(cell) ??
+      sharedWhy(treatment) ??
       small ??
       (by === undefined ? undefined : `limited by the ${by === "client" ? "load generator" : "machine"}`)
     );
@@ -100,18 +102,18 @@ export function evaluateStudy(state: StudyState): StudyRecord {
   const ofRate =
     (offered: boolean) =>
     (fit: StudyFit): boolean =>
-      fit.cells
-        .concat(fit.excluded.map(({ cell }) => cell))
+      fit.treatments
+        .concat(fit.excluded.map(({ treatment }) => treatment))
         .some((id) => (findings.treatment(id)?.workload.rate !== undefined) === offered);
   const scales = study.kind === "density" || study.kind === "billion";
   const throughput = scales ? findings.fits("throughput", limited).filter(ofRate(false)) : [];
   const costs =
     study.kind === "billion"
       ? findings
-          .fits("cpu-per-operation", (cell) => (cell.mode === "cluster" ? undefined : "no cluster"))
+          .fits("cpu-per-operation", (treatment) => (treatment.mode === "cluster" ? undefined : "no cluster"))
           .filter(ofRate(true))
       : [];
-  const { findings: sentences, claims } = conclusions(study, groundOf(state, findings), throughput, costs);
+  const { findings: sentences, claims } = conclusions(study, basisOf(state, findings), throughput, costs);
   return {
     name: study.name,
     kind: study.kind,
@@ -121,20 +123,20 @@ export function evaluateStudy(state: StudyState): StudyRecord {
     elapsedSeconds: measuredSeconds(entries),
     rounds,
     ended,
-    cells: study.treatments.map((cell) => ({
-      id: cell.id,
-      label: cell.label,
-      levels: { ...cell.levels },
-      shared: sharedWhy(cell) ?? null,
-      failed: givenUpReason(cell, entries) ?? null,
+    treatments: study.treatments.map((treatment) => ({
+      id: treatment.id,
+      label: treatment.label,
+      levels: { ...treatment.levels },
+      shared: sharedWhy(treatment) ?? null,
+      failed: givenUpReason(treatment, entries) ?? null,
     })),
     order: entries.flatMap((entry) => (entry.kind === "failure" ? [] : [entryKey(entry)])),
     referenceLoadMoved: referenceLoadMoved(entries),
     comparisons: findings.comparisons(),
-    sideBySide: sideBySideEntries(entries).map(({ round, base, other, tests }) => ({ round, base, other, tests })),
+    interleaved: interleavedEntries(entries).map(({ round, base, other, tests }) => ({ round, base, other, tests })),
     fits: [...throughput, ...costs],
-    growth: treatmentEntries(entries).flatMap(({ cell, round, growth }) =>
-      growth === null ? [] : [{ cell, round, samples: growth.samples }],
+    growth: treatmentEntries(entries).flatMap(({ treatment, round, growth }) =>
+      growth === null ? [] : [{ treatment, round, samples: growth.samples }],
     ),
     findings: [...sentences],
     claims: [...claims],
@@ -147,18 +149,18 @@ export function referenceLoadMoved(entries: readonly StudyLogEntry[]): boolean {
   return rates.length > 0 && rates.some((rate) => Math.abs(rate / median(rates) - 1) > REFERENCE_LOAD_LIMIT);
 }
 
-function groundOf({ study, entries, cpus }: StudyState, findings: StudyAnalysis): ClaimBasis {
-  const cells = treatmentEntries(entries);
+function basisOf({ study, entries, cpus }: StudyState, findings: StudyAnalysis): ClaimBasis {
+  const treatments = treatmentEntries(entries);
   const growth = new Map(
     findings.treatments.map(({ id }) => [
       id,
-      cells.flatMap((entry) => (entry.cell === id && entry.growth !== null ? [entry.growth] : [])),
+      treatments.flatMap((entry) => (entry.treatment === id && entry.growth !== null ? [entry.growth] : [])),
     ]),
   );
   return {
     analysis: findings,
     cores: cpus.length,
-    versions: new Map(cells.map(({ cell, topology }) => [cell, topology.version])),
+    versions: new Map(treatments.map(({ treatment, topology }) => [treatment, topology.version])),
     growth,
     growthSize: study.tableGrowth?.dataSize,
   };
@@ -166,21 +168,21 @@ function groundOf({ study, entries, cpus }: StudyState, findings: StudyAnalysis)
 
 function conclusions(
   { kind }: Study,
-  ground: ClaimBasis,
+  basis: ClaimBasis,
   throughput: readonly StudyFit[],
   costs: readonly StudyFit[],
 ): Conclusions {
   switch (kind) {
     case "topologies":
-      return topologyConclusions(ground);
+      return topologyConclusions(basis);
     case "io-threads":
-      return ioThreadConclusions(ground);
+      return ioThreadConclusions(basis);
     case "engines":
-      return engineConclusions(ground);
+      return engineConclusions(basis);
     case "density":
-      return densityConclusions(ground, throughput);
+      return densityConclusions(basis, throughput);
     case "billion":
-      return billionConclusions(ground, throughput, costs);
+      return billionConclusions(basis, throughput, costs);
     case "comparison":
       return { findings: [], claims: [] };
   }

@@ -2,15 +2,15 @@
  * results.om: the figures of a run in the OpenMetrics text format 1.0, dated by the run, for `promtool tsdb create-blocks-from openmetrics`.
  * (The node exporter's textfile collector takes no samples with a date.) Pure.
  */
-import { formatObjective } from "../capacity/objective";
-import type { ResultRow } from "./rows";
-import { resultRows } from "./rows";
-import { REFERENCE_LOAD_LIMIT } from "../measuring/warnings";
-import { median } from "../../lib/statistics/median";
-import type { CapacityRecord, Results } from "./schema";
-import { WARNING_CODES } from "./schema";
-import type { StudyComparison } from "./study-schema";
-import { COMPARISON_VERDICTS } from "./study-schema";
+import { formatObjective } from "../../capacity/objective";
+import type { ResultRow } from "../rows";
+import { resultRows } from "../rows";
+import { REFERENCE_LOAD_LIMIT } from "../../measuring/warnings";
+import { median } from "../../../lib/statistics/median";
+import type { CapacityRecord, Results } from "../schema";
+import { WARNING_CODES } from "../schema";
+import type { StudyComparison } from "../study-schema";
+import { COMPARISON_VERDICTS } from "../study-schema";
 
 type Labels = Readonly<Record<string, string | number>>;
 
@@ -64,10 +64,10 @@ function familiesOf(results: Results): Family[] {
         ["0.99", row.p99Ms],
       ] as const
     ).map(([quantile, ms]) => [{ ...labelsOf(row), quantile }, Number((ms / 1000).toPrecision(9))]);
-  const labelsOfComparison = ({ title, figure, base, other }: StudyComparison): Labels => ({
+  const labelsOfComparison = ({ title, metric, base, other }: StudyComparison): Labels => ({
     stack,
     test: title,
-    figure,
+    metric,
     base,
     other,
   });
@@ -78,14 +78,14 @@ function familiesOf(results: Results): Family[] {
     workload,
     objective: formatObjective(objective),
   });
-  const comparisons = (figure: "ratio" | "low" | "high"): Family["samples"] =>
+  const comparisons = (metric: "ratio" | "low" | "high"): Family["samples"] =>
     (study?.comparisons ?? []).flatMap((comparison): Family["samples"] => {
-      const value = comparison[figure];
+      const value = comparison[metric];
       return value === null ? [] : [[labelsOfComparison(comparison), value]];
     });
-  const capacities = (figure: (capacity: CapacityRecord) => number | null): Family["samples"] =>
+  const capacities = (metric: (capacity: CapacityRecord) => number | null): Family["samples"] =>
     results.capacities.flatMap((capacity): Family["samples"] => {
-      const value = figure(capacity);
+      const value = metric(capacity);
       return value === null ? [] : [[labelsOfCapacity(capacity), value]];
     });
   const referenceLoads = results.referenceLoads.map(({ rps }) => rps);
@@ -146,7 +146,7 @@ function familiesOf(results: Results): Family[] {
     },
     {
       name: `${PREFIX}_warning`,
-      help: "Reasons not to take a figure at its word",
+      help: "Reasons not to take a metric at its word",
       samples: rows.flatMap((row) =>
         stateOf(
           labelsOf(row),
@@ -205,7 +205,7 @@ function familiesOf(results: Results): Family[] {
     },
     {
       name: `${PREFIX}_ratio`,
-      help: "A figure of one cell of a study over that of another",
+      help: "A metric of one treatment of a study over that of another",
       samples: comparisons("ratio"),
     },
     { name: `${PREFIX}_ratio_low`, help: "Lower end of the ratio's 95 % interval", samples: comparisons("low") },

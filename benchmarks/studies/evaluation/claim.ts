@@ -2,15 +2,15 @@
 import type { Claim, TableGrowth } from "../../results/study-schema";
 import type { Ratio } from "../../../lib/statistics/ratio";
 import type { Treatment } from "../factors";
-import type { Metric, StudyAnalysis } from "../analysis";
+import type { Metric, StudyAnalysis } from "./analysis";
 
 export interface ClaimBasis {
   readonly analysis: StudyAnalysis;
   /** CPUs that servers and load generators share. */
   readonly cores: number;
-  /** Version that each cell's servers gave of themselves, by cell. */
+  /** Version that each treatment's servers gave of themselves, by treatment. */
   readonly versions: ReadonlyMap<string, string>;
-  /** By cell, every round's. */
+  /** By treatment, every round's. */
   readonly growth: ReadonlyMap<string, readonly TableGrowth[]>;
   /** Bytes per value of what was put in meanwhile; undefined where nothing was. */
   readonly growthSize: number | undefined;
@@ -57,34 +57,34 @@ export function judgeSimilar(document: string, text: string, ratio: Ratio, withi
 }
 
 /** Cores it takes until servers and load generators stand in nobody's way: one for each primary, and one to send. */
-export function coresNeeded(cells: readonly Treatment[]): number {
-  return 1 + Math.max(1, ...cells.map(({ shape, settings }) => shape.primaries * (settings["io-threads"] ?? 1)));
+export function coresNeeded(treatments: readonly Treatment[]): number {
+  return 1 + Math.max(1, ...treatments.map(({ shape, settings }) => shape.primaries * (settings["io-threads"] ?? 1)));
 }
 
-/** Why a speed-up between cells means nothing on this machine; undefined where it does. */
+/** Why a speed-up between treatments means nothing on this machine; undefined where it does. */
 export function machineLimitReason(
   { analysis, cores }: ClaimBasis,
-  cells: readonly Treatment[],
+  treatments: readonly Treatment[],
   test: string,
 ): string | undefined {
-  const needed = coresNeeded(cells);
+  const needed = coresNeeded(treatments);
   if (cores < needed)
     return `${cores} cores are shared by servers that could use ${needed - 1}, and by the load generator: it takes ${needed} to show it`;
-  const limited = cells.flatMap((cell) => {
-    const by = analysis.limitedBy(cell, test);
+  const limited = treatments.flatMap((treatment) => {
+    const by = analysis.limitedBy(treatment, test);
     return by === undefined
       ? []
-      : [`${cell.label} was limited by the ${by === "client" ? "load generator" : "machine"}`];
+      : [`${treatment.label} was limited by the ${by === "client" ? "load generator" : "machine"}`];
   });
   return limited.length === 0 ? undefined : limited.join("; ");
 }
 
-/** `145,696/s` of a cell; `not measured`. */
-export function describeMedian(findings: StudyAnalysis, cell: Treatment, test: string, figure: Metric): string {
-  const value = findings.median(cell, test, figure);
+/** `145,696/s` of a treatment; `not measured`. */
+export function describeMedian(findings: StudyAnalysis, treatment: Treatment, test: string, metric: Metric): string {
+  const value = findings.median(treatment, test, metric);
   return value === undefined
     ? "not measured"
-    : figure === "throughput"
+    : metric === "throughput"
       ? `${Math.round(value).toLocaleString("en-US")}/s`
       : value.toPrecision(3);
 }

@@ -1,6 +1,6 @@
 /** Warnings as footnotes: a letter per kind, said once, with everything it concerns. Pure. */
-import type { ResultRow } from "./rows";
-import type { Warning } from "./schema";
+import type { ResultRow } from "../rows";
+import type { Warning } from "../schema";
 
 export interface WarningNote {
   readonly code: Warning["code"];

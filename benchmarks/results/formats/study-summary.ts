@@ -1,9 +1,9 @@
 /** The end of a study on the terminal, and summary.txt: what was compared, what came of it, what the document claims. Pure. */
-import { textTable } from "../../lib/table";
-import { formatCount, formatDuration, formatMs } from "../../lib/units";
-import { resultRows } from "./rows";
-import type { Results } from "./schema";
-import type { Claim, StudyComparison, StudyRecord } from "./study-schema";
+import { textTable } from "../../../lib/table";
+import { formatCount, formatDuration, formatMs } from "../../../lib/units";
+import { resultRows } from "../rows";
+import type { Results } from "../schema";
+import type { Claim, StudyComparison, StudyRecord } from "../study-schema";
 
 export const VERDICT_LABELS: Readonly<Record<StudyComparison["verdict"], string>> = {
   greater: "more",
@@ -18,7 +18,7 @@ export const CLAIM_FINDING_LABELS: Readonly<Record<Claim["finding"], string>> = 
   "no-say": "cannot be said here",
 };
 
-export const METRIC_LABELS: Readonly<Record<StudyComparison["figure"], string>> = {
+export const METRIC_LABELS: Readonly<Record<StudyComparison["metric"], string>> = {
   throughput: "throughput",
   p99: "p99",
   "cpu-per-operation": "CPU per operation",
@@ -41,7 +41,7 @@ export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "com
   // Where a rate was offered, throughput is that and is not compared.
   const isAtRate = ({ test, base, other }: StudyComparison): boolean =>
     !comparisons.some(
-      (each) => each.figure === "throughput" && each.test === test && each.base === base && each.other === other,
+      (each) => each.metric === "throughput" && each.test === test && each.base === base && each.other === other,
     );
   return [
     ...(comparisons.some(({ verdict }) => verdict === "no-difference")
@@ -54,7 +54,7 @@ export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "com
           `Each interval is right in 95 of 100 studies, by itself: of ${known}, ${Math.max(1, Math.round(0.05 * known))} or so will miss the true ratio by chance.`,
         ]
       : []),
-    ...(comparisons.some((each) => each.figure === "p99" && isAtRate(each)) ? [CLOSED_LOOP_NOTE] : []),
+    ...(comparisons.some((each) => each.metric === "p99" && isAtRate(each)) ? [CLOSED_LOOP_NOTE] : []),
   ];
 }
 
@@ -64,7 +64,7 @@ export function formatStudy(results: Results): string[] {
   if (study === undefined) return [];
   return [
     ...(results.complete ? [] : [`INCOMPLETE: ${results.reason ?? "the study was stopped"}`, ""]),
-    `Study ${study.name}: ${study.rounds} ${study.rounds === 1 ? "round" : "rounds"} of ${study.cells.length} cells in ${formatDuration(study.elapsedSeconds)}, seed ${study.seed}; ${describeEnd(study)}`,
+    `Study ${study.name}: ${study.rounds} ${study.rounds === 1 ? "round" : "rounds"} of ${study.treatments.length} treatments in ${formatDuration(study.elapsedSeconds)}, seed ${study.seed}; ${describeEnd(study)}`,
     ...(study.referenceLoadMoved ? [REFERENCE_LOAD_MOVED] : []),
     "",
     ...cellTable(results, study),
@@ -85,22 +85,23 @@ export function formatStudy(results: Results): string[] {
 export function describeEnd({
   ended,
   precision,
-  cells,
+  treatments,
   comparisons,
-}: Pick<StudyRecord, "ended" | "precision" | "cells" | "comparisons">): string {
+}: Pick<StudyRecord, "ended" | "precision" | "treatments" | "comparisons">): string {
   const wanted = `${Number((100 * precision).toFixed(1))} %`;
-  const isLost = (id: string): boolean => cells.some((cell) => cell.id === id && cell.failed !== null);
+  const isLost = (id: string): boolean =>
+    treatments.some((treatment) => treatment.id === id && treatment.failed !== null);
   switch (ended) {
     case "precise":
       if (comparisons.length === 0) return "there is nothing to compare";
-      // What a cell had shown before it was given up is shown all the same.
+      // What a treatment had shown before it was given up is shown all the same.
       if (
         comparisons.every(
           ({ base, other, verdict }) => verdict === "not-enough-data" && (isLost(base) || isLost(other)),
         )
       )
-        return "nothing could be compared, for cells were given up";
-      return `every comparison that decides${cells.some(({ failed }) => failed !== null) ? ", of cells that were not given up," : ""} is known to ${wanted}`;
+        return "nothing could be compared, for treatments were given up";
+      return `every comparison that decides${treatments.some(({ failed }) => failed !== null) ? ", of treatments that were not given up," : ""} is known to ${wanted}`;
     case "budget":
       return `the budget ended before every comparison that decides was known to ${wanted}`;
     case "not-yet":
@@ -108,9 +109,9 @@ export function describeEnd({
   }
 }
 
-function cellTable(results: Results, { cells }: StudyRecord): string[] {
+function cellTable(results: Results, { treatments }: StudyRecord): string[] {
   const rows = resultRows(results);
-  const lines = cells.flatMap(({ id, label, shared }) =>
+  const lines = treatments.flatMap(({ id, label, shared }) =>
     rows
       .filter(({ deployment }) => deployment === id)
       .map(({ title, rps, p99Ms, serverCpu, serverRps, warnings }) => [
@@ -124,28 +125,28 @@ function cellTable(results: Results, { cells }: StudyRecord): string[] {
         [...warnings.map(({ code }) => code), ...(shared === null ? [] : ["shared-cpus"])].join(" "),
       ]),
   );
-  return textTable([["Cell", "Test", "Throughput", "p99", "CPU/op", "Warnings"], ...lines], "  rrr");
+  return textTable([["Treatment", "Test", "Throughput", "p99", "CPU/op", "Warnings"], ...lines], "  rrr");
 }
 
-function failures({ cells }: StudyRecord): string[] {
-  return cells.flatMap(({ label, failed }) =>
+function failures({ treatments }: StudyRecord): string[] {
+  return treatments.flatMap(({ label, failed }) =>
     failed === null ? [] : [`${label} was given up: ${failed.split("\n")[0] ?? ""}`],
   );
 }
 
 function comparisonTable(study: StudyRecord): string[] {
-  const { comparisons, cells } = study;
+  const { comparisons, treatments } = study;
   if (comparisons.length === 0) return ["Nothing was compared."];
-  const name = (id: string): string => cells.find((cell) => cell.id === id)?.label ?? id;
-  const rows = comparisons.map(({ title, figure, base, other, ratio, low, high, verdict, sideBySide }) => [
+  const name = (id: string): string => treatments.find((treatment) => treatment.id === id)?.label ?? id;
+  const rows = comparisons.map(({ title, metric, base, other, ratio, low, high, verdict, interleaved }) => [
     title,
-    `${METRIC_LABELS[figure]}${sideBySide ? "*" : ""}`,
+    `${METRIC_LABELS[metric]}${interleaved ? "*" : ""}`,
     `${name(other)} / ${name(base)}`,
     ratio === null ? "–" : `${ratio.toFixed(2)}×`,
     low === null || high === null ? "" : `(${low.toFixed(2)} … ${high.toFixed(2)})`,
     VERDICT_LABELS[verdict],
   ]);
-  const note = comparisons.some(({ sideBySide }) => sideBySide) ? [`* ${INTERLEAVING_NOTE}`] : [];
+  const note = comparisons.some(({ interleaved }) => interleaved) ? [`* ${INTERLEAVING_NOTE}`] : [];
   return [
     ...textTable([["Test", "Figure", "Compared", "Ratio", "95 %", ""], ...rows], "   r"),
     ...note,
