@@ -1,7 +1,7 @@
 /** Who may talk to a deployment's pods, and whom they may talk to. Binding only where the network plugin enforces it. */
 import * as k8s from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
-import { JOB_LABELS } from "../../benchmarks/load/jobs/benchmark-job";
+import { JOB_LABELS } from "../../benchmarks/load/jobs/job-plan";
 import type { DeploymentContext } from "./deployment-context";
 import { objectMetadata } from "./deployment-context";
 import { CLIENT_PORT, METRICS_PORT, SENTINEL_PORT } from "./layout";

@@ -1,7 +1,7 @@
 /** What a deployment's pods and the load generators' come to, from what the platform says of all and the deployment of its own. Pure. */
 import type { Engine } from "../../valkey/engines";
 import type { Toleration } from "../../platforms/kubernetes/pods";
-import type { RunnerPlan } from "../../benchmarks/load/jobs/benchmark-job";
+import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import { toDirectives } from "../../valkey/settings";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import type { PoolName } from "../../platforms/eks/pools";

@@ -1,8 +1,9 @@
-/** From what the runners of a Job report to the outcome of one run of the tool. Pure. */
+/** The outcome of a Job from the records of its runners. Pure. */
 import { messageOf } from "../../../lib/errors";
 import { mergeReports, latencySummary } from "../merge-reports";
 import type { LoadOutcome, LoadGeneratorOutput } from "../load-runner";
 import { LoadGeneratorFailure } from "../load-runner";
+import { lastTwoLines } from "../local-process";
 import type { Warning } from "../../results/schema";
 import { Histogram } from "../../../lib/histogram";
 import { offeringOf } from "../open-loop/local-runner";
@@ -10,55 +11,61 @@ import { Tally } from "../open-loop/tally";
 import type { JobLoadGenerator, ParsedOutput } from "./load-generator";
 import type { RunnerPhase, RunnerRecord } from "./runner-record";
 
-/** What is known of a Job's run beside the records. */
+/** A finished Job. */
 export interface JobFacts<R> {
-  readonly tool: JobLoadGenerator<R>;
-  /** The warm-up, if there was one, and the measured run. */
+  readonly loadGenerator: JobLoadGenerator<R>;
+  /** The warm-up, if there was one, and the measurement. */
   readonly phases: readonly R[];
-  /** The first runner's; the others have those that follow. */
+  /** Seed of the first runner; the n-th after it adds n. */
   readonly seed: number;
   readonly startedAt: string;
-  /** When all were told to begin what counts, milliseconds since the epoch. */
+  /** Start of the measurement, milliseconds since the epoch. */
   readonly begunMs: number;
-  /** By runner. */
+  /** By runner, in their order. */
   readonly records: readonly RunnerRecord[];
+  /** Machines of the runners, in the same order. */
   readonly machines: readonly string[];
-  /** Cores each may use, where it has a limit. */
+  /** CPU limit of each runner, cores. */
   readonly cpuLimit: number | undefined;
   /** Machines with servers of the deployment under test. */
   readonly servers: ReadonlySet<string>;
+  /** Whether runners were allowed on those machines. */
   readonly sharing: boolean;
 }
 
-/** What the runners have in common must be so much of the time any of them measures. */
+/** Smallest share of the whole time in which all runners must run at once. */
 const OVERLAP_LIMIT = 0.95;
 
-interface Run {
+/** The measurement of one runner. */
+interface RunnerMeasurement {
   readonly name: string;
   readonly machine: string;
   readonly cores: number;
   readonly phase: RunnerPhase;
-  readonly reading: ParsedOutput;
+  readonly output: ParsedOutput;
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** @throws ToolFailure when any runner's tool failed or printed what is not understood */
+/**
+ * Adds the runners' results.
+ * @throws LoadGeneratorFailure when the load generator of any runner failed or its output is not understood
+ */
 export function jobOutcome<R>(facts: JobFacts<R>): LoadOutcome {
-  const { tool, seed } = facts;
+  const { loadGenerator, seed } = facts;
   const measured = facts.phases.at(-1);
-  if (measured === undefined) throw new Error("nothing was run");
-  const runs = facts.records.map((record, index) => runOf(record, index, facts));
+  if (measured === undefined) throw new Error("the Job ran no phase");
+  const runs = facts.records.map((record, index) => runnerMeasurement(record, index, facts));
   const fromMs = Math.max(...runs.map((run) => run.fromMs));
   const toMs = Math.min(...runs.map((run) => run.toMs));
   return {
-    ...merged(runs.map(({ reading }) => reading)),
+    ...merged(runs.map(({ output }) => output)),
     fromMs,
     toMs: Math.max(fromMs, toMs),
     startedAt: facts.startedAt,
     outputs: outputsOf(facts),
-    cpu: cpuOf(runs, tool.threads(measured), facts),
-    runners: runs.map(({ name, machine, phase, reading: { report } }, index) => ({
+    cpu: cpuOf(runs, loadGenerator.threads(measured), facts),
+    runners: runs.map(({ name, machine, phase, output: { report } }, index) => ({
       name,
       machine,
       seed: seed + index,
@@ -69,62 +76,60 @@ export function jobOutcome<R>(facts: JobFacts<R>): LoadOutcome {
       cpu: coresOf(phase),
     })),
     warnings: [
-      ...runs.flatMap(({ reading }) => reading.warnings),
+      ...runs.flatMap(({ output }) => output.warnings),
       ...sharingWarnings(runs, facts),
       ...overlapWarnings(runs),
     ],
   };
 }
 
-/** Rates are added; percentiles are read off added counts, the finest there are. */
-function merged(readings: readonly ParsedOutput[]): Pick<LoadOutcome, "report" | "latencies" | "offering"> {
-  const report = mergeReports(readings.map((reading) => reading.report));
-  const histograms = readings.flatMap(({ latencies }) => latencies ?? []);
-  const tallies = readings.flatMap(({ tally }) => tally ?? []);
-  if (histograms.length < readings.length) return { report };
+/** Rates are added; percentiles are computed from the added counts, from histograms where all runners have them. */
+function merged(outputs: readonly ParsedOutput[]): Pick<LoadOutcome, "report" | "latencies" | "offering"> {
+  const report = mergeReports(outputs.map((output) => output.report));
+  const histograms = outputs.flatMap(({ latencies }) => latencies ?? []);
+  const tallies = outputs.flatMap(({ tally }) => tally ?? []);
+  if (histograms.length < outputs.length) return { report };
   const latencies = Histogram.merge(histograms);
-  return {
-    report: { ...report, ...latencySummary(report.title, latencies) },
-    latencies,
-    ...(tallies.length === 0 ? {} : { offering: offeringOf(Tally.merge(tallies), report.seconds) }),
-  };
+  const offering = tallies.length === 0 ? undefined : offeringOf(Tally.merge(tallies), report.seconds);
+  return { report: { ...report, ...latencySummary(report.title, latencies) }, latencies, offering };
 }
 
-/** What counts is the last that the program does, or as long before its end as it says. */
-function runOf<R>(record: RunnerRecord, index: number, { tool, phases, machines, begunMs, records }: JobFacts<R>): Run {
+/** The measured time is the last part of the measurement's phase: a load generator connects first. */
+function runnerMeasurement<R>(
+  record: RunnerRecord,
+  index: number,
+  { loadGenerator, phases, machines, begunMs, records }: JobFacts<R>,
+): RunnerMeasurement {
   const phase = record.phases.at(-1);
   const machine = machines[index] ?? "";
   const name = `runner ${index}`;
   const where = records.length === 1 ? "" : `${name} on ${machine}: `;
   for (const [number, { exit, text }] of record.phases.entries()) {
-    const what = number < record.phases.length - 1 ? "warm-up: " : "";
-    if (exit !== 0)
-      throw new LoadGeneratorFailure(
-        `${where}${what}${tool.program} failed with exit status ${exit}: ${lastWords(text)}`,
-        text,
-      );
+    if (exit === 0) continue;
+    const what = `${where}${number < record.phases.length - 1 ? "warm-up: " : ""}${loadGenerator.program}`;
+    throw new LoadGeneratorFailure(`${what} failed with exit status ${exit}: ${lastTwoLines(text)}`, text);
   }
   const run = phases.at(-1);
-  if (phase === undefined || run === undefined) throw new LoadGeneratorFailure(`${where}it ran nothing`, "");
-  const reading = readingOf(tool, run, phase.text, where);
-  const toMs = begunMs + phase.seconds * 1000 - reading.trailingMs;
-  return { name, machine, cores: record.cores, phase, reading, fromMs: toMs - reading.report.seconds * 1000, toMs };
+  if (phase === undefined || run === undefined) throw new LoadGeneratorFailure(`${where}the runner ran no phase`, "");
+  const output = parseOutput(loadGenerator, run, phase.text, where);
+  const toMs = begunMs + phase.seconds * 1000 - output.trailingMs;
+  return { name, machine, cores: record.cores, phase, output, fromMs: toMs - output.report.seconds * 1000, toMs };
 }
 
-function readingOf<R>(tool: JobLoadGenerator<R>, run: R, text: string, where: string): ParsedOutput {
+function parseOutput<R>(loadGenerator: JobLoadGenerator<R>, run: R, text: string, where: string): ParsedOutput {
   try {
-    return tool.parse(text, run);
+    return loadGenerator.parse(text, run);
   } catch (error) {
     throw new LoadGeneratorFailure(`${where}${messageOf(error)}`, text, { cause: error });
   }
 }
 
-function outputsOf<R>({ tool, phases, records, machines }: JobFacts<R>): LoadGeneratorOutput[] {
+function outputsOf<R>({ loadGenerator, phases, records, machines }: JobFacts<R>): LoadGeneratorOutput[] {
   return phases.flatMap((phase, number) =>
     records.map((record, index): LoadGeneratorOutput => ({
       warmUp: number < phases.length - 1,
       runner: records.length === 1 ? undefined : `runner ${index} on ${machines[index] ?? ""}`,
-      command: tool.command(phase, index, records.length),
+      command: loadGenerator.command(phase, index, records.length),
       text: record.phases[number]?.text ?? "",
     })),
   );
@@ -135,14 +140,14 @@ function coresOf({ cpuSeconds, seconds }: RunnerPhase): number | null {
 }
 
 function cpuOf(
-  runs: readonly Run[],
+  runs: readonly RunnerMeasurement[],
   threads: number,
   { cpuLimit, servers }: Pick<JobFacts<unknown>, "cpuLimit" | "servers">,
 ): LoadOutcome["cpu"] {
   const machines = [...new Map(runs.map((run) => [run.machine, run])).values()];
-  const overMachines = (figure: (machine: NonNullable<RunnerPhase["machine"]>) => number): number | null => {
+  const sumOverMachines = (seconds: (machine: NonNullable<RunnerPhase["machine"]>) => number): number | null => {
     const rates = machines.flatMap(({ phase }) =>
-      phase.machine === undefined || phase.seconds <= 0 ? [] : [figure(phase.machine) / phase.seconds],
+      phase.machine === undefined || phase.seconds <= 0 ? [] : [seconds(phase.machine) / phase.seconds],
     );
     return rates.length === machines.length ? sum(rates) : null;
   };
@@ -150,18 +155,18 @@ function cpuOf(
   return {
     client: clients.length === runs.length ? sum(clients) : null,
     clientLimit: sum(runs.map(({ cores }) => Math.min(threads, cores, cpuLimit ?? Infinity))),
-    // This program runs elsewhere.
+    // This program runs on none of these machines.
     program: 0,
     serversHere: [...servers].every((server) => machines.some(({ machine }) => machine === server)),
-    machineBusy: overMachines(({ busySeconds }) => busySeconds),
-    machineStolen: overMachines(({ stolenSeconds }) => stolenSeconds),
+    machineBusy: sumOverMachines(({ busySeconds }) => busySeconds),
+    machineStolen: sumOverMachines(({ stolenSeconds }) => stolenSeconds),
     machineCores: sum(machines.map(({ cores }) => cores)),
   };
 }
 
-/** Wherever they were allowed to: that none did is luck, which the next run may not have. */
+/** Also where no runner shared a machine although it was allowed: the next run may differ. */
 function sharingWarnings(
-  runs: readonly Run[],
+  runs: readonly RunnerMeasurement[],
   { servers, sharing }: Pick<JobFacts<unknown>, "servers" | "sharing">,
 ): Warning[] {
   if (!sharing) return [];
@@ -169,32 +174,22 @@ function sharingWarnings(
   const machines = [...new Set(guests.map(({ machine }) => machine))];
   const text =
     guests.length === 0
-      ? "load generators were allowed on machines with servers of the deployment, though none ran on one"
-      : `${guests.length} of ${runs.length} load generators ran on machines with servers of the deployment (${machines.join(", ")}), and they take each other's CPU`;
+      ? "runners were allowed on machines with servers of the deployment; none ran on one"
+      : `${guests.length} of ${runs.length} runners shared machines with servers of the deployment ` +
+        `(${machines.join(", ")}); they take CPU from each other`;
   return [{ code: "shared-machine", text }];
 }
 
-function overlapWarnings(runs: readonly Run[]): Warning[] {
+function overlapWarnings(runs: readonly RunnerMeasurement[]): Warning[] {
   const common = Math.min(...runs.map(({ toMs }) => toMs)) - Math.max(...runs.map(({ fromMs }) => fromMs));
   const whole = Math.max(...runs.map(({ toMs }) => toMs)) - Math.min(...runs.map(({ fromMs }) => fromMs));
   const part = Math.max(0, common) / whole;
   if (part >= OVERLAP_LIMIT) return [];
-  return [
-    {
-      code: "runners-apart",
-      text: `the load generators ran all at once for ${(part * 100).toFixed(1)} % of the time only, and the sum of their rates is more than there ever was`,
-    },
-  ];
+  const share = `${(part * 100).toFixed(1)} % of the time`;
+  const text = `all runners ran at once only ${share}; the sum of their rates is higher than any rate the servers reached`;
+  return [{ code: "runners-apart", text }];
 }
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
-}
-
-function lastWords(text: string): string {
-  const lines = text
-    .split(/[\r\n]+/)
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
-  return lines.slice(-2).join(" / ") || "it printed nothing";
 }

@@ -1,5 +1,6 @@
-/** One Job from its beginning to its end: its objects made, its runners gathered, let go together, heard and removed. */
+/** One Job from the creation of its objects to their deletion. */
 import type { V1ConfigMap, V1Job, V1Pod, V1Secret } from "@kubernetes/client-node";
+import { compact } from "../../../lib/compact";
 import { LoadGeneratorFailure } from "../load-runner";
 import type { PrimaryNode } from "../../workloads/prefill";
 import type { KubernetesClient } from "../../../platforms/kubernetes/client";
@@ -13,13 +14,14 @@ import type { RunnerRecord } from "./runner-record";
 import { parseRunnerRecord } from "./runner-record";
 import type { RunnerKeys } from "./runner-script";
 
-/** Between looks at who has arrived: a question to the server under test, so none while it is measured. */
+/** Between queries for arrived runners. The queries go to the server under test, so none are sent while it is measured. */
 const ARRIVAL_POLL_MS = 50;
-/** Between looks at the pods. */
+/** Between queries for the pods. */
 const POD_POLL_MS = 1_000;
-/** Runners on busy machines take so long to hand over their records, seconds. */
+/** Longest time in which runners on busy machines write their records, seconds. */
 const HANDOVER_SECONDS = 30;
 
+/** Creates the Job, starts its phases for all runners at once, reads the records and deletes everything. */
 export class JobRun {
   readonly #name: string;
   readonly #namespace: string;
@@ -40,55 +42,64 @@ export class JobRun {
     this.#runners = spec?.completions ?? 1;
   }
 
-  /** Makes the objects and waits until every runner is there. */
-  async start(otherwise: string): Promise<void> {
+  /**
+   * Creates the objects and waits until every runner has arrived.
+   * @param advice what to change when a runner finds no machine, for the message
+   * @throws Failure when a runner does not start in time, with the reason; LoadGeneratorFailure when one fails
+   */
+  async start(advice: string): Promise<void> {
     const list = Array.from({ length: this.#runners }, (_, index) => String(index));
     const { connection } = this.primary;
     await Promise.all(this.phases.map((_, index) => connection.rpush(this.keys.ready(index + 1), ...list)));
     await createJob(this.kubernetes, this.objects);
-    const wanted = { namespace: this.#namespace, labels: this.#labels, count: this.#runners, otherwise };
+    const wanted = { namespace: this.#namespace, labels: this.#labels, count: this.#runners, otherwise: advice };
     const watch = new PodWatch(this.kubernetes, wanted, this.waiting);
-    let lookAt = 0;
+    let pollAt = 0;
     while (!(await this.#arrived(1))) {
-      if (Date.now() > lookAt) {
+      if (Date.now() > pollAt) {
         const { pods } = await watch.poll();
-        refuseFailed(pods);
-        lookAt = Date.now() + POD_POLL_MS / 4;
+        assertNoneFailed(pods);
+        pollAt = Date.now() + POD_POLL_MS / 4;
       }
       await pause(ARRIVAL_POLL_MS, this.waiting.signal);
     }
   }
 
   /**
-   * Lets all runners go at once and waits for the last to be done.
-   * @returns when they were let go, milliseconds since the epoch
-   * @throws ToolFailure when a runner fails or does not end
+   * Starts a phase for all runners at once and waits for the last to finish.
+   * @param phase number from 1
+   * @returns the start, milliseconds since the epoch
+   * @throws LoadGeneratorFailure when a runner fails or does not end
    */
   async runPhase(phase: number): Promise<number> {
     const { connection } = this.primary;
     const sent = Date.now();
     await connection.rename(this.keys.ready(phase), this.keys.go(phase));
     const begunMs = (sent + Date.now()) / 2;
-    const told = this.phases[phase - 1];
-    if (told === undefined) throw new Error(`there is no phase ${phase}`);
-    const seconds = told.timeoutSeconds + HANDOVER_SECONDS;
-    if (told.seconds !== undefined) await this.#untroubled(told.seconds * 1000);
-    let lookAt = Date.now() + POD_POLL_MS;
+    const plan = this.phases[phase - 1];
+    if (plan === undefined) throw new Error(`there is no phase ${phase}`);
+    const seconds = plan.timeoutSeconds + HANDOVER_SECONDS;
+    if (plan.seconds !== undefined) await this.#watchPods(plan.seconds * 1000);
+    let pollAt = Date.now() + POD_POLL_MS;
     while (!(await this.#arrived(phase + 1))) {
-      if (Date.now() > lookAt) {
-        refuseFailed(await this.#pods());
-        lookAt = Date.now() + POD_POLL_MS;
+      if (Date.now() > pollAt) {
+        assertNoneFailed(await this.#pods());
+        pollAt = Date.now() + POD_POLL_MS;
       }
       if (Date.now() > sent + seconds * 1000)
-        throw new LoadGeneratorFailure(`${this.program} is still running after ${seconds} s and was ended`, "", {
-          hung: true,
-        });
-      await pause(told.seconds !== undefined ? ARRIVAL_POLL_MS : POD_POLL_MS / 4, this.waiting.signal);
+        throw new LoadGeneratorFailure(
+          `${this.program} was killed because it was still running after ${seconds} s`,
+          "",
+          {
+            hung: true,
+          },
+        );
+      await pause(plan.seconds !== undefined ? ARRIVAL_POLL_MS : POD_POLL_MS / 4, this.waiting.signal);
     }
     return begunMs;
   }
 
-  /** What the runners report, and the machines they are on, both by runner. */
+  /** The records and the machines of the runners, both in the order of the runners. */
   async read(): Promise<{ readonly records: readonly RunnerRecord[]; readonly machines: readonly string[] }> {
     const texts = await Promise.all(
       Array.from({ length: this.#runners }, (_, index) => this.primary.connection.get(this.keys.record(index))),
@@ -100,7 +111,7 @@ export class JobRun {
     };
   }
 
-  /** Removes everything the run made, also where it made only some of it. Never throws. */
+  /** Deletes everything that the run created, also after a failed start. Never throws. */
   async remove(): Promise<void> {
     const { batch, core } = this.kubernetes;
     const at = { namespace: this.#namespace, name: this.#name };
@@ -127,29 +138,30 @@ export class JobRun {
     return listPods(this.kubernetes, this.#namespace, formatLabelSelector(this.#labels));
   }
 
-  /** By a command that tells a length and counts as neither hit nor miss, for hits are counted meanwhile. */
+  /** Reads a length with SETRANGE, which counts as neither hit nor miss: hits are counted during the measurement. */
   async #arrived(phase: number): Promise<boolean> {
     return (await this.primary.connection.setrange(this.keys.arrived(phase), 0, "")) === this.#runners;
   }
 
-  /** Looks at the pods now and then and at nothing else, for the servers are being measured. */
-  async #untroubled(milliseconds: number): Promise<void> {
+  /** Checks the pods and sends nothing to the servers, because they are being measured. */
+  async #watchPods(milliseconds: number): Promise<void> {
     const until = Date.now() + milliseconds;
     for (let left = milliseconds; left > 0; left = until - Date.now()) {
       await pause(Math.min(left, POD_POLL_MS), this.waiting.signal);
-      if (left > POD_POLL_MS) refuseFailed(await this.#pods());
+      if (left > POD_POLL_MS) assertNoneFailed(await this.#pods());
     }
   }
 }
 
 /**
  * Runs a Job of one pod.
- * @returns the message its container leaves
+ * @param advice as for `JobRun.start`
+ * @returns the termination message of its container
  */
 export async function runFeaturesJob(
   kubernetes: KubernetesClient,
   job: Plain<V1Job>,
-  otherwise: string,
+  advice: string,
   waiting: PodWaitOptions,
 ): Promise<string> {
   const namespace = job.metadata?.namespace ?? "";
@@ -157,10 +169,10 @@ export async function runFeaturesJob(
   const labels = { "batch.kubernetes.io/job-name": name };
   try {
     await createJob(kubernetes, { job, secret: undefined, files: undefined });
-    const watch = new PodWatch(kubernetes, { namespace, labels, count: 1, otherwise }, waiting);
+    const watch = new PodWatch(kubernetes, { namespace, labels, count: 1, otherwise: advice }, waiting);
     for (;;) {
       const { pods } = await watch.poll();
-      refuseFailed(pods);
+      assertNoneFailed(pods);
       const ended = pods[0]?.status?.containerStatuses?.[0]?.state?.terminated;
       if (ended !== undefined) return ended.message ?? "";
       await pause(POD_POLL_MS / 4, waiting.signal);
@@ -172,7 +184,10 @@ export async function runFeaturesJob(
   }
 }
 
-/** What a Job takes belongs to it, so that it goes when the Job does, whoever removes that: the Job is there first, and waits. */
+/**
+ * Creates the Job and what it needs. The Job owns its Secret and ConfigMap, so that Kubernetes deletes them with it; an owner must
+ * exist first, so the Job starts suspended.
+ */
 async function createJob(kubernetes: KubernetesClient, { job, secret, files }: JobObjects): Promise<void> {
   const namespace = job.metadata?.namespace ?? "";
   const name = job.metadata?.name ?? "";
@@ -203,30 +218,31 @@ async function createJob(kubernetes: KubernetesClient, { job, secret, files }: J
   );
 }
 
-/** @throws ToolFailure naming every runner whose container ended with an error */
-function refuseFailed(pods: readonly V1Pod[]): void {
+/** @throws LoadGeneratorFailure when the container of a runner failed; its output lists all of them */
+function assertNoneFailed(pods: readonly V1Pod[]): void {
   const failed = pods.flatMap((pod) => {
-    const ends = (pod.status?.containerStatuses ?? []).flatMap(({ state }) => state?.terminated ?? []);
-    const ended = ends.find(({ exitCode }) => exitCode !== 0);
-    if (ended === undefined && pod.status?.phase !== "Failed") return [];
-    const why =
-      ended === undefined
-        ? (pod.status?.message ?? pod.status?.reason)
-        : `${ended.reason === "OOMKilled" ? "its memory limit is too small" : `exit status ${ended.exitCode}`}${ended.message === undefined ? "" : `, ${ended.message.trim()}`}`;
-    return [
-      {
-        who: `runner ${indexOf(pod) ?? "?"} on ${pod.spec?.nodeName ?? "no machine"} (${resourceName(pod)})`,
-        why: why ?? "no reason given",
-      },
-    ];
+    const reason = failureReason(pod);
+    const runner = `runner ${indexOf(pod) ?? "?"} on ${pod.spec?.nodeName ?? "no machine"} (${resourceName(pod)})`;
+    return reason === undefined ? [] : [{ runner, reason }];
   });
   const [first] = failed;
   if (first === undefined) return;
-  const others = failed.length === 1 ? "" : `, and so did ${failed.length - 1} more`;
+  const others = failed.length === 1 ? "" : `, and ${failed.length - 1} more runners failed`;
   throw new LoadGeneratorFailure(
-    `${first.who} failed: ${first.why}${others}`,
-    failed.map(({ who, why }) => `${who}: ${why}`).join("\n"),
+    `${first.runner} failed: ${first.reason}${others}`,
+    failed.map(({ runner, reason }) => `${runner}: ${reason}`).join("\n"),
   );
+}
+
+/** Undefined where the pod has not failed. */
+function failureReason({ status }: V1Pod): string | undefined {
+  const ends = (status?.containerStatuses ?? []).flatMap(({ state }) => state?.terminated ?? []);
+  const end = ends.find(({ exitCode }) => exitCode !== 0);
+  if (end !== undefined) {
+    const cause = end.reason === "OOMKilled" ? "its memory limit is too small" : `exit status ${end.exitCode}`;
+    return compact([cause, end.message?.trim()]).join(", ");
+  }
+  return status?.phase === "Failed" ? (status.message ?? status.reason ?? "no reason given") : undefined;
 }
 
 function indexOf(pod: V1Pod): number | undefined {

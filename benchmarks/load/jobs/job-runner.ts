@@ -1,5 +1,6 @@
-/** The load generator as a Kubernetes Job: one for each run of the tool, removed when its results are read. */
+/** Runs load generators as Kubernetes Jobs: one Job per run, deleted when its results have been read. */
 import { randomBytes } from "node:crypto";
+import { compact } from "../../../lib/compact";
 import { BadInput, Failure } from "../../../lib/errors";
 import type { LoadRequest, LoadRunner, LoadOutcome, ValkeyBenchmarkRunner, LoadObserver } from "../load-runner";
 import type { ReportProgress } from "../../../lib/progress";
@@ -9,38 +10,40 @@ import { parseFeatures } from "../valkey-benchmark/features";
 import { slotTags } from "../../../valkey/topology/slot-tags";
 import type { PrimaryNode } from "../../workloads/prefill";
 import type { KubernetesClient } from "../../../platforms/kubernetes/client";
-import type { RunnerPlan } from "./benchmark-job";
-import { benchmarkJob, featuresJob, runnerTls } from "./benchmark-job";
+import { benchmarkJob, featuresJob } from "./benchmark-job";
 import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import { jobOutcome } from "./job-outcome";
+import type { RunnerPlan } from "./job-plan";
 import { JobRun, runFeaturesJob } from "./job-run";
 import type { JobAccess, JobLoadGenerator } from "./load-generator";
 import { valkeyBenchmarkInJobs } from "./load-generators";
 import { POD_TIMEOUT_MS } from "../../../platforms/kubernetes/pods";
 import { parseQuantity } from "../../../platforms/kubernetes/quantity";
+import { runnerTls } from "./runner-pod";
 import { runnerKeys } from "./runner-script";
 
+/** What all runs have in common. */
 export interface JobLoadRunnerOptions {
   readonly plan: RunnerPlan;
-  /** Those that will be measured. */
+  /** Deployments to measure. */
   readonly deployments: readonly KubernetesDeployment[];
-  /** The tool's; the same for all deployments, so that they are compared by one load generator. @default the first deployment's */
+  /** Image of the runners, the same for all deployments, so that one load generator compares them. @default the first deployment's */
   readonly image?: string | undefined;
-  /** How long runners may take to start, milliseconds. @default 300000 */
+  /** Longest start of the runners, milliseconds. @default 300000 */
   readonly timeoutMs?: number | undefined;
-  /** Told what is awaited. */
+  /** Reports what the run waits for. */
   readonly report?: ReportProgress | undefined;
 }
 
-/** What Kubernetes ends a Job after, beyond all that it may take, seconds. */
+/** Time after the sum of all timeouts when Kubernetes ends the Job, seconds. */
 const DEADLINE_SLACK_SECONDS = 120;
 
-/** A load generator whose program runs in Jobs. @typeParam R what one run of it is */
+/** Runs one load generator in Jobs. @typeParam R one run of the load generator */
 export class JobLoadRunner<R> implements LoadRunner<R> {
   constructor(
     protected readonly kubernetes: KubernetesClient,
     protected readonly options: JobLoadRunnerOptions,
-    private readonly tool: JobLoadGenerator<R>,
+    private readonly loadGenerator: JobLoadGenerator<R>,
   ) {}
 
   get count(): number {
@@ -48,26 +51,26 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
   }
 
   async run(
-    { deployment, primary, run: tool, warmUp }: LoadRequest<R>,
-    watch: LoadObserver,
+    { deployment, primary, run: measured, warmUp }: LoadRequest<R>,
+    observer: LoadObserver,
     signal: AbortSignal,
   ): Promise<LoadOutcome> {
     const servers = this.options.deployments.find(({ name }) => name === deployment.name);
-    if (servers === undefined) throw new Error(`${deployment.name} is none of the deployments to measure`);
+    if (servers === undefined) throw new Error(`${deployment.name} is not among the deployments to measure`);
     const { plan, timeoutMs, report } = this.options;
-    const user = this.tool.user(tool);
-    const runs = [...(warmUp === undefined ? [] : [warmUp]), tool];
+    const user = this.loadGenerator.user(measured);
+    const runs = compact([warmUp, measured]);
     const access: JobAccess = {
       username: user?.username,
       tls: runnerTls(deployment.access.tls, plan),
       runners: plan.runners,
     };
-    const phases = runs.map((run) => this.tool.phase(run, access, deployment));
-    const companion = await this.tool.sidecar?.();
+    const phases = runs.map((run) => this.loadGenerator.phase(run, access, deployment));
+    const sidecar = await this.loadGenerator.sidecar?.();
     const startSeconds = (timeoutMs ?? POD_TIMEOUT_MS) / 1000;
     const runSeconds = phases.reduce((total, { timeoutSeconds }) => total + timeoutSeconds, 0);
-    const name = nameFor(servers);
-    const prefix = `${name}${tagOf(primary)}`;
+    const name = jobName(servers);
+    const prefix = `${name}${keyTag(primary)}`;
     const objects = benchmarkJob({
       name,
       namespace: servers.namespace,
@@ -76,30 +79,30 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
       runner: plan,
       keys: prefix,
       phases,
-      sidecar: companion,
-      files: companion?.files,
+      sidecar,
+      files: sidecar?.files,
       user,
       tls: deployment.access.tls,
       timeoutSeconds: Math.ceil(startSeconds + runSeconds),
       deadlineSeconds: Math.ceil(startSeconds + runSeconds + DEADLINE_SLACK_SECONDS),
     });
-    const run = new JobRun(this.kubernetes, objects, runnerKeys(prefix), primary, phases, this.tool.program, {
+    const run = new JobRun(this.kubernetes, objects, runnerKeys(prefix), primary, phases, this.loadGenerator.program, {
       timeoutMs,
       signal,
       report,
     });
     try {
       signal.throwIfAborted();
-      await run.start(otherwise(servers));
+      await run.start(sharingAdvice(servers));
       if (warmUp !== undefined) await run.runPhase(1);
-      await watch.begin();
+      await observer.begin();
       const startedAt = new Date().toISOString();
       const begunMs = await run.runPhase(phases.length);
-      await watch.end();
+      await observer.end();
       const { records, machines } = await run.read();
       const limit = plan.resources?.limits?.["cpu"];
       return jobOutcome({
-        tool: this.tool,
+        loadGenerator: this.loadGenerator,
         phases: runs,
         seed: phases.at(-1)?.seed ?? 0,
         startedAt,
@@ -116,7 +119,7 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
   }
 }
 
-/** valkey-benchmark, of which is asked what it can do. */
+/** Runs valkey-benchmark in Jobs, by the options that the image's version has. */
 export class ValkeyBenchmarkJobRunner extends JobLoadRunner<ValkeyBenchmarkRun> implements ValkeyBenchmarkRunner {
   private constructor(
     kubernetes: KubernetesClient,
@@ -127,8 +130,8 @@ export class ValkeyBenchmarkJobRunner extends JobLoadRunner<ValkeyBenchmarkRun> 
   }
 
   /**
-   * Asks the tool in the image what it can do, by a Job that has to find a machine as the measuring ones will.
-   * @throws BadInput when there is nothing to measure; Failure when a runner cannot be started, saying why
+   * Reads the options of valkey-benchmark in the image by a Job, which also shows whether a runner finds a machine.
+   * @throws BadInput without a deployment; Failure when a runner cannot start, with the reason
    */
   static async open(
     kubernetes: KubernetesClient,
@@ -139,13 +142,13 @@ export class ValkeyBenchmarkJobRunner extends JobLoadRunner<ValkeyBenchmarkRun> 
     const [first] = deployments;
     if (first === undefined) throw new BadInput("benchmark", ["there is no deployment to measure"]);
     const job = featuresJob({
-      name: nameFor(first),
+      name: jobName(first),
       namespace: first.namespace,
       image: imageOf(options, first),
       servers: first,
       runner: plan,
     });
-    const help = await runFeaturesJob(kubernetes, job, otherwise(first), {
+    const help = await runFeaturesJob(kubernetes, job, sharingAdvice(first), {
       timeoutMs: options.timeoutMs,
       signal,
       report: options.report,
@@ -154,22 +157,23 @@ export class ValkeyBenchmarkJobRunner extends JobLoadRunner<ValkeyBenchmarkRun> 
   }
 }
 
-/** The same for all deployments, so that they are compared by one load generator. */
+/** The same image for all deployments, so that one load generator compares them. */
 function imageOf({ image, plan, deployments }: JobLoadRunnerOptions, fallback: KubernetesDeployment): string {
   return image ?? plan.image ?? (deployments[0] ?? fallback).image;
 }
 
 /** `bench-cluster-1a2b3c4d` */
-function nameFor({ name }: KubernetesDeployment): string {
+function jobName({ name }: KubernetesDeployment): string {
   return `bench-${name}-${randomBytes(4).toString("hex")}`;
 }
 
-function otherwise({ name }: KubernetesDeployment): string {
-  return `allow load generators to share machines with ${name}'s servers, which every record will then say`;
+/** Advice when no machine is left for a runner. */
+function sharingAdvice({ name }: KubernetesDeployment): string {
+  return `allow load generators to share machines with the servers of ${name} (every record then carries a warning)`;
 }
 
-/** Keys of a cluster must be the primary's own. */
-function tagOf({ slots, name }: PrimaryNode): string {
+/** In a cluster, a hash tag of a slot of the primary: all keys by which runners meet are on it. */
+function keyTag({ slots, name }: PrimaryNode): string {
   if (slots === undefined) return "";
   const [first] = slots;
   if (first === undefined) throw new Failure(`${name} has no slots`);

@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { Failure } from "../../../lib/errors";
 import { runnerShare, TIMEOUT_MARGIN_SECONDS, runTimeoutSeconds } from "../load-runner";
 import type { MemtierRun } from "../memtier/arguments";
-import { memtierArguments, withoutCredentials } from "../memtier/arguments";
+import { memtierArguments } from "../memtier/arguments";
 import { parseMemtierResults, memtierReport } from "../memtier/output";
 import { generatorBundle } from "../open-loop/bundle";
 import type { OpenLoopRun } from "../open-loop/local-runner";
@@ -17,11 +17,12 @@ import { SIDECAR_FILES_DIRECTORY } from "./sidecar";
 import type { JobPhase, JobLoadGenerator } from "./load-generator";
 import { PLACEHOLDERS } from "./runner-script";
 
-/** Any with Node 20 and a shell. */
+/** Image for the open-loop generator: any with Node 20 and a shell. */
 export const NODE_IMAGE = "docker.io/library/node:22.20.0-bookworm-slim";
-/** Any with memtier_benchmark 2 and a shell. */
+/** Image for memtier_benchmark: any with version 2 and a shell. */
 export const MEMTIER_IMAGE = "docker.io/redislabs/memtier_benchmark:2.4.2";
 
+/** valkey-benchmark of the runners' own image. */
 export const valkeyBenchmarkInJobs: JobLoadGenerator<ValkeyBenchmarkRun> = {
   program: "valkey-benchmark",
   sidecar: undefined,
@@ -45,28 +46,29 @@ export const valkeyBenchmarkInJobs: JobLoadGenerator<ValkeyBenchmarkRun> = {
 
 const MEMTIER_RESULT = "memtier.json";
 
+/** memtier_benchmark in a sidecar. */
 export function memtierInJobs(image = MEMTIER_IMAGE): JobLoadGenerator<MemtierRun> {
-  const own = (run: MemtierRun, runners: number): MemtierRun => ({
-    ...run,
-    mix: { ...run.mix, rate: run.mix.rate === undefined ? undefined : run.mix.rate / runners },
-  });
+  const shareOf = (run: MemtierRun, runners: number): MemtierRun => {
+    const rate = run.mix.rate === undefined ? undefined : run.mix.rate / runners;
+    return { ...run, mix: { ...run.mix, rate } };
+  };
   return {
     program: "memtier_benchmark",
-    sidecar: () => Promise.resolve({ image, run: "memtier_benchmark", result: MEMTIER_RESULT }),
+    sidecar: () => Promise.resolve({ image, program: "memtier_benchmark", result: MEMTIER_RESULT }),
     user: ({ credentials }) => credentials,
     phase: (run, { username, tls, runners }) => ({
-      // It takes both in one word.
+      // memtier_benchmark takes user and password in one word.
       arguments: memtierArguments(
-        { ...own(run, runners), credentials: undefined, tls },
+        { ...shareOf(run, runners), credentials: undefined, tls },
         MEMTIER_RESULT,
         username === undefined ? undefined : PLACEHOLDERS.credentials,
       ),
       endpoint: run.endpoint,
-      // It seeds itself from the machine's randomness.
+      // memtier_benchmark seeds itself from the randomness of the machine.
       seed: 0,
       ...timed(run.mix.length.seconds, run.mix.rate),
     }),
-    command: (run, _index, runners) => withoutCredentials(memtierArguments(own(run, runners), MEMTIER_RESULT)),
+    command: (run, _index, runners) => withoutSecrets(memtierArguments(shareOf(run, runners), MEMTIER_RESULT)),
     threads: ({ mix }) => mix.threads,
     parse: (text, { mix }) => {
       const results = parseMemtierResults(text.slice(Math.max(0, text.search(/^\{$/m))));
@@ -84,19 +86,21 @@ const BUNDLE = "open-loop.cjs.gz";
 const UNPACKED = "/tmp/open-loop.cjs";
 const UNPACK = `fs.writeFileSync("${UNPACKED}", zlib.gunzipSync(fs.readFileSync("${SIDECAR_FILES_DIRECTORY}/${BUNDLE}")))`;
 
+/** The open-loop generator in a sidecar with Node; a ConfigMap holds its bundle. */
 export function openLoopInJobs(image = NODE_IMAGE): JobLoadGenerator<OpenLoopRun> {
   return {
     program: "the open-loop generator",
     sidecar: async () => ({
       image,
       setup: `node -e '${UNPACK}'`,
-      run: `node ${UNPACKED}`,
+      program: `node ${UNPACKED}`,
       files: { [BUNDLE]: gzipSync(await generatorBundle(), { level: 9 }) },
     }),
     user: ({ credentials }) => credentials,
     phase: (run, { tls, runners }, deployment) => {
       const endpoints = endpointsPrimaryFirst(deployment, run.primary);
-      // Certificates are made out to stable names, and what is dialled are addresses: it trusts whom the authority trusts, as Valkey's own tools do.
+      // Certificates name stable host names, but the generator connects to addresses. Without an SNI it accepts any name in
+      // a certificate of the authority, as Valkey's own programs do.
       const access = {
         ...deployment.access,
         tls: tls === undefined ? undefined : { ...tls, anyName: tls.sni === undefined },
@@ -122,20 +126,21 @@ export function openLoopInJobs(image = NODE_IMAGE): JobLoadGenerator<OpenLoopRun
     threads: ({ mix }) => mix.workers,
     parse: (text, { mix }) => {
       const line = text.split("\n").findLast((each) => each.startsWith("{"));
-      const said = line === undefined ? undefined : processMessageSchema.parse(JSON.parse(line));
-      if (said?.event !== "result") throw new Failure("the open-loop generator did not say what came of it");
-      const tally = Tally.merge(said.tallies.map((data) => Tally.ofData(data)));
+      const message = line === undefined ? undefined : processMessageSchema.parse(JSON.parse(line));
+      if (message?.event !== "result") throw new Failure("the open-loop generator printed no result");
+      const tally = Tally.merge(message.tallies.map((data) => Tally.ofData(data)));
       return {
         report: openLoopReport(tally, mix.name),
         latencies: tally.latencies(),
         tally,
-        trailingMs: Math.max(0, (said.endedMs ?? tally.toMs) - tally.toMs),
+        trailingMs: Math.max(0, (message.endedMs ?? tally.toMs) - tally.toMs),
         warnings: [],
       };
     },
   };
 }
 
+/** A phase that ends by the clock. */
 function timed(
   seconds: number,
   rate: number | undefined,

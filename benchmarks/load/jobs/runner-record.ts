@@ -1,73 +1,77 @@
-/** What a runner reports: the tool's output and what it cost, by the runner's own clock. Pure. */
+/** The record of a runner (`runner.sh`): the load generator's output, its time and its CPU. Pure. */
 import { Failure } from "../../../lib/errors";
 import { RECORD_LINE_PREFIX } from "./runner-script";
 
+/** The record of one runner. */
 export interface RunnerRecord {
-  /** Cores its container may use, as far as affinity goes. */
+  /** Cores that the container may use by its affinity; CPU limits are not in it. */
   readonly cores: number;
   readonly phases: readonly RunnerPhase[];
 }
 
-/** One run of the tool. */
+/** One phase of a runner. */
 export interface RunnerPhase {
+  /** Exit status of the load generator. */
   readonly exit: number;
-  /** What the tool printed, untouched. */
+  /** Output of the load generator, unchanged. */
   readonly text: string;
-  /** From the moment all were told to begin to the tool's end. */
+  /** From the start of the phase to the end of the load generator, by the runner's clock. */
   readonly seconds: number;
-  /** CPU of the tool. */
+  /** CPU of the load generator. */
   readonly cpuSeconds: number;
-  /** Of the whole machine; undefined where it does not tell. */
+  /** CPU of the whole machine; undefined where /proc/stat is not readable. */
   readonly machine: { readonly busySeconds: number; readonly stolenSeconds: number } | undefined;
 }
 
-/** Clock ticks per second in /proc, which Linux fixes for user space. */
-const TICKS = 100;
+/** Clock ticks per second in /proc; Linux fixes them for user space. */
+const TICKS_PER_SECOND = 100;
 
-interface Mark {
+/** What `record_counters` of `runner.sh` writes. */
+interface Counters {
   readonly uptime: number;
   readonly machine: RunnerPhase["machine"];
   readonly childSeconds: number;
 }
 
-/** @throws Failure when it is not whole */
+/** @throws Failure when the record is incomplete */
 export function parseRunnerRecord(text: string): RunnerRecord {
   const lines = text.split("\n");
   const phases: RunnerPhase[] = [];
   let at = 0;
-  const said = (what: string): string => {
+  const next = (what: string): string => {
     const match = new RegExp(`^${RECORD_LINE_PREFIX} ${what}(.*)$`).exec(lines[at] ?? "");
-    if (match === null)
-      throw new Failure(
-        `a runner's record has ${lines[at] === undefined ? "an end" : JSON.stringify(lines[at])} where ${what.trim()} should be`,
-      );
+    if (match === null) throw new Failure(`a runner's record has ${quoteLine(lines[at])} in place of ${what.trim()}`);
     at++;
     return (match[1] ?? "").trim();
   };
-  const mark = (): Mark => {
-    const uptime = Number(said("uptime"));
-    const machine = machineSeconds(said(""));
-    said("times");
-    // The shell's own, then its children's.
+  const counters = (): Counters => {
+    const uptime = Number(next("uptime"));
+    const machine = machineSeconds(next(""));
+    next("times");
+    // `times` prints two lines: CPU of the shell, then of its children.
     const childSeconds = durations(lines[at + 1] ?? "");
     at += 2;
     return { uptime, machine, childSeconds };
   };
-  const cores = Number(said("cores "));
+  const cores = Number(next("cores "));
   while (lines[at]?.startsWith(`${RECORD_LINE_PREFIX} phase `)) {
-    said("phase ");
-    const begin = mark();
+    next("phase ");
+    const begin = counters();
     const first = at;
     while (lines[at] !== undefined && !lines[at]?.startsWith(`${RECORD_LINE_PREFIX} exit `)) at++;
     const output = lines.slice(first, at).join("\n");
-    const exit = Number(said("exit "));
-    phases.push(phaseOf(exit, output, begin, mark()));
+    const exit = Number(next("exit "));
+    phases.push(phaseOf(exit, output, begin, counters()));
   }
-  said("end");
+  next("end");
   return { cores, phases };
 }
 
-function phaseOf(exit: number, text: string, begin: Mark, end: Mark): RunnerPhase {
+function quoteLine(line: string | undefined): string {
+  return line === undefined ? "no more lines" : JSON.stringify(line);
+}
+
+function phaseOf(exit: number, text: string, begin: Counters, end: Counters): RunnerPhase {
   const machine =
     begin.machine === undefined || end.machine === undefined
       ? undefined
@@ -78,17 +82,20 @@ function phaseOf(exit: number, text: string, begin: Mark, end: Mark): RunnerPhas
   return { exit, text, seconds: end.uptime - begin.uptime, cpuSeconds: end.childSeconds - begin.childSeconds, machine };
 }
 
-/** The first line of /proc/stat. */
+/** Reads the first line of /proc/stat (proc(5)). */
 function machineSeconds(line: string): RunnerPhase["machine"] {
   const match = /^cpu +(.*)$/.exec(line);
   if (match === null) return undefined;
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, stolen = 0] = (match[1] ?? "")
     .split(" ")
     .map(Number);
-  return { busySeconds: (user + nice + system + irq + softirq) / TICKS, stolenSeconds: stolen / TICKS };
+  return {
+    busySeconds: (user + nice + system + irq + softirq) / TICKS_PER_SECOND,
+    stolenSeconds: stolen / TICKS_PER_SECOND,
+  };
 }
 
-/** `1m2.50s 0m0.25s`, as the shell's `times` has it: user and system. */
+/** The sum of user and system time in a line of the shell's `times`, as `1m2.50s 0m0.25s`. */
 function durations(line: string): number {
   return [...line.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
     (sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds),

@@ -1,50 +1,30 @@
-/**
- * A load generator that the servers' image has not got: it runs in a second container of the runner's pod, of an image of its own.
- * The runner keeps the appointments with the other runners, for which it has valkey-cli, and tells the companion when to begin;
- * they share a directory with two named pipes, so that neither turns while it waits.
- */
-import { PLACEHOLDERS } from "./runner-script";
+/** A second container in the runner's pod, for a load generator that the servers' image does not hold (`sidecar.sh`). */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 
+/** What the sidecar runs. */
 export interface LoadSidecar {
   readonly image: string;
-  /** Shell: what runs the program; its arguments follow. */
-  readonly run: string;
-  /** Shell: once, before anything is sent. */
+  /** Command that runs the load generator; the arguments of the run follow. */
+  readonly program: string;
+  /** Shell command to run once before anything is sent. @default nothing */
   readonly setup?: string;
-  /** A file that the program writes and that belongs to its output. */
+  /** File that the load generator writes and that belongs to its output. @default none */
   readonly result?: string;
 }
 
-/** By name; gzipped, for a ConfigMap has room for 1 MiB in all. */
+/** Contents by file name; gzipped where large, because a ConfigMap holds at most 1 MiB. */
 export type BinaryFiles = Readonly<Record<string, Buffer>>;
 
-/** Shared by the two containers. */
+/** Directory that the two containers share. */
 export const EXCHANGE_DIRECTORY = "/exchange";
-/** Where a companion's files are. */
-export const SIDECAR_FILES_DIRECTORY = "/companion";
+/** Directory of the files that the load generator needs. */
+export const SIDECAR_FILES_DIRECTORY = "/load-generator";
 
-/**
- * Environment: EXCHANGE (the shared directory), TOOL_USER and TOOL_PASSWORD where there is a user. The words of each run are in a file, a line each, and none of
- * them is a secret.
- */
-export function sidecarScript({ run, setup = ":", result }: LoadSidecar): string {
-  return `set -u
-cd "$EXCHANGE"
-until [ -p answer ]; do sleep 0.1; done
-{ ${setup}; } > out 2>&1 || { cat out >&2; exit 1; }
-times > times; nproc > cores
-echo ready > answer
-while read -r word < ask && [ "$word" != end ]; do
-  set --
-  while IFS= read -r word; do
-    [ "$word" != ${PLACEHOLDERS.credentials} ] || word=$TOOL_USER:$TOOL_PASSWORD
-    set -- "$@" "$word"
-  done < words
-  ${result === undefined ? "" : `rm -f ${result}`}
-  ${run} "$@" > out 2>&1; code=$?
-  ${result === undefined ? "" : `[ ! -f ${result} ] || cat ${result} >> out`}
-  times > times
-  echo "$code" > answer
-done
-`;
+/** POSIX shell; its head lists the environment. */
+export const SIDECAR_SCRIPT = readFileSync(join(__dirname, "sidecar.sh"), "utf8");
+
+/** Environment of `sidecar.sh`, except the credentials. */
+export function sidecarEnvironment({ program, setup = ":", result = "" }: LoadSidecar): Record<string, string> {
+  return { EXCHANGE: EXCHANGE_DIRECTORY, SETUP: setup, PROGRAM: program, RESULT: result };
 }

@@ -10,8 +10,9 @@ import type { LoadRequest, LoadRunner, LoadOutcome, LoadObserver } from "../load
 import { TIMEOUT_MARGIN_SECONDS, LoadGeneratorFailure } from "../load-runner";
 import type { OutputCollector } from "../local-process";
 import { lastTwoLines, runLocalProcess } from "../local-process";
+import { withoutSecrets } from "../valkey-benchmark/arguments";
 import type { MemtierRun } from "./arguments";
-import { memtierArguments, withoutCredentials } from "./arguments";
+import { memtierArguments } from "./arguments";
 import type { MemtierResults } from "./output";
 import { parseMemtierResults, memtierReport } from "./output";
 
@@ -85,7 +86,7 @@ export class LocalMemtierRunner implements LoadRunner<MemtierRun> {
     const ended = await runLocalProcess(process, output, signal);
     try {
       const json = readFileSync(file, "utf8");
-      const command = withoutCredentials(args);
+      const command = withoutSecrets(args);
       return { ...ended, results: parseMemtierResults(json), command, text: `${output.text}\n${json}` };
     } catch (error) {
       throw new LoadGeneratorFailure(`${title}: ${messageOf(error)}`, output.text, { cause: error });

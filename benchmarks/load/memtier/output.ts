@@ -1,4 +1,4 @@
-/** memtier_benchmark's results as data. Pure; fixtures of real output are in tests/fixtures. */
+/** The results of memtier_benchmark as data. Pure; tests/fixtures holds real output. */
 import { z } from "zod";
 import { Failure, messageOf } from "../../../lib/errors";
 import { Histogram } from "../../../lib/histogram";
@@ -18,50 +18,48 @@ const resultsSchema = z.object({
   }),
 });
 
+/** Results of one run. */
 export interface MemtierResults {
-  /** By its own clock, milliseconds since the epoch. */
+  /** Start by the clock of memtier_benchmark, milliseconds since the epoch. */
   readonly fromMs: number;
+  /** End by the same clock. */
   readonly toMs: number;
   readonly warnings: readonly Warning[];
-  /** Of all requests: its own totals leave out what was answered after its last second had begun. */
+  /** Of all requests. The totals of memtier_benchmark leave out replies that arrive in its last second. */
   readonly latencies: Histogram;
 }
 
 /**
- * @param text of the file that `--json-out-file` names
- * @throws Failure when it lacks something
+ * Reads the file of `--json-out-file`.
+ * @throws Failure when the text is no JSON, lacks a value, or counts no reply
  */
 export function parseMemtierResults(text: string): MemtierResults {
   let results: z.infer<typeof resultsSchema>;
   try {
     results = resultsSchema.parse(JSON.parse(text));
   } catch (error) {
-    throw new Failure(
-      `memtier_benchmark wrote results that are not understood (2.0 or newer is needed): ${messageOf(error)}`,
-      { cause: error },
-    );
+    throw new Failure(`cannot read the results of memtier_benchmark (2.0 or newer is needed): ${messageOf(error)}`, {
+      cause: error,
+    });
   }
   const { Runtime: runtime, Totals: all } = results["ALL STATS"];
   const latencies = Histogram.decode(all["Percentile Latencies"]["Histogram log format"]["Compressed Histogram"]);
-  // It ends with status 0 when nobody listens, too.
-  if (latencies.count === 0) throw new Failure("memtier_benchmark got no answer to anything it sent");
+  // memtier_benchmark also exits with status 0 when no server listens.
+  if (latencies.count === 0) throw new Failure("memtier_benchmark received no reply");
   return {
     fromMs: runtime["Start time"],
     toMs: runtime["Start time"] + runtime["Total duration"],
-    warnings:
-      all["Connection Errors"] === 0
-        ? []
-        : [
-            {
-              code: "errors",
-              text: `${all["Connection Errors"]} connections of memtier_benchmark were lost meanwhile`,
-            },
-          ],
+    warnings: connectionWarnings(all["Connection Errors"]),
     latencies,
   };
 }
 
-/** As valkey-benchmark's is. */
+function connectionWarnings(lost: number): Warning[] {
+  if (lost === 0) return [];
+  return [{ code: "errors", text: `memtier_benchmark lost ${lost} connections during the measurement` }];
+}
+
+/** The results in the form of valkey-benchmark's report. */
 export function memtierReport({ fromMs, toMs, latencies }: MemtierResults, title: string): LoadReport {
   const seconds = Math.max(1, toMs - fromMs) / 1000;
   return { ...latencySummary(title, latencies), requests: latencies.count, rate: latencies.count / seconds, seconds };

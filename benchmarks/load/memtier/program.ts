@@ -1,4 +1,4 @@
-/** Which memtier_benchmark this machine has. */
+/** The memtier_benchmark that this machine has. */
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { BadInput } from "../../../lib/errors";
@@ -6,27 +6,26 @@ import { BadInput } from "../../../lib/errors";
 const PROGRAM = "memtier_benchmark";
 
 /**
- * Its path: MEMTIER where that is set, else from the PATH.
- * @throws BadInput where it is not there, saying how to get it
+ * The path of memtier_benchmark: the value of MEMTIER where that is set, otherwise from the PATH.
+ * @throws BadInput when there is none, with how to install it
  */
 export function findMemtier(environment: NodeJS.ProcessEnv = process.env): string {
-  const named = environment["MEMTIER"];
-  const places =
-    named !== undefined && named !== ""
-      ? [named]
-      : (environment["PATH"] ?? "")
-          .split(delimiter)
-          .filter((place) => place !== "")
-          .map((place) => join(place, PROGRAM));
-  const found = places.find(isExecutable);
+  const named = environment["MEMTIER"] ?? "";
+  const candidates = named === "" ? onPath(environment["PATH"] ?? "") : [named];
+  const found = candidates.find(isExecutable);
   if (found !== undefined) return found;
-  const where =
-    named !== undefined && named !== ""
-      ? `MEMTIER is ${named}, which cannot be run`
-      : `there is no ${PROGRAM} on the PATH`;
-  throw new BadInput("the load generator memtier", [
-    `${where}; install it (brew install memtier_benchmark; packages.redis.io for Debian and Ubuntu; or build github.com/redis/memtier_benchmark), or take another load generator for the workload: valkey-benchmark sends the same reads and writes`,
-  ]);
+  const problem = named === "" ? `there is no ${PROGRAM} on the PATH` : `MEMTIER is ${named}, which cannot be run`;
+  throw new BadInput("the load generator memtier", [`${problem}; ${ADVICE}`]);
+}
+
+const ADVICE =
+  "install it (brew install memtier_benchmark; packages.redis.io for Debian and Ubuntu; " +
+  "or build github.com/redis/memtier_benchmark), or name another load generator in the workload: " +
+  "valkey-benchmark sends the same reads and writes";
+
+function onPath(path: string): string[] {
+  const directories = path.split(delimiter).filter((directory) => directory !== "");
+  return directories.map((directory) => join(directory, PROGRAM));
 }
 
 function isExecutable(path: string): boolean {

@@ -1,3 +1,5 @@
+/** The command line of valkey-benchmark for one test of a workload. Pure. */
+import { compact } from "../../../lib/compact";
 import type { Endpoint, Mode, TlsFiles } from "../../../valkey/node";
 import type { NamedTest } from "../../workloads/named-tests";
 import { keysPerInfix } from "../../workloads/key-space";
@@ -5,28 +7,29 @@ import type { ReadFrom } from "../../workloads/mixed-workload";
 import type { Workload } from "../../workloads/workload";
 import type { ValkeyBenchmarkFeatures } from "./features";
 
-/** The tool looks at the clock every 250 ms when it has threads, so a count of requests ends up to that late. */
+/** With threads valkey-benchmark reads the clock every 250 ms, so that a count of requests ends up to 250 ms late. */
 export const CLOCK_TICK_SECONDS = 0.25;
-/** A tick must be at most 1 % of what is measured. */
+/** Shortest measurement of which a tick is at most 1 %. */
 export const MIN_SECONDS_WITH_TICK = 100 * CLOCK_TICK_SECONDS;
 
+/** One run of valkey-benchmark. */
 export interface ValkeyBenchmarkRun {
   readonly mode: Mode;
   /** Any node of the cluster, or the primary. */
   readonly endpoint: Endpoint;
   readonly test: NamedTest;
   readonly workload: Workload;
-  /** Requests where the tool has no `--duration` or requests are wanted; else seconds. */
+  /** Requests where valkey-benchmark has no `--duration` or the workload names requests; otherwise seconds. */
   readonly length: Workload["length"];
-  /** Distinct for every run, or runners that start in one second draw the same keys. */
+  /** Distinct for every run: without a seed, runners that start in the same second draw the same keys. */
   readonly seed: number;
-  /** Of a cluster's nodes, who is asked. @default "primary" */
+  /** Nodes of a cluster that reads go to. @default "primary" */
   readonly readFrom?: ReadFrom | undefined;
   readonly credentials: { readonly username: string; readonly password: string } | undefined;
   readonly tls: TlsFiles | undefined;
 }
 
-/** Words in place of a run's figures, where each of several load generators fills in its own. */
+/** Placeholders for values that each of several runners fills in for itself. */
 export interface RunnerPlaceholders {
   readonly seed: string;
   readonly rate: string;
@@ -34,24 +37,25 @@ export interface RunnerPlaceholders {
 }
 
 /**
- * Arguments in order; the password stands behind `-a`, which takes it from nowhere else. `--warmup` is not among
- * them: 9.1 then clears its histogram while its threads go on counting into it, and in about one run of thirty
- * loops forever over the result. A run of its own before the measured one warms up as well.
+ * The arguments in order. The password follows `-a`; valkey-benchmark reads it from nowhere else.
+ *
+ * `--warmup` is not used: 9.1 clears its histogram while its threads count into it, and about one run in thirty never ends. A
+ * separate run before the measured one warms up instead.
  */
-export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, own?: RunnerPlaceholders): string[] {
-  const { workload, test } = run;
+export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, placeholders?: RunnerPlaceholders): string[] {
+  const { workload, test, credentials, readFrom = "primary", length } = run;
   const isCluster = run.mode === "cluster";
+  const seed = placeholders?.seed ?? String(run.seed);
+  const rate = workload.rate === undefined ? undefined : (placeholders?.rate ?? String(workload.rate));
   return [
     "-h",
     run.endpoint.host,
     "-p",
     String(run.endpoint.port),
-    ...(run.credentials === undefined ? [] : ["--user", run.credentials.username, "-a", run.credentials.password]),
+    ...(credentials === undefined ? [] : ["--user", credentials.username, "-a", credentials.password]),
     ...tlsArguments(run.tls),
     ...(isCluster ? ["--cluster"] : []),
-    ...(run.readFrom === undefined || run.readFrom === "primary"
-      ? []
-      : ["--rfr", run.readFrom === "replica" ? "yes" : "all"]),
+    ...READ_FROM_ARGUMENTS[readFrom],
     "-c",
     String(workload.clients),
     "-P",
@@ -62,18 +66,27 @@ export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, own?: RunnerPl
     "-r",
     String(keysPerInfix(workload.keySpace, isCluster)),
     "--seed",
-    own?.seed ?? String(run.seed),
-    ...(workload.rate === undefined ? [] : ["--rps", own?.rate ?? String(workload.rate)]),
-    ...("seconds" in run.length
-      ? ["--duration", String(run.length.seconds)]
-      : ["-n", own?.requests ?? String(run.length.requests)]),
+    seed,
+    ...(rate === undefined ? [] : ["--rps", rate]),
+    ...("seconds" in length
+      ? ["--duration", String(length.seconds)]
+      : ["-n", placeholders?.requests ?? String(length.requests)]),
     ...testArguments(test, isCluster),
   ];
 }
 
+/** TLS options with a value: the names in `TlsFiles` are the options of all load generators. */
+export const TLS_NAMES = ["cacert", "cert", "key", "sni"] as const;
+
+const READ_FROM_ARGUMENTS: Readonly<Record<ReadFrom, readonly string[]>> = {
+  primary: [],
+  replica: ["--rfr", "yes"],
+  any: ["--rfr", "all"],
+};
+
 /**
- * Whether the tool runs threads, and so looks at the clock in ticks. A cluster always has them. One thread is
- * as good as none except that a count of requests then ends exactly.
+ * Whether valkey-benchmark runs threads, and so reads the clock in ticks. In cluster mode it always does. One thread is as
+ * fast as none, but without threads a count of requests ends exactly.
  */
 export function usesThreads({
   mode,
@@ -83,7 +96,7 @@ export function usesThreads({
   return mode === "cluster" || workload.threads > 1 || "seconds" in length;
 }
 
-/** In a cluster a command's key must carry `{tag}`, or it is not routed. */
+/** In a cluster valkey-benchmark routes a command by the `{tag}` in its key. */
 function testArguments(test: NamedTest, isCluster: boolean): string[] {
   if ("named" in test.send) return ["-t", test.send.named];
   if ("sequence" in test.send) return ["--", ...test.send.sequence];
@@ -91,22 +104,21 @@ function testArguments(test: NamedTest, isCluster: boolean): string[] {
   return test.send.words.map((word, index) => (isCluster && index === keyAt ? `${word}:{tag}` : word));
 }
 
-function tlsArguments(tls: TlsFiles | undefined): string[] {
+/** TLS options of valkey-benchmark, which are also those of valkey-cli. */
+export function tlsArguments(tls: TlsFiles | undefined): string[] {
   if (tls === undefined) return [];
-  const files = (["cacert", "cert", "key", "sni"] as const).flatMap((name) =>
-    tls[name] === undefined ? [] : [`--${name}`, tls[name]],
-  );
-  return ["--tls", ...(tls.insecure ? ["--insecure"] : []), ...files];
+  const files = TLS_NAMES.flatMap((name) => (tls[name] === undefined ? [] : [`--${name}`, tls[name]]));
+  return compact(["--tls", tls.insecure ? "--insecure" : undefined, ...files]);
 }
 
-/** The same arguments for records and people: what stands behind `-a` is not shown. */
+/** The same arguments for records and people, with `***` in place of the word after `-a`. */
 export function withoutSecrets(args: readonly string[]): string[] {
   return args.map((arg, index) => (args[index - 1] === "-a" ? "***" : arg));
 }
 
 /**
- * How long a measurement is with this tool. Without `--duration` a count of requests stands in for seconds,
- * from the rate at which the servers answer, and long enough that the tick does not matter.
+ * The length of a measurement with this version of valkey-benchmark. Without `--duration`, seconds become a count of requests,
+ * from the expected rate, and long enough that a tick is at most 1 %.
  * @param expectedRate requests per second
  */
 export function effectiveLength(
@@ -117,7 +129,7 @@ export function effectiveLength(
 ): Workload["length"] {
   if ("requests" in workload.length || features.duration) return workload.length;
   const ticks = mode === "cluster" || workload.threads > 1;
-  // A trial's rate is itself read in ticks and may be too low by half.
+  // The expected rate is measured in ticks too and may be too low by half.
   const seconds = ticks ? 1.5 * Math.max(workload.length.seconds, MIN_SECONDS_WITH_TICK) : workload.length.seconds;
   return { requests: Math.ceil(seconds * Math.min(expectedRate, workload.rate ?? Infinity)) };
 }

@@ -1,27 +1,32 @@
-/** What this machine's valkey-benchmark can do, by what its help says. */
+/** The options of a version of valkey-benchmark, by its help. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { Failure, messageOf } from "../../../lib/errors";
 
+/** Options that not every version has. */
 export interface ValkeyBenchmarkFeatures {
-  /** `--duration`: ends by the clock and overshoots by milliseconds, threads or not. */
+  /** `--duration`: a run ends by the clock, at most milliseconds late. */
   readonly duration: boolean;
+  /** `--rps`: offers a rate. */
   readonly rate: boolean;
-  /** `--rfr`: asks replicas of a cluster. */
+  /** `--rfr`: reads from replicas of a cluster. */
   readonly readFrom: boolean;
 }
 
-/** @throws Failure when the tool does not run */
+/**
+ * Runs `valkey-benchmark --help`.
+ * @throws Failure when the program does not run
+ */
 export async function detectFeatures(benchmark: string): Promise<ValkeyBenchmarkFeatures> {
   try {
     const { stdout } = await promisify(execFile)(benchmark, ["--help"], { encoding: "utf8" });
     return parseFeatures(stdout);
   } catch (error) {
-    throw new Failure(`${benchmark} --help fails: ${messageOf(error)}`, { cause: error });
+    throw new Failure(`${benchmark} --help failed: ${messageOf(error)}`, { cause: error });
   }
 }
 
-/** Pure. */
+/** Reads the options from the help. Pure. */
 export function parseFeatures(help: string): ValkeyBenchmarkFeatures {
   const has = (option: string): boolean => new RegExp(`^\\s*${option}\\b`, "m").test(help);
   return { duration: has("--duration"), rate: has("--rps"), readFrom: has("--rfr") };

@@ -1,14 +1,14 @@
-/** valkey-benchmark's text output as data. Pure; fixtures of real output are in tests/fixtures. */
+/** The text output of valkey-benchmark as data. Pure; tests/fixtures holds real output. */
 import { Failure } from "../../../lib/errors";
 import type { CumulativeCount } from "../../../lib/histogram";
 
-/** One report of the tool. Latencies are milliseconds, of a whole pipeline where there is one. */
+/** The results of one run of a load generator. Latencies are in milliseconds; with a pipeline they are those of the whole batch. */
 export interface LoadReport {
   readonly title: string;
   readonly requests: number;
   /** Requests per second. */
   readonly rate: number;
-  /** Seconds; from count and rate, which are printed more exactly than the seconds are. */
+  /** Length of the run, computed from count and rate, which valkey-benchmark prints with more digits. */
   readonly seconds: number;
   readonly avgMs: number;
   readonly minMs: number;
@@ -16,13 +16,16 @@ export interface LoadReport {
   readonly p95Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** From "Latency by percentile distribution", ascending. */
+  /** Counts by latency from "Latency by percentile distribution", ascending. */
   readonly percentiles: readonly CumulativeCount[];
-  /** From "Cumulative distribution of latencies": every 0.1 ms up to 2 ms, then every 1 ms; steps without change are left out. */
+  /**
+   * Counts by latency from "Cumulative distribution of latencies": every 0.1 ms up to 2 ms, then every 1 ms; steps without a
+   * change are absent.
+   */
   readonly cumulative: readonly CumulativeCount[];
 }
 
-/** Two figures of the same latency: to the last digit printed, and as exact as the tool's histogram of three digits. */
+/** Two printed values of one latency may differ by the last digit and by the resolution of a histogram with three digits. */
 const SAME_MS = 0.002;
 const SAME_PART = 0.002;
 
@@ -30,50 +33,50 @@ const REPORT = /^====== (.*) ======$/;
 const COUNT_LINE = /^\d+\.\d+% <= (\d+\.\d+) milliseconds \(cumulative count (\d+)\)$/;
 
 /**
- * The reports in what the tool printed, in order.
- * @throws Failure when a report lacks something or there is none
+ * The reports in a text, in order.
+ * @throws Failure when there is none, or one lacks a value
  */
 export function parseReports(text: string): LoadReport[] {
   const lines = text.split(/\r\n|\r|\n/).map((line) => line.trimEnd());
   const starts = lines.flatMap((line, index) => (REPORT.test(line) ? [index] : []));
-  if (starts.length === 0) throw notUnderstood("no report", text);
+  if (starts.length === 0) throw cannotRead("no report", text);
   return starts.map((start, index) => parseReport(lines.slice(start, starts[index + 1])));
 }
 
 /**
- * The one report there is.
- * @throws Failure when there are more, or it lacks something
+ * The only report in a text.
+ * @throws Failure when there is none or more than one, or it lacks a value
  */
 export function parseSingleReport(text: string): LoadReport {
   const reports = parseReports(text);
   const [report] = reports;
   if (report === undefined || reports.length > 1)
-    throw new Failure(`valkey-benchmark printed ${reports.length} reports where one was asked for`);
+    throw new Failure(`valkey-benchmark printed ${reports.length} reports; expected one`);
   return report;
 }
 
 function parseReport(lines: readonly string[]): LoadReport {
   const text = lines.join("\n");
-  const find = (pattern: RegExp, what: string): RegExpExecArray => {
-    const match = pattern.exec(text);
-    if (match === null) throw notUnderstood(`no ${what}`, text);
-    return match;
+  const match = (pattern: RegExp, what: string): RegExpExecArray => {
+    const found = pattern.exec(text);
+    if (found === null) throw cannotRead(`no ${what}`, text);
+    return found;
   };
   const number = (value: string | undefined, what: string): number => {
     const result = Number(value);
-    if (value === undefined || !Number.isFinite(result)) throw notUnderstood(`${what} is ${value ?? "missing"}`, text);
+    if (value === undefined || !Number.isFinite(result)) throw cannotRead(`${what} is ${value ?? "missing"}`, text);
     return result;
   };
   const requests = number(
-    find(/^ {2}(\d+) requests completed in \S+ seconds$/m, "count of requests")[1],
+    match(/^ {2}(\d+) requests completed in \S+ seconds$/m, "count of requests")[1],
     "the count of requests",
   );
   const rate = number(
-    find(/^ {2}throughput summary: (\S+) requests per second$/m, "throughput summary")[1],
+    match(/^ {2}throughput summary: (\S+) requests per second$/m, "throughput summary")[1],
     "the throughput",
   );
-  // With a rate there is a table of the same heads before it, of requests per second.
-  const summary = find(
+  // With `--rps` a table of rates with the same column titles precedes it.
+  const summary = match(
     /^ *latency summary \(msec\):\n *avg +min +p50 +p95 +p99 +max\n *(\S+) +(\S+) +(\S+) +(\S+) +(\S+) +(\S+)$/m,
     "latency summary",
   );
@@ -82,10 +85,10 @@ function parseReport(lines: readonly string[]): LoadReport {
     .map((value) => number(value, "a latency"));
   const percentiles = countsUnder(lines, "Latency by percentile distribution:");
   const cumulative = countsUnder(lines, "Cumulative distribution of latencies:");
-  if (percentiles.length === 0 || cumulative.length === 0) throw notUnderstood("no distribution of latencies", text);
+  if (percentiles.length === 0 || cumulative.length === 0) throw cannotRead("no distribution of latencies", text);
   const slowest = percentiles.at(-1)?.ms ?? NaN;
   if (Math.abs(maxMs - slowest) > SAME_MS + SAME_PART * slowest)
-    throw notUnderstood(`the slowest took ${maxMs} ms by the summary and ${slowest} ms by the distribution`, text);
+    throw cannotRead(`the maximum is ${maxMs} ms in the summary and ${slowest} ms in the distribution`, text);
   return {
     title: REPORT.exec(lines[0] ?? "")?.[1] ?? "",
     requests,
@@ -112,7 +115,7 @@ function countsUnder(lines: readonly string[], heading: string): CumulativeCount
   return counts;
 }
 
-function notUnderstood(what: string, text: string): Failure {
+function cannotRead(what: string, text: string): Failure {
   const lines = text
     .split(/[\r\n]+/)
     .map((line) => line.trim())
@@ -121,7 +124,6 @@ function notUnderstood(what: string, text: string): Failure {
     .slice(-3)
     .map((line) => `    ${line.slice(0, 200)}`)
     .join("\n");
-  return new Failure(
-    `valkey-benchmark printed something that is not understood: ${what}${quoted === "" ? " in no output at all" : `, in\n${quoted}`}`,
-  );
+  const where = quoted === "" ? " in empty output" : ` in\n${quoted}`;
+  return new Failure(`cannot read the output of valkey-benchmark: ${what}${where}`);
 }

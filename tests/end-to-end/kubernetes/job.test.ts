@@ -8,7 +8,7 @@ import type { KubernetesDeployment } from "../../../platforms/kubernetes/deploym
 import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import { ValkeyBenchmarkJobRunner } from "../../../benchmarks/load/jobs/job-runner";
 import { formatLabelSelector } from "../../../platforms/kubernetes/pods";
-import { JOB_LABELS } from "../../../benchmarks/load/jobs/benchmark-job";
+import { JOB_LABELS } from "../../../benchmarks/load/jobs/job-plan";
 import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
 import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
 import type { ReferenceLoadRecord, MeasurementRecord } from "../../../benchmarks/results/schema";
@@ -226,7 +226,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
         going,
       );
       await expect(opened).rejects.toThrow(
-        /anti-affinity rules.*; add machines, or allow load generators to share machines with everywhere's servers, which every record will then say$/,
+        /anti-affinity rules.*; add machines, or allow load generators to share machines with the servers of everywhere \(every record then carries a warning\)$/,
       );
       expect(await leftOvers(everywhere.deployment)).toEqual([]);
     });
@@ -246,9 +246,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
       expect(records).toHaveLength(1);
       expect(records[0]?.warnings).toContainEqual({
         code: "shared-machine",
-        text: expect.stringMatching(
-          /^1 of 1 load generators ran on machines with servers of the deployment \(\S+\)/,
-        ) as string,
+        text: expect.stringMatching(/^1 of 1 runners shared machines with servers of the deployment \(\S+\)/) as string,
       });
     });
   });

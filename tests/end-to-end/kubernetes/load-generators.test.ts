@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { measureCapacity } from "../../../benchmarks/capacity/measure-capacity";
 import { form } from "../../../valkey/formation/form";
 import type { KubernetesClient } from "../../../platforms/kubernetes/client";
-import { JOB_LABELS } from "../../../benchmarks/load/jobs/benchmark-job";
+import { JOB_LABELS } from "../../../benchmarks/load/jobs/job-plan";
 import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import { JobLoadRunner, ValkeyBenchmarkJobRunner } from "../../../benchmarks/load/jobs/job-runner";

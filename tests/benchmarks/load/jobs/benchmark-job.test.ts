@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { JobPlan } from "../../../../benchmarks/load/jobs/benchmark-job";
-import { benchmarkJob, featuresJob, runnerTls } from "../../../../benchmarks/load/jobs/benchmark-job";
+import type { JobPlan } from "../../../../benchmarks/load/jobs/job-plan";
+import { benchmarkJob, featuresJob } from "../../../../benchmarks/load/jobs/benchmark-job";
+import { runnerTls } from "../../../../benchmarks/load/jobs/runner-pod";
 import { jobPhase, toolRun, workload } from "../../../support/tool-runs";
 
 function plan(changes: Partial<JobPlan> = {}): JobPlan {
@@ -37,7 +38,7 @@ const environment = (changes: Partial<JobPlan> = {}): Record<string, string | un
   Object.fromEntries((container(changes).env ?? []).map(({ name, value }) => [name, value]));
 
 describe("a benchmark Job", () => {
-  it("has a pod per runner, all at once, none of them twice, and ends by itself", () => {
+  it("has one pod per runner, starts all at once, repeats none and has a deadline", () => {
     expect(benchmarkJob(plan()).job.spec).toMatchObject({
       completionMode: "Indexed",
       completions: 3,
@@ -49,7 +50,7 @@ describe("a benchmark Job", () => {
     expect(podOf().restartPolicy).toBe("Never");
   });
 
-  it("never carries the password, which only a Secret that it waits for does", () => {
+  it("never holds the password, which is in a Secret that the suspended Job waits for", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z0-9]{16,32}$/), (password) => {
         const { job, secret } = benchmarkJob(plan({ user: { username: "made-for-the-run", password } }));
@@ -64,14 +65,14 @@ describe("a benchmark Job", () => {
     });
   });
 
-  it("waits for nothing where the servers want no password", () => {
+  it("starts at once where the servers want no password", () => {
     const { job, secret } = benchmarkJob(plan({ user: undefined }));
     expect(secret).toBeUndefined();
     expect(job.spec?.suspend).toBe(false);
     expect(container({ user: undefined }).env?.map(({ name }) => name)).not.toContain("TOOL_PASSWORD");
   });
 
-  it("keeps off the servers' machines, and asks for that only where sharing is allowed", () => {
+  it("keeps runners off the servers' machines, and only prefers that where sharing is allowed", () => {
     const term = {
       topologyKey: "kubernetes.io/hostname",
       namespaces: ["data"],
@@ -86,7 +87,7 @@ describe("a benchmark Job", () => {
     });
   });
 
-  it("keeps the restricted Pod Security Standard", () => {
+  it("meets the restricted Pod Security Standard", () => {
     const pod = podOf();
     expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
     expect(pod.automountServiceAccountToken).toBe(false);
@@ -101,7 +102,7 @@ describe("a benchmark Job", () => {
       expect(Object.keys(volume).filter((key) => !["name", "emptyDir", "secret"].includes(key))).toEqual([]);
   });
 
-  it("leaves to each runner what is its own, and says nothing of it in the arguments", () => {
+  it("puts placeholders in the arguments for what each runner fills in", () => {
     const load = workload({ rate: 1001, length: { requests: 10_007 } });
     const args =
       container({
@@ -135,7 +136,7 @@ describe("a benchmark Job", () => {
     });
   });
 
-  it("mounts the files TLS takes, and names them to both tools", () => {
+  it("mounts the TLS files and names them to valkey-benchmark and valkey-cli", () => {
     const runner = { runners: 1, sharing: false, tls: { secret: "certificates", cacert: "ca.crt" } };
     const own = runnerTls({ sni: "valkey.data", insecure: false }, runner);
     const tls = {
@@ -144,14 +145,14 @@ describe("a benchmark Job", () => {
       phases: [jobPhase(toolRun(), own === undefined ? {} : { tls: own })],
     };
     expect(container(tls).args?.join(" ")).toContain("--tls --cacert /tls/ca.crt --sni valkey.data");
-    expect(environment(tls)["TLS"]).toBe("--tls --cacert /tls/ca.crt --sni valkey.data");
+    expect(environment(tls)["TLS_OPTIONS"]).toBe("--tls --cacert /tls/ca.crt --sni valkey.data");
     expect(podOf(tls).volumes).toContainEqual({
       name: "tls",
       secret: { secretName: "certificates", defaultMode: 0o440 },
     });
   });
 
-  it("goes where it is told to go, with labels that let it through", () => {
+  it("has the node selector, the tolerations and the labels of its runners", () => {
     const runner = {
       runners: 1,
       sharing: false,
@@ -169,18 +170,18 @@ describe("a benchmark Job", () => {
     });
   });
 
-  it("limits no CPU unless asked to: a limit slows the load generator down", () => {
+  it("has no CPU limit by default, because a limit slows the load generator down", () => {
     expect(container().resources?.limits).toEqual({ memory: "1Gi" });
   });
 });
 
-describe("a Job whose load generator is a companion's", () => {
-  const companion = { image: "node:22", run: "node /tmp/x.cjs", setup: "true" };
-  const pod = podOf({ sidecar: companion, files: { "x.gz": Buffer.from("bundle") } });
+describe("a Job whose load generator runs in a sidecar", () => {
+  const sidecar = { image: "node:22", program: "node /tmp/x.cjs", setup: "true" };
+  const pod = podOf({ sidecar, files: { "x.gz": Buffer.from("bundle") } });
 
-  it("keeps the appointments in the servers' image and sends the load from its own, with the resources that are the load's", () => {
+  it("waits in the servers' image and sends the load from its own image, which gets the resources", () => {
     const resources = { requests: { cpu: "4", memory: "1Gi" }, limits: { cpu: "4", memory: "1Gi" } };
-    const [runner, load] = podOf({ sidecar: companion, runner: { runners: 1, sharing: false, resources } }).containers;
+    const [runner, load] = podOf({ sidecar, runner: { runners: 1, sharing: false, resources } }).containers;
     expect(runner).toMatchObject({
       image: "valkey/valkey:9.1.2",
       resources: { requests: { cpu: "50m", memory: "32Mi" }, limits: { cpu: "50m", memory: "32Mi" } },
@@ -197,10 +198,8 @@ describe("a Job whose load generator is a companion's", () => {
     ).toContain("exchange");
   });
 
-  it("has its files in a ConfigMap of the Job's, which waits for it, and its password in the environment", () => {
-    const { job, files } = benchmarkJob(
-      plan({ sidecar: companion, files: { "x.gz": Buffer.from("bundle") }, user: undefined }),
-    );
+  it("has its files in a ConfigMap, which the suspended Job waits for, and the password in the environment", () => {
+    const { job, files } = benchmarkJob(plan({ sidecar, files: { "x.gz": Buffer.from("bundle") }, user: undefined }));
     expect(files).toMatchObject({
       metadata: { name: "bench-cluster-1a2b3c4d", namespace: "data" },
       binaryData: { "x.gz": Buffer.from("bundle").toString("base64") },
@@ -214,8 +213,8 @@ describe("a Job whose load generator is a companion's", () => {
   });
 });
 
-describe("the Job that asks what the tool can do", () => {
-  it("runs where the others would, with nothing but the image's tool", () => {
+describe("the Job that reads the options of valkey-benchmark", () => {
+  it("has the affinity of other Jobs, and no arguments or environment", () => {
     const { name, namespace, image, servers, runner } = plan();
     const spec = featuresJob({ name, namespace, image, servers, runner }).spec;
     expect(spec).toMatchObject({ completions: 1, suspend: false });

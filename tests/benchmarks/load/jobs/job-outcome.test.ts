@@ -24,7 +24,7 @@ function facts(changes: Partial<JobFacts<ValkeyBenchmarkRun>> = {}): JobFacts<Va
   const tool = toolRun({ workload: workload({ length: { requests: 20_000 } }), seed: 200 });
   const records = changes.records ?? [record(), record()];
   return {
-    tool: valkeyBenchmarkInJobs,
+    loadGenerator: valkeyBenchmarkInJobs,
     seed: 200,
     phases: [{ ...tool, seed: 100, length: { seconds: 1 } }, tool],
     startedAt: "2026-11-21T09:00:00.000Z",
@@ -39,7 +39,7 @@ function facts(changes: Partial<JobFacts<ValkeyBenchmarkRun>> = {}): JobFacts<Va
 }
 
 describe("the outcome of a Job", () => {
-  it("adds requests and rates, and dates them by the moment all were let go", () => {
+  it("adds requests and rates, and computes the time from the common start", () => {
     const { report, fromMs, toMs, warnings } = jobOutcome(facts());
     expect(report.requests).toBe(2 * alone.requests);
     expect(report.rate).toBeCloseTo(2 * alone.rate, 6);
@@ -48,7 +48,7 @@ describe("the outcome of a Job", () => {
     expect(warnings).toEqual([]);
   });
 
-  it("has a line for each runner, with a seed of its own", () => {
+  it("has an entry for each runner, with a seed of its own", () => {
     const { runners, outputs } = jobOutcome(facts());
     expect(runners).toMatchObject([
       { name: "runner 0", machine: "node-3", seed: 200, requests: alone.requests, rps: alone.rate },
@@ -78,38 +78,38 @@ describe("the outcome of a Job", () => {
     expect(jobOutcome(facts({ records: busy, cpuLimit: 0.5 })).cpu.clientLimit).toBe(1);
   });
 
-  it("knows no machine where one of them tells nothing", () => {
+  it("has no CPU of machines where one record lacks it", () => {
     expect(jobOutcome(facts({ records: [record(), record({ machine: undefined })] })).cpu).toMatchObject({
       machineBusy: null,
       machineStolen: null,
     });
   });
 
-  it("warns about every record for which machines could be shared, and says which were", () => {
+  it("warns where runners may share machines, and names the shared ones", () => {
     const shared = jobOutcome(facts({ sharing: true, machines: ["node-3", "node-1"] }));
     expect(shared.warnings).toEqual([
       {
         code: "shared-machine",
-        text: "1 of 2 load generators ran on machines with servers of the deployment (node-1), and they take each other's CPU",
+        text: "1 of 2 runners shared machines with servers of the deployment (node-1); they take CPU from each other",
       },
     ]);
     expect(jobOutcome(facts({ sharing: true })).warnings).toEqual([
       {
         code: "shared-machine",
-        text: "load generators were allowed on machines with servers of the deployment, though none ran on one",
+        text: "runners were allowed on machines with servers of the deployment; none ran on one",
       },
     ]);
     expect(jobOutcome(facts({ sharing: true, machines: ["node-0", "node-1"] })).cpu.serversHere).toBe(true);
   });
 
-  it("warns about a sum of rates that were not there at the same time", () => {
+  it("warns where the runners did not run at the same time", () => {
     const late = record({ seconds: measured.seconds + alone.seconds / 2 });
     expect(jobOutcome(facts({ records: [record(), late] })).warnings).toMatchObject([
-      { code: "runners-apart", text: expect.stringContaining("all at once for 33.3 % of the time only") as string },
+      { code: "runners-apart", text: expect.stringContaining("at once only 33.3 % of the time") as string },
     ]);
   });
 
-  it("is a failure that says which runner's tool failed, and in which phase", () => {
+  it("is a failure that names the runner and the phase", () => {
     const failed = record({ exit: 1, text: "WARNING: x\nError: Server closed the connection\n" });
     expect(() => jobOutcome(facts({ records: [record(), failed] }))).toThrow(
       "runner 1 on node-4: valkey-benchmark failed with exit status 1: WARNING: x / Error: Server closed the connection",
@@ -122,7 +122,7 @@ describe("the outcome of a Job", () => {
       new LoadGeneratorFailure("warm-up: valkey-benchmark failed with exit status 1: no", "no"),
     );
     expect(() => jobOutcome(facts({ records: [record({ text: "nothing of the kind" })] }))).toThrow(
-      /not understood: no report/,
+      /cannot read the output of valkey-benchmark: no report/,
     );
   });
 });

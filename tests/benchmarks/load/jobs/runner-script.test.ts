@@ -18,7 +18,7 @@ import { jobPhase, toolRun, workload } from "../../../support/tool-runs";
 
 const directory = mkdtempSync(join(tmpdir(), "runner-script-"));
 
-/** Stands in for both tools: a server that lets everybody go, and a benchmark that prints its arguments. */
+/** Fakes of both programs: valkey-cli lets all runners start, valkey-benchmark prints its arguments. */
 beforeAll(() => {
   const tools = {
     "valkey-cli": `printf '%s\\n' "$*" >> "$RECORD.cli"; case "$*" in *APPEND*) echo 1 ;; *BLPOP*) echo go ;; *SETRANGE*) cat > "$RECORD.handed" ;; esac`,
@@ -33,7 +33,7 @@ afterAll(() => {
   rmSync(directory, { recursive: true });
 });
 
-interface Ran {
+interface RunnerResult {
   readonly status: number | null;
   readonly record: ReturnType<typeof parseRunnerRecord>;
   readonly cli: readonly string[];
@@ -45,7 +45,7 @@ function run(
   runners: number,
   phases: readonly ReturnType<typeof toolRun>[],
   more: Record<string, string> = {},
-): Ran {
+): RunnerResult {
   const user = { username: "user", password: "pass word" };
   const { job } = benchmarkJob({
     name: "j",
@@ -80,7 +80,7 @@ function run(
   };
 }
 
-/** As the stand-in prints them. */
+/** The arguments as the fake of valkey-benchmark prints them. */
 function words(tool: ReturnType<typeof toolRun>, index: number, runners: number): string {
   const credentials = { username: "user", password: "pass word" };
   return valkeyBenchmarkArguments({ ...runnerShare(tool, index, runners), credentials })
@@ -94,7 +94,7 @@ describe("a runner's script", () => {
     [2, 3, workload({ length: { requests: 10_007 }, rate: 1001 })],
     [6, 7, workload({ length: { requests: 7 }, rate: 9 })],
     [0, 7, workload({ length: { requests: 20 } })],
-  ])("runs what runner %i of %i is to run, word for word", (index, runners, load) => {
+  ])("runs the share of runner %i of %i, word for word", (index, runners, load) => {
     const warmUp = toolRun({ workload: load, seed: 100, length: { seconds: 1 } });
     const tool = toolRun({ workload: load, seed: 200, test: namedTest("lrange_100") });
     const { status, record } = run(index, runners, [warmUp, tool]);
@@ -105,7 +105,7 @@ describe("a runner's script", () => {
     ]);
   });
 
-  it("arrives, waits to be let go before each phase, hands over, and arrives once more, with no password in sight", () => {
+  it("arrives and waits before each phase, writes its record and arrives once more, and shows no password", () => {
     const { cli, printed } = run(1, 2, [toolRun(), toolRun()]);
     expect(cli.map((line) => line.replace("-h 10.0.0.1 -p 6379 --user user ", ""))).toEqual([
       "APPEND k:arrived:1 x",
@@ -119,18 +119,23 @@ describe("a runner's script", () => {
     expect(printed).toContain("@@ phase 2");
   });
 
-  it("reports a tool that fails, and its words, all the same", () => {
+  it("records exit status and output of a load generator that fails", () => {
     const { status, record } = run(0, 1, [toolRun()], { TOOL_EXIT: "3" });
     expect(status).toBe(0);
     expect(record.phases).toMatchObject([{ exit: 3, text: expect.stringContaining("[-t][set]") as string }]);
   });
 });
 
-describe("a runner with a companion", () => {
-  it("has it run each phase, word for word, with credentials that no file holds, and takes over what it prints, leaves and costs", async () => {
+describe("a runner with a sidecar", () => {
+  it("lets it run each phase, with credentials that no file holds, and records its output, result file and CPU", async () => {
     const exchange = mkdtempSync(join(directory, "exchange-"));
     const file = join(exchange, "record");
-    const companion: LoadSidecar = { image: "i", run: "other-tool", setup: "echo made > made", result: "result.json" };
+    const sidecar: LoadSidecar = {
+      image: "i",
+      program: "other-tool",
+      setup: "echo made > made",
+      result: "result.json",
+    };
     writeFileSync(
       join(directory, "other-tool"),
       `#!/bin/sh\nprintf '[%s]' "$@"; echo; echo '{"from":"the file"}' > result.json; [ "$1" != "fails" ] || exit 7\n`,
@@ -155,7 +160,7 @@ describe("a runner with a companion", () => {
       runner: { runners: 1, sharing: false },
       keys: "k",
       phases,
-      sidecar: companion,
+      sidecar,
       user,
       tls: undefined,
       timeoutSeconds: 5,
@@ -187,7 +192,7 @@ describe("a runner with a companion", () => {
 describe("a runner's record", () => {
   const text = fixture("runner-record");
 
-  it("has the output of each phase, what it cost, and what the machine did meanwhile", () => {
+  it("has the output of each phase, its CPU and the CPU of the machine", () => {
     const { cores, phases } = parseRunnerRecord(text);
     expect(cores).toBe(2);
     expect(phases.map(({ exit }) => exit)).toEqual([0, 0]);
@@ -207,12 +212,12 @@ describe("a runner's record", () => {
     expect(measured?.machine?.stolenSeconds).toBeCloseTo(stolen / 100, 9);
   });
 
-  it("is refused when it is not whole", () => {
+  it("is refused when it is incomplete", () => {
     for (let cut = 0; cut < text.trimEnd().length; cut += 97)
       expect(() => parseRunnerRecord(text.slice(0, cut))).toThrow(Failure);
   });
 
-  it("does without a machine that tells nothing", () => {
+  it("may lack the CPU of the machine", () => {
     const { phases } = parseRunnerRecord(text.replace(/^@@ cpu .*$/gm, "@@ "));
     expect(phases.map(({ machine }) => machine)).toEqual([undefined, undefined]);
   });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { MemtierRun } from "../../../../benchmarks/load/memtier/arguments";
-import { memtierArguments, withoutCredentials } from "../../../../benchmarks/load/memtier/arguments";
+import { memtierArguments } from "../../../../benchmarks/load/memtier/arguments";
+import { withoutSecrets } from "../../../../benchmarks/load/valkey-benchmark/arguments";
 import { findMemtier } from "../../../../benchmarks/load/memtier/program";
 import type { MemtierWorkload } from "../../../../benchmarks/workloads/mixed-workload";
 
@@ -30,13 +31,13 @@ const run = (mix: Partial<MemtierWorkload> = {}, changes: Partial<MemtierRun> = 
 const line = (of: MemtierRun): string => memtierArguments(of, "out.json").join(" ");
 
 describe("the command line of memtier_benchmark", () => {
-  it("has the shares, keys and connections that were asked for", () => {
+  it("has the shares, keys and connections of the workload", () => {
     expect(line(run())).toBe(
       "-s 10.0.0.1 -p 6379 -t 2 -c 6 --pipeline=4 --test-time=3 --key-prefix=memtier- --key-minimum=1 --key-maximum=100 --distinct-client-seed --randomize --ratio=1:3 --key-pattern=R:R --data-size=32 --hide-histogram --json-out-file=out.json",
     );
   });
 
-  it("divides connections by the primaries of a cluster, for each client has one to each", () => {
+  it("divides connections by the primaries of a cluster, because each client has one to each", () => {
     expect(line(run({}, { mode: "cluster", primaries: 3 }))).toContain("--cluster-mode -t 2 -c 2 ");
   });
 
@@ -53,26 +54,26 @@ describe("the command line of memtier_benchmark", () => {
     ]);
   });
 
-  it("offers a rate by connection, and refuses what cannot be shared with what can", () => {
+  it("offers a rate per connection, and names the nearest rates where that is no whole number", () => {
     expect(line(run({ rate: 1_200 }))).toContain("--rate-limiting=100 ");
     expect(() => line(run({ rate: 1_000 }))).toThrow(
-      "whole numbers of requests per second on each of 12 connections; the nearest to 1000 that can be: 996 or 1008",
+      "rate 1000 is no whole number of requests per second on each of 12 connections, which memtier needs; nearest rates: 996 or 1008",
     );
   });
 
-  it("is shown without the password of the user made for the run", () => {
+  it("can be shown without the password", () => {
     const args = memtierArguments(
       run({}, { credentials: { username: "u", password: "secret" }, tls: { cacert: "ca.pem", insecure: true } }),
       "x",
     );
     expect(args).toContain("u:secret");
     expect(args).toContain("--tls-skip-verify");
-    expect(withoutCredentials(args).join(" ")).not.toContain("secret");
+    expect(withoutSecrets(args).join(" ")).not.toContain("secret");
   });
 });
 
 describe("memtier_benchmark", () => {
-  it("that is not there is said with how to get it", () => {
+  it("that is missing gives a message with how to install it", () => {
     expect(() => findMemtier({ PATH: "/nowhere" })).toThrow(
       /there is no memtier_benchmark on the PATH; install it .* valkey-benchmark sends the same/,
     );

@@ -34,14 +34,14 @@ const run: ValkeyBenchmarkRun = {
   tls: undefined,
 };
 
-describe("toolArguments", () => {
-  it("are the tool's for a cluster: the key space is what lies behind each of 16384 tags", () => {
+describe("the command line of valkey-benchmark", () => {
+  it("has the keys of each of 16384 hash tags as the key space of a cluster", () => {
     expect(valkeyBenchmarkArguments(run).join(" ")).toBe(
       "-h 10.0.0.1 -p 7001 --user u -a s3cret --cluster -c 48 -P 16 -d 256 --threads 3 -r 2 --seed 7 --duration 2 -t get",
     );
   });
 
-  it("are the tool's for a primary: the whole key space, a count of requests, one thread without a tick", () => {
+  it("has the whole key space, a count of requests and no threads for one primary", () => {
     const single = {
       ...run,
       mode: "replication",
@@ -55,11 +55,11 @@ describe("toolArguments", () => {
     expect(usesThreads(single)).toBe(false);
   });
 
-  it("never clear the histogram under running threads", () => {
+  it("never uses --warmup, which clears the histogram under running threads", () => {
     expect(valkeyBenchmarkArguments(run)).not.toContain("--warmup");
   });
 
-  it("carry the rate and TLS", () => {
+  it("has the rate and the TLS options", () => {
     const args = valkeyBenchmarkArguments({
       ...run,
       workload: { ...workload, rate: 5000 },
@@ -69,7 +69,7 @@ describe("toolArguments", () => {
     expect(args).toContain("--tls --cacert ca.pem --sni valkey");
   });
 
-  it("send commands with a tag in their key to a cluster", () => {
+  it("has a hash tag in the keys of commands for a cluster", () => {
     const args = (mode: ValkeyBenchmarkRun["mode"], test: "lrange_100" | "fcall"): string =>
       valkeyBenchmarkArguments({ ...run, mode, test: namedTest(test) }).join(" ");
     expect(args("cluster", "lrange_100")).toMatch(/ LRANGE mylist:\{tag\} 0 99$/);
@@ -77,12 +77,12 @@ describe("toolArguments", () => {
     expect(args("cluster", "fcall")).toMatch(/ FCALL foo1 1 key:\{tag\}$/);
   });
 
-  it("are there for every named test", () => {
+  it("exists for every named test", () => {
     for (const name of TEST_NAMES)
       expect(valkeyBenchmarkArguments({ ...run, test: namedTest(name) }).length).toBeGreaterThan(15);
   });
 
-  it("ask replicas of a cluster where that is wanted", () => {
+  it("reads from replicas of a cluster where the workload does", () => {
     expect(valkeyBenchmarkArguments({ ...run, mode: "cluster", readFrom: "replica" }).join(" ")).toContain(
       "--cluster --rfr yes ",
     );
@@ -92,27 +92,27 @@ describe("toolArguments", () => {
     expect(valkeyBenchmarkArguments({ ...run, mode: "cluster", readFrom: "primary" })).not.toContain("--rfr");
   });
 
-  it("are shown without the password", () => {
+  it("can be shown without the password", () => {
     expect(withoutSecrets(valkeyBenchmarkArguments(run)).join(" ")).not.toContain("s3cret");
   });
 });
 
 describe("effectiveLength", () => {
   const old = { duration: false, rate: false, readFrom: false };
-  it("is what was asked for where the tool can be told", () => {
+  it("is the configured length where valkey-benchmark has an option for it", () => {
     expect(effectiveLength(workload, "cluster", { duration: true, rate: true, readFrom: true }, 1e6)).toEqual({
       seconds: 2,
     });
     expect(effectiveLength({ ...workload, length: { requests: 9 } }, "cluster", old, 1e6)).toEqual({ requests: 9 });
   });
 
-  it("is so many requests that a tick is below 1 % where it cannot and there are threads", () => {
+  it("is a count of requests of which a tick is at most 1 % where there are threads and no --duration", () => {
     const length = effectiveLength(workload, "cluster", old, 100_000);
     expect("requests" in length && CLOCK_TICK_SECONDS / (length.requests / 100_000)).toBeLessThanOrEqual(0.01);
     expect(MIN_SECONDS_WITH_TICK).toBe(25);
   });
 
-  it("is as short as asked for without threads, at no more than the rate offered", () => {
+  it("is the configured length without threads, at no more than the offered rate", () => {
     const single = { ...workload, threads: 1 };
     expect(effectiveLength(single, "replication", old, 100_000)).toEqual({ requests: 200_000 });
     expect(effectiveLength({ ...single, rate: 1000 }, "replication", old, 100_000)).toEqual({ requests: 2000 });

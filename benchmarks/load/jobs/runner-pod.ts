@@ -1,0 +1,180 @@
+/** The pod of a runner: its container, its sidecar, its environment, and the machines that it may use. Pure. */
+import type { V1Job } from "@kubernetes/client-node";
+import { compact } from "../../../lib/compact";
+import type { Plain } from "../../../platforms/kubernetes/plain";
+import type { TlsFiles } from "../../../valkey/node";
+import { tlsArguments } from "../valkey-benchmark/arguments";
+import type { JobPlan, RunnerPlan } from "./job-plan";
+import { JOB_LABELS } from "./job-plan";
+import { PLACEHOLDERS, RUNNER_SCRIPT } from "./runner-script";
+import type { LoadSidecar } from "./sidecar";
+import { EXCHANGE_DIRECTORY, SIDECAR_FILES_DIRECTORY, SIDECAR_SCRIPT, sidecarEnvironment } from "./sidecar";
+
+const TLS_DIRECTORY = "/tls";
+/** Key of the password in the run's Secret. */
+export const PASSWORD_KEY = "password";
+const DEFAULT_RESOURCES: NonNullable<RunnerPlan["resources"]> = {
+  requests: { cpu: "100m", memory: "64Mi" },
+  limits: { memory: "1Gi" },
+};
+/** Resources of a runner whose load generator runs in the sidecar: it does nothing while the servers are measured. */
+const WAITING_RESOURCES = { cpu: "50m", memory: "32Mi" };
+/** Any user but root. */
+const USER_ID = 10_001;
+
+type PodSpec = NonNullable<NonNullable<Plain<V1Job>["spec"]>["template"]["spec"]>;
+type Container = PodSpec["containers"][number];
+type Environment = NonNullable<Container["env"]>;
+
+/** The pod of each runner; it meets the restricted Pod Security Standard. */
+export function podSpec(plan: JobPlan): PodSpec {
+  const { runner, sidecar, files } = plan;
+  const { nodeSelector, tolerations, imagePullSecrets, tls } = runner;
+  return {
+    restartPolicy: "Never",
+    // The script is process 1 of the container, which ignores SIGTERM because it has no handler for it.
+    terminationGracePeriodSeconds: 1,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: USER_ID,
+      runAsGroup: USER_ID,
+      fsGroup: USER_ID,
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+    affinity: affinity(plan),
+    ...(nodeSelector && { nodeSelector: { ...nodeSelector } }),
+    ...(tolerations && { tolerations: tolerations.map((each) => ({ ...each })) }),
+    ...(imagePullSecrets && { imagePullSecrets: imagePullSecrets.map((name) => ({ name })) }),
+    containers: compact([runnerContainer(plan), sidecar && sidecarContainer(plan, sidecar)]),
+    volumes: compact([
+      { name: "tmp", emptyDir: {} },
+      sidecar && { name: "exchange", emptyDir: {} },
+      files && { name: "files", configMap: { name: plan.name } },
+      tls && { name: "tls", secret: { secretName: tls.secret, defaultMode: 0o440 } },
+    ]),
+  };
+}
+
+function runnerContainer(plan: JobPlan): Container {
+  return {
+    name: "runner",
+    image: plan.image,
+    command: ["sh", "-c", RUNNER_SCRIPT, "runner"],
+    args: phaseArguments(plan),
+    env: [...toEnvironment(runnerEnvironment(plan)), ...credentials(plan)],
+    resources: plan.sidecar === undefined ? loadResources(plan) : waitingResources(plan),
+    ...common(plan),
+  };
+}
+
+function sidecarContainer(plan: JobPlan, sidecar: LoadSidecar): Container {
+  const shared = common(plan);
+  const files = plan.files && { name: "files", mountPath: SIDECAR_FILES_DIRECTORY, readOnly: true };
+  return {
+    name: "load-generator",
+    image: sidecar.image,
+    command: ["sh", "-c", SIDECAR_SCRIPT],
+    env: [...toEnvironment(sidecarEnvironment(sidecar)), ...credentials(plan)],
+    resources: loadResources(plan),
+    ...shared,
+    volumeMounts: compact([...(shared.volumeMounts ?? []), files]),
+  };
+}
+
+/** What both containers have. */
+function common({ runner, sidecar }: JobPlan): Partial<Container> {
+  const { imagePullPolicy, tls } = runner;
+  return {
+    ...(imagePullPolicy && { imagePullPolicy }),
+    securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
+    // The pod's status then holds the reason of a failure; reading it needs no right to read logs.
+    terminationMessagePolicy: "FallbackToLogsOnError",
+    volumeMounts: compact([
+      { name: "tmp", mountPath: "/tmp" },
+      sidecar && { name: "exchange", mountPath: EXCHANGE_DIRECTORY },
+      tls && { name: "tls", mountPath: TLS_DIRECTORY, readOnly: true },
+    ]),
+  };
+}
+
+function loadResources({ runner }: JobPlan): NonNullable<Container["resources"]> {
+  const { requests, limits } = runner.resources ?? DEFAULT_RESOURCES;
+  return { requests: { ...requests }, ...(limits && { limits: { ...limits } }) };
+}
+
+/** A CPU limit only where the load generator has limits too. */
+function waitingResources({ runner }: JobPlan): NonNullable<Container["resources"]> {
+  const limits = runner.resources?.limits === undefined ? { memory: "64Mi" } : WAITING_RESOURCES;
+  return { requests: WAITING_RESOURCES, limits };
+}
+
+/** See the head of `runner.sh`. */
+function runnerEnvironment({ phases, keys, runner, timeoutSeconds, tls, sidecar }: JobPlan): Record<string, string> {
+  const [first] = phases;
+  const last = phases.at(-1);
+  return {
+    RECORD: "/tmp/record",
+    HOST: first?.endpoint.host ?? "",
+    PORT: String(first?.endpoint.port ?? ""),
+    TLS_OPTIONS: tlsArguments(runnerTls(tls, runner)).join(" "),
+    KEY_PREFIX: keys,
+    RUNNERS: String(runner.runners),
+    PHASES: String(phases.length),
+    REQUESTS: String(last?.requests ?? 0),
+    RATE: String(last?.rate ?? 0),
+    SEEDS: phases.map(({ seed }) => seed).join(" "),
+    TIMEOUT_SECONDS: String(timeoutSeconds),
+    EXCHANGE: sidecar === undefined ? "" : EXCHANGE_DIRECTORY,
+  };
+}
+
+function toEnvironment(values: Readonly<Record<string, string>>): Environment {
+  return Object.entries(values).map(([name, value]) => ({ name, value }));
+}
+
+function credentials({ name, user }: JobPlan): Environment {
+  if (user === undefined) return [];
+  return [
+    { name: "TOOL_USER", value: user.username },
+    { name: "TOOL_PASSWORD", valueFrom: { secretKeyRef: { name, key: PASSWORD_KEY } } },
+  ];
+}
+
+/** Keeps runners off the servers' machines, or prefers that where sharing is allowed; spreads runners over machines. */
+function affinity({ servers, runner }: JobPlan): NonNullable<PodSpec["affinity"]> {
+  const topologyKey = "kubernetes.io/hostname";
+  const fromServers = {
+    topologyKey,
+    namespaces: [servers.namespace],
+    labelSelector: { matchLabels: { ...servers.labels } },
+  };
+  const fromRunners = {
+    weight: 10,
+    podAffinityTerm: { topologyKey, labelSelector: { matchLabels: { ...JOB_LABELS } } },
+  };
+  const preferred = runner.sharing ? [{ weight: 100, podAffinityTerm: fromServers }, fromRunners] : [fromRunners];
+  return {
+    podAntiAffinity: {
+      ...(!runner.sharing && { requiredDuringSchedulingIgnoredDuringExecution: [fromServers] }),
+      preferredDuringSchedulingIgnoredDuringExecution: preferred,
+    },
+  };
+}
+
+/** The arguments of all phases in one list, separated by a placeholder. */
+function phaseArguments({ phases }: JobPlan): string[] {
+  return phases.flatMap(({ arguments: words }, index) => [...(index === 0 ? [] : [PLACEHOLDERS.then]), ...words]);
+}
+
+/** TLS options with the paths of the files in the runner's pod. */
+export function runnerTls(
+  tls: Pick<TlsFiles, "sni" | "insecure"> | undefined,
+  { tls: files }: Pick<RunnerPlan, "tls">,
+): TlsFiles | undefined {
+  if (tls === undefined) return undefined;
+  const path = (key: string | undefined): string | undefined => key && `${TLS_DIRECTORY}/${key}`;
+  const mounted = { cacert: path(files?.cacert), cert: path(files?.cert), key: path(files?.key) };
+  return { sni: tls.sni, insecure: tls.insecure, ...mounted };
+}
