@@ -11,7 +11,7 @@ import { mixedLoadRunners } from "../../benchmarks/load/mixed-load-runners";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import type { ValkeyBenchmarkRunner } from "../../benchmarks/load/load-runner";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/paths";
-import type { RunnerPlan } from "../../benchmarks/load/jobs/benchmark-job";
+import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { Machine } from "../../platforms/machine";
 import type { DeploymentReference, KubernetesReference } from "../../platforms/deployment-reference";
