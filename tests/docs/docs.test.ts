@@ -1,0 +1,60 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { describe, expect, it } from "vitest";
+import { WARNING_CODES } from "../../benchmarks/results/measurement-schema";
+import { ROOT } from "../../lib/paths";
+import ROOM_NAMES from "../../scripts/rooms.json";
+
+const DOCS = join(ROOT, "docs");
+const PAGES = [
+  ...readdirSync(DOCS).flatMap((name) => (name.endsWith(".md") ? [join(DOCS, name)] : [])),
+  ...["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map((name) => join(ROOT, name)),
+];
+/** Made from the schema and the commands, so their length is theirs. */
+const GENERATED = ["configuration.md", "cli.md"];
+const MAX_LINES = 200;
+
+const pageNames = PAGES.map((page): [string, string] => [relative(ROOT, page), readFileSync(page, "utf8")]);
+
+describe("the docs", () => {
+  it.each(pageNames)("of %s link to files and headings that exist", (name, text) => {
+    const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target = ""]) => (/^https?:/.test(target) ? [] : [target]));
+    const broken = links.filter((link) => {
+      const [path = "", heading] = link.split("#");
+      const file = path === "" ? join(ROOT, name) : join(ROOT, dirname(name), path);
+      if (!existsSync(file)) return true;
+      return heading !== undefined && !headingsOf(readFileSync(file, "utf8")).includes(heading);
+    });
+    expect(broken).toEqual([]);
+  });
+
+  it.each(pageNames)("of %s name files and folders of the program that exist", (_name, text) => {
+    const rooms = ROOM_NAMES.join("|");
+    const paths = [...text.matchAll(new RegExp(`\`((?:${rooms}|tests|scripts|policies)/[\\w./-]*)\``, "g"))].map(([, path = ""]) => path);
+    const patterns = /NAME|\*/;
+    expect(paths.filter((path) => !patterns.test(path) && !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+
+  it.each(pageNames.filter(([name]) => !GENERATED.some((generated) => name.endsWith(generated))))(
+    "of %s are short enough to read",
+    (_name, text) => {
+      expect(text.split("\n").length).toBeLessThanOrEqual(MAX_LINES);
+    },
+  );
+
+  it("say of every warning when it is given and what to do", () => {
+    const method = readFileSync(join(DOCS, "method.md"), "utf8");
+    expect(WARNING_CODES.filter((code) => !new RegExp(`^\\|.*\`${code}\`.*\\|`, "m").test(method))).toEqual([]);
+  });
+});
+
+/** Anchors of a page's headings, as GitHub makes them. */
+function headingsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) =>
+    title
+      .toLowerCase()
+      .replace(/[^\w\s-]/g, "")
+      .trim()
+      .replace(/\s/g, "-"),
+  );
+}
