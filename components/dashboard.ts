@@ -4,7 +4,7 @@ import type { DataSourceRef } from "@grafana/grafana-foundation-sdk/common";
 import { DashboardBuilder, DatasourceVariableBuilder, RowBuilder } from "@grafana/grafana-foundation-sdk/dashboard";
 import { DataqueryBuilder } from "@grafana/grafana-foundation-sdk/prometheus";
 import { PanelBuilder } from "@grafana/grafana-foundation-sdk/timeseries";
-import * as k8s from "@pulumi/kubernetes";
+import * as k8s from "./kubernetes/kubernetes-sdk";
 import type * as pulumi from "@pulumi/pulumi";
 
 /** What Grafana's own sidecar, as its chart sets it up, looks for. */

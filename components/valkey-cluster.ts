@@ -2,7 +2,7 @@
  * A Valkey cluster on Kubernetes, of native resources (or one of Redis, to compare it with). Its pods are ready as soon as they answer: forming them into a
  * cluster is a later step, by whoever can plan it. From then on they are ready when they do their part in it.
  */
-import * as k8s from "@pulumi/kubernetes";
+import * as k8s from "./kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { Shape } from "../valkey/topology/placement";
 import type { ServerArgs } from "./kubernetes/arguments";

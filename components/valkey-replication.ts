@@ -2,7 +2,7 @@
  * Valkey in replication mode on Kubernetes: the upstream chart, with what it lacks around it. Pod 0 is the primary, for ever
  * where there are no Sentinels: the chart has no failover.
  */
-import * as k8s from "@pulumi/kubernetes";
+import * as k8s from "./kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { SentinelSettings } from "../valkey/sentinel/plan";
 import type { ServerArgs } from "./kubernetes/arguments";
@@ -70,7 +70,7 @@ export class ValkeyReplication extends pulumi.ComponentResource {
     ];
     const chart = { ...from, values: chartValues(context, args.replicas, args.sentinel) };
     // Whether pods run is for `Rollout` to say, and nobody can tell a chart how long to wait.
-    new k8s.helm.v4.Chart(
+    new k8s.helmV4.Chart(
       name,
       { name, namespace: args.namespace, ...chart, skipAwait: true },
       { parent: this, dependsOn: needed },
@@ -85,7 +85,7 @@ export class ValkeyReplication extends pulumi.ComponentResource {
   }
 }
 
-function source(chart: ChartSource): Pick<k8s.helm.v4.ChartArgs, "chart" | "version" | "repositoryOpts"> {
+function source(chart: ChartSource): Pick<k8s.helmV4.ChartArgs, "chart" | "version" | "repositoryOpts"> {
   switch (chart.from) {
     case "repository":
       return { chart: "valkey", version: chart.version, repositoryOpts: { repo: chart.url } };

@@ -1,5 +1,5 @@
 /** What can be known of an account and a region before anything is made: asked of AWS, then judged. */
-import * as aws from "@pulumi/aws";
+import * as aws from "./aws-sdk";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import type { ExistingNetworkArgs } from "./network";
 import type { NetworkFacts } from "./network-checks";

@@ -1,5 +1,5 @@
 /** Which account, region and partition a stack is in, and the names that follow from it. */
-import * as aws from "@pulumi/aws";
+import * as aws from "./aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 
 export interface Account {

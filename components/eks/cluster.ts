@@ -1,7 +1,6 @@
 /** The control plane with its add-ons, its system machines and who may use it. */
-import * as aws from "@pulumi/aws";
-import * as eks from "@pulumi/eks";
-import * as k8s from "@pulumi/kubernetes";
+import * as aws from "./aws-sdk";
+import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../../lib/errors";
 import { NodeAddons } from "./node-addons";
@@ -133,7 +132,7 @@ export function requireClosedAccess(access: PublicAccess): void {
 }
 
 /** As the AWS CLI writes it (`aws eks update-kubeconfig`). */
-function kubeconfigOf(clusterName: string, region: string, { eksCluster }: eks.Cluster): pulumi.Output<string> {
+function kubeconfigOf(clusterName: string, region: string, { eksCluster }: aws.EksControlPlane): pulumi.Output<string> {
   const exec = {
     apiVersion: "client.authentication.k8s.io/v1beta1",
     command: "aws",
@@ -174,7 +173,7 @@ function controlPlane(
   parent: EksCluster,
   args: EksClusterArgs,
   keyArn: pulumi.Output<string>,
-): eks.Cluster {
+): aws.EksControlPlane {
   const { clusterName, publicAccess, versions } = args;
   // EKS makes this group itself where it is missing, and leaves it behind.
   const logs = new aws.cloudwatch.LogGroup(
@@ -182,7 +181,7 @@ function controlPlane(
     { name: `/aws/eks/${clusterName}/cluster`, retentionInDays: args.logRetentionInDays },
     { parent },
   );
-  return new eks.Cluster(
+  return new aws.EksControlPlane(
     name,
     {
       name: clusterName,
@@ -192,7 +191,7 @@ function controlPlane(
       endpointPrivateAccess: true,
       endpointPublicAccess: publicAccess.cidrs.length > 0,
       ...(publicAccess.cidrs.length > 0 && { publicAccessCidrs: [...publicAccess.cidrs] }),
-      authenticationMode: eks.AuthenticationMode.Api,
+      authenticationMode: aws.AuthenticationMode.Api,
       accessEntries: Object.fromEntries(
         Object.entries(args.access).map(([who, { principalArn, rights }]) => [
           who,

@@ -1,5 +1,5 @@
 /** What can be known of a network that exists before anything is put into it: asked of AWS, then judged. */
-import * as aws from "@pulumi/aws";
+import * as aws from "./aws-sdk";
 import { messageOf } from "../../lib/errors";
 import type { ExistingNetworkArgs } from "./network";
 import type { ZoneDemand } from "../../platforms/eks/network-plan";

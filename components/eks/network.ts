@@ -1,6 +1,6 @@
 /** The network of a cluster: one of its own, or one that exists. */
-import * as aws from "@pulumi/aws";
-import * as awsx from "@pulumi/awsx";
+import * as aws from "./aws-sdk";
+import type { NatGatewayStrategy } from "@pulumi/awsx/types/enums/ec2";
 import * as pulumi from "@pulumi/pulumi";
 import { FlowLogs } from "./flow-logs";
 import type { NetworkPlan } from "../../platforms/eks/network-plan";
@@ -66,7 +66,7 @@ export class Network extends pulumi.ComponentResource {
   }
 }
 
-const NAT: Readonly<Record<NatStrategy, awsx.types.enums.ec2.NatGatewayStrategy>> = {
+const NAT: Readonly<Record<NatStrategy, NatGatewayStrategy>> = {
   one: "Single",
   perZone: "OnePerAz",
 };
@@ -78,8 +78,8 @@ function ownVpc(
   region: string,
   zones: readonly string[],
   { plan, nat }: OwnNetworkArgs,
-): awsx.ec2.Vpc {
-  return new awsx.ec2.Vpc(
+): aws.awsx.Vpc {
+  return new aws.awsx.Vpc(
     name,
     {
       cidrBlock: plan.cidr,
@@ -112,7 +112,7 @@ function ownVpc(
 }
 
 /** Keeps single addresses out of most of each private subnet, so that prefixes of 16 are found to the end. */
-function reservePrefixes(name: string, parent: Network, vpc: awsx.ec2.Vpc, { zones }: NetworkPlan): void {
+function reservePrefixes(name: string, parent: Network, vpc: aws.awsx.Vpc, { zones }: NetworkPlan): void {
   for (const [zone, { prefixCidrs }] of zones.entries()) {
     const subnetId = vpc.privateSubnetIds.apply((ids) => ids[zone] ?? "");
     for (const [part, cidrBlock] of prefixCidrs.entries()) {
@@ -125,7 +125,7 @@ function reservePrefixes(name: string, parent: Network, vpc: awsx.ec2.Vpc, { zon
   }
 }
 
-function interfaceEndpoints(name: string, parent: Network, vpc: awsx.ec2.Vpc, region: string, cidr: string): void {
+function interfaceEndpoints(name: string, parent: Network, vpc: aws.awsx.Vpc, region: string, cidr: string): void {
   const group = new aws.ec2.SecurityGroup(
     `${name}-endpoints`,
     {

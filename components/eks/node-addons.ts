@@ -1,5 +1,5 @@
 /** Add-ons that need machines: CoreDNS, the Pod Identity agent, and the EBS CSI driver. */
-import * as aws from "@pulumi/aws";
+import * as aws from "./aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { clusterArn } from "./account";
 import { podIdentityTrust } from "./karpenter/karpenter-policies";

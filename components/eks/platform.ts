@@ -1,5 +1,5 @@
 /** EKS from nothing: network, cluster, storage, Karpenter and its pools, in the order in which they come and go. */
-import type * as k8s from "@pulumi/kubernetes";
+import type * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { EksClusterArgs } from "./cluster";
 import { EksCluster, requireClosedAccess } from "./cluster";

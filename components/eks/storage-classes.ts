@@ -1,5 +1,5 @@
 /** Storage classes of a cluster on EKS. */
-import * as k8s from "@pulumi/kubernetes";
+import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { StorageClassName } from "../../platforms/eks/storage-classes";
 import { DEFAULT_STORAGE_CLASS, STORAGE_CLASS_NAMES, STORAGE_CLASSES } from "../../platforms/eks/storage-classes";

@@ -1,5 +1,5 @@
 /** Machines that carry Karpenter, CoreDNS and the volume controller, and nothing else. */
-import * as aws from "@pulumi/aws";
+import * as aws from "./aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { serviceTrust } from "./karpenter/karpenter-policies";
 import { SYSTEM_ROOT_GIB } from "../../platforms/eks/plan";

@@ -1,5 +1,5 @@
 /** Files for the pods to read. */
-import * as k8s from "@pulumi/kubernetes";
+import * as k8s from "./kubernetes-sdk";
 import type { DeploymentContext } from "./deployment-context";
 import { objectMetadata } from "./deployment-context";
 

@@ -1,5 +1,5 @@
 /** The optional exporter for Prometheus: a container beside each server, a Service and, if wanted, a ServiceMonitor. */
-import * as k8s from "@pulumi/kubernetes";
+import * as k8s from "./kubernetes-sdk";
 import type { Metrics, ServerArgs, Tls } from "./arguments";
 import type { DeploymentContext } from "./deployment-context";
 import { objectMetadata } from "./deployment-context";

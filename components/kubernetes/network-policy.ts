@@ -1,5 +1,5 @@
 /** Who may talk to a deployment's pods, and whom they may talk to. Binding only where the network plugin enforces it. */
-import * as k8s from "@pulumi/kubernetes";
+import * as k8s from "./kubernetes-sdk";
 import type * as pulumi from "@pulumi/pulumi";
 import { JOB_LABELS } from "../../benchmarks/load/jobs/job-plan";
 import type { DeploymentContext } from "./deployment-context";

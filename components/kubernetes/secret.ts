@@ -1,5 +1,5 @@
 /** The deployment's secret: its password, in the forms that its readers want. */
-import * as k8s from "@pulumi/kubernetes";
+import * as k8s from "./kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { DeploymentContext } from "./deployment-context";
 import { objectMetadata } from "./deployment-context";

@@ -70,9 +70,7 @@ async function byApplying(here: ThrowAway, sections: Readonly<Record<string, unk
   if (platform.type !== "kubernetes" || cluster?.mode !== "cluster")
     throw new Error("the stack kind has no cluster on Kubernetes");
   const { deployOnKubernetes } = await import("../../stacks/program/platforms/kubernetes.js");
-  const objects = await renderObjects(() => {
-    deployOnKubernetes("kind", platform, config);
-  });
+  const objects = await renderObjects(() => deployOnKubernetes("kind", platform, config));
   try {
     const began = performance.now();
     const since = (from: number): string => ((performance.now() - from) / 1000).toFixed(2);

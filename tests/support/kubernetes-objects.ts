@@ -14,7 +14,7 @@ export interface KubernetesObject {
 }
 
 /** Objects of every native Kubernetes resource that a program registers; charts are rendered by nobody here. */
-export async function renderObjects(program: () => void): Promise<KubernetesObject[]> {
+export async function renderObjects(program: () => unknown): Promise<KubernetesObject[]> {
   return (await evaluateProgram(program)).filter(isObject).map(({ inputs }) => inputs as unknown as KubernetesObject);
 }
 

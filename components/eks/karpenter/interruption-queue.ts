@@ -1,5 +1,5 @@
 /** What tells Karpenter that AWS is about to take a machine away. */
-import * as aws from "@pulumi/aws";
+import * as aws from "../aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { queuePolicy } from "./karpenter-policies";
 

@@ -1,6 +1,6 @@
 /** Karpenter: the controller that starts and stops machines for pods, and what it may do. */
-import * as aws from "@pulumi/aws";
-import * as k8s from "@pulumi/kubernetes";
+import * as aws from "../aws-sdk";
+import * as k8s from "../../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { currentAccount, clusterArn } from "../account";
 import { InterruptionQueue } from "./interruption-queue";
@@ -43,12 +43,12 @@ export class Karpenter extends pulumi.ComponentResource {
     const interruption = new InterruptionQueue(name, { clusterName }, { parent: this });
     const rights = this.controllerRights(name, clusterName, node.role, interruption);
 
-    const crds = new k8s.helm.v4.Chart(
+    const crds = new k8s.helmV4.Chart(
       `${name}-karpenter-crd`,
       { name: "karpenter-crd", ...definitions, namespace: KARPENTER_NAMESPACE },
       { parent: this },
     );
-    new k8s.helm.v4.Chart(
+    new k8s.helmV4.Chart(
       `${name}-karpenter`,
       {
         name: "karpenter",

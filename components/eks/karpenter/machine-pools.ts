@@ -1,5 +1,5 @@
 /** The pools of a cluster: what Karpenter may start, for whom. */
-import * as k8s from "@pulumi/kubernetes";
+import * as k8s from "../../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { Pools } from "../../../platforms/eks/machine-plan";
 import type { PoolName } from "../../../platforms/eks/pools";

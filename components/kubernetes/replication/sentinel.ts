@@ -2,7 +2,7 @@
  * What lets replication on Kubernetes fail over: Sentinels over the zones, servers that ask them whom to follow before they start, and a
  * Service whose proxies send everything to whoever is the primary.
  */
-import * as k8s from "@pulumi/kubernetes";
+import * as k8s from "../kubernetes-sdk";
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { SentinelSettings } from "../../../valkey/sentinel/plan";

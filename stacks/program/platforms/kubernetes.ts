@@ -1,5 +1,5 @@
 /** The platform `kubernetes`: pods in a namespace of the stack's own. */
-import * as k8s from "@pulumi/kubernetes";
+import * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { Toleration } from "../../../platforms/kubernetes/pods";
 import type { KubernetesRequirements } from "../../../platforms/kubernetes/requirements";
@@ -17,7 +17,7 @@ export function deployOnKubernetes(
   stack: string,
   platform: KubernetesConfig,
   config: StackConfig,
-): StartedDeployment[] {
+): Promise<StartedDeployment[]> {
   const keepsVolumes = platform.storage.onDestroy === "keep";
   const { kubeconfig, context } = platform;
   const charts = Object.values(config.deployments).some(

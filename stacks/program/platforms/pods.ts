@@ -1,11 +1,10 @@
 /** A deployment as pods, on whichever Kubernetes. */
-import type * as k8s from "@pulumi/kubernetes";
+import type * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { ScaleIn } from "../../../provider/resources/scale-in";
 import { EngineReplication } from "../../../components/engine-replication";
 import type { ServerArgs } from "../../../components/kubernetes/arguments";
-import { createDashboard } from "../../../components/dashboard";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";
 import type { ServerPods } from "../../../components/kubernetes/pods/server-pods";
 import { Password } from "../../../provider/resources/password";
@@ -35,13 +34,16 @@ export interface PodDestination {
 }
 
 /** Every deployment of a stack, what its load generators may reach, and the dashboard of what exporters export. */
-export function deployPodsOfStack(
+export async function deployPodsOfStack(
   platform: PodPlatform,
   config: StackConfig,
   place: PodDestination,
-): StartedDeployment[] {
-  if (platform.metrics !== undefined)
+): Promise<StartedDeployment[]> {
+  if (platform.metrics !== undefined) {
+    // Grafana's SDK is loaded only by stacks with metrics.
+    const { createDashboard } = await import("../../../components/dashboard.js");
     createDashboard(platform.namespace, { provider: place.provider, dependsOn: [place.namespace] });
+  }
   if (config.measures)
     createLoadGeneratorPolicy(place.namespace.metadata.name, {
       provider: place.provider,

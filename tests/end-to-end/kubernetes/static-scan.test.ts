@@ -20,9 +20,7 @@ async function objectsOf(changes: Readonly<Record<string, unknown>>): ReturnType
   );
   const { platform } = config;
   if (platform.type !== "kubernetes") throw new Error("kind is no stack for Kubernetes");
-  return renderObjects(() => {
-    deployOnKubernetes("kind", platform, config);
-  });
+  return renderObjects(() => deployOnKubernetes("kind", platform, config));
 }
 
 const { job, secret } = benchmarkJob({

@@ -17,9 +17,7 @@ describe("the stack kind under mocks", () => {
   beforeAll(async () => {
     const { platform } = config;
     if (platform.type !== "kubernetes") throw new Error("kind is no stack for Kubernetes");
-    registered = await evaluateProgram(() => {
-      deployOnKubernetes("kind", platform, config);
-    });
+    registered = await evaluateProgram(() => deployOnKubernetes("kind", platform, config));
   });
   const find = (type: string, name: string): DeclaredResource => {
     const found = registered.find((each) => each.type === type && each.name === name);

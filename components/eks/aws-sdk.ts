@@ -1,0 +1,19 @@
+/**
+ * The parts of AWS's Pulumi SDKs that a stack uses, under the names that the SDKs give them. The SDKs' own index files
+ * load every service of AWS, which takes a preview a second.
+ */
+export * as cloudwatch from "@pulumi/aws/cloudwatch";
+export * as ec2 from "@pulumi/aws/ec2";
+export * as eks from "@pulumi/aws/eks";
+export { getAvailabilityZones } from "@pulumi/aws/getAvailabilityZones";
+export { getCallerIdentityOutput } from "@pulumi/aws/getCallerIdentity";
+export { getPartitionOutput } from "@pulumi/aws/getPartition";
+export { getRegionOutput } from "@pulumi/aws/getRegion";
+export * as iam from "@pulumi/aws/iam";
+export * as kms from "@pulumi/aws/kms";
+export { Provider } from "@pulumi/aws/provider";
+export * as servicequotas from "@pulumi/aws/servicequotas";
+export * as sqs from "@pulumi/aws/sqs";
+export * as awsx from "@pulumi/awsx/ec2";
+export { Cluster as EksControlPlane } from "@pulumi/eks/cluster";
+export { AuthenticationMode } from "@pulumi/eks/types/enums";

@@ -1,0 +1,13 @@
+/**
+ * The parts of Kubernetes' Pulumi SDK that a stack uses, under the names that the SDK gives them. The SDK's own index
+ * file and that of `helm` load every API group.
+ */
+export * as apiextensions from "@pulumi/kubernetes/apiextensions";
+export * as apps from "@pulumi/kubernetes/apps";
+export * as core from "@pulumi/kubernetes/core";
+export * as helmV4 from "@pulumi/kubernetes/helm/v4";
+export * as networking from "@pulumi/kubernetes/networking";
+export * as policy from "@pulumi/kubernetes/policy";
+export { Provider } from "@pulumi/kubernetes/provider";
+export * as storage from "@pulumi/kubernetes/storage";
+export type * as types from "@pulumi/kubernetes/types";
