@@ -43,7 +43,7 @@ describe("npm run bench", () => {
   });
 
   it("stops at Ctrl-C while a tool runs by hand", async () => {
-    const { child, ended } = await start("s1-flags");
+    const { child, ended } = await start("throughput");
     await eventually("a server and valkey-benchmark run", () => living().length >= 2, 60_000);
     child.kill("SIGINT");
     expect(await ended).toBe(130);

@@ -54,7 +54,7 @@ async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<r
   const memory = memoryRunsDirectory();
   print(
     memory === undefined
-      ? "The servers' files are on disk: at 96 nodes its fsync is what formation waits for."
+      ? "The servers' files are on disk; from 96 nodes on, formation waits for its fsync."
       : "The servers' files are in memory (/dev/shm), so that no disk is measured.",
   );
   print(...busyWarning());
@@ -66,7 +66,7 @@ async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<r
   };
   const skipped: string[] = [];
   const skip = (id: string, why: string): void => {
-    skipped.push(`Not run: ${id}: ${why}`);
+    skipped.push(`Skipped: ${id}: ${why}`);
   };
   const steps = BENCHMARKS.flatMap((benchmark) => {
     const wanted = new Set(benchmark.ids.filter((id) => ids.has(id)));
@@ -76,7 +76,7 @@ async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<r
           {
             title: benchmark.title,
             run: (report: (line: string) => void) =>
-              benchmark.run({ workbench: workbench, wanted, report, emit, skip }).then(() => undefined),
+              benchmark.run({ workbench, wanted, report, emit, skip }).then(() => undefined),
           },
         ];
   });
@@ -92,21 +92,21 @@ async function bench({ ids, output }: Arguments, signal: AbortSignal): Promise<r
   return results;
 }
 
-/** Whoever else is at work here takes part in every figure. */
+/** A warning when other processes use the machine: they take part in every figure. */
 function busyWarning(): string[] {
   const [lastMinute = 0] = loadavg();
   const cores = availableCores();
   return lastMinute > cores / 2
     ? [
-        `The machine is busy already (load ${lastMinute.toFixed(1)} on ${cores} cores): ratios will be blurred, and targets missed that are met on an idle one.`,
+        `The machine is busy (load ${lastMinute.toFixed(1)} on ${cores} cores): ratios are inexact, and targets may be missed that an idle machine meets.`,
       ]
     : [];
 }
 
 /**
- * Runs the rows that the arguments name; all without any.
+ * Measures the rows that the arguments name; without arguments, all rows.
  * @returns the exit status: 1 when a target is missed, 2 for bad input
- * @throws what is a defect
+ * @throws internal errors
  */
 export async function benchCommand(args: string[], signal: AbortSignal): Promise<number> {
   try {

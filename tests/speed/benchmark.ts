@@ -1,11 +1,12 @@
-/** What a benchmark is to the command that runs it. */
+/** A benchmark of the project itself. */
 import type { ReportProgress } from "../../lib/progress";
 import type { BenchRow } from "./row";
 import type { Workbench } from "./workbench";
 
+/** Measures one or several rows. */
 export interface Benchmark {
   readonly title: string;
-  /** Of the rows it can make, in the order of the table. */
+  /** Ids of its rows, in the order of the table. */
   readonly ids: readonly string[];
   readonly run: (order: BenchmarkContext) => Promise<void>;
 }
@@ -13,11 +14,11 @@ export interface Benchmark {
 /** One run of a benchmark. */
 export interface BenchmarkContext {
   readonly workbench: Workbench;
-  /** Some of the benchmark's ids. */
+  /** Ids of the rows to measure. */
   readonly wanted: ReadonlySet<string>;
   readonly report: ReportProgress;
-  /** Takes each row as soon as there is one. */
+  /** Takes each row as soon as it exists. */
   readonly emit: (result: BenchRow) => void;
-  /** A row that cannot be made on this machine, and why. */
+  /** Takes a row that this machine cannot measure, and the reason. */
   readonly skip: (id: string, why: string) => void;
 }

@@ -1,4 +1,4 @@
-/** Which benchmarks there are, and which of them a command line asks for. Pure. */
+/** All benchmarks, and the rows that a command line selects. Pure. */
 import { BadInput } from "../../lib/errors";
 import { didYouMean } from "../../lib/did-you-mean";
 import type { Benchmark } from "./benchmark";
@@ -9,16 +9,14 @@ import { kubernetes } from "./kubernetes";
 import { largeClusters } from "./large-clusters";
 import { largeLimit } from "./large-limit";
 import { lostWrites } from "./lost-writes";
-import { merging } from "./merging";
 import { openLoop } from "./open-loop";
 import { plan } from "./plan";
 import { programEvaluation } from "./program";
-import { valkeyOnEksFlags } from "./valkey-on-eks-flags";
 import { studies } from "./studies";
 import { throughput } from "./throughput";
 import { verification } from "./verification";
 
-/** In the order in which they run. */
+/** All benchmarks, in the order in which they run. */
 export const BENCHMARKS: readonly Benchmark[] = [
   formation,
   verification,
@@ -26,9 +24,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   plan,
   programEvaluation,
   throughput,
-  valkeyOnEksFlags,
   openLoop,
-  merging,
   failure,
   lostWrites,
   spuriousFailovers,
@@ -37,22 +33,22 @@ export const BENCHMARKS: readonly Benchmark[] = [
   studies,
 ];
 
-/** Of every row, in the order of the table. */
+/** The ids of all rows, in the order of the table. */
 export const ALL_IDS: readonly string[] = BENCHMARKS.flatMap(({ ids }) => ids);
 
 /**
- * The rows that names ask for: ids, or what ids begin with (`formation`, `throughput-cluster`); all without any.
- * @throws BadInput naming every name that is none, and those there are
+ * The rows that names select: ids, or the beginnings of ids (`formation`). Without names, all rows.
+ * @throws BadInput with every unknown name, and all ids
  */
 export function selectIds(names: readonly string[]): Set<string> {
-  const meant = (name: string): string[] => ALL_IDS.filter((id) => id === name || id.startsWith(`${name}-`));
-  const unknown = names.filter((name) => meant(name).length === 0);
+  const matching = (name: string): string[] => ALL_IDS.filter((id) => id === name || id.startsWith(`${name}-`));
+  const unknown = names.filter((name) => matching(name).length === 0);
   if (unknown.length > 0)
     throw new BadInput("npm run bench", [
       ...unknown.map((name) => `there is no benchmark ${name};${didYouMean(name, ALL_IDS)}`.replace(/;$/, "")),
       `there are: ${ALL_IDS.join(", ")}`,
     ]);
-  return new Set(names.length === 0 ? ALL_IDS : names.flatMap(meant));
+  return new Set(names.length === 0 ? ALL_IDS : names.flatMap(matching));
 }
 
 /** For `--list`. */

@@ -1,4 +1,4 @@
-/** Whether the rate that is reported is the one the servers saw. Pure. */
+/** Compares the reported rate with the servers' own counters and clocks. Pure. */
 import type { CounterSample } from "../../benchmarks/measuring/counters";
 import type { MeasuredLoad } from "../../benchmarks/measuring/measure";
 import type { MeasurementRecord } from "../../benchmarks/results/schema";
@@ -6,18 +6,20 @@ import { median } from "../../lib/statistics/median";
 import type { BenchRow } from "./row";
 import { singleRow, atMost } from "./row";
 
+/** Id of the row. */
 export const CLOCK = "clock";
-/** Per cent. */
+/** Percent. */
 const TARGET = atMost(1);
 
-/** What one measurement's rate is off, as parts of the servers'. */
+/** How far one measurement's rate is from the servers', as a share of theirs. */
 export interface ClockReading {
-  /** By the servers' counts, over the seconds that the tool says it took: what every record carries. */
+  /** By the servers' counts, over the time that the load generator reports: what every record has. */
   readonly byCounts: number;
-  /** By the servers' counts and the servers' own clocks; undefined where a run had too few samples. */
+  /** By the servers' counts and their own clocks; undefined where a run has too few samples. */
   readonly byClocks: number | undefined;
 }
 
+/** The errors of one measurement. */
 export function readingOf(
   { servers, client }: MeasurementRecord,
   { counters }: Pick<MeasuredLoad, "counters">,
@@ -34,8 +36,8 @@ export function readingOf(
 }
 
 /**
- * Calls per second of a load that begins after the first sample and ends before the last, from nothing but the
- * server's samples: when it began and ended is read off the rate between the samples next to that.
+ * Calls per second of a load that begins after the first sample and ends before the last, from the server's samples alone. Its
+ * beginning and end follow from the rates between the samples next to them.
  */
 export function ownRate(samples: readonly CounterSample[]): number | undefined {
   const first = samples[0];
@@ -59,17 +61,18 @@ export function ownRate(samples: readonly CounterSample[]): number | undefined {
 }
 
 /**
- * The counts alone would not show a tool that stretches its time, the clocks alone are blurred where a load begins and
- * ends, so the row is the worse of the worst by counts and the median by clocks.
+ * The row is the larger of two errors: the largest by counts and the median by clocks. Counts do not show a load generator that
+ * reports a wrong time; clocks are inexact where a load begins and ends.
  */
 export function clockRow(readings: readonly ClockReading[]): BenchRow {
   const byCounts = Math.max(...readings.map((each) => Math.abs(each.byCounts)));
   const clocks = readings.flatMap((each) => each.byClocks ?? []);
   const byClocks = clocks.length === 0 ? 1 : median(clocks);
-  const what = `reported rate against the servers' own counters: ${percent(byCounts)} the worst of ${readings.length} records, ${percent(byClocks)} the median by the servers' own clocks too`;
+  const worst = `${percent(byCounts)} at worst in ${readings.length} records`;
+  const what = `error of the reported rate by the servers' counters: ${worst}; median by their clocks ${percent(byClocks)}`;
   return singleRow({ id: CLOCK, what, unit: "%" }, 100 * Math.max(byCounts, Math.abs(byClocks)), TARGET);
 }
 
-function percent(part: number): string {
-  return `${(100 * part).toFixed(2)} %`;
+function percent(share: number): string {
+  return `${(100 * share).toFixed(2)} %`;
 }

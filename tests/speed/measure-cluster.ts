@@ -1,4 +1,4 @@
-/** One cluster of many real nodes on this machine, measured: what it takes to form and verify, at rest, and through the loss of a primary. */
+/** Measures a cluster of many real nodes on this machine: its formation, its verification, its resources at rest, and an outage. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { withConnections } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
@@ -15,14 +15,14 @@ import { verify } from "../../valkey/verification/verify";
 import type { MeasuredCluster } from "../../valkey/forecast/measured-clusters";
 import { openFiles, residentBytes, writtenBytes } from "./proc";
 
-/** Seconds for which a cluster is left alone: every node pings every other at least once in half the node timeout. */
+/** Seconds at rest: every node pings every other at least once in half the node timeout. */
 const REST_SECONDS = 10;
-/** At which the bus is measured: Valkey's own default. */
+/** Node timeout at which the traffic of the bus is measured: Valkey's default. */
 const REST_TIMEOUT_MS = 15_000;
-/** A primary that started less than 2 s ago takes no part yet (CLUSTER_WRITABLE_DELAY): that wait is none of formation's. */
+/** A primary takes no part in its first 2 s (CLUSTER_WRITABLE_DELAY): that wait is not part of formation. */
 const UP_BEFORE_MS = 2200;
-/** How long the loss of a primary is given to be made good, seconds. */
-const PATIENCE_SECONDS = 300;
+/** Seconds within which the cluster must recover from the loss of a primary. */
+const RECOVERY_TIMEOUT_SECONDS = 300;
 const LOAD: Scenario["load"] = {
   rate: 300,
   bytes: 64,
@@ -30,11 +30,12 @@ const LOAD: Scenario["load"] = {
   acknowledgement: { replicas: 0, timeoutMs: 0 },
 };
 
-/** Milliseconds: many nodes on few cores need a longer one, for their pings take time. */
+/** Node timeout for many nodes on few cores, milliseconds: their pings take CPU time. */
 export function crowdedNodeTimeout(nodes: number, cores: number): number {
   return Math.max(2000, Math.round((80 * nodes) / cores));
 }
 
+/** Where a cluster is measured. */
 export interface ClusterMeasurementContext {
   readonly host: Host;
   readonly cores: number;
@@ -43,8 +44,9 @@ export interface ClusterMeasurementContext {
 }
 
 /**
- * @param deployment whose servers were started just now, at the node timeout REST_TIMEOUT_MS
- * @throws Failure when it cannot be formed, does not verify or does not get well again
+ * Measures one cluster.
+ * @param deployment servers that have just started, with the node timeout REST_TIMEOUT_MS
+ * @throws Failure when the cluster does not form, verify or recover
  */
 export async function measureCluster(
   deployment: Deployment,
@@ -55,7 +57,7 @@ export async function measureCluster(
   await sleep(UP_BEFORE_MS, undefined, { signal });
   const { milliseconds } = await form(deployment, shape, { signal });
   report(`${nodes} nodes: formed in ${(milliseconds / 1000).toFixed(2)} s`);
-  // The first time connections and code are new.
+  // A first verification opens connections and loads code.
   await verify(deployment);
   const began = performance.now();
   const { verdict } = await verify(deployment);
@@ -90,7 +92,7 @@ export async function measureCluster(
     settings: new Map(),
     beforeSeconds: 2,
     afterSeconds: 0.3,
-    recoveryTimeoutSeconds: PATIENCE_SECONDS,
+    recoveryTimeoutSeconds: RECOVERY_TIMEOUT_SECONDS,
     repair: true,
   };
   const records: ScenarioResult["record"][] = [];
@@ -106,8 +108,7 @@ export async function measureCluster(
   );
   const [record] = records;
   const [overMs, okMs] = [record?.outage.overMs ?? null, record?.okMs ?? null];
-  if (overMs === null || okMs === null)
-    throw new Failure(`${nodes} nodes do not serve again after the loss of a primary`);
+  if (overMs === null || okMs === null) throw new Failure(`${nodes} nodes did not recover from the loss of a primary`);
   report(`${nodes} nodes: out for ${(overMs / 1000).toFixed(2)} s at a node timeout of ${nodeTimeoutMs / 1000} s`);
   return {
     nodes,

@@ -1,6 +1,6 @@
 /**
- * Plans a cluster of 2,000 nodes and judges synthetic facts of one. A process of its own, so that its time and its
- * memory are nobody else's; prints them as JSON.
+ * Plans a cluster of 2,000 nodes, verifies synthetic facts of one, and prints time and memory as JSON. It is a process of its own,
+ * so that it measures only its own memory.
  */
 import { COMPARED_DIRECTIVES } from "../../valkey/settings";
 import { planCluster } from "../../valkey/topology/cluster-plan";
@@ -15,7 +15,7 @@ const SHAPE = { primaries: 1000, replicasPerPrimary: 1 };
 const ZONES = ["a", "b", "c"];
 
 const bare = clusterFacts(SHAPE.primaries, SHAPE.replicasPerPrimary);
-/** A map of its own for each node, as each node would answer. */
+/** Each node has a map of its own, as real nodes answer. */
 const facts: DeploymentFacts = {
   ...bare,
   nodes: bare.nodes.map((node) => ({

@@ -1,24 +1,27 @@
-/** What Linux says of a process under /proc. NaN where it does not. */
+/** Figures of a process from /proc; NaN where Linux does not have them. */
 import { readdirSync, readFileSync } from "node:fs";
 
-/** By write() and its kin, to sockets as well as to files: at rest a node writes to the bus and next to nothing else. */
+/** Bytes written to files and sockets. At rest a node writes almost only to the bus. */
 export function writtenBytes(pid: number): number {
   return figure(pid, "io", /^wchar: (\d+)/m);
 }
 
+/** Resident memory. */
 export function residentBytes(pid: number): number {
   return figure(pid, "status", /^VmRSS:\s+(\d+) kB/m) * 1024;
 }
 
-/** Of its main thread, so far. */
+/** CPU seconds of its main thread. */
 export function cpuSeconds(pid: number): number {
   return figure(pid, "schedstat", /^(\d+)/) / 1e9;
 }
 
+/** Open file descriptors. */
 export function openFiles(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
+/** Limit of open file descriptors. */
 export function mostOpenFiles(pid: number): number {
   return figure(pid, "limits", /^Max open files\s+(\d+)/m);
 }

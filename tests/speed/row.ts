@@ -1,15 +1,15 @@
-/** A row of bench.json: one figure of this project beside what it is held against. */
+/** A row of bench.json: a figure of this project, the figure it is compared with, and its target. */
 import { z } from "zod";
 
 export const benchRowSchema = z.strictObject({
-  /** As the command line names it: `formation-48`. */
+  /** Name on the command line: `formation-48`. */
   id: z.string(),
-  /** What was measured, how often, and what the ratio is of. */
+  /** What was measured, how often, and which ratio it is. */
   what: z.string(),
-  /** Of `ours` and `reference`: `s`, `ms`, `rps`, `MB`, `%`, `files`, `studies`, or `exponent`. */
+  /** Unit of `ours` and `reference`: `s`, `ms`, `rps`, `MB`, `%`, `files`, `studies`, or `exponent`. */
   unit: z.string(),
   ours: z.number(),
-  /** Null where there is nothing to compare with. */
+  /** Null without a comparison. */
   reference: z.number().nullable(),
   ratio: z.number().nullable(),
   /** `≥ 8`: of the ratio where there is one, else of `ours`. */
@@ -18,7 +18,7 @@ export const benchRowSchema = z.strictObject({
 });
 export type BenchRow = z.infer<typeof benchRowSchema>;
 
-/** What a figure has to reach. */
+/** What a figure must reach. */
 export interface RowTarget {
   readonly text: string;
   readonly holds: (figure: number) => boolean;
@@ -30,12 +30,12 @@ export const below = (limit: number): RowTarget => ({ text: `< ${limit}`, holds:
 
 type Head = Pick<BenchRow, "id" | "what" | "unit">;
 
-/** A figure of ours with nothing beside it. */
+/** A row without a comparison. */
 export function singleRow(head: Head, ours: number, target: RowTarget): BenchRow {
   return { ...head, ours, reference: null, ratio: null, target: target.text, met: target.holds(ours) };
 }
 
-/** Both figures, and how they compare. @param of which way round the ratio is, so that it says what the target is about */
+/** A row with a comparison. @param of the ratio that the target is about */
 export function comparedRow(
   head: Head,
   { ours, reference }: { readonly ours: number; readonly reference: number },

@@ -12,7 +12,6 @@ import { exponent } from "./formation";
 import type { BenchRow } from "./row";
 import { singleRow, atLeast, atMost, below, benchRowSchema, comparedRow } from "./row";
 import { rowTable } from "./row-table";
-import { isOfWholeTicks } from "./valkey-on-eks-flags";
 import { alternatingSides } from "./workbench";
 
 let directory: string;
@@ -25,35 +24,34 @@ afterEach(() => {
 
 const row = (id: string, ours = 1): BenchRow => singleRow({ id, what: "something", unit: "s" }, ours, atMost(2));
 
-describe("which benchmarks are asked for", () => {
-  it("are all without a name, and by id or by what ids begin with", () => {
+describe("the selected rows", () => {
+  it("are all rows without names, or those whose ids are or begin with a name", () => {
     expect([...selectIds([])]).toEqual(ALL_IDS);
     expect([...selectIds(["formation-48"])]).toEqual(["formation-48"]);
     expect([...selectIds(["plan-2000", "verification"])]).toEqual([
       "plan-2000",
       "plan-2000-memory",
-      "verification-48",
       "verification-96",
       "verification-200",
     ]);
   });
 
-  it("are refused when there are none of that name, all at once and with those there are", () => {
+  it("are refused with all unknown names and all ids", () => {
     const refused = (): unknown => selectIds(["formaton-48", "clock", "x"]);
     expect(refused).toThrow(BadInput);
     expect(refused).toThrow(
-      /no benchmark formaton-48; did you mean formation-48\?[^]*no benchmark x\n[^]*there are: formation-6, .*s1-flags-incr,/,
+      /no benchmark formaton-48; did you mean formation-48\?[^]*no benchmark x\n[^]*there are: formation-6, .*throughput,/,
     );
     expect(refused).not.toThrow(/no benchmark clock/);
   });
 
-  it("have ids that differ", () => {
+  it("have different ids", () => {
     expect(new Set(ALL_IDS).size).toBe(ALL_IDS.length);
   });
 });
 
 describe("a row", () => {
-  it("is met by the ratio where there is one, by our figure where there is none", () => {
+  it("meets its target by its ratio, or by our figure where it has no ratio", () => {
     const head = { id: "a", what: "b", unit: "s" };
     expect(comparedRow(head, { ours: 2, reference: 16 }, "reference/ours", atLeast(8))).toEqual({
       ...head,
@@ -76,7 +74,7 @@ describe("a row", () => {
     expect(singleRow(head, 1, atMost(1))).toMatchObject({ target: "≤ 1", met: true });
   });
 
-  it("is shown with its figures, and with what was missed", () => {
+  it("is printed with its figures, and marked when it misses its target", () => {
     const lines = rowTable([row("good"), row("bad", 12_345)]);
     expect(lines[1]).toMatch(/^good +1\.00 +– +s +– +≤ 2 +✓ +something$/);
     expect(lines[2]).toMatch(/^bad +12,345 +– +s +– +≤ 2 +✗ missed +something$/);
@@ -87,7 +85,7 @@ describe("bench.json", () => {
   const open = (): BenchFile => BenchFile.open(join(directory, "bench.json"), ["a", "b", "c"]);
   const read = (): unknown => JSON.parse(readFileSync(join(directory, "bench.json"), "utf8"));
 
-  it("keeps the rows of other runs, replaces its own, and has them in order", () => {
+  it("keeps the rows of other runs, replaces those of this run, and sorts them", () => {
     open().put(row("c"));
     open().put(row("a"));
     open().put(row("c", 3));
@@ -95,38 +93,38 @@ describe("bench.json", () => {
     expect(readdirSync(directory)).toEqual(["bench.json"]);
   });
 
-  it("drops rows that no benchmark makes any more", () => {
+  it("drops rows of benchmarks that no longer exist", () => {
     writeFileSync(join(directory, "bench.json"), JSON.stringify([row("gone"), row("b")]));
     open().put(row("a"));
     expect(read()).toEqual([row("a"), row("b")]);
   });
 
-  it.each(["no JSON", "{}", '[{"id":"a"}]'])("is not overwritten where it is something else: %s", (text) => {
+  it.each(["no JSON", "{}", '[{"id":"a"}]'])("is not overwritten when it contains something else: %s", (text) => {
     writeFileSync(join(directory, "bench.json"), text);
     expect(open).toThrow(BadInput);
-    expect(open).toThrow(/is no list of results of this version; move it away/);
+    expect(open).toThrow(/does not contain results of this version; move it away/);
   });
 
-  it("that cannot be written is a failure in one sentence", () => {
+  it("fails with one sentence when it cannot be written", () => {
     const file = BenchFile.open(join(directory, "gone", "bench.json"), ["a"]);
     expect(() => {
       file.put(row("a"));
     }).toThrow(Failure);
   });
 
-  it("holds rows of the one form", () => {
+  it("contains only complete rows", () => {
     expect(benchRowSchema.safeParse({ ...row("a"), met: "yes" }).success).toBe(false);
   });
 });
 
-describe("the order of two sides", () => {
-  it("is one of pairs, each side first as often as the other", () => {
+describe("alternating sides", () => {
+  it("come in pairs, and each is first as often as the other", () => {
     expect(alternatingSides(3)).toEqual(["ours", "reference", "reference", "ours", "ours", "reference"]);
   });
 });
 
-describe("the growth", () => {
-  it("is the exponent that times were made with", () => {
+describe("the exponent of growth", () => {
+  it("is the one that the times were computed from", () => {
     fc.assert(
       fc.property(
         fc.double({ min: -1, max: 3, noNaN: true }),
@@ -139,16 +137,7 @@ describe("the growth", () => {
   });
 });
 
-describe("whole ticks", () => {
-  it("are seen in what S1's flags print on two cores, and not in other rates", () => {
-    for (const rate of [1_992_031, 1_000_000, 998_003, 666_666, 399_680, 331_565, 283_286, 248_016])
-      expect(isOfWholeTicks(rate, 500_000)).toBe(true);
-    for (const rate of [1_800_000, 900_000, 1_100_000, 450_000, 322_000, 30_000, 50_000])
-      expect(isOfWholeTicks(rate, 500_000)).toBe(false);
-  });
-});
-
-describe("the servers' own clock", () => {
+describe("the rate by the servers' own clocks", () => {
   const sample = (atMs: number, calls: number): CounterSample => ({
     atMs,
     calls,
@@ -160,7 +149,7 @@ describe("the servers' own clock", () => {
     rejectedCalls: 0,
   });
 
-  it("gives back the rate of a steady load, wherever its samples fall", () => {
+  it("is that of a steady load, wherever the samples fall", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 1000 }),
@@ -177,11 +166,11 @@ describe("the servers' own clock", () => {
     );
   });
 
-  it("says nothing from fewer than two samples under load", () => {
+  it("is unknown with fewer than two samples under load", () => {
     expect(ownRate([sample(0, 0), sample(100, 50), sample(200, 80)])).toBeUndefined();
   });
 
-  it("shows a tool that stretches its time, which its counts do not show", () => {
+  it("shows a load generator that reports a wrong time, which counts do not show", () => {
     expect(
       clockRow([
         { byCounts: -0.001, byClocks: 0.002 },

@@ -21,13 +21,13 @@ const bench = (...args: string[]): Promise<Ended> =>
   captured({ VALKEY_MEASURED_CACHE: directory }, () => benchCommand(args, new AbortController().signal));
 
 describe("npm run bench", () => {
-  it("lists what there is", async () => {
+  it("lists all rows", async () => {
     const { status, output } = await bench("--list");
     expect(status).toBe(0);
     for (const id of ALL_IDS) expect(output).toContain(`  ${id}\n`);
   });
 
-  it("refuses what there is not, with status 2 and one message", async () => {
+  it("refuses unknown rows and options with status 2 and one message", async () => {
     const unknown = await bench("formation-7");
     expect(unknown).toMatchObject({ status: 2 });
     expect(unknown.output).toMatch(/no benchmark formation-7; did you mean formation-6\?\n.*there are: /);

@@ -1,13 +1,13 @@
 /**
- * `npm run bench`: what this project promises of its own speed and exactness, measured beside what there was before.
- * Prints a table and writes bench.json; exit status 1 when a target is missed.
+ * `npm run bench`: measures the project's own speed and exactness beside the tools that one would use instead. Prints a table and
+ * writes bench.json; exit status 1 when a target is missed.
  */
 import { listenForInterruption } from "../../cli/interruption";
 import { printError } from "../../cli/terminal";
 import { benchCommand } from "./bench-command";
 
 const { signal } = listenForInterruption(() => {
-  printError("stopped at once; what was left running is stopped by the next run");
+  printError("stopped at once; the next run stops the processes that are left");
   process.exit(130);
 });
 
@@ -15,7 +15,7 @@ void benchCommand(process.argv.slice(2), signal).then(
   (status) => process.exit(status),
   (error: unknown) => {
     printError(
-      `This is a defect of the program: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+      `Internal error (please report it): ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
     );
     process.exit(1);
   },

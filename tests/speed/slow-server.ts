@@ -1,4 +1,4 @@
-/** A known slow-down: a server that spends a tenth of its CPU time on something else. */
+/** Slows a server down by a known share of its CPU time. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,42 +10,47 @@ import { isProcessAlive, parseProcessRecord } from "../../lib/process-identity";
 import { RunDirectory } from "../../platforms/host/run-directory";
 import { cpuSeconds } from "./proc";
 
-/** Does nothing, for about a quarter of a millisecond. */
-const SCRIPT = "local x = 0 for i = 1, 30000 do x = x + i end return x";
-/** Runs from which what one costs is known. */
+const SCRIPT = readFileSync(join(__dirname, "busy.lua"), "utf8");
+/** Runs of the script that tell what one costs. */
 const TRIALS = 20;
-const LOOK_MS = 10;
+/** Milliseconds between two searches for the server. */
+const POLL_MS = 10;
 const PAUSE_MS = 2;
 
 /**
- * Keeps the server of that node, whenever there is one, busy for `part` of its own CPU time. A server that has no time to
- * spare then answers fewer requests by that part, whether it runs all the time or in slices: its CPU time is counted, not the clock's.
- * @param runs where run directories are
- * @param part 0 … 1
+ * Keeps the server of a node busy for a share of its own CPU time, whenever there is one. A server without CPU to spare then answers
+ * fewer requests by that share, whether it runs all the time or is paused now and then.
+ * @param runs directory of the run directories
+ * @param share 0 … 1
  */
-export async function slowDownServer(runs: string, node: string, part: number, signal: AbortSignal): Promise<void> {
+export async function slowDownServer(runs: string, node: string, share: number, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const found = findServer(runs, node);
-    // A server that ends takes the connection with it.
-    if (found !== undefined) await keepBusy(found, part, signal).catch(() => undefined);
-    await pause(LOOK_MS, signal);
+    // The connection breaks when the server ends.
+    if (found !== undefined) await keepBusy(found, share, signal).catch(() => undefined);
+    await pause(POLL_MS, signal);
   }
 }
 
-interface Found {
+/** A server that runs, and how to connect to it. */
+interface RunningServer {
   readonly identity: ProcessIdentity;
   readonly port: number;
   readonly password: string;
 }
 
-async function keepBusy({ identity, port, password }: Found, part: number, signal: AbortSignal): Promise<void> {
-  const connection = await connect("handicap", { host: LOOPBACK, port }, { password });
+async function keepBusy(
+  { identity, port, password }: RunningServer,
+  share: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const connection = await connect("slow-server", { host: LOOPBACK, port }, { password });
   try {
     const each = await costOf(connection, identity);
     const began = cpuSeconds(identity.pid);
     let spent = 0;
     while (!signal.aborted && isProcessAlive(identity)) {
-      if ((cpuSeconds(identity.pid) - began) * part < spent) await pause(PAUSE_MS, signal);
+      if ((cpuSeconds(identity.pid) - began) * share < spent) await pause(PAUSE_MS, signal);
       else {
         await connection.eval(SCRIPT, 0);
         spent += each;
@@ -56,14 +61,14 @@ async function keepBusy({ identity, port, password }: Found, part: number, signa
   }
 }
 
-/** Seconds of the server's CPU that one script takes. */
+/** CPU seconds of the server that one run of the script takes. */
 async function costOf(connection: Connection, { pid }: ProcessIdentity): Promise<number> {
   const began = cpuSeconds(pid);
   for (let trial = 0; trial < TRIALS; trial++) await connection.eval(SCRIPT, 0);
   return (cpuSeconds(pid) - began) / TRIALS;
 }
 
-function findServer(runs: string, node: string): Found | undefined {
+function findServer(runs: string, node: string): RunningServer | undefined {
   for (const { path } of RunDirectory.list(runs)) {
     try {
       const record = readdirSync(join(path, "processes")).find((name) => name.startsWith(`${node}.`));
@@ -76,13 +81,13 @@ function findServer(runs: string, node: string): Found | undefined {
       if (identity !== undefined && isProcessAlive(identity) && port !== undefined && password !== undefined)
         return { identity, port: Number(port), password };
     } catch {
-      // A run that begins has no such files yet, and one that ends takes them away.
+      // The files of a run appear after its directory, and disappear before it.
     }
   }
   return undefined;
 }
 
-/** Ends early, and does not reject, when told to. */
+/** Ends early, without rejecting, when the signal is aborted. */
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   await sleep(milliseconds, undefined, { signal }).catch(() => undefined);
 }

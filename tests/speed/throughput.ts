@@ -1,4 +1,4 @@
-/** What our runner costs the figure it reports: the same valkey-benchmark by it and by hand, in turn, on the same servers. */
+/** What a measurement costs the rate that it reports: valkey-benchmark measured and run directly, in turn, on the same servers. */
 import { geometricMean } from "simple-statistics";
 import { Failure } from "../../lib/errors";
 import { form } from "../../valkey/formation/form";
@@ -20,13 +20,13 @@ import { atLeast, comparedRow } from "./row";
 import type { BenchServers } from "./workbench";
 import { alternatingSides, runDirectly, hostPlan } from "./workbench";
 
-/** As the stack `local` has them. */
+/** The deployments of the stack `local`. */
 const PLANS = [
   hostPlan("replication", "replication", { primaries: 1, replicasPerPrimary: 3 }),
   hostPlan("cluster", "cluster", { primaries: 3, replicasPerPrimary: 1 }),
 ];
 const TESTS: readonly TestName[] = ["set", "get"];
-const SENDING: LoadSettings = {
+const LOAD_SETTINGS: LoadSettings = {
   name: undefined,
   clients: 48,
   pipeline: 16,
@@ -39,25 +39,25 @@ const SENDING: LoadSettings = {
 };
 const PAIRS = 9;
 const ROW = "throughput";
-/** Of our rate over that by hand. */
+/** Ratio of the measured rate to that of a direct run. */
 const TARGET = atLeast(0.99);
 
 export const throughput: Benchmark = {
-  title: "Throughput, beside valkey-benchmark by hand",
+  title: "Throughput, beside valkey-benchmark run directly",
   ids: [ROW, CLOCK],
   run: ({ workbench, wanted, report, emit }) =>
     workbench.withServers(PLANS, async (servers) => {
       const all: PairedRates[] = [];
       for (const deployment of servers.deployments) {
         const shape = PLANS.find(({ name }) => name === deployment.name)?.shape;
-        if (shape === undefined) throw new Error(`nobody planned ${deployment.name}`);
+        if (shape === undefined) throw new Error(`there is no plan of ${deployment.name}`);
         await form(deployment, shape, { signal: servers.signal });
         const { verdict } = await verify(deployment);
         if (!verdict.pass) throw new Failure(verdictLine(verdict));
         const session = await Session.open({ deployment, shards: verdict.shards });
         try {
           for (const test of TESTS) {
-            const load = await DirectLoad.ready(servers, session, SENDING, test);
+            const load = await DirectLoad.ready(servers, session, LOAD_SETTINGS, test);
             const pairs = await measurePairs(
               `${namedTest(test).title} on ${deployment.name}`,
               load,
@@ -76,13 +76,13 @@ export const throughput: Benchmark = {
     }),
 };
 
-/** Rates of one load, the sides in turn. */
+/** Rates of one load, measured in turn. */
 export interface PairedRates {
   /** `SET on cluster` */
   readonly what: string;
   readonly ours: number[];
   readonly reference: number[];
-  /** What our records say of the clocks. */
+  /** How far the measured rates are from the servers' own. */
   readonly readings: ClockReading[];
 }
 
@@ -99,11 +99,11 @@ async function measurePairs(
       pairs.ours.push(record.client.rps);
       pairs.readings.push(readingOf(record, measured));
     } else if (isCompared) {
-      // The very flags of the runner, and nobody watching.
-      const { output } = await runDirectly(host.programs.benchmark, valkeyBenchmarkArguments(load.tool()), {
+      // The same flags, without sampling beside it.
+      const { output } = await runDirectly(host.programs.benchmark, valkeyBenchmarkArguments(load.nextRun()), {
         run: host.run,
         signal,
-        patienceSeconds: 30,
+        timeoutSeconds: 30,
       });
       pairs.reference.push(parseSingleReport(output).rate);
     }
@@ -118,12 +118,13 @@ function describe({ what, ours, reference }: PairedRates): string {
 }
 
 /**
- * One row for all loads. The runner does the same beside each, and what it costs is less than one load's rate varies;
- * the geometric mean of the four ratios is known twice as well as any of them.
+ * One row for all loads. A measurement does the same beside each, and costs less than the rate of one load varies; the geometric mean
+ * of the four ratios is twice as exact as any of them.
  */
 export function throughputRow(all: readonly PairedRates[]): BenchRow {
   const mean = (side: "ours" | "reference"): number => geometricMean(all.map((pairs) => median(pairs[side])));
-  const what = `rate through our runner over that by hand, medians of ${PAIRS} runs of each in turn, and by pairs with 95 %: ${all.map(describe).join(", ")}; the geometric means of these`;
+  const ratios = all.map(describe).join(", ");
+  const what = `geometric mean of measured rate over rate of a direct run, medians of ${PAIRS} each in turn (95 % of pairs): ${ratios}`;
   return comparedRow(
     { id: ROW, what, unit: "rps" },
     { ours: mean("ours"), reference: mean("reference") },

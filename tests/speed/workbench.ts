@@ -1,4 +1,4 @@
-/** What the benchmarks share: servers of their own that are fresh each time and gone afterwards, and tools run by hand. */
+/** What benchmarks share: fresh servers that are stopped afterwards, and programs run directly. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
@@ -16,28 +16,29 @@ import { packagesDirectory } from "../../lib/paths";
 import type { Shape } from "../../valkey/topology/placement";
 import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 
-/** Servers that run, until `withServers` is done with them. */
+/** Servers that run until `withServers` stops them. */
 export interface BenchServers {
   readonly host: Host;
   /** In the order of the plans. */
   readonly deployments: readonly Deployment[];
-  /** The project's own way to run valkey-benchmark on these. */
+  /** Runs valkey-benchmark as the project does. */
   readonly runner: ValkeyBenchmarkRunner;
-  /** Aborted when the user says so or a server ends by itself. */
+  /** Aborted by the user, or when a server exits unexpectedly. */
   readonly signal: AbortSignal;
 }
 
+/** Starts and stops servers for benchmarks. */
 export class Workbench {
   #programs: Promise<Programs> | undefined;
 
   constructor(
-    /** Where run directories go. */
+    /** Directory of the run directories. */
     readonly runs: string,
-    /** Aborted when the user says so. */
+    /** Aborted by the user. */
     readonly signal: AbortSignal,
   ) {}
 
-  /** Starts the servers of these plans for as long as `use` takes, and stops them whatever comes of it. */
+  /** Starts the servers of these plans, and stops them when `use` has ended or failed. */
   async withServers<T>(plans: readonly HostDeploymentPlan[], use: (servers: BenchServers) => Promise<T>): Promise<T> {
     this.#programs ??= findPrograms(packagesDirectory(), () => undefined, this.signal);
     const host = new Host(RunDirectory.create(this.runs, "bench"), await this.#programs);
@@ -54,7 +55,7 @@ export class Workbench {
       });
       return await use({ host, deployments, runner, signal });
     } catch (error) {
-      // A server that dies takes connections with it, whose errors say less than its log.
+      // When a server exits, connections break too; the reason of the exit says more.
       const death: unknown = host.unexpectedExit.reason;
       throw death instanceof Error && !this.signal.aborted ? death : error;
     } finally {
@@ -65,34 +66,35 @@ export class Workbench {
 
 const ZONES = ["zone-a", "zone-b", "zone-c"];
 
-/** Servers with Valkey's own settings, but for the disk: nothing here is to be kept. */
+/** Servers with Valkey's default settings, but without persistence. */
 export function hostPlan(name: string, mode: Mode, shape: Shape): HostDeploymentPlan {
   return { name, mode, shape, settings: { appendonly: false, save: "" }, zones: ZONES };
 }
 
+/** A program that ended with status 0. */
 export interface DirectRun {
   readonly output: string;
-  /** From its start to its end. */
+  /** From start to end. */
   readonly seconds: number;
 }
 
-interface ByHandOptions {
+interface DirectRunOptions {
   readonly run: RunDirectory;
   readonly signal: AbortSignal;
-  /** For valkey-cli, which takes it from the environment. */
+  /** Passed in the environment, where valkey-cli reads it. */
   readonly password?: string | undefined;
   /** @default 180 */
-  readonly patienceSeconds?: number;
+  readonly timeoutSeconds?: number;
 }
 
 /**
- * Runs a program as a user would by hand; only that it is on the run's record.
- * @throws Failure when it fails or does not end; the signal's reason when told to stop
+ * Runs a program as a user would, and records its process in the run directory.
+ * @throws Failure when it fails or does not end in time; the signal's reason
  */
 export async function runDirectly(
   program: string,
   args: readonly string[],
-  { run, signal, password, patienceSeconds = 180 }: ByHandOptions,
+  { run, signal, password, timeoutSeconds = 180 }: DirectRunOptions,
 ): Promise<DirectRun> {
   signal.throwIfAborted();
   const name = program.slice(program.lastIndexOf("/") + 1);
@@ -104,10 +106,10 @@ export async function runDirectly(
   for (const stream of [child.stdout, child.stderr])
     stream?.on("data", (chunk: Buffer) => (output += chunk.toString()));
   const done = new AbortController();
-  const told = sleep(patienceSeconds * 1000, undefined, { signal: AbortSignal.any([signal, done.signal]) }).catch(
+  const timeout = sleep(timeoutSeconds * 1000, undefined, { signal: AbortSignal.any([signal, done.signal]) }).catch(
     () => undefined,
   );
-  const exit = await Promise.race([ended, told]);
+  const exit = await Promise.race([ended, timeout]);
   const seconds = (performance.now() - began) / 1000;
   done.abort();
   if (exit === undefined) {
@@ -115,7 +117,7 @@ export async function runDirectly(
     if (identity !== undefined) signalProcess(identity, "SIGKILL");
     await ended;
     signal.throwIfAborted();
-    throw new Failure(`${name} is still running after ${patienceSeconds} s and was ended${lastLines(output)}`);
+    throw new Failure(`${name} was killed because it was still running after ${timeoutSeconds} s${lastLines(output)}`);
   }
   if (exit.code !== 0) throw new Failure(`${name} failed with ${formatExit(exit)}${lastLines(output)}`);
   return { output, seconds };
@@ -126,10 +128,10 @@ function lastLines(output: string): string {
     .split(/[\r\n]+/)
     .filter((line) => line.trim() !== "")
     .slice(-3);
-  return lines.length === 0 ? "" : `; the last it said:\n${lines.map((line) => `    ${line}`).join("\n")}`;
+  return lines.length === 0 ? "" : `; its last output:\n${lines.map((line) => `    ${line}`).join("\n")}`;
 }
 
-/** A B B A A B …: neither side always has what the other left behind. */
+/** The order A B B A A B …: each side runs first as often as the other. */
 export function alternatingSides(pairs: number): ("ours" | "reference")[] {
   return Array.from({ length: pairs }).flatMap((_, pair) =>
     pair % 2 === 0 ? (["ours", "reference"] as const) : (["reference", "ours"] as const),
