@@ -1,7 +1,7 @@
 /**
- * Journals: files of JSON lines, a header and then an entry each, every one on disk before the next begins. A process that is
- * killed loses what it had under way and nothing else; a line that it was writing is cut off when the journal is resumed. Beside
- * the file a lock names the process that writes it.
+ * Checkpoint logs: files of JSON lines, first a header and then one entry a line. Each line is on disk before the next one is
+ * written. A process that is killed loses only the entry that it had not written yet: `resume` cuts off an unfinished last line.
+ * A lock beside the file keeps a second process from writing to it.
  */
 import {
   closeSync,
@@ -12,44 +12,41 @@ import {
   openSync,
   readdirSync,
   readFileSync,
-  rmSync,
-  writeFileSync,
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { BadInput, codeOf, Failure, messageOf } from "./errors";
-import { identifyProcess, isProcessAlive } from "./process-identity";
+import { BadInput, Failure, messageOf } from "./errors";
+import { acquireProcessLock } from "./process-lock";
 
-/** What a journal's text holds. */
+/** The parsed text of a log. */
 export interface CheckpointLogContent<Header, Entry> {
   readonly header: Header;
   readonly entries: Entry[];
-  /** Bytes; what follows is a line that was never finished. */
+  /** The length of all finished lines, bytes. */
   readonly completeBytes: number;
 }
 
+/** One kind of log: its place and what its lines hold. */
 export interface CheckpointLogKind<Header, Entry> {
-  /** What journals of this kind are of, for messages: `study`. */
+  /** What such a log records, for messages: `study`. */
   readonly subject: string;
-  /** Its name in its directory; `.jsonl`, the lock's is the same with `.lock`. */
+  /** The file's name, which ends in `.jsonl`. The lock's name is the same with `.lock`. */
   readonly file: string;
   readonly header: z.ZodType<Header>;
   readonly entry: z.ZodType<Entry>;
 }
 
-const identitySchema = z.object({ pid: z.int(), started: z.string() });
-
-/** All journals of a kind. */
+/** Creates, resumes and finds the logs of one kind. */
 export class CheckpointLogStore<Header extends { readonly timestamp: string }, Entry> {
   constructor(private readonly kind: CheckpointLogKind<Header, Entry>) {}
 
-  /** Begins one; the directory is made where there is none. @throws BadInput when it holds one already or cannot be used */
+  /** Creates a log, and its directory where that is missing. @throws BadInput when a log exists or the directory cannot be used */
   create(directory: string, header: Header): CheckpointLog<Header, Entry> {
     const { subject, file } = this.kind;
     if (existsSync(join(directory, file)))
       throw new BadInput(`output directory ${directory}`, [
-        `holds a ${subject} already; go on with it by --resume, or name another`,
+        `it holds a ${subject} already; continue that with --resume, or name another directory`,
       ]);
     try {
       mkdirSync(directory, { recursive: true });
@@ -57,25 +54,28 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
       throw new BadInput(`output directory ${directory}`, [messageOf(error)]);
     }
     return this.#locked(directory, (unlock) => {
-      const journal = new CheckpointLog<Header, Entry>(
+      const log = new CheckpointLog<Header, Entry>(
         join(directory, file),
         openSync(join(directory, file), "ax", 0o644),
         header,
         [],
         unlock,
       );
-      journal.writeLine(header);
-      return journal;
+      log.writeLine(header);
+      return log;
     });
   }
 
   /**
-   * Goes on with one.
-   * @throws BadInput when there is none, it is not readable, or the process that writes it is alive
+   * Opens an existing log to append to it.
+   * @throws BadInput when it is missing or unreadable, or another live process writes it
    */
   resume(directory: string): CheckpointLog<Header, Entry> {
     const path = join(directory, this.kind.file);
-    if (!existsSync(path)) throw new BadInput("--resume", [`${directory} holds no ${this.kind.file}`]);
+    if (!existsSync(path))
+      throw new BadInput("--resume", [
+        `${directory} holds no ${this.kind.file}; name the directory of an interrupted ${this.kind.subject}`,
+      ]);
     return this.#locked(directory, (unlock) => {
       const { header, entries, completeBytes } = this.parse(readFileSync(path, "utf8"), path);
       const file = openSync(path, "a+");
@@ -84,7 +84,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     });
   }
 
-  /** @throws BadInput naming the first line that is none of such a journal */
+  /** @throws BadInput naming the first line that does not match the schema */
   parse(text: string, file: string): CheckpointLogContent<Header, Entry> {
     const end = text.lastIndexOf("\n") + 1;
     const [first = "", ...rest] = text.slice(0, end).split("\n").slice(0, -1);
@@ -94,7 +94,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
       } catch (error) {
         const what = error instanceof z.ZodError ? (error.issues[0]?.message ?? "") : messageOf(error);
         throw new BadInput(file, [
-          `line ${number} is no line of a journal of this version (${what}); the ${this.kind.subject} has to begin anew`,
+          `line ${number} does not match this version's format (${what}); start the ${this.kind.subject} again`,
         ]);
       }
     };
@@ -105,7 +105,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     };
   }
 
-  /** The directory in there whose journal was begun last, of those that it is one of; those that cannot be read are passed over. */
+  /** The directory below `parent` with the newest log whose header is wanted. Logs that cannot be parsed are skipped. */
   latest(parent: string, isWanted: (header: Header) => boolean): string | undefined {
     if (!existsSync(parent)) return undefined;
     const found = readdirSync(parent).flatMap((entry) => {
@@ -120,39 +120,33 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     return found.sort((a, b) => (a.timestamp < b.timestamp ? -1 : 1)).at(-1)?.directory;
   }
 
-  /** The lock is kept as long as what is made under it is open. */
-  #locked<T>(directory: string, make: (unlock: () => void) => T): T {
-    const path = join(directory, this.kind.file.replace(/\.jsonl$/, ".lock"));
-    const own = JSON.stringify(identifyProcess(process.pid) ?? null);
+  /** @param open makes the log that holds the lock until it is closed */
+  #locked<T>(directory: string, open: (unlock: () => void) => T): T {
+    const unlock = this.#lock(directory);
     try {
-      writeFileSync(path, own, { flag: "wx" });
-    } catch (error) {
-      if (codeOf(error) !== "EEXIST") throw new BadInput(`output directory ${directory}`, [messageOf(error)]);
-      if (isHeld(path)) throw new BadInput(directory, [`another process is at work on this ${this.kind.subject}`]);
-      writeFileSync(path, own);
-    }
-    const unlock = (): void => {
-      rmSync(path, { force: true });
-    };
-    try {
-      return make(unlock);
+      return open(unlock);
     } catch (error) {
       unlock();
       throw error;
     }
   }
-}
 
-/** Whether the process that a lock names is alive. */
-function isHeld(lock: string): boolean {
-  try {
-    return isProcessAlive(identitySchema.parse(JSON.parse(readFileSync(lock, "utf8"))));
-  } catch {
-    return false;
+  /** @returns what releases the lock */
+  #lock(directory: string): () => void {
+    const path = join(directory, this.kind.file.replace(/\.jsonl$/, ".lock"));
+    let release: (() => void) | undefined;
+    try {
+      release = acquireProcessLock(path);
+    } catch (error) {
+      throw new BadInput(`output directory ${directory}`, [messageOf(error)]);
+    }
+    if (release === undefined)
+      throw new BadInput(directory, [`another process writes the checkpoint log of this ${this.kind.subject}`]);
+    return release;
   }
 }
 
-/** One that is being written. */
+/** A log that this process writes. */
 export class CheckpointLog<Header, Entry> {
   constructor(
     private readonly path: string,
@@ -162,26 +156,28 @@ export class CheckpointLog<Header, Entry> {
     private readonly unlock: () => void,
   ) {}
 
+  /** The entries so far, those of earlier processes included. */
   get entries(): readonly Entry[] {
     return this.found;
   }
 
-  /** Puts a line on the disk. It is there when this returns. @throws Failure when it cannot be written */
+  /** Appends an entry; it is on disk when this returns. @throws Failure when it cannot be written */
   add(entry: Entry): void {
     this.writeLine(entry);
     this.found.push(entry);
   }
 
-  /** Likewise, of what is no entry. */
+  /** Appends a line that is not kept among the entries: the header. @throws Failure when it cannot be written */
   writeLine(line: Header | Entry): void {
     try {
       writeSync(this.file, `${JSON.stringify(line)}\n`);
       fsyncSync(this.file);
     } catch (error) {
-      throw new Failure(`${this.path} cannot be written to: ${messageOf(error)}`, { cause: error });
+      throw new Failure(`${this.path} cannot be written: ${messageOf(error)}`, { cause: error });
     }
   }
 
+  /** Closes the file and releases the lock. */
   close(): void {
     closeSync(this.file);
     this.unlock();

@@ -12,6 +12,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, Failure, messageOf } from "../../lib/errors";
+import { holdsInTime } from "../../lib/polling";
 import type { ProcessIdentity } from "../../lib/process-identity";
 import {
   identifyProcess,
@@ -38,7 +39,8 @@ const CLOSED = "processes.closed";
 const RECORDING_MS = 2000;
 /** How long a process told to end may take before it is killed, and before that is given up on, milliseconds. */
 const GRACE_MS = 2000;
-const GIVE_UP_MS = 10_000;
+const KILL_TIMEOUT_MS = 8_000;
+const POLL_MS = 20;
 
 export class RunDirectory {
   private constructor(
@@ -182,11 +184,8 @@ async function closeRecords(path: string): Promise<void> {
   unlessGone(() => {
     renameSync(join(path, OPEN), join(path, CLOSED));
   }, undefined);
-  for (
-    const began = Date.now();
-    records(path).some(({ identity }) => identity === undefined) && Date.now() - began < RECORDING_MS;
-  )
-    await new Promise((resolve) => setTimeout(resolve, 20));
+  const areComplete = (): boolean => records(path).every(({ identity }) => identity !== undefined);
+  await holdsInTime(areComplete, { timeoutMs: RECORDING_MS, intervalMs: POLL_MS });
 }
 
 /**
@@ -201,18 +200,23 @@ export async function stopRun(path: string): Promise<number> {
   for (const identity of living) signalProcess(identity, "SIGTERM");
   // With what they forked: a server that was halted while it saved has a child that stands still as well.
   for (const identity of living) signalProcessGroup(identity, "SIGCONT");
-  const began = Date.now();
-  let rest = living;
-  while ((rest = rest.filter(isProcessAlive)).length > 0) {
-    const waited = Date.now() - began;
-    if (waited > GIVE_UP_MS)
-      throw new Failure(`processes ${rest.map(({ pid }) => pid).join(", ")} of ${path} cannot be ended`);
-    if (waited > GRACE_MS) for (const identity of rest) signalProcessGroup(identity, "SIGKILL");
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  const haveEnded = (): boolean => !living.some(isProcessAlive);
+  if (!(await holdsInTime(haveEnded, { timeoutMs: GRACE_MS, intervalMs: POLL_MS }))) await killAll(living, path);
   await removeSideEffects(path);
   rmSync(path, { recursive: true, force: true });
   return living.length;
+}
+
+/** @throws Failure naming the processes that outlive SIGKILL */
+async function killAll(processes: readonly ProcessIdentity[], path: string): Promise<void> {
+  const haveEnded = (): boolean => {
+    const rest = processes.filter(isProcessAlive);
+    for (const identity of rest) signalProcessGroup(identity, "SIGKILL");
+    return rest.length === 0;
+  };
+  if (await holdsInTime(haveEnded, { timeoutMs: KILL_TIMEOUT_MS, intervalMs: POLL_MS })) return;
+  const pids = processes.filter(isProcessAlive).map(({ pid }) => pid);
+  throw new Failure(`processes ${pids.join(", ")} of ${path} outlive SIGKILL`);
 }
 
 /**

@@ -1,9 +1,9 @@
 /** valkey-server processes on this machine: started together, known to be up, watched, each with a directory of its own. */
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "../../valkey/connection";
 import { Failure } from "../../lib/errors";
+import { holdsInTime } from "../../lib/polling";
 import { parseInfo } from "../../valkey/topology/info";
 import { identifyProcess, signalProcess } from "../../lib/process-identity";
 import { findFreePorts } from "./ports";
@@ -131,17 +131,12 @@ function keepsPort(config: string, port: number): boolean {
 async function acceptsConnections(server: ServerProcess, signal: AbortSignal): Promise<ProcessExit | undefined> {
   let exit: ProcessExit | undefined;
   void server.process.ended.then((ended) => (exit = ended));
-  const deadline = Date.now() + START_TIMEOUT_MS;
-  while (!(await answers(server))) {
-    signal.throwIfAborted();
-    if (exit !== undefined) return exit;
-    if (Date.now() > deadline)
-      throw new Failure(
-        `${server.plan.name} does not answer on port ${server.port} after ${START_TIMEOUT_MS / 1000} s${quoteLog(server)}`,
-      );
-    await sleep(10);
-  }
-  return undefined;
+  const isDecided = async (): Promise<boolean> => (await answers(server)) || exit !== undefined;
+  if (await holdsInTime(isDecided, { timeoutMs: START_TIMEOUT_MS, intervalMs: 10, signal })) return exit;
+  const { plan, port } = server;
+  throw new Failure(
+    `${plan.name} does not answer on port ${port} after ${START_TIMEOUT_MS / 1000} s${quoteLog(server)}`,
+  );
 }
 
 /** Whether it is this very process that answers on the port: another program may have taken it. */

@@ -1,6 +1,6 @@
 /** A deployment whose nodes are pods: found by their labels, reached by port-forwards. */
-import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Container, V1Pod } from "@kubernetes/client-node";
+import { poll } from "../../lib/polling";
 import { connect } from "../../valkey/connection";
 import type { Access, DeploymentNode, Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
@@ -133,16 +133,17 @@ async function awaitAnswer(
   deadline: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  for (;;) {
-    signal?.throwIfAborted();
+  const answers = async (): Promise<true | undefined> => {
     try {
       (await deployment.connect(node)).disconnect();
-      return;
+      return true;
     } catch (error) {
-      if (!(error instanceof Failure && error.cause instanceof PortForwardBroken) || Date.now() > deadline) throw error;
+      const mayChange = error instanceof Failure && error.cause instanceof PortForwardBroken;
+      if (!mayChange || Date.now() > deadline) throw error;
+      return undefined;
     }
-    await sleep(ANSWER_POLL_MS);
-  }
+  };
+  await poll(answers, { intervalMs: ANSWER_POLL_MS, signal });
 }
 
 /** A certificate is made out to a pod's stable name: its address changes. */

@@ -1,7 +1,7 @@
 /** Pods that should run: found, awaited, and explained when they do not. */
-import { setTimeout as sleep } from "node:timers/promises";
 import type { CoreV1Event, V1Pod } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../lib/errors";
+import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
 import type { KubernetesClient } from "./client";
 import type { PodEvidence } from "./pod-diagnostics";
@@ -122,17 +122,15 @@ export async function awaitPods(
   waiting: PodWaitOptions = {},
 ): Promise<readonly V1Pod[]> {
   const watch = new PodWatch(kubernetes, wanted, waiting);
-  for (;;) {
-    const { pods, run } = await watch.poll();
-    if (run) return pods;
-    await pause(POLL_MS, waiting.signal);
-  }
-}
-
-/** @throws the signal's reason */
-export async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  await sleep(milliseconds, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
-  signal?.throwIfAborted();
+  const running = await poll(
+    async () => {
+      const { pods, run } = await watch.poll();
+      return run ? pods : undefined;
+    },
+    { intervalMs: POLL_MS, signal: waiting.signal },
+  );
+  // The watch throws when the time is up.
+  return running ?? [];
 }
 
 /** `a=b,c=d`, as the API takes it. */

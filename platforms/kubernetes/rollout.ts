@@ -1,11 +1,12 @@
 /** Waiting until the pods of a StatefulSet are all as it has them now, and ready: after it was made and after it was changed. */
 import type { V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../lib/errors";
+import { pause } from "../../lib/polling";
 import { listNames } from "../../valkey/verification/verdict";
 import type { KubernetesClient } from "./client";
 import { lastWarningEvent, resourceName, isPodRunning } from "./pod-diagnostics";
 import type { PodWaitOptions } from "./pods";
-import { readPodLabels, collectPodEvidence, pause, POD_TIMEOUT_MS, PodWatch } from "./pods";
+import { readPodLabels, collectPodEvidence, POD_TIMEOUT_MS, PodWatch } from "./pods";
 
 export interface RolloutPlan {
   readonly namespace: string;

@@ -2,11 +2,11 @@
 import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { Failure } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
+import { holdsInTime } from "../../lib/polling";
 import { formatList } from "../../lib/units";
 import type { KubernetesClient } from "./client";
 import type { Plain } from "./plain";
 import { resourceName } from "./pod-diagnostics";
-import { pause } from "./pods";
 
 /** What is needed of Kubernetes. */
 export interface VolumeReader {
@@ -32,17 +32,16 @@ export async function awaitVolumesGone(
   { timeoutMs, signal, report }: VolumeWaitOptions,
   pollMs = POLL_MS,
 ): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
-  for (;;) {
-    const left = await volumesOf(kubernetes, namespace);
-    if (left.length === 0) return;
-    if (Date.now() > deadline)
-      throw new Failure(
-        `volumes of namespace ${namespace} are still there: ${formatList(left, 4)}; destroy again when they are gone`,
-      );
-    report?.(`volumes ${formatList(left, 4)} are not deleted yet`, true);
-    await pause(pollMs, signal);
-  }
+  let left: string[] = [];
+  const areGone = async (): Promise<boolean> => {
+    left = await volumesOf(kubernetes, namespace);
+    if (left.length > 0) report?.(`volumes ${formatList(left, 4)} are not deleted yet`, true);
+    return left.length === 0;
+  };
+  if (await holdsInTime(areGone, { timeoutMs, intervalMs: pollMs, signal })) return;
+  throw new Failure(
+    `volumes of namespace ${namespace} still exist: ${formatList(left, 4)}; run destroy again when they are gone`,
+  );
 }
 
 async function volumesOf(kubernetes: VolumeReader, namespace: string): Promise<string[]> {

@@ -1,12 +1,12 @@
 /** A throw-away cluster for tests, and the smallest StatefulSets of Valkey that show what is to be seen. */
 import { randomBytes } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Namespace, V1Secret, V1Service, V1StatefulSet } from "@kubernetes/client-node";
 import type { Deployment } from "../../valkey/deployment";
 import { KubernetesClient } from "../../platforms/kubernetes/client";
 import type { KubernetesDeploymentPlan } from "../../platforms/kubernetes/deployment";
 import type { Plain } from "../../platforms/kubernetes/plain";
 import type { Shape } from "../../valkey/topology/placement";
+import { holdsInTime } from "../../lib/polling";
 import { nodeCount } from "../../valkey/topology/placement";
 
 /** Names a kubeconfig whose cluster tests may fill and empty. */
@@ -44,11 +44,10 @@ export class TestNamespace {
 
   async removed(): Promise<void> {
     await this.remove();
-    while (
-      (await this.kubernetes.find("reading a namespace", this.kubernetes.core.readNamespace({ name: this.name }))) !==
-      undefined
-    )
-      await sleep(200);
+    const { kubernetes, name } = this;
+    const isGone = async (): Promise<boolean> =>
+      (await kubernetes.find("reading a namespace", kubernetes.core.readNamespace({ name }))) === undefined;
+    await holdsInTime(isGone, { intervalMs: 200 });
   }
 
   /** Service, Secret and StatefulSet. */

@@ -9,6 +9,7 @@ import { LocalWorkspace } from "@pulumi/pulumi/automation";
 import { stringify } from "yaml";
 import { runningProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
 import { ROOT } from "../../lib/paths";
+import { awaitCondition } from "../../lib/polling";
 
 /** The PATH by which the CLI is found: installed, or else the npm package's, which fetches it on first use. */
 function findEngine(): string | undefined {
@@ -154,15 +155,15 @@ function textOf(config: Readonly<Record<string, unknown>>): string {
   });
 }
 
-/** The engine's plugins end by themselves when it is gone. */
-async function groupEnded({ pid }: ChildProcess): Promise<void> {
-  for (let waited = 0; waited < 60_000; waited += 100) {
+/** Waits until the engine's plugins have ended, which they do by themselves after the engine. */
+function groupEnded({ pid }: ChildProcess): Promise<void> {
+  const hasEnded = (): boolean => {
     try {
       process.kill(-(pid ?? 0), 0);
+      return false;
     } catch {
-      return;
+      return true;
     }
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error("pulumi's plugins go on without it");
+  };
+  return awaitCondition("pulumi's plugins have ended", hasEnded, { timeoutMs: 60_000, intervalMs: 100 });
 }

@@ -11,6 +11,8 @@ import { fetchPrograms, unpackedPrograms } from "../../platforms/host/debian-pac
 import { findPrograms, inspectPrograms } from "../../platforms/host/programs";
 import { RunDirectory } from "../../platforms/host/run-directory";
 import { cacheDirectory, packagesDirectory } from "../../lib/paths";
+import type { Condition } from "../../lib/polling";
+import { awaitCondition } from "../../lib/polling";
 
 export const ZONES = ["a", "b", "c"] as const;
 export const never = new AbortController().signal;
@@ -107,14 +109,7 @@ export async function withNode<T>(
   }
 }
 
-export async function eventually(
-  what: string,
-  holds: () => Promise<boolean> | boolean,
-  timeoutMs = 20_000,
-): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
-  while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+/** Waits until a condition holds. @throws Failure naming `what` when it did not in time */
+export function eventually(what: string, condition: Condition, timeoutMs = 20_000): Promise<void> {
+  return awaitCondition(what, condition, { timeoutMs });
 }

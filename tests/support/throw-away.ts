@@ -2,7 +2,7 @@
 import type * as ClientNode from "@kubernetes/client-node";
 import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { setTimeout as sleep } from "node:timers/promises";
+import { holdsInTime } from "../../lib/polling";
 import type { KubernetesObject } from "./kubernetes-objects";
 
 /** Path of a kubeconfig whose current context is a cluster that tests may do anything to. */
@@ -77,13 +77,10 @@ export class ThrowAway {
 
   /** @throws Error with the last of what was missing when the time is up */
   async until(seconds: number, missing: () => Promise<string | undefined>): Promise<void> {
-    const deadline = Date.now() + seconds * 1000;
-    for (;;) {
-      const what = await missing();
-      if (what === undefined) return;
-      if (Date.now() > deadline) throw new Error(`after ${seconds} s: ${what}${await this.#events()}`);
-      await sleep(POLL_MS);
-    }
+    let last: string | undefined;
+    const isComplete = async (): Promise<boolean> => (last = await missing()) === undefined;
+    if (await holdsInTime(isComplete, { timeoutMs: seconds * 1000, intervalMs: POLL_MS })) return;
+    throw new Error(`after ${seconds} s: ${last ?? ""}${await this.#events()}`);
   }
 
   /** Zones of the machines that pods can be put on, sorted. */

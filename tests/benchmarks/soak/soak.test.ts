@@ -155,8 +155,8 @@ describe("a soak's journal", () => {
   it("is refused while the process that writes it is alive, and taken up when that is gone", () => {
     const made = directory();
     soakCheckpointLogs.create(made, header);
-    expect(() => soakCheckpointLogs.resume(made)).toThrow(/another process is at work on this soak/);
-    writeFileSync(join(made, "soak.lock"), JSON.stringify({ pid: 1, started: "never" }));
+    expect(() => soakCheckpointLogs.resume(made)).toThrow(/another process writes the checkpoint log of this soak/);
+    writeFileSync(join(made, "soak.lock.1"), JSON.stringify({ pid: 1, started: "never" }));
     const journal = soakCheckpointLogs.resume(made);
     journal.add(window(0, []));
     expect(soakedSeconds(windowsOf(journal))).toBe(60);

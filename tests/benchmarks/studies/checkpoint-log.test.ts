@@ -76,9 +76,9 @@ describe("a log", () => {
 
   it("is one process' at a time", () => {
     const log = written();
-    expect(() => studyCheckpointLogs.resume(directory)).toThrow(/another process is at work/);
+    expect(() => studyCheckpointLogs.resume(directory)).toThrow(/another process writes/);
     log.close();
-    writeFileSync(join(directory, "checkpoints.lock"), JSON.stringify({ pid: 999_999_999, started: "long ago" }));
+    writeFileSync(join(directory, "checkpoints.lock.1"), JSON.stringify({ pid: 999_999_999, started: "long ago" }));
     studyCheckpointLogs.resume(directory).close();
   });
 

@@ -40,7 +40,7 @@ describe("awaitVolumesGone", () => {
   it("names those that are left in the end", async () => {
     const left = Array.from({ length: 6 }, (_, index) => volume(`pvc-${index}`, "valkey"));
     await expect(awaitVolumesGone(reader([left]), "valkey", { timeoutMs: 5 }, 1)).rejects.toThrow(
-      "volumes of namespace valkey are still there: pvc-0, pvc-1, pvc-2, pvc-3 and 2 more; destroy again when they are gone",
+      "volumes of namespace valkey still exist: pvc-0, pvc-1, pvc-2, pvc-3 and 2 more; run destroy again when they are gone",
     );
   });
 });
