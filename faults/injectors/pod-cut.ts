@@ -60,10 +60,9 @@ function isOwn(selector: Plain<V1LabelSelector> | undefined, labels: Labels): bo
  */
 export function showsCut(clusterNodes: string): boolean {
   const { selfId, unhealthy, unlinked } = new ViewParser().parse(clusterNodes);
-  const isHandshaking = (id: string): boolean =>
-    unhealthy.some((each) => each.id === id && each.trouble === "handshake");
-  const isFailing = ({ id, trouble }: (typeof unhealthy)[number]): boolean =>
-    id !== selfId && (trouble === "failed" || trouble === "suspected");
+  const isHandshaking = (id: string): boolean => unhealthy.some((each) => each.id === id && each.flag === "handshake");
+  const isFailing = ({ id, flag }: (typeof unhealthy)[number]): boolean =>
+    id !== selfId && (flag === "failed" || flag === "suspected");
   return unhealthy.some(isFailing) || unlinked.some((id) => !isHandshaking(id));
 }
 

@@ -133,7 +133,7 @@ describe("formation of replication", () => {
     const deployment = await sandbox.replication("owner", 1);
     await withNode(deployment, 1, (connection) => connection.set("theirs", "1"));
     await expect(form(deployment, { primaries: 1, replicasPerPrimary: 1 })).rejects.toThrow(
-      /owner-1 is to become a replica of owner-0 but holds 1 keys/,
+      /owner-1 cannot become a replica of owner-0: it holds 1 keys/,
     );
   });
 });

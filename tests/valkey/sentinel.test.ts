@@ -4,7 +4,6 @@ import { majority, placeSentinels } from "../../valkey/sentinel/plan";
 import type { SentinelVerdictInput } from "../../valkey/sentinel/verdict";
 import { sentinelAssertions } from "../../valkey/sentinel/verdict";
 import type { SentinelView } from "../../valkey/sentinel/sentinel-view";
-import { parseFlatReply } from "../../valkey/sentinel/sentinel-view";
 import { observed, unobserved } from "../../valkey/observation";
 const settings = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
 const at = (port: number): { host: string; port: number } => ({ host: "10.0.0.1", port });
@@ -105,12 +104,5 @@ describe("Sentinels", () => {
       for (const zone of ["a", "b", "c"])
         expect(zones.filter((each) => each !== zone).length).toBeGreaterThanOrEqual(majority(count));
     }
-  });
-
-  it("answer with names and values in turn", () => {
-    expect([...parseFlatReply(["ip", "10.0.0.1", "port", "6379"])]).toEqual([
-      ["ip", "10.0.0.1"],
-      ["port", "6379"],
-    ]);
   });
 });

@@ -1,40 +1,37 @@
-/** Waiting for several things under one deadline, and saying what was missing when it passed. */
+/** Waits for a deployment to become what it should be, under one time limit for all that is waited for. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DeploymentNode } from "../node";
 import { Failure, messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
+import type { DeploymentNode } from "../node";
 
+/** How a deployment is formed or resized. */
 export interface FormationOptions {
-  /** How long all of it may take, milliseconds. @default 60000 and 500 more per node */
+  /** The time limit for all of it, milliseconds. @default 60000, and 500 more per node */
   readonly timeoutMs?: number;
+  /** Stops the formation; a later call continues it. */
   readonly signal?: AbortSignal;
-  /** Nodes of a cluster beside the deployment's own that are to leave it: emptied, and forgotten by all others. */
+  /** Nodes that leave the cluster, beside the deployment's own: their slots are moved, and all other nodes forget them. */
   readonly leaving?: readonly DeploymentNode[];
-  /** Told what is awaited. */
   readonly report?: ReportProgress;
 }
 
+/** What a formation did. */
 export interface FormationResult {
-  /** False when everything was as wanted already and nothing was changed. */
+  /** False when the deployment had the wanted shape already, and nothing was changed. */
   readonly changed: boolean;
   readonly milliseconds: number;
 }
 
-/** A node that is late with its answer, on a machine that has too much to do, is asked again: the time that all may take is the limit. */
-function slowAnswer(error: unknown): string {
-  if (/Command timed out/.test(messageOf(error))) return messageOf(error);
-  throw error;
-}
-
+/** A time limit, and the polling of nodes until they report the expected state or the time is up. */
 export class Deadline {
   readonly #began = performance.now();
   readonly #timeoutMs: number;
-  #deadline: number;
   readonly #pollMs: number;
+  #deadline: number;
 
   /**
-   * @param nodes how many are polled: the more, the less often, for the answers cost the nodes time to form
-   * @param goal what is not so when the time is up
+   * @param nodes how many nodes are polled. The interval between polls grows with it, because replies cost the nodes time
+   * @param goal for the error message: what the deployment has not become when the time is up
    */
   constructor(
     private readonly deployment: string,
@@ -47,42 +44,49 @@ export class Deadline {
     this.#pollMs = Math.min(250, Math.max(25, nodes / 2));
   }
 
-  /** Milliseconds since the beginning. */
+  /** Milliseconds since the deadline was created. */
   get elapsedMs(): number {
     return performance.now() - this.#began;
   }
 
   /**
-   * Waits until `missing` finds nothing missing.
-   * @param missing asks, and says what is missing in words for the user
-   * @throws Failure once the time is up; the signal's reason when told to stop
+   * Calls `missing` until it reports that nothing is missing.
+   * @param missing asks the nodes; returns what is missing, in words for the user
+   * @throws Failure with what is missing when the time is up; the signal's reason when stopped
    */
   async poll(missing: () => Promise<string | undefined>): Promise<void> {
-    const ask = (): Promise<string | undefined> => missing().catch(slowAnswer);
-    for (let what = await ask(); what !== undefined; what = await ask()) {
+    for (;;) {
+      const message = await missing().catch(timeoutMessage);
+      if (message === undefined) return;
       this.options.signal?.throwIfAborted();
-      this.options.report?.(what, true);
-      if (performance.now() > this.#deadline)
-        throw new Failure(
-          `${this.deployment} is not ${this.goal} after ${Math.round(this.elapsedMs / 1000)} s: ${what}`,
-        );
+      this.options.report?.(message, true);
+      if (performance.now() > this.#deadline) {
+        const seconds = Math.round(this.elapsedMs / 1000);
+        throw new Failure(`${this.deployment} is not ${this.goal} after ${seconds} s: ${message}`);
+      }
       await sleep(this.#pollMs);
     }
   }
 
-  /** Begins the time anew: a step of several has come to its end. */
+  /** Grants the whole time again, at the end of one step of several. */
   restart(): void {
     this.#deadline = performance.now() + this.#timeoutMs;
   }
 
-  /** As `until`, with the time beginning anew whenever what is missing changes: for what takes as long as there is data. */
+  /** As `poll`, and grants the whole time again whenever what is missing changes: for steps that take longer with more data. */
   async pollWhileProgressing(missing: () => Promise<string | undefined>): Promise<void> {
     let last: string | undefined;
     await this.poll(async () => {
-      const what = await missing();
-      if (what !== last) this.restart();
-      last = what;
-      return what;
+      const message = await missing();
+      if (message !== last) this.restart();
+      last = message;
+      return message;
     });
   }
+}
+
+/** A command that timed out is sent again: on a busy machine, the deadline is the limit and not the timeout of one command. */
+function timeoutMessage(error: unknown): string {
+  if (/Command timed out/.test(messageOf(error))) return messageOf(error);
+  throw error;
 }

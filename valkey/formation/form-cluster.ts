@@ -1,6 +1,9 @@
+/** Carries out the plan of a cluster, in parallel, and waits until all nodes agree and all replication links are up. */
+import { Failure, messageOf } from "../../lib/errors";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
-import { Failure, messageOf } from "../../lib/errors";
+import { resizeCluster } from "../resize/resize-cluster";
+import { servesAllSlots } from "../resize/resize-facts";
 import type { ClusterPlan } from "../topology/cluster-plan";
 import { infoNumber } from "../topology/info";
 import type { Shape } from "../topology/placement";
@@ -12,32 +15,33 @@ import { formationState } from "./formation-steps";
 import { fastPingIntervalMs, meetAll } from "./meet";
 import type { Member } from "./members";
 import {
-  readClusterInfo,
   describeDisagreement,
+  memberNamed,
   membersWithDifferentView,
   missingNodes,
   missingService,
+  readClusterInfo,
   readMemberStates,
   readViews,
   replicate,
 } from "./members";
-import { resizeCluster } from "../resize/resize-cluster";
-import { servesAllSlots } from "../resize/resize-facts";
 import { FAST_SYNC_SETTINGS, TemporarySettings } from "./temporary-settings";
 
-/** The server's default, at which no node is taken for failed merely because it is busy forming. */
-const PATIENT_TIMEOUT = 15_000;
+/** Valkey's default node timeout, milliseconds: at this one, no node counts as failed because forming keeps it busy. */
+const PATIENT_TIMEOUT_MS = 15_000;
 
-/** Node timeout while forming, milliseconds, for servers (Redis 7) whose ping interval is half of it, always. */
-export function formationNodeTimeoutMs(nodes: number): number {
-  return Math.min(PATIENT_TIMEOUT, Math.max(1000, 20 * nodes));
+/**
+ * The node timeout while forming, milliseconds, for servers that always ping at half the node timeout (Redis 7, which lacks
+ * `cluster-ping-interval`).
+ */
+function formationNodeTimeoutMs(nodes: number): number {
+  return Math.min(PATIENT_TIMEOUT_MS, Math.max(1000, 20 * nodes));
 }
 
 /**
- * Forms the cluster a plan describes. Settings that are changed meanwhile to be quick are put back, also on
- * failure. A cluster that serves all slots already is given the wanted shape while it serves; if it has it,
- * nothing changes.
- * @throws Failure saying what stands in the way, or what was still missing when the time was up
+ * Forms the cluster of a plan. A cluster that serves all slots already is resized while it serves, or left alone if it has the
+ * wanted shape. Settings that are changed to be fast are restored, after a failure too.
+ * @throws Failure with what blocks the formation, or with what was missing when the time was up
  */
 export async function formCluster(
   deployment: Deployment,
@@ -45,15 +49,15 @@ export async function formCluster(
   shape: Shape,
   options: FormationOptions = {},
 ): Promise<FormationResult> {
-  const awaiting = new Deadline(deployment.name, deployment.nodes.length, options);
+  const deadline = new Deadline(deployment.name, deployment.nodes.length, options);
   const { leaving = [] } = options;
   return withConnections({ ...deployment, nodes: [...deployment.nodes, ...leaving] }, async (connections) => {
     const { members, states } = await readMemberStates(connections);
     if (servesAllSlots(states)) return resizeCluster(deployment, connections, shape, options);
     const state = formationState(plan, shape, states);
     if (state.kind === "blocked") throw new Failure(`${deployment.name} cannot be formed: ${state.reasons.join("; ")}`);
-    if (state.kind === "incomplete") await complete(deployment, members, state.steps, awaiting);
-    return { changed: state.kind === "incomplete", milliseconds: awaiting.elapsedMs };
+    if (state.kind === "incomplete") await complete(deployment, members, state.steps, deadline);
+    return { changed: state.kind === "incomplete", milliseconds: deadline.elapsedMs };
   });
 }
 
@@ -61,30 +65,28 @@ async function complete(
   deployment: Deployment,
   members: readonly Member[],
   steps: FormationSteps,
-  awaiting: Deadline,
+  deadline: Deadline,
 ): Promise<void> {
   const settings = new TemporarySettings(
     deployment,
     members.map(({ connection }) => connection),
   );
-  const timeout = (milliseconds: number): Promise<boolean> =>
+  const setNodeTimeout = (milliseconds: number): Promise<boolean> =>
     settings.set(new Map([["cluster-node-timeout", String(milliseconds)]]));
   try {
     await settings.set(FAST_SYNC_SETTINGS);
-    const pingsApart = await settings.set(
-      new Map([["cluster-ping-interval", String(fastPingIntervalMs(members.length))]]),
-    );
-    await timeout(pingsApart ? PATIENT_TIMEOUT : formationNodeTimeoutMs(members.length));
-    const latecomers = new Latecomers(settings, awaiting, members.length);
-    await carryOut(steps, members, { settings, awaiting, latecomers });
-    await Promise.all(members.map((member) => latecomers.until([member], () => lacksSlots(member, members.length))));
-    // A primary that was alone serves only after a node timeout, of 5 s at most; one no longer than the time that
-    // has passed lets it serve at once, and is still long beside the pings.
-    if (pingsApart) await timeout(Math.min(5000, Math.max(500, Math.floor(awaiting.elapsedMs))));
-    await Promise.all(members.map((member) => latecomers.until([member], () => missingService(member))));
-    await awaiting.poll(async () => {
+    const hasPingInterval = await settings.set(pingInterval(fastPingIntervalMs(members.length)));
+    await setNodeTimeout(hasPingInterval ? PATIENT_TIMEOUT_MS : formationNodeTimeoutMs(members.length));
+    const pings = new PingAccelerator(settings, deadline, members.length);
+    await carryOut(steps, members, { settings, deadline, pings });
+    await Promise.all(members.map((member) => pings.poll([member], () => missingSlots(member, members.length))));
+    // A primary that was alone serves only after a node timeout, of 5 s at most. A timeout that has passed since it started
+    // lets it serve at once, and is still many ping intervals long.
+    if (hasPingInterval) await setNodeTimeout(Math.min(5000, Math.max(500, Math.floor(deadline.elapsedMs))));
+    await Promise.all(members.map((member) => pings.poll([member], () => missingService(member))));
+    await deadline.poll(async () => {
       const views = await readViews(members);
-      await latecomers.ask(membersWithDifferentView(members, views));
+      await pings.accelerate(membersWithDifferentView(members, views));
       return describeDisagreement(members, views);
     });
   } finally {
@@ -92,62 +94,60 @@ async function complete(
   }
 }
 
-/** Those that missed what others said, and so ask them again by pings. */
-class Latecomers {
-  readonly #asking = new Set<Member>();
+function pingInterval(milliseconds: number): ReadonlyMap<string, string> {
+  return new Map([["cluster-ping-interval", String(milliseconds)]]);
+}
+
+/** Makes members that missed an announcement ping the others more often, because the replies repeat it. */
+class PingAccelerator {
+  readonly #accelerated = new Set<Member>();
   readonly #intervalMs: number;
-  /** How long news may be on its way before anyone is made to ask for it. */
-  readonly #newsMs: number;
+  /** How long an announcement may take, before members are made to ping more often. */
+  readonly #announcementMs: number;
 
   constructor(
     private readonly settings: TemporarySettings,
-    private readonly awaiting: Deadline,
+    private readonly deadline: Deadline,
     nodes: number,
   ) {
     this.#intervalMs = fastPingIntervalMs(nodes);
-    this.#newsMs = Math.max(1000, this.#intervalMs);
+    this.#announcementMs = Math.max(1000, this.#intervalMs);
   }
 
-  /** Waits until nothing is missing; when that takes longer than news does, these are made to ask. */
-  async until(members: readonly Member[], missing: () => Promise<string | undefined>): Promise<void> {
-    const since = performance.now();
-    await this.awaiting.poll(async () => {
-      const what = await missing();
-      if (what !== undefined && performance.now() - since > this.#newsMs) await this.ask(members);
-      return what;
+  /** Polls until nothing is missing, and accelerates the members when that takes longer than an announcement does. */
+  async poll(members: readonly Member[], missing: () => Promise<string | undefined>): Promise<void> {
+    const began = performance.now();
+    await this.deadline.poll(async () => {
+      const message = await missing();
+      const isLate = performance.now() - began > this.#announcementMs;
+      if (message !== undefined && isLate) await this.accelerate(members);
+      return message;
     });
   }
 
-  async ask(members: readonly Member[]): Promise<void> {
-    const more = members.filter((member) => !this.#asking.has(member));
-    for (const member of more) this.#asking.add(member);
-    if (more.length > 0)
-      await this.settings.set(
-        new Map([["cluster-ping-interval", String(this.#intervalMs)]]),
-        more.map(({ connection }) => connection),
-      );
+  async accelerate(members: readonly Member[]): Promise<void> {
+    const more = members.filter((member) => !this.#accelerated.has(member));
+    for (const member of more) this.#accelerated.add(member);
+    if (more.length === 0) return;
+    const connections = more.map(({ connection }) => connection);
+    await this.settings.set(pingInterval(this.#intervalMs), connections);
   }
 }
 
-interface Forming {
+interface FormationContext {
   readonly settings: TemporarySettings;
-  readonly awaiting: Deadline;
-  readonly latecomers: Latecomers;
+  readonly deadline: Deadline;
+  readonly pings: PingAccelerator;
 }
 
 async function carryOut(
   steps: FormationSteps,
   members: readonly Member[],
-  { settings, awaiting, latecomers }: Forming,
+  { settings, deadline, pings }: FormationContext,
 ): Promise<void> {
-  const byName = new Map(members.map((member) => [member.node.name, member]));
-  const member = (name: string): Member => {
-    const found = byName.get(name);
-    if (found === undefined) throw new Error(`no member is named ${name}`);
-    return found;
-  };
-  // Awaited together: what is under way when the other fails must have somebody to fail to.
-  const [, inTime] = await Promise.all([
+  const member = memberNamed(members);
+  // One Promise.all for both lists: if one fails, no rejection of the other is left unhandled.
+  const [, epochsSet] = await Promise.all([
     Promise.all(
       steps.addSlots.map(({ node, ranges }) =>
         member(node).connection.call("CLUSTER", "ADDSLOTSRANGE", ...ranges.flatMap(({ from, to }) => [from, to])),
@@ -155,19 +155,18 @@ async function carryOut(
     ),
     Promise.all(steps.setEpoch.map(({ node, epoch }) => setEpoch(member(node), epoch))),
   ]);
-  if (steps.meet) await meetAll(members, settings, awaiting);
+  if (steps.meet) await meetAll(members, settings, deadline);
   await Promise.all(
     steps.replicate.map(({ node, primary }) =>
-      latecomers.until([member(node), member(primary)], () => replicate(member(node), member(primary))),
+      pings.poll([member(node), member(primary)], () => replicate(member(node), member(primary))),
     ),
   );
-  const outrun = inTime.every((set) => set)
-    ? steps.bumpEpoch
-    : [...new Set(steps.replicate.map(({ primary }) => primary))];
-  for (const primary of outrun) await member(primary).connection.cluster("BUMPEPOCH");
+  const primariesWithReplicas = [...new Set(steps.replicate.map(({ primary }) => primary))];
+  const toBump = epochsSet.includes(false) ? primariesWithReplicas : steps.bumpEpoch;
+  for (const primary of toBump) await member(primary).connection.cluster("BUMPEPOCH");
 }
 
-/** @returns false when the node has met another since it was asked whom it knows, by an introduction still under way */
+/** @returns false when the node has met another node since its view was read: a MEET was still under way */
 async function setEpoch({ connection }: Member, epoch: number): Promise<boolean> {
   try {
     await connection.cluster("SET-CONFIG-EPOCH", epoch);
@@ -178,12 +177,11 @@ async function setEpoch({ connection }: Member, epoch: number): Promise<boolean>
   }
 }
 
-/** By the node's own word: whom it knows and which slots it sees served. */
-async function lacksSlots(member: Member, nodes: number): Promise<string | undefined> {
+/** Whether the node knows all nodes, and sees all slots served. */
+async function missingSlots(member: Member, nodes: number): Promise<string | undefined> {
   const info = await readClusterInfo(member);
+  const unmet = missingNodes(member, info, nodes);
+  if (unmet !== undefined) return unmet;
   const slots = infoNumber(info, "cluster_slots_ok");
-  return (
-    missingNodes(member, info, nodes) ??
-    (slots === SLOT_COUNT ? undefined : `${member.node.name} sees ${slots ?? "?"} of ${SLOT_COUNT} slots served`)
-  );
+  return slots === SLOT_COUNT ? undefined : `${member.node.name} sees ${slots ?? "?"} of ${SLOT_COUNT} slots served`;
 }

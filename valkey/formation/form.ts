@@ -1,53 +1,68 @@
-/** Formation of a deployment of either mode from nodes that run, and of another shape from one that is formed. */
-import type { Deployment } from "../deployment";
+/** Forms a deployment of either mode from running nodes, and resizes one that is formed. */
 import { BadInput } from "../../lib/errors";
+import type { Deployment } from "../deployment";
+import { formSentinels, promotedPrimary } from "../sentinel/form-sentinels";
 import type { ClusterPlan } from "../topology/cluster-plan";
 import { planCluster, PlanError } from "../topology/cluster-plan";
 import type { PlacedNode, Shape } from "../topology/placement";
 import type { FormationOptions, FormationResult } from "./deadline";
 import { formCluster } from "./form-cluster";
 import { formReplication } from "./form-replication";
-import { formSentinels, promotedPrimary } from "../sentinel/form-sentinels";
 
 /**
- * Gives a deployment the wanted shape, whatever it has now: unformed nodes are formed, a cluster by its plan,
- * replication around its first node, or whomever Sentinels have made the primary since; a cluster that serves is resized while it serves, no key lost; where all is as
- * wanted, nothing changes. Told to stop or killed at any point, it goes on from there when called again.
- * @param deployment the nodes that are to be part of it, as many as the shape needs, new ones among them; those
- *   that are to go are `options.leaving`, and run until this returns. (Replicas of replication need no farewell.)
- * @throws BadInput when nodes are too many or few, a node's zone is not known or zones do not keep replicas apart
+ * Gives a deployment the wanted shape:
+ *
+ * - replication is formed around its first node, or around the primary that Sentinels have promoted;
+ * - an unformed cluster is formed by its plan;
+ * - a cluster that serves all slots is resized while it serves, without losing a key;
+ * - a deployment that has the wanted shape is left alone.
+ *
+ * A call that was stopped or killed at any point is continued by the next call.
+ * @param deployment with all nodes of the wanted shape, including new ones. Nodes that leave a cluster are `options.leaving`;
+ *   they must run until this function returns. (A replica of replication can be stopped without further ado.)
+ * @throws BadInput when the number of nodes does not fit the shape, a zone is unknown, or the zones do not separate replicas
  *   from their primaries
- * @throws Failure when it cannot start, because keys could be lost or somebody's cluster be broken, or does not end in time
+ * @throws Failure when forming would lose keys or break another cluster, or when the time is up
  */
 export async function form(
   deployment: Deployment,
   shape: Shape,
   options: FormationOptions = {},
 ): Promise<FormationResult> {
-  if (deployment.mode === "replication") {
-    const [first] = deployment.nodes;
-    if (first === undefined) throw new BadInput(deployment.name, ["it has no nodes"]);
-    const { sentinels } = deployment;
-    if (sentinels === undefined) return formReplication(deployment, first, options);
-    const result = await formReplication(deployment, (await promotedPrimary(deployment)) ?? first, options);
-    return { ...result, changed: (await formSentinels(deployment, sentinels, options)) || result.changed };
-  }
-  const placed = deployment.nodes.map(({ name, zone }) => ({ name, zone: zone ?? "" }));
-  const nowhere = placed.filter(({ zone }) => zone === "").map(({ name }) => `${name}: its zone is unknown`);
-  if (nowhere.length > 0) throw new BadInput(`${deployment.name} cannot be planned`, nowhere);
-  const leaving = new Set((options.leaving ?? []).map(({ name }) => name));
-  const both = placed.filter(({ name }) => leaving.has(name)).map(({ name }) => `${name}: is to stay and to leave`);
-  if (both.length > 0) throw new BadInput(`${deployment.name} cannot be planned`, both);
-  const plan = planOf(deployment.name, placed, shape);
+  if (deployment.mode === "replication") return formAroundPrimary(deployment, options);
+  const placed = placedNodes(deployment, options);
+  const plan = planOrReject(deployment.name, placed, shape);
   if (plan.warnings.length > 0) throw new BadInput(`${deployment.name} would not be zone-safe`, plan.warnings);
   return formCluster(deployment, plan, shape, options);
 }
 
-function planOf(name: string, placed: readonly PlacedNode[], shape: Shape): ClusterPlan {
+async function formAroundPrimary(deployment: Deployment, options: FormationOptions): Promise<FormationResult> {
+  const [first] = deployment.nodes;
+  if (first === undefined) throw new BadInput(deployment.name, ["it has no nodes"]);
+  const { sentinels } = deployment;
+  if (sentinels === undefined) return formReplication(deployment, first, options);
+  const result = await formReplication(deployment, (await promotedPrimary(deployment)) ?? first, options);
+  const reconfigured = await formSentinels(deployment, sentinels, options);
+  return { ...result, changed: reconfigured || result.changed };
+}
+
+/** @throws BadInput for nodes without a zone, and for nodes that both stay and leave */
+function placedNodes({ name: deployment, nodes }: Deployment, { leaving = [] }: FormationOptions): PlacedNode[] {
+  const placed = nodes.map(({ name, zone }) => ({ name, zone: zone ?? "" }));
+  const unplaced = placed.filter(({ zone }) => zone === "").map(({ name }) => `${name}: its zone is unknown`);
+  if (unplaced.length > 0) throw new BadInput(`${deployment} cannot be planned`, unplaced);
+  const leavingNames = new Set(leaving.map(({ name }) => name));
+  const both = placed.filter(({ name }) => leavingNames.has(name));
+  if (both.length === 0) return placed;
+  const problems = both.map(({ name }) => `${name} is among the nodes that stay and among those that leave`);
+  throw new BadInput(`${deployment} cannot be planned`, problems);
+}
+
+function planOrReject(deployment: string, placed: readonly PlacedNode[], shape: Shape): ClusterPlan {
   try {
     return planCluster(placed, shape);
   } catch (error) {
-    if (error instanceof PlanError) throw new BadInput(`${name} cannot be planned`, error.problems);
+    if (error instanceof PlanError) throw new BadInput(`${deployment} cannot be planned`, error.problems);
     throw error;
   }
 }

@@ -1,41 +1,34 @@
-/** What is missing between the nodes there are and the cluster there should be. Pure. */
+/** The difference between the nodes as they are and the cluster as it is planned. Pure. */
 import type { ClusterPlan, ShardPlan } from "../topology/cluster-plan";
-import type { ClusterView, KnownNode } from "../topology/cluster-view";
 import type { PlacedNode, Shape } from "../topology/placement";
 import { assignReplicas } from "../topology/replica-assignment";
 import type { SlotRange } from "../topology/slots";
 import { countSlots, formatRanges, SLOT_COUNT, subtractRanges } from "../topology/slots";
-
-/** A node as formation finds it. */
-export interface MemberState {
-  readonly name: string;
-  readonly zone: string;
-  readonly view: ClusterView;
-  /** DBSIZE */
-  readonly keys: number;
-}
+import type { MemberState } from "./member-state";
+import { conflictingSlots, selfEntry, unknownNodes } from "./member-state";
 
 /** Commands to send, by node name. */
 export interface FormationSteps {
   readonly addSlots: readonly { readonly node: string; readonly ranges: readonly SlotRange[] }[];
   readonly setEpoch: readonly { readonly node: string; readonly epoch: number }[];
-  /** Whether nodes have yet to be introduced to each other. */
+  /** Whether some nodes have not met all others. */
   readonly meet: boolean;
   readonly replicate: readonly { readonly node: string; readonly primary: string }[];
-  /** Primaries that get a replica which may have been heard of by an epoch larger than theirs: see `firstEpochs`. */
+  /** Primaries of which a new replica may be known by a larger epoch than theirs: see `firstEpochs`. */
   readonly bumpEpoch: readonly string[];
 }
 
+/** Whether the cluster has the wanted shape, and what to do where it has not. */
 export type FormationState =
   | { readonly kind: "formed" }
   | { readonly kind: "incomplete"; readonly steps: FormationSteps }
-  /** Going on could lose data or break somebody's cluster. */
+  /** Continuing could lose keys, or break another cluster. */
   | { readonly kind: "blocked"; readonly reasons: readonly string[] };
 
 /**
- * Compares nodes with their plan. A cluster that has the wanted shape is formed, whoever is primary by
- * now: failovers since are none of formation's business. One that was left half-formed is completed as
- * planned, or around the primaries it has when those are as many as wanted.
+ * Compares nodes with their plan. A cluster of the wanted shape is formed whichever of its nodes are primaries, because
+ * failovers may have happened since. A cluster that was formed in part is completed as planned, or around its present
+ * primaries when those are as many as wanted.
  */
 export function formationState(plan: ClusterPlan, shape: Shape, states: readonly MemberState[]): FormationState {
   const reasons = [...unknownNodes(states), ...conflictingSlots(states)];
@@ -44,55 +37,9 @@ export function formationState(plan: ClusterPlan, shape: Shape, states: readonly
 
   const target = chooseTarget(plan, shape, states);
   if ("reasons" in target) return { kind: "blocked", reasons: target.reasons };
-  const blocked = unfitReplicas(target.shards, states);
-  if (blocked.length > 0) return { kind: "blocked", reasons: blocked };
+  const unfit = replicasWithKeys(target.shards, states);
+  if (unfit.length > 0) return { kind: "blocked", reasons: unfit };
   return { kind: "incomplete", steps: stepsTowards(target.shards, states) };
-}
-
-/** A node as it sees itself. */
-export function selfEntry({ view }: MemberState): KnownNode {
-  const known = view.topology.nodes.get(view.selfId);
-  if (known === undefined) throw new Error(`a view without its own node: ${view.selfId}`);
-  return known;
-}
-
-/**
- * Nodes that somebody knows and that are not part of the deployment; handshakes under way are no members yet.
- * @param isExcused whether what that node knows is known to be nobody's
- */
-export function unknownNodes(
-  states: readonly MemberState[],
-  isExcused: (knower: MemberState, known: KnownNode) => boolean = () => false,
-): string[] {
-  const ours = new Map(states.map((state) => [state.view.selfId, state.name]));
-  const reasons = new Set<string>();
-  if (ours.size < states.length) reasons.add("two nodes have the same node id (a copied nodes.conf?)");
-  for (const state of states) {
-    const { name, view } = state;
-    const shaking = new Set(view.unhealthy.filter(({ trouble }) => trouble === "handshake").map(({ id }) => id));
-    for (const known of view.topology.nodes.values()) {
-      const { id, address } = known;
-      if (!ours.has(id) && !shaking.has(id) && !isExcused(state, known))
-        reasons.add(
-          `${name} knows a node that is not part of this deployment: ${id} at ${address.host}:${address.port}`,
-        );
-    }
-  }
-  return [...reasons];
-}
-
-/** Slots that two nodes claim to serve: introducing them to each other would drop one's keys. */
-export function conflictingSlots(states: readonly MemberState[]): string[] {
-  const owners = states.filter((state) => selfEntry(state).slots.length > 0);
-  return owners.flatMap((a, index) =>
-    owners.slice(index + 1).flatMap((b) => {
-      const rest = subtractRanges(selfEntry(a).slots, selfEntry(b).slots);
-      if (countSlots(rest) === countSlots(selfEntry(a).slots)) return [];
-      return [
-        `slots ${formatRanges(subtractRanges(selfEntry(a).slots, rest))} are claimed by both ${a.name} and ${b.name}`,
-      ];
-    }),
-  );
 }
 
 function isFormed(states: readonly MemberState[], shape: Shape): boolean {
@@ -112,88 +59,92 @@ function isFormed(states: readonly MemberState[], shape: Shape): boolean {
   );
 }
 
-interface Target {
+/** A shard that the steps are to make. */
+interface TargetShard {
   readonly primary: string;
   readonly replicas: readonly string[];
   readonly slots: readonly SlotRange[];
 }
 
-/** The plan where the slots given out so far follow it; else the shards that exist, completed. */
+/** The plan, where the slots assigned so far follow it; else the shards that exist, completed. */
 function chooseTarget(
   plan: ClusterPlan,
   shape: Shape,
   states: readonly MemberState[],
-): { shards: readonly Target[] } | { reasons: readonly string[] } {
+): { shards: readonly TargetShard[] } | { reasons: readonly string[] } {
   const planned = new Map(plan.shards.map((shard) => [shard.primary, shard]));
   const owners = states.filter((state) => selfEntry(state).slots.length > 0);
-  const astray = owners.flatMap((state) => describeAstray(state, planned.get(state.name), plan));
+  const misplaced = owners.flatMap((state) => misplacedSlots(state, planned.get(state.name), plan));
   const demoted = plan.shards.filter(({ primary }) =>
     states.some((state) => state.name === primary && selfEntry(state).role === "replica"),
   );
-  if (astray.length === 0 && demoted.length === 0)
+  if (misplaced.length === 0 && demoted.length === 0) {
     return { shards: plan.shards.map((shard) => ({ ...shard, slots: [shard.slots] })) };
+  }
   if (owners.length === shape.primaries) return { shards: completeShards(owners, states, shape) };
-  return { reasons: [...astray, ...demoted.map(({ primary }) => `${primary} is to be a primary but is a replica`)] };
+  const replicas = demoted.map(({ primary }) => `${primary} is a replica, and the plan wants it as a primary`);
+  return { reasons: [...misplaced, ...replicas] };
 }
 
-function describeAstray(state: MemberState, shard: ShardPlan | undefined, plan: ClusterPlan): string[] {
+/** Slots that a node serves and the plan gives to another one, as a reason. */
+function misplacedSlots(state: MemberState, shard: ShardPlan | undefined, plan: ClusterPlan): string[] {
   const outside = subtractRanges(selfEntry(state).slots, shard === undefined ? [] : [shard.slots]);
-  if (outside.length === 0) return [];
-  const owner = plan.shards.find(
-    ({ slots }) => slots.from <= (outside[0]?.from ?? 0) && (outside[0]?.from ?? 0) <= slots.to,
-  );
-  return [`${state.name} serves slots ${formatRanges(outside)}, which the plan gives to ${owner?.primary ?? "nobody"}`];
+  const [first] = outside;
+  if (first === undefined) return [];
+  const owner = plan.shards.find(({ slots }) => slots.from <= first.from && first.from <= slots.to);
+  return [
+    `${state.name} serves slots ${formatRanges(outside)}, which the plan gives to ${owner?.primary ?? "no node"}`,
+  ];
 }
 
-/** Around the primaries there are: replicas stay where they are, free nodes fill up, unserved slots go to the smallest. */
-function completeShards(owners: readonly MemberState[], states: readonly MemberState[], shape: Shape): Target[] {
-  const unserved = subtractRanges(
-    [{ from: 0, to: SLOT_COUNT - 1 }],
-    owners.flatMap((owner) => selfEntry(owner).slots),
-  );
-  const smallest = [...owners].sort((a, b) => countSlots(selfEntry(a).slots) - countSlots(selfEntry(b).slots))[0];
-  const following = (owner: MemberState): MemberState[] =>
+/**
+ * Shards around the present primaries: replicas keep their primary, nodes without a role fill the open places, and the primary
+ * with the fewest slots gets the unassigned ones.
+ */
+function completeShards(owners: readonly MemberState[], states: readonly MemberState[], shape: Shape): TargetShard[] {
+  const slotsOf = (owner: MemberState): readonly SlotRange[] => selfEntry(owner).slots;
+  const unassigned = subtractRanges([{ from: 0, to: SLOT_COUNT - 1 }], owners.flatMap(slotsOf));
+  const smallest = [...owners].sort((a, b) => countSlots(slotsOf(a)) - countSlots(slotsOf(b)))[0];
+  const replicasOf = (owner: MemberState): MemberState[] =>
     states.filter((state) => selfEntry(state).primaryId === owner.view.selfId).slice(0, shape.replicasPerPrimary);
-  const kept = new Map(owners.map((owner) => [owner.name, following(owner)]));
-  const settled = new Set([...owners, ...[...kept.values()].flat()]);
+  const kept = new Map(owners.map((owner) => [owner.name, replicasOf(owner)]));
+  const withRole = new Set([...owners, ...[...kept.values()].flat()]);
+  const free = states.filter((state) => !withRole.has(state));
+  // Each open place is a primary with one replica to assign.
   const places = owners.flatMap((owner): PlacedNode[] => {
     const open = shape.replicasPerPrimary - (kept.get(owner.name)?.length ?? 0);
     return Array.from({ length: open }, (_, place) => ({ name: `${owner.name}/${place}`, zone: owner.zone }));
   });
-  const assigned = assignReplicas(
-    places,
-    states.filter((state) => !settled.has(state)),
-    1,
-  );
+  const assigned = assignReplicas(places, free, 1);
+  const newReplicasOf = (owner: MemberState): string[] =>
+    places
+      .filter(({ name }) => name.startsWith(`${owner.name}/`))
+      .flatMap(({ name }) => (assigned.get(name) ?? []).map((replica) => replica.name));
   return owners.map((owner) => ({
     primary: owner.name,
-    slots: [...selfEntry(owner).slots, ...(owner === smallest ? unserved : [])],
-    replicas: [
-      ...(kept.get(owner.name) ?? []).map(({ name }) => name),
-      ...places
-        .filter(({ name }) => name.startsWith(`${owner.name}/`))
-        .flatMap(({ name }) => (assigned.get(name) ?? []).map((replica) => replica.name)),
-    ],
+    slots: [...slotsOf(owner), ...(owner === smallest ? unassigned : [])],
+    replicas: [...(kept.get(owner.name) ?? []).map(({ name }) => name), ...newReplicasOf(owner)],
   }));
 }
 
-/** A node becomes a replica only when it has nothing to lose. */
-function unfitReplicas(shards: readonly Target[], states: readonly MemberState[]): string[] {
+/** Nodes that would lose keys of their own as replicas, as reasons. */
+function replicasWithKeys(shards: readonly TargetShard[], states: readonly MemberState[]): string[] {
   const byName = new Map(states.map((state) => [state.name, state]));
   return shards.flatMap(({ primary, replicas }) =>
     replicas.flatMap((name) => {
       const state = byName.get(name);
       if (state === undefined || selfEntry(state).role === "replica" || state.keys === 0) return [];
-      return [`${name} is to become a replica of ${primary} but holds ${state.keys} keys of its own`];
+      const keys = `${state.keys} keys of its own`;
+      return [`${name} cannot become a replica of ${primary}: it holds ${keys}, which would be lost`];
     }),
   );
 }
 
-function stepsTowards(shards: readonly Target[], states: readonly MemberState[]): FormationSteps {
+function stepsTowards(shards: readonly TargetShard[], states: readonly MemberState[]): FormationSteps {
   const byName = new Map(states.map((state) => [state.name, state]));
   const stateOf = (name: string): MemberState => {
     const state = byName.get(name);
-    if (state === undefined) throw new Error(`the plan names ${name}, which is not there`);
+    if (state === undefined) throw new Error(`the plan names ${name}, which is no member`);
     return state;
   };
   const replicate = shards.flatMap(({ primary, replicas }) =>
@@ -202,6 +153,7 @@ function stepsTowards(shards: readonly Target[], states: readonly MemberState[])
       .map((replica) => ({ node: replica, primary })),
   );
   const met = (name: string): boolean => stateOf(name).view.topology.nodes.size > 1;
+  const haveMet = replicate.filter(({ node, primary }) => met(node) || met(primary));
   return {
     addSlots: shards.flatMap(({ primary, slots }) => {
       const ranges = subtractRanges(slots, selfEntry(stateOf(primary)).slots);
@@ -210,19 +162,17 @@ function stepsTowards(shards: readonly Target[], states: readonly MemberState[])
     setEpoch: firstEpochs(shards).filter(({ node }) => !met(node) && selfEntry(stateOf(node)).epoch === 0),
     meet: states.some(({ view }) => states.some((other) => !view.topology.nodes.has(other.view.selfId))),
     replicate,
-    bumpEpoch: [
-      ...new Set(replicate.filter(({ node, primary }) => met(node) || met(primary)).map(({ primary }) => primary)),
-    ],
+    bumpEpoch: [...new Set(haveMet.map(({ primary }) => primary))],
   };
 }
 
 /**
- * A different epoch for every node, all replicas' before all primaries'. Nodes that meet with the same epoch
- * settle that by taking ever larger ones; and to a node which heard of a replica-to-be by an epoch larger than
- * that of its primary, everything the replica says later is stale news, so that the two never agree. (The server
- * takes a first epoch only while it knows nobody.)
+ * A different epoch for every node, all replicas' below all primaries'. Nodes that meet with equal epochs resolve the
+ * collision by raising theirs again and again. A node that has learnt of a future replica by a larger epoch than its primary's
+ * ignores what the replica announces later, and the two never agree. (A server takes a first epoch only while it knows no
+ * other node.)
  */
-function firstEpochs(shards: readonly Target[]): { node: string; epoch: number }[] {
+function firstEpochs(shards: readonly TargetShard[]): { node: string; epoch: number }[] {
   const order = [...shards.flatMap(({ replicas }) => replicas), ...shards.map(({ primary }) => primary)];
   return order.map((node, index) => ({ node, epoch: index + 1 }));
 }

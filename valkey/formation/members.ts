@@ -1,20 +1,31 @@
-/** The nodes of a cluster that is being changed: what they are asked and told, one by one and together. */
+/** The nodes of a cluster that is being formed or resized: the commands to them, and what they report. */
+import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { DeploymentNode } from "../node";
-import { Failure, messageOf } from "../../lib/errors";
 import type { ClusterView } from "../topology/cluster-view";
 import { ViewParser } from "../topology/cluster-view";
 import { infoNumber, parseInfo } from "../topology/info";
 import { SLOT_COUNT } from "../topology/slots";
-import type { MemberState } from "./formation-steps";
+import type { MemberState } from "./member-state";
 
-/** A node with a connection, under the id it has. */
+/** A node with a connection and its node ID. */
 export interface Member {
   readonly node: DeploymentNode;
   readonly connection: Connection;
   readonly id: string;
 }
 
+/** Looks members up by name. The lookup throws for a name that no member has: a defect of the program. */
+export function memberNamed(members: readonly Member[]): (name: string) => Member {
+  const byName = new Map(members.map((member) => [member.node.name, member]));
+  return (name) => {
+    const found = byName.get(name);
+    if (found === undefined) throw new Error(`no member is named ${name}`);
+    return found;
+  };
+}
+
+/** Reads every node's view and number of keys. Members and states are in the same order. */
 export async function readMemberStates(
   connections: ReadonlyMap<DeploymentNode, Connection>,
 ): Promise<{ members: Member[]; states: MemberState[] }> {
@@ -33,7 +44,7 @@ export async function readMemberStates(
   return { members, states };
 }
 
-/** Introduces a node to another; they know each other some time later. */
+/** Sends CLUSTER MEET. The two nodes know each other some time after the reply. */
 export async function meetNode(
   { connection }: Member,
   { endpoint: { host, port }, busPort }: DeploymentNode,
@@ -41,52 +52,61 @@ export async function meetNode(
   await connection.call("CLUSTER", "MEET", host, port, busPort ?? port + 10_000);
 }
 
-/** Says what is missing until the replica has heard of its primary. */
+/**
+ * Sends CLUSTER REPLICATE.
+ * @returns what is missing while the replica has not learnt of its primary yet; undefined once the command succeeded
+ * @throws Failure when the server refuses for another reason
+ */
 export async function replicate(replica: Member, primary: Member): Promise<string | undefined> {
+  const names = { replica: replica.node.name, primary: primary.node.name };
   try {
     await replica.connection.cluster("REPLICATE", primary.id);
     return undefined;
   } catch (error) {
-    if (/Unknown node/i.test(messageOf(error))) return `${replica.node.name} has not heard of ${primary.node.name}`;
-    if (/only replicate a master/i.test(messageOf(error)))
-      return `${replica.node.name} has not heard that ${primary.node.name} is a primary`;
-    throw new Failure(`${replica.node.name} does not become a replica of ${primary.node.name}: ${messageOf(error)}`, {
-      cause: error,
-    });
+    const message = messageOf(error);
+    if (/Unknown node/i.test(message)) return `${names.replica} does not know ${names.primary} yet`;
+    if (/only replicate a master/i.test(message)) return `${names.replica} still knows ${names.primary} as a replica`;
+    throw new Failure(`${names.replica} cannot become a replica of ${names.primary}: ${message}`, { cause: error });
   }
 }
 
-/** CLUSTER INFO, field by field. */
+/** CLUSTER INFO, keys to values. */
 export async function readClusterInfo({ connection }: Member): Promise<ReadonlyMap<string, string>> {
   return parseInfo(await connection.cluster("INFO"));
 }
 
-/** By the node's own word, those that it shakes hands with among them. @param info its CLUSTER INFO */
+/** Whether the node knows all nodes, including those in handshake. @param info its CLUSTER INFO */
 export function missingNodes({ node }: Member, info: ReadonlyMap<string, string>, nodes: number): string | undefined {
   const known = infoNumber(info, "cluster_known_nodes");
   return known === nodes ? undefined : `${node.name} knows ${known ?? "?"} of ${nodes} nodes`;
 }
 
-/** By the node's own word: whether it sees all slots served, and whether it is in touch with its primary. */
+/** Whether the node sees all slots served, and whether its link to its primary is up. */
 export async function missingService({ node, connection }: Member): Promise<string | undefined> {
-  const [cluster, replication] = await Promise.all([connection.cluster("INFO"), connection.info("replication")]);
-  const info = parseInfo(cluster);
-  const state = info.get("cluster_state");
-  if (state !== "ok" || infoNumber(info, "cluster_slots_ok") !== SLOT_COUNT)
-    return `${node.name} says the cluster's state is ${state ?? "unknown"}`;
-  const values = parseInfo(replication);
-  const link = values.get("master_link_status");
+  const [clusterText, replicationText] = await Promise.all([
+    connection.cluster("INFO"),
+    connection.info("replication"),
+  ]);
+  const cluster = parseInfo(clusterText);
+  const state = cluster.get("cluster_state");
+  if (state !== "ok" || infoNumber(cluster, "cluster_slots_ok") !== SLOT_COUNT) {
+    return `${node.name} reports cluster_state ${state ?? "unknown"}`;
+  }
+  const replication = parseInfo(replicationText);
+  const link = replication.get("master_link_status");
   if (link === undefined || link === "up") return undefined;
-  const left = infoNumber(values, "master_sync_left_bytes");
-  return `${node.name}'s link to its primary is ${link}${left === undefined || left < 0 ? "" : `, ${left} bytes to be read`}`;
+  const left = infoNumber(replication, "master_sync_left_bytes");
+  const progress = left === undefined || left < 0 ? "" : `, ${left} bytes of the synchronization remain`;
+  return `${node.name}'s link to its primary is ${link}${progress}`;
 }
 
+/** Every member's view, in the members' order. */
 export async function readViews(members: readonly Member[]): Promise<ClusterView[]> {
   const parser = new ViewParser();
   return Promise.all(members.map(async ({ connection }) => parser.parse(String(await connection.cluster("NODES")))));
 }
 
-/** Those that see another cluster than most do. */
+/** The members whose view differs from the most common one. @param views of the members, in their order */
 export function membersWithDifferentView(members: readonly Member[], views: readonly ClusterView[]): Member[] {
   const counts = new Map<string, number>();
   for (const { topology } of views) counts.set(topology.fingerprint, (counts.get(topology.fingerprint) ?? 0) + 1);
@@ -94,20 +114,30 @@ export function membersWithDifferentView(members: readonly Member[], views: read
   return members.filter((_member, index) => views[index]?.topology.fingerprint !== common);
 }
 
-/** What keeps the members from all seeing the same cluster, with every node of it healthy and linked to. */
+/** Reads the views and describes how they disagree; undefined when they agree. */
 export async function readDisagreement(members: readonly Member[]): Promise<string | undefined> {
   return describeDisagreement(members, await readViews(members));
 }
 
-/** @param views of the members, in their order */
+/**
+ * Whether the members see the same cluster, with all of its nodes healthy and linked.
+ * @param views of the members, in their order
+ * @returns undefined when they do
+ */
 export function describeDisagreement(members: readonly Member[], views: readonly ClusterView[]): string | undefined {
-  const troubled = members.filter((_member, index) => (views[index]?.unhealthy.length ?? 0) > 0);
-  if (troubled.length > 0)
-    return `${troubled.length} nodes do not see all others healthy, ${troubled[0]?.node.name ?? ""} among them`;
-  // A link that stalls on a busy machine is made anew within moments; news does not travel without it.
-  const unlinked = members.filter((_member, index) => (views[index]?.unlinked.length ?? 0) > 0);
-  if (unlinked.length > 0)
-    return `${unlinked.length} nodes lack a bus link to some other, ${unlinked[0]?.node.name ?? ""} among them`;
+  const withView = (isMeant: (view: ClusterView) => boolean): Member[] =>
+    members.filter((_member, index) => {
+      const view = views[index];
+      return view !== undefined && isMeant(view);
+    });
+  const seeing = withView(({ unhealthy }) => unhealthy.length > 0);
+  if (seeing.length > 0)
+    return `${seeing.length} nodes see an unhealthy node, for example ${seeing[0]?.node.name ?? ""}`;
+  // On a busy machine a bus link may break; the nodes restore it soon, and learn nothing over it until then.
+  const unlinked = withView((view) => view.unlinked.length > 0);
+  if (unlinked.length > 0) {
+    return `${unlinked.length} nodes lack a bus link to another node, for example ${unlinked[0]?.node.name ?? ""}`;
+  }
   const different = new Set(views.map(({ topology }) => topology.fingerprint)).size;
   return different === 1 ? undefined : `the nodes have ${different} different views of the cluster`;
 }

@@ -1,113 +1,108 @@
-/** Settings put in force on all nodes for a while, and taken back. */
+/** Directives that forming and resizing change on the nodes, and restore afterwards. */
 import type { Connection } from "../connection";
 import type { Deployment } from "../deployment";
+import { parseFlatReply } from "../topology/info";
 
 /**
- * Hidden directives, which nobody sets but whoever forms clusters, with Valkey's own values: a formation that was killed may
- * have left others.
+ * Hidden directives with Valkey's defaults. Only formation sets them, so that a value other than the default was left by a
+ * formation that was killed.
  */
-const HIDDEN: ReadonlyMap<string, string> = new Map([
+const HIDDEN_DEFAULTS: ReadonlyMap<string, string> = new Map([
   ["cluster-ping-interval", "0"],
   ["cluster-message-gossip-perc", "10"],
 ]);
 
 /**
- * A first synchronisation without waits: a primary collects replicas for 5 s by default, and a replica that
- * takes the transfer by way of its disk notices the end of it in a job that runs once a second.
+ * Settings for a first synchronization without delays. By default a primary waits 5 s for more replicas, and a replica that
+ * loads from its disk notices the end of the transfer in a job that runs once per second.
  */
 export const FAST_SYNC_SETTINGS: ReadonlyMap<string, string> = new Map([
   ["repl-diskless-sync-delay", "0"],
   ["repl-diskless-load", "on-empty-db"],
 ]);
 
+/** Sets directives on nodes and remembers what they were. */
 export class TemporarySettings {
-  /** Of each connection, by directive. */
-  readonly #before: Map<string, string>[];
+  /** The values before the first change, of each connection, by directive. */
+  readonly #before: ReadonlyMap<Connection, Map<string, string>>;
 
   constructor(
     private readonly deployment: Deployment,
-    private readonly connections: readonly Connection[],
+    connections: readonly Connection[],
   ) {
-    this.#before = connections.map(() => new Map<string, string>());
+    this.#before = new Map(connections.map((connection) => [connection, new Map<string, string>()]));
   }
 
   /**
-   * Sets directives wherever the server knows them.
-   * @param only of the connections. @default all
+   * Sets those of the directives that a server knows.
+   * @param only connections to set them on. @default all
    * @returns whether every server knows all of them
    */
   async set(values: ReadonlyMap<string, string>, only?: readonly Connection[]): Promise<boolean> {
-    const known = await Promise.all(
-      this.connections.map(async (connection, index) => {
-        if (only?.includes(connection) === false) return true;
-        const names = await this.#remember(connection, index, [...values.keys()]);
-        await setAll(
+    const chosen = [...this.#before].filter(([connection]) => only?.includes(connection) !== false);
+    const complete = await Promise.all(
+      chosen.map(async ([connection, before]) => {
+        const found = await readDirectives(connection, [...values.keys()]);
+        for (const [name, value] of found) if (!before.has(name)) before.set(name, value);
+        await setDirectives(
           connection,
-          [...values].filter(([name]) => names.has(name)),
+          [...values].filter(([name]) => found.has(name)),
         );
-        return names.size === values.size;
+        return found.size === values.size;
       }),
     );
-    return known.every((all) => all);
+    return complete.every((each) => each);
   }
 
-  /** Gives every directive that was set the value the deployment asks for, or else the one it had before. Never throws. */
+  /**
+   * Gives every changed directive the value of the deployment's configuration, or else the hidden default, or else the value
+   * before. Never throws: a node that cannot be reached is restored by the next formation.
+   */
   async restore(): Promise<void> {
+    const { directives } = this.deployment;
     await Promise.allSettled(
-      this.connections.map((connection, index) =>
-        setAll(
+      [...this.#before].map(([connection, before]) =>
+        setDirectives(
           connection,
-          [...(this.#before[index] ?? [])].map(([name, value]) => [
-            name,
-            this.deployment.directives.get(name) ?? HIDDEN.get(name) ?? value,
-          ]),
+          [...before].map(([name, value]) => [name, directives.get(name) ?? HIDDEN_DEFAULTS.get(name) ?? value]),
         ),
       ),
     );
   }
-
-  /** The first value seen of each directive is the one to go back to. */
-  async #remember(connection: Connection, index: number, names: readonly string[]): Promise<Set<string>> {
-    const flat = (await connection.call("CONFIG", "GET", ...names)) as string[];
-    const found = new Set(names.filter((name) => flat.includes(name)));
-    const before = this.#before[index];
-    for (const name of found)
-      if (before !== undefined && !before.has(name)) before.set(name, flat[flat.indexOf(name) + 1] ?? "");
-    return found;
-  }
 }
 
-/** Directives that forming and resizing change for a while. */
-const CHANGED_FOR_A_WHILE = [
+/** All directives that forming and resizing change. */
+const TEMPORARY_DIRECTIVES = [
   ...FAST_SYNC_SETTINGS.keys(),
   "cluster-node-timeout",
-  ...HIDDEN.keys(),
+  ...HIDDEN_DEFAULTS.keys(),
   "cluster-allow-replica-migration",
 ];
 
-/**
- * Puts directives back that were left changed by a run that was killed, where it is known what they should be.
- */
+/** Restores directives that a killed formation left changed, as far as the configuration or the default tells their value. */
 export async function restoreLeftoverSettings(
   { directives }: Deployment,
   connections: readonly Connection[],
 ): Promise<void> {
-  const valueOf = (name: string): string | undefined => directives.get(name) ?? HIDDEN.get(name);
-  const wanted = CHANGED_FOR_A_WHILE.filter((name) => valueOf(name) !== undefined);
-  if (wanted.length === 0) return;
+  const values = new Map([...HIDDEN_DEFAULTS, ...directives]);
+  const wanted = [...values].filter(([name]) => TEMPORARY_DIRECTIVES.includes(name));
+  const names = wanted.map(([name]) => name);
   await Promise.all(
     connections.map(async (connection) => {
-      const flat = (await connection.call("CONFIG", "GET", ...wanted)) as string[];
-      const astray = wanted.filter((name) => flat.includes(name) && flat[flat.indexOf(name) + 1] !== valueOf(name));
-      await setAll(
-        connection,
-        astray.map((name) => [name, valueOf(name) ?? ""]),
-      );
+      const found = await readDirectives(connection, names);
+      const isChanged = ([name, value]: [string, string]): boolean => found.has(name) && found.get(name) !== value;
+      await setDirectives(connection, wanted.filter(isChanged));
     }),
   );
 }
 
-async function setAll(
+/** Those of the directives that the server knows, with their values. */
+async function readDirectives(connection: Connection, names: readonly string[]): Promise<Map<string, string>> {
+  const found = parseFlatReply(await connection.call("CONFIG", "GET", ...names));
+  return new Map([...found].filter(([name]) => names.includes(name)));
+}
+
+async function setDirectives(
   connection: Connection,
   values: readonly (readonly [name: string, value: string])[],
 ): Promise<void> {

@@ -1,25 +1,29 @@
-/** Atomic slot migration (Valkey 9.0): the source sends the slots' keys as it would to a replica, then hands them over at once. */
-import type { Connection } from "../connection";
+/**
+ * Atomic slot migration (CLUSTER MIGRATESLOTS, Valkey 9.0): the source sends the slots' keys to the target as to a replica,
+ * then hands the slots over at once.
+ */
 import { Failure, messageOf } from "../../lib/errors";
-import type { SlotTransfer } from "./slot-transfers";
-import { countSlots } from "../topology/slots";
+import type { Connection } from "../connection";
 import type { Deadline } from "../formation/deadline";
 import type { Member } from "../formation/members";
+import { parseFlatReply } from "../topology/info";
+import { countSlots } from "../topology/slots";
 import type { MigrationContext } from "./migration-context";
+import type { SlotTransfer } from "./slot-transfers";
 
-/** An entry of CLUSTER GETSLOTMIGRATIONS, as far as it is needed. */
-interface Job {
+/** An entry of CLUSTER GETSLOTMIGRATIONS. */
+interface MigrationJob {
   readonly name: string;
   readonly operation: string;
   readonly state: string;
   readonly message: string;
-  /** Bytes yet to be sent. */
+  /** Bytes that remain to be sent. */
   readonly remaining: string;
 }
 
 const ENDED = new Set(["success", "failed", "cancelled"]);
 
-/** Whether a server has the command: by asking for it, for forks and packagers differ in what a version has. */
+/** Whether a server has CLUSTER MIGRATESLOTS. The server is asked, because forks and packages differ from their version. */
 export async function supportsAtomicMigration(connection: Connection): Promise<boolean> {
   try {
     const [known] = await connection.command("INFO", "cluster|migrateslots");
@@ -30,71 +34,73 @@ export async function supportsAtomicMigration(connection: Connection): Promise<b
 }
 
 /**
- * Moves slots away from one node, a transfer after the other (the server sends one at a time too).
- * @param moved told of slots that have changed their owner
- * @returns what the server says of migrations that it gave up, which leave everything as it was
+ * Migrates slots of one source, one transfer after the other, as the server does too.
+ * @param onMigrated called with the number of slots that have changed their owner
+ * @returns the migrations that the server cancelled, in words; their slots are where they were
+ * @throws Failure when the server refuses a migration
  */
 export async function migrateAtomically(
   source: string,
   transfers: readonly SlotTransfer[],
-  moving: MigrationContext,
-  moved: (slots: number) => void,
+  context: MigrationContext,
+  onMigrated: (slots: number) => void,
 ): Promise<string[]> {
-  const { connection } = moving.member(source);
   const setbacks: string[] = [];
-  for (const { to, ranges } of transfers) {
-    moving.signal?.throwIfAborted();
-    const before = new Set((await readJobs(connection)).map(({ name }) => name));
-    try {
-      await connection.call(
-        "CLUSTER",
-        "MIGRATESLOTS",
-        "SLOTSRANGE",
-        ...ranges.flatMap((range) => [range.from, range.to]),
-        "NODE",
-        moving.member(to).id,
-      );
-    } catch (error) {
-      throw new Failure(`${source} does not move slots to ${to}: ${messageOf(error)}`, { cause: error });
-    }
-    let jobs: Job[] = [];
-    await moving.deadline.pollWhileProgressing(async () => {
-      jobs = (await readJobs(connection)).filter(({ name }) => !before.has(name));
-      return describeRunning(source, jobs);
-    });
-    const failed = jobs.filter(({ state, operation }) => operation === "EXPORT" && state !== "success");
-    if (failed.length === 0) moved(countSlots(ranges));
-    setbacks.push(...failed.map(({ state, message }) => `${source} to ${to}: ${state}, ${message}`));
+  for (const transfer of transfers) {
+    context.signal?.throwIfAborted();
+    const failed = await migrateOne(source, transfer, context);
+    if (failed.length === 0) onMigrated(countSlots(transfer.ranges));
+    setbacks.push(...failed.map(({ state, message }) => `${source} to ${transfer.to}: ${state}, ${message}`));
   }
   return setbacks;
 }
 
-/** Waits for migrations that somebody began, or a run that was killed. */
-export async function awaitMigrations(members: readonly Member[], awaiting: Deadline): Promise<void> {
+/** @returns the jobs of the migration that did not succeed */
+async function migrateOne(
+  source: string,
+  { to, ranges }: SlotTransfer,
+  context: MigrationContext,
+): Promise<MigrationJob[]> {
+  const { connection } = context.member(source);
+  const before = new Set((await readJobs(connection)).map(({ name }) => name));
+  const bounds = ranges.flatMap((range) => [range.from, range.to]);
+  try {
+    await connection.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", ...bounds, "NODE", context.member(to).id);
+  } catch (error) {
+    throw new Failure(`${source} cannot migrate slots to ${to}: ${messageOf(error)}`, { cause: error });
+  }
+  let jobs: MigrationJob[] = [];
+  await context.deadline.pollWhileProgressing(async () => {
+    jobs = (await readJobs(connection)).filter(({ name }) => !before.has(name));
+    return describeRunning(source, jobs);
+  });
+  return jobs.filter(({ state, operation }) => operation === "EXPORT" && state !== "success");
+}
+
+/** Waits until no atomic migration is under way, as one that a killed resize began may be. */
+export async function awaitMigrations(members: readonly Member[], deadline: Deadline): Promise<void> {
   await Promise.all(
     members.map(async ({ node, connection }) => {
-      if (await supportsAtomicMigration(connection))
-        await awaiting.pollWhileProgressing(async () => describeRunning(node.name, await readJobs(connection)));
+      if (!(await supportsAtomicMigration(connection))) return;
+      await deadline.pollWhileProgressing(async () => describeRunning(node.name, await readJobs(connection)));
     }),
   );
 }
 
-function describeRunning(node: string, jobs: readonly Job[]): string | undefined {
+function describeRunning(node: string, jobs: readonly MigrationJob[]): string | undefined {
   const [running] = jobs.filter(({ state }) => !ENDED.has(state));
   if (running === undefined) return undefined;
-  return `${node} is moving slots (${running.operation.toLowerCase()}: ${running.state}, ${running.remaining} bytes to be sent)`;
+  const { operation, state, remaining } = running;
+  return `${node} is migrating slots (${operation.toLowerCase()}: ${state}, ${remaining} bytes to send)`;
 }
 
-async function readJobs(connection: Connection): Promise<Job[]> {
-  const entries = (await connection.call("CLUSTER", "GETSLOTMIGRATIONS")) as (string | number)[][];
-  return entries.map((flat) => {
-    const value = (name: string): string => String(flat[flat.indexOf(name) + 1] ?? "");
-    return {
-      name: value("name"),
-      operation: value("operation"),
-      state: value("state"),
-      message: value("message"),
-      remaining: value("remaining_repl_size"),
-    };
-  });
+async function readJobs(connection: Connection): Promise<MigrationJob[]> {
+  const entries = (await connection.call("CLUSTER", "GETSLOTMIGRATIONS")) as unknown[];
+  return entries.map(parseFlatReply).map((fields) => ({
+    name: fields.get("name") ?? "",
+    operation: fields.get("operation") ?? "",
+    state: fields.get("state") ?? "",
+    message: fields.get("message") ?? "",
+    remaining: fields.get("remaining_repl_size") ?? "",
+  }));
 }

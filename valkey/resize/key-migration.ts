@@ -1,57 +1,59 @@
 /**
- * Moving slots key by key (SETSLOT and MIGRATE), for servers without atomic migration and for moves that were begun
- * so. Several slots of a source are under way at once, each over connections of its own: SETSLOT waits for replicas.
+ * Slot migration key by key (SETSLOT and MIGRATE), for servers without atomic migration, and for migrations that were begun in
+ * this way. Several batches of a source's slots are migrated at a time, each over connections of its own, because SETSLOT waits
+ * for replicas.
  */
-import type { Connection } from "../connection";
-import type { Access } from "../node";
 import { Failure, messageOf } from "../../lib/errors";
-import { ViewParser } from "../topology/cluster-view";
+import { groupBy } from "../../lib/group-by";
+import type { Connection } from "../connection";
 import type { Member } from "../formation/members";
-import { sendPipeline, setSlots, SLOT_BATCH } from "./slot-commands";
-import type { MigrationContext } from "./migration-context";
+import type { Access } from "../node";
+import { ViewParser } from "../topology/cluster-view";
+import type { MigrationContext, SlotMigration } from "./migration-context";
+import { countKeys, setSlots, SLOT_BATCH } from "./slot-commands";
 
-/** By node name. */
-export interface SlotMigration {
-  readonly slot: number;
-  readonly from: string;
+/** How many batches are migrated at a time: each SETSLOT waits for replicas, and for a file to be written. */
+const MAX_LANES = { perSource: 16, all: 64 };
+/** How long one MIGRATE should take, milliseconds: the source does nothing else during it. */
+const MIGRATE_MS = 20;
+const MAX_KEYS = 1000;
+/** How long MIGRATE waits for the target, milliseconds: a large key takes long to load. */
+const KEY_TIMEOUT_MS = 60_000;
+const MAX_ATTEMPTS = 5;
+
+/** Slots with the same source and the same target. */
+interface SlotGroup {
   readonly to: string;
+  readonly slots: readonly number[];
 }
 
-/** Ways from one source, and from all, that are used at once: each SETSLOT waits for replicas and for a file to be written, which many share. */
-const LANES = { source: 16, all: 64 };
-/** Milliseconds that one MIGRATE, during which a source does nothing else, should take. */
-const MIGRATE_MS = 20;
-const MOST_KEYS = 1000;
-/** Milliseconds in which some byte of a key must have gone over; a large one takes long to be taken in. */
-const KEY_TIMEOUT_MS = 60_000;
-const ATTEMPTS = 5;
-
 /**
- * Moves slots with all their keys, those of different sources at the same time. What a move left half-done finds
- * is completed: a key that is on both sides is taken from the slot's owner, the only one that clients see.
+ * Migrates slots with all their keys, those of different sources in parallel. Completes migrations that were begun: a key that
+ * is on both sides is taken from the slot's owner, whose version is the one that clients see.
+ * @param onMigrated called with the number of slots that have changed their owner
  * @throws Failure when a server refuses
  */
 export async function migrateKeyByKey(
-  moves: readonly SlotMigration[],
-  moving: MigrationContext,
-  moved: (slots: number) => void,
+  migrations: readonly SlotMigration[],
+  context: MigrationContext,
+  onMigrated: (slots: number) => void,
 ): Promise<void> {
   const stop = new AbortController();
-  const sources = [...new Set(moves.map(({ from }) => from))];
-  const lanes = sources.flatMap((source) => {
-    // Shared by a source's lanes, each of which takes the next.
-    const groups = groupMoves(moves.filter(({ from }) => from === source));
-    const own = groups.values();
-    const batch = new Batch();
-    const count = Math.min(LANES.source, Math.ceil(LANES.all / sources.length), groups.length);
+  const bySource = [...groupBy(migrations, ({ from }) => from)];
+  const lanes = bySource.flatMap(([source, own]) => {
+    const groups = groupSlots(own);
+    // The lanes of a source share the queue: each takes the next group.
+    const queue = groups.values();
+    const batch = new KeyBatch();
+    const count = Math.min(MAX_LANES.perSource, Math.ceil(MAX_LANES.all / bySource.length), groups.length);
     return Array.from({ length: count }, async () => {
-      const lane = await Lane.open(moving.member(source), moving, batch);
+      const lane = await Lane.open(context.member(source), context, batch);
       try {
-        for (const { to, slots } of own) {
-          moving.signal?.throwIfAborted();
+        for (const { to, slots } of queue) {
+          context.signal?.throwIfAborted();
           if (stop.signal.aborted) return;
-          await lane.move(slots, moving.member(to));
-          moved(slots.length);
+          await lane.migrate(slots, context.member(to));
+          onMigrated(slots.length);
         }
       } catch (error) {
         stop.abort();
@@ -66,9 +68,9 @@ export async function migrateKeyByKey(
   if (failed !== undefined) throw failed.reason;
 }
 
-function groupMoves(moves: readonly SlotMigration[]): { to: string; slots: number[] }[] {
-  return [...new Set(moves.map(({ to }) => to))].flatMap((to) => {
-    const slots = moves.filter((move) => move.to === to).map(({ slot }) => slot);
+function groupSlots(migrations: readonly SlotMigration[]): SlotGroup[] {
+  return [...groupBy(migrations, ({ to }) => to)].flatMap(([to, own]) => {
+    const slots = own.map(({ slot }) => slot);
     return Array.from({ length: Math.ceil(slots.length / SLOT_BATCH) }, (_, index) => ({
       to,
       slots: slots.slice(index * SLOT_BATCH, (index + 1) * SLOT_BATCH),
@@ -77,47 +79,46 @@ function groupMoves(moves: readonly SlotMigration[]): { to: string; slots: numbe
 }
 
 /**
- * How many keys go with one MIGRATE of a source: as many as take about the time that clients may be kept waiting.
- * A source does one at a time, so that is how they are sent, or the time would be that of waiting for others.
+ * The number of keys that one MIGRATE of a source sends: as many as take about MIGRATE_MS. A source carries out one MIGRATE at a
+ * time; sending them one at a time keeps the waiting for others out of the measured time.
  */
-class Batch {
+class KeyBatch {
   size = 10;
-  #turn: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
 
   async send(migrate: () => Promise<unknown>): Promise<void> {
-    const before = this.#turn;
-    const sent = before.then(async () => {
+    const sent = this.#last.then(async () => {
       const began = performance.now();
       await migrate();
       return performance.now() - began;
     });
-    this.#turn = sent.catch(() => undefined);
-    const took = await sent;
-    if (took > MIGRATE_MS) this.size = Math.max(1, Math.floor(this.size / 2));
-    else if (took < MIGRATE_MS / 4) this.size = Math.min(MOST_KEYS, this.size * 2);
+    this.#last = sent.catch(() => undefined);
+    const milliseconds = await sent;
+    if (milliseconds > MIGRATE_MS) this.size = Math.max(1, Math.floor(this.size / 2));
+    else if (milliseconds < MIGRATE_MS / 4) this.size = Math.min(MAX_KEYS, this.size * 2);
   }
 }
 
-/** Where the source reaches a target, on the source's own word, and a connection of ours to it. */
-interface Target {
+/** A connection to a target of migrations, and the address at which the source knows the target. */
+interface MigrationTarget {
   readonly connection: Connection;
   readonly host: string;
   readonly port: number;
 }
 
-/** A connection to a source and one to each of its targets; one slot at a time. */
+/** A connection to a source and one to each of its targets. Migrates one group of slots at a time. */
 class Lane {
-  readonly #targets = new Map<string, Target>();
+  readonly #targets = new Map<string, MigrationTarget>();
 
   private constructor(
     private readonly source: Member,
     private readonly connection: Connection,
-    private readonly moving: MigrationContext,
-    private readonly batch: Batch,
+    private readonly context: MigrationContext,
+    private readonly batch: KeyBatch,
   ) {}
 
-  static async open(source: Member, moving: MigrationContext, batch: Batch): Promise<Lane> {
-    return new Lane(source, await patient(source, moving), moving, batch);
+  static async open(source: Member, context: MigrationContext, batch: KeyBatch): Promise<Lane> {
+    return new Lane(source, await connectPatiently(source, context), context, batch);
   }
 
   close(): void {
@@ -125,77 +126,64 @@ class Lane {
     for (const { connection } of this.#targets.values()) connection.disconnect();
   }
 
-  async move(slots: readonly number[], to: Member): Promise<void> {
+  async migrate(slots: readonly number[], to: Member): Promise<void> {
     const target = await this.#target(to);
     try {
       await setSlots(target.connection, slots, "IMPORTING", this.source.id);
       await setSlots(this.connection, slots, "MIGRATING", to.id);
-      const counts = await sendPipeline(
-        this.connection,
-        slots.map((slot) => ["CLUSTER", "COUNTKEYSINSLOT", slot]),
-      );
-      for (const [index, slot] of slots.entries()) if (counts[index] !== 0) await this.#moveKeys(slot, target);
-      // First where they go: were it the other way round and only half done, nobody would own them.
+      const counts = await countKeys(this.connection, slots);
+      for (const [index, slot] of slots.entries()) if (counts[index] !== 0) await this.#migrateSlot(slot, target);
+      // The target first: if the source gave the slots up first and then failed, no node would own them.
       await setSlots(target.connection, slots, "NODE", to.id);
       await setSlots(this.connection, slots, "NODE", to.id);
     } catch (error) {
-      throw new Failure(`slots of ${this.source.node.name} do not go to ${to.node.name}: ${messageOf(error)}`, {
-        cause: error,
-      });
+      const where = `${this.source.node.name} to ${to.node.name}`;
+      throw new Failure(`slots cannot be migrated from ${where}: ${messageOf(error)}`, { cause: error });
     }
   }
 
-  async #moveKeys(slot: number, target: Target): Promise<void> {
+  async #migrateSlot(slot: number, target: MigrationTarget): Promise<void> {
     for (;;) {
       const wanted = this.batch.size;
       const keys = (await this.connection.callBuffer("CLUSTER", "GETKEYSINSLOT", slot, wanted)) as Buffer[];
-      if (keys.length > 0) await this.#migrate(keys, target);
-      // A slot that is marked gets no new keys.
+      if (keys.length > 0) await this.#migrateKeys(keys, target);
+      // The source creates no new keys in a slot that is marked as MIGRATING.
       if (keys.length < wanted) return;
     }
   }
 
-  async #migrate(keys: readonly Buffer[], { host, port }: Target): Promise<void> {
+  async #migrateKeys(keys: readonly Buffer[], { host, port }: MigrationTarget): Promise<void> {
+    const options = ["REPLACE", ...credentials(this.context.deployment.access)];
+    const words = [host, port, "", 0, KEY_TIMEOUT_MS, ...options, "KEYS", ...keys];
     for (let attempt = 1; ; attempt++) {
       try {
-        await this.batch.send(() =>
-          this.connection.call(
-            "MIGRATE",
-            host,
-            port,
-            "",
-            0,
-            KEY_TIMEOUT_MS,
-            "REPLACE",
-            ...credentials(this.moving.deployment.access),
-            "KEYS",
-            ...keys,
-          ),
-        );
+        await this.batch.send(() => this.connection.call("MIGRATE", ...words));
         return;
       } catch (error) {
-        // The connection between the servers broke or was too slow: the keys are where they were, or on both sides.
-        if (attempt >= ATTEMPTS || !messageOf(error).startsWith("IOERR")) throw error;
+        // The connection between the servers failed or was too slow: the keys are on the source, or on both sides.
+        if (attempt >= MAX_ATTEMPTS || !messageOf(error).startsWith("IOERR")) throw error;
         this.batch.size = 1;
       }
     }
   }
 
-  async #target(to: Member): Promise<Target> {
+  async #target(to: Member): Promise<MigrationTarget> {
     const known = this.#targets.get(to.node.name);
     if (known !== undefined) return known;
     const view = new ViewParser().parse(String(await this.connection.cluster("NODES")));
     const address = view.topology.nodes.get(to.id)?.address;
-    if (address === undefined || address.host === "")
-      throw new Failure(`${this.source.node.name} does not know where ${to.node.name} is`);
-    const target = { connection: await patient(to, this.moving), host: address.host, port: address.port };
+    if (address === undefined || address.host === "") {
+      throw new Failure(`${this.source.node.name} has no address of ${to.node.name}`);
+    }
+    const connection = await connectPatiently(to, this.context);
+    const target = { connection, host: address.host, port: address.port };
     this.#targets.set(to.node.name, target);
     return target;
   }
 }
 
-/** A connection that lets a server be busy with a large key. */
-async function patient({ node }: Member, { deployment }: MigrationContext): Promise<Connection> {
+/** A connection whose commands may take as long as a large key does. */
+async function connectPatiently({ node }: Member, { deployment }: MigrationContext): Promise<Connection> {
   const connection = await deployment.connect(node);
   connection.options.commandTimeout = 2 * KEY_TIMEOUT_MS;
   return connection;

@@ -1,12 +1,20 @@
-/** What every way of moving slots works with. */
-import type { Deployment } from "../deployment";
+/** What the ways of migrating slots have in common: atomically, and key by key. */
 import type { ReportProgress } from "../../lib/progress";
+import type { Deployment } from "../deployment";
 import type { Deadline } from "../formation/deadline";
 import type { Member } from "../formation/members";
 
-/** What moving needs to know of its surroundings. */
+/** A slot to migrate, its present and its new primary, by node name. */
+export interface SlotMigration {
+  readonly slot: number;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The cluster in which slots are migrated, and how to wait and report meanwhile. */
 export interface MigrationContext {
   readonly deployment: Deployment;
+  /** The member of a name. */
   readonly member: (name: string) => Member;
   readonly deadline: Deadline;
   readonly signal?: AbortSignal | undefined;

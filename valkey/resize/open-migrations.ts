@@ -1,66 +1,110 @@
-/** Ending moves of slots that somebody began by SETSLOT and did not end. */
-import type { SlotMigration } from "./key-migration";
+/** Slot migrations that were begun by SETSLOT and not ended: how they are recognized, and how they are ended. */
+import { groupBy } from "../../lib/group-by";
+import type { MemberState } from "../formation/member-state";
+import { selfEntry } from "../formation/member-state";
+import type { OpenSlot } from "../topology/cluster-view";
 import { migrateKeyByKey } from "./key-migration";
-import type { OpenMigrations } from "./resize-facts";
-import { sendPipeline, setSlots } from "./slot-commands";
-import type { MigrationContext } from "./migration-context";
+import type { MigrationContext, SlotMigration } from "./migration-context";
+import { countKeys, setSlots } from "./slot-commands";
 
-/** Ends moves: back where the target has no key yet, else forward; marks of moves that have ended are taken off. */
-export async function finishOpenMigrations({ begun, stale }: OpenMigrations, moving: MigrationContext): Promise<void> {
-  const settle = (marks: readonly { slot: number; node: string }[]): Promise<unknown> =>
-    perNode(
-      marks,
-      ({ node }) => node,
-      async (node, own) => {
-        await setSlots(
-          moving.member(node).connection,
-          own.map(({ slot }) => slot),
-          "STABLE",
-        );
-        return own;
-      },
-    );
-  const withoutKeys = (moves: readonly SlotMigration[]): Promise<SlotMigration[]> =>
-    perNode(
-      moves,
-      ({ to }) => to,
-      async (node, own) => {
-        const counts = await sendPipeline(
-          moving.member(node).connection,
-          own.map(({ slot }) => ["CLUSTER", "COUNTKEYSINSLOT", slot]),
-        );
-        return own.filter((_move, index) => counts[index] === 0);
-      },
-    );
-  await settle(stale);
-  // The source first: as long as it is marked, it sends clients with new keys to the target.
-  const unused = await withoutKeys(begun);
-  await settle(unused.map(({ slot, from }) => ({ slot, node: from })));
-  const back = await withoutKeys(unused);
-  await settle(back.map(({ slot, to }) => ({ slot, node: to })));
-  await migrateKeyByKey(
-    begun.filter((move) => !back.includes(move)),
-    moving,
-    () => undefined,
-  );
-  moving.report?.(`finished ${begun.length} moves of slots that were left open`);
+/** A slot that a node marks as MIGRATING or IMPORTING. */
+interface MarkedSlot {
+  readonly slot: number;
+  readonly node: string;
 }
 
-/** Does something for each node with its own of the items, all nodes at once. */
-async function perNode<T, U>(
-  items: readonly T[],
-  nodeOf: (item: T) => string,
-  act: (node: string, own: readonly T[]) => Promise<readonly U[]>,
-): Promise<U[]> {
-  const nodes = [...new Set(items.map(nodeOf))];
-  return (
-    await Promise.all(
-      nodes.map((node) =>
-        act(
-          node,
-          items.filter((item) => nodeOf(item) === node),
-        ),
-      ),
-    )
-  ).flat();
+/** The slots of a cluster that are marked as MIGRATING or IMPORTING. */
+export interface OpenMigrations {
+  /** Begun and not ended: keys may be on both sides. */
+  readonly begun: readonly SlotMigration[];
+  /** Marks of migrations that have ended or are not possible, by the primary that has the mark. */
+  readonly stale: readonly MarkedSlot[];
+  /** Reasons not to end them. */
+  readonly reasons: readonly string[];
+}
+
+/**
+ * The open migrations of a cluster. The mark of one side is enough for a migration to be open: the other side's mark may not
+ * be set yet, or lost. A replica's marks are its primary's. Pure.
+ */
+export function openMigrations(states: readonly MemberState[]): OpenMigrations {
+  const byId = new Map(states.map((state) => [state.view.selfId, state]));
+  const primaryOf = (id: string): MemberState | undefined => {
+    const state = byId.get(id);
+    return byId.get((state === undefined ? undefined : selfEntry(state).primaryId) ?? id);
+  };
+  const ownerOf = (slot: number): MemberState | undefined =>
+    states.find((state) => selfEntry(state).slots.some(({ from, to }) => from <= slot && slot <= to));
+  /** The target of the migration that a mark belongs to; undefined when the mark is stale. */
+  const targetOf = ({ slot, direction, peerId }: OpenSlot, marking: MemberState): MemberState | undefined => {
+    const owner = ownerOf(slot);
+    const target = direction === "migrating" ? primaryOf(peerId) : marking;
+    const isPossible = target !== owner && (direction === "importing" || marking === owner);
+    return isPossible ? target : undefined;
+  };
+  const begun = new Map<number, Set<string>>();
+  const stale = new Map<string, MarkedSlot>();
+  for (const state of states) {
+    const marking = primaryOf(state.view.selfId) ?? state;
+    for (const mark of state.view.openSlots) {
+      const { slot } = mark;
+      const target = targetOf(mark, marking);
+      if (target === undefined) stale.set(`${marking.name} ${slot}`, { slot, node: marking.name });
+      else begun.set(slot, (begun.get(slot) ?? new Set()).add(target.name));
+    }
+  }
+  const migrationsOf = (slot: number, targets: ReadonlySet<string>): SlotMigration[] =>
+    [...targets].map((to) => ({ slot, from: ownerOf(slot)?.name ?? "", to }));
+  return {
+    begun: [...begun].flatMap(([slot, targets]) => migrationsOf(slot, targets)),
+    stale: [...stale.values()],
+    reasons: [...begun]
+      .filter(([, targets]) => targets.size > 1)
+      .map(([slot, targets]) => `slot ${slot} is being imported by several nodes: ${[...targets].join(", ")}`),
+  };
+}
+
+/** Ends open migrations: those without keys on the target are cancelled, the others completed. Clears stale marks. */
+export async function finishOpenMigrations({ begun, stale }: OpenMigrations, context: MigrationContext): Promise<void> {
+  await clearMarks(stale, context);
+  // The source first: while it has the mark, it redirects clients with new keys to the target.
+  const unused = await withoutKeys(begun, context);
+  await clearMarks(
+    unused.map(({ slot, from }) => ({ slot, node: from })),
+    context,
+  );
+  const cancelled = await withoutKeys(unused, context);
+  await clearMarks(
+    cancelled.map(({ slot, to }) => ({ slot, node: to })),
+    context,
+  );
+  const toComplete = begun.filter((migration) => !cancelled.includes(migration));
+  await migrateKeyByKey(toComplete, context, () => undefined);
+  context.report?.(`ended ${begun.length} slot migrations that had been left open`);
+}
+
+async function clearMarks(marks: readonly MarkedSlot[], { member }: MigrationContext): Promise<void> {
+  const byNode = [...groupBy(marks, ({ node }) => node)];
+  await Promise.all(
+    byNode.map(([node, own]) => {
+      const slots = own.map(({ slot }) => slot);
+      return setSlots(member(node).connection, slots, "STABLE");
+    }),
+  );
+}
+
+/** Those of the migrations of which the target holds no key yet. */
+async function withoutKeys(
+  migrations: readonly SlotMigration[],
+  { member }: MigrationContext,
+): Promise<SlotMigration[]> {
+  const byTarget = [...groupBy(migrations, ({ to }) => to)];
+  const empty = await Promise.all(
+    byTarget.map(async ([to, own]) => {
+      const slots = own.map(({ slot }) => slot);
+      const counts = await countKeys(member(to).connection, slots);
+      return own.filter((_migration, index) => counts[index] === 0);
+    }),
+  );
+  return empty.flat();
 }

@@ -1,35 +1,37 @@
-/** Giving a cluster that serves another shape, while it serves: from what is there to what is wanted, as often as it takes. */
-import type { Connection } from "../connection";
-import type { DeploymentNode } from "../node";
-import type { Deployment } from "../deployment";
+/** Resizes a cluster while it serves clients: the handlers of the states that resize-states.ts lists. */
 import { Failure } from "../../lib/errors";
-import { infoNumber, parseInfo } from "../topology/info";
-import type { Shape } from "../topology/placement";
-import { planResize } from "./resize-plan";
+import type { Connection } from "../connection";
+import type { Deployment } from "../deployment";
 import type { FormationOptions, FormationResult } from "../formation/deadline";
-import { awaitMigrations } from "./atomic-migration";
 import { Deadline } from "../formation/deadline";
-import type { MemberState } from "../formation/formation-steps";
-import { conflictingSlots } from "../formation/formation-steps";
+import type { MemberState } from "../formation/member-state";
+import { conflictingSlots } from "../formation/member-state";
 import type { Member } from "../formation/members";
 import { readMemberStates } from "../formation/members";
-import { finishOpenMigrations } from "./open-migrations";
-import type { MemoryUse } from "./resize-facts";
-import { halfJoinedNodes, resizeBlockers, openMigrations, resizeNodes } from "./resize-facts";
-import { ResizeExecutor } from "./resize-executor";
 import { restoreLeftoverSettings } from "../formation/temporary-settings";
+import type { DeploymentNode } from "../node";
+import type { Shape } from "../topology/placement";
+import { awaitMigrations } from "./atomic-migration";
+import { readMemoryUse } from "./memory-use";
+import { finishOpenMigrations, openMigrations } from "./open-migrations";
+import { ResizeExecutor } from "./resize-executor";
+import { halfJoinedNodes, resizeBlockers, resizeNodes } from "./resize-facts";
+import type { ResizePlan } from "./resize-plan";
+import { planResize } from "./resize-plan";
+import type { ResizeHandlers, ResizeState } from "./resize-states";
 
-/** How often the plan may be made anew: a failover, or a migration that a server gave up, changes what is to be done. */
-const ROUNDS = 5;
-/** How long nodes that disagree, or that miss one, are waited for before that counts as standing in the way, milliseconds. */
+/** How many plans are carried out: a failover, or a migration that a server cancels, makes another one necessary. */
+const MAX_PLANS = 5;
+/** How long the cluster may take to become ready for a plan, when no step of this resize is under way, milliseconds. */
 const PATIENCE_MS = 20_000;
-/** How long nodes may take to hear of each other from others, milliseconds: gossip takes a second or two. */
-const HEARSAY_MS = 5000;
+/** How long nodes may take to learn of each other by gossip, milliseconds: one or two seconds are usual. */
+const GOSSIP_MS = 5000;
 
 /**
- * Resizes a cluster that serves all slots. Finishes first what others left unfinished: open moves, nodes that are known to some.
- * @param connections to the deployment's nodes and the leaving ones
- * @throws Failure saying why nothing may be changed, or what was still missing when the time was up
+ * Gives a cluster that serves all slots another shape. What an interrupted resize left undone is completed first: see
+ * resize-states.ts.
+ * @param connections to the deployment's nodes and to the leaving ones
+ * @throws Failure with the reasons why nothing may be changed, or with what was missing when the time was up
  */
 export async function resizeCluster(
   deployment: Deployment,
@@ -37,119 +39,176 @@ export async function resizeCluster(
   shape: Shape,
   options: FormationOptions,
 ): Promise<FormationResult> {
-  const awaiting = new Deadline(deployment.name, connections.size, options, "resized");
-  let changed = false;
-  let setbacks: readonly string[] = [];
   await restoreLeftoverSettings(deployment, [...connections.values()]);
-  for (let round = 1; round <= ROUNDS; round++) {
-    options.signal?.throwIfAborted();
-    changed = (await settle(deployment, connections, awaiting, options)) || changed;
-    const { members, states } = await readMemberStates(connections);
-    const decision = planResize(resizeNodes(states, leavingNames(options), await readMemory(members)), shape);
-    if (decision.kind === "fits") return { changed, milliseconds: awaiting.elapsedMs };
-    if (decision.kind === "refused") throw refusal(deployment, decision.reasons);
-    changed = true;
-    setbacks = await new ResizeExecutor(deployment, members, states, awaiting, options).execute(decision.plan);
-  }
-  throw new Failure(
-    `${deployment.name} is not resized after ${ROUNDS} attempts: ${setbacks.length > 0 ? setbacks.join("; ") : "it keeps changing"}`,
-  );
+  return new Resize(deployment, connections, shape, options).run();
 }
 
-/**
- * Waits until those who take part agree, and finishes what is unfinished.
- * @returns whether anything had to be done
- */
-async function settle(
-  deployment: Deployment,
-  connections: ReadonlyMap<DeploymentNode, Connection>,
-  awaiting: Deadline,
-  options: FormationOptions,
-): Promise<boolean> {
-  const leaving = leavingNames(options);
-  const patient = new Deadline(
-    deployment.name,
-    connections.size,
-    { ...options, timeoutMs: Math.min(options.timeoutMs ?? PATIENCE_MS, PATIENCE_MS) },
-    "ready to be resized",
-  );
-  const read = async (): Promise<{ states: MemberState[]; steps: ResizeExecutor }> => {
-    let now = await readMemberStates(connections);
-    refuse(deployment, resizeBlockers(now.states, leaving));
-    patient.restart();
-    // Who took slots over serves them a moment before the one that gave them hears of it.
-    await patient.poll(async () => {
-      const [both] = conflictingSlots(now.states);
-      if (both !== undefined) now = await readMemberStates(connections);
-      return both;
-    });
-    return { states: now.states, steps: new ResizeExecutor(deployment, now.members, now.states, awaiting, options) };
+/** What was read from the nodes last, and the commands to them. */
+interface Inspection {
+  readonly states: readonly MemberState[];
+  readonly executor: ResizeExecutor;
+}
+
+class Resize {
+  /** For the steps of the resize. */
+  readonly #deadline: Deadline;
+  /** For what must become so without any step of the resize; a new one in every `inspect`. */
+  #patience: Deadline;
+  readonly #leaving: ReadonlySet<string>;
+  #inspection: Inspection | undefined;
+  #plan: ResizePlan | undefined;
+  #plansCarriedOut = 0;
+  #changed = false;
+  /** Migrations that a server cancelled while the last plan was carried out. */
+  #setbacks: readonly string[] = [];
+
+  readonly #handlers: ResizeHandlers = {
+    inspect: () => this.#inspect(),
+    resetHalfJoined: () => this.#resetHalfJoined(),
+    agree: () => this.#agree(),
+    awaitMigrations: () => this.#awaitMigrations(),
+    finishOpenMigrations: () => this.#finishOpenMigrations(),
+    awaitDeletedKeys: () => this.#awaitDeletedKeys(),
+    plan: () => this.#makePlan(),
+    execute: () => this.#execute(),
   };
-  let { states, steps } = await read();
-  const since = performance.now();
-  await patient.poll(async () => {
-    const late = halfJoinedNodes(states, leaving).filter((name) => !leaving.has(name));
-    if (late.length === 0 || performance.now() - since > HEARSAY_MS) return undefined;
-    ({ states, steps } = await read());
-    return `not all know ${late.join(", ")}`;
-  });
-  const apart = halfJoinedNodes(states, leaving);
-  if (apart.length > 0) {
-    // Those that are to stay come back under new ids, which nobody was told to forget.
-    options.report?.(`resetting ${apart.join(", ")}, which not all others know`);
-    await steps.forget(apart);
-    ({ states, steps } = await read());
+
+  constructor(
+    private readonly deployment: Deployment,
+    private readonly connections: ReadonlyMap<DeploymentNode, Connection>,
+    private readonly shape: Shape,
+    private readonly options: FormationOptions,
+  ) {
+    this.#deadline = new Deadline(deployment.name, connections.size, options, "resized");
+    this.#patience = this.#newPatience();
+    this.#leaving = new Set((options.leaving ?? []).map(({ name }) => name));
   }
-  await steps.waitForAgreement(patient);
-  await awaitMigrations(steps.participants, awaiting);
-  ({ states, steps } = await read());
-  const open = openMigrations(states);
-  refuse(deployment, open.reasons);
-  const isOpen = open.begun.length + open.stale.length > 0;
-  if (isOpen) {
-    await finishOpenMigrations(open, steps.migrationContext);
-    await steps.waitForAgreement();
+
+  async run(): Promise<FormationResult> {
+    let state: ResizeState | "fitted" = "inspect";
+    while (state !== "fitted") {
+      this.options.signal?.throwIfAborted();
+      state = await this.#pass(state);
+    }
+    return { changed: this.#changed, milliseconds: this.#deadline.elapsedMs };
   }
-  // Only now: a move that is open leaves keys with whom it gave no slots yet.
-  await steps.waitForDeletedKeys(isOpen ? awaiting : patient);
-  return isOpen || apart.length > 0;
-}
 
-function leavingNames({ leaving = [] }: FormationOptions): Set<string> {
-  return new Set(leaving.map(({ name }) => name));
-}
+  /** @returns the next state */
+  #pass(state: ResizeState): Promise<ResizeState | "fitted"> {
+    return this.#handlers[state]();
+  }
 
-function refuse(deployment: Deployment, reasons: readonly string[]): void {
-  if (reasons.length > 0) throw refusal(deployment, reasons);
-}
+  async #inspect(): Promise<"resetHalfJoined" | "agree"> {
+    this.#patience = this.#newPatience();
+    let { states } = await this.#read();
+    const began = performance.now();
+    await this.#patience.poll(async () => {
+      const unknown = halfJoinedNodes(states, this.#leaving).filter((name) => !this.#leaving.has(name));
+      if (unknown.length === 0 || performance.now() - began > GOSSIP_MS) return undefined;
+      ({ states } = await this.#read());
+      return `some nodes do not know ${unknown.join(", ")}`;
+    });
+    return halfJoinedNodes(states, this.#leaving).length > 0 ? "resetHalfJoined" : "agree";
+  }
 
-function refusal({ name }: Deployment, reasons: readonly string[]): Failure {
-  return new Failure(`${name} cannot be resized: ${reasons.join("; ")}`);
-}
+  async #resetHalfJoined(): Promise<"agree"> {
+    const { states, executor } = this.#last();
+    const names = halfJoinedNodes(states, this.#leaving);
+    // Nodes that stay come back under new node IDs, which no member was told to forget.
+    this.options.report?.(`resetting nodes that only some others know: ${names.join(", ")}`);
+    await executor.forget(names);
+    this.#changed = true;
+    await this.#read();
+    return "agree";
+  }
 
-async function readMemory(members: readonly Member[]): Promise<Map<string, MemoryUse>> {
-  return new Map(
-    await Promise.all(
-      members.map(async ({ node, connection }) => {
-        const info = parseInfo(await connection.info("memory"));
-        const bytes = (name: string): number => infoNumber(info, name) ?? 0;
-        const other =
-          bytes("used_memory_startup") +
-          bytes("mem_clients_normal") +
-          bytes("mem_clients_slaves") +
-          bytes("mem_replication_backlog") +
-          bytes("mem_aof_buffer") +
-          bytes("mem_cluster_links");
-        const empty = (await connection.dbsize()) === 0;
-        return [
-          node.name,
-          {
-            keys: empty ? 0 : Math.max(0, bytes("used_memory") - other),
-            used: bytes("used_memory"),
-            limit: bytes("maxmemory"),
-          },
-        ] as const;
-      }),
-    ),
-  );
+  async #agree(): Promise<"awaitMigrations"> {
+    await this.#last().executor.waitForAgreement(this.#patience);
+    return "awaitMigrations";
+  }
+
+  async #awaitMigrations(): Promise<"finishOpenMigrations"> {
+    await awaitMigrations(this.#last().executor.participants, this.#deadline);
+    return "finishOpenMigrations";
+  }
+
+  async #finishOpenMigrations(): Promise<"awaitDeletedKeys"> {
+    const { states, executor } = await this.#read();
+    const open = openMigrations(states);
+    this.#refuse(open.reasons);
+    if (open.begun.length + open.stale.length > 0) {
+      await finishOpenMigrations(open, executor.migrationContext);
+      await executor.waitForAgreement();
+      this.#changed = true;
+      this.#patience = this.#deadline;
+    }
+    return "awaitDeletedKeys";
+  }
+
+  // Not before `finishOpenMigrations`: an open migration may have left keys with a node that has no slots yet.
+  async #awaitDeletedKeys(): Promise<"plan"> {
+    await this.#last().executor.waitForDeletedKeys(this.#patience);
+    return "plan";
+  }
+
+  async #makePlan(): Promise<"execute" | "fitted"> {
+    const { members, states } = await readMemberStates(this.connections);
+    const nodes = resizeNodes(states, this.#leaving, await readMemoryUse(members));
+    const decision = planResize(nodes, this.shape);
+    if (decision.kind === "fits") return "fitted";
+    if (decision.kind === "refused") throw this.#refusal(decision.reasons);
+    if (this.#plansCarriedOut === MAX_PLANS) {
+      const why = this.#setbacks.length > 0 ? this.#setbacks.join("; ") : "the cluster changed after each of them";
+      throw new Failure(`${this.deployment.name} is not resized after ${MAX_PLANS} plans: ${why}`);
+    }
+    this.#inspection = { states, executor: this.#executorOf(members, states) };
+    this.#plan = decision.plan;
+    return "execute";
+  }
+
+  async #execute(): Promise<"inspect"> {
+    if (this.#plan === undefined) throw new Error("there is no plan to carry out");
+    this.#changed = true;
+    this.#plansCarriedOut++;
+    this.#setbacks = await this.#last().executor.execute(this.#plan);
+    return "inspect";
+  }
+
+  /** Reads every node. @throws Failure when the cluster must not be changed */
+  async #read(): Promise<Inspection> {
+    let now = await readMemberStates(this.connections);
+    this.#refuse(resizeBlockers(now.states, this.#leaving));
+    this.#patience.restart();
+    // The new owner of migrated slots serves them a moment before the former owner learns of it.
+    await this.#patience.poll(async () => {
+      const [conflict] = conflictingSlots(now.states);
+      if (conflict !== undefined) now = await readMemberStates(this.connections);
+      return conflict;
+    });
+    this.#inspection = { states: now.states, executor: this.#executorOf(now.members, now.states) };
+    return this.#inspection;
+  }
+
+  #last(): Inspection {
+    if (this.#inspection === undefined) throw new Error("no node was read yet");
+    return this.#inspection;
+  }
+
+  #executorOf(members: readonly Member[], states: readonly MemberState[]): ResizeExecutor {
+    return new ResizeExecutor(this.deployment, members, states, this.#deadline, this.options);
+  }
+
+  #newPatience(): Deadline {
+    const timeoutMs = Math.min(this.options.timeoutMs ?? PATIENCE_MS, PATIENCE_MS);
+    const options = { ...this.options, timeoutMs };
+    return new Deadline(this.deployment.name, this.connections.size, options, "ready to be resized");
+  }
+
+  #refuse(reasons: readonly string[]): void {
+    if (reasons.length > 0) throw this.#refusal(reasons);
+  }
+
+  #refusal(reasons: readonly string[]): Failure {
+    return new Failure(`${this.deployment.name} cannot be resized: ${reasons.join("; ")}`);
+  }
 }

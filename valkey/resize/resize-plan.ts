@@ -1,141 +1,146 @@
-/** The plan of a resize: what is done, in which order, to give a cluster that serves another shape. Pure. */
+/** The plan of a resize: the steps, in their order, that give a serving cluster another shape. Pure. */
 import { formatBytes } from "../../lib/units";
 import type { Shape } from "../topology/placement";
+import { countSlots } from "../topology/slots";
 import type { CurrentNode, DesiredShard } from "./resize-roles";
 import { desiredShards } from "./resize-roles";
 import type { SlotTransfer } from "./slot-transfers";
 import { planTransfers } from "./slot-transfers";
-import { countSlots } from "../topology/slots";
 
 /** A node as a resize finds it. */
 export interface ResizeNode extends CurrentNode {
-  /** Whether it and some other node know each other: a leaving node is done with when not, a staying one has to be introduced. */
+  /** A staying node: whether it and all primaries know each other. A leaving node: whether it and any other node do. */
   readonly met: boolean;
-  /** Bytes its keys take, all told. */
+  /** Memory that its keys take, bytes. */
   readonly keyBytes: number;
   /** Bytes. */
   readonly usedMemory: number;
-  /** Bytes; 0 is no limit. */
+  /** Bytes; 0 means no limit. */
   readonly maxmemory: number;
 }
 
-/** A replica-to-be and its primary, by node name. */
+/** A future replica and its primary, by node name. */
 export interface ReplicaAssignment {
   readonly node: string;
   readonly primary: string;
 }
 
 /**
- * Commands by node name, one list after the other, each awaited before the next begins. At no point is a slot
- * without a primary, nor, where replicas are wanted, a primary given slots before it has those that can be had.
+ * Steps by node name, in the order in which they are carried out; each list is completed before the next one begins. At no point
+ * is a slot without a primary. A primary gets its replicas before it gets slots, as far as there are nodes for them.
  */
 export interface ResizePlan {
-  /** New nodes, introduced to all others. */
+  /** New nodes, which meet all others. */
   readonly meet: readonly string[];
-  /** Replicas that take over from their primary in an orderly way: it leaves, or zones are better that way. */
+  /** Manual failovers (CLUSTER FAILOVER): the primary leaves, or the zones require another primary. */
   readonly failOver: readonly { readonly from: string; readonly to: string }[];
   /** Nodes without slots that become replicas. */
   readonly attach: readonly ReplicaAssignment[];
   /** Replicas that become primaries without slots or keys. */
   readonly promote: readonly string[];
-  /** Replicas that change their primary before slots move. */
+  /** Replicas that change their primary before slots are migrated. */
   readonly reattach: readonly ReplicaAssignment[];
+  /** Slots that change their primary. */
   readonly migrate: readonly SlotTransfer[];
-  /** Nodes of shards that slots moved away from, which become replicas of others. */
+  /** Nodes of shards that gave all their slots away, which become replicas of other primaries. */
   readonly reassign: readonly ReplicaAssignment[];
-  /** Nodes that leave: without slots by now, forgotten by all others, and made to forget them. */
+  /** Leaving nodes, without slots by now: all others forget them, and they are reset. */
   readonly forget: readonly string[];
 }
 
+/** What to do about a cluster. */
 export type ResizeDecision =
-  /** It has the wanted shape, even and zone-safe. */
+  /** Nothing: it has the wanted shape, slots are even, and it is zone-safe. */
   | { readonly kind: "fits" }
   | { readonly kind: "resize"; readonly plan: ResizePlan }
   | { readonly kind: "refused"; readonly reasons: readonly string[] };
 
 /**
- * Compares a cluster that serves all slots with the wanted shape. Made anew after any part of a plan was carried
- * out, it plans the rest.
- * @param nodes staying and leaving ones; of the former as many as the shape needs, over zones that allow it
+ * Compares a cluster that serves all slots with the wanted shape. After a part of a plan was carried out, the next call plans
+ * what remains.
+ * @param nodes staying and leaving ones. As many stay as the shape needs, in zones that can separate replicas from primaries
  */
 export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDecision {
   const shards = desiredShards(nodes, shape);
   const owners = nodes.filter(({ slots }) => slots.length > 0);
-  // Slots stay with their shard whoever leads it: transfers are reckoned between the leaders to be.
-  const leaderOf = new Map(
+  // Slots belong to their shard whichever node is its primary, so transfers are planned between the future primaries.
+  const successorOf = new Map(
     shards.flatMap(({ primary, previousPrimary }) =>
       previousPrimary === undefined ? [] : [[previousPrimary, primary]],
     ),
   );
-  const move = planTransfers(
-    owners.map(({ name, slots }) => ({ name: leaderOf.get(name) ?? name, slots })),
+  const migrate = planTransfers(
+    owners.map(({ name, slots }) => ({ name: successorOf.get(name) ?? name, slots })),
     shards.map(({ primary }) => primary),
   );
-  const plan = { ...planRoles(nodes, shards), migrate: move };
+  const plan = { ...planRoles(nodes, shards), migrate };
   if (Object.values(plan).every((list) => list.length === 0)) return { kind: "fits" };
-  const reasons = memoryReasons(nodes, leaderOf, move);
+  const reasons = memoryReasons(nodes, successorOf, migrate);
   return reasons.length > 0 ? { kind: "refused", reasons } : { kind: "resize", plan };
 }
 
 function planRoles(nodes: readonly ResizeNode[], shards: readonly DesiredShard[]): Omit<ResizePlan, "migrate"> {
   const byName = new Map(nodes.map((node) => [node.name, node]));
-  const handOver = shards.flatMap(({ primary, previousPrimary }) =>
+  const failOver = shards.flatMap(({ primary, previousPrimary }) =>
     previousPrimary === undefined || previousPrimary === primary ? [] : [{ from: previousPrimary, to: primary }],
   );
-  const successor = new Map(handOver.map(({ from, to }) => [from, to]));
-  const leaders = new Set(shards.map(({ primary }) => primary));
-  const release = shards.flatMap(({ primary, previousPrimary }) =>
-    previousPrimary === undefined && byName.get(primary)?.primary !== undefined ? [primary] : [],
-  );
+  const successorOf = new Map(failOver.map(({ from, to }) => [from, to]));
+  const primaries = new Set(shards.map(({ primary }) => primary));
+  const promote = shards
+    .filter(
+      ({ primary, previousPrimary }) => previousPrimary === undefined && byName.get(primary)?.primary !== undefined,
+    )
+    .map(({ primary }) => primary);
   const dissolved = new Set(
     nodes
-      .filter(({ name, slots }) => slots.length > 0 && !leaders.has(name) && !successor.has(name))
+      .filter(({ name, slots }) => slots.length > 0 && !primaries.has(name) && !successorOf.has(name))
       .map(({ name }) => name),
   );
 
-  const lists = {
-    attach: [] as ReplicaAssignment[],
-    reattach: [] as ReplicaAssignment[],
-    reassign: [] as ReplicaAssignment[],
+  const attach: ReplicaAssignment[] = [];
+  const reattach: ReplicaAssignment[] = [];
+  const reassign: ReplicaAssignment[] = [];
+  /** The step in which a node becomes a replica of a primary that it will not follow after the failovers. */
+  const listFor = ({ name, primary: present }: ResizeNode, primary: string): ReplicaAssignment[] => {
+    if (dissolved.has(name) || dissolved.has(present ?? "")) return reassign;
+    const isFree = present === undefined && !successorOf.has(name);
+    return isFree && !promote.includes(primary) ? attach : reattach;
   };
   for (const { primary, replicas } of shards) {
     for (const name of replicas) {
       const node = byName.get(name);
-      const followed = successor.get(name) ?? successor.get(node?.primary ?? "") ?? node?.primary;
-      if (node === undefined || followed === primary) continue;
-      if (dissolved.has(name) || dissolved.has(node.primary ?? "")) lists.reassign.push({ node: name, primary });
-      else if (node.primary === undefined && !successor.has(name) && !release.includes(primary))
-        lists.attach.push({ node: name, primary });
-      else lists.reattach.push({ node: name, primary });
+      if (node === undefined) continue;
+      const followed = successorOf.get(name) ?? successorOf.get(node.primary ?? "") ?? node.primary;
+      if (followed !== primary) listFor(node, primary).push({ node: name, primary });
     }
   }
   return {
     meet: nodes.filter(({ leaving, met }) => !leaving && !met).map(({ name }) => name),
-    failOver: handOver,
-    promote: release,
-    ...lists,
+    failOver,
+    attach,
+    promote,
+    reattach,
+    reassign,
     forget: nodes.filter(({ leaving, met }) => leaving && met).map(({ name }) => name),
   };
 }
 
-/** Primaries that would have to hold more than they may: they would refuse writes, or evict keys. */
+/** Primaries that would exceed their maxmemory, as reasons: they would refuse writes, or evict keys. */
 function memoryReasons(
   nodes: readonly ResizeNode[],
-  leaderOf: ReadonlyMap<string, string>,
-  move: readonly SlotTransfer[],
+  successorOf: ReadonlyMap<string, string>,
+  transfers: readonly SlotTransfer[],
 ): string[] {
-  const perSlot = new Map(
-    nodes
-      .filter(({ slots }) => slots.length > 0)
-      .map(({ name, keyBytes, slots }) => [leaderOf.get(name) ?? name, keyBytes / countSlots(slots)]),
+  const owners = nodes.filter(({ slots }) => slots.length > 0);
+  const bytesPerSlot = new Map(
+    owners.map(({ name, keyBytes, slots }) => [successorOf.get(name) ?? name, keyBytes / countSlots(slots)]),
   );
+  const bytesOf = ({ from, ranges }: SlotTransfer): number => (bytesPerSlot.get(from) ?? 0) * countSlots(ranges);
   return nodes.flatMap(({ name, usedMemory, maxmemory }) => {
-    const incoming = move
-      .filter(({ to }) => to === name)
-      .reduce((sum, { from, ranges }) => sum + (perSlot.get(from) ?? 0) * countSlots(ranges), 0);
-    if (maxmemory === 0 || incoming === 0 || usedMemory + incoming <= maxmemory) return [];
-    return [
-      `${name} would hold ${formatBytes(usedMemory + incoming)}, ${formatBytes(incoming)} of it taken over, and its maxmemory is ${formatBytes(maxmemory)}`,
-    ];
+    const incoming = transfers.filter(({ to }) => to === name).reduce((sum, transfer) => sum + bytesOf(transfer), 0);
+    const needed = usedMemory + incoming;
+    if (maxmemory === 0 || incoming === 0 || needed <= maxmemory) return [];
+    const parts = `${formatBytes(needed)} (${formatBytes(incoming)} of it from migrated slots)`;
+    return [`${name} would hold ${parts}, more than its maxmemory of ${formatBytes(maxmemory)}`];
   });
 }

@@ -1,4 +1,17 @@
-/** Who is to be primary and who follows whom in a cluster of another shape, with as little changed as can be. Pure. */
+/**
+ * Which node becomes the primary of which slots, and which nodes become its replicas, in a cluster of another shape, with as
+ * little change as possible. Pure. Three steps, each by an algorithm from the literature:
+ *
+ * 1. `shardsToKeep`: the present shards that continue, so that as many slots as possible stay where they are. A set of shards is
+ *    possible when each can have a primary in a zone with room; these sets are the independent sets of a transversal matroid
+ *    (Edmonds and Fulkerson, 1965), of which the greedy algorithm finds one of the largest weight (Rado, 1957; Edmonds, 1971).
+ * 2. `choosePrimaryZones`: a zone for the primary of each such shard, a bipartite matching of shards to zones that have room for
+ *    several primaries. `placeShard` extends the matching along shortest augmenting paths (Berge, 1957).
+ * 3. `assignReplicas` (replica-assignment.ts): a primary for every replica, a matching by augmenting paths as well.
+ *
+ * A minimum-cost assignment (Hungarian algorithm) is not needed: which slots move depends on which shards continue, and not on
+ * the zones of their primaries.
+ */
 import type { PlacedNode, Shape } from "../topology/placement";
 import { groupByZone, maxPrimariesInZone } from "../topology/placement";
 import { assignReplicas } from "../topology/replica-assignment";
@@ -7,74 +20,91 @@ import { countSlots, SLOT_COUNT } from "../topology/slots";
 
 /** A node of a cluster that is to be resized. */
 export interface CurrentNode extends PlacedNode {
-  /** Whether it is no part of the wanted cluster. */
+  /** Whether it is to leave the cluster. */
   readonly leaving: boolean;
-  /** The name of the primary it follows; undefined for a primary. */
+  /** The name of the primary that it follows; undefined for a primary. */
   readonly primary: string | undefined;
   readonly slots: readonly SlotRange[];
 }
 
+/** A shard of the wanted cluster, by node name. */
 export interface DesiredShard {
   readonly primary: string;
   readonly replicas: readonly string[];
-  /** The present primary whose slots the shard goes on with, which need not stay primary; undefined for a shard yet without slots. */
+  /** The present primary of the shard's slots, which may be another node; undefined for a shard without slots so far. */
   readonly previousPrimary: string | undefined;
 }
 
-/** n-2 before n-10. */
+/** Sorts n-2 before n-10. */
 const NAMES = new Intl.Collator("en", { numeric: true });
 
-/** A present primary with slots, and those of its nodes that stay. */
+/** A present primary with slots, and those of its shard's nodes that stay. */
 interface PresentShard {
   readonly primary: CurrentNode;
   readonly staying: readonly CurrentNode[];
 }
 
+/** A node that is to be a primary. */
+interface FuturePrimary {
+  readonly node: CurrentNode;
+  readonly previousPrimary: string | undefined;
+}
+
 /**
- * The shards of the wanted shape. Present shards go on where one of their nodes stays: those with most slots, for
- * theirs would have to move, under its present primary where that stays and zones allow it. Zones have no more
- * primaries than lets every replica be in another zone than its primary. New shards are led by nodes without slots.
- * Replicas stay where they are as far as they may.
- * @param nodes of which exactly as many stay as the shape needs, over zones that allow it (`sharePrimaries`)
+ * The shards of the wanted shape. Present shards continue where one of their nodes stays, those with the most slots first, under
+ * their present primary where it stays and the zones allow it. No zone has so many primaries that a replica would have to share
+ * its primary's zone. New shards get nodes without slots as primaries. Replicas keep their primary as far as possible.
+ * @param nodes of which exactly as many stay as the shape needs, in zones that allow it (`distributePrimaries`)
  */
 export function desiredShards(nodes: readonly CurrentNode[], shape: Shape): DesiredShard[] {
   const staying = nodes.filter(({ leaving }) => !leaving);
-  const zones = new ZoneLimits(staying, shape);
-  const shards = nodes
-    .filter(({ slots }) => slots.length > 0)
-    .map((primary): PresentShard => ({
-      primary,
-      staying: staying.filter((node) => node === primary || node.primary === primary.name),
-    }));
-  const continued = continuedShards(shards, shape.primaries, zones);
-  const leaders: { leader: CurrentNode; continues: string | undefined }[] = [...chooseLeaders(continued, zones)].map(
-    ([shard, zone]) => ({ leader: leaderIn(shard, zone), continues: shard.primary.name }),
-  );
-  while (leaders.length < shape.primaries) {
-    const leader = newLeader(staying, new Set(leaders.map((each) => each.leader)), nodes, shape, zones);
-    zones.add(leader.zone);
-    leaders.push({ leader, continues: undefined });
-  }
-  const isLeader = new Set(leaders.map(({ leader }) => leader));
-  const others = staying.filter((node) => !isLeader.has(node));
+  const zones = new ZoneCapacity(staying, shape);
+  const primaries = choosePrimaries(nodes, staying, shape, zones);
+  const chosen = new Set(primaries.map(({ node }) => node));
+  const others = staying.filter((node) => !chosen.has(node));
   const present = new Map(
-    leaders.map(({ leader, continues }) => [leader.name, presentReplicas(leader, continues, others, shape)]),
+    primaries.map((primary) => [primary.node.name, presentReplicas(primary, others, shape.replicasPerPrimary)]),
   );
   const assigned = assignReplicas(
-    leaders.map(({ leader }) => leader),
+    primaries.map(({ node }) => node),
     others,
     shape.replicasPerPrimary,
     present,
   );
-  return leaders.map(({ leader, continues }) => ({
-    primary: leader.name,
-    replicas: (assigned.get(leader.name) ?? []).map(({ name }) => name),
-    previousPrimary: continues,
+  return primaries.map(({ node, previousPrimary }) => ({
+    primary: node.name,
+    replicas: (assigned.get(node.name) ?? []).map(({ name }) => name),
+    previousPrimary,
   }));
 }
 
-/** How many more primaries each zone may have. */
-class ZoneLimits {
+function choosePrimaries(
+  nodes: readonly CurrentNode[],
+  staying: readonly CurrentNode[],
+  shape: Shape,
+  zones: ZoneCapacity,
+): FuturePrimary[] {
+  const owners = nodes.filter(({ slots }) => slots.length > 0);
+  const shards = owners.map((primary): PresentShard => ({
+    primary,
+    staying: staying.filter((node) => node === primary || node.primary === primary.name),
+  }));
+  const zoneOf = choosePrimaryZones(shardsToKeep(shards, shape.primaries, zones), zones);
+  const primaries = [...zoneOf].map(([shard, zone]): FuturePrimary => ({
+    node: primaryInZone(shard, zone),
+    previousPrimary: shard.primary.name,
+  }));
+  while (primaries.length < shape.primaries) {
+    const chosen = new Set(primaries.map(({ node }) => node));
+    const node = newPrimary(staying, chosen, nodes, shape, zones);
+    zones.add(node.zone);
+    primaries.push({ node, previousPrimary: undefined });
+  }
+  return primaries;
+}
+
+/** How many primaries each zone has, and may have. */
+class ZoneCapacity {
   readonly #limits: ReadonlyMap<string, number>;
   readonly #taken = new Map<string, number>();
 
@@ -102,42 +132,36 @@ class ZoneLimits {
 }
 
 /**
- * As many slots as possible stay with their shards: the shards with most first, each if zones can be found for all
- * (the sets of shards that can be so placed form a matroid, so that greed is right). Counts that differ as even
- * shares do are the same; then primaries that stay, and zones with fewest primaries, come first.
+ * The shards that continue: greedily the one with the most slots, if zones can be found for it and for all before it. Numbers of
+ * slots that differ by less than one from an even share count as equal; then shards whose primary stays come first, and
+ * those of zones with few primaries.
  */
-function continuedShards(shards: readonly PresentShard[], wanted: number, zones: ZoneLimits): PresentShard[] {
+function shardsToKeep(shards: readonly PresentShard[], wanted: number, zones: ZoneCapacity): PresentShard[] {
   const even = SLOT_COUNT / shards.length;
-  const worth = ({ primary }: PresentShard): number =>
-    Math.abs(countSlots(primary.slots) - even) < 1 ? even : countSlots(primary.slots);
-  const left = new Map(shards.filter(({ staying }) => staying.length > 0).map((shard) => [shard, worth(shard)]));
+  const weightOf = ({ primary }: PresentShard): number => {
+    const slots = countSlots(primary.slots);
+    return Math.abs(slots - even) < 1 ? even : slots;
+  };
+  const candidates = new Set(shards.filter(({ staying }) => staying.length > 0));
   const placed = new Map<PresentShard, string>();
-  while (placed.size < wanted && left.size > 0) {
-    const crowds = countEach([...placed.keys()].map(({ primary }) => primary.zone));
-    const crowd = (zone: string): number => crowds.get(zone) ?? 0;
-    const [best] = [...left].reduce((a, b) => (before(b, a, crowd) ? b : a));
-    left.delete(best);
+  while (placed.size < wanted && candidates.size > 0) {
+    const primariesIn = countEach([...placed.keys()].map(({ primary }) => primary.zone));
+    const crowd = ({ primary }: PresentShard): number => primariesIn.get(primary.zone) ?? 0;
+    const compare = (a: PresentShard, b: PresentShard): number =>
+      weightOf(b) - weightOf(a) ||
+      Number(a.primary.leaving) - Number(b.primary.leaving) ||
+      crowd(a) - crowd(b) ||
+      b.staying.length - a.staying.length ||
+      NAMES.compare(a.primary.name, b.primary.name);
+    const best = [...candidates].reduce((a, b) => (compare(b, a) < 0 ? b : a));
+    candidates.delete(best);
     placeShard(best, placed, zones);
   }
   return [...placed.keys()];
 }
 
-function before(
-  [a, worthA]: readonly [PresentShard, number],
-  [b, worthB]: readonly [PresentShard, number],
-  crowd: (zone: string) => number,
-): boolean {
-  const order =
-    worthB - worthA ||
-    Number(a.primary.leaving) - Number(b.primary.leaving) ||
-    crowd(a.primary.zone) - crowd(b.primary.zone) ||
-    b.staying.length - a.staying.length ||
-    NAMES.compare(a.primary.name, b.primary.name);
-  return order < 0;
-}
-
-/** A zone for the primary of each shard: that of the present primary where it may be, else of another node that stays. */
-function chooseLeaders(shards: readonly PresentShard[], zones: ZoneLimits): Map<PresentShard, string> {
+/** A zone for each shard's primary: the present primary's where that stays and the zone has room, else another node's. */
+function choosePrimaryZones(shards: readonly PresentShard[], zones: ZoneCapacity): Map<PresentShard, string> {
   const placed = new Map<PresentShard, string>();
   for (const shard of shards) {
     const { leaving, zone } = shard.primary;
@@ -152,79 +176,80 @@ function chooseLeaders(shards: readonly PresentShard[], zones: ZoneLimits): Map<
 }
 
 /**
- * Places a shard's primary in a zone, along the shortest path on which others change theirs to make room.
- * @returns false, with nothing changed, when there is none
+ * Places a shard's primary in a zone, along a shortest augmenting path: other shards change their zone to make room.
+ * @returns false, with nothing changed, when there is no such path
  */
-function placeShard(shard: PresentShard, placed: Map<PresentShard, string>, zones: ZoneLimits): boolean {
+function placeShard(shard: PresentShard, placed: Map<PresentShard, string>, zones: ZoneCapacity): boolean {
   const counts = countEach(placed.values());
   const taken = (zone: string): number => counts.get(zone) ?? 0;
-  const options = ({ staying }: PresentShard): string[] =>
+  const zonesOf = ({ staying }: PresentShard): string[] =>
     [...new Set(staying.map(({ zone }) => zone))].sort((a, b) => taken(a) - taken(b));
-  const reached = new Map(
-    options(shard).map((zone) => [zone, { mover: shard, from: undefined as string | undefined }]),
-  );
+  /** The zones reached so far, each with the shard that would move there and the zone that this shard would leave. */
+  const reached = new Map<string, { mover: PresentShard; from: string | undefined }>();
+  for (const zone of zonesOf(shard)) reached.set(zone, { mover: shard, from: undefined });
+  // A Map is iterated in the order of insertion, and includes what is added meanwhile: a breadth-first search.
   for (const [zone] of reached) {
     if (zones.hasRoom(zone, taken(zone))) {
-      for (let at: string | undefined = zone; at !== undefined;) {
-        const step = reached.get(at);
-        if (step !== undefined) placed.set(step.mover, at);
-        at = step?.from;
+      let end: string | undefined = zone;
+      while (end !== undefined) {
+        const step = reached.get(end);
+        if (step !== undefined) placed.set(step.mover, end);
+        end = step?.from;
       }
       return true;
     }
-    for (const [mover] of [...placed].filter(([, at]) => at === zone)) {
-      for (const next of options(mover)) if (!reached.has(next)) reached.set(next, { mover, from: zone });
+    const movers = [...placed].filter(([, at]) => at === zone).map(([mover]) => mover);
+    for (const mover of movers) {
+      for (const next of zonesOf(mover)) if (!reached.has(next)) reached.set(next, { mover, from: zone });
     }
   }
   return false;
 }
 
-function leaderIn({ primary, staying }: PresentShard, zone: string): CurrentNode {
-  const leader =
-    !primary.leaving && primary.zone === zone
-      ? primary
-      : staying.filter((node) => node.zone === zone).sort((a, b) => NAMES.compare(a.name, b.name))[0];
-  if (leader === undefined) throw new Error(`no node of ${primary.name}'s shard stays in ${zone}`);
-  return leader;
+/** The present primary if it stays and is in the zone, else the first of the shard's nodes there. */
+function primaryInZone({ primary, staying }: PresentShard, zone: string): CurrentNode {
+  if (!primary.leaving && primary.zone === zone) return primary;
+  const [first] = staying.filter((node) => node.zone === zone).sort((a, b) => NAMES.compare(a.name, b.name));
+  if (first === undefined) throw new Error(`no node of ${primary.name}'s shard stays in ${zone}`);
+  return first;
 }
 
-/** Of the nodes without slots: one that others follow already, one that follows nobody, a replica that can be spared, any; in the zone with fewest primaries. */
-function newLeader(
+/**
+ * The primary of a new shard, among the nodes without slots: preferably one with replicas, then one that follows no primary, then
+ * a replica of a primary with more replicas than wanted, then any; among equals one of the zone with the fewest primaries.
+ */
+function newPrimary(
   staying: readonly CurrentNode[],
-  leaders: ReadonlySet<CurrentNode>,
+  chosen: ReadonlySet<CurrentNode>,
   nodes: readonly CurrentNode[],
   shape: Shape,
-  zones: ZoneLimits,
+  zones: ZoneCapacity,
 ): CurrentNode {
-  const counts = countEach(nodes.flatMap(({ primary }) => primary ?? []));
-  const followers = (name: string): number => counts.get(name) ?? 0;
+  const replicaCounts = countEach(nodes.flatMap(({ primary }) => primary ?? []));
+  const replicasOf = (name: string): number => replicaCounts.get(name) ?? 0;
   const rank = ({ name, primary }: CurrentNode): number => {
-    if (primary === undefined) return followers(name) > 0 ? 0 : 1;
-    return followers(primary) > shape.replicasPerPrimary ? 2 : 3;
+    if (primary === undefined) return replicasOf(name) > 0 ? 0 : 1;
+    return replicasOf(primary) > shape.replicasPerPrimary ? 2 : 3;
   };
-  const candidates = staying.filter(
-    (node) => !leaders.has(node) && node.slots.length === 0 && zones.hasRoom(node.zone),
-  );
-  const [best] = candidates.sort(
-    (a, b) => rank(a) - rank(b) || zones.taken(a.zone) - zones.taken(b.zone) || NAMES.compare(a.name, b.name),
-  );
-  if (best === undefined) throw new Error("the zones have no room for the primaries wanted");
+  const compare = (a: CurrentNode, b: CurrentNode): number =>
+    rank(a) - rank(b) || zones.taken(a.zone) - zones.taken(b.zone) || NAMES.compare(a.name, b.name);
+  const free = staying.filter((node) => !chosen.has(node) && node.slots.length === 0);
+  const [best] = free.filter(({ zone }) => zones.hasRoom(zone)).sort(compare);
+  if (best === undefined) throw new Error("the zones have no room for the wanted primaries");
   return best;
 }
 
-/** The replicas a leader has and may keep, those in zones of their own first. */
+/** The replicas that a primary has and may keep; those in zones that no other of them is in come first. */
 function presentReplicas(
-  leader: CurrentNode,
-  continues: string | undefined,
+  { node: primary, previousPrimary }: FuturePrimary,
   others: readonly CurrentNode[],
-  shape: Shape,
+  count: number,
 ): CurrentNode[] {
-  const shard = continues ?? leader.name;
-  const members = others.filter(
-    (node) => node.zone !== leader.zone && (node.name === continues || node.primary === shard),
-  );
-  const firsts = members.filter((node, index) => members.findIndex(({ zone }) => zone === node.zone) === index);
-  return [...firsts, ...members.filter((node) => !firsts.includes(node))].slice(0, shape.replicasPerPrimary);
+  const shard = previousPrimary ?? primary.name;
+  const isOfShard = (node: CurrentNode): boolean => node.name === previousPrimary || node.primary === shard;
+  const members = others.filter((node) => node.zone !== primary.zone && isOfShard(node));
+  const firsts = [...groupByZone(members).values()].flatMap((nodes) => nodes.slice(0, 1));
+  return [...firsts, ...members.filter((node) => !firsts.includes(node))].slice(0, count);
 }
 
 function countEach(values: Iterable<string>): Map<string, number> {

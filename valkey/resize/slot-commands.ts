@@ -1,44 +1,58 @@
-/** Commands about many slots, sent a number at a time. */
-import type { Connection } from "../connection";
+/** Commands about many slots, sent in batches. */
 import { messageOf } from "../../lib/errors";
+import type { Connection } from "../connection";
 
-/** Slots that go one way at once: few enough for a killed run to leave little open, and that most of their time is not spent on messages. */
+/**
+ * The number of slots that are migrated together: small, so that a killed resize leaves few open; large enough that the
+ * migration is not dominated by round trips.
+ */
 export const SLOT_BATCH = 16;
-/** Milliseconds a SETSLOT waits for its node's replicas. */
+/** How long SETSLOT waits for the primary's replicas, milliseconds. */
 const REPLICAS_MS = 5000;
-const ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
-/** A primary tells its replicas first and waits for them. */
+/**
+ * Sends CLUSTER SETSLOT for each slot. The primary tells its replicas first and waits for them.
+ * @param words the rest of the command: `["IMPORTING", id]`, `["MIGRATING", id]`, `["NODE", id]`, `["STABLE"]`
+ */
 export async function setSlots(
   connection: Connection,
   slots: readonly number[],
-  ...what: readonly string[]
+  ...words: readonly string[]
 ): Promise<void> {
-  for (let start = 0; start < slots.length; start += SLOT_BATCH)
-    await setSome(connection, slots.slice(start, start + SLOT_BATCH), what);
+  for (let start = 0; start < slots.length; start += SLOT_BATCH) {
+    await setBatch(connection, slots.slice(start, start + SLOT_BATCH), words);
+  }
 }
 
-async function setSome(connection: Connection, slots: readonly number[], what: readonly string[]): Promise<void> {
+async function setBatch(connection: Connection, slots: readonly number[], words: readonly string[]): Promise<void> {
+  const commands = slots.map((slot) => ["CLUSTER", "SETSLOT", slot, ...words, "TIMEOUT", REPLICAS_MS]);
   for (let attempt = 1; ; attempt++) {
     try {
-      await sendPipeline(
-        connection,
-        slots.map((slot) => ["CLUSTER", "SETSLOT", slot, ...what, "TIMEOUT", REPLICAS_MS]),
-      );
+      await sendPipeline(connection, commands);
       return;
     } catch (error) {
-      if (attempt >= ATTEMPTS || !messageOf(error).startsWith("NOREPLICAS")) throw error;
+      if (attempt >= MAX_ATTEMPTS || !messageOf(error).startsWith("NOREPLICAS")) throw error;
     }
   }
 }
 
-/** Sends commands at once. @throws the first error among their replies */
-export async function sendPipeline(
+/** How many keys a node holds of each slot, in the slots' order. */
+export async function countKeys(connection: Connection, slots: readonly number[]): Promise<number[]> {
+  const counts = await sendPipeline(
+    connection,
+    slots.map((slot) => ["CLUSTER", "COUNTKEYSINSLOT", slot]),
+  );
+  return counts.map(Number);
+}
+
+/** Sends commands in one round trip. @throws the first error among the replies */
+async function sendPipeline(
   connection: Connection,
   commands: readonly (readonly (string | number)[])[],
 ): Promise<unknown[]> {
-  const answers = (await connection.pipeline(commands.map((command) => ["call", ...command])).exec()) ?? [];
-  return answers.map(([error, value]) => {
+  const replies = (await connection.pipeline(commands.map((command) => ["call", ...command])).exec()) ?? [];
+  return replies.map(([error, value]) => {
     if (error !== null) throw error;
     return value;
   });

@@ -1,79 +1,84 @@
-import type { SlotTransfer } from "./slot-transfers";
+/** Migrates slots between primaries while clients use them: atomically where both servers can, else key by key. */
 import type { SlotRange } from "../topology/slots";
 import { countSlots } from "../topology/slots";
 import { migrateAtomically, supportsAtomicMigration } from "./atomic-migration";
-import type { SlotMigration } from "./key-migration";
 import { migrateKeyByKey } from "./key-migration";
-import type { MigrationContext } from "./migration-context";
-
-/** Bytes of keys that one atomic migration should not exceed: a failed one begins anew, and writes meanwhile wait in its source's memory. */
-const JOB_BYTES = 512 * 1024 ** 2;
+import type { MigrationContext, SlotMigration } from "./migration-context";
+import type { SlotTransfer } from "./slot-transfers";
 
 /**
- * Carries out transfers, those from different sources at the same time.
- * @param keyBytes what the keys of a source take
- * @returns what went wrong with atomic migrations, after which the slots are where they were
+ * The largest atomic migration, in bytes of keys. A migration that fails starts from its beginning, and writes during it are
+ * buffered in the source's memory.
+ */
+const MAX_MIGRATION_BYTES = 512 * 1024 ** 2;
+
+/**
+ * Carries out transfers, those of different sources in parallel.
+ * @param keyBytes the memory that a source's keys take
+ * @returns the atomic migrations that servers cancelled, in words; their slots are where they were
  */
 export async function migrateSlots(
   transfers: readonly SlotTransfer[],
   keyBytes: (source: string) => number,
-  moving: MigrationContext,
+  context: MigrationContext,
 ): Promise<string[]> {
   const total = countSlots(transfers.flatMap(({ ranges }) => ranges));
   let done = 0;
-  const moved = (slots: number): void => {
+  const onMigrated = (slots: number): void => {
     done += slots;
-    moving.report?.(`${done} of ${total} slots moved`, true);
+    context.report?.(`migrated ${done} of ${total} slots`, true);
   };
-  const names = [...new Set(transfers.flatMap(({ from, to }) => [from, to]))];
-  const able = new Map(
-    await Promise.all(
-      names.map(async (name) => [name, await supportsAtomicMigration(moving.member(name).connection)] as const),
-    ),
-  );
-  const atomic = transfers.filter(({ from, to }) => able.get(from) === true && able.get(to) === true);
+  const atomic = await atomicTransfers(transfers, context);
   const sources = [...new Set(atomic.map(({ from }) => from))];
   const setbacks = await Promise.all(
-    sources.map(async (source) => {
+    sources.map((source) => {
       const own = atomic.filter(({ from }) => from === source);
-      const all = countSlots(own.flatMap(({ ranges }) => ranges));
-      return migrateAtomically(
-        source,
-        chunk(own, Math.max(1, Math.floor((all * JOB_BYTES) / Math.max(1, keyBytes(source))))),
-        moving,
-        moved,
-      );
+      const slots = countSlots(own.flatMap(({ ranges }) => ranges));
+      const slotsPerMigration = Math.floor((slots * MAX_MIGRATION_BYTES) / Math.max(1, keyBytes(source)));
+      return migrateAtomically(source, splitTransfers(own, Math.max(1, slotsPerMigration)), context, onMigrated);
     }),
   );
-  const rest = transfers.filter((transfer) => !atomic.includes(transfer));
-  await migrateKeyByKey(
-    rest.flatMap(({ from, to, ranges }) => slotsOf(ranges).map((slot): SlotMigration => ({ slot, from, to }))),
-    moving,
-    moved,
-  );
+  const others = transfers.filter((transfer) => !atomic.includes(transfer));
+  await migrateKeyByKey(others.flatMap(migrationsOf), context, onMigrated);
   return setbacks.flat();
 }
 
-/** Transfers in portions of so many slots. */
-function chunk(transfers: readonly SlotTransfer[], slots: number): SlotTransfer[] {
-  return transfers.flatMap(({ from, to, ranges }) => {
-    const portions: SlotRange[][] = [[]];
-    let room = slots;
-    for (const range of ranges) {
-      for (let start = range.from; start <= range.to;) {
-        const end = Math.min(range.to, start + room - 1);
-        portions.at(-1)?.push({ from: start, to: end });
-        room -= end - start + 1;
-        start = end + 1;
-        if (room > 0) continue;
-        portions.push([]);
-        room = slots;
-      }
-    }
-    return portions.filter((portion) => portion.length > 0).map((portion) => ({ from, to, ranges: portion }));
-  });
+/** The transfers of which both ends support atomic migration. */
+async function atomicTransfers(transfers: readonly SlotTransfer[], context: MigrationContext): Promise<SlotTransfer[]> {
+  const names = [...new Set(transfers.flatMap(({ from, to }) => [from, to]))];
+  const supported = await Promise.all(names.map((name) => supportsAtomicMigration(context.member(name).connection)));
+  const able = new Set(names.filter((_name, index) => supported[index] === true));
+  return transfers.filter(({ from, to }) => able.has(from) && able.has(to));
 }
 
-function slotsOf(ranges: readonly SlotRange[]): number[] {
-  return ranges.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, index) => from + index));
+/** The same transfers in parts of at most so many slots. */
+function splitTransfers(transfers: readonly SlotTransfer[], maxSlots: number): SlotTransfer[] {
+  return transfers.flatMap(({ from, to, ranges }) =>
+    splitRanges(ranges, maxSlots).map((part) => ({ from, to, ranges: part })),
+  );
+}
+
+function splitRanges(ranges: readonly SlotRange[], maxSlots: number): SlotRange[][] {
+  const parts: SlotRange[][] = [[]];
+  let room = maxSlots;
+  for (const range of ranges) {
+    let start = range.from;
+    while (start <= range.to) {
+      const end = Math.min(range.to, start + room - 1);
+      parts.at(-1)?.push({ from: start, to: end });
+      room -= end - start + 1;
+      start = end + 1;
+      if (room > 0) continue;
+      parts.push([]);
+      room = maxSlots;
+    }
+  }
+  return parts.filter((part) => part.length > 0);
+}
+
+function migrationsOf({ from, to, ranges }: SlotTransfer): SlotMigration[] {
+  const slots = ranges.flatMap((range) =>
+    Array.from({ length: countSlots([range]) }, (_, index) => range.from + index),
+  );
+  return slots.map((slot) => ({ slot, from, to }));
 }

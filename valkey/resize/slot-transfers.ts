@@ -1,8 +1,8 @@
-/** Which slots go from whom to whom so that all have an even share, with the fewest moved. Pure. */
+/** Which slots go from which primary to which, so that all have even shares and the fewest slots move. Pure. */
 import type { SlotRange } from "../topology/slots";
 import { countSlots, normaliseRanges, SLOT_COUNT } from "../topology/slots";
 
-/** Who owns which slots, by node name. */
+/** A node with its slots, by name. */
 export interface SlotOwner {
   readonly name: string;
   readonly slots: readonly SlotRange[];
@@ -16,95 +16,105 @@ export interface SlotTransfer {
 }
 
 /**
- * Moves slots until every keeper has ⌊16384/n⌋ or one more and nobody else has any. As many slots move as
- * must: what non-keepers have, and what keepers have above their share, the larger shares going to those with
- * most. Small ranges go whole, and slots go where their neighbours are if that is a keeper in need.
- * @param owners everyone with slots; together they have all slots, each once
+ * Moves slots until each keeper has ⌊16384/n⌋ slots or one more, and no other node has any. The fewest slots move: all slots of
+ * nodes that are no keepers, and those of keepers above their share; the larger shares go to the keepers with most slots. Small
+ * ranges are moved whole, and slots go to the owner of a neighbouring slot where that is below its share.
+ * @param owners all nodes with slots; together they have all slots, each once
  * @param keepers the nodes that are to share the slots, with or without slots now
  */
 export function planTransfers(owners: readonly SlotOwner[], keepers: readonly string[]): SlotTransfer[] {
   const slotsOf = new Map(owners.map(({ name, slots }) => [name, normaliseRanges(slots)]));
   const count = (name: string): number => countSlots(slotsOf.get(name) ?? []);
   const shares = evenShares(keepers, count);
-  const needs = new Map(keepers.map((name) => [name, (shares.get(name) ?? 0) - count(name)]));
-  const ownerOf = new Array<string | undefined>(SLOT_COUNT).fill(undefined);
-  const own = (name: string, { from, to }: SlotRange): void => {
-    ownerOf.fill(name, from, to + 1);
-  };
-  for (const [name, slots] of slotsOf) if (shares.has(name)) for (const range of slots) own(name, range);
+  const share = (name: string): number => shares.get(name) ?? 0;
+  const needs = new Needs(new Map(keepers.map((name) => [name, share(name) - count(name)])));
+  for (const [name, slots] of slotsOf) if (shares.has(name)) for (const range of slots) needs.own(name, range);
 
-  const inNeed = (slot: number): boolean => (needs.get(ownerOf[slot] ?? "") ?? 0) > 0;
   const pieces = [...slotsOf].flatMap(([from, slots]) =>
-    surplus(slots, count(from) - (shares.get(from) ?? 0), inNeed).map((range) => ({ from, range })),
+    surplusOf(slots, count(from) - share(from), needs).map((range) => ({ from, range })),
   );
-  const moved = new Map<string, { from: string; to: string; ranges: SlotRange[] }>();
+  const transfers = new Map<string, SlotTransfer>();
   for (const { from, range } of pieces.sort((a, b) => a.range.from - b.range.from)) {
-    for (let rest: SlotRange | undefined = range; rest !== undefined;) {
-      const { to, taken, left } = give(rest, needs, ownerOf);
-      own(to, taken);
-      needs.set(to, (needs.get(to) ?? 0) - countSlots([taken]));
+    for (const { to, taken } of needs.distribute(range)) {
       const key = `${from} ${to}`;
-      const transfer = moved.get(key) ?? { from, to, ranges: [] };
-      moved.set(key, { ...transfer, ranges: normaliseRanges([...transfer.ranges, taken]) });
-      rest = left;
+      const before = transfers.get(key)?.ranges ?? [];
+      transfers.set(key, { from, to, ranges: normaliseRanges([...before, taken]) });
     }
   }
-  return [...moved.values()];
+  return [...transfers.values()];
 }
 
 function evenShares(keepers: readonly string[], count: (name: string) => number): Map<string, number> {
+  const share = Math.floor(SLOT_COUNT / keepers.length);
   const larger = SLOT_COUNT % keepers.length;
   const byCount = [...keepers].sort((a, b) => count(b) - count(a));
-  return new Map(
-    byCount.map((name, index) => [name, Math.floor(SLOT_COUNT / keepers.length) + (index < larger ? 1 : 0)]),
-  );
+  return new Map(byCount.map((name, index) => [name, index < larger ? share + 1 : share]));
 }
 
-/** `excess` of the slots: the smallest ranges whole, and one cut on the side where someone in need is the neighbour. */
-function surplus(slots: readonly SlotRange[], excess: number, inNeed: (slot: number) => boolean): SlotRange[] {
-  const given: SlotRange[] = [];
+/** `excess` of the slots: the smallest ranges whole, and one cut at the end whose neighbour is below its share. */
+function surplusOf(slots: readonly SlotRange[], excess: number, needs: Needs): SlotRange[] {
+  const surplus: SlotRange[] = [];
   let rest = excess;
   for (const range of [...slots].sort((a, b) => countSlots([a]) - countSlots([b]))) {
     if (rest <= 0) break;
-    const taken = Math.min(rest, countSlots([range]));
-    given.push(
-      inNeed(range.from - 1)
-        ? { from: range.from, to: range.from + taken - 1 }
-        : { from: range.to - taken + 1, to: range.to },
-    );
-    rest -= taken;
+    const size = Math.min(rest, countSlots([range]));
+    surplus.push(needs.ofOwner(range.from - 1) > 0 ? firstSlots(range, size) : lastSlots(range, size));
+    rest -= size;
   }
-  return given;
+  return surplus;
 }
 
-/** Part of a range, or all of it, for one in need: a neighbour's owner rather than whoever needs most. */
-function give(
-  range: SlotRange,
-  needs: ReadonlyMap<string, number>,
-  ownerOf: readonly (string | undefined)[],
-): { to: string; taken: SlotRange; left: SlotRange | undefined } {
-  const size = countSlots([range]);
-  const need = (name: string | undefined): number => needs.get(name ?? "") ?? 0;
-  const [before, after] = [ownerOf[range.from - 1], ownerOf[range.to + 1]];
-  if (before === undefined || need(before) <= 0) {
-    if (after !== undefined && need(after) > 0) {
-      const taken = Math.min(size, need(after));
-      return {
-        to: after,
-        taken: { from: range.to - taken + 1, to: range.to },
-        left: taken === size ? undefined : { from: range.from, to: range.to - taken },
-      };
-    }
+function firstSlots({ from }: SlotRange, size: number): SlotRange {
+  return { from, to: from + size - 1 };
+}
+
+function lastSlots({ to }: SlotRange, size: number): SlotRange {
+  return { from: to - size + 1, to };
+}
+
+/** How many slots each keeper lacks to its share, and which keeper owns each slot so far. */
+class Needs {
+  readonly #ownerOf = new Array<string | undefined>(SLOT_COUNT).fill(undefined);
+
+  constructor(private readonly needs: Map<string, number>) {}
+
+  own(name: string, { from, to }: SlotRange): void {
+    this.#ownerOf.fill(name, from, to + 1);
   }
-  const to =
-    before !== undefined && need(before) > 0
-      ? before
-      : [...needs].reduce((most, each) => (each[1] > most[1] ? each : most))[0];
-  const taken = Math.min(size, need(to));
-  if (taken <= 0) throw new Error("more slots are given than are needed");
-  return {
-    to,
-    taken: { from: range.from, to: range.from + taken - 1 },
-    left: taken === size ? undefined : { from: range.from + taken, to: range.to },
-  };
+
+  /** The need of the keeper that owns a slot; 0 where no keeper does. */
+  ofOwner(slot: number): number {
+    return this.needs.get(this.#ownerOf[slot] ?? "") ?? 0;
+  }
+
+  /** Gives the slots of a range to keepers below their share, in one or more parts. */
+  distribute(range: SlotRange): { to: string; taken: SlotRange }[] {
+    const parts: { to: string; taken: SlotRange }[] = [];
+    let { from, to: end } = range;
+    while (from <= end) {
+      const part = this.#takePart({ from, to: end });
+      parts.push(part);
+      this.own(part.to, part.taken);
+      this.needs.set(part.to, (this.needs.get(part.to) ?? 0) - countSlots([part.taken]));
+      if (part.taken.from === from) from = part.taken.to + 1;
+      else end = part.taken.from - 1;
+    }
+    return parts;
+  }
+
+  /** To the owner of the slot before, else to that of the slot after, else to the keeper that lacks most. */
+  #takePart(range: SlotRange): { to: string; taken: SlotRange } {
+    const before = this.#ownerOf[range.from - 1];
+    if (before !== undefined && this.ofOwner(range.from - 1) > 0) return this.#take(before, range, firstSlots);
+    const after = this.#ownerOf[range.to + 1];
+    if (after !== undefined && this.ofOwner(range.to + 1) > 0) return this.#take(after, range, lastSlots);
+    const [neediest] = [...this.needs].reduce((most, each) => (each[1] > most[1] ? each : most));
+    return this.#take(neediest, range, firstSlots);
+  }
+
+  #take(to: string, range: SlotRange, cut: typeof firstSlots): { to: string; taken: SlotRange } {
+    const size = Math.min(countSlots([range]), this.needs.get(to) ?? 0);
+    if (size <= 0) throw new Error("more slots are given than are needed");
+    return { to, taken: cut(range, size) };
+  }
 }

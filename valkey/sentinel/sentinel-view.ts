@@ -2,7 +2,7 @@
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Endpoint } from "../node";
-import { parseInfo } from "../topology/info";
+import { parseFlatReply, parseInfo } from "../topology/info";
 
 /** A Sentinel's view of a deployment. */
 export interface SentinelView {
@@ -93,14 +93,6 @@ const FAILURE_FLAGS = new Set([
 /** Those of a node's flags that report a failure or an unfinished failover. */
 export function failureFlags(flags: readonly string[]): string[] {
   return flags.filter((flag) => FAILURE_FLAGS.has(flag));
-}
-
-/** A reply in which names and values alternate, as a map. */
-export function parseFlatReply(reply: unknown): Map<string, string> {
-  const words = Array.isArray(reply) ? reply.map(String) : [];
-  const values = new Map<string, string>();
-  for (let index = 0; index < words.length; index += 2) values.set(words[index] ?? "", words[index + 1] ?? "");
-  return values;
 }
 
 function endpointOf(fields: ReadonlyMap<string, string>): Endpoint {

@@ -1,48 +1,50 @@
-/** One node's view of its cluster: CLUSTER NODES as data. Pure; fixtures of real output are in tests/fixtures. */
+/** One node's view of its cluster: CLUSTER NODES as data. Pure. Fixtures of real output are in tests/fixtures. */
 import { createHash } from "node:crypto";
 import type { SlotRange } from "./slots";
 import { formatRanges, normaliseRanges, parseRange } from "./slots";
 
+/** What a node does for its slots: serves them, or copies the one that does. */
 export type Role = "primary" | "replica";
 
-/** What every view should say the same of a node. */
+/** A node as a view has it. All views should agree, apart from the address. */
 export interface KnownNode {
   readonly id: string;
   readonly role: Role;
-  /** The id of the primary a replica follows. */
+  /** The node ID of a replica's primary. */
   readonly primaryId: string | undefined;
   readonly epoch: number;
   readonly slots: readonly SlotRange[];
-  /** As one view has it; empty host when that view has no address. */
+  /** The address in the first view of this topology; an empty host where that view has none. */
   readonly address: { readonly host: string; readonly port: number; readonly hostname: string | undefined };
 }
 
-/** Membership, roles, slots and epochs; equal fingerprints mean equal topologies. */
+/** Membership, roles, slots and epochs. Equal fingerprints mean equal topologies. */
 export interface Topology {
   readonly fingerprint: string;
   readonly nodes: ReadonlyMap<string, KnownNode>;
 }
 
-/** Why a view does not count a node as healthy: suspected (`fail?`), failed, still shaking hands, or without address. */
+/** Why a view does not count a node as healthy: `fail?`, `fail`, `handshake` or `noaddr` in CLUSTER NODES. */
 export type FailureFlag = "suspected" | "failed" | "handshake" | "no-address";
 
-/** A slot that the viewing node is handing over or taking over. */
+/** A slot that the viewing node marks as MIGRATING or IMPORTING. */
 export interface OpenSlot {
   readonly slot: number;
   readonly direction: "migrating" | "importing";
   readonly peerId: string;
 }
 
+/** The cluster as one node sees it. */
 export interface ClusterView {
   readonly selfId: string;
   readonly topology: Topology;
-  readonly unhealthy: readonly { readonly id: string; readonly trouble: FailureFlag }[];
-  /** Ids of nodes this node has no working bus link to. */
+  readonly unhealthy: readonly { readonly id: string; readonly flag: FailureFlag }[];
+  /** Node IDs to which this node has no working bus link. */
   readonly unlinked: readonly string[];
   readonly openSlots: readonly OpenSlot[];
 }
 
-/** Output that is not CLUSTER NODES as Valkey 7 to 9 print it. */
+/** Text that is not CLUSTER NODES as Valkey 7 to 9 print it. */
 export class ViewSyntaxError extends Error {
   constructor(line: string, reason: string) {
     super(`CLUSTER NODES: ${reason}: ${line}`);
@@ -51,13 +53,13 @@ export class ViewSyntaxError extends Error {
 }
 
 /**
- * Parses views and shares what they agree on: thousands of nodes have thousands of views of thousands of
- * lines, nearly always of one and the same topology, which is kept once.
+ * Parses views and keeps equal topologies once: the views of a thousand nodes have a thousand lines each, and nearly all of them
+ * describe the same topology.
  */
 export class ViewParser {
   readonly #topologies = new Map<string, Topology>();
 
-  /** @throws ViewSyntaxError on a line that is not understood, or when no line is the node's own. */
+  /** @throws ViewSyntaxError for a line in another format, or when no line has the flag `myself` */
   parse(text: string): ClusterView {
     const lines = text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [parseLine(line.trim())]));
     const self = lines.find((line) => line.flags.has("myself"));
@@ -65,9 +67,9 @@ export class ViewParser {
     return {
       selfId: self.id,
       topology: this.#share(lines),
-      unhealthy: lines.flatMap(({ id, flags }) => troublesOf(flags).map((trouble) => ({ id, trouble }))),
+      unhealthy: lines.flatMap(({ id, flags }) => failureFlagsOf(flags).map((flag) => ({ id, flag }))),
       unlinked: lines.filter((line) => line !== self && !line.connected).map((line) => line.id),
-      openSlots: self.words.flatMap(parseMove),
+      openSlots: self.words.flatMap(parseMark),
     };
   }
 
@@ -92,9 +94,9 @@ interface Line {
   readonly primaryId: string | undefined;
   readonly epoch: number;
   readonly connected: boolean;
-  /** Slot ranges and moves as printed. */
+  /** Slot ranges and marks as printed. */
   readonly words: readonly string[];
-  /** Slot ranges only, as printed, which is ascending. */
+  /** Slot ranges only, as printed: ascending. */
   readonly slotText: string;
 }
 
@@ -104,7 +106,7 @@ function parseLine(line: string): Line {
   if (id === undefined || addressText === undefined || flagText === undefined || primary === undefined) {
     throw new ViewSyntaxError(line, "fewer than 8 fields");
   }
-  if (!/^[0-9a-f]{40}$/.test(id)) throw new ViewSyntaxError(line, "the first field is no node id");
+  if (!/^[0-9a-f]{40}$/.test(id)) throw new ViewSyntaxError(line, "the first field is no node ID");
   if (link !== "connected" && link !== "disconnected") throw new ViewSyntaxError(line, "the link state is unknown");
   if (epoch === undefined || !/^\d+$/.test(epoch)) throw new ViewSyntaxError(line, "the epoch is no number");
   return {
@@ -123,7 +125,7 @@ function knownNode(line: Line): KnownNode {
   const slots = line.slotText === "" ? [] : line.slotText.split(" ").map(parseRange);
   return {
     id: line.id,
-    // A node in handshake has no role yet; it counts as what it will be until told otherwise.
+    // A node in handshake has no role yet, and is a primary until it follows another.
     role: line.flags.has("slave") || line.flags.has("replica") ? "replica" : "primary",
     primaryId: line.primaryId,
     epoch: line.epoch,
@@ -132,32 +134,34 @@ function knownNode(line: Line): KnownNode {
   };
 }
 
-/** `10.0.0.1:6379@16379,host.name,shard-id=…`; `:0@0` where the view has no address; IPv6 hosts are not bracketed. */
+/** `10.0.0.1:6379@16379,host.name,shard-id=…`; `:0@0` where the view has no address. IPv6 hosts have no brackets. */
 function parseAddress(text: string): KnownNode["address"] {
   const [endpoint = "", hostname = ""] = text.split(",");
   const match = /^(.*):(\d+)(?:@(\d+))?$/.exec(endpoint);
-  if (match === null) throw new ViewSyntaxError(text, "the address is not understood");
+  if (match === null) throw new ViewSyntaxError(text, "the address has another format");
   return { host: match[1] ?? "", port: Number(match[2]), hostname: hostname === "" ? undefined : hostname };
 }
 
-function troublesOf(flags: ReadonlySet<string>): FailureFlag[] {
-  const troubles: FailureFlag[] = [];
-  if (flags.has("fail")) troubles.push("failed");
-  if (flags.has("fail?")) troubles.push("suspected");
-  if (flags.has("handshake")) troubles.push("handshake");
-  if (flags.has("noaddr")) troubles.push("no-address");
-  return troubles;
+const FAILURE_FLAGS: readonly (readonly [text: string, flag: FailureFlag])[] = [
+  ["fail", "failed"],
+  ["fail?", "suspected"],
+  ["handshake", "handshake"],
+  ["noaddr", "no-address"],
+];
+
+function failureFlagsOf(flags: ReadonlySet<string>): FailureFlag[] {
+  return FAILURE_FLAGS.filter(([text]) => flags.has(text)).map(([, flag]) => flag);
 }
 
-/** `[93->-id]` hands slot 93 over to id, `[93-<-id]` takes it over from id. */
-function parseMove(word: string): OpenSlot[] {
+/** `[93->-id]`: slot 93 is migrating to the node; `[93-<-id]`: it is imported from the node. */
+function parseMark(word: string): OpenSlot[] {
   if (!word.startsWith("[")) return [];
   const match = /^\[(\d+)-([<>])-([0-9a-f]{40})\]$/.exec(word);
-  if (match === null) throw new ViewSyntaxError(word, "the slot's move is not understood");
+  if (match === null) throw new ViewSyntaxError(word, "the mark of a slot has another format");
   return [{ slot: Number(match[1]), direction: match[2] === ">" ? "migrating" : "importing", peerId: match[3] ?? "" }];
 }
 
-/** One line for messages: `id primary 0-5460`. */
+/** A node in one line for messages: `07c37dfe primary, slots 0-5460, epoch 1`. */
 export function describeKnownNode(node: KnownNode): string {
   const role = node.primaryId === undefined ? node.role : `replica of ${node.primaryId.slice(0, 8)}`;
   return `${node.id.slice(0, 8)} ${role}, slots ${formatRanges(node.slots)}, epoch ${node.epoch}`;

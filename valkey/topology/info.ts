@@ -1,6 +1,6 @@
-/** INFO and other `key:value` text as data. Pure. */
+/** INFO, other `key:value` text, and flat replies as data. Pure. */
 
-/** Keys to values of an INFO reply; section headings dropped, later keys win. */
+/** The keys and values of an INFO reply, without its headings. Of a repeated key the last value counts. */
 export function parseInfo(text: string): Map<string, string> {
   const values = new Map<string, string>();
   for (const line of text.split(/\r?\n/)) {
@@ -10,7 +10,7 @@ export function parseInfo(text: string): Map<string, string> {
   return values;
 }
 
-/** A number, or undefined where the key is missing or its value is none: never 0 in place of a figure that is not there. */
+/** A value as a number; undefined, and never 0, where the key is missing or the value is no number. */
 export function infoNumber(info: ReadonlyMap<string, string>, key: string): number | undefined {
   const text = info.get(key);
   if (text === undefined || text.trim() === "") return undefined;
@@ -26,4 +26,12 @@ export function infoFields(value: string): Map<string, string> {
       return equals < 0 ? [field, ""] : [field.slice(0, equals), field.slice(equals + 1)];
     }),
   );
+}
+
+/** A reply in which names and values alternate, as CONFIG GET and Sentinels send it, as a map. */
+export function parseFlatReply(reply: unknown): Map<string, string> {
+  const words = Array.isArray(reply) ? reply.map(String) : [];
+  const values = new Map<string, string>();
+  for (let index = 0; index < words.length; index += 2) values.set(words[index] ?? "", words[index + 1] ?? "");
+  return values;
 }

@@ -1,6 +1,7 @@
-/** Where nodes go: zones in turn for nodes yet to be made, roles by zone for nodes that are there. */
+/** Zones for the nodes of a deployment, and how many primaries each zone may have. Pure. */
+import { groupBy } from "../../lib/group-by";
 
-/** A node and the zone it is in, as far as planning is concerned. */
+/** A node and its zone. */
 export interface PlacedNode {
   readonly name: string;
   readonly zone: string;
@@ -12,20 +13,21 @@ export interface Shape {
   readonly replicasPerPrimary: number;
 }
 
+/** The number of nodes of a shape. */
 export function nodeCount(shape: Shape): number {
   return shape.primaries * (1 + shape.replicasPerPrimary);
 }
 
-/** Zones in turn: node i is in zone i modulo the number of zones, so zones differ by at most one node. */
+/** Places node i in zone i modulo the number of zones, so that the zones differ by at most one node. */
 export function spreadOverZones(names: readonly string[], zones: readonly string[]): PlacedNode[] {
   return names.map((name, index) => ({ name, zone: zones[index % zones.length] ?? "" }));
 }
 
 /**
- * Zones for the nodes of a cluster yet to be made, by rotation: primary i in zone i, its replicas in the
- * zones after. Zone-safe for any shape over two zones or more, which zones filled in turn are not (three
- * primaries with three replicas each do not split into two zones of six).
- * @param names `nodeCount(shape)` of them; the first `shape.primaries` get the primaries' zones
+ * Zones for the nodes of a new cluster, by rotation: primary i in zone i, its replicas in the zones after that. Over two zones or
+ * more this keeps every replica apart from its primary, whatever the shape; filling the zones in turn does not (three primaries
+ * with three replicas each cannot be divided into two zones of six).
+ * @param names `nodeCount(shape)` of them. The first `shape.primaries` get the zones of the primaries
  */
 export function rotateOverZones(names: readonly string[], shape: Shape, zones: readonly string[]): PlacedNode[] {
   const others = Math.max(1, zones.length - 1);
@@ -38,8 +40,8 @@ export function rotateOverZones(names: readonly string[], shape: Shape, zones: r
 }
 
 /**
- * Zones for nodes that are added to others: for each the zone that lacks most beside the rotation of the
- * wanted shape, so that growing ends where starting anew would have, as far as the nodes there are allow.
+ * Zones for nodes that are added to a cluster: for each the zone that lacks most nodes, compared with the rotation of the wanted
+ * shape. As far as the present nodes allow, a cluster that grew is placed as a new one would be.
  * @param present the zones of the nodes that stay
  */
 export function placeAddedNodes(
@@ -66,23 +68,17 @@ export function placeAddedNodes(
   });
 }
 
-/** Groups by zone, zones in order of first appearance, nodes in given order. */
+/** The nodes of each zone, zones in the order of their first appearance, nodes in the given order. */
 export function groupByZone<T extends { readonly zone: string }>(nodes: readonly T[]): Map<string, T[]> {
-  const zones = new Map<string, T[]>();
-  for (const node of nodes) {
-    const members = zones.get(node.zone);
-    if (members === undefined) zones.set(node.zone, [node]);
-    else members.push(node);
-  }
-  return zones;
+  return groupBy(nodes, ({ zone }) => zone);
 }
 
 /**
- * How many primaries a zone with so many nodes may have at most, such that every replica can be paired with a
- * primary of another zone; negative when no number will do.
+ * How many primaries a zone of `size` nodes may have at most, so that every replica can have its primary in another zone;
+ * negative when no number allows that.
  *
- * A zone with n nodes, p of them primaries, has n − p replicas, which need primaries elsewhere:
- * n − p ≤ R · (P − p). This bounds p from above for R ≥ 2 and is independent of p for R = 1.
+ * A zone with n nodes, p of them primaries, has n − p replicas, which need primaries elsewhere: n − p ≤ R · (P − p). This bounds
+ * p from above for R ≥ 2, and does not depend on p for R = 1.
  */
 export function maxPrimariesInZone(size: number, { primaries: P, replicasPerPrimary: R }: Shape): number {
   if (R === 0) return size;
@@ -91,9 +87,9 @@ export function maxPrimariesInZone(size: number, { primaries: P, replicasPerPrim
 }
 
 /**
- * How many primaries each zone gets, as even as the zones' sizes allow, such that every replica can
- * be paired with a primary of another zone.
- * @returns undefined when no such split exists.
+ * How many primaries each zone gets, as even as the sizes of the zones allow, so that every replica can have its primary in
+ * another zone.
+ * @returns undefined when there is no such distribution
  */
 export function distributePrimaries(sizes: ReadonlyMap<string, number>, shape: Shape): Map<string, number> | undefined {
   const { primaries: P } = shape;

@@ -93,7 +93,7 @@ function noneFailing({ nodes }: DeploymentFacts): Assertion {
     nodes,
     ({ view }) => view,
     (view) => {
-      const troubles = view.unhealthy.map(({ id, trouble }) => `${TROUBLES[trouble]} ${name(id)}`);
+      const troubles = view.unhealthy.map(({ id, flag }) => `${TROUBLES[flag]} ${name(id)}`);
       const failed = new Set(view.unhealthy.map(({ id }) => id));
       const unlinked = view.unlinked.filter((id) => !failed.has(id)).map(name);
       const all = [...troubles, ...(unlinked.length === 0 ? [] : [`has no link to ${listNames(unlinked)}`])];

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { FormationState, MemberState } from "../../../valkey/formation/formation-steps";
+import type { FormationState } from "../../../valkey/formation/formation-steps";
 import { formationState } from "../../../valkey/formation/formation-steps";
+import type { MemberState } from "../../../valkey/formation/member-state";
 import { planCluster } from "../../../valkey/topology/cluster-plan";
 import { nodeCount, rotateOverZones } from "../../../valkey/topology/placement";
 import { countSlots, formatRanges, SLOT_COUNT } from "../../../valkey/topology/slots";
@@ -26,7 +27,7 @@ const formed: FakeNode[] = placed.map(({ name }) => {
     : { name, primary: shard?.primary ?? "", epoch: 4 };
 });
 
-/** States of nodes that all know `known`, or each only itself. */
+/** States of nodes that all know each other, or each only itself. */
 function states(nodes: readonly FakeNode[], alone = false, keys: Record<string, number> = {}): MemberState[] {
   return nodes.map((node) => ({
     name: node.name,
@@ -43,7 +44,7 @@ const fresh = states(
 );
 
 describe("formationState", () => {
-  it("of fresh nodes is everything the plan says, replicas' epochs below the primaries'", () => {
+  it("of new nodes has all steps of the plan, with replicas' epochs below the primaries'", () => {
     const state = stateOf(fresh);
     if (state.kind !== "incomplete") throw new Error(state.kind);
     expect(countSlots(state.steps.addSlots.flatMap(({ ranges }) => ranges))).toBe(SLOT_COUNT);
@@ -55,7 +56,7 @@ describe("formationState", () => {
       for (const replica of replicas) expect(epoch.get(replica)).toBeLessThan(epoch.get(primary) ?? 0);
   });
 
-  it("of a formed cluster is formed, also when a replica has taken over since", () => {
+  it("of a formed cluster is formed, also after a failover", () => {
     expect(stateOf(states(formed)).kind).toBe("formed");
     const replica = plan.shards[0]?.replicas[0] ?? "";
     const after = formed.map((node): FakeNode => {
@@ -65,7 +66,7 @@ describe("formationState", () => {
     expect(stateOf(states(after)).kind).toBe("formed");
   });
 
-  it("half-way is what is missing and no more", () => {
+  it("of a cluster formed in part has only the missing steps", () => {
     const half = formed.map((node): FakeNode => (node.primary === undefined ? node : { name: node.name, epoch: 0 }));
     const state = stateOf(states(half));
     if (state.kind !== "incomplete") throw new Error(state.kind);
@@ -75,7 +76,7 @@ describe("formationState", () => {
     );
   });
 
-  it("with slots given out and nobody introduced keeps the slots", () => {
+  it("of nodes with slots that have not met keeps the slots", () => {
     const slotted = formed.map((node): FakeNode => ({
       name: node.name,
       ...(node.slots === undefined ? {} : { slots: node.slots }),
@@ -87,7 +88,7 @@ describe("formationState", () => {
     expect(state.steps.meet).toBe(true);
   });
 
-  it("around primaries that differ from the plan completes them, when they are as many as wanted", () => {
+  it("of as many primaries as wanted, other than planned, completes their shards", () => {
     const others = formed.map((node): FakeNode => ({
       name: node.name,
       epoch: 1,
@@ -108,7 +109,7 @@ describe("formationState", () => {
 
   it.each<[string, MemberState[], RegExp]>([
     [
-      "a stranger",
+      "an unknown node",
       states([...formed, { name: "n-77", epoch: 9 }]).slice(0, 6),
       /knows a node that is not part of this deployment: 0+77 at 10\.0\.0\.1:7000/,
     ],
@@ -118,7 +119,7 @@ describe("formationState", () => {
       /slots 5461-6000 are claimed by both n-0 and n-1/,
     ],
     [
-      "slots that are somebody else's",
+      "slots that the plan gives to another node",
       states(
         formed.map((n) => ({ name: n.name, ...(n.name === "n-4" ? { slots: "0-10" } : {}) })),
         true,
@@ -126,22 +127,22 @@ describe("formationState", () => {
       /n-4 serves slots 0-10, which the plan gives to n-0/,
     ],
     [
-      "keys on a replica to be",
+      "keys on a future replica",
       states(
         placed.map(({ name }) => ({ name, epoch: 0 })),
         true,
         { "n-5": 12 },
       ),
-      /n-5 is to become a replica of n-\d but holds 12 keys/,
+      /n-5 cannot become a replica of n-\d: it holds 12 keys/,
     ],
-    ["one identity twice", [...fresh.slice(0, 5), { ...(fresh[0] as MemberState), name: "n-5" }], /same node id/],
-  ])("with %s is blocked and says so", (_what, nodes, message) => {
+    ["one node ID twice", [...fresh.slice(0, 5), { ...(fresh[0] as MemberState), name: "n-5" }], /same node ID/],
+  ])("with %s is blocked, with that reason", (_what, nodes, message) => {
     const state = stateOf(nodes);
     expect(state.kind).toBe("blocked");
     expect(state.kind === "blocked" ? state.reasons.join("; ") : "").toMatch(message);
   });
 
-  it("has steps that lead to the wanted shape from any half-way point", () => {
+  it("has steps that lead to the wanted shape after an interruption at any point", () => {
     const sizes = fc.record({
       primaries: fc.integer({ min: 3, max: 8 }),
       replicasPerPrimary: fc.integer({ min: 0, max: 2 }),
@@ -169,7 +170,7 @@ describe("formationState", () => {
   });
 });
 
-/** Nodes that do what they are told, or not when `does` says so. */
+/** Nodes that carry out steps, each of them only when `does` returns true. */
 class FakeCluster {
   private met = false;
   private readonly nodes: { name: string; zone: string; slots: string; primary?: string; epoch: number }[];

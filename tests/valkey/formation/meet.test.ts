@@ -14,8 +14,8 @@ const view = (fingerprint: string, unlinked: readonly string[] = []): ClusterVie
   openSlots: [],
 });
 
-describe("nodes that get to know each other", () => {
-  it("are quiet for longer the more there are, so that all of them together say no more than a small cluster's", () => {
+describe("nodes that meet", () => {
+  it("ping less often the more they are, so that all of them together send no more than those of a small cluster", () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 490 }), (nodes) => {
         expect(slowPingIntervalMs(nodes + 1)).toBeGreaterThanOrEqual(slowPingIntervalMs(nodes));
@@ -25,7 +25,7 @@ describe("nodes that get to know each other", () => {
     expect([6, 200, 2000].map(slowPingIntervalMs)).toEqual([250, 10_000, 60_000]);
   });
 
-  it("ask again where they see another cluster than most do", () => {
+  it("are known by their view, where it differs from the most common one", () => {
     const members = ["a", "b", "c", "d"].map(member);
     expect(
       membersWithDifferentView(
@@ -52,7 +52,7 @@ describe("nodes that get to know each other", () => {
       ),
     ).toBe("the nodes have 3 different views of the cluster");
     expect(describeDisagreement(members, [view("x"), view("x", ["a"]), view("x"), view("y")])).toContain(
-      "b among them",
+      "for example b",
     );
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { MemberState } from "../../../valkey/formation/formation-steps";
+import type { MemberState } from "../../../valkey/formation/member-state";
+import { openMigrations } from "../../../valkey/resize/open-migrations";
 import {
   halfJoinedNodes,
-  resizeBlockers,
-  openMigrations,
   participants,
+  resizeBlockers,
   resizeNodes,
   servesAllSlots,
 } from "../../../valkey/resize/resize-facts";
@@ -19,9 +19,12 @@ const NODES: readonly FakeNode[] = [
   { name: "n-4", primary: "n-1", epoch: 2 },
 ];
 const NEW: FakeNode = { name: "n-9", epoch: 0 };
-const nobody = new Set<string>();
+const none = new Set<string>();
 
-/** States of nodes that each know who `known` says, themselves included; marks of open moves are part of a node's own line. */
+/**
+ * States of nodes, each with the view that `known` gives it, which includes itself. The marks of open migrations are part of a
+ * node's own line.
+ */
 function states(
   nodes: readonly FakeNode[],
   known: (name: string) => readonly FakeNode[] = () => nodes,
@@ -44,10 +47,10 @@ const alone =
     those.includes(name) ? [...NODES, NEW].filter((node) => node.name === name) : NODES;
 
 describe("a cluster that is to be resized", () => {
-  it("serves all slots when somebody sees them served, and not before", () => {
+  it("serves all slots when a node sees all of them served and the primaries know each other", () => {
     expect(servesAllSlots(states(NODES))).toBe(true);
     expect(servesAllSlots(states(NODES, (name) => NODES.filter((node) => node.name === name)))).toBe(false);
-    // Formation was stopped between introductions: n-0 sees all of it, and n-1 and n-2 not yet each other.
+    // Formation was stopped while nodes met: n-0 knows all of them, n-1 and n-2 do not know each other yet.
     expect(
       servesAllSlots(
         states(NODES, (name) => NODES.filter((node) => name === "n-0" || node.name === "n-0" || node.name === name)),
@@ -55,12 +58,12 @@ describe("a cluster that is to be resized", () => {
     ).toBe(false);
   });
 
-  it("consists of those whom all primaries know and who know all primaries", () => {
+  it("consists of the nodes that know all primaries and are known to all of them", () => {
     expect(names(participants(states([...NODES, NEW], alone("n-9"))))).toEqual(names(states(NODES)));
     expect(names(participants(states(NODES, alone("n-4"))))).not.toContain("n-4");
   });
 
-  it("has a leaving node until it knows nobody and nobody knows it", () => {
+  it("has a leaving node until that node knows no other, and no other knows it", () => {
     const met = (list: readonly MemberState[]): boolean | undefined =>
       resizeNodes(list, new Set(["n-4"]), new Map()).find(({ name }) => name === "n-4")?.met;
     const forgotten = (name: string): readonly FakeNode[] =>
@@ -71,7 +74,7 @@ describe("a cluster that is to be resized", () => {
     expect(met(states(NODES, forgotten))).toBe(false);
   });
 
-  it("is apart from nodes whom some forgot, or who alone do not know, but for replicas that are to stay and have data", () => {
+  it("resets nodes that only some others know, except replicas that stay and hold keys", () => {
     const leaving = new Set(["n-4"]);
     const keys = { "n-4": 3 };
     const forgetful = (who: readonly string[], data = {}): MemberState[] =>
@@ -79,32 +82,37 @@ describe("a cluster that is to be resized", () => {
     expect(halfJoinedNodes(states(NODES), leaving)).toEqual([]);
     for (const who of [["n-1"], ["n-0", "n-1", "n-2", "n-3"]]) {
       expect(halfJoinedNodes(forgetful(who), leaving)).toEqual(["n-4"]);
-      expect(halfJoinedNodes(forgetful(who), nobody)).toEqual(["n-4"]);
+      expect(halfJoinedNodes(forgetful(who), none)).toEqual(["n-4"]);
       expect(halfJoinedNodes(forgetful(who, keys), leaving)).toEqual(["n-4"]);
-      expect(halfJoinedNodes(forgetful(who, keys), nobody)).toEqual([]);
+      expect(halfJoinedNodes(forgetful(who, keys), none)).toEqual([]);
     }
-    expect(halfJoinedNodes(states([...NODES, NEW], alone("n-9")), nobody)).toEqual([]);
-    // A replica still follows it, and could not forget it.
+    expect(halfJoinedNodes(states([...NODES, NEW], alone("n-9")), none)).toEqual([]);
+    // n-10 is a replica of n-9, and could not forget it.
     const shard = [...NODES, { name: "n-9", epoch: 4 }, { name: "n-10", primary: "n-9", epoch: 4 }];
     expect(
       halfJoinedNodes(
         states(shard, (name) => (name === "n-0" ? shard.filter((node) => node.name !== "n-9") : shard)),
-        nobody,
+        none,
       ),
     ).toEqual(["n-9", "n-10"]);
   });
 
   it.each<[string, Partial<FakeNode>, readonly string[], string | RegExp]>([
-    ["at an address that is a node's here", {}, ["n-9"], "n-9"],
+    ["at the address of a node", {}, ["n-9"], "n-9"],
     ["without an address", { host: "", port: 0, flags: "noaddr" }, ["n-9"], "n-9"],
-    // Who was forgotten finds its way back after a minute.
-    ["in the view of one that takes part", { host: "", port: 0, flags: "noaddr" }, ["n-4"], "n-4"],
+    // A node that was forgotten by others may be accepted again after a minute.
+    ["in the view of a participant", { host: "", port: 0, flags: "noaddr" }, ["n-4"], "n-4"],
     ["at another address", { host: "10.0.0.9" }, ["n-9"], /n-9 knows a node that is not part of this deployment/],
     ["with slots", { slots: "7" }, ["n-9"], /n-9 knows a node that is not part of this deployment/],
-    ["that one with slots knows as well", {}, ["n-9", "n-0"], /n-0 knows a node that is not part of this deployment/],
-    ["that is but a handshake", { flags: "handshake" }, ["n-4"], ""],
+    [
+      "in the view of a primary with slots as well",
+      {},
+      ["n-9", "n-0"],
+      /n-0 knows a node that is not part of this deployment/,
+    ],
+    ["in handshake", { flags: "handshake" }, ["n-4"], ""],
   ])(
-    "has no strangers, and nodes to be reset, where these remember others from before their reset: %s",
+    "is not blocked by a node that remembers a former identity of another, and resets that node: %s",
     (_where, former, knowers, found) => {
       const known = (name: string): readonly FakeNode[] => [
         ...NODES,
@@ -117,11 +125,11 @@ describe("a cluster that is to be resized", () => {
         {},
         { "n-4": 5 },
       );
-      if (typeof found !== "string") expect(resizeBlockers(list, nobody).join("; ")).toMatch(found);
+      if (typeof found !== "string") expect(resizeBlockers(list, none).join("; ")).toMatch(found);
       else {
-        expect(resizeBlockers(list, nobody)).toEqual([]);
+        expect(resizeBlockers(list, none)).toEqual([]);
         expect(
-          halfJoinedNodes(list, nobody)
+          halfJoinedNodes(list, none)
             .filter((name) => knowers.includes(name))
             .join(),
         ).toBe(found);
@@ -129,34 +137,34 @@ describe("a cluster that is to be resized", () => {
     },
   );
 
-  it("refuses who remembers a node without an address and knows nothing of this cluster", () => {
+  it("is blocked by a node that remembers a node without an address and knows no primary of this cluster", () => {
     const list = states([...NODES, NEW], (name) =>
       name === "n-9" ? [NEW, { ...NEW, name: "n-77", host: "", port: 0, flags: "noaddr" }] : NODES,
     );
-    expect(resizeBlockers(list, nobody).join("; ")).toMatch(/n-9 knows a node that is not part of this deployment/);
+    expect(resizeBlockers(list, none).join("; ")).toMatch(/n-9 knows a node that is not part of this deployment/);
   });
 
   it.each<[string, MemberState[], RegExp]>([
-    ["a stranger", states([...NODES, NEW]).slice(0, 5), /knows a node that is not part of this deployment/],
+    ["an unknown node", states([...NODES, NEW]).slice(0, 5), /knows a node that is not part of this deployment/],
     [
-      "keys on a node that is to join",
+      "keys on a joining node",
       states([...NODES, NEW], alone("n-9"), {}, { "n-9": 3 }),
-      /n-9 is to join but holds 3 keys of its own/,
+      /n-9 cannot join: it holds 3 keys of its own/,
     ],
     [
-      "a primary that not all know",
+      "a primary that only some know",
       states(NODES, (name) => NODES.filter((node) => name !== "n-1" || node.name !== "n-2")),
-      /n-1 serves slots and does not know all other primaries/,
+      /n-1 serves slots, and some other primary and it do not know each other/,
     ],
-  ])("is left alone for %s", (_what, list, message) => {
-    expect(resizeBlockers(list, nobody).join("; ")).toMatch(message);
-    expect(resizeBlockers(states([...NODES, NEW], alone("n-9")), nobody)).toEqual([]);
+  ])("is blocked by %s", (_what, list, message) => {
+    expect(resizeBlockers(list, none).join("; ")).toMatch(message);
+    expect(resizeBlockers(states([...NODES, NEW], alone("n-9")), none)).toEqual([]);
   });
 });
 
-describe("open moves", () => {
+describe("open migrations", () => {
   const [to, from] = [`[42->-${nodeIdOf("n-1")}]`, `[42-<-${nodeIdOf("n-0")}]`];
-  const move = { slot: 42, from: "n-0", to: "n-1" };
+  const migration = { slot: 42, from: "n-0", to: "n-1" };
 
   it.each<[string, Record<string, string>]>([
     ["on both sides", { "n-0": to, "n-1": from }],
@@ -164,11 +172,11 @@ describe("open moves", () => {
     ["at the target only", { "n-1": from }],
     ["at a replica of the target only", { "n-4": from }],
     ["at all four", { "n-0": to, "n-1": from, "n-3": to, "n-4": from }],
-  ])("are known by marks %s", (_where, marks) => {
-    expect(openMigrations(states(NODES, undefined, marks))).toEqual({ begun: [move], stale: [], reasons: [] });
+  ])("are recognized by marks %s", (_where, marks) => {
+    expect(openMigrations(states(NODES, undefined, marks))).toEqual({ begun: [migration], stale: [], reasons: [] });
   });
 
-  it("that have ended, or were made by nobody who has the slot, leave marks to be taken off", () => {
+  it("that have ended, or whose source does not own the slot, leave stale marks", () => {
     expect(openMigrations(states(NODES, undefined, { "n-0": `[42-<-${nodeIdOf("n-1")}]` }))).toEqual({
       begun: [],
       stale: [{ slot: 42, node: "n-0" }],
@@ -186,8 +194,8 @@ describe("open moves", () => {
     });
   });
 
-  it("of one slot to two nodes are nobody's to finish", () => {
+  it("of one slot to two nodes are not ended", () => {
     const both = openMigrations(states(NODES, undefined, { "n-1": from, "n-2": `[42-<-${nodeIdOf("n-0")}]` }));
-    expect(both.reasons).toEqual(["slot 42 is being taken over by several nodes: n-1, n-2"]);
+    expect(both.reasons).toEqual(["slot 42 is being imported by several nodes: n-1, n-2"]);
   });
 });

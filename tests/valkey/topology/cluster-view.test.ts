@@ -7,7 +7,7 @@ const parse = (name: string): ReturnType<ViewParser["parse"]> =>
   new ViewParser().parse(fixture(`cluster-nodes-${name}`));
 
 describe.each(["8.0", "9.1"])("CLUSTER NODES of Valkey %s", (version) => {
-  it("formed: three primaries with all slots, three replicas of them, nothing amiss", () => {
+  it("of a formed cluster: three primaries with all slots, three replicas, all healthy", () => {
     const view = parse(`${version}-formed`);
     const nodes = [...view.topology.nodes.values()];
     const primaries = nodes.filter((node) => node.role === "primary");
@@ -18,7 +18,7 @@ describe.each(["8.0", "9.1"])("CLUSTER NODES of Valkey %s", (version) => {
     expect([view.unhealthy, view.unlinked, view.openSlots]).toEqual([[], [], []]);
   });
 
-  it("a slot on its way out and in, at either end", () => {
+  it("of a slot that is migrating and imported", () => {
     const out = parse(`${version}-migrating`);
     const into = parse(`${version}-importing`);
     expect(out.openSlots).toEqual([{ slot: 42, direction: "migrating", peerId: into.selfId }]);
@@ -26,31 +26,31 @@ describe.each(["8.0", "9.1"])("CLUSTER NODES of Valkey %s", (version) => {
     expect(out.topology.fingerprint).toBe(into.topology.fingerprint);
   });
 
-  it("a node that announces a host name", () => {
+  it("of a node that announces a host name", () => {
     const view = parse(`${version}-hostname`);
     expect(view.topology.nodes.get(view.selfId)?.address.hostname).toBe("valkey-0.example.internal");
   });
 
-  it("a node still shaking hands", () => {
+  it("of a node in handshake", () => {
     const view = parse(`${version}-handshake`);
-    const [trouble] = view.unhealthy;
-    expect(trouble?.trouble).toBe("handshake");
-    expect(view.unlinked).toEqual([trouble?.id]);
-    expect(view.topology.nodes.get(trouble?.id ?? "")?.address).toEqual({
+    const [shaking] = view.unhealthy;
+    expect(shaking?.flag).toBe("handshake");
+    expect(view.unlinked).toEqual([shaking?.id]);
+    expect(view.topology.nodes.get(shaking?.id ?? "")?.address).toEqual({
       host: "127.0.0.1",
       port: 9,
       hostname: undefined,
     });
   });
 
-  it("a node suspected and then failed", () => {
-    expect(parse(`${version}-suspected`).unhealthy.map(({ trouble }) => trouble)).toEqual(["suspected"]);
-    expect(parse(`${version}-failed`).unhealthy.map(({ trouble }) => trouble)).toEqual(["failed"]);
+  it("of a node that is suspected, then failed", () => {
+    expect(parse(`${version}-suspected`).unhealthy.map(({ flag }) => flag)).toEqual(["suspected"]);
+    expect(parse(`${version}-failed`).unhealthy.map(({ flag }) => flag)).toEqual(["failed"]);
   });
 
-  it("a node without address", () => {
+  it("of a node without an address", () => {
     const view = parse(`${version}-noaddr`);
-    expect(view.unhealthy.map(({ trouble }) => trouble)).toEqual(["failed", "no-address"]);
+    expect(view.unhealthy.map(({ flag }) => flag)).toEqual(["failed", "no-address"]);
     expect(view.topology.nodes.get(view.unhealthy[0]?.id ?? "")?.address).toEqual({
       host: "",
       port: 0,
@@ -58,7 +58,7 @@ describe.each(["8.0", "9.1"])("CLUSTER NODES of Valkey %s", (version) => {
     });
   });
 
-  it("a node that knows nobody, not even its own address", () => {
+  it("of a node that knows no others, nor its own address", () => {
     const view = parse(`${version}-alone`);
     expect([...view.topology.nodes.keys()]).toEqual([view.selfId]);
     expect(view.topology.nodes.get(view.selfId)?.address.host).toBe("");
@@ -66,7 +66,7 @@ describe.each(["8.0", "9.1"])("CLUSTER NODES of Valkey %s", (version) => {
 });
 
 describe("ViewParser", () => {
-  it("keeps equal topologies once, whatever order, times and health they are printed with", () => {
+  it("keeps equal topologies once, whatever the order, the times and the health of the lines", () => {
     const parser = new ViewParser();
     const text = fixture("cluster-nodes-9.1-formed");
     const first = parser.parse(text);
@@ -81,7 +81,7 @@ describe("ViewParser", () => {
     expect(second.topology).toBe(first.topology);
   });
 
-  it("tells topologies apart by epoch, role and slots", () => {
+  it("distinguishes topologies by epoch, role and slots", () => {
     const text = fixture("cluster-nodes-9.1-formed");
     const fingerprint = (each: string): string => new ViewParser().parse(each).topology.fingerprint;
     const variants = [
@@ -99,16 +99,16 @@ describe("ViewParser", () => {
     [fixture("cluster-nodes-9.1-formed").replaceAll("myself,", ""), /no line is flagged myself/],
     [fixture("cluster-nodes-9.1-formed").replace(" connected ", " linked "), /link state is unknown/],
     [fixture("cluster-nodes-9.1-formed").replace("0-5460", "0-54600"), /not a slot range/],
-    [fixture("cluster-nodes-9.1-migrating").replace("[42->-", "[42=>-"), /move is not understood/],
-  ])("refuses what it does not understand: %#", (text, message) => {
+    [fixture("cluster-nodes-9.1-migrating").replace("[42->-", "[42=>-"), /mark of a slot has another format/],
+  ])("rejects text in another format: %#", (text, message) => {
     expect(() => new ViewParser().parse(text)).toThrow(message);
   });
 
-  it("names the error and quotes the line", () => {
+  it("throws a ViewSyntaxError", () => {
     expect(() => new ViewParser().parse("x y z - 0 0 1 connected")).toThrow(ViewSyntaxError);
   });
 
-  it("understands every fixture", () => {
+  it("parses every fixture", () => {
     const names = fixtures("cluster-nodes-");
     expect(names.length).toBeGreaterThanOrEqual(18);
     for (const name of names) expect(() => new ViewParser().parse(fixture(name))).not.toThrow();

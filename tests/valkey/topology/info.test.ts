@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { infoFields, infoNumber, parseInfo } from "../../../valkey/topology/info";
+import { infoFields, infoNumber, parseFlatReply, parseInfo } from "../../../valkey/topology/info";
 import { fixture } from "../../support/fixtures";
 
 describe("INFO", () => {
@@ -11,7 +11,7 @@ describe("INFO", () => {
     expect(Number(infoFields(info.get("cmdstat_info") ?? "").get("calls"))).toBeGreaterThan(0);
   });
 
-  it("gives no number for what is missing or none, rather than 0", () => {
+  it("has no number, rather than 0, for a key that is missing or no number", () => {
     const info = new Map([
       ["a", ""],
       ["b", "x"],
@@ -25,6 +25,14 @@ describe("INFO", () => {
       12.5,
       undefined,
     ]);
+  });
+
+  it("is also read from a flat reply of names and values", () => {
+    expect([...parseFlatReply(["ip", "10.0.0.1", "port", 6379])]).toEqual([
+      ["ip", "10.0.0.1"],
+      ["port", "6379"],
+    ]);
+    expect(parseFlatReply(null).size).toBe(0);
   });
 
   it("keeps colons within values", () => {

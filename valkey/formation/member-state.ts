@@ -1,0 +1,57 @@
+/** What each node of a cluster that is being formed or resized reports of it, and the reasons not to touch the cluster. Pure. */
+import type { ClusterView, KnownNode } from "../topology/cluster-view";
+import { countSlots, formatRanges, subtractRanges } from "../topology/slots";
+
+/** One node's name, zone, view of the cluster, and number of keys. */
+export interface MemberState {
+  readonly name: string;
+  readonly zone: string;
+  readonly view: ClusterView;
+  /** DBSIZE */
+  readonly keys: number;
+}
+
+/** The node's entry for itself in its own view. */
+export function selfEntry({ view }: MemberState): KnownNode {
+  const known = view.topology.nodes.get(view.selfId);
+  if (known === undefined) throw new Error(`a view without its own node: ${view.selfId}`);
+  return known;
+}
+
+/**
+ * Nodes in the members' views that are not part of the deployment, each as a reason not to touch the cluster. A node in
+ * handshake is not part of any cluster yet, and does not count.
+ * @param isExcused whether an entry is known to be a former identity of a member
+ */
+export function unknownNodes(
+  states: readonly MemberState[],
+  isExcused: (knower: MemberState, known: KnownNode) => boolean = () => false,
+): string[] {
+  const memberIds = new Set(states.map(({ view }) => view.selfId));
+  const reasons = new Set<string>();
+  if (memberIds.size < states.length) reasons.add("two nodes have the same node ID (a copied nodes.conf?)");
+  for (const state of states) {
+    const handshakes = new Set(state.view.unhealthy.filter(({ flag }) => flag === "handshake").map(({ id }) => id));
+    for (const known of state.view.topology.nodes.values()) {
+      const { id, address } = known;
+      if (memberIds.has(id) || handshakes.has(id) || isExcused(state, known)) continue;
+      const where = `${id} at ${address.host}:${address.port}`;
+      reasons.add(`${state.name} knows a node that is not part of this deployment: ${where}`);
+    }
+  }
+  return [...reasons];
+}
+
+/** Slots that two nodes claim, as reasons: if these nodes met, one of the two would drop its keys. */
+export function conflictingSlots(states: readonly MemberState[]): string[] {
+  const claims = states.map((state) => ({ name: state.name, slots: selfEntry(state).slots }));
+  const owners = claims.filter(({ slots }) => slots.length > 0);
+  return owners.flatMap((a, index) =>
+    owners.slice(index + 1).flatMap((b) => {
+      const onlyA = subtractRanges(a.slots, b.slots);
+      if (countSlots(onlyA) === countSlots(a.slots)) return [];
+      const both = subtractRanges(a.slots, onlyA);
+      return [`slots ${formatRanges(both)} are claimed by both ${a.name} and ${b.name}`];
+    }),
+  );
+}

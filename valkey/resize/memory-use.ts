@@ -1,0 +1,43 @@
+/** The memory that a node's keys take, for deciding whether the remaining primaries can hold all keys. */
+import type { Connection } from "../connection";
+import type { Member } from "../formation/members";
+import { infoNumber, parseInfo } from "../topology/info";
+
+/** A node's memory, bytes. */
+export interface MemoryUse {
+  /** Taken by keys, with all overhead. */
+  readonly keys: number;
+  readonly used: number;
+  /** maxmemory; 0 means no limit. */
+  readonly limit: number;
+}
+
+/** Parts of INFO memory that are no keys. */
+const NOT_KEYS = [
+  "used_memory_startup",
+  "mem_clients_normal",
+  "mem_clients_slaves",
+  "mem_replication_backlog",
+  "mem_aof_buffer",
+  "mem_cluster_links",
+];
+
+/** Reads the memory of every member, by node name. */
+export async function readMemoryUse(members: readonly Member[]): Promise<Map<string, MemoryUse>> {
+  const uses = await Promise.all(members.map(({ connection }) => memoryUseOf(connection)));
+  return new Map(uses.map((use, index) => [members[index]?.node.name ?? "", use]));
+}
+
+async function memoryUseOf(connection: Connection): Promise<MemoryUse> {
+  const info = parseInfo(await connection.info("memory"));
+  const bytes = (name: string): number => infoNumber(info, name) ?? 0;
+  const other = NOT_KEYS.reduce((sum, name) => sum + bytes(name), 0);
+  const isEmpty = (await connection.dbsize()) === 0;
+  const used = bytes("used_memory");
+  return { keys: isEmpty ? 0 : Math.max(0, used - other), used, limit: bytes("maxmemory") };
+}
+
+/** A node's used memory, bytes. */
+export async function readUsedMemory(connection: Connection): Promise<number> {
+  return infoNumber(parseInfo(await connection.info("memory")), "used_memory") ?? 0;
+}

@@ -1,0 +1,50 @@
+/**
+ * The state machine of a resize.
+ *
+ * ```
+ * inspect ─► resetHalfJoined ─► agree ─► awaitMigrations ─► finishOpenMigrations ─► awaitDeletedKeys ─► plan ─► fitted
+ *    ▲ └───────────────────────────▲                                                                     │
+ *    └──────────────────────────────────────────── execute ◄─────────────────────────────────────────────┘
+ * ```
+ *
+ * A resize writes down nothing: every state reads from the nodes what has to be done, and doing it twice does no harm. An
+ * interrupted resize is continued by calling `resizeCluster` again, for the same shape or for another one. The states repair
+ * what the interruption left:
+ *
+ * | left by the interruption                                         | repaired by                                           |
+ * |------------------------------------------------------------------|-------------------------------------------------------|
+ * | directives that a resize changes for its duration                | `restoreLeftoverSettings`, before the first state     |
+ * | nodes that some members have met, and others have not yet        | `inspect` waits for gossip                            |
+ * | nodes that some members have forgotten, and others have not      | `resetHalfJoined` resets them to new node IDs         |
+ * | members that disagree on roles, slots or epochs; replicas behind | `agree` waits for them                                |
+ * | an atomic slot migration, which the servers continue             | `awaitMigrations` waits for its end                   |
+ * | slots marked MIGRATING or IMPORTING, with keys on both sides     | `finishOpenMigrations` completes or cancels them      |
+ * | keys of migrated slots, not yet deleted by their former owner    | `awaitDeletedKeys` waits for the server to delete them |
+ * | a plan carried out in part                                       | `plan` plans what remains                             |
+ */
+export const RESIZE_TRANSITIONS = {
+  /** Reads every node. Throws when a change could lose keys, or break a cluster that others use. */
+  inspect: ["resetHalfJoined", "agree"],
+  /** Makes the members forget nodes that only some of them know, and resets those nodes. */
+  resetHalfJoined: ["agree"],
+  /** Waits until all participants see the same healthy cluster and all replication links are up. */
+  agree: ["awaitMigrations"],
+  /** Waits for atomic slot migrations that are under way. */
+  awaitMigrations: ["finishOpenMigrations"],
+  /** Ends slot migrations that were begun by SETSLOT. */
+  finishOpenMigrations: ["awaitDeletedKeys"],
+  /** Waits until no node without slots holds keys. */
+  awaitDeletedKeys: ["plan"],
+  /** Compares the cluster with the wanted shape. Throws when the remaining primaries lack memory, or after too many plans. */
+  plan: ["execute", "fitted"],
+  /** Carries out the plan (`ResizeExecutor.execute`), or as much of it as the servers allow. */
+  execute: ["inspect"],
+} as const;
+
+/** A state in which something is done; `fitted`, the end, is none of them. */
+export type ResizeState = keyof typeof RESIZE_TRANSITIONS;
+
+/** What is done in each state. The type allows only the transitions above. */
+export type ResizeHandlers = {
+  readonly [State in ResizeState]: () => Promise<(typeof RESIZE_TRANSITIONS)[State][number]>;
+};
