@@ -1,4 +1,6 @@
-/** Measures the capacity of a deployment: the highest load that the open-loop generator can offer within an objective. */
+/**
+ * Measures the capacity of a deployment: the highest load that the open-loop generator can offer within an objective.
+ */
 import { randomInt } from "node:crypto";
 import type { ReportProgress } from "../../lib/progress";
 import { formatCount } from "../../lib/units";

@@ -1,4 +1,6 @@
-/** Judges the probes of a search, and draws from them the points, the bottleneck and the warnings of a capacity. Pure. */
+/**
+ * Judges the probes of a search, and draws from them the points, the bottleneck and the warnings of a capacity. Pure.
+ */
 import { compact } from "../../lib/compact";
 import { Histogram } from "../../lib/histogram";
 import { formatCount } from "../../lib/units";
@@ -11,8 +13,8 @@ import type { ProbeOutcome } from "./search";
 /** Share of the offered requests that must be answered, whatever the percentile. */
 const MIN_ANSWERED = 0.999;
 /**
- * The last replies may come after the last intended time by so many times the objective, and by a share of the probe's length.
- * Later replies mean that a queue was growing.
+ * The last replies may come after the last intended time by so many times the objective, and by a share of the probe's
+ * length. Later replies mean that a queue was growing.
  */
 const OVERRUN_FACTOR = 2;
 const OVERRUN_SHARE = 0.01;
@@ -63,8 +65,8 @@ function answeredShare(records: readonly MeasurementRecord[]): number {
 }
 
 /**
- * A percentile of all offered requests: those without an answer count as slower than any that has one. Where the percentile falls
- * among them, the longest latency is the best known bound.
+ * A percentile of all offered requests: those without an answer count as slower than any that has one. Where the
+ * percentile falls among them, the longest latency is the best known bound.
  */
 function offeredPercentile(histogram: Histogram, answered: number, quantile: number): number {
   return histogram.percentileMs(answered <= quantile ? 1 : quantile / answered);
@@ -100,7 +102,10 @@ export interface Confirmation {
   readonly of: number;
 }
 
-/** The bottleneck at the lowest rate that failed: the client, where the load holds over more connections and not over as many. */
+/**
+ * The bottleneck at the lowest rate that failed: the client, where the load holds over more connections and not over as
+ * many.
+ */
 export function capacityBottleneck(
   failing: Probe,
   { sameConnections, moreConnections, of }: Confirmation,

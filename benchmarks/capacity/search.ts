@@ -1,6 +1,6 @@
 /**
- * Searches the highest load under which an objective holds: the rate is doubled until it fails, the gap is halved, and both ends
- * are confirmed. Pure but for the probes.
+ * Searches the highest load under which an objective holds: the rate is doubled until it fails, the gap is halved, and
+ * both ends are confirmed. Pure but for the probes.
  */
 
 /** One rate offered for a while, and whether the objective held. */
@@ -18,7 +18,9 @@ export interface SearchPlan {
   readonly maxRate: number;
   /** Target relative precision of the answer: 0.05. */
   readonly precision: number;
-  /** How often the answer is offered again at most: it must hold in more than half, and the next higher load must not. */
+  /**
+   * How often the answer is offered again at most: it must hold in more than half, and the next higher load must not.
+   */
   readonly confirmations: number;
 }
 
@@ -35,12 +37,12 @@ export interface SearchResult<P extends ProbeOutcome> {
 const MIN_FRACTION = 1 / 64;
 
 /**
- * Searches the capacity. One probe may mislead either way: a stall of the machine fails a load that holds, and a lucky second
- * passes a load that does not. Therefore:
+ * Searches the capacity. One probe may mislead either way: a stall of the machine fails a load that holds, and a lucky
+ * second passes a load that does not. Therefore:
  * - a load that fails is offered again, and counts as failed when two of three probes fail;
  * - at the end the lowest load that failed is confirmed, and where it holds in most probes the search goes on above it;
- * - the answer holds in most of its own confirmations, without the probe that led to it; until one does, the search steps down by
- *   its precision.
+ * - the answer holds in most of its own confirmations, without the probe that led to it; until one does, the search
+ *   steps down by its precision.
  * @param probe offers a rate
  */
 export async function searchCapacity<P extends ProbeOutcome>(
@@ -68,7 +70,10 @@ export async function searchCapacity<P extends ProbeOutcome>(
   return nothing;
 }
 
-/** The highest rate of the bracket that held, once the next higher rate fails in most of its confirmations; 0 where none held. */
+/**
+ * The highest rate of the bracket that held, once the next higher rate fails in most of its confirmations; 0 where none
+ * held.
+ */
 async function highestPassing(
   bracket: Bracket,
   holds: (rate: number) => Promise<boolean>,
@@ -141,9 +146,9 @@ class Bracket {
 }
 
 /**
- * The point from which latency rises faster than load: farthest below the line from the first to the last point, both axes scaled
- * to 1. This is the Kneedle method (Satopää et al., 2011) on the logarithm of latency, which grows by orders of magnitude beyond
- * the knee.
+ * The point from which latency rises faster than load: farthest below the line from the first to the last point, both
+ * axes scaled to 1. This is the Kneedle method (Satopää et al., 2011) on the logarithm of latency, which grows by
+ * orders of magnitude beyond the knee.
  * @param points ascending in rate
  * @returns undefined for fewer than three points, or where no point lies below the line
  */

@@ -1,6 +1,7 @@
 /**
- * The user that load generators authenticate as. valkey-benchmark takes a password only on its command line, where every user of
- * the machine can read it. So each run creates a user that may read and write keys and nothing else, and deletes it afterwards.
+ * The user that load generators authenticate as. valkey-benchmark takes a password only on its command line, where
+ * every user of the machine can read it. So each run creates a user that may read and write keys and nothing else, and
+ * deletes it afterwards.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
@@ -61,8 +62,9 @@ export async function createBenchmarkUser(nodes: readonly SampledNode[]): Promis
         await setUser(connection, username, password);
       } catch (error) {
         throw new Failure(
-          `${name} does not allow to create a user for valkey-benchmark (${messageOf(error)}), and the deployment's own password ` +
-            "must not appear on a command line; give credentials with the permission ACL SETUSER",
+          `${name} does not allow to create a user for valkey-benchmark (${messageOf(error)}), ` +
+            "and the deployment's own password must not appear on a command line; " +
+            "give credentials with the permission ACL SETUSER",
           { cause: error },
         );
       }

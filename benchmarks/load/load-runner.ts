@@ -11,14 +11,14 @@ import type { LoadReport } from "./valkey-benchmark/output";
 /** Sends loads by one kind of load generator. @typeParam R what one run of that load generator is */
 export interface LoadRunner<R> {
   /**
-   * Load generators that run side by side. Each has the clients, the pipeline and the threads of the workload, its part of the
-   * requests or of the rate, and a seed of its own, counted up from the run's.
+   * Load generators that run side by side. Each has the clients, the pipeline and the threads of the workload, its part
+   * of the requests or of the rate, and a seed of its own, counted up from the run's.
    */
   readonly count: number;
   /**
    * Runs all load generators once, at the same time.
-   * @throws LoadGeneratorFailure when one fails, hangs or prints something unknown; Failure when one cannot be started; the
-   * signal's reason
+   * @throws LoadGeneratorFailure when one fails, hangs or prints something unknown; Failure when one cannot be started;
+   * the signal's reason
    */
   run(request: LoadRequest<R>, observer: LoadObserver, signal: AbortSignal): Promise<LoadOutcome>;
 }

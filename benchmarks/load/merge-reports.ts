@@ -4,8 +4,9 @@ import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import type { LoadReport } from "./valkey-benchmark/output";
 
 /**
- * Merges reports. The rate is the sum of the rates, which is true of the time that all have in common; the seconds are those that
- * all requests take at this rate. A percentile is at most one step of valkey-benchmark's own distribution too high.
+ * Merges reports. The rate is the sum of the rates, which is true of the time that all have in common; the seconds are
+ * those that all requests take at this rate. A percentile is at most one step of valkey-benchmark's own distribution
+ * too high.
  * @param reports at least one; a single report is returned as it is
  */
 export function mergeReports(reports: readonly LoadReport[]): LoadReport {

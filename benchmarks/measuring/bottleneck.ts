@@ -1,4 +1,6 @@
-/** Finds the bottleneck of a load by CPU on both sides and by the requests in flight. Pure; every limit is named here. */
+/**
+ * Finds the bottleneck of a load by CPU on both sides and by the requests in flight. Pure; every limit is named here.
+ */
 import type { MeasurementRecord } from "../results/schema";
 
 /** Where a load has its bottleneck, with the figures that say so. */
@@ -19,13 +21,13 @@ export type BottleneckEvidence = Pick<
 >;
 
 /** Share of the time for which a thread at its limit is busy: scheduling takes the rest. */
-export const BUSY_THREAD = 0.9;
+const BUSY_THREAD = 0.9;
 /** Share of its CPU that a machine at its limit uses. */
 const BUSY_MACHINE = 0.95;
 /**
- * Share of a closed loop's requests that are in flight, by Little's law (rate × mean latency over connections × pipeline).
- * Measured with the server as the bottleneck: 0.89 to 0.93. Measured with the generator as the bottleneck: 0.71 to 0.78, because
- * replies wait to be read. It decides only where the generator's CPU is unknown.
+ * Share of a closed loop's requests that are in flight, by Little's law (rate × mean latency over connections ×
+ * pipeline). Measured with the server as the bottleneck: 0.89 to 0.93. Measured with the generator as the bottleneck:
+ * 0.71 to 0.78, because replies wait to be read. It decides only where the generator's CPU is unknown.
  */
 const IN_FLIGHT = 0.8;
 
@@ -65,8 +67,8 @@ function mainThreadOfPrimary({ role, mainThread }: MeasurementRecord["cpu"]["ser
 }
 
 /**
- * Cores that the load generator needed, and cores that it used while waiting. An open loop polls its clock while it waits: only
- * its work counts, because other processes can have the rest.
+ * Cores that the load generator needed, and cores that it used while waiting. An open loop polls its clock while it
+ * waits: only its work counts, because other processes can have the rest.
  */
 function generatorCpu({ cpu, offering }: BottleneckEvidence): {
   readonly working: number | null;

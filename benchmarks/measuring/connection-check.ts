@@ -1,6 +1,6 @@
 /**
- * Checks whether a closed loop had too few connections. Where no CPU explains its rate, the same load is sent once more over twice
- * as many connections: a higher rate says that their number was the bottleneck.
+ * Checks whether a closed loop had too few connections. Where no CPU explains its rate, the same load is sent once more
+ * over twice as many connections: a higher rate says that their number was the bottleneck.
  */
 import type { ReportProgress } from "../../lib/progress";
 import { formatCount } from "../../lib/units";
@@ -12,7 +12,7 @@ import type { MeasuredLoad } from "./measure";
 /** Connections of a check, for each connection of the measurement. */
 export const CHECK_CONNECTION_FACTOR = 2;
 /** Longest check, seconds. */
-export const CHECK_SECONDS = 2;
+const CHECK_SECONDS = 2;
 /** Ratio of rates from which more connections count as faster: a reference load may vary as much. */
 const GAIN_LIMIT = 1.1;
 /** Seconds below which a measurement tells nothing about its bottleneck. */

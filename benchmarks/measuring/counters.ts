@@ -57,8 +57,8 @@ export function parseCounters(text: string, commands: readonly string[], atMs: n
 }
 
 /**
- * Samples a node's counters at intervals. The server's own clock dates a sample where INFO has it, because a reply may have waited
- * behind the load. The quickest reply tells the difference between the two clocks.
+ * Samples a node's counters at intervals. The server's own clock dates a sample where INFO has it, because a reply may
+ * have waited behind the load. The quickest reply tells the difference between the two clocks.
  */
 export class CounterSampler {
   readonly #samples: { readonly sentMs: number; readonly receivedMs: number; readonly text: string }[] = [];
@@ -151,8 +151,8 @@ export interface NodeCounts {
 }
 
 /**
- * What one node did in an interval. Nothing is sent outside it, so calls are counted from the first sample, before it, to the last,
- * after it. A server uses CPU outside it too, so CPU is counted between the samples within the interval.
+ * What one node did in an interval. Nothing is sent outside it, so calls are counted from the first sample, before it,
+ * to the last, after it. A server uses CPU outside it too, so CPU is counted between the samples within the interval.
  */
 export function countsWithin(samples: readonly CounterSample[], interval: MeasuredInterval): NodeCounts {
   const first = samples[0];

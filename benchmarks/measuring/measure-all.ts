@@ -70,8 +70,8 @@ export async function measureAll(
 }
 
 /**
- * Measures the capacity of one deployment after the other, with a reference load before each and one after the last. A failure
- * keeps the capacities that were found before it.
+ * Measures the capacity of one deployment after the other, with a reference load before each and one after the last. A
+ * failure keeps the capacities that were found before it.
  * @param firstRound round of the first reference load: after the rounds of all other measurements
  */
 export async function findCapacities(

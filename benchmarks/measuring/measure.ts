@@ -31,7 +31,9 @@ export interface CountedCommands {
   readonly replica: readonly string[];
 }
 
-/** Commands of a run of valkey-benchmark, which reads from replicas only where it is told to, and then writes nothing. */
+/**
+ * Commands of a run of valkey-benchmark, which reads from replicas only where it is told to, and then writes nothing.
+ */
 export function countedCommands({ test, readFrom = "primary" }: ValkeyBenchmarkRun): CountedCommands {
   const commands = commandsOfTest(test);
   return { primary: commands, replica: readFrom === "primary" ? [] : commands };

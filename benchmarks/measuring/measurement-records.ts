@@ -169,7 +169,10 @@ function serverCpu(counts: Counts): MeasurementRecord["cpu"]["servers"] {
   }));
 }
 
-/** What the servers counted. Replicas count only calls of clients that read from them; shares are those of the primaries. */
+/**
+ * What the servers counted. Replicas count only calls of clients that read from them; shares are those of the
+ * primaries.
+ */
 function serverFigures(
   counts: Counts,
   clientRate: number,

@@ -1,4 +1,7 @@
-/** What a series of measurements is asked for, the programs that send its loads, and the listener that takes its results. */
+/**
+ * What a series of measurements is asked for, the programs that send its loads, and the listener that takes its
+ * results.
+ */
 import type { MemtierRun } from "../load/memtier/arguments";
 import type { OpenLoopRun } from "../load/open-loop/local-runner";
 import type { ReportProgress } from "../../lib/progress";
@@ -16,7 +19,10 @@ export interface MeasurementSeries {
   readonly mixedWorkloads?: readonly MixedWorkload[] | undefined;
   /** Rounds; 0 measures the reference load alone. */
   readonly repeats: number;
-  /** Set for servers that existed before: keys are written only where none of their names exists, and removed afterwards. */
+  /**
+   * Set for servers that existed before: keys are written only where none of their names exists, and removed
+   * afterwards.
+   */
   readonly externalKeys?: ExternalKeys | undefined;
   /**
    * Requests per second of the last reference load, for a study, which measures its own.

@@ -81,7 +81,10 @@ export class NamedTestMeasurement {
     return { keySpace, dataSize, stock: removesElements ? this.#stock(referenceRate) : 0 };
   }
 
-  /** Elements that suffice for a test that removes one with each request. No such test is faster than the reference load. */
+  /**
+   * Elements that suffice for a test that removes one with each request. No such test is faster than the reference
+   * load.
+   */
   #stock(referenceRate: number): number {
     const { length, warmup, clients, pipeline } = this.workload;
     if ("requests" in length) return length.requests + clients * pipeline * this.sender.runners.valkeyBenchmark.count;

@@ -6,8 +6,8 @@ import type { VerifiedDeployment } from "./session";
 import { Session } from "./session";
 
 /**
- * What every reference load sends. It depends on nothing that a user configures, and touches no data. With as few clients
- * no test that does any work is faster.
+ * What every reference load sends. It depends on nothing that a user configures, and touches no data. With as few
+ * clients no test that does any work is faster.
  */
 export const REFERENCE_LOAD: Workload = {
   name: "reference-load",

@@ -16,8 +16,8 @@ import { Session } from "./session";
 
 /**
  * Measures every test and every mixed workload on every deployment, `repeats` times.
- * @throws BadInput when a load generator cannot send a workload; LoadGeneratorFailure, Failure, or the signal's reason. The
- * listener has all that was measured before.
+ * @throws BadInput when a load generator cannot send a workload; LoadGeneratorFailure, Failure, or the signal's reason.
+ * The listener has all that was measured before.
  */
 export async function runMeasurements(
   series: MeasurementSeries,

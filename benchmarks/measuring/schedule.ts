@@ -1,4 +1,7 @@
-/** The order of measurements: rounds in which every variant comes once, with a reference load before each and after the last. Pure. */
+/**
+ * The order of measurements: rounds in which every variant comes once, with a reference load before each and after the
+ * last. Pure.
+ */
 
 /** One entry of the schedule. @typeParam V a variant, such as one test on one deployment */
 export type ScheduledStep<V> =
@@ -6,8 +9,8 @@ export type ScheduledStep<V> =
   | { readonly kind: "measure"; readonly round: number; readonly variant: V };
 
 /**
- * Interleaves variants. Each round measures one group after the other. Every second round reverses the order within each group, so
- * that a machine that drifts one way favours no variant.
+ * Interleaves variants. Each round measures one group after the other. Every second round reverses the order within
+ * each group, so that a machine that drifts one way favours no variant.
  * @param groups variants to be compared with each other, such as one test on each deployment
  * @param repeats rounds; 0 leaves one reference load alone
  */

@@ -35,7 +35,10 @@ interface WrittenKeys {
   readonly size: PrefillSize;
 }
 
-/** A deployment under measurement: connections to all nodes, the user of the load generator, and the keys written so far. */
+/**
+ * A deployment under measurement: connections to all nodes, the user of the load generator, and the keys written so
+ * far.
+ */
 export class Session {
   readonly #written = new Map<Family, WrittenKeys>();
 

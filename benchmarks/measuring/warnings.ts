@@ -1,11 +1,14 @@
-/** Warns about measurements that are not to be trusted, from what was measured beside them. Pure; every limit is named here. */
+/**
+ * Warns about measurements that are not to be trusted, from what was measured beside them. Pure; every limit is named
+ * here.
+ */
 import { median } from "../../lib/statistics/median";
 import { CLOCK_TICK_SECONDS } from "../load/valkey-benchmark/arguments";
 import type { MeasurementRecord, Offering, ReferenceLoadRecord, Warning } from "../results/schema";
 import { bottleneckOf } from "./bottleneck";
 
 /** Share by which the rates of the load generator and of the servers may differ. */
-export const CLOCK_DISAGREEMENT_LIMIT = 0.01;
+const CLOCK_DISAGREEMENT_LIMIT = 0.01;
 /** Share of the reads of prefilled keys that may miss. */
 const MISS_LIMIT = 0.001;
 /** Share by which a primary's part of the calls may differ from its expected part. */
@@ -33,7 +36,9 @@ const TICK_LIMIT = 0.01;
 /** What warnings are drawn from: a record before it has any, and what only the measurement knows. */
 export interface WarningEvidence {
   readonly record: Omit<MeasurementRecord, "warnings">;
-  /** Whether the load generator counted requests and read its clock in ticks, so that its time is rounded up to a tick. */
+  /**
+   * Whether the load generator counted requests and read its clock in ticks, so that its time is rounded up to a tick.
+   */
   readonly isTicked: boolean;
   /** Whether every request of the test should find its key. */
   readonly reads: boolean;
@@ -43,7 +48,10 @@ export interface WarningEvidence {
   readonly isSkewed: boolean;
   /** Why the servers' counters could not be read; undefined where they were. */
   readonly serversUnknown: string | undefined;
-  /** Seconds for which an open loop was to offer its load, without the wait for the last replies; undefined for a closed loop. */
+  /**
+   * Seconds for which an open loop was to offer its load, without the wait for the last replies; undefined for a closed
+   * loop.
+   */
   readonly offeredSeconds: number | undefined;
 }
 
@@ -84,8 +92,9 @@ function lengthWarnings({ record: { client }, isTicked }: WarningEvidence): Warn
 }
 
 /**
- * Whether an offered rate was reached. Independent arrivals are never exactly as many as the rate says, so an open loop is held
- * against the requests that it did offer. One that falls behind answers all of them, but takes longer than it offered.
+ * Whether an offered rate was reached. Independent arrivals are never exactly as many as the rate says, so an open loop
+ * is held against the requests that it did offer. One that falls behind answers all of them, but takes longer than it
+ * offered.
  */
 function rateWarnings({ record: { client, rate, offering }, offeredSeconds }: WarningEvidence): Warning[] {
   if (rate === null) return [];

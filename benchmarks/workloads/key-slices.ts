@@ -40,7 +40,10 @@ export interface KeyExtent {
   /** Numbers behind each infix, from 0 to count − 1. */
   readonly count: number;
   readonly value: string;
-  /** True where keys carry no hash tag, so that only their own slots tell which node serves them: numbered from 1, without leading zeros. */
+  /**
+   * True where keys carry no hash tag, so that only their own slots tell which node serves them: numbered from 1,
+   * without leading zeros.
+   */
   readonly isUntagged: boolean;
   /** Sizes that numbered keys take in turn, in place of the value. */
   readonly valueSizes?: readonly number[] | undefined;
@@ -82,7 +85,9 @@ export function keyExtent(what: Exclude<Prefill, { kind: "functions" }>, size: P
   }
 }
 
-/** Keys that the primary holds once the extent is filled. For untagged keys only the sum over all primaries is known. */
+/**
+ * Keys that the primary holds once the extent is filled. For untagged keys only the sum over all primaries is known.
+ */
 export function expectedKeys(extent: KeyExtent, slots: Slots): number | undefined {
   if (extent.isUntagged) return undefined;
   return keyInfixes(slots).length * (isNumbered(extent) ? extent.count : 1);
@@ -127,14 +132,20 @@ const FASTER_SHARE = 1.25;
 /** −ln of the chance that one tag runs short: with 16384 tags, one run in a million. */
 const RARITY = 24;
 
-/** Elements per tag. Removals fall on tags at random; Bernstein's inequality bounds how many fall on one, for small means too. */
+/**
+ * Elements per tag. Removals fall on tags at random; Bernstein's inequality bounds how many fall on one, for small
+ * means too.
+ */
 function stockPerInfix(stock: number, infixes: number): number {
   if (infixes === 1) return stock;
   const mean = (FASTER_SHARE * stock) / infixes;
   return 1 + Math.ceil(mean + RARITY / 3 + Math.sqrt((RARITY / 3) ** 2 + 2 * RARITY * mean));
 }
 
-/** Fraction of all slots, at least a tenth: a call looks at ten times as many foreign keys at most, which cost a server time too. */
+/**
+ * Fraction of all slots, at least a tenth: a call looks at ten times as many foreign keys at most, which cost a server
+ * time too.
+ */
 function servedFraction(slots: Slots): number {
   if (slots === undefined) return 1;
   return Math.max(0.1, slots.reduce((sum, { from, to }) => sum + to - from + 1, 0) / SLOT_COUNT);

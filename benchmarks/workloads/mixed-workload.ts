@@ -1,10 +1,15 @@
-/** A mixed workload: reads and writes of one data set in any ratio, and the load generator that sends them. Plain data. */
+/**
+ * A mixed workload: reads and writes of one data set in any ratio, and the load generator that sends them. Plain data.
+ */
 
 /** Load generators: the closed loops of valkey-benchmark and memtier_benchmark, and this project's open loop. */
 export const LOAD_GENERATORS = ["valkey-benchmark", "open-loop", "memtier"] as const;
 export type LoadGeneratorName = (typeof LOAD_GENERATORS)[number];
 
-/** Data that is read and written: strings by GET and SET, or small sorted sets by ZRANGE 0 -1 and ZADD ("Single-node multi-shard"). */
+/**
+ * Data that is read and written: strings by GET and SET, or small sorted sets by ZRANGE 0 -1 and ZADD ("Single-node
+ * multi-shard").
+ */
 export const DATA_KINDS = ["strings", "sorted-sets"] as const;
 export type DataKind = (typeof DATA_KINDS)[number];
 
@@ -107,7 +112,9 @@ export interface OpenLoopWorkload extends CommonWorkload {
 /** Reads and writes of one data set, by the load generator that sends them. */
 export type MixedWorkload = ValkeyBenchmarkWorkload | MemtierWorkload | OpenLoopWorkload;
 
-/** The requests of a mixed workload, as results record them. Workloads with different request mixes cannot be compared. */
+/**
+ * The requests of a mixed workload, as results record them. Workloads with different request mixes cannot be compared.
+ */
 export interface RequestMix {
   readonly data: DataKind;
   readonly reads: number;

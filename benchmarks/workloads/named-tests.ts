@@ -7,7 +7,10 @@ import { compact } from "../../lib/compact";
 export type Prefill =
   /** `key:N` for the whole key space, with values of the workload's size, or of these sizes in turn. */
   | { readonly kind: "strings"; readonly family: "key"; readonly sizes?: readonly number[] }
-  /** `memtier-N` for the whole key space, from 1 and without hash tags: strings, or sorted sets with the same few members. */
+  /**
+   * `memtier-N` for the whole key space, from 1 and without hash tags: strings, or sorted sets with the same few
+   * members.
+   */
   | { readonly kind: "plain"; readonly family: "memtier-"; readonly type: "string" | "zset" }
   /** `zset:N` for the whole key space, each with the same few members. */
   | { readonly kind: "zsets"; readonly family: "zset" }
@@ -33,16 +36,19 @@ export interface NamedTest {
   /** All commands, where the test sends several. */
   readonly commands?: readonly string[];
   /**
-   * `-t` where valkey-benchmark has the test, otherwise the command. Ranges are sent as commands because `-t lrange_…` first pushes
-   * elements for as long as the test lasts; FCALL is sent as a command because its keys carry no hash tag. A sequence of commands
-   * is sent unchanged, with `{tag}` in its keys for a cluster.
+   * `-t` where valkey-benchmark has the test, otherwise the command. Ranges are sent as commands because `-t lrange_…`
+   * first pushes elements for as long as the test lasts; FCALL is sent as a command because its keys carry no hash tag.
+   * A sequence of commands is sent unchanged, with `{tag}` in its keys for a cluster.
    */
   readonly send:
     { readonly named: string } | { readonly words: readonly string[] } | { readonly sequence: readonly string[] };
   readonly prefill: Prefill | undefined;
   /** Whether every request should find its key: a miss would be less work. */
   readonly reads: boolean;
-  /** Whether the test leaves as many elements as it found. More or fewer depend on its speed, and are removed afterwards. */
+  /**
+   * Whether the test leaves as many elements as it found. More or fewer depend on its speed, and are removed
+   * afterwards.
+   */
   readonly leaves: "same" | "more" | "less";
 }
 
@@ -198,7 +204,10 @@ export const TEST_ALIASES: Readonly<Record<string, readonly TestName[]>> = {
   lrange: ["lrange_100", "lrange_300", "lrange_500", "lrange_600"],
 };
 
-/** The tests that names and aliases stand for, each once; upper and lower case are the same. Unknown names are returned as such. */
+/**
+ * The tests that names and aliases stand for, each once; upper and lower case are the same. Unknown names are returned
+ * as such.
+ */
 export function resolveTests(names: readonly string[]): { tests: TestName[]; unknown: string[] } {
   const tests = new Set<TestName>();
   const unknown: string[] = [];

@@ -1,8 +1,9 @@
 /**
  * Writes exactly the keys that a test reads or changes, counts them, and removes them again.
  *
- * The servers make their own keys by a script, in slices short enough to let other commands through: only hash tags travel,
- * so a prefill is as quick over a port-forward as over loopback. A script touches only slots that its node serves.
+ * The servers make their own keys by a script, in slices short enough to let other commands through: only hash tags
+ * travel, so a prefill is as quick over a port-forward as over loopback. A script touches only slots that its node
+ * serves.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +32,10 @@ export const KEYS_IN_FLIGHT = SLICE_KEYS * CALLS_IN_FLIGHT;
 const REPLICATION_TIMEOUT_MS = 60_000;
 
 const SCRIPT = readFileSync(join(__dirname, "prefill.lua"), "utf8");
-/** In a cluster one call covers many slots of its node. Without a cluster there are no slots, and some engines reject the flag. */
+/**
+ * In a cluster one call covers many slots of its node. Without a cluster there are no slots, and some engines reject
+ * the flag.
+ */
 const CLUSTER_SCRIPT = `#!lua flags=allow-cross-slot-keys\n${SCRIPT}`;
 
 const FUNCTION_LIBRARY = readFileSync(join(__dirname, "benchlib.lua"), "utf8");
@@ -50,7 +54,8 @@ export async function prefill(
   const all = sum(counts);
   if (what.kind === "plain" && all !== size.keySpace) {
     throw new Failure(
-      `the primaries hold ${all} of the ${size.keySpace} ${what.family} keys: no primary serves the slots of the others`,
+      `the primaries hold ${all} of the ${size.keySpace} ${what.family} keys: ` +
+        "no primary serves the slots of the others",
     );
   }
 }
@@ -73,7 +78,8 @@ async function prefillPrimary(
   if (what.kind === "grown") return 0;
   const filled = await runSlices(primary, extent, "fill", signal);
   await awaitReplicas(primary);
-  // The number of keys written does not tell which are missing. Untagged keys of all primaries are held against the key space.
+  // The number of keys written does not tell which are missing. Untagged keys of all primaries are held against the key
+  // space.
   const expected = expectedKeys(extent, primary.slots) ?? filled;
   const found = await runSlices(primary, extent, "count", signal);
   if (found !== expected) {

@@ -26,8 +26,9 @@ export interface Workload {
 }
 
 /**
- * The nearest key space that every deployment can have exactly. In a cluster valkey-benchmark draws a hash tag and a number, so
- * it has 16384 times a whole number of keys. Deployments in replication mode that are compared with it use as many.
+ * The nearest key space that every deployment can have exactly. In a cluster valkey-benchmark draws a hash tag and a
+ * number, so it has 16384 times a whole number of keys. Deployments in replication mode that are compared with it use
+ * as many.
  */
 export function fitKeySpace(keySpace: number, anyCluster: boolean): number {
   return anyCluster ? Math.max(1, Math.round(keySpace / SLOT_COUNT)) * SLOT_COUNT : keySpace;
@@ -41,9 +42,9 @@ export interface UnevenSetting {
 }
 
 /**
- * Settings that give primaries unequal shares of the load. In cluster mode valkey-benchmark binds each connection to one primary.
- * With fewer threads T than primaries P, connection i goes to primary i mod P. Otherwise connection i belongs to thread i mod T,
- * and thread t goes to primary t mod P.
+ * Settings that give primaries unequal shares of the load. In cluster mode valkey-benchmark binds each connection to
+ * one primary. With fewer threads T than primaries P, connection i goes to primary i mod P. Otherwise connection i
+ * belongs to thread i mod T, and thread t goes to primary t mod P.
  */
 export function unevenSettings(clients: number, threads: number, primaries: number): UnevenSetting[] {
   const uneven: UnevenSetting[] = [];
@@ -70,8 +71,8 @@ export function unevenSettings(clients: number, threads: number, primaries: numb
 const FIT = { min: 0.75, max: 1.5 };
 
 /**
- * The nearest numbers of connections and threads that every cluster can share evenly: first as many threads as wanted, then as many
- * connections. Returns the given numbers where they are even already, and where no near ones are.
+ * The nearest numbers of connections and threads that every cluster can share evenly: first as many threads as wanted,
+ * then as many connections. Returns the given numbers where they are even already, and where no near ones are.
  * @param primaries number of primaries of each cluster
  */
 export function fitLoad(
@@ -112,8 +113,8 @@ const BYTES_PER_ENTRY = 24 + 90;
 const TABLE_GROWTH = 1.13;
 
 /**
- * Bytes that the keys of a workload take on a node that holds `share` of them. Each takes a key of 16 to 24 bytes, the value, and
- * about 90 bytes for object, entry and table, which vary by 13 % as tables double.
+ * Bytes that the keys of a workload take on a node that holds `share` of them. Each takes a key of 16 to 24 bytes, the
+ * value, and about 90 bytes for object, entry and table, which vary by 13 % as tables double.
  */
 export function dataBytes(workload: Pick<Workload, "keySpace" | "dataSize">, families: number, share: number): number {
   return Math.ceil(workload.keySpace * share * families * (BYTES_PER_ENTRY + workload.dataSize) * TABLE_GROWTH);

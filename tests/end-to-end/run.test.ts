@@ -1,4 +1,4 @@
-/** `npm start` on real servers: what a user does, and what happens to it. */
+/** `npm start` on real servers. */
 import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ afterEach(() => place.close());
 const timed = (...more: string[]): string[] => ["run", ...TIMED, "--output", place.output(), ...more];
 const short = (...more: string[]): string[] => ["run", ...SHORT, "--output", place.output(), ...more];
 
-/** A VALKEY_HOME whose valkey-benchmark is this script; server and command line are the real ones. */
+/** A VALKEY_HOME with this script as valkey-benchmark, and the real server and command line. */
 async function homeWith(benchmark: string, server?: string): Promise<string> {
   const programs = await realPrograms();
   const home = join(place.directory, "home");
@@ -50,7 +50,7 @@ describe("npm start", () => {
     for (const { servers, client } of results.records) {
       expect(servers?.hitRatio).toBe(1);
       expect(Math.abs(servers?.disagreement ?? 1)).toBeLessThan(0.05);
-      // The tool counts the requests that are under way when the time is up, and has no latency of them.
+      // valkey-benchmark counts the requests in flight at the end, and has no latency of them.
       expect(client.requests - (client.cumulative.at(-1)?.count ?? 0)).toBeLessThanOrEqual(48 * 16);
     }
     expect(
@@ -62,7 +62,7 @@ describe("npm start", () => {
     expect(readdirSync(place.runs)).toEqual([]);
   });
 
-  it("can run twice at once", async () => {
+  it("can run twice at the same time", async () => {
     const [a, b] = await Promise.all(
       ["a", "b"].map((name) => place.run(["run", ...SHORT, "--mode", "cluster", "--output", place.output(name)])),
     );
@@ -71,7 +71,7 @@ describe("npm start", () => {
     expect(place.living()).toEqual([]);
   });
 
-  it("keeps the deployments when asked, says how to connect, and stops them by name", async () => {
+  it("keeps the deployments with --keep, prints how to connect, and stops them by name", async () => {
     const { status, output } = await place.run(short("--keep", "--mode", "replication"));
     expect(status, output).toBe(0);
     expect(place.living()).toHaveLength(4);
@@ -86,7 +86,7 @@ describe("npm start", () => {
     expect(place.living()).toEqual([]);
   });
 
-  it("is cleaned up after by the next run when it is killed, exactly", async () => {
+  it("leaves processes when it is killed, and the next run stops exactly these", async () => {
     const bystander = spawn(
       (await realPrograms()).server,
       ["--port", "0", "--unixsocket", join(place.directory, "socket"), "--save", ""],
@@ -133,8 +133,8 @@ function shell(command: string): Promise<string> {
   });
 }
 
-describe("what goes wrong", () => {
-  it("a server that dies during formation or a run ends it with the server's name and last words", async () => {
+describe("failures", () => {
+  it("a server that exits ends the run with the server's name and last output", async () => {
     const command = await place.start(timed());
     await command.printed(/❯ Measure/);
     const [pid = 0] = place.living();
@@ -147,7 +147,7 @@ describe("what goes wrong", () => {
     expect(place.living()).toEqual([]);
   });
 
-  it("a server that does not start is quoted", async () => {
+  it("the output of a server that does not start is printed", async () => {
     const home = await homeWith(
       "exit 0",
       `case $1 in --version) exec '${(await realPrograms()).server}' "$@";; esac; echo 'no memory today' >&2; exit 3`,
@@ -169,7 +169,7 @@ describe("what goes wrong", () => {
       `case "$*" in *--help*|*--version*) exec REAL "$@";; esac; echo 'Ran fine. Trust me.'`,
       /no report/,
     ],
-  ])("valkey-benchmark that %s is quoted, and what it said is kept", async (_what, script, message) => {
+  ])("the output of a valkey-benchmark that %s is printed and kept", async (_what, script, message) => {
     const home = await homeWith(script.replace("REAL", `'${(await realPrograms()).benchmark}'`));
     const { status, output } = await place.run(short("--mode", "replication"), { VALKEY_HOME: home });
     expect(status).toBe(1);
@@ -179,7 +179,7 @@ describe("what goes wrong", () => {
     expect(place.living()).toEqual([]);
   });
 
-  it("no password is on any command line or in any result", async () => {
+  it("no password appears on a command line or in a result", async () => {
     const command = await place.start(timed("--mode", "replication", "--duration", "3"));
     await command.printed(/❯ Measure/);
     const passwords = readdirSync(place.runs).map((run) =>
@@ -192,7 +192,7 @@ describe("what goes wrong", () => {
         try {
           seen.add(readFileSync(`/proc/${pid}/cmdline`, "utf8"));
         } catch {
-          // It has ended meanwhile.
+          // The process has ended meanwhile.
         }
       }
       await new Promise((resolve) => setTimeout(resolve, 100));

@@ -1,4 +1,4 @@
-/** `npm run bench` is stopped, and killed, and leaves nothing running. */
+/** `npm run bench` leaves no process behind when it is stopped or killed. */
 import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -42,7 +42,7 @@ describe("npm run bench", () => {
     expect(RunDirectory.list(runs)).toEqual([]);
   });
 
-  it("stops at Ctrl-C while a tool runs by hand", async () => {
+  it("stops at Ctrl-C while it runs valkey-benchmark", async () => {
     const { child, ended } = await start("throughput");
     await eventually("a server and valkey-benchmark run", () => living().length >= 2, 60_000);
     child.kill("SIGINT");
@@ -50,7 +50,7 @@ describe("npm run bench", () => {
     expect(RunDirectory.list(runs)).toEqual([]);
   });
 
-  it("stops what a killed one left", async () => {
+  it("stops the processes that a killed run left behind", async () => {
     const killed = await start("formation-6");
     await eventually("six servers run", () => living().length >= 6, 60_000);
     killed.child.kill("SIGKILL");

@@ -98,7 +98,8 @@ function busyWarning(): string[] {
   const cores = availableCores();
   return lastMinute > cores / 2
     ? [
-        `The machine is busy (load ${lastMinute.toFixed(1)} on ${cores} cores): ratios are inexact, and targets may be missed that an idle machine meets.`,
+        `The machine is busy (load ${lastMinute.toFixed(1)} on ${cores} cores): ratios are inexact, ` +
+          "and targets may be missed that an idle machine meets.",
       ]
     : [];
 }

@@ -36,8 +36,8 @@ export function readingOf(
 }
 
 /**
- * Calls per second of a load that begins after the first sample and ends before the last, from the server's samples alone. Its
- * beginning and end follow from the rates between the samples next to them.
+ * Calls per second of a load that begins after the first sample and ends before the last, from the server's samples
+ * alone. Its beginning and end follow from the rates between the samples next to them.
  */
 export function ownRate(samples: readonly CounterSample[]): number | undefined {
   const first = samples[0];
@@ -61,15 +61,16 @@ export function ownRate(samples: readonly CounterSample[]): number | undefined {
 }
 
 /**
- * The row is the larger of two errors: the largest by counts and the median by clocks. Counts do not show a load generator that
- * reports a wrong time; clocks are inexact where a load begins and ends.
+ * The row is the larger of two errors: the largest by counts and the median by clocks. Counts do not show a load
+ * generator that reports a wrong time; clocks are inexact where a load begins and ends.
  */
 export function clockRow(readings: readonly ClockReading[]): BenchRow {
   const byCounts = Math.max(...readings.map((each) => Math.abs(each.byCounts)));
   const clocks = readings.flatMap((each) => each.byClocks ?? []);
   const byClocks = clocks.length === 0 ? 1 : median(clocks);
   const worst = `${percent(byCounts)} at worst in ${readings.length} records`;
-  const what = `error of the reported rate by the servers' counters: ${worst}; median by their clocks ${percent(byClocks)}`;
+  const clocksText = `median by their clocks ${percent(byClocks)}`;
+  const what = `error of the reported rate by the servers' counters: ${worst}; ${clocksText}`;
   return singleRow({ id: CLOCK, what, unit: "%" }, 100 * Math.max(byCounts, Math.abs(byClocks)), TARGET);
 }
 

@@ -1,4 +1,7 @@
-/** The stack file kind brought up in a namespace of its own: by the Pulumi engine where its CLI is found, else its objects applied. */
+/**
+ * The stack file kind brought up in a namespace of its own: by the Pulumi engine where its CLI is found, else its
+ * objects applied.
+ */
 import { form } from "../../valkey/formation/form";
 import { awaitKubernetesDeployment } from "../../platforms/kubernetes/deployment";
 import { parseConfig } from "../../stacks/config/parse";

@@ -1,4 +1,7 @@
-/** On a real Kubernetes: how long both topologies take to come up, and six pods to be a cluster, beside `valkey-cli --cluster create`. */
+/**
+ * On a real Kubernetes: how long both topologies take to come up, and six pods to be a cluster, beside `valkey-cli
+ * --cluster create`.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { withConnections } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";

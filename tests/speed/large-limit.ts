@@ -18,7 +18,10 @@ const STEP = 1.25;
 const MOST_STEPS = 8;
 /** A cluster that takes longer to start, form and verify is held to be more than the machine can bear, seconds. */
 const PATIENCE_SECONDS = 240;
-/** After which it still has to be well, seconds: longer than the node timeout, by which a node that does not keep up is suspected. */
+/**
+ * After which it still has to be well, seconds: longer than the node timeout, by which a node that does not keep up is
+ * suspected.
+ */
 const REST_SECONDS = 20;
 const NODE_TIMEOUT_MS = 15_000;
 

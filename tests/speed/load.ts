@@ -40,7 +40,8 @@ export class DirectLoad {
   ): Promise<DirectLoad> {
     if (!runner.features.duration)
       throw new Failure(
-        `valkey-benchmark ${host.programs.version} has no --duration (9.1 has); rows without it: npm run bench -- formation verification plan`,
+        `valkey-benchmark ${host.programs.version} has no --duration (9.1 has); ` +
+          "rows without it: npm run bench -- formation verification plan",
       );
     await session.prepareKeys(
       namedTest(test),

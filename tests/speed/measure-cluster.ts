@@ -1,4 +1,7 @@
-/** Measures a cluster of many real nodes on this machine: its formation, its verification, its resources at rest, and an outage. */
+/**
+ * Measures a cluster of many real nodes on this machine: its formation, its verification, its resources at rest, and an
+ * outage.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { withConnections } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
@@ -73,9 +76,9 @@ export async function measureCluster(
   const bytesPerNode = written / nodes / seconds;
   const descriptors = Math.max(...pids.map(openFiles));
   const resident = pids.reduce((sum, pid) => sum + residentBytes(pid), 0) / nodes;
-  report(
-    `${nodes} nodes: verified in ${verificationSeconds.toFixed(3)} s; at rest ${Math.round(bytesPerNode / 1024)} KiB/s written by each, ${descriptors} open files, ${(resident / 2 ** 20).toFixed(1)} MiB`,
-  );
+  const traffic = `${Math.round(bytesPerNode / 1024)} KiB/s written by each`;
+  const perNode = `${traffic}, ${descriptors} open files, ${(resident / 2 ** 20).toFixed(1)} MiB`;
+  report(`${nodes} nodes: verified in ${verificationSeconds.toFixed(3)} s; at rest ${perNode}`);
 
   const nodeTimeoutMs = crowdedNodeTimeout(nodes, cores);
   await setNodeTimeout(deployment, nodeTimeoutMs);

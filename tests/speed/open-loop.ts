@@ -156,7 +156,10 @@ async function ceiling(
   return singleRow(head, best, atLeast(rate));
 }
 
-/** A second in which the server answers nobody: what the schedule says that the slowest hundredth waited, and what is said of it. */
+/**
+ * A second in which the server answers nobody: what the schedule says that the slowest hundredth waited, and what is
+ * said of it.
+ */
 async function pause(servers: BenchServers, session: Session, deployment: Deployment): Promise<BenchRow> {
   const stall = async (): Promise<void> => {
     await sleep(STALL.after * 1000);
@@ -164,7 +167,8 @@ async function pause(servers: BenchServers, session: Session, deployment: Deploy
     if (node === undefined) throw new Error("there is no node");
     const connection = await deployment.connect(node);
     try {
-      // Who is paused is looked at by a timer of the server's, which at its own 10 Hz would make the pause up to a tenth of a second longer.
+      // Who is paused is looked at by a timer of the server's, which at its own 10 Hz would make the pause up to a
+      // tenth of a second longer.
       await connection.config("SET", "hz", "100");
       await connection.call("CLIENT", "PAUSE", String(STALL.seconds * 1000), "ALL");
     } finally {

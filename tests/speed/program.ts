@@ -1,4 +1,7 @@
-/** Time of the Pulumi program before it creates anything: each stack is evaluated in a fresh process, with mocks instead of the engine. */
+/**
+ * Time of the Pulumi program before it creates anything: each stack is evaluated in a fresh process, with mocks instead
+ * of the engine.
+ */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -53,7 +56,8 @@ function slowestRow(stacks: readonly EvaluatedStack[]): BenchRow {
   if (slowest === undefined) throw new Error("there is no stack");
   const rest = others.map(({ stack, seconds }) => `${stack} ${seconds.toFixed(2)} s`).join(", ");
   const how = `in a fresh process with mocks instead of the engine, median of ${REPEATS}`;
-  const what = `program of the slowest stack, ${slowest.stack} (${slowest.resources} resources), ${how}; others: ${rest}`;
+  const stack = `${slowest.stack} (${slowest.resources} resources)`;
+  const what = `program of the slowest stack, ${stack}, ${how}; others: ${rest}`;
   return singleRow({ id: SLOWEST, what, unit: "s" }, slowest.seconds, SECONDS);
 }
 

@@ -18,8 +18,8 @@ const POLL_MS = 10;
 const PAUSE_MS = 2;
 
 /**
- * Keeps the server of a node busy for a share of its own CPU time, whenever there is one. A server without CPU to spare then answers
- * fewer requests by that share, whether it runs all the time or is paused now and then.
+ * Keeps the server of a node busy for a share of its own CPU time, whenever there is one. A server without CPU to spare
+ * then answers fewer requests by that share, whether it runs all the time or is paused now and then.
  * @param runs directory of the run directories
  * @param share 0 … 1
  */

@@ -1,4 +1,6 @@
-/** Whether studies say what is so: no difference between two deployments that are the same, and the one that there is. */
+/**
+ * Whether studies say what is so: no difference between two deployments that are the same, and the one that there is.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,7 +26,9 @@ const TARGET = atLeast(18);
 const HANDICAP = 0.1;
 /** What studies have where nobody says otherwise. */
 const LIMITS = { precision: 0.05, budget: 600 };
-/** A count of requests ends when it is reached, and so can be short: it is what is measured side by side that decides. */
+/**
+ * A count of requests ends when it is reached, and so can be short: it is what is measured side by side that decides.
+ */
 const REQUESTS = 60_000;
 
 /** So deep that the server has no time to spare: what is taken from it is then missing. */

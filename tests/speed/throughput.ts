@@ -1,4 +1,7 @@
-/** What a measurement costs the rate that it reports: valkey-benchmark measured and run directly, in turn, on the same servers. */
+/**
+ * What a measurement costs the rate that it reports: valkey-benchmark measured and run directly, in turn, on the same
+ * servers.
+ */
 import { geometricMean } from "simple-statistics";
 import { Failure } from "../../lib/errors";
 import { form } from "../../valkey/formation/form";
@@ -118,13 +121,14 @@ function describe({ what, ours, reference }: PairedRates): string {
 }
 
 /**
- * One row for all loads. A measurement does the same beside each, and costs less than the rate of one load varies; the geometric mean
- * of the four ratios is twice as exact as any of them.
+ * One row for all loads. A measurement does the same beside each, and costs less than the rate of one load varies; the
+ * geometric mean of the four ratios is twice as exact as any of them.
  */
 export function throughputRow(all: readonly PairedRates[]): BenchRow {
   const mean = (side: "ours" | "reference"): number => geometricMean(all.map((pairs) => median(pairs[side])));
   const ratios = all.map(describe).join(", ");
-  const what = `geometric mean of measured rate over rate of a direct run, medians of ${PAIRS} each in turn (95 % of pairs): ${ratios}`;
+  const how = `medians of ${PAIRS} each in turn (95 % of pairs)`;
+  const what = `geometric mean of measured rate over rate of a direct run, ${how}: ${ratios}`;
   return comparedRow(
     { id: ROW, what, unit: "rps" },
     { ours: mean("ours"), reference: mean("reference") },

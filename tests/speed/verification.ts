@@ -17,7 +17,10 @@ const COMPARED = 96;
 const PAIRS = 11;
 /** Ratio of our time to valkey-cli's. */
 const TARGET = atMost(3);
-/** As many nodes as a small machine runs. Their target is in seconds, because valkey-cli asks one node and this project all. */
+/**
+ * As many nodes as a small machine runs. Their target is in seconds, because valkey-cli asks one node and this project
+ * all.
+ */
 const LARGE = 200;
 const LARGE_TARGET = atMost(2);
 

@@ -155,7 +155,8 @@ function commonTimeWarnings(runs: readonly OneRun[], fromMs: number, toMs: numbe
   const wholeMs = Math.max(...runs.map((each) => each.toMs)) - Math.min(...runs.map((each) => each.fromMs));
   const common = (toMs - fromMs) / wholeMs;
   if (common >= COMMON_TIME) return [];
-  const text = `the ${runs.length} load generators ran at the same time for only ${(common * 100).toFixed(1)} % of the time`;
+  const share = `${(common * 100).toFixed(1)} % of the time`;
+  const text = `the ${runs.length} load generators ran at the same time for only ${share}`;
   return [{ code: "runners-apart", text }];
 }
 

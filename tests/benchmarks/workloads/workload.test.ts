@@ -124,7 +124,8 @@ describe("resolveTests", () => {
 describe("fitLoad", () => {
   it("keeps even numbers, and finds the nearest otherwise", () => {
     expect(fitLoad(48, 3, [3])).toEqual({ clients: 48, threads: 3 });
-    // The flags of "Valkey on EKS" over three primaries; those of "One billion requests per second" at its own size and others.
+    // The flags of "Valkey on EKS" over three primaries; those of "One billion requests per second" at its own size and
+    // others.
     expect(fitLoad(50, 4, [3])).toEqual({ clients: 51, threads: 3 });
     expect(fitLoad(1000, 20, [1000])).toEqual({ clients: 1000, threads: 20 });
     expect(fitLoad(1000, 20, [300])).toEqual({ clients: 900, threads: 20 });
