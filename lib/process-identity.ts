@@ -1,15 +1,16 @@
-/** A process told apart from a later one with the same number: its pid and when it started. */
+/** Identifies processes by their pid and start time, because a later process may have the same pid. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { codeOf } from "./errors";
 
+/** A process, as opposed to a later one with the same pid. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Opaque: boot and clock ticks on Linux, the start time as `ps` prints it elsewhere. */
+  /** When it started, in a form to compare only: boot and clock ticks on Linux, the start time as `ps` prints it elsewhere. */
   readonly started: string;
 }
 
-/** The identity of the process that has this pid now, or undefined when there is none (or only its zombie). */
+/** The process that has this pid now; undefined where there is none, or only a zombie. */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   try {
     const started =
@@ -20,13 +21,13 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   }
 }
 
-/** Whether that very process still runs. */
+/** Whether this process still runs. */
 export function isProcessAlive(identity: ProcessIdentity): boolean {
   return identifyProcess(identity.pid)?.started === identity.started;
 }
 
 /**
- * Signals that very process and no other.
+ * Sends a signal to this process, and never to a later one with its pid.
  * @returns whether the signal was sent
  */
 export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
@@ -34,14 +35,15 @@ export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals)
 }
 
 /**
- * The same with all that it forked, where it leads a group: a number that a group still has is given to no other process.
+ * Sends a signal to the process group that this process leads, or to the process where it leads none. The kernel gives no new
+ * process the number of a group that still has members.
  * @returns whether the signal was sent
  */
 export function signalProcessGroup(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
   return isProcessAlive(identity) && (sendSignal(-identity.pid, signal) || signalProcess(identity, signal));
 }
 
-/** @param target a process, or below 0 a group @returns whether there was one */
+/** @param target a pid, or a negative number for a process group @returns false where there is no such process */
 export function sendSignal(target: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(target, signal);
@@ -52,17 +54,7 @@ export function sendSignal(target: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/**
- * A shell script that writes its own identity to the file `$1` and then becomes the command in `$2 …`.
- * The process records itself before it is a server, so no kill of its parent, at whatever moment, leaves
- * a server that is not on record.
- */
-export const RECORD_AND_EXEC =
-  process.platform === "linux"
-    ? `IFS= read -r line </proc/$$/stat && printf '%s\\n' "$line" >"$1" || exit 126; shift; exec "$@"`
-    : `line=$(ps -p $$ -o lstart=) && printf '%s %s\\n' "$$" "$line" >"$1" || exit 126; shift; exec "$@"`;
-
-/** Reads a record that RECORD_AND_EXEC wrote; undefined when it is not complete. */
+/** Parses a record that platforms/host/record-and-exec.sh wrote; undefined when the record is incomplete. */
 export function parseProcessRecord(text: string): ProcessIdentity | undefined {
   if (!text.endsWith("\n")) return undefined;
   const pid = Number.parseInt(text, 10);
@@ -70,7 +62,7 @@ export function parseProcessRecord(text: string): ProcessIdentity | undefined {
   return Number.isInteger(pid) && started !== undefined ? { pid, started } : undefined;
 }
 
-/** Field 22 of /proc/PID/stat, counted from behind the command's name, which may hold spaces and parentheses. */
+/** Field 22 of /proc/PID/stat, counted after the command's name, which may contain spaces and parentheses. */
 function startOnLinux(stat: string): string | undefined {
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state] = fields;

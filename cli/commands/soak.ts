@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import type { Deployment } from "../../valkey/deployment";
 import { Host } from "../../platforms/host/host";
-import type { HostDeploymentPlan } from "../../platforms/host/host";
+import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { findPrograms } from "../../platforms/host/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
 import { availableCores } from "../../platforms/host/cpu";

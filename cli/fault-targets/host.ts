@@ -3,7 +3,7 @@ import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
 import { HostFaultInjector } from "../../faults/injectors/host-injector";
 import { unmetHostPrecondition } from "../../faults/injectors/preconditions";
 import { Host } from "../../platforms/host/host";
-import type { HostDeploymentPlan } from "../../platforms/host/host";
+import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { findPrograms } from "../../platforms/host/programs";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/paths";

@@ -1,9 +1,10 @@
 /**
- * Valkey, or Redis to compare it with, from the packages of Debian or Ubuntu, unpacked into a directory: no root, nothing installed.
+ * Unpacks Valkey, or Redis to compare it with, from packages of Debian or Ubuntu into a directory. That needs no root and
+ * installs nothing.
  *
- * apt itself fetches and checks them, with directories of its own in place of the system's, from the mirror
- * the system is configured for. A newer suite's programs need that suite's C library, so they run through
- * its loader from the unpacked tree.
+ * apt fetches the packages and checks their signatures, with separate state and cache directories, from the mirror that the
+ * system is configured for. Programs of a newer suite need that suite's C library, so they run through its loader from the
+ * unpacked tree.
  */
 import { execFile } from "node:child_process";
 import {
@@ -22,18 +23,19 @@ import { promisify } from "node:util";
 import { Failure, messageOf } from "../../lib/errors";
 
 const run = promisify(execFile);
+const PROGRAM_TEMPLATE = join(__dirname, "unpacked-program.sh");
 
-/** A suite of a distribution that has Valkey, and the version this project is tested with. */
+/** A suite of a distribution that has Valkey. */
 interface Suite {
   readonly suite: string;
   readonly component: string;
-  /** Package version; when the suite has moved on, its present version is taken and the difference is reported. */
+  /** The package version that this project is tested with. Another version of the suite is used too, and reported. */
   readonly pinned: string | undefined;
-  /** The suite that this one's packages depend on, where it is not complete in itself. */
+  /** The suite that this suite's packages depend on, where it is incomplete. */
   readonly base?: string;
 }
 
-/** Newest first. The suites of Ubuntu are given by name only: none of them is pinned. */
+/** Newest first. Ubuntu's suites have no pinned versions. */
 const SUITES: Readonly<Record<string, readonly Suite[]>> = {
   debian: [
     { suite: "forky", component: "main", pinned: "9.1.2-1" },
@@ -46,35 +48,34 @@ const SUITES: Readonly<Record<string, readonly Suite[]>> = {
   ],
 };
 
-/** What is packaged as NAME-server and NAME-tools, and has programs NAME-server, NAME-cli and NAME-benchmark. */
+/** A product with packages NAME-server and NAME-tools, and programs NAME-server, NAME-cli and NAME-benchmark. */
 export type Product = "valkey" | "redis";
 export const programNames = (product: Product): readonly string[] =>
   ["server", "cli", "benchmark"].map((program) => `${product}-${program}`);
-/** The oldest that this project deploys: Redis 7.0 is what it can be told to stop by, and what Valkey came from is 7.2. */
+/** The oldest major versions that this project deploys. Redis 7.0 is the first with `shutdown-on-sigterm`. */
 export const MIN_MAJOR_VERSION: Readonly<Record<Product, number>> = { valkey: 8, redis: 7 };
 
-/** Named so that apt does not choose all of systemd to satisfy the packages' alternatives. */
+/** Asked for by name, because apt satisfies the packages' alternatives with all of systemd otherwise. */
 const SMALL_ALTERNATIVES = ["systemd-standalone-tmpfiles", "systemd-standalone-sysusers"];
 
-/** The directories of programs unpacked earlier, newest first. */
+/** The directories of programs that are unpacked already, newest first. */
 export function unpackedPrograms(packages: string, product: Product = "valkey"): string[] {
   if (!existsSync(packages)) return [];
   const trees = readdirSync(packages).filter((name) => name.startsWith(`${product}_`));
   return trees.sort((a, b) => b.localeCompare(a, "en", { numeric: true })).map((name) => join(packages, name, "bin"));
 }
 
-/** Whether this machine's packages can be used at all. */
+/** Whether this machine can fetch and unpack packages. */
 export function hasApt(): boolean {
   return process.platform === "linux" && existsSync("/usr/bin/apt-get") && existsSync("/usr/bin/dpkg-deb");
 }
 
 /**
- * Fetches and unpacks a product from the newest suite that can be had.
- * @param packages where the tree goes; made if need be
- * @param report is told what happens, a line each
- * @param only the one suite to take them from, for an older Valkey
+ * Fetches and unpacks a product from the newest suite that is available.
+ * @param packages the directory for unpacked trees, which need not exist
+ * @param only the only suite to use, for an older version
  * @returns the directory with the programs
- * @throws Failure when no suite can be had, with each suite's reason
+ * @throws Failure with a reason for each suite when none is available
  */
 export async function fetchPrograms(
   packages: string,
@@ -85,10 +86,14 @@ export async function fetchPrograms(
 ): Promise<string> {
   const distribution = readDistribution();
   const suites = SUITES[distribution.id]?.filter(({ suite }) => only === undefined || suite === only);
-  if (suites === undefined) throw new Failure(`no packages are known for ${distribution.id}`);
+  if (suites === undefined)
+    throw new Failure(
+      `no suite of ${distribution.id} has packages of Valkey; install Valkey 8.0 or newer, or set VALKEY_HOME`,
+    );
   mkdirSync(packages, { recursive: true });
   const mirrors = await findMirrors(distribution.codename, signal);
-  if (mirrors.length === 0) throw new Failure("apt names no mirror of the distribution (apt-get indextargets)");
+  if (mirrors.length === 0)
+    throw new Failure("apt has no mirror of the distribution configured; see apt-get indextargets");
   const reasons: string[] = [];
   for (const mirror of mirrors) {
     for (const suite of suites) {
@@ -105,7 +110,7 @@ export async function fetchPrograms(
     }
   }
   throw new Failure(
-    `no suite has ${product} for this machine:\n${reasons.map((reason) => `  - ${reason}`).join("\n")}`,
+    `no suite offers ${product} for this machine:\n${reasons.map((reason) => `  - ${reason}`).join("\n")}`,
   );
 }
 
@@ -130,14 +135,14 @@ async function fetchFrom(
   await run("apt-get", [...options, "update"], { signal });
   const { stdout: policy } = await run("apt-cache", [...options, "policy", `${product}-server`], { signal });
   const version = /Candidate: (\S+)/.exec(policy)?.[1];
-  if (version === undefined || version === "(none)") throw new Failure(`has no ${product}-server`);
+  if (version === undefined || version === "(none)") throw new Failure(`it has no package ${product}-server`);
   // Debian's Redis has an epoch: 5:8.0.2-3.
   const upstream = version.replace(/^\d+:/, "");
   const oldest = MIN_MAJOR_VERSION[product];
   if (Number.parseInt(upstream, 10) < oldest)
-    throw new Failure(`has ${product} ${version} only; ${oldest}.0 or newer is needed`);
+    throw new Failure(`it has ${product} ${version}, but ${oldest}.0 or newer is required`);
   if (product === "valkey" && suite.pinned !== undefined && version !== suite.pinned)
-    report(`${suite.suite} has moved on from ${suite.pinned} to ${version}`);
+    report(`${suite.suite} now has ${version}; this project is tested with ${suite.pinned}`);
 
   const target = join(packages, `${product}_${upstream}_${suite.suite}`);
   if (existsSync(target)) return join(target, "bin");
@@ -145,7 +150,7 @@ async function fetchFrom(
   const wanted = [`${product}-server=${version}`, `${product}-tools=${version}`];
   await run("apt-get", [...options, "install", "-d", "-y", ...wanted, ...SMALL_ALTERNATIVES], { signal }).catch(() => {
     signal.throwIfAborted();
-    // Older suites have no such alternatives and do not need them.
+    // Older suites have no such alternatives, and do not need them.
     return run("apt-get", [...options, "install", "-d", "-y", ...wanted], { signal });
   });
   const tree = join(work, "tree");
@@ -165,7 +170,7 @@ async function fetchFrom(
   return join(target, "bin");
 }
 
-/** apt with its own state, cache and sources; the rest of the system's apt configuration (proxies, say) stays in force. */
+/** apt with separate state, cache and sources. The rest of the system's configuration of apt, such as proxies, stays in force. */
 function aptOptions(work: string, sources: string): string[] {
   for (const directory of ["lists/partial", "cache/archives/partial", "none"])
     mkdirSync(join(work, directory), { recursive: true });
@@ -181,11 +186,11 @@ function aptOptions(work: string, sources: string): string[] {
     "Dir::Etc::sourceparts": join(work, "none"),
     "Dir::Etc::preferences": join(work, "none/preferences"),
     "Dir::Etc::preferencesparts": join(work, "none"),
-    // Root's apt would drop to a user who cannot write here.
+    // As root, apt switches to a user who cannot write here.
     "APT::Sandbox::User": "",
     "APT::Install-Recommends": "false",
     "Acquire::Languages": "none",
-    // Suites that change daily are signed for days only, and mirrors lag.
+    // Signatures of suites that change daily are valid for days only, and mirrors lag.
     "Acquire::Check-Valid-Until": "false",
     "Acquire::Retries": "2",
     "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
@@ -194,7 +199,7 @@ function aptOptions(work: string, sources: string): string[] {
   return ["-q", ...Object.entries(settings).flatMap(([key, value]) => ["-o", `${key}=${value}`])];
 }
 
-/** Only the distribution's own keys count, where it says which they are. */
+/** Trusts the distribution's own keyring only, where there is one. */
 function trust(distribution: string): string {
   const keyring = ["gpg", "pgp"]
     .map((end) => `/usr/share/keyrings/${distribution}-archive-keyring.${end}`)
@@ -202,31 +207,28 @@ function trust(distribution: string): string {
   return keyring === undefined ? "" : `[signed-by=${keyring}] `;
 }
 
-/** A script per program that runs it through the loader and libraries of its own tree, wherever that is. */
+/** Writes a script for each program, see unpacked-program.sh. */
 function writePrograms(tree: string, product: Product): void {
   const files = readdirSync(join(tree, "root"), { recursive: true, encoding: "utf8" });
   const loader = files.find((file) => /(^|\/)ld-linux[^/]*\.so\.\d+$/.test(file));
-  if (loader === undefined) throw new Failure("the packages hold no loader (libc6)");
-  const libraries = [
-    ...new Set(
-      files.filter((file) => /^(usr\/)?lib\/[^/]+\/lib[^/]*\.so\.[^/]*$/.test(file)).map((file) => dirname(file)),
-    ),
-  ];
+  if (loader === undefined) throw new Failure("the packages contain no loader (libc6)");
+  const objects = files.filter((file) => /^(usr\/)?lib\/[^/]+\/lib[^/]*\.so\.[^/]*$/.test(file));
+  const directories = [...new Set(objects.map((file) => dirname(file)))];
+  const libraries = directories.map((path) => `$root/${path}`).join(":");
+  const template = readFileSync(PROGRAM_TEMPLATE, "utf8");
   mkdirSync(join(tree, "bin"));
   for (const program of programNames(product)) {
-    const script = [
-      "#!/bin/sh",
-      "tree=${0%/bin/*}",
-      `root=$tree/root`,
-      `exec "$root/${loader}" --argv0 ${program} --library-path "${libraries.map((path) => `$root/${path}`).join(":")}" "$root/usr/bin/${program}" "$@"`,
-    ];
+    const values: Readonly<Record<string, string>> = { loader, libraries, program };
     const file = join(tree, "bin", program);
-    writeFileSync(file, `${script.join("\n")}\n`);
+    writeFileSync(
+      file,
+      template.replace(/@([a-z]+)@/g, (_word, name: string) => values[name] ?? ""),
+    );
     chmodSync(file, 0o755);
   }
 }
 
-/** Renames, so that a tree is whole or absent; another run may have been faster. */
+/** Renames the tree, so that it is never half there. Another run may have unpacked the same one meanwhile. */
 async function moveInPlace(tree: string, target: string, product: Product): Promise<void> {
   try {
     renameSync(tree, target);
@@ -236,7 +238,7 @@ async function moveInPlace(tree: string, target: string, product: Product): Prom
   await run(join(target, "bin", `${product}-server`), ["--version"]);
 }
 
-/** The mirrors this machine's apt uses for the distribution itself, the likeliest first. */
+/** The mirrors that this machine's apt uses for the distribution itself, the most likely one first. */
 async function findMirrors(codename: string, signal: AbortSignal): Promise<string[]> {
   const { stdout } = await run(
     "apt-get",
@@ -246,7 +248,7 @@ async function findMirrors(codename: string, signal: AbortSignal): Promise<strin
   const targets = stdout.split("\n").map((line) => line.split(" "));
   const having = (release: string): string[] =>
     targets.flatMap(([by, name, uri]) => (by === "Packages" && name === release && uri !== undefined ? [uri] : []));
-  // Others' repositories may call a release by the same name; only the distribution has updates to it.
+  // Other repositories may have a release of the same name; only the distribution has NAME-updates.
   return [...new Set([...having(`${codename}-updates`), ...having(codename)])].filter(
     (uri) => !uri.includes("-security"),
   );

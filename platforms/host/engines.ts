@@ -1,4 +1,4 @@
-/** Servers to compare: Valkey of several versions, Redis, found on this machine or among the distribution's packages. */
+/** Finds the engines that a study compares: versions of Valkey and Redis, on this machine or in the distribution's packages. */
 import { existsSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
@@ -10,7 +10,7 @@ import { findPrograms, inspectPrograms } from "./programs";
 /** An engine as a study names it: `valkey`, `valkey-8.1`, `redis`, or the directory of its programs. */
 export const ENGINE_PATTERN = /^(valkey|redis)(-\d+(\.\d+){0,2})?$|^\//;
 
-/** Where each version can be had when the machine has it not; another suite's newest otherwise. */
+/** The suite that has a version; other versions are looked for in the newest suite. */
 const SUITES: Readonly<Record<string, string>> = {
   "valkey-8.0": "bookworm-backports",
   "valkey-8.1": "trixie",
@@ -18,18 +18,18 @@ const SUITES: Readonly<Record<string, string>> = {
   "redis-8.0": "trixie",
 };
 
-/** Valkey that is found first is nobody's engine in particular. */
+/** Directories of unpacked packages. */
 export interface PackageDirectories {
-  /** Packages that users are given. */
+  /** Of the Valkey that commands use by default. */
   readonly packages: string;
-  /** Packages to compare with: kept apart, or they would be taken for what this machine has. */
+  /** Of engines to compare with. They are kept apart, because `findPrograms` takes whatever it finds in `packages`. */
   readonly comparison: string;
 }
 
 /**
  * The programs of every engine.
- * @param engines names and directories; undefined is the Valkey found first
- * @throws BadInput with everything that cannot be had, and why
+ * @param engines names and directories; undefined is the Valkey that `findPrograms` finds
+ * @throws BadInput with a reason for every engine that was not found
  */
 export async function findEngines(
   engines: ReadonlySet<string | undefined>,
@@ -70,7 +70,12 @@ async function findEngine(
     else looked.push(`${directory} has ${programs.version}`);
   }
   if (!hasApt())
-    throw new Failure(["it is not on this machine, which has no apt to fetch it by", ...looked].join("; "));
+    throw new Failure(
+      [
+        "it is not installed, and this machine has no apt to fetch it with; install it and set its directory as the engine",
+        ...looked,
+      ].join("; "),
+    );
   const programs = await inspectPrograms(
     await fetchPrograms(comparison, report, signal, SUITES[engine], product),
     "Debian packages",
@@ -78,7 +83,7 @@ async function findEngine(
   );
   if (typeof programs === "string") throw new Failure(programs);
   if (!isVersion(programs, version))
-    throw new Failure([`the newest package there is has ${programs.version}`, ...looked].join("; "));
+    throw new Failure([`the newest package has version ${programs.version}`, ...looked].join("; "));
   return programs;
 }
 

@@ -1,10 +1,10 @@
-/** Free ports on the loopback address: found by trying, outside the range the kernel gives to outgoing connections. */
+/** Finds free ports on the loopback address by binding them, outside the kernel's range for outgoing connections. */
 import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { Failure } from "../../lib/errors";
 
-/** Where servers of this machine listen, where nothing else is asked for. */
+/** The default address of servers on this machine. */
 export const LOOPBACK = "127.0.0.1";
 
 /** Inclusive bounds of port numbers. */
@@ -17,28 +17,28 @@ const FIRST_UNPRIVILEGED = 1024;
 const LAST = 65535;
 
 /**
- * The larger part of the unprivileged ports that lies outside the ephemeral range. A server's port taken
- * from within it could be in use as the source of somebody's connection by the time the server binds it.
+ * The larger part of the unprivileged ports outside the ephemeral range. The kernel may give a port of that range to an outgoing
+ * connection between the moment it is found free and the moment a server binds it.
  */
 export function portsOutside(ephemeral: PortRange): PortRange {
   const below = { low: FIRST_UNPRIVILEGED, high: Math.min(ephemeral.low - 1, LAST) };
   const above = { low: Math.max(ephemeral.high + 1, FIRST_UNPRIVILEGED), high: LAST };
   const size = (range: PortRange): number => range.high - range.low + 1;
   const best = size(below) >= size(above) ? below : above;
-  // A machine may hand out everything; then its ports are as good as any.
+  // Where the ephemeral range leaves too few ports, all of them are used.
   return size(best) >= 1000 ? best : { low: FIRST_UNPRIVILEGED, high: LAST };
 }
 
-/** The order in which to try ports: every port of the range once, upwards from `start` and around. */
+/** Every port of the range once: upwards from `start`, then from the lowest one. */
 export function* portsFrom(range: PortRange, start: number): Generator<number> {
   const size = range.high - range.low + 1;
   for (let offset = 0; offset < size; offset++) yield range.low + ((start - range.low + offset) % size);
 }
 
 /**
- * Finds free ports, beginning at a random place so that runs side by side rarely meet. Whoever binds one
- * may still find it taken by then, and asks again.
- * @throws Failure when there are not as many
+ * Finds free ports. The search begins at a random port, so that simultaneous runs rarely find the same ones. A port may still be
+ * taken before it is bound; then the caller looks for another.
+ * @throws Failure when too few are free
  */
 export async function findFreePorts(count: number): Promise<number[]> {
   const range = portsOutside(ephemeralPorts());
@@ -52,6 +52,7 @@ export async function findFreePorts(count: number): Promise<number[]> {
   return found;
 }
 
+/** Whether a port of the loopback address can be bound. */
 export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -66,7 +67,7 @@ export function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** The kernel's range for outgoing connections; the one IANA suggests where the kernel does not tell. */
+/** The kernel's range for outgoing connections; IANA's range where the kernel's is unknown. */
 function ephemeralPorts(): PortRange {
   try {
     const [low, high] = readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8").trim().split(/\s+/).map(Number);

@@ -1,8 +1,9 @@
-/** Starting processes that put themselves on the run's record, and noticing when they end. */
+/** Starts processes that record themselves in the run directory, and observes when they end. */
 import type { ChildProcess, StdioOptions } from "node:child_process";
 import { spawn } from "node:child_process";
+import { join } from "node:path";
 import type { ProcessIdentity } from "../../lib/process-identity";
-import { isProcessAlive, RECORD_AND_EXEC, sendSignal } from "../../lib/process-identity";
+import { isProcessAlive, sendSignal } from "../../lib/process-identity";
 import type { RunDirectory } from "./run-directory";
 
 /** How a process ended: its exit code or the signal that ended it. */
@@ -11,23 +12,25 @@ export interface ProcessExit {
   readonly signal: NodeJS.Signals | null;
 }
 
+/** A process that was started by this process or, where `child` is undefined, by an earlier one. */
 export interface RunningProcess {
   readonly name: string;
   readonly pid: number;
   /** Resolves when the process has ended and its output is drained; never rejects. */
   readonly ended: Promise<ProcessExit>;
-  /** Where it is a child of this process. */
+  /** Undefined where another process started it. */
   readonly child?: ChildProcess;
 }
 
-/** One that this process started. */
+/** A process that this process started. */
 export interface RecordedProcess extends RunningProcess {
   readonly child: ChildProcess;
 }
 
 /**
- * Signals a child of this process with all that it forked, in microseconds: its number is nobody else's until its end has been
- * noticed here, so that nobody has to be asked who has it. One that has ended is left alone, and so is another process' child.
+ * Sends a signal to the process group of a child of this process. Takes microseconds: the kernel gives a child's pid to no other
+ * process before this process has read the child's exit, so nothing has to be looked up. Does nothing when the child has ended
+ * or the process is not a child of this one.
  */
 export function signalChildGroup({ pid, child }: RunningProcess, signal: "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
   if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -36,7 +39,7 @@ export function signalChildGroup({ pid, child }: RunningProcess, signal: "SIGSTO
 
 const ENDED_POLL_MS = 50;
 
-/** One that another process started: how it ends is not told, only that. Watching it keeps nobody from ending. */
+/** Observes a process that another process started. Its exit status is unknown. The observation does not keep this process running. */
 export function adoptProcess(name: string, identity: ProcessIdentity): RunningProcess {
   const ended = new Promise<ProcessExit>((resolve) => {
     const timer = setInterval(() => {
@@ -48,14 +51,18 @@ export function adoptProcess(name: string, identity: ProcessIdentity): RunningPr
   return { name, pid: identity.pid, ended };
 }
 
+/** See its head. `$1` is the file for the record, `$2 …` the command. */
+export const RECORD_AND_EXEC = join(__dirname, "record-and-exec.sh");
+
+/** Keeps the records of processes with the same name apart. */
 let serial = 0;
 
 /**
- * Starts a command in a session of its own (a Ctrl-C on the terminal reaches the runner only, which then
- * decides) and on the run's record, so that a later run can end it when this one is killed.
- * @param command the program's path; secrets have no place in `args`
- * @param options `env` in place of this process' own
- * @throws Error when no process can be made at all; a program that is not there ends with code 127
+ * Starts a command that is recorded in the run directory, so that a later run can stop it when this process is killed. The
+ * command has its own session: Ctrl-C on the terminal reaches this process only.
+ * @param command the program's path. `args` are visible to other users and must contain no secrets
+ * @param options `env` replaces the environment of this process
+ * @throws Error when no process can be started; a program that does not exist ends with exit status 127
  */
 export function startRecorded(
   run: RunDirectory,
@@ -65,7 +72,7 @@ export function startRecorded(
   options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv; readonly stdio: StdioOptions },
 ): RecordedProcess {
   const record = run.processRecord(`${name}.${++serial}`);
-  const child = spawn("/bin/sh", ["-c", RECORD_AND_EXEC, "sh", record, command, ...args], {
+  const child = spawn("/bin/sh", [RECORD_AND_EXEC, record, command, ...args], {
     cwd: options.cwd,
     env: options.env,
     stdio: options.stdio,
@@ -79,11 +86,11 @@ export function startRecorded(
       resolve({ code, signal });
     });
   });
-  if (child.pid === undefined) throw new Error(`no process can be started for ${name}`);
+  if (child.pid === undefined) throw new Error(`cannot start a process for ${name}`);
   return { name, pid: child.pid, child, ended };
 }
 
-/** A command and its arguments, held to CPUs where some are given: taskset becomes the program it starts. */
+/** A command that runs on certain CPUs only, by taskset. @param cpus as taskset takes them: `0,2-3`; undefined is all CPUs */
 export function pinnedCommand(
   cpus: string | undefined,
   command: string,

@@ -1,4 +1,4 @@
-/** Which valkey-server, valkey-cli and valkey-benchmark this machine offers, and where they come from. */
+/** Finds valkey-server, valkey-cli and valkey-benchmark on this machine. */
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -22,10 +22,10 @@ export interface Programs {
 }
 
 /**
- * Finds Valkey 8.0 or newer: in VALKEY_HOME, which then must hold it; on the PATH; among packages unpacked
- * earlier; else by fetching packages, where the machine has apt.
+ * Finds Valkey 8.0 or newer. With VALKEY_HOME set, it must be there. Otherwise the PATH, the packages that are unpacked already
+ * and the distribution's packages (where the machine has apt) are tried, in this order.
  * @param packages the directory of unpacked packages
- * @throws BadInput when there are none to be had, with what was looked at and how to install them
+ * @throws BadInput with a reason for each place, and how to install Valkey
  */
 export async function findPrograms(
   packages: string,
@@ -39,7 +39,7 @@ export async function findPrograms(
       .map((name) => join(home, name))
       .find((path) => existsSync(join(path, "valkey-server")));
     if (directory === undefined)
-      throw noServers([`VALKEY_HOME is ${home}, which holds no valkey-server (nor do its bin/ and src/)`]);
+      throw noServers([`VALKEY_HOME is ${home}, which holds no valkey-server (neither do its bin/ and src/)`]);
     const programs = await inspectPrograms(directory, "VALKEY_HOME");
     if (typeof programs === "string") throw noServers([programs]);
     return programs;
@@ -50,7 +50,7 @@ export async function findPrograms(
     if (typeof programs !== "string") return programs;
     looked.push(programs);
   }
-  if (looked.length === 0) looked.push("there is no valkey-server on the PATH");
+  if (looked.length === 0) looked.push("no directory of the PATH has valkey-server");
   if (!hasApt()) throw noServers(looked);
   try {
     const programs = await inspectPrograms(await fetchPrograms(packages, report, signal), "Debian packages");
@@ -73,7 +73,7 @@ function candidates(packages: string, path: string): [directory: string, source:
   ];
 }
 
-/** The programs in a directory, or in one sentence why they will not do. */
+/** The programs in a directory, or a sentence why they cannot be used. */
 export async function inspectPrograms(
   directory: string,
   source: string,
@@ -87,9 +87,10 @@ export async function inspectPrograms(
   try {
     const { stdout } = await run(paths.server, ["--version"]);
     const version = /\bv=(\d+\.\d+\.\d+)/.exec(stdout)?.[1];
-    if (version === undefined) return `${paths.server} --version says ${stdout.trim()}, which is not understood`;
+    if (version === undefined) return `${paths.server} --version prints no version: ${stdout.trim()}`;
     const oldest = MIN_MAJOR_VERSION[product];
-    if (Number.parseInt(version, 10) < oldest) return `${paths.server} is ${version}; ${oldest}.0 or newer is needed`;
+    if (Number.parseInt(version, 10) < oldest)
+      return `${paths.server} has version ${version}, but ${oldest}.0 or newer is required`;
     return { product, version, ...paths, source };
   } catch (error) {
     return `${paths.server} does not run: ${messageOf(error).split("\n")[0] ?? ""}`;

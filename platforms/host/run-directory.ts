@@ -1,10 +1,10 @@
 /**
- * The directory of one run on this machine: who runs it, which processes it started, their data and logs.
+ * The directory of one run on this machine: the process that runs it, the processes that it started, their data and logs.
  *
- *   RUNS/ID/run.json            the runner's identity, the stack, whether the deployment is kept
- *   RUNS/ID/processes/NAME      a process the run started, recorded by that process itself
+ *   RUNS/ID/run.json            the identity of the process that runs it, the stack, whether the deployment is kept
+ *   RUNS/ID/processes/NAME      a process that the run started, recorded by that process itself
  *   RUNS/ID/processes.closed/   the same, once the run is being stopped
- *   RUNS/ID/scars/NAME          what a fault left beside processes
+ *   RUNS/ID/side-effects/NAME   a dropped route or a mounted file system, see side-effects.ts
  *   RUNS/ID/DEPLOYMENT/NODE/    a node's configuration, data and log
  */
 import { randomBytes } from "node:crypto";
@@ -30,6 +30,7 @@ const runSchema = z.object({
   kept: z.boolean(),
 });
 
+/** The content of `run.json`. */
 export type RunInfo = z.infer<typeof runSchema>;
 
 const OPEN = "processes";
@@ -37,11 +38,12 @@ const CLOSED = "processes.closed";
 
 /** How long a process that has begun to record itself may take to write a line, milliseconds. */
 const RECORDING_MS = 2000;
-/** How long a process told to end may take before it is killed, and before that is given up on, milliseconds. */
+/** How long a process may take to end after SIGTERM, and after SIGKILL, milliseconds. */
 const GRACE_MS = 2000;
 const KILL_TIMEOUT_MS = 8_000;
 const POLL_MS = 20;
 
+/** A run that this process created or continues. */
 export class RunDirectory {
   private constructor(
     readonly path: string,
@@ -49,7 +51,7 @@ export class RunDirectory {
   ) {}
 
   /**
-   * Makes the directory of a new run by this process.
+   * Creates the directory of a new run of this process.
    * @throws Failure when it cannot be written
    */
   static create(runs: string, stack: string): RunDirectory {
@@ -60,7 +62,7 @@ export class RunDirectory {
       .replace(/[-:]|\..*/g, "")
       .replace("T", "-")}-${randomBytes(2).toString("hex")}`;
     const path = join(runs, id);
-    // Under a hidden name until run.json is there: another run must not take it for an abandoned one.
+    // It has a hidden name until run.json exists: another run would take it for an abandoned one.
     const hidden = join(runs, `.${id}`);
     try {
       mkdirSync(join(hidden, OPEN), { recursive: true, mode: 0o700 });
@@ -69,18 +71,18 @@ export class RunDirectory {
       renameSync(hidden, path);
       return new RunDirectory(path, info);
     } catch (error) {
-      throw new Failure(`the run's directory ${path} cannot be written: ${messageOf(error)}`, { cause: error });
+      throw new Failure(`run directory ${path} cannot be created: ${messageOf(error)}`, { cause: error });
     }
   }
 
   /**
-   * A run that is on record, to go on with it.
-   * @throws Failure when there is none in this directory
+   * Continues a run.
+   * @throws Failure when the directory holds none
    */
   static open(path: string): RunDirectory {
     const info = readInfo(path);
-    if (info === undefined) throw new Failure(`there is no run in ${path}`);
-    // Whoever was to stop it was killed, or failed.
+    if (info === undefined) throw new Failure(`directory ${path} holds no run`);
+    // The process that was stopping it was killed, or failed.
     if (!existsSync(join(path, OPEN)))
       unlessGone(() => {
         renameSync(join(path, CLOSED), join(path, OPEN));
@@ -88,7 +90,7 @@ export class RunDirectory {
     return new RunDirectory(path, info);
   }
 
-  /** The runs on record, oldest first. What is no run (no readable run.json) is nobody's and is left alone. */
+  /** All runs, oldest first. Directories without a readable run.json are ignored. */
   static list(runs: string): { path: string; info: RunInfo }[] {
     if (!existsSync(runs)) return [];
     return readdirSync(runs, { withFileTypes: true })
@@ -109,19 +111,19 @@ export class RunDirectory {
     return this.info.kept;
   }
 
-  /** The file a process named so records itself in. */
+  /** The file in which a process of this name records itself. */
   processRecord(name: string): string {
     return join(this.path, OPEN, name);
   }
 
-  /** A directory for one node, private to the user. */
+  /** The directory of a node, readable by this user only. */
   nodeDirectory(deployment: string, node: string): string {
     const path = join(this.path, deployment, node);
     mkdirSync(path, { recursive: true, mode: 0o700 });
     return path;
   }
 
-  /** Leaves the deployment up when this process ends, and every later run alone with it. */
+  /** Keeps the deployment running when this process ends; later runs do not stop it either. */
   keep(): void {
     this.info = { ...this.info, kept: true };
     writeInfo(this.path, this.info);
@@ -146,19 +148,19 @@ function readInfo(path: string): RunInfo | undefined {
   }
 }
 
-/** The processes on record in a run's directory that are still alive. */
+/** The recorded processes of a run that still run. */
 export function runningProcesses(path: string): ProcessIdentity[] {
   return runningRecords(path).map(({ identity }) => identity);
 }
 
-/** The same with the names they were started under. */
+/** The same, with the names under which they were started. */
 export function runningRecords(path: string): { readonly name: string; readonly identity: ProcessIdentity }[] {
   return records(path).flatMap(({ name, identity }) =>
     identity !== undefined && isProcessAlive(identity) ? [{ name, identity }] : [],
   );
 }
 
-/** What is on record in a run's directory; without identity what is not written to the end. */
+/** The records of a run; `identity` is undefined where the record is not complete yet. */
 function records(path: string): { readonly name: string; readonly identity: ProcessIdentity | undefined }[] {
   return [OPEN, CLOSED].flatMap((place) => {
     const directory = join(path, place);
@@ -169,7 +171,7 @@ function records(path: string): { readonly name: string; readonly identity: Proc
   });
 }
 
-/** @param otherwise where the file or directory is not there any more */
+/** @param otherwise the result where the file or directory does not exist any more */
 function unlessGone<T>(act: () => T, otherwise: T): T {
   try {
     return act();
@@ -179,7 +181,7 @@ function unlessGone<T>(act: () => T, otherwise: T): T {
   }
 }
 
-/** From here on, unless the run is opened again, nothing that is not on record can put itself there, and so becomes no server: not what was about to start, either. */
+/** Keeps processes from recording themselves, and so from becoming servers, unless the run is opened again. */
 async function closeRecords(path: string): Promise<void> {
   unlessGone(() => {
     renameSync(join(path, OPEN), join(path, CLOSED));
@@ -189,16 +191,16 @@ async function closeRecords(path: string): Promise<void> {
 }
 
 /**
- * Ends the recorded processes of a run, in parallel, by SIGTERM and after a grace period by SIGKILL, frozen ones
- * too, takes away what faults left, and removes its directory. No other process is touched. Doing it twice at once does no harm.
- * @returns how many processes it had to end
- * @throws Failure when a process outlives SIGKILL; the directory stays then
+ * Stops the recorded processes of a run, also frozen ones, by SIGTERM and after a grace period by SIGKILL. Undoes the side
+ * effects of faults, and removes the directory. Does not affect other processes. Two simultaneous calls do no harm.
+ * @returns the number of processes that it stopped
+ * @throws Failure when a process outlives SIGKILL; the directory stays
  */
 export async function stopRun(path: string): Promise<number> {
   await closeRecords(path);
   const living = runningProcesses(path);
   for (const identity of living) signalProcess(identity, "SIGTERM");
-  // With what they forked: a server that was halted while it saved has a child that stands still as well.
+  // To the whole group: a server that was frozen while it saved has a frozen child.
   for (const identity of living) signalProcessGroup(identity, "SIGCONT");
   const haveEnded = (): boolean => !living.some(isProcessAlive);
   if (!(await holdsInTime(haveEnded, { timeoutMs: GRACE_MS, intervalMs: POLL_MS }))) await killAll(living, path);
@@ -220,9 +222,9 @@ async function killAll(processes: readonly ProcessIdentity[], path: string): Pro
 }
 
 /**
- * Stops what runs that were killed left behind. Runs whose runner lives and runs that are kept stay.
- * @param runs every place where there are directories of runs
- * @returns how many processes were ended
+ * Stops the processes that killed runs left behind. Does not affect runs that are kept, and runs whose process is alive.
+ * @param runs every directory that holds run directories
+ * @returns the number of processes that it stopped
  */
 export async function stopAbandonedRuns(...runs: readonly string[]): Promise<number> {
   const abandoned = runs

@@ -1,4 +1,4 @@
-/** What a server of this machine is to be, and its configuration file. Pure. */
+/** The plan of a server on this machine, and its configuration file. Pure. */
 import { join } from "node:path";
 import type { Endpoint } from "../../valkey/node";
 import { sentinelConfig } from "../../valkey/sentinel/plan";
@@ -7,28 +7,28 @@ import { supportsPingInterval, PING_INTERVAL_DIRECTIVE } from "../../valkey/topo
 import { LOOPBACK } from "./ports";
 import type { Programs } from "./programs";
 
-/** A server to be. */
+/** A server to start. */
 export interface ServerPlan {
   readonly deployment: string;
   /** The node's name, unique in the run. */
   readonly name: string;
   readonly cluster: boolean;
-  /** A Sentinel: the same program, that watches others and holds no data. @default false */
+  /** Whether it is a Sentinel: the same program, without data. @default false */
   readonly sentinel?: boolean | undefined;
-  /** The address it listens on and calls others from. */
+  /** The address that it listens on and connects from. */
   readonly host: string;
   readonly password: string;
   /** Directive to value, as CONFIG GET prints them. */
   readonly directives: ReadonlyMap<string, string>;
-  /** A file system of so many bytes for its data, of its own. @default the run directory's */
+  /** The size of a separate file system for its data, bytes. @default the run directory's file system */
   readonly diskBytes?: number | undefined;
-  /** The primary it follows from its start, in replication mode. */
+  /** The primary that it replicates from its start, in replication mode. */
   readonly replicaOf?: Endpoint | undefined;
-  /** CPUs it is held to, as taskset takes them. @default wherever the kernel puts it */
+  /** The CPUs that it may use, as taskset takes them. @default all CPUs */
   readonly cpus?: string | undefined;
 }
 
-/** Where it is: its directory, its data's, and its ports. */
+/** The directories and ports of a server. */
 export interface ServerLocation {
   readonly directory: string;
   readonly dataDirectory: string;
@@ -36,7 +36,7 @@ export interface ServerLocation {
   readonly busPort: number;
 }
 
-/** The text of its configuration file. @param programs what is to read it: no server starts with a directive that it does not know */
+/** The text of a server's configuration file. @param programs decide the directives: a server does not start with an unknown one */
 export function serverConfig(
   plan: ServerPlan,
   { directory, dataDirectory, port, busPort }: ServerLocation,
@@ -52,8 +52,8 @@ export function serverConfig(
     });
   const own = new Map([
     ["bind", plan.host],
-    // Only for an address that the kernel would not choose: a source that is bound takes a port of its own for every bus
-    // link, and a hundred nodes use them up, while others share ports towards different nodes.
+    // Only for an address that the kernel would not choose: a bound source address takes its own port for every bus link, and a
+    // hundred nodes would use up all ports. Unbound connections to different nodes share ports.
     ...(plan.host === LOOPBACK ? [] : [["bind-source-addr", plan.host] as const]),
     ["port", String(port)],
     ["protected-mode", "yes"],
@@ -62,7 +62,7 @@ export function serverConfig(
     ["dir", dataDirectory],
     ["logfile", join(directory, "log")],
     ["daemonize", "no"],
-    // The data is thrown away: no snapshot and no waiting for replicas when told to end.
+    // The data is deleted after the run: no snapshot, and no waiting for replicas, at the end.
     ["shutdown-on-sigterm", "nosave now force"],
     ["shutdown-on-sigint", "nosave now force"],
     ...(plan.cluster
@@ -74,7 +74,7 @@ export function serverConfig(
       : []),
     ...(plan.replicaOf === undefined ? [] : [["replicaof", `${plan.replicaOf.host} ${plan.replicaOf.port}`] as const]),
   ]);
-  // Nobody has asked for this one: it is derived.
+  // This directive is derived, not configured, so it is left out where the server does not know it.
   const known = [...plan.directives].filter(
     ([name]) => name !== PING_INTERVAL_DIRECTIVE || supportsPingInterval(version),
   );

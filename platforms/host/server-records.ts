@@ -1,4 +1,4 @@
-/** What a run's directory says of its servers, so that a later process can go on with them: `node.json` beside each one's data. */
+/** Records each running server in `node.json` beside its data, so that a later process can continue the run. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
@@ -10,6 +10,7 @@ import { runningRecords } from "./run-directory";
 import type { ServerPlan } from "./server-config";
 import type { ServerProcess } from "./servers";
 
+/** A running server, and its zone. */
 export interface PlacedServer {
   readonly server: ServerProcess;
   readonly zone: string;
@@ -18,14 +19,14 @@ export interface PlacedServer {
 const FILE = "node.json";
 const recordSchema = z.object({ zone: z.string(), port: z.int(), busPort: z.int().optional() });
 
-/** For a server that runs. */
+/** Writes the record of a running server. */
 export function recordServer({ server: { directory, port, busPort }, zone }: PlacedServer): void {
   writeFileSync(join(directory, FILE), JSON.stringify({ zone, port, busPort }), { mode: 0o600 });
 }
 
 /**
- * The servers of a deployment that run, in the order of their numbers, and processes of it that are not on record as
- * servers: whoever started them was killed before they were up.
+ * The running servers of a deployment, in the order of their numbers. `halfStarted` are its processes without such a record: the
+ * process that started them was killed before they accepted connections.
  */
 export function findRecordedServers(
   run: RunDirectory,

@@ -1,4 +1,4 @@
-/** valkey-server processes on this machine: started together, known to be up, watched, each with a directory of its own. */
+/** valkey-server processes on this machine, each with its own directory: starts them in parallel and stops them. */
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "../../valkey/connection";
@@ -15,39 +15,40 @@ import { mountDisk } from "./side-effects";
 import type { ServerPlan } from "./server-config";
 import { serverConfig } from "./server-config";
 
+/** A running server. */
 export interface ServerProcess {
   readonly plan: ServerPlan;
   readonly port: number;
   readonly busPort: number | undefined;
   readonly directory: string;
-  /** Where its data are: the directory, or the file system in it. */
+  /** The directory of its data: `directory`, or a file system mounted in it. */
   readonly dataDirectory: string;
   readonly process: RunningProcess;
 }
 
-/** A server as it was, with the ports it shall have again where that matters. */
+/** A server to start, for the first time or again. */
 export interface ServerStart {
   readonly plan: ServerPlan;
-  /** @default free ones */
+  /** @default free ports */
   readonly ports?: readonly [port: number, busPort: number] | undefined;
 }
 
-/** How often a server may find its port taken before that is an error. */
+/** How many times a server may find its port taken. */
 const PORT_ATTEMPTS = 5;
 const START_TIMEOUT_MS = 30_000;
 const STOP_GRACE_MS = 2000;
 
 /**
- * Starts servers side by side and returns when every one accepts connections. A server whose port was
- * taken meanwhile gets another.
- * @param onDeath called when one of them ends later on without being told to
- * @throws Failure when a server ends or stays silent; the others then still run and are the run's to stop
+ * Starts servers in parallel, and returns when all of them accept connections. A server whose port was taken meanwhile gets
+ * another port.
+ * @param onExit called when one of them ends later, for whatever reason
+ * @throws Failure when a server ends or does not answer in time; the others continue to run until the run is stopped
  */
 export async function startServers(
   run: RunDirectory,
   programs: Programs,
   wanted: readonly ServerStart[],
-  onDeath: (server: ServerProcess, exit: ProcessExit) => void,
+  onExit: (server: ServerProcess, exit: ProcessExit) => void,
   signal: AbortSignal,
 ): Promise<ServerProcess[]> {
   const free = await findFreePorts(wanted.length * 2);
@@ -58,7 +59,7 @@ export async function startServers(
   );
   for (const server of servers)
     void server.process.ended.then((exit) => {
-      onDeath(server, exit);
+      onExit(server, exit);
     });
   return servers;
 }
@@ -99,7 +100,7 @@ function launch(
   const { directory } = places;
   const config = join(directory, "valkey.conf");
   for (const file of ["log", "output"]) rmSync(join(directory, file), { force: true });
-  // A Sentinel keeps what it knows in its file: at the same place it goes on from there.
+  // A Sentinel writes its state into its configuration file. With the same port it continues from there.
   if (plan.sentinel !== true || !keepsPort(config, port))
     writeFileSync(
       config,
@@ -127,7 +128,7 @@ function keepsPort(config: string, port: number): boolean {
   }
 }
 
-/** Waits until the server answers; returns how it ended if it does that instead. */
+/** Waits until a server answers. @returns undefined when it does; its exit when it ends instead */
 async function acceptsConnections(server: ServerProcess, signal: AbortSignal): Promise<ProcessExit | undefined> {
   let exit: ProcessExit | undefined;
   void server.process.ended.then((ended) => (exit = ended));
@@ -139,7 +140,7 @@ async function acceptsConnections(server: ServerProcess, signal: AbortSignal): P
   );
 }
 
-/** Whether it is this very process that answers on the port: another program may have taken it. */
+/** Whether this process answers on the port, and not another program that has taken the port. */
 async function answers({ plan, port, process }: ServerProcess): Promise<boolean> {
   try {
     const connection = await connect(plan.name, { host: plan.host, port }, { password: plan.password });
@@ -153,7 +154,7 @@ async function answers({ plan, port, process }: ServerProcess): Promise<boolean>
   }
 }
 
-/** Ends a server, by SIGTERM and after a grace period by SIGKILL, and returns when it has ended. */
+/** Stops a server by SIGTERM, and after a grace period by SIGKILL. @returns when it has ended */
 export async function stopServer({ process }: Pick<ServerProcess, "process">): Promise<void> {
   const identity = identifyProcess(process.pid);
   if (identity === undefined) return;
@@ -165,10 +166,10 @@ export async function stopServer({ process }: Pick<ServerProcess, "process">): P
   clearTimeout(kill);
 }
 
-/** A failure that names the server, how it ended and the last it logged. */
+/** Names the server, its exit and the last lines of its log. */
 export function unexpectedExitFailure(server: ServerProcess, exit: ProcessExit): Failure {
   return new Failure(
-    `${server.plan.name} (port ${server.port}, pid ${server.process.pid}) ended by itself: ${formatExit(exit)}${quoteLog(server)}`,
+    `${server.plan.name} (port ${server.port}, pid ${server.process.pid}) exited unexpectedly: ${formatExit(exit)}${quoteLog(server)}`,
   );
 }
 
@@ -176,10 +177,10 @@ function quoteLog(server: ServerProcess): string {
   const lines = logTail(server).trim().split("\n").slice(-5);
   return lines.length === 0 || lines[0] === ""
     ? ""
-    : `; the last it said:\n${lines.map((line) => `    ${line}`).join("\n")}`;
+    : `; the last lines of its log:\n${lines.map((line) => `    ${line}`).join("\n")}`;
 }
 
-/** The end of the log, then of what was printed before there was a log. */
+/** The end of its output, which it prints before it opens its log, and of its log. */
 function logTail(server: ServerProcess): string {
   return ["output", "log"].map((name) => readTail(join(server.directory, name))).join("");
 }

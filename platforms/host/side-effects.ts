@@ -1,8 +1,8 @@
 /**
- * What a fault leaves on this machine beside processes: packets that are dropped, file systems that are mounted. Each is put
- * on the run's record before it is there, so that whoever ends the run, however late, takes it away again:
+ * What faults change on this machine besides processes: dropped packets and mounted file systems. Each side effect is recorded in
+ * the run directory before it takes effect, so that whichever process stops the run can undo it:
  *
- *   RUNS/ID/scars/NAME          one of them
+ *   RUNS/ID/side-effects/NAME   one side effect
  */
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -13,140 +13,140 @@ import { Failure, messageOf } from "../../lib/errors";
 
 const run = promisify(execFile);
 
-/** The directory of a run. */
+/** A run, as far as side effects need it. */
 interface Run {
   readonly id: string;
   readonly path: string;
 }
 
-const scarSchema = z.discriminatedUnion("kind", [
-  /** Nothing sent from one address arrives at the other. */
-  z.strictObject({ kind: z.literal("cut"), from: z.string(), to: z.string(), comment: z.string() }),
+const sideEffectSchema = z.discriminatedUnion("kind", [
+  /** Packets from one address to the other are dropped. */
+  z.strictObject({ kind: z.literal("partition"), from: z.string(), to: z.string(), comment: z.string() }),
   z.strictObject({ kind: z.literal("mount"), path: z.string() }),
 ]);
-type Scar = z.infer<typeof scarSchema>;
+type SideEffect = z.infer<typeof sideEffectSchema>;
+type PartitionRule = Extract<SideEffect, { kind: "partition" }>;
+
+/** The folder of a run directory that holds the records. */
+export const SIDE_EFFECTS = "side-effects";
 
 let serial = 0;
 
-/** @returns the record's path */
-function putOnRecord(directory: string, scar: Scar): string {
-  const scars = join(directory, "scars");
-  mkdirSync(scars, { recursive: true, mode: 0o700 });
-  const file = join(scars, `${scar.kind}.${++serial}`);
-  writeFileSync(`${file}.new`, JSON.stringify(scar));
+function record(path: string, effect: SideEffect): void {
+  const directory = join(path, SIDE_EFFECTS);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const file = join(directory, `${effect.kind}.${++serial}`);
+  writeFileSync(`${file}.new`, JSON.stringify(effect));
   renameSync(`${file}.new`, file);
-  return file;
 }
 
-/** Why zones cannot be cut from each other on this machine; undefined where they can. */
+/** Why zones cannot be partitioned on this machine; undefined where they can. */
 export function unmetPartitionPrecondition(): string | undefined {
-  if (process.platform !== "linux") return "needs Linux, whose loopback addresses can be cut from each other";
+  if (process.platform !== "linux") return "needs Linux, to partition loopback addresses";
   if (process.getuid?.() !== 0) return "needs root, for iptables";
-  return ["/usr/sbin", "/sbin", "/usr/bin"].some((place) => existsSync(join(place, "iptables")))
-    ? undefined
-    : "needs iptables";
+  const hasIptables = ["/usr/sbin", "/sbin", "/usr/bin"].some((place) => existsSync(join(place, "iptables")));
+  return hasIptables ? undefined : "needs iptables";
 }
 
-/** Why a server cannot be given a small disk of its own on this machine; undefined where it can. */
+/** Why a server cannot have a small disk on this machine; undefined where it can. */
 export function unmetDiskPrecondition(): string | undefined {
   if (process.platform !== "linux") return "needs Linux, for a small tmpfs";
   return process.getuid?.() === 0 ? undefined : "needs root, to mount a small tmpfs";
 }
 
 /**
- * Mounts a file system of so many bytes, in memory; where it is mounted already, nothing happens.
+ * Mounts a file system of this size in memory; does nothing where one is mounted already.
  * @returns the path
  * @throws Failure when it cannot be mounted
  */
-export async function mountDisk(directory: Run, path: string, bytes: number): Promise<string> {
+export async function mountDisk({ path: home }: Run, path: string, bytes: number): Promise<string> {
   if (isMounted(path)) return path;
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  putOnRecord(directory.path, { kind: "mount", path });
+  record(home, { kind: "mount", path });
   await system("mount", ["-t", "tmpfs", "-o", `size=${bytes},mode=0700`, "tmpfs", path]);
   return path;
 }
 
-/** Takes away the file system that was mounted there, where one was; who used it has ended. */
+/** Unmounts the file system that `mountDisk` mounted there, if any. The processes that used it have ended. */
 export async function unmountDisk({ path: home }: Run, path: string): Promise<void> {
-  for (const { scar, file } of recorded(home))
-    if (scar.kind === "mount" && scar.path === path) await removeScar(scar, file);
+  for (const { effect, file } of recorded(home)) {
+    if (effect.kind === "mount" && effect.path === path) await undo(effect, file);
+  }
 }
 
 function isMounted(path: string): boolean {
   try {
-    return readFileSync("/proc/self/mounts", "utf8")
-      .split("\n")
-      .some((line) => line.split(" ")[1] === path);
+    const mounts = readFileSync("/proc/self/mounts", "utf8").split("\n");
+    return mounts.some((line) => line.split(" ")[1] === path);
   } catch {
     return false;
   }
 }
 
 /**
- * Drops what addresses of this run on one side send to those on the other, both ways; no other traffic of the machine is touched.
- * @throws Failure when the rules cannot be set; those that were are on record, for `healNetwork`
+ * Drops all packets between two sets of addresses of this run, in both directions. No other traffic is affected.
+ * @throws Failure when a rule cannot be added; `healNetwork` removes those that were
  */
 export async function partitionNetwork(
-  directory: Run,
+  { id, path }: Run,
   some: readonly string[],
   others: readonly string[],
 ): Promise<void> {
-  const comment = `valkey-measured ${directory.id}`;
-  const ways = some.flatMap((a) =>
-    others.flatMap((b): CutScar[] => [
-      { kind: "cut", from: a, to: b, comment },
-      { kind: "cut", from: b, to: a, comment },
-    ]),
-  );
-  for (const scar of ways) putOnRecord(directory.path, scar);
-  for (const scar of ways) await system("iptables", ["-w", "5", "-I", "INPUT", ...rule(scar)]);
+  const comment = `valkey-measured ${id}`;
+  const pairs = some.flatMap((a) => others.map((b) => [a, b] as const));
+  const directions = pairs.flatMap(([a, b]) => [
+    { from: a, to: b },
+    { from: b, to: a },
+  ]);
+  const rules = directions.map((direction): PartitionRule => ({ kind: "partition", ...direction, comment }));
+  for (const rule of rules) record(path, rule);
+  for (const rule of rules) await system("iptables", ["-w", "5", "-I", "INPUT", ...ruleArguments(rule)]);
 }
 
-/** Takes every cut of the run back. @throws Failure when one cannot be: it and those after it stay on record */
+/** Ends every partition of the run. @throws Failure when a rule cannot be removed: its record and later ones stay */
 export async function healNetwork({ path: home }: Run): Promise<void> {
-  for (const { scar, file } of recorded(home)) if (scar.kind === "cut") await removeScar(scar, file);
+  for (const { effect, file } of recorded(home)) if (effect.kind === "partition") await undo(effect, file);
 }
 
-type CutScar = Extract<Scar, { kind: "cut" }>;
-
-function rule({ from, to, comment }: CutScar): string[] {
+function ruleArguments({ from, to, comment }: PartitionRule): string[] {
   return ["-s", from, "-d", to, "-m", "comment", "--comment", comment, "-j", "DROP"];
 }
 
 /**
- * Takes away all that is on record in a run's directory; doing it twice does no harm. Its processes have ended: they may
- * hold file systems.
- * @throws Failure when something cannot be taken away; its record stays
+ * Undoes everything that is recorded in a run directory. A second call does no harm. The processes of the run have ended,
+ * because file systems in use cannot be unmounted.
+ * @throws Failure when a side effect cannot be undone; its record stays
  */
 export async function removeSideEffects(path: string): Promise<void> {
-  for (const { scar, file } of recorded(path)) await removeScar(scar, file);
+  for (const { effect, file } of recorded(path)) await undo(effect, file);
 }
 
-function recorded(path: string): { readonly scar: Scar; readonly file: string }[] {
-  const scars = join(path, "scars");
-  if (!existsSync(scars)) return [];
-  return readdirSync(scars).flatMap((name) => {
-    const file = join(scars, name);
-    const scar = name.endsWith(".new") ? undefined : scarSchema.safeParse(JSON.parse(readFileSync(file, "utf8"))).data;
-    return scar === undefined ? [] : [{ scar, file }];
+function recorded(path: string): { readonly effect: SideEffect; readonly file: string }[] {
+  const directory = join(path, SIDE_EFFECTS);
+  if (!existsSync(directory)) return [];
+  const names = readdirSync(directory).filter((name) => !name.endsWith(".new"));
+  return names.flatMap((name) => {
+    const file = join(directory, name);
+    const effect = sideEffectSchema.safeParse(JSON.parse(readFileSync(file, "utf8"))).data;
+    return effect === undefined ? [] : [{ effect, file }];
   });
 }
 
-async function removeScar(scar: Scar, file: string): Promise<void> {
-  if (scar.kind === "cut") await removeRules(scar);
-  else if (isMounted(scar.path)) await system("umount", [scar.path]);
+async function undo(effect: SideEffect, file: string): Promise<void> {
+  if (effect.kind === "partition") await removeRules(effect);
+  else if (isMounted(effect.path)) await system("umount", [effect.path]);
   rmSync(file, { force: true });
 }
 
-/** A rule may be there more than once, or not yet. @throws Failure when it is not certain that it is gone */
-async function removeRules(scar: CutScar): Promise<void> {
-  while (await system("iptables", ["-w", "5", "-D", "INPUT", ...rule(scar)], NO_SUCH_RULE));
+/** Removes a rule, which may exist several times or not at all. @throws Failure when it may still exist */
+async function removeRules(rule: PartitionRule): Promise<void> {
+  while (await system("iptables", ["-w", "5", "-D", "INPUT", ...ruleArguments(rule)], NO_SUCH_RULE));
 }
 
-/** iptables' status where there is none; 4 is a lock that others hold, or a right that is missing. */
+/** The exit status of iptables where a rule does not exist. 4 means that another process has the lock, or a missing permission. */
 const NO_SUCH_RULE = 1;
 
-/** @returns false where it ended with the status that is expected beside 0 @throws Failure when it ended otherwise */
+/** @returns false where the command ended with the expected status @throws Failure when it failed otherwise */
 async function system(command: string, args: readonly string[], expected = 0): Promise<boolean> {
   try {
     await run(command, [...args]);

@@ -2,7 +2,7 @@
 import { Failure } from "../../lib/errors";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/paths";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import type { HostDeploymentPlan } from "../../platforms/host/host";
+import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { Host } from "../../platforms/host/host";
 import { findPrograms } from "../../platforms/host/programs";
 import { runningProcesses, RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";

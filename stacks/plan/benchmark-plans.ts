@@ -5,7 +5,7 @@ import { treatmentsOf } from "../../benchmarks/studies/factors";
 import type { MixedWorkload, OpenLoopWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import { fitKeySpace, fitLoad } from "../../benchmarks/workloads/workload";
-import type { HostDeploymentPlan } from "../../platforms/host/host";
+import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import type { SentinelSettings } from "../../valkey/sentinel/plan";
 import { majority } from "../../valkey/sentinel/plan";
 import type { Shape } from "../../valkey/topology/placement";

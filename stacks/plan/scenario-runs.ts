@@ -7,7 +7,7 @@ import { describeFaultPlan } from "../../faults/plan/fault-plan";
 import { planFault } from "../../faults/plan/plan-fault";
 import type { PreconditionCheck } from "../../faults/injectors/preconditions";
 import { unmetHostPrecondition, unmetPodPrecondition } from "../../faults/injectors/preconditions";
-import type { HostDeploymentPlan } from "../../platforms/host/host";
+import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { placeSentinels } from "../../valkey/sentinel/plan";
 import { toDirectives } from "../../valkey/settings";
 import { planCluster } from "../../valkey/topology/cluster-plan";

@@ -141,7 +141,7 @@ describe("failures", () => {
     process.kill(pid, "SIGKILL");
     const { status, output } = await command.ended;
     expect(status).toBe(1);
-    expect(output).toMatch(/(replication|cluster)-\d \(port \d+, pid \d+\) ended by itself: SIGKILL/);
+    expect(output).toMatch(/(replication|cluster)-\d \(port \d+, pid \d+\) exited unexpectedly: SIGKILL/);
     expect(output).not.toContain("    at ");
     expect(resultsIn(place.output())).toMatchObject({ complete: false });
     expect(place.living()).toEqual([]);
@@ -154,7 +154,7 @@ describe("failures", () => {
     );
     const { status, output } = await place.run(short("--mode", "replication"), { VALKEY_HOME: home });
     expect(status).toBe(1);
-    expect(output).toMatch(/ended by itself: exit status 3; the last it said:\n +no memory today/);
+    expect(output).toMatch(/exited unexpectedly: exit status 3; the last lines of its log:\n +no memory today/);
     expect(place.living()).toEqual([]);
   });
 

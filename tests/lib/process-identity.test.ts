@@ -4,13 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import {
-  identifyProcess,
-  isProcessAlive,
-  parseProcessRecord,
-  RECORD_AND_EXEC,
-  signalProcess,
-} from "../../lib/process-identity";
+import { identifyProcess, isProcessAlive, parseProcessRecord, signalProcess } from "../../lib/process-identity";
+import { RECORD_AND_EXEC } from "../../platforms/host/processes";
 
 describe("a process's identity", () => {
   it("is the same as long as it lives, and nobody's afterwards", async () => {
@@ -30,11 +25,9 @@ describe("a process's identity", () => {
   it("is written by the process itself before it becomes the command, secrets and spaces untouched", async () => {
     const directory = mkdtempSync(join(tmpdir(), "identity-"));
     const record = join(directory, "record");
-    const child = spawn(
-      "/bin/sh",
-      ["-c", RECORD_AND_EXEC, "sh", record, "sh", "-c", 'printf %s "$1"; sleep 5', "x", "a b"],
-      { stdio: ["ignore", "pipe", "ignore"] },
-    );
+    const child = spawn("/bin/sh", [RECORD_AND_EXEC, record, "sh", "-c", 'printf %s "$1"; sleep 5', "x", "a b"], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
     const said = await new Promise<string>((resolve) =>
       child.stdout.once("data", (chunk: Buffer) => {
         resolve(chunk.toString());

@@ -5,7 +5,7 @@ import type { Fault } from "../../faults/plan/fault";
 import type { Scenario } from "../../faults/plan/scenario";
 import { HostFaultInjector } from "../../faults/injectors/host-injector";
 import { form } from "../../valkey/formation/form";
-import type { HostDeploymentPlan } from "../../platforms/host/host";
+import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { median } from "../../lib/statistics/median";
 import type { ServerSettings } from "../../valkey/settings";
 import type { Shape } from "../../valkey/topology/placement";

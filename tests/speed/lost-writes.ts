@@ -1,7 +1,7 @@
 /** Accounting held against servers that lose acknowledged writes on purpose: every one of them named, none invented. */
 import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
 import { HostFaultInjector } from "../../faults/injectors/host-injector";
-import type { HostDeploymentPlan } from "../../platforms/host/host";
+import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { verify } from "../../valkey/verification/verify";
 import type { InducedLoss } from "../support/induced-loss";
 import { truncateAppendOnlyFile, lostWriteNames, promoteStaleReplica } from "../support/induced-loss";

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
 import { Failure } from "../../lib/errors";
-import type { HostDeploymentPlan } from "../../platforms/host/host";
+import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { Host } from "../../platforms/host/host";
 import { formatExit, startRecorded } from "../../platforms/host/processes";
 import { identifyProcess, signalProcess } from "../../lib/process-identity";

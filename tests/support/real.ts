@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import type { Connection } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
 import { Host } from "../../platforms/host/host";
-import type { HostDeploymentPlan } from "../../platforms/host/host";
+import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import type { Programs } from "../../platforms/host/programs";
 import { fetchPrograms, unpackedPrograms } from "../../platforms/host/debian-packages";
 import { findPrograms, inspectPrograms } from "../../platforms/host/programs";

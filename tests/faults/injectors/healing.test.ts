@@ -117,7 +117,7 @@ describe("a cut between addresses", () => {
     vi.stubEnv("PATH", join(directory, "bin"));
     const run = RunDirectory.create(join(directory, "runs"), "s");
     const sideEffects = (): number =>
-      existsSync(join(run.path, "scars")) ? readdirSync(join(run.path, "scars")).length : 0;
+      existsSync(join(run.path, "side-effects")) ? readdirSync(join(run.path, "side-effects")).length : 0;
     exitWith(0);
     await partitionNetwork(run, ["127.0.9.1"], ["127.0.9.2"]);
     expect(sideEffects()).toBe(2);

@@ -48,7 +48,7 @@ describe("a run's directory", () => {
 
   it("says in one sentence when it cannot be made", () => {
     writeFileSync(join(runs, "file"), "");
-    expect(() => RunDirectory.create(join(runs, "file"), "local")).toThrow(/run's directory .* cannot be written/);
+    expect(() => RunDirectory.create(join(runs, "file"), "local")).toThrow(/run directory .* cannot be created/);
   });
 });
 

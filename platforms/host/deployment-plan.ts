@@ -1,0 +1,107 @@
+/** What a deployment on this machine consists of: its servers, their zones and their settings. Pure but for random addresses. */
+import { randomInt } from "node:crypto";
+import type { Mode } from "../../valkey/node";
+import type { SentinelSettings } from "../../valkey/sentinel/plan";
+import { placeSentinels } from "../../valkey/sentinel/plan";
+import type { ServerSettings } from "../../valkey/settings";
+import { toDirectives } from "../../valkey/settings";
+import type { PlacedNode, Shape } from "../../valkey/topology/placement";
+import { nodeCount, placeAddedNodes, rotateOverZones, spreadOverZones } from "../../valkey/topology/placement";
+import { LOOPBACK } from "./ports";
+import type { ServerPlan } from "./server-config";
+import type { PlacedServer } from "./server-records";
+
+/** A deployment to be made on this machine. */
+export interface HostDeploymentPlan {
+  readonly name: string;
+  readonly mode: Mode;
+  readonly shape: Shape;
+  readonly settings: ServerSettings;
+  /** @default a new one */
+  readonly password?: string | undefined;
+  /** Labels: this machine has no zones of its own. */
+  readonly zones: readonly string[];
+  /** Whether each zone has its own loopback address (Linux), so that faults can partition zones. @default false */
+  readonly zoneAddresses?: boolean | undefined;
+  /** The size of a separate file system for each server's data, bytes (needs root). @default the run directory's file system */
+  readonly diskBytes?: number | undefined;
+  /** Sentinels that promote a replica when the primary fails, in replication mode. @default no Sentinels */
+  readonly sentinel?: SentinelSettings | undefined;
+  /** The CPUs that each node may use, in the order of the nodes. @default all CPUs */
+  readonly cpus?: readonly string[] | undefined;
+}
+
+/** A server to start, and its zone. */
+export interface PlacedServerPlan {
+  readonly plan: ServerPlan;
+  readonly zone: string;
+}
+
+/** Valkey's default, set explicitly: formation changes it for a while and restores it from here. */
+const DEFAULT_NODE_TIMEOUT = "15000";
+
+/** Directive to value, for every server of the deployment. */
+export function hostDirectives({ mode, settings }: HostDeploymentPlan): Map<string, string> {
+  const wanted = toDirectives(settings);
+  if (mode === "cluster" && !wanted.has("cluster-node-timeout")) {
+    wanted.set("cluster-node-timeout", DEFAULT_NODE_TIMEOUT);
+  }
+  return wanted;
+}
+
+/** The servers and Sentinels of a deployment that does not exist yet. */
+export function planServers(
+  plan: HostDeploymentPlan,
+  password: string,
+): { readonly servers: readonly PlacedServerPlan[]; readonly sentinels: readonly PlacedServerPlan[] } {
+  const { name: deployment, mode, shape, zones, diskBytes, cpus, sentinel } = plan;
+  const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${deployment}-${index}`);
+  const nodes = mode === "cluster" ? rotateOverZones(names, shape, zones) : spreadOverZones(names, zones);
+  const watchers = sentinel === undefined ? [] : placeSentinels(deployment, sentinel, zones);
+  const hosts = plan.zoneAddresses === true ? zoneAddresses(zones) : new Map<string, string>();
+  const directives = hostDirectives(plan);
+  const common = ({ name, zone }: PlacedNode): Pick<ServerPlan, "deployment" | "name" | "host" | "password"> => ({
+    deployment,
+    name,
+    host: hosts.get(zone) ?? LOOPBACK,
+    password,
+  });
+  return {
+    servers: nodes.map((node, index) => ({
+      plan: { ...common(node), cluster: mode === "cluster", directives, diskBytes, cpus: cpus?.[index] },
+      zone: node.zone,
+    })),
+    sentinels: watchers.map((node) => ({
+      plan: { ...common(node), cluster: false, sentinel: true, directives: new Map() },
+      zone: node.zone,
+    })),
+  };
+}
+
+/**
+ * The servers that a deployment lacks for a larger shape.
+ * @param present the servers that run, at least one; the new ones have the same settings
+ */
+export function planAddedServers(
+  deployment: string,
+  present: readonly PlacedServer[],
+  shape: Shape,
+  zones: readonly string[],
+): PlacedServerPlan[] {
+  const [model] = present;
+  if (model === undefined) throw new Error(`${deployment} has no servers to be resized`);
+  const count = Math.max(0, nodeCount(shape) - present.length);
+  const names = Array.from({ length: count }, (_, index) => `${deployment}-${present.length + index}`);
+  const occupied = present.map(({ zone }) => zone);
+  const hostOf = (zone: string): string => (present.find((each) => each.zone === zone) ?? model).server.plan.host;
+  return placeAddedNodes(names, occupied, shape, zones).map(({ name, zone }) => ({
+    plan: { ...model.server.plan, name, host: hostOf(zone) },
+    zone,
+  }));
+}
+
+/** A random loopback address for each zone. Other runs hardly have the same ones, so a partition of zones affects no other run. */
+function zoneAddresses(zones: readonly string[]): Map<string, string> {
+  const [high, low] = [randomInt(1, 255), randomInt(1, 255)];
+  return new Map(zones.map((zone, index) => [zone, `127.${high}.${low}.${index + 1}`]));
+}

@@ -1,0 +1,96 @@
+/** Starts the servers of a run, and reports those that exit although nothing stopped them. */
+import type { Endpoint } from "../../valkey/node";
+import type { PlacedServerPlan } from "./deployment-plan";
+import type { ProcessExit } from "./processes";
+import type { Programs } from "./programs";
+import type { ServerRegistry, ServerRole } from "./registry";
+import type { RunDirectory } from "./run-directory";
+import type { PlacedServer } from "./server-records";
+import { recordServer } from "./server-records";
+import type { ServerProcess, ServerStart } from "./servers";
+import { startServers, unexpectedExitFailure } from "./servers";
+
+/** How servers are started again. */
+export interface RestartOptions {
+  /** Whether they return with other ports, as pods return with other addresses. */
+  readonly newAddresses: boolean;
+  /** @default the programs of the host */
+  readonly programs?: Programs | undefined;
+  /** Directives in place of those they had. @default the same ones */
+  readonly directives?: ReadonlyMap<string, string> | undefined;
+  /** The primary that they replicate, in replication mode. */
+  readonly replicaOf?: Endpoint | undefined;
+}
+
+/** Starts servers, registers them and watches their processes. */
+export class ServerLauncher {
+  readonly #unexpectedExit = new AbortController();
+  readonly #expected = new Set<ServerProcess>();
+  #expectsAll = false;
+
+  constructor(
+    private readonly run: RunDirectory,
+    private readonly programs: Programs,
+    private readonly registry: ServerRegistry,
+  ) {}
+
+  /** Aborted, with a Failure as its reason, when a registered server exits unexpectedly. */
+  get unexpectedExit(): AbortSignal {
+    return this.#unexpectedExit.signal;
+  }
+
+  /** @throws Failure when a server does not start; the signal's reason */
+  async start(
+    role: ServerRole,
+    deployment: string,
+    plans: readonly PlacedServerPlan[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const servers = await this.#launch(plans, signal);
+    const placed = servers.map((server, index): PlacedServer => ({ server, zone: plans[index]?.zone ?? "" }));
+    for (const each of placed) recordServer(each);
+    this.registry.add(role, deployment, placed);
+  }
+
+  /** Starts servers again that have ended, with the data they had. @throws as `start` */
+  async restart(
+    deployment: string,
+    ended: readonly ServerProcess[],
+    options: RestartOptions,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const starts = ended.map((server) => restartOf(server, options));
+    this.registry.replace(deployment, await this.#launch(starts, signal, options.programs));
+  }
+
+  /** From now on, the exit of these servers is expected, whatever causes it. */
+  expectExit(servers: readonly ServerProcess[]): void {
+    for (const server of servers) this.#expected.add(server);
+  }
+
+  /** From now on, the exit of every server is expected. */
+  expectAllExits(): void {
+    this.#expectsAll = true;
+  }
+
+  #launch(starts: readonly ServerStart[], signal: AbortSignal, programs = this.programs): Promise<ServerProcess[]> {
+    const exited = (server: ServerProcess, exit: ProcessExit): void => {
+      this.#exited(server, exit);
+    };
+    return startServers(this.run, programs, starts, exited, signal);
+  }
+
+  #exited(server: ServerProcess, exit: ProcessExit): void {
+    const isExpected = this.#expectsAll || this.#expected.has(server) || !this.registry.has(server);
+    if (!isExpected) this.#unexpectedExit.abort(unexpectedExitFailure(server, exit));
+  }
+}
+
+/** Sentinels keep what they know in their own file, so their plan stays the same. */
+function restartOf({ plan, port, busPort }: ServerProcess, options: RestartOptions): ServerStart {
+  const { newAddresses, directives = plan.directives, replicaOf } = options;
+  return {
+    plan: plan.sentinel === true ? plan : { ...plan, directives, replicaOf },
+    ports: newAddresses ? undefined : [port, busPort ?? 0],
+  };
+}

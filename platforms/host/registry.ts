@@ -1,0 +1,65 @@
+/** The servers and Sentinels of a run that this process knows, by deployment. */
+import { hostname } from "node:os";
+import type { DeploymentNode } from "../../valkey/node";
+import type { PlacedServer } from "./server-records";
+import type { ServerProcess } from "./servers";
+
+/** `servers` hold data; `sentinels` watch them. */
+export type ServerRole = "servers" | "sentinels";
+
+const ROLES: readonly ServerRole[] = ["servers", "sentinels"];
+
+/** Holds the servers of each deployment in the order of their numbers. */
+export class ServerRegistry {
+  readonly #all = {
+    servers: new Map<string, readonly PlacedServer[]>(),
+    sentinels: new Map<string, readonly PlacedServer[]>(),
+  };
+
+  /** The servers or Sentinels of a deployment. */
+  list(role: ServerRole, deployment: string): readonly PlacedServer[] {
+    return this.#all[role].get(deployment) ?? [];
+  }
+
+  /** Puts these in place of what was registered. */
+  set(role: ServerRole, deployment: string, servers: readonly PlacedServer[]): void {
+    this.#all[role].set(deployment, servers);
+  }
+
+  /** Appends servers. */
+  add(role: ServerRole, deployment: string, servers: readonly PlacedServer[]): void {
+    this.set(role, deployment, [...this.list(role, deployment), ...servers]);
+  }
+
+  /** Puts each restarted server in the place of the one with the same name. */
+  replace(deployment: string, restarted: readonly ServerProcess[]): void {
+    const byName = new Map(restarted.map((server) => [server.plan.name, server]));
+    for (const role of ROLES) {
+      const servers = this.list(role, deployment);
+      this.set(
+        role,
+        deployment,
+        servers.map(({ server, zone }) => ({ server: byName.get(server.plan.name) ?? server, zone })),
+      );
+    }
+  }
+
+  /** The servers and Sentinels with these names. */
+  named(deployment: string, names: readonly string[]): ServerProcess[] {
+    return this.#servers(deployment).filter(({ plan }) => names.includes(plan.name));
+  }
+
+  /** Whether this very process is registered. */
+  has(server: ServerProcess): boolean {
+    return this.#servers(server.plan.deployment).includes(server);
+  }
+
+  #servers(deployment: string): ServerProcess[] {
+    return ROLES.flatMap((role) => this.list(role, deployment)).map(({ server }) => server);
+  }
+}
+
+/** A server as a node of its deployment. */
+export function toNode({ server: { plan, port, busPort }, zone }: PlacedServer): DeploymentNode {
+  return { name: plan.name, zone, machine: hostname(), endpoint: { host: plan.host, port }, busPort };
+}

@@ -1,0 +1,25 @@
+/** Signals to servers of this machine. */
+import { identifyProcess, signalProcess } from "../../lib/process-identity";
+import type { ServerProcess } from "./servers";
+
+/** The signals that faults send to servers. */
+export type ServerSignal = "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT";
+
+/** Whether a server that gets the signal ends. */
+export function endsServer(signal: ServerSignal): boolean {
+  return signal === "SIGKILL" || signal === "SIGTERM";
+}
+
+/** Whether a server's process has ended. */
+export function hasEnded({ process }: ServerProcess): boolean {
+  return identifyProcess(process.pid) === undefined;
+}
+
+/** Sends a signal to servers. @returns when they have ended, or at once where the signal does not end them */
+export async function signalServers(servers: readonly ServerProcess[], signal: ServerSignal): Promise<void> {
+  for (const { process } of servers) {
+    const identity = identifyProcess(process.pid);
+    if (identity !== undefined) signalProcess(identity, signal);
+  }
+  if (endsServer(signal)) await Promise.all(servers.map(({ process }) => process.ended));
+}
