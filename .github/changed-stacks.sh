@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Names of the stacks that a change touches, as a JSON list: those whose file changed, or every one when the program did.
+# Names of the stacks that a change touches, as a JSON list: the stacks whose file changed, or every stack when the program did.
+# The program is every file that is not listed here as something else, so that a new folder counts.
 # Usage: changed-stacks.sh BASE [PLATFORM]: since the common ancestor with BASE; only stacks on PLATFORM.
 set -euo pipefail
 base=$1 platform=${2:-}
+stack_file='^stacks/Pulumi\.[^/]+\.yaml$'
+other='^(docs|examples|tests)/|^\.|\.md$|^LICENSE$|^(eslint|vitest)\.config\.|^stacks/schema\.json$'
 changed=$(git diff --name-only "$base...HEAD")
-if grep -qE '^(stacks/.*\.ts|components/|benchmarks/|policies/|package(-lock)?\.json|Pulumi\.yaml)' <<<"$changed"; then
+if grep -vE "$stack_file" <<<"$changed" | grep -vE "$other" | grep -q .; then
   files=$(git ls-files 'stacks/Pulumi.*.yaml')
 else
-  files=$(grep -E '^stacks/Pulumi\.[^/]+\.yaml$' <<<"$changed" || true)
+  files=$(grep -E "$stack_file" <<<"$changed" || true)
 fi
 names=()
 for file in $files; do

@@ -8,7 +8,6 @@ import {
   existsSync,
   fsyncSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -17,6 +16,7 @@ import {
 import { join } from "node:path";
 import { z } from "zod";
 import { BadInput, Failure, messageOf } from "./errors";
+import { makeDirectory } from "./make-directory";
 import { acquireProcessLock } from "./process-lock";
 
 /** The parsed text of a log. */
@@ -49,9 +49,9 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
         `it holds a ${subject} already; continue that with --resume, or name another directory`,
       ]);
     try {
-      mkdirSync(directory, { recursive: true });
+      makeDirectory(directory);
     } catch (error) {
-      throw new BadInput(`output directory ${directory}`, [messageOf(error)]);
+      throw new BadInput(`output directory ${directory}`, [`${messageOf(error)}; name another with --output`]);
     }
     return this.#locked(directory, (unlock) => {
       const log = new CheckpointLog<Header, Entry>(

@@ -119,6 +119,10 @@ describe("changed stacks", () => {
     git("add", "-A");
     git("commit", "-qm", "x");
   };
+  /** Folders of this repository that hold the program. */
+  const programFolders = readdirSync(ROOT, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !/^(\.|docs$|examples$|tests$|results$|node_modules$)/.test(entry.name))
+    .map(({ name }) => name);
   const changed = (...args: readonly string[]): unknown =>
     JSON.parse(
       execFileSync("bash", [join(ROOT, ".github/changed-stacks.sh"), ...args], { cwd: repository, encoding: "utf8" }),
@@ -140,6 +144,24 @@ describe("changed stacks", () => {
     commit({ "components/a.ts": "" });
     expect(changed("main")).toEqual(["local", "topologies"]);
     expect(changed("main", "eks")).toEqual(["topologies"]);
+    // Files that are no part of the program change no stack, whatever they are called.
+    git("checkout", "-q", "main");
+    git("checkout", "-qb", "other");
+    commit({
+      "docs/a.md": "",
+      "tests/a.test.ts": "",
+      "CHANGELOG.md": "",
+      ".github/a.sh": "",
+      "stacks/schema.json": "{}",
+    });
+    expect(changed("main")).toEqual([]);
+    for (const folder of [...programFolders, "a-room-of-tomorrow"]) {
+      git("checkout", "-q", "main");
+      git("checkout", "-qb", `in-${folder}`);
+      commit({ [`${folder}/a.ts`]: "" });
+      expect(changed("main"), folder).toEqual(["local", "topologies"]);
+    }
+    git("checkout", "-q", "change");
     git("rm", "-q", "stacks/Pulumi.topologies.yaml");
     git("commit", "-qm", "x");
     expect(changed("main")).toEqual(["local"]);

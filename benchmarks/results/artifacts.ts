@@ -1,7 +1,8 @@
 /** The directory of a run's results: files appear there whole or not at all. */
-import { appendFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { BadInput, codeOf, Failure, messageOf } from "../../lib/errors";
+import { makeDirectory } from "../../lib/make-directory";
 import { formatCsv } from "./formats/csv";
 import { formatOpenMetrics } from "./formats/open-metrics";
 import type { Results } from "./schema";
@@ -42,7 +43,7 @@ export class Artifacts {
   ): Artifacts {
     const directory = output === undefined ? unusedDirectory(join(root, "results", timestamp)) : resolve(output);
     try {
-      mkdirSync(directory, { recursive: true });
+      makeDirectory(directory);
       const taken = readdirSync(directory).filter((name) => ARTIFACT_NAMES.some((artifact) => artifact === name));
       if (taken.length > 0)
         throw new BadInput(`output directory ${directory}`, [
@@ -131,6 +132,7 @@ function reasonOf(error: unknown): string {
     EDQUOT: "is full",
     ENOTDIR: "is not a directory",
     EEXIST: "is not a directory",
+    ENOENT: "cannot be made",
   };
   return reasons[codeOf(error) ?? ""] ?? messageOf(error);
 }

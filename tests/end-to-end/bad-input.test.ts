@@ -28,7 +28,7 @@ describe("bad input", () => {
     ["an unknown stack", ["run", "locla"], /none named locla; did you mean local\? Stacks here:.* local/],
     ["an unknown option", ["run", "--client", "4"], /unknown option '--client'/],
     ["an unknown command's arguments", ["run", "local", "more"], /too many arguments/],
-    ["a wrong type", ["run", "--clients", "many"], /--clients is "many": expected a number/],
+    ["a wrong type", ["run", "--clients", "many"], /--clients is "many": expected a whole number from 1 to 100000/],
     [
       "several at once",
       ["run", "--clients", "50", "--tests", "sett", "--repeats", "0"],
@@ -52,6 +52,15 @@ describe("bad input", () => {
       /no Valkey server can be had.*\n.*VALKEY_HOME is .* holds no valkey-server[\s\S]*install one: /,
     );
     expect(existsSync(place.output())).toBe(false);
+  });
+
+  it.skipIf(!existsSync("/proc/self")).each([
+    ["run", ["run", ...SHORT]],
+    ["soak", ["soak", "local"]],
+    ["break", ["break"]],
+  ])("%s refuses an output directory that cannot be made", async (_command, args) => {
+    const output = await refused([...args, "--output", "/proc/valkey/results"]);
+    expect(output).toMatch(/^output directory \/proc\/valkey\/results: .*; name another with --output\n$/);
   });
 
   it("an output directory that is a file, or holds results, is refused before anything runs", async () => {

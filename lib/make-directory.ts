@@ -1,0 +1,27 @@
+/** Directories for results. */
+import { mkdirSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { codeOf } from "./errors";
+
+/**
+ * Makes a directory and its missing parents, one at a time. Node's own recursive mkdir never returns below /proc, where a
+ * directory's parent exists and mkdir answers that it does not.
+ * @throws the operating system's error
+ */
+export function makeDirectory(path: string): void {
+  const missing: string[] = [];
+  for (let each = resolve(path); !exists(each); each = dirname(each)) missing.unshift(each);
+  for (const each of missing) {
+    try {
+      mkdirSync(each);
+    } catch (error) {
+      // Another process may have made it since.
+      if (codeOf(error) !== "EEXIST") throw error;
+    }
+  }
+}
+
+/** @throws the operating system's error where the path cannot be looked at, such as ENOTDIR below a file */
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}
