@@ -104,7 +104,7 @@ describe("billion", () => {
     };
   };
 
-  it("is S4 at its own size", () => {
+  it("has the size of One billion requests per second", () => {
     const plan = planOf("billion");
     const count = (pool: string): number =>
       (plan.eks?.machines ?? []).filter((group) => group.pool === pool).reduce((sum, group) => sum + group.count, 0);
@@ -234,7 +234,7 @@ describe("npm start -- plan", () => {
         lines.some((line) => line.startsWith(`${name} `)),
         name,
       ).toBe(true);
-    expect(lines.find((line) => line.startsWith("topologies "))).toMatch(/^topologies +eks +\$1\.81 +50m 38s +S1: /);
+    expect(lines.find((line) => line.startsWith("topologies "))).toMatch(/^topologies +eks +\$1\.81 +50m 38s +Valkey on EKS: /);
   });
 
   it("says which pods get no CPUs of their own where the pool has them to give", async () => {
