@@ -1,4 +1,4 @@
-/** The platform `external`: servers that exist already, named on the command line or in a file. */
+/** Servers that exist already, named on the command line or in a file. */
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { connect } from "../valkey/connection";
@@ -28,6 +28,7 @@ const optionsSchema = z.object({
   without: z.array(z.enum(OPTIONAL_ASSERTIONS, `expected ${OPTIONAL_ASSERTIONS.join(" or ")}`)).default([]),
 });
 
+/** A deployment that exists already. */
 export interface ExternalDeployment {
   readonly deployment: Deployment;
   readonly without: readonly OptionalAssertion[];
@@ -59,7 +60,7 @@ export function externalDeployment(
   const names = nodes.map(({ name }) => name);
   for (const name of new Set(names.filter((each, index) => names.indexOf(each) < index)))
     problems.push(`--node: ${name} is named twice`);
-  if (!parsed.success || problems.length > 0) throw new BadInput("the servers cannot be asked", problems);
+  if (!parsed.success || problems.length > 0) throw new BadInput("servers", problems);
 
   const { mode, user, primaries, replicas, without, ...files } = parsed.data;
   const access = accessOf(files, user, environment["VALKEY_PASSWORD"]);
@@ -85,7 +86,7 @@ function parseNode(text: string, problems: string[]): DeploymentNode[] {
   const match = NODE.exec(text);
   const port = Number(match?.[3]);
   if (match === null || port < 1 || port > 65535) {
-    problems.push(`--node: ${text} is no node; expected HOST:PORT=ZONE, such as 127.0.0.1:7001=zone-a`);
+    problems.push(`--node: ${text} is not a node; expected HOST:PORT=ZONE, such as 127.0.0.1:7001=zone-a`);
     return [];
   }
   const host = match[1] ?? match[2] ?? "";

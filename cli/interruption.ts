@@ -1,18 +1,19 @@
-/** Being told to stop: by Ctrl-C, SIGTERM, a closed terminal, or a reader of our output that went away. */
+/** Requests to stop: Ctrl-C, SIGTERM, a closed terminal, or a closed pipe of the output. */
 import { Interrupted } from "../lib/errors";
 
+/** Listening for requests to stop. */
 export interface Interruption {
   /** Aborted with Interrupted at the first request to stop. */
   readonly signal: AbortSignal;
-  /** Stops listening to signals; a broken pipe stays no reason to crash. */
+  /** Stops listening to signals. A broken pipe still does not end the process. */
   readonly dispose: () => void;
 }
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * Turns signals into an abort, so that whatever is under way can clean up.
- * @param onSecond called when the user insists; expected not to return
+ * Turns signals into an abort, so that the running command can clean up.
+ * @param onSecond called at the second request; must not return
  */
 export function listenForInterruption(onSecond: () => void): Interruption {
   const controller = new AbortController();
@@ -30,7 +31,7 @@ export function listenForInterruption(onSecond: () => void): Interruption {
       ] as const,
   );
   for (const [signal, handler] of handlers) process.on(signal, handler);
-  // `npm start | head`: without a listener the first write after that would end the process with servers running.
+  // `npm start | head` closes the pipe: without a listener the next write would end the process and leave servers running.
   const onPipe = (error: NodeJS.ErrnoException): void => {
     if (error.code === "EPIPE" && !controller.signal.aborted) stop("SIGPIPE");
   };
@@ -46,7 +47,7 @@ export function listenForInterruption(onSecond: () => void): Interruption {
 
 const NUMBERS: Readonly<Record<Interrupted["signal"], number>> = { SIGHUP: 1, SIGINT: 2, SIGPIPE: 13, SIGTERM: 15 };
 
-/** As shells have it: 128 and the signal's number. */
+/** The exit status of an interrupted command, as shells have it: 128 and the signal's number. */
 export function exitStatusOf({ signal }: Interrupted): number {
   return 128 + NUMBERS[signal];
 }

@@ -1,13 +1,13 @@
-/** What `npm start` runs: the command line, as a process that can be told to stop. */
+/** The program of `npm start`: runs one command, and ends with its exit status. */
 import { commandLine } from "./cli";
 import { listenForInterruption } from "./interruption";
 import { printError } from "./terminal";
 
 const { signal } = listenForInterruption(() => {
-  printError("stopped at once; what was left running is stopped by the next run");
+  printError("stopped at once; the next run stops the processes that are left");
   process.exit(130);
 });
 
-// Servers that are kept are children still, and would keep this process waiting for them.
-// What was written may still be on its way through a pipe.
+// Servers that were kept are child processes, and would keep this process alive: it ends by exit().
+// The write waits until a pipe has taken all output.
 void commandLine(process.argv.slice(2), signal).then((status) => process.stdout.write("", () => process.exit(status)));

@@ -1,17 +1,18 @@
-/** The steps of a command as the user sees them: live on a terminal, plain lines elsewhere. */
+/** The steps of a command: live on a terminal, plain lines elsewhere. */
 import { Listr } from "listr2";
 import type { ReportProgress } from "../lib/progress";
 
+/** A step with its title. */
 export interface Step {
   readonly title: string;
-  /** @returns a title to replace the first, saying what came of it */
+  /** @returns the title of the finished step, with its result; undefined keeps the first title */
   readonly run: (report: ReportProgress) => Promise<string | undefined>;
 }
 
 /**
- * Runs steps one after the other; the first that fails ends it.
- * @param quiet nothing is shown
- * @throws what a step throws
+ * Runs steps one after the other, until one fails.
+ * @param quiet no output
+ * @throws the error of the step that fails
  */
 export async function runSteps(steps: readonly Step[], quiet = false): Promise<void> {
   const onTerminal = process.stdout.isTTY;

@@ -1,4 +1,4 @@
-/** `npm start -- break`: a stack of this machine, or pods that Pulumi has made, broken on purpose. */
+/** `npm start -- break`: fault scenarios of a stack on this machine, or in pods that Pulumi has made. */
 import { totalmem } from "node:os";
 import { BadInput, messageOf } from "../../lib/errors";
 import type { ScenarioTask } from "../../faults/scenarios/run-scenarios";
@@ -22,17 +22,19 @@ import type { StackConfig } from "../../stacks/config/schema/stack";
 import { DEFAULT_FAILURES } from "../../stacks/config/schema/failures";
 import { readStackFile } from "../../stacks/config/stack-file";
 import { runSteps } from "../steps";
+import { isMap } from "../../stacks/config/json-schema";
 import { didYouMean } from "../../lib/did-you-mean";
 import { stopAndWrite, printFailures } from "./run-output";
 
 /**
- * @returns the exit status: 0 when everything asked for was done and all got well again, 1 otherwise
- * @throws BadInput, Failure, Interrupted; servers are stopped by then, faults healed, and what was measured is written
+ * Runs fault scenarios.
+ * @returns 0 when every scenario ran, 1 when verification failed
+ * @throws BadInput, Failure, Interrupted; faults are healed, servers stopped and partial results written before
  */
 export async function breakStack(stack: string, options: BreakOptions, interruption: AbortSignal): Promise<number> {
   const config = readConfig(stack, options);
-  const ground = await groundOf(stack, config, interruption);
-  const all = pairingsOf(stack, config, options, ground);
+  const faultTarget = await openFaultTarget(stack, config, interruption);
+  const all = plannedRuns(stack, config, options, faultTarget);
   if (options.plan) {
     print(...describeScenarioRuns(all));
     return 0;
@@ -48,13 +50,13 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
   const timestamp = timestampOf(new Date());
   const artifacts = Artifacts.open(ROOT, timestamp, options.output, renderReport);
   const collector = new ResultsCollector(artifacts, { timestamp, stack, configuration: config });
-  const run = new BreakRun(ground, all, collector, interruption);
+  const run = new BreakRun(faultTarget, all, collector, interruption);
   let reason: string | null = null;
   try {
     await run.carryOut();
-    if (!run.passed) reason = "verification failed; nothing was broken";
+    if (!run.passed) reason = "verification failed; no fault was injected";
   } catch (error) {
-    // What was under way when told to stop says only that it was stopped.
+    // The error of an interrupted scenario says less than the interruption.
     const cause = run.died ?? (interruption.aborted ? (interruption.reason as unknown) : error);
     reason = messageOf(cause);
     throw cause;
@@ -70,7 +72,7 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
         print(
           reason === null
             ? `Report: ${shortPath(artifacts.path("report.html"))}`
-            : `What was found until then, marked incomplete: ${shortPath(artifacts.directory)}`,
+            : `Partial results (marked incomplete): ${shortPath(artifacts.directory)}`,
         );
       },
     );
@@ -82,27 +84,16 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
 function readConfig(stack: string, { overrides }: BreakOptions): StackConfig {
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
   const raw = readStackFile(STACKS_DIRECTORY, stack);
-  const named = raw["failures"];
-  const scenarios =
-    typeof named === "object" && named !== null && !Array.isArray(named) && Object.keys(named).length > 0
-      ? (named as Record<string, unknown>)
-      : named === undefined
-        ? DEFAULT_FAILURES
-        : named;
-  const changed =
-    typeof scenarios === "object" && scenarios !== null
-      ? Object.fromEntries(
-          Object.entries(scenarios).map(([name, value]) => [
-            name,
-            typeof value === "object" && value !== null ? { ...(value as object), ...overrides } : (value as unknown),
-          ]),
-        )
-      : scenarios;
-  return parseConfig(`stack ${stack}`, { ...raw, failures: changed }, machine);
+  const scenarios = raw["failures"] ?? DEFAULT_FAILURES;
+  const withOptions = (value: unknown): unknown => (isMap(value) ? { ...value, ...overrides } : value);
+  const failures = isMap(scenarios)
+    ? Object.fromEntries(Object.entries(scenarios).map(([name, value]) => [name, withOptions(value)]))
+    : scenarios;
+  return parseConfig(`stack ${stack}`, { ...raw, failures }, machine);
 }
 
-/** Who runs the servers, and what can be done to them there. Pods' needs libraries that this machine's has no use for. */
-async function groundOf(stack: string, config: StackConfig, interruption: AbortSignal): Promise<FaultTarget> {
+/** The fault target of the stack's platform. Libraries for pods are loaded only where there are pods. */
+async function openFaultTarget(stack: string, config: StackConfig, interruption: AbortSignal): Promise<FaultTarget> {
   const { platform } = config;
   if (isPodPlatform(platform)) {
     const { PodFaultTarget } = await import("../fault-targets/pods.js");
@@ -112,12 +103,12 @@ async function groundOf(stack: string, config: StackConfig, interruption: AbortS
   return new HostFaultTarget(stack, platform, config, interruption);
 }
 
-/** @throws BadInput when a scenario is asked for that there is not */
-function pairingsOf(
+/** @throws BadInput when an option names an unknown scenario */
+function plannedRuns(
   stack: string,
   config: StackConfig,
   { scenarios }: BreakOptions,
-  ground: FaultTarget,
+  faultTarget: FaultTarget,
 ): PlannedScenarioRun[] {
   const names = Object.keys(config.failures);
   const unknown = (scenarios ?? []).filter((name) => !names.includes(name));
@@ -125,14 +116,14 @@ function pairingsOf(
     throw new BadInput(
       "--scenario",
       unknown.map(
-        (name) => `stack ${stack} has none named ${name};${didYouMean(name, names)} there are: ${names.join(", ")}`,
+        (name) => `stack ${stack} has no scenario ${name};${didYouMean(name, names)} there are: ${names.join(", ")}`,
       ),
     );
   const chosen = Object.entries(config.failures).filter(([name]) => scenarios?.includes(name) ?? true);
   return planScenarioRuns(
     chosen.map(([name, failure]) => plannedScenario(name, failure)),
-    ground.plans,
-    ground.unmetPrecondition,
+    faultTarget.plans,
+    faultTarget.unmetPrecondition,
   );
 }
 
@@ -140,7 +131,7 @@ class BreakRun {
   readonly verifications: Verification[] = [];
 
   constructor(
-    private readonly ground: FaultTarget,
+    private readonly faultTarget: FaultTarget,
     private readonly all: readonly PlannedScenarioRun[],
     private readonly collector: ResultsCollector,
     private readonly interruption: AbortSignal,
@@ -150,32 +141,32 @@ class BreakRun {
     return this.verifications.length > 0 && this.verifications.every(({ verdict }) => verdict.pass);
   }
 
-  /** Why a server is no more that nobody meant to break. */
+  /** The error of a server that exited without a fault. */
   get died(): Error | undefined {
-    const reason: unknown = this.ground.unexpectedExit?.reason;
+    const reason: unknown = this.faultTarget.unexpectedExit?.reason;
     return !this.interruption.aborted && reason instanceof Error ? reason : undefined;
   }
 
   async carryOut(): Promise<void> {
     for (const { planned, deployment, skipReason } of this.all)
-      if (skipReason !== undefined) print(`Not here: ${planned.scenario.name} on ${deployment}: ${skipReason}`);
+      if (skipReason !== undefined) print(`Skipped: ${planned.scenario.name} on ${deployment}: ${skipReason}`);
     const possible = this.all.filter(({ skipReason }) => skipReason === undefined);
-    await runSteps([{ title: this.ground.title, run: async () => this.#open(possible) }]);
+    await runSteps([{ title: this.faultTarget.title, run: async () => this.#open(possible) }]);
     if (!this.passed) return;
     await runSteps([
       {
-        title: `Break ${[...new Set(possible.map(({ planned }) => planned.scenario.name))].join(", ")}`,
+        title: `Run scenarios ${[...new Set(possible.map(({ planned }) => planned.scenario.name))].join(", ")}`,
         run: async (report) => this.#break(possible, report),
       },
     ]);
   }
 
   async stop(): Promise<void> {
-    await this.ground.stop();
+    await this.faultTarget.stop();
   }
 
   async #open(possible: readonly PlannedScenarioRun[]): Promise<string> {
-    return this.ground.open(possible, {
+    return this.faultTarget.open(possible, {
       onPrograms: (programs) => {
         this.collector.setPrograms(programs);
       },
@@ -191,11 +182,11 @@ class BreakRun {
     report: (line: string, passing?: boolean) => void,
   ): Promise<string> {
     const tasks = possible.map(({ planned: { scenario, repeats }, deployment }): ScenarioTask => {
-      const sufferer = this.ground.subject(deployment);
-      if (sufferer === undefined) throw new Error(`nobody opened ${deployment}`);
-      return { scenario, repeats, subject: sufferer };
+      const subject = this.faultTarget.subject(deployment);
+      if (subject === undefined) throw new Error(`${deployment} is not open`);
+      return { scenario, repeats, subject };
     });
-    const { unexpectedExit } = this.ground;
+    const { unexpectedExit } = this.faultTarget;
     const signal = AbortSignal.any([this.interruption, ...(unexpectedExit === undefined ? [] : [unexpectedExit])]);
     await runScenarios(tasks, {
       signal,
@@ -209,6 +200,6 @@ class BreakRun {
         );
       },
     });
-    return `Broke on purpose ${tasks.reduce((sum, { repeats }) => sum + repeats, 0)} times`;
+    return `Injected ${tasks.reduce((sum, { repeats }) => sum + repeats, 0)} faults`;
   }
 }

@@ -1,4 +1,4 @@
-/** `npm start -- capacity`: the highest load that each deployment of a stack takes within an objective. */
+/** `npm start -- capacity`: the highest offered rate that each deployment takes within a latency objective. */
 import type { Objective } from "../../benchmarks/capacity/objective";
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import type { SearchPlan } from "../../benchmarks/capacity/search";

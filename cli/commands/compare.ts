@@ -1,4 +1,4 @@
-/** `npm start -- compare`: results of any age and machine against those named first. */
+/** `npm start -- compare`: results of any age and machine, compared with the first. */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { compareRuns } from "../../benchmarks/compare/compare";
@@ -55,14 +55,14 @@ export function readResultFiles(paths: readonly string[]): { readonly path: stri
 }
 
 function readResults(path: string): Results {
-  if (!existsSync(path)) throw new Error("there is no such file or directory");
+  if (!existsSync(path)) throw new Error("no such file or directory");
   const file = statSync(path).isDirectory() ? join(path, "results.json") : path;
   if (!existsSync(file)) throw new Error("the directory holds no results.json");
   let content: unknown;
   try {
     content = JSON.parse(readFileSync(file, "utf8"));
   } catch (error) {
-    throw new Error(`is no JSON: ${messageOf(error)}`, { cause: error });
+    throw new Error(`is not JSON: ${messageOf(error)}`, { cause: error });
   }
   const parsed = resultsSchema.safeParse(content);
   if (parsed.success) return parsed.data;

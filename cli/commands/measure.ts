@@ -1,4 +1,4 @@
-/** `npm start -- bench`: verification and then measurements of servers that exist already. */
+/** `npm start -- measure`: verification and then measurements of servers that exist already. */
 import { BadInput, messageOf } from "../../lib/errors";
 import { findPrograms } from "../../platforms/host/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
@@ -26,7 +26,7 @@ import type { StackConfig } from "../../stacks/config/schema/stack";
 import { runSteps } from "../steps";
 import { measuredNames, measuredTitle, printFailures, printResults, formatRounds } from "./run-output";
 
-/** @returns 0 when everything was measured, 1 when verification failed */
+/** Verifies and measures. @returns 0 when everything was measured, 1 when verification failed */
 export async function measureExternalServers(
   values: Readonly<Record<string, unknown>>,
   overrides: OptionOverrides,
@@ -75,7 +75,7 @@ export async function measureExternalServers(
     const results = collector.finish(reason);
     printFailures(verifications);
     if (reason === null) printResults(results, verifications, artifacts);
-    else print("", `What was found until then, marked incomplete: ${shortPath(artifacts.directory)}`);
+    else print("", `Partial results (marked incomplete): ${shortPath(artifacts.directory)}`);
   }
 }
 
@@ -146,12 +146,12 @@ async function measureServers(
   }
 }
 
-/** How many primaries there are is known only now. */
+/** The number of primaries is known after verification only. */
 function refuseUnevenness({ clients, threads }: BenchmarkConfig, primaries: number): void {
   const faults = unevenSettings(clients, threads, primaries);
   if (faults.length > 0)
     throw new BadInput(
       "the load",
-      faults.map(({ setting, why, nearest }) => `--${setting}: ${why}; the nearest that can: ${nearest.join(" or ")}`),
+      faults.map(({ setting, why, nearest }) => `--${setting}: ${why}; nearest values: ${nearest.join(" or ")}`),
     );
 }

@@ -1,4 +1,4 @@
-/** `npm start -- plan`: what a stack would create, take and cost, without an engine or a cloud. */
+/** `npm start -- plan`: what a stack creates, takes and costs, without a Pulumi engine or a cloud. */
 import { totalmem } from "node:os";
 import { BadInput } from "../../lib/errors";
 import { availableCores } from "../../platforms/host/cpu";
@@ -15,9 +15,10 @@ import { applyOverrides } from "../../stacks/config/overrides";
 import { headline, readStackFile, stackNames } from "../../stacks/config/stack-file";
 
 /**
- * @param stack undefined for all of them, a line each
+ * Prints a plan.
+ * @param stack undefined for a table of all stacks
  * @returns 0
- * @throws BadInput with everything that is wrong with the stack
+ * @throws BadInput with every problem of the stack
  */
 export function printPlan(stack: string | undefined, values: Readonly<Record<string, unknown>>): number {
   const assignments = Array.isArray(values["set"]) ? values["set"].map(String) : [];
@@ -28,7 +29,7 @@ export function printPlan(stack: string | undefined, values: Readonly<Record<str
     return 0;
   }
   if (assignments.length > 0)
-    throw new BadInput("the options", ["--set: of which stack? npm start -- plan STACK --set PATH=VALUE"]);
+    throw new BadInput("the options", ["--set needs a stack: npm start -- plan STACK --set PATH=VALUE"]);
   if (json)
     print(
       JSON.stringify(
@@ -39,9 +40,9 @@ export function printPlan(stack: string | undefined, values: Readonly<Record<str
     );
   else
     print(
-      ...textTable([["stack", "platform", "an hour", "takes", ""], ...stackNames(STACKS_DIRECTORY).map(row)], "  rr "),
+      ...textTable([["stack", "platform", "per hour", "takes", ""], ...stackNames(STACKS_DIRECTORY).map(row)], "  rr "),
       "",
-      "npm start -- plan STACK tells one of them",
+      "Details of one stack: npm start -- plan STACK",
     );
   return 0;
 }
@@ -56,7 +57,7 @@ function read(stack: string, assignments: readonly string[]): StackPlan {
   );
 }
 
-/** What is wrong with one of many is told where that one is asked for. */
+/** A stack with problems has a row that names the command which prints them. */
 function row(stack: string): string[] {
   try {
     const { platform, eks, duration } = read(stack, []);
@@ -69,6 +70,6 @@ function row(stack: string): string[] {
     ];
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
-    return [stack, "refused", "", "", `npm start -- plan ${stack} says why`];
+    return [stack, "refused", "", "", `npm start -- plan ${stack} prints the problems`];
   }
 }

@@ -1,4 +1,4 @@
-/** `npm start -- recommend`: which mode, how many primaries, which machine and how many io-threads, from measured capacity and prices. */
+/** `npm start -- recommend`: mode, primaries, machine type and io-threads for a load, from measured capacity and prices. */
 import { BadInput } from "../../lib/errors";
 import { formatRecommendation } from "../../benchmarks/recommend/format";
 import type { Requirements, PricedMachine } from "../../benchmarks/recommend/recommend";
@@ -38,7 +38,8 @@ function readNeed(
   readonly region: string;
   readonly date: string;
 } {
-  const problems = paths.length > 0 ? [] : ["expected results to go by: results.json, or directories that hold one"];
+  const problems =
+    paths.length > 0 ? [] : ["expected results with measured capacity: results.json files, or their directories"];
   const number = (
     key: string,
     option: string,

@@ -1,4 +1,4 @@
-/** What `run` and `bench` have in common once there are deployments: the words and the end. */
+/** Output and end of commands that measure. */
 import type { BenchmarkPlan } from "../../benchmarks/measuring/measure-all";
 import type { ResultsCollector } from "../../benchmarks/results/collector";
 import type { Results } from "../../benchmarks/results/schema";
@@ -10,13 +10,13 @@ import type { Verification } from "../../valkey/verification/verify";
 import { formatVerification, verdictLine } from "../../valkey/verification/format";
 import { print } from "../terminal";
 
-/** How a title says that something was measured. */
+/** The title of the finished step: `Measured 18 times in 1m 2s`. */
 export function measuredTitle(plan: BenchmarkPlan, milliseconds: number): string {
   const count = plan.repeats * (plan.workload.tests.length + (plan.mixedWorkloads?.length ?? 0)) * plan.verified.length;
   return `Measured ${count} times in ${formatDuration(milliseconds / 1000)}`;
 }
 
-/** `set, get, steady` */
+/** Names of tests and workloads: `set, get, steady`. */
 export function measuredNames({
   workload,
   mixedWorkloads,
@@ -24,15 +24,15 @@ export function measuredNames({
   return [...workload.tests, ...(mixedWorkloads ?? []).map(({ name }) => name)].join(", ");
 }
 
-/** `3 rounds` */
+/** A number of rounds: `3 rounds`. */
 export function formatRounds(count: number): string {
   return `${count} ${count === 1 ? "round" : "rounds"}`;
 }
 
 /**
- * The end of a command, whatever came of it: servers are stopped, and then what there is is written, also when they cannot be stopped.
- * @param reason why it is incomplete; null where it is not
- * @param say tells of the results; not called where there are none
+ * Ends a command: stops its servers, then writes the results, also where the servers cannot be stopped.
+ * @param reason why the results are incomplete; null where they are complete
+ * @param say prints the results; not called without any
  */
 export async function stopAndWrite(
   stop: () => Promise<void>,
@@ -49,7 +49,7 @@ export async function stopAndWrite(
   }
 }
 
-/** The end of a run: table, verdicts, where the report is. */
+/** Prints the summary, the verdicts and the path of the report. */
 export function printResults(results: Results, verifications: readonly Verification[], artifacts: Artifacts): void {
   print("");
   print(...formatSummary(results));
@@ -58,7 +58,7 @@ export function printResults(results: Results, verifications: readonly Verificat
   print(`Report: ${shortPath(artifacts.path("report.html"))}`);
 }
 
-/** Everything about verifications that failed, after which nothing is measured. */
+/** Prints the assertions of verifications that failed. */
 export function printFailures(verifications: readonly Verification[]): void {
   const failed = verifications.filter(({ verdict }) => !verdict.pass);
   for (const verification of failed) print("", ...formatVerification(verification));

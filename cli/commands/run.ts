@@ -42,6 +42,7 @@ import type { CapacityOptions } from "./capacity";
 import { requestedCapacitySearch, capacityStep } from "./capacity";
 import { stopAndWrite, measuredNames, measuredTitle, printFailures, printResults, formatRounds } from "./run-output";
 
+/** What the command line asks of `run` and `capacity`. */
 export interface RunOptions {
   readonly stack: string;
   readonly overrides: OptionOverrides;
@@ -52,8 +53,9 @@ export interface RunOptions {
 }
 
 /**
- * @returns the exit status: 0 when every deployment passed verification and everything was measured, 1 when one did not
- * @throws BadInput, Failure, Interrupted; the servers are stopped by then and what was measured is written
+ * Runs a stack.
+ * @returns 0 when every deployment passed verification and was measured, 1 when one did not pass
+ * @throws BadInput, Failure, Interrupted; servers are stopped and partial results are written before
  */
 export async function runStack(options: RunOptions, interruption: AbortSignal): Promise<number> {
   const config = readConfig(options);
@@ -67,7 +69,7 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
     await run.carryOut();
     if (!run.passed) reason = "verification failed; nothing was measured";
   } catch (error) {
-    // A server that dies takes connections with it, whose errors say less than its log.
+    // The log of a server that exits says more than the errors of its connections.
     const cause = run.died ?? error;
     reason = messageOf(cause);
     throw cause;
@@ -80,7 +82,7 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
       (results) => {
         if (reason === null || !run.passed) printFailures(run.verifications);
         if (reason === null) printResults(results, run.verifications, artifacts);
-        else print("", `What was measured until then, marked incomplete: ${shortPath(artifacts.directory)}`);
+        else print("", `Partial results (marked incomplete): ${shortPath(artifacts.directory)}`);
       },
     );
   }
@@ -94,7 +96,7 @@ function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
   if (mode !== undefined && mode !== "cluster" && mode !== "replication")
     throw new BadInput("--mode", [`is ${mode}: expected cluster or replication`]);
   const raw = readStackFile(STACKS_DIRECTORY, stack);
-  // Deployments that are left out have nothing to say about the load.
+  // The load need not suit deployments that are left out.
   const parsed = parseConfig(
     `stack ${stack}`,
     mode === undefined ? raw : onlyMode(raw, mode, stack),
@@ -104,7 +106,7 @@ function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
   const { platform } = parsed;
   if (platform.type !== "host")
     throw new BadInput(`stack ${stack}`, [
-      `its platform is ${platform.type}, which npm start cannot deploy to; npx pulumi up -s ${stack} does`,
+      `its platform is ${platform.type}, which npm start cannot deploy to; use npx pulumi up -s ${stack}`,
     ]);
   assertLoadGeneratorsInstalled(mixedWorkloads({ ...parsed, anyCluster: hasCluster(parsed) }));
   return { ...parsed, platform };
@@ -119,7 +121,7 @@ function onlyMode(raw: Readonly<Record<string, unknown>>, mode: Mode, stack: str
   return { ...raw, deployments: Object.fromEntries(wanted) };
 }
 
-/** One run and what it has come to. */
+/** One run: its servers, verifications and results so far. */
 class StackRun {
   readonly verifications: Verification[] = [];
   readonly #deployments: Deployment[] = [];
@@ -137,7 +139,7 @@ class StackRun {
     return this.verifications.length > 0 && this.verifications.every(({ verdict }) => verdict.pass);
   }
 
-  /** Why a server is no more, if one ended by itself. */
+  /** The error of a server that exited by itself. */
   get died(): Error | undefined {
     const reason: unknown = this.#host?.unexpectedExit.reason;
     return !this.interruption.aborted && reason instanceof Error ? reason : undefined;
@@ -161,11 +163,11 @@ class StackRun {
     await runSteps([{ title: "Stop the servers", run: () => host.stop().then(() => undefined) }]);
   }
 
-  /** How to reach and how to stop what was left up. */
+  /** Prints how to connect to kept deployments, and how to stop them. */
   printKept(): void {
     const host = this.#host;
     if (host?.run.kept !== true) return;
-    print("", "The deployments stay up. To connect:");
+    print("", "The deployments keep running. To connect:");
     for (const { name, mode, nodes } of this.#deployments) {
       const [first] = nodes;
       if (first === undefined) continue;
@@ -300,7 +302,7 @@ class StackRun {
           without: [],
         };
         if (this.config.capacity !== undefined && capacity === undefined)
-          report("the capacity is not searched for: nothing is offered by the open loop");
+          report("no search for capacity: the options leave no open-loop workload");
         const began = Date.now();
         await measureAll(
           plan,

@@ -64,7 +64,7 @@ export async function soakStack(options: SoakOptions, interruption: AbortSignal)
     if (reason !== null)
       print(
         "",
-        `Nothing that was seen is lost. To go on: npm start -- soak ${stack} --resume --output ${shortPath(directory)}`,
+        `Finished windows are kept. To continue: npm start -- soak ${stack} --resume --output ${shortPath(directory)}`,
       );
   }
   return run.troubled ? 1 : 0;

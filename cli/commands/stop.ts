@@ -1,4 +1,4 @@
-/** `npm start -- stop`: ends deployments that were kept. */
+/** `npm start -- stop`: stops deployments that `--keep` left running. */
 import { BadInput } from "../../lib/errors";
 import { isProcessAlive } from "../../lib/process-identity";
 import type { RunInfo } from "../../platforms/host/run-directory";
@@ -7,19 +7,16 @@ import { runsDirectory } from "../../lib/paths";
 import { print } from "../terminal";
 
 /**
+ * Stops kept deployments, or lists them.
  * @param id the run to stop; without one, kept runs are listed
- * @param all every kept run
- * @throws BadInput when there is no such run, or its runner is at work
+ * @param all stops every kept run
+ * @throws BadInput when there is no such run, or its command is still running
  */
 export async function stopKept(id: string | undefined, all: boolean): Promise<number> {
   const runs = RunDirectory.list(runsDirectory());
   const kept = runs.filter(({ info }) => info.kept);
   if (id === undefined && !all) {
-    print(
-      kept.length === 0
-        ? "No deployments are kept."
-        : "Kept deployments, to be stopped by npm start -- stop ID, or all by --all:",
-    );
+    print(kept.length === 0 ? "No deployments are kept." : "Kept deployments (npm start -- stop ID, or --all):");
     print(
       ...kept.map(({ path, info }) => `  ${info.id}   stack ${info.stack}, ${runningProcesses(path).length} processes`),
     );
@@ -34,7 +31,7 @@ export async function stopKept(id: string | undefined, all: boolean): Promise<nu
   if (working.length > 0)
     throw new BadInput(
       "stop",
-      working.map(({ info }) => `${info.id} is under way (process ${info.runner.pid}); stop that one by Ctrl-C`),
+      working.map(({ info }) => `${info.id} is still running (process ${info.runner.pid}); press Ctrl-C there`),
     );
   for (const { path, info } of chosen) print(`${info.id}: stopped ${await stopRun(path)} processes`);
   if (chosen.length === 0) print("No deployments are kept.");

@@ -1,4 +1,4 @@
-/** Where a study's journal and results are: a new directory, or that of a study to go on with. */
+/** The directory of a study's checkpoint log and results: a new one, or that of a study to resume. */
 import { cpus, hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { BadInput } from "../../lib/errors";
@@ -11,12 +11,13 @@ import { ROOT } from "../../lib/paths";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 
+/** Checkpoint log and results of a study. */
 export interface StudyDirectory {
   readonly artifacts: Artifacts;
   readonly journal: StudyCheckpointLog;
 }
 
-/** @throws BadInput when the directory cannot be used */
+/** Starts a study. @throws BadInput when the directory cannot be used */
 export function beginStudy(study: Study, output: string | undefined): StudyDirectory {
   const timestamp = timestampOf(new Date());
   const artifacts = Artifacts.open(ROOT, `${timestamp}-${study.name}`, output, renderReport);
@@ -64,7 +65,7 @@ function differences({ name, fingerprint: begun, machine: there }: StudyLogHeade
   ];
 }
 
-/** What a machine is told apart by: rounds on another would be another study. */
+/** Identity of this machine: rounds on another machine belong to another study. */
 function machine(): string {
   return `${hostname()}, ${availableCores()} × ${cpus()[0]?.model.trim() ?? "unknown"}`;
 }

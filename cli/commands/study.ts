@@ -1,4 +1,4 @@
-/** `npm start -- study`: an experiment of a stack on this machine, until it knows enough; interrupted and resumed at will. */
+/** `npm start -- study`: the study of a stack on this machine, until its comparisons are precise enough; it can be resumed. */
 import { randomInt } from "node:crypto";
 import { existsSync } from "node:fs";
 import { totalmem } from "node:os";
@@ -42,6 +42,7 @@ import type { Step } from "../steps";
 import { runSteps } from "../steps";
 import { beginStudy, resumeStudy } from "./study-directory";
 
+/** What the command line asks of `study`. */
 export interface StudyOptions {
   /** `io-threads` for the stack `study-io-threads`, or a stack's own name. */
   readonly name: string;
@@ -54,8 +55,9 @@ export interface StudyOptions {
 type StudyConfig = HostStackConfig & { readonly study: StudySectionConfig };
 
 /**
- * @returns 0 when it ended by itself
- * @throws BadInput, Failure, Interrupted; what was finished until then is on record and written
+ * Runs a study to its end.
+ * @returns 0
+ * @throws BadInput, Failure, Interrupted; finished measurements are in the checkpoint log and the results
  */
 export async function runNamedStudy(options: StudyOptions, interruption: AbortSignal): Promise<number> {
   const { stack, config } = readStudy(options);
@@ -87,7 +89,7 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
     journal.close();
     if (journal.entries.length === 0) artifacts.discardIfEmpty();
     else {
-      // Where nothing is new, what an earlier one wrote of the same measurements stays as it is.
+      // Without a new measurement, the results of the earlier run stay as they are.
       if (
         run.hasBegun &&
         (reason === null || journal.entries.length > already || !existsSync(artifacts.path("results.json")))
@@ -96,7 +98,7 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
       if (reason !== null && !isRefused)
         print(
           "",
-          `Nothing that was finished is lost. To go on: npm start -- study ${options.name} --resume${benchmark.output === undefined ? "" : ` --output ${benchmark.output}`}`,
+          `Finished measurements are kept. To continue: npm start -- study ${options.name} --resume${benchmark.output === undefined ? "" : ` --output ${benchmark.output}`}`,
         );
     }
   }
@@ -104,10 +106,10 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
 }
 
 class StudyRun {
-  #laboratory: Omit<StudyEnvironment, "report"> | undefined;
+  #environmentOfStudy: Omit<StudyEnvironment, "report"> | undefined;
   #environment: Environment = describeEnvironment(null);
   #state: StudyState;
-  /** Whether measuring has begun, or goes on behind what the journal has. */
+  /** Whether measuring has begun or been resumed. */
   hasBegun = false;
 
   constructor(
@@ -140,11 +142,11 @@ class StudyRun {
           this.interruption,
         );
         const own = engines.get(undefined);
-        if (own === undefined) throw new Error("nobody looked for Valkey");
+        if (own === undefined) throw new Error("Valkey was not looked for");
         const changed = changedVersions(this.journal.entries, engines);
         if (changed.length > 0) throw new BadInput(`--resume of ${shortPath(this.artifacts.directory)}`, changed);
         this.#environment = { ...this.#environment, programs: { version: own.version, source: own.source } };
-        this.#laboratory = {
+        this.#environmentOfStudy = {
           runs: memoryRunsDirectory() ?? runsDirectory(),
           engines,
           benchmark: own.benchmark,
@@ -170,7 +172,7 @@ class StudyRun {
     return {
       title: `Study ${name}: ${treatments.length} cells, to ${Number((100 * precision).toFixed(1))} %, ${formatDuration(budget)} at most${already === 0 ? "" : `; ${already} measurements are there already`}`,
       run: async (report) => {
-        if (this.#laboratory === undefined) throw new Error("there is no laboratory");
+        if (this.#environmentOfStudy === undefined) throw new Error("the study is not prepared");
         const { cpus } = this.#state;
         const round = (state: StudyState, isNew: boolean): void => {
           this.#state = state;
@@ -181,7 +183,7 @@ class StudyRun {
           this.study,
           this.journal,
           cpus,
-          hostStepRunner(this.study, cpus, { ...this.#laboratory, report }),
+          hostStepRunner(this.study, cpus, { ...this.#environmentOfStudy, report }),
           this.interruption,
           { report, round },
         );
@@ -190,7 +192,7 @@ class StudyRun {
     };
   }
 
-  /** Everything but the journal and the tool's own words, which are on the disk already. */
+  /** Writes all results but the checkpoint log and raw.txt, which are on the disk already. */
   write(reason: string | null): Results {
     const results = studyResults(
       { ...this.#state, entries: this.journal.entries },

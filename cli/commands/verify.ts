@@ -4,7 +4,7 @@ import { verify } from "../../valkey/verification/verify";
 import { externalDeployment } from "../external";
 import { print } from "../terminal";
 
-/** @returns 0 for PASS, 1 for FAIL */
+/** Prints the verdict. @returns 0 for PASS, 1 for FAIL */
 export async function verifyServers(values: Readonly<Record<string, unknown>>): Promise<number> {
   const { deployment, without } = externalDeployment(values);
   const verification = await verify(deployment, without);

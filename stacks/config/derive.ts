@@ -1,4 +1,4 @@
-/** The settings that follow from a deployment's size. Pure. */
+/** Derived settings: those that follow from a deployment's size. Pure. */
 import { nodeCount } from "../../valkey/topology/placement";
 import { supportsPingInterval, derivedSettings } from "../../valkey/topology/derived-settings";
 import { configuredShape } from "../plan/benchmark-plans";
@@ -6,7 +6,7 @@ import { isPodPlatform, podSettings } from "../plan/pods";
 import type { DeploymentConfig } from "./schema/deployments";
 import type { PlatformConfig } from "./schema/platform";
 
-/** With them where it names no others. Servers of this machine are told what they know of them when they start. */
+/** The deployment with derived settings where it names none. Servers of this machine get those that their version knows. */
 export function withDerivedSettings(deployment: DeploymentConfig, platform: PlatformConfig): DeploymentConfig {
   if (deployment.mode !== "cluster") return deployment;
   const pings =
@@ -18,7 +18,7 @@ export function withDerivedSettings(deployment: DeploymentConfig, platform: Plat
   };
 }
 
-/** What a tag says that begins with a version; else nothing. */
+/** The version at the beginning of an image's tag; empty where there is none. */
 function imageVersion(image: string): string {
   return /:(\d+\.\d+[^/]*)$/.exec(image.split("@")[0] ?? "")?.[1] ?? "";
 }

@@ -1,4 +1,4 @@
-/** Values of a stack file in whose place others stand for once: `deployments.billion.primaries=300`. Pure. */
+/** Overrides of a stack file's values by `--set`: `deployments.billion.primaries=300`. Pure. */
 import { parse } from "yaml";
 import { BadInput, messageOf } from "../../lib/errors";
 import { CONFIG_NAMESPACE } from "./stack-file";
@@ -6,9 +6,10 @@ import { CONFIG_NAMESPACE } from "./stack-file";
 type Values = Readonly<Record<string, unknown>>;
 
 /**
- * @param raw sections by name, as `readStackFile` gives them; left as they are
- * @param assignments each `PATH=VALUE`: keys with dots between them, or numbers in lists, from a section on; a value as YAML has it, nothing takes the key away
- * @throws BadInput with every assignment that cannot be understood
+ * The sections with the overrides.
+ * @param raw sections by name, as `readStackFile` gives them; not changed
+ * @param assignments each `PATH=VALUE`: keys with dots between them, or numbers in lists, from a section on; a value as YAML has it, an empty value removes the key
+ * @throws BadInput with every assignment that has a problem
  */
 export function applyOverrides(raw: Values, assignments: readonly string[]): Values {
   const problems: string[] = [];
@@ -34,7 +35,7 @@ export function applyOverrides(raw: Values, assignments: readonly string[]): Val
   return replaced;
 }
 
-/** A copy of what leads to the value; a file's aliases share the rest. */
+/** Copies the maps and lists on the path: a file's aliases share the others. */
 function put(inside: unknown, [key, ...rest]: readonly string[], value: unknown, way: readonly string[]): unknown {
   if (key === undefined) return value;
   const here = way.length === 0 ? "" : `--set ${way.join(".")}`;
@@ -42,7 +43,9 @@ function put(inside: unknown, [key, ...rest]: readonly string[], value: unknown,
   if (Array.isArray(inside)) {
     const index = Number(key);
     if (!Number.isInteger(index) || index < 0 || index > inside.length)
-      throw new BadInput("", [`${here}: ${key} is no place in a list of ${inside.length}; a number from 0`]);
+      throw new BadInput("", [
+        `${here}: ${key} is not an index in a list of ${inside.length}; expected a number from 0`,
+      ]);
     const list: unknown[] = [...(inside as unknown[])];
     list[index] = next(list[index]);
     return list.filter((each) => each !== undefined);

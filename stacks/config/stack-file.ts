@@ -30,7 +30,7 @@ export function readStackFile(directory: string, stack: string): Record<string, 
   const names = stackNames(directory);
   if (!names.includes(stack)) {
     throw new BadInput("stack", [
-      `there is none named ${stack};${didYouMean(stack, names)} Stacks here: ${names.join(", ") || "none"}`,
+      `there is no stack ${stack};${didYouMean(stack, names)} Stacks: ${names.join(", ") || "none"}`,
     ]);
   }
   const file = `Pulumi.${stack}.yaml`;
@@ -50,7 +50,7 @@ export function headline(directory: string, stack: string): string {
   return /^# *(.+)/.exec(first)?.[1]?.trim() ?? "";
 }
 
-/** Pure. */
+/** The configuration in the text of a stack file. Pure. @throws BadInput with every problem */
 export function parseStackFile(file: string, text: string): Record<string, unknown> {
   const document = parseDocument(text, { merge: true });
   if (document.errors.length > 0)

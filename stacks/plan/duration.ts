@@ -7,7 +7,7 @@ import type { PlatformConfig } from "../config/schema/platform";
 import type { DeploymentPlan, MeasurementPlan, StudyPlan } from "./stack-plan-types";
 import type { Duration } from "./stack-plan-types";
 
-/** S1: a data stack on EKS comes up in about 30 minutes, a cluster on top of it in about 5. */
+/** "Valkey on EKS" reports 30 minutes for the platform on EKS, and 5 for a deployment on it. */
 const EKS_SECONDS = 30 * 60;
 const PODS_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 2, kubernetes: 60, eks: 5 * 60 };
 /** For each hundred nodes more: machines, pods and formation go many at once, not all. */
@@ -24,7 +24,10 @@ const REFERENCE_LOAD_SECONDS = 1;
 /** A round trip to a server by way of the API server's port-forward, or on this machine together with the writing. */
 const TRIP_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 0.03, kubernetes: 0.1, eks: 0.1 };
 
-/** Requests per second that one primary is taken to answer where a measurement is a number of requests; S1's slowest figure, and that of a pipeline of 1. */
+/**
+ * Assumed requests per second of a primary, for measurements of a number of requests: the lowest rate of "Valkey on EKS",
+ * and the rate without pipelining.
+ */
 const REQUESTS_PER_SECOND = { pipelined: 400_000, single: 100_000 };
 
 export function planDuration(
@@ -64,7 +67,7 @@ function measuring(
   ];
   return [
     {
-      what: "keys put in place",
+      what: "prefill",
       seconds: deployments.reduce((sum, { shape }) => sum + prefill(platform, families, shape.primaries), 0),
     },
     { what: `${count} measurements with their reference loads`, seconds: measured + referenceLoads },

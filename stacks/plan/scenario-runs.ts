@@ -1,4 +1,4 @@
-/** From the section `failures` to scenarios, and what they come to on each deployment before anything runs. Pure. */
+/** From the section `failures` to scenarios, planned on each deployment before anything runs. Pure. */
 import type { Fault, HealTime } from "../../faults/plan/fault";
 import type { Scenario } from "../../faults/plan/scenario";
 import { describeFault } from "../../faults/plan/fault";
@@ -192,7 +192,7 @@ function subjectOf(plan: SubjectPlan, settings: ReadonlyMap<string, string>): De
 /** What `break --plan` prints. */
 export function describeScenarioRuns(all: readonly PlannedScenarioRun[]): string[] {
   return all.flatMap(({ planned: { scenario, repeats }, deployment, skipReason, lines }) => [
-    `${scenario.name} on ${deployment}: ${describeFault(scenario.fault)}${repeats > 1 ? `, ${repeats} times` : ""}${skipReason === undefined ? "" : `: not here: ${skipReason}`}`,
+    `${scenario.name} on ${deployment}: ${describeFault(scenario.fault)}${repeats > 1 ? `, ${repeats} times` : ""}${skipReason === undefined ? "" : `: skipped: ${skipReason}`}`,
     ...lines.map((line) => `  ${line}`),
   ]);
 }

@@ -4,7 +4,7 @@ import { BadInput, Failure } from "../../lib/errors";
 import { program } from "./program";
 import { readPulumiConfig } from "./pulumi-config";
 
-/** What is wrong with the input, and what failed outside, is said without a stack trace. */
+/** Problems with the input and failures outside are printed without a stack trace. */
 async function main(): Promise<Record<string, unknown>> {
   try {
     return await program(pulumi.getStack(), readPulumiConfig(pulumi.getStack()));

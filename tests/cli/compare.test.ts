@@ -101,9 +101,9 @@ describe("the command compare", () => {
     const other = write("b", JSON.stringify({ ...measurements(1), schema: 99 }));
     const { status, output } = await compare(join(directory, "absent"), other, write("c", "{"));
     expect(status).toBe(2);
-    expect(output).toMatch(/absent: there is no such file or directory/);
+    expect(output).toMatch(/absent: no such file or directory/);
     expect(output).toMatch(/b: has version 99 of the format/);
-    expect(output).toMatch(/c: is no JSON/);
+    expect(output).toMatch(/c: is not JSON/);
     expect((await compare(directory)).output).toContain("expected at least two");
     expect(
       (await compare(write("d", measurements(1)), write("e", measurements(1)), "--precision", "7")).output,

@@ -66,7 +66,7 @@ describe("servers that exist already", () => {
     expect(found.length).toBe(7);
     expect(found.join("\n")).toMatch(/--mode: is missing; expected cluster or replication/);
     expect(found.join("\n")).toMatch(
-      /--node: nonsense is no node; expected HOST:PORT=ZONE, such as 127\.0\.0\.1:7001=zone-a/,
+      /--node: nonsense is not a node; expected HOST:PORT=ZONE, such as 127\.0\.0\.1:7001=zone-a/,
     );
     expect(found.join("\n")).toMatch(/--node: h:1 is named twice/);
     expect(problems({ mode: "cluster" })).toEqual([

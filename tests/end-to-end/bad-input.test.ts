@@ -21,11 +21,11 @@ describe("bad input", () => {
 
   it("ends the process with status 2, and one message on standard error", async () => {
     const { status, output } = await place.run(["run", "locla"]);
-    expect([status, output]).toEqual([2, expect.stringMatching(/^stack: there is none named locla; .*\n$/)]);
+    expect([status, output]).toEqual([2, expect.stringMatching(/^stack: there is no stack locla; .*\n$/)]);
   });
 
   it.each<[string, string[], RegExp]>([
-    ["an unknown stack", ["run", "locla"], /none named locla; did you mean local\? Stacks here:.* local/],
+    ["an unknown stack", ["run", "locla"], /no stack locla; did you mean local\? Stacks:.* local/],
     ["an unknown option", ["run", "--client", "4"], /unknown option '--client'/],
     ["an unknown command's arguments", ["run", "local", "more"], /too many arguments/],
     ["a wrong type", ["run", "--clients", "many"], /--clients is "many": expected a whole number from 1 to 100000/],

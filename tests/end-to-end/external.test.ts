@@ -153,7 +153,7 @@ describe("verify", () => {
     [
       "nodes that are none",
       ["--mode", "cluster", "--node", "nonsense", "--node", "127.0.0.1:99999"],
-      /nonsense is no node[\s\S]*127\.0\.0\.1:99999 is no node/,
+      /nonsense is not a node[\s\S]*127\.0\.0\.1:99999 is not a node/,
     ],
     ["a file that is not there", ["--mode", "cluster", "--nodes", "/nowhere"], /--nodes: ENOENT/],
     ["a password as an option", ["--mode", "cluster", "--password", "x"], /unknown option '--password'/],

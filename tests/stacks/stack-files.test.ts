@@ -147,9 +147,9 @@ describe("billion", () => {
       ["many", "cluster", "kill-primaries", true],
     ]);
     const told = describePlan(plan).join("\n");
-    expect(told).toContain("broken on purpose by npm start -- break kind: gone, many\n");
-    expect(told).toMatch(/ {2}not here: still on cluster: a pod's processes cannot be stopped/);
-    expect(describePlan(planOf("kind")).join("\n")).not.toContain("broken on purpose");
+    expect(told).toContain("fault scenarios (npm start -- break kind): gone, many\n");
+    expect(told).toMatch(/ {2}skipped: still on cluster: the API server cannot pause a pod's processes/);
+    expect(describePlan(planOf("kind")).join("\n")).not.toContain("fault scenarios");
   });
 
   it("scales by one number, at any number of shards and zones: placed, zone-safe, loaded evenly, priced; or refused for its zones", () => {
@@ -234,7 +234,9 @@ describe("npm start -- plan", () => {
         lines.some((line) => line.startsWith(`${name} `)),
         name,
       ).toBe(true);
-    expect(lines.find((line) => line.startsWith("topologies "))).toMatch(/^topologies +eks +\$1\.81 +50m 38s +Valkey on EKS: /);
+    expect(lines.find((line) => line.startsWith("topologies "))).toMatch(
+      /^topologies +eks +\$1\.81 +50m 38s +Valkey on EKS: /,
+    );
   });
 
   it("says which pods get no CPUs of their own where the pool has them to give", async () => {

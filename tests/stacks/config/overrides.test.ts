@@ -58,8 +58,8 @@ describe("values in place of a file's", () => {
       "--set =3: expected PATH=VALUE, such as platform.region=eu-west-1",
       "--set deployments..d=3: expected PATH=VALUE, such as platform.region=eu-west-1",
       expect.stringMatching(/^--set deployments\.d\.primaries=\[: the value is not YAML: /),
-      "--set platform.zones: x is no place in a list of 3; a number from 0",
-      "--set platform.zones: 9 is no place in a list of 3; a number from 0",
+      "--set platform.zones: x is not an index in a list of 3; expected a number from 0",
+      "--set platform.zones: 9 is not an index in a list of 3; expected a number from 0",
       '--set platform.type is "eks", which has no x',
     ]);
   });

@@ -547,7 +547,7 @@ describe("a stack file", () => {
 
   it("that is not there is said with those that are", () => {
     expect(() => readStackFile(STACKS_DIRECTORY, "locl")).toThrow(
-      /there is none named locl; did you mean local\? Stacks here: .*local/,
+      /there is no stack locl; did you mean local\? Stacks: .*local/,
     );
   });
 

@@ -39,7 +39,7 @@ describe("a deployment's Sentinels", () => {
 
   it("are told in the plan", () => {
     expect(describePlan(planStack("x", parse({ sentinel: {} }))).join("\n")).toContain(
-      "3 Sentinels over the zones, 2 of which must miss the primary for 5 s for a replica to take over",
+      "3 Sentinels spread over the zones; failover when 2 of them miss the primary for 5 s",
     );
   });
 

@@ -90,10 +90,10 @@ describe("the section failures", () => {
       }),
     );
     expect(lines.filter((line) => !line.startsWith("  "))).toEqual([
-      "all on r: SIGKILL of 67 % of the primaries at once, 3 times: not here: replication has one primary: use kill-primary",
+      "all on r: SIGKILL of 67 % of the primaries at once, 3 times: skipped: replication has one primary: use kill-primary",
       "all on c: SIGKILL of 67 % of the primaries at once, 3 times",
-      "cut on c: a zone cut off from the others for 10 s: not here: needs root",
-      "full on r: the disk of a primary full for 5 s: not here: nothing is written to disk: full-disk needs appendonly: true",
+      "cut on c: a zone cut off from the others for 10 s: skipped: needs root",
+      "full on r: the disk of a primary full for 5 s: skipped: nothing is written to disk: full-disk needs appendonly: true",
       "full on c: the disk of a primary full for 5 s",
     ]);
   });
@@ -118,7 +118,7 @@ describe("the section failures", () => {
         new AbortController().signal,
       ).catch((error: unknown) => error);
     expect(String(await refusal({ scenarios: ["kill-primray"] }))).toMatch(
-      /none named kill-primray; did you mean kill-primary\?/,
+      /no scenario kill-primray; did you mean kill-primary\?/,
     );
     const printed = vi.spyOn(process.stdout, "write").mockReturnValue(true);
     expect(await refusal({ scenarios: ["kill-majority"] })).toBe(0);
