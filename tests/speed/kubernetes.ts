@@ -1,5 +1,5 @@
 /**
- * On a real Kubernetes: how long both topologies take to come up, and six pods to be a cluster, beside `valkey-cli
+ * On a real Kubernetes: the time of both topologies to start, and of six pods to form a cluster, beside `valkey-cli
  * --cluster create`.
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -28,7 +28,7 @@ const VERIFICATION = "kubernetes-verification-6";
 
 const IDS = [UP, FORMATION, CREATE, VERIFICATION];
 const SHAPE = { primaries: 3, replicasPerPrimary: 1 };
-/** In turn, ours first and last. */
+/** Repeats in turn, ours first and last. */
 const REPEATS = { ours: 3, reference: 2 };
 const VERDICTS = 5;
 
@@ -97,7 +97,7 @@ async function measureFormation({ wanted, report, emit, workbench: { signal } }:
       singleRow(
         {
           id: FORMATION,
-          what: `formation of six pods that run, through port-forwards, until all replica links are up, median of ${ours.length}`,
+          what: `formation of six running pods until all replica links are up, median of ${ours.length}`,
           unit: "s",
         },
         median(ours),
@@ -109,7 +109,7 @@ async function measureFormation({ wanted, report, emit, workbench: { signal } }:
       comparedRow(
         {
           id: CREATE,
-          what: `the same beside valkey-cli --cluster create in the first of fresh pods, medians of ${ours.length} and ${reference.length}; it takes so many times as long`,
+          what: `valkey-cli --cluster create in a pod over our formation, medians of ${reference.length} and ${ours.length}`,
           unit: "s",
         },
         { ours: median(ours), reference: median(reference) },
@@ -122,7 +122,7 @@ async function measureFormation({ wanted, report, emit, workbench: { signal } }:
       singleRow(
         {
           id: VERIFICATION,
-          what: `verdict on the six pods, every one asked through a port-forward of its own, median of ${verdicts.length}`,
+          what: `verification of the six pods over port-forwards, median of ${verdicts.length}`,
           unit: "s",
         },
         median(verdicts),

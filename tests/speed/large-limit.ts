@@ -1,4 +1,4 @@
-/** How many nodes this machine holds, and what they run out of first. */
+/** The largest cluster that this machine runs, and the resource that limits it. */
 import { totalmem } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, messageOf } from "../../lib/errors";
@@ -12,48 +12,53 @@ import { singleRow, atLeast } from "./row";
 import { hostPlan } from "./workbench";
 
 const LIMIT = "large-limit";
-const FROM = 200;
-/** From one size to the next. */
+/** Nodes of the first size. */
+const FIRST_SIZE = 200;
+/** Factor from one size to the next. */
 const STEP = 1.25;
-const MOST_STEPS = 8;
-/** A cluster that takes longer to start, form and verify is held to be more than the machine can bear, seconds. */
-const PATIENCE_SECONDS = 240;
+const MAX_STEPS = 8;
+/** Seconds within which a cluster must start, form and verify. */
+const TIMEOUT_SECONDS = 240;
 /**
- * After which it still has to be well, seconds: longer than the node timeout, by which a node that does not keep up is
- * suspected.
+ * Seconds after which it must still verify: longer than the node timeout, by which the others suspect a node that does
+ * not keep up.
  */
 const REST_SECONDS = 20;
 const NODE_TIMEOUT_MS = 15_000;
 
-/** Parts of what the machine has that a cluster takes at rest. */
+/** Shares of the machine's resources that a cluster uses at rest. */
 type Shares = Readonly<Record<"CPU" | "memory" | "open files of a node", number>>;
 
 export const largeLimit: Benchmark = {
-  title: "The most nodes that this machine holds",
+  title: "The largest cluster that this machine runs",
   ids: [LIMIT],
-  run: async (order) => {
+  run: async (context) => {
     let best: { readonly nodes: number; readonly shares: Shares } | undefined;
-    let end = `no end found in ${MOST_STEPS} steps`;
-    for (let step = 0; step < MOST_STEPS; step++) {
-      const nodes = 2 * Math.round((FROM * STEP ** step) / 2);
+    let end = `no limit found in ${MAX_STEPS} steps`;
+    for (let step = 0; step < MAX_STEPS; step++) {
+      const nodes = 2 * Math.round((FIRST_SIZE * STEP ** step) / 2);
       try {
-        best = { nodes, shares: await hold(nodes, order) };
+        best = { nodes, shares: await runCluster(nodes, context) };
       } catch (error) {
-        order.workbench.signal.throwIfAborted();
-        end = `${nodes} nodes did not hold: ${messageOf(error).split("\n", 1)[0] ?? ""}`;
+        context.workbench.signal.throwIfAborted();
+        end = `${nodes} nodes failed: ${messageOf(error).split("\n", 1)[0] ?? ""}`;
         break;
       }
     }
-    order.report(end);
-    const shares = Object.entries(best?.shares ?? {}).sort(([, a], [, b]) => b - a);
-    const [scarce] = shares;
-    const what = `most nodes (half of them replicas, node timeout ${NODE_TIMEOUT_MS / 1000} s) that formed and verified within ${PATIENCE_SECONDS} s and were well ${REST_SECONDS} s later, on ${availableCores()} cores; ${end}; what the last that held took at rest: ${shares.map(([what, part]) => `${what} ${(part * 100).toFixed(0)} %`).join(", ")}: ${scarce === undefined ? "nothing held" : `${scarce[0]} is what runs out`}`;
-    order.emit(singleRow({ id: LIMIT, what, unit: "nodes" }, best?.nodes ?? 0, atLeast(FROM)));
+    context.report(end);
+    const shares = best === undefined ? "nothing ran" : describeShares(best.shares);
+    const criteria = `formed and verified within ${TIMEOUT_SECONDS} s, and verified again ${REST_SECONDS} s later`;
+    const setting = `half of them replicas, node timeout ${NODE_TIMEOUT_MS / 1000} s, ${availableCores()} cores`;
+    const what = `most nodes that ${criteria} (${setting}); ${end}; at rest they use ${shares}`;
+    context.emit(singleRow({ id: LIMIT, what, unit: "nodes" }, best?.nodes ?? 0, atLeast(FIRST_SIZE)));
   },
 };
 
-/** @throws Failure (or what formation throws) when so many nodes do not become and stay a cluster */
-async function hold(nodes: number, { workbench, report }: BenchmarkContext): Promise<Shares> {
+/**
+ * Runs a cluster of so many nodes.
+ * @throws Failure (or what formation throws) when they do not become and stay a cluster
+ */
+async function runCluster(nodes: number, { workbench, report }: BenchmarkContext): Promise<Shares> {
   const shape = { primaries: nodes / 2, replicasPerPrimary: 1 };
   const base = hostPlan("cluster", "cluster", shape);
   return workbench.withServers(
@@ -65,8 +70,8 @@ async function hold(nodes: number, { workbench, report }: BenchmarkContext): Pro
     ],
     async ({ host, deployments: [deployment], signal }) => {
       if (deployment === undefined) throw new Error("no deployment was started");
-      const patience = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_SECONDS * 1000)]);
-      const { milliseconds } = await form(deployment, shape, { signal: patience });
+      const timeout = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_SECONDS * 1000)]);
+      const { milliseconds } = await form(deployment, shape, { signal: timeout });
       const pids = host.servers(deployment.name).map(({ process }) => process.pid);
       const cpu = (): number => pids.reduce((sum, pid) => sum + (sampleCpu(pid, 0).processSeconds ?? NaN), 0);
       const [before, since] = [cpu(), performance.now()];
@@ -79,12 +84,14 @@ async function hold(nodes: number, { workbench, report }: BenchmarkContext): Pro
         memory: pids.reduce((sum, pid) => sum + residentBytes(pid), 0) / totalmem(),
         "open files of a node": Math.max(...pids.map((pid) => openFiles(pid) / mostOpenFiles(pid))),
       };
-      report(
-        `${nodes} nodes: formed in ${(milliseconds / 1000).toFixed(1)} s; at rest ${Object.entries(shares)
-          .map(([what, part]) => `${what} ${(part * 100).toFixed(0)} %`)
-          .join(", ")}`,
-      );
+      report(`${nodes} nodes: formed in ${(milliseconds / 1000).toFixed(1)} s; at rest ${describeShares(shares)}`);
       return shares;
     },
   );
+}
+
+/** `memory 80 %, CPU 20 %, …`: the scarcest resource first. */
+function describeShares(shares: Shares): string {
+  const descending = Object.entries(shares).sort(([, a], [, b]) => b - a);
+  return descending.map(([resource, share]) => `${resource} ${(share * 100).toFixed(0)} %`).join(", ");
 }

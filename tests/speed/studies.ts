@@ -1,6 +1,4 @@
-/**
- * Whether studies say what is so: no difference between two deployments that are the same, and the one that there is.
- */
+/** Whether studies find a known difference between two deployments, and none between two equal ones. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,16 +20,14 @@ const SAME = "study-same";
 const SLOWER = "study-slower";
 const STUDIES = 20;
 const TARGET = atLeast(18);
-/** Part of the slower server's CPU time that goes to something else. */
-const HANDICAP = 0.1;
-/** What studies have where nobody says otherwise. */
+/** Share of the slower server's CPU time that something else uses. */
+const SLOW_DOWN = 0.1;
+/** Defaults of studies. */
 const LIMITS = { precision: 0.05, budget: 600 };
-/**
- * A count of requests ends when it is reached, and so can be short: it is what is measured side by side that decides.
- */
+/** Few, because the interleaved measurement decides. */
 const REQUESTS = 60_000;
 
-/** So deep that the server has no time to spare: what is taken from it is then missing. */
+/** Deep enough that the server uses all of its CPU, so that a slow-down lowers its rate. */
 const PIPELINE = 64;
 
 const base = (name: string): BaseDeployment => ({
@@ -42,7 +38,7 @@ const base = (name: string): BaseDeployment => ({
 });
 
 export const studies: Benchmark = {
-  title: `Studies of servers that are the same, and of one that spends a tenth of its time on something else: ${STUDIES} of each`,
+  title: `Studies of equal servers and of a slower one, ${STUDIES} of each`,
   ids: [SAME, SLOWER],
   run: async ({ workbench, wanted, report, emit }) => {
     const programs = await findPrograms(packagesDirectory(), () => undefined, workbench.signal);
@@ -78,7 +74,7 @@ export const studies: Benchmark = {
     const ratios = new Map<string, Ratio[]>(treatments.slice(1).map(({ id }) => [id, []]));
     const over = new AbortController();
     const slowing = wanted.has(SLOWER)
-      ? slowDownServer(workbench.runs, "slower-0", HANDICAP, AbortSignal.any([over.signal, workbench.signal]))
+      ? slowDownServer(workbench.runs, "slower-0", SLOW_DOWN, AbortSignal.any([over.signal, workbench.signal]))
       : undefined;
     const rounds: number[] = [];
     try {
@@ -91,12 +87,11 @@ export const studies: Benchmark = {
           ...LIMITS,
           tableGrowth: undefined,
         };
-        const found = await carryOut(study, (lab) => hostStepRunner(study, [0], lab), environment, workbench.signal);
+        const found = await runOneStudy(study, (at) => hostStepRunner(study, [0], at), environment, workbench.signal);
         rounds.push(found.rounds);
         for (const [id, all] of ratios) all.push(found.ratioOf(id));
-        report(
-          `study ${number} of ${STUDIES}: ${[...ratios].map(([id, all]) => `${id} ${describe(all.at(-1))}`).join(", ")}; ${found.rounds} rounds`,
-        );
+        const described = [...ratios].map(([id, all]) => `${id} ${describe(all.at(-1))}`).join(", ");
+        report(`study ${number} of ${STUDIES}: ${described}; ${found.rounds} rounds`);
       }
     } finally {
       over.abort();
@@ -105,36 +100,21 @@ export const studies: Benchmark = {
     const spent = `${rounds.reduce((sum, each) => sum + each, 0)} rounds in all`;
     const same = ratios.get("same-b");
     const slower = ratios.get("slower");
-    if (same !== undefined && wanted.has(SAME))
-      emit(
-        singleRow(
-          {
-            id: SAME,
-            what: `of ${STUDIES} studies of two deployments that are the same, those that show no difference (${tally(same)}); ${spent}`,
-            unit: "studies",
-          },
-          countOf(same, "no-difference"),
-          TARGET,
-        ),
-      );
-    if (slower !== undefined && wanted.has(SLOWER))
-      emit(
-        singleRow(
-          {
-            id: SLOWER,
-            what: `of ${STUDIES} studies of a server that spends ${100 * HANDICAP} % of its CPU time on something else, those that show it to be slower (${tally(slower)}); ${spent}`,
-            unit: "studies",
-          },
-          countOf(slower, "less"),
-          TARGET,
-        ),
-      );
+    if (same !== undefined && wanted.has(SAME)) {
+      const what = `studies of ${STUDIES} that show no difference between two equal deployments (${tally(same)}); ${spent}`;
+      emit(singleRow({ id: SAME, what, unit: "studies" }, countOf(same, "no-difference"), TARGET));
+    }
+    if (slower !== undefined && wanted.has(SLOWER)) {
+      const server = `a server that spends ${100 * SLOW_DOWN} % of its CPU time on something else`;
+      const what = `studies of ${STUDIES} that show ${server} to be slower (${tally(slower)}); ${spent}`;
+      emit(singleRow({ id: SLOWER, what, unit: "studies" }, countOf(slower, "less"), TARGET));
+    }
   },
 };
 
 type Environment = Parameters<typeof hostStepRunner>[2];
 
-async function carryOut(
+async function runOneStudy(
   study: Study,
   runner: (environment: Environment) => ReturnType<typeof hostStepRunner>,
   environment: Environment,
