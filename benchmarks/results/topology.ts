@@ -1,7 +1,7 @@
 /** A verification as a record of the topology that was found. Pure. */
 import { formatRanges } from "../../valkey/topology/slots";
 import { selfOf } from "../../valkey/verification/shards";
-import { serverVersion } from "../../valkey/verification/verdict";
+import { serverVersion } from "../../valkey/verification/shared-assertions";
 import type { Verification } from "../../valkey/verification/verify";
 import type { TopologyRecord } from "./schema";
 

@@ -6,7 +6,7 @@ import type {
   V1PersistentVolumeClaim,
   V1Pod,
 } from "@kubernetes/client-node";
-import { listNames } from "../../valkey/verification/verdict";
+import { listNames } from "../../valkey/verification/assertion";
 
 /** Everything that bears on pods that should run. */
 export interface PodEvidence {

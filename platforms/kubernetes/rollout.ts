@@ -2,7 +2,7 @@
 import type { V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../lib/errors";
 import { pause } from "../../lib/polling";
-import { listNames } from "../../valkey/verification/verdict";
+import { listNames } from "../../valkey/verification/assertion";
 import type { KubernetesClient } from "./client";
 import { lastWarningEvent, resourceName, isPodRunning } from "./pod-diagnostics";
 import type { PodWaitOptions } from "./pods";

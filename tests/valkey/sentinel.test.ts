@@ -7,7 +7,7 @@ import type { SentinelView } from "../../valkey/sentinel/sentinel-view";
 import { observed, unobserved } from "../../valkey/observation";
 const settings = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
 const at = (port: number): { host: string; port: number } => ({ host: "10.0.0.1", port });
-const watch: SentinelView = {
+const goodView: SentinelView = {
   primary: at(1),
   tilted: false,
   flags: ["master"],
@@ -21,7 +21,7 @@ const watch: SentinelView = {
 };
 const sentinel = (index: number, changes: Partial<SentinelView> = {}, zone = `zone-${index}`): SentinelFacts => ({
   node: { name: `r-sentinel-${index}`, zone, endpoint: at(10 + index) },
-  view: observed({ ...watch, ...changes }),
+  view: observed({ ...goodView, ...changes }),
 });
 const failing = (changes: Partial<SentinelVerdictInput>): Record<string, string> =>
   Object.fromEntries(
@@ -38,35 +38,35 @@ const failing = (changes: Partial<SentinelVerdictInput>): Record<string, string>
   );
 
 describe("the verdict on Sentinels", () => {
-  it("passes when all watch the primary and miss nobody", () => {
+  it("passes when all monitor the primary and report no failure", () => {
     expect(failing({})).toEqual({});
   });
 
   it.each<[string, Partial<SentinelVerdictInput>, Record<string, string>]>([
     [
-      "one takes another node for the primary",
+      "one monitors another node",
       { sentinels: [sentinel(0), sentinel(1), sentinel(2, { primary: at(2) })] },
-      { "sentinels-watch": "r-sentinel-2: takes r-1 for the primary" },
+      { "sentinels-watch": "r-sentinel-2: monitors r-1 as the primary" },
     ],
     [
-      "one misses the primary",
+      "one reports the primary as down",
       { sentinels: [sentinel(0, { flags: ["master", "s_down"] }), sentinel(1), sentinel(2)] },
-      { "sentinels-watch": "r-sentinel-0: says of the primary: s_down" },
+      { "sentinels-watch": "r-sentinel-0: reports the primary as s_down" },
     ],
     [
-      "one was held up",
+      "one is in TILT mode",
       { sentinels: [sentinel(0, { tilted: true }), sentinel(1), sentinel(2)] },
-      { "sentinels-watch": "r-sentinel-0: was held up, and acts on nothing for half a minute (TILT)" },
+      { "sentinels-watch": "r-sentinel-0: is in TILT mode: it was delayed, and fails over nothing for 30 s" },
     ],
     [
-      "there is no one primary",
+      "there is not exactly one primary",
       { primary: undefined },
-      { "sentinels-watch": "r-sentinel-0, r-sentinel-1, r-sentinel-2: takes r-0 for the primary" },
+      { "sentinels-watch": "r-sentinel-0, r-sentinel-1, r-sentinel-2: monitors r-0 as the primary" },
     ],
     [
       "one does not know a replica",
       { sentinels: [sentinel(0, { replicas: [] }), sentinel(1), sentinel(2)] },
-      { "sentinels-know": "r-sentinel-0: knows 0 replicas, 0 of them well" },
+      { "sentinels-know": "r-sentinel-0: knows 0 replicas, 0 of them healthy" },
     ],
     [
       "one cannot reach enough others",
@@ -81,15 +81,15 @@ describe("the verdict on Sentinels", () => {
     [
       "a zone holds the majority",
       { sentinels: [sentinel(0, {}, "a"), sentinel(1, {}, "a"), sentinel(2, {}, "b")] },
-      { "sentinels-zones": "without a there are 1" },
+      { "sentinels-zones": "without a 1 remain" },
     ],
   ])("fails where %s", (_what, changes, found) => {
     expect(failing(changes)).toEqual(found);
   });
 
-  it("fails on whatever could not be learnt", () => {
-    const blind: SentinelFacts = { ...sentinel(2), view: unobserved("cannot be reached") };
-    expect(Object.keys(failing({ sentinels: [sentinel(0), sentinel(1), blind] }))).toEqual([
+  it("fails on a Sentinel that cannot be asked", () => {
+    const unreachable: SentinelFacts = { ...sentinel(2), view: unobserved("cannot be reached") };
+    expect(Object.keys(failing({ sentinels: [sentinel(0), sentinel(1), unreachable] }))).toEqual([
       "sentinels-watch",
       "sentinels-know",
       "sentinels-quorum",

@@ -1,43 +1,47 @@
-/** What a cluster of many nodes will be like, from clusters that were measured. Pure. */
+/** Predicts the behaviour of a cluster of many nodes from clusters that were measured. Pure. */
 import type { Prediction } from "../../lib/statistics/prediction";
 import { mapPrediction, predictLine, predictPowerLaw, predictRelativeLine } from "../../lib/statistics/prediction";
 import { busTraffic } from "../topology/bus-traffic";
 import type { MeasuredCluster } from "./measured-clusters";
 
-/** Of the intervals. */
+/** The confidence level of the prediction intervals. */
 const CONFIDENCE = 0.95;
 
+/** Predictions for a cluster of a size. */
 export interface ClusterForecast {
   readonly nodes: number;
   readonly nodeTimeoutMs: number;
-  /** What each node sends per second at rest. */
+  /** Bytes that each node sends per second over the cluster bus, without load. */
   readonly busBytesPerNode: Prediction;
-  /** Open files of each node, clients' connections apart. */
+  /** Open files of each node, without those of clients. */
   readonly descriptors: Prediction;
-  /** Of each node without data. */
+  /** Resident memory of each node without keys, bytes. */
   readonly residentBytes: Prediction;
-  /** With all nodes on the cores of the machine that was measured: on machines of their own they are no slower. */
+  /** With all nodes on the cores of the measured machine: nodes on machines of their own take no longer. */
   readonly formationSeconds: Prediction;
   readonly verificationSeconds: Prediction;
-  /** Of writes, after SIGKILL of a primary. */
+  /** The outage of writes after SIGKILL of a primary. */
   readonly outageSeconds: Prediction;
 }
 
-/** What a cluster to be is told. */
+/** The settings of the cluster to predict. */
 export interface ForecastInput {
   readonly nodeTimeoutMs: number;
+  /** The node timeout at half of which nodes would ping as often as they do (`pingEquivalentTimeoutMs`). @default nodeTimeoutMs */
   readonly pingTimeoutMs?: number;
   readonly announceHostNames: boolean;
 }
 
 /**
- * Formation is taken to be a time of its own and one for each link, of which there are nodes², when all nodes share the cores; verification to grow
- * by a power law; descriptors and memory by a line, for every node has two connections and an entry for each other; the bus by the part of its upper bound that was seen, which falls by a power
- * law; an outage is the node timeout and what it takes to agree, which is up to half of that again, for nodes tell each other by pings whom they
- * suspect, and to elect: a line in the node timeout.
- * @param pingedMs the node timeout at whose half nodes ping each other, where that is another: `pingedAsAt`
- * @param named whether nodes announce host names
- * @returns undefined where too few sizes were measured
+ * Predicts a cluster of a size. The models:
+ *
+ * - formation: a constant, and a time for each of the nodes² links, when all nodes share the cores;
+ * - verification: a power law of the number of nodes;
+ * - descriptors and memory: a line, because every node has two connections to, and an entry for, each other node;
+ * - bus: the part of its upper bound that was measured, a power law;
+ * - outage: the node timeout, and the time to agree on the failure and to elect. That time is a line in the node timeout, because
+ *   nodes report suspicions by pings, which are half a node timeout apart.
+ * @returns undefined when too few sizes were measured
  */
 export function forecastCluster(
   points: readonly MeasuredCluster[],
@@ -84,8 +88,9 @@ export function forecastCluster(
     formationSeconds === undefined ||
     verificationSeconds === undefined ||
     agreeing === undefined
-  )
+  ) {
     return undefined;
+  }
   return {
     nodes,
     nodeTimeoutMs,

@@ -1,44 +1,49 @@
-/** Clusters of many real nodes as they were measured: `npm run bench -- large-model` measures them and writes them down beside this file. */
+/** Measurements of clusters of many nodes. `npm run bench -- large-model` measures them and writes measured.json. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 
 const pointSchema = z.strictObject({
   nodes: z.int().positive(),
-  /** From nodes that run until every one says that all is well. */
+  /** From running nodes to the moment in which all of them report a healthy cluster. */
   formationSeconds: z.number().positive(),
-  /** Until the verdict, every node asked. */
+  /** Reading the facts of all nodes, and the verdict. */
   verificationSeconds: z.number().positive(),
-  /** Of writes, after SIGKILL of a primary at this node timeout. */
+  /** The outage of writes after SIGKILL of a primary, at this node timeout. */
   outageSeconds: z.number().positive(),
-  /** After the same, until every node says that all slots are served. */
+  /** From the same SIGKILL until every node sees all slots served. */
   okSeconds: z.number().positive(),
   nodeTimeoutMs: z.number().positive(),
-  /** Open files of a node at rest, the most of any. */
+  /** Open files of the node with the most, without load. */
   descriptors: z.int().positive(),
-  /** Of a node, on average. */
+  /** Mean resident memory of a node, bytes. */
   residentBytes: z.number().positive(),
-  /** What a node writes per second at rest, on average, at that node timeout. */
+  /** Mean bytes that a node writes per second without load, at that node timeout. */
   bus: z.strictObject({ nodeTimeoutMs: z.number().positive(), bytesPerNode: z.number().positive() }),
 });
+/** One measured cluster. */
 export type MeasuredCluster = z.infer<typeof pointSchema>;
 
+/** The schema of measured.json. */
 export const measuredClustersSchema = z.strictObject({
-  /** Of the servers. */
+  /** The version of the servers. */
   version: z.string(),
-  /** That all nodes shared. */
+  /** The cores that all nodes shared. */
   cores: z.int().positive(),
   points: z.array(pointSchema),
 });
+/** The content of measured.json. */
 export type MeasuredClusters = z.infer<typeof measuredClustersSchema>;
 
+/** The path of measured.json. */
 export const MEASURED_CLUSTERS_FILE = join(__dirname, "measured.json");
 
 let read: MeasuredClusters | undefined;
 
-/** @returns undefined where none were measured yet */
+/** The measurements, read once; undefined when there are none. */
 export function measuredClusters(): MeasuredClusters | undefined {
-  if (read === undefined && existsSync(MEASURED_CLUSTERS_FILE))
+  if (read === undefined && existsSync(MEASURED_CLUSTERS_FILE)) {
     read = measuredClustersSchema.parse(JSON.parse(readFileSync(MEASURED_CLUSTERS_FILE, "utf8")));
+  }
   return read;
 }

@@ -1,113 +1,109 @@
-import { formatEndpoint } from "../node";
+/** The assertions about the Sentinels of a replication deployment. Pure. */
 import type { Endpoint } from "../node";
-import type { Assertion, Violation } from "../verification/verdict";
-import { assertion } from "../verification/verdict";
+import { formatEndpoint } from "../node";
+import type { Assertion, Violation } from "../verification/assertion";
+import { assertion } from "../verification/assertion";
 import type { SentinelFacts } from "./facts";
 import type { SentinelSettings } from "./plan";
 import { majority } from "./plan";
 import type { SentinelView } from "./sentinel-view";
 import { failureFlags } from "./sentinel-view";
 
+/** What the Sentinels report, and what they should report. */
 export interface SentinelVerdictInput {
   readonly sentinels: readonly SentinelFacts[];
   readonly settings: SentinelSettings;
-  /** The node that says it is the primary; undefined where that is not one. */
+  /** The only node that reports the role of a primary; undefined where there is not exactly one. */
   readonly primary: string | undefined;
-  /** The node at an address, as Sentinels have it. */
+  /** The name of the node at an address that a Sentinel reports. */
   readonly nodeAt: (endpoint: Endpoint) => string | undefined;
+  /** The number of replicas. */
   readonly replicas: number;
 }
 
-export function sentinelAssertions({
-  sentinels,
-  settings,
-  primary,
-  nodeAt,
-  replicas,
-}: SentinelVerdictInput): Assertion[] {
-  const count = sentinels.length;
-  const each = (judge: (watch: SentinelView) => string | undefined): Violation[] =>
+/** Judges the views of the Sentinels. */
+export function sentinelAssertions(input: SentinelVerdictInput): Assertion[] {
+  const { sentinels, settings, primary = "unknown", nodeAt, replicas } = input;
+  const violationsOf = (judge: (view: SentinelView) => string | undefined): Violation[] =>
     sentinels.flatMap(({ node, view }) => {
-      const what = view.known ? judge(view.value) : `not learnt (${view.why})`;
-      return what === undefined ? [] : [{ node: node.name, problem: what }];
+      const problem = view.known ? judge(view.value) : `unknown (${view.why})`;
+      return problem === undefined ? [] : [{ node: node.name, problem }];
     });
-  const missing: Violation[] = count === settings.count ? [] : [{ node: "", problem: `${count} Sentinels` }];
+  const isRightCount = sentinels.length === settings.count;
+  const wrongCount: Violation[] = isRightCount ? [] : [{ node: "", problem: `${sentinels.length} Sentinels` }];
+  const others = settings.count - 1;
   return [
     assertion(
       "sentinels-watch",
-      "every Sentinel watches the primary, and misses nobody",
-      `${settings.count} of ${primary ?? "unknown"}`,
-      [...missing, ...each((watch) => watchFault(watch, nodeAt(watch.primary), primary))],
-      `${count} of ${primary ?? "unknown"}`,
+      "every Sentinel monitors the primary, and reports no failure of it",
+      `${settings.count} of ${primary}`,
+      [...wrongCount, ...violationsOf((view) => monitoringProblem(view, nodeAt(view.primary), input.primary))],
     ),
     assertion(
       "sentinels-know",
-      "every Sentinel knows all others and all replicas, each of them well",
-      `${settings.count - 1} others, ${replicas} replicas`,
-      each((watch) => knowledgeFault(watch, settings.count - 1, replicas)),
-      `${count - 1} others, ${replicas} replicas`,
+      "every Sentinel knows all others and all replicas, each of them healthy",
+      `${others} others, ${replicas} replicas`,
+      violationsOf((view) => knowledgeProblem(view, others, replicas)),
     ),
     assertion(
       "sentinels-quorum",
-      "enough Sentinels can be reached to agree and to elect who acts",
+      "every Sentinel reaches enough others to agree on a failure and to elect the one that fails over",
       `quorum ${settings.quorum}`,
-      each((watch) => quorumFault(watch, settings)),
-      `quorum ${settings.quorum}`,
+      violationsOf((view) => quorumProblem(view, settings)),
     ),
     zoneLoss(sentinels, settings),
   ];
 }
 
-function watchFault(
+function monitoringProblem(
   { primary, flags, tilted }: SentinelView,
-  watched: string | undefined,
-  wanted: string | undefined,
+  monitored: string | undefined,
+  expected: string | undefined,
 ): string | undefined {
-  const trouble = failureFlags(flags);
-  if (tilted) return "was held up, and acts on nothing for half a minute (TILT)";
-  if (watched === undefined || watched !== wanted) return `takes ${watched ?? formatEndpoint(primary)} for the primary`;
-  return trouble.length === 0 ? undefined : `says of the primary: ${trouble.join(", ")}`;
+  if (tilted) return "is in TILT mode: it was delayed, and fails over nothing for 30 s";
+  if (monitored === undefined || monitored !== expected) {
+    return `monitors ${monitored ?? formatEndpoint(primary)} as the primary`;
+  }
+  const failures = failureFlags(flags);
+  return failures.length === 0 ? undefined : `reports the primary as ${failures.join(", ")}`;
 }
 
-function knowledgeFault(
+interface FlaggedNode {
+  readonly flags: readonly string[];
+}
+
+function knowledgeProblem(
   { otherSentinels, replicas }: SentinelView,
-  others: number,
-  wanted: number,
+  expectedOthers: number,
+  expectedReplicas: number,
 ): string | undefined {
-  const well = (each: { readonly flags: readonly string[] }): boolean => failureFlags(each.flags).length === 0;
-  if (otherSentinels.length !== others || !otherSentinels.every(well))
-    return `knows ${otherSentinels.length} others, ${otherSentinels.filter(well).length} of them well${said(otherSentinels)}`;
-  if (replicas.length !== wanted || !replicas.every(well))
-    return `knows ${replicas.length} replicas, ${replicas.filter(well).length} of them well${said(replicas)}`;
-  return undefined;
+  return (
+    healthProblem("others", otherSentinels, expectedOthers) ?? healthProblem("replicas", replicas, expectedReplicas)
+  );
 }
 
-/** What it says of those that are not. */
-function said(all: readonly { readonly flags: readonly string[] }[]): string {
-  const words = [...new Set(all.flatMap(({ flags }) => failureFlags(flags)))];
-  return words.length === 0 ? "" : ` (${words.join(", ")})`;
+function healthProblem(noun: string, known: readonly FlaggedNode[], expected: number): string | undefined {
+  const healthy = known.filter(({ flags }) => failureFlags(flags).length === 0).length;
+  if (known.length === expected && healthy === expected) return undefined;
+  const flags = [...new Set(known.flatMap((each) => failureFlags(each.flags)))];
+  const reasons = flags.length === 0 ? "" : ` (${flags.join(", ")})`;
+  return `knows ${known.length} ${noun}, ${healthy} of them healthy${reasons}`;
 }
 
-function quorumFault({ quorum, reachesQuorum }: SentinelView, settings: SentinelSettings): string | undefined {
+function quorumProblem({ quorum, reachesQuorum }: SentinelView, settings: SentinelSettings): string | undefined {
   if (quorum !== settings.quorum) return `its quorum is ${quorum}`;
   return reachesQuorum === true ? undefined : reachesQuorum;
 }
 
-/** Whatever zone is lost, those left can agree and elect. */
+/** After the loss of any one zone, enough Sentinels remain for a failover. */
 function zoneLoss(sentinels: readonly SentinelFacts[], { count, quorum }: SentinelSettings): Assertion {
   const needed = Math.max(quorum, majority(count));
   const zones = [...new Set(sentinels.map(({ node }) => node.zone ?? ""))].sort();
-  const faults = zones.flatMap((zone): Violation[] => {
+  const violations = zones.flatMap((zone): Violation[] => {
     const left = sentinels.filter(({ node }) => (node.zone ?? "") !== zone).length;
-    return left >= needed
-      ? []
-      : [{ node: "", problem: `without ${zone === "" ? "those whose zone is unknown" : zone} there are ${left}` }];
+    const lost = zone === "" ? "those of unknown zones" : zone;
+    return left >= needed ? [] : [{ node: "", problem: `without ${lost} ${left} remain` }];
   });
-  return assertion(
-    "sentinels-zones",
-    "the Sentinels left after the loss of any zone can still have a replica take over",
-    `${needed} of ${count}`,
-    faults,
-    `${zones.length} zones`,
-  );
+  const what = "after the loss of any zone, the remaining Sentinels can still fail over";
+  return assertion("sentinels-zones", what, `${needed} of ${count}`, violations, `${zones.length} zones`);
 }

@@ -1,37 +1,38 @@
-/** What a cluster's nodes tell each other while nothing happens: the cluster bus at rest. Pure. */
+/** The traffic of the cluster bus while no node fails and no slot moves. Pure. */
 
-/** Bytes of a ping or a pong before what it carries of others: `clusterMsg` of cluster_legacy.h up to its data. */
+/** Bytes of a ping or a pong before its gossip: `clusterMsg` of cluster_legacy.h up to its data. */
 const HEADER = 2256;
-/** Bytes about one other node: `clusterMsgDataGossip`. */
+/** Bytes of gossip about one other node: `clusterMsgDataGossip`. */
 const GOSSIP = 104;
-/** Bytes that every message of 9.1 ends with, the shard's id among them; and those of a host name of some 60 characters. */
+/** Bytes of the extensions of every message of Valkey 9.1, such as the shard ID. */
 const EXTENSIONS = 64;
+/** Bytes of the extension for a host name of about 60 characters. */
 const HOST_NAME = 72;
-/** Nodes that a message tells of: a tenth of all, but three at least. */
-const gossips = (nodes: number): number => Math.min(nodes - 2, Math.max(3, Math.floor(nodes / 10)));
+/** The number of nodes in the gossip of a message: a tenth of all, and at least three. */
+const gossipEntries = (nodes: number): number => Math.min(nodes - 2, Math.max(3, Math.floor(nodes / 10)));
 
+/** Upper bounds of a cluster's bus traffic. */
 export interface BusTraffic {
   /** Bytes of one ping or pong. */
   readonly messageBytes: number;
-  /** Messages that a node sends per second, at most. */
+  /** Messages that a node sends per second. */
   readonly messagesPerNode: number;
-  /** Bytes that a node sends per second, at most; it receives as many. */
+  /** Bytes that a node sends per second. It receives as many. */
   readonly bytesPerNode: number;
-  /** Bytes per second between all nodes, at most. */
+  /** Bytes per second between all nodes. */
   readonly bytes: number;
 }
 
 /**
- * An upper bound: each node pings each other node once in half the node timeout, and answers as many pings. What it hears of a node
- * from others stands in for a ping of its own, so that it is less: of 20 nodes of 9.1 between 0.8 and 0.9 of this, of 40 nodes 0.7. A failure
- * makes it more.
+ * An upper bound: each node pings each other node once in half the node timeout, and replies to as many pings. A node that learns
+ * of another by gossip pings it less often: nodes of Valkey 9.1 sent 0.8 to 0.9 of the bound in a cluster of 20 nodes, 0.7 of 40.
+ * Failures add traffic.
  * @param nodeTimeoutMs `cluster-node-timeout`
- * @param named whether nodes announce host names
  */
-export function busTraffic(nodes: number, nodeTimeoutMs: number, named: boolean): BusTraffic {
+export function busTraffic(nodes: number, nodeTimeoutMs: number, announceHostNames: boolean): BusTraffic {
   if (nodes < 2) return { messageBytes: 0, messagesPerNode: 0, bytesPerNode: 0, bytes: 0 };
-  const messageBytes = HEADER + gossips(nodes) * GOSSIP + EXTENSIONS + (named ? HOST_NAME : 0);
-  // One a second in any case, to whoever was silent longest of five.
+  const messageBytes = HEADER + gossipEntries(nodes) * GOSSIP + EXTENSIONS + (announceHostNames ? HOST_NAME : 0);
+  // In any case one per second, to the node of five that was silent for longest.
   const pings = Math.max(1, (nodes - 1) / (nodeTimeoutMs / 2000));
   const messagesPerNode = 2 * pings;
   return {

@@ -1,4 +1,4 @@
-/** The plan of a cluster: which node is primary of which slots, and which replicas it has. Pure. */
+/** The plan of a new cluster: the primary of each range of slots, and its replicas. Pure. */
 import type { PlacedNode, Shape } from "./placement";
 import { groupByZone, nodeCount, distributePrimaries } from "./placement";
 import { assignReplicas } from "./replica-assignment";
@@ -12,13 +12,14 @@ export interface ShardPlan {
   readonly slots: SlotRange;
 }
 
+/** The shards of a new cluster. */
 export interface ClusterPlan {
   readonly shards: readonly ShardPlan[];
-  /** Ways in which the plan is not zone-safe; empty when it is. */
+  /** The replicas that share their primary's zone, in words; empty when the plan is zone-safe. */
   readonly warnings: readonly string[];
 }
 
-/** A plan that cannot be made; `problems` says every reason. */
+/** No plan is possible; `problems` has every reason. */
 export class PlanError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(`no cluster can be planned: ${problems.join("; ")}`);
@@ -27,14 +28,13 @@ export class PlanError extends Error {
 }
 
 /**
- * Plans a cluster over nodes whose zones are known: primaries spread over the zones as evenly as
- * possible, every replica in another zone than its primary, the replicas of one primary in distinct
- * zones as far as possible. Where zones do not allow it the plan is made all the same and its
- * warnings say what is unsafe. Deterministic: the same nodes give the same plan.
- * @throws PlanError when the number of nodes does not fit the shape, or names repeat.
+ * Plans a cluster over nodes in known zones: primaries spread over the zones as evenly as possible, every replica in another zone
+ * than its primary, the replicas of one primary in distinct zones as far as possible. Where the zones do not allow it, the plan
+ * has warnings that say which pairs are unsafe. The same nodes always give the same plan.
+ * @throws PlanError when the number of nodes does not fit the shape, or names repeat
  */
 export function planCluster(nodes: readonly PlacedNode[], shape: Shape): ClusterPlan {
-  const problems = impossibilities(nodes, shape);
+  const problems = planProblems(nodes, shape);
   if (problems.length > 0) throw new PlanError(problems);
 
   const zones = groupByZone(nodes);
@@ -53,14 +53,15 @@ export function planCluster(nodes: readonly PlacedNode[], shape: Shape): Cluster
   return { shards, warnings: zoneWarnings(shards, nodes) };
 }
 
-function impossibilities(nodes: readonly PlacedNode[], shape: Shape): string[] {
+function planProblems(nodes: readonly PlacedNode[], shape: Shape): string[] {
   const problems: string[] = [];
   const { primaries, replicasPerPrimary } = shape;
-  if (!Number.isInteger(primaries) || primaries < 3)
+  if (!Number.isInteger(primaries) || primaries < 3) {
     problems.push(`${primaries} primaries: a cluster needs at least 3`);
+  }
   if (primaries > SLOT_COUNT) problems.push(`${primaries} primaries: there are only ${SLOT_COUNT} slots`);
   if (!Number.isInteger(replicasPerPrimary) || replicasPerPrimary < 0) {
-    problems.push(`${replicasPerPrimary} replicas per primary: 0 or more`);
+    problems.push(`${replicasPerPrimary} replicas per primary: must be 0 or more`);
   }
   if (problems.length === 0 && nodes.length !== nodeCount(shape)) {
     problems.push(
@@ -75,14 +76,14 @@ function impossibilities(nodes: readonly PlacedNode[], shape: Shape): string[] {
   return problems;
 }
 
-/** Even shares bounded by zone sizes only: what remains when zone safety cannot be had. */
+/** Even shares, limited by the sizes of the zones only, for zones that allow no zone-safe plan. */
 function evenShares(sizes: ReadonlyMap<string, number>, primaries: number): Map<string, number> {
   const shares = distributePrimaries(sizes, { primaries, replicasPerPrimary: 0 });
   if (shares === undefined) throw new PlanError([`${primaries} primaries do not fit the zones`]);
   return shares;
 }
 
-/** a1 b1 c1 a2 b2 …: neighbouring slot ranges are in different zones. */
+/** a1 b1 c1 a2 b2 …: neighbouring ranges of slots get primaries in different zones. */
 function interleave<T>(groups: readonly (readonly T[])[]): T[] {
   const longest = Math.max(0, ...groups.map((group) => group.length));
   return Array.from({ length: longest }).flatMap((_, index) =>
@@ -92,11 +93,9 @@ function interleave<T>(groups: readonly (readonly T[])[]): T[] {
 
 function zoneWarnings(shards: readonly ShardPlan[], nodes: readonly PlacedNode[]): string[] {
   const zoneOf = new Map(nodes.map((node) => [node.name, node.zone]));
-  return shards.flatMap((shard) =>
-    shard.replicas
-      .filter((replica) => zoneOf.get(replica) === zoneOf.get(shard.primary))
-      .map(
-        (replica) => `${replica} is in the zone of its primary ${shard.primary}, ${zoneOf.get(replica) ?? "unknown"}`,
-      ),
-  );
+  return shards.flatMap(({ primary, replicas }) => {
+    const zone = zoneOf.get(primary);
+    const beside = replicas.filter((replica) => zoneOf.get(replica) === zone);
+    return beside.map((replica) => `${replica} is in the zone of its primary ${primary}, ${zone ?? "unknown"}`);
+  });
 }

@@ -1,17 +1,20 @@
-/** Which replica follows which primary: a matching of places to zones, by augmenting paths. Pure. */
+/**
+ * Which replica follows which primary: a maximum bipartite matching of replica places to zones, by augmenting paths (Berge, 1957).
+ * Pure.
+ */
 import type { PlacedNode } from "./placement";
 import { groupByZone } from "./placement";
 
-/** A primary and the zones its replicas come from, one entry per place filled so far. */
-interface Places {
+/** A primary and the zones of its replicas, one entry for each place filled so far. */
+interface ReplicaPlaces {
   readonly primary: PlacedNode;
   readonly zones: string[];
-  /** Zones of replicas it has already, which are not exchanged for others. */
+  /** Zones of its present replicas, which are not exchanged for other zones. */
   kept: readonly string[];
 }
 
-/** Whether a place of this primary may be filled from this zone. */
-type Rule = (places: Places, zone: string) => boolean;
+/** Whether a place of a primary may be filled from a zone. */
+type Rule = (places: ReplicaPlaces, zone: string) => boolean;
 
 const notOwnZone: Rule = ({ primary }, zone) => zone !== primary.zone;
 const anotherZoneEach: Rule = (places, zone) =>
@@ -19,13 +22,12 @@ const anotherZoneEach: Rule = (places, zone) =>
 const anyZone: Rule = () => true;
 
 /**
- * Gives every primary `perPrimary` of the replicas, by three rules in falling strictness: in a zone that
- * neither the primary nor a sibling is in; not in the primary's zone; anywhere. Every rule fills as many
- * places as any assignment could (Berge: a matching without an augmenting path is largest), so a replica
- * shares its primary's zone only when that cannot be avoided.
+ * Gives every primary `perPrimary` of the replicas, by three rules, the strictest first: in a zone that neither the primary nor
+ * another of its replicas is in; in another zone than the primary; in any zone. Each rule fills as many places as possible (a
+ * matching without an augmenting path is a maximum one), so that a replica shares its primary's zone only if that is unavoidable.
  * @param replicas exactly `primaries.length * perPrimary` of them
- * @param present replicas that follow a primary already, by its name, none in its zone and no more than wanted:
- *   they stay unless another replica would then have to share its primary's zone
+ * @param present the present replicas of a primary, by its name, none of them in its zone and no more than wanted. They stay
+ *   unless another replica would then have to share its primary's zone
  * @returns the replicas of each primary, by the primary's name
  */
 export function assignReplicas(
@@ -35,7 +37,7 @@ export function assignReplicas(
   present: ReadonlyMap<string, readonly PlacedNode[]> = new Map(),
 ): Map<string, PlacedNode[]> {
   const left = new Map([...groupByZone(replicas)].map(([zone, members]) => [zone, members.length]));
-  const places = primaries.map((primary): Places => ({
+  const places = primaries.map((primary): ReplicaPlaces => ({
     primary,
     zones: [],
     kept: (present.get(primary.name) ?? []).map(({ zone }) => zone),
@@ -57,9 +59,9 @@ export function assignReplicas(
   return nameReplicas(places, replicas, present);
 }
 
-/** Names for the places: a primary's present replicas where their zones are among them, then whoever is left. */
+/** Names for the places: a primary's present replicas where its places have their zones, then the remaining replicas. */
 function nameReplicas(
-  places: readonly Places[],
+  places: readonly ReplicaPlaces[],
   replicas: readonly PlacedNode[],
   present: ReadonlyMap<string, readonly PlacedNode[]>,
 ): Map<string, PlacedNode[]> {
@@ -85,12 +87,12 @@ function nameReplicas(
 }
 
 /**
- * Fills one place along the shortest augmenting path over zones: directly from a zone with replicas
- * left, or by moving another primary's place from zone to zone until one with replicas left is reached.
+ * Fills one place along the shortest augmenting path over zones: from a zone with replicas left, or by moving the places of other
+ * primaries from zone to zone until a zone with replicas left is reached.
  */
-function fill(place: Places, all: readonly Places[], left: Map<string, number>, rule: Rule): void {
+function fill(place: ReplicaPlaces, all: readonly ReplicaPlaces[], left: Map<string, number>, rule: Rule): void {
   const zones = [...left.keys()].sort((a, b) => (left.get(b) ?? 0) - (left.get(a) ?? 0));
-  const reached = new Map<string, { from: string; mover: Places } | undefined>();
+  const reached = new Map<string, { from: string; mover: ReplicaPlaces } | undefined>();
   const queue = zones.filter((zone) => rule(place, zone));
   for (const zone of queue) reached.set(zone, undefined);
   for (const zone of queue) {
@@ -108,11 +110,11 @@ function fill(place: Places, all: readonly Places[], left: Map<string, number>, 
   }
 }
 
-/** Walks the path back from the zone with replicas left to the place that asked. */
+/** Follows the path back from the zone with replicas left to the place to fill. */
 function take(
   end: string,
-  place: Places,
-  reached: ReadonlyMap<string, { from: string; mover: Places } | undefined>,
+  place: ReplicaPlaces,
+  reached: ReadonlyMap<string, { from: string; mover: ReplicaPlaces } | undefined>,
   left: Map<string, number>,
 ): void {
   left.set(end, (left.get(end) ?? 0) - 1);

@@ -1,4 +1,4 @@
-/** Hash slots: ranges of them, their text form in CLUSTER NODES, and how they are shared out. */
+/** Ranges of hash slots: their text in CLUSTER NODES, arithmetic, and even distribution. Pure. */
 
 /** Number of hash slots of every Valkey cluster. */
 export const SLOT_COUNT = 16384;
@@ -9,7 +9,7 @@ export interface SlotRange {
   readonly to: number;
 }
 
-/** How many slots the ranges hold, overlaps counted twice. */
+/** The number of slots in the ranges; overlaps count twice. */
 export function countSlots(ranges: readonly SlotRange[]): number {
   return ranges.reduce((sum, range) => sum + range.to - range.from + 1, 0);
 }
@@ -25,7 +25,7 @@ export function normaliseRanges(ranges: readonly SlotRange[]): SlotRange[] {
   return result;
 }
 
-/** The slots of `ranges` that none of `others` holds, normalised. */
+/** The slots of `ranges` that are in none of `others`, normalised. */
 export function subtractRanges(ranges: readonly SlotRange[], others: readonly SlotRange[]): SlotRange[] {
   const holes = normaliseRanges(others);
   return normaliseRanges(ranges).flatMap((range) => {
@@ -48,7 +48,7 @@ export function formatRanges(ranges: readonly SlotRange[]): string {
 }
 
 /**
- * One word of CLUSTER NODES' slot list: `5`, `0-5460`.
+ * Parses one word of the list of slots in CLUSTER NODES: `5`, `0-5460`.
  * @throws Error when the word is not a slot or range within 0 … 16383.
  */
 export function parseRange(word: string): SlotRange {

@@ -1,11 +1,12 @@
+/** What a verification judges: read from every node itself, at about the same time. Plain data. */
 import type { DeploymentNode, Mode } from "../node";
+import type { Observation } from "../observation";
 import type { SentinelFacts } from "../sentinel/facts";
 import type { SentinelSettings } from "../sentinel/plan";
 import type { ClusterView } from "../topology/cluster-view";
 import type { Shape } from "../topology/placement";
-import type { Observation } from "../observation";
 
-/** One node, as it describes itself. */
+/** One node, as it reports itself. */
 export interface NodeFacts {
   readonly node: Pick<DeploymentNode, "name" | "zone" | "machine" | "endpoint">;
   /** INFO server, replication, persistence and memory; keys to values. */
@@ -14,28 +15,29 @@ export interface NodeFacts {
   readonly clusterInfo: Observation<ReadonlyMap<string, string>>;
   /** CLUSTER NODES. */
   readonly view: Observation<ClusterView>;
-  /** CONFIG GET of the settings that matter. */
+  /** CONFIG GET of COMPARED_DIRECTIVES and the configured directives. */
   readonly settings: Observation<ReadonlyMap<string, string>>;
   /** DBSIZE. */
   readonly keys: Observation<number>;
 }
 
-/** Assertions a user may ask to leave out, because a managed service forbids the commands. */
+/** Assertions that can be left out, because managed services forbid their commands. */
 export const OPTIONAL_ASSERTIONS = ["settings"] as const;
 export type OptionalAssertion = (typeof OPTIONAL_ASSERTIONS)[number];
 
+/** The facts about all nodes, and the wanted state. */
 export interface DeploymentFacts {
   readonly deployment: string;
   readonly mode: Mode;
-  /** The wanted numbers; those left out are inferred from the nodes. */
+  /** The wanted numbers of nodes. Those left out are inferred from the nodes. */
   readonly shape: Partial<Shape>;
   /** Directives that must have these values on every node. */
   readonly directives: ReadonlyMap<string, string>;
   readonly nodes: readonly NodeFacts[];
-  /** The zones to be spread over, where that is known apart from the nodes. */
+  /** The zones to spread the nodes over, where they are known apart from the nodes. */
   readonly zones?: readonly string[] | undefined;
-  /** Of the Sentinels, where there are to be any. */
+  /** The facts about the Sentinels, where there should be any. */
   readonly sentinels?: { readonly settings: SentinelSettings; readonly nodes: readonly SentinelFacts[] } | undefined;
-  /** Left out on request; the verdict names them. */
+  /** Assertions left out on request, which the verdict names. */
   readonly skippedAssertions: readonly OptionalAssertion[];
 }

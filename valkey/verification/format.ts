@@ -1,14 +1,17 @@
+/** A verification as text: nodes, topology with its zones, assertions, verdict. Pure. */
+import { compact } from "../../lib/compact";
+import { textTable } from "../../lib/table";
+import { formatBytes, formatDuration } from "../../lib/units";
 import { formatEndpoint } from "../node";
 import { infoNumber } from "../topology/info";
 import { countSlots, formatRanges } from "../topology/slots";
-import { formatBytes, formatDuration } from "../../lib/units";
-import { textTable } from "../../lib/table";
 import type { DeploymentFacts, NodeFacts } from "./facts";
-import { serverVersion } from "./verdict";
+import { serverVersion } from "./shared-assertions";
+import type { Shard } from "./shards";
 import type { Verdict } from "./verdict";
 import type { Verification } from "./verify";
 
-/** All of it, lines without colour. */
+/** A verification as lines without colour. */
 export function formatVerification({ facts, verdict }: Verification): string[] {
   return [
     `=== Nodes of ${facts.deployment} ===`,
@@ -30,13 +33,15 @@ export function verdictLine(
     readonly assertions: readonly { readonly id: string; readonly pass: boolean }[];
   },
 ): string {
-  const failed = verdict.assertions.filter(({ pass }) => !pass);
-  const without =
-    verdict.skippedAssertions.length === 0 ? "" : `; not checked, as asked: ${verdict.skippedAssertions.join(", ")}`;
-  if (verdict.pass)
-    return `VERIFY ${verdict.deployment}: PASS — all ${verdict.assertions.length} assertions hold${without}.`;
-  return `VERIFY ${verdict.deployment}: FAIL — ${failed.length} of ${verdict.assertions.length} assertions do not hold: ${failed.map(({ id }) => id).join(", ")}${without}.`;
+  const { deployment, assertions, skippedAssertions } = verdict;
+  const skipped = skippedAssertions.length === 0 ? "" : `; skipped on request: ${skippedAssertions.join(", ")}`;
+  if (verdict.pass) return `VERIFY ${deployment}: PASS — all ${assertions.length} assertions hold${skipped}.`;
+  const failed = assertions.filter(({ pass }) => !pass).map(({ id }) => id);
+  const count = `${failed.length} of ${assertions.length} assertions do not hold`;
+  return `VERIFY ${deployment}: FAIL — ${count}: ${failed.join(", ")}${skipped}.`;
 }
+
+const NODE_COLUMNS = ["NAME", "ROLE", "ADDRESS", "ZONE", "MACHINE", "VERSION", "UP", "MEMORY", "KEYS"];
 
 function nodeTable(facts: DeploymentFacts): string[] {
   const rows = facts.nodes.map((each): string[] => {
@@ -56,39 +61,40 @@ function nodeTable(facts: DeploymentFacts): string[] {
       each.keys.known ? String(each.keys.value) : "?",
     ];
   });
-  return textTable(
-    [["NAME", "ROLE", "ADDRESS", "ZONE", "MACHINE", "VERSION", "UP", "MEMORY", "KEYS"], ...rows],
-    "       rr",
-  ).map((line) => line);
+  return textTable([NODE_COLUMNS, ...rows], "       rr");
 }
 
+const ROLES = new Map([
+  ["master", "primary"],
+  ["slave", "replica"],
+]);
+
 function roleOf({ info }: NodeFacts): string {
-  const role = info.known ? info.value.get("role") : undefined;
-  return role === "master" ? "primary" : role === "slave" ? "replica" : (role ?? "?");
+  const role = info.known ? (info.value.get("role") ?? "?") : "?";
+  return ROLES.get(role) ?? role;
 }
 
 function topologyLines(facts: DeploymentFacts, verdict: Verdict): string[] {
+  const isCluster = facts.mode === "cluster";
   const zones = new Map(facts.nodes.map(({ node }) => [node.name, node.zone]));
-  const zone = (name: string | undefined): string | undefined => (name === undefined ? undefined : zones.get(name));
-  const rows = verdict.shards.flatMap((shard): string[][] => [
-    [
-      "PRIMARY",
-      shard.primary ?? "unknown",
-      zone(shard.primary) ?? "?",
-      facts.mode === "cluster" ? `slots ${formatRanges(shard.slots)} (${countSlots(shard.slots)})` : "",
-    ],
-    ...shard.replicas.map((replica) => [
+  const zoneOf = (name: string | undefined): string | undefined => (name === undefined ? undefined : zones.get(name));
+  const slotsOf = ({ slots }: Shard): string => `slots ${formatRanges(slots)} (${countSlots(slots)})`;
+  const rows = verdict.shards.flatMap((shard): string[][] => {
+    const zone = zoneOf(shard.primary);
+    const slots = isCluster ? slotsOf(shard) : "";
+    const replicas = shard.replicas.map((name) => [
       "  replica",
-      replica,
-      zone(replica) ?? "?",
-      pairing(zone(shard.primary), zone(replica), facts.mode === "cluster"),
-    ]),
-  ]);
-  return rows.length === 0 ? ["(none could be learnt)"] : textTable(rows);
+      name,
+      zoneOf(name) ?? "?",
+      describePair(zone, zoneOf(name), isCluster),
+    ]);
+    return [["PRIMARY", shard.primary ?? "unknown", zone ?? "?", slots], ...replicas];
+  });
+  return rows.length === 0 ? ["(unknown)"] : textTable(rows);
 }
 
-/** In replication mode nodes may outnumber zones, so a shared zone is no fault there. */
-function pairing(primary: string | undefined, replica: string | undefined, sharedIsWrong: boolean): string {
+/** In replication mode there may be more nodes than zones, so that a shared zone is not wrong. */
+function describePair(primary: string | undefined, replica: string | undefined, sharedIsWrong: boolean): string {
   if (primary === undefined || replica === undefined) return "zone unknown ✗";
   if (primary !== replica) return "other zone ✓";
   return sharedIsWrong ? "same zone ✗" : "same zone";
@@ -97,11 +103,11 @@ function pairing(primary: string | undefined, replica: string | undefined, share
 function assertionLines(verdict: Verdict): string[] {
   return verdict.assertions.flatMap(({ pass, what, expected, found, nodes, id }) => {
     if (pass) return [`✓ ${what}: ${found}`];
-    return [
+    return compact([
       `✗ ${what}  [${id}]`,
       `    expected: ${expected}`,
       `    found:    ${found}`,
-      ...(nodes.length > 0 ? [`    nodes:    ${nodes.join(", ")}`] : []),
-    ];
+      nodes.length > 0 ? `    nodes:    ${nodes.join(", ")}` : undefined,
+    ]);
   });
 }

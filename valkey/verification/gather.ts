@@ -1,94 +1,89 @@
-/** Reading the facts: every node is asked, at once, over a connection of its own. */
+/** Reads the facts of a deployment: every node is asked in parallel, each over a connection of its own. */
 import type { ChainableCommander } from "ioredis";
-import type { ConnectionAttempt } from "../connections";
+import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
+import type { ConnectionAttempt } from "../connections";
 import { withEveryNode } from "../connections";
 import type { Deployment } from "../deployment";
-import { messageOf } from "../../lib/errors";
+import type { Observation } from "../observation";
+import { mapObservation, observed, unobserved } from "../observation";
 import { gatherSentinelFacts } from "../sentinel/facts";
 import { COMPARED_DIRECTIVES } from "../settings";
 import { ViewParser } from "../topology/cluster-view";
-import { parseInfo } from "../topology/info";
-import type { Observation } from "../observation";
+import { parseFlatReply, parseInfo } from "../topology/info";
 import type { DeploymentFacts, NodeFacts, OptionalAssertion } from "./facts";
-import { observed, mapObservation, unobserved } from "../observation";
 
 /**
- * Asks every node of a deployment. Never throws for a node: what cannot be read is in the facts as not known.
- * @param without assertions whose facts are not asked for
+ * Asks every node of a deployment. A value that cannot be read is among the facts, with the reason; this function never throws
+ * for a node.
+ * @param skippedAssertions assertions whose values are not read
  */
 export async function gatherFacts(
   deployment: Deployment,
-  without: readonly OptionalAssertion[] = [],
+  skippedAssertions: readonly OptionalAssertion[] = [],
 ): Promise<DeploymentFacts> {
   const parser = new ViewParser();
   const { name, mode, shape, directives, zones, sentinels } = deployment;
-  const [nodes, watching] = await Promise.all([
-    withEveryNode(deployment, (reached) =>
-      Promise.all(reached.map((each) => askNode(each, deployment, without, parser))),
+  const [nodes, sentinelNodes] = await Promise.all([
+    withEveryNode(deployment, (attempts) =>
+      Promise.all(attempts.map((each) => askNode(each, deployment, skippedAssertions, parser))),
     ),
     sentinels === undefined ? undefined : gatherSentinelFacts(deployment, sentinels),
   ]);
-  const of =
-    sentinels === undefined || watching === undefined
-      ? {}
-      : { sentinels: { settings: sentinels.settings, nodes: watching } };
-  return { deployment: name, mode, shape, directives, zones, nodes, skippedAssertions: without, ...of };
+  const facts = { deployment: name, mode, shape, directives, zones, nodes, skippedAssertions };
+  if (sentinels === undefined || sentinelNodes === undefined) return facts;
+  return { ...facts, sentinels: { settings: sentinels.settings, nodes: sentinelNodes } };
 }
 
 async function askNode(
-  reached: ConnectionAttempt,
+  attempt: ConnectionAttempt,
   deployment: Deployment,
-  without: readonly OptionalAssertion[],
+  skippedAssertions: readonly OptionalAssertion[],
   parser: ViewParser,
 ): Promise<NodeFacts> {
-  const { node } = reached;
-  if (reached.connection === undefined) {
-    const why = unobserved(reached.why);
+  const { node, connection } = attempt;
+  if (connection === undefined) {
+    const why = unobserved(attempt.why);
     return { node, info: why, clusterInfo: why, view: why, settings: why, keys: why };
   }
-  const wantsSettings = !without.includes("settings");
-  const settingNames = [...new Set([...COMPARED_DIRECTIVES, ...deployment.directives.keys()])];
-  const [askedInfo, keys, askedSettings, clusterInfo, view] = await ask(reached.connection, (pipeline) => {
+  const readsSettings = !skippedAssertions.includes("settings");
+  const names = [...new Set([...COMPARED_DIRECTIVES, ...deployment.directives.keys()])];
+  const [someInfo, keys, someSettings, clusterInfo, view] = await ask(connection, (pipeline) => {
     pipeline.info("server", "replication", "persistence", "memory").dbsize();
-    if (wantsSettings) pipeline.config("GET", ...(settingNames as [string]));
+    if (readsSettings) pipeline.config("GET", ...(names as [string]));
     else pipeline.echo("");
     if (deployment.mode === "cluster") pipeline.cluster("INFO").cluster("NODES");
   });
-  // Dragonfly, and Redis before 7, take one section and one pattern at a time: then all of it is asked for.
-  const whole = takesLists(askedInfo)
-    ? undefined
-    : await ask(reached.connection, (pipeline) => {
-        pipeline.info("all").config("GET", "*");
-      });
-  const [info, settings] = whole ?? [askedInfo, askedSettings];
-  const none = unobserved("not asked");
+  // Dragonfly, and Redis before 7, take one section and one pattern at a time: these are asked for everything.
+  const all = takesLists(someInfo) ? undefined : await ask(connection, askForAll);
+  const [info, settings] = all ?? [someInfo, someSettings];
+  const notAsked = unobserved("not asked");
   return {
     node: { ...node, zone: node.zone ?? zoneOf(info) },
-    info: mapObservation(info ?? none, (text) => parseInfo(String(text))),
-    keys: mapObservation(keys ?? none, Number),
-    settings: wantsSettings
-      ? mapObservation(settings ?? none, (flat) => only(pairs(flat as string[]), settingNames))
-      : none,
-    clusterInfo: mapObservation(clusterInfo ?? none, (text) => parseInfo(String(text))),
-    view: parseView(view ?? none, parser),
+    info: mapObservation(info ?? notAsked, (text) => parseInfo(String(text))),
+    keys: mapObservation(keys ?? notAsked, Number),
+    settings: readsSettings ? mapObservation(settings ?? notAsked, (reply) => pickSettings(reply, names)) : notAsked,
+    clusterInfo: mapObservation(clusterInfo ?? notAsked, (text) => parseInfo(String(text))),
+    view: parseView(view ?? notAsked, parser),
   };
+}
+
+function askForAll(pipeline: ChainableCommander): void {
+  pipeline.info("all").config("GET", "*");
 }
 
 function takesLists(info: Observation<unknown> | undefined): boolean {
   return info?.known !== false || !/syntax error/i.test(info.why);
 }
 
-function only(values: ReadonlyMap<string, string>, names: readonly string[]): Map<string, string> {
-  return new Map(
-    names.flatMap((name): [string, string][] => {
-      const value = values.get(name);
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
+/** Those of the named settings that are in the reply, in the order of the names. */
+function pickSettings(reply: unknown, names: readonly string[]): Map<string, string> {
+  const values = parseFlatReply(reply);
+  const present = names.filter((name) => values.has(name));
+  return new Map(present.map((name) => [name, values.get(name) ?? ""]));
 }
 
-/** One round trip; each command's answer, or why there is none. */
+/** Sends commands in one round trip. @returns each command's reply, or the reason why there is none */
 async function ask(
   connection: Connection,
   commands: (pipeline: ChainableCommander) => void,
@@ -112,14 +107,8 @@ function parseView(text: Observation<unknown>, parser: ViewParser): NodeFacts["v
   }
 }
 
-/** A server may know its zone itself (availability-zone, Valkey 8.1 and newer). */
+/** The zone that a server reports itself (`availability-zone`, Valkey 8.1). */
 function zoneOf(info: Observation<unknown> | undefined): string | undefined {
   const zone = info?.known === true ? parseInfo(String(info.value)).get("availability_zone") : undefined;
   return zone === "" ? undefined : zone;
-}
-
-function pairs(flat: readonly string[]): Map<string, string> {
-  return new Map(
-    flat.flatMap((name, index): [string, string][] => (index % 2 === 0 ? [[name, flat[index + 1] ?? ""]] : [])),
-  );
 }

@@ -1,192 +1,127 @@
+/** The verdict on one primary and its replicas. Pure. */
 import type { Endpoint } from "../node";
 import { nodeNameAt } from "../node";
 import { sentinelAssertions } from "../sentinel/verdict";
 import { infoFields } from "../topology/info";
 import { groupByZone } from "../topology/placement";
-import type { DeploymentFacts } from "./facts";
+import type { Assertion, Violation } from "./assertion";
+import { assertion, unobservedViolations, violationsOf } from "./assertion";
+import type { DeploymentFacts, NodeFacts } from "./facts";
+import { notLoading, reachable, replicationHealth, sameSettings, sameVersion, zonesKnown } from "./shared-assertions";
 import type { Shard } from "./shards";
 import { shardsOf } from "./shards";
-import type { Assertion, Violation, Verdict } from "./verdict";
-import {
-  assertion,
-  violationsOf,
-  notLoading,
-  reachable,
-  replicationHealth,
-  sameSettings,
-  sameVersion,
-  makeVerdict,
-  zonesKnown,
-} from "./verdict";
+import type { Verdict } from "./verdict";
+import { makeVerdict } from "./verdict";
 
+/** Judges the facts of a replication deployment. */
 export function replicationVerdict(facts: DeploymentFacts): Verdict {
   const shards = shardsOf(facts);
-  return makeVerdict(
-    facts,
-    [
-      reachable(facts),
-      notLoading(facts),
-      onePrimary(facts),
-      replicaCount(facts, shards),
-      followThePrimary(facts, shards),
-      allOnline(facts, shards),
-      ...replicationHealth(facts, shards),
-      readOnly(facts),
-      zonesKnown(facts),
-      evenSpread(facts),
-      sameVersion(facts),
-      ...sameSettings(facts),
-      ...watched(facts, shards),
-    ],
-    shards,
-  );
+  const assertions = [
+    reachable(facts),
+    notLoading(facts),
+    onePrimary(facts),
+    replicaCount(facts, shards),
+    oneDataSet(facts, shards),
+    allOnline(facts, shards),
+    ...replicationHealth(facts, shards),
+    readOnly(facts),
+    zonesKnown(facts),
+    evenSpread(facts),
+    sameVersion(facts),
+    ...sameSettings(facts),
+    ...sentinelRows(facts, shards),
+  ];
+  return makeVerdict(facts, assertions, shards);
 }
 
-function watched({ nodes, sentinels }: DeploymentFacts, shards: readonly Shard[]): Assertion[] {
+function sentinelRows({ nodes, sentinels }: DeploymentFacts, shards: readonly Shard[]): Assertion[] {
   if (sentinels === undefined) return [];
-  const [only] = shards.length === 1 ? shards : [];
-  const at = ({ host, port }: Endpoint): string | undefined =>
-    nodeNameAt(
-      nodes.map(({ node }) => node),
-      host,
-      port,
-    );
+  const all = nodes.map(({ node }) => node);
   return sentinelAssertions({
     sentinels: sentinels.nodes,
     settings: sentinels.settings,
-    primary: only?.primary,
-    nodeAt: at,
+    primary: solePrimary(shards),
+    nodeAt: ({ host, port }: Endpoint) => nodeNameAt(all, host, port),
     replicas: nodes.length - 1,
   });
 }
 
+/** The primary's name; undefined where there is not exactly one. */
+function solePrimary(shards: readonly Shard[]): string | undefined {
+  return shards.length === 1 ? shards[0]?.primary : undefined;
+}
+
+const replicationInfo = ({ info }: NodeFacts): NodeFacts["info"] => info;
+
 function onePrimary({ nodes }: DeploymentFacts): Assertion {
-  const unread = violationsOf(
-    nodes,
-    ({ info }) => info,
-    () => undefined,
-  );
-  const primaries = nodes
-    .filter(({ info }) => info.known && info.value.get("role") === "master")
-    .map(({ node }) => node.name);
-  const faults =
-    primaries.length === 1
-      ? []
-      : primaries.length === 0
-        ? [{ node: "", problem: "there is no primary" }]
-        : primaries.map((node) => ({ node, problem: "is a primary" }));
-  return assertion(
-    "one-primary",
-    "there is exactly one primary",
-    "1",
-    [...unread, ...faults],
-    `1 (${primaries[0] ?? ""})`,
-  );
+  const isPrimary = ({ info }: NodeFacts): boolean => info.known && info.value.get("role") === "master";
+  const primaries = nodes.filter(isPrimary).map(({ node }) => node.name);
+  const none: Violation[] = primaries.length === 0 ? [{ node: "", problem: "there is no primary" }] : [];
+  const several = primaries.length > 1 ? primaries.map((node) => ({ node, problem: "is a primary" })) : [];
+  const violations = [...unobservedViolations(nodes, replicationInfo), ...none, ...several];
+  return assertion("one-primary", "there is exactly one primary", "1", violations, `1 (${primaries[0] ?? ""})`);
 }
 
 function replicaCount({ nodes, shape }: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const wanted = shape.replicasPerPrimary ?? nodes.length - 1;
   const found = shards.flatMap(({ replicas }) => replicas).length;
-  const unread = violationsOf(
-    nodes,
-    ({ info }) => info,
-    () => undefined,
-  );
-  const faults = found === wanted ? [] : [{ node: "", problem: `${found} replicas` }];
-  return assertion(
-    "replicas",
-    "there are as many replicas as wanted",
-    String(wanted),
-    [...unread, ...faults],
-    String(found),
-  );
+  const wrong = found === wanted ? [] : [{ node: "", problem: `${found} replicas` }];
+  const violations = [...unobservedViolations(nodes, replicationInfo), ...wrong];
+  return assertion("replicas", "there are as many replicas as wanted", String(wanted), violations);
 }
 
-/** Every replica follows the primary itself, not another replica and not somebody else's primary. */
-function followThePrimary({ nodes }: DeploymentFacts, shards: readonly Shard[]): Assertion {
-  const primaryName = shards.length === 1 ? shards[0]?.primary : undefined;
-  const primary = nodes.find(({ node }) => node.name === primaryName);
+/** Every replica has the data set of the primary, and not that of another replica's primary or of a foreign one. */
+function oneDataSet({ nodes }: DeploymentFacts, shards: readonly Shard[]): Assertion {
+  const primary = nodes.find(({ node }) => node.name === solePrimary(shards));
   const replicationId = primary?.info.known === true ? primary.info.value.get("master_replid") : undefined;
-  const faults = violationsOf(
-    nodes.filter((each) => each !== primary),
-    ({ info }) => info,
-    (info) => {
-      if (info.get("role") !== "slave") return undefined;
-      if (replicationId === undefined) return "the primary to follow is not known";
-      return info.get("master_replid") === replicationId
-        ? undefined
-        : `follows ${info.get("master_host") ?? "?"}:${info.get("master_port") ?? "?"}, another data set`;
-    },
-  );
-  return assertion(
-    "one-data-set",
-    "every replica has the primary's data set",
-    "one replication id",
-    faults,
-    "one replication id",
-  );
+  const others = nodes.filter((each) => each !== primary);
+  const violations = violationsOf(others, replicationInfo, (info) => {
+    if (info.get("role") !== "slave") return undefined;
+    if (replicationId === undefined) return "its primary is unknown";
+    if (info.get("master_replid") === replicationId) return undefined;
+    return `follows ${info.get("master_host") ?? "?"}:${info.get("master_port") ?? "?"}, another data set`;
+  });
+  return assertion("one-data-set", "every replica has the primary's data set", "one replication ID", violations);
 }
 
-/** By the primary's word: it counts each replica as online. */
+/** The primary reports each replica as online. */
 function allOnline({ nodes, shape }: DeploymentFacts, shards: readonly Shard[]): Assertion {
-  const primaryName = shards.length === 1 ? shards[0]?.primary : undefined;
-  const primary = nodes.find(({ node }) => node.name === primaryName);
+  const primary = nodes.filter(({ node }) => node.name === solePrimary(shards));
   const wanted = shape.replicasPerPrimary ?? nodes.length - 1;
-  const faults = violationsOf(
-    primary === undefined ? [] : [primary],
-    ({ info }) => info,
-    (info) => {
-      const states = [...info]
-        .filter(([key]) => /^slave\d+$/.test(key))
-        .map(([, value]) => infoFields(value).get("state"));
-      const online = states.filter((state) => state === "online").length;
-      return online === wanted && states.length === wanted ? undefined : `counts ${online} online of ${states.length}`;
-    },
-  );
-  const missing: Violation[] = primary === undefined ? [{ node: "", problem: "there is no one primary to ask" }] : [];
-  return assertion(
-    "all-online",
-    "the primary counts every replica as online",
-    `${wanted} online`,
-    [...faults, ...missing],
-    `${wanted} online`,
-  );
+  const wrong = violationsOf(primary, replicationInfo, (info) => {
+    const replicas = [...info].filter(([key]) => /^slave\d+$/.test(key));
+    const online = replicas.filter(([, value]) => infoFields(value).get("state") === "online").length;
+    const isRight = online === wanted && replicas.length === wanted;
+    return isRight ? undefined : `counts ${online} online of ${replicas.length}`;
+  });
+  const unasked: Violation[] = primary.length === 0 ? [{ node: "", problem: "there is no single primary to ask" }] : [];
+  const what = "the primary counts every replica as online";
+  return assertion("all-online", what, `${wanted} online`, [...wrong, ...unasked]);
 }
 
 function readOnly({ nodes }: DeploymentFacts): Assertion {
-  const faults = violationsOf(
-    nodes,
-    ({ info }) => info,
-    (info) => {
-      if (info.get("role") !== "slave") return undefined;
-      return info.get("slave_read_only") === "1" ? undefined : "accepts writes";
-    },
-  );
-  return assertion("read-only", "every replica refuses writes", "all", faults, "all");
+  const violations = violationsOf(nodes, replicationInfo, (info) => {
+    const isWritable = info.get("role") === "slave" && info.get("slave_read_only") !== "1";
+    return isWritable ? "accepts writes" : undefined;
+  });
+  return assertion("read-only", "every replica refuses writes", "all", violations);
 }
 
-/** As even as it can be: no zone has two nodes more than another. */
+/** The numbers of nodes in the zones differ by at most one. */
 function evenSpread({ nodes, zones: wanted = [] }: DeploymentFacts): Assertion {
   const placed = nodes.map(({ node }) => ({ name: node.name, zone: node.zone ?? "" }));
-  const used = groupByZone(placed);
-  const zones = [...new Set([...wanted, ...used.keys()])]
-    .filter((zone) => zone !== "")
-    .map((zone) => [zone, used.get(zone) ?? []] as const);
-  const sizes = zones.map(([, members]) => members.length);
-  const most = Math.max(0, ...sizes);
-  const least = Math.min(...sizes);
-  const found = zones.map(([zone, members]) => `${zone} ${members.length}`).join(", ");
-  const faults: Violation[] = [];
-  if (zones.length < 2 && nodes.length > 1) faults.push({ node: "", problem: `all are in one zone (${found})` });
-  else if (most - least > 1) faults.push({ node: "", problem: found });
-  faults.push(
-    ...placed.filter(({ zone }) => zone === "").map(({ name }) => ({ node: name, problem: "its zone is unknown" })),
-  );
-  return assertion(
-    "even-spread",
-    "nodes are spread over zones as evenly as can be",
-    "two zones or more, sizes at most one apart",
-    faults,
-    found,
-  );
+  const byZone = groupByZone(placed);
+  const zones = [...new Set([...wanted, ...byZone.keys()])].filter((zone) => zone !== "");
+  const sizes = zones.map((zone) => byZone.get(zone)?.length ?? 0);
+  const found = zones.map((zone, index) => `${zone} ${sizes[index] ?? 0}`).join(", ");
+  const isOneZone = zones.length < 2 && nodes.length > 1;
+  const isUneven = !isOneZone && Math.max(0, ...sizes) - Math.min(...sizes) > 1;
+  const unplaced = placed.filter(({ zone }) => zone === "");
+  const violations: Violation[] = [
+    ...(isOneZone ? [{ node: "", problem: `all are in one zone (${found})` }] : []),
+    ...(isUneven ? [{ node: "", problem: found }] : []),
+    ...unplaced.map(({ name }) => ({ node: name, problem: "its zone is unknown" })),
+  ];
+  const expected = "two zones or more, sizes at most one apart";
+  return assertion("even-spread", "nodes are spread over zones as evenly as can be", expected, violations, found);
 }

@@ -1,23 +1,23 @@
-/** Who is primary of what and who follows whom, by each node's own word. Pure. */
+/** The shards of a deployment, as each node reports its own role. Pure. */
 import type { KnownNode } from "../topology/cluster-view";
 import type { SlotRange } from "../topology/slots";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 
 /** A primary and its replicas, by node name. */
 export interface Shard {
-  /** Undefined when replicas follow a primary that is none of the nodes. */
+  /** Undefined when the replicas follow a primary that is not among the nodes. */
   readonly primary: string | undefined;
   readonly replicas: readonly string[];
   /** Empty in replication mode. */
   readonly slots: readonly SlotRange[];
 }
 
-/** The shards of a deployment in slot order. Nodes that could not be asked appear only where others' facts place them. */
+/** The shards of a deployment in slot order. A node that could not be asked is part of a shard only as others report it. */
 export function shardsOf(facts: DeploymentFacts): Shard[] {
   return facts.mode === "cluster" ? clusterShards(facts.nodes) : replicationShards(facts.nodes);
 }
 
-/** A cluster node as it sees itself. */
+/** A cluster node's entry for itself in its own view. */
 export function selfOf({ view }: NodeFacts): KnownNode | undefined {
   return view.known ? view.value.topology.nodes.get(view.value.selfId) : undefined;
 }

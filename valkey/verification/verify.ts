@@ -1,4 +1,4 @@
-/** Verification of a deployment: facts, then the verdict. */
+/** Verifies a deployment: reads the facts from every node, then judges them. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Deployment } from "../deployment";
 import { clusterVerdict } from "./cluster-verdict";
@@ -7,40 +7,41 @@ import { gatherFacts } from "./gather";
 import { replicationVerdict } from "./replication-verdict";
 import type { Verdict } from "./verdict";
 
+/** The facts about a deployment, and the verdict on them. */
 export interface Verification {
   readonly facts: DeploymentFacts;
   readonly verdict: Verdict;
 }
 
-/** @param without assertions left out on request, named in the verdict */
+/** Verifies a deployment once. @param skippedAssertions assertions to leave out; the verdict names them */
 export async function verify(
   deployment: Deployment,
-  without: readonly OptionalAssertion[] = [],
+  skippedAssertions: readonly OptionalAssertion[] = [],
 ): Promise<Verification> {
-  const facts = await gatherFacts(deployment, without);
+  const facts = await gatherFacts(deployment, skippedAssertions);
   return { facts, verdict: judgeFacts(facts) };
 }
 
-const SETTLING_POLL_MS = 500;
+const POLL_MS = 500;
 
-/** Verifies until it passes, or so many milliseconds are over: for what has only just come up. */
+/** Verifies until the verdict passes, at most for so many milliseconds: for a deployment that has just started. */
 export async function verifyUntilPass(deployment: Deployment, milliseconds: number): Promise<Verification> {
   const deadline = Date.now() + milliseconds;
   for (;;) {
     const verification = await verify(deployment);
     if (verification.verdict.pass || Date.now() > deadline) return verification;
-    await sleep(SETTLING_POLL_MS);
+    await sleep(POLL_MS);
   }
 }
 
-/** All at once, each beside its deployment. */
+/** Verifies several deployments in parallel, in their order. */
 export function verifyAll(
   deployments: readonly Deployment[],
 ): Promise<{ deployment: Deployment; verification: Verification }[]> {
   return Promise.all(deployments.map(async (deployment) => ({ deployment, verification: await verify(deployment) })));
 }
 
-/** The verdict that facts lead to. Pure. */
+/** The verdict on facts. Pure. */
 export function judgeFacts(facts: DeploymentFacts): Verdict {
   return facts.mode === "cluster" ? clusterVerdict(facts) : replicationVerdict(facts);
 }

@@ -175,7 +175,7 @@ describe("the verdict on a cluster", () => {
     };
     expect(judgeFacts(forbidden).pass).toBe(true);
     expect(verdictLine(judgeFacts(forbidden))).toBe(
-      "VERIFY cluster: PASS — all 17 assertions hold; not checked, as asked: settings.",
+      "VERIFY cluster: PASS — all 17 assertions hold; skipped on request: settings.",
     );
   });
 });

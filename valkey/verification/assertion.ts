@@ -1,0 +1,115 @@
+/** The rows of a verdict: assertions, and the violations that make them fail. Pure. */
+import { compact } from "../../lib/compact";
+import { groupBy } from "../../lib/group-by";
+import { formatList } from "../../lib/units";
+import type { Observation } from "../observation";
+import type { NodeFacts } from "./facts";
+
+/** One row of a verdict. */
+export interface Assertion {
+  /** A stable name for tools: `slots-covered`. */
+  readonly id: string;
+  /** The assertion as a sentence. */
+  readonly what: string;
+  readonly expected: string;
+  readonly found: string;
+  readonly pass: boolean;
+  /** The nodes that violate it. */
+  readonly nodes: readonly string[];
+}
+
+/** What is wrong with one node, or with the whole deployment where `node` is empty. */
+export interface Violation {
+  readonly node: string;
+  readonly problem: string;
+}
+
+/**
+ * An assertion that holds when there are no violations.
+ * @param found what was found when there are none. @default what was expected
+ */
+export function assertion(
+  id: string,
+  what: string,
+  expected: string,
+  violations: readonly Violation[],
+  found = expected,
+): Assertion {
+  const pass = violations.length === 0;
+  const nodes = [...new Set(violations.map(({ node }) => node))].filter((name) => name !== "");
+  return { id, what, expected, found: pass ? found : listViolations(violations), pass, nodes };
+}
+
+/**
+ * The violations of every node.
+ * @param pick the observation that is judged
+ * @param judge the problem with an observed value; undefined when there is none
+ * @returns also a violation for every node whose value could not be observed
+ */
+export function violationsOf<T>(
+  nodes: readonly NodeFacts[],
+  pick: (node: NodeFacts) => Observation<T>,
+  judge: (value: T) => string | undefined,
+): Violation[] {
+  return nodes.flatMap((each) => {
+    const observation = pick(each);
+    const problem = observation.known ? judge(observation.value) : unobservedProblem(each, observation.why);
+    return problem === undefined ? [] : [{ node: each.node.name, problem }];
+  });
+}
+
+/** A violation for every node of which something could not be observed. */
+export function unobservedViolations(
+  nodes: readonly NodeFacts[],
+  pick: (node: NodeFacts) => Observation<unknown>,
+): Violation[] {
+  return violationsOf(nodes, pick, () => undefined);
+}
+
+/** The reason is left out for a node that cannot be reached: the row `reachable` has it. */
+function unobservedProblem(facts: NodeFacts, why: string): string {
+  return facts.info.known ? `unknown (${why})` : "unknown";
+}
+
+/**
+ * Nodes whose value differs from the wanted one, or from the most common one where none is wanted.
+ * @param name of the value, for the messages
+ */
+export function differencesOf(
+  nodes: readonly NodeFacts[],
+  name: string,
+  pick: (node: NodeFacts) => Observation<string>,
+  wanted?: string,
+): Violation[] {
+  const observed = nodes.flatMap((each) => {
+    const observation = pick(each);
+    return observation.known ? [{ node: each.node.name, value: observation.value }] : [];
+  });
+  const byValue = groupBy(observed, ({ value }) => value);
+  const [mostCommon] = [...byValue].sort(([, a], [, b]) => b.length - a.length);
+  const right = wanted ?? mostCommon?.[0] ?? "";
+  const quote = (value: string): string => (value === "" ? '""' : value);
+  const wrong = [...byValue].filter(([value]) => value !== right);
+  const differing = wrong.flatMap(([value, holders]) =>
+    holders.map(({ node }) => ({ node, problem: `${name} is ${quote(value)}, not ${quote(right)}` })),
+  );
+  return [...unobservedViolations(nodes, pick), ...differing];
+}
+
+const MAX_NAMED = 4;
+
+/** Violations with the same problem share one entry: `cluster-1, cluster-3: fail`. */
+function listViolations(violations: readonly Violation[]): string {
+  const entries = [...groupBy(violations, ({ problem }) => problem)].map(([problem, own]) => {
+    const names = listNames(own.map(({ node }) => node));
+    return names === "" ? problem : `${names}: ${problem}`;
+  });
+  const rest = entries.length - MAX_NAMED;
+  return compact([...entries.slice(0, MAX_NAMED), rest > 0 ? `and ${rest} more` : undefined]).join("; ");
+}
+
+/** The first four names: `a, b, c, d and 3 more`. */
+export function listNames(names: readonly string[]): string {
+  const distinct = [...new Set(names)].filter((name) => name !== "");
+  return formatList(distinct, MAX_NAMED);
+}

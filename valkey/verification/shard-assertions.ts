@@ -1,0 +1,87 @@
+/** The assertions about the shards of a cluster: their number, their replicas, and their zones. Pure. */
+import type { Assertion, Violation } from "./assertion";
+import { assertion, unobservedViolations } from "./assertion";
+import type { DeploymentFacts } from "./facts";
+import type { Shard } from "./shards";
+
+/** The cluster has the wanted number of primaries, at least three where no number is wanted, each with slots. */
+export function primaryCount(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
+  const { primaries: wanted } = facts.shape;
+  const serving = shards.filter(({ primary, slots }) => primary !== undefined && slots.length > 0).length;
+  const isRight = wanted === undefined ? serving >= 3 : serving === wanted;
+  const withoutSlots = shards.flatMap(({ primary, slots }): Violation[] =>
+    primary !== undefined && slots.length === 0 ? [{ node: primary, problem: "is a primary without slots" }] : [],
+  );
+  const wrong = isRight ? [] : [{ node: "", problem: `${serving} primaries` }];
+  return assertion(
+    "primaries",
+    "there are as many primaries as wanted",
+    wanted === undefined ? "3 or more" : String(wanted),
+    [...unobservedViews(facts), ...withoutSlots, ...wrong],
+    String(serving),
+  );
+}
+
+/** Every primary has the wanted number of replicas, or the same number, at least one, where none is wanted. */
+export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
+  const { replicasPerPrimary } = facts.shape;
+  const serving = shards.filter(({ slots }) => slots.length > 0);
+  const inferred = Math.max(1, ...serving.map(({ replicas }) => replicas.length));
+  const wanted = replicasPerPrimary ?? inferred;
+  const wrong = serving
+    .filter(({ replicas }) => replicas.length !== wanted)
+    .map(({ primary, replicas }) => ({ node: primary ?? "", problem: `has ${replicas.length} replicas` }));
+  const astray = shards
+    .filter(({ slots }) => slots.length === 0)
+    .flatMap(({ replicas }) => replicas.map((node) => ({ node, problem: "follows no primary that serves slots" })));
+  return assertion(
+    "replicas",
+    "every primary has as many replicas as wanted",
+    replicasPerPrimary === undefined ? `the same for each, at least 1 (${inferred})` : String(wanted),
+    [...unobservedViews(facts), ...wrong, ...astray],
+    `${wanted} each`,
+  );
+}
+
+/** Every primary has a replica in another zone, where replicas are wanted. */
+export function replicaElsewhere(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
+  const what = "every primary has a replica in another zone";
+  if (facts.shape.replicasPerPrimary === 0) return assertion("replica-elsewhere", what, "no replicas are wanted", []);
+  const zoneOf = zoneLookup(facts);
+  const isElsewhere = (replica: string, primary: string): boolean => {
+    const [here, there] = [zoneOf(replica), zoneOf(primary)];
+    return here !== undefined && there !== undefined && here !== there;
+  };
+  const violations = shards.flatMap(({ primary, replicas }): Violation[] => {
+    if (primary === undefined || replicas.some((replica) => isElsewhere(replica, primary))) return [];
+    return [{ node: primary, problem: "has none" }];
+  });
+  return assertion("replica-elsewhere", what, "each", [...unobservedViews(facts), ...violations]);
+}
+
+/** No replica is in the zone of its primary. */
+export function zonesApart(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
+  const zoneOf = zoneLookup(facts);
+  const problemOf = (replica: string, primary: string | undefined): string | undefined => {
+    const zone = zoneOf(replica);
+    if (zone === undefined) return "its zone is unknown";
+    return primary !== undefined && zone === zoneOf(primary) ? `is in ${zone}, as its primary ${primary}` : undefined;
+  };
+  const violations = shards.flatMap(({ primary, replicas }) =>
+    replicas.flatMap((node): Violation[] => {
+      const problem = problemOf(node, primary);
+      return problem === undefined ? [] : [{ node, problem }];
+    }),
+  );
+  const all = [...unobservedViews(facts), ...violations];
+  return assertion("zones-apart", "no replica shares its primary's zone", "none", all);
+}
+
+function unobservedViews({ nodes }: DeploymentFacts): Violation[] {
+  return unobservedViolations(nodes, ({ view }) => view);
+}
+
+function zoneLookup({ nodes }: DeploymentFacts): (name: string) => string | undefined {
+  const zones = new Map(nodes.map(({ node }) => [node.name, node.zone]));
+  return (name) => zones.get(name);
+}

@@ -1,0 +1,128 @@
+/** The assertions that both modes share. Pure. */
+import type { Observation } from "../observation";
+import { mapObservation } from "../observation";
+import { COMPARED_DIRECTIVES } from "../settings";
+import { infoNumber } from "../topology/info";
+import type { Assertion, Violation } from "./assertion";
+import { assertion, differencesOf, unobservedViolations, violationsOf } from "./assertion";
+import type { DeploymentFacts, NodeFacts } from "./facts";
+import type { Shard } from "./shards";
+
+/** Every node replies. */
+export function reachable({ nodes }: DeploymentFacts): Assertion {
+  const violations = nodes.flatMap(({ node, info }) => (info.known ? [] : [{ node: node.name, problem: info.why }]));
+  return assertion("reachable", "every node can be reached", `${nodes.length} of ${nodes.length} nodes`, violations);
+}
+
+/** No node is still loading its data. */
+export function notLoading({ nodes }: DeploymentFacts): Assertion {
+  const violations = violationsOf(
+    nodes,
+    ({ info }) => info,
+    (info) => {
+      if (info.get("loading") === "0") return undefined;
+      return info.get("loading") === "1" ? "is loading its data" : "does not report whether it is loading its data";
+    },
+  );
+  return assertion("not-loading", "no node is loading its data", "none", violations);
+}
+
+/** All nodes run one version. */
+export function sameVersion({ nodes }: DeploymentFacts): Assertion {
+  const version = ({ info }: NodeFacts): Observation<string> => mapObservation(info, serverVersion);
+  const violations = differencesOf(nodes, "version", version);
+  const [first] = nodes.flatMap(({ info }) => (info.known ? [serverVersion(info.value)] : []));
+  return assertion("same-version", "every node runs the same version", "one version", violations, first ?? "none");
+}
+
+/** The server and its version from INFO: `valkey 9.1.2`. */
+export function serverVersion(info: ReadonlyMap<string, string>): string {
+  const name = info.get("server_name") ?? "redis";
+  return `${name} ${info.get(`${name}_version`) ?? info.get("redis_version") ?? "unknown"}`;
+}
+
+/**
+ * The same settings on every node, with the configured values. Of other directives than COMPARED_DIRECTIVES, only the nodes are
+ * compared with each other, because CONFIG GET prints many of them in another form than they are written in.
+ */
+export function sameSettings({ nodes, directives, skippedAssertions }: DeploymentFacts): Assertion[] {
+  if (skippedAssertions.includes("settings")) return [];
+  const readable = nodes.filter(({ settings }) => settings.known);
+  const names = new Set(readable.flatMap(({ settings }) => (settings.known ? [...settings.value.keys()] : [])));
+  const unread: Violation[] =
+    readable.length > 0 && names.size === 0 ? [{ node: "", problem: "no setting could be read" }] : [];
+  const unsupported = [...directives.keys()].filter((name) => names.size > 0 && !names.has(name));
+  const differing = [...names].flatMap((name) => {
+    const valueOf = ({ settings }: NodeFacts): Observation<string> =>
+      mapObservation(settings, (values) => values.get(name) ?? "unknown to it");
+    const wanted = COMPARED_DIRECTIVES.includes(name) ? directives.get(name) : undefined;
+    return differencesOf(readable, name, valueOf, wanted);
+  });
+  const violations = [
+    ...unobservedViolations(nodes, ({ settings }) => settings),
+    ...unread,
+    ...unsupported.map((name): Violation => ({ node: "", problem: `${name} is unknown to the servers` })),
+    ...differing,
+  ];
+  const what = "the compared settings are the same on every node, and as configured";
+  return [assertion("same-settings", what, `${names.size} settings the same`, violations)];
+}
+
+/** The zone of every node is known. */
+export function zonesKnown({ nodes }: DeploymentFacts): Assertion {
+  const unknown = nodes.filter(({ node }) => (node.zone ?? "") === "");
+  const violations = unknown.map(({ node }) => ({ node: node.name, problem: "its zone is unknown" }));
+  const zones = new Set(nodes.map(({ node }) => node.zone));
+  return assertion("zones-known", "every node's zone is known", "all", violations, `${zones.size} zones`);
+}
+
+/** How far a replica may be behind its primary, bytes of the replication stream. */
+const MAX_LAG_BYTES = 1024 * 1024;
+/** How long ago a replica may have last heard from its primary, seconds. */
+const MAX_LAG_SECONDS = 15;
+
+/** Links and lag of all replicas, as the replicas report them. */
+export function replicationHealth(facts: DeploymentFacts, shards: readonly Shard[]): Assertion[] {
+  const byName = new Map(facts.nodes.map((each) => [each.node.name, each]));
+  const pairs = shards.flatMap(({ primary, replicas }) =>
+    replicas.flatMap((name) => {
+      const replica = byName.get(name);
+      return replica === undefined ? [] : [{ replica, primary: byName.get(primary ?? "") }];
+    }),
+  );
+  const unasked = unobservedViolations(facts.nodes, ({ info }) => info);
+  const links = violationsOf(
+    pairs.map(({ replica }) => replica),
+    ({ info }) => info,
+    (info) => {
+      const link = info.get("master_link_status");
+      return link === "up" ? undefined : `its link to its primary is ${link ?? "not there"}`;
+    },
+  );
+  const lags = pairs.flatMap(({ replica, primary }) => {
+    const problem = lagProblem(replica, primary);
+    return problem === undefined ? [] : [{ node: replica.node.name, problem }];
+  });
+  const limit = `at most ${MAX_LAG_BYTES} bytes and ${MAX_LAG_SECONDS} s behind`;
+  const linksUp = distinct([...links, ...unasked]);
+  const lagBounded = distinct([...lags, ...unasked]);
+  return [
+    assertion("links-up", "every replica's link to its primary is up", `${pairs.length} up`, linksUp),
+    assertion("lag-bounded", "every replica keeps up", limit, lagBounded, "all within"),
+  ];
+}
+
+function lagProblem(replica: NodeFacts, primary: NodeFacts | undefined): string | undefined {
+  if (!replica.info.known || primary?.info.known !== true) return "its lag is unknown";
+  const offset = infoNumber(replica.info.value, "slave_repl_offset");
+  const primaryOffset = infoNumber(primary.info.value, "master_repl_offset");
+  const silence = infoNumber(replica.info.value, "master_last_io_seconds_ago");
+  if (offset === undefined || primaryOffset === undefined || silence === undefined) return "its lag is unknown";
+  if (primaryOffset - offset > MAX_LAG_BYTES) return `is ${primaryOffset - offset} bytes behind`;
+  if (silence < 0) return "has not heard from its primary";
+  return silence > MAX_LAG_SECONDS ? `last heard from its primary ${silence} s ago` : undefined;
+}
+
+function distinct(violations: readonly Violation[]): Violation[] {
+  return [...new Map(violations.map((each) => [`${each.node} ${each.problem}`, each])).values()];
+}
