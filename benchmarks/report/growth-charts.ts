@@ -1,5 +1,5 @@
 /** How memory and rate went while keys were put in from nothing: a study of engines. Pure. */
-import { MIN_KEYS, insertionRates } from "../studies/evaluation/engine-claims";
+import { MIN_KEYS, insertionRates } from "../studies/evaluation/growth-analysis";
 import type { StudyRecord } from "../results/study-schema";
 import type { Chart } from "./chart-base";
 import { axisLabel, chartBase, colourOf, TEXT_COLOUR, shortCount, splitLine } from "./chart-base";

@@ -1,19 +1,21 @@
+/** report.html: a self-contained page for wide and narrow screens that needs no network. Pure. */
+import { compact } from "../../lib/compact";
 import { formatUsd } from "../../lib/dollars";
-/** report.html: one file with everything in it, readable on a desk and on a telephone, without a network. Pure. */
-import { describeCost, rowCost, storageCost, dataLimitOf } from "../results/cost";
+import { formatCount, formatMs } from "../../lib/units";
+import { dataLimitOf, describeCost, rowCost, storageCost } from "../results/cost";
+import { describeShape, formatCapacity } from "../results/formats/summary";
 import type { WarningNote } from "../results/formats/warning-notes";
-import { warningNotes, NO_WARNINGS, noteLetter } from "../results/formats/warning-notes";
-import type { DeploymentComparison, ResultRow } from "../results/rows";
+import { NO_WARNINGS, noteLetter, warningNotes } from "../results/formats/warning-notes";
+import type { DeploymentComparison, ResultRow, TestComparison } from "../results/rows";
 import { compareDeployments } from "../results/rows";
-import type { Results, TopologyRecord } from "../results/schema";
-import { formatCapacity, describeShape } from "../results/formats/summary";
-import { formatBytes, formatCount, formatMs } from "../../lib/units";
-import { colourOf } from "./chart-base";
+import type { Results } from "../results/schema";
 import { measurementCharts } from "./charts";
-import { scenarioSections } from "./scenarios";
+import { topologySection, verificationSection } from "./deployment-sections";
+import { environmentSection } from "./environment-section";
 import { renderFigure } from "./figure";
 import type { Html } from "./html";
 import { Html as RawHtml, html } from "./html";
+import { scenarioSections } from "./scenarios";
 import { studyCharts } from "./study-charts";
 import { studySections, studyTables } from "./study-page";
 import { REPORT_STYLE } from "./style";
@@ -22,6 +24,7 @@ import { REPORT_STYLE } from "./style";
 export function renderReport(results: Results): string {
   const table = compareDeployments(results);
   const notes = warningNotes(table.comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
+  const deployments = [...results.topologies.map(topologySection), ...results.topologies.map(verificationSection)];
   const page = html`<!doctype html>
     <html lang="en">
       <head>
@@ -34,40 +37,38 @@ export function renderReport(results: Results): string {
       </head>
       <body>
         <main>
-          ${header(results)} ${scenarioSections(results.failures, renderFigure)}
-          ${
-            results.capacities.length === 0
-              ? undefined
-              : html`<section>
-                  <h2>Capacity</h2>
-                  <ul>
-                    ${results.capacities.map((each) => html`<li>${formatCapacity(each)}</li>`)}
-                  </ul>
-                </section>`
-          }
+          ${header(results)} ${scenarioSections(results.failures, renderFigure)} ${capacities(results)}
           ${firstSections(results, table, notes)} ${costs(results, table)}
           ${table.comparisons.length === 0 ? undefined : warnings(notes)}
           ${(results.study === undefined ? measurementCharts(results) : studyCharts(results)).map(renderFigure)}
           ${studyTables(results)}
-          ${results.study === undefined ? [...results.topologies.map(topology), ...results.topologies.map(verification)] : folded("Topologies and their verification", [...results.topologies.map(topology), ...results.topologies.map(verification)])}
-          ${environment(results)}
+          ${results.study === undefined ? deployments : folded("Topologies and their verification", deployments)}
+          ${environmentSection(results)}
         </main>
       </body>
     </html> `;
   return page.text;
 }
 
+function capacities({ capacities: found }: Results): Html | undefined {
+  if (found.length === 0) return undefined;
+  return html`<section>
+    <h2>Capacity</h2>
+    <ul>
+      ${found.map((each) => html`<li>${formatCapacity(each)}</li>`)}
+    </ul>
+  </section>`;
+}
+
 function header(results: Results): Html {
   const status = results.complete
     ? undefined
-    : html`<p class="warning">
-        Incomplete: ${results.reason ?? "the run was stopped"}. What was measured until then is shown.
-      </p>`;
+    : html`<p class="warning">Incomplete: ${results.reason ?? "the run was stopped"}. Partial results follow.</p>`;
   return html`<header>
     <h1>Valkey, measured</h1>
     <p>
       Stack <b>${results.stack}</b>, ${results.timestamp} UTC, ${results.records.length}
-      measurements${results.failures.length === 0 ? "" : `, broken on purpose ${results.failures.length} times`}.
+      measurements${results.failures.length === 0 ? "" : `, ${results.failures.length} faults`}.
     </p>
     ${status}
     <ul class="deployments">
@@ -84,7 +85,7 @@ function header(results: Results): Html {
   </header>`;
 }
 
-/** What was measured, side by side or as a study; nothing where other things were done than that. */
+/** The comparison of deployments, or the sections of a study; empty for a run of capacities or faults only. */
 function firstSections(
   results: Results,
   table: DeploymentComparison,
@@ -96,7 +97,7 @@ function firstSections(
     : [comparison(table, notes)];
 }
 
-/** A study has many of them, all alike. */
+/** Sections behind a summary line: a study has many alike. */
 function folded(title: string, sections: readonly Html[]): Html {
   return html`<details>
     <summary>${title}</summary>
@@ -118,7 +119,7 @@ function comparison({ deployments, comparisons }: DeploymentComparison, notes: r
         <thead>
           <tr>
             <th>Test</th>
-            ${deployments.map((name) => html`<th>${name}</th>`)}${compared ? html`<th>${deployments.at(-1)} speed-up</th>` : undefined}
+            ${compact([...deployments, compared ? `${deployments.at(-1) ?? ""} speed-up` : undefined]).map((name) => html`<th>${name}</th>`)}
           </tr>
         </thead>
         <tbody>
@@ -126,13 +127,7 @@ function comparison({ deployments, comparisons }: DeploymentComparison, notes: r
             ({ title, rows, speedUp }) =>
               html`<tr>
                 <th>${title}</th>
-                ${rows.map((row) => cell(row, notes))}${
-                  compared
-                    ? html`<td>
-                        ${speedUp === undefined ? "–" : html`<b>${speedUp.median.toFixed(2)}×</b><small>${speedUp.low.toFixed(2)} … ${speedUp.high.toFixed(2)}</small>`}
-                      </td>`
-                    : undefined
-                }
+                ${rows.map((row) => cell(row, notes))}${compared ? html`<td>${speedUpOf(speedUp)}</td>` : undefined}
               </tr>`,
           )}
         </tbody>
@@ -141,6 +136,13 @@ function comparison({ deployments, comparisons }: DeploymentComparison, notes: r
   </section>`;
 }
 
+function speedUpOf(speedUp: TestComparison["speedUp"]): Html | string {
+  if (speedUp === undefined) return "–";
+  const interval = `${speedUp.low.toFixed(2)} … ${speedUp.high.toFixed(2)}`;
+  return html`<b>${speedUp.median.toFixed(2)}×</b><small>${interval}</small>`;
+}
+
+/** A result with its interval, latencies and the letters of its warnings. */
 function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): Html {
   if (row === undefined) return html`<td>not measured</td>`;
   const hits = row.hitRatio === null ? "" : `, ${(row.hitRatio * 100).toFixed(1)} % hits`;
@@ -157,7 +159,7 @@ function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): Html {
   </td>`;
 }
 
-/** Nothing where no prices are known. */
+/** Undefined where no prices are known. */
 function costs(results: Results, { deployments, comparisons }: DeploymentComparison): Html | undefined {
   const { costs: known = [] } = results;
   if (known.length === 0) return undefined;
@@ -197,7 +199,8 @@ function costs(results: Results, { deployments, comparisons }: DeploymentCompari
       </table>
     </div>
     <p class="note">
-      ${known.map((cost) => html`${cost.deployment}: ${describeCost(cost)}. `)}Machines of servers only.
+      ${known.map((cost) => html`${cost.deployment}: ${describeCost(cost)}. `)}The cost is that of the servers' machines
+      alone.
     </p>
   </section>`;
 }
@@ -211,8 +214,8 @@ function warnings(notes: readonly WarningNote[]): Html {
   return html`<section>
     <h2>Warnings</h2>
     <p>
-      Figures with a letter are shown with the reasons not to take them at their word; each reason is given with the
-      figures of its first case.
+      A letter beside a result refers to a warning: a reason not to trust the result. Each warning has the text of the
+      first result that it concerns.
     </p>
     <dl>
       ${notes.map(
@@ -221,130 +224,5 @@ function warnings(notes: readonly WarningNote[]): Html {
             <dd>${text}<small>${where.join(", ")}</small></dd>`,
       )}
     </dl>
-  </section>`;
-}
-
-/** Zones side by side, the nodes of a shard in one colour. */
-function topology(record: TopologyRecord): Html {
-  const zones = [...new Set(record.nodes.map(({ zone }) => zone ?? "unknown zone"))].sort();
-  const shardOf = (name: string): number =>
-    record.shards.findIndex(({ primary, replicas }) => primary === name || replicas.includes(name));
-  const node = ({ name, role, keysAfter }: TopologyRecord["nodes"][number]): Html => {
-    const shard = shardOf(name);
-    const slots =
-      role === "primary" && record.mode === "cluster"
-        ? html`<small>slots ${record.shards[shard]?.slots ?? ""}</small>`
-        : undefined;
-    const keys =
-      role === "primary" && keysAfter !== null ? html`<small>${formatCount(keysAfter)} keys</small>` : undefined;
-    const follows =
-      role === "replica" ? html`<small>of ${record.shards[shard]?.primary ?? "unknown"}</small>` : undefined;
-    return html`<li class="${role}" style="--shard: ${colourOf(shard)}">
-      <b>${name}</b> ${role}${slots}${follows}${keys}
-    </li>`;
-  };
-  return html`<section>
-    <h2>Topology of ${record.deployment}</h2>
-    <div class="zones">
-      ${zones.map(
-        (zone) =>
-          html`<div class="zone">
-            <h3>${zone}</h3>
-            <ul>
-              ${record.nodes.filter((each) => (each.zone ?? "unknown zone") === zone).map(node)}
-            </ul>
-          </div>`,
-      )}
-    </div>
-    <p class="note">
-      Colour is the shard: a primary is filled, its replicas are
-      outlined.${record.formationMs === null ? "" : ` Formed in ${(record.formationMs / 1000).toFixed(1)} s.`}
-    </p>
-  </section>`;
-}
-
-function verification(record: TopologyRecord): Html {
-  return html`<section>
-    <h2>
-      Verification of ${record.deployment}:
-      <span class="${record.verdict.pass ? "pass" : "fail"}">${record.verdict.pass ? "PASS" : "FAIL"}</span>
-    </h2>
-    <div class="scroll">
-      <table class="assertions">
-        <thead>
-          <tr>
-            <th></th>
-            <th>Assertion</th>
-            <th>Expected</th>
-            <th>Found</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${record.verdict.assertions.map(
-            (each) =>
-              html`<tr>
-                <td class="${each.pass ? "pass" : "fail"}">${each.pass ? "✓" : "✗"}</td>
-                <td>${each.what}</td>
-                <td>${each.expected}</td>
-                <td>${each.found}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
-  </section>`;
-}
-
-/** Machines of a kind in one row. */
-function machinesOf({ machines }: Results["environment"]): [string, string][] {
-  const kinds = new Map<string, string[]>();
-  for (const { name, zone, instanceType, cores, memoryBytes, platform, kernel, system } of machines) {
-    const kind = `${instanceType ?? "machine"}, ${cores} cores, ${formatBytes(memoryBytes)}, ${platform}, ${system}, kernel ${kernel}`;
-    kinds.set(kind, [...(kinds.get(kind) ?? []), zone === null ? name : `${name} in ${zone}`]);
-  }
-  return [...kinds].map(([kind, names]) => ["Kubernetes", `${names.length} × ${kind}: ${names.join(", ")}`]);
-}
-
-function environment({ environment: machine, configuration, referenceLoads }: Results): Html {
-  const rows: [string, string][] = [
-    [
-      "Machine",
-      `${machine.cpuModel}, ${machine.coresAvailable} of ${machine.cores} cores, ${formatBytes(machine.memoryBytes)}`,
-    ],
-    ["System", `${machine.platform}, kernel ${machine.kernel}, Node ${machine.node}`],
-    ...machinesOf(machine),
-    [
-      "Valkey",
-      machine.programs === null ? "found elsewhere" : `${machine.programs.version} from ${machine.programs.source}`,
-    ],
-    [
-      "Kernel settings",
-      `transparent huge pages ${machine.transparentHugePages ?? "unknown"}, overcommit_memory ${machine.overcommitMemory ?? "unknown"}, somaxconn ${machine.somaxconn ?? "unknown"}, governor ${machine.governor ?? "unknown"}`,
-    ],
-    ["Load before", machine.loadAverage.map((load) => load.toFixed(2)).join(", ")],
-    [
-      "Reference load",
-      referenceLoads.length === 0
-        ? "none ran"
-        : `${referenceLoads.map(({ rps }) => formatCount(rps)).join(", ")} PING/s`,
-    ],
-  ];
-  return html`<section>
-    <h2>Where this was measured</h2>
-    <div class="scroll">
-      <table>
-        ${rows.map(
-          ([name, value]) =>
-            html`<tr>
-              <th>${name}</th>
-              <td>${value}</td>
-            </tr>`,
-        )}
-      </table>
-    </div>
-    <details>
-      <summary>Configuration</summary>
-      <pre>${JSON.stringify(configuration, null, 2)}</pre>
-    </details>
   </section>`;
 }

@@ -1,6 +1,12 @@
 /** The report's part on what was broken on purpose. Pure. */
 import type { ScenarioRow } from "../results/scenario-rows";
-import { scenarioRows, formatSpread, scenarioRemarks, formatTailLatencies } from "../results/scenario-rows";
+import {
+  scenarioRows,
+  formatSpread,
+  scenarioRemarks,
+  OUTAGE_NOTE,
+  formatTailLatencies,
+} from "../results/scenario-rows";
 import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
 import { formatCount } from "../../lib/units";
 import type { Chart } from "./chart-base";
@@ -17,11 +23,8 @@ export function scenarioSections(failures: readonly ScenarioRecord[], figure: (c
 
 function overview(rows: readonly ScenarioRow[]): Html {
   return html`<section>
-    <h2>Broken on purpose</h2>
-    <p>
-      Outage: from the fault until every shard acknowledges writes, as a client sees it; median (least … most of the
-      repeats). Lost: acknowledged, and not there after healing.
-    </p>
+    <h2>Faults</h2>
+    <p>${OUTAGE_NOTE}</p>
     <div class="scroll">
       <table class="assertions">
         <thead>
@@ -74,7 +77,7 @@ function details(row: ScenarioRow): Html {
     `${formatCount(record.load.rate)} writes/s of ${record.load.bytes} B`,
     record.load.replicas === 0
       ? "acknowledged by the primary"
-      : `acknowledged once ${record.load.replicas} replicas have it`,
+      : `acknowledged by ${record.load.replicas} replicas as well`,
     ...(record.nodeTimeoutMs === null ? [] : [`node timeout ${record.nodeTimeoutMs} ms`]),
     ...settings,
   ];
@@ -84,19 +87,19 @@ function details(row: ScenarioRow): Html {
     <ul>
       ${[...new Set(row.records.flatMap(({ warnings }) => warnings))].map((warning) => html`<li>${warning}</li>`)}${scenarioRemarks(row).map((remark) => html`<li>${remark}</li>`)}
     </ul>
-    ${record.errors.length === 0 ? html`<p>No write failed.</p>` : html`<p>Errors: ${record.errors.map(({ error, outcome, count }) => `${error} ${formatCount(count)} (${outcome})`).join(", ")}.</p>`}
+    <p>${describeErrors(record)}.</p>
     ${
       shards.length === 0
         ? undefined
         : html`<details>
-            <summary>Outage by shard</summary>
+            <summary>Outage of each shard</summary>
             <table class="assertions">
               <thead>
                 <tr>
                   <th>Primary before</th>
                   <th>Slots</th>
                   <th>Longest</th>
-                  <th>Over after</th>
+                  <th>Recovered after</th>
                 </tr>
               </thead>
               <tbody>
@@ -106,7 +109,7 @@ function details(row: ScenarioRow): Html {
                       <td>${primary ?? "unknown"}</td>
                       <td>${slots}</td>
                       <td>${Math.round(longestMs)} ms</td>
-                      <td>${overMs === null ? "not over" : `${Math.round(overMs)} ms`}</td>
+                      <td>${overMs === null ? "not recovered" : `${Math.round(overMs)} ms`}</td>
                     </tr>`,
                 )}
               </tbody>
@@ -128,8 +131,15 @@ ${record.lost.writes.map(({ key, number, found }) => `${key} ${number}: ${typeof
   </section>`;
 }
 
+/** `No write failed`; `Errors: timeout 12 (unknown)` */
+function describeErrors({ errors }: ScenarioRecord): string {
+  const counts = errors.map(({ error, outcome, count }) => `${error} ${formatCount(count)} (${outcome})`);
+  return counts.length === 0 ? "No write failed" : `Errors: ${counts.join(", ")}`;
+}
+
+/** The record with the longest outage. */
 function worst(records: readonly ScenarioRecord[]): ScenarioRecord {
   const [first, ...others] = records;
-  if (first === undefined) throw new Error("a row without records");
+  if (first === undefined) throw new Error("a scenario row has no records");
   return others.reduce((a, b) => ((b.outage.overMs ?? Infinity) > (a.outage.overMs ?? Infinity) ? b : a), first);
 }

@@ -1,10 +1,13 @@
 /** The part of the report that only a study has. Pure. */
-import { formatCount, formatDuration, formatMs } from "../../lib/units";
-import { resultRows } from "../results/rows";
+import { compact } from "../../lib/compact";
+import { formatCount, formatMs } from "../../lib/units";
+import type { ResultRow } from "../results/rows";
+import { formatCpuPerOperation, resultRows } from "../results/rows";
 import type { Results } from "../results/schema";
 import {
   REFERENCE_LOAD_MOVED,
   describeEnd,
+  describeExtent,
   METRIC_LABELS,
   CLAIM_FINDING_LABELS,
   intervalNotes,
@@ -15,13 +18,13 @@ import type { Claim, StudyRecord } from "../results/study-schema";
 import type { Html } from "./html";
 import { html } from "./html";
 
-/** What was found, before the charts. */
+/** Sections above the charts: findings, claims, treatments. */
 export function studySections(results: Results): (Html | undefined)[] {
   const { study } = results;
   return study === undefined ? [] : [overview(study), claims(study), treatments(results, study)];
 }
 
-/** Every ratio, after them. */
+/** The section below the charts: all comparisons. */
 export function studyTables({ study }: Results): Html[] {
   return study === undefined || study.comparisons.length === 0 ? [] : [comparisons(study)];
 }
@@ -29,10 +32,7 @@ export function studyTables({ study }: Results): Html[] {
 function overview(study: StudyRecord): Html {
   return html`<section>
     <h2>Study ${study.name}</h2>
-    <p>
-      ${study.rounds} ${study.rounds === 1 ? "round" : "rounds"} of ${study.treatments.length} treatments in
-      ${formatDuration(study.elapsedSeconds)}, in random order from seed ${study.seed}; ${describeEnd(study)}.
-    </p>
+    <p>${describeExtent(study)}, in random order from seed ${study.seed}; ${describeEnd(study)}.</p>
     ${study.referenceLoadMoved ? html`<p class="warning">${REFERENCE_LOAD_MOVED}</p>` : undefined}
     ${
       study.findings.length === 0
@@ -47,13 +47,13 @@ function overview(study: StudyRecord): Html {
 const CLAIM_CLASSES: Readonly<Record<Claim["finding"], string>> = {
   supported: "pass",
   contradicted: "fail",
-  "no-say": "open",
+  inconclusive: "open",
 };
 
 function claims(study: StudyRecord): Html | undefined {
   if (study.claims.length === 0) return undefined;
   return html`<section>
-    <h2>What the document claims</h2>
+    <h2>Claims of documents</h2>
     <dl class="claims">
       ${study.claims.map(
         ({ document, claim, finding, why }) =>
@@ -89,24 +89,18 @@ function treatments(results: Results, study: StudyRecord): Html {
                 <td>not measured${failed === null ? "" : `: ${failed.split("\n")[0] ?? ""}`}</td>
               </tr>`;
             return own.map(
-              ({ title, rps, p99Ms, serverCpu, serverRps, warnings, repeats }) =>
+              (row) =>
                 html`<tr>
                   <th>${label}</th>
-                  <td>${title}</td>
+                  <td>${row.title}</td>
                   <td>
-                    <b>${formatCount(rps.median)}</b>/s<small
-                      >${formatCount(rps.low)} … ${formatCount(rps.high)}, ${repeats} rounds</small
+                    <b>${formatCount(row.rps.median)}</b>/s<small
+                      >${formatCount(row.rps.low)} … ${formatCount(row.rps.high)}, ${row.repeats} rounds</small
                     >
                   </td>
-                  <td>${formatMs(p99Ms)} ms</td>
-                  <td>
-                    ${serverCpu === null || serverRps === null || serverRps === 0 ? "–" : `${((1e6 * serverCpu) / serverRps).toFixed(2)} µs`}
-                  </td>
-                  <td>
-                    <small
-                      >${[...warnings.map(({ code }) => code), ...(shared === null ? [] : [`shared CPUs: ${shared}`])].join(", ") || "none"}</small
-                    >
-                  </td>
+                  <td>${formatMs(row.p99Ms)} ms</td>
+                  <td>${formatCpuPerOperation(row)}</td>
+                  <td><small>${describeWarnings(row, shared)}</small></td>
                 </tr>`,
             );
           })}
@@ -116,12 +110,18 @@ function treatments(results: Results, study: StudyRecord): Html {
   </section>`;
 }
 
+/** `neighbour, shared CPUs: 2 servers …`; `none` */
+function describeWarnings({ warnings }: ResultRow, shared: string | null): string {
+  const codes = warnings.map(({ code }) => code);
+  return compact([...codes, shared === null ? undefined : `shared CPUs: ${shared}`]).join(", ") || "none";
+}
+
 function comparisons(study: StudyRecord): Html {
   const name = (id: string): string => study.treatments.find((treatment) => treatment.id === id)?.label ?? id;
   return html`<section>
-    <h2>Every comparison</h2>
+    <h2>Comparisons</h2>
     <p>
-      Ratios are paired by round; the interval holds the true ratio in 95 % of
+      Ratios are paired by round. The interval contains the true ratio in 95 % of
       studies.${study.comparisons.some(({ interleaved }) => interleaved) ? html` ${INTERLEAVING_NOTE}` : undefined}${intervalNotes(study).map((note) => html` ${note}`)}
     </p>
     <div class="scroll">
@@ -129,7 +129,7 @@ function comparisons(study: StudyRecord): Html {
         <thead>
           <tr>
             <th>Test</th>
-            <th>Figure</th>
+            <th>Metric</th>
             <th>Compared</th>
             <th>Ratio</th>
             <th>95 %</th>
@@ -141,7 +141,7 @@ function comparisons(study: StudyRecord): Html {
             ({ title, metric, base, other, ratio, low, high, verdict, interleaved }) =>
               html`<tr>
                 <td>${title}</td>
-                <td>${METRIC_LABELS[metric]}${interleaved ? html`<small>side by side</small>` : undefined}</td>
+                <td>${METRIC_LABELS[metric]}${interleaved ? html`<small>interleaved</small>` : undefined}</td>
                 <td>${name(other)} / ${name(base)}</td>
                 <td>${ratio === null ? "–" : `${ratio.toFixed(2)}×`}</td>
                 <td>${low === null || high === null ? "–" : `${low.toFixed(2)} … ${high.toFixed(2)}`}</td>

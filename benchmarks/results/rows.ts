@@ -123,6 +123,17 @@ function rowOf(unsorted: readonly MeasurementRecord[]): ResultRow | undefined {
   };
 }
 
+/** The servers' CPU per operation in microseconds; null where rate or CPU are unknown. */
+export function microsecondsPerOperation({ serverCpu, serverRps }: ResultRow): number | null {
+  return serverCpu === null || serverRps === null || serverRps === 0 ? null : (1e6 * serverCpu) / serverRps;
+}
+
+/** `1.23 µs`; `–` where it is unknown. */
+export function formatCpuPerOperation(row: ResultRow): string {
+  const microseconds = microsecondsPerOperation(row);
+  return microseconds === null ? "–" : `${microseconds.toFixed(2)} µs`;
+}
+
 /** A record's latencies: counts as exact as its load generator gives them. */
 export function histogramOf({ histogram, client }: Pick<MeasurementRecord, "histogram" | "client">): Histogram {
   return histogram === null ? latencyHistogram(client) : Histogram.decode(histogram);

@@ -5,20 +5,21 @@ import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
 import type { MedianInterval } from "../../lib/statistics/median";
 import { medianInterval } from "../../lib/statistics/median";
 
-/** A time over repeats. */
+/** A time over the repeats of a scenario. */
 export interface RepeatSpread {
-  /** Of the repeats in which it came to its end; undefined where there are none. */
-  readonly finished: (MedianInterval & { readonly least: number; readonly most: number }) | undefined;
-  /** Repeats in which it did not. */
+  /** Milliseconds over the repeats that reached the state; undefined where none did. */
+  readonly finished: (MedianInterval & { readonly min: number; readonly max: number }) | undefined;
+  /** Number of repeats that never reached the state. */
   readonly unfinished: number;
 }
 
+/** All repeats of a scenario on a deployment. */
 export interface ScenarioRow {
   readonly scenario: string;
   readonly deployment: string;
   readonly description: string;
   readonly records: readonly ScenarioRecord[];
-  /** Milliseconds from the fault until every shard took writes again. */
+  /** From the fault to the first acknowledged write of the last shard. */
   readonly outage: RepeatSpread;
   readonly clusterOk: RepeatSpread;
   readonly redundant: RepeatSpread;
@@ -30,7 +31,7 @@ export interface ScenarioRow {
   readonly lost: number;
 }
 
-/** In order of first appearance. */
+/** One row per scenario and deployment, in order of first appearance. */
 export function scenarioRows(failures: readonly ScenarioRecord[]): ScenarioRow[] {
   const groups = new Map<string, ScenarioRecord[]>();
   for (const record of failures) {
@@ -40,8 +41,8 @@ export function scenarioRows(failures: readonly ScenarioRecord[]): ScenarioRow[]
   return [...groups.values()].flatMap((records): ScenarioRow[] => {
     const [first] = records;
     if (first === undefined) return [];
-    const sum = (figure: (record: ScenarioRecord) => number): number =>
-      records.reduce((total, record) => total + figure(record), 0);
+    const sum = (value: (record: ScenarioRecord) => number): number =>
+      records.reduce((total, record) => total + value(record), 0);
     return [
       {
         scenario: first.scenario,
@@ -66,20 +67,18 @@ function spread(times: readonly (number | null)[]): RepeatSpread {
   const ended = times.flatMap((time) => time ?? []);
   return {
     finished:
-      ended.length === 0
-        ? undefined
-        : { ...medianInterval(ended), least: Math.min(...ended), most: Math.max(...ended) },
+      ended.length === 0 ? undefined : { ...medianInterval(ended), min: Math.min(...ended), max: Math.max(...ended) },
     unfinished: times.length - ended.length,
   };
 }
 
-/** `1.35 s`, `1.30 … 1.52 s`, `never`. */
+/** `1.35 s`, `1.35 s (1.30 s … 1.52 s), 1 never`, `never` */
 export function formatSpread({ finished, unfinished }: RepeatSpread): string {
   if (finished === undefined) return "never";
   const some =
-    finished.least === finished.most
+    finished.min === finished.max
       ? seconds(finished.median)
-      : `${seconds(finished.median)} (${seconds(finished.least)} … ${seconds(finished.most)})`;
+      : `${seconds(finished.median)} (${seconds(finished.min)} … ${seconds(finished.max)})`;
   return unfinished === 0 ? some : `${some}, ${unfinished} never`;
 }
 
@@ -87,7 +86,12 @@ function seconds(ms: number): string {
   return ms === 0 ? "none" : `${(ms / 1000).toFixed(2)} s`;
 }
 
-/** For summary.txt and the terminal. */
+/** What the columns outage and lost mean. */
+export const OUTAGE_NOTE =
+  "Outage: from the fault until every shard acknowledges writes, as clients see it; median (min … max of the repeats). " +
+  "Lost: writes that were acknowledged and are missing after recovery.";
+
+/** The section of summary.txt on faults; empty where no fault was injected. */
 export function formatScenarios(failures: readonly ScenarioRecord[]): string[] {
   const rows = scenarioRows(failures);
   if (rows.length === 0) return [];
@@ -118,14 +122,14 @@ export function formatScenarios(failures: readonly ScenarioRecord[]): string[] {
     formatCount(row.lost),
   ]);
   return [
-    "=== Broken on purpose ===",
+    "=== Faults ===",
     ...textTable([head, ...body], "llllllrrlrr"),
-    "Outage: from the fault until every shard acknowledges writes, as a client sees it; median (least … most). Lost: acknowledged, and not there after healing.",
+    OUTAGE_NOTE,
     ...rows.flatMap(scenarioRemarks),
   ];
 }
 
-/** The greatest of the repeats. */
+/** p99 in ms before, during and after the fault; the highest of the repeats. */
 export function formatTailLatencies({ records }: ScenarioRow): string {
   const most = (phase: "before" | "during" | "after"): string => {
     const all = records.flatMap(({ latency }) => latency[phase].p99Ms ?? []);
@@ -134,7 +138,10 @@ export function formatTailLatencies({ records }: ScenarioRow): string {
   return `${most("before")} / ${most("during")} / ${most("after")}`;
 }
 
-/** What is to be said of a row beside its figures. */
+/** Anomalies of a row that are listed. */
+const MAX_ANOMALIES = 5;
+
+/** Sentences about a row beyond its numbers: help that recovery needed, unread keys, anomalies. */
 export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow): string[] {
   const where = `${scenario} on ${deployment}`;
   const count = (holds: (record: ScenarioRecord) => boolean): number => records.filter(holds).length;
@@ -143,16 +150,18 @@ export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow):
   const repaired = count((record) => record.repaired);
   const unread = records.reduce((sum, record) => sum + record.unread, 0);
   return [
-    ...(assisted === 0 ? [] : [`${where}: did not recover by itself${of(assisted)}`]),
-    ...(repaired === 0 ? [] : [`${where}: zones were made safe again by hand-over${of(repaired)}`]),
+    ...(assisted === 0 ? [] : [`${where}: did not recover without help${of(assisted)}`]),
+    ...(repaired === 0 ? [] : [`${where}: a hand-over moved primaries and replicas apart again${of(repaired)}`]),
     ...(unread === 0
       ? []
       : [
-          `${where}: ${formatCount(unread)} keys could not be read back (${records.find((record) => record.unreadReason !== null)?.unreadReason ?? ""}); what became of their writes is not known`,
+          `${where}: ${formatCount(unread)} keys could not be read after recovery (${records.find((record) => record.unreadReason !== null)?.unreadReason ?? ""}); the fate of their writes is unknown`,
         ]),
     ...[...new Set(records.flatMap(({ recoveryFailure }) => recoveryFailure ?? []))].map(
-      (what) => `${where}: not well in the end: ${what}`,
+      (what) => `${where}: did not recover fully: ${what}`,
     ),
-    ...[...new Set(records.flatMap(({ anomalies }) => anomalies))].slice(0, 5).map((what) => `${where}: ${what}`),
+    ...[...new Set(records.flatMap(({ anomalies }) => anomalies))]
+      .slice(0, MAX_ANOMALIES)
+      .map((what) => `${where}: ${what}`),
   ];
 }

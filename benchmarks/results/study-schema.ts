@@ -75,11 +75,11 @@ export type StudyFit = z.infer<typeof fitSchema>;
 
 /** What a document claims, and what this study can say of it. */
 const claimSchema = z.strictObject({
-  /** `S1` … `S5` */
+  /** Title of the document. */
   document: z.string(),
   claim: z.string(),
-  /** `no-say`: this machine or these data cannot show it, either way. */
-  finding: z.enum(["supported", "contradicted", "no-say"]),
+  /** `inconclusive`: this machine or these data can neither support nor contradict the claim. */
+  finding: z.enum(["supported", "contradicted", "inconclusive"]),
   why: z.string(),
 });
 export type Claim = z.infer<typeof claimSchema>;

@@ -53,9 +53,9 @@ describe("npm start -- break", () => {
     expect(failures.map(({ scenario, deployment }) => `${scenario} ${deployment}`)).toEqual(["kill-zone cluster"]);
     expect(failures[0]?.victims).toHaveLength(2);
     const page = readFileSync(join(place.output(), "report.html"), "utf8");
-    expect(page).toContain("Broken on purpose");
+    expect(page).toContain("Faults");
     expect(page).toContain('id="failure-kill-zone-cluster-1"');
-    expect(readFileSync(join(place.output(), "summary.txt"), "utf8")).toContain("=== Broken on purpose ===");
+    expect(readFileSync(join(place.output(), "summary.txt"), "utf8")).toContain("=== Faults ===");
     expect(place.living()).toEqual([]);
     expect(readdirSync(place.runs)).toEqual([]);
   });

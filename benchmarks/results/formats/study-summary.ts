@@ -1,10 +1,12 @@
-/** The end of a study on the terminal, and summary.txt: what was compared, what came of it, what the document claims. Pure. */
+/** summary.txt of a study, also printed at its end: treatments, comparisons, findings and claims of documents. Pure. */
 import { textTable } from "../../../lib/table";
+import { compact } from "../../../lib/compact";
 import { formatCount, formatDuration, formatMs } from "../../../lib/units";
-import { resultRows } from "../rows";
+import { formatCpuPerOperation, resultRows } from "../rows";
 import type { Results } from "../schema";
 import type { Claim, StudyComparison, StudyRecord } from "../study-schema";
 
+/** Verdict on a ratio, as tables and legends show it. */
 export const VERDICT_LABELS: Readonly<Record<StudyComparison["verdict"], string>> = {
   greater: "more",
   less: "less",
@@ -12,33 +14,41 @@ export const VERDICT_LABELS: Readonly<Record<StudyComparison["verdict"], string>
   "not-enough-data": "not enough data",
 };
 
+/** Judgement of a claim, as summary and report show it. */
 export const CLAIM_FINDING_LABELS: Readonly<Record<Claim["finding"], string>> = {
   supported: "supported",
   contradicted: "contradicted",
-  "no-say": "cannot be said here",
+  inconclusive: "inconclusive here",
 };
 
+/** Metric of a comparison, as tables show it. */
 export const METRIC_LABELS: Readonly<Record<StudyComparison["metric"], string>> = {
   throughput: "throughput",
   p99: "p99",
   "cpu-per-operation": "CPU per operation",
 };
 
+/** Shown where a reference load of a study differs from the median of all. */
 export const REFERENCE_LOAD_MOVED =
-  "A reference load moved: a fixed load did not run at its usual rate throughout, so the machine was not the same throughout, and everything here has a warning.";
+  "The reference load moved: its rate was not the same during the whole study, so the machine changed meanwhile. " +
+  "Every result of this study has a warning.";
 
+/** Explains comparisons that are marked as interleaved. */
 export const INTERLEAVING_NOTE =
-  "Side by side: the servers of both ran and were sent to in alternating slices of 5 to 15 ms, so that a machine that changes changes for both.";
+  "Interleaved: the servers of both treatments ran together and got load in alternating slices of 5 to 15 ms, " +
+  "so a change of the machine affects both.";
 
-/** Of a p99 that another load generator than the open loop has at an offered rate. */
+/** Shown with a p99 at an offered rate that a closed loop measured. */
 export const CLOSED_LOOP_NOTE =
-  "p99 at an offered rate is a closed loop's: who waits for a reply sends nothing meanwhile, and a stall counts once for each connection. The load generator open-loop counts it for all who would have called (valkey:workloads).";
+  "p99 at an offered rate comes from a closed loop: a connection that waits for a reply sends nothing meanwhile, " +
+  "so a stall counts once per connection. The load generator open-loop counts a stall for every request " +
+  "that was due meanwhile (valkey:workloads).";
 
-/** What its reader must know of the intervals, after what they are of. */
+/** How to read the intervals of a study: one sentence each. */
 export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "comparisons" | "precision">): string[] {
   const known = comparisons.filter(({ low }) => low !== null).length;
   const percent = (part: number): string => `${Number((100 * part).toFixed(1))} %`;
-  // Where a rate was offered, throughput is that and is not compared.
+  // At an offered rate, throughput equals the offered rate and is not compared.
   const isAtRate = ({ test, base, other }: StudyComparison): boolean =>
     !comparisons.some(
       (each) => each.metric === "throughput" && each.test === test && each.base === base && each.other === other,
@@ -46,34 +56,36 @@ export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "com
   return [
     ...(comparisons.some(({ verdict }) => verdict === "no-difference")
       ? [
-          `No difference shown: the interval holds 1 and is known to ${percent(precision)}, so that it leaves none open of more than ${percent((1 + precision) ** 2 - 1)}; its ends say how much.`,
+          `No difference shown: the interval contains 1 and has a precision of ${percent(precision)}, ` +
+            `so it excludes a difference of more than ${percent((1 + precision) ** 2 - 1)}.`,
         ]
       : []),
     ...(known > 5
       ? [
-          `Each interval is right in 95 of 100 studies, by itself: of ${known}, ${Math.max(1, Math.round(0.05 * known))} or so will miss the true ratio by chance.`,
+          `Each interval contains the true ratio in 95 of 100 studies: ` +
+            `of ${known} intervals about ${Math.max(1, Math.round(0.05 * known))} will miss it by chance.`,
         ]
       : []),
     ...(comparisons.some((each) => each.metric === "p99" && isAtRate(each)) ? [CLOSED_LOOP_NOTE] : []),
   ];
 }
 
-/** Lines without colour; none where the run was no study. */
+/** Lines without colour; empty for results that are not a study. */
 export function formatStudy(results: Results): string[] {
   const { study } = results;
   if (study === undefined) return [];
   return [
     ...(results.complete ? [] : [`INCOMPLETE: ${results.reason ?? "the study was stopped"}`, ""]),
-    `Study ${study.name}: ${study.rounds} ${study.rounds === 1 ? "round" : "rounds"} of ${study.treatments.length} treatments in ${formatDuration(study.elapsedSeconds)}, seed ${study.seed}; ${describeEnd(study)}`,
-    ...(study.referenceLoadMoved ? [REFERENCE_LOAD_MOVED] : []),
+    `Study ${study.name}: ${describeExtent(study)}, seed ${study.seed}; ${describeEnd(study)}`,
+    ...compact([study.referenceLoadMoved ? REFERENCE_LOAD_MOVED : undefined]),
     "",
-    ...cellTable(results, study),
+    ...treatmentTable(results, study),
     ...failures(study),
     "",
     ...comparisonTable(study),
     ...(study.findings.length === 0 ? [] : ["", "Findings"]),
     ...study.findings.map((finding) => `  ${finding}`),
-    ...(study.claims.length === 0 ? [] : ["", "Claims of the document"]),
+    ...(study.claims.length === 0 ? [] : ["", "Claims of documents"]),
     ...study.claims.flatMap(({ document, claim, finding, why }) => [
       `  ${document}: ${claim}`,
       `    ${CLAIM_FINDING_LABELS[finding]}: ${why}`,
@@ -82,6 +94,17 @@ export function formatStudy(results: Results): string[] {
   ];
 }
 
+/** `6 rounds of 4 treatments in 2m 10s` */
+export function describeExtent({
+  rounds,
+  treatments,
+  elapsedSeconds,
+}: Pick<StudyRecord, "rounds" | "treatments" | "elapsedSeconds">): string {
+  const counted = `${rounds} ${rounds === 1 ? "round" : "rounds"}`;
+  return `${counted} of ${treatments.length} treatments in ${formatDuration(elapsedSeconds)}`;
+}
+
+/** Why a study ended: each comparison is precise, or the budget is spent. */
 export function describeEnd({
   ended,
   precision,
@@ -89,40 +112,36 @@ export function describeEnd({
   comparisons,
 }: Pick<StudyRecord, "ended" | "precision" | "treatments" | "comparisons">): string {
   const wanted = `${Number((100 * precision).toFixed(1))} %`;
-  const isLost = (id: string): boolean =>
-    treatments.some((treatment) => treatment.id === id && treatment.failed !== null);
+  const givenUp = new Set(treatments.flatMap(({ id, failed }) => (failed === null ? [] : [id])));
+  // A treatment that was given up may have been compared before.
+  const isLost = ({ base, other, verdict }: StudyComparison): boolean =>
+    verdict === "not-enough-data" && (givenUp.has(base) || givenUp.has(other));
   switch (ended) {
     case "precise":
-      if (comparisons.length === 0) return "there is nothing to compare";
-      // What a treatment had shown before it was given up is shown all the same.
-      if (
-        comparisons.every(
-          ({ base, other, verdict }) => verdict === "not-enough-data" && (isLost(base) || isLost(other)),
-        )
-      )
-        return "nothing could be compared, for treatments were given up";
-      return `every comparison that decides${treatments.some(({ failed }) => failed !== null) ? ", of treatments that were not given up," : ""} is known to ${wanted}`;
+      if (comparisons.length === 0) return "nothing to compare";
+      if (comparisons.every(isLost)) return "no comparison was possible, because treatments were given up";
+      return givenUp.size === 0
+        ? `every deciding comparison has a precision of ${wanted}`
+        : `every deciding comparison of the treatments that were not given up has a precision of ${wanted}`;
     case "budget":
-      return `the budget ended before every comparison that decides was known to ${wanted}`;
+      return `the budget was spent before every deciding comparison had a precision of ${wanted}`;
     case "not-yet":
-      return "it has not ended";
+      return "the study has not ended";
   }
 }
 
-function cellTable(results: Results, { treatments }: StudyRecord): string[] {
+function treatmentTable(results: Results, { treatments }: StudyRecord): string[] {
   const rows = resultRows(results);
   const lines = treatments.flatMap(({ id, label, shared }) =>
     rows
       .filter(({ deployment }) => deployment === id)
-      .map(({ title, rps, p99Ms, serverCpu, serverRps, warnings }) => [
+      .map((row) => [
         label,
-        title,
-        `${formatCount(rps.median)}/s`,
-        `${formatMs(p99Ms)} ms`,
-        serverCpu === null || serverRps === null || serverRps === 0
-          ? "–"
-          : `${((1e6 * serverCpu) / serverRps).toFixed(2)} µs`,
-        [...warnings.map(({ code }) => code), ...(shared === null ? [] : ["shared-cpus"])].join(" "),
+        row.title,
+        `${formatCount(row.rps.median)}/s`,
+        `${formatMs(row.p99Ms)} ms`,
+        formatCpuPerOperation(row),
+        compact([...row.warnings.map(({ code }) => code), shared === null ? undefined : "shared-cpus"]).join(" "),
       ]),
   );
   return textTable([["Treatment", "Test", "Throughput", "p99", "CPU/op", "Warnings"], ...lines], "  rrr");
@@ -148,7 +167,7 @@ function comparisonTable(study: StudyRecord): string[] {
   ]);
   const note = comparisons.some(({ interleaved }) => interleaved) ? [`* ${INTERLEAVING_NOTE}`] : [];
   return [
-    ...textTable([["Test", "Figure", "Compared", "Ratio", "95 %", ""], ...rows], "   r"),
+    ...textTable([["Test", "Metric", "Compared", "Ratio", "95 %", ""], ...rows], "   r"),
     ...note,
     ...intervalNotes(study),
   ];

@@ -1,5 +1,6 @@
-/** summary.txt and the end of a run on the terminal: the table side by side, keys by primary, warnings. Pure. */
+/** summary.txt, also printed at the end of a run: deployments side by side, keys per primary, cost, warnings. Pure. */
 import { textTable } from "../../../lib/table";
+import { compact } from "../../../lib/compact";
 import { formatCount, formatMs } from "../../../lib/units";
 import { formatUsd } from "../../../lib/dollars";
 import { describeCost, rowCost, storageCost, dataLimitOf } from "../cost";
@@ -11,23 +12,20 @@ import { compareDeployments } from "../rows";
 import { formatObjective } from "../../capacity/objective";
 import type { CapacityRecord, Results, TopologyRecord } from "../schema";
 
-/** All of it, lines without colour. */
+/** The whole summary, lines without colour. */
 export function formatSummary(results: Results): string[] {
   const { deployments, comparisons } = compareDeployments(results);
   const notes = warningNotes(comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
+  const hasOthers = results.capacities.length + results.failures.length > 0;
+  const table =
+    comparisons.length === 0
+      ? ["Nothing was measured."]
+      : tableLines(deployments, comparisons, notes, results.topologies);
   return [
     ...(results.complete ? [] : [`INCOMPLETE: ${results.reason ?? "the run was stopped"}`, ""]),
     ...formatScenarios(results.failures),
     ...(results.capacities.length > 0 ? ["=== Capacity ===", ...results.capacities.map(formatCapacity)] : []),
-    ...(comparisons.length === 0 && results.capacities.length + results.failures.length > 0
-      ? []
-      : [
-          ...(results.capacities.length + results.failures.length > 0 ? [""] : []),
-          "=== Side by side ===",
-          ...(comparisons.length === 0
-            ? ["Nothing was measured."]
-            : tableLines(deployments, comparisons, notes, results.topologies)),
-        ]),
+    ...(comparisons.length === 0 && hasOthers ? [] : [...(hasOthers ? [""] : []), "=== Side by side ===", ...table]),
     ...results.topologies.flatMap(keyLines),
     ...costLines(results, comparisons),
     ...(comparisons.length === 0 ? [] : ["", "=== Warnings ===", ...warningLines(notes)]),
@@ -48,38 +46,40 @@ function tableLines(
     ...shapes.map((topology) => (topology === undefined ? "" : describeShape(topology))),
     ...(compared ? [""] : []),
   ];
-  const body = comparisons.map(({ title, rows, speedUp }) => {
-    const [first] = rows;
-    const last = rows.at(-1);
-    const tail =
-      first?.isOpenLoop === true && last?.isOpenLoop === true
-        ? `p50 ${(first.p50Ms / last.p50Ms).toFixed(2)}×, p99 ${(first.p99Ms / last.p99Ms).toFixed(2)}× lower`
-        : "–";
-    const p50 =
-      first === undefined || last === undefined ? "" : ` · p50 ${(first.p50Ms / last.p50Ms).toFixed(2)}× lower`;
-    return [
-      title,
-      ...rows.map((row) => cell(row, notes)),
-      ...(compared
-        ? [
-            speedUp === undefined
-              ? tail
-              : `${speedUp.median.toFixed(2)}× (${speedUp.low.toFixed(2)} … ${speedUp.high.toFixed(2)})${p50}`,
-          ]
-        : []),
-    ];
-  });
-  const [row] = comparisons.flatMap(({ rows }) => rows.flatMap((each) => each ?? []));
-  const confidence =
-    row === undefined || row.repeats < 2
-      ? []
-      : [
-          `Medians of ${row.repeats} repeats; in brackets the interval that holds the true median with ${(row.rps.confidence * 100).toFixed(0)} % confidence.`,
-        ];
-  return [...textTable([head, under, ...body]), ...confidence];
+  const body = comparisons.map((comparison) => [
+    comparison.title,
+    ...comparison.rows.map((row) => cell(row, notes)),
+    ...(compared ? [describeSpeedUp(comparison)] : []),
+  ]);
+  return [...textTable([head, under, ...body]), ...confidenceLines(comparisons)];
 }
 
-/** `1,234,567/s a · p50 0.567 ms` with the letters of its warnings. */
+/** `2.00× (1.98 … 2.02) · p50 2.00× lower`; of an open loop `p50 2.00×, p99 1.50× lower` */
+function describeSpeedUp({ rows, speedUp }: TestComparison): string {
+  const [first] = rows;
+  const last = rows.at(-1);
+  if (first === undefined || last === undefined) return "–";
+  const p50 = `${(first.p50Ms / last.p50Ms).toFixed(2)}×`;
+  if (speedUp !== undefined) {
+    const { median, low, high } = speedUp;
+    return `${median.toFixed(2)}× (${low.toFixed(2)} … ${high.toFixed(2)}) · p50 ${p50} lower`;
+  }
+  const p99 = `${(first.p99Ms / last.p99Ms).toFixed(2)}×`;
+  return first.isOpenLoop && last.isOpenLoop ? `p50 ${p50}, p99 ${p99} lower` : "–";
+}
+
+/** What the numbers in brackets are; empty for a single repeat, which has no interval. */
+function confidenceLines(comparisons: readonly TestComparison[]): string[] {
+  const [row] = comparisons.flatMap(({ rows }) => rows.flatMap((each) => each ?? []));
+  if (row === undefined || row.repeats < 2) return [];
+  const confidence = (row.rps.confidence * 100).toFixed(0);
+  return [
+    `Medians of ${row.repeats} repeats; in brackets the interval that contains the true median ` +
+      `with ${confidence} % confidence.`,
+  ];
+}
+
+/** `1,234,567/s [a] · p50 0.567 ms`, with the letters of its warnings in brackets. */
 function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): string {
   if (row === undefined) return "not measured";
   const letters = row.warnings
@@ -87,10 +87,12 @@ function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): string
     .sort()
     .join("");
   const hits = row.hitRatio === null ? "" : ` · ${(row.hitRatio * 100).toFixed(1)} % hits`;
-  return `${formatCount(row.rps.median)}/s${letters === "" ? "" : ` [${letters}]`} · p50 ${formatMs(row.p50Ms)} ms${row.isOpenLoop ? `, p99 ${formatMs(row.p99Ms)} ms` : ""}${hits}`;
+  const marks = letters === "" ? "" : ` [${letters}]`;
+  const p99 = row.isOpenLoop ? `, p99 ${formatMs(row.p99Ms)} ms` : "";
+  return `${formatCount(row.rps.median)}/s${marks} · p50 ${formatMs(row.p50Ms)} ms${p99}${hits}`;
 }
 
-/** `cluster: 41,200/s within p99 ≤ 2 ms (steady); …` */
+/** `cluster: 41,200/s meet p99 ≤ 2 ms (steady), knee at 50,000/s; at higher rates the bottleneck is the server` */
 export function formatCapacity({
   deployment,
   capacity,
@@ -102,20 +104,22 @@ export function formatCapacity({
   warnings,
 }: CapacityRecord): string {
   const rate =
-    capacity === 0
-      ? "no load that was tried holds"
-      : `${isOpenEnded ? "at least " : ""}${formatCount(capacity)}/s hold`;
-  const beyond =
-    bottleneck === null
-      ? ""
-      : `; beyond, the bottleneck is the ${bottleneck.at}${bottleneck.text === undefined ? "" : ` (${bottleneck.text})`}`.replace(
-          "the bottleneck is the none",
-          "none is at a limit",
-        );
-  return `${deployment}: ${rate} ${formatObjective(objective)} (${workload})${knee === null ? "" : `, knee at ${formatCount(knee)}/s`}${beyond}${warnings.length === 0 ? "" : ` [${warnings.map(({ code }) => code).join(", ")}]`}`;
+    capacity === 0 ? "no offered rate meets" : `${isOpenEnded ? "at least " : ""}${formatCount(capacity)}/s meet`;
+  const parts = compact([
+    `${deployment}: ${rate} ${formatObjective(objective)} (${workload})`,
+    knee === null ? undefined : `, knee at ${formatCount(knee)}/s`,
+    bottleneck === null ? undefined : `; ${describeBottleneck(bottleneck)}`,
+    warnings.length === 0 ? undefined : ` [${warnings.map(({ code }) => code).join(", ")}]`,
+  ]);
+  return parts.join("");
 }
 
-/** Keys by the primaries there are, found by role. */
+function describeBottleneck({ at, text }: NonNullable<CapacityRecord["bottleneck"]>): string {
+  if (at === "none") return "no bottleneck was found at higher rates";
+  return `at higher rates the bottleneck is the ${at}${text === undefined ? "" : ` (${text})`}`;
+}
+
+/** Keys of each node that is a primary after the run. */
 function keyLines({ deployment, nodes }: TopologyRecord): string[] {
   const primaries = nodes.filter(({ role, keysAfter }) => role === "primary" && keysAfter !== null);
   const total = primaries.reduce((sum, { keysAfter }) => sum + (keysAfter ?? 0), 0);
@@ -128,7 +132,7 @@ function keyLines({ deployment, nodes }: TopologyRecord): string[] {
   return ["", `=== Keys by primary of ${deployment} after the run ===`, ...textTable(rows, "lrr")];
 }
 
-/** Nothing where no prices are known. */
+/** Empty where no prices are known. */
 function costLines(results: Results, comparisons: readonly TestComparison[]): string[] {
   const lines = (results.costs ?? []).flatMap((cost) => {
     const perMillion = comparisons.flatMap(({ title, rows }) =>
@@ -152,7 +156,7 @@ function warningLines(notes: readonly WarningNote[]): string[] {
   return notes.map((note) => `[${noteLetter(notes, note.code)}] ${note.code}: ${note.text} (${note.where.join(", ")})`);
 }
 
-/** `3 primaries + 3 replicas`, by role. */
+/** `3 primaries + 3 replicas` */
 export function describeShape({ nodes }: Pick<TopologyRecord, "nodes">): string {
   const count = (role: "primary" | "replica"): number => nodes.filter((node) => node.role === role).length;
   const primaries = count("primary");

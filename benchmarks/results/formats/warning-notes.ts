@@ -1,18 +1,21 @@
-/** Warnings as footnotes: a letter per kind, said once, with everything it concerns. Pure. */
+/** Warnings as footnotes: one letter and one text per code, with all results that have it. Pure. */
 import type { ResultRow } from "../rows";
 import type { Warning } from "../schema";
 
+/** A footnote. */
 export interface WarningNote {
   readonly code: Warning["code"];
-  /** With the figures of the first case. */
+  /** The text of the first result that has the warning. */
   readonly text: string;
-  /** `GET of cluster`, all of them. */
+  /** Results that have the warning: `GET of cluster`. */
   readonly where: readonly string[];
 }
 
-export const NO_WARNINGS = "None: both clocks agree, what was read was there, and nobody else used the machine.";
+/** Shown where no result has a warning. */
+export const NO_WARNINGS =
+  "None: client and servers report the same rate, reads found their keys, and no other process used the machine.";
 
-/** In order of first appearance. */
+/** Footnotes of rows, in order of first appearance. */
 export function warningNotes(rows: readonly ResultRow[]): WarningNote[] {
   const notes = new Map<Warning["code"], { text: string; where: string[] }>();
   for (const { title, deployment, warnings } of rows) {
@@ -25,7 +28,7 @@ export function warningNotes(rows: readonly ResultRow[]): WarningNote[] {
   return [...notes].map(([code, note]) => ({ code, ...note }));
 }
 
-/** `a` for the first note; there are fewer kinds than letters. */
+/** `a` for the first note. There are fewer codes than letters. */
 export function noteLetter(notes: readonly WarningNote[], code: Warning["code"]): string {
   return String.fromCharCode("a".charCodeAt(0) + notes.findIndex((note) => note.code === code));
 }

@@ -1,4 +1,4 @@
-/** What a study's records say when they are held against each other, round by round. Pure. */
+/** Ratios, series and fits from the records of a study, paired by round. Pure. */
 import type { Warning, MeasurementRecord } from "../../results/schema";
 import type { StudyComparison, StudyFit } from "../../results/study-schema";
 import { median } from "../../../lib/statistics/median";
@@ -12,15 +12,17 @@ import type { InterleavedEntry, SliceCounts } from "../checkpoint-log";
 import type { TreatmentPair } from "../pairs";
 import { comparedPairs } from "../pairs";
 
+/** What treatments are compared by. */
 export type Metric = StudyComparison["metric"];
 
+/** Title and unit of each metric. */
 export const METRICS: Readonly<Record<Metric, { readonly title: string; readonly unit: string }>> = {
   throughput: { title: "throughput", unit: "/s" },
   p99: { title: "p99 latency", unit: " ms" },
   "cpu-per-operation": { title: "servers' CPU per operation", unit: " µs" },
 };
 
-/** @returns undefined where it was not measured */
+/** The metric of one measurement. @returns undefined where it was not measured */
 export function metricValue(record: MeasurementRecord, metric: Metric): number | undefined {
   switch (metric) {
     case "throughput":
@@ -36,19 +38,20 @@ export function metricValue(record: MeasurementRecord, metric: Metric): number |
   }
 }
 
-/** A metric of a treatment by round; a round counts once. */
+/** Round to the value of a metric. */
 export type RoundSeries = ReadonlyMap<number, number>;
 
+/** Everything that was measured, and the statistics of it. */
 export class StudyAnalysis {
   constructor(
     readonly treatments: readonly Treatment[],
     readonly records: readonly MeasurementRecord[],
     readonly precision: number,
-    /** What was measured side by side, of pairs of these treatments. */
+    /** Interleaved measurements of pairs of these treatments. */
     readonly interleaved: readonly InterleavedEntry[] = [],
   ) {}
 
-  /** Tests in the order of the workloads, with their titles. */
+  /** Tests with their titles, in the order of the workloads. */
   get tests(): readonly { readonly test: string; readonly title: string }[] {
     return [...new Map(this.records.map(({ test, title }) => [test, { test, title }])).values()];
   }
@@ -78,10 +81,10 @@ export class StudyAnalysis {
     return values.length === 0 ? undefined : median(values);
   }
 
-  /** `other` over `base`: of what was measured side by side where there is such, of themselves or of both and a third, else of the rounds that have both. */
+  /** `other` over `base`: from interleaved measurements where there are any, else from the rounds that have both. */
   ratio(base: Treatment, other: Treatment, test: string, metric: Metric): Ratio {
-    const beside = this.#interleavedRates(base, other, test, metric);
-    if (beside.length > 0) return pairedRatio(beside, this.precision);
+    const interleaved = this.#interleavedRates(base, other, test, metric);
+    if (interleaved.length > 0) return pairedRatio(interleaved, this.precision);
     const before = this.series(base, test, metric);
     const pairs = [...this.series(other, test, metric)].flatMap(([round, value]) => {
       const counterpart = before.get(round);
@@ -91,8 +94,9 @@ export class StudyAnalysis {
   }
 
   /**
-   * Of each round that has them: of the two themselves, whichever of them was the base, else of both beside the same third, each in
-   * parts of it. Slices have no latency of their own, for who is halted lets its replies wait, and their CPU has the halting in it.
+   * Rates of each round in which the two were interleaved with each other, in either order, else of each round in which
+   * both were interleaved with the same third, divided by its rate. Only throughput: a paused server delays its replies,
+   * and pausing costs CPU.
    */
   #interleavedRates(base: Treatment, other: Treatment, test: string, metric: Metric): RatioPair[] {
     if (metric !== "throughput") return [];
@@ -110,7 +114,7 @@ export class StudyAnalysis {
     return most;
   }
 
-  /** Requests per second of slices, by round. */
+  /** Round to requests per second of both sides. */
   #sliceRates(base: Treatment, other: Treatment, test: string): Map<number, RatioPair> {
     const rateOf = ({ requests, seconds }: SliceCounts): number => requests / seconds;
     return new Map(
@@ -127,7 +131,7 @@ export class StudyAnalysis {
     );
   }
 
-  /** Whether most of a treatment's measurements say that it was not its servers that were the limit. */
+  /** The limit of at least half of a treatment's measurements, where that was not its servers. */
   limitedBy(treatment: Treatment, test: string): "client" | "machine" | undefined {
     const records = this.recordsOf(treatment, test);
     const share = (...codes: readonly Warning["code"][]): number =>
@@ -137,7 +141,7 @@ export class StudyAnalysis {
     return share("machine-bound") >= 0.5 ? "machine" : undefined;
   }
 
-  /** Every metric of every pair worth comparing. */
+  /** Every metric of every compared pair. */
   comparisons(): StudyComparison[] {
     return this.tests.flatMap(({ test, title }) =>
       comparedPairs(this.treatments).flatMap(({ base, other }) =>
@@ -162,8 +166,8 @@ export class StudyAnalysis {
   }
 
   /**
-   * Those that a study goes on for: throughput at full speed, and CPU at an offered rate, where throughput is what was offered.
-   * @param isOut whether a treatment was given up: what is to be compared with it never will be
+   * The ratios whose precision decides when a study ends: throughput at full speed, CPU per operation at an offered rate.
+   * @param isOut whether a treatment was given up; its ratios decide nothing
    */
   decidingRatios(isOut: (treatment: Treatment) => boolean): Ratio[] {
     const isDecisive = ({ base, other }: TreatmentPair, metric: Metric): boolean =>
@@ -180,7 +184,10 @@ export class StudyAnalysis {
     );
   }
 
-  /** Figure against primaries, one fit for each combination of what else is varied. @param excluded why a treatment must stay out; undefined where it may stay */
+  /**
+   * A power law of the metric over the number of primaries, for each combination of the other factors.
+   * @param excluded why a treatment stays out of the fit; undefined where it belongs to the fit
+   */
   fits(metric: Metric, excluded: (treatment: Treatment, test: string) => string | undefined): StudyFit[] {
     return this.tests.flatMap(({ test, title }) =>
       groupsVarying(this.treatments, "primaries").flatMap((group): StudyFit[] => {
@@ -214,13 +221,13 @@ export class StudyAnalysis {
   }
 }
 
-/** Two loads that were offered at different rates have neither throughput nor latency to compare. */
+/** Metrics that can be compared: none for loads with different offered rates. */
 function metricsOf(base: Treatment, other: Treatment): Metric[] {
   if (base.workload.rate !== other.workload.rate) return [];
   return base.workload.rate === undefined ? ["throughput", "p99", "cpu-per-operation"] : ["p99", "cpu-per-operation"];
 }
 
-/** Treatments that differ in this factor only, together. */
+/** Groups of treatments that differ in this factor only. */
 export function groupsVarying(treatments: readonly Treatment[], factor: Factor): Treatment[][] {
   const groups = new Map<string, Treatment[]>();
   for (const treatment of treatments) {

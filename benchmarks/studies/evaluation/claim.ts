@@ -1,29 +1,84 @@
-/** What claims are judged from, and the words they share. Pure. */
-import type { Claim, TableGrowth } from "../../results/study-schema";
+/** What claims of documents are judged by, and the words that all judgements share. Pure. */
 import type { Ratio } from "../../../lib/statistics/ratio";
+import { formatCount } from "../../../lib/units";
+import type { Claim, TableGrowth } from "../../results/study-schema";
 import type { Treatment } from "../factors";
 import type { Metric, StudyAnalysis } from "./analysis";
 
+/** Titles of the documents whose claims studies test; `docs/sources.md` describes them. */
+export const DOCUMENTS = {
+  valkeyOnEks: "Valkey on EKS",
+  raspberryPi: "Valkey on a Raspberry Pi",
+  dragonfly: "Dragonfly head-to-head",
+  billionRequests: "One billion requests per second",
+  multiShard: "Single-node multi-shard",
+} as const;
+
+/** Everything that a claim is judged by. */
 export interface ClaimBasis {
   readonly analysis: StudyAnalysis;
   /** CPUs that servers and load generators share. */
   readonly cores: number;
-  /** Version that each treatment's servers gave of themselves, by treatment. */
+  /** Treatment's id to the version that its servers report. */
   readonly versions: ReadonlyMap<string, string>;
-  /** By treatment, every round's. */
+  /** Treatment's id to the table growth of every round. */
   readonly growth: ReadonlyMap<string, readonly TableGrowth[]>;
-  /** Bytes per value of what was put in meanwhile; undefined where nothing was. */
+  /** Bytes per value while table growth was measured; undefined where it was not measured. */
   readonly growthSize: number | undefined;
 }
 
-/** What a study has to say beside its comparisons. */
+/** What a study reports besides its comparisons. */
 export interface Conclusions {
   readonly findings: readonly string[];
   readonly claims: readonly Claim[];
 }
 
-export function claim(document: string, text: string, finding: Claim["finding"], why: string): Claim {
-  return { document, claim: text, finding, why };
+/** A statement of a document, before it is judged. Each method is a judgement with its reason. */
+export class StatedClaim {
+  constructor(
+    private readonly document: string,
+    private readonly text: string,
+  ) {}
+
+  supported(why: string): Claim {
+    return this.#judged("supported", why);
+  }
+
+  contradicted(why: string): Claim {
+    return this.#judged("contradicted", why);
+  }
+
+  inconclusive(why: string): Claim {
+    return this.#judged("inconclusive", why);
+  }
+
+  /** Judges "the ratio is at least `limit`". */
+  atLeast(ratio: Ratio, limit: number): Claim {
+    if (ratio.low === undefined || ratio.high === undefined) return this.inconclusive(tooFewRounds(ratio));
+    const measured = `measured ${describeRatio(ratio)}`;
+    if (ratio.low >= limit) return this.supported(measured);
+    if (ratio.high < limit) return this.contradicted(measured);
+    return this.inconclusive(`${measured}: the interval contains ${limit}`);
+  }
+
+  /** Judges "both are alike". @param within the relative difference up to which two values count as alike */
+  similar(ratio: Ratio, within: number): Claim {
+    if (ratio.low === undefined || ratio.high === undefined) return this.inconclusive(tooFewRounds(ratio));
+    const [min, max] = [1 / (1 + within), 1 + within];
+    const measured = `measured ${describeRatio(ratio)}`;
+    const alike = `within ${Number((100 * within).toFixed(1))} % of each other`;
+    if (ratio.low >= min && ratio.high <= max) return this.supported(`${measured}: ${alike}`);
+    if (ratio.high < min || ratio.low > max) return this.contradicted(`${measured}: not ${alike}`);
+    return this.inconclusive(`${measured}: the interval is too wide to tell whether both are ${alike}`);
+  }
+
+  #judged(finding: Claim["finding"], why: string): Claim {
+    return { document: this.document, claim: this.text, finding, why };
+  }
+}
+
+function tooFewRounds({ rounds }: Ratio): string {
+  return `${rounds} ${rounds === 1 ? "round is" : "rounds are"} too few`;
 }
 
 /** `1.63 (1.56 … 1.71)` */
@@ -34,34 +89,12 @@ export function describeRatio({ ratio, low, high }: Ratio): string {
     : `${ratio.toFixed(2)} (${low.toFixed(2)} … ${high.toFixed(2)})`;
 }
 
-/** Of a ratio that a document says is at least so much. */
-export function judgeAtLeast(document: string, text: string, ratio: Ratio, limit: number): Claim {
-  if (ratio.low === undefined || ratio.high === undefined)
-    return claim(document, text, "no-say", `${ratio.rounds} ${ratio.rounds === 1 ? "round is" : "rounds are"} too few`);
-  if (ratio.low >= limit) return claim(document, text, "supported", `measured ${describeRatio(ratio)}`);
-  if (ratio.high < limit) return claim(document, text, "contradicted", `measured ${describeRatio(ratio)}`);
-  return claim(document, text, "no-say", `measured ${describeRatio(ratio)}, which may be either side of ${limit}`);
-}
-
-/** Of two that a document says are alike. @param within part by which they may differ and still be called so */
-export function judgeSimilar(document: string, text: string, ratio: Ratio, within: number): Claim {
-  if (ratio.low === undefined || ratio.high === undefined)
-    return claim(document, text, "no-say", `${ratio.rounds} ${ratio.rounds === 1 ? "round is" : "rounds are"} too few`);
-  const [least, most] = [1 / (1 + within), 1 + within];
-  const alike = `${Number((100 * within).toFixed(1))} % of each other`;
-  if (ratio.low >= least && ratio.high <= most)
-    return claim(document, text, "supported", `measured ${describeRatio(ratio)}: within ${alike}`);
-  if (ratio.high < least || ratio.low > most)
-    return claim(document, text, "contradicted", `measured ${describeRatio(ratio)}: not within ${alike}`);
-  return claim(document, text, "no-say", `measured ${describeRatio(ratio)}, which may or may not be within ${alike}`);
-}
-
-/** Cores it takes until servers and load generators stand in nobody's way: one for each primary, and one to send. */
+/** Cores that servers and load generators need so that none waits for a core: one per busy thread, and one to send. */
 export function coresNeeded(treatments: readonly Treatment[]): number {
   return 1 + Math.max(1, ...treatments.map(({ shape, settings }) => shape.primaries * (settings["io-threads"] ?? 1)));
 }
 
-/** Why a speed-up between treatments means nothing on this machine; undefined where it does. */
+/** Why a speed-up between treatments cannot be measured on this machine; undefined where it can. */
 export function machineLimitReason(
   { analysis, cores }: ClaimBasis,
   treatments: readonly Treatment[],
@@ -69,22 +102,25 @@ export function machineLimitReason(
 ): string | undefined {
   const needed = coresNeeded(treatments);
   if (cores < needed)
-    return `${cores} cores are shared by servers that could use ${needed - 1}, and by the load generator: it takes ${needed} to show it`;
+    return (
+      `the load generator shares ${cores} cores with servers that can use ${needed - 1}: ` +
+      `a test of this claim needs ${needed} cores`
+    );
   const limited = treatments.flatMap((treatment) => {
     const by = analysis.limitedBy(treatment, test);
-    return by === undefined
-      ? []
-      : [`${treatment.label} was limited by the ${by === "client" ? "load generator" : "machine"}`];
+    return by === undefined ? [] : [`the ${limitName(by)} limited ${treatment.label}`];
   });
   return limited.length === 0 ? undefined : limited.join("; ");
 }
 
+/** The limit of a measurement, where its servers were not the limit. */
+export function limitName(by: "client" | "machine"): string {
+  return by === "client" ? "load generator" : "machine";
+}
+
 /** `145,696/s` of a treatment; `not measured`. */
-export function describeMedian(findings: StudyAnalysis, treatment: Treatment, test: string, metric: Metric): string {
-  const value = findings.median(treatment, test, metric);
-  return value === undefined
-    ? "not measured"
-    : metric === "throughput"
-      ? `${Math.round(value).toLocaleString("en-US")}/s`
-      : value.toPrecision(3);
+export function describeMedian(analysis: StudyAnalysis, treatment: Treatment, test: string, metric: Metric): string {
+  const value = analysis.median(treatment, test, metric);
+  if (value === undefined) return "not measured";
+  return metric === "throughput" ? `${formatCount(value)}/s` : value.toPrecision(3);
 }

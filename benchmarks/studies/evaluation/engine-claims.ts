@@ -1,208 +1,135 @@
-/** S3: engines side by side: throughput, bytes per entry over a doubling of the table, and dips while it grows. */
+/** Claims of "Dragonfly head-to-head": throughput of engines, bytes per entry, and dips while the table grows. */
 import { formatCount } from "../../../lib/units";
 import type { Claim, TableGrowth } from "../../results/study-schema";
-import type { Conclusions, ClaimBasis } from "./claim";
-import { claim, describeRatio } from "./claim";
+import type { Treatment } from "../factors";
+import type { ClaimBasis, Conclusions } from "./claim";
+import { describeRatio, DOCUMENTS, StatedClaim } from "./claim";
+import { bytesPerEntry, recurringDips } from "./growth-analysis";
 
-/** Below this many keys what a server allocates for itself blurs what entries take. */
-export const MIN_KEYS = 100_000;
-
-export interface BytesPerEntry {
-  /** Bytes per entry at the key counts of the sweep. */
-  readonly min: number;
-  readonly max: number;
-  /** At the last sample. */
-  readonly atEnd: number;
-  /** Key counts of the extremes. */
-  readonly minAtKeys: number;
-  readonly maxAtKeys: number;
-}
-
-/** @returns undefined without samples of enough keys */
-export function bytesPerEntry({ samples }: TableGrowth): BytesPerEntry | undefined {
-  const points = samples
-    .filter(({ keys }) => keys >= MIN_KEYS)
-    .map(({ keys, bytes }) => ({ keys, each: bytes / keys }));
-  const [first] = points;
-  const end = points.at(-1);
-  if (first === undefined || end === undefined) return undefined;
-  const least = points.reduce((low, point) => (point.each < low.each ? point : low), first);
-  const most = points.reduce((high, point) => (point.each > high.each ? point : high), first);
-  return { min: least.each, max: most.each, atEnd: end.each, minAtKeys: least.keys, maxAtKeys: most.keys };
-}
-
-export interface RateDip {
-  /** Keys there were. */
-  readonly keys: number;
-  /** Part of the median rate. */
-  readonly part: number;
-}
-
-/** How long a rate is averaged, seconds: shorter ones are those of a scheduler. */
-const WINDOW_SECONDS = 0.25;
-/** Part of the median below which a window is a dip. */
-const DIP = 0.7;
-
-/** Keys per second over windows of a quarter of a second. */
-export function insertionRates({ samples }: TableGrowth): { readonly keys: number; readonly rate: number }[] {
-  const rates: { keys: number; rate: number }[] = [];
-  let [from] = samples;
-  for (const to of samples) {
-    if (from === undefined || to.seconds - from.seconds < WINDOW_SECONDS || to.keys === from.keys) continue;
-    rates.push({ keys: (from.keys + to.keys) / 2, rate: (to.keys - from.keys) / (to.seconds - from.seconds) });
-    from = to;
-  }
-  return rates;
-}
-
-/** Dips nearer to each other than this, in doublings of the number of keys, are one. */
-const APART = 0.15;
-
-export function rateDips(growth: TableGrowth): RateDip[] {
-  const rates = insertionRates(growth);
-  const sorted = rates.map(({ rate }) => rate).sort((a, b) => a - b);
-  const middle = sorted[Math.floor(sorted.length / 2)];
-  if (middle === undefined) return [];
-  const low = rates.flatMap(({ keys, rate }) =>
-    rate < DIP * middle && keys >= MIN_KEYS ? [{ keys, part: rate / middle }] : [],
-  );
-  return low.reduce<RateDip[]>((dips, dip) => {
-    const last = dips.at(-1);
-    if (last === undefined || !isNear(last.keys, dip.keys)) return [...dips, dip];
-    return [...dips.slice(0, -1), last.part <= dip.part ? last : dip];
-  }, []);
-}
-
-function isNear(a: number, b: number): boolean {
-  return Math.abs(Math.log2(a / b)) < APART;
-}
-
-/** Dips that most rounds have near the same number of keys: those are the table's, others are the machine's. Of one round nobody knows. */
-export function recurringDips(rounds: readonly TableGrowth[]): RateDip[] {
-  const [first = [], ...others] = rounds.map(rateDips);
-  return others.length === 0
-    ? []
-    : first.filter(
-        ({ keys }) => others.filter((other) => other.some((dip) => isNear(dip.keys, keys))).length > others.length / 2,
-      );
-}
+const stated = (text: string): StatedClaim => new StatedClaim(DOCUMENTS.dragonfly, text);
 
 export function engineConclusions(basis: ClaimBasis): Conclusions {
-  const { analysis, growth, versions } = basis;
-  const [first, ...others] = analysis.treatments;
-  if (first === undefined) return { findings: [], claims: [] };
-  const name = (id: string, label: string): string =>
-    `${label}${versions.has(id) ? ` (${versions.get(id) ?? ""})` : ""}`;
-  const speeds = analysis.tests.flatMap(({ test, title }) =>
-    others.map(
-      (other) =>
-        `${title}: ${name(other.id, other.label)} over ${name(first.id, first.label)} is ${describeRatio(analysis.ratio(first, other, test, "throughput"))}`,
-    ),
-  );
-  const memory = analysis.treatments.flatMap(({ id, label }) => {
-    const [grown] = growth.get(id) ?? [];
-    const entries = grown === undefined ? undefined : bytesPerEntry(grown);
-    return entries === undefined
-      ? []
-      : [
-          `${name(id, label)}: ${entries.min.toFixed(0)} to ${entries.max.toFixed(0)} bytes per entry (at ${formatCount(entries.minAtKeys)} and ${formatCount(entries.maxAtKeys)} keys), a swing of ${((entries.max / entries.min - 1) * 100).toFixed(0)} %`,
-        ];
-  });
-  const dips = analysis.treatments.flatMap(({ id, label }) => {
-    const rounds = growth.get(id) ?? [];
-    if (rounds.length < 2) return [];
-    const found = recurringDips(rounds).map(
-      ({ keys, part }) => `${(part * 100).toFixed(0)} % near ${formatCount(keys)} keys`,
-    );
-    return [
-      `${name(id, label)}, new keys: ${found.length === 0 ? "no dip below 70 % of the median rate comes again" : `dips that come again: to ${found.join(", ")}`} (${rounds.length} rounds)`,
-    ];
-  });
+  const { analysis } = basis;
   return {
-    findings: [...speeds, ...memory, ...dips],
-    claims: [dragonfly(), ...bytes(basis), degradation(basis), more()],
+    findings: [
+      ...throughputFindings(basis),
+      ...analysis.treatments.flatMap((treatment) => memoryFindings(basis, treatment)),
+      ...analysis.treatments.flatMap((treatment) => dipFindings(basis, treatment)),
+    ],
+    claims:
+      analysis.treatments.length === 0
+        ? []
+        : [dragonflyThroughput(), ...memoryClaims(basis), degradation(basis), ioThreadLimit()],
   };
 }
 
-function dragonfly(): Claim {
-  return claim(
-    "S3",
-    "Dragonfly writes 1.5 times as much as Valkey 9.0 at 8 vCPUs, and its p99 is 4.2 times lower",
-    "no-say",
-    "Dragonfly runs on the platforms kubernetes and eks only (the stack engines measures it there), and the servers and the load generator of S3 have machines of their own",
+/** `valkey-8.1 (valkey 8.1.1)` */
+function nameOf({ versions }: ClaimBasis, { id, label }: Treatment): string {
+  const version = versions.get(id);
+  return version === undefined ? label : `${label} (${version})`;
+}
+
+function throughputFindings(basis: ClaimBasis): string[] {
+  const { analysis } = basis;
+  const [first, ...others] = analysis.treatments;
+  if (first === undefined) return [];
+  return analysis.tests.flatMap(({ test, title }) =>
+    others.map((other) => {
+      const ratio = describeRatio(analysis.ratio(first, other, test, "throughput"));
+      return `${title}: ${nameOf(basis, other)} over ${nameOf(basis, first)} is ${ratio}`;
+    }),
   );
 }
 
-/** Bytes of S3's values. */
-const S3_VALUE = 64;
-const S3_BYTES = { least: 149, most: 150 } as const;
-
-/** S3's metric is of one number of keys; a table's swing is as large as the difference it is held up for. */
-function bytes({ analysis, growth, growthSize }: ClaimBasis): Claim[] {
-  const [own, dragonflys] = [
-    "Valkey takes 149 to 150 bytes per entry of 64 bytes with a time to live",
-    "that is 15 % more than Dragonfly's 127",
-  ];
-  const valkey = analysis.treatments.find(({ engine }) => engine === undefined || engine.startsWith("valkey"));
-  const rounds = valkey === undefined ? [] : (growth.get(valkey.id) ?? []).flatMap((each) => bytesPerEntry(each) ?? []);
-  const neither = (why: string): Claim[] => [own, dragonflys].map((text) => claim("S3", text, "no-say", why));
-  if (rounds.length === 0) return neither("memory was not measured (valkey:experiment.growth)");
-  if (growthSize !== S3_VALUE)
-    return neither(
-      `entries of ${growthSize ?? 0} bytes were put in, not of ${S3_VALUE} (valkey:experiment.growth.dataSize)`,
-    );
-  const least = Math.min(...rounds.map((each) => each.min));
-  const most = Math.max(...rounds.map((each) => each.max));
-  const within = least <= S3_BYTES.most && most >= S3_BYTES.least;
-  const swing = `what a table's doublings swing by is ${((most / least - 1) * 100).toFixed(0)} %`;
+function memoryFindings(basis: ClaimBasis, treatment: Treatment): string[] {
+  const [growth] = basis.growth.get(treatment.id) ?? [];
+  const entries = growth === undefined ? undefined : bytesPerEntry(growth);
+  if (entries === undefined) return [];
+  const { min, max, minAtKeys, maxAtKeys } = entries;
   return [
-    claim(
-      "S3",
-      own,
-      within ? "supported" : "contradicted",
-      `${least.toFixed(0)} to ${most.toFixed(0)} over the sweep: ${swing}, so it depends on how many keys there are`,
-    ),
-    claim(
-      "S3",
-      dragonflys,
-      "no-say",
-      `Dragonfly was not measured here (the stack engines does, on kubernetes and eks); ${swing}, so one number of keys proves no 15 %`,
+    `${nameOf(basis, treatment)}: ${min.toFixed(0)} to ${max.toFixed(0)} bytes per entry ` +
+      `(at ${formatCount(minAtKeys)} and ${formatCount(maxAtKeys)} keys), a range of ${percentOver(max, min)} %`,
+  ];
+}
+
+function dipFindings(basis: ClaimBasis, treatment: Treatment): string[] {
+  const rounds = basis.growth.get(treatment.id) ?? [];
+  if (rounds.length < 2) return [];
+  const dips = recurringDips(rounds).map(
+    ({ keys, part }) => `${(part * 100).toFixed(0)} % near ${formatCount(keys)} keys`,
+  );
+  const found =
+    dips.length === 0 ? "no dip below 70 % of the median rate recurs" : `recurring dips: to ${dips.join(", ")}`;
+  return [`${nameOf(basis, treatment)}, insertion of new keys: ${found} (${rounds.length} rounds)`];
+}
+
+function percentOver(max: number, min: number): string {
+  return ((max / min - 1) * 100).toFixed(0);
+}
+
+function dragonflyThroughput(): Claim {
+  return stated(
+    "Dragonfly writes 1.5 times as much as Valkey 9.0 at 8 vCPUs, and its p99 is 4.2 times lower",
+  ).inconclusive(
+    "the stack engines measures Dragonfly on the platforms kubernetes and eks; " +
+      "the document gives servers and load generator a machine each",
+  );
+}
+
+/** The document's value size in bytes, and the bytes per entry that it gives for Valkey. */
+const DOCUMENT_VALUE_SIZE = 64;
+const DOCUMENT_BYTES = { min: 149, max: 150 } as const;
+
+function valkeyGrowth({ analysis, growth }: ClaimBasis): readonly TableGrowth[] {
+  const valkey = analysis.treatments.find(({ engine }) => engine === undefined || engine.startsWith("valkey"));
+  return valkey === undefined ? [] : (growth.get(valkey.id) ?? []);
+}
+
+/** The document measures at one number of keys; bytes per entry vary with that number by as much as the claims say. */
+function memoryClaims(basis: ClaimBasis): Claim[] {
+  const own = stated("Valkey takes 149 to 150 bytes per entry of 64 bytes with a time to live");
+  const dragonflys = stated("that is 15 % more than Dragonfly's 127");
+  const rounds = valkeyGrowth(basis).flatMap((each) => bytesPerEntry(each) ?? []);
+  const neither = (why: string): Claim[] => [own, dragonflys].map((claim) => claim.inconclusive(why));
+  if (rounds.length === 0) return neither("the study does not measure memory (valkey:study.growth)");
+  if (basis.growthSize !== DOCUMENT_VALUE_SIZE)
+    return neither(
+      `the study inserts values of ${basis.growthSize ?? 0} bytes, the document of ${DOCUMENT_VALUE_SIZE} ` +
+        "(valkey:study.growth.dataSize)",
+    );
+  const min = Math.min(...rounds.map((each) => each.min));
+  const max = Math.max(...rounds.map((each) => each.max));
+  const contains = min <= DOCUMENT_BYTES.max && max >= DOCUMENT_BYTES.min;
+  const range = `bytes per entry vary by ${percentOver(max, min)} % with the number of keys`;
+  const measured = `${min.toFixed(0)} to ${max.toFixed(0)} while the table grows: ${range}`;
+  return [
+    contains ? own.supported(measured) : own.contradicted(measured),
+    dragonflys.inconclusive(
+      "the study does not measure Dragonfly (the stack engines does, on kubernetes and eks); " +
+        `${range}, so a measurement at one number of keys does not prove 15 %`,
     ),
   ];
 }
 
-function degradation({ analysis, growth }: ClaimBasis): Claim {
-  const text = "Valkey's write throughput falls when its table grows and is rehashed";
-  const valkey = analysis.treatments.find(({ engine }) => engine === undefined || engine.startsWith("valkey"));
-  const rounds = valkey === undefined ? [] : (growth.get(valkey.id) ?? []);
+function degradation(basis: ClaimBasis): Claim {
+  const claim = stated("Valkey's write throughput falls when its table grows and is rehashed");
+  const rounds = valkeyGrowth(basis);
   if (rounds.length < 2)
-    return claim(
-      "S3",
-      text,
-      "no-say",
-      "dips are told from a neighbour's noise by coming again at the same number of keys, which takes two rounds",
+    return claim.inconclusive(
+      "one round cannot tell dips of the table from noise of the machine; dips of the table recur at the same number of keys",
     );
-  const again = recurringDips(rounds);
-  return again.length === 0
-    ? claim(
-        "S3",
-        text,
-        "no-say",
-        `no dip below 70 % came again at the same number of keys in ${rounds.length} rounds; the load generator shares the cores and hides short ones`,
-      )
-    : claim(
-        "S3",
-        text,
-        "supported",
-        `dips come again near ${again.map(({ keys }) => formatCount(keys)).join(", ")} keys in most of ${rounds.length} rounds`,
-      );
+  const dips = recurringDips(rounds);
+  if (dips.length === 0)
+    return claim.inconclusive(
+      `no dip below 70 % recurs at the same number of keys in ${rounds.length} rounds; ` +
+        "the load generator shares the cores and hides short dips",
+    );
+  const keys = dips.map((dip) => formatCount(dip.keys)).join(", ");
+  return claim.supported(`dips recur near ${keys} keys in most of ${rounds.length} rounds`);
 }
 
-function more(): Claim {
-  return claim(
-    "S3",
-    "beyond 8 io-threads Valkey gains nothing",
-    "no-say",
-    "takes 16 cores for the server alone; see the study io-threads",
+function ioThreadLimit(): Claim {
+  return stated("beyond 8 io-threads Valkey gains nothing").inconclusive(
+    "a test of this claim needs 16 cores for the server alone; see the study io-threads",
   );
 }

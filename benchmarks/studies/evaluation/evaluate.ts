@@ -1,9 +1,9 @@
-/** From what a study has finished to what it says: comparisons, fits, findings, and its document's claims. Pure. */
+/** From the checkpoints of a study to its record: comparisons, fits, findings and claims of documents. Pure. */
 import { REFERENCE_LOAD_LIMIT } from "../../measuring/warnings";
 import type { StudyFit, StudyRecord } from "../../results/study-schema";
 import { median } from "../../../lib/statistics/median";
 import type { Conclusions, ClaimBasis } from "./claim";
-import { coresNeeded } from "./claim";
+import { coresNeeded, limitName } from "./claim";
 import { engineConclusions } from "./engine-claims";
 import { ioThreadConclusions } from "./io-thread-claims";
 import { billionConclusions, densityConclusions } from "./shard-claims";
@@ -15,19 +15,21 @@ import { pinningOf } from "../pinning";
 import { stepKey, stepSubject } from "../rounds";
 import type { Study } from "../study";
 
-/** How often in succession a treatment may fail before it is given up. */
+/** A treatment or pair that fails this often in succession is given up. */
 export const MAX_CONSECUTIVE_FAILURES = 2;
 
+/** A study with everything that was measured so far. */
 export interface StudyState {
   readonly study: Study;
   readonly entries: readonly StudyLogEntry[];
   /** The CPUs that servers and load generators share. */
   readonly cpus: readonly number[];
-  /** Rounds that are finished. */
+  /** Number of finished rounds. */
   readonly rounds: number;
   readonly ended: StudyRecord["ended"];
 }
 
+/** All ratios and series of what a study has measured. */
 export function analysisOf({ study, entries }: Pick<StudyState, "study" | "entries">): StudyAnalysis {
   return new StudyAnalysis(
     study.treatments,
@@ -37,28 +39,29 @@ export function analysisOf({ study, entries }: Pick<StudyState, "study" | "entri
   );
 }
 
-/** Without pairs that were given up: what was measured one after the other stands in for them. */
+/** Entries of pairs that were not given up; of the others the separate measurements count. */
 function interleavedEntries(entries: readonly StudyLogEntry[]): InterleavedEntry[] {
   return entries
     .filter((entry) => entry.kind === "interleaved")
     .filter((entry) => givenUpReasonOf(stepSubject(entry), entries) === undefined);
 }
 
+/** Entries of single treatments. */
 export function treatmentEntries(entries: readonly StudyLogEntry[]): TreatmentEntry[] {
   return entries.filter((entry) => entry.kind === "treatment");
 }
 
-/** Seconds of measuring, without pauses. */
+/** Seconds of measuring, without the time between interruption and resumption. */
 export function measuredSeconds(entries: readonly StudyLogEntry[]): number {
   return entries.reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
-/** Why a treatment was given up; undefined while it is worth trying. */
+/** Why a treatment was given up; undefined where it was not. */
 export function givenUpReason(treatment: Treatment, entries: readonly StudyLogEntry[]): string | undefined {
   return givenUpReasonOf(treatment.id, entries);
 }
 
-/** The same of whatever a step measures. @param subject see `subjectOf` */
+/** Why the subject of a step was given up; undefined where it was not. @param subject see `stepSubject` */
 export function givenUpReasonOf(subject: string, entries: readonly StudyLogEntry[]): string | undefined {
   const own = entries
     .filter((entry) => entry.kind !== "reference-load" && subjectOfEntry(entry) === subject)
@@ -75,45 +78,42 @@ function subjectOfEntry(entry: Exclude<StudyLogEntry, { kind: "reference-load" }
   return entry.kind === "failure" ? entry.treatment : stepSubject(entry);
 }
 
-/** What an entry is of: that of the step it was. */
+/** The key of the step that an entry belongs to. */
 export function entryKey(entry: StudyLogEntry): string {
   return stepKey(
     entry.kind === "failure" ? { kind: "treatment", round: entry.round, treatment: entry.treatment } : entry,
   );
 }
 
+/** The record of a study for results.json. */
 export function evaluateStudy(state: StudyState): StudyRecord {
   const { study, entries, cpus, rounds, ended } = state;
-  const findings = analysisOf(state);
-  const sharedWhy = (treatment: Treatment): string | undefined => pinningOf(treatment, cpus)?.sharedCpus;
+  const analysis = analysisOf(state);
+  const sharedCpusOf = (treatment: Treatment): string | undefined => pinningOf(treatment, cpus)?.sharedCpus;
   const limited = (treatment: Treatment, test: string): string | undefined => {
-    const by = findings.limitedBy(treatment, test);
+    const by = analysis.limitedBy(treatment, test);
     const needed = coresNeeded([treatment]);
     const small =
       treatment.cpus === undefined && cpus.length < needed
-        ? `takes ${needed} cores, its load generator's with it`
+        ? `needs ${needed} cores with its load generator`
         : undefined;
-    return (
-      sharedWhy(treatment) ??
-      small ??
-      (by === undefined ? undefined : `limited by the ${by === "client" ? "load generator" : "machine"}`)
-    );
+    return sharedCpusOf(treatment) ?? small ?? (by === undefined ? undefined : `limited by the ${limitName(by)}`);
   };
   const ofRate =
     (offered: boolean) =>
     (fit: StudyFit): boolean =>
       fit.treatments
         .concat(fit.excluded.map(({ treatment }) => treatment))
-        .some((id) => (findings.treatment(id)?.workload.rate !== undefined) === offered);
+        .some((id) => (analysis.treatment(id)?.workload.rate !== undefined) === offered);
   const scales = study.kind === "density" || study.kind === "billion";
-  const throughput = scales ? findings.fits("throughput", limited).filter(ofRate(false)) : [];
+  const throughput = scales ? analysis.fits("throughput", limited).filter(ofRate(false)) : [];
   const costs =
     study.kind === "billion"
-      ? findings
-          .fits("cpu-per-operation", (treatment) => (treatment.mode === "cluster" ? undefined : "no cluster"))
+      ? analysis
+          .fits("cpu-per-operation", (treatment) => (treatment.mode === "cluster" ? undefined : "not a cluster"))
           .filter(ofRate(true))
       : [];
-  const { findings: sentences, claims } = conclusions(study, basisOf(state, findings), throughput, costs);
+  const { findings: sentences, claims } = conclusions(study, basisOf(state, analysis), throughput, costs);
   return {
     name: study.name,
     kind: study.kind,
@@ -127,12 +127,12 @@ export function evaluateStudy(state: StudyState): StudyRecord {
       id: treatment.id,
       label: treatment.label,
       levels: { ...treatment.levels },
-      shared: sharedWhy(treatment) ?? null,
+      shared: sharedCpusOf(treatment) ?? null,
       failed: givenUpReason(treatment, entries) ?? null,
     })),
     order: entries.flatMap((entry) => (entry.kind === "failure" ? [] : [entryKey(entry)])),
     referenceLoadMoved: referenceLoadMoved(entries),
-    comparisons: findings.comparisons(),
+    comparisons: analysis.comparisons(),
     interleaved: interleavedEntries(entries).map(({ round, base, other, tests }) => ({ round, base, other, tests })),
     fits: [...throughput, ...costs],
     growth: treatmentEntries(entries).flatMap(({ treatment, round, growth }) =>
@@ -143,22 +143,22 @@ export function evaluateStudy(state: StudyState): StudyRecord {
   };
 }
 
-/** One is enough to mark the whole study: nobody knows since when. */
+/** Whether any reference load differs from the median. One is enough, because the time of the change is unknown. */
 export function referenceLoadMoved(entries: readonly StudyLogEntry[]): boolean {
   const rates = entries.flatMap((entry) => (entry.kind === "reference-load" ? [entry.rps] : []));
   return rates.length > 0 && rates.some((rate) => Math.abs(rate / median(rates) - 1) > REFERENCE_LOAD_LIMIT);
 }
 
-function basisOf({ study, entries, cpus }: StudyState, findings: StudyAnalysis): ClaimBasis {
+function basisOf({ study, entries, cpus }: StudyState, analysis: StudyAnalysis): ClaimBasis {
   const treatments = treatmentEntries(entries);
   const growth = new Map(
-    findings.treatments.map(({ id }) => [
+    analysis.treatments.map(({ id }) => [
       id,
       treatments.flatMap((entry) => (entry.treatment === id && entry.growth !== null ? [entry.growth] : [])),
     ]),
   );
   return {
-    analysis: findings,
+    analysis,
     cores: cpus.length,
     versions: new Map(treatments.map(({ treatment, topology }) => [treatment, topology.version])),
     growth,

@@ -1,97 +1,93 @@
-/** S4 and S5: how throughput grows with shards, and what an operation costs in a larger cluster. */
+/** Claims of "Single-node multi-shard" and "One billion requests per second": how throughput grows with shards. */
+import { formatCount } from "../../../lib/units";
 import type { Claim, StudyFit } from "../../results/study-schema";
 import type { Treatment } from "../factors";
 import { groupsVarying } from "./analysis";
-import type { Conclusions, ClaimBasis } from "./claim";
-import { claim, describeMedian, describeRatio } from "./claim";
+import type { ClaimBasis, Conclusions } from "./claim";
+import { describeMedian, describeRatio, DOCUMENTS, limitName, StatedClaim } from "./claim";
 
-/** `throughput against shards, 1 CPU: exponent 0.92 (0.88 … 0.96)` */
+const statedByMultiShard = (text: string): StatedClaim => new StatedClaim(DOCUMENTS.multiShard, text);
+const statedByBillion = (text: string): StatedClaim => new StatedClaim(DOCUMENTS.billionRequests, text);
+
+type Exponent = NonNullable<StudyFit["exponent"]>;
+
+/** `0.92 (0.88 … 0.96)` */
+function describeExponent({ estimate, low, high }: Exponent): string {
+  return `${estimate.toFixed(2)} (${low.toFixed(2)} … ${high.toFixed(2)})`;
+}
+
+/** `SET, throughput against shards, 1 CPU: exponent 0.92 (0.88 … 0.96) of 4 treatments` */
 export function describeFit({ title, what, exponent, treatments, excluded }: StudyFit): string {
-  const without =
-    excluded.length === 0
-      ? ""
-      : `; left out: ${excluded.map(({ treatment, why }) => `${treatment} (${why})`).join(", ")}`;
+  const names = excluded.map(({ treatment, why }) => `${treatment} (${why})`).join(", ");
+  const without = excluded.length === 0 ? "" : `; excluded: ${names}`;
   if (exponent === null)
-    return `${title}, ${what}: no exponent, for too few treatments were limited by their servers${without}`;
-  return `${title}, ${what}: exponent ${exponent.estimate.toFixed(2)} (${exponent.low.toFixed(2)} … ${exponent.high.toFixed(2)}) of ${treatments.length} treatments${without}`;
+    return `${title}, ${what}: no exponent, because the servers were the limit of too few treatments${without}`;
+  return `${title}, ${what}: exponent ${describeExponent(exponent)} of ${treatments.length} treatments${without}`;
 }
 
 export function densityConclusions(basis: ClaimBasis, fits: readonly StudyFit[]): Conclusions {
   return { findings: fits.map(describeFit), claims: [scaling(basis, fits), moreShards(basis), saturation(basis)] };
 }
 
+/** The exponent that the document fits. */
+const DOCUMENT_EXPONENT = 0.92;
+/** An interval this wide or wider does not support the document's exponent. */
+const MAX_WIDTH = 0.2;
+
 function scaling({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
-  const text = "throughput grows with the 0.92th power of the shards, up to 8 shards of one pinned CPU each";
+  const claim = statedByMultiShard(
+    `throughput grows with the ${DOCUMENT_EXPONENT}th power of the shards, up to 8 shards of one pinned CPU each`,
+  );
   const [exponent] = fits.flatMap((fit) => fit.exponent ?? []);
   if (exponent === undefined)
-    return claim(
-      "S5",
-      text,
-      "no-say",
-      `no treatment on ${cores} cores leaves shards and load generator CPUs of their own, or too few do; S5 had 60`,
+    return claim.inconclusive(
+      `on ${cores} cores too few treatments leave shards and load generator CPUs of their own; the document had 60`,
     );
-  const { low, high, estimate } = exponent;
-  const found = `the exponent here is ${estimate.toFixed(2)} (${low.toFixed(2)} … ${high.toFixed(2)})`;
-  if (low <= 0.92 && high >= 0.92)
-    return claim(
-      "S5",
-      text,
-      high - low < 0.2 ? "supported" : "no-say",
-      `${found}${high - low < 0.2 ? "" : ", which leaves too much open"}`,
-    );
-  return claim("S5", text, "contradicted", found);
+  const { low, high } = exponent;
+  const measured = `the exponent here is ${describeExponent(exponent)}`;
+  if (low > DOCUMENT_EXPONENT || high < DOCUMENT_EXPONENT) return claim.contradicted(measured);
+  return high - low < MAX_WIDTH
+    ? claim.supported(measured)
+    : claim.inconclusive(`${measured}: the interval is too wide`);
 }
 
-/** As many CPUs as more shards, or as more CPUs for each. */
+/** Compares the same number of CPUs in many shards and in few. */
 function moreShards({ analysis, cores }: ClaimBasis): Claim {
-  const text = "more shards beat more cores per shard";
+  const claim = statedByMultiShard("more shards beat more cores per shard");
   const [first] = analysis.tests;
   const used = (treatment: Treatment): number => treatment.shape.primaries * (treatment.cpus ?? 0);
-  const candidates = analysis.treatments.flatMap((many) =>
-    analysis.treatments.flatMap((few) =>
-      many.cpus !== undefined &&
-      used(many) === used(few) &&
-      many.shape.primaries > few.shape.primaries &&
-      used(many) < cores
-        ? [{ many, few }]
-        : [],
-    ),
+  const isPair = (many: Treatment, few: Treatment): boolean =>
+    many.cpus !== undefined &&
+    used(many) === used(few) &&
+    many.shape.primaries > few.shape.primaries &&
+    used(many) < cores;
+  const [pair] = analysis.treatments.flatMap((many) =>
+    analysis.treatments.flatMap((few) => (isPair(many, few) ? [{ many, few }] : [])),
   );
-  const [pair] = candidates;
   if (pair === undefined || first === undefined)
-    return claim(
-      "S5",
-      text,
-      "no-say",
-      `takes treatments with the same number of CPUs in shards of one and of several, and a CPU left for the load generator; ${cores} cores have room for none`,
+    return claim.inconclusive(
+      "a test of this claim needs two treatments with the same number of CPUs in different numbers of shards, " +
+        `and a CPU for the load generator; ${cores} cores are too few`,
     );
   const ratio = analysis.ratio(pair.few, pair.many, first.test, "throughput");
   if (ratio.verdict === "not-enough-data")
-    return claim("S5", text, "no-say", `measured ${describeRatio(ratio)}, not exact enough`);
-  return claim(
-    "S5",
-    text,
-    ratio.verdict === "greater" ? "supported" : "contradicted",
-    `${pair.many.label} over ${pair.few.label} is ${describeRatio(ratio)}`,
-  );
+    return claim.inconclusive(`measured ${describeRatio(ratio)}: the interval is too wide`);
+  const why = `${pair.many.label} over ${pair.few.label} is ${describeRatio(ratio)}`;
+  return ratio.verdict === "greater" ? claim.supported(why) : claim.contradicted(why);
 }
 
 function saturation({ analysis }: ClaimBasis): Claim {
-  const text = "from 16 shards on the load generator is saturated before the servers, which the asterisk marks";
-  const bound = analysis.treatments.flatMap((treatment) =>
+  const limited = analysis.treatments.flatMap((treatment) =>
     analysis.tests.flatMap(({ test, title }) => {
       const by = analysis.limitedBy(treatment, test);
-      return by === undefined
-        ? []
-        : [`${title} of ${treatment.label} by the ${by === "client" ? "load generator" : "machine"}`];
+      return by === undefined ? [] : [`${title} of ${treatment.label} by the ${limitName(by)}`];
     }),
   );
-  return claim(
-    "S5",
-    text,
-    "no-say",
-    `at S5's sizes; here the same is computed for each treatment from both sides' CPU: ${bound.length === 0 ? "none was limited by anything but its servers" : `limited: ${bound.join(", ")}`}`,
-  );
+  const found =
+    limited.length === 0 ? "the servers were the limit of each" : `not limited by servers: ${limited.join(", ")}`;
+  return statedByMultiShard(
+    "from 16 shards on the load generator is saturated before the servers (marked by an asterisk)",
+  ).inconclusive(`the study has fewer shards; the limit of each treatment here, from the CPU of both sides: ${found}`);
 }
 
 export function billionConclusions(
@@ -100,11 +96,13 @@ export function billionConclusions(
   costs: readonly StudyFit[],
 ): Conclusions {
   const { analysis } = basis;
+  const medians = (treatment: Treatment, test: string): string => {
+    const rate = describeMedian(analysis, treatment, test, "throughput");
+    const cpu = describeMedian(analysis, treatment, test, "cpu-per-operation");
+    return `${rate}, ${cpu} µs of the servers' CPU per operation`;
+  };
   const table = analysis.tests.flatMap(({ test, title }) =>
-    analysis.treatments.map(
-      (treatment) =>
-        `${title}, ${treatment.label}: ${describeMedian(analysis, treatment, test, "throughput")}, ${describeMedian(analysis, treatment, test, "cpu-per-operation")} µs of the servers' CPU per operation`,
-    ),
+    analysis.treatments.map((treatment) => `${title}, ${treatment.label}: ${medians(treatment, test)}`),
   );
   return {
     findings: [...table, ...throughput.map(describeFit), ...costs.map(describeFit)],
@@ -112,28 +110,28 @@ export function billionConclusions(
   };
 }
 
+/** From this exponent on, growth counts as almost linear. */
+const ALMOST_LINEAR = 0.9;
+
 function linear({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
-  const text = "throughput grows almost linearly with the primaries";
+  const claim = statedByBillion("throughput grows almost linearly with the primaries");
   const [exponent] = fits.flatMap((fit) => fit.exponent ?? []);
   if (exponent === undefined)
-    return claim(
-      "S4",
-      text,
-      "no-say",
-      `shards that share ${cores} cores with each other and with the load generators cannot add throughput; S4 had 8 cores for each of 2,000 nodes`,
+    return claim.inconclusive(
+      `shards that share ${cores} cores with each other and with the load generators cannot add throughput; ` +
+        "the document had 8 cores for each of 2,000 nodes",
     );
-  const { low, high, estimate } = exponent;
-  const found = `the exponent is ${estimate.toFixed(2)} (${low.toFixed(2)} … ${high.toFixed(2)})`;
-  return low >= 0.9
-    ? claim("S4", text, "supported", found)
-    : high < 0.9
-      ? claim("S4", text, "contradicted", found)
-      : claim("S4", text, "no-say", `${found}, which leaves it open`);
+  const measured = `the exponent is ${describeExponent(exponent)}`;
+  if (exponent.low >= ALMOST_LINEAR) return claim.supported(measured);
+  if (exponent.high < ALMOST_LINEAR) return claim.contradicted(measured);
+  return claim.inconclusive(`${measured}: the interval contains ${ALMOST_LINEAR}`);
 }
 
-/** At one offered rate, well below what saturates: a small machine can show it, for nobody waits for a core. */
+/** Judged at one offered rate far below saturation, so that no server waits for a core on a small machine either. */
 function overhead({ analysis }: ClaimBasis): Claim {
-  const text = "the cluster bus costs next to nothing: an operation takes as much CPU in a larger cluster";
+  const claim = statedByBillion(
+    "the cluster bus costs next to nothing: an operation takes as much CPU in a larger cluster",
+  );
   const group = groupsVarying(analysis.treatments, "primaries").find(
     (treatments) => treatments.length > 1 && treatments[0]?.workload.rate !== undefined,
   );
@@ -143,26 +141,23 @@ function overhead({ analysis }: ClaimBasis): Claim {
     .sort((a, b) => a.shape.primaries - b.shape.primaries);
   const [small, large] = [clusters[0], clusters.at(-1)];
   if (small === undefined || large === undefined || small === large || first === undefined)
-    return claim(
-      "S4",
-      text,
-      "no-say",
-      "the study does not measure clusters of different sizes at one offered rate (valkey:experiment.vary.rate)",
+    return claim.inconclusive(
+      "the study does not measure clusters of different sizes at one offered rate (valkey:study.vary.rate)",
     );
   const ratio = analysis.ratio(small, large, first.test, "cpu-per-operation");
-  const found = `an operation takes ${describeRatio(ratio)} times the CPU with ${large.shape.primaries} primaries as with ${small.shape.primaries}, idle time of more processes included`;
-  if (ratio.verdict === "not-enough-data") return claim("S4", text, "no-say", `${found}: not exact enough`);
-  return claim("S4", text, ratio.verdict === "greater" ? "contradicted" : "supported", found);
+  const measured =
+    `an operation takes ${describeRatio(ratio)} times the CPU with ${large.shape.primaries} primaries ` +
+    `as with ${small.shape.primaries}, including the idle CPU of more processes`;
+  if (ratio.verdict === "not-enough-data") return claim.inconclusive(`${measured}: the interval is too wide`);
+  return ratio.verdict === "greater" ? claim.contradicted(measured) : claim.supported(measured);
 }
 
 function headline({ analysis, cores }: ClaimBasis): Claim {
   const rates = analysis.treatments.flatMap((treatment) =>
     analysis.tests.flatMap(({ test }) => analysis.median(treatment, test, "throughput") ?? []),
   );
-  return claim(
-    "S4",
-    "1,000 primaries with a replica each serve a billion SETs per second",
-    "no-say",
-    `takes 2,000 machines and 750 load generators; the most on these ${cores} cores is ${Math.round(Math.max(0, ...rates)).toLocaleString("en-US")}/s. What ran with several load generators is merged by counts`,
+  return statedByBillion("1,000 primaries with a replica each serve a billion SETs per second").inconclusive(
+    "a test of this claim needs 2,000 machines and 750 load generators; " +
+      `the highest rate on these ${cores} cores is ${formatCount(Math.max(0, ...rates))}/s`,
   );
 }

@@ -1,31 +1,34 @@
-/** S1: Valkey on EKS, cluster mode against replication mode. */
+/** Claims of "Valkey on EKS": cluster mode compared with replication mode. */
 import type { Claim } from "../../results/study-schema";
 import type { Treatment } from "../factors";
 import { groupsVarying } from "./analysis";
-import type { Conclusions, ClaimBasis } from "./claim";
-import { claim, describeRatio, judgeSimilar, judgeAtLeast, machineLimitReason } from "./claim";
+import type { ClaimBasis, Conclusions } from "./claim";
+import { describeRatio, DOCUMENTS, machineLimitReason, StatedClaim } from "./claim";
 
-/** Test to what S1's own runs prove of the cluster's speed-up, whose rates are read in ticks of 250 ms, and what it says. */
+/**
+ * Test, statement and the speed-up of the cluster that the document's own runs prove. The document's rates are rounded
+ * to ticks of 250 ms, so its runs prove less than its tables say.
+ */
 const SPEED_UPS: readonly (readonly [test: string, text: string, limit: number])[] = [
   ["set", "SET is at least 2.5× as fast in a cluster of three primaries", 2.5],
   ["incr", "INCR is at least 2× as fast in a cluster of three primaries", 2],
 ];
 
+const stated = (text: string): StatedClaim => new StatedClaim(DOCUMENTS.valkeyOnEks, text);
+
 export function topologyConclusions(basis: ClaimBasis): Conclusions {
   const { analysis } = basis;
+  const clusters = analysis.treatments.filter(({ mode }) => mode === "cluster");
   const replication = analysis.treatments.find(({ mode }) => mode === "replication");
-  const cluster =
-    analysis.treatments.find(({ mode, shape }) => mode === "cluster" && shape.primaries === 3) ??
-    analysis.treatments.find(({ mode }) => mode === "cluster");
-  if (replication === undefined || cluster === undefined)
-    return {
-      findings: [],
-      claims: [claim("S1", "a cluster serves more than replication", "no-say", "the study has not both of them")],
-    };
+  const cluster = clusters.find(({ shape }) => shape.primaries === 3) ?? clusters[0];
+  if (replication === undefined || cluster === undefined) {
+    const why = "the study does not measure both modes";
+    return { findings: [], claims: [stated("a cluster serves more than replication").inconclusive(why)] };
+  }
+  const ratioOf = (test: string): string => describeRatio(analysis.ratio(replication, cluster, test, "throughput"));
   return {
     findings: analysis.tests.map(
-      ({ test, title }) =>
-        `${title}: ${cluster.label} over ${replication.label} is ${describeRatio(analysis.ratio(replication, cluster, test, "throughput"))}`,
+      ({ test, title }) => `${title}: ${cluster.label} over ${replication.label} is ${ratioOf(test)}`,
     ),
     claims: [
       ...speedUps(basis, replication, cluster),
@@ -39,44 +42,40 @@ export function topologyConclusions(basis: ClaimBasis): Conclusions {
 function speedUps(basis: ClaimBasis, replication: Treatment, cluster: Treatment): Claim[] {
   return SPEED_UPS.map(([test, text, limit]) => {
     const why = machineLimitReason(basis, [replication, cluster], test);
-    return why === undefined
-      ? judgeAtLeast("S1", text, basis.analysis.ratio(replication, cluster, test, "throughput"), limit)
-      : claim("S1", text, "no-say", why);
+    if (why !== undefined) return stated(text).inconclusive(why);
+    return stated(text).atLeast(basis.analysis.ratio(replication, cluster, test, "throughput"), limit);
   });
 }
 
-/** As fast: nobody who reads a table of two rates means less. */
+/** The relative difference up to which two rates of a table count as "as fast". */
 const PARITY = 0.1;
 
-/** The table's "parity rps": S1's own figures leave anything from 0.5× to 2× open. */
+/** The document's table says "parity rps"; its own figures allow any ratio from 0.5 to 2. */
 function parity(basis: ClaimBasis, replication: Treatment, cluster: Treatment): Claim {
-  const text = "GET is as fast in both (at hits: S1 read keys that were mostly not there)";
+  const claim = stated("GET is as fast in both modes (measured here with hits; most GETs of the document missed)");
   const why = machineLimitReason(basis, [replication, cluster], "get");
-  if (why !== undefined) return claim("S1", text, "no-say", why);
-  const ratio = basis.analysis.ratio(replication, cluster, "get", "throughput");
-  return judgeSimilar("S1", text, ratio, PARITY);
+  if (why !== undefined) return claim.inconclusive(why);
+  return claim.similar(basis.analysis.ratio(replication, cluster, "get", "throughput"), PARITY);
 }
 
-function latency(basis: ClaimBasis, replication: Treatment, cluster: Treatment): Claim {
-  const text = "GET's p50 is 1.9 times lower in a cluster";
-  return claim(
-    "S1",
-    text,
-    "no-say",
-    `at full speed a closed loop's p50 is its clients times its pipeline over the throughput, so it repeats the throughput (p99 of ${cluster.label} over ${replication.label} is ${describeRatio(basis.analysis.ratio(replication, cluster, "get", "p99"))}); latency at an offered load takes the open-loop generator (npm start -- --load-generator open-loop --rate N)`,
+function latency({ analysis }: ClaimBasis, replication: Treatment, cluster: Treatment): Claim {
+  const p99 = describeRatio(analysis.ratio(replication, cluster, "get", "p99"));
+  return stated("GET's p50 is 1.9 times lower in a cluster").inconclusive(
+    "the p50 of a closed loop at full speed is clients × pipeline / throughput, so it only repeats the throughput " +
+      `(p99 of ${cluster.label} over ${replication.label} is ${p99}); for latency at an offered rate use ` +
+      "npm start -- --load-generator open-loop --rate N",
   );
 }
 
-/** Wherever the study varies the pipeline, also on a machine that is too small for the rest: both treatments share it alike. */
+/** Both treatments share a small machine alike, so this claim is judged on every machine. */
 function pipelining({ analysis }: ClaimBasis): Claim {
-  const text = "pipelining matters more than anything else: -P 1 is many times slower than -P 16";
-  const pairs = groupsVarying(analysis.treatments, "pipeline").flatMap((group) => {
+  const claim = stated("pipelining matters more than anything else: -P 1 is many times slower than -P 16");
+  const [pair] = groupsVarying(analysis.treatments, "pipeline").flatMap((group) => {
     const [one, sixteen] = [1, 16].map((depth) => group.find(({ workload }) => workload.pipeline === depth));
     return one === undefined || sixteen === undefined ? [] : [{ one, sixteen }];
   });
-  const [pair] = pairs;
   const [first] = analysis.tests;
   if (pair === undefined || first === undefined)
-    return claim("S1", text, "no-say", "the study does not vary the pipeline (valkey:experiment.vary.pipeline)");
-  return judgeAtLeast("S1", text, analysis.ratio(pair.one, pair.sixteen, first.test, "throughput"), 2);
+    return claim.inconclusive("the study does not vary the pipeline (valkey:study.vary.pipeline)");
+  return claim.atLeast(analysis.ratio(pair.one, pair.sixteen, first.test, "throughput"), 2);
 }

@@ -149,7 +149,7 @@ describe("summary.txt", () => {
     );
     expect(text).toContain("75 % confidence");
     expect(text).toMatch(/=== Keys by primary of cluster after the run ===\ncluster-0 +1,000 keys +33\.3 %/);
-    expect(text).toContain("None: both clocks agree");
+    expect(text).toContain("None: client and servers report the same rate");
   });
 
   it("says first of all when it is incomplete, and marks what is given a warning", () => {

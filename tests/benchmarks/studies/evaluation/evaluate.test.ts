@@ -5,7 +5,7 @@ import type { Treatment } from "../../../../benchmarks/studies/factors";
 import { treatmentsOf } from "../../../../benchmarks/studies/factors";
 import { comparedPairs, interleavedPairs } from "../../../../benchmarks/studies/pairs";
 import type { Study } from "../../../../benchmarks/studies/study";
-import { rateDips, bytesPerEntry, recurringDips } from "../../../../benchmarks/studies/evaluation/engine-claims";
+import { rateDips, bytesPerEntry, recurringDips } from "../../../../benchmarks/studies/evaluation/growth-analysis";
 import { resultsSchema } from "../../../../benchmarks/results/schema";
 import type { StudyRecord } from "../../../../benchmarks/results/study-schema";
 import { studyResults } from "../../../../benchmarks/studies/evaluation/study-results";
@@ -13,7 +13,7 @@ import { formatStudy, intervalNotes } from "../../../../benchmarks/results/forma
 import { measurementRecord, results } from "../../../support/records";
 import { referenceLoadEntry, treatmentEntry, interleavedEntry, study, WORKLOAD } from "../../../support/study";
 
-/** Seven rounds at these rates, by treatment, with noise of one in a hundred. */
+/** Seven rounds at each treatment's rate with noise of 1 %. */
 function entriesOfRates(of: Study, rate: (treatment: Treatment) => number, entry = treatmentEntry): StudyLogEntry[] {
   return [1, 2, 3, 4, 5, 6, 7].flatMap((round) => [
     referenceLoadEntry(round, 1),
@@ -26,10 +26,11 @@ function entriesOfRates(of: Study, rate: (treatment: Treatment) => number, entry
 const CPUS = (count: number): number[] => Array.from({ length: count }, (_, cpu) => cpu);
 const evaluated = (of: Study, entries: readonly StudyLogEntry[], cores: number): StudyRecord =>
   evaluateStudy({ study: of, entries, cpus: CPUS(cores), rounds: 7, ended: "precise" });
-const claims = ({ claims: all }: StudyRecord): string[] => all.map(({ document, finding }) => `${document} ${finding}`);
+const claims = ({ claims: all }: StudyRecord): string[] =>
+  all.map(({ document, finding }) => `${document}: ${finding}`);
 
 describe("comparisons", () => {
-  it("are of treatments that differ in one thing, each against its first level", () => {
+  it("are of treatments that differ in one factor, each against its first level", () => {
     const { treatments } = study({ "io-threads": [1, 2], pipeline: [16, 1] });
     expect(comparedPairs(treatments).map(({ base, other }) => `${other.id} / ${base.id}`)).toEqual([
       "io-threads-1-pipeline-1 / io-threads-1-pipeline-16",
@@ -39,7 +40,7 @@ describe("comparisons", () => {
     ]);
   });
 
-  it("find ratios, and leave out what was offered at different rates", () => {
+  it("find ratios, and leave out different offered rates", () => {
     const of = study({ "io-threads": [1, 2] });
     const { comparisons } = evaluated(
       of,
@@ -64,18 +65,18 @@ describe("comparisons", () => {
   });
 });
 
-describe("what was measured side by side", () => {
+describe("interleaved measurements", () => {
   const of = study({ "io-threads": [1, 2] });
   const [base, other] = of.treatments;
-  if (base === undefined || other === undefined) throw new Error("there are no treatments");
+  if (base === undefined || other === undefined) throw new Error("the study has no treatments");
   const pair = { base, other };
   const rounds = [1, 2, 3, 4, 5, 6, 7];
-  // One after the other, the second is the quicker; side by side it is the slower.
+  // Measured separately the second is faster, interleaved it is slower.
   const apart = entriesOfRates(of, ({ levels }) => 1000 * (levels["io-threads"] ?? 0));
   const of7 = (entries: readonly StudyLogEntry[], metric: string): StudyRecord["comparisons"][number] | undefined =>
     evaluated(of, entries, 8).comparisons.find((each) => each.metric === metric);
 
-  it("decides throughput, and leaves latency and CPU to what was measured alone", () => {
+  it("decide throughput; latency and CPU come from separate measurements", () => {
     const entries = [
       ...apart,
       ...rounds.map((round) =>
@@ -98,7 +99,7 @@ describe("what was measured side by side", () => {
     expect(evaluated(of, entries, 8).interleaved).toHaveLength(7);
   });
 
-  it("goes by each side's own seconds", () => {
+  it("divide each side's requests by its own seconds", () => {
     const entries = rounds.map((round) =>
       interleavedEntry(
         pair,
@@ -110,17 +111,17 @@ describe("what was measured side by side", () => {
     expect(of7([...apart, ...entries], "throughput")?.ratio).toBeCloseTo(1.004, 3);
   });
 
-  it("says the same of two either way round, and holds two against each other that were both beside a third", () => {
+  it("give inverse ratios for swapped sides, and compare two treatments through a common third", () => {
     const three = study({ "io-threads": [1, 2, 4] });
     const [one, two, four] = three.treatments;
-    if (one === undefined || two === undefined || four === undefined) throw new Error("there are no treatments");
+    if (one === undefined || two === undefined || four === undefined) throw new Error("the study has no treatments");
     const counts = (requests: number, cpuSeconds: number): SliceCounts => ({ requests, seconds: 2, cpuSeconds });
-    // What the first does in the one pair and in the other differs: each pair's ratio is its own.
+    // The first treatment has another rate in each pair.
     const entries = rounds.flatMap((round) => [
       interleavedEntry({ base: one, other: two }, round, counts(2000, 1), counts(3000 + round, 1)),
       interleavedEntry({ base: one, other: four }, round, counts(1000, 1), counts(600 + round, 1)),
     ]);
-    // Measured alone all are the same.
+    // Measured separately, all treatments are equally fast.
     const findings = analysisOf({ study: three, entries: [...entriesOfRates(three, () => 1000), ...entries] });
     const ratio = (a: Treatment, b: Treatment): number => findings.ratio(a, b, "set", "throughput").ratio ?? NaN;
     expect(ratio(one, two)).toBeCloseTo(1.502, 3);
@@ -131,7 +132,7 @@ describe("what was measured side by side", () => {
     expect(findings.ratio(two, four, "set", "p99").verdict).not.toBe("less");
   });
 
-  it("stands aside when it was given up: what was measured one after the other decides", () => {
+  it("do not count once the pair was given up: separate measurements decide", () => {
     const failed = (round: number): StudyLogEntry => ({
       kind: "failure",
       round,
@@ -154,7 +155,7 @@ describe("what was measured side by side", () => {
     expect(evaluated(of, entries, 8).interleaved).toEqual([]);
   });
 
-  it("is of pairs at full speed with as many nodes, and of tests that leave their data as they were", () => {
+  it("are of pairs at full speed with equally many nodes, and of tests that leave their data unchanged", () => {
     const named = (...args: Parameters<typeof study>): string[] =>
       interleavedPairs(study(...args).treatments).map((each) => `${each.other.id} / ${each.base.id}`);
     expect(named({ "io-threads": [1, 2, 4] })).toEqual(["io-threads-2 / io-threads-1", "io-threads-4 / io-threads-1"]);
@@ -183,20 +184,26 @@ describe("the study io-threads", () => {
       cores,
     );
 
-  it("names the fewest threads that nothing beats, and the step onto the cores", () => {
+  it("names the fewest threads that no other number beats, and the step to as many threads as cores", () => {
     const { findings } = at({ 1: 1000, 2: 1400, 4: 1405, 8: 700 }, 8);
-    expect(findings).toContain("SET: the best is 2, the fewest that no other number is shown to beat");
+    expect(findings).toContain("SET: the best number is 2, the fewest that no other number is shown to beat");
     expect(findings.find((finding) => finding.includes("step"))).toMatch(
       /the step from 4 to 8 threads on 8 cores is 0\.50 \(/,
     );
   });
 
-  it("judges S2 where the machine has cores to spare, and says what it takes where not", () => {
-    expect(claims(at({ 1: 1000, 2: 1400, 4: 1405, 8: 700 }, 7))).toEqual(["S2 supported", "S2 supported"]);
-    expect(claims(at({ 1: 1000, 2: 1100, 4: 1405, 8: 1500 }, 7))).toEqual(["S2 contradicted", "S2 contradicted"]);
+  it("judges the claims of Valkey on a Raspberry Pi on a machine with enough cores, and else says how many cores a test needs", () => {
+    expect(claims(at({ 1: 1000, 2: 1400, 4: 1405, 8: 700 }, 7))).toEqual([
+      "Valkey on a Raspberry Pi: supported",
+      "Valkey on a Raspberry Pi: supported",
+    ]);
+    expect(claims(at({ 1: 1000, 2: 1100, 4: 1405, 8: 1500 }, 7))).toEqual([
+      "Valkey on a Raspberry Pi: contradicted",
+      "Valkey on a Raspberry Pi: contradicted",
+    ]);
     const small = at({ 1: 1000, 2: 400, 4: 200, 8: 100 }, 2);
-    expect(claims(small)).toEqual(["S2 no-say", "S2 supported"]);
-    expect(small.claims[0]?.why).toContain("it takes 3 to show it");
+    expect(claims(small)).toEqual(["Valkey on a Raspberry Pi: inconclusive", "Valkey on a Raspberry Pi: supported"]);
+    expect(small.claims[0]?.why).toContain("a test of this claim needs 3 cores");
   });
 });
 
@@ -218,16 +225,16 @@ describe("the study topologies", () => {
   const set = ({ claims: all }: StudyRecord): string | undefined =>
     all.find(({ claim }) => claim.startsWith("SET"))?.finding;
 
-  it("judges S1's speed-up where each primary and the load generator have a core", () => {
+  it("judges the speed-up of Valkey on EKS on a machine with a core for each primary and the load generator", () => {
     expect(set(at(2.9, 4))).toBe("supported");
     expect(set(at(1.6, 4))).toBe("contradicted");
-    expect(set(at(2.5, 4))).toBe("no-say");
+    expect(set(at(2.5, 4))).toBe("inconclusive");
     const small = at(2.9, 2);
-    expect(set(small)).toBe("no-say");
-    expect(small.claims[0]?.why).toContain("it takes 4 to show it");
+    expect(set(small)).toBe("inconclusive");
+    expect(small.claims[0]?.why).toContain("a test of this claim needs 4 cores");
   });
 
-  it("calls GETs as fast that differ by a tenth at most, and not such that nobody knows it of", () => {
+  it("judges GETs as equally fast within a tenth, and too wide intervals as inconclusive", () => {
     const reading = study(
       {},
       { kind: "topologies", treatments: treatmentsOf(bases, { pipeline: [16] }, { ...WORKLOAD, tests: ["get"] }, 1) },
@@ -246,14 +253,14 @@ describe("the study topologies", () => {
         ),
         4,
       ).claims.find(({ claim }) => claim.startsWith("GET is as fast"))?.finding;
-    // A shown difference of 4 % is none that matters.
+    // A significant difference of 4 % still counts as equally fast.
     expect(parity(1.04)).toBe("supported");
     expect(parity(1)).toBe("supported");
     expect(parity(1.5)).toBe("contradicted");
-    expect(parity(1, 1.6)).toBe("no-say");
+    expect(parity(1, 1.6)).toBe("inconclusive");
   });
 
-  it("sees what pipelining is worth on any machine", () => {
+  it("judges the gain of pipelining on any machine", () => {
     expect(at(1, 2).claims.find(({ claim }) => claim.startsWith("pipelining"))).toMatchObject({
       finding: "supported",
       why: expect.stringMatching(/^measured 5\.0\d \(/) as string,
@@ -264,7 +271,7 @@ describe("the study topologies", () => {
 describe("the study density", () => {
   const shards = study({ primaries: [1, 3, 4, 8], cpus: [1] }, { kind: "density" });
 
-  it("fits S5's exponent, and leaves out and shows what its servers did not limit", () => {
+  it("fits the exponent of Single-node multi-shard, and excludes treatments that the load generator limited", () => {
     const clientBound = { code: "client-bound" as const, text: "the load generator was the limit" };
     const bound = (treatment: Treatment, round: number, rps: number): ReturnType<typeof treatmentEntry> =>
       treatmentEntry(treatment, round, rps, treatment.shape.primaries === 8 ? { warnings: [clientBound] } : {});
@@ -277,10 +284,10 @@ describe("the study density", () => {
     expect(fits).toHaveLength(1);
     expect(fits[0]?.exponent?.estimate).toBeCloseTo(0.92, 1);
     expect(fits[0]?.excluded).toEqual([{ treatment: "8-primaries-1-cpu", why: "limited by the load generator" }]);
-    expect(found[0]).toMatchObject({ document: "S5", finding: "supported" });
+    expect(found[0]).toMatchObject({ document: "Single-node multi-shard", finding: "supported" });
   });
 
-  it("has no exponent where shards have no CPUs of their own", () => {
+  it("has no exponent where shards share CPUs", () => {
     const {
       fits,
       claims: found,
@@ -292,7 +299,7 @@ describe("the study density", () => {
     );
     expect(fits[0]).toMatchObject({ exponent: null, treatments: ["1-primary-1-cpu"] });
     expect(treatments.map(({ shared }) => shared === null)).toEqual([true, false, false, false]);
-    expect(found[0]).toMatchObject({ finding: "no-say" });
+    expect(found[0]).toMatchObject({ finding: "inconclusive" });
   });
 });
 
@@ -318,23 +325,23 @@ describe("the study engines", () => {
       .map(({ finding, why }) => `${finding}: ${why}`);
   };
 
-  it("judges S3's bytes per entry of its value size, over all rounds, and not Dragonfly's, which nobody measured", () => {
+  it("judges bytes per entry of Dragonfly head-to-head over all rounds at its value size, and not those of Dragonfly", () => {
     expect(said(64, 138, 156)).toEqual([
-      expect.stringMatching(/^supported: 138 to 158 over the sweep/),
-      expect.stringMatching(/^no-say: Dragonfly was not measured here/),
+      expect.stringMatching(/^supported: 138 to 158 while the table grows/),
+      expect.stringMatching(/^inconclusive: the study does not measure Dragonfly/),
     ]);
     expect(said(64, 110, 140)[0]).toMatch(/^contradicted: 110 to 142/);
-    // The last round alone reaches it.
+    // The last round alone contains 149.
     expect(said(64, 138, 147)[0]).toMatch(/^supported: 138 to 149/);
     expect(said(256, 330, 348)).toEqual([
-      expect.stringMatching(/^no-say: entries of 256 bytes were put in, not of 64/),
-      expect.stringMatching(/^no-say/),
+      expect.stringMatching(/^inconclusive: the study inserts values of 256 bytes, the document of 64/),
+      expect.stringMatching(/^inconclusive/),
     ]);
   });
 });
 
 describe("the study billion", () => {
-  it("compares CPU per operation at an offered rate, which takes no large machine", () => {
+  it("compares CPU per operation at an offered rate on a small machine", () => {
     const of = study({ primaries: [3, 6, 9], rate: [0, 20_000] }, { kind: "billion" });
     const costing =
       (cores: (primaries: number) => number) =>
@@ -378,14 +385,14 @@ describe("the study billion", () => {
 });
 
 describe("growth", () => {
-  /** 150 bytes for each, or 130; a stall at a million. */
+  /** 150 or 130 bytes per entry, and a stall at a million keys. */
   const samples = Array.from({ length: 80 }, (_, index) => ({
     seconds: index * 0.1 + (index > 40 ? 0.5 : 0),
     keys: index * 25_000,
     bytes: index * 25_000 * (index % 20 < 10 ? 150 : 130),
   }));
 
-  it("is read as bytes per entry over the sweep, and dips of the rate", () => {
+  it("gives bytes per entry, and dips of the insertion rate", () => {
     expect(bytesPerEntry({ samples })).toMatchObject({ min: 130, max: 150 });
     const dips = rateDips({ samples });
     expect(dips).toHaveLength(1);
@@ -414,7 +421,7 @@ describe("a study's results", () => {
     );
   };
 
-  it("are results as any others are, with a part of their own", () => {
+  it("match the schema of results, with a section of the study", () => {
     const all = described(1e6);
     expect(resultsSchema.parse(JSON.parse(JSON.stringify(all)))).toEqual(all);
     expect(all.topologies.map(({ deployment }) => deployment)).toEqual(["io-threads-1", "io-threads-2"]);
@@ -424,9 +431,9 @@ describe("a study's results", () => {
     );
   });
 
-  it("come with what their intervals mean", () => {
+  it("explain their intervals", () => {
     const said = formatStudy(described(1e6)).join("\n");
-    expect(said).toContain("leaves none open of more than 10.3 %; its ends say how much.");
+    expect(said).toContain("excludes a difference of more than 10.3 %.");
     expect(said).not.toMatch(/by chance|closed loop/);
     const ladder = study({ "io-threads": [1, 2, 3, 4] });
     expect(
@@ -437,7 +444,7 @@ describe("a study's results", () => {
           8,
         ),
       ).join(),
-    ).toContain("of 9, 1 or so will miss the true ratio by chance");
+    ).toContain("of 9 intervals about 1 will miss it by chance");
     const atRate = study({ "io-threads": [1, 2], rate: [1000] });
     const always = study(
       {},
@@ -459,14 +466,14 @@ describe("a study's results", () => {
             8,
           ),
         ).join(),
-      ).toContain("p99 at an offered rate is a closed loop's");
+      ).toContain("p99 at an offered rate comes from a closed loop");
   });
 
-  it("are all marked when one reference load moved", () => {
+  it("all have a warning when one reference load moved", () => {
     const all = described(5e5);
     expect(all.study?.referenceLoadMoved).toBe(true);
     for (const { warnings } of all.records) expect(warnings.map(({ code }) => code)).toEqual(["reference-load-moved"]);
-    expect(formatStudy(all).join("\n")).toContain("A reference load moved");
+    expect(formatStudy(all).join("\n")).toContain("The reference load moved");
     expect(described(1e6).records.flatMap(({ warnings }) => warnings)).toEqual([]);
   });
 });

@@ -167,7 +167,7 @@ describe("a study", () => {
       QUIET,
     );
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
-    expect(describeEnd(evaluateStudy(state))).toBe("nothing could be compared, for treatments were given up");
+    expect(describeEnd(evaluateStudy(state))).toBe("no comparison was possible, because treatments were given up");
     const partly = await runStudy(
       of,
       open("i", of),
@@ -183,7 +183,7 @@ describe("a study", () => {
       QUIET,
     );
     expect(describeEnd(evaluateStudy(partly))).toBe(
-      "every comparison that decides, of treatments that were not given up, is known to 5 %",
+      "every deciding comparison of the treatments that were not given up has a precision of 5 %",
     );
   });
 
@@ -245,7 +245,7 @@ describe("a study", () => {
     );
     expect(state.ended).toBe("precise");
     expect(describeEnd(evaluateStudy(state))).toBe(
-      "every comparison that decides, of treatments that were not given up, is known to 0 %",
+      "every deciding comparison of the treatments that were not given up has a precision of 0 %",
     );
   });
 

@@ -1,0 +1,89 @@
+/** How memory and insertion rate change while a table grows: bytes per entry, and dips of the rate. Pure. */
+import type { TableGrowth } from "../../results/study-schema";
+
+/** With fewer keys, what a server allocates for itself outweighs what its entries take. */
+export const MIN_KEYS = 100_000;
+
+/** Bytes per entry over the growth of a table. */
+export interface BytesPerEntry {
+  readonly min: number;
+  readonly max: number;
+  /** At the last sample. */
+  readonly atEnd: number;
+  /** Number of keys at which the minimum and the maximum were measured. */
+  readonly minAtKeys: number;
+  readonly maxAtKeys: number;
+}
+
+/** @returns undefined where no sample has `MIN_KEYS` keys */
+export function bytesPerEntry({ samples }: TableGrowth): BytesPerEntry | undefined {
+  const points = samples
+    .filter(({ keys }) => keys >= MIN_KEYS)
+    .map(({ keys, bytes }) => ({ keys, each: bytes / keys }));
+  const [first] = points;
+  const end = points.at(-1);
+  if (first === undefined || end === undefined) return undefined;
+  const min = points.reduce((low, point) => (point.each < low.each ? point : low), first);
+  const max = points.reduce((high, point) => (point.each > high.each ? point : high), first);
+  return { min: min.each, max: max.each, atEnd: end.each, minAtKeys: min.keys, maxAtKeys: max.keys };
+}
+
+/** A fall of the insertion rate. */
+export interface RateDip {
+  /** Keys in the table. */
+  readonly keys: number;
+  /** The lowest rate as a part of the median rate. */
+  readonly part: number;
+}
+
+/** Seconds that a rate is averaged over; shorter windows show the scheduler. */
+const WINDOW_SECONDS = 0.25;
+/** A window below this part of the median rate is a dip. */
+const DIP = 0.7;
+
+/** Keys inserted per second, in windows of a quarter of a second. */
+export function insertionRates({ samples }: TableGrowth): { readonly keys: number; readonly rate: number }[] {
+  const rates: { keys: number; rate: number }[] = [];
+  let [from] = samples;
+  for (const to of samples) {
+    if (from === undefined || to.seconds - from.seconds < WINDOW_SECONDS || to.keys === from.keys) continue;
+    rates.push({ keys: (from.keys + to.keys) / 2, rate: (to.keys - from.keys) / (to.seconds - from.seconds) });
+    from = to;
+  }
+  return rates;
+}
+
+/** Dips less than this apart, in doublings of the number of keys, are one dip. */
+const APART = 0.15;
+
+/** The dips of one round, by rising number of keys. */
+export function rateDips(growth: TableGrowth): RateDip[] {
+  const rates = insertionRates(growth);
+  const sorted = rates.map(({ rate }) => rate).sort((a, b) => a - b);
+  const median = sorted[Math.floor(sorted.length / 2)];
+  if (median === undefined) return [];
+  const low = rates.flatMap(({ keys, rate }) =>
+    rate < DIP * median && keys >= MIN_KEYS ? [{ keys, part: rate / median }] : [],
+  );
+  return low.reduce<RateDip[]>((dips, dip) => {
+    const last = dips.at(-1);
+    if (last === undefined || !isNear(last.keys, dip.keys)) return [...dips, dip];
+    return [...dips.slice(0, -1), last.part <= dip.part ? last : dip];
+  }, []);
+}
+
+function isNear(a: number, b: number): boolean {
+  return Math.abs(Math.log2(a / b)) < APART;
+}
+
+/**
+ * Dips near the same number of keys in most rounds: the growing table causes these, the machine the others. One round
+ * cannot tell them apart, so it has none.
+ */
+export function recurringDips(rounds: readonly TableGrowth[]): RateDip[] {
+  const [first = [], ...others] = rounds.map(rateDips);
+  if (others.length === 0) return [];
+  const roundsWith = (keys: number): number =>
+    others.filter((dips) => dips.some((dip) => isNear(dip.keys, keys))).length;
+  return first.filter(({ keys }) => roundsWith(keys) > others.length / 2);
+}
