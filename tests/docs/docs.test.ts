@@ -35,6 +35,17 @@ describe("the docs", () => {
     expect(paths.filter((path) => !patterns.test(path) && !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
+  it("of the architecture name functions where they are", () => {
+    const text = readFileSync(join(DOCS, "architecture.md"), "utf8");
+    const named = [...text.matchAll(/`([\w.]+)`\s\(`([\w/-]+\.ts)`/g)].map(([, name = "", file = ""]) => ({ name, file }));
+    const missing = named.filter(({ name, file }) => {
+      const source = readFileSync(join(ROOT, file), "utf8");
+      return !name.split(".").every((part) => source.includes(part));
+    });
+    expect(named.length).toBeGreaterThan(10);
+    expect(missing).toEqual([]);
+  });
+
   it.each(pageNames.filter(([name]) => !GENERATED.some((generated) => name.endsWith(generated))))(
     "of %s are short enough to read",
     (_name, text) => {
