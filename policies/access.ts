@@ -1,26 +1,31 @@
-/** The API server is not everyone's. */
+/** The API server is not open to the world. */
+import { isOpenToTheWorld } from "../lib/cidr";
 import type { Rule } from "./rule";
-import { propertyAt, hasInputs, listAt, textAt } from "./rule";
+import { hasInputs, listAt, propertyAt, textAt } from "./rule";
 
-/** Of a cluster whose stack says twice that everyone may reach it. */
-const SAID_TWICE = "valkey-measured/open-to-the-world";
+/** Tag of a cluster whose configuration says that the world may reach its API server (`openToTheWorld: true`). */
+const OPEN_TAG = "valkey-measured/open-to-the-world";
 
 export const noOpenEndpoint: Rule = {
   name: "no-open-api-endpoint",
-  description: "The API server is reached from named blocks only; AWS's default is everyone.",
+  description: "Named blocks reach the API server. AWS's default is every address.",
   check: (resource) => {
     const { type, props } = resource;
-    if (type === "aws:eks/cluster:Cluster") return openings(propertyAt(props, "vpcConfig"), propertyAt(props, "tags"));
-    return type === "eks:index:Cluster" && hasInputs(resource) ? openings(props, propertyAt(props, "clusterTags")) : [];
+    if (type === "aws:eks/cluster:Cluster") {
+      return accessViolations(propertyAt(props, "vpcConfig"), propertyAt(props, "tags"));
+    }
+    if (type !== "eks:index:Cluster" || !hasInputs(resource)) return [];
+    return accessViolations(props, propertyAt(props, "clusterTags"));
   },
 };
 
-function openings(access: unknown, tags: unknown): string[] {
-  if (textAt(access, "endpointPublicAccess") === "false" || textAt(tags, SAID_TWICE) === "true") return [];
+function accessViolations(access: unknown, tags: unknown): string[] {
+  if (textAt(access, "endpointPublicAccess") === "false" || textAt(tags, OPEN_TAG) === "true") return [];
   const cidrs = listAt(access, "publicAccessCidrs").map(String);
-  if (cidrs.length === 0)
+  if (cidrs.length === 0) {
     return [
-      "publicAccessCidrs is missing, which lets everyone reach the API server; name blocks, or endpointPublicAccess: false",
+      "publicAccessCidrs is missing, so every address reaches the API server; name blocks, or set endpointPublicAccess: false",
     ];
-  return cidrs.filter((cidr) => cidr.endsWith("/0")).map((cidr) => `${cidr} lets everyone reach the API server`);
+  }
+  return isOpenToTheWorld(cidrs) ? [`${cidrs.join(", ")} open the API server to the world`] : [];
 }

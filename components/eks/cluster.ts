@@ -2,21 +2,16 @@
 import * as aws from "./aws-sdk";
 import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
+import { isOpenToTheWorld } from "../../lib/cidr";
 import { BadInput } from "../../lib/errors";
+import type { PublicAccess } from "../../platforms/eks/public-access";
+import { publicAccessProblem } from "../../platforms/eks/public-access";
 import { NodeAddons } from "./node-addons";
 import type { SystemArgs } from "../../platforms/eks/plan";
 import { WARM_ADDRESSES } from "../../platforms/eks/network-plan";
 import { DISCOVERY_TAG } from "./karpenter/pool-objects";
 import { SystemNodes } from "./system-nodes";
 import type { EksVersions } from "./versions";
-
-/** How the API server is reached from outside the network. */
-export interface PublicAccess {
-  /** Blocks that may; none closes the public endpoint. */
-  readonly cidrs: readonly string[];
-  /** Has to be said as well where the blocks are everyone's. @default false */
-  readonly openToTheWorld: boolean;
-}
 
 /** A person or role with rights on the whole cluster. */
 export interface AccessArgs {
@@ -115,20 +110,10 @@ export class EksCluster extends pulumi.ComponentResource {
   }
 }
 
-/** Why the API server may not be reached like this; empty when it may. Pure. */
-export function publicAccessProblems({ cidrs, openToTheWorld }: PublicAccess): string[] {
-  const open = cidrs.filter((cidr) => cidr.endsWith("/0"));
-  return open.length > 0 && !openToTheWorld
-    ? [
-        `${open.join(", ")} lets everyone reach the API server; name the blocks that need it, or say openToTheWorld: true as well`,
-      ]
-    : [];
-}
-
 /** Before anything is made. @throws BadInput */
 export function requireClosedAccess(access: PublicAccess): void {
-  const problems = publicAccessProblems(access);
-  if (problems.length > 0) throw new BadInput("publicAccess", problems);
+  const problem = publicAccessProblem(access);
+  if (problem !== undefined) throw new BadInput("publicAccess", [problem]);
 }
 
 /** As the AWS CLI writes it (`aws eks update-kubeconfig`). */
@@ -224,7 +209,7 @@ function controlPlane(
       // Before there is a machine CoreDNS waits for 20 minutes and ends degraded: it comes after them.
       corednsAddonOptions: { enabled: false },
       upgradePolicy: { supportType: "STANDARD" },
-      clusterTags: publicAccess.cidrs.some((cidr) => cidr.endsWith("/0")) ? { [WORLD_OPEN_TAG]: "true" } : {},
+      clusterTags: isOpenToTheWorld(publicAccess.cidrs) ? { [WORLD_OPEN_TAG]: "true" } : {},
       tags: { ...args.tags },
     },
     { parent, dependsOn: [logs] },

@@ -1,12 +1,14 @@
-/** Which addresses a network's subnets have, and how many machines they hold with prefix delegation. Pure. */
+/** The addresses of a network's subnets, and how many machines they hold with prefix delegation. Pure. */
+import type { AddressBlock } from "../../lib/cidr";
+import { formatCidr, parseCidr, subBlock } from "../../lib/cidr";
 
 /** One zone's part of the network. */
 export interface ZoneNetwork {
-  /** For machines and pods, and for what they reach the control plane and AWS by. */
+  /** For machines, pods, and the interfaces of the control plane and of AWS endpoints. */
   readonly privateCidr: string;
   /** For NAT gateways and load balancers. */
   readonly publicCidr: string;
-  /** Parts of the private subnet that only prefixes are taken from, so that single addresses never break them up. */
+  /** Parts of the private subnet that are reserved for prefixes, so that single addresses never break them up. */
   readonly prefixCidrs: readonly string[];
 }
 
@@ -21,47 +23,44 @@ export interface NetworkPlan {
 /** A prefix that the VPC CNI gives a machine's pods: a /28. */
 export const PREFIX_SIZE = 16;
 
-/** Addresses that a machine keeps at hand beyond those in use (WARM_IP_TARGET); a spare prefix each would double what is needed. */
+/** Spare addresses of each machine (WARM_IP_TARGET). A spare prefix each would double the demand. */
 export const WARM_ADDRESSES = 1;
 
-/** AWS keeps the first four and the last of each subnet. */
-const KEPT_BY_AWS = 5;
+/** AWS reserves the first four addresses and the last of each subnet. */
+const RESERVED_BY_AWS = 5;
 
-/** EKS recommends 16 addresses per subnet for the control plane's interfaces and upgrades; the endpoints of ECR (two) and STS take one each. */
+/**
+ * EKS recommends 16 addresses per subnet for the control plane's interfaces and upgrades. The endpoints of ECR (two) and
+ * STS take one each.
+ */
 const OTHER_INTERFACES = 16 + 3;
 
 /** AWS's bounds of a network and of a subnet. */
 const LARGEST_VPC = 16;
 const SMALLEST_SUBNET = 28;
 
-interface Block {
-  readonly base: number;
-  readonly mask: number;
-}
-
 /**
- * Private subnets first and as large as can be, one per zone, each a power of two; public ones of at most 256 addresses
- * from the block after them.
+ * One private subnet per zone, as large as possible; then public subnets of at most 256 addresses from the next block.
  * @param cidr such as `10.0.0.0/16`
  * @param zoneCount at least 1
- * @returns undefined when the block has no room for subnets of AWS's smallest size in so many zones, or is larger than AWS allows
+ * @returns undefined when the block is larger than AWS allows, or too small for subnets in so many zones
  */
 export function planNetwork(cidr: string, zoneCount: number): NetworkPlan | undefined {
   const block = parseCidr(cidr);
-  if (block === undefined || block.mask < LARGEST_VPC) return undefined;
-  const privateMask = block.mask + bitsFor(zoneCount + 1);
+  if (block?.version !== 4 || block.prefixLength < LARGEST_VPC) return undefined;
+  const privateMask = block.prefixLength + bitsFor(zoneCount + 1);
   const publicMask = Math.max(24, privateMask + bitsFor(zoneCount));
   if (publicMask > SMALLEST_SUBNET) return undefined;
-  const publics: Block = { base: block.base + zoneCount * sizeOf(privateMask), mask: privateMask };
+  const publicBlock = subBlock(block, privateMask, zoneCount);
   const zones = Array.from({ length: zoneCount }, (_, index): ZoneNetwork => {
-    const own: Block = { base: block.base + index * sizeOf(privateMask), mask: privateMask };
+    const privateBlock = subBlock(block, privateMask, index);
     return {
-      privateCidr: formatCidr(own),
-      publicCidr: formatCidr({ base: publics.base + index * sizeOf(publicMask), mask: publicMask }),
-      prefixCidrs: prefixParts(own).map(formatCidr),
+      privateCidr: formatCidr(privateBlock),
+      publicCidr: formatCidr(subBlock(publicBlock, publicMask, index)),
+      prefixCidrs: prefixParts(privateBlock).map(formatCidr),
     };
   });
-  return { cidr: formatCidr(block), zones, addressesPerZone: sizeOf(privateMask) };
+  return { cidr: formatCidr(block), zones, addressesPerZone: 2 ** (32 - privateMask) };
 }
 
 /** Prefixes that a machine takes for so many pods with addresses of their own. */
@@ -69,23 +68,23 @@ export function prefixesNeeded(podAddresses: number): number {
   return Math.ceil((podAddresses + WARM_ADDRESSES) / PREFIX_SIZE);
 }
 
-/** What machines in one zone take. */
+/** Addresses and prefixes that the machines of one zone need. */
 export interface ZoneDemand {
   readonly machines: number;
   readonly prefixes: number;
 }
 
-/** What one zone's private subnet can give: addresses for the machines' own interfaces, and prefixes for their pods. */
+/** Capacity of one zone's private subnet: addresses for the interfaces of machines, and prefixes for their pods. */
 export function zoneCapacity({ addressesPerZone }: NetworkPlan): ZoneDemand {
   const single = addressesPerZone / 16;
   return {
-    machines: Math.max(0, Math.floor(single) - (KEPT_BY_AWS - 1) - OTHER_INTERFACES),
-    // The last prefix has the address that AWS keeps at the end.
+    machines: Math.max(0, Math.floor(single) - (RESERVED_BY_AWS - 1) - OTHER_INTERFACES),
+    // The last prefix contains the address that AWS reserves.
     prefixes: Math.max(0, Math.floor((addressesPerZone - single) / PREFIX_SIZE) - 1),
   };
 }
 
-/** The smallest mask, from /16 on, whose subnets hold the demand in every zone; undefined where none does. */
+/** The smallest network, /16 or smaller, whose subnets hold the demand in every zone; undefined where none does. */
 export function smallestMaskFor(demand: ZoneDemand, zoneCount: number): number | undefined {
   for (let mask = 26; mask >= LARGEST_VPC; mask--) {
     const plan = planNetwork(`10.0.0.0/${mask}`, zoneCount);
@@ -96,30 +95,17 @@ export function smallestMaskFor(demand: ZoneDemand, zoneCount: number): number |
   return undefined;
 }
 
-/** All but the first sixteenth, as the four blocks that a reservation can name: 1/16, 1/8, 1/4 and 1/2. Its ratio of 15 to 1 is nearly that of prefixes to machines. */
-function prefixParts({ base, mask }: Block): Block[] {
+/**
+ * All but the first sixteenth, as the four blocks that a reservation can name: 1/16, 1/8, 1/4 and 1/2. The ratio of
+ * 15 to 1 is nearly that of prefixes to machines.
+ */
+function prefixParts(block: AddressBlock): AddressBlock[] {
   return [4, 3, 2, 1]
-    .filter((bits) => mask + bits <= SMALLEST_SUBNET)
-    .map((bits) => ({ base: base + sizeOf(mask + bits), mask: mask + bits }));
+    .map((bits) => block.prefixLength + bits)
+    .filter((mask) => mask <= SMALLEST_SUBNET)
+    .map((mask) => subBlock(block, mask, 1));
 }
 
 function bitsFor(parts: number): number {
   return Math.ceil(Math.log2(parts));
-}
-
-function sizeOf(mask: number): number {
-  return 2 ** (32 - mask);
-}
-
-function parseCidr(cidr: string): Block | undefined {
-  const match = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\/(\d+)$/.exec(cidr);
-  if (match === null) return undefined;
-  const [a = 0, b = 0, c = 0, d = 0, mask = 0] = match.slice(1).map(Number);
-  if ([a, b, c, d].some((part) => part > 255) || mask > 32) return undefined;
-  const address = ((a * 256 + b) * 256 + c) * 256 + d;
-  return { base: address - (address % sizeOf(mask)), mask };
-}
-
-function formatCidr({ base, mask }: Block): string {
-  return `${[24, 16, 8, 0].map((bits) => Math.floor(base / 2 ** bits) % 256).join(".")}/${mask}`;
 }

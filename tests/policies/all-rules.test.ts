@@ -221,6 +221,7 @@ const CASES: Readonly<
     violating: {
       everyone: cluster({ publicAccessCidrs: ["0.0.0.0/0"] }),
       "everyone on IPv6": cluster({ publicAccessCidrs: ["::/0"] }),
+      "two halves of everyone": cluster({ publicAccessCidrs: ["0.0.0.0/1", "128.0.0.0/1"] }),
       "no blocks": cluster({ publicAccessCidrs: undefined }),
       "AWS's own resource": controlPlane({ vpcConfig: { endpointPublicAccess: true } }),
       "everyone, there": controlPlane({ vpcConfig: { publicAccessCidrs: ["0.0.0.0/0"] } }),

@@ -1,4 +1,5 @@
 /** The platform `eks`: network, cluster, storage and machines made by the stack. Loads no SDK of a cloud. */
+import { publicAccessProblem } from "../../../platforms/eks/public-access";
 import { z } from "zod";
 import { planNetwork } from "../../../platforms/eks/network-plan";
 import { NAT_STRATEGIES } from "../../../platforms/eks/plan";
@@ -205,14 +206,9 @@ export const eksPlatformSchema = z
     if (clients.zone !== undefined && !zones.includes(clients.zone)) {
       problem(["clients", "zone"], `${clients.zone} is none of the platform's zones: ${zones.join(", ")}`);
     }
-    const open = cluster.publicAccessCidrs.findIndex((cidr) => cidr.endsWith("/0"));
-    if (open >= 0 && !cluster.openToTheWorld) {
-      const cidr = cluster.publicAccessCidrs[open] ?? "";
-      problem(
-        ["cluster", "publicAccessCidrs", open],
-        `${cidr} also needs openToTheWorld: true; or name the blocks that need the API server`,
-      );
-    }
+    const { publicAccessCidrs: cidrs, openToTheWorld } = cluster;
+    const accessProblem = publicAccessProblem({ cidrs, openToTheWorld });
+    if (accessProblem !== undefined) problem(["cluster", "publicAccessCidrs"], accessProblem);
     if (new Set(zones).size < zones.length) problem(["zones"], "a zone is named twice");
     if ("vpcId" in network && network.privateSubnetIds.length < zones.length) {
       const count = network.privateSubnetIds.length;

@@ -29,7 +29,11 @@ describe("a stack open to everyone", () => {
   it("is refused before anything is made, unless it is said twice", async () => {
     await expect(platform({ publicAccess: open })).rejects.toThrow(BadInput);
     await expect(platform({ publicAccess: open })).rejects.toThrow(
-      "0.0.0.0/0 lets everyone reach the API server; name the blocks that need it, or say openToTheWorld: true as well",
+      "0.0.0.0/0 also needs openToTheWorld: true; or name the blocks that need the API server",
+    );
+    const halves = { cidrs: ["0.0.0.0/1", "128.0.0.0/1"], openToTheWorld: false };
+    await expect(platform({ publicAccess: halves })).rejects.toThrow(
+      "0.0.0.0/1, 128.0.0.0/1 together also need openToTheWorld: true",
     );
     const cluster = (await platform({ publicAccess: { ...open, openToTheWorld: true } })).one(
       "eks:index:Cluster",

@@ -92,10 +92,14 @@ describe("the platform eks", () => {
     [
       "everyone",
       { cluster: { publicAccessCidrs: ["0.0.0.0/0"] } },
-      /^platform\.cluster\.publicAccessCidrs\.0: 0\.0\.0\.0\/0 also needs openToTheWorld: true/,
+      /^platform\.cluster\.publicAccessCidrs: 0\.0\.0\.0\/0 also needs openToTheWorld: true/,
     ],
     [
       "a block that is none",
+      { cluster: { publicAccessCidrs: ["0.0.0.0/1", "128.0.0.0/1"] } },
+      /^platform\.cluster\.publicAccessCidrs: 0\.0\.0\.0\/1, 128\.0\.0\.0\/1 together also need openToTheWorld: true/,
+    ],
+    [
       { cluster: { publicAccessCidrs: ["home"] } },
       /^platform\.cluster\.publicAccessCidrs\.0.*expected an IPv4 block/,
     ],
