@@ -95,11 +95,12 @@ describe("the platform eks", () => {
       /^platform\.cluster\.publicAccessCidrs: 0\.0\.0\.0\/0 also needs openToTheWorld: true/,
     ],
     [
-      "a block that is none",
+      "two halves of everyone",
       { cluster: { publicAccessCidrs: ["0.0.0.0/1", "128.0.0.0/1"] } },
       /^platform\.cluster\.publicAccessCidrs: 0\.0\.0\.0\/1, 128\.0\.0\.0\/1 together also need openToTheWorld: true/,
     ],
     [
+      "a block that is none",
       { cluster: { publicAccessCidrs: ["home"] } },
       /^platform\.cluster\.publicAccessCidrs\.0.*expected an IPv4 block/,
     ],
