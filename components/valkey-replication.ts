@@ -14,7 +14,7 @@ import { CLIENT_PORT } from "./kubernetes/layout";
 import { objectNames } from "./kubernetes/names";
 import { createNetworkPolicy } from "./kubernetes/network-policy";
 import { scriptFiles } from "./kubernetes/scripts";
-import { createSentinels } from "./kubernetes/replication/sentinel";
+import { createFailover } from "./kubernetes/replication/failover";
 import { createSecret } from "./kubernetes/secret";
 import { PASSWORD_FILE } from "./kubernetes/server-config";
 import type { ServerPods } from "./kubernetes/pods/server-pods";
@@ -65,7 +65,7 @@ export class ValkeyReplication extends pulumi.ComponentResource {
 
     const needed = [
       createSecret(context, { [PASSWORD_FILE]: (password) => password }),
-      createConfigMap(context, names.scripts, scriptFiles(args.sentinel === undefined ? "replication" : "watched")),
+      createConfigMap(context, names.scripts, scriptFiles(args.sentinel === undefined ? "replication" : "sentinel")),
       createNetworkPolicy(context, [CLIENT_PORT], args.sentinel !== undefined),
     ];
     const chart = { ...from, values: chartValues(context, args.replicas, args.sentinel) };
@@ -76,7 +76,7 @@ export class ValkeyReplication extends pulumi.ComponentResource {
       { parent: this, dependsOn: needed },
     );
 
-    if (args.sentinel !== undefined) createSentinels(context, args.sentinel, nodes);
+    if (args.sentinel !== undefined) createFailover(context, args.sentinel, nodes);
     this.pods = serverPods(context, nodes, name);
     this.revision = podRevision(chart);
     this.endpoint = serviceEndpoint(args.sentinel === undefined ? names.client : names.writeProxy, context);

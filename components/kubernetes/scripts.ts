@@ -6,17 +6,19 @@ import { SCRIPTS_DIRECTORY } from "./layout";
 export const SCRIPTS = {
   cluster: ["node.sh", "ready-cluster.sh", "hand-over.sh"],
   replication: ["node.sh", "ready-replication.sh"],
-  watched: ["node.sh", "ready-replication.sh", "sentinel.sh"],
+  sentinel: ["node.sh", "ready-replication.sh", "sentinel.sh"],
+  engine: ["node.sh", "ready-replication.sh", "start-replica.sh"],
 } as const;
 
-/** File name to text. */
-export function scriptFiles(mode: keyof typeof SCRIPTS): Record<string, string> {
-  return Object.fromEntries(
-    SCRIPTS[mode].map((name) => [name, readFileSync(join(__dirname, "scripts", name), "utf8")]),
-  );
+/** Which scripts the pods of a deployment need. */
+export type ScriptSet = keyof typeof SCRIPTS;
+
+/** Text of each script, by file name. */
+export function scriptFiles(set: ScriptSet): Record<string, string> {
+  return Object.fromEntries(SCRIPTS[set].map((name) => [name, readFileSync(join(__dirname, "scripts", name), "utf8")]));
 }
 
-/** Runs one of them; they are read by sh, so no file must be executable. */
+/** The command that runs a script; sh reads the script, so the file needs no execute permission. */
 export function scriptCommand(
   name: (typeof SCRIPTS)[keyof typeof SCRIPTS][number],
   ...args: readonly string[]

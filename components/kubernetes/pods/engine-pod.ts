@@ -1,4 +1,4 @@
-/** The pod of a Redis or Dragonfly server in replication mode. Pod 0 is the primary, whatever happens: there is no failover. Pure. */
+/** The pod of a Redis or Dragonfly server in replication mode. Pod 0 is always the primary: there is no failover. Pure. */
 import type { types } from "@pulumi/kubernetes";
 import type { Engine } from "../../../valkey/engines";
 import type { ServerArgs } from "../arguments";
@@ -18,17 +18,13 @@ import { objectLabels } from "../names";
 import { podBasics } from "./pod-basics";
 import { livenessProbe, readinessProbe } from "./probes";
 import { CONTAINER_SECURITY_CONTEXT } from "./security-context";
+import { scriptCommand } from "../scripts";
 import { checksum } from "../server-config";
 import { scriptEnvironment, serverMounts, podVolumes } from "./volumes";
 
 type Container = types.input.core.v1.Container;
 
-/** The first argument is the address of the primary, for every pod but pod 0; a server that restarts follows it again. */
-const START = `primary=$1; shift
-case $POD_NAME in *-0) exec "$@" ;; esac
-case $1 in dragonfly) exec "$@" "--replicaof=$primary:${CLIENT_PORT}" ;; *) exec "$@" --replicaof "$primary" ${CLIENT_PORT} ;; esac`;
-
-/** @param config of the server, or its flags; another one makes other pods */
+/** @param config text of the server's configuration or flags; another text restarts the pods */
 export function enginePod(context: DeploymentContext, config: string): types.input.core.v1.PodTemplateSpec {
   const { deployment, names, args } = context;
   const { metrics } = args;
@@ -45,7 +41,7 @@ export function enginePod(context: DeploymentContext, config: string): types.inp
   };
 }
 
-/** Whether its servers have volumes of their own. */
+/** Whether each server has a volume of its own. Dragonfly keeps nothing on disk here. */
 export function hasVolumes({ engine, storage }: Pick<ServerArgs, "engine" | "storage">): boolean {
   return engine !== "dragonfly" && storage.ephemeral !== true;
 }
@@ -69,7 +65,7 @@ function serverContainer(
     image,
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
     securityContext: CONTAINER_SECURITY_CONTEXT,
-    command: ["sh", "-c", START, "start", primary, ...program],
+    command: scriptCommand("start-replica.sh", primary, ...program),
     env: [
       fromPod("POD_NAME", "metadata.name"),
       fromPod("POD_NAMESPACE", "metadata.namespace"),
@@ -82,7 +78,7 @@ function serverContainer(
   };
 }
 
-/** Nothing is known of the programs in Dragonfly's image; it listens when it is ready. */
+/** Dragonfly's image may have no client program; the server listens when it is ready. */
 function probes(engine: Engine | undefined): Pick<Container, "livenessProbe" | "readinessProbe"> {
   if (engine !== "dragonfly")
     return {

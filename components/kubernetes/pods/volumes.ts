@@ -7,8 +7,8 @@ import { CONFIG_DIRECTORY, SCRIPTS_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } 
 import type { ObjectNames } from "../names";
 import { PASSWORD_FILE } from "../server-config";
 
-/** For the server's group alone. */
-const SECRET_MODE = 0o440;
+/** Secrets are read by the server's user and group. */
+export const SECRET_MODE = 0o440;
 
 export function podVolumes(names: ObjectNames, tls: Tls | undefined): types.input.core.v1.Volume[] {
   return [

@@ -7,7 +7,7 @@ import { CLIENT_PORT, METRICS_PORT, SCRIPTS_DIRECTORY, SECRET_DIRECTORY } from "
 import { sidecarResources, EXPORTER_RESOURCES, INIT_RESOURCES } from "../pods/sidecar-resources";
 import { EXPORTER_IMAGE } from "../metrics";
 import { scheduling } from "../pods/placement";
-import { findPrimaryContainer } from "./sentinel";
+import { findPrimaryContainer } from "./find-primary-container";
 import { livenessProbe, readinessProbe } from "../pods/probes";
 import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../pods/security-context";
 import { PASSWORD_FILE } from "../server-config";

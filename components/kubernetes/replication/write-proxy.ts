@@ -1,50 +1,83 @@
-/** The configuration of the proxies that send clients to the primary, whoever that is. Pure. */
+/** The Service at which clients reach the primary, and the HAProxy pods behind it. */
+import type { types } from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import type { DeploymentContext } from "../deployment-context";
+import { AWAIT_CREATION_ONLY } from "../deployment-context";
+import * as k8s from "../kubernetes-sdk";
 import { CLIENT_PORT } from "../layout";
+import { writeProxyLabels } from "../names";
+import { pullPolicy } from "../pods/image";
+import { podBasics } from "../pods/pod-basics";
+import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
+import { FAILOVER_RESOURCES, PROXY_COUNT } from "../pods/sidecar-resources";
+import { PASSWORD_FILE } from "../server-config";
+import { createSupportService } from "./support-service";
+import { writeProxyConfig } from "./write-proxy-config";
 
-/** Milliseconds between two questions to a node; whoever says twice that it is not the primary is not. */
-const ASK_MS = 500;
+export const PROXY_IMAGE = "docker.io/library/haproxy:3.2.4-alpine";
+const CONFIG_DIRECTORY = "/valkey/proxy";
+const CONFIG_FILE = "haproxy.cfg";
 
-/**
- * HAProxy asks every node whether it is the primary, and cuts clients' connections when it is no more: they connect anew and land with the
- * next. The password comes from the environment.
- * @param hosts of the nodes, as DNS has them; their addresses may change
- */
-export function writeProxyConfig(hosts: readonly string[]): string {
-  const servers = hosts.map((host) => `  server ${host.split(".")[0] ?? host} ${host}:${CLIENT_PORT} check`);
-  return `global
-  maxconn 20000
-  log stdout format raw local0 notice
+const LISTENS: types.input.core.v1.Probe = { tcpSocket: { port: "valkey" }, periodSeconds: 5 };
 
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 24h
-  timeout server 24h
-  timeout check 1s
+/** @param nodes number of servers, with the primary */
+export function createWriteProxy(context: DeploymentContext, nodes: number): void {
+  const { deployment, names, options } = context;
+  const labels = writeProxyLabels(deployment);
+  const name = names.writeProxy;
+  const metadata = createSupportService(context, {
+    name,
+    labels,
+    service: { ports: [{ name: "valkey", port: CLIENT_PORT, targetPort: "valkey" }] },
+  });
+  const config = serverHosts(context, nodes).apply(writeProxyConfig);
+  new k8s.core.v1.ConfigMap(name, { metadata, data: { [CONFIG_FILE]: config } }, options);
+  new k8s.apps.v1.Deployment(
+    name,
+    {
+      metadata: { ...metadata, annotations: AWAIT_CREATION_ONLY },
+      spec: {
+        replicas: PROXY_COUNT,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: podSpec(context, labels) },
+      },
+    },
+    options,
+  );
+}
 
-resolvers cluster
-  parse-resolv-conf
-  hold valid 1s
-  hold nx 1s
-  hold other 1s
-  resolve_retries 3
-  timeout resolve 1s
-  timeout retry 1s
+/** DNS names of the servers' pods. */
+function serverHosts({ deployment, names, args }: DeploymentContext, nodes: number): pulumi.Output<string[]> {
+  const clusterDomain = args.clusterDomain ?? "cluster.local";
+  return pulumi.output(args.namespace).apply((namespace) => {
+    const suffix = `${names.headless}.${namespace}.svc.${clusterDomain}`;
+    return Array.from({ length: nodes }, (_, index) => `${deployment}-${index}.${suffix}`);
+  });
+}
 
-frontend write
-  bind :${CLIENT_PORT}
-  default_backend primary
+function podSpec(context: DeploymentContext, labels: Record<string, string>): types.input.core.v1.PodSpec {
+  const { names, args } = context;
+  // One proxy per zone, in as many zones as there are proxies.
+  const placement = { ...args.placement, zones: args.placement.zones.slice(0, PROXY_COUNT) };
+  return {
+    ...podBasics(context, { labels, placement }),
+    containers: [proxyContainer(context)],
+    volumes: [{ name: "config", configMap: { name: names.writeProxy } }],
+  };
+}
 
-backend primary
-  option tcp-check
-  tcp-check connect
-  tcp-check send-lf "AUTH %[env(PASSWORD)]\\r\\n"
-  tcp-check expect string +OK
-  tcp-check send "INFO replication\\r\\n"
-  tcp-check expect string role:master
-  tcp-check send "QUIT\\r\\n"
-  tcp-check expect string +OK
-  default-server inter ${ASK_MS}ms fastinter ${ASK_MS / 2}ms downinter ${ASK_MS}ms fall 2 rise 1 on-marked-down shutdown-sessions resolvers cluster resolve-prefer ipv4 init-addr none
-${servers.join("\n")}
-`;
+function proxyContainer({ names, args }: DeploymentContext): types.input.core.v1.Container {
+  return {
+    name: "proxy",
+    image: PROXY_IMAGE,
+    imagePullPolicy: pullPolicy(PROXY_IMAGE, args.imagePullPolicy),
+    args: ["haproxy", "-W", "-db", "-f", `${CONFIG_DIRECTORY}/${CONFIG_FILE}`],
+    env: [{ name: "PASSWORD", valueFrom: { secretKeyRef: { name: names.secret, key: PASSWORD_FILE } } }],
+    ports: [{ name: "valkey", containerPort: CLIENT_PORT }],
+    resources: FAILOVER_RESOURCES,
+    securityContext: CONTAINER_SECURITY_CONTEXT,
+    readinessProbe: LISTENS,
+    livenessProbe: { ...LISTENS, periodSeconds: 10 },
+    volumeMounts: [{ name: "config", mountPath: CONFIG_DIRECTORY, readOnly: true }],
+  };
 }

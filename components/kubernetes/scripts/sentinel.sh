@@ -46,7 +46,7 @@ CONF
     fi
     exec valkey-server /data/sentinel.conf --sentinel
     ;;
-  follow)
+  find-primary)
     # A server that does not know who leads must not take it for itself: it may have been replaced meanwhile.
     until primary=$(watched) && [ -n "$primary" ]; do
       echo "no Sentinel says who is the primary of $DEPLOYMENT" >&2

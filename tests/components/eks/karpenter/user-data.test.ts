@@ -64,7 +64,7 @@ describe("user data", () => {
   it("moves interrupts only where it is asked to", () => {
     expect(scriptOf(UNTUNED)).not.toContain("smp_affinity");
     const script = scriptOf({ interruptCpus: 2, staticCpus: false });
-    expect(script).toContain('ethtool -L "$interface" combined 2');
+    expect(script).toContain("ExecStart=/usr/local/sbin/valkey-interrupts 2\n");
     expect(script).toContain("irqbalance");
   });
 
@@ -87,7 +87,9 @@ describe("user data", () => {
         );
         // The commands of a machine, so far as the script asks anything of them.
         const stubs = `ip() { echo "default via 10.0.0.1 dev ens5"; }; ethtool() { :; }; systemctl() { :; }; nproc() { echo ${cpus}; }\n`;
-        execFileSync("bash", [], { input: stubs + inner.replaceAll("/proc/", `${root}/`) });
+        execFileSync("bash", ["-s", "--", String(interruptCpus)], {
+          input: stubs + inner.replaceAll("/proc/", `${root}/`),
+        });
         expect(irqs.map((irq) => readFileSync(join(root, "irq", irq, "smp_affinity_list"), "utf8").trim())).toEqual(
           expected,
         );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { writeProxyConfig } from "../../../../components/kubernetes/replication/write-proxy";
+import { writeProxyConfig } from "../../../../components/kubernetes/replication/write-proxy-config";
 import { ValkeyReplication } from "../../../../components/valkey-replication";
 import type { DeclaredResource } from "../../../support/pulumi-mocks";
 import { evaluateProgram, onlyResource } from "../../../support/pulumi-mocks";
@@ -80,8 +80,8 @@ describe("Sentinels around the upstream chart", () => {
     };
     expect(values.extraInitContainers).toMatchObject([
       {
-        name: "follow",
-        command: ["sh", "/valkey/scripts/sentinel.sh", "follow"],
+        name: "find-primary",
+        command: ["sh", "/valkey/scripts/sentinel.sh", "find-primary"],
         securityContext: { readOnlyRootFilesystem: true, runAsNonRoot: true },
         volumeMounts: [{ name: "valkey-data" }, { name: "shop-scripts-valkey" }, { name: "shop-password-valkey" }],
       },

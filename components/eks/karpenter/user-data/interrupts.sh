@@ -1,0 +1,15 @@
+#!/bin/bash
+# valkey-interrupts CPUS: as many queues of the network card as CPUS, one interrupt each, pinned to CPU 0 and then to
+# the last CPUs of the machine, downwards. Nothing moves them afterwards.
+set -euo pipefail
+cpus=${1:?number of CPUs}
+interface=$(ip -o -4 route show default | awk '{print $5; exit}')
+ethtool -L "$interface" combined "$cpus" || [ "$(ethtool -l "$interface" | awk '/^Combined:/ {n = $2} END {print n}')" = "$cpus" ]
+systemctl disable --now irqbalance.service 2>/dev/null || true
+last=$(($(nproc --all) - 1))
+turn=0
+for irq in $(awk -v name="$interface" 'index($0, name) {sub(":", "", $1); print $1}' /proc/interrupts); do
+  [ "$turn" = 0 ] && cpu=0 || cpu=$((last - turn + 1))
+  echo "$cpu" >"/proc/irq/$irq/smp_affinity_list"
+  turn=$(((turn + 1) % cpus))
+done

@@ -1,0 +1,16 @@
+/** The configuration of the proxies that send clients to the primary. Pure. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { CLIENT_PORT } from "../layout";
+
+const CONFIG = readFileSync(join(__dirname, "haproxy.cfg"), "utf8");
+
+/**
+ * HAProxy asks every server for its role, and cuts clients' connections to a server that answers twice as a replica.
+ * The clients connect again and reach the new primary. The password comes from the environment.
+ * @param hosts DNS names of the servers, whose addresses may change
+ */
+export function writeProxyConfig(hosts: readonly string[]): string {
+  const servers = hosts.map((host) => `  server ${host.split(".")[0] ?? host} ${host}:${CLIENT_PORT} check`);
+  return `${CONFIG}${servers.join("\n")}\n`;
+}

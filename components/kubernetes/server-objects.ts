@@ -1,0 +1,116 @@
+/** Kubernetes objects that the servers of a native deployment have in common, in cluster and replication mode. */
+import type * as pulumi from "@pulumi/pulumi";
+import type { DeploymentContext } from "./deployment-context";
+import { AWAIT_CREATION_ONLY, objectMetadata } from "./deployment-context";
+import * as k8s from "./kubernetes-sdk";
+import { BUS_PORT, CLIENT_PORT, DATA_VOLUME } from "./layout";
+import { objectLabels, selectorLabels } from "./names";
+
+/** Gives every pod a DNS name before it is ready: nodes of an unformed cluster find each other by these names. */
+export function createHeadlessService(context: DeploymentContext, ports: readonly number[]): k8s.core.v1.Service {
+  const { names } = context;
+  return new k8s.core.v1.Service(
+    names.headless,
+    {
+      metadata: objectMetadata(context, names.headless, "headless"),
+      spec: {
+        clusterIP: "None",
+        publishNotReadyAddresses: true,
+        selector: selectorLabels(context.deployment),
+        ports: ports.map((each) => servicePort(each === BUS_PORT ? "bus" : "valkey", each)),
+      },
+    },
+    context.options,
+  );
+}
+
+/** The Service at which clients find the deployment. */
+export function createClientService(context: DeploymentContext): k8s.core.v1.Service {
+  const { names } = context;
+  return new k8s.core.v1.Service(
+    names.client,
+    {
+      metadata: { ...objectMetadata(context, names.client, "client"), annotations: AWAIT_CREATION_ONLY },
+      spec: { selector: selectorLabels(context.deployment), ports: [servicePort("valkey", CLIENT_PORT)] },
+    },
+    context.options,
+  );
+}
+
+/** An account without rights: the pods never call the API server. */
+export function createServiceAccount(context: DeploymentContext): k8s.core.v1.ServiceAccount {
+  const name = context.names.serviceAccount;
+  return new k8s.core.v1.ServiceAccount(
+    name,
+    { metadata: objectMetadata(context, name), automountServiceAccountToken: false },
+    context.options,
+  );
+}
+
+/** Lets one pod leave at a time: a primary and its replica never leave together. */
+export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v1.PodDisruptionBudget {
+  const name = context.names.disruptionBudget;
+  return new k8s.policy.v1.PodDisruptionBudget(
+    name,
+    {
+      metadata: objectMetadata(context, name),
+      spec: { maxUnavailable: 1, selector: { matchLabels: selectorLabels(context.deployment) } },
+    },
+    context.options,
+  );
+}
+
+/**
+ * Updates one pod at a time.
+ * @param hasVolumes whether each pod has a volume of its own
+ */
+export function createStatefulSet(
+  context: DeploymentContext,
+  nodes: number,
+  template: k8s.types.input.core.v1.PodTemplateSpec,
+  needed: pulumi.Resource[],
+  hasVolumes: boolean,
+): void {
+  const { deployment, names, args, options } = context;
+  new k8s.apps.v1.StatefulSet(
+    names.statefulSet,
+    {
+      metadata: { ...objectMetadata(context, names.statefulSet), annotations: AWAIT_CREATION_ONLY },
+      spec: {
+        serviceName: names.headless,
+        replicas: nodes,
+        // All pods start at once; no pod waits for another.
+        podManagementPolicy: "Parallel",
+        updateStrategy: { type: "RollingUpdate" },
+        selector: { matchLabels: selectorLabels(deployment) },
+        template,
+        volumeClaimTemplates: hasVolumes ? [dataVolume(context)] : [],
+        // A removed node lost its slots and left the cluster. With its volume it would return with a node ID that the others
+        // have forgotten.
+        persistentVolumeClaimRetentionPolicy: {
+          whenDeleted: args.storage.onDestroy === "keep" ? "Retain" : "Delete",
+          whenScaled: "Delete",
+        },
+      },
+    },
+    { ...options, dependsOn: needed },
+  );
+}
+
+function dataVolume({
+  deployment,
+  args: { storage },
+}: DeploymentContext): k8s.types.input.core.v1.PersistentVolumeClaim {
+  return {
+    metadata: { name: DATA_VOLUME, labels: objectLabels(deployment) },
+    spec: {
+      accessModes: ["ReadWriteOnce"],
+      ...(storage.className === undefined ? {} : { storageClassName: storage.className }),
+      resources: { requests: { storage: storage.size } },
+    },
+  };
+}
+
+function servicePort(name: string, number: number): k8s.types.input.core.v1.ServicePort {
+  return { name, port: number, targetPort: name };
+}
