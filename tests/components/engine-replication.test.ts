@@ -1,3 +1,4 @@
+import { ROOT } from "../../lib/paths";
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -96,9 +97,9 @@ describe("Dragonfly", () => {
     });
   });
 
-  it("has S3's flags, its settings as flags, and its password from a file", () => {
+  it("has the flags of the document, its settings as flags, and its password from a file", () => {
     const { command } = containerOf(resources);
-    expect(command.slice(5)).toEqual([
+    expect(command.slice(3)).toEqual([
       "dragonfly",
       "--port=6379",
       "--dir=/data",
@@ -125,6 +126,9 @@ describe("Dragonfly", () => {
   });
 });
 
+/** The scripts in the repository, in place of those that a pod mounts. */
+const SCRIPTS = join(ROOT, "components", "kubernetes", "scripts");
+
 describe("how a server starts", () => {
   const started = (command: readonly string[], pod: string): string => {
     const directory = mkdtempSync(join(tmpdir(), "start-"));
@@ -133,7 +137,9 @@ describe("how a server starts", () => {
         writeFileSync(join(directory, program), '#!/bin/sh\necho "$(basename "$0") $*"\n');
         chmodSync(join(directory, program), 0o755);
       }
-      const [shell = "", ...rest] = command.map((word) => word.replaceAll("$(POD_NAMESPACE)", "valkey"));
+      const [shell = "", ...rest] = command.map((word) =>
+        word.replaceAll("$(POD_NAMESPACE)", "valkey").replace("/valkey/scripts", SCRIPTS),
+      );
       return execFileSync(shell, rest, {
         env: { PATH: `${directory}:${process.env["PATH"] ?? ""}`, POD_NAME: pod },
         encoding: "utf8",
