@@ -1,4 +1,6 @@
-/** A connection to one node, by ioredis: without retries and reconnects, with errors that name the node and the remedy. */
+/**
+ * A connection to one node, by ioredis: without retries and reconnects, with errors that name the node and the remedy.
+ */
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import { Redis } from "ioredis";

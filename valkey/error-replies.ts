@@ -1,14 +1,18 @@
 /**
- * What a server's error reply asks of a client: where to send the command instead, or that it failed. Pure. The open-loop
- * generator bundles this file, so it must not import a client library.
+ * What a server's error reply asks of a client: where to send the command instead, or that it failed. Pure. The
+ * open-loop generator bundles this file, so it must not import a client library.
  */
 import type { Endpoint } from "./node";
 
-/** An error reply that a client follows (https://valkey.io/topics/cluster-spec, "MOVED Redirection", "ASK redirection"). */
+/**
+ * An error reply that a client follows (https://valkey.io/topics/cluster-spec, "MOVED Redirection", "ASK redirection").
+ */
 export type Redirect =
   /** Another node serves the slot: permanently (`MOVED`), or for this command only (`ASK`, after ASKING). */
   | { readonly kind: "MOVED" | "ASK"; readonly slot: number; readonly endpoint: Endpoint }
-  /** The former primary names its successor in replication mode, to clients that sent CLIENT CAPA REDIRECT (Valkey 8.0). */
+  /**
+   * The former primary names its successor in replication mode, to clients that sent CLIENT CAPA REDIRECT (Valkey 8.0).
+   */
   | { readonly kind: "REDIRECT"; readonly endpoint: Endpoint }
   /** Some keys of the slot have been migrated and some have not: the same command again, a little later. */
   | { readonly kind: "TRYAGAIN" };
@@ -32,8 +36,8 @@ export function parseRedirect(error: string, asked: Endpoint): Redirect | undefi
 }
 
 /**
- * Splits `host:port` at the last colon: servers print IPv6 addresses without brackets, proxies may print them with brackets.
- * The host comes without brackets, because sockets take it so.
+ * Splits `host:port` at the last colon: servers print IPv6 addresses without brackets, proxies may print them with
+ * brackets. The host comes without brackets, because sockets take it so.
  */
 function parseEndpoint(text: string | undefined, asked: Endpoint): Endpoint | undefined {
   const match = /^(.*):(\d+)$/.exec(text ?? "");

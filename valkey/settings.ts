@@ -73,7 +73,9 @@ export const RESERVED_DIRECTIVES: readonly string[] = [
   "availability-zone",
 ];
 
-/** Directives that verification compares between the nodes. CONFIG GET leaves out those that a server's version lacks. */
+/**
+ * Directives that verification compares between the nodes. CONFIG GET leaves out those that a server's version lacks.
+ */
 export const COMPARED_DIRECTIVES: readonly string[] = [
   "maxmemory",
   "maxmemory-policy",

@@ -17,7 +17,7 @@ const setting = (deployment: Deployment, index: number, name: string): Promise<s
   withNode(deployment, index, async (connection) => (await connection.config("GET", name))[1] ?? "");
 
 describe("formation of a cluster", () => {
-  it("ends with a cluster that passes verification, its settings as configured", async () => {
+  it("ends with a cluster that passes verification, with the configured settings", async () => {
     const deployment = await sandbox.cluster("fresh", 3, 1, {
       "cluster-node-timeout": 4321,
       "repl-diskless-sync-delay": 3,
@@ -31,14 +31,14 @@ describe("formation of a cluster", () => {
     }
   });
 
-  it("leaves no hidden directive changed, not even those that a killed formation left behind", async () => {
+  it("restores hidden directives, also those that a killed formation left changed", async () => {
     const deployment = await sandbox.cluster("hidden", 3, 1);
     const hidden = async (index: number): Promise<string[]> =>
       Promise.all([
         setting(deployment, index, "cluster-ping-interval"),
         setting(deployment, index, "cluster-message-gossip-perc"),
       ]);
-    // Before 9 there is no setting for how much is gossiped.
+    // Before Valkey 9, cluster-message-gossip-perc does not exist.
     const own = (await hidden(0))[1] === "" ? ["0", ""] : ["0", "10"];
     for (const [index] of deployment.nodes.entries())
       await withNode(deployment, index, (connection) => connection.config("SET", "cluster-ping-interval", "9999"));
@@ -67,7 +67,7 @@ describe("formation of a cluster", () => {
     expect(await views()).toEqual(before);
   });
 
-  it("completes what was interrupted half-way", async () => {
+  it("completes an interrupted formation", async () => {
     const deployment = await sandbox.cluster("half", 3, 1);
     const stop = new AbortController();
     const interrupted = form(deployment, SHAPE, {
@@ -83,7 +83,7 @@ describe("formation of a cluster", () => {
     expect(await failing(deployment)).toEqual([]);
   });
 
-  it("completes a cluster whose nodes met but own nothing, and one that lacks a replica", async () => {
+  it("completes a cluster whose nodes have met and own no slots, and one that lacks a replica", async () => {
     const deployment = await sandbox.cluster("partial", 3, 1);
     const [first] = deployment.nodes;
     for (let index = 1; index < 6; index++)
@@ -100,7 +100,7 @@ describe("formation of a cluster", () => {
     expect(await failing(deployment)).toEqual([]);
   });
 
-  it("says precisely why it cannot, and touches nothing", async () => {
+  it("gives the reason when it is blocked, and changes nothing", async () => {
     const deployment = await sandbox.cluster("blocked", 3, 1);
     const replica = deployment.nodes.length - 1;
     await withNode(deployment, replica, async (connection) => {
@@ -113,14 +113,14 @@ describe("formation of a cluster", () => {
     );
   });
 
-  it("says what was missing when its time is up", async () => {
+  it("reports what is missing when the time is up", async () => {
     const deployment = await sandbox.cluster("late", 3, 1);
     await expect(form(deployment, SHAPE, { timeoutMs: 30 })).rejects.toThrow(/late is not formed after \d+ s: late-\d/);
   });
 });
 
 describe("formation of replication", () => {
-  it("ends with replicas that follow, and changes nothing the second time", async () => {
+  it("ends with replicas of the primary, and changes nothing the second time", async () => {
     const deployment = await sandbox.replication("pair", 2);
     await withNode(deployment, 0, (connection) => connection.set("kept", "1"));
     expect(await form(deployment, { primaries: 1, replicasPerPrimary: 2 })).toMatchObject({ changed: true });
@@ -129,7 +129,7 @@ describe("formation of replication", () => {
     expect(await withNode(deployment, 2, (connection) => connection.get("kept"))).toBe("1");
   });
 
-  it("does not make a replica of a node with keys of its own", async () => {
+  it("refuses to make a replica of a node with keys of its own", async () => {
     const deployment = await sandbox.replication("owner", 1);
     await withNode(deployment, 1, (connection) => connection.set("theirs", "1"));
     await expect(form(deployment, { primaries: 1, replicasPerPrimary: 1 })).rejects.toThrow(

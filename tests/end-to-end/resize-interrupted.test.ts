@@ -1,4 +1,4 @@
-/** What a resize that was stopped or killed leaves half done, made by hand, and what the next one makes of it. */
+/** States that a stopped or killed resize leaves, made by hand, and how the next resize continues from them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Connection } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
@@ -9,7 +9,7 @@ import { optionsInterruptedAt, ResizableCluster, shape } from "../support/resiza
 const ALL = [0, 1, 2, 3, 4, 5];
 
 let resizing: ResizableCluster;
-/** Of six nodes and two more, which nobody knows yet. */
+/** The six nodes of the cluster and two new ones, which no other knows yet. */
 let all: Deployment;
 beforeAll(async () => {
   resizing = await ResizableCluster.start(await realPrograms());
@@ -33,11 +33,11 @@ const meet =
     await connection.call("CLUSTER", "MEET", node?.endpoint.host ?? "", node?.endpoint.port ?? 0, node?.busPort ?? 0);
   };
 
-/** @returns the ids of all eight, which know each other then */
+/** Makes all eight nodes meet. @returns their node IDs */
 async function met(): Promise<string[]> {
   for (const index of ALL) for (const whom of [6, 7]) await at(index, meet(whom));
   await at(6, meet(7));
-  // New ones serve 2 s later.
+  // New nodes serve 2 s later.
   await eventually("all serve", async () =>
     (await everywhere((connection) => connection.cluster("INFO"))).every((text) => text.includes("cluster_state:ok")),
   );
@@ -58,12 +58,12 @@ async function follow(index: number, id: string | undefined): Promise<void> {
 
 describe("an interrupted resize", () => {
   it.each([
-    ["some have forgotten", [0, 1, 4], undefined, shape(4, 1)],
-    ["all have forgotten, and that know all", ALL, undefined, shape(4, 1)],
-    ["have been reset, the one and not the other", ALL, 6, shape(3, 1)],
-    ["have been reset, the other and not the one", ALL, 7, shape(4, 1)],
+    ["some others have forgotten", [0, 1, 4], undefined, shape(4, 1)],
+    ["all others have forgotten, and that remember all others", ALL, undefined, shape(4, 1)],
+    ["were reset, the first and not the second", ALL, 6, shape(3, 1)],
+    ["were reset, the second and not the first", ALL, 7, shape(4, 1)],
   ] as const)(
-    "took out nodes that %s: they go, or come back under new ids",
+    "removed nodes that %s: the next one removes them, or adds them with new node IDs",
     async (_what, forgetful, reset, wanted) => {
       const ids = await met();
       await follow(7, ids[6]);
@@ -72,12 +72,12 @@ describe("an interrupted resize", () => {
       if (reset !== undefined) await at(reset, (connection) => connection.cluster("RESET", "HARD"));
       await resizing.resizeTo(wanted);
       expect(await resizing.violations()).toEqual([]);
-      // Under their old ids they would not be heard of for a minute.
+      // Under their old node IDs, the others would ignore them for a minute.
       if (wanted.primaries === 4) expect((await idsOf()).filter((id) => ids.includes(id))).toEqual(ids.slice(0, 6));
     },
   );
 
-  it("introduced nodes to one of the others: these hear of them", async () => {
+  it("made new nodes meet one of the others: the rest learn of them by gossip", async () => {
     const ids = await idsOf();
     for (const index of [6, 7]) await at(index, meet(0));
     await resizing.resizeTo(shape(4, 1));
@@ -86,7 +86,7 @@ describe("an interrupted resize", () => {
   });
 
   it.each([shape(4, 1), shape(3, 1)])(
-    "had keys on their way to a node that has no slot yet: they arrive",
+    "had migrated some keys to a node that has no slot yet: the rest follow",
     async (wanted) => {
       const ids = await met();
       const slot = 42;
@@ -123,7 +123,7 @@ describe("an interrupted resize", () => {
     },
   );
 
-  it("left keys with a node that has no slots, which nobody sends there: it says who has them, and changes nothing", async () => {
+  it("left keys with a node without slots, and no open migration: the next one names the node and changes nothing", async () => {
     const ids = await met();
     const [slot, source] = [42, resizing.index((await resizing.primaries())[0] ?? "")];
     await at(6, async (connection) => {
@@ -137,7 +137,7 @@ describe("an interrupted resize", () => {
       /is not ready to be resized.*cluster-6 serves no slots and holds 1 keys/s,
     );
     expect(await resizing.views(all)).toEqual(before);
-    // The others would not let go of it with its keys.
+    // A node with keys is not reset.
     await at(6, (connection) => connection.call("FLUSHALL"));
     await resizing.resizeTo(shape(4, 1));
     expect(await resizing.violations()).toEqual([]);

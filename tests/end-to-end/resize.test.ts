@@ -31,12 +31,12 @@ describe.each(["with atomic slot migration", "key by key (Valkey 8.1)"])("resizi
     });
   };
 
-  test("grows and shrinks in primaries and replicas while clients work: nothing fails, no key is lost", async () => {
+  test("grows and shrinks in primaries and replicas while clients work: no command fails, no key is lost", async () => {
     const clients = new Clients(resizing.deployment);
     await expect(
       resizing.resizeTo(shape(4, isAtomic ? 1 : 0), optionsInterruptedAt(/migrated \d+ of/)),
     ).rejects.toThrow("interrupted");
-    // The last but one makes a primary of a replica; moving key by key takes its time.
+    // (6, 0) makes primaries of replicas. Key by key there are fewer shapes, because it takes longer.
     for (const wanted of isAtomic
       ? [shape(4, 1), shape(5, 1), shape(3, 1), shape(3, 2), shape(6, 0), shape(3, 1)]
       : [shape(4, 0), shape(3, 1)]) {
@@ -48,13 +48,13 @@ describe.each(["with atomic slot migration", "key by key (Valkey 8.1)"])("resizi
     expect(clients.keys).toBeGreaterThan(500);
   });
 
-  test("changes nothing when asked again: not a byte of any node's view", async () => {
+  test("changes nothing the second time: not a byte of any node's view", async () => {
     const before = await resizing.views();
     expect(await form(resizing.deployment, shape(3, 1))).toMatchObject({ changed: false });
     expect(await resizing.views()).toEqual(before);
   });
 
-  test("finishes moves that were left open, whichever marks and keys they left where", async () => {
+  test("ends migrations that were left open, whichever marks and keys they left on which side", async () => {
     const [a = "", b = ""] = await resizing.primaries();
     const { verdict } = await verify(resizing.deployment);
     const slot = verdict.shards[0]?.slots[0]?.from ?? 0;
@@ -68,7 +68,7 @@ describe.each(["with atomic slot migration", "key by key (Valkey 8.1)"])("resizi
     const put = (at: number, rest: string): Promise<unknown> =>
       withNode(resizing.deployment, resizing.index(a), (connection) => connection.set(key(at, rest), rest));
     for (const at of [slot, slot + 1, slot + 2, slot + 3]) for (const rest of ["one", "two"]) await put(at, rest);
-    // One key gone over, both sides marked; the same, the source's mark lost; marked on one side only; on the other.
+    // One key migrated, both sides marked; the same without the source's mark; only the source marked; only the target.
     for (const at of [slot, slot + 1]) {
       await mark(b, at, "IMPORTING", a);
       await mark(a, at, "MIGRATING", b);
@@ -101,9 +101,9 @@ describe.each(["with atomic slot migration", "key by key (Valkey 8.1)"])("resizi
     await clients.stop();
   });
 
-  test("goes on where a killed run stopped, also one that was to undo the first", async () => {
+  test("continues where a killed resize stopped, also when the next one undoes the first", async () => {
     const clients = new Clients(resizing.deployment);
-    // Starts servers, and is stopped before it brings them in: that is another process's.
+    // Starts the servers, and is stopped before it adds them: another process does that.
     await expect(resizing.resizeTo(shape(4, 1), optionsInterruptedAt(/./))).rejects.toThrow("interrupted");
     const nodes = resizing.sandbox.host.nodes("cluster");
     expect(nodes).toHaveLength(8);
@@ -142,7 +142,7 @@ describe("resizing", () => {
   });
   afterAll(() => resizing.close());
 
-  it("hands primaries that leave over to their replicas, and moves no slot for it", async () => {
+  it("fails over from leaving primaries to their replicas, and migrates no slot for it", async () => {
     await resizing.resizeTo(shape(3, 2));
     const clients = new Clients(resizing.deployment);
     const { verdict } = await verify(resizing.deployment);
@@ -158,7 +158,7 @@ describe("resizing", () => {
     await form(staying, shape(3, 1), { leaving });
     expect(await resizing.violations(staying)).toEqual([]);
     expect((await verify(staying)).verdict.shards.map(({ slots }) => slots)).toEqual(before);
-    // Those that left know nobody and hold nothing, and may come back at once.
+    // Nodes that left know no other node and hold no keys, and may come back at once.
     for (const node of leaving) {
       const connection = await resizing.deployment.connect(node);
       expect([await connection.dbsize(), (await connection.cluster("INFO")).includes("cluster_known_nodes:1")]).toEqual(
@@ -172,7 +172,7 @@ describe("resizing", () => {
     expect(clients.errors).toEqual([]);
   });
 
-  it("refuses, with the reason and nothing changed, what would lose keys or break somebody's cluster", async () => {
+  it("refuses, with the reason and without a change, what would lose keys or break another cluster", async () => {
     const all = resizing.deployment;
     const without = (count: number): { deployment: Deployment; leaving: readonly DeploymentNode[] } => ({
       deployment: { ...all, nodes: all.nodes.slice(0, -count) },
@@ -195,7 +195,7 @@ describe("resizing", () => {
     expect(await resizing.views()).toEqual(before);
   });
 
-  it("refuses to bring in a node with keys of its own", async () => {
+  it("refuses to add a node with keys of its own", async () => {
     const stranger = await resizing.sandbox.cluster("stranger", 3, 0);
     const [node] = stranger.nodes;
     if (node === undefined) throw new Error("there is no node");
@@ -218,7 +218,7 @@ describe("resizing", () => {
     );
   });
 
-  it("refuses when the primaries that stay cannot hold all keys", async () => {
+  it("refuses when the remaining primaries cannot hold all keys", async () => {
     await resizing.resizeTo(shape(4, 1));
     const clients = new Clients(resizing.deployment, 0);
     await clients.fill(60, 1_000_000);

@@ -1,4 +1,4 @@
-/** Real Sentinels around real servers: formed, verified, the primary lost, handed over, and all at other addresses. */
+/** Real Sentinels and servers: formation, verification, loss of the primary, and new addresses of all of them. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
 import { HostFaultInjector } from "../../faults/injectors/host-injector";
@@ -8,7 +8,7 @@ import { never, Sandbox, ZONES } from "../support/real";
 import { withCurrentNodes, injectFault } from "../support/fault-subject";
 
 const SENTINEL = { count: 3, quorum: 2, downAfterMs: 500, failoverTimeoutMs: 3000 };
-/** A Sentinel that a busy machine holds up for two seconds acts on nothing for thirty (TILT). */
+/** A Sentinel that a busy machine delays for two seconds fails over nothing for thirty (TILT). */
 const PATIENCE = { recoveryTimeoutSeconds: 90 };
 const SHAPE = { primaries: 1, replicasPerPrimary: 1 };
 
@@ -36,7 +36,7 @@ beforeAll(async () => {
 afterAll(() => sandbox.close());
 
 describe("replication with Sentinels", () => {
-  it("is verified with them, and formed already", async () => {
+  it("is formed and passes verification, Sentinels included", async () => {
     const { deployment } = replication.injector;
     const { verdict } = await verify(deployment);
     expect(
@@ -52,27 +52,27 @@ describe("replication with Sentinels", () => {
     expect(await form(deployment, SHAPE)).toMatchObject({ changed: false });
   });
 
-  it("has a replica take over when its primary is killed, and verifies again", async () => {
+  it("fails over when its primary is killed, and passes verification again", async () => {
     const record = await injectFault(replication, { kind: "kill-primary", restart: "served" }, PATIENCE);
     expect(record).toMatchObject({ assisted: false, victims: ["watched-0"], warnings: [] });
     expect(record.outage.overMs).toBeGreaterThan(SENTINEL.downAfterMs);
     expect(record.outage.overMs).toBeLessThan(60_000);
-    // The other took over. On a busy machine Sentinels may have had it hand back since.
+    // On a busy machine, Sentinels may have failed back since.
     expect(record.states.some(({ node, state }) => node === "watched-1" && state === "primary")).toBe(true);
     expect((await verify(withCurrentNodes(replication))).verdict.shards).toHaveLength(1);
-    // Whoever forms it now leaves the primary that there is in its place.
+    // Formation keeps the present primary.
     expect(await form(withCurrentNodes(replication), SHAPE)).toMatchObject({ changed: false });
   });
 
-  // Before that its first primary leads again, by FAILOVER while the Sentinels look away.
-  it("is handed over in an orderly way, and found again at other addresses", async () => {
+  // Before the fault, the first primary is made primary again by FAILOVER, without the Sentinels.
+  it("recovers at other addresses", async () => {
     const record = await injectFault(replication, { kind: "kill-all", newAddresses: true }, PATIENCE);
     expect(record.victims).toHaveLength(5);
     expect(record.states.find(({ node }) => node === "watched-0")?.state).toBe("primary");
     expect((await verify(withCurrentNodes(replication))).verdict.pass).toBe(true);
   });
 
-  it("fails the verdict when a Sentinel is gone", async () => {
+  it("fails verification when a Sentinel is gone", async () => {
     await sandbox.host.signal("watched", ["watched-sentinel-2"], "SIGKILL");
     const { verdict } = await verify(withCurrentNodes(replication));
     expect(verdict.assertions.find(({ id }) => id === "sentinels-watch")).toMatchObject({

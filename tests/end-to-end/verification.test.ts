@@ -1,4 +1,4 @@
-/** The verdict on a real cluster and a real replication, broken in each way its rows name. */
+/** The verdict on a real cluster and on real replication, with a violation of each assertion. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../valkey/deployment";
 import { form } from "../../valkey/formation/form";
@@ -30,7 +30,7 @@ const indexOf = (deployment: Deployment, name: string | undefined): number =>
 const passes = (deployment: Deployment): Promise<void> =>
   eventually("it passes again", async () => (await failing(deployment)).length === 0);
 
-/** Primaries and replicas as they are now: faults below may have swapped them. */
+/** The present primary and replica of a shard: the tests below may have swapped them. */
 async function shard(index = 0): Promise<{ primary: number; replica: number; slot: number }> {
   const { verdict } = await verify(cluster);
   const found = verdict.shards[index];
@@ -51,18 +51,18 @@ function signal(pid: number, name: NodeJS.Signals): void {
 }
 
 describe("a real cluster", () => {
-  it("passes as it was formed", async () => {
+  it("passes after formation", async () => {
     expect(await failing(cluster)).toEqual([]);
   });
 
-  it("fails where a setting differs, in that row alone", async () => {
+  it("fails where a setting differs, in that assertion alone", async () => {
     await withNode(cluster, 4, (connection) => connection.config("SET", "maxmemory-policy", "allkeys-lru"));
     expect(await failing(cluster)).toEqual(["same-settings"]);
     await withNode(cluster, 4, (connection) => connection.config("SET", "maxmemory-policy", "noeviction"));
     await passes(cluster);
   });
 
-  it("fails while a slot is on the move, in that row alone", async () => {
+  it("fails while a slot is being migrated, in that assertion alone", async () => {
     const [from, to] = [await shard(0), await shard(1)];
     await withNode(cluster, from.primary, async (connection) =>
       connection.cluster("SETSLOT", from.slot, "MIGRATING", await id(to.primary)),
@@ -72,7 +72,7 @@ describe("a real cluster", () => {
     await passes(cluster);
   });
 
-  it("fails where a slot is served by nobody", async () => {
+  it("fails where no node serves a slot", async () => {
     const { primary, slot } = await shard(0);
     await withNode(cluster, primary, (connection) => connection.cluster("DELSLOTS", slot));
     expect(await failing(cluster)).toEqual(expect.arrayContaining(["state-ok", "slots-covered", "one-owner"]));
@@ -80,7 +80,7 @@ describe("a real cluster", () => {
     await passes(cluster);
   });
 
-  it("fails where another epoch is seen, until it has spread", async () => {
+  it("fails where views differ in an epoch, until all nodes know it", async () => {
     const { primary } = await shard(2);
     await withNode(cluster, primary, (connection) => connection.cluster("BUMPEPOCH"));
     const rows = new Set(await failing(cluster));
@@ -88,7 +88,7 @@ describe("a real cluster", () => {
     for (const row of rows) expect(["views-agree"]).toContain(row);
   });
 
-  it("fails where a replica sits beside its primary, in the rows on zones", async () => {
+  it("fails where a replica shares its primary's zone, in the assertions about zones", async () => {
     const { primary, replica } = await shard(0);
     const zone = cluster.nodes[primary]?.zone;
     const moved: Deployment = {
@@ -124,7 +124,7 @@ describe("a real cluster", () => {
     }
   });
 
-  it("fails where a node hangs, in the row that says it cannot be asked, and in all that need its word", async () => {
+  it("fails where a node hangs, in reachable and in all assertions that need its facts", async () => {
     const { replica } = await shard(1);
     const pid = server(cluster, replica);
     signal(pid, "SIGSTOP");
@@ -151,7 +151,7 @@ describe("a real cluster", () => {
     await passes(cluster);
   });
 
-  it("fails where a stranger takes part, and where a node is not the cluster's", async () => {
+  it("fails where an unknown node is part of the cluster", async () => {
     const stranger = await sandbox.cluster("stranger", 3, 0);
     const [node] = stranger.nodes;
     await withNode(stranger, 0, (connection) => connection.config("SET", "requirepass", cluster.access.password ?? ""));
@@ -175,7 +175,7 @@ describe("a real cluster", () => {
     await passes(cluster);
   });
 
-  it("fails where a primary has no replica any more", async () => {
+  it("fails where a primary has lost its replica", async () => {
     const { replica } = await shard(2);
     await withNode(cluster, replica, async (connection) =>
       connection.cluster("REPLICATE", await id((await shard(1)).primary)),
@@ -204,11 +204,11 @@ describe("a real cluster", () => {
 });
 
 describe("a real replication", () => {
-  it("passes as it was formed", async () => {
+  it("passes after formation", async () => {
     expect(await failing(replication)).toEqual([]);
   });
 
-  it("fails where a replica takes writes, in that row alone", async () => {
+  it("fails where a replica accepts writes, and where its settings differ", async () => {
     await withNode(replication, 1, (connection) => connection.config("SET", "replica-read-only", "no"));
     expect(await failing(replication)).toEqual(["read-only", "same-settings"]);
     await withNode(replication, 1, (connection) => connection.config("SET", "replica-read-only", "yes"));
@@ -223,7 +223,7 @@ describe("a real replication", () => {
     await passes(replication);
   });
 
-  it("fails where a replica hangs behind another replica", async () => {
+  it("fails where a replica follows another replica", async () => {
     const [, first] = replication.nodes;
     await withNode(replication, 2, (connection) =>
       connection.call("REPLICAOF", "127.0.0.1", String(first?.endpoint.port)),
@@ -233,7 +233,7 @@ describe("a real replication", () => {
     await passes(replication);
   });
 
-  it("fails on a wrong password for every node, and does not say the password", async () => {
+  it("fails on a wrong password for every node, and does not print the password", async () => {
     const { connect } = await import("../../valkey/connection.js");
     const wrong: Deployment = {
       ...replication,

@@ -1,4 +1,4 @@
-/** CLUSTER NODES texts of clusters that exist only in tests, as any of their nodes would print them. */
+/** CLUSTER NODES of clusters that exist only in tests, as any of their nodes would print it. */
 import { ViewParser } from "../../valkey/topology/cluster-view";
 import type { ClusterView } from "../../valkey/topology/cluster-view";
 
@@ -13,7 +13,7 @@ export interface FakeNode {
   readonly port?: number;
 }
 
-/** A node id that shows its node: forty hexadecimal digits from the number in the name. */
+/** A node ID from the number in a node's name: forty hexadecimal digits. */
 export function nodeIdOf(name: string): string {
   return (/\d+/.exec(name)?.[0] ?? "").padStart(40, "0");
 }

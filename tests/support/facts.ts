@@ -14,7 +14,7 @@ export const CLUSTER_INFO = new Map([
   ["cluster_slots_ok", "16384"],
 ]);
 
-/** Facts of a flawless cluster of any size; every node has the same view, kept once, as `gatherFacts` keeps it. */
+/** Facts of a healthy cluster of any size. All nodes share one view, as `gatherFacts` shares it. */
 export function clusterFacts(primaries: number, replicasPerPrimary: number): DeploymentFacts {
   const shape = { primaries, replicasPerPrimary };
   const placed = rotateOverZones(
@@ -51,7 +51,7 @@ export function clusterFacts(primaries: number, replicasPerPrimary: number): Dep
   };
 }
 
-/** INFO of a node in perfect health; `changes` replaces values. */
+/** INFO of a healthy node. @param changes values to replace */
 export function infoReply(role: "primary" | "replica", changes: Record<string, string> = {}): Map<string, string> {
   const own = {
     server_name: "valkey",

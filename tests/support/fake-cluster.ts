@@ -1,4 +1,4 @@
-/** Clusters that exist only in tests, and that do what a resize's plan says. */
+/** Clusters that exist only in tests, and that carry out the plan of a resize. */
 import { planCluster } from "../../valkey/topology/cluster-plan";
 import type { Shape } from "../../valkey/topology/placement";
 import { placeAddedNodes, nodeCount, rotateOverZones } from "../../valkey/topology/placement";
@@ -8,13 +8,13 @@ import { countSlots, normaliseRanges, SLOT_COUNT, subtractRanges } from "../../v
 
 type Changeable = { -readonly [Key in keyof ResizeNode]: ResizeNode[Key] };
 
-/** One command of a plan. */
+/** One command of a plan. Throws where a server would refuse it. */
 export type PlanStep = () => void;
 
 export class FakeCluster {
   private constructor(readonly nodes: Changeable[]) {}
 
-  /** A cluster as formation makes it. */
+  /** A cluster as formation leaves it. */
   static formed(shape: Shape, zones: readonly string[]): FakeCluster {
     const placed = rotateOverZones(
       Array.from({ length: nodeCount(shape) }, (_, i) => `n-${i}`),
@@ -59,7 +59,9 @@ export class FakeCluster {
     Object.assign(from, { slots: [], keyBytes: 0, primary: to.name });
   }
 
-  /** Nodes come, by the zones' lack of them, or those named last leave, until as many stay as the shape needs. */
+  /**
+   * Adds nodes in the zones that lack them, or marks the last ones as leaving, until as many stay as the shape needs.
+   */
   requestShape(
     shape: Shape,
     zones: readonly string[],
@@ -88,7 +90,7 @@ export class FakeCluster {
     }
   }
 
-  /** The plan's commands, in order. Each checks what a server would. */
+  /** The commands of a plan, in their order. */
   steps(plan: ResizePlan): PlanStep[] {
     const replicate =
       ({ node, primary }: { node: string; primary: string }) =>
@@ -134,7 +136,7 @@ export class FakeCluster {
     this.node(to).slots = normaliseRanges([...this.node(to).slots, range]);
   }
 
-  /** Slots without exactly one primary; 0 at any time. */
+  /** The number of slots without exactly one primary; 0 at any time. */
   get misplacedSlots(): number {
     const all = this.nodes.flatMap(({ slots }) => slots);
     return Math.abs(countSlots(all) - SLOT_COUNT) + (SLOT_COUNT - countSlots(normaliseRanges(all)));

@@ -1,4 +1,4 @@
-/** Real clusters that tests resize. */
+/** Clusters of real servers that tests resize. */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -15,7 +15,7 @@ import type { ResizeOrder } from "./resize-child";
 
 export const shape = (primaries: number, replicasPerPrimary: number): Shape => ({ primaries, replicasPerPrimary });
 
-/** A cluster formed as 3+3, and the way to other shapes. */
+/** A cluster that is formed with three primaries and three replicas, and can be resized. */
 export class ResizableCluster {
   private constructor(
     readonly sandbox: Sandbox,
@@ -33,7 +33,7 @@ export class ResizableCluster {
     this.deployment = await this.sandbox.host.resize(this.deployment, wanted, options, never);
   }
 
-  /** What verification finds wrong, and whether shares of slots are uneven. */
+  /** The assertions that fail, and whether the shares of slots are uneven. */
   async violations(deployment = this.deployment): Promise<string[]> {
     const { verdict } = await verify(deployment);
     const sizes = verdict.shards.map(({ slots }) => countSlots(slots));
@@ -41,7 +41,7 @@ export class ResizableCluster {
     return [...verdict.assertions.flatMap(({ id, pass, found }) => (pass ? [] : [`${id}: ${found}`])), ...uneven];
   }
 
-  /** All that nodes say of the cluster, but for when they heard of each other last. */
+  /** Every node's CLUSTER NODES, without the times of the last pings. */
   async views(deployment = this.deployment): Promise<string[]> {
     return Promise.all(
       deployment.nodes.map((_node, index) =>
@@ -56,12 +56,15 @@ export class ResizableCluster {
     return this.deployment.nodes.findIndex((node) => node.name === name);
   }
 
-  /** By name, in slot order. */
+  /** The names of the primaries, in slot order. */
   async primaries(): Promise<string[]> {
     return (await verify(this.deployment)).verdict.shards.map(({ primary }) => primary ?? "");
   }
 
-  /** Resizes in a process of its own, which is killed when it says so, a moment later. @returns whether it was */
+  /**
+   * Resizes in a child process, which is killed `delayMs` after its first line that matches.
+   * @returns whether it was killed before it ended
+   */
   async resizeKilled(
     wanted: Shape,
     nodes: readonly DeploymentNode[],
@@ -93,7 +96,7 @@ export class ResizableCluster {
   }
 }
 
-/** Options of a run that is told to stop when it says so. */
+/** Options of a formation that is stopped at its first line of progress that matches. */
 export function optionsInterruptedAt(when: RegExp): FormationOptions {
   const stop = new AbortController();
   return {

@@ -1,4 +1,6 @@
-/** Resizes a deployment that is described on standard input, in a process that can be killed. Says what it does, a line each. */
+/**
+ * Resizes the deployment that standard input describes, in a process that can be killed. Prints its progress in lines.
+ */
 import { text } from "node:stream/consumers";
 import { connect } from "../../valkey/connection";
 import type { DeploymentNode } from "../../valkey/node";

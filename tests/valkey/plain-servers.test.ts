@@ -1,4 +1,6 @@
-/** Servers that take one thing at a time, as Dragonfly does, are verified and measured like others. */
+/**
+ * Servers that take one section and one pattern at a time, as Dragonfly does, are verified and measured like others.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Connection } from "../../valkey/connection";
 import { connect } from "../../valkey/connection";
@@ -34,7 +36,7 @@ afterAll(async () => {
 });
 
 describe("a server that takes one section, one pattern and no subcommands", () => {
-  it("is verified by all that it says, and judged by the settings that matter", async () => {
+  it("is asked for everything, and judged by the compared settings", async () => {
     const { verdict, facts } = await verify(deployment);
     expect(verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
     const [node] = facts.nodes;
@@ -47,14 +49,14 @@ describe("a server that takes one section, one pattern and no subcommands", () =
     });
   });
 
-  it("has its counters read", async () => {
+  it("reports its counters", async () => {
     const sampler = new CounterSampler({ name: "d-0", connection }, ["get"], 1000);
     await sampler.start();
     const samples = await sampler.finish();
     expect(samples).toMatchObject([{ calls: 6, hits: 5, misses: 1, cpuSeconds: 4 }, { calls: 6 }]);
   });
 
-  it("gets a user for the load that may read and write, and not configure", async () => {
+  it("gets a user for the load that may read and write, but not configure", async () => {
     await createBenchmarkUser([{ name: "d-0", connection }]);
     const last =
       server.commands

@@ -19,7 +19,7 @@ describe("server settings", () => {
 });
 
 describe("units", () => {
-  it("are read as valkey.conf has them", () => {
+  it("are parsed as in valkey.conf", () => {
     expect(["0", "1024", "256mb", "1gb", "1g", "10K", " 5 MB "].map(parseSize)).toEqual([
       0,
       1024,
@@ -32,7 +32,7 @@ describe("units", () => {
     expect(["", "mb", "-1", "1.5gb", "1tb"].map(parseSize)).toEqual(Array.from({ length: 5 }, () => undefined));
   });
 
-  it("are shown as people read them", () => {
+  it("are formatted for readers", () => {
     expect([0, 1023, 1536, 268_435_456, 2 ** 45].map(formatBytes)).toEqual([
       "0 B",
       "1023 B",

@@ -27,7 +27,10 @@ export interface ClusterForecast {
 /** The settings of the cluster to predict. */
 export interface ForecastInput {
   readonly nodeTimeoutMs: number;
-  /** The node timeout at half of which nodes would ping as often as they do (`pingEquivalentTimeoutMs`). @default nodeTimeoutMs */
+  /**
+   * The node timeout at half of which nodes would ping as often as they do (`pingEquivalentTimeoutMs`).
+   * @default nodeTimeoutMs
+   */
   readonly pingTimeoutMs?: number;
   readonly announceHostNames: boolean;
 }
@@ -39,8 +42,8 @@ export interface ForecastInput {
  * - verification: a power law of the number of nodes;
  * - descriptors and memory: a line, because every node has two connections to, and an entry for, each other node;
  * - bus: the part of its upper bound that was measured, a power law;
- * - outage: the node timeout, and the time to agree on the failure and to elect. That time is a line in the node timeout, because
- *   nodes report suspicions by pings, which are half a node timeout apart.
+ * - outage: the node timeout, and the time to agree on the failure and to elect. That time is a line in the node
+ *   timeout, because nodes report suspicions by pings, which are half a node timeout apart.
  * @returns undefined when too few sizes were measured
  */
 export function forecastCluster(

@@ -10,7 +10,9 @@ export interface FormationOptions {
   readonly timeoutMs?: number;
   /** Stops the formation; a later call continues it. */
   readonly signal?: AbortSignal;
-  /** Nodes that leave the cluster, beside the deployment's own: their slots are moved, and all other nodes forget them. */
+  /**
+   * Nodes that leave the cluster, beside the deployment's own: their slots are moved, and all other nodes forget them.
+   */
   readonly leaving?: readonly DeploymentNode[];
   readonly report?: ReportProgress;
 }
@@ -30,7 +32,8 @@ export class Deadline {
   #deadline: number;
 
   /**
-   * @param nodes how many nodes are polled. The interval between polls grows with it, because replies cost the nodes time
+   * @param nodes how many nodes are polled. The interval between polls grows with it, because replies cost the nodes
+   *   time
    * @param goal for the error message: what the deployment has not become when the time is up
    */
   constructor(
@@ -73,7 +76,10 @@ export class Deadline {
     this.#deadline = performance.now() + this.#timeoutMs;
   }
 
-  /** As `poll`, and grants the whole time again whenever what is missing changes: for steps that take longer with more data. */
+  /**
+   * As `poll`, and grants the whole time again whenever what is missing changes: for steps that take longer with more
+   * data.
+   */
   async pollWhileProgressing(missing: () => Promise<string | undefined>): Promise<void> {
     let last: string | undefined;
     await this.poll(async () => {
@@ -85,7 +91,10 @@ export class Deadline {
   }
 }
 
-/** A command that timed out is sent again: on a busy machine, the deadline is the limit and not the timeout of one command. */
+/**
+ * A command that timed out is sent again: on a busy machine, the deadline is the limit and not the timeout of one
+ * command.
+ */
 function timeoutMessage(error: unknown): string {
   if (/Command timed out/.test(messageOf(error))) return messageOf(error);
   throw error;

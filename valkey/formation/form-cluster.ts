@@ -31,16 +31,16 @@ import { FAST_SYNC_SETTINGS, TemporarySettings } from "./temporary-settings";
 const PATIENT_TIMEOUT_MS = 15_000;
 
 /**
- * The node timeout while forming, milliseconds, for servers that always ping at half the node timeout (Redis 7, which lacks
- * `cluster-ping-interval`).
+ * The node timeout while forming, milliseconds, for servers that always ping at half the node timeout (Redis 7, which
+ * lacks `cluster-ping-interval`).
  */
 function formationNodeTimeoutMs(nodes: number): number {
   return Math.min(PATIENT_TIMEOUT_MS, Math.max(1000, 20 * nodes));
 }
 
 /**
- * Forms the cluster of a plan. A cluster that serves all slots already is resized while it serves, or left alone if it has the
- * wanted shape. Settings that are changed to be fast are restored, after a failure too.
+ * Forms the cluster of a plan. A cluster that serves all slots already is resized while it serves, or left alone if it
+ * has the wanted shape. Settings that are changed to be fast are restored, after a failure too.
  * @throws Failure with what blocks the formation, or with what was missing when the time was up
  */
 export async function formCluster(
@@ -80,8 +80,8 @@ async function complete(
     const pings = new PingAccelerator(settings, deadline, members.length);
     await carryOut(steps, members, { settings, deadline, pings });
     await Promise.all(members.map((member) => pings.poll([member], () => missingSlots(member, members.length))));
-    // A primary that was alone serves only after a node timeout, of 5 s at most. A timeout that has passed since it started
-    // lets it serve at once, and is still many ping intervals long.
+    // A primary that was alone serves only after a node timeout, of 5 s at most. A timeout that has passed since it
+    // started lets it serve at once, and is still many ping intervals long.
     if (hasPingInterval) await setNodeTimeout(Math.min(5000, Math.max(500, Math.floor(deadline.elapsedMs))));
     await Promise.all(members.map((member) => pings.poll([member], () => missingService(member))));
     await deadline.poll(async () => {

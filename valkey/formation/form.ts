@@ -18,10 +18,11 @@ import { formReplication } from "./form-replication";
  * - a deployment that has the wanted shape is left alone.
  *
  * A call that was stopped or killed at any point is continued by the next call.
- * @param deployment with all nodes of the wanted shape, including new ones. Nodes that leave a cluster are `options.leaving`;
- *   they must run until this function returns. (A replica of replication can be stopped without further ado.)
- * @throws BadInput when the number of nodes does not fit the shape, a zone is unknown, or the zones do not separate replicas
- *   from their primaries
+ * @param deployment with all nodes of the wanted shape, including new ones. Nodes that leave a cluster are
+ *   `options.leaving`; they must run until this function returns. (A replica of replication can be stopped without
+ *   further ado.)
+ * @throws BadInput when the number of nodes does not fit the shape, a zone is unknown, or the zones do not separate
+ *   replicas from their primaries
  * @throws Failure when forming would lose keys or break another cluster, or when the time is up
  */
 export async function form(

@@ -98,8 +98,8 @@ function misplacedSlots(state: MemberState, shard: ShardPlan | undefined, plan: 
 }
 
 /**
- * Shards around the present primaries: replicas keep their primary, nodes without a role fill the open places, and the primary
- * with the fewest slots gets the unassigned ones.
+ * Shards around the present primaries: replicas keep their primary, nodes without a role fill the open places, and the
+ * primary with the fewest slots gets the unassigned ones.
  */
 function completeShards(owners: readonly MemberState[], states: readonly MemberState[], shape: Shape): TargetShard[] {
   const slotsOf = (owner: MemberState): readonly SlotRange[] => selfEntry(owner).slots;
@@ -168,9 +168,9 @@ function stepsTowards(shards: readonly TargetShard[], states: readonly MemberSta
 
 /**
  * A different epoch for every node, all replicas' below all primaries'. Nodes that meet with equal epochs resolve the
- * collision by raising theirs again and again. A node that has learnt of a future replica by a larger epoch than its primary's
- * ignores what the replica announces later, and the two never agree. (A server takes a first epoch only while it knows no
- * other node.)
+ * collision by raising theirs again and again. A node that knows a future replica by a larger epoch than its
+ * primary's ignores what the replica announces later, and the two never agree. (A server takes a first epoch only while
+ * it knows no other node.)
  */
 function firstEpochs(shards: readonly TargetShard[]): { node: string; epoch: number }[] {
   const order = [...shards.flatMap(({ replicas }) => replicas), ...shards.map(({ primary }) => primary)];

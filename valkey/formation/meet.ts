@@ -5,10 +5,10 @@ import { meetNode, missingNodes, readClusterInfo } from "./members";
 import type { TemporarySettings } from "./temporary-settings";
 
 /**
- * Settings of the hub while it announces the nodes. A node learns of others by gossip: a random part of what the sender knows.
- * When all nodes gossip alike, most of it is known already, and 200 nodes on two cores do little else. So only the hub gossips,
- * all that it knows (100 percent of the nodes in each message, from Valkey 9; a tenth before), and pings as often as nodes check
- * their links.
+ * Settings of the hub while it announces the nodes. A node learns of others by gossip: a random part of what the sender
+ * knows. When all nodes gossip alike, most of it is known already, and 200 nodes on two cores do little else. So only
+ * the hub gossips, all that it knows (100 percent of the nodes in each message, from Valkey 9; a tenth before), and
+ * pings as often as nodes check their links.
  */
 const ANNOUNCING: ReadonlyMap<string, string> = new Map([
   ["cluster-ping-interval", "100"],
@@ -20,9 +20,9 @@ const LITTLE_GOSSIP = ["cluster-message-gossip-perc", "1"] as const;
 const SAMPLE = 8;
 
 /**
- * Milliseconds between pings of nodes that have announced themselves. A node that makes a link announces its role and slots at
- * once, so that later pings are not needed; a node that missed an announcement is made to ping more often. Grows as the number
- * of links does.
+ * Milliseconds between pings of nodes that have announced themselves. A node that makes a link announces its role and
+ * slots at once, so that later pings are not needed; a node that missed an announcement is made to ping more often.
+ * Grows as the number of links does.
  */
 export function slowPingIntervalMs(nodes: number): number {
   return Math.min(60_000, Math.max(250, Math.round(nodes ** 2 / 4)));
@@ -32,9 +32,10 @@ export function slowPingIntervalMs(nodes: number): number {
 const MAX_FAST_PING_INTERVAL_MS = 7500;
 
 /**
- * Milliseconds between pings of nodes that are to learn of changes soon. The number of pings grows with nodes² / interval, so
- * the interval grows with the cluster, up to Valkey's default. That is at most 200 pings per second of a node, and 15,000 of all
- * nodes, which two cores can answer. At 40,000 per second, 200 nodes on two cores never get to know each other.
+ * Milliseconds between pings of nodes that are to learn of changes soon. The number of pings grows with nodes² /
+ * interval, so the interval grows with the cluster, up to Valkey's default. That is at most 200 pings per second of a
+ * node, and 15,000 of all nodes, which two cores can answer. At 40,000 per second, 200 nodes on two cores never get to
+ * know each other.
  */
 export function fastPingIntervalMs(nodes: number): number {
   return Math.min(MAX_FAST_PING_INTERVAL_MS, Math.max(250, 5 * nodes, Math.round(nodes ** 2 / 15)));

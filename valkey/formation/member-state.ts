@@ -1,4 +1,7 @@
-/** What each node of a cluster that is being formed or resized reports of it, and the reasons not to touch the cluster. Pure. */
+/**
+ * What each node of a cluster that is being formed or resized reports of it, and the reasons not to touch the cluster.
+ * Pure.
+ */
 import type { ClusterView, KnownNode } from "../topology/cluster-view";
 import { countSlots, formatRanges, subtractRanges } from "../topology/slots";
 

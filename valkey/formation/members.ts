@@ -54,7 +54,7 @@ export async function meetNode(
 
 /**
  * Sends CLUSTER REPLICATE.
- * @returns what is missing while the replica has not learnt of its primary yet; undefined once the command succeeded
+ * @returns what is missing while the replica does not know its primary yet; undefined once the command succeeded
  * @throws Failure when the server refuses for another reason
  */
 export async function replicate(replica: Member, primary: Member): Promise<string | undefined> {

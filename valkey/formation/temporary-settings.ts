@@ -4,8 +4,8 @@ import type { Deployment } from "../deployment";
 import { parseFlatReply } from "../topology/info";
 
 /**
- * Hidden directives with Valkey's defaults. Only formation sets them, so that a value other than the default was left by a
- * formation that was killed.
+ * Hidden directives with Valkey's defaults. Only formation sets them, so that a value other than the default was left
+ * by a formation that was killed.
  */
 const HIDDEN_DEFAULTS: ReadonlyMap<string, string> = new Map([
   ["cluster-ping-interval", "0"],
@@ -13,8 +13,8 @@ const HIDDEN_DEFAULTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Settings for a first synchronization without delays. By default a primary waits 5 s for more replicas, and a replica that
- * loads from its disk notices the end of the transfer in a job that runs once per second.
+ * Settings for a first synchronization without delays. By default a primary waits 5 s for more replicas, and a replica
+ * that loads from its disk notices the end of the transfer in a job that runs once per second.
  */
 export const FAST_SYNC_SETTINGS: ReadonlyMap<string, string> = new Map([
   ["repl-diskless-sync-delay", "0"],
@@ -55,8 +55,8 @@ export class TemporarySettings {
   }
 
   /**
-   * Gives every changed directive the value of the deployment's configuration, or else the hidden default, or else the value
-   * before. Never throws: a node that cannot be reached is restored by the next formation.
+   * Gives every changed directive the value of the deployment's configuration, or else the hidden default, or else the
+   * value before. Never throws: a node that cannot be reached is restored by the next formation.
    */
   async restore(): Promise<void> {
     const { directives } = this.deployment;
@@ -79,7 +79,10 @@ const TEMPORARY_DIRECTIVES = [
   "cluster-allow-replica-migration",
 ];
 
-/** Restores directives that a killed formation left changed, as far as the configuration or the default tells their value. */
+/**
+ * Restores directives that a killed formation left changed, as far as the configuration or the default tells their
+ * value.
+ */
 export async function restoreLeftoverSettings(
   { directives }: Deployment,
   connections: readonly Connection[],

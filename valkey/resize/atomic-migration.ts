@@ -1,6 +1,6 @@
 /**
- * Atomic slot migration (CLUSTER MIGRATESLOTS, Valkey 9.0): the source sends the slots' keys to the target as to a replica,
- * then hands the slots over at once.
+ * Atomic slot migration (CLUSTER MIGRATESLOTS, Valkey 9.0): the source sends the slots' keys to the target as to a
+ * replica, then hands the slots over at once.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
@@ -23,7 +23,9 @@ interface MigrationJob {
 
 const ENDED = new Set(["success", "failed", "cancelled"]);
 
-/** Whether a server has CLUSTER MIGRATESLOTS. The server is asked, because forks and packages differ from their version. */
+/**
+ * Whether a server has CLUSTER MIGRATESLOTS. The server is asked, because forks and packages differ from their version.
+ */
 export async function supportsAtomicMigration(connection: Connection): Promise<boolean> {
   try {
     const [known] = await connection.command("INFO", "cluster|migrateslots");

@@ -1,7 +1,7 @@
 /**
- * Slot migration key by key (SETSLOT and MIGRATE), for servers without atomic migration, and for migrations that were begun in
- * this way. Several batches of a source's slots are migrated at a time, each over connections of its own, because SETSLOT waits
- * for replicas.
+ * Slot migration key by key (SETSLOT and MIGRATE), for servers without atomic migration, and for migrations that were
+ * begun in this way. Several batches of a source's slots are migrated at a time, each over connections of its own,
+ * because SETSLOT waits for replicas.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import { groupBy } from "../../lib/group-by";
@@ -28,8 +28,8 @@ interface SlotGroup {
 }
 
 /**
- * Migrates slots with all their keys, those of different sources in parallel. Completes migrations that were begun: a key that
- * is on both sides is taken from the slot's owner, whose version is the one that clients see.
+ * Migrates slots with all their keys, those of different sources in parallel. Completes migrations that were begun: a
+ * key that is on both sides is taken from the slot's owner, whose version is the one that clients see.
  * @param onMigrated called with the number of slots that have changed their owner
  * @throws Failure when a server refuses
  */
@@ -79,8 +79,8 @@ function groupSlots(migrations: readonly SlotMigration[]): SlotGroup[] {
 }
 
 /**
- * The number of keys that one MIGRATE of a source sends: as many as take about MIGRATE_MS. A source carries out one MIGRATE at a
- * time; sending them one at a time keeps the waiting for others out of the measured time.
+ * The number of keys that one MIGRATE of a source sends: as many as take about MIGRATE_MS. A source carries out one
+ * MIGRATE at a time; sending them one at a time keeps the waiting for others out of the measured time.
  */
 class KeyBatch {
   size = 10;

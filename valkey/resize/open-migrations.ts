@@ -24,8 +24,8 @@ export interface OpenMigrations {
 }
 
 /**
- * The open migrations of a cluster. The mark of one side is enough for a migration to be open: the other side's mark may not
- * be set yet, or lost. A replica's marks are its primary's. Pure.
+ * The open migrations of a cluster. The mark of one side is enough for a migration to be open: the other side's mark
+ * may not be set yet, or lost. A replica's marks are its primary's. Pure.
  */
 export function openMigrations(states: readonly MemberState[]): OpenMigrations {
   const byId = new Map(states.map((state) => [state.view.selfId, state]));

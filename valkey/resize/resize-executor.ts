@@ -25,7 +25,9 @@ import type { ReplicaAssignment, ResizePlan } from "./resize-plan";
 import { migrateSlots } from "./slot-migration";
 import type { SlotTransfer } from "./slot-transfers";
 
-/** Without it, a shard that loses its last slot becomes a replica of the slot's new owner, and copies all of its keys. */
+/**
+ * Without it, a shard that loses its last slot becomes a replica of the slot's new owner, and copies all of its keys.
+ */
 const KEEP_EMPTY_SHARDS: ReadonlyMap<string, string> = new Map([["cluster-allow-replica-migration", "no"]]);
 const DEFAULTS: ReadonlyMap<string, string> = new Map([["cluster-allow-replica-migration", "yes"]]);
 /** How often CLUSTER FAILOVER is sent, milliseconds: a replica gives up after 5 s by default. */
@@ -108,8 +110,8 @@ export class ResizeExecutor {
   }
 
   /**
-   * Makes all other nodes forget nodes without slots, and resets these. For 60 s after FORGET, a server ignores what others
-   * announce of a node; in that time all of them can forget it.
+   * Makes all other nodes forget nodes without slots, and resets these. For 60 s after FORGET, a server ignores what
+   * others announce of a node; in that time all of them can forget it.
    */
   async forget(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
@@ -174,7 +176,7 @@ export class ResizeExecutor {
         this.deadline.poll(() => replicate(this.#member(node), this.#member(primary))),
       ),
     );
-    // Nodes that have learnt of a replica by a larger epoch than its primary's would ignore its new role.
+    // Nodes that know a replica by a larger epoch than its primary's would ignore its new role.
     for (const primary of new Set(assignments.map((each) => each.primary))) {
       await this.#member(primary).connection.cluster("BUMPEPOCH");
     }

@@ -1,4 +1,6 @@
-/** What a resize concludes from the nodes' views: which nodes take part, which are half joined, what blocks it. Pure. */
+/**
+ * What a resize concludes from the nodes' views: which nodes take part, which are half joined, what blocks it. Pure.
+ */
 import type { MemberState } from "../formation/member-state";
 import { selfEntry, unknownNodes } from "../formation/member-state";
 import type { KnownNode } from "../topology/cluster-view";
@@ -6,7 +8,9 @@ import { countSlots, normaliseRanges, SLOT_COUNT } from "../topology/slots";
 import type { MemoryUse } from "./memory-use";
 import type { ResizeNode } from "./resize-plan";
 
-/** Whether the nodes are a cluster already: a node sees all slots served, and all primaries with slots know each other. */
+/**
+ * Whether the nodes are a cluster already: a node sees all slots served, and all primaries with slots know each other.
+ */
 export function servesAllSlots(states: readonly MemberState[]): boolean {
   const owners = states.filter(hasSlots);
   if (!owners.every((a) => owners.every((b) => knows(a, b)))) return false;
@@ -37,7 +41,8 @@ export function participants(states: readonly MemberState[]): MemberState[] {
  * - they remember another of these nodes by its former node ID, from before its reset;
  * - they are replicas of such a node, because a replica cannot forget its primary.
  *
- * A replica that stays and holds keys is not among them: members that were told to forget it accept it again after a minute.
+ * A replica that stays and holds keys is not among them: members that were told to forget it accept it again after a
+ * minute.
  */
 export function halfJoinedNodes(states: readonly MemberState[], leaving: ReadonlySet<string>): string[] {
   const taking = new Set(participants(states));
@@ -74,10 +79,10 @@ export function resizeBlockers(states: readonly MemberState[], leaving: Readonly
 }
 
 /**
- * Whether an entry in the view of a node without slots is a former identity of another node, from before that node's reset: of
- * two leaving nodes, the first was reset when the resize was killed, and the second was not yet. The entry has no slots, and the
- * address of one of the nodes. Once that node has answered under its new node ID, the entry has no address any more; then it
- * counts as a former identity if the node with this view knows a primary of this cluster.
+ * Whether an entry in the view of a node without slots is a former identity of another node, from before that node's
+ * reset: of two leaving nodes, the first was reset when the resize was killed, and the second was not yet. The entry
+ * has no slots, and the address of one of the nodes. Once that node has answered under its new node ID, the entry has
+ * no address any more; then it counts as a former identity if the node with this view knows a primary of this cluster.
  */
 function isFormerIdentity(
   states: readonly MemberState[],

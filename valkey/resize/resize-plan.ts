@@ -26,8 +26,9 @@ export interface ReplicaAssignment {
 }
 
 /**
- * Steps by node name, in the order in which they are carried out; each list is completed before the next one begins. At no point
- * is a slot without a primary. A primary gets its replicas before it gets slots, as far as there are nodes for them.
+ * Steps by node name, in the order in which they are carried out; each list is completed before the next one begins. At
+ * no point is a slot without a primary. A primary gets its replicas before it gets slots, as far as there are nodes for
+ * them.
  */
 export interface ResizePlan {
   /** New nodes, which meet all others. */
@@ -56,9 +57,10 @@ export type ResizeDecision =
   | { readonly kind: "refused"; readonly reasons: readonly string[] };
 
 /**
- * Compares a cluster that serves all slots with the wanted shape. After a part of a plan was carried out, the next call plans
- * what remains.
- * @param nodes staying and leaving ones. As many stay as the shape needs, in zones that can separate replicas from primaries
+ * Compares a cluster that serves all slots with the wanted shape. After a part of a plan was carried out, the next call
+ * plans what remains.
+ * @param nodes staying and leaving ones. As many stay as the shape needs, in zones that can separate replicas from
+ *   primaries
  */
 export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDecision {
   const shards = desiredShards(nodes, shape);

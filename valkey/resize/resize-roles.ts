@@ -1,16 +1,17 @@
 /**
- * Which node becomes the primary of which slots, and which nodes become its replicas, in a cluster of another shape, with as
- * little change as possible. Pure. Three steps, each by an algorithm from the literature:
+ * Which node becomes the primary of which slots, and which nodes become its replicas, in a cluster of another shape,
+ * with as little change as possible. Pure. Three steps, each by an algorithm from the literature:
  *
- * 1. `shardsToKeep`: the present shards that continue, so that as many slots as possible stay where they are. A set of shards is
- *    possible when each can have a primary in a zone with room; these sets are the independent sets of a transversal matroid
- *    (Edmonds and Fulkerson, 1965), of which the greedy algorithm finds one of the largest weight (Rado, 1957; Edmonds, 1971).
- * 2. `choosePrimaryZones`: a zone for the primary of each such shard, a bipartite matching of shards to zones that have room for
- *    several primaries. `placeShard` extends the matching along shortest augmenting paths (Berge, 1957).
+ * 1. `shardsToKeep`: the present shards that continue, so that as many slots as possible stay where they are. A set of
+ *    shards is possible when each can have a primary in a zone with room; these sets are the independent sets of a
+ *    transversal matroid (Edmonds and Fulkerson, 1965), of which the greedy algorithm finds one of the largest weight
+ *    (Rado, 1957; Edmonds, 1971).
+ * 2. `choosePrimaryZones`: a zone for the primary of each such shard, a bipartite matching of shards to zones that have
+ *    room for several primaries. `placeShard` extends the matching along shortest augmenting paths (Berge, 1957).
  * 3. `assignReplicas` (replica-assignment.ts): a primary for every replica, a matching by augmenting paths as well.
  *
- * A minimum-cost assignment (Hungarian algorithm) is not needed: which slots move depends on which shards continue, and not on
- * the zones of their primaries.
+ * A minimum-cost assignment (Hungarian algorithm) is not needed: which slots move depends on which shards continue, and
+ * not on the zones of their primaries.
  */
 import type { PlacedNode, Shape } from "../topology/placement";
 import { groupByZone, maxPrimariesInZone } from "../topology/placement";
@@ -31,7 +32,9 @@ export interface CurrentNode extends PlacedNode {
 export interface DesiredShard {
   readonly primary: string;
   readonly replicas: readonly string[];
-  /** The present primary of the shard's slots, which may be another node; undefined for a shard without slots so far. */
+  /**
+   * The present primary of the shard's slots, which may be another node; undefined for a shard without slots so far.
+   */
   readonly previousPrimary: string | undefined;
 }
 
@@ -51,9 +54,10 @@ interface FuturePrimary {
 }
 
 /**
- * The shards of the wanted shape. Present shards continue where one of their nodes stays, those with the most slots first, under
- * their present primary where it stays and the zones allow it. No zone has so many primaries that a replica would have to share
- * its primary's zone. New shards get nodes without slots as primaries. Replicas keep their primary as far as possible.
+ * The shards of the wanted shape. Present shards continue where one of their nodes stays, those with the most slots
+ * first, under their present primary where it stays and the zones allow it. No zone has so many primaries that a
+ * replica would have to share its primary's zone. New shards get nodes without slots as primaries. Replicas keep their
+ * primary as far as possible.
  * @param nodes of which exactly as many stay as the shape needs, in zones that allow it (`distributePrimaries`)
  */
 export function desiredShards(nodes: readonly CurrentNode[], shape: Shape): DesiredShard[] {
@@ -132,9 +136,9 @@ class ZoneCapacity {
 }
 
 /**
- * The shards that continue: greedily the one with the most slots, if zones can be found for it and for all before it. Numbers of
- * slots that differ by less than one from an even share count as equal; then shards whose primary stays come first, and
- * those of zones with few primaries.
+ * The shards that continue: greedily the one with the most slots, if zones can be found for it and for all before it.
+ * Numbers of slots that differ by less than one from an even share count as equal; then shards whose primary stays come
+ * first, and those of zones with few primaries.
  */
 function shardsToKeep(shards: readonly PresentShard[], wanted: number, zones: ZoneCapacity): PresentShard[] {
   const even = SLOT_COUNT / shards.length;
@@ -160,7 +164,9 @@ function shardsToKeep(shards: readonly PresentShard[], wanted: number, zones: Zo
   return [...placed.keys()];
 }
 
-/** A zone for each shard's primary: the present primary's where that stays and the zone has room, else another node's. */
+/**
+ * A zone for each shard's primary: the present primary's where that stays and the zone has room, else another node's.
+ */
 function choosePrimaryZones(shards: readonly PresentShard[], zones: ZoneCapacity): Map<PresentShard, string> {
   const placed = new Map<PresentShard, string>();
   for (const shard of shards) {
@@ -215,8 +221,9 @@ function primaryInZone({ primary, staying }: PresentShard, zone: string): Curren
 }
 
 /**
- * The primary of a new shard, among the nodes without slots: preferably one with replicas, then one that follows no primary, then
- * a replica of a primary with more replicas than wanted, then any; among equals one of the zone with the fewest primaries.
+ * The primary of a new shard, among the nodes without slots: preferably one with replicas, then one that follows no
+ * primary, then a replica of a primary with more replicas than wanted, then any; among equals one of the zone with the
+ * fewest primaries.
  */
 function newPrimary(
   staying: readonly CurrentNode[],

@@ -2,25 +2,24 @@
  * The state machine of a resize.
  *
  * ```
- * inspect ─► resetHalfJoined ─► agree ─► awaitMigrations ─► finishOpenMigrations ─► awaitDeletedKeys ─► plan ─► fitted
- *    ▲ └───────────────────────────▲                                                                     │
- *    └──────────────────────────────────────────── execute ◄─────────────────────────────────────────────┘
+ * inspect ──► resetHalfJoined ──► agree ──► awaitMigrations ──► finishOpenMigrations ──► awaitDeletedKeys ──► plan
+ *  ▲   │                            ▲                                                                        │  │
+ *  │   └────────────────────────────┘                                                                        │  ▼
+ *  └──────────────────────────────────── execute ◄───────────────────────────────────────────────────────────┘ fitted
  * ```
  *
- * A resize writes down nothing: every state reads from the nodes what has to be done, and doing it twice does no harm. An
- * interrupted resize is continued by calling `resizeCluster` again, for the same shape or for another one. The states repair
- * what the interruption left:
+ * A resize writes down nothing: every state reads from the nodes what has to be done, and doing it twice does no harm.
+ * An interrupted resize is continued by calling `resizeCluster` again, for the same shape or for another one. The
+ * states repair what the interruption left:
  *
- * | left by the interruption                                         | repaired by                                           |
- * |------------------------------------------------------------------|-------------------------------------------------------|
- * | directives that a resize changes for its duration                | `restoreLeftoverSettings`, before the first state     |
- * | nodes that some members have met, and others have not yet        | `inspect` waits for gossip                            |
- * | nodes that some members have forgotten, and others have not      | `resetHalfJoined` resets them to new node IDs         |
- * | members that disagree on roles, slots or epochs; replicas behind | `agree` waits for them                                |
- * | an atomic slot migration, which the servers continue             | `awaitMigrations` waits for its end                   |
- * | slots marked MIGRATING or IMPORTING, with keys on both sides     | `finishOpenMigrations` completes or cancels them      |
- * | keys of migrated slots, not yet deleted by their former owner    | `awaitDeletedKeys` waits for the server to delete them |
- * | a plan carried out in part                                       | `plan` plans what remains                             |
+ * - directives that a resize changes for its duration: `restoreLeftoverSettings`, before the first state;
+ * - nodes that some members have met, and others have not yet: `inspect` waits for gossip;
+ * - nodes that some members have forgotten, and others have not: `resetHalfJoined` resets them to new node IDs;
+ * - members that disagree on roles, slots or epochs, and replicas that are behind: `agree` waits for them;
+ * - an atomic slot migration, which the servers continue: `awaitMigrations` waits for its end;
+ * - slots marked MIGRATING or IMPORTING, with keys on both sides: `finishOpenMigrations` completes or cancels them;
+ * - keys of migrated slots, which their former owner deletes a moment later: `awaitDeletedKeys` waits for that;
+ * - a plan carried out in part: `plan` plans what remains.
  */
 export const RESIZE_TRANSITIONS = {
   /** Reads every node. Throws when a change could lose keys, or break a cluster that others use. */
@@ -35,7 +34,10 @@ export const RESIZE_TRANSITIONS = {
   finishOpenMigrations: ["awaitDeletedKeys"],
   /** Waits until no node without slots holds keys. */
   awaitDeletedKeys: ["plan"],
-  /** Compares the cluster with the wanted shape. Throws when the remaining primaries lack memory, or after too many plans. */
+  /**
+   * Compares the cluster with the wanted shape. Throws when the remaining primaries lack memory, or after too many
+   * plans.
+   */
   plan: ["execute", "fitted"],
   /** Carries out the plan (`ResizeExecutor.execute`), or as much of it as the servers allow. */
   execute: ["inspect"],

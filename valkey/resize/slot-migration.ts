@@ -7,8 +7,8 @@ import type { MigrationContext, SlotMigration } from "./migration-context";
 import type { SlotTransfer } from "./slot-transfers";
 
 /**
- * The largest atomic migration, in bytes of keys. A migration that fails starts from its beginning, and writes during it are
- * buffered in the source's memory.
+ * The largest atomic migration, in bytes of keys. A migration that fails starts from its beginning, and writes during
+ * it are buffered in the source's memory.
  */
 const MAX_MIGRATION_BYTES = 512 * 1024 ** 2;
 

@@ -16,9 +16,10 @@ export interface SlotTransfer {
 }
 
 /**
- * Moves slots until each keeper has ⌊16384/n⌋ slots or one more, and no other node has any. The fewest slots move: all slots of
- * nodes that are no keepers, and those of keepers above their share; the larger shares go to the keepers with most slots. Small
- * ranges are moved whole, and slots go to the owner of a neighbouring slot where that is below its share.
+ * Moves slots until each keeper has ⌊16384/n⌋ slots or one more, and no other node has any. The fewest slots move: all
+ * slots of nodes that are no keepers, and those of keepers above their share; the larger shares go to the keepers with
+ * most slots. Small ranges are moved whole, and slots go to the owner of a neighbouring slot where that is below its
+ * share.
  * @param owners all nodes with slots; together they have all slots, each once
  * @param keepers the nodes that are to share the slots, with or without slots now
  */

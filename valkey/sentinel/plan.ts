@@ -1,6 +1,6 @@
 /**
- * Sentinels: processes that monitor the primary of a replication deployment, agree that it has failed, and promote a replica.
- * Plain data. Pure.
+ * Sentinels: processes that monitor the primary of a replication deployment, agree that it has failed, and promote a
+ * replica. Plain data. Pure.
  */
 import type { DeploymentNode } from "../node";
 import { formatConfigFile } from "../settings";
@@ -11,7 +11,9 @@ import { spreadOverZones } from "../topology/placement";
 export interface SentinelSettings {
   /** The number of Sentinels: odd, because one more of an even number tolerates no further failure. */
   readonly count: number;
-  /** How many Sentinels must report the primary as down. A majority of all elects the one that fails over, in any case. */
+  /**
+   * How many Sentinels must report the primary as down. A majority of all elects the one that fails over, in any case.
+   */
   readonly quorum: number;
   /** Milliseconds without a reply after which a Sentinel reports a node as down (`down-after-milliseconds`). */
   readonly downAfterMs: number;

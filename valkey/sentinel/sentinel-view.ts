@@ -8,7 +8,9 @@ import { parseFlatReply, parseInfo } from "../topology/info";
 export interface SentinelView {
   /** The address of the primary, as the Sentinel has it. */
   readonly primary: Endpoint;
-  /** Whether the Sentinel is in TILT mode: it was delayed, fails over nothing for 30 s, and what it reports is that old. */
+  /**
+   * Whether the Sentinel is in TILT mode: it was delayed, fails over nothing for 30 s, and what it reports is that old.
+   */
   readonly tilted: boolean;
   /** `master`, and `s_down`, `o_down`, `disconnected`, `failover_in_progress` … while something is wrong. */
   readonly flags: readonly string[];
@@ -78,8 +80,8 @@ async function askQuorum(connection: Connection, name: string): Promise<true | s
 }
 
 /**
- * `master_down` is not among them: a Sentinel's flag of that name is what that Sentinel said when it was last asked, and stays
- * long after a failover (seen with Valkey 9.1.2).
+ * `master_down` is not among them: a Sentinel's flag of that name is what that Sentinel said when it was last asked,
+ * and stays long after a failover (seen with Valkey 9.1.2).
  */
 const FAILURE_FLAGS = new Set([
   "s_down",

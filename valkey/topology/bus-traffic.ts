@@ -24,9 +24,9 @@ export interface BusTraffic {
 }
 
 /**
- * An upper bound: each node pings each other node once in half the node timeout, and replies to as many pings. A node that learns
- * of another by gossip pings it less often: nodes of Valkey 9.1 sent 0.8 to 0.9 of the bound in a cluster of 20 nodes, 0.7 of 40.
- * Failures add traffic.
+ * An upper bound: each node pings each other node once in half the node timeout, and replies to as many pings. A node
+ * that learns of another by gossip pings it less often: nodes of Valkey 9.1 sent 0.8 to 0.9 of the bound in a cluster
+ * of 20 nodes, 0.7 of 40. Failures add traffic.
  * @param nodeTimeoutMs `cluster-node-timeout`
  */
 export function busTraffic(nodes: number, nodeTimeoutMs: number, announceHostNames: boolean): BusTraffic {

@@ -28,9 +28,9 @@ export class PlanError extends Error {
 }
 
 /**
- * Plans a cluster over nodes in known zones: primaries spread over the zones as evenly as possible, every replica in another zone
- * than its primary, the replicas of one primary in distinct zones as far as possible. Where the zones do not allow it, the plan
- * has warnings that say which pairs are unsafe. The same nodes always give the same plan.
+ * Plans a cluster over nodes in known zones: primaries spread over the zones as evenly as possible, every replica in
+ * another zone than its primary, the replicas of one primary in distinct zones as far as possible. Where the zones do
+ * not allow it, the plan has warnings that say which pairs are unsafe. The same nodes always give the same plan.
  * @throws PlanError when the number of nodes does not fit the shape, or names repeat
  */
 export function planCluster(nodes: readonly PlacedNode[], shape: Shape): ClusterPlan {

@@ -53,8 +53,8 @@ export class ViewSyntaxError extends Error {
 }
 
 /**
- * Parses views and keeps equal topologies once: the views of a thousand nodes have a thousand lines each, and nearly all of them
- * describe the same topology.
+ * Parses views and keeps equal topologies once: the views of a thousand nodes have a thousand lines each, and nearly
+ * all of them describe the same topology.
  */
 export class ViewParser {
   readonly #topologies = new Map<string, Topology>();

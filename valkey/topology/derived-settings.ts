@@ -3,8 +3,8 @@ import type { ServerSettings } from "../settings";
 import { busTraffic } from "./bus-traffic";
 
 /**
- * The shortest derived node timeout, milliseconds: a longer one prolongs every outage, a shorter one causes spurious failovers
- * (docs/failures.md).
+ * The shortest derived node timeout, milliseconds: a longer one prolongs every outage, a shorter one causes spurious
+ * failovers (docs/failures.md).
  */
 export const MIN_NODE_TIMEOUT_MS = 5000;
 /** Valkey's default, and the longest derived node timeout. A longer one must be configured. */
@@ -15,8 +15,9 @@ const STEP_MS = 2500;
 const MAX_BUS_BYTES_PER_NODE = 12_500_000;
 
 /**
- * The directive for the interval between a node's pings to another node; a hidden one. Valkey's default is half the node timeout.
- * Pings carry suspicions, so that a majority agrees on the failure of a primary up to half a node timeout after the timeout.
+ * The directive for the interval between a node's pings to another node; a hidden one. Valkey's default is half the
+ * node timeout. Pings carry suspicions, so that a majority agrees on the failure of a primary up to half a node timeout
+ * after the timeout.
  */
 export const PING_INTERVAL_DIRECTIVE = "cluster-ping-interval";
 /** Intervals between pings, milliseconds, for clusters up to so many nodes: about 50 pings per second of each node. */
@@ -42,15 +43,18 @@ export function nodeTimeoutFor(nodes: number): number {
   return MAX_NODE_TIMEOUT_MS;
 }
 
-/** The interval between pings, milliseconds; undefined for Valkey's default, where that is as short or the cluster is larger. */
+/**
+ * The interval between pings, milliseconds; undefined for Valkey's default, where that is as short or the cluster is
+ * larger.
+ */
 export function pingIntervalFor(nodes: number, nodeTimeoutMs: number): number | undefined {
   const ms = PING_INTERVALS.find((step) => nodes <= step.nodes)?.ms;
   return ms === undefined || 2 * ms >= nodeTimeoutMs ? undefined : ms;
 }
 
 /**
- * Whether a server supports PING_INTERVAL_DIRECTIVE; a server that does not refuses to start with it. Valkey 8.0, 8.1 and 9.1 and
- * Redis 8.0 do, Redis 7.0 does not.
+ * Whether a server supports PING_INTERVAL_DIRECTIVE; a server that does not refuses to start with it. Valkey 8.0, 8.1
+ * and 9.1 and Redis 8.0 do, Redis 7.0 does not.
  * @param version of Valkey or Redis, as the server prints it: `8.1.0`
  */
 export function supportsPingInterval(version: string): boolean {

@@ -24,9 +24,9 @@ export function spreadOverZones(names: readonly string[], zones: readonly string
 }
 
 /**
- * Zones for the nodes of a new cluster, by rotation: primary i in zone i, its replicas in the zones after that. Over two zones or
- * more this keeps every replica apart from its primary, whatever the shape; filling the zones in turn does not (three primaries
- * with three replicas each cannot be divided into two zones of six).
+ * Zones for the nodes of a new cluster, by rotation: primary i in zone i, its replicas in the zones after that. Over
+ * two zones or more this keeps every replica apart from its primary, whatever the shape; filling the zones in turn does
+ * not (three primaries with three replicas each cannot be divided into two zones of six).
  * @param names `nodeCount(shape)` of them. The first `shape.primaries` get the zones of the primaries
  */
 export function rotateOverZones(names: readonly string[], shape: Shape, zones: readonly string[]): PlacedNode[] {
@@ -40,8 +40,8 @@ export function rotateOverZones(names: readonly string[], shape: Shape, zones: r
 }
 
 /**
- * Zones for nodes that are added to a cluster: for each the zone that lacks most nodes, compared with the rotation of the wanted
- * shape. As far as the present nodes allow, a cluster that grew is placed as a new one would be.
+ * Zones for nodes that are added to a cluster: for each the zone that lacks most nodes, compared with the rotation of
+ * the wanted shape. As far as the present nodes allow, a cluster that grew is placed as a new one would be.
  * @param present the zones of the nodes that stay
  */
 export function placeAddedNodes(
@@ -74,11 +74,11 @@ export function groupByZone<T extends { readonly zone: string }>(nodes: readonly
 }
 
 /**
- * How many primaries a zone of `size` nodes may have at most, so that every replica can have its primary in another zone;
- * negative when no number allows that.
+ * How many primaries a zone of `size` nodes may have at most, so that every replica can have its primary in another
+ * zone; negative when no number allows that.
  *
- * A zone with n nodes, p of them primaries, has n − p replicas, which need primaries elsewhere: n − p ≤ R · (P − p). This bounds
- * p from above for R ≥ 2, and does not depend on p for R = 1.
+ * A zone with n nodes, p of them primaries, has n − p replicas, which need primaries elsewhere: n − p ≤ R · (P − p).
+ * This bounds p from above for R ≥ 2, and does not depend on p for R = 1.
  */
 export function maxPrimariesInZone(size: number, { primaries: P, replicasPerPrimary: R }: Shape): number {
   if (R === 0) return size;
@@ -87,8 +87,8 @@ export function maxPrimariesInZone(size: number, { primaries: P, replicasPerPrim
 }
 
 /**
- * How many primaries each zone gets, as even as the sizes of the zones allow, so that every replica can have its primary in
- * another zone.
+ * How many primaries each zone gets, as even as the sizes of the zones allow, so that every replica can have its
+ * primary in another zone.
  * @returns undefined when there is no such distribution
  */
 export function distributePrimaries(sizes: ReadonlyMap<string, number>, shape: Shape): Map<string, number> | undefined {

@@ -1,6 +1,6 @@
 /**
- * Which replica follows which primary: a maximum bipartite matching of replica places to zones, by augmenting paths (Berge, 1957).
- * Pure.
+ * Which replica follows which primary: a maximum bipartite matching of replica places to zones, by augmenting paths
+ * (Berge, 1957). Pure.
  */
 import type { PlacedNode } from "./placement";
 import { groupByZone } from "./placement";
@@ -22,12 +22,13 @@ const anotherZoneEach: Rule = (places, zone) =>
 const anyZone: Rule = () => true;
 
 /**
- * Gives every primary `perPrimary` of the replicas, by three rules, the strictest first: in a zone that neither the primary nor
- * another of its replicas is in; in another zone than the primary; in any zone. Each rule fills as many places as possible (a
- * matching without an augmenting path is a maximum one), so that a replica shares its primary's zone only if that is unavoidable.
+ * Gives every primary `perPrimary` of the replicas, by three rules, the strictest first: in a zone that neither the
+ * primary nor another of its replicas is in; in another zone than the primary; in any zone. Each rule fills as many
+ * places as possible (a matching without an augmenting path is a maximum one), so that a replica shares its primary's
+ * zone only if that is unavoidable.
  * @param replicas exactly `primaries.length * perPrimary` of them
- * @param present the present replicas of a primary, by its name, none of them in its zone and no more than wanted. They stay
- *   unless another replica would then have to share its primary's zone
+ * @param present the present replicas of a primary, by its name, none of them in its zone and no more than wanted. They
+ *   stay unless another replica would then have to share its primary's zone
  * @returns the replicas of each primary, by the primary's name
  */
 export function assignReplicas(
@@ -59,7 +60,9 @@ export function assignReplicas(
   return nameReplicas(places, replicas, present);
 }
 
-/** Names for the places: a primary's present replicas where its places have their zones, then the remaining replicas. */
+/**
+ * Names for the places: a primary's present replicas where its places have their zones, then the remaining replicas.
+ */
 function nameReplicas(
   places: readonly ReplicaPlaces[],
   replicas: readonly PlacedNode[],
@@ -87,8 +90,8 @@ function nameReplicas(
 }
 
 /**
- * Fills one place along the shortest augmenting path over zones: from a zone with replicas left, or by moving the places of other
- * primaries from zone to zone until a zone with replicas left is reached.
+ * Fills one place along the shortest augmenting path over zones: from a zone with replicas left, or by moving the
+ * places of other primaries from zone to zone until a zone with replicas left is reached.
  */
 function fill(place: ReplicaPlaces, all: readonly ReplicaPlaces[], left: Map<string, number>, rule: Rule): void {
   const zones = [...left.keys()].sort((a, b) => (left.get(b) ?? 0) - (left.get(a) ?? 0));

@@ -14,8 +14,8 @@ import { parseFlatReply, parseInfo } from "../topology/info";
 import type { DeploymentFacts, NodeFacts, OptionalAssertion } from "./facts";
 
 /**
- * Asks every node of a deployment. A value that cannot be read is among the facts, with the reason; this function never throws
- * for a node.
+ * Asks every node of a deployment. A value that cannot be read is among the facts, with the reason; this function never
+ * throws for a node.
  * @param skippedAssertions assertions whose values are not read
  */
 export async function gatherFacts(

@@ -12,7 +12,9 @@ export interface Shard {
   readonly slots: readonly SlotRange[];
 }
 
-/** The shards of a deployment in slot order. A node that could not be asked is part of a shard only as others report it. */
+/**
+ * The shards of a deployment in slot order. A node that could not be asked is part of a shard only as others report it.
+ */
 export function shardsOf(facts: DeploymentFacts): Shard[] {
   return facts.mode === "cluster" ? clusterShards(facts.nodes) : replicationShards(facts.nodes);
 }

@@ -42,8 +42,8 @@ export function serverVersion(info: ReadonlyMap<string, string>): string {
 }
 
 /**
- * The same settings on every node, with the configured values. Of other directives than COMPARED_DIRECTIVES, only the nodes are
- * compared with each other, because CONFIG GET prints many of them in another form than they are written in.
+ * The same settings on every node, with the configured values. Of other directives than COMPARED_DIRECTIVES, only the
+ * nodes are compared with each other, because CONFIG GET prints many of them in another form than they are written in.
  */
 export function sameSettings({ nodes, directives, skippedAssertions }: DeploymentFacts): Assertion[] {
   if (skippedAssertions.includes("settings")) return [];

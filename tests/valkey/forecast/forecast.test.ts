@@ -7,7 +7,7 @@ import { predictLine, predictPowerLaw, predictRelativeLine } from "../../../lib/
 import { randomFrom } from "../../../lib/statistics/random";
 import { busTraffic } from "../../../valkey/topology/bus-traffic";
 
-/** A world in which the model is right, each figure off by so large a factor at most. */
+/** Measurements for which the models are exact, each figure multiplied by noise. */
 function world(nodes: readonly number[], noise: () => number): MeasuredCluster[] {
   return nodes.map((n) => ({
     nodes: n,
@@ -23,7 +23,7 @@ function world(nodes: readonly number[], noise: () => number): MeasuredCluster[]
 }
 
 describe("the forecast of a large cluster", () => {
-  it("finds again what a world without noise is made of, at any size", () => {
+  it("reproduces the models from measurements without noise, at any size", () => {
     fc.assert(
       fc.property(fc.integer({ min: 300, max: 3000 }), fc.integer({ min: 1000, max: 15_000 }), (nodes, timeout) => {
         const found = forecastCluster(
@@ -41,7 +41,7 @@ describe("the forecast of a large cluster", () => {
     );
   });
 
-  it("takes an outage and the bus by the pings that are in force, not by the node timeout alone", () => {
+  it("predicts outage and bus from the ping interval in force, not from the node timeout alone", () => {
     const points = world([12, 24, 48, 96, 200], () => 1);
     const [slow, quick] = [10_000, 600].map((pingedMs) =>
       forecastCluster(points, 200, { nodeTimeoutMs: 10_000, pingTimeoutMs: pingedMs, announceHostNames: false }),
@@ -61,7 +61,7 @@ describe("the forecast of a large cluster", () => {
     ).toBeUndefined();
   });
 
-  it("never foretells more bus traffic than there can be", () => {
+  it("never predicts more bus traffic than the upper bound", () => {
     const points = world([12, 24, 48, 96, 200], () => 1).map((point) => ({
       ...point,
       bus: { ...point.bus, bytesPerNode: point.bus.bytesPerNode * (1 + point.nodes / 100) },
@@ -73,7 +73,7 @@ describe("the forecast of a large cluster", () => {
 
   const measured = measuredClusters();
   it.skipIf(measured === undefined)(
-    `is made from points that were measured, and foretells 500, 1,000 and 2,000 nodes${measured === undefined ? " (skipped: none were: npm run bench -- large-model)" : ""}`,
+    `predicts 500, 1,000 and 2,000 nodes from the committed measurements${measured === undefined ? " (skipped: there are none, see npm run bench -- large-model)" : ""}`,
     () => {
       const points = measured?.points ?? [];
       expect(new Set(points.map(({ nodes }) => nodes)).size).toBeGreaterThanOrEqual(4);
@@ -101,7 +101,7 @@ describe("a prediction's interval", () => {
     ["a line", predictLine, 0],
     ["a power law", predictPowerLaw, 1],
     ["a line by its relative errors", predictRelativeLine, 2],
-  ] as const)("of %s holds the next measurement about as often as it says", (_what, predict, kind) => {
+  ] as const)("of %s contains the next measurement about as often as its confidence level", (_what, predict, kind) => {
     const random = randomFrom(7);
     const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
     const truth = (x: number): number =>
@@ -118,7 +118,7 @@ describe("a prediction's interval", () => {
     expect(held / rounds).toBeLessThan(0.97);
   });
 
-  it("is none for two points, or for one place", () => {
+  it("is undefined for two points, or for points of one size", () => {
     expect(
       predictLine(
         [

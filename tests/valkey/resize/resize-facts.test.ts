@@ -22,8 +22,8 @@ const NEW: FakeNode = { name: "n-9", epoch: 0 };
 const none = new Set<string>();
 
 /**
- * States of nodes, each with the view that `known` gives it, which includes itself. The marks of open migrations are part of a
- * node's own line.
+ * States of nodes, each with the view that `known` gives it, which includes itself. The marks of open migrations are
+ * part of a node's own line.
  */
 function states(
   nodes: readonly FakeNode[],

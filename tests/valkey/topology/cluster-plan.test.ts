@@ -18,7 +18,7 @@ const shapes = fc.record({
 });
 const zoneNames = ["a", "b", "c", "d", "e", "f"];
 
-/** Nodes of a shape with any zone each: as lopsided as a scheduler or a user may leave them. */
+/** Nodes of a shape, each in any zone: as uneven as a scheduler or a user may place them. */
 const anyPlacement = (maxPrimaries: number): fc.Arbitrary<{ shape: Shape; nodes: PlacedNode[] }> =>
   fc
     .record({
@@ -47,7 +47,7 @@ function check(nodes: readonly PlacedNode[], shape: Shape): void {
 }
 
 describe("planCluster", () => {
-  it("uses every node once, covers every slot once, in any placement", () => {
+  it("uses every node once and covers every slot once, in any placement", () => {
     fc.assert(
       fc.property(anyPlacement(12), ({ shape, nodes }) => {
         check(nodes, shape);
@@ -55,7 +55,7 @@ describe("planCluster", () => {
     );
   });
 
-  it("is zone-safe with primaries spread evenly over any two zones or more, when it may lay out the nodes", () => {
+  it("is zone-safe, with primaries spread evenly, over two zones or more that rotateOverZones filled", () => {
     fc.assert(
       fc.property(shapes, fc.integer({ min: 2, max: 6 }), (shape, zoneCount) => {
         const zones = zoneNames.slice(0, zoneCount);
@@ -73,7 +73,7 @@ describe("planCluster", () => {
     );
   });
 
-  it("puts one primary's replicas in distinct zones when there are zones enough", () => {
+  it("puts one primary's replicas in distinct zones when there are enough zones", () => {
     fc.assert(
       fc.property(fc.integer({ min: 3, max: 30 }), fc.integer({ min: 2, max: 3 }), (primaries, replicasPerPrimary) => {
         const zones = zoneNames.slice(0, replicasPerPrimary + 1);
@@ -87,7 +87,7 @@ describe("planCluster", () => {
     );
   });
 
-  it("is zone-safe exactly when some choice of roles is (against brute force)", () => {
+  it("is zone-safe exactly when any choice of roles is, compared with brute force", () => {
     fc.assert(
       fc.property(anyPlacement(4), ({ shape, nodes }) => {
         const safe = planCluster(nodes, shape).warnings.length === 0;
@@ -101,13 +101,13 @@ describe("planCluster", () => {
     );
   });
 
-  it("says which pairs are unsafe when there is one zone only", () => {
+  it("names the unsafe pairs when there is only one zone", () => {
     const plan = planCluster(spreadOverZones(names(6), ["a"]), { primaries: 3, replicasPerPrimary: 1 });
     expect(plan.warnings).toHaveLength(3);
     expect(plan.warnings[0]).toMatch(/node-\d is in the zone of its primary node-\d, a/);
   });
 
-  it("names every impossibility at once", () => {
+  it("names every problem at once", () => {
     const twice = [
       { name: "x", zone: "a" },
       { name: "x", zone: "b" },
@@ -124,7 +124,7 @@ describe("planCluster", () => {
   });
 });
 
-describe("sharePrimaries", () => {
+describe("distributePrimaries", () => {
   it("gives no zone more primaries than nodes", () => {
     fc.assert(
       fc.property(anyPlacement(12), ({ shape, nodes }) => {

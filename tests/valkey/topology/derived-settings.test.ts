@@ -14,8 +14,8 @@ import {
 
 const sizes = fc.integer({ min: 6, max: 3000 });
 
-describe("settings that follow from a cluster's size", () => {
-  it("leave the bus within a tenth of 1 Gbit/s, or have the longest node timeout", () => {
+describe("settings derived from a cluster's size", () => {
+  it("keep the bus within a tenth of 1 Gbit/s, or have the longest node timeout", () => {
     fc.assert(
       fc.property(sizes, (nodes) => {
         const timeout = nodeTimeoutFor(nodes);
@@ -44,7 +44,7 @@ describe("settings that follow from a cluster's size", () => {
     );
   });
 
-  it("are those that were asked for where any were", () => {
+  it("do not override configured settings", () => {
     expect(derivedSettings({ "cluster-node-timeout": 700, other: { maxclients: 50 } }, 2000, true)).toEqual({
       "cluster-node-timeout": 700,
       other: { maxclients: 50 },
@@ -52,7 +52,7 @@ describe("settings that follow from a cluster's size", () => {
     expect(derivedSettings({ save: "" }, 6, false)).toEqual({ save: "", "cluster-node-timeout": nodeTimeoutFor(6) });
   });
 
-  it("have nodes ping each other oftener than by half the node timeout where that costs little: fifty times a second each", () => {
+  it("let nodes of small clusters ping more often than by half the node timeout, at most fifty times per second", () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 3000 }), fc.integer({ min: 100, max: 60_000 }), (nodes, timeout) => {
         const interval = pingIntervalFor(nodes, timeout);
@@ -64,7 +64,7 @@ describe("settings that follow from a cluster's size", () => {
     expect([6, 17, 60, 65].map((nodes) => pingIntervalFor(nodes, 5000))).toEqual([300, 600, 1200, undefined]);
   });
 
-  it("name the interval of pings to servers that know it only, and not where somebody has named one", () => {
+  it("set the ping interval only on servers that support it, and not where it is configured", () => {
     expect(derivedSettings({}, 6, true).other).toEqual({ [PING_INTERVAL_DIRECTIVE]: 300 });
     expect(derivedSettings({ other: { [PING_INTERVAL_DIRECTIVE]: 0 } }, 6, true).other).toEqual({
       [PING_INTERVAL_DIRECTIVE]: 0,

@@ -52,7 +52,7 @@ describe("slot ranges", () => {
     expect(() => parseRange(word)).toThrow(/not a slot range/);
   });
 
-  it("share all slots evenly among any number of primaries", () => {
+  it("distribute all slots evenly over any number of primaries", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: SLOT_COUNT }), (count) => {
         const shares = distributeSlots(count);

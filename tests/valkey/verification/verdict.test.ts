@@ -10,7 +10,7 @@ import { CLUSTER_INFO, clusterFacts, infoReply } from "../../support/facts";
 
 const good = clusterFacts(3, 1);
 
-/** The same facts with one node's replaced. */
+/** The same facts with those of one node replaced. */
 function withNode(facts: DeploymentFacts, index: number, changes: Partial<NodeFacts>): DeploymentFacts {
   return { ...facts, nodes: facts.nodes.map((node, i) => (i === index ? { ...node, ...changes } : node)) };
 }
@@ -40,7 +40,7 @@ const patch =
     nodes.map((each) => (each.name === name ? { ...each, ...changes } : each));
 
 describe("the verdict on a cluster", () => {
-  it("passes when everything is as it must be", () => {
+  it("passes when the deployment is healthy", () => {
     const verdict = judgeFacts(good);
     expect(failing(good)).toEqual([]);
     expect(verdict.pass).toBe(true);
@@ -54,7 +54,7 @@ describe("the verdict on a cluster", () => {
       ["not-loading"],
     ],
     [
-      "a node that says fail",
+      "a node that reports cluster_state fail",
       withNode(good, 1, { clusterInfo: observed(new Map([...CLUSTER_INFO, ["cluster_state", "fail"]])) }),
       ["state-ok"],
     ],
@@ -79,20 +79,24 @@ describe("the verdict on a cluster", () => {
       ["views-agree"],
     ],
     [
-      "a node that knows a stranger",
+      "a node that knows an unknown node",
       withNode(good, 3, { view: viewOf("n-3", (nodes) => [...nodes, { name: "n-99" }]) }),
       ["views-agree", "members"],
     ],
-    ["a stranger whom all know", everyView((nodes) => [...nodes, { name: "n-99", primary: "n-0" }]), ["members"]],
     [
-      "a node that is not known to one",
+      "an unknown node that all nodes know",
+      everyView((nodes) => [...nodes, { name: "n-99", primary: "n-0" }]),
+      ["members"],
+    ],
+    [
+      "a node that one other does not know",
       withNode(good, 3, { view: viewOf("n-3", (nodes) => nodes.filter(({ name }) => name !== "n-5")) }),
       ["views-agree", "members"],
     ],
-    ["a slot served by nobody", everyView(patch("n-0", { slots: "0-5459" })), ["one-owner"]],
+    ["a slot that no node serves", everyView(patch("n-0", { slots: "0-5459" })), ["one-owner"]],
     ["a slot served twice", everyView(patch("n-1", { slots: "5460-10921" })), ["one-owner"]],
     [
-      "a slot being moved",
+      "a slot that is being migrated",
       withNode(good, 0, { view: viewOf("n-0", patch("n-0", { slots: `0-5460 [5->-${"1".padStart(40, "0")}]` })) }),
       ["no-moves"],
     ],
@@ -129,13 +133,17 @@ describe("the verdict on a cluster", () => {
       ["same-version"],
     ],
     ["another setting", withNode(good, 4, { settings: observed(new Map([["maxmemory", "1"]])) }), ["same-settings"]],
-    ["a setting that nobody has as wanted", { ...good, directives: new Map([["maxmemory", "5"]]) }, ["same-settings"]],
-    ["settings that may not be read", withNode(good, 4, { settings: unobserved("NOPERM") }), ["same-settings"]],
-  ])("fails on %s in exactly the rows that say so", (_what, facts, ids) => {
+    [
+      "a setting that no node has as configured",
+      { ...good, directives: new Map([["maxmemory", "5"]]) },
+      ["same-settings"],
+    ],
+    ["settings that cannot be read", withNode(good, 4, { settings: unobserved("NOPERM") }), ["same-settings"]],
+  ])("fails on %s in exactly the assertions about it", (_what, facts, ids) => {
     expect(failing(facts)).toEqual(ids);
   });
 
-  it("names the zone of a replica beside its primary only where the pair is", () => {
+  it("names a primary and its replica in the same zone, and no other nodes", () => {
     const replica = judgeFacts(good).shards[0]?.replicas[0] ?? "";
     const index = good.nodes.findIndex((each) => each.node.name === replica);
     const beside = withNode(good, index, { node: { ...node(index).node, zone: "a" } });
@@ -143,7 +151,7 @@ describe("the verdict on a cluster", () => {
     expect(rows.map(({ nodes }) => nodes)).toEqual([["n-0"], [replica]]);
   });
 
-  it("never passes over a node that cannot be asked: every row that needs its word fails", () => {
+  it("fails every assertion that needs the facts of a node that cannot be reached", () => {
     const why = unobserved("n-2 cannot be reached: ECONNREFUSED");
     const gone = withNode(good, 2, { info: why, clusterInfo: why, view: why, settings: why, keys: why });
     const passing = judgeFacts(gone).assertions.flatMap(({ id, pass }) => (pass ? [id] : []));
@@ -156,18 +164,18 @@ describe("the verdict on a cluster", () => {
     });
   });
 
-  it("does not pass on no facts at all", () => {
+  it("does not pass without facts", () => {
     expect(judgeFacts({ ...good, nodes: [] }).pass).toBe(false);
     expect(judgeFacts({ ...good, nodes: [], mode: "replication" }).pass).toBe(false);
   });
 
-  it("takes the numbers from the nodes where none are asked for, but never fewer than a cluster needs", () => {
+  it("infers the numbers of nodes where none are wanted, but never fewer than a cluster needs", () => {
     expect(judgeFacts({ ...good, shape: {} }).pass).toBe(true);
     expect(failing({ ...clusterFacts(3, 0), shape: {} })).toEqual(["replicas", "replica-elsewhere"]);
     expect(judgeFacts(clusterFacts(3, 0)).pass).toBe(true);
   });
 
-  it("leaves settings out when asked to, and says so", () => {
+  it("skips settings on request, and names them", () => {
     const forbidden: DeploymentFacts = {
       ...good,
       skippedAssertions: ["settings"],
@@ -197,7 +205,7 @@ const replication: DeploymentFacts = {
 };
 
 describe("the verdict on replication", () => {
-  it("passes when everything is as it must be", () => {
+  it("passes when the deployment is healthy", () => {
     expect(failing(replication)).toEqual([]);
   });
 
@@ -220,7 +228,7 @@ describe("the verdict on replication", () => {
       ["all-online"],
     ],
     [
-      "a replica of somebody else",
+      "a replica of another primary",
       withNode(replication, 2, { info: observed(infoReply("replica", { master_replid: "other" })) }),
       ["one-data-set"],
     ],
@@ -249,20 +257,20 @@ describe("the verdict on replication", () => {
       { ...replication, shape: { primaries: 1, replicasPerPrimary: 3 } },
       ["replicas", "all-online"],
     ],
-  ])("fails on %s in exactly the rows that say so", (_what, facts, ids) => {
+  ])("fails on %s in exactly the assertions about it", (_what, facts, ids) => {
     expect(failing(facts)).toEqual(ids);
   });
 });
 
 describe("a verification as text", () => {
-  it("reads as S1's example does: nodes, pairs with their zones, the rows, the verdict", () => {
+  it('reads as the example of "Valkey on EKS": nodes, pairs with their zones, assertions, verdict', () => {
     const text = formatVerification({ facts: good, verdict: judgeFacts(good) }).join("\n");
     expect(text).toMatch(/NAME +ROLE +ADDRESS +ZONE/);
     expect(text).toMatch(/PRIMARY +n-0 +a +slots 0-5460 \(5461\)\n {2}replica +n-\d +[bc] +other zone ✓/);
     expect(text).toContain("VERIFY cluster: PASS — all 18 assertions hold.");
   });
 
-  it("says of a failed row what was expected, what was found and where", () => {
+  it("shows of a failed assertion what was expected, what was found and where", () => {
     const bad = withNode(good, 3, { info: observed(infoReply("replica", { master_link_status: "down" })) });
     const text = formatVerification({ facts: bad, verdict: judgeFacts(bad) }).join("\n");
     expect(text).toContain(
