@@ -31,7 +31,8 @@ export function listenForInterruption(onSecond: () => void): Interruption {
       ] as const,
   );
   for (const [signal, handler] of handlers) process.on(signal, handler);
-  // `npm start | head` closes the pipe: without a listener the next write would end the process and leave servers running.
+  // `npm start | head` closes the pipe: without a listener the next write would end the process and leave servers
+  // running.
   const onPipe = (error: NodeJS.ErrnoException): void => {
     if (error.code === "EPIPE" && !controller.signal.aborted) stop("SIGPIPE");
   };

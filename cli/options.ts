@@ -1,4 +1,7 @@
-/** Options of the command line, and the configuration that they replace. Names of the load's options follow "Valkey on EKS". */
+/**
+ * Options of the command line, and the configuration that they replace. Names of the load's options follow "Valkey on
+ * EKS".
+ */
 import type { Command } from "commander";
 import { compact } from "../lib/compact";
 import type { OptionOverrides } from "../stacks/config/option-overrides";

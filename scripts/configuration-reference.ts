@@ -86,7 +86,9 @@ function innerRowsOf(node: SchemaNode, prefix: string): Row[] {
   return mergedRows(node, prefix).map(({ row, titles }) => ({ ...row, within: [...titles, ...row.within] }));
 }
 
-/** The rows of all forms of a map, each once, with the titles of the forms that have it; no titles where all have it. */
+/**
+ * The rows of all forms of a map, each once, with the titles of the forms that have it; no titles where all have it.
+ */
 function mergedRows(node: SchemaNode, prefix: string): { readonly row: Row; readonly titles: readonly string[] }[] {
   const forms = alternatives(node).filter(({ type }) => type === "object");
   if (forms.length === 0) return propertyRows(node, prefix).map((row) => ({ row, titles: [] }));

@@ -1,4 +1,6 @@
-/** `npm run docs`: writes the JSON Schema of stack files and the two references that are made from the program itself. */
+/**
+ * `npm run docs`: writes the JSON Schema of stack files and the two references that are made from the program itself.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildProgram } from "../cli/program";

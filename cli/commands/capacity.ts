@@ -82,6 +82,7 @@ function standardMix(config: StackConfig): OpenLoopWorkload {
   return mix;
 }
 
+/** What the step that finds capacities needs. */
 export interface CapacityStep {
   readonly wanted: CapacitySearch;
   /** Asked when the step runs. */
@@ -90,6 +91,7 @@ export interface CapacityStep {
   readonly collector: ResultsCollector;
 }
 
+/** The step that finds the capacity of every verified deployment. */
 export function capacityStep({ wanted, contenders, equipment, collector }: CapacityStep): Step {
   const objective = formatObjective(wanted.objective);
   return {

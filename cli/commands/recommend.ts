@@ -1,4 +1,6 @@
-/** `npm start -- recommend`: mode, primaries, machine type and io-threads for a load, from measured capacity and prices. */
+/**
+ * `npm start -- recommend`: mode, primaries, machine type and io-threads for a load, from measured capacity and prices.
+ */
 import { BadInput } from "../../lib/errors";
 import { formatRecommendation } from "../../benchmarks/recommend/format";
 import type { Requirements, PricedMachine } from "../../benchmarks/recommend/recommend";

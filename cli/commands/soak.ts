@@ -1,4 +1,4 @@
-/** `npm start -- soak`: a stack of the platform `host` under a steady load for hours, sampled, resumable, its disk use bounded. */
+/** `npm start -- soak`: a stack of the platform `host` under a steady load for hours, in windows; it can be resumed. */
 import { randomInt } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { totalmem } from "node:os";
@@ -70,7 +70,7 @@ export async function soakStack(options: SoakOptions, interruption: AbortSignal)
   return run.troubled ? 1 : 0;
 }
 
-/** Writes what was seen, where anything was. @returns whether anything went wrong */
+/** Writes the finished windows, if any. @returns whether there are problems */
 function report(
   directory: string,
   journal: SoakCheckpointLog,
@@ -131,14 +131,14 @@ function begin(
   return { directory, journal: soakCheckpointLogs.create(directory, header) };
 }
 
-/** @throws BadInput when there is none, or it is another stack's */
+/** @throws BadInput when there is no soak to resume, or it is another stack's */
 function resume({ stack, output }: SoakOptions): Begun {
   const results = join(ROOT, "results");
   const directory =
     output === undefined ? soakCheckpointLogs.latest(results, (header) => header.stack === stack) : resolve(output);
   if (directory === undefined)
     throw new BadInput("--resume", [
-      `no soak of ${stack} was begun in ${shortPath(results)}; begin it without --resume, or name its directory by --output`,
+      `no soak of ${stack} is in ${shortPath(results)}; start one without --resume, or name its directory with --output`,
     ]);
   const journal = soakCheckpointLogs.resume(directory);
   if (journal.header.stack === stack) return { directory, journal };
@@ -158,7 +158,7 @@ class SoakRun {
     private readonly interruption: AbortSignal,
   ) {}
 
-  /** Goes on with servers that a killed soak left, where they all run; starts others where not. */
+  /** Continues with the servers of a killed soak where all of them run; else starts others. */
   async prepare(): Promise<string> {
     await stopAbandonedRuns(...allRunsDirectories());
     const programs = await findPrograms(packagesDirectory(), () => undefined, this.interruption);
@@ -186,7 +186,11 @@ class SoakRun {
     return `Started, formed and verified ${plans.map(({ name }) => name).join(" and ")} with Valkey ${programs.version}`;
   }
 
-  /** @returns whether all servers of the plans run there; one that was killed before it had started them all has written fewer passwords */
+  /**
+   * @returns whether all servers of the plans run there. A soak that was killed before it started all of them has
+   * written
+   * fewer passwords.
+   */
   async #adopt(host: Host, plans: readonly HostDeploymentPlan[]): Promise<boolean> {
     this.#host = host;
     if (!plans.every(({ name }) => existsSync(host.passwordFile(name)))) return false;

@@ -44,7 +44,7 @@ export function resumeStudy(study: Study, output: string | undefined): StudyDire
     output === undefined ? studyCheckpointLogs.latest(results, ({ name }) => name === study.name) : resolve(output);
   if (directory === undefined)
     throw new BadInput("--resume", [
-      `no study ${study.name} was begun in ${shortPath(results)}; begin it without --resume, or name its directory by --output`,
+      `no study ${study.name} is in ${shortPath(results)}; start one without --resume, or name its directory with --output`,
     ]);
   const journal = studyCheckpointLogs.resume(directory);
   const problems = differences(journal.header, study);
@@ -58,9 +58,7 @@ function differences({ name, fingerprint: begun, machine: there }: StudyLogHeade
     ...(name === study.name ? [] : [`it is the study ${name}`]),
     ...(begun === fingerprint(study)
       ? []
-      : [
-          "what it measures, or how, has been changed since, in the stack file, by options or by a newer program; begin anew without --resume",
-        ]),
+      : ["the stack file, the options or the program changed since; start again without --resume"]),
     ...(there === machine() ? [] : [`it was begun on another machine: ${there}`]),
   ];
 }

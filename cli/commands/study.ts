@@ -1,4 +1,7 @@
-/** `npm start -- study`: the study of a stack on this machine, until its comparisons are precise enough; it can be resumed. */
+/**
+ * `npm start -- study`: the study of a stack on this machine, until its comparisons are precise enough; it can be
+ * resumed.
+ */
 import { randomInt } from "node:crypto";
 import { existsSync } from "node:fs";
 import { totalmem } from "node:os";
@@ -169,8 +172,10 @@ class StudyRun {
   carryOut(): Step {
     const { name, treatments, precision, budget } = this.study;
     const already = this.journal.entries.length;
+    const goal = `to ${Number((100 * precision).toFixed(1))} %, ${formatDuration(budget)} at most`;
+    const resumed = already === 0 ? "" : `; ${already} measurements exist already`;
     return {
-      title: `Study ${name}: ${treatments.length} cells, to ${Number((100 * precision).toFixed(1))} %, ${formatDuration(budget)} at most${already === 0 ? "" : `; ${already} measurements are there already`}`,
+      title: `Study ${name}: ${treatments.length} treatments, ${goal}${resumed}`,
       run: async (report) => {
         if (this.#environmentOfStudy === undefined) throw new Error("the study is not prepared");
         const { cpus } = this.#state;

@@ -1,29 +1,30 @@
-/** Where deployments are that are broken on purpose: who runs them, and what can be done to them there. */
+/** Fault targets: the deployments of a stack that faults are injected into, on this machine or in pods. */
 import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
 import type { PreconditionCheck } from "../../faults/injectors/preconditions";
 import type { Programs } from "../../platforms/host/programs";
 import type { Verification } from "../../valkey/verification/verify";
 import type { SubjectPlan, PlannedScenarioRun } from "../../stacks/plan/scenario-runs";
 
-/** Told what results say of the deployments. */
+/** Receives facts about the deployments for the results. */
+/** Deployments that faults are injected into, from opening to removal. */
 export interface FaultTargetListener {
   readonly onPrograms: (programs: Programs) => void;
-  /** @param formationMs null where they were formed before */
+  /** @param formationMs null where the deployment was formed before */
   readonly onVerified: (verification: Verification, formationMs: number | null) => void;
 }
 
 export interface FaultTarget {
-  /** Of the step that opens it. */
+  /** Title of the step that opens the target. */
   readonly title: string;
-  /** The deployments as they will be when all is open. */
+  /** The deployments as they will be after opening. */
   readonly plans: readonly SubjectPlan[];
-  /** Why a fault cannot be inflicted here. */
+  /** Why a fault cannot be injected here. */
   readonly unmetPrecondition: PreconditionCheck;
-  /** Starts deployments or finds them, and verifies. @returns what came of it */
+  /** Starts or finds the deployments, and verifies them. @returns the title of the finished step */
   readonly open: (possible: readonly PlannedScenarioRun[], opened: FaultTargetListener) => Promise<string>;
   readonly subject: (deployment: string) => FaultSubject | undefined;
-  /** Aborted when a server ends that nobody meant to end; undefined where nobody watches. */
+  /** Aborted when a server exits without a fault; undefined where exits are not watched. */
   readonly unexpectedExit: AbortSignal | undefined;
-  /** Leaves nothing behind that this has made. @throws Failure saying what could not be taken away */
+  /** Removes everything that the target made. @throws Failure with what could not be removed */
   readonly stop: () => Promise<void>;
 }

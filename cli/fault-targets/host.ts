@@ -1,4 +1,4 @@
-/** Servers on this machine, started to be broken. */
+/** The fault target on this machine: servers are started for the scenarios. */
 import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
 import { HostFaultInjector } from "../../faults/injectors/host-injector";
 import { unmetHostPrecondition } from "../../faults/injectors/preconditions";
@@ -15,9 +15,10 @@ import type { HostConfig } from "../../stacks/config/schema/platform";
 import type { StackConfig } from "../../stacks/config/schema/stack";
 import { runSteps } from "../steps";
 
-/** A disk that a scenario fills, bytes: room for what a scenario writes and no more, for it is memory. */
+/** Size of a disk that a scenario fills, bytes. It is memory, so it holds the scenario's writes and little more. */
 const DISK_BYTES = 256 * 1024 ** 2;
 
+/** Deployments as processes on this machine, started for the scenarios. */
 export class HostFaultTarget implements FaultTarget {
   readonly title = "Start and form";
   readonly unmetPrecondition = unmetHostPrecondition;
@@ -78,7 +79,7 @@ export class HostFaultTarget implements FaultTarget {
   }
 }
 
-/** With what its scenarios need: addresses by zone for cuts, a small disk to be filled. */
+/** The plan with what its scenarios need: addresses by zone for cuts, a small disk for full disks. */
 function fittedPlan(plan: HostDeploymentPlan, possible: readonly PlannedScenarioRun[]): HostDeploymentPlan {
   const faults = possible
     .filter(({ deployment }) => deployment === plan.name)

@@ -1,4 +1,4 @@
-/** Pods that Pulumi has made, found to be broken: the API server is asked for their addresses and their password. */
+/** The fault target in pods that Pulumi has made: their addresses and password come from the API server. */
 import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
 import { unmetPodPrecondition } from "../../faults/injectors/preconditions";
 import { PodFaultInjector } from "../../faults/injectors/pod-injector";
@@ -17,13 +17,14 @@ import { podTarget, sentinelTarget } from "../../stacks/plan/pods";
 import type { DeploymentConfig } from "../../stacks/config/schema/deployments";
 import type { StackConfig } from "../../stacks/config/schema/stack";
 
-/** Pods that are to be broken run already: for one that is on its way. */
+/** Wait for pods that are starting; the others run already. */
 const WAIT_SECONDS = 60;
 
+/** Deployments as pods that exist already. */
 export class PodFaultTarget implements FaultTarget {
   readonly title = "Find the pods, and verify";
   readonly unmetPrecondition = unmetPodPrecondition;
-  /** Nobody watches: pods that end are made anew. */
+  /** Exits are not watched: Kubernetes replaces pods that end. */
   readonly unexpectedExit = undefined;
   readonly plans: readonly SubjectPlan[];
   readonly #sufferers = new Map<string, FaultSubject & { readonly injector: PodFaultInjector }>();
@@ -87,7 +88,7 @@ function targetOf(name: string, deployment: DeploymentConfig, platform: PodPlatf
   return { ...podTarget(name, deployment, platform), ...access, ...sentinelTarget(name, deployment) };
 }
 
-/** From the Secret that the pods themselves have it from. @throws Failure when there is none, or it may not be read */
+/** The password in the Secret of the deployment. @throws Failure when there is none, or it may not be read */
 async function passwordOf(kubernetes: KubernetesClient, { name, namespace }: KubernetesReference): Promise<string> {
   const { secret } = objectNames(name);
   const found = await kubernetes.find(

@@ -6,7 +6,9 @@ import { isPodPlatform, podSettings } from "../plan/pods";
 import type { DeploymentConfig } from "./schema/deployments";
 import type { PlatformConfig } from "./schema/platform";
 
-/** The deployment with derived settings where it names none. Servers of this machine get those that their version knows. */
+/**
+ * The deployment with derived settings where it names none. Servers of this machine get those that their version knows.
+ */
 export function withDerivedSettings(deployment: DeploymentConfig, platform: PlatformConfig): DeploymentConfig {
   if (deployment.mode !== "cluster") return deployment;
   const pings =

@@ -7,7 +7,10 @@ type Values = Readonly<Record<string, unknown>>;
 export interface OptionOverrides {
   /** By key of the section `benchmark`. */
   readonly benchmark: Values;
-  /** The one mixed workload of the command line: it replaces the stack's workloads, and its tests unless options name tests. */
+  /**
+   * The one mixed workload of the command line: it replaces the stack's workloads, and its tests unless options name
+   * tests.
+   */
   readonly workload?: Values;
   /** Configuration key to option: `dataSize` → `--datasize`. */
   readonly options: Readonly<Record<string, string>>;
@@ -16,7 +19,9 @@ export interface OptionOverrides {
 /** No options. */
 export const NO_OVERRIDES: OptionOverrides = { benchmark: {}, options: {} };
 
-/** The section `benchmark` with the options' values. A duration replaces the file's number of requests, and vice versa. */
+/**
+ * The section `benchmark` with the options' values. A duration replaces the file's number of requests, and vice versa.
+ */
 export function withBenchmarkOptions(section: Values, overrides: Values): Record<string, unknown> {
   const merged = { ...section, ...overrides };
   if ("duration" in overrides && !("requests" in overrides)) delete merged["requests"];
@@ -25,7 +30,8 @@ export function withBenchmarkOptions(section: Values, overrides: Values): Record
 }
 
 /**
- * The sections with the options' workload, named after its load generator. Key space and value size are the file's unless
+ * The sections with the options' workload, named after its load generator. Key space and value size are the file's
+ * unless
  * options set them: its servers have room for that much.
  */
 export function withWorkloadOption(raw: Values, workload: Values): Record<string, unknown> {

@@ -8,7 +8,8 @@ type Values = Readonly<Record<string, unknown>>;
 /**
  * The sections with the overrides.
  * @param raw sections by name, as `readStackFile` gives them; not changed
- * @param assignments each `PATH=VALUE`: keys with dots between them, or numbers in lists, from a section on; a value as YAML has it, an empty value removes the key
+ * @param assignments each `PATH=VALUE`: keys with dots between them, or numbers in lists, from a section on; a value as
+ * YAML has it, an empty value removes the key
  * @throws BadInput with every assignment that has a problem
  */
 export function applyOverrides(raw: Values, assignments: readonly string[]): Values {

@@ -1,4 +1,6 @@
-/** From a stack's raw configuration to a StackConfig: parsed, validated, derived. All problems are found at once. Pure. */
+/**
+ * From a stack's raw configuration to a StackConfig: parsed, validated, derived. All problems are found at once. Pure.
+ */
 import { BadInput } from "../../lib/errors";
 import { studyTreatments } from "../plan/benchmark-plans";
 import { withDerivedSettings } from "./derive";

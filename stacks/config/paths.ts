@@ -2,4 +2,5 @@
 import { join } from "node:path";
 import { ROOT } from "../../lib/paths";
 
+/** Directory of the stack files. */
 export const STACKS_DIRECTORY = join(ROOT, "stacks");

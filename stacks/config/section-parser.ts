@@ -1,4 +1,7 @@
-/** The sections of a configuration, each parsed for itself, and each named entry, so that a problem in one hides none in another. Pure. */
+/**
+ * The sections of a configuration, each parsed for itself, and each named entry, so that a problem in one hides none in
+ * another. Pure.
+ */
 import type { z } from "zod";
 import { isMap } from "./json-schema";
 import type { Path } from "./json-schema";

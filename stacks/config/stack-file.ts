@@ -43,7 +43,9 @@ export function readStackFile(directory: string, stack: string): Record<string, 
   return parseStackFile(file, text);
 }
 
-/** The first line of a stack file after the line for editors: a sentence on its purpose; empty where it is no comment. */
+/**
+ * The first line of a stack file after the line for editors: a sentence on its purpose; empty where it is no comment.
+ */
 export function headline(directory: string, stack: string): string {
   const lines = readFileSync(join(directory, `Pulumi.${stack}.yaml`), "utf8").split("\n");
   const first = lines.find((line) => line !== EDITOR_LINE) ?? "";

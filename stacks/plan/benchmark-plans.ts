@@ -62,7 +62,9 @@ export function benchmarkWorkload(benchmark: BenchmarkConfig): Workload {
   return { name: workloadName, tests, clients, pipeline, dataSize, threads, keySpace, length, warmup, rate };
 }
 
-/** The mixed workloads, each as long as the benchmark's measurements, with key spaces that every deployment can have. */
+/**
+ * The mixed workloads, each as long as the benchmark's measurements, with key spaces that every deployment can have.
+ */
 export function mixedWorkloads({
   benchmark,
   workloads,
@@ -88,7 +90,9 @@ export function openLoopWorkloads(
   return all.filter((workload): workload is OpenLoopWorkload => workload.loadGenerator === "open-loop");
 }
 
-/** The search of the section `capacity`; undefined without the section, or where options leave no open-loop workload. */
+/**
+ * The search of the section `capacity`; undefined without the section, or where options leave no open-loop workload.
+ */
 export function configuredCapacitySearch(
   config: Pick<StackConfig, "benchmark" | "workloads" | "deployments" | "capacity">,
 ): CapacitySearch | undefined {
@@ -117,7 +121,9 @@ export function fittedWorkload({ benchmark, deployments }: Pick<StackConfig, "be
   };
 }
 
-/** A study's treatments: every combination of levels, on each deployment, with one key space that all of them can have. */
+/**
+ * A study's treatments: every combination of levels, on each deployment, with one key space that all of them can have.
+ */
 export function studyTreatments({
   deployments,
   benchmark,

@@ -1,4 +1,4 @@
-/** How long a stack takes from nothing to results. Pure: estimates, each with what it is made of. */
+/** Estimated duration of a stack from nothing to results, by part. Pure. */
 import { nodeCount } from "../../valkey/topology/placement";
 import { keyFamilies } from "../../benchmarks/workloads/named-tests";
 import { KEYS_IN_FLIGHT } from "../../benchmarks/workloads/prefill";
@@ -10,26 +10,28 @@ import type { Duration } from "./stack-plan-types";
 /** "Valkey on EKS" reports 30 minutes for the platform on EKS, and 5 for a deployment on it. */
 const EKS_SECONDS = 30 * 60;
 const PODS_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 2, kubernetes: 60, eks: 5 * 60 };
-/** For each hundred nodes more: machines, pods and formation go many at once, not all. */
+/** Additional time per hundred nodes: machines and pods start in parallel, with a limit. */
 const PER_HUNDRED_NODES_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = {
   host: 10,
   kubernetes: 60,
   eks: 120,
 };
 
-/** Around a measurement: a process that starts, or a Job whose pods come and go. */
+/** Overhead of a measurement: the start of a process, or of a Job with its pods. */
 const AROUND_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 1, kubernetes: 8, eks: 12 };
 const REFERENCE_LOAD_SECONDS = 1;
 
-/** A round trip to a server by way of the API server's port-forward, or on this machine together with the writing. */
+/** Round trip to a server: through the API server's port-forward, or on this machine including the write. */
 const TRIP_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 0.03, kubernetes: 0.1, eks: 0.1 };
 
 /**
- * Assumed requests per second of a primary, for measurements of a number of requests: the lowest rate of "Valkey on EKS",
+ * Assumed requests per second of a primary, for measurements of a number of requests: the lowest rate of "Valkey on
+ * EKS",
  * and the rate without pipelining.
  */
 const REQUESTS_PER_SECOND = { pipelined: 400_000, single: 100_000 };
 
+/** Estimates how long a stack takes from nothing to results. */
 export function planDuration(
   platform: PlatformConfig["type"],
   deployments: readonly DeploymentPlan[],
@@ -88,7 +90,7 @@ function lengthOf({ length, pipeline, rate }: Workload, primaries: number): numb
   return length.requests / Math.min(served, rate ?? Infinity);
 }
 
-/** Once for each deployment, on all primaries at once. @param families keys of each */
+/** Prefill of a deployment, on all primaries in parallel. @param families number of keys of each key family */
 function prefill(platform: PlatformConfig["type"], families: readonly number[], primaries: number): number {
   // Written, then counted.
   return families.reduce((sum, keys) => sum + 2 * (keys / primaries / KEYS_IN_FLIGHT) * TRIP_SECONDS[platform], 0);

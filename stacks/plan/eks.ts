@@ -1,4 +1,4 @@
-/** What a stack on EKS needs of AWS: its configuration in the terms of the plan of machines. Pure; loads no SDK. */
+/** From a stack's configuration to the plan of machines on EKS. Pure; loads no SDK. */
 import { parseQuantity } from "../../platforms/kubernetes/quantity";
 import type { EksPlan, EksPlanArgs } from "../../platforms/eks/plan";
 import { planEks } from "../../platforms/eks/plan";
@@ -19,17 +19,19 @@ import type { DeploymentConfig } from "../config/schema/deployments";
 import type { EksPlatformConfig } from "../config/schema/eks";
 import { zoneNames } from "../config/schema/eks";
 
-/** What is to run on the platform. */
+/** The deployments and the load that run on the platform. */
 export interface EksLoad {
   readonly deployments: Readonly<Record<string, DeploymentConfig>>;
-  /** Undefined where nothing is measured: then there are no load generators. */
+  /** Undefined where nothing is measured, and no load generator runs. */
   readonly benchmark: BenchmarkConfig | undefined;
 }
 
+/** The plan of machines, network, volumes, quotas and cost, with every problem. */
 export function eksPlan(platform: EksPlatformConfig, load: EksLoad): EksPlan {
   return planEks(eksPlanArgs(platform, load));
 }
 
+/** The arguments of that plan. */
 export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmark }: EksLoad): EksPlanArgs {
   const { region, network, system, pools, cluster } = platform;
   return {
@@ -89,7 +91,7 @@ function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPl
   });
 }
 
-/** What runs beside servers that Sentinels watch, on machines of the same pool. */
+/** Sentinels and proxies, on machines of the servers' pool. */
 function watcherGroups(name: string, deployment: DeploymentConfig, platform: EksPlatformConfig): PodGroup[] {
   const sentinel = configuredSentinels(deployment);
   if (sentinel === undefined) return [];
@@ -107,7 +109,7 @@ function watcherGroups(name: string, deployment: DeploymentConfig, platform: Eks
   ];
 }
 
-/** One measurement's: Jobs follow each other. */
+/** Load generators of one measurement: Jobs run one after the other. */
 function clientGroup(platform: EksPlatformConfig, deployments: Readonly<Record<string, DeploymentConfig>>): PodGroup {
   return clientPodGroup({
     name: "load generators",

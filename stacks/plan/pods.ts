@@ -1,4 +1,4 @@
-/** What a deployment's pods and the load generators' come to, from what the platform says of all and the deployment of its own. Pure. */
+/** Settings of pods: the platform's, with the differences of each deployment. Pure. */
 import type { Engine } from "../../valkey/engines";
 import type { Toleration } from "../../platforms/kubernetes/pods";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
@@ -20,7 +20,7 @@ import type { KubernetesConfig } from "../config/schema/kubernetes";
 /** Platforms whose servers are pods. */
 export type PodPlatform = KubernetesConfig | EksPlatformConfig;
 
-/** Images of the engines that are not Valkey; Valkey's is the platform's. */
+/** Images of other engines; Valkey's image is a key of the platform. */
 const IMAGES: Readonly<Record<Exclude<Engine, "valkey">, string>> = {
   redis: "docker.io/library/redis:8.2.1",
   dragonfly: "docker.dragonflydb.io/dragonflydb/dragonfly:v1.37.2",
@@ -35,6 +35,7 @@ interface Amounts {
   readonly memory: string;
 }
 
+/** Settings of a deployment's pods: the platform's with the deployment's differences. */
 export interface PodSettings {
   readonly image: string;
   readonly resources: { readonly requests: Amounts; readonly limits: Amounts };
@@ -50,21 +51,23 @@ export interface PodSettings {
   readonly instanceType: string | undefined;
 }
 
+/** Whether servers are pods on a platform. */
 export function isPodPlatform(platform: PlatformConfig): platform is PodPlatform {
   return platform.type !== "host";
 }
 
-/** Names of zones as machines carry them. */
+/** Names of the platform's zones, as the machines' labels have them. */
 export function platformZones(platform: PlatformConfig): readonly string[] {
   return platform.type === "eks" ? zoneNames(platform) : platform.zones;
 }
 
-/** Those a deployment's nodes are in. */
+/** Names of a deployment's zones. */
 export function deploymentZones(platform: PlatformConfig, { pods }: Pick<DeploymentConfig, "pods">): readonly string[] {
   if (pods?.zones === undefined) return platformZones(platform);
   return platform.type === "eks" ? zoneNames({ region: platform.region, zones: pods.zones }) : pods.zones;
 }
 
+/** The settings of a deployment's pods. */
 export function podSettings(platform: PodPlatform, deployment: Pick<DeploymentConfig, "engine" | "pods">): PodSettings {
   const { engine, pods } = deployment;
   const pool = platform.type === "eks" ? (pods?.pool ?? "servers") : undefined;
@@ -102,7 +105,7 @@ function whereOf(
   };
 }
 
-/** How many load generators, for deployments with so many primaries at most. */
+/** Number of load generators for a set of deployments. */
 export function runnerCount({ clients }: PodPlatform, deployments: readonly { readonly primaries: number }[]): number {
   if (typeof clients.runners === "number") return clients.runners;
   return Math.max(
@@ -111,7 +114,7 @@ export function runnerCount({ clients }: PodPlatform, deployments: readonly { re
   );
 }
 
-/** Keys that are not there are left out: Kubernetes' objects know no undefined. */
+/** Load generators as pods. Undefined keys are left out, because Kubernetes' objects have none. */
 export function runnerPlan(platform: PodPlatform, runners: number, otherEngines: boolean): RunnerPlan {
   const { clients, tls, image, imagePullPolicy } = platform;
   return {
@@ -147,14 +150,14 @@ function placeOfRunners(platform: PodPlatform): Pick<RunnerPlan, "nodeSelector" 
   };
 }
 
-/** Without the keys that are not there: Kubernetes' types know no undefined. */
+/** A copy without undefined keys, which Kubernetes' types do not allow. */
 export function withoutUndefinedKeys<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as {
     [K in keyof T]: Exclude<T[K], undefined>;
   };
 }
 
-/** Where its Sentinels are, where it has any. */
+/** The part of a deployment's reference that locates its Sentinels; empty without Sentinels. */
 export function sentinelTarget(name: string, deployment: DeploymentConfig): Pick<KubernetesReference, "sentinel"> {
   const settings = configuredSentinels(deployment);
   return settings === undefined
@@ -162,7 +165,7 @@ export function sentinelTarget(name: string, deployment: DeploymentConfig): Pick
     : { sentinel: { statefulSet: objectNames(name).sentinel, port: SENTINEL_PORT, settings } };
 }
 
-/** Where its servers are, as far as it follows from the configuration alone; not by whose leave. */
+/** The reference to a deployment's pods, without the access to the cluster. */
 export function podTarget(
   name: string,
   deployment: DeploymentConfig,

@@ -27,7 +27,7 @@ export type SubjectPlan = Pick<HostDeploymentPlan, "name" | "mode" | "shape" | "
   readonly machines: "one" | "several";
 };
 
-/** What of a stack on pods can be broken: servers that take part in a failover as Valkey does. */
+/** Deployments in pods that scenarios can run on: those of Valkey. */
 export function podSubjectPlans(
   platform: PodPlatform,
   { deployments }: Pick<StackConfig, "deployments">,
@@ -45,7 +45,10 @@ export function podSubjectPlans(
     }));
 }
 
-/** The stack's scenarios beside its deployments, with what cannot be done on its platform; on this machine, by what this user may do. */
+/**
+ * Every scenario of the stack on its deployments, with the reason where its platform or this user's rights do not allow
+ * it.
+ */
 export function planFailures(config: Pick<StackConfig, "platform" | "deployments" | "failures">): PlannedScenarioRun[] {
   const { platform } = config;
   const scenarios = Object.entries(config.failures).map(([name, failure]) => plannedScenario(name, failure));
@@ -58,13 +61,15 @@ export function planFailures(config: Pick<StackConfig, "platform" | "deployments
   );
 }
 
+/** A scenario with its repeats and the deployments that it is meant for. */
 export interface PlannedScenario {
   readonly scenario: Scenario;
   readonly repeats: number;
-  /** Names; undefined is all that can suffer it. */
+  /** Names; undefined is every deployment that the fault can be injected into. */
   readonly deployments: readonly string[] | undefined;
 }
 
+/** From one entry of the section `failures` to a scenario. */
 export function plannedScenario(name: string, config: FailureConfig): PlannedScenario {
   const {
     rate,
@@ -128,16 +133,16 @@ function when(seconds: number | undefined): HealTime {
   return seconds === undefined ? "served" : { seconds };
 }
 
-/** A scenario on a deployment, or why there is none. */
+/** A scenario on a deployment, or the reason why it is skipped. */
 export interface PlannedScenarioRun {
   readonly planned: PlannedScenario;
   readonly deployment: string;
-  /** Undefined where it can be done. */
+  /** Undefined where it is not skipped. */
   readonly skipReason: string | undefined;
   readonly lines: readonly string[];
 }
 
-/** Every scenario beside every deployment it is meant for, as the deployments will be when they have been formed. */
+/** Every scenario on every deployment it is meant for, planned on the deployment as it will be formed. */
 export function planScenarioRuns(
   scenarios: readonly PlannedScenario[],
   plans: readonly SubjectPlan[],
@@ -172,7 +177,7 @@ function subjectOf(plan: SubjectPlan, settings: ReadonlyMap<string, string>): De
     shards:
       mode === "cluster" ? planCluster(placed, shape).shards : [{ primary: names[0] ?? "", replicas: names.slice(1) }],
     zoneOf: new Map(placed.map(({ name, zone }) => [name, zone])),
-    // Which machine a pod is on is for its scheduler to say.
+    // The scheduler decides the machine of a pod.
     machineOf: new Map(
       names.map((name) => [name, plan.machines === "one" ? "this machine" : `the machine of ${name}`]),
     ),
@@ -189,10 +194,12 @@ function subjectOf(plan: SubjectPlan, settings: ReadonlyMap<string, string>): De
   };
 }
 
-/** What `break --plan` prints. */
+/** The lines of `break --plan`. */
 export function describeScenarioRuns(all: readonly PlannedScenarioRun[]): string[] {
-  return all.flatMap(({ planned: { scenario, repeats }, deployment, skipReason, lines }) => [
-    `${scenario.name} on ${deployment}: ${describeFault(scenario.fault)}${repeats > 1 ? `, ${repeats} times` : ""}${skipReason === undefined ? "" : `: skipped: ${skipReason}`}`,
-    ...lines.map((line) => `  ${line}`),
-  ]);
+  return all.flatMap(({ planned: { scenario, repeats }, deployment, skipReason, lines }) => {
+    const times = repeats > 1 ? `, ${repeats} times` : "";
+    const skipped = skipReason === undefined ? "" : `: skipped: ${skipReason}`;
+    const head = `${scenario.name} on ${deployment}: ${describeFault(scenario.fault)}${times}${skipped}`;
+    return [head, ...lines.map((line) => `  ${line}`)];
+  });
 }

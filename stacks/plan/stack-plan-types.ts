@@ -12,9 +12,10 @@ import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
 import type { WorkloadConfig } from "../config/schema/workloads";
 
-/** Raised when a reader of an older plan could misread a newer one. */
+/** Version of the plan's format. A change that older readers would misread raises it. */
 export const PLAN_VERSION = 1;
 
+/** The plan of a stack, as JSON prints it. */
 export interface StackPlan {
   readonly version: typeof PLAN_VERSION;
   readonly stack: string;
@@ -24,17 +25,18 @@ export interface StackPlan {
   readonly deployments: readonly DeploymentPlan[];
   /** Null where nothing is measured. */
   readonly measurement: MeasurementPlan | null;
-  /** What npm start -- study would vary; null where the stack has no experiment. */
+  /** The study of npm start -- study; null where the stack has no section `study`. */
   readonly study: StudyPlan | null;
-  /** What npm start -- break would do, and what cannot be done here. */
+  /** The scenarios of npm start -- break, with the reason where one is skipped. */
   readonly failures: readonly FailurePlan[];
-  /** Machines, network, quotas and cost; null where the machines are there already. */
+  /** Machines, network, quotas and cost; null on other platforms than eks. */
   readonly eks: Omit<EksPlan, "problems"> | null;
   readonly duration: Duration;
-  /** What holds and should be known. */
+  /** Remarks on the plan. */
   readonly notes: readonly string[];
 }
 
+/** One deployment: shape, places, settings and pods. */
 export interface DeploymentPlan {
   readonly name: string;
   readonly engine: Engine;
@@ -42,89 +44,102 @@ export interface DeploymentPlan {
   readonly shape: Shape;
   /** Nodes in each zone. */
   readonly zones: Readonly<Record<string, number>>;
-  /** Who is whose replica, and of which slots; a scheduler may name its nodes otherwise. */
+  /** Replicas and slots of each primary. On Kubernetes the scheduler may place other names. */
   readonly shards: readonly ShardPlan[];
   readonly settings: Readonly<Record<string, string>>;
   readonly oversubscribed: boolean;
   /** Null on the host. */
   readonly pods: PodsPlan | null;
-  /** The cluster bus at rest, at most; null without one. */
+  /** Highest traffic of the cluster bus at rest; null outside cluster mode. */
   readonly bus:
     | (BusTraffic & {
         /** Between zones, at AWS's price; null where none is known. */ readonly usdPerHour: number | null;
       })
     | null;
-  /** Who has a replica take over in replication mode; null where nobody does. */
+  /** Sentinels of the deployment; null without. */
   readonly sentinel: SentinelSettings | null;
-  /** Null where it is not large. */
+  /** Forecast for a large cluster; null for others. */
   readonly largeCluster: LargeClusterPlan | null;
 }
 
+/** Forecast for a large cluster, with the measured clusters that it is extrapolated from. */
 export interface LargeClusterPlan {
-  /** From clusters that were measured. */
+  /** Extrapolated from measured clusters. */
   readonly forecast: ClusterForecast;
   /** Open files that each server must be allowed. */
   readonly descriptors: number;
-  /** What the measured clusters' nodes shared. */
+  /** Machine, version and sizes of the measured clusters. */
   readonly measured: { readonly cores: number; readonly version: string; readonly sizes: readonly number[] };
 }
 
+/** Pods of a deployment, all alike. */
 export interface PodsPlan {
   readonly count: number;
   readonly image: string;
   readonly requests: { readonly cpu: string; readonly memory: string };
   readonly limits: { readonly cpu: string; readonly memory: string };
-  /** Each one's own; null without. */
+  /** The volume of each pod; null without. */
   readonly volume: { readonly size: string; readonly className: string | null } | null;
   readonly pool: string | null;
   readonly instanceType: string | null;
   readonly oneMachine: boolean;
 }
 
+/** Measurements of a stack. */
 export interface MeasurementPlan {
   readonly workload: Workload;
   /** Mixed workloads by name, measured after the tests. */
   readonly workloads: Readonly<Record<string, WorkloadConfig>>;
   readonly rounds: number;
-  /** Searched for after the measurements; null where it is not. */
+  /** The search that follows the measurements; null without. */
   readonly capacity: CapacityPlan | null;
   /** (Tests + workloads) × deployments × rounds. */
   readonly count: number;
-  /** Load generators side by side; each has the workload's clients. */
+  /** Load generators that run at the same time, each with the workload's clients. */
   readonly runners: number;
-  /** Jobs that Kubernetes runs before any search, one for each measurement and reference load, and one that asks what the tool can do; null on the host. */
+  /**
+   * Jobs before any search: one per measurement and reference load, and one that detects the load generator's features.
+   * Null on the host.
+   */
   readonly jobs: number | null;
 }
 
+/** Search for the capacity of every deployment. */
 export interface CapacityPlan {
-  /** A percentile, and the most it may be: `p99 ≤ 2 ms`. */
+  /** A percentile with its highest allowed value: `p99 ≤ 2 ms`. */
   readonly objective: string;
   readonly workload: string;
   readonly initialRate: number;
   readonly maxRate: number;
   readonly precision: number;
-  /** Loads offered of each deployment, seconds each: doubled up to the most, halved down to the precision, confirmed, and offered over more connections; answers that are not clear take more. */
+  /**
+   * Estimated number of offered loads per deployment: doublings up to the highest rate, halvings down to the precision,
+   * confirmations, and loads over more connections.
+   */
   readonly probes: number;
   readonly seconds: number;
 }
 
+/** A scenario on a deployment. */
 export interface FailurePlan {
   readonly scenario: string;
   readonly deployment: string;
   readonly fault: FaultKind;
-  /** Null where it can be done. */
+  /** Why the scenario is skipped; null where it is not. */
   readonly skipReason: string | null;
 }
 
+/** Study of a stack. */
 export interface StudyPlan {
-  /** Combinations of what is varied. */
+  /** Number of combinations of levels. */
   readonly treatments: number;
   readonly varied: Readonly<Record<string, readonly (string | number)[]>>;
-  /** Part of a figure; it ends when all is as exact, or by the budget, seconds. */
+  /** Target relative precision of every comparison. The study ends when it is reached, or after `budget` seconds. */
   readonly precision: number;
   readonly budget: number;
 }
 
+/** Estimated duration. */
 export interface Duration {
   /** Of all parts. */
   readonly seconds: number;

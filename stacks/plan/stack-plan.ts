@@ -1,4 +1,7 @@
-/** What a stack would create, do, take and cost, as plain data: for previews, for `plan` and its `--json`. Asks nobody anything but this machine, whether its user may cut networks. */
+/**
+ * The plan of a stack as plain data: what it creates, takes and costs. For previews, for `plan` and its `--json`. Reads
+ * nothing but whether this user may cut networks on this machine.
+ */
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import { forecastCluster } from "../../valkey/forecast/forecast";
 import { parseQuantity } from "../../platforms/kubernetes/quantity";
@@ -43,6 +46,7 @@ import type {
 } from "./stack-plan-types";
 import { PLAN_VERSION } from "./stack-plan-types";
 
+/** The plan of a stack from its parsed configuration. */
 export function planStack(stack: string, config: StackConfig): StackPlan {
   const { platform, measures, benchmark } = config;
   const eks =
@@ -195,7 +199,9 @@ function planCapacity(config: StackConfig): CapacityPlan | null {
   } = search;
   const doublings = Math.max(0, Math.ceil(Math.log2(maxRate / initialRate))) + 1;
   const halvings = Math.max(0, Math.ceil(Math.log2(Math.log(2) / Math.log(1 + precision))));
-  // Half of the halvings fail, and what fails is offered again; the answer and the load above it are settled by the fewest that are most.
+  // Half of the halvings fail, and a failed load is offered again. A majority of confirmations settles the answer and
+  // the
+  // load above it.
   const offered = doublings + 1 + Math.ceil(1.5 * halvings) + 2 * (Math.floor(confirmations / 2) + 1);
   return {
     objective: formatObjective(objective),
@@ -225,39 +231,34 @@ function notesOf(
   deployments: readonly DeploymentPlan[],
   measurement: MeasurementPlan | null,
 ): string[] {
-  const { benchmark } = config;
-  const fitted =
-    measurement !== null &&
-    (measurement.workload.clients !== benchmark.clients || measurement.workload.threads !== benchmark.threads);
-  return [
-    ...(config.platform.type === "eks" && config.platform.cluster.publicAccessCidrs.length === 0
-      ? [
-          "the API server is reached from inside the network only: run Pulumi there, or name the block it runs in (valkey:platform.cluster.publicAccessCidrs)",
-        ]
-      : []),
-    ...Object.entries(config.deployments).flatMap(([name, deployment]) =>
-      sharesCpus(config.platform, deployment)
-        ? [
-            `${name} shares its CPUs: a pool with staticCpus gives CPUs to pods alone that ask for whole ones, and for all that they may have`,
-          ]
-        : [],
-    ),
-    ...(fitted
-      ? [
-          `${measurement.workload.clients} clients on ${measurement.workload.threads} threads are the nearest to ${benchmark.clients} on ${benchmark.threads} that every cluster can share evenly`,
-        ]
-      : []),
-    ...deployments.flatMap(({ name, bus, shape }) =>
-      bus === null || nodeCount(shape) < LARGE_CLUSTER_NODES
-        ? []
-        : [
-            `the cluster bus of ${name} is not in the cost: at rest at most${bus.usdPerHour === null ? " what its traffic between zones comes to" : ` $${Math.round(bus.usdPerHour)} per hour between zones`}`,
-          ],
-    ),
-  ];
+  const notes: string[] = [];
+  const { platform, benchmark } = config;
+  if (platform.type === "eks" && platform.cluster.publicAccessCidrs.length === 0) {
+    const remedy = "run Pulumi there, or name its block in valkey:platform.cluster.publicAccessCidrs";
+    notes.push(`the API server is reached from inside the network only: ${remedy}`);
+  }
+  for (const [name, deployment] of Object.entries(config.deployments)) {
+    if (!sharesCpus(platform, deployment)) continue;
+    notes.push(`${name} shares its CPUs: staticCpus needs whole CPUs, with requests equal to limits`);
+  }
+  const workload = measurement?.workload ?? benchmark;
+  if (workload.clients !== benchmark.clients || workload.threads !== benchmark.threads) {
+    const wanted = `${benchmark.clients} on ${benchmark.threads}`;
+    const rule = `the nearest to ${wanted} that every cluster can share evenly`;
+    notes.push(`${workload.clients} clients on ${workload.threads} threads are ${rule}`);
+  }
+  for (const { name, bus, shape } of deployments) {
+    if (bus === null || nodeCount(shape) < LARGE_CLUSTER_NODES) continue;
+    const most =
+      bus.usdPerHour === null
+        ? "at rest, up to its traffic between zones"
+        : `at rest, at most $${Math.round(bus.usdPerHour)} per hour between zones`;
+    notes.push(`the cost leaves out the cluster bus of ${name}: ${most}`);
+  }
+  return notes;
 }
 
-/** On machines that would give whole CPUs to it alone. */
+/** Whether a deployment shares its CPUs on machines that could give it whole ones. */
 function sharesCpus(platform: PlatformConfig, deployment: DeploymentConfig): boolean {
   if (platform.type !== "eks") return false;
   const { pool = "servers", resources } = podSettings(platform, deployment);

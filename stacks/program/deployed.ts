@@ -1,9 +1,9 @@
-/** What a platform hands to the program. */
+/** The result of a platform for the program. */
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import type * as pulumi from "@pulumi/pulumi";
 import type { DeploymentConfig } from "../config/schema/deployments";
 
-/** What a platform makes of a deployment: servers that run, not yet formed. */
+/** A deployment whose servers run, not yet formed. */
 export interface StartedDeployment {
   readonly name: string;
   readonly config: DeploymentConfig;
@@ -11,8 +11,8 @@ export interface StartedDeployment {
   readonly password: pulumi.Output<string>;
   /** Changes when servers restart; null where they are replaced instead. */
   readonly revision: pulumi.Output<string | null>;
-  /** Formation waits for these. */
+  /** Resources that formation waits for. */
   readonly dependsOn: readonly pulumi.Resource[];
-  /** Replication that a chart brings up finds its primary without help. */
+  /** Whether the servers find their primary by themselves, as those of a chart do. */
   readonly formsWithoutHelp: boolean;
 }

@@ -11,7 +11,8 @@ async function main(): Promise<Record<string, unknown>> {
   } catch (error) {
     if (!(error instanceof BadInput || error instanceof Failure)) throw error;
     const refusal = new pulumi.RunError(error.message);
-    // Pulumi inspects every error that has a stack trace, also those it shows without, which can take it a minute and gigabytes.
+    // Pulumi inspects every error that has a stack trace, also those it shows without, which can take it a minute and
+    // gigabytes.
     refusal.stack = "";
     throw refusal;
   }

@@ -8,6 +8,7 @@ import { compareDeployments } from "../../benchmarks/results/rows";
 import { resultsSchema } from "../../benchmarks/results/schema";
 import type { Results, TopologyRecord } from "../../benchmarks/results/schema";
 import type { StackPlan } from "../plan/stack-plan-types";
+/** Version of the outputs' format. A change that older readers would misread raises it. */
 export const OUTPUTS_VERSION = 1;
 
 const interval = z.strictObject({ median: z.number(), low: z.number(), high: z.number(), confidence: z.number() });
@@ -17,17 +18,19 @@ const endpointSchema = z.strictObject({
   mode: z.enum(["replication", "cluster"]),
   addresses: z.array(z.string()),
 });
+/** Addresses of a deployment. */
 export type EndpointOutput = z.infer<typeof endpointSchema>;
 
+/** The stack output `valkey`. */
 export const outputsSchema = z.strictObject({
   version: z.literal(OUTPUTS_VERSION),
   stack: z.string(),
   endpoints: z.array(endpointSchema),
-  /** What the stack was planned to be on EKS, in numbers; null where the machines are there already. */
+  /** The plan on EKS in numbers; null on other platforms. */
   planned: z
     .strictObject({
       region: z.string(),
-      /** By the price table of the region, with its date; null where there is none. */
+      /** By the region's price table; null without one. */
       usdPerHour: z.number().nullable(),
       pricesOf: z.string().nullable(),
       notCounted: z.array(z.string()),
@@ -35,7 +38,7 @@ export const outputsSchema = z.strictObject({
       volumes: z.strictObject({ count: z.number(), gib: z.number() }),
     })
     .nullable(),
-  /** Each with its verdict's rows. */
+  /** Topology and verdict of each deployment. */
   topologies: resultsSchema.shape.topologies,
   /** Null where the stack asks for no measurements. */
   results: resultsSchema.nullable(),
@@ -49,7 +52,11 @@ export const outputsSchema = z.strictObject({
           p50Ms: z.number(),
           p99Ms: z.number(),
           hitRatio: z.number().nullable(),
-          /** Of the servers' machines: per million operations, and per month and GiB of maxmemory (without, of the memory asked for); null where it is not known. */
+          /**
+           * Cost of the servers' machines per million operations, and per month and GiB of maxmemory (else of the
+           * requested
+           * memory); null where it is not known.
+           */
           usdPerMillion: z.number().nullable(),
           usdPerGibMonth: z.number().nullable(),
           warnings: z.array(z.string()),
@@ -60,9 +67,10 @@ export const outputsSchema = z.strictObject({
     }),
   ),
 });
+/** The stack output `valkey`, parsed. */
 export type StackOutputs = z.infer<typeof outputsSchema>;
 
-/** @throws ZodError when something does not have its shape, which is a defect */
+/** The stack outputs. @throws ZodError when a value has another shape, which is an internal error */
 export function stackOutputs(
   { stack, eks }: Pick<StackPlan, "stack" | "eks">,
   endpoints: readonly EndpointOutput[],

@@ -1,4 +1,4 @@
-/** What a stack is made of, for any platform. */
+/** The resources of a stack, for any platform. */
 import * as pulumi from "@pulumi/pulumi";
 import { formatEndpoint } from "../../valkey/node";
 import type { Results, TopologyRecord } from "../../benchmarks/results/schema";
@@ -19,6 +19,7 @@ import { isPodPlatform, runnerPlan } from "../plan/pods";
 import type { StackConfig } from "../config/schema/stack";
 import type { StartedDeployment } from "./deployed";
 
+/** Declares the resources of a stack. @returns the stack outputs */
 export async function program(stack: string, config: StackConfig): Promise<Record<string, unknown>> {
   const plan = planStack(stack, config);
   const words = describePlan(plan).join("\n");
@@ -86,7 +87,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   };
 }
 
-/** Keys that are not there are left out: a state knows no undefined. */
+/** A copy without undefined keys, which a state cannot hold. */
 function withoutUndefined<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

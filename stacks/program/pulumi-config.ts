@@ -27,7 +27,7 @@ export function readPulumiConfig(stack: string): StackConfig {
   return parseConfig(`stack ${stack}`, raw, { cores: availableCores(), memoryBytes: totalmem() });
 }
 
-/** Sections are structured; what is plain text is left to the schema to refuse. */
+/** Sections are JSON; the schema refuses plain text. */
 function read(config: pulumi.Config, name: string): unknown {
   const text = config.get(name);
   if (text === undefined) return undefined;

@@ -1,4 +1,6 @@
-/** Cross-field validation: values that are each allowed and cannot be had together. Runs before anything starts. Pure. */
+/**
+ * Cross-field validation: values that are each allowed and cannot be had together. Runs before anything starts. Pure.
+ */
 import type { Label } from "../problems";
 import { deploymentProblems, memoryProblems } from "./deployments";
 import { keySpaceProblems, sharingProblems } from "./load";

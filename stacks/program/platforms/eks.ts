@@ -1,4 +1,6 @@
-/** The platform `eks`: network, cluster, storage and machine pools made by the stack, then pods as on any Kubernetes. */
+/**
+ * The platform `eks`: network, cluster, storage and machine pools made by the stack, then pods as on any Kubernetes.
+ */
 import * as aws from "../../../components/eks/aws-sdk";
 import * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";

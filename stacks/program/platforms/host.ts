@@ -7,6 +7,7 @@ import type { StartedDeployment } from "../deployed";
 import type { HostConfig } from "../../config/schema/platform";
 import type { StackConfig } from "../../config/schema/stack";
 
+/** Starts every deployment as processes on this machine. */
 export function deployOnHost(stack: string, platform: HostConfig, config: StackConfig): StartedDeployment[] {
   return hostPlans(platform, config).flatMap(({ shape, ...plan }): StartedDeployment[] => {
     const deployment = config.deployments[plan.name];

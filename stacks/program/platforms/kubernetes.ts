@@ -13,6 +13,7 @@ import type { StackConfig } from "../../config/schema/stack";
 import type { KubernetesConfig } from "../../config/schema/kubernetes";
 import { deployPodsOfStack, POD_SECURITY } from "./pods";
 
+/** Creates every deployment in a namespace of a cluster that exists already, after checks of the cluster. */
 export function deployOnKubernetes(
   stack: string,
   platform: KubernetesConfig,

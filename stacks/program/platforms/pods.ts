@@ -1,4 +1,4 @@
-/** A deployment as pods, on whichever Kubernetes. */
+/** Deployments as pods, on any Kubernetes. */
 import type * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
@@ -18,22 +18,22 @@ import type { StartedDeployment } from "../deployed";
 import type { DeploymentConfig } from "../../config/schema/deployments";
 import type { StackConfig } from "../../config/schema/stack";
 
-/** Kept apart from the image's own account of what it holds: Kubernetes enforces it. */
+/** Labels of the namespace: Kubernetes enforces the restricted Pod Security Standard. */
 export const POD_SECURITY = {
   "pod-security.kubernetes.io/enforce": "restricted",
   "pod-security.kubernetes.io/enforce-version": "latest",
 };
 
-/** Where pods go, and how whoever forms and measures them gets there. */
+/** Where pods are created, and the access of formation and measurement to them. */
 export interface PodDestination {
   readonly provider: k8s.Provider;
   readonly namespace: k8s.core.v1.Namespace;
-  /** A kubeconfig's path, or its text, with nothing secret in it. */
+  /** A kubeconfig's path, or its text without secrets. */
   readonly kubeconfig: pulumi.Input<string> | undefined;
   readonly context: string | undefined;
 }
 
-/** Every deployment of a stack, what its load generators may reach, and the dashboard of what exporters export. */
+/** Every deployment of a stack, the network policy of its load generators, and the dashboard of its metrics. */
 export async function deployPodsOfStack(
   platform: PodPlatform,
   config: StackConfig,
