@@ -2,7 +2,9 @@
 import type { EChartsOption } from "echarts";
 import { Histogram } from "../../lib/histogram";
 import type { SoakFindings } from "../soak/findings";
-import { maxReplicaLag, describeSoakFindings, nodeSeries } from "../soak/findings";
+import { describeSoakFindings } from "../soak/describe-findings";
+import { maxReplicaLag } from "../soak/findings";
+import { nodeSeries } from "../soak/trend";
 import type { SoakHeader, SoakWindow } from "../soak/checkpoint-log";
 import type { NodeSample } from "../soak/node-sample";
 import { formatDuration } from "../../lib/units";

@@ -1,46 +1,52 @@
-/** soak.jsonl: each window of a soak, a line each. */
+/** soak.jsonl, the checkpoint log of a soak: a header, then a line per window. */
 import { z } from "zod";
 import type { CheckpointLog } from "../../lib/checkpoint-log";
 import { CheckpointLogStore } from "../../lib/checkpoint-log";
 import { nodeSampleSchema } from "./node-sample";
 
+/** Name of the log in the output directory. */
 export const SOAK_LOG_FILE = "soak.jsonl";
 
 const headerSchema = z.strictObject({
   kind: z.literal("soak"),
   stack: z.string(),
   timestamp: z.string(),
-  /** How long it shall last, and each window, seconds. */
+  /** Length of the whole soak, seconds. */
   seconds: z.number().positive(),
+  /** Length of a window, seconds. */
   windowSeconds: z.number().positive(),
+  /** Requests per second on each deployment. */
   rate: z.number().positive(),
+  /** Share of the requests that are reads. */
   reads: z.number(),
+  /** Number of keys. */
   keySpace: z.int(),
+  /** Size of a value. */
   bytes: z.int(),
-  /** Of the first window's draws of arrivals, keys and values; each window has the next. */
+  /** Seed of the first window's random arrivals, keys and values; each later window adds one. */
   seed: z.int(),
-  /** Bytes that the files of all servers may take. */
+  /** Limit of the size of all servers' files. */
   diskBytes: z.number().positive(),
 });
 export type SoakHeader = z.infer<typeof headerSchema>;
 
 const entrySchema = z.discriminatedUnion("kind", [
-  /** Servers that were started, and where; the first time, and when those before are gone. */
+  /** The servers were started: at the beginning, and on resuming where they had ended. `run`: their run directory. */
   z.strictObject({ kind: z.literal("servers"), run: z.string(), version: z.string(), at: z.string() }),
   z.strictObject({
     kind: z.literal("window"),
     deployment: z.string(),
     at: z.string(),
-    /** That the load lasted. */
+    /** Seconds of load. */
     seconds: z.number(),
     offered: z.number(),
     acknowledged: z.number(),
     failed: z.number(),
     unknown: z.number(),
-    /** Of acknowledged requests from the intended time: HDR's own format, microseconds. */
+    /** Of acknowledged requests, from the intended time: an encoded HdrHistogram, microseconds. */
     latencies: z.string(),
     samples: z.array(nodeSampleSchema),
-    /** That the files of the deployment's servers take. */
+    /** Size of all files of the deployment's servers. */
     diskBytes: z.number(),
   }),
 ]);
@@ -56,6 +62,7 @@ export const soakCheckpointLogs = new CheckpointLogStore<SoakHeader, SoakEntry>(
   entry: entrySchema,
 });
 
+/** The windows among the entries of a log. */
 export function windowsOf({ entries }: Pick<SoakCheckpointLog, "entries">): SoakWindow[] {
   return entries.filter((entry) => entry.kind === "window");
 }

@@ -1,5 +1,6 @@
-/** What a node is like at one moment of a soak. */
+/** The memory, files, replication and role of a node at one moment of a soak. */
 import { z } from "zod";
+import type { ConnectionAttempt } from "../../valkey/connections";
 import { withEveryNode } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
@@ -9,32 +10,35 @@ const count = z.number();
 
 export const nodeSampleSchema = z.strictObject({
   node: z.string(),
-  /** `HOST:PORT` of its own, and of the primary that a replica follows. */
+  /** `HOST:PORT`. */
   endpoint: z.string(),
+  /** `HOST:PORT` of the primary that a replica follows. */
   follows: z.string().nullable(),
-  /** Null for all that follows where the node did not answer. */
+  /** This and every later field is null where the node did not reply. */
   role: z.enum(["primary", "replica"]).nullable(),
   uptimeSeconds: count.nullable(),
-  /** Bytes that it takes for its data and itself. */
+  /** used_memory: data and overhead. */
   usedBytes: count.nullable(),
-  /** Bytes that the system has given it. */
+  /** used_memory_rss: memory that the operating system has given to the server. */
   residentBytes: count.nullable(),
-  /** Of the allocator: resident over what is in use. */
+  /** Resident memory of the allocator relative to its allocated memory. */
   fragmentation: count.nullable(),
   keys: count.nullable(),
-  /** Of the append-only file; null where there is none. */
+  /** Size of the append-only file; null where there is none. */
   aofBytes: count.nullable(),
-  /** Rewrites since it started; null where there are none. */
+  /** Rewrites of the append-only file since the server started; null where there is none. */
   aofRewrites: count.nullable(),
-  /** Whether the last one went well. */
-  aofWell: z.boolean(),
-  /** Of the replication stream. */
+  /** Whether the last write and the last rewrite of the append-only file succeeded. */
+  aofHealthy: z.boolean(),
+  /** Offset in the replication stream, bytes. */
   offset: count.nullable(),
-  /** A replica's link; true of a primary. */
+  /** Whether a replica's link to its primary is up; true for a primary. */
   linkUp: z.boolean(),
   evicted: count.nullable(),
 });
 export type NodeSample = z.infer<typeof nodeSampleSchema>;
+
+const SECTIONS = ["server", "memory", "persistence", "replication", "stats", "keyspace"] as const;
 
 const SILENT: Omit<NodeSample, "node" | "endpoint"> = {
   follows: null,
@@ -46,37 +50,28 @@ const SILENT: Omit<NodeSample, "node" | "endpoint"> = {
   keys: null,
   aofBytes: null,
   aofRewrites: null,
-  aofWell: true,
+  aofHealthy: true,
   offset: null,
   linkUp: false,
   evicted: null,
 };
 
-/** Every node is asked at once; one that does not answer is in there as silent. */
+/** Samples all nodes at the same time. A node that does not reply has a sample with nulls. */
 export function sampleNodes(deployment: Deployment): Promise<NodeSample[]> {
-  return withEveryNode(deployment, (reached) =>
-    Promise.all(
-      reached.map(async ({ node: { name: node, endpoint: at }, connection }): Promise<NodeSample> => {
-        const endpoint = formatEndpoint(at);
-        try {
-          return connection === undefined
-            ? { node, endpoint, ...SILENT }
-            : {
-                node,
-                endpoint,
-                ...parseNodeSample(
-                  await connection.info("server", "memory", "persistence", "replication", "stats", "keyspace"),
-                ),
-              };
-        } catch {
-          return { node, endpoint, ...SILENT };
-        }
-      }),
-    ),
-  );
+  return withEveryNode(deployment, (attempts) => Promise.all(attempts.map(sampleNode)));
 }
 
-/** From INFO. Pure. */
+async function sampleNode({ node: { name: node, endpoint: at }, connection }: ConnectionAttempt): Promise<NodeSample> {
+  const endpoint = formatEndpoint(at);
+  try {
+    const info = await connection?.info(...SECTIONS);
+    return { node, endpoint, ...(info === undefined ? SILENT : parseNodeSample(info)) };
+  } catch {
+    return { node, endpoint, ...SILENT };
+  }
+}
+
+/** Reads a sample from the text of INFO. Pure. */
 export function parseNodeSample(text: string): Omit<NodeSample, "node" | "endpoint"> {
   const info = parseInfo(text);
   const number = (name: string): number | null => infoNumber(info, name) ?? null;
@@ -92,7 +87,8 @@ export function parseNodeSample(text: string): Omit<NodeSample, "node" | "endpoi
     keys: Number(infoFields(info.get("db0") ?? "").get("keys") ?? 0),
     aofBytes: hasFile ? number("aof_current_size") : null,
     aofRewrites: hasFile ? number("aof_rewrites") : null,
-    aofWell: !hasFile || (info.get("aof_last_bgrewrite_status") === "ok" && info.get("aof_last_write_status") === "ok"),
+    aofHealthy:
+      !hasFile || (info.get("aof_last_bgrewrite_status") === "ok" && info.get("aof_last_write_status") === "ok"),
     offset: number(isPrimary ? "master_repl_offset" : "slave_repl_offset"),
     linkUp: isPrimary || info.get("master_link_status") === "up",
     evicted: number("evicted_keys"),

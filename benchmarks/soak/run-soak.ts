@@ -1,8 +1,9 @@
-/** The windows of a soak, one after the other: load on every deployment at once, then a look at every node and at the disk. */
-import { readdirSync, statSync } from "node:fs";
+/**
+ * Runs the windows of a soak one after the other: load on all deployments, then a sample of every node and of the disk.
+ */
 import { join } from "node:path";
 import type { Deployment } from "../../valkey/deployment";
-import { codeOf, Failure } from "../../lib/errors";
+import { Failure } from "../../lib/errors";
 import type { RunDirectory } from "../../platforms/host/run-directory";
 import { GeneratorProcess } from "../load/open-loop/generator-process";
 import { endpointsPrimaryFirst, openLoopPlan } from "../load/open-loop/local-runner";
@@ -14,8 +15,10 @@ import { formatBytes, formatDuration } from "../../lib/units";
 import type { OpenLoopWorkload } from "../workloads/mixed-workload";
 import type { SoakCheckpointLog, SoakWindow } from "./checkpoint-log";
 import { windowsOf } from "./checkpoint-log";
+import { directorySize } from "./directory-size";
 import { sampleNodes } from "./node-sample";
 
+/** What a soak runs on. */
 export interface SoakContext {
   readonly run: RunDirectory;
   readonly deployments: readonly Deployment[];
@@ -24,45 +27,43 @@ export interface SoakContext {
   readonly report: ReportProgress;
 }
 
-/** Seconds of load that a soak has had. */
+/** Below this remainder a soak is complete: windows never end exactly in time. */
+const MIN_WINDOW_SECONDS = 0.5;
+
+/** Seconds of load so far. All deployments have as many. */
 export function soakedSeconds(windows: readonly SoakWindow[]): number {
   const [first] = windows;
-  return windows
-    .filter(({ deployment }) => deployment === first?.deployment)
-    .reduce((sum, { seconds }) => sum + seconds, 0);
+  const ofOne = windows.filter(({ deployment }) => deployment === first?.deployment);
+  return ofOne.reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
 /**
- * Goes on until the soak has lasted as long as its journal says it shall.
- * @throws Failure when a server cannot be reached or the servers' files outgrow their bound; the signal's reason
+ * Runs windows until the soak has lasted as long as the header of its log says.
+ * @throws Failure when a server cannot be reached or the servers' files exceed their limit; the signal's reason
  */
-export async function runSoak(journal: SoakCheckpointLog, soaking: SoakContext): Promise<void> {
-  const { header } = journal;
-  const { report, signal, deployments } = soaking;
-  for (
-    let left = header.seconds - soakedSeconds(windowsOf(journal));
-    left > 0.5;
-    left = header.seconds - soakedSeconds(windowsOf(journal))
-  ) {
+export async function runSoak(log: SoakCheckpointLog, context: SoakContext): Promise<void> {
+  const { header } = log;
+  const { report, signal, deployments } = context;
+  const remainingSeconds = (): number => header.seconds - soakedSeconds(windowsOf(log));
+  for (let remaining = remainingSeconds(); remaining > MIN_WINDOW_SECONDS; remaining = remainingSeconds()) {
     signal.throwIfAborted();
-    const seconds = Math.min(header.windowSeconds, left);
-    // Another sequence of draws in each window, and the same for all deployments.
-    const seed = (header.seed + windowsOf(journal).length) % 2 ** 31;
-    const windows = await Promise.all(deployments.map((deployment) => window(deployment, seconds, seed, soaking)));
-    for (const each of windows) journal.add(each);
-    const diskBytes = windows.reduce((sum, each) => sum + each.diskBytes, 0);
-    report(
-      `${formatDuration(header.seconds - left + seconds)} of ${formatDuration(header.seconds)}: ${windows.map(lineOf).join("; ")}; files ${formatBytes(diskBytes)}`,
-      true,
-    );
+    const seconds = Math.min(header.windowSeconds, remaining);
+    // Every window has other random numbers, and all deployments have the same.
+    const seed = (header.seed + windowsOf(log).length) % 2 ** 31;
+    const windows = await Promise.all(deployments.map((deployment) => runWindow(deployment, seconds, seed, context)));
+    for (const window of windows) log.add(window);
+    const diskBytes = windows.reduce((sum, window) => sum + window.diskBytes, 0);
+    const elapsed = formatDuration(header.seconds - remaining + seconds);
+    const progress = `${elapsed} of ${formatDuration(header.seconds)}`;
+    report(`${progress}: ${windows.map(describeWindow).join("; ")}; files ${formatBytes(diskBytes)}`, true);
     if (diskBytes > header.diskBytes)
       throw new Failure(
-        `the servers' files take ${formatBytes(diskBytes)}, more than the ${formatBytes(header.diskBytes)} that --disk allows`,
+        `the servers' files take ${formatBytes(diskBytes)}, more than --disk ${formatBytes(header.diskBytes)} allows`,
       );
   }
 }
 
-async function window(
+async function runWindow(
   deployment: Deployment,
   seconds: number,
   seed: number,
@@ -77,18 +78,19 @@ async function window(
   try {
     const tally = Tally.merge(await generator.run());
     const { offered, acknowledged, failures: failed, unknowns: unknown, fromMs, toMs } = tally;
+    const loadSeconds = Math.max(0.001, (toMs - fromMs) / 1000);
     return {
       kind: "window",
       deployment: deployment.name,
       at: new Date().toISOString(),
-      seconds: Math.min(seconds, Math.max(0.001, (toMs - fromMs) / 1000)),
+      seconds: Math.min(seconds, loadSeconds),
       offered,
       acknowledged,
       failed,
       unknown,
       latencies: tally.latencies().encode(),
       samples: await sampleNodes(deployment),
-      diskBytes: sizeOf(join(run.path, deployment.name)),
+      diskBytes: directorySize(join(run.path, deployment.name)),
     };
   } catch (error) {
     signal.throwIfAborted();
@@ -99,7 +101,7 @@ async function window(
   }
 }
 
-/** The primary first, whoever that is by now; a cluster has no first. */
+/** In replication mode the load goes to the current primary; replicas are listed after it. */
 async function planFor(deployment: Deployment, mix: OpenLoopWorkload, seed: number): Promise<OpenLoopPlan> {
   const {
     mode,
@@ -113,25 +115,8 @@ async function planFor(deployment: Deployment, mix: OpenLoopWorkload, seed: numb
   );
 }
 
-function lineOf({ deployment, acknowledged, seconds, failed, unknown, samples }: SoakWindow): string {
-  const resident = samples.reduce((sum, { residentBytes }) => sum + (residentBytes ?? 0), 0);
-  return `${deployment} ${Math.round(acknowledged / seconds)}/s, ${formatBytes(resident)} resident${failed + unknown > 0 ? `, ${failed} failed and ${unknown} unanswered` : ""}`;
-}
-
-/** Bytes of all files below; what goes away meanwhile counts as nothing. */
-function sizeOf(directory: string): number {
-  try {
-    return readdirSync(directory, { withFileTypes: true }).reduce(
-      (sum, entry) =>
-        sum + (entry.isDirectory() ? sizeOf(join(directory, entry.name)) : sizeOfFile(join(directory, entry.name))),
-      0,
-    );
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return 0;
-    throw error;
-  }
-}
-
-function sizeOfFile(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+function describeWindow({ deployment, acknowledged, seconds, failed, unknown, samples }: SoakWindow): string {
+  const residentBytes = samples.reduce((sum, sample) => sum + (sample.residentBytes ?? 0), 0);
+  const errors = failed + unknown > 0 ? `, ${failed} failed and ${unknown} without reply` : "";
+  return `${deployment} ${Math.round(acknowledged / seconds)}/s, ${formatBytes(residentBytes)} resident${errors}`;
 }

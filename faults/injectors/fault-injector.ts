@@ -44,7 +44,10 @@ export interface FaultInjector {
   readonly resize: (to: Shape, options: FormationOptions) => Promise<void>;
   /** Sets the directives that nodes start with from now on. */
   readonly setStartupDirectives: (directives: ReadonlyMap<string, string>) => void;
-  /** Heals every fault that is not healed yet. Never throws. @returns why a fault could not be healed; the next call tries again */
+  /**
+   * Heals every fault that is not healed yet. Never throws. @returns why a fault could not be healed; the next call
+   * tries again
+   */
   readonly restore: () => Promise<readonly string[]>;
 }
 

@@ -160,7 +160,10 @@ function fillDisk(file: string): void {
   }
 }
 
-/** @param home the directory of the programs, or the one above their `bin` @throws Failure when programs are missing there */
+/**
+ * @param home the directory of the programs, or the one above their `bin` @throws Failure when programs are missing
+ * there
+ */
 async function programsIn(home: string): Promise<Programs> {
   const directory = readdirSync(home).includes("bin") ? join(home, "bin") : home;
   const programs = await inspectPrograms(directory, home);

@@ -1,7 +1,8 @@
 /**
- * Cuts pods off from the others of their deployment with NetworkPolicies. NetworkPolicies only allow, and several on one pod add up.
- * Therefore the deployment's own policy is narrowed to the pods that are not cut, which may call only each other, and a second policy
- * allows the cut pods the same. Clients are admitted as before. An annotation keeps the former spec, so that a later run can heal the cut.
+ * Cuts pods off from the others of their deployment with NetworkPolicies. NetworkPolicies only allow, and several on
+ * one pod add up. Therefore the deployment's own policy is narrowed to the pods that are not cut, which may call only
+ * each other, and a second policy allows the cut pods the same. Clients are admitted as before. An annotation keeps the
+ * former spec, so that a later run can heal the cut.
  */
 import type { V1LabelSelector, V1NetworkPolicy, V1NetworkPolicySpec } from "@kubernetes/client-node";
 import { Failure } from "../../lib/errors";
@@ -55,8 +56,9 @@ function isOwn(selector: Plain<V1LabelSelector> | undefined, labels: Labels): bo
 }
 
 /**
- * Whether the CLUSTER NODES of a cluster node shows a cut: it marks another node as failed or suspected, or has no link to one. A
- * suspected node (`fail?`) counts, because only a majority can mark a node as failed, and nodes that are cut off may have none. Pure.
+ * Whether the CLUSTER NODES of a cluster node shows a cut: it marks another node as failed or suspected, or has no link
+ * to one. A suspected node (`fail?`) counts, because only a majority can mark a node as failed, and nodes that are cut
+ * off may have none. Pure.
  */
 export function showsCut(clusterNodes: string): boolean {
   const { selfId, unhealthy, unlinked } = new ViewParser().parse(clusterNodes);

@@ -1,4 +1,7 @@
-/** Injects faults into a deployment of pods through the API server: pods are deleted and their StatefulSet recreates them. */
+/**
+ * Injects faults into a deployment of pods through the API server: pods are deleted and their StatefulSet recreates
+ * them.
+ */
 import { Failure, messageOf } from "../../lib/errors";
 import type { KubernetesClient } from "../../platforms/kubernetes/client";
 import type { KubernetesDeployment } from "../../platforms/kubernetes/deployment";
@@ -7,7 +10,7 @@ import type { Connection } from "../../valkey/connection";
 import { connect } from "../../valkey/connection";
 import type { DeploymentNode, Endpoint } from "../../valkey/node";
 import { formatEndpoint } from "../../valkey/node";
-import { holdsInTime } from "../polling";
+import { holdsInTime } from "../../lib/polling";
 import type { FaultInjector } from "./fault-injector";
 import { attemptAll } from "./fault-injector";
 import type { PodCut } from "./pod-cut";
@@ -66,8 +69,9 @@ export class PodFaultInjector implements FaultInjector {
   };
 
   /**
-   * The pods are deleted without a grace period. Their machine still gives the server a second or two, in which a primary hands its
-   * slots over; SHUTDOWN NOW ends the server before, like a SIGKILL: without saving or waiting for replicas.
+   * The pods are deleted without a grace period. Their machine still gives the server a second or two, in which a
+   * primary hands its slots over; SHUTDOWN NOW ends the server before, like a SIGKILL: without saving or waiting for
+   * replicas.
    */
   readonly kill = async (nodes: readonly string[]): Promise<void> => {
     const connections = await Promise.all(nodes.map((name) => this.#connectTo(name)));
@@ -99,7 +103,10 @@ export class PodFaultInjector implements FaultInjector {
     await cutPods(this.options.kubernetes, this.#podCut(nodes));
   };
 
-  /** @throws Failure when the cut cannot be healed; when no node noticed it, because the results would be those of no fault */
+  /**
+   * @throws Failure when the cut cannot be healed; when no node noticed it, because the results would be those of no
+   * fault
+   */
   readonly healCut = async (): Promise<void> => {
     const cut = this.#cut;
     if (cut === undefined) return;

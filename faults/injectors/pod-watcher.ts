@@ -6,7 +6,7 @@ import type { KubernetesDeployment } from "../../platforms/kubernetes/deployment
 import { isPodRunning, resourceName } from "../../platforms/kubernetes/pod-diagnostics";
 import { formatLabelSelector, listPods } from "../../platforms/kubernetes/pods";
 import type { DeploymentNode } from "../../valkey/node";
-import { awaitCondition } from "../polling";
+import { awaitCondition } from "../../lib/polling";
 
 const POLL_MS = 250;
 /** For a pod to be gone, or to run again: it may have to wait for a machine. */

@@ -17,6 +17,9 @@ export const unmetHostPrecondition: PreconditionCheck = ({ fault }) => {
   return fault.kind === "full-disk" ? unmetDiskPrecondition() : undefined;
 };
 
+const UPGRADE_BY_IMAGE =
+  "a pod's programs are its image's: change the deployment's image and run pulumi up, which upgrades node by node";
+
 /** On pods. Pure. */
 export const unmetPodPrecondition: PreconditionCheck = ({ fault, settings }, configured) => {
   // A recreated pod reads appendonly from its ConfigMap before any directive can be set on it.
@@ -32,11 +35,9 @@ export const unmetPodPrecondition: PreconditionCheck = ({ fault, settings }, con
         "on platform host each server has a disk of its own"
       );
     case "scale":
-      return "Pulumi makes the pods: change primaries or replicasPerPrimary and run pulumi up, which resizes while it serves";
+      return "Pulumi makes the pods: change primaries or replicasPerPrimary and run pulumi up, which resizes it";
     case "rolling-restart":
-      return fault.home === undefined
-        ? undefined
-        : "a pod's programs are its image's: change the deployment's image and run pulumi up, which upgrades node by node";
+      return fault.home === undefined ? undefined : UPGRADE_BY_IMAGE;
     default:
       return undefined;
   }

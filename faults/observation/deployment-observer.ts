@@ -11,7 +11,10 @@ import { ConnectionPool } from "../writes/connection-pool";
 import type { ObservedNodeState, StateChange, ExpectedTopology } from "./observed-states";
 import { isServing, isRedundant, isZoneSafe, seesAllSlotsServed, SILENT, stateName } from "./observed-states";
 
-/** Milliseconds between two polls of a node; large clusters are polled less often, because replies cost the servers CPU time. */
+/**
+ * Milliseconds between two polls of a node; large clusters are polled less often, because replies cost the servers CPU
+ * time.
+ */
 const POLL_MS = 50;
 const POLL_MS_PER_NODE = 3;
 /** A node that does not reply for so long is silent, milliseconds. */

@@ -3,17 +3,22 @@ import type { Write } from "../writes/write-history";
 import { isAcknowledged } from "../writes/write-history";
 
 export interface Outage {
-  /** The longest time without an acknowledgement in which writes failed, from the fault on; milliseconds, 0: no outage. */
+  /**
+   * The longest time without an acknowledgement in which writes failed, from the fault on; milliseconds, 0: no outage.
+   */
   readonly longestMs: number;
-  /** From the fault to the first acknowledgement after the last such time, milliseconds; null: writes still failed at the end. */
+  /**
+   * From the fault to the first acknowledgement after the last such time, milliseconds; null: writes still failed at
+   * the end.
+   */
   readonly overMs: number | null;
 }
 
 /**
  * The outage of a shard, or of any other set of writes.
  *
- * The time between two acknowledgements is an outage when a write that was due within it failed or got no reply. A write that only took
- * long counts as latency.
+ * The time between two acknowledgements is an outage when a write that was due within it failed or got no reply. A
+ * write that only took long counts as latency.
  */
 export function outageOf(writes: readonly Write[], faultMs: number): Outage {
   const after = writes.filter(({ endedMs }) => endedMs >= faultMs);

@@ -40,7 +40,10 @@ function writeLatency(writes: readonly Write[]): WriteLatency {
 
 export type OutagePhase = "before" | "during" | "after";
 
-/** Each write belongs to the phase in which it was due: before the fault, until the outage is over (or to the end), after it. */
+/**
+ * Each write belongs to the phase in which it was due: before the fault, until the outage is over (or to the end),
+ * after it.
+ */
 export function latencyByPhase(
   writes: readonly Write[],
   faultMs: number,

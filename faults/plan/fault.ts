@@ -1,7 +1,10 @@
 /** Faults that can be injected into a deployment while clients write to it. Plain data. */
 import type { Shape } from "../../valkey/topology/placement";
 
-/** When a fault is healed: `served` means once all slots are served again, or once it is clear that they will not be without assistance. */
+/**
+ * When a fault is healed: `served` means once all slots are served again, or once it is clear that they will not be
+ * without assistance.
+ */
 export type HealTime = "served" | { readonly seconds: number };
 
 export type Fault = { readonly kind: FaultKind } &
@@ -18,11 +21,17 @@ export type Fault = { readonly kind: FaultKind } &
     | { readonly kind: "kill-all"; readonly newAddresses: boolean }
     /** A primary is paused (SIGSTOP) and resumed. */
     | { readonly kind: "freeze-primary"; readonly seconds: number }
-    /** A network partition between a zone and the others; clients still reach both. Undefined: the zone with the most primaries. */
+    /**
+     * A network partition between a zone and the others; clients still reach both. Undefined: the zone with the most
+     * primaries.
+     */
     | { readonly kind: "cut-zone"; readonly zone: string | undefined; readonly seconds: number }
     /** The disk of a primary with an append-only file is full for a time. */
     | { readonly kind: "full-disk"; readonly seconds: number }
-    /** Every node restarts in turn, primaries after a hand-over. `home`: the directory of other programs, for an upgrade. */
+    /**
+     * Every node restarts in turn, primaries after a hand-over. `home`: the directory of other programs, for an
+     * upgrade.
+     */
     | { readonly kind: "rolling-restart"; readonly home: string | undefined }
     /** A resize to another shape and back. */
     | { readonly kind: "scale"; readonly to: Shape }

@@ -1,8 +1,11 @@
-/** Phase 5: waits until the deployment is as redundant as before and passes verification; repairs its zones where the scenario says so. */
+/**
+ * Phase 5: waits until the deployment is as redundant as before and passes verification; repairs its zones where the
+ * scenario says so.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
-import { holdsInTime } from "../polling";
+import { holdsInTime } from "../../lib/polling";
 import type { ScenarioObservation } from "./observe";
 import { failedAssertions } from "./prepare";
 import { repairZones } from "./roles";

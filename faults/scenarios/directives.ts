@@ -27,7 +27,8 @@ export async function setDirectives(injector: FaultInjector, settings: ReadonlyM
 }
 
 /**
- * Resets each directive of the scenario to the deployment's value, or to Valkey's default where the deployment has none.
+ * Resets each directive of the scenario to the deployment's value, or to Valkey's default where the deployment has
+ * none.
  * @throws Failure naming the node that refuses a directive
  */
 export async function resetDirectives(

@@ -4,7 +4,7 @@ import type { Connection } from "../../valkey/connection";
 import type { Shape } from "../../valkey/topology/placement";
 import type { FaultInjector } from "../injectors/fault-injector";
 import type { DeploymentObserver } from "../observation/deployment-observer";
-import type { Polling } from "../polling";
+import type { Polling } from "../../lib/polling";
 
 export interface FaultContext extends Polling {
   readonly injector: FaultInjector;
@@ -17,7 +17,9 @@ export interface FaultContext extends Polling {
   readonly logEvent: (what: string) => void;
 }
 
-/** @throws Failure naming the node when it does not exist, cannot be reached or refuses a command; the signal's reason */
+/**
+ * @throws Failure naming the node when it does not exist, cannot be reached or refuses a command; the signal's reason
+ */
 export async function withNode(
   name: string,
   { injector, signal }: FaultContext,

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";
 import { withConnections } from "../../valkey/connections";
 import { sentinelsAsDeployment } from "../../valkey/sentinel/form-sentinels";
-import { awaitCondition } from "../polling";
+import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";
 import { withNode } from "./fault-context";
 import { resumeSentinels } from "./rejoin";
@@ -44,7 +44,10 @@ function isPrimary(name: string, { observer }: FaultContext): boolean {
   return observer.state(name).role === "primary";
 }
 
-/** Requests CLUSTER FAILOVER until it has happened: a replica whose link is down refuses it, a replica that lags gives it up silently. */
+/**
+ * Requests CLUSTER FAILOVER until it has happened: a replica whose link is down refuses it, a replica that lags gives
+ * it up silently.
+ */
 async function failOverCluster(primary: string, replica: string, context: FaultContext): Promise<void> {
   let retryAtMs = 0;
   const hasTakenOver = async (): Promise<boolean> => {

@@ -1,7 +1,7 @@
 /** Phase 4: waits until the plan says to heal, assists a deployment that cannot recover alone, and heals the fault. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WriteClient } from "../writes/write-client";
-import { holdsInTime } from "../polling";
+import { holdsInTime } from "../../lib/polling";
 import { nodeTimeout } from "./directives";
 import type { Injection } from "./inject";
 import type { ScenarioObservation } from "./observe";
@@ -54,7 +54,9 @@ function assistAfterMs({ injector: { deployment }, hasAutomaticFailover, scenari
   return hasAutomaticFailover ? scenario.recoveryTimeoutSeconds * 1000 : ASSIST_AFTER_REPLICATION_MS;
 }
 
-/** Whether every shard has acknowledged a write that was due after the fault and after the shard's last recent failure. */
+/**
+ * Whether every shard has acknowledged a write that was due after the fault and after the shard's last recent failure.
+ */
 function isServed({ history, shardCount }: WriteClient, faultMs: number): boolean {
   const now = performance.now();
   if (now - faultMs <= RECENT_MS) return false;

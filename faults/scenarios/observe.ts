@@ -55,7 +55,10 @@ export async function closeObservation({ client, observer }: ScenarioObservation
   await observer.stop();
 }
 
-/** Clients that understand redirections; in replication mode Valkey 8.0 and newer sends them only to clients that announce it. */
+/**
+ * Clients that understand redirections; in replication mode Valkey 8.0 and newer sends them only to clients that
+ * announce it.
+ */
 function clientDialer(injector: FaultInjector, timeoutMs: number): Dialer {
   return async (endpoint) => {
     const connection = await injector.dial(endpoint, timeoutMs);

@@ -2,7 +2,7 @@
 import { parseInfo } from "../../valkey/topology/info";
 import type { FaultAction } from "../plan/actions";
 import { describeAction } from "../plan/actions";
-import { awaitCondition } from "../polling";
+import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";
 import { withNode } from "./fault-context";
 import { awaitLoaded, rejoin } from "./rejoin";

@@ -1,4 +1,7 @@
-/** Phase 1: sets the scenario's directives, verifies the deployment and plans the fault. `undo` reverses what the scenario changed. */
+/**
+ * Phase 1: sets the scenario's directives, verifies the deployment and plans the fault. `undo` reverses what the
+ * scenario changed.
+ */
 import { BadInput, Failure } from "../../lib/errors";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
@@ -8,9 +11,12 @@ import { planFault } from "../plan/plan-fault";
 import { resetDirectives, setDirectives } from "./directives";
 import { outlineOf } from "./outline";
 import type { ScenarioRun } from "./scenario-run";
-import { holdsInTime } from "../polling";
+import { holdsInTime } from "../../lib/polling";
 
-/** Time for a deployment to pass verification after its directives changed, milliseconds: a shorter node timeout breaks links briefly. */
+/**
+ * Time for a deployment to pass verification after its directives changed, milliseconds: a shorter node timeout breaks
+ * links briefly.
+ */
 const SETTLE_MS = 5000;
 const VERIFY_EVERY_MS = 250;
 

@@ -4,7 +4,7 @@ import { withConnections } from "../../valkey/connections";
 import type { DeploymentNode } from "../../valkey/node";
 import { formSentinels } from "../../valkey/sentinel/form-sentinels";
 import { parseInfo } from "../../valkey/topology/info";
-import { awaitCondition } from "../polling";
+import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";
 
 /** @returns once every node knows where the others are */
@@ -28,8 +28,8 @@ export function awaitLoaded(name: string, connection: Connection, context: Fault
 }
 
 /**
- * Failovers are disabled until all slots are served: a replica would otherwise take over from a primary whose new address it does not
- * know yet.
+ * Failovers are disabled until all slots are served: a replica would otherwise take over from a primary whose new
+ * address it does not know yet.
  */
 async function rejoinCluster(context: FaultContext): Promise<void> {
   const { injector, observer } = context;
@@ -50,7 +50,10 @@ async function allowFailovers(connections: Iterable<Connection>, allowed: boolea
   await Promise.all([...connections].map(set));
 }
 
-/** Who meets whom: each node meets those at distances 1, 2, 4, … in the list, so that gossip reaches all nodes in few steps. */
+/**
+ * Who meets whom: each node meets those at distances 1, 2, 4, … in the list, so that gossip reaches all nodes in few
+ * steps.
+ */
 function meetingsOf<C>(members: readonly (readonly [DeploymentNode, C])[]): [C, DeploymentNode][] {
   const meetings: [C, DeploymentNode][] = [];
   for (const [index, [, connection]] of members.entries()) {

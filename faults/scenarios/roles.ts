@@ -1,6 +1,6 @@
 /** Which node is primary of which shard: restored before a scenario, repaired after one. */
 import { form } from "../../valkey/formation/form";
-import { awaitCondition } from "../polling";
+import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";
 import { handOver } from "./hand-over";
 
@@ -15,7 +15,8 @@ export async function restoreRoles(initialPrimaries: readonly string[], context:
 }
 
 /**
- * Moves roles between the nodes of a cluster until no replica shares a zone with its primary, by the steps of formation.
+ * Moves roles between the nodes of a cluster until no replica shares a zone with its primary, by the steps of
+ * formation.
  * @returns whether anything changed
  */
 export async function repairZones({ injector, shape, signal, logEvent }: FaultContext): Promise<boolean> {

@@ -1,11 +1,12 @@
 /** Restarts every node of a deployment, one after the other. */
 import type { DeploymentNode } from "../../valkey/node";
-import { awaitCondition } from "../polling";
+import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";
 import { handOver } from "./hand-over";
 
 /**
- * Replicas restart first, then primaries, each after a hand-over. The next node waits until the deployment is as redundant as before.
+ * Replicas restart first, then primaries, each after a hand-over. The next node waits until the deployment is as
+ * redundant as before.
  * @param home the directory of other programs to start, for an upgrade
  */
 export async function rollingRestart(home: string | undefined, context: FaultContext): Promise<void> {

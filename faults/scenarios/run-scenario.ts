@@ -1,4 +1,7 @@
-/** Runs one scenario once, phase by phase: prepare, observe, inject, heal, await recovery, account. Each phase is a file beside this one. */
+/**
+ * Runs one scenario once, phase by phase: prepare, observe, inject, heal, await recovery, account. Each phase is a file
+ * beside this one.
+ */
 import { accountAndRecord } from "./account";
 import { awaitRecovery } from "./await-recovery";
 import { heal } from "./heal";
@@ -10,7 +13,8 @@ import type { ScenarioResult, ScenarioRun } from "./scenario-run";
 /**
  * Runs the scenario, and undoes its effects even when it fails.
  * @throws BadInput when the fault cannot be injected into this deployment
- * @throws Failure when the deployment does not pass verification before the fault, or a step fails for a reason other than the fault
+ * @throws Failure when the deployment does not pass verification before the fault, or a step fails for a reason other
+ * than the fault
  */
 export async function runScenario(run: ScenarioRun): Promise<ScenarioResult> {
   const configured = run.injector.deployment.directives;

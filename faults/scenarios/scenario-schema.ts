@@ -1,4 +1,7 @@
-/** The record of a fault: what was done, what it cost, and what was lost. Times are milliseconds from the fault; null is "not within the time there was". */
+/**
+ * The record of a fault: what was done, what it cost, and what was lost. Times are milliseconds from the fault; null is
+ * "not within the time there was".
+ */
 import { z } from "zod";
 
 const count = z.int().min(0);
@@ -30,7 +33,9 @@ export const scenarioRecordSchema = z.strictObject({
     /** Replicas a write waits for (WAIT); 0: the primary's acknowledgement is enough. */
     replicas: count,
   }),
-  /** As clients see it: the longest time in which a shard acknowledged nothing, and the end of the last shard's outage. */
+  /**
+   * As clients see it: the longest time in which a shard acknowledged nothing, and the end of the last shard's outage.
+   */
   outage: z.strictObject({ longestMs: ms, overMs: ms.nullable() }),
   /** Each shard by its primary before the fault. */
   shards: z.array(

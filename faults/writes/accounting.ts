@@ -1,9 +1,10 @@
 /**
- * Accounts for acknowledged writes: which of them are lost, by the history and the content of every key after recovery. Pure.
+ * Accounts for acknowledged writes: which of them are lost, by the history and the content of every key after recovery.
+ * Pure.
  *
- * A write is kept when its key holds its value or a later write's. It is lost when it was acknowledged and its key is gone, damaged or
- * holds an older value. A write of unknown outcome is never lost, because it was never acknowledged; and an acknowledged write that a
- * write of unknown outcome may have overwritten late is undecided.
+ * A write is kept when its key holds its value or a later write's. It is lost when it was acknowledged and its key is
+ * gone, damaged or holds an older value. A write of unknown outcome is never lost, because it was never acknowledged;
+ * and an acknowledged write that a write of unknown outcome may have overwritten late is undecided.
  */
 import type { Write, WriteOutcome } from "./write-history";
 import { isAcknowledged } from "./write-history";
@@ -32,7 +33,9 @@ export interface WriteAccounting {
   readonly lost: readonly LostWrite[];
   /** Writes of unknown outcome that a key holds: they were performed. */
   readonly unknownDone: number;
-  /** Acknowledged writes of keys that hold an older write of unknown outcome, which may have been performed after them. */
+  /**
+   * Acknowledged writes of keys that hold an older write of unknown outcome, which may have been performed after them.
+   */
   readonly undecided: number;
   /** Contents that no server may have: a write that was refused, a value that was never written. */
   readonly anomalies: readonly string[];

@@ -1,4 +1,7 @@
-/** Values that contain the number of their write and a checksum, so that a reader can tell which write a key holds. Pure. */
+/**
+ * Values that contain the number of their write and a checksum, so that a reader can tell which write a key holds.
+ * Pure.
+ */
 import { createHash } from "node:crypto";
 
 /** The value of a write: number, length and checksum, padded to `bytes` where these take less. */

@@ -102,7 +102,9 @@ export class RoutingTable {
     this.#applyView(this.#parser.parse(String(await connection.cluster("NODES"))), endpoint);
   }
 
-  /** Of several nodes that claim to be the primary, the one with the most replicas; with equally many, the known one. */
+  /**
+   * Of several nodes that claim to be the primary, the one with the most replicas; with equally many, the known one.
+   */
   async #findPrimary(): Promise<void> {
     const known = this.owner(0);
     const isKnown = ({ endpoint }: Pick<DeploymentNode, "endpoint">): boolean =>

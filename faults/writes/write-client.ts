@@ -1,6 +1,6 @@
 /**
- * The client whose writes are accounted for. Each write is sent when it is due, whatever became of earlier ones, follows redirects,
- * is not retried after an error, and is recorded in the history.
+ * The client whose writes are accounted for. Each write is sent when it is due, whatever became of earlier ones,
+ * follows redirects, is not retried after an error, and is recorded in the history.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DeploymentNode, Mode } from "../../valkey/node";

@@ -1,6 +1,9 @@
 /** What a client knows of its writes: when each was due, when it ended, and what the server replied. Plain data. */
 
-/** The reason of a write that was not acknowledged: a server's error code (`CLUSTERDOWN`), or one of the constants below. */
+/**
+ * The reason of a write that was not acknowledged: a server's error code (`CLUSTERDOWN`), or one of the constants
+ * below.
+ */
 export type WriteErrorCode = string;
 
 /** No connection to the owner of the slot could be made. */
@@ -17,8 +20,8 @@ export const OVERLOADED = "overloaded";
 export const TOO_MANY_REDIRECTS = "too-many-redirections";
 
 /**
- * `acknowledged`: the server replied OK. `failed`: the write was certainly not performed, because it was refused or never sent.
- * `unknown`: the write was sent and nothing more was heard, so it may have been performed or may still be.
+ * `acknowledged`: the server replied OK. `failed`: the write was certainly not performed, because it was refused or
+ * never sent. `unknown`: the write was sent and nothing more was heard, so it may have been performed or may still be.
  */
 export type WriteOutcome =
   { readonly kind: "acknowledged" } | { readonly kind: "failed" | "unknown"; readonly error: WriteErrorCode };

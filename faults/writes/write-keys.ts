@@ -6,7 +6,10 @@ import { countSlots, SLOT_COUNT } from "../../valkey/topology/slots";
 
 /** Slots of each shard that are written to, spread over all of its ranges. */
 const SLOTS_PER_SHARD = 16;
-/** Every how many writes go to a key that was written before. Coprime to most numbers of shards, so that every shard gets some. */
+/**
+ * Every how many writes go to a key that was written before. Coprime to most numbers of shards, so that every shard
+ * gets some.
+ */
 const REWRITE_EVERY = 11;
 
 export interface WriteKey {
@@ -53,7 +56,10 @@ export class WriteKeys {
     return this.#slots.map(([first = 0]) => first);
   }
 
-  /** The key of the shard's next write. Most writes get a key of their own: a later write to the same key would hide a loss. */
+  /**
+   * The key of the shard's next write. Most writes get a key of their own: a later write to the same key would hide a
+   * loss.
+   */
   next(shard: number): WriteKey {
     const isRewritten = ++this.#chosen % REWRITE_EVERY === 0;
     const idle = isRewritten ? this.#idle[shard]?.shift() : undefined;

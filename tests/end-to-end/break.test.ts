@@ -1,4 +1,4 @@
-/** `npm start -- break` as a user has it: what it writes, and what is left when it is stopped or killed half way. */
+/** `npm start -- break` as a user runs it: its output, and what remains when it is stopped or killed halfway. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -34,7 +34,7 @@ const mounts = (place: Place): string[] =>
     .filter((line) => line.includes(place.directory));
 
 describe("npm start -- break", () => {
-  it("breaks, accounts, writes everything, and leaves nothing", async () => {
+  it("injects a fault, accounts for writes, writes every output, and leaves nothing behind", async () => {
     const place = newPlace();
     const { status, output } = await place.run([
       "break",
@@ -60,16 +60,16 @@ describe("npm start -- break", () => {
     expect(readdirSync(place.runs)).toEqual([]);
   });
 
-  // Side by side: both wait more than they work.
+  // In parallel: both wait more than they work.
   it.skipIf(obstacle !== undefined)(
-    `stopped half way heals and stops everything; killed half way leaves what the next command takes away: cut networks, full disks, frozen processes${obstacle === undefined ? "" : ` (skipped: ${obstacle})`}`,
+    `stopped halfway heals every fault and stops every server; killed halfway leaves cuts, disks and paused processes that the next command removes${obstacle === undefined ? "" : ` (skipped: ${obstacle})`}`,
     async () => {
-      await Promise.all([stoppedHalfWay(newPlace()), killedHalfWay(newPlace())]);
+      await Promise.all([stoppedHalfway(newPlace()), killedHalfway(newPlace())]);
     },
   );
 });
 
-async function stoppedHalfWay(place: Place): Promise<void> {
+async function stoppedHalfway(place: Place): Promise<void> {
   const command = await place.start(["break", "--scenario", "cut-zone", "--rate", "300", "--output", place.output()]);
   await eventually("a zone is cut off", () => rulesOf(place).length > 0, 60_000);
   const [run = ""] = readdirSync(place.runs);
@@ -82,7 +82,7 @@ async function stoppedHalfWay(place: Place): Promise<void> {
   expect(results(place)).toMatchObject({ complete: false, reason: "stopped by SIGINT", failures: [] });
 }
 
-async function killedHalfWay(place: Place): Promise<void> {
+async function killedHalfway(place: Place): Promise<void> {
   // With full-disk among the scenarios, every server of the cluster has a disk of its own.
   const command = await place.start([
     "break",

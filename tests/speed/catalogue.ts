@@ -8,7 +8,6 @@ import { formation } from "./formation";
 import { kubernetes } from "./kubernetes";
 import { largeClusters } from "./large-clusters";
 import { largeLimit } from "./large-limit";
-import { lostWrites } from "./lost-writes";
 import { openLoop } from "./open-loop";
 import { plan } from "./plan";
 import { programEvaluation } from "./program";
@@ -26,7 +25,6 @@ export const BENCHMARKS: readonly Benchmark[] = [
   throughput,
   openLoop,
   failure,
-  lostWrites,
   spuriousFailovers,
   largeClusters,
   largeLimit,

@@ -1,10 +1,10 @@
-/** A proxy that holds back what goes through it, and knows for how long it did. */
+/** A TCP proxy that delays requests and records by how much. */
 import { connect, createServer } from "node:net";
 import type { Server, Socket } from "node:net";
 import type { Endpoint } from "../../valkey/node";
 
 export class DelayingProxy {
-  /** How long each chunk to the server was held, milliseconds. */
+  /** Delay of each chunk to the server, milliseconds. */
   readonly held: number[] = [];
   readonly #sockets = new Set<Socket>();
 
@@ -13,7 +13,7 @@ export class DelayingProxy {
     readonly endpoint: Endpoint,
   ) {}
 
-  /** @param delayMs of what goes to the server; answers come back at once */
+  /** @param delayMs for requests; replies are not delayed */
   static async open(to: Endpoint, delayMs: number): Promise<DelayingProxy> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -1,6 +1,6 @@
 /**
- * The stack file kind brought up in a namespace of its own: by the Pulumi engine where its CLI is found, else its
- * objects applied.
+ * Deploys the stack `kind` in a namespace of its own: by the Pulumi engine where its CLI is found, else by applying its
+ * objects.
  */
 import { form } from "../../valkey/formation/form";
 import { awaitKubernetesDeployment } from "../../platforms/kubernetes/deployment";
@@ -19,13 +19,13 @@ const PASSWORD = "generated";
 
 interface BroughtUp {
   readonly seconds: number;
-  /** With what took how long. */
+  /** What was done, and how long each step took. */
   readonly what: string;
 }
 
 type Sections = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-/** Gone again when this returns. */
+/** Deploys the stack, and removes it again. */
 export async function bringUp(): Promise<BroughtUp> {
   const { platform = {}, deployments = {} } = readStackFile(STACKS_DIRECTORY, "kind") as Sections;
   const namespace = `valkey-bench-${process.pid}`;
@@ -54,9 +54,10 @@ async function byEngine(sections: Readonly<Record<string, unknown>>): Promise<Br
     const seconds = (performance.now() - began) / 1000;
     const { topologies } = outputsSchema.parse((await trial.stack.outputs())["valkey"]?.value);
     const formation = topologies.find(({ deployment }) => deployment === "cluster")?.formationMs ?? NaN;
+    const names = topologies.map(({ deployment }) => deployment).join(" and ");
     return {
       seconds,
-      what: `pulumi up of ${topologies.map(({ deployment }) => deployment).join(" and ")} with checks, from nothing; of it formation ${(formation / 1000).toFixed(2)} s`,
+      what: `pulumi up of ${names} with checks, from nothing; of it formation ${(formation / 1000).toFixed(2)} s`,
     };
   } finally {
     await trial.stack.destroy();
@@ -97,7 +98,9 @@ async function byApplying(here: ThrowAway, sections: Readonly<Record<string, unk
     if (!verdict.pass) throw new Error("the cluster does not pass verification");
     return {
       seconds: (performance.now() - began) / 1000,
-      what: `the cluster's objects applied (no pulumi to be had, and no chart without it) and checked; pods ran after ${pods} s, formation ${formation} s, verification ${since(formed)} s`,
+      what:
+        "the cluster's objects applied and checked (without the Pulumi CLI there is no chart): " +
+        `pods ran after ${pods} s, formation ${formation} s, verification ${since(formed)} s`,
     };
   } finally {
     await here.close();

@@ -1,6 +1,6 @@
 /**
- * On a real Kubernetes: the time of both topologies to start, and of six pods to form a cluster, beside `valkey-cli
- * --cluster create`.
+ * On a real Kubernetes: the time of a stack from nothing, and of the formation of six pods beside `valkey-cli --cluster
+ * create`.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { withConnections } from "../../valkey/connections";
@@ -19,30 +19,30 @@ import { ThrowAway } from "../support/throw-away";
 import type { Benchmark, BenchmarkContext } from "./benchmark";
 import { missing, PATIENCE_MS, UP_BEFORE_MS } from "./formation";
 import { bringUp } from "./kubernetes-up";
-import { singleRow, atLeast, atMost, comparedRow } from "./row";
+import type { BenchRow } from "./row";
+import { atLeast, atMost, comparedRow, singleRow } from "./row";
 
 const UP = "kubernetes-up";
 const FORMATION = "kubernetes-formation-6";
-const CREATE = "kubernetes-formation-6-create";
 const VERIFICATION = "kubernetes-verification-6";
 
-const IDS = [UP, FORMATION, CREATE, VERIFICATION];
+const IDS = [UP, FORMATION, VERIFICATION];
 const SHAPE = { primaries: 3, replicasPerPrimary: 1 };
-/** Repeats in turn, ours first and last. */
+/** Taken in turns; ours come first and last. */
 const REPEATS = { ours: 3, reference: 2 };
 const VERDICTS = 5;
 
 export const kubernetes: Benchmark = {
   title: "On Kubernetes, beside valkey-cli --cluster create in a pod",
   ids: IDS,
-  run: async (order) => {
-    const { wanted, skip } = order;
+  run: async (context) => {
+    const { wanted, skip } = context;
     if (THROWAWAY === undefined) {
       for (const id of IDS) if (wanted.has(id)) skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster");
       return;
     }
-    if (wanted.has(UP)) await measureUp(order);
-    if (wanted.has(FORMATION) || wanted.has(CREATE) || wanted.has(VERIFICATION)) await measureFormation(order);
+    if (wanted.has(UP)) await measureUp(context);
+    if (wanted.has(FORMATION) || wanted.has(VERIFICATION)) await measureFormation(context);
   },
 };
 
@@ -58,7 +58,7 @@ async function measureFormation({ wanted, report, emit, workbench: { signal } }:
   const ours: number[] = [];
   const reference: number[] = [];
   const verdicts: number[] = [];
-  /** On fresh pods of their own. */
+  /** Runs `use` on fresh pods. */
   const withPods = async (
     name: string,
     use: (deployment: Deployment, servers: TestServers) => Promise<void>,
@@ -83,7 +83,7 @@ async function measureFormation({ wanted, report, emit, workbench: { signal } }:
         if (wanted.has(VERIFICATION) && round === 1)
           for (let each = 0; each < VERDICTS; each++) verdicts.push(await timeOfVerdict(deployment));
       });
-      if (round > REPEATS.reference || !wanted.has(CREATE)) continue;
+      if (round > REPEATS.reference || !wanted.has(FORMATION)) continue;
       await withPods(`tool-${round}`, async (deployment) => {
         reference.push(await timeToForm(deployment, () => createByTool(deployment, namespace.name)));
         report(`${lastOf(reference)} s by valkey-cli --cluster create in a pod`);
@@ -92,46 +92,24 @@ async function measureFormation({ wanted, report, emit, workbench: { signal } }:
   } finally {
     await namespace.remove();
   }
-  if (wanted.has(FORMATION))
-    emit(
-      singleRow(
-        {
-          id: FORMATION,
-          what: `formation of six running pods until all replica links are up, median of ${ours.length}`,
-          unit: "s",
-        },
-        median(ours),
-        atMost(3),
-      ),
-    );
-  if (reference.length > 0)
-    emit(
-      comparedRow(
-        {
-          id: CREATE,
-          what: `valkey-cli --cluster create in a pod over our formation, medians of ${reference.length} and ${ours.length}`,
-          unit: "s",
-        },
-        { ours: median(ours), reference: median(reference) },
-        "reference/ours",
-        atLeast(1),
-      ),
-    );
-  if (verdicts.length > 0)
-    emit(
-      singleRow(
-        {
-          id: VERIFICATION,
-          what: `verification of the six pods over port-forwards, median of ${verdicts.length}`,
-          unit: "s",
-        },
-        median(verdicts),
-        atMost(2),
-      ),
-    );
+  if (wanted.has(FORMATION)) emit(formationRow(ours, reference));
+  if (wanted.has(VERIFICATION)) emit(verificationRow(verdicts));
 }
 
-/** From the procedure's start until its end and until every node says that all is well. @returns seconds */
+function formationRow(ours: readonly number[], reference: readonly number[]): BenchRow {
+  const what =
+    "formation of six running pods through port-forwards until all replica links are up, medians of " +
+    `${ours.length} and ${reference.length}; ratio: how many times as long valkey-cli --cluster create takes in a pod`;
+  const medians = { ours: median(ours), reference: median(reference) };
+  return comparedRow({ id: FORMATION, what, unit: "s" }, medians, "reference/ours", atLeast(1));
+}
+
+function verificationRow(verdicts: readonly number[]): BenchRow {
+  const what = `verdict on the six pods, each asked through its own port-forward, median of ${verdicts.length}`;
+  return singleRow({ id: VERIFICATION, what, unit: "s" }, median(verdicts), atMost(2));
+}
+
+/** @returns seconds from the procedure's start until every node reports a whole cluster */
 async function timeToForm(deployment: Deployment, procedure: () => Promise<void>): Promise<number> {
   await sleep(UP_BEFORE_MS);
   return withConnections(deployment, async (connections) => {
@@ -143,14 +121,14 @@ async function timeToForm(deployment: Deployment, procedure: () => Promise<void>
       what = await missing([...connections.values()])
     ) {
       if (performance.now() - began > PATIENCE_MS)
-        throw new Failure(`six pods are no cluster after ${PATIENCE_MS / 1000} s: ${what}`);
+        throw new Failure(`six pods are not a cluster after ${PATIENCE_MS / 1000} s: ${what}`);
       await sleep(25);
     }
     return (performance.now() - began) / 1000;
   });
 }
 
-/** In the first pod, where its password is in the environment. */
+/** Runs in the first pod, which has the password in its environment. */
 async function createByTool({ nodes }: Deployment, namespace: string): Promise<void> {
   const addresses = nodes.map(({ endpoint }) => formatEndpoint(endpoint)).join(" ");
   await (
@@ -158,7 +136,8 @@ async function createByTool({ nodes }: Deployment, namespace: string): Promise<v
   ).run(
     nodes[0]?.name ?? "",
     "valkey",
-    `VALKEYCLI_AUTH="$PASSWORD" REDISCLI_AUTH="$PASSWORD" valkey-cli --cluster create ${addresses} --cluster-replicas 1 --cluster-yes`,
+    'VALKEYCLI_AUTH="$PASSWORD" REDISCLI_AUTH="$PASSWORD" valkey-cli --cluster create ' +
+      `${addresses} --cluster-replicas 1 --cluster-yes`,
   );
 }
 

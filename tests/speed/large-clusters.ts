@@ -1,4 +1,4 @@
-/** Clusters of many real nodes on this machine, and whether the model of them foretells the largest. */
+/** Clusters of many real nodes on this machine, and whether the model of them predicts the largest. */
 import { renameSync, writeFileSync } from "node:fs";
 import { forecastCluster } from "../../valkey/forecast/forecast";
 import { measureCluster } from "./measure-cluster";
@@ -10,24 +10,24 @@ import type { Benchmark, BenchmarkContext } from "./benchmark";
 import { singleRow, atMost } from "./row";
 import { hostPlan } from "./workbench";
 
-/** Nodes; the last is the one that the others must foretell. */
+/** Numbers of nodes. The others must predict the largest. */
 const SIZES = [12, 24, 48, 72, 96, 144, 200] as const;
 const LARGEST = 200;
-/** Of each, for a scatter to tell from. */
+/** Measurements of each size, for an estimate of their spread. */
 const ROUNDS = 2;
 
 const MODEL = "large-model";
 const OUTAGE = "outage-large-200";
 
-/** For `large-200`: its outage may take so much longer than the node timeout, seconds. */
+/** How much longer than the node timeout an outage of the largest cluster may be, seconds. */
 const OVER_TIMEOUT = 5;
 
 export const largeClusters: Benchmark = {
   title: "Clusters of many nodes, and the model of them",
   ids: [OUTAGE, MODEL],
-  run: async (order) => {
-    if (order.wanted.has(MODEL)) await measureModel(order);
-    else if (order.wanted.has(OUTAGE)) emitOutage(await measureSize(LARGEST, order), order);
+  run: async (context) => {
+    if (context.wanted.has(MODEL)) await measureModel(context);
+    else if (context.wanted.has(OUTAGE)) emitOutage(await measureSize(LARGEST, context), context);
   },
 };
 
@@ -53,26 +53,31 @@ function emitOutage(
   { nodes, outageSeconds, okSeconds, nodeTimeoutMs, residentBytes }: MeasuredCluster,
   { emit }: BenchmarkContext,
 ): void {
-  const what = `SIGKILL of a primary of ${nodes} nodes (${((residentBytes * nodes) / 1e9).toFixed(1)} GB resident) at a node timeout of ${nodeTimeoutMs / 1000} s: writes of its slots are acknowledged again after; every node says that all is served after ${okSeconds.toFixed(2)} s`;
+  const gigabytes = ((residentBytes * nodes) / 1e9).toFixed(1);
+  const what =
+    `SIGKILL of a primary of ${nodes} nodes (${gigabytes} GB resident) at a node timeout of ` +
+    `${nodeTimeoutMs / 1000} s: outage of its slots; every node reports all slots as served after ${okSeconds.toFixed(2)} s`;
   emit(singleRow({ id: OUTAGE, what, unit: "s" }, outageSeconds, atMost(nodeTimeoutMs / 1000 + OVER_TIMEOUT)));
 }
 
-/** Writes the points down for previews, and holds the largest against what the smaller ones foretell. */
-async function measureModel(order: BenchmarkContext): Promise<void> {
+/**
+ * Writes the measured points for previews, and compares the largest cluster with the prediction from the smaller ones.
+ */
+async function measureModel(context: BenchmarkContext): Promise<void> {
   const points: MeasuredCluster[] = [];
   let version = "";
   for (let round = 1; round <= ROUNDS; round++) {
     for (const nodes of SIZES) {
-      const { version: served, ...point } = await measureSize(nodes, order);
+      const { version: served, ...point } = await measureSize(nodes, context);
       version = served;
       points.push(point);
-      // Each is worth something by itself, and the next may not fit the machine.
+      // Written after each point, because the next cluster may not fit the machine.
       write({ version, cores: availableCores(), points: points.map(rounded) });
-      if (order.wanted.has(OUTAGE) && nodes === LARGEST && round === 1) emitOutage(point, order);
+      if (context.wanted.has(OUTAGE) && nodes === LARGEST && round === 1) emitOutage(point, context);
     }
   }
   const [largest] = points.filter(({ nodes }) => nodes === LARGEST);
-  const foretold =
+  const predicted =
     largest === undefined
       ? undefined
       : forecastCluster(
@@ -80,25 +85,28 @@ async function measureModel(order: BenchmarkContext): Promise<void> {
           LARGEST,
           { nodeTimeoutMs: largest.bus.nodeTimeoutMs, announceHostNames: false },
         );
-  if (largest === undefined || foretold === undefined) throw new Error("nothing was foretold");
+  if (largest === undefined || predicted === undefined) throw new Error("there is no prediction");
   const outage =
     forecastCluster(
       points.filter(({ nodes }) => nodes < LARGEST),
       LARGEST,
       { nodeTimeoutMs: largest.nodeTimeoutMs, announceHostNames: false },
-    )?.outageSeconds ?? foretold.outageSeconds;
-  const figures: readonly (readonly [name: string, seen: number, foretold: Prediction])[] = [
-    ["bus", largest.bus.bytesPerNode, foretold.busBytesPerNode],
-    ["descriptors", largest.descriptors, foretold.descriptors],
-    ["memory", largest.residentBytes, foretold.residentBytes],
-    ["formation", largest.formationSeconds, foretold.formationSeconds],
-    ["verification", largest.verificationSeconds, foretold.verificationSeconds],
+    )?.outageSeconds ?? predicted.outageSeconds;
+  const figures: readonly (readonly [name: string, seen: number, predicted: Prediction])[] = [
+    ["bus", largest.bus.bytesPerNode, predicted.busBytesPerNode],
+    ["descriptors", largest.descriptors, predicted.descriptors],
+    ["memory", largest.residentBytes, predicted.residentBytes],
+    ["formation", largest.formationSeconds, predicted.formationSeconds],
+    ["verification", largest.verificationSeconds, predicted.verificationSeconds],
     ["outage", largest.outageSeconds, outage],
   ];
   const off = figures.filter(([, seen, { low, high }]) => seen < low || seen > high);
-  const said = figures.map(([name, seen, { estimate }]) => `${name} ${(seen / estimate).toFixed(2)}`).join(", ");
-  const what = `of 6 figures of ${LARGEST} nodes those outside of the 95 % interval that the model gives from ${SIZES.slice(0, -1).join(", ")} nodes (seen / foretold: ${said}${off.length === 0 ? "" : `; outside: ${off.map(([name]) => name).join(", ")}`})`;
-  order.emit(singleRow({ id: MODEL, what, unit: "figures" }, off.length, atMost(1)));
+  const ratios = figures.map(([name, seen, { estimate }]) => `${name} ${(seen / estimate).toFixed(2)}`).join(", ");
+  const outside = off.length === 0 ? "" : `; outside: ${off.map(([name]) => name).join(", ")}`;
+  const what =
+    `of 6 figures of ${LARGEST} nodes those outside the 95 % prediction interval from ` +
+    `${SIZES.slice(0, -1).join(", ")} nodes (measured / predicted: ${ratios}${outside})`;
+  context.emit(singleRow({ id: MODEL, what, unit: "figures" }, off.length, atMost(1)));
 }
 
 function write(measured: MeasuredClusters): void {
@@ -107,7 +115,7 @@ function write(measured: MeasuredClusters): void {
   renameSync(temporary, MEASURED_CLUSTERS_FILE);
 }
 
-/** To what they are worth. */
+/** Rounds to the precision of the measurement. */
 function rounded(point: MeasuredCluster): MeasuredCluster {
   const digits = (value: number): number => Number(value.toPrecision(4));
   return {

@@ -1,4 +1,7 @@
-/** Deployments of real servers that tests break on purpose. */
+/** Deployments of real servers that tests inject faults into. */
+import { compact } from "../../lib/compact";
+import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
+import type { Host } from "../../platforms/host/host";
 import { connect } from "../../valkey/connection";
 import type { Endpoint } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
@@ -16,6 +19,7 @@ import { verify } from "../../valkey/verification/verify";
 import { never, ZONES } from "./real";
 import type { Sandbox } from "./real";
 
+/** A scenario that takes a few seconds. */
 export const SHORT_SCENARIO = {
   load: { rate: 500, bytes: 64, timeoutMs: 400, acknowledgement: { replicas: 0, timeoutMs: 0 } },
   settings: new Map<string, string>(),
@@ -24,7 +28,7 @@ export const SHORT_SCENARIO = {
   recoveryTimeoutSeconds: 40,
   repair: true,
 };
-/** FAILOVER holds writes until a job of the replica's that runs once a second. */
+/** For hand-overs: FAILOVER holds writes until a job that the replica runs once a second. */
 export const PATIENT_LOAD = { ...SHORT_SCENARIO.load, timeoutMs: 4000 };
 const SETTINGS = {
   appendonly: true,
@@ -34,10 +38,10 @@ const SETTINGS = {
 } as const;
 export const NODE_TIMEOUT_MS = 300;
 export const [UNMET_FOR_CUTS, UNMET_FOR_DISKS] = [unmetPartitionPrecondition(), unmetDiskPrecondition()];
-/** For titles. */
-export const skipReason = (obstacle: string | undefined): string =>
-  obstacle === undefined ? "" : ` (skipped: ${obstacle})`;
+/** A suffix for the titles of skipped tests. */
+export const skipReason = (unmet: string | undefined): string => (unmet === undefined ? "" : ` (skipped: ${unmet})`);
 
+/** Starts and forms a small deployment. */
 export async function openFaultSubject(sandbox: Sandbox, mode: "cluster" | "replication"): Promise<FaultSubject> {
   const shape = mode === "cluster" ? { primaries: 3, replicasPerPrimary: 1 } : { primaries: 1, replicasPerPrimary: 1 };
   const settings =
@@ -55,29 +59,40 @@ export async function openFaultSubject(sandbox: Sandbox, mode: "cluster" | "repl
     never,
   );
   await sandbox.host.form(deployment, shape, {});
+  return hostFaultSubject(sandbox.host, deployment, { mode, shape }, never);
+}
+
+/** A formed deployment of processes as the subject of faults. */
+export async function hostFaultSubject(
+  host: Host,
+  deployment: Deployment,
+  { mode, shape }: Pick<HostDeploymentPlan, "mode" | "shape">,
+  signal: AbortSignal,
+): Promise<FaultSubject> {
   const { verdict } = await verify(deployment);
   return {
-    injector: new HostFaultInjector(sandbox.host, deployment, never),
+    injector: new HostFaultInjector(host, deployment, signal),
     shape,
     hasAutomaticFailover: mode === "cluster",
-    initialPrimaries: verdict.shards.flatMap(({ primary }) => primary ?? []),
+    initialPrimaries: compact(verdict.shards.map(({ primary }) => primary)),
   };
 }
 
+/** Runs a short scenario once. @returns its record, which agrees with the list of lost writes */
 export async function injectFault(
   subject: FaultSubject,
   fault: Fault,
   changes: Partial<Scenario> = {},
 ): Promise<ScenarioResult["record"]> {
-  const found: ScenarioResult[] = [];
+  const results: ScenarioResult[] = [];
   await runScenarios([{ scenario: { name: fault.kind, fault, ...SHORT_SCENARIO, ...changes }, repeats: 1, subject }], {
     signal: never,
     report: () => undefined,
-    onResult: (broken) => found.push(broken),
+    onResult: (result) => results.push(result),
   });
-  const [broken] = found;
-  if (broken === undefined) throw new Error("nothing was broken");
-  const { record, lost } = broken;
+  const [result] = results;
+  if (result === undefined) throw new Error("no scenario was run");
+  const { record, lost } = result;
   const { writes, recoveryFailure, anomalies, unread } = record;
   if (recoveryFailure !== null || anomalies.length > 0 || unread > 0)
     throw new Error(`${recoveryFailure ?? ""} ${anomalies.join()} ${unread} unread`);
@@ -86,7 +101,7 @@ export async function injectFault(
   return record;
 }
 
-/** A server that loses writes on purpose, between a writer that has stopped and what it reads back. */
+/** Accounts for writes that `lose` destroys after the writes have stopped and before the keys are read back. */
 export async function accountAfterLoss(
   subject: FaultSubject,
   lose: (writer: WriteClient) => Promise<void>,
@@ -111,7 +126,7 @@ export async function accountAfterLoss(
   }
 }
 
-/** A deployment with the addresses its nodes have by now. */
+/** The deployment with the current addresses of its nodes. */
 export function withCurrentNodes({ injector }: FaultSubject): Deployment {
   return { ...injector.deployment, nodes: injector.nodes() };
 }

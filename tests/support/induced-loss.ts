@@ -1,4 +1,4 @@
-/** Servers that lose acknowledged writes on purpose, and exactly which: what accounting has to name. */
+/** Makes servers lose known acknowledged writes, which accounting must then name. */
 import { readdirSync, readFileSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import type { WriteAccounting } from "../../faults/writes/accounting";
@@ -10,23 +10,25 @@ import { accountAfterLoss, withCurrentNodes } from "./fault-subject";
 
 export interface InducedLoss {
   readonly accounting: WriteAccounting;
-  /** `KEY NUMBER` of each write that is gone. */
+  /** `KEY NUMBER` of each lost write. */
   readonly lost: readonly string[];
 }
 
-/** `KEY NUMBER` of what accounting calls lost. */
+/** `KEY NUMBER` of each write that accounting calls lost. */
 export function lostWriteNames({ lost }: WriteAccounting): string[] {
   return lost.map(({ key, number }) => `${key} ${number}`);
 }
 
-/** Cuts the last so many writes off the append-only file of a replication deployment's primary while all of it is down. */
+/**
+ * Cuts the last `count` writes off the append-only file of a replication deployment's primary while all nodes are down.
+ */
 export async function truncateAppendOnlyFile(host: Host, subject: FaultSubject, count: number): Promise<InducedLoss> {
   const { injector } = subject;
   const deployment = injector.deployment.name;
   const name = injector.nodes()[0]?.name ?? "";
   const lost: string[] = [];
   const { accounting } = await accountAfterLoss(subject, async () => {
-    // The replicas would bring nothing back, but they go too: they are to have what the primary has.
+    // The replicas end as well, so that they load the primary's data.
     await injector.kill(injector.nodes().map((node) => node.name));
     const directory = host.servers(deployment).find(({ plan }) => plan.name === name)?.dataDirectory ?? "";
     const files = readdirSync(join(directory, "appendonlydir"))
@@ -45,21 +47,23 @@ export async function truncateAppendOnlyFile(host: Host, subject: FaultSubject, 
   return { accounting, lost };
 }
 
-/** Promotes a replica of a cluster that has got nothing of what was written since. */
+/** Promotes a replica that lacks every write of the client, because it could not follow its primary. */
 export async function promoteStaleReplica(subject: FaultSubject): Promise<InducedLoss> {
   const { injector } = subject;
-  const [struck] = (await verify(withCurrentNodes(subject))).verdict.shards;
+  const [shard] = (await verify(withCurrentNodes(subject))).verdict.shards;
   const index = (name: string | undefined): number => injector.nodes().findIndex((node) => node.name === name);
-  const [primary, replica] = [index(struck?.primary), index(struck?.replicas[0])];
-  // It can no longer follow: what is written from now on, it does not get.
+  const [primary, replica] = [index(shard?.primary), index(shard?.replicas[0])];
+  // The replica cannot authenticate, so it gets no later write.
   await withNode(withCurrentNodes(subject), replica, (connection) => connection.config("SET", "primaryauth", "wrong"));
   await withNode(withCurrentNodes(subject), primary, (connection) =>
     connection.call("CLIENT", "KILL", "TYPE", "replica"),
   );
   const { accounting, writer } = await accountAfterLoss(subject, async () => {
-    await injector.kill([struck?.primary ?? ""]);
+    await injector.kill([shard?.primary ?? ""]);
     await withNode(withCurrentNodes(subject), replica, (connection) => connection.cluster("FAILOVER", "TAKEOVER"));
   });
-  const shard = writer.history.writes.filter((write) => write.shard === 0 && write.outcome.kind === "acknowledged");
-  return { accounting, lost: [...new Set(shard.map(({ key, number }) => `${key} ${number}`))] };
+  const acknowledged = writer.history.writes.filter(
+    (write) => write.shard === 0 && write.outcome.kind === "acknowledged",
+  );
+  return { accounting, lost: [...new Set(acknowledged.map(({ key, number }) => `${key} ${number}`))] };
 }

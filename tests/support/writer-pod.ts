@@ -1,30 +1,25 @@
-/** A pod that writes numbered values to a cluster, one after the other, and keeps which of them were acknowledged. */
+/** A pod that writes numbered values to a cluster, one after the other, and records the reply to each. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../components/kubernetes/pods/security-context";
 import type { KubernetesObject } from "./kubernetes-objects";
 import { IMAGE } from "./servers";
 
 export const WRITER_POD = "writer";
 
-/** Each write is a client of its own that starts at the Service and follows redirections, so it has no memory of where keys were. */
-const WRITE = `
-tell() { { cat /secret/password; echo; cat; } | timeout 5 valkey-cli -h "$HOST" -c --askpass --no-auth-warning 2>&1; }
-number=0
-while :; do
-  number=$((number + 1))
-  answer=$(echo "SET number:$number $number" | tell | tail -n 1)
-  echo "$number $answer" >>/journal/answers
-done`;
+const WRITE = readFileSync(join(__dirname, "writer-pod.sh"), "utf8");
 
-/** A shell script for the writer's pod: number and answer of each write so far, one line each. */
+/** A script for the writer's pod: prints number and reply of each write so far, one line each. */
 export const PRINT_ANSWERS = "cat /journal/answers";
 
-/** A shell script for the writer's pod: answers to the commands another script prints, one line each. */
+/** A script for the writer's pod: prints the replies to the commands that another script prints, one line each. */
 export function valkeyCliScript(commands: string): string {
-  // Where a command is redirected to is printed as well.
-  return `{ cat /secret/password; echo; ${commands}; } | valkey-cli -h "$HOST" -c --askpass --no-auth-warning | grep -v '^-> '`;
+  // valkey-cli prints redirects as well.
+  const client = 'valkey-cli -h "$HOST" -c --askpass --no-auth-warning';
+  return `{ cat /secret/password; echo; ${commands}; } | ${client} | grep -v '^-> '`;
 }
 
-/** @param service the deployment's; who may write to it is in the secret */
+/** @param service name of the deployment's Service @param secret name of the Secret with the password */
 export function writerPod(namespace: string, service: string, secret: string): KubernetesObject {
   return {
     apiVersion: "v1",
@@ -48,7 +43,7 @@ export function writerPod(namespace: string, service: string, secret: string): K
           ],
         },
       ],
-      // A file, for machines may throw logs away.
+      // A file, because a machine may discard logs.
       volumes: [
         { name: "secret", secret: { secretName: secret, defaultMode: 0o440 } },
         { name: "journal", emptyDir: {} },

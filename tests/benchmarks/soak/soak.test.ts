@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { Histogram } from "../../../lib/histogram";
-import { maxReplicaLag, soakFindings, trendOf } from "../../../benchmarks/soak/findings";
+import { maxReplicaLag, soakFindings } from "../../../benchmarks/soak/findings";
+import { trendOf } from "../../../benchmarks/soak/trend";
 import type { SoakHeader, SoakWindow } from "../../../benchmarks/soak/checkpoint-log";
 import { SOAK_LOG_FILE, soakCheckpointLogs, windowsOf } from "../../../benchmarks/soak/checkpoint-log";
 import { soakedSeconds } from "../../../benchmarks/soak/run-soak";
@@ -25,7 +26,7 @@ const sample = (node: string, changes: Partial<NodeSample> = {}): NodeSample => 
   keys: 10,
   aofBytes: 1000,
   aofRewrites: 0,
-  aofWell: true,
+  aofHealthy: true,
   offset: 1000,
   linkUp: true,
   evicted: 0,
@@ -73,7 +74,7 @@ const directory = (): string => {
 };
 
 describe("findings of a soak", () => {
-  it("tell memory that grows from memory that breathes", () => {
+  it("distinguish memory that grows from memory that varies", () => {
     const grown = Array.from({ length: 40 }, (_, index) =>
       window(index, [sample("c-0", { usedBytes: 1e6 + index * 5000 + (index % 2) * 200 })]),
     );
@@ -86,7 +87,7 @@ describe("findings of a soak", () => {
     expect(trendOf([{ x: 0, y: 1 }])).toBeUndefined();
   });
 
-  it("name every trouble, and none where there is none", () => {
+  it("name every problem of a node, and none of a healthy one", () => {
     expect(
       soakFindings(
         "c",
@@ -95,24 +96,24 @@ describe("findings of a soak", () => {
     ).toEqual([]);
     const bad = [
       window(0, [sample("c-0", { uptimeSeconds: 500 })]),
-      window(1, [sample("c-0", { uptimeSeconds: 3, role: "replica", linkUp: false, aofWell: false })], {
+      window(1, [sample("c-0", { uptimeSeconds: 3, role: "replica", linkUp: false, aofHealthy: false })], {
         failed: 2,
         unknown: 1,
       }),
       window(2, [sample("c-0", { role: null, uptimeSeconds: null })]),
     ];
     expect(soakFindings("c", bad).problems).toEqual([
-      "c-0 did not answer (1 of 3 windows)",
-      "c-0 was started again (1 of 3 windows)",
+      "c-0 did not reply (1 of 3 windows)",
+      "c-0 was restarted (1 of 3 windows)",
       "c-0 changed its role (1 of 3 windows)",
       "c-0 had no link to its primary (1 of 3 windows)",
       "c-0 could not write its append-only file (1 of 3 windows)",
       "2 requests failed",
-      "1 requests got no answer",
+      "1 requests got no reply",
     ]);
   });
 
-  it("hold each replica against the primary that it follows", () => {
+  it("compare each replica with the primary that it follows", () => {
     const samples = [
       sample("a", { endpoint: "h:1", offset: 100 }),
       sample("b", { endpoint: "h:2", offset: 900 }),
@@ -123,7 +124,7 @@ describe("findings of a soak", () => {
     expect(maxReplicaLag([])).toBe(0);
   });
 
-  it("are of every count of all windows together", () => {
+  it("merge the latencies and counts of all windows", () => {
     const { p50Ms, maxMs, acknowledged, maxDiskBytes } = soakFindings("c", [
       window(0, []),
       window(1, [], { diskBytes: 9000, latencies: Histogram.fromCumulative([{ ms: 50, count: 1 }]).encode() }),
@@ -134,12 +135,12 @@ describe("findings of a soak", () => {
   });
 });
 
-describe("a soak's journal", () => {
-  it("is resumed where it was cut off, wherever that is", () => {
+describe("the checkpoint log of a soak", () => {
+  it("is resumed wherever it was cut off", () => {
     const made = directory();
-    const journal = soakCheckpointLogs.create(made, header);
-    for (let index = 0; index < 3; index++) journal.add(window(index, [sample("c-0")]));
-    journal.close();
+    const log = soakCheckpointLogs.create(made, header);
+    for (let index = 0; index < 3; index++) log.add(window(index, [sample("c-0")]));
+    log.close();
     const whole = readFileSync(join(made, SOAK_LOG_FILE));
     const headerEnd = whole.indexOf("\n") + 1;
     fc.assert(
@@ -152,20 +153,20 @@ describe("a soak's journal", () => {
     );
   });
 
-  it("is refused while the process that writes it is alive, and taken up when that is gone", () => {
+  it("is refused while the process that writes it is alive, and resumed when that process has ended", () => {
     const made = directory();
     soakCheckpointLogs.create(made, header);
     expect(() => soakCheckpointLogs.resume(made)).toThrow(/another process writes the checkpoint log of this soak/);
     writeFileSync(join(made, "soak.lock.1"), JSON.stringify({ pid: 1, started: "never" }));
-    const journal = soakCheckpointLogs.resume(made);
-    journal.add(window(0, []));
-    expect(soakedSeconds(windowsOf(journal))).toBe(60);
-    journal.close();
+    const log = soakCheckpointLogs.resume(made);
+    log.add(window(0, []));
+    expect(soakedSeconds(windowsOf(log))).toBe(60);
+    log.close();
   });
 });
 
-describe("what a soak is told", () => {
-  it("has defaults, durations and bounds", () => {
+describe("the options of a soak", () => {
+  it("have defaults, durations and bounds", () => {
     expect(soakOptions("s", {})).toMatchObject({
       seconds: 7200,
       windowSeconds: 10,
@@ -181,7 +182,7 @@ describe("what a soak is told", () => {
     ]);
   });
 
-  it("is refused with every problem at once", () => {
+  it("are refused with every problem at once", () => {
     expect(() => soakOptions("s", { duration: "long", rate: "fast", reads: 2, maxDisk: "much" })).toThrow(
       /--duration is "long"[^]*--rate is "fast"[^]*--reads is 2[^]*--max-disk is "much"/,
     );

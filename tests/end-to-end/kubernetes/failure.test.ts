@@ -100,7 +100,8 @@ describe.skipIf(KUBECONFIG === undefined)(`faults in pods${WHERE}`, { timeout: 4
 
   it("all pods lost at once return with other addresses and every write that a replica had", async () => {
     const before = cluster.injector.nodes().map(({ endpoint }) => endpoint.host);
-    // The first node of a shard that is back may become its primary, so that a write is safe only where a replica has it as well.
+    // The first node of a shard that is back may become its primary, so that a write is safe only where a replica has
+    // it as well.
     const record = await injectFault(
       cluster,
       { kind: "kill-all", newAddresses: true },

@@ -1,4 +1,6 @@
-/** A hand-over in a cluster whose replica refuses at first: the request is repeated until the replica has taken over. */
+/**
+ * A hand-over in a cluster whose replica refuses at first: the request is repeated until the replica has taken over.
+ */
 import { describe, expect, it } from "vitest";
 import type { FaultContext } from "../../../faults/scenarios/fault-context";
 import { handOver } from "../../../faults/scenarios/hand-over";

@@ -1,0 +1,57 @@
+/** How a figure of a node develops over the hours of a soak. Pure. */
+import { fitLine } from "../../lib/statistics/power-law";
+import { twoSidedT } from "../../lib/statistics/student";
+import type { SoakWindow } from "./checkpoint-log";
+import type { NodeSample } from "./node-sample";
+
+/** The share of the windows that fills and warms up the deployment; it is left out of trends. */
+const WARM_UP = 0.25;
+const CONFIDENCE = 0.95;
+/** Growth below this share per hour is not reported: the allocator's use varies by as much. */
+const MIN_RELATIVE_GROWTH = 0.01;
+const MIN_POINTS = 4;
+
+/** A point of a series: hours since the first window, and the figure. */
+export interface TrendPoint {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Growth per hour, in the unit of the figure. */
+export interface Trend {
+  readonly perHour: number;
+  /** Bounds of the 95 % confidence interval of `perHour`. */
+  readonly low: number;
+  readonly high: number;
+  /** `perHour` relative to the mean of the figure. */
+  readonly relativePerHour: number;
+  /** Whether the whole interval is above zero and the growth is at least 1 % per hour. */
+  readonly grows: boolean;
+}
+
+/** A figure of a node over time; samples without the figure are left out. */
+export function nodeSeries(
+  node: string,
+  windows: readonly SoakWindow[],
+  figure: (sample: NodeSample) => number | null,
+): TrendPoint[] {
+  const startMs = Date.parse(windows[0]?.at ?? "");
+  return windows.flatMap(({ at, samples }) => {
+    const sample = samples.find((each) => each.node === node);
+    const y = sample === undefined ? null : figure(sample);
+    return y === null ? [] : [{ x: (Date.parse(at) - startMs) / 3_600_000, y }];
+  });
+}
+
+/** Fits a straight line by least squares. @returns undefined where there are too few points */
+export function trendOf(series: readonly TrendPoint[]): Trend | undefined {
+  const points = series.slice(Math.floor(series.length * WARM_UP));
+  const line = fitLine(points);
+  if (line === undefined || points.length < MIN_POINTS) return undefined;
+  const halfWidth = twoSidedT(CONFIDENCE, points.length - 2) * line.slopeError;
+  const mean = points.reduce((sum, { y }) => sum + y, 0) / points.length;
+  const low = line.slope - halfWidth;
+  const relativePerHour = line.slope / mean;
+  const grows = low > 0 && relativePerHour > MIN_RELATIVE_GROWTH;
+  return { perHour: line.slope, low, high: line.slope + halfWidth, relativePerHour, grows };
+}

@@ -1,0 +1,3 @@
+#!/bin/sh
+# busy-core.sh: keeps a core busy
+while :; do :; done
