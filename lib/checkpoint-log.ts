@@ -1,6 +1,8 @@
 /**
- * Checkpoint logs: files of JSON lines, first a header and then one entry a line. Each line is on disk before the next one is
- * written. A process that is killed loses only the entry that it had not written yet: `resume` cuts off an unfinished last line.
+ * Checkpoint logs: files of JSON lines, first a header and then one entry a line. Each line is on disk before the next
+ * one is
+ * written. A process that is killed loses only the entry that it had not written yet: `resume` cuts off an unfinished
+ * last line.
  * A lock beside the file keeps a second process from writing to it.
  */
 import {
@@ -41,7 +43,10 @@ export interface CheckpointLogKind<Header, Entry> {
 export class CheckpointLogStore<Header extends { readonly timestamp: string }, Entry> {
   constructor(private readonly kind: CheckpointLogKind<Header, Entry>) {}
 
-  /** Creates a log, and its directory where that is missing. @throws BadInput when a log exists or the directory cannot be used */
+  /**
+   * Creates a log, and its directory where that is missing.
+   * @throws BadInput when a log exists or the directory cannot be used
+   */
   create(directory: string, header: Header): CheckpointLog<Header, Entry> {
     const { subject, file } = this.kind;
     if (existsSync(join(directory, file)))
@@ -105,7 +110,9 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     };
   }
 
-  /** The directory below `parent` with the newest log whose header is wanted. Logs that cannot be parsed are skipped. */
+  /**
+   * The directory below `parent` with the newest log whose header is wanted. Logs that cannot be parsed are skipped.
+   */
   latest(parent: string, isWanted: (header: Header) => boolean): string | undefined {
     if (!existsSync(parent)) return undefined;
     const found = readdirSync(parent).flatMap((entry) => {

@@ -9,7 +9,10 @@ export function usdPerMillionOperations(usdPerHour: number, operationsPerSecond:
   return operationsPerSecond > 0 ? (usdPerHour / (operationsPerSecond * 3600)) * 1e6 : undefined;
 }
 
-/** Dollars that keeping a GiB of data costs per month. @param bytes of data, each counted once however many replicas it has */
+/**
+ * Dollars that keeping a GiB of data costs per month.
+ * @param bytes of data, each counted once however many replicas it has
+ */
 export function usdPerGibMonth(usdPerHour: number, bytes: number): number | undefined {
   return bytes > 0 ? (usdPerHour * HOURS_PER_MONTH) / (bytes / 1024 ** 3) : undefined;
 }

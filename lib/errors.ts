@@ -1,6 +1,6 @@
-/** Errors that are said in one message, without a stack trace. Anything else that is thrown is a defect. */
+/** Errors that are printed as one message, without a stack trace. Any other error is a defect of the program. */
 
-/** Input that cannot be used: every problem found, each naming where it is and what would be allowed. Exit status 2. */
+/** Invalid input: all problems found, each with its path and what is allowed. Exit status 2. */
 export class BadInput extends Error {
   constructor(
     readonly subject: string,
@@ -15,7 +15,7 @@ export class BadInput extends Error {
   }
 }
 
-/** Something outside failed: a server died, a tool refused, a disk is full. Exit status 1. */
+/** A failure outside the program: a server that exited, a full disk. Exit status 1. */
 export class Failure extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -23,7 +23,7 @@ export class Failure extends Error {
   }
 }
 
-/** The run was told to stop. Exit status 128 + the signal's number. */
+/** A signal stopped the run. Exit status 128 + the signal's number. */
 export class Interrupted extends Error {
   constructor(readonly signal: "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGPIPE") {
     super(`stopped by ${signal}`);
@@ -31,11 +31,12 @@ export class Interrupted extends Error {
   }
 }
 
+/** The message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Node's code of a system error, such as `ENOENT`. */
+/** The code of a system error, such as `ENOENT`; undefined for other errors. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

@@ -1,50 +1,50 @@
 /**
- * Latencies as counts, and percentiles of nothing but counts. Histograms are added, which is exact; a percentile is read off a
- * histogram and is a number that has no way back into one. So the percentile of many runners or repeats can only be that of all
- * their requests together, and never a mean of percentiles.
+ * Histograms of latencies. Adding histograms is exact, while percentiles cannot be combined. So a percentile of several
+ * runners
+ * or repeats is that of all their requests together, and never a mean of percentiles.
  */
 import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64 } from "hdr-histogram-js";
 import type { Histogram as HdrHistogram } from "hdr-histogram-js";
 import { Failure, messageOf } from "./errors";
 
-/** Count of requests that took at most so long. */
+/** The number of requests that took at most this long. */
 export interface CumulativeCount {
   readonly ms: number;
   readonly count: number;
 }
 
-/** Microseconds; what takes longer is counted as an hour. */
-const MOST_US = 3_600_000_000;
+/** The longest latency, microseconds: longer ones count as an hour. */
+const MAX_US = 3_600_000_000;
 const DIGITS = 3;
-/** Of `steps`: down to one request in a million. */
+/** The steps of `tailSteps`, down to one request in a million. */
 const STEPS = 200;
 const DECADES = 6;
 
-/** Latencies of 1 µs to an hour in buckets no wider than a thousandth of what they hold; counts are exact. */
+/** Latencies from 1 µs to an hour, in buckets no wider than a thousandth of their value. Counts are exact. */
 export class Histogram {
   private constructor(private readonly hdr: HdrHistogram) {}
 
   static empty(): Histogram {
-    // Counts in doubles, which are exact up to 2^53: a run of a billion requests per second outgrows 32 bits in a bucket.
+    // Doubles count exactly up to 2^53; at a billion requests per second, a bucket outgrows 32 bits.
     return new Histogram(
       build({
         bitBucketSize: 64,
         autoResize: false,
         lowestDiscernibleValue: 1,
-        highestTrackableValue: MOST_US,
+        highestTrackableValue: MAX_US,
         numberOfSignificantValueDigits: DIGITS,
       }),
     );
   }
 
-  /** All of them as one: count by count. */
+  /** The sum of histograms. */
   static merge(histograms: Iterable<Histogram>): Histogram {
     const sum = Histogram.empty();
     for (const histogram of histograms) sum.add(histogram);
     return sum;
   }
 
-  /** From a cumulative distribution, which says of each request only the step that it did not exceed: that is what it counts as. */
+  /** From a cumulative distribution: each request counts with the latency of the step that it did not exceed. */
   static fromCumulative(counts: readonly CumulativeCount[]): Histogram {
     const histogram = Histogram.empty();
     let before = 0;
@@ -57,32 +57,32 @@ export class Histogram {
 
   /**
    * From the format that HDR histograms of all languages share: version 2, deflated, base64.
-   * @param unitUs what one unit of the text is, microseconds
-   * @throws Failure when it is none
+   * @param unitUs the unit of the encoded values, microseconds
+   * @throws Failure when the text has another format
    */
   static decode(text: string, unitUs = 1): Histogram {
     let read: HdrHistogram;
     try {
       read = decodeFromCompressedBase64(text, 64);
     } catch (error) {
-      throw new Failure(`this is no HDR histogram: ${messageOf(error)}`, { cause: error });
+      throw new Failure(`not an encoded HDR histogram: ${messageOf(error)}`, { cause: error });
     }
     const { highestTrackableValue, numberOfSignificantValueDigits } = read;
-    if (unitUs === 1 && highestTrackableValue === MOST_US && numberOfSignificantValueDigits === DIGITS)
+    if (unitUs === 1 && highestTrackableValue === MAX_US && numberOfSignificantValueDigits === DIGITS)
       return new Histogram(read);
     const histogram = Histogram.empty();
     for (const { value, count } of bucketsOf(read)) histogram.record(value * unitUs, count);
     return histogram;
   }
 
-  /** The same format, in microseconds. */
+  /** In the format that `decode` reads, in microseconds. */
   encode(): string {
     return encodeIntoCompressedBase64(this.hdr);
   }
 
-  /** @param us microseconds; less than one is one */
+  /** Counts requests. @param us their latency, microseconds; less than one counts as one */
   record(us: number, count = 1): void {
-    const value = us < 1 ? 1 : us > MOST_US ? MOST_US : Math.round(us);
+    const value = us < 1 ? 1 : us > MAX_US ? MAX_US : Math.round(us);
     this.hdr.recordValueWithCount(value, count);
   }
 
@@ -96,7 +96,7 @@ export class Histogram {
   }
 
   /**
-   * The least latency within which this part of the requests was answered, milliseconds; 0 where there are none.
+   * The lowest latency that this part of the requests did not exceed, milliseconds; 0 for an empty histogram.
    * @param part 0 to 1: 0.99
    */
   percentileMs(part: number): number {
@@ -111,12 +111,12 @@ export class Histogram {
     return this.hdr.maxValue / 1000;
   }
 
-  /** Each request counted as the middle of its bucket. */
+  /** The mean, where each request counts with the middle of its bucket. */
   get meanMs(): number {
     return this.hdr.mean / 1000;
   }
 
-  /** How many took at most so long, to a bucket's width. */
+  /** The number of requests that took at most this long, to a bucket's width. */
   countAtMost(ms: number): number {
     let sum = 0;
     for (const { value, count } of bucketsOf(this.hdr)) {
@@ -126,7 +126,7 @@ export class Histogram {
     return sum;
   }
 
-  /** At every bucket that holds any, ascending. */
+  /** The cumulative distribution: a step for each bucket that is not empty, ascending. */
   cumulative(): CumulativeCount[] {
     let sum = 0;
     return bucketsOf(this.hdr).map(({ value, count }) => ({
@@ -135,7 +135,7 @@ export class Histogram {
     }));
   }
 
-  /** The same in about two hundred steps, closer to each other towards the tail: each decade of what is left takes as many. */
+  /** The cumulative distribution in about 200 steps, the same number for each decade of the tail (90 %, 99 %, …). */
   tailSteps(): CumulativeCount[] {
     const counts = this.cumulative();
     const steps = new Map<number, CumulativeCount>();
@@ -149,7 +149,7 @@ export class Histogram {
     return [...steps.values()];
   }
 
-  /** The same at the parts of valkey-benchmark's table: half of what is left each time. */
+  /** The cumulative distribution at the percentiles of valkey-benchmark's table, which halve the rest each time. */
   percentiles(): CumulativeCount[] {
     const counts = this.cumulative();
     const steps = new Map<number, CumulativeCount>();
@@ -163,7 +163,7 @@ export class Histogram {
   }
 }
 
-/** Buckets that hold any, by the greatest value each stands for. */
+/** The buckets that are not empty, each with its highest value. */
 function bucketsOf(hdr: HdrHistogram): { readonly value: number; readonly count: number }[] {
   const found: { value: number; count: number }[] = [];
   // The iterator is made by the library for its own use, and not typed as open: the records of a dump are the same.
@@ -182,7 +182,7 @@ function bucketsOf(hdr: HdrHistogram): { readonly value: number; readonly count:
   return found;
 }
 
-/** Adds cumulative counts whose steps differ: between its steps a count stands still. */
+/** Adds cumulative distributions with different steps. Between its steps, a distribution is constant. */
 export function mergeCumulativeCounts(distributions: readonly (readonly CumulativeCount[])[]): CumulativeCount[] {
   const steps = [...new Set(distributions.flatMap((counts) => counts.map(({ ms }) => ms)))].sort((a, b) => a - b);
   const positions = distributions.map(() => -1);

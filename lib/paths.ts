@@ -1,4 +1,4 @@
-/** Where this project keeps things. */
+/** The directories of this project. */
 import { createHash } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, rmdirSync, statfsSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -6,23 +6,34 @@ import { join, resolve } from "node:path";
 /** The project's directory. */
 export const ROOT = resolve(__dirname, "..");
 
-/** What can be fetched or made again: unpacked packages, run directories. Another place by VALKEY_MEASURED_CACHE. */
+/**
+ * The directory for unpacked packages and run directories, which can be created again. VALKEY_MEASURED_CACHE sets
+ * another one.
+ */
 export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env): string {
   const elsewhere = environment["VALKEY_MEASURED_CACHE"];
   return elsewhere === undefined || elsewhere === "" ? join(ROOT, ".cache") : resolve(elsewhere);
 }
 
+/** The parent of run directories. */
 export const runsDirectory = (): string => join(cacheDirectory(), "runs");
+/** Unpacked packages of the Valkey that commands use. */
 export const packagesDirectory = (): string => join(cacheDirectory(), "packages");
 
-/** Of servers to compare with: kept apart, or they would be taken for what this machine has. */
+/**
+ * Packages of engines to compare with. They are kept apart, because `findPrograms` takes whatever it finds in
+ * `packagesDirectory`.
+ */
 export const comparisonPackagesDirectory = (): string => join(cacheDirectory(), "packages-others");
 
 const SHARED_MEMORY = "/dev/shm";
-/** Bytes: a container may have a tiny one. */
+/** Bytes. The shared memory of a container may be tiny. */
 const LEAST_ROOM = 256 * 1024 ** 2;
 
-/** Run directories that no disk slows down, for what is measured and never kept; undefined where there is no room for any. */
+/**
+ * The directory for runs whose data should not wait for a disk and is not kept; undefined where shared memory has too
+ * little room.
+ */
 export function memoryRunsDirectory(environment: NodeJS.ProcessEnv = process.env): string | undefined {
   const directory = ownInSharedMemory(environment);
   if (directory === undefined) return undefined;
@@ -30,22 +41,25 @@ export function memoryRunsDirectory(environment: NodeJS.ProcessEnv = process.env
   return bavail * bsize < LEAST_ROOM ? undefined : directory;
 }
 
-/** Memory is no place to leave even a directory in. Other runs of this project may still have theirs there. */
+/** Removes the directory in shared memory, unless another run uses it. */
 export function removeEmptyMemoryDirectory(): void {
   const directory = ownInSharedMemory(process.env);
   try {
     if (directory !== undefined && readdirSync(directory).length === 0) rmdirSync(directory);
   } catch {
-    // Nothing was ever put there, or somebody just did.
+    // The directory does not exist, or another run has just started to use it.
   }
 }
 
-/** Every place where a run that was killed can have left something. */
+/** All directories where killed runs may have left run directories. */
 export function allRunsDirectories(): string[] {
   return [runsDirectory(), ownInSharedMemory(process.env)].filter((place) => place !== undefined);
 }
 
-/** Of this cache and this user. Everybody may write to shared memory: what somebody else put there by that name is not ours. */
+/**
+ * The directory of this cache and user in shared memory; undefined where another user owns that name, because all may
+ * write there.
+ */
 function ownInSharedMemory(environment: NodeJS.ProcessEnv): string | undefined {
   const user = process.getuid?.();
   if (user === undefined || !existsSync(SHARED_MEMORY)) return undefined;

@@ -14,7 +14,8 @@ export interface Polling {
 const DEFAULT_INTERVAL_MS = 50;
 
 /**
- * Calls `check` until it returns something. The last check begins when the time is up, so a check that blocks the event loop costs no chance.
+ * Calls `check` until it returns something. The last check begins when the time is up, so a check that blocks the event
+ * loop costs no chance.
  * @returns what `check` returned; undefined when the time is up
  * @throws the signal's reason; what `check` throws
  */

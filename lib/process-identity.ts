@@ -6,7 +6,10 @@ import { codeOf } from "./errors";
 /** A process, as opposed to a later one with the same pid. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When it started, in a form to compare only: boot and clock ticks on Linux, the start time as `ps` prints it elsewhere. */
+  /**
+   * When it started, in a form to compare only: boot and clock ticks on Linux, the start time as `ps` prints it
+   * elsewhere.
+   */
   readonly started: string;
 }
 
@@ -35,7 +38,8 @@ export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals)
 }
 
 /**
- * Sends a signal to the process group that this process leads, or to the process where it leads none. The kernel gives no new
+ * Sends a signal to the process group that this process leads, or to the process where it leads none. The kernel gives
+ * no new
  * process the number of a group that still has members.
  * @returns whether the signal was sent
  */

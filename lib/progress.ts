@@ -1,7 +1,7 @@
-/** How what is under way is told to whoever watches. */
+/** Reports of progress. */
 
 /**
- * @param line what is being done, or what came of it
- * @param passing true for what is only of interest while it lasts: shown on a terminal, left out of a log
+ * Shows a line of progress.
+ * @param passing true for a line that matters only for the moment: a terminal shows it, a log does not
  */
 export type ReportProgress = (line: string, passing?: boolean) => void;

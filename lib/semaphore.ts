@@ -1,11 +1,11 @@
-/** Many things to do, so many at once. */
+/** Limits how many tasks run at the same time. */
 
-/** Hands out turns; who finds none free waits in line. */
+/** Runs tasks; a task that finds no free place waits, in order. */
 export class Semaphore {
   #free: number;
   readonly #line: (() => void)[] = [];
 
-  /** @param atOnce how many may be taken at the same time */
+  /** @param atOnce the number of tasks that may run at the same time */
   constructor(atOnce: number) {
     this.#free = atOnce;
   }
@@ -17,7 +17,7 @@ export class Semaphore {
       return await work();
     } finally {
       const next = this.#line.shift();
-      // The turn goes to the next in line without becoming free in between.
+      // The place goes to the next task in line without becoming free in between.
       if (next === undefined) this.#free++;
       else next();
     }

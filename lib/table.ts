@@ -1,8 +1,8 @@
 /** Text tables for terminals. Pure. */
 
 /**
- * Columns padded to their widest cell, two spaces apart, no trailing blanks.
- * @param align `r` for each column that is aligned to the right
+ * Pads each column to its widest cell, with two spaces between columns and none at the end of a line.
+ * @param align a letter for each column; `r` aligns it to the right
  */
 export function textTable(rows: readonly (readonly string[])[], align = ""): string[] {
   const widths: number[] = [];
@@ -19,7 +19,7 @@ export function textTable(rows: readonly (readonly string[])[], align = ""): str
   );
 }
 
-/** Columns as shown: every code point that this project prints takes one. */
+/** The columns on a terminal: every code point that this project prints takes one. */
 function displayWidth(text: string): number {
   return Array.from(text).length;
 }

@@ -1,4 +1,4 @@
-/** Numbers with units, as people read them. Pure. */
+/** Formats and parses numbers with units. Pure. */
 
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
@@ -32,13 +32,13 @@ export function formatCount(value: number): string {
   return Math.round(value).toLocaleString("en-US");
 }
 
-/** A latency with as many digits as it deserves: `0.567`, `12.3`, `1850`. */
+/** A latency in milliseconds with about three digits: `0.567`, `12.3`, `1850`. */
 export function formatMs(milliseconds: number): string {
   if (milliseconds < 10) return milliseconds.toFixed(3);
   return milliseconds < 1000 ? milliseconds.toFixed(1) : String(Math.round(milliseconds));
 }
 
-/** Bytes of a size as valkey.conf writes it: `256mb` (2^20 each), `1g` (10^9), `1024`; undefined when it is none. */
+/** Bytes of a size as valkey.conf writes it: `256mb` (2^20 each), `1g` (10^9), `1024`; undefined for other texts. */
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+)\s*(b|k|kb|m|mb|g|gb)?$/i.exec(text.trim());
   if (match === null) return undefined;

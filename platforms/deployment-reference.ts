@@ -1,4 +1,6 @@
-/** A deployment as plain data: enough to reach it again, later and from another process. The password is kept apart. */
+/**
+ * A reference to a deployment: plain data by which a later process can connect to it. Does not contain the password.
+ */
 import { connect } from "../valkey/connection";
 import type { Access, DeploymentNode, Mode } from "../valkey/node";
 import type { Deployment } from "../valkey/deployment";
@@ -9,7 +11,7 @@ import type { PodWaitOptions } from "./kubernetes/pods";
 import type { Sentinels, SentinelSettings } from "../valkey/sentinel/plan";
 import type { Shape } from "../valkey/topology/placement";
 
-interface TargetBase {
+interface ReferenceBase {
   readonly name: string;
   readonly mode: Mode;
   readonly shape: Shape;
@@ -18,40 +20,42 @@ interface TargetBase {
   readonly directives: Readonly<Record<string, string>>;
 }
 
-/** Servers at addresses that this machine reaches by itself. */
-export interface EndpointReference extends TargetBase {
+/** Servers at addresses that this machine can reach. */
+export interface EndpointReference extends ReferenceBase {
   readonly platform: "endpoints";
   readonly nodes: readonly DeploymentNode[];
-  /** Who has a replica take over, in replication mode. @default nobody does */
+  /** Sentinels that promote a replica, in replication mode. @default no Sentinels */
   readonly sentinels?: Sentinels | undefined;
 }
 
-/** The pods of a StatefulSet, reached by port-forwards. */
-export interface KubernetesReference extends TargetBase {
+/** The pods of a StatefulSet, which are reached by port-forwards. */
+export interface KubernetesReference extends ReferenceBase {
   readonly platform: "kubernetes";
-  /** Path. @default KUBECONFIG, else ~/.kube/config */
+  /** The path of the kubeconfig. @default KUBECONFIG, else ~/.kube/config */
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
   readonly namespace: string;
   readonly statefulSet: string;
-  /** The one Valkey runs in. */
+  /** The name of the container that runs Valkey. */
   readonly container: string;
   readonly port: number;
   readonly tls: boolean;
-  /** Who has a replica take over, in replication mode. @default nobody does */
+  /** Sentinels that promote a replica, in replication mode. @default no Sentinels */
   readonly sentinel?:
     { readonly statefulSet: string; readonly port: number; readonly settings: SentinelSettings } | undefined;
   /** `HOST:PORT` for clients in the Kubernetes cluster. */
   readonly service: string;
 }
 
+/** A deployment somewhere. */
 export type DeploymentReference = EndpointReference | KubernetesReference;
 
 /**
- * The deployment, its nodes known to be there.
- * @param password undefined where the servers want none
- * @param waiting for pods that do not run yet
- * @throws BadInput, Failure when pods do not run or cannot be reached
+ * Opens a deployment; on Kubernetes, waits until its pods run and answer.
+ * @param password undefined where the servers have none
+ * @param waiting how long pods may take
+ * @throws BadInput when the kubeconfig or the StatefulSet does not exist
+ * @throws Failure when pods do not run or cannot be reached
  */
 export async function openDeployment(
   target: DeploymentReference,
@@ -75,11 +79,12 @@ export async function openDeployment(
   };
 }
 
+/** The API server of a deployment. @throws as `KubernetesClient.open` */
 export function openKubernetesClient({ kubeconfig, context }: KubernetesReference): Promise<KubernetesClient> {
   return KubernetesClient.open({ kubeconfig, context });
 }
 
-/** The same for pods, with what only they have. */
+/** As `openDeployment`, with the facts that only pods have. */
 export function openKubernetesDeployment(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
@@ -87,7 +92,7 @@ export function openKubernetesDeployment(
   waiting: PodWaitOptions = {},
 ): Promise<KubernetesDeployment> {
   const { name, mode, shape, zones, namespace, statefulSet, container, port, tls, sentinel } = target;
-  // The port-forward ends at the pod itself, whose certificate is made out to names inside the cluster.
+  // Port-forwards connect to an address, and the pods' certificates name hosts inside the cluster.
   const access: Access = { password, ...(tls ? { tls: { insecure: true } } : {}) };
   const plan = {
     name,
@@ -109,6 +114,6 @@ export function openKubernetesDeployment(
   return awaitKubernetesDeployment(kubernetes, plan, waiting);
 }
 
-function directivesOf({ directives }: TargetBase): Map<string, string> {
+function directivesOf({ directives }: ReferenceBase): Map<string, string> {
   return new Map(Object.entries(directives));
 }

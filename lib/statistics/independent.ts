@@ -1,4 +1,4 @@
-/** Two samples that were not taken side by side: the ratio of their means, by Welch. Pure. */
+/** The ratio of two samples that were not measured in the same rounds, by Welch's interval. Pure. */
 import { mean, sampleVariance } from "simple-statistics";
 import type { ConfidenceInterval } from "./paired";
 import { MIN_PAIRS } from "./paired";
@@ -7,7 +7,7 @@ import { CONFIDENCE, ratioOf } from "./ratio";
 import { twoSidedT } from "./student";
 
 /**
- * Mean of `other` minus mean of `base`, with Welch's interval: neither has to be as noisy as the other.
+ * The mean of `other` minus the mean of `base`, with Welch's interval: the samples may differ in their noise.
  * @returns undefined where either has fewer than three values
  */
 export function welchInterval(

@@ -1,7 +1,7 @@
-/** Medians and what can be said of them from few repeats. Pure. */
+/** Medians of few values, with confidence intervals. Pure. */
 import { medianSorted } from "simple-statistics";
 
-/** A median with an interval that holds the true median with the confidence given. */
+/** A median, and an interval that contains the true median with the given confidence. */
 export interface MedianInterval {
   readonly median: number;
   readonly low: number;
@@ -13,9 +13,11 @@ export interface MedianInterval {
 const WANTED_CONFIDENCE = 0.95;
 
 /**
- * The interval between the k-th smallest and the k-th greatest value, k as great as 95 % allow: the true median lies
- * outside with probability 2 · P(Binomial(n, ½) < k), whatever the distribution. Below six values even the whole
- * range falls short of 95 %; the range is given then, with the confidence it has.
+ * The interval between the k-th smallest and the k-th largest value, with the largest k that gives 95 %. The true
+ * median lies
+ * outside with probability 2 · P(Binomial(n, ½) < k), for every distribution. Below six values even the whole range has
+ * less than
+ * 95 %; the result is then the range, with its confidence.
  * @param values at least one
  */
 export function medianInterval(values: readonly number[]): MedianInterval {
@@ -43,6 +45,7 @@ function coverage(n: number, k: number): number {
   return 1 - 2 * below;
 }
 
+/** The median. @param values at least one */
 export function median(values: readonly number[]): number {
   return medianInterval(values).median;
 }

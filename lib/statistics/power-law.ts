@@ -1,17 +1,19 @@
-/** How a figure grows with another: y = a · x^p, fitted to logarithms. Pure. */
+/** Fits y = a · x^p to measured points, by their logarithms. Pure. */
 import type { ConfidenceInterval } from "./paired";
 import { MIN_PAIRS, studentInterval } from "./paired";
 import { twoSidedT } from "./student";
 
+/** A measured point. */
 export interface Point {
   readonly x: number;
   readonly y: number;
 }
 
+/** A fitted straight line. */
 export interface LineFit {
   readonly slope: number;
   readonly intercept: number;
-  /** Standard errors; NaN for two points, which every line fits. */
+  /** Standard errors; NaN for two points, which have no scatter. */
   readonly slopeError: number;
   readonly interceptError: number;
 }
@@ -34,7 +36,7 @@ export function fitLine(points: readonly Point[]): LineFit | undefined {
   };
 }
 
-/** An exponent: 1 is perfect scaling, 0 is none. */
+/** A fitted power law. Exponent 1 is perfect scaling, 0 is none. */
 export interface PowerLaw {
   readonly exponent: ConfidenceInterval;
   /** y at x = 1. */
@@ -44,10 +46,12 @@ export interface PowerLaw {
 
 /**
  * Fits y = a · x^p.
- * @param rounds points by round. A round that was slow throughout moves its points alike, which moves a and leaves p: so with three
- *   rounds or more each gives an exponent of its own, and the interval is Student's over those. Fewer are taken together, and the interval is the
- *   line's own, which takes their scatter around it for independent.
- * @returns undefined where there are not two different x, or nothing to tell the scatter from
+ * @param rounds points by round. A slow round shifts all its points, which changes a and not p. So with three rounds or
+ * more,
+ *   each gives an exponent, and the interval is Student's over these exponents. Fewer rounds are fitted together, and
+ * the interval
+ *   is that of the line, which assumes independent scatter.
+ * @returns undefined where there are not two different x, or too few points for an interval
  */
 export function fitPowerLaw(rounds: readonly (readonly Point[])[], confidence: number): PowerLaw | undefined {
   const logs = rounds.map((points) =>

@@ -1,9 +1,12 @@
-/** What measured points say of a place where nothing was measured, with the uncertainty of saying so. Pure. */
+/** Predicts a measurement at another x from measured points, with its uncertainty. Pure. */
 import type { Point } from "./power-law";
 import { fitLine } from "./power-law";
 import { twoSidedT } from "./student";
 
-/** Where the next measurement would lie, with that confidence: the scatter of one measurement and the fit's own error, which grows with the distance. */
+/**
+ * An interval that contains the next measurement with this confidence: the scatter of one measurement, and the error of
+ * the fit, which grows with the distance.
+ */
 export interface Prediction {
   readonly estimate: number;
   readonly low: number;
@@ -11,10 +14,13 @@ export interface Prediction {
   readonly confidence: number;
 }
 
-/** The least for which there is a scatter to tell from. */
+/** The fewest points for a prediction: two have no scatter. */
 export const MIN_POINTS = 3;
 
-/** By the straight line of least squares. @returns undefined for fewer than three points, or for one x alone */
+/**
+ * By the straight line of least squares.
+ * @returns undefined for fewer than three points, or where all have the same x
+ */
 export function predictLine(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
   const line = fitLine(points);
   if (line === undefined || points.length < MIN_POINTS) return undefined;
@@ -29,8 +35,9 @@ export function predictLine(points: readonly Point[], x: number, confidence: num
 }
 
 /**
- * By the straight line whose relative errors are least: for figures whose scatter is a part of them. All y must be positive; the
- * interval's low end is no less than 0.
+ * By the straight line with the smallest relative errors, for values whose scatter is proportional to them. All y must
+ * be positive.
+ * The interval begins at 0 or above.
  * @returns undefined as above
  */
 export function predictRelativeLine(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
@@ -51,7 +58,10 @@ export function predictRelativeLine(points: readonly Point[], x: number, confide
   return { estimate, low: Math.max(0, estimate - half), high: estimate + half, confidence };
 }
 
-/** By y = a · x^p, fitted to logarithms: its interval is a factor both ways. All x and y must be positive. @returns undefined as above */
+/**
+ * By y = a · x^p, fitted to logarithms. The interval is a factor in both directions. All x and y must be positive.
+ * @returns undefined as above
+ */
 export function predictPowerLaw(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
   const logs = points.flatMap((point) =>
     point.x > 0 && point.y > 0 ? [{ x: Math.log(point.x), y: Math.log(point.y) }] : [],
@@ -62,7 +72,7 @@ export function predictPowerLaw(points: readonly Point[], x: number, confidence:
     : { estimate: Math.exp(found.estimate), low: Math.exp(found.low), high: Math.exp(found.high), confidence };
 }
 
-/** The same of another figure, where that is known to follow. */
+/** The prediction of a value that follows from the predicted one. */
 export function mapPrediction(
   { estimate, low, high, confidence }: Prediction,
   change: (value: number) => number,

@@ -5,7 +5,8 @@ import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 const DROPPED = 64;
 
 /**
- * A generator of random numbers (xoroshiro128+ of pure-rand). It holds the distributions that load generators and simulations
+ * A generator of random numbers (xoroshiro128+ of pure-rand). It holds the distributions that load generators and
+ * simulations
  * need; pure-rand has only uniform ones. It is not fit for secrets.
  */
 export class Random {
@@ -19,8 +20,10 @@ export class Random {
   }
 
   /**
-   * A number from 0 to below 1 with 53 random bits: the high bits of two numbers, because the lowest bits of xoroshiro128+
-   * are weak (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021). pure-rand's `uniformFloat64`
+   * A number from 0 to below 1 with 53 random bits: the high bits of two numbers, because the lowest bits of
+   * xoroshiro128+
+   * are weak (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021). pure-rand's
+   * `uniformFloat64`
    * takes the low bits and is not faster.
    */
   uniform(): number {
@@ -37,7 +40,9 @@ export class Random {
     return -Math.log(1 - this.uniform());
   }
 
-  /** Normally distributed with mean 0 and variance 1 (Box–Muller transform; the second number of each pair is dropped). */
+  /**
+   * Normally distributed with mean 0 and variance 1 (Box–Muller transform; the second number of each pair is dropped).
+   */
   normal(): number {
     return Math.sqrt(2 * this.exponential()) * Math.cos(2 * Math.PI * this.uniform());
   }

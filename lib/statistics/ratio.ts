@@ -1,19 +1,24 @@
-/** One figure over another, measured side by side in rounds: the ratio, its interval, and what may be said of it. Pure. */
+/** The ratio of two values that were measured in the same rounds: estimate, interval and verdict. Pure. */
 import type { ConfidenceInterval } from "./paired";
 import { pairedInterval } from "./paired";
 
-/** The interval holds the true ratio in so many of a hundred studies. */
+/** The part of studies whose interval contains the true ratio. */
 export const CONFIDENCE = 0.95;
 
 /**
  * What is asked of each interval so that studies keep to `CONFIDENCE`: a study stops when its interval has become
- * narrow, and stops sooner where chance made it so. By simulation of the whole rule (tests/lib/statistics/coverage.test.ts).
+ * narrow, and stops sooner where chance made it so. By simulation of the whole rule
+ * (tests/lib/statistics/coverage.test.ts).
  */
 export const STOPPING_CONFIDENCE = 0.965;
 
-/** `no-difference`: none was shown, and the interval leaves none open of more than twice the wanted precision. */
+/**
+ * `no-difference`: the interval contains 1, and is narrow enough to exclude differences of more than twice the wanted
+ * precision.
+ */
 export type RatioVerdict = "greater" | "less" | "no-difference" | "not-enough-data";
 
+/** An estimated ratio. */
 export interface Ratio {
   /** 1 is equal. Undefined without data. */
   readonly ratio: number | undefined;
@@ -24,17 +29,18 @@ export interface Ratio {
   readonly verdict: RatioVerdict;
 }
 
-/** Figures of the same rounds, both above 0. */
+/** Two values of the same round, both above 0. */
 export interface PairedValues {
   readonly base: number;
   readonly other: number;
 }
 
 /**
- * `other` over `base`. Logarithms are what is averaged: a ratio and its inverse are then the same finding, and noise that
- * multiplies is noise that adds.
+ * `other` over `base`. Logarithms are averaged: a ratio and its inverse then have the same verdict, and noise that
+ * multiplies
+ * becomes noise that adds.
  * @param pairs one from each round in which both were measured
- * @param precision part of the figure that matters: 0.05 is 5 %
+ * @param precision the relative difference that matters: 0.05 is 5 %
  */
 export function pairedRatio(pairs: readonly PairedValues[], precision: number, asked = STOPPING_CONFIDENCE): Ratio {
   const logs = pairs.flatMap(({ base, other }) => (base > 0 && other > 0 ? [Math.log(other / base)] : []));
@@ -82,7 +88,7 @@ function halfWidth({ low, high }: Pick<ConfidenceInterval, "low" | "high">): num
   return (high - low) / 2;
 }
 
-/** Whether a ratio is known as well as wanted. */
+/** Whether the interval is as narrow as wanted. */
 export function isPrecise({ low, high }: Ratio, precision: number): boolean {
   return (
     low !== undefined &&
@@ -91,7 +97,10 @@ export function isPrecise({ low, high }: Ratio, precision: number): boolean {
   );
 }
 
-/** How many rounds it will take until it is, about: widths shrink as the square root of the rounds. Undefined while nothing is known of the spread. */
+/**
+ * About how many rounds a precise interval takes: its width shrinks with the square root of the rounds. Undefined
+ * without an interval.
+ */
 export function roundsNeeded({ low, high, rounds }: Ratio, precision: number): number | undefined {
   if (low === undefined || high === undefined) return undefined;
   const half = halfWidth({ low: Math.log(low), high: Math.log(high) });

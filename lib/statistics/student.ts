@@ -1,14 +1,18 @@
-/** Student's t distribution: what few repeats allow to be said where the spread itself is only estimated. Pure. */
+/**
+ * Quantiles of Student's t distribution. Pure.
+ * Not `@stdlib/stats-base-dists-t-quantile`: it agrees to 4e-10, but brings 220 packages (27 MB) and takes 0.2 s to
+ * load.
+ */
 import { gammaln } from "simple-statistics";
 
-/** The largest error of a quantile, in units of its own value. */
+/** The relative error at which the search for a quantile ends. */
 const PRECISION = 1e-12;
 
 const known = new Map<string, number>();
 
 /**
- * The t that a variable of Student's distribution exceeds in magnitude with probability 1 − `confidence`.
- * @param confidence 0 … 1, both excluded
+ * The value that |T| exceeds with probability 1 − `confidence`.
+ * @param confidence above 0 and below 1
  * @param degrees of freedom, at least 1
  */
 export function twoSidedT(confidence: number, degrees: number): number {
@@ -32,12 +36,15 @@ function search(tail: number, degrees: number): number {
   return (low + high) / 2;
 }
 
-/** P(|T| > t), which is the regularised incomplete beta function I of ν / (ν + t²) with ν/2 and ½. */
+/** P(|T| > t): the regularised incomplete beta function I of ν / (ν + t²) with ν/2 and ½. */
 export function twoSidedTail(t: number, degrees: number): number {
   return incompleteBeta(degrees / (degrees + t * t), degrees / 2, 0.5);
 }
 
-/** I of x with a and b, by the continued fraction DLMF 8.17.22 where that converges fast, else by its reflection. */
+/**
+ * The regularised incomplete beta function: by the continued fraction DLMF 8.17.22 where that converges fast, else by
+ * reflection.
+ */
 function incompleteBeta(x: number, a: number, b: number): number {
   if (x <= 0) return 0;
   if (x >= 1) return 1;
@@ -46,7 +53,7 @@ function incompleteBeta(x: number, a: number, b: number): number {
   return front * continuedFraction(x, a, b);
 }
 
-/** By Lentz's method: numerator and denominator are followed side by side. */
+/** By Lentz's method. */
 function continuedFraction(x: number, a: number, b: number): number {
   const nonZero = (value: number): number => (Math.abs(value) < 1e-300 ? 1e-300 : value);
   let c = 1;

@@ -1,9 +1,12 @@
 /**
- * Unpacks Valkey, or Redis to compare it with, from packages of Debian or Ubuntu into a directory. That needs no root and
+ * Unpacks Valkey, or Redis to compare it with, from packages of Debian or Ubuntu into a directory. That needs no root
+ * and
  * installs nothing.
  *
- * apt fetches the packages and checks their signatures, with separate state and cache directories, from the mirror that the
- * system is configured for. Programs of a newer suite need that suite's C library, so they run through its loader from the
+ * apt fetches the packages and checks their signatures, with separate state and cache directories, from the mirror that
+ * the
+ * system is configured for. Programs of a newer suite need that suite's C library, so they run through its loader from
+ * the
  * unpacked tree.
  */
 import { execFile } from "node:child_process";
@@ -170,7 +173,10 @@ async function fetchFrom(
   return join(target, "bin");
 }
 
-/** apt with separate state, cache and sources. The rest of the system's configuration of apt, such as proxies, stays in force. */
+/**
+ * apt with separate state, cache and sources. The rest of the system's configuration of apt, such as proxies, stays in
+ * force.
+ */
 function aptOptions(work: string, sources: string): string[] {
   for (const directory of ["lists/partial", "cache/archives/partial", "none"])
     mkdirSync(join(work, directory), { recursive: true });

@@ -1,4 +1,7 @@
-/** What a deployment on this machine consists of: its servers, their zones and their settings. Pure but for random addresses. */
+/**
+ * What a deployment on this machine consists of: its servers, their zones and their settings. Pure but for random
+ * addresses.
+ */
 import { randomInt } from "node:crypto";
 import type { Mode } from "../../valkey/node";
 import type { SentinelSettings } from "../../valkey/sentinel/plan";
@@ -23,7 +26,10 @@ export interface HostDeploymentPlan {
   readonly zones: readonly string[];
   /** Whether each zone has its own loopback address (Linux), so that faults can partition zones. @default false */
   readonly zoneAddresses?: boolean | undefined;
-  /** The size of a separate file system for each server's data, bytes (needs root). @default the run directory's file system */
+  /**
+   * The size of a separate file system for each server's data, bytes (needs root).
+   * @default the run directory's file system
+   */
   readonly diskBytes?: number | undefined;
   /** Sentinels that promote a replica when the primary fails, in replication mode. @default no Sentinels */
   readonly sentinel?: SentinelSettings | undefined;
@@ -100,7 +106,10 @@ export function planAddedServers(
   }));
 }
 
-/** A random loopback address for each zone. Other runs hardly have the same ones, so a partition of zones affects no other run. */
+/**
+ * A random loopback address for each zone. Other runs hardly have the same ones, so a partition of zones affects no
+ * other run.
+ */
 function zoneAddresses(zones: readonly string[]): Map<string, string> {
   const [high, low] = [randomInt(1, 255), randomInt(1, 255)];
   return new Map(zones.map((zone, index) => [zone, `127.${high}.${low}.${index + 1}`]));

@@ -1,4 +1,7 @@
-/** Finds the engines that a study compares: versions of Valkey and Redis, on this machine or in the distribution's packages. */
+/**
+ * Finds the engines that a study compares: versions of Valkey and Redis, on this machine or in the distribution's
+ * packages.
+ */
 import { existsSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import { BadInput, Failure, messageOf } from "../../lib/errors";

@@ -17,7 +17,8 @@ const FIRST_UNPRIVILEGED = 1024;
 const LAST = 65535;
 
 /**
- * The larger part of the unprivileged ports outside the ephemeral range. The kernel may give a port of that range to an outgoing
+ * The larger part of the unprivileged ports outside the ephemeral range. The kernel may give a port of that range to an
+ * outgoing
  * connection between the moment it is found free and the moment a server binds it.
  */
 export function portsOutside(ephemeral: PortRange): PortRange {
@@ -36,7 +37,8 @@ export function* portsFrom(range: PortRange, start: number): Generator<number> {
 }
 
 /**
- * Finds free ports. The search begins at a random port, so that simultaneous runs rarely find the same ones. A port may still be
+ * Finds free ports. The search begins at a random port, so that simultaneous runs rarely find the same ones. A port may
+ * still be
  * taken before it is bound; then the caller looks for another.
  * @throws Failure when too few are free
  */

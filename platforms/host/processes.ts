@@ -28,8 +28,10 @@ export interface RecordedProcess extends RunningProcess {
 }
 
 /**
- * Sends a signal to the process group of a child of this process. Takes microseconds: the kernel gives a child's pid to no other
- * process before this process has read the child's exit, so nothing has to be looked up. Does nothing when the child has ended
+ * Sends a signal to the process group of a child of this process. Takes microseconds: the kernel gives a child's pid to
+ * no other
+ * process before this process has read the child's exit, so nothing has to be looked up. Does nothing when the child
+ * has ended
  * or the process is not a child of this one.
  */
 export function signalChildGroup({ pid, child }: RunningProcess, signal: "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
@@ -39,7 +41,10 @@ export function signalChildGroup({ pid, child }: RunningProcess, signal: "SIGSTO
 
 const ENDED_POLL_MS = 50;
 
-/** Observes a process that another process started. Its exit status is unknown. The observation does not keep this process running. */
+/**
+ * Observes a process that another process started. Its exit status is unknown. The observation does not keep this
+ * process running.
+ */
 export function adoptProcess(name: string, identity: ProcessIdentity): RunningProcess {
   const ended = new Promise<ProcessExit>((resolve) => {
     const timer = setInterval(() => {
@@ -58,7 +63,8 @@ export const RECORD_AND_EXEC = join(__dirname, "record-and-exec.sh");
 let serial = 0;
 
 /**
- * Starts a command that is recorded in the run directory, so that a later run can stop it when this process is killed. The
+ * Starts a command that is recorded in the run directory, so that a later run can stop it when this process is killed.
+ * The
  * command has its own session: Ctrl-C on the terminal reaches this process only.
  * @param command the program's path. `args` are visible to other users and must contain no secrets
  * @param options `env` replaces the environment of this process
@@ -90,7 +96,10 @@ export function startRecorded(
   return { name, pid: child.pid, child, ended };
 }
 
-/** A command that runs on certain CPUs only, by taskset. @param cpus as taskset takes them: `0,2-3`; undefined is all CPUs */
+/**
+ * A command that runs on certain CPUs only, by taskset.
+ * @param cpus as taskset takes them: `0,2-3`; undefined is all CPUs
+ */
 export function pinnedCommand(
   cpus: string | undefined,
   command: string,

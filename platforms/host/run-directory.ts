@@ -1,5 +1,6 @@
 /**
- * The directory of one run on this machine: the process that runs it, the processes that it started, their data and logs.
+ * The directory of one run on this machine: the process that runs it, the processes that it started, their data and
+ * logs.
  *
  *   RUNS/ID/run.json            the identity of the process that runs it, the stack, whether the deployment is kept
  *   RUNS/ID/processes/NAME      a process that the run started, recorded by that process itself
@@ -191,7 +192,8 @@ async function closeRecords(path: string): Promise<void> {
 }
 
 /**
- * Stops the recorded processes of a run, also frozen ones, by SIGTERM and after a grace period by SIGKILL. Undoes the side
+ * Stops the recorded processes of a run, also frozen ones, by SIGTERM and after a grace period by SIGKILL. Undoes the
+ * side
  * effects of faults, and removes the directory. Does not affect other processes. Two simultaneous calls do no harm.
  * @returns the number of processes that it stopped
  * @throws Failure when a process outlives SIGKILL; the directory stays
@@ -222,7 +224,8 @@ async function killAll(processes: readonly ProcessIdentity[], path: string): Pro
 }
 
 /**
- * Stops the processes that killed runs left behind. Does not affect runs that are kept, and runs whose process is alive.
+ * Stops the processes that killed runs left behind. Does not affect runs that are kept, and runs whose process is
+ * alive.
  * @param runs every directory that holds run directories
  * @returns the number of processes that it stopped
  */

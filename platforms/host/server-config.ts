@@ -36,7 +36,10 @@ export interface ServerLocation {
   readonly busPort: number;
 }
 
-/** The text of a server's configuration file. @param programs decide the directives: a server does not start with an unknown one */
+/**
+ * The text of a server's configuration file.
+ * @param programs decide the directives: a server does not start with an unknown one
+ */
 export function serverConfig(
   plan: ServerPlan,
   { directory, dataDirectory, port, busPort }: ServerLocation,
@@ -52,7 +55,8 @@ export function serverConfig(
     });
   const own = new Map([
     ["bind", plan.host],
-    // Only for an address that the kernel would not choose: a bound source address takes its own port for every bus link, and a
+    // Only for an address that the kernel would not choose: a bound source address takes its own port for every bus
+    // link, and a
     // hundred nodes would use up all ports. Unbound connections to different nodes share ports.
     ...(plan.host === LOOPBACK ? [] : [["bind-source-addr", plan.host] as const]),
     ["port", String(port)],

@@ -39,7 +39,8 @@ const START_TIMEOUT_MS = 30_000;
 const STOP_GRACE_MS = 2000;
 
 /**
- * Starts servers in parallel, and returns when all of them accept connections. A server whose port was taken meanwhile gets
+ * Starts servers in parallel, and returns when all of them accept connections. A server whose port was taken meanwhile
+ * gets
  * another port.
  * @param onExit called when one of them ends later, for whatever reason
  * @throws Failure when a server ends or does not answer in time; the others continue to run until the run is stopped

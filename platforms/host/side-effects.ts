@@ -1,5 +1,6 @@
 /**
- * What faults change on this machine besides processes: dropped packets and mounted file systems. Each side effect is recorded in
+ * What faults change on this machine besides processes: dropped packets and mounted file systems. Each side effect is
+ * recorded in
  * the run directory before it takes effect, so that whichever process stops the run can undo it:
  *
  *   RUNS/ID/side-effects/NAME   one side effect
@@ -113,7 +114,8 @@ function ruleArguments({ from, to, comment }: PartitionRule): string[] {
 }
 
 /**
- * Undoes everything that is recorded in a run directory. A second call does no harm. The processes of the run have ended,
+ * Undoes everything that is recorded in a run directory. A second call does no harm. The processes of the run have
+ * ended,
  * because file systems in use cannot be unmounted.
  * @throws Failure when a side effect cannot be undone; its record stays
  */
@@ -143,7 +145,10 @@ async function removeRules(rule: PartitionRule): Promise<void> {
   while (await system("iptables", ["-w", "5", "-D", "INPUT", ...ruleArguments(rule)], NO_SUCH_RULE));
 }
 
-/** The exit status of iptables where a rule does not exist. 4 means that another process has the lock, or a missing permission. */
+/**
+ * The exit status of iptables where a rule does not exist. 4 means that another process has the lock, or a missing
+ * permission.
+ */
 const NO_SUCH_RULE = 1;
 
 /** @returns false where the command ended with the expected status @throws Failure when it failed otherwise */

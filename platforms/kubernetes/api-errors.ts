@@ -1,7 +1,7 @@
-/** What the API server, or the way to it, refuses, in one sentence that says what to do. Pure. */
+/** Explains errors of the API server, and of the connection to it, in one sentence with what to do. Pure. */
 import { codeOf, messageOf } from "../../lib/errors";
 
-/** Whom was asked, for messages. */
+/** The API server, for messages. */
 export interface ApiServer {
   /** Of the kubeconfig. */
   readonly context: string;
@@ -9,24 +9,24 @@ export interface ApiServer {
   readonly server: string;
 }
 
-/** What an API server answers with where it refuses: metav1.Status, as far as it matters here. */
+/** The error of an API server: the part of metav1.Status that is used here. */
 export interface ApiStatus {
   readonly code: number;
   readonly message: string;
 }
 
-/** `User "x" cannot create resource "pods/portforward" in API group "" in the namespace "y"`, as the API server's RBAC says it. */
+/** `User "x" cannot create resource "pods/portforward" in API group "" in the namespace "y"`, as RBAC words it. */
 const FORBIDDEN =
   /User "([^"]+)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?/;
 
-/** The refusal in an error of the client's, if that is what it is. */
+/** The status in an error of the client library; undefined for other errors. */
 export function statusInError(error: unknown): ApiStatus | undefined {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "number") return undefined;
   const body: unknown = "body" in error ? error.body : undefined;
   return parseStatus(error.code, body);
 }
 
-/** @param body what the API server answered, parsed or not */
+/** @param body of the response, parsed or not */
 export function parseStatus(status: number, body: unknown): ApiStatus {
   const parsed = typeof body === "string" ? parseJson(body) : body;
   const message =
@@ -38,7 +38,7 @@ export function parseStatus(status: number, body: unknown): ApiStatus {
   return { code: status, message: message === "" ? `HTTP status ${status}` : message };
 }
 
-/** @param doing `reading the pods of namespace x` */
+/** @param doing what failed: `reading the pods of namespace x` */
 export function explainStatus({ code, message }: ApiStatus, doing: string, { context }: ApiServer): string {
   if (code === 401)
     return `${doing}: the API server does not accept the credentials of context ${context}; log in again, or name another context`;
@@ -54,7 +54,7 @@ export function explainStatus({ code, message }: ApiStatus, doing: string, { con
   return `${doing}: ${message}`;
 }
 
-/** @param error thrown before there was an answer, or the answer itself */
+/** @param error of the connection, or of the API server */
 export function explainApiError(error: unknown, doing: string, api: ApiServer): string {
   const refusal = statusInError(error);
   if (refusal !== undefined) return explainStatus(refusal, doing, api);

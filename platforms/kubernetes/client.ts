@@ -1,4 +1,7 @@
-/** A Kubernetes API server by way of a kubeconfig. The client library is loaded only when there is one to speak to. */
+/**
+ * A client of a Kubernetes API server, by a kubeconfig. Loads the client library when it is first used, which takes a
+ * while.
+ */
 import type * as ClientNode from "@kubernetes/client-node";
 import type {
   AppsV1Api,
@@ -15,19 +18,23 @@ import { BadInput, codeOf, Failure, messageOf } from "../../lib/errors";
 import type { ApiServer } from "./api-errors";
 import { explainApiError, statusInError } from "./api-errors";
 
-/** Which cluster. */
+/** The cluster to use. */
 export interface KubeconfigSelection {
-  /** A kubeconfig's path, or its text. @default KUBECONFIG, else ~/.kube/config, else a pod's own service account */
+  /**
+   * The path of a kubeconfig, or its text.
+   * @default KUBECONFIG, else ~/.kube/config, else a pod's own service account
+   */
   readonly kubeconfig?: string | undefined;
-  /** @default the kubeconfig's current one */
+  /** @default the current context of the kubeconfig */
   readonly context?: string | undefined;
 }
 
-/** How long the API server may take to answer, milliseconds. */
+/** The time limit of a request, milliseconds. */
 const ANSWER_TIMEOUT_MS = 15_000;
 
 type Library = typeof ClientNode;
 
+/** The APIs that this project uses, and requests with errors that tell the user what to do. */
 export class KubernetesClient implements ApiServer {
   readonly core: CoreV1Api;
   readonly apps: AppsV1Api;
@@ -52,7 +59,7 @@ export class KubernetesClient implements ApiServer {
   }
 
   /**
-   * Speaks to the API server once, so that what is wrong with the way there is said before anything is done.
+   * Sends one request, so that problems with the connection are reported before anything else happens.
    * @throws BadInput when the kubeconfig cannot be used or has no such context
    * @throws Failure when the API server cannot be reached or does not accept the credentials
    */
@@ -68,9 +75,9 @@ export class KubernetesClient implements ApiServer {
   }
 
   /**
-   * An answer of the API server's.
+   * The result of a request.
    * @param doing for messages: `reading the pods of namespace x`
-   * @throws Failure in words a user can act on
+   * @throws Failure with what to do
    */
   async call<T>(doing: string, answer: Promise<T>): Promise<T> {
     try {
@@ -80,7 +87,7 @@ export class KubernetesClient implements ApiServer {
     }
   }
 
-  /** The same; undefined when there is no such thing. */
+  /** As `call`; undefined when the object does not exist. */
   async find<T>(doing: string, answer: Promise<T>): Promise<T | undefined> {
     const known = answer.catch((error: unknown) => {
       if (statusInError(error)?.code === 404) return undefined;
@@ -90,7 +97,7 @@ export class KubernetesClient implements ApiServer {
   }
 }
 
-/** The library's own, and an end to waiting. */
+/** The library's configuration, with a time limit for requests. */
 function configurationOf(library: Library, config: KubeConfig, server: string): Configuration {
   return library.createConfiguration({
     baseServer: new library.ServerConfiguration(server, {}),
@@ -127,10 +134,10 @@ function load(config: KubeConfig, { kubeconfig }: KubeconfigSelection): KubeConf
   return config;
 }
 
-/** What the library falls back to where it finds no kubeconfig at all. */
+/** The context that the library invents where it finds no kubeconfig. */
 const NO_KUBECONFIG = "loaded-context";
 
-/** @throws BadInput when there is no such context, or it leads nowhere */
+/** @throws BadInput when the context does not exist, or its cluster is not described */
 function choose(
   config: KubeConfig,
   { context }: KubeconfigSelection,

@@ -1,4 +1,4 @@
-/** A deployment whose nodes are pods: found by their labels, reached by port-forwards. */
+/** A deployment whose nodes are pods, which are found by their labels and reached by port-forwards. */
 import type { V1Container, V1Pod } from "@kubernetes/client-node";
 import { poll } from "../../lib/polling";
 import { connect } from "../../valkey/connection";
@@ -17,6 +17,7 @@ import { parseQuantity } from "./quantity";
 import { openPortForward, PortForwardBroken } from "./port-forward";
 import { Semaphore } from "../../lib/semaphore";
 
+/** A deployment to find in a Kubernetes cluster. */
 export interface KubernetesDeploymentPlan {
   /** For messages and results. */
   readonly name: string;
@@ -24,39 +25,40 @@ export interface KubernetesDeploymentPlan {
   readonly shape: Shape;
   readonly namespace: string;
   readonly pods: PodSelection;
-  /** The one Valkey runs in. @default each pod's first */
+  /** The container that runs Valkey. @default each pod's first one */
   readonly container?: string | undefined;
   /** @default 6379 */
   readonly port?: number | undefined;
-  /** Zones the pods should be spread over, where that is known apart from the machines. */
+  /** The zones that the pods should be spread over. @default those of their machines */
   readonly zones?: readonly string[] | undefined;
-  /** Directives that must have these values everywhere, as CONFIG GET prints them. */
+  /** The values that directives must have on every node, as CONFIG GET prints them. */
   readonly directives: ReadonlyMap<string, string>;
-  /** TLS files are this machine's. */
+  /** Paths of TLS files are those of this machine. */
   readonly access: Access;
-  /** Pods that watch, where there are any. */
+  /** The pods of Sentinels. @default no Sentinels */
   readonly sentinels?:
     { readonly pods: PodSelection; readonly port: number; readonly settings: SentinelSettings } | undefined;
 }
 
+/** A deployment with the facts that only pods have. */
 export interface KubernetesDeployment extends Deployment {
   readonly namespace: string;
-  /** Of every pod of it, and of no other. */
+  /** Labels that all its pods have, and no other pod. */
   readonly labels: Labels;
-  /** Of the container Valkey runs in. */
+  /** The image of the container that runs Valkey. */
   readonly image: string;
-  /** That it asks for; undefined where it asks for none. */
+  /** The memory request of that container; undefined where it has none. */
   readonly memoryBytes: number | undefined;
 }
 
-/** Port-forwards that are being opened at the same time, at most; how many are open is not limited. */
+/** The limit of port-forwards that are opened at the same time. The number of open ones has no limit. */
 const OPENINGS_AT_ONCE = 32;
 const ANSWER_POLL_MS = 100;
 
 /**
  * Waits until the pods run and their servers answer.
- * @throws BadInput when the plan names something that is not there
- * @throws Failure saying why pods do not run, why they cannot be reached, or which permission is missing
+ * @throws BadInput when the StatefulSet does not exist
+ * @throws Failure with the reason why pods do not run or cannot be reached, or the missing permission
  */
 export async function awaitKubernetesDeployment(
   kubernetes: KubernetesClient,
@@ -108,7 +110,7 @@ async function sentinelPods(
   return { settings, nodes: await nodesOf(kubernetes, pods, port) };
 }
 
-/** Pods that run, with the zones of their machines: without zones nothing can be placed or verified. */
+/** Running pods as nodes, with the zones of their machines. */
 async function nodesOf(kubernetes: KubernetesClient, pods: readonly V1Pod[], port: number): Promise<DeploymentNode[]> {
   const machines = await describeMachines(
     kubernetes,
@@ -126,7 +128,7 @@ async function nodesOf(kubernetes: KubernetesClient, pods: readonly V1Pod[], por
   });
 }
 
-/** A container that runs may not listen yet. */
+/** Waits until a server answers: its container may run before it listens. */
 async function awaitAnswer(
   deployment: Deployment,
   node: DeploymentNode,
@@ -146,7 +148,7 @@ async function awaitAnswer(
   await poll(answers, { intervalMs: ANSWER_POLL_MS, signal });
 }
 
-/** A certificate is made out to a pod's stable name: its address changes. */
+/** Expects the pod's stable name in its certificate, because its address changes. */
 function accessOf(pod: V1Pod, access: Access): Access {
   const { tls } = access;
   const { subdomain, hostname = resourceName(pod) } = pod.spec ?? {};

@@ -1,4 +1,4 @@
-/** What a Kubernetes cluster has and allows, looked at once. What may not be read is not known, and nothing is held against it. */
+/** Reads what a Kubernetes cluster has and allows. What may not be read is undefined, and is no problem. */
 import type { V1Node, V1SelfSubjectAccessReview } from "@kubernetes/client-node";
 import type { KubernetesClient } from "./client";
 import { statusInError } from "./api-errors";
@@ -8,16 +8,17 @@ import { resourceName } from "./pod-diagnostics";
 
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
-/** On a namespace that outlives its stack, for the volumes in it: whose it was. */
+/** An annotation on a namespace that outlives its stack because of its volumes: the stack. */
 const KEPT_BY = "valkey-measured/kept-by";
 
+/** All facts that `unmetRequirements` judges. Errors of the API server make a fact undefined. */
 export async function readKubernetesFacts(kubernetes: KubernetesClient, namespace: string): Promise<KubernetesFacts> {
   const { core, storage, context } = kubernetes;
   const [there, machines, classes, grows, mayForward] = await Promise.all([
     readable(core.readNamespace({ name: namespace })),
     readable(core.listNode()),
     readable(storage.listStorageClass()),
-    growsByItself(kubernetes),
+    autoscales(kubernetes),
     mayForwardPorts(kubernetes, namespace),
   ]);
   return {
@@ -50,8 +51,8 @@ function machineOf(machine: V1Node): MachineSchedulingFacts {
   };
 }
 
-/** Karpenter with a pool to make machines for, or the cluster autoscaler; where that cannot be known, it may. */
-async function growsByItself({ core, custom }: KubernetesClient): Promise<boolean> {
+/** Whether Karpenter has a pool or the cluster autoscaler runs. Where that may not be read, the answer is yes. */
+async function autoscales({ core, custom }: KubernetesClient): Promise<boolean> {
   const [pools, status] = await Promise.all([
     readable(
       custom.listClusterCustomObject({ group: "karpenter.sh", version: "v1", plural: "nodepools" }) as Promise<{
@@ -70,7 +71,7 @@ async function mayForwardPorts({ authorization }: KubernetesClient, namespace: s
   return (await readable(authorization.createSelfSubjectAccessReview({ body })))?.status?.allowed;
 }
 
-/** Null where there is no such thing; undefined where nothing could be learnt. */
+/** Null where the object does not exist; undefined where it may not be read. */
 async function readable<T>(answer: Promise<T>): Promise<T | null | undefined> {
   try {
     return await answer;
@@ -80,8 +81,8 @@ async function readable<T>(answer: Promise<T>): Promise<T | null | undefined> {
 }
 
 /**
- * Says on a namespace which stack keeps it for its volumes, so that this stack alone may have it again.
- * @param stack undefined once it has
+ * Records on a namespace which stack keeps it for its volumes, so that only this stack uses it again.
+ * @param stack undefined removes the record
  */
 export async function markNamespaceKept(
   kubernetes: KubernetesClient,

@@ -1,4 +1,4 @@
-/** The machines of a cluster: their zones, and what else of them bears on the figures. */
+/** Describes the machines of a Kubernetes cluster: their zones, and what else affects results. */
 import type { V1Node } from "@kubernetes/client-node";
 import type { Machine } from "../machine";
 import type { KubernetesClient } from "./client";
@@ -8,19 +8,20 @@ import { Semaphore } from "../../lib/semaphore";
 
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type";
-/** Questions under way at once. */
+/** Simultaneous requests. */
 const QUESTIONS = 16;
 
 /**
- * @param names in any order, as often as may be
+ * Reads machines from the API server.
+ * @param names may repeat; the result has each machine once
  * @throws Failure when machines may not be read
  */
 export async function describeMachines(kubernetes: KubernetesClient, names: readonly string[]): Promise<Machine[]> {
-  const turns = new Semaphore(QUESTIONS);
+  const semaphore = new Semaphore(QUESTIONS);
   const distinct = [...new Set(names)].filter((name) => name !== "").sort();
   const machines = await Promise.all(
     distinct.map((name) =>
-      turns.run(() => kubernetes.call(`reading the zone of machine ${name}`, kubernetes.core.readNode({ name }))),
+      semaphore.run(() => kubernetes.call(`reading the zone of machine ${name}`, kubernetes.core.readNode({ name }))),
     ),
   );
   return machines.map(describe);

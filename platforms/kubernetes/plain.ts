@@ -1,6 +1,6 @@
-/** Objects of the API as plain data. */
+/** Kubernetes objects as plain data. */
 
-/** The client's types are classes, of which it makes instances when it reads; what is written may be any object of their shape. */
+/** An object with the properties of one of the client library's classes. The API accepts such objects too. */
 export type Plain<T> = T extends Date
   ? T
   : T extends (infer E)[]

@@ -1,4 +1,4 @@
-/** Why pods do not run, from what the API server has on them: a sentence per cause, with what to do about it. Pure. */
+/** Diagnoses why pods do not run: a sentence for each cause, with what to do about it. Pure. */
 import type {
   CoreV1Event,
   V1ContainerStateTerminated,
@@ -8,11 +8,11 @@ import type {
 } from "@kubernetes/client-node";
 import { listNames } from "../../valkey/verification/assertion";
 
-/** Everything that bears on pods that should run. */
+/** What the API server knows about pods that should run. */
 export interface PodEvidence {
   readonly namespace: string;
   readonly wanted: number;
-  /** What else could be done about pods that no machine is allowed to take. */
+  /** Advice for pods that cannot be scheduled, besides more machines. */
   readonly otherwise?: string | undefined;
   readonly pods: readonly V1Pod[];
   /** Of the pods. */
@@ -21,21 +21,22 @@ export interface PodEvidence {
   readonly events: readonly CoreV1Event[];
   /** Names; undefined where they may not be read. */
   readonly storageClasses: readonly string[] | undefined;
-  /** The last a crashing pod's container said, by pod. */
+  /** The last lines of the log of a container that keeps exiting, by pod. */
   readonly lastWords: ReadonlyMap<string, string>;
 }
 
+/** Why pods do not run. */
 export interface PodDiagnostic {
-  /** The pods, or what makes them. */
+  /** The pods, or the StatefulSet or Job that creates them. */
   readonly names: readonly string[];
   readonly cause: string;
-  /** Whether it stays so until somebody does something about it: more machines may come by themselves, an image does not. */
+  /** Whether waiting is useless: more machines may come by themselves, a missing image does not. */
   readonly permanent: boolean;
 }
 
-/** Causes with the same words are one, with all their pods. */
+/** Merges the same cause of several pods into one diagnostic. */
 export function diagnosePods(seen: PodEvidence): PodDiagnostic[] {
-  const causes = [...seen.pods.flatMap((pod) => troublesOfPod(pod, seen)), ...makerTroubles(seen)];
+  const causes = [...seen.pods.flatMap((pod) => diagnosePod(pod, seen)), ...makerDiagnostics(seen)];
   const merged = new Map<string, PodDiagnostic>();
   for (const cause of causes) {
     const before = merged.get(cause.cause);
@@ -49,7 +50,7 @@ export function formatDiagnostic({ names, cause }: PodDiagnostic): string {
   return `${listNames(names)}: ${cause}`;
 }
 
-/** Whether its container of that name runs and it has an address. */
+/** Whether its container runs and it has an address. @param container @default the first one */
 export function isPodRunning(pod: V1Pod, container: string | undefined): boolean {
   const { status, metadata } = pod;
   if (status?.phase !== "Running" || status.podIP === undefined || metadata?.deletionTimestamp !== undefined)
@@ -63,37 +64,38 @@ function statusOf(pod: V1Pod, container: string | undefined): V1ContainerStatus 
   return pod.status?.containerStatuses?.find((each) => each.name === name);
 }
 
+/** The name of a Kubernetes object; empty where it has none. */
 export function resourceName({ metadata }: { readonly metadata?: { readonly name?: string } }): string {
   return metadata?.name ?? "";
 }
 
-function troublesOfPod(pod: V1Pod, seen: PodEvidence): PodDiagnostic[] {
+function diagnosePod(pod: V1Pod, seen: PodEvidence): PodDiagnostic[] {
   const name = resourceName(pod);
   const found = (what: string, stays: boolean): PodDiagnostic[] => [{ names: [name], cause: what, permanent: stays }];
   const { status } = pod;
   if (status?.phase === "Failed")
     return found(`it has failed: ${status.message ?? status.reason ?? "no reason given"}`, true);
-  const claims = claimTroubles(pod, seen);
+  const claims = claimDiagnostics(pod, seen);
   if (claims.length > 0) return claims;
   const unscheduled = status?.conditions?.find(({ type, status: is }) => type === "PodScheduled" && is === "False");
   if (unscheduled !== undefined)
     return found(unschedulable(unscheduled.message ?? unscheduled.reason ?? "no reason given", seen.otherwise), false);
   const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].flatMap(
-    (container) => containerTroubles(container, name, seen),
+    (container) => containerDiagnostics(container, name, seen),
   );
   if (containers.length > 0) return containers;
   if (isPodRunning(pod, undefined)) return [];
   const warning = lastWarningEvent(seen.events, name);
   if (warning !== undefined) return found(warning, false);
   return found(
-    status?.phase === "Running" ? "it runs but has not started its container" : "it is still being started",
+    status?.phase === "Running" ? "it runs, but its container has not started" : "it is still starting",
     false,
   );
 }
 
-/** The scheduler's own words, and what they call for. */
+/** The scheduler's message, and what to do about it. */
 function unschedulable(message: string, otherwise: string | undefined): string {
-  // What it would take to evict others follows, and never helps.
+  // The rest of the message is about preemption, which never helps here.
   const said = message
     .replace(/[,.]? (no new claims to deallocate, )?preemption: .*$/s, "")
     .trim()
@@ -104,14 +106,14 @@ function unschedulable(message: string, otherwise: string | undefined): string {
 function schedulingAdvice(said: string, otherwise = "ask for a softer spread"): string {
   if (/topology spread/.test(said)) return `add machines in as many zones as the plan needs, or ${otherwise}`;
   if (/anti-affinity/.test(said)) return `add machines, or ${otherwise}`;
-  if (/Insufficient|Too many pods/.test(said)) return "add machines that have room, or ask for less CPU or memory";
+  if (/Insufficient|Too many pods/.test(said)) return "add machines with enough room, or request less CPU or memory";
   if (/untolerated taint|node affinity|node selector|node\(s\) didn't match Pod's/.test(said))
-    return "add machines with the labels and taints that the pods ask for, or ask for others";
-  if (/volume|storage/i.test(said)) return "see whether the storage class can make volumes in these zones";
-  return "add machines that fit, or change what the pods ask for";
+    return "add machines with the labels and taints that the pods require, or change what the pods require";
+  if (/volume|storage/i.test(said)) return "check whether the storage class can provision volumes in these zones";
+  return "add machines that fit, or change what the pods require";
 }
 
-function containerTroubles(
+function containerDiagnostics(
   container: V1ContainerStatus,
   pod: string,
   { lastWords, events }: PodEvidence,
@@ -132,8 +134,10 @@ function containerTroubles(
               event.involvedObject.name === pod && event.reason === "Failed" && /pull/i.test(event.message ?? ""),
           )?.message,
         );
+      const reason = why === undefined ? "" : ` (${why})`;
       return found(
-        `image ${container.image} cannot be pulled${why === undefined ? "" : ` (${why})`}; name one that the machines can pull, and its pull secret if it needs one`,
+        `image ${container.image} cannot be pulled${reason}; name an image that the machines can pull, and its pull ` +
+          "secret if it needs one",
       );
     }
     case "CreateContainerConfigError":
@@ -155,24 +159,22 @@ function crashing(
   log: string | undefined,
 ): string {
   const said = ended?.message ?? log;
-  const how =
-    ended === undefined
-      ? ""
-      : ended.reason === "OOMKilled"
-        ? ", the last time because its memory limit was too small"
-        : `, the last time with exit code ${ended.exitCode}`;
-  const words =
-    said === undefined || said.trim() === ""
-      ? ""
-      : `; the last it said:\n${said
-          .trim()
-          .split("\n")
-          .map((line) => `    ${line}`)
-          .join("\n")}`;
-  return `container ${name} keeps ending, ${restartCount} times so far${how}${words}`;
+  return `container ${name} has exited ${restartCount} times${lastExit(ended)}${quote(said)}`;
 }
 
-/** The registry's answer, without the layers of wrapping before it; nothing where there is only "back-off". */
+function lastExit(ended: V1ContainerStateTerminated | undefined): string {
+  if (ended === undefined) return "";
+  if (ended.reason === "OOMKilled") return ", the last time because its memory limit was too small";
+  return `, the last time with exit code ${ended.exitCode}`;
+}
+
+function quote(log: string | undefined): string {
+  const lines = (log ?? "").trim().split("\n");
+  if (lines.join("") === "") return "";
+  return `; the last lines of its log:\n${lines.map((line) => `    ${line}`).join("\n")}`;
+}
+
+/** The registry's error, without the errors that wrap it; undefined where the message is only "back-off". */
 function pullError(message: string | undefined): string | undefined {
   if (message === undefined || /^Back-off pulling image "[^"]*"$/.test(message)) return undefined;
   const innermost = message
@@ -182,8 +184,8 @@ function pullError(message: string | undefined): string | undefined {
   return cause === "" ? undefined : cause;
 }
 
-/** A claim that waits for nothing but its pod is none: it is bound when the pod is scheduled. */
-function claimTroubles(pod: V1Pod, { claims, events, storageClasses }: PodEvidence): PodDiagnostic[] {
+/** A claim that only waits for its pod has no problem: it is bound when the pod is scheduled. */
+function claimDiagnostics(pod: V1Pod, { claims, events, storageClasses }: PodEvidence): PodDiagnostic[] {
   const names = (pod.spec?.volumes ?? []).flatMap(
     ({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? [],
   );
@@ -192,68 +194,44 @@ function claimTroubles(pod: V1Pod, { claims, events, storageClasses }: PodEviden
     if (claim === undefined || claim.status?.phase === "Bound") return [];
     const wanted = claim.spec?.storageClassName;
     const known =
-      storageClasses === undefined || storageClasses.length === 0
-        ? ""
-        : `; there ${storageClasses.length === 1 ? "is" : "are"} ${storageClasses.join(", ")}`;
+      storageClasses === undefined || storageClasses.length === 0 ? "" : `; available: ${storageClasses.join(", ")}`;
+    const found = (cause: string, permanent: boolean): PodDiagnostic[] => [
+      { names: [resourceName(pod)], cause, permanent },
+    ];
     if (wanted === undefined || wanted === "")
-      return [
-        {
-          names: [resourceName(pod)],
-          cause: `its volume names no storage class and the cluster has no default one${known}`,
-          permanent: true,
-        },
-      ];
+      return found(`its volume names no storage class and the cluster has no default one${known}`, true);
     if (storageClasses !== undefined && !storageClasses.includes(wanted))
-      return [
-        {
-          names: [resourceName(pod)],
-          cause: `there is no storage class ${wanted} for its volume${known}`,
-          permanent: true,
-        },
-      ];
+      return found(`the cluster has no storage class ${wanted} for its volume${known}`, true);
     const failed = events.findLast((event) => event.involvedObject.name === claimName && event.type === "Warning");
     if (failed === undefined) return [];
-    return [
-      {
-        names: [resourceName(pod)],
-        cause: `storage class ${wanted} makes no volume for it: ${failed.message ?? failed.reason ?? ""}`,
-        permanent: /not found/.test(failed.message ?? ""),
-      },
-    ];
+    const reason = failed.message ?? failed.reason ?? "";
+    return found(`storage class ${wanted} provisions no volume for it: ${reason}`, /not found/.test(reason));
   });
 }
 
-/** What a StatefulSet or a Job says of pods it could not even create. */
-function makerTroubles({ namespace, events, pods, wanted }: PodEvidence): PodDiagnostic[] {
+/** Why a StatefulSet or a Job could not create its pods. */
+function makerDiagnostics({ namespace, events, pods, wanted }: PodEvidence): PodDiagnostic[] {
   const missing = wanted - pods.length;
   if (missing <= 0) return [];
   const failed = events.findLast(({ reason }) => reason === "FailedCreate");
   if (failed === undefined)
-    return [
-      {
-        names: [`${pods.length} of ${wanted} pods exist`],
-        cause: "nothing says why there are no more",
-        permanent: false,
-      },
-    ];
+    return [{ names: [`${pods.length} of ${wanted} pods exist`], cause: "no event gives a reason", permanent: false }];
   const { kind = "", name = "" } = failed.involvedObject;
   const message = failed.message ?? "";
   const quota = /exceeded quota: ([^,]+), requested: (.+), used: (.+), limited: (.+?)$/.exec(message);
   const maker = [`${kind} ${name}`];
   if (quota !== null) {
     const [, which = "", requested = "", used = "", limited = ""] = quota;
-    return [
-      {
-        names: maker,
-        cause: `quota ${which} of namespace ${namespace} allows ${limited}, of which ${used} is used and ${requested} more is asked for; raise it, or deploy less`,
-        permanent: true,
-      },
-    ];
+    const cause =
+      `quota ${which} of namespace ${namespace} allows ${limited}; ${used} is used and ${requested} more is requested. ` +
+      "Raise the quota, or deploy less";
+    return [{ names: maker, cause, permanent: true }];
   }
   const why = message.replace(/^create Pod \S+ in StatefulSet \S+ failed error: /, "").replace(/^Error creating: /, "");
-  return [{ names: maker, cause: `it may not create its pods: ${why}`, permanent: true }];
+  return [{ names: maker, cause: `it cannot create its pods: ${why}`, permanent: true }];
 }
 
+/** The last warning event of an object. */
 export function lastWarningEvent(events: readonly CoreV1Event[], name: string): string | undefined {
   const event = events.findLast((each) => each.involvedObject.name === name && each.type === "Warning");
   return event === undefined ? undefined : `${event.reason ?? "warning"}: ${event.message ?? ""}`;

@@ -1,4 +1,4 @@
-/** Pods that should run: found, awaited, and explained when they do not. */
+/** Finds pods, waits until they run, and explains why they do not. */
 import type { CoreV1Event, V1Pod } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../lib/errors";
 import { poll } from "../../lib/polling";
@@ -9,16 +9,16 @@ import { formatDiagnostic, resourceName, isPodRunning, diagnosePods } from "./po
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** The pods of a StatefulSet, or all that carry the labels. */
+/** The pods of a StatefulSet, or all pods with these labels. */
 export type PodSelection = { readonly statefulSet: string } | { readonly labels: Labels };
 
 export interface ExpectedPods {
   readonly namespace: string;
   readonly labels: Labels;
   readonly count: number;
-  /** The one that must run. @default each pod's first */
+  /** The container that must run. @default each pod's first one */
   readonly container?: string | undefined;
-  /** What else could be done about pods that no machine is allowed to take. */
+  /** Advice for pods that cannot be scheduled, besides more machines. */
   readonly otherwise?: string | undefined;
 }
 
@@ -26,18 +26,17 @@ export interface PodWaitOptions {
   /** How long pods may take to run, milliseconds. @default 300000 */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Told what is awaited. */
   readonly report?: ReportProgress | undefined;
 }
 
 export const POD_TIMEOUT_MS = 300_000;
 const POLL_MS = 250;
-/** Between looks at why pods do not run. */
+/** Between two diagnoses, milliseconds. */
 const EXPLAIN_MS = 2_000;
-/** What does not change by itself is not waited for much longer than this: the API server's caches may lag. */
+/** How long a permanent problem is waited for, milliseconds: the API server's caches may lag. */
 const PATIENCE_MS = 20_000;
 const LAST_LINES = 5;
-/** What a machine answers in place of a log that is gone. */
+/** What a kubelet returns in place of a log that is gone. */
 const NO_LOG = /^(unable to retrieve container logs|failed to try resolving symlinks)/;
 
 /** @throws BadInput when there is no such StatefulSet, or one that selects by more than labels */
@@ -58,17 +57,17 @@ export async function readPodLabels(
     ]);
   const labels = set.spec?.selector.matchLabels;
   if (labels === undefined || (set.spec?.selector.matchExpressions ?? []).length > 0)
-    throw new BadInput(name, ["it selects its pods by expressions; name its pods' labels"]);
+    throw new BadInput(name, ["its selector has expressions; name the labels of its pods"]);
   return labels;
 }
 
-/** Looks at pods that should run, again and again, until they do or there is no hope that they will. */
+/** Observes pods until they run, or cannot run any more. */
 export class PodWatch {
   readonly #began = Date.now();
   readonly #timeoutMs: number;
   readonly #selector: string;
   #explainAt = this.#began + EXPLAIN_MS;
-  /** When a trouble that stays was first seen. */
+  /** When each permanent problem was first seen. */
   readonly #stuckSince = new Map<string, number>();
 
   constructor(
@@ -82,7 +81,8 @@ export class PodWatch {
 
   /**
    * @returns all pods, in the order of their ordinals, and whether they are as many as wanted and run
-   * @throws Failure saying why they do not, once the time is up or as soon as that cannot change by itself; the signal's reason
+   * @throws Failure saying why they do not, once the time is up or as soon as that cannot change by itself; the
+   * signal's reason
    */
   async poll(): Promise<{ readonly pods: readonly V1Pod[]; readonly run: boolean }> {
     const { count, container, namespace } = this.wanted;
@@ -105,7 +105,7 @@ export class PodWatch {
     for (const what of stuck) if (!this.#stuckSince.has(what)) this.#stuckSince.set(what, now);
     const hopeless = [...this.#stuckSince.values()].some((since) => now - since > PATIENCE_MS);
     if (late || hopeless) {
-      const why = troubles.map(formatDiagnostic).join("; ") || "there are more pods than that";
+      const why = troubles.map(formatDiagnostic).join("; ") || "there are more pods than expected";
       throw new Failure(`${summary} after ${Math.round((now - this.#began) / 1000)} s: ${why}`);
     }
     this.waiting.report?.(`${summary}${troubles[0] === undefined ? "" : `; ${formatDiagnostic(troubles[0])}`}`, true);
@@ -113,7 +113,8 @@ export class PodWatch {
 }
 
 /**
- * Waits until so many pods run, in the order of their ordinals.
+ * Waits until as many pods run as expected.
+ * @returns the pods in the order of their ordinals
  * @throws as `PodWatch.look`
  */
 export async function awaitPods(
@@ -154,7 +155,7 @@ export async function listPods(
   return alive.sort((a, b) => resourceName(a).localeCompare(resourceName(b), "en", { numeric: true }));
 }
 
-/** Everything there is on pods that do not run. */
+/** Reads what `diagnosePods` needs. What may not be read is left out. */
 export async function collectPodEvidence(
   kubernetes: KubernetesClient,
   { namespace, labels, count, otherwise }: ExpectedPods,
@@ -195,7 +196,7 @@ function matches(labels: Labels, selector: Labels): boolean {
   return Object.entries(selector).every(([key, value]) => labels[key] === value);
 }
 
-/** A Job that could not create a single pod is known by the label its pods would have. */
+/** The Job that its pods' labels name, also where it could not create a pod. */
 function jobIn(labels: Labels): string[] {
   const job = labels["batch.kubernetes.io/job-name"];
   return job === undefined ? [] : [job];
@@ -207,7 +208,7 @@ function inOrder(events: readonly CoreV1Event[]): CoreV1Event[] {
   return [...events].sort((a, b) => at(a) - at(b));
 }
 
-/** Of containers that keep ending: what the one before said last. */
+/** The last lines that the previous containers of pods logged, for containers that keep exiting. */
 async function readLastWords(
   kubernetes: KubernetesClient,
   namespace: string,

@@ -1,7 +1,7 @@
 /**
- * A port-forward: the bytes of one TCP connection to a pod, over a websocket through the API server. In place of the
- * client library's, which ends neither stream when the other side goes, waits for no slow reader and does not
- * tell why the API server refused.
+ * A port-forward: one TCP connection to a pod, over a websocket through the API server. The client library's own
+ * port-forward
+ * does not end a stream when the other side ends, does not wait for slow readers, and hides why the API server refused.
  */
 import { Duplex } from "node:stream";
 import { WebSocket } from "ws";
@@ -9,14 +9,14 @@ import { Failure, messageOf } from "../../lib/errors";
 import type { KubernetesClient } from "./client";
 import { explainApiError, explainStatus, parseStatus } from "./api-errors";
 
-/** Frames begin with a channel: two for each port, and only one port is asked for. */
+/** Each frame begins with a channel. A port has two channels, for data and for errors. */
 const PROTOCOL = "v4.channel.k8s.io";
 const DATA = 0;
-/** The first frame of each channel says the port, in two bytes. */
+/** The first frame of each channel begins with the port, in two bytes. */
 const PORT_BYTES = 2;
-/** How long opening may take, milliseconds. */
+/** The time limit for opening a port-forward, milliseconds. */
 const OPEN_TIMEOUT_MS = 15_000;
-/** Load balancers before API servers drop what is silent for minutes. */
+/** Between pings, milliseconds: load balancers drop connections that are silent for minutes. */
 const KEEP_ALIVE_MS = 30_000;
 
 /** A pod's port. */
@@ -26,12 +26,12 @@ export interface PodPort {
   readonly port: number;
 }
 
-/** The way is there, but nothing at its end, or not any more: that may change by itself. */
+/** The API server accepted the port-forward, but the pod does not answer (any more). A later attempt may succeed. */
 export class PortForwardBroken extends Failure {}
 
 /**
- * Opens a tunnel. That nothing listens on the port shows only afterwards, as an error of the stream's.
- * @throws Failure saying who refused, and what to do
+ * Opens a port-forward. Where nothing listens on the port, the stream fails later.
+ * @throws Failure with the reason, and what to do
  */
 export async function openPortForward(kubernetes: KubernetesClient, target: PodPort): Promise<Duplex> {
   const { namespace, pod, port } = target;
@@ -58,7 +58,7 @@ export async function openPortForward(kubernetes: KubernetesClient, target: PodP
     };
     socket.once("open", () => {
       socket.removeAllListeners();
-      resolve(new Tunnel(socket, target));
+      resolve(new PortForward(socket, target));
     });
     socket.once("error", (error) => {
       fail(new Failure(explainApiError(error, doing, kubernetes), { cause: error }));
@@ -73,8 +73,8 @@ export async function openPortForward(kubernetes: KubernetesClient, target: PodP
   });
 }
 
-class Tunnel extends Duplex {
-  /** Channels of which the first frame has come. */
+class PortForward extends Duplex {
+  /** The channels whose first frame has arrived. */
   readonly #announced = new Set<number>();
   readonly #keepAlive: NodeJS.Timeout;
 
@@ -83,7 +83,7 @@ class Tunnel extends Duplex {
     private readonly target: PodPort,
   ) {
     super({ allowHalfOpen: false });
-    // It may break before whoever opened it listens: then it is found destroyed, with the reason.
+    // The stream may fail before its user listens for errors; the user then finds it destroyed, with the reason.
     this.on("error", () => undefined);
     socket.on("message", (data: Buffer) => {
       this.#receive(data);
@@ -128,14 +128,14 @@ class Tunnel extends Duplex {
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     clearInterval(this.#keepAlive);
-    // What a socket says after its tunnel is gone is no news.
+    // Later errors of the socket are ignored.
     this.socket.removeAllListeners().on("error", () => undefined);
     this.socket.terminate();
     done(error);
   }
 }
 
-/** The machine's word on why nothing comes of it, without how it went about it. */
+/** The kubelet's error, in short. */
 function whyIn(text: string, { pod, port }: PodPort): string {
   if (/connection refused/i.test(text)) return `nothing listens on port ${port} of ${pod} yet`;
   return `the port-forward to ${pod} broke: ${messageOf(text).trim()}`;

@@ -1,4 +1,4 @@
-/** Quantities as Kubernetes writes them. Pure; the client library has this and does not export it. */
+/** Quantities in the notation of Kubernetes. Pure. The client library does not export its parser. */
 
 const FACTORS: Readonly<Record<string, number>> = {
   n: 1e-9,
@@ -14,7 +14,7 @@ const FACTORS: Readonly<Record<string, number>> = {
 };
 const BINARY = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/** `500m` CPU is 0.5, `1Ki` of memory 1024, `1e3` 1000; NaN when it is none. */
+/** The value of a quantity: `500m` is 0.5, `1Ki` 1024, `1e3` 1000. NaN for other texts. */
 export function parseQuantity(text: string): number {
   const [, number = "", suffix = ""] = /^([+-]?[\d.]+(?:[eE][+-]?\d+)?)([A-Za-z]*)$/.exec(text) ?? [];
   const power = BINARY.indexOf(suffix);

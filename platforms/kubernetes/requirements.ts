@@ -1,53 +1,60 @@
+/** Whether a Kubernetes cluster can hold a stack, as far as that is known before anything is created. Pure. */
 import type { Labels, Toleration } from "./pods";
 
-/** Which machines pods may be put on. */
+/** The machines that pods may be scheduled on. */
 export interface MachineSelection {
   readonly nodeSelector?: Labels | undefined;
   readonly tolerations?: readonly Toleration[] | undefined;
 }
 
+/** What the servers of one deployment need. */
 export interface ServerRequirements extends MachineSelection {
   readonly name: string;
   readonly nodes: number;
-  /** Whether never two of them share a machine. */
+  /** Whether two of its nodes may never share a machine. */
   readonly onePerMachine: boolean;
 }
 
+/** What a stack needs of a Kubernetes cluster. */
 export interface KubernetesRequirements {
   readonly namespace: string;
   readonly zones: readonly string[];
-  /** Null is the cluster's default class. */
+  /** Names; null is the cluster's default class. */
   readonly storageClasses: readonly (string | null)[];
   readonly servers: readonly ServerRequirements[];
-  /** Of load generators that share no machine with the servers they load; undefined where they may, or there are none. */
+  /**
+   * Machines for load generators that share none with the servers; undefined where they may share, or nothing is
+   * measured.
+   */
   readonly runner?: MachineSelection | undefined;
 }
 
+/** What decides whether a pod can be scheduled on a machine. */
 export interface MachineSchedulingFacts {
   readonly name: string;
   readonly zone: string | undefined;
   readonly labels: Labels;
-  /** Those that keep pods off. */
+  /** Without those of effect PreferNoSchedule. */
   readonly taints: readonly { readonly key: string; readonly value?: string | undefined; readonly effect: string }[];
   readonly unschedulable: boolean;
 }
 
-/** What could be learnt; undefined is what may not be read. */
+/** What a Kubernetes cluster has and allows. Undefined is what this program may not read. */
 export interface KubernetesFacts {
   readonly context: string;
-  /** Null where there is none of that name. */
+  /** Null where it does not exist. `ends` is being deleted; `keptBy` is the stack that keeps it for its volumes. */
   readonly namespace: { readonly state: "ends" | "lives"; readonly keptBy: string | undefined } | null | undefined;
   readonly machines: readonly MachineSchedulingFacts[] | undefined;
-  /** Whether machines come when pods wait for them. */
+  /** Whether the cluster adds machines for pods that cannot be scheduled. */
   readonly autoscales: boolean;
   readonly storageClasses: readonly { readonly name: string; readonly isDefault: boolean }[] | undefined;
-  /** By the API server's own account. */
+  /** By the API server's review of its own permissions. */
   readonly mayForwardPorts: boolean | undefined;
 }
 
 /**
- * @param stack whose namespace may be there: one that it kept for its volumes
- * @returns a sentence for each thing that cannot be had
+ * @param stack may have kept the namespace for its volumes
+ * @returns a sentence for each requirement that is not met; none for what this program may not read
  */
 export function unmetRequirements(needs: KubernetesRequirements, facts: KubernetesFacts, stack: string): string[] {
   return [
@@ -65,15 +72,17 @@ function namespaceProblems(
 ): string[] {
   if (found === null || found === undefined) return [];
   if (found.state === "ends")
-    return [`namespace: ${namespace} of context ${context} is being deleted; wait until it is gone, or name another`];
-  return found.keptBy === stack
-    ? []
-    : [
-        `namespace: ${namespace} of context ${context} exists and is not this stack's, which would change and in the end delete what is in it; name another, or delete that one`,
-      ];
+    return [
+      `namespace: ${namespace} of context ${context} is being deleted; wait until it is gone, or name another namespace`,
+    ];
+  if (found.keptBy === stack) return [];
+  return [
+    `namespace: ${namespace} of context ${context} exists, and this stack did not create it. The stack would change and ` +
+      "finally delete what is in it; name another namespace, or delete that one",
+  ];
 }
 
-/** Nothing is said of what a cluster that grows would get machines for. */
+/** A cluster that autoscales has no such problems: it adds machines. */
 function machineProblems(
   { zones, servers, runner }: KubernetesRequirements,
   { machines, autoscales }: KubernetesFacts,
@@ -81,29 +90,31 @@ function machineProblems(
   if (machines === undefined || autoscales) return [];
   const there = [...new Set(machines.flatMap(({ zone }) => zone ?? []))].sort();
   const missing = zones.filter((zone) => !there.includes(zone));
-  if (missing.length > 0)
-    return [
-      `zones: no machine is in ${missing.join(", ")}; ${there.length === 0 ? "none has the label topology.kubernetes.io/zone" : `there are ${there.join(", ")}`}`,
-    ];
+  if (missing.length > 0) {
+    const known =
+      there.length === 0
+        ? "no machine has the label topology.kubernetes.io/zone"
+        : `zones with machines: ${there.join(", ")}`;
+    return [`zones: no machine is in ${missing.join(", ")}; ${known}`];
+  }
   return servers.flatMap((need) => {
     const own = machines.filter((machine) => isFor(machine, need) && zones.includes(machine.zone ?? ""));
     const empty = zones.filter((zone) => own.every((machine) => machine.zone !== zone));
-    if (empty.length > 0)
+    const { name, nodes } = need;
+    if (empty.length > 0) {
       return [
-        `zones: no machine in ${empty.join(", ")} takes the servers of ${need.name}: see nodeSelector and tolerations`,
+        `zones: no machine in ${empty.join(", ")} accepts the servers of ${name}; check nodeSelector and tolerations`,
       ];
-    if (need.onePerMachine && own.length < need.nodes)
+    }
+    if (need.onePerMachine && own.length < nodes) {
       return [
-        `hostAntiAffinity: the ${need.nodes} nodes of ${need.name} never share a machine, and there are ${own.length} for them; add machines, or let them share with preferred`,
+        `hostAntiAffinity: the ${nodes} nodes of ${name} need a machine each, but only ${own.length} machines accept them; ` +
+          "add machines, or set hostAntiAffinity: preferred",
       ];
-    return runner === undefined
-      ? []
-      : runnerProblems(
-          need,
-          own,
-          machines.filter((machine) => isFor(machine, runner)),
-          zones,
-        );
+    }
+    if (runner === undefined) return [];
+    const forRunners = machines.filter((machine) => isFor(machine, runner));
+    return runnerProblems(need, own, forRunners, zones);
   });
 }
 
@@ -116,14 +127,18 @@ function runnerProblems(
   if (freeMachines(need, own, forRunners, zones) > 0) return [];
   const why =
     forRunners.length === 0
-      ? "none has the labels and tolerated taints that are asked for"
-      : `its ${need.nodes} nodes take every one of the ${forRunners.length} that a load generator may use`;
+      ? "no machine has the required labels and only tolerated taints"
+      : `its ${need.nodes} nodes occupy all ${forRunners.length} machines that a load generator may use`;
   return [
-    `clients: no machine is left to load ${need.name} from: ${why}; add one, name others (clients.nodeSelector, clients.tolerations), or let it share (clients.sharing: true), which every record will then say`,
+    `clients: no machine is left for a load generator of ${need.name}: ${why}. Add a machine, select others ` +
+      "(clients.nodeSelector, clients.tolerations), or set clients.sharing: true, which every result then records",
   ];
 }
 
-/** At most: every zone gets its part of the nodes, which share a machine only where there is no other. */
+/**
+ * The highest possible number of machines without servers: each zone has its share of the nodes, on as few machines as
+ * it can.
+ */
 function freeMachines(
   { nodes }: ServerRequirements,
   own: readonly MachineSchedulingFacts[],
@@ -164,22 +179,22 @@ function storageProblems(
   if (storageClasses === undefined) return [];
   const known =
     storageClasses.length === 0
-      ? "there are none"
-      : `there ${storageClasses.length === 1 ? "is" : "are"} ${storageClasses.map(({ name }) => name).join(", ")}`;
+      ? "the cluster has none"
+      : `available: ${storageClasses.map(({ name }) => name).join(", ")}`;
   return wanted.flatMap((each) => {
     if (each === null)
       return storageClasses.some(({ isDefault }) => isDefault)
         ? []
-        : [`storage.className: the cluster has no default storage class, so one must be named; ${known}`];
+        : [`storage.className: the cluster has no default storage class; name one: ${known}`];
     return storageClasses.some(({ name }) => name === each)
       ? []
-      : [`storage.className: there is no storage class ${each}; ${known}`];
+      : [`storage.className: the cluster has no storage class ${each}; ${known}`];
   });
 }
 
 function rightProblems({ namespace }: KubernetesRequirements, { mayForwardPorts, context }: KubernetesFacts): string[] {
   if (mayForwardPorts !== false) return [];
   return [
-    `context: ${context} may not forward ports to pods, by which nodes are formed and verified; bind its user a Role in namespace ${namespace} with apiGroups [""], resources ["pods/portforward"], verbs ["create", "get"]`,
+    `context: ${context} may not forward ports to pods, which formation and verification need; bind its user a Role in namespace ${namespace} with apiGroups [""], resources ["pods/portforward"], verbs ["create", "get"]`,
   ];
 }

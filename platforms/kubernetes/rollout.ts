@@ -1,4 +1,4 @@
-/** Waiting until the pods of a StatefulSet are all as it has them now, and ready: after it was made and after it was changed. */
+/** Waits until all pods of a StatefulSet are ready and have its newest template, after it was created or changed. */
 import type { V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../lib/errors";
 import { pause } from "../../lib/polling";
@@ -8,12 +8,13 @@ import { lastWarningEvent, resourceName, isPodRunning } from "./pod-diagnostics"
 import type { PodWaitOptions } from "./pods";
 import { readPodLabels, collectPodEvidence, POD_TIMEOUT_MS, PodWatch } from "./pods";
 
+/** The StatefulSet, and the pods that it should have. */
 export interface RolloutPlan {
   readonly namespace: string;
   readonly statefulSet: string;
-  /** How many pods it is to have. */
+  /** The number of pods. */
   readonly nodes: number;
-  /** The one Valkey runs in. */
+  /** The container that runs Valkey. */
   readonly container: string;
 }
 
@@ -24,7 +25,7 @@ const REVISION = "controller-revision-hash";
 
 /**
  * @throws BadInput when there is no such StatefulSet
- * @throws Failure saying why pods do not run or are not ready, once the time is up or as soon as that cannot change by itself
+ * @throws Failure with the reason why pods are not ready, when the time is up or the problem is permanent
  */
 export async function awaitRollout(
   kubernetes: KubernetesClient,
@@ -85,7 +86,7 @@ function isSettled(set: V1StatefulSet, pods: readonly V1Pod[], { nodes }: Rollou
   return isObserved(set) && pods.length === nodes && pods.every((pod) => isCurrent(set, pod) && isReady(pod));
 }
 
-/** Whether what the StatefulSet says of its pods is about its newest form. */
+/** Whether the status of the StatefulSet describes its newest template. */
 function isObserved({ metadata, status }: V1StatefulSet): boolean {
   return (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 1);
 }
@@ -102,8 +103,9 @@ function isReady({ metadata, status }: V1Pod): boolean {
 }
 
 /**
- * A StatefulSet that starts its pods in order waits for one that cannot start to be ready before it replaces it, for ever
- * (kubernetes/kubernetes#67250): what is wrong with it may be what was just put right.
+ * Deletes pods that run an old template and cannot start. A StatefulSet with ordered pods waits for them forever before
+ * it
+ * replaces them (kubernetes/kubernetes#67250), although the new template may fix them.
  */
 async function release(
   kubernetes: KubernetesClient,

@@ -1,4 +1,4 @@
-/** Volumes of a namespace and of its pods. */
+/** Volumes of a namespace, and the claims of its pods. */
 import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { Failure } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
@@ -8,7 +8,7 @@ import type { KubernetesClient } from "./client";
 import type { Plain } from "./plain";
 import { resourceName } from "./pod-diagnostics";
 
-/** What is needed of Kubernetes. */
+/** The part of `KubernetesClient` that reads volumes. */
 export interface VolumeReader {
   readonly core: { listPersistentVolume(): Promise<{ readonly items: readonly Plain<V1PersistentVolume>[] }> };
   call<T>(doing: string, answer: Promise<T>): Promise<T>;

@@ -46,12 +46,12 @@ describe.skipIf(THROWAWAY === undefined)(
       [
         "no such storage class",
         { name: "storage", storageClass: "nope" },
-        /storage-0, storage-1, storage-2: there is no storage class nope for its volume; there are? \S/,
+        /storage-0, storage-1, storage-2: the cluster has no storage class nope for its volume; there are? \S/,
       ],
       [
         "no machine with room",
         { name: "room", cpu: "1000" },
-        /room-0, room-1, room-2: it cannot be scheduled \(0\/\d+ nodes are available: .*Insufficient cpu.*\); add machines that have room/,
+        /room-0, room-1, room-2: it cannot be scheduled \(0\/\d+ nodes are available: .*Insufficient cpu.*\); add machines with enough room/,
       ],
       [
         "no zones at all",
@@ -61,7 +61,7 @@ describe.skipIf(THROWAWAY === undefined)(
       [
         "a server that ends",
         { name: "crash", command: ["sh", "-c", "echo 'Bad directive or wrong number of arguments' >&2; exit 3"] },
-        /container valkey keeps ending, .* exit code 3; the last it said:\n {4}Bad directive/,
+        /container valkey has exited .* exit code 3; the last lines of its log:\n {4}Bad directive/,
       ],
     ])("%s is said within the timeout", async (_what, changes, expected) => {
       const servers = testServers({ shape: few, image: IMAGE, ...changes });
@@ -76,7 +76,7 @@ describe.skipIf(THROWAWAY === undefined)(
       const plan = await namespace.apply(servers);
       const began = Date.now();
       await expect(awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 150_000 })).rejects.toThrow(
-        /there is no storage class nope/,
+        /the cluster has no storage class nope/,
       );
       expect(Date.now() - began).toBeLessThan(60_000);
     });

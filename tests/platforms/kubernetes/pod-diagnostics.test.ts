@@ -16,22 +16,22 @@ describe("pods that do not run", () => {
     [
       "image",
       true,
-      "valkey-0, valkey-1: image registry.invalid/nothing:1 cannot be pulled (dial tcp: lookup registry.invalid on 10.0.0.53:53: no such host); name one that the machines can pull, and its pull secret if it needs one",
+      "valkey-0, valkey-1: image registry.invalid/nothing:1 cannot be pulled (dial tcp: lookup registry.invalid on 10.0.0.53:53: no such host); name an image that the machines can pull, and its pull secret if it needs one",
     ],
     [
       "image-name",
       true,
-      'valkey-0, valkey-1: image Not:An:Image cannot be pulled (couldn\'t parse image name "Not:An:Image": invalid reference format: repository name (library/Not) must be lowercase); name one that the machines can pull, and its pull secret if it needs one',
+      'valkey-0, valkey-1: image Not:An:Image cannot be pulled (couldn\'t parse image name "Not:An:Image": invalid reference format: repository name (library/Not) must be lowercase); name an image that the machines can pull, and its pull secret if it needs one',
     ],
     [
       "storage-class",
       true,
-      "valkey-0, valkey-1: there is no storage class nope for its volume; there are gp3, standard",
+      "valkey-0, valkey-1: the cluster has no storage class nope for its volume; available: gp3, standard",
     ],
     [
       "cpu",
       false,
-      "valkey-0, valkey-1: it cannot be scheduled (0/4 nodes are available: 4 Insufficient cpu); add machines that have room, or ask for less CPU or memory",
+      "valkey-0, valkey-1: it cannot be scheduled (0/4 nodes are available: 4 Insufficient cpu); add machines with enough room, or request less CPU or memory",
     ],
     [
       "spread",
@@ -41,18 +41,18 @@ describe("pods that do not run", () => {
     [
       "quota",
       true,
-      "StatefulSet valkey: quota few-pods of namespace data allows pods=1, of which pods=1 is used and pods=1 more is asked for; raise it, or deploy less",
+      "StatefulSet valkey: quota few-pods of namespace data allows pods=1; pods=1 is used and pods=1 more is requested. Raise the quota, or deploy less",
     ],
     [
       "root",
       true,
-      'StatefulSet valkey: it may not create its pods: pods "valkey-0" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true (pod must not set securityContext.runAsNonRoot=false), runAsUser=0 (pod must not set runAsUser=0)',
+      'StatefulSet valkey: it cannot create its pods: pods "valkey-0" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true (pod must not set securityContext.runAsNonRoot=false), runAsUser=0 (pod must not set runAsUser=0)',
     ],
     ["secret", true, 'valkey-0, valkey-1: container valkey cannot be started: secret "valkey" not found'],
     [
       "crash",
       true,
-      "valkey-0, valkey-1: container valkey keeps ending, 2 times so far, the last time with exit code 3; the last it said:\n    Bad directive or wrong number of arguments",
+      "valkey-0, valkey-1: container valkey has exited 2 times, the last time with exit code 3; the last lines of its log:\n    Bad directive or wrong number of arguments",
     ],
     [
       "no-machine-left",
@@ -67,13 +67,13 @@ describe("pods that do not run", () => {
 
   it("name no storage classes where those may not be read, and wait for what is not known to be missing", () => {
     expect(diagnosePods({ ...seen("storage-class"), storageClasses: undefined }).map(formatDiagnostic)).toEqual([
-      'valkey-0, valkey-1: storage class nope makes no volume for it: storageclass.storage.k8s.io "nope" not found',
+      'valkey-0, valkey-1: storage class nope provisions no volume for it: storageclass.storage.k8s.io "nope" not found',
     ]);
   });
 
   it("are said to be missing where nothing says why", () => {
     expect(diagnosePods({ ...seen("root"), events: [] }).map(formatDiagnostic)).toEqual([
-      "0 of 2 pods exist: nothing says why there are no more",
+      "0 of 2 pods exist: no event gives a reason",
     ]);
   });
 });

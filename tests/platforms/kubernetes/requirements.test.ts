@@ -59,27 +59,27 @@ describe("what a cluster must have", () => {
       "a namespace of somebody's",
       {},
       { namespace: { state: "lives", keptBy: undefined } },
-      /^namespace: valkey of context kind exists and is not this stack's, .*; name another, or delete that one$/,
+      /^namespace: valkey of context kind exists, and this stack did not create it\. .*; name another namespace, or delete that one$/,
     ],
     [
       "a namespace that another stack keeps",
       {},
       { namespace: { state: "lives", keptBy: "valkey/other" } },
-      /is not this stack's/,
+      /this stack did not create it/,
     ],
     ["a namespace on its way out", {}, { namespace: { state: "ends", keptBy: undefined } }, /being deleted; wait/],
-    ["a zone without machines", { zones: ["a", "d"] }, {}, /^zones: no machine is in d; there are a, b, c$/],
+    ["a zone without machines", { zones: ["a", "d"] }, {}, /^zones: no machine is in d; zones with machines: a, b, c$/],
     [
       "machines without zones",
       { zones: ["a", "b"] },
       { machines: [machine("m", undefined)] },
-      /no machine is in a, b; none has the label topology\.kubernetes\.io\/zone/,
+      /no machine is in a, b; no machine has the label topology\.kubernetes\.io\/zone/,
     ],
     [
       "no machine of a zone for the servers",
       { servers: [servers({ nodeSelector: { pool: "servers" } })] },
       { machines: [...FOUR, machine("m4", "a", { labels: { pool: "servers" } })] },
-      /^zones: no machine in b, c takes the servers of cluster/,
+      /^zones: no machine in b, c accepts the servers of cluster/,
     ],
     [
       "a taint that servers do not tolerate",
@@ -89,31 +89,31 @@ describe("what a cluster must have", () => {
           each.zone === "b" ? { ...each, taints: [{ key: "dedicated", value: "x", effect: "NoSchedule" }] } : each,
         ),
       },
-      /^zones: no machine in b takes/,
+      /^zones: no machine in b accepts/,
     ],
     [
       "a zone whose machine takes nobody",
       {},
       { machines: FOUR.map((each) => ({ ...each, unschedulable: each.name === "m2" })) },
-      /^zones: no machine in c takes/,
+      /^zones: no machine in c accepts/,
     ],
     [
       "too few machines for nodes that never share one",
       { servers: [servers({ onePerMachine: true })] },
       {},
-      /^hostAntiAffinity: the 6 nodes of cluster never share a machine, and there are 4 for them/,
+      /^hostAntiAffinity: the 6 nodes of cluster need a machine each, but only 4 machines accept them/,
     ],
     [
       "no such storage class",
       { storageClasses: ["nope"] },
       {},
-      /^storage\.className: there is no storage class nope; there are gp3, standard$/,
+      /^storage\.className: the cluster has no storage class nope; available: gp3, standard$/,
     ],
     [
       "no default storage class",
       {},
       { storageClasses: [{ name: "gp3", isDefault: false }] },
-      /no default storage class, so one must be named; there is gp3/,
+      /no default storage class; name one: available: gp3/,
     ],
     [
       "no right to forward ports",
@@ -149,10 +149,10 @@ describe("a machine for the load generator", () => {
 
   it("is refused where the servers take all that it may use", () => {
     expect(problems({ runner: {} })).toEqual([
-      "clients: no machine is left to load cluster from: its 6 nodes take every one of the 4 that a load generator may use; add one, name others (clients.nodeSelector, clients.tolerations), or let it share (clients.sharing: true), which every record will then say",
+      "clients: no machine is left for a load generator of cluster: its 6 nodes occupy all 4 machines that a load generator may use. Add a machine, select others (clients.nodeSelector, clients.tolerations), or set clients.sharing: true, which every result then records",
     ]);
     expect(problems({ runner: { nodeSelector: { pool: "load" } } })[0]).toMatch(
-      /none has the labels and tolerated taints that are asked for/,
+      /no machine has the required labels and only tolerated taints/,
     );
   });
 
