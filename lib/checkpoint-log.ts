@@ -1,9 +1,7 @@
 /**
  * Checkpoint logs: files of JSON lines, first a header and then one entry a line. Each line is on disk before the next
- * one is
- * written. A process that is killed loses only the entry that it had not written yet: `resume` cuts off an unfinished
- * last line.
- * A lock beside the file keeps a second process from writing to it.
+ * one is written. A process that is killed loses only the entry that it had not written yet: `resume` cuts off an
+ * unfinished last line. A lock beside the file keeps a second process from writing to it.
  */
 import {
   closeSync,

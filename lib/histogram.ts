@@ -1,7 +1,6 @@
 /**
  * Histograms of latencies. Adding histograms is exact, while percentiles cannot be combined. So a percentile of several
- * runners
- * or repeats is that of all their requests together, and never a mean of percentiles.
+ * runners or repeats is that of all their requests together, and never a mean of percentiles.
  */
 import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64 } from "hdr-histogram-js";
 import type { Histogram as HdrHistogram } from "hdr-histogram-js";

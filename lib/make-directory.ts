@@ -4,8 +4,8 @@ import { dirname, resolve } from "node:path";
 import { codeOf } from "./errors";
 
 /**
- * Makes a directory and its missing parents, one at a time. Node's own recursive mkdir never returns below /proc, where a
- * directory's parent exists and mkdir answers that it does not.
+ * Makes a directory and its missing parents, one at a time. Node's own recursive mkdir never returns below /proc, where
+ * a directory's parent exists and mkdir answers that it does not.
  * @throws the operating system's error
  */
 export function makeDirectory(path: string): void {

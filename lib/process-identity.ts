@@ -39,8 +39,7 @@ export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals)
 
 /**
  * Sends a signal to the process group that this process leads, or to the process where it leads none. The kernel gives
- * no new
- * process the number of a group that still has members.
+ * no new process the number of a group that still has members.
  * @returns whether the signal was sent
  */
 export function signalProcessGroup(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {

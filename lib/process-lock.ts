@@ -1,15 +1,11 @@
 /**
  * A lock that a process holds by files beside what it protects. A process that was killed leaves its file behind; the
- * next one
- * takes the lock over, and of many that try at once at most one succeeds.
+ * next one takes the lock over, and of many that try at once at most one succeeds.
  *
  * Each file holds the identity of a process: PATH.1, and PATH.2 where PATH.1 was left behind. A file comes into being
- * whole, as a
- * second link to one that is written already, and `link` fails where the name is taken: so each name has one winner. A
- * process
- * that looked before another released the lock may win another name; each winner therefore looks once more, and gives
- * up where
- * it sees a second one.
+ * whole, as a second link to one that is written already, and `link` fails where the name is taken: so each name has
+ * one winner. A process that looked before another released the lock may win another name; each winner therefore looks
+ * once more, and gives up where it sees a second one.
  */
 import { randomBytes } from "node:crypto";
 import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

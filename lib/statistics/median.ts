@@ -14,10 +14,8 @@ const WANTED_CONFIDENCE = 0.95;
 
 /**
  * The interval between the k-th smallest and the k-th largest value, with the largest k that gives 95 %. The true
- * median lies
- * outside with probability 2 · P(Binomial(n, ½) < k), for every distribution. Below six values even the whole range has
- * less than
- * 95 %; the result is then the range, with its confidence.
+ * median lies outside with probability 2 · P(Binomial(n, ½) < k), for every distribution. Below six values even the
+ * whole range has less than 95 %; the result is then the range, with its confidence.
  * @param values at least one
  */
 export function medianInterval(values: readonly number[]): MedianInterval {

@@ -21,12 +21,10 @@ const RANKS_FROM = 7;
 
 /**
  * Below seven differences: Student's t around the mean. It keeps its confidence for other than normal noise too,
- * because the
- * difference of two equally noisy values is symmetric. From seven on: Wilcoxon's signed ranks around the median of all
- * pairwise
- * means (Hodges and Lehmann), which assumes only that symmetry. A bootstrap does not keep its confidence for so few
- * values: an
- * interval of 95 % contains the truth in 82 % of the cases for five values, and in 90 % for ten.
+ * because the difference of two equally noisy values is symmetric. From seven on: Wilcoxon's signed ranks around the
+ * median of all pairwise means (Hodges and Lehmann), which assumes only that symmetry. A bootstrap does not keep its
+ * confidence for so few values: an interval of 95 % contains the truth in 82 % of the cases for five values, and in 90
+ * % for ten.
  * @param differences one from each round
  * @returns undefined for fewer than three
  */

@@ -6,8 +6,7 @@ const DROPPED = 64;
 
 /**
  * A generator of random numbers (xoroshiro128+ of pure-rand). It holds the distributions that load generators and
- * simulations
- * need; pure-rand has only uniform ones. It is not fit for secrets.
+ * simulations need; pure-rand has only uniform ones. It is not fit for secrets.
  */
 export class Random {
   readonly #generator: ReturnType<typeof xoroshiro128plus>;
@@ -21,10 +20,8 @@ export class Random {
 
   /**
    * A number from 0 to below 1 with 53 random bits: the high bits of two numbers, because the lowest bits of
-   * xoroshiro128+
-   * are weak (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021). pure-rand's
-   * `uniformFloat64`
-   * takes the low bits and is not faster.
+   * xoroshiro128+ are weak (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021). pure-rand's
+   * `uniformFloat64` takes the low bits and is not faster.
    */
   uniform(): number {
     return ((this.#generator.next() >>> 5) * 67_108_864 + (this.#generator.next() >>> 6)) / 9_007_199_254_740_992;

@@ -37,8 +37,7 @@ export interface PairedValues {
 
 /**
  * `other` over `base`. Logarithms are averaged: a ratio and its inverse then have the same verdict, and noise that
- * multiplies
- * becomes noise that adds.
+ * multiplies becomes noise that adds.
  * @param pairs one from each round in which both were measured
  * @param precision the relative difference that matters: 0.05 is 5 %
  */

@@ -1,13 +1,10 @@
 /**
  * Unpacks Valkey, or Redis to compare it with, from packages of Debian or Ubuntu into a directory. That needs no root
- * and
- * installs nothing.
+ * and installs nothing.
  *
  * apt fetches the packages and checks their signatures, with separate state and cache directories, from the mirror that
- * the
- * system is configured for. Programs of a newer suite need that suite's C library, so they run through its loader from
- * the
- * unpacked tree.
+ * the system is configured for. Programs of a newer suite need that suite's C library, so they run through its loader
+ * from the unpacked tree.
  */
 import { execFile } from "node:child_process";
 import {
@@ -23,6 +20,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { compact } from "../../lib/compact";
 import { Failure, messageOf } from "../../lib/errors";
 
 const run = promisify(execFile);
@@ -132,7 +130,7 @@ async function fetchFrom(
   { product, packages, work, report, signal }: Fetch,
 ): Promise<string> {
   report(`reading the packages of ${suite.suite}`);
-  const names = [suite.suite, ...(suite.base === undefined ? [] : [suite.base])];
+  const names = compact([suite.suite, suite.base]);
   const sources = names.map((name) => `deb ${trust(distribution)}${mirror} ${name} ${suite.component}\n`).join("");
   const options = aptOptions(work, sources);
   await run("apt-get", [...options, "update"], { signal });

@@ -75,7 +75,7 @@ async function findEngine(
   if (!hasApt())
     throw new Failure(
       [
-        "it is not installed, and this machine has no apt to fetch it with; install it and set its directory as the engine",
+        "it is not installed, and this machine has no apt to fetch it with; install it, and name its directory",
         ...looked,
       ].join("; "),
     );

@@ -56,8 +56,7 @@ export class Host {
 
   /**
    * Continues a deployment whose servers another process started in this run. Stops servers that were not up yet when
-   * that
-   * process was killed, because nothing knows them.
+   * that process was killed, because nothing knows them.
    * @param plan as the servers were started; its shape may be another one
    * @returns the deployment with the servers that run, however many
    */
@@ -104,8 +103,7 @@ export class Host {
 
   /**
    * Gives a formed deployment another shape: starts the servers it lacks, resizes it while it serves, and stops the
-   * last
-   * servers where there are too many. A call after an interruption continues the resize.
+   * last servers where there are too many. A call after an interruption continues the resize.
    * @returns the deployment in its new shape
    */
   async resize(

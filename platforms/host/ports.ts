@@ -18,8 +18,7 @@ const LAST = 65535;
 
 /**
  * The larger part of the unprivileged ports outside the ephemeral range. The kernel may give a port of that range to an
- * outgoing
- * connection between the moment it is found free and the moment a server binds it.
+ * outgoing connection between the moment it is found free and the moment a server binds it.
  */
 export function portsOutside(ephemeral: PortRange): PortRange {
   const below = { low: FIRST_UNPRIVILEGED, high: Math.min(ephemeral.low - 1, LAST) };
@@ -38,8 +37,7 @@ export function* portsFrom(range: PortRange, start: number): Generator<number> {
 
 /**
  * Finds free ports. The search begins at a random port, so that simultaneous runs rarely find the same ones. A port may
- * still be
- * taken before it is bound; then the caller looks for another.
+ * still be taken before it is bound; then the caller looks for another.
  * @throws Failure when too few are free
  */
 export async function findFreePorts(count: number): Promise<number[]> {

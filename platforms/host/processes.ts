@@ -29,10 +29,8 @@ export interface RecordedProcess extends RunningProcess {
 
 /**
  * Sends a signal to the process group of a child of this process. Takes microseconds: the kernel gives a child's pid to
- * no other
- * process before this process has read the child's exit, so nothing has to be looked up. Does nothing when the child
- * has ended
- * or the process is not a child of this one.
+ * no other process before this process has read the child's exit, so nothing has to be looked up. Does nothing when the
+ * child has ended or the process is not a child of this one.
  */
 export function signalChildGroup({ pid, child }: RunningProcess, signal: "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
   if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -64,8 +62,7 @@ let serial = 0;
 
 /**
  * Starts a command that is recorded in the run directory, so that a later run can stop it when this process is killed.
- * The
- * command has its own session: Ctrl-C on the terminal reaches this process only.
+ * The command has its own session: Ctrl-C on the terminal reaches this process only.
  * @param command the program's path. `args` are visible to other users and must contain no secrets
  * @param options `env` replaces the environment of this process
  * @throws Error when no process can be started; a program that does not exist ends with exit status 127

@@ -23,8 +23,7 @@ export interface Programs {
 
 /**
  * Finds Valkey 8.0 or newer. With VALKEY_HOME set, it must be there. Otherwise the PATH, the packages that are unpacked
- * already
- * and the distribution's packages (where the machine has apt) are tried, in this order.
+ * already and the distribution's packages (where the machine has apt) are tried, in this order.
  * @param packages the directory of unpacked packages
  * @throws BadInput with a reason for each place, and how to install Valkey
  */

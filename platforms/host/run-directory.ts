@@ -5,7 +5,7 @@
  *   RUNS/ID/run.json            the identity of the process that runs it, the stack, whether the deployment is kept
  *   RUNS/ID/processes/NAME      a process that the run started, recorded by that process itself
  *   RUNS/ID/processes.closed/   the same, once the run is being stopped
- *   RUNS/ID/side-effects/NAME   a dropped route or a mounted file system, see side-effects.ts
+ *   RUNS/ID/side-effects/NAME   dropped packets or a mounted file system, see side-effects.ts
  *   RUNS/ID/DEPLOYMENT/NODE/    a node's configuration, data and log
  */
 import { randomBytes } from "node:crypto";
@@ -193,8 +193,8 @@ async function closeRecords(path: string): Promise<void> {
 
 /**
  * Stops the recorded processes of a run, also frozen ones, by SIGTERM and after a grace period by SIGKILL. Undoes the
- * side
- * effects of faults, and removes the directory. Does not affect other processes. Two simultaneous calls do no harm.
+ * side effects of faults, and removes the directory. Does not affect other processes. Two simultaneous calls do no
+ * harm.
  * @returns the number of processes that it stopped
  * @throws Failure when a process outlives SIGKILL; the directory stays
  */

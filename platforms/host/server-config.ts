@@ -1,5 +1,6 @@
 /** The plan of a server on this machine, and its configuration file. Pure. */
 import { join } from "node:path";
+import { compact } from "../../lib/compact";
 import type { Endpoint } from "../../valkey/node";
 import { sentinelConfig } from "../../valkey/sentinel/plan";
 import { formatConfigFile } from "../../valkey/settings";
@@ -76,7 +77,7 @@ export function serverConfig(
           ["cluster-port", String(busPort)] as const,
         ]
       : []),
-    ...(plan.replicaOf === undefined ? [] : [["replicaof", `${plan.replicaOf.host} ${plan.replicaOf.port}`] as const]),
+    ...compact([plan.replicaOf && (["replicaof", `${plan.replicaOf.host} ${plan.replicaOf.port}`] as const)]),
   ]);
   // This directive is derived, not configured, so it is left out where the server does not know it.
   const known = [...plan.directives].filter(

@@ -26,8 +26,7 @@ export function recordServer({ server: { directory, port, busPort }, zone }: Pla
 
 /**
  * The running servers of a deployment, in the order of their numbers. `halfStarted` are its processes without such a
- * record: the
- * process that started them was killed before they accepted connections.
+ * record: the process that started them was killed before they accepted connections.
  */
 export function findRecordedServers(
   run: RunDirectory,

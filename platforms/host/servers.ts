@@ -40,8 +40,7 @@ const STOP_GRACE_MS = 2000;
 
 /**
  * Starts servers in parallel, and returns when all of them accept connections. A server whose port was taken meanwhile
- * gets
- * another port.
+ * gets another port.
  * @param onExit called when one of them ends later, for whatever reason
  * @throws Failure when a server ends or does not answer in time; the others continue to run until the run is stopped
  */
@@ -169,9 +168,9 @@ export async function stopServer({ process }: Pick<ServerProcess, "process">): P
 
 /** Names the server, its exit and the last lines of its log. */
 export function unexpectedExitFailure(server: ServerProcess, exit: ProcessExit): Failure {
-  return new Failure(
-    `${server.plan.name} (port ${server.port}, pid ${server.process.pid}) exited unexpectedly: ${formatExit(exit)}${quoteLog(server)}`,
-  );
+  const { plan, port, process } = server;
+  const which = `${plan.name} (port ${port}, pid ${process.pid})`;
+  return new Failure(`${which} exited unexpectedly: ${formatExit(exit)}${quoteLog(server)}`);
 }
 
 function quoteLog(server: ServerProcess): string {

@@ -115,8 +115,7 @@ function ruleArguments({ from, to, comment }: PartitionRule): string[] {
 
 /**
  * Undoes everything that is recorded in a run directory. A second call does no harm. The processes of the run have
- * ended,
- * because file systems in use cannot be unmounted.
+ * ended, because file systems in use cannot be unmounted.
  * @throws Failure when a side effect cannot be undone; its record stays
  */
 export async function removeSideEffects(path: string): Promise<void> {

@@ -41,7 +41,10 @@ export function parseStatus(status: number, body: unknown): ApiStatus {
 /** @param doing what failed: `reading the pods of namespace x` */
 export function explainStatus({ code, message }: ApiStatus, doing: string, { context }: ApiServer): string {
   if (code === 401)
-    return `${doing}: the API server does not accept the credentials of context ${context}; log in again, or name another context`;
+    return (
+      `${doing}: the API server does not accept the credentials of context ${context}; ` +
+      "log in again, or name another context"
+    );
   const forbidden = FORBIDDEN.exec(message);
   if (code === 403 && forbidden !== null) {
     const [, user = "", verb = "", resource = "", group = "", namespace] = forbidden;
@@ -49,7 +52,8 @@ export function explainStatus({ code, message }: ApiStatus, doing: string, { con
     const kind = namespace === undefined ? "ClusterRole" : "Role";
     // Over a websocket it is a GET, for which versions of Kubernetes ask for either or both.
     const verbs = resource === "pods/portforward" ? `"create", "get"` : `"${verb}"`;
-    return `${doing}: ${user} may not ${verb} ${resource}${where}; bind it a ${kind} with apiGroups ["${group}"], resources ["${resource}"], verbs [${verbs}]`;
+    const rule = `apiGroups ["${group}"], resources ["${resource}"], verbs [${verbs}]`;
+    return `${doing}: ${user} may not ${verb} ${resource}${where}; bind it a ${kind} with ${rule}`;
   }
   return `${doing}: ${message}`;
 }
@@ -62,10 +66,11 @@ export function explainApiError(error: unknown, doing: string, api: ApiServer): 
     .replace(/^request to \S+ failed, reason: /, "")
     .trim();
   const what = reason === "" ? (codeOf(error) ?? "no reason given") : reason;
+  const server = `the API server of context ${api.context} (${api.server})`;
   if (/abort|timed? ?out/i.test(what))
-    return `${doing}: the API server of context ${api.context} (${api.server}) does not answer; is the cluster up, and can this machine reach it?`;
+    return `${doing}: ${server} does not answer; check that the cluster runs and that this machine can reach it`;
   if (isUnreachable(codeOf(error), what))
-    return `${doing}: the API server of context ${api.context} (${api.server}) cannot be reached: ${what}; is the cluster up, and is this the context that was meant?`;
+    return `${doing}: ${server} cannot be reached: ${what}; check that the cluster runs and that the context is right`;
   return `${doing}: ${what}`;
 }
 

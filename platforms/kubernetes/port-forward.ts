@@ -1,7 +1,7 @@
 /**
  * A port-forward: one TCP connection to a pod, over a websocket through the API server. The client library's own
- * port-forward
- * does not end a stream when the other side ends, does not wait for slow readers, and hides why the API server refused.
+ * port-forward does not end a stream when the other side ends, does not wait for slow readers, and hides why the API
+ * server refused.
  */
 import { Duplex } from "node:stream";
 import { WebSocket } from "ws";
@@ -42,8 +42,9 @@ export async function openPortForward(kubernetes: KubernetesClient, target: PodP
   } catch (error) {
     throw new Failure(explainApiError(error, doing, kubernetes), { cause: error });
   }
+  const server = kubernetes.server.replace(/^http/, "ws").replace(/\/$/, "");
   const url = new URL(
-    `${kubernetes.server.replace(/^http/, "ws").replace(/\/$/, "")}/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/portforward`,
+    `${server}/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/portforward`,
   );
   url.searchParams.set("ports", String(port));
   const socket = new WebSocket(url, [PROTOCOL], options);

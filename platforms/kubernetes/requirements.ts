@@ -195,6 +195,7 @@ function storageProblems(
 function rightProblems({ namespace }: KubernetesRequirements, { mayForwardPorts, context }: KubernetesFacts): string[] {
   if (mayForwardPorts !== false) return [];
   return [
-    `context: ${context} may not forward ports to pods, which formation and verification need; bind its user a Role in namespace ${namespace} with apiGroups [""], resources ["pods/portforward"], verbs ["create", "get"]`,
+    `context: ${context} may not forward ports to pods, which formation and verification need; bind its user a Role in ` +
+      `namespace ${namespace} with apiGroups [""], resources ["pods/portforward"], verbs ["create", "get"]`,
   ];
 }

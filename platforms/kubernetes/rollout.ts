@@ -104,8 +104,7 @@ function isReady({ metadata, status }: V1Pod): boolean {
 
 /**
  * Deletes pods that run an old template and cannot start. A StatefulSet with ordered pods waits for them forever before
- * it
- * replaces them (kubernetes/kubernetes#67250), although the new template may fix them.
+ * it replaces them (kubernetes/kubernetes#67250), although the new template may fix them.
  */
 async function release(
   kubernetes: KubernetesClient,

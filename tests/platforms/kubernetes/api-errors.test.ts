@@ -45,7 +45,7 @@ describe("an API server that does not answer", () => {
     [
       "ECONNREFUSED",
       "request to https://10.0.0.9:6443/version/ failed, reason: connect ECONNREFUSED 10.0.0.9:6443",
-      /cannot be reached: connect ECONNREFUSED 10\.0\.0\.9:6443; is the cluster up/,
+      /cannot be reached: connect ECONNREFUSED 10\.0\.0\.9:6443; check that the cluster runs/,
     ],
     ["ENOTFOUND", "getaddrinfo ENOTFOUND nowhere.example", /cannot be reached: getaddrinfo ENOTFOUND/],
     ["DEPTH_ZERO_SELF_SIGNED_CERT", "self-signed certificate", /cannot be reached: self-signed certificate/],
