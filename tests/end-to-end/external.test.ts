@@ -52,7 +52,7 @@ const BENCH = [
 ];
 
 describe("verify", () => {
-  it("passes a cluster that is as it should be, reading as S1's example does", async () => {
+  it('passes a cluster that is as it should be, in the format of "Valkey on EKS"', async () => {
     const { status, output } = await place.run(
       ["verify", "--mode", "cluster", "--primaries", "3", "--replicas", "1", ...nodes(cluster)],
       password(cluster),

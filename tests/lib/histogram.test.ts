@@ -19,7 +19,7 @@ function exact(values: readonly number[], part: number): number {
 }
 
 describe("a histogram", () => {
-  it("merges to what one of all values would hold, in any order and grouping", () => {
+  it("merges to the histogram of all values, in any order and grouping", () => {
     fc.assert(
       fc.property(fc.array(latencies, { minLength: 1, maxLength: 6 }), (groups) => {
         const merged = Histogram.merge(groups.map(of));
@@ -36,7 +36,7 @@ describe("a histogram", () => {
     );
   });
 
-  it("gives percentiles within a thousandth of those by sorting, and never a lower one", () => {
+  it("has percentiles within a thousandth of the exact ones, and never below", () => {
     fc.assert(
       fc.property(latencies, fc.constantFrom(0.5, 0.9, 0.99, 0.999, 1), (values, part) => {
         const wanted = exact(values, part);
@@ -48,7 +48,7 @@ describe("a histogram", () => {
     );
   });
 
-  it("comes back from its text with every count", () => {
+  it("keeps every count when it is encoded and decoded", () => {
     fc.assert(
       fc.property(latencies, (values) => {
         expect(
@@ -65,7 +65,7 @@ describe("a histogram", () => {
     );
   });
 
-  it("reads what HDR histograms of other ranges and units write", () => {
+  it("decodes HDR histograms with other ranges and units", () => {
     const other = build({
       lowestDiscernibleValue: 1,
       highestTrackableValue: 60_000_000,
@@ -81,11 +81,11 @@ describe("a histogram", () => {
     expect(Histogram.decode(encodeIntoCompressedBase64(other), 1000).percentileMs(0.5)).toBeCloseTo(1000, 0);
   });
 
-  it("refuses a text that is none", () => {
+  it("rejects a text in another format", () => {
     expect(() => Histogram.decode("AAAA")).toThrow(Failure);
   });
 
-  it("of cumulative counts holds each request as long as it is known to have taken at most", () => {
+  it("of cumulative counts holds each request with the latency of its step", () => {
     const histogram = Histogram.fromCumulative([
       { ms: 1, count: 50 },
       { ms: 2, count: 98 },
@@ -95,7 +95,7 @@ describe("a histogram", () => {
     expect([histogram.count, histogram.maxMs, histogram.countAtMost(2)]).toEqual([100, 10, 98]);
   });
 
-  it("of nothing says nothing", () => {
+  it("has zeros where it is empty", () => {
     expect([Histogram.empty().percentileMs(0.99), Histogram.empty().meanMs, Histogram.empty().cumulative()]).toEqual([
       0,
       0,

@@ -8,7 +8,7 @@ import { identifyProcess, isProcessAlive, parseProcessRecord, signalProcess } fr
 import { RECORD_AND_EXEC } from "../../platforms/host/processes";
 
 describe("a process's identity", () => {
-  it("is the same as long as it lives, and nobody's afterwards", async () => {
+  it("stays the same until the process ends, and matches no process afterwards", async () => {
     const child = spawn("sleep", ["60"], { stdio: "ignore" });
     const identity = identifyProcess(child.pid ?? 0);
     if (identity === undefined) throw new Error("no identity");
@@ -22,7 +22,7 @@ describe("a process's identity", () => {
     expect(signalProcess(identity, "SIGKILL")).toBe(false);
   });
 
-  it("is written by the process itself before it becomes the command, secrets and spaces untouched", async () => {
+  it("is written by the process itself before it becomes the command, with unchanged arguments", async () => {
     const directory = mkdtempSync(join(tmpdir(), "identity-"));
     const record = join(directory, "record");
     const child = spawn("/bin/sh", [RECORD_AND_EXEC, record, "sh", "-c", 'printf %s "$1"; sleep 5', "x", "a b"], {
@@ -39,12 +39,12 @@ describe("a process's identity", () => {
     rmSync(directory, { recursive: true });
   });
 
-  it("is not made of half a record", () => {
+  it("is undefined for an incomplete record", () => {
     expect(parseProcessRecord("")).toBeUndefined();
     expect(parseProcessRecord("123 (sh) S 1")).toBeUndefined();
   });
 
-  it("is not a zombie's", async () => {
+  it("is undefined for a zombie", async () => {
     // Its parent never waits for it: the inner sleep ends at once and stays a zombie.
     const parent = spawn("/bin/sh", ["-c", "sleep 0.05 & echo $!; exec sleep 60"], {
       stdio: ["ignore", "pipe", "ignore"],

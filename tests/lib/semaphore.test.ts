@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Semaphore } from "../../lib/semaphore";
 
-describe("turns", () => {
-  it("are never more than allowed at once, and everybody gets one, whoever fails", async () => {
+describe("a semaphore", () => {
+  it("runs every task, and never more than allowed at once, whichever fail", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 5 }),

@@ -1,4 +1,7 @@
-/** Commands within the test's own process, which saves each a second's start: for what ends by itself. Not two at a time. */
+/**
+ * Runs commands in the process of the test, which saves a second each. For commands that end by themselves, one at a time.
+ */
+/** The result of a command. */
 export interface Ended {
   /** Exit status, or 128 and the signal's number as shells have it. */
   readonly status: number;
@@ -6,6 +9,7 @@ export interface Ended {
   readonly output: string;
 }
 
+/** Runs a command and captures what it prints. */
 export async function captured(
   environment: NodeJS.ProcessEnv,
   command: () => Promise<number> | number,

@@ -1,4 +1,7 @@
-/** A server that speaks the protocol as Dragonfly does where it differs: one section of INFO, one pattern of CONFIG GET, no subcommands in ACL rules. */
+/**
+ * A server that differs from Valkey as Dragonfly does: INFO takes one section, CONFIG GET one pattern, and ACL rules no
+ * subcommands.
+ */
 import type { AddressInfo, Server, Socket } from "node:net";
 import { createServer } from "node:net";
 

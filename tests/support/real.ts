@@ -1,4 +1,4 @@
-/** Real servers for tests: found as a user's are, in a run directory of their own, all gone afterwards. */
+/** Real servers for tests: the programs that a user's commands find, in a separate run directory that is removed afterwards. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -26,7 +26,7 @@ export function realPrograms(): Promise<Programs> {
 
 /** Valkey 8.1, the last without atomic slot migration, from Debian's packages; undefined where those cannot be had. */
 export async function olderPrograms(): Promise<Programs | undefined> {
-  // Apart from those that users are given: an older one there would be taken for what this machine has.
+  // Not in the packages directory of commands, which would find the older version there.
   const packages = join(cacheDirectory(), "packages-8.1");
   const unpacked = unpackedPrograms(packages).find((path) => path.includes("valkey_8."));
   try {
@@ -40,7 +40,7 @@ export async function olderPrograms(): Promise<Programs | undefined> {
   }
 }
 
-/** What VALKEY_HOME must be for a command to use the same programs. */
+/** The VALKEY_HOME with which a command uses the same programs. */
 export async function valkeyHome(): Promise<string> {
   return dirname((await realPrograms()).server);
 }

@@ -1,4 +1,4 @@
-/** Arguments for components in tests: as few as can be, and S1's. */
+/** Arguments of components in tests: the fewest possible, and those of "Valkey on EKS". */
 import * as pulumi from "@pulumi/pulumi";
 import type { ServerArgs } from "../../components/kubernetes/arguments";
 
@@ -14,7 +14,7 @@ export const plainServers: ServerArgs = {
   placement: { zones: ["a", "b", "c"], hostAntiAffinity: "preferred" },
 };
 
-/** The pods, volumes and durability that S1 measured with. */
+/** The pods, volumes and durability of "Valkey on EKS". */
 export const studyServers: ServerArgs = {
   ...plainServers,
   settings: { appendonly: true, appendfsync: "everysec", save: "900 1 300 100 60 10000", maxmemory: 10 * 2 ** 30 },

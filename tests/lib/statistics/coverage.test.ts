@@ -1,4 +1,4 @@
-/** Whether intervals hold what they promise: simulated studies with few rounds, and noise of the kinds that machines have. */
+/** Simulates studies with few rounds and realistic noise, to check that intervals keep their confidence. */
 import { describe, expect, it } from "vitest";
 import { pairedInterval, studentInterval } from "../../../lib/statistics/paired";
 import type { Point } from "../../../lib/statistics/power-law";
@@ -15,7 +15,7 @@ const normal = (): number => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * 
 const NOISE = {
   normal: () => 0.05 * normal(),
   "heavy-tailed (Laplace)": () => 0.04 * Math.log(uniform()) * (random() < 0.5 ? 1 : -1),
-  "spoilt by a neighbour one time in ten": () => 0.03 * normal() - (random() < 0.1 ? 0.5 * random() : 0),
+  "an outlier one time in ten": () => 0.03 * normal() - (random() < 0.1 ? 0.5 * random() : 0),
   "skewed: never faster, often slower": () => 0.05 * Math.log(uniform()),
 } as const;
 type Noise = () => number;
@@ -48,7 +48,7 @@ const SLACK = 1.7;
 
 describe("an interval of 95 % around a ratio", () => {
   it.each(KINDS.flatMap(([kind, noise]) => [3, 5, 9].map((rounds) => ({ kind, noise, rounds }))))(
-    "holds the true one with $rounds rounds of noise that is $kind",
+    "contains the true ratio with $rounds rounds and noise: $kind",
     ({ noise, rounds }) => {
       expect(
         percentage(STUDIES, () => holdsIt(pairedInterval(logRatios(rounds, noise), 0.95), Math.log(1.1))),
@@ -56,7 +56,7 @@ describe("an interval of 95 % around a ratio", () => {
     },
   );
 
-  it("is not had from a bootstrap of five rounds, which is why there is none", () => {
+  it("does not keep its confidence by a bootstrap of five rounds, which is why none is used", () => {
     const bootstrap = (values: readonly number[]): { low: number; high: number } => {
       const means = Array.from(
         { length: 200 },
@@ -67,10 +67,10 @@ describe("an interval of 95 % around a ratio", () => {
     expect(percentage(500, () => holdsIt(bootstrap(logRatios(5, NOISE.normal)), Math.log(1.1)))).toBeLessThan(88);
   });
 
-  it("would be much wider with Student's t where a neighbour spoils a round now and then", () => {
+  it("would be much wider with Student's t where some rounds are outliers", () => {
     let [ranks, student] = [0, 0];
     for (let study = 0; study < 500; study++) {
-      const values = logRatios(15, NOISE["spoilt by a neighbour one time in ten"]);
+      const values = logRatios(15, NOISE["an outlier one time in ten"]);
       const [byRanks, byT] = [pairedInterval(values, 0.95), studentInterval(values, 0.95)];
       ranks += (byRanks?.high ?? NaN) - (byRanks?.low ?? NaN);
       student += byT.high - byT.low;
@@ -96,9 +96,9 @@ function study(
   return ratio;
 }
 
-describe("a study that stops when it knows enough", () => {
+describe("a study that stops when its interval is precise", () => {
   it.each(KINDS.flatMap(([kind, noise]) => [0.05, 0.03].map((precision) => ({ kind, noise, precision }))))(
-    "still holds the true ratio, $kind, wanted to $precision",
+    "still contains the true ratio with noise: $kind, precision: $precision",
     ({ noise, precision }) => {
       expect(
         percentage(500, () => {
@@ -109,23 +109,23 @@ describe("a study that stops when it knows enough", () => {
     },
   );
 
-  it("does not see a difference where there is none more than one time in twenty", () => {
+  it("reports a difference where there is none in at most one of twenty studies", () => {
     const seen = percentage(500, () => ["greater", "less"].includes(study(NOISE.normal, 1, 0.05, 30).verdict));
     expect(seen).toBeLessThan(5 + 2.9);
   });
 
-  it("sees one of 10 % nearly always", () => {
+  it("reports a difference of 10 % nearly always", () => {
     expect(percentage(200, () => study(NOISE.normal, 0.9, 0.05, 30).verdict === "less")).toBeGreaterThan(95);
   });
 
-  it("says that there is none of twice the precision and more, nearly always; of one as large as the precision it may", () => {
+  it("hardly ever reports no difference where it is twice the precision; it may where it equals the precision", () => {
     const none = (trueRatio: number): number =>
       percentage(300, () => study(NOISE.normal, trueRatio, 0.05, 40).verdict === "no-difference");
     expect(none(1.1)).toBeLessThan(2.5);
     expect(none(1.05)).toBeGreaterThan(10);
   });
 
-  it("holds the true ratio less often where one of the two alone is skewed", () => {
+  it("contains the true ratio less often where the noise of one side is skewed", () => {
     const skewed = (): number => 0.08 * Math.log(uniform());
     // The mean of its logarithms: what it is by the average round.
     const truth = 1.1 * Math.exp(-0.08);
@@ -136,7 +136,7 @@ describe("a study that stops when it knows enough", () => {
     expect(held).toBeGreaterThan(85);
   });
 
-  it("says that it does not know when its budget ends too early", () => {
+  it("reports not enough data when its budget ends too early", () => {
     const verdicts = Array.from({ length: 200 }, () => study(() => 6 * NOISE.normal(), 1, 0.05, 6).verdict);
     expect(verdicts.filter((verdict) => verdict === "not-enough-data").length).toBeGreaterThan(160);
     expect(verdicts).not.toContain("no-difference");
@@ -151,7 +151,7 @@ describe("an interval of 95 % around an exponent", () => {
   };
 
   it.each(KINDS.flatMap(([kind, noise]) => [3, 6].map((rounds) => ({ kind, noise, rounds }))))(
-    "holds the true one with $rounds rounds, $kind",
+    "contains the true exponent with $rounds rounds and noise: $kind",
     ({ noise, rounds }) => {
       expect(
         percentage(STUDIES, () =>
@@ -167,7 +167,7 @@ describe("an interval of 95 % around an exponent", () => {
     },
   );
 
-  it("holds it of one round too", () => {
+  it("contains the true exponent with one round", () => {
     expect(
       percentage(STUDIES, () => holdsIt(fitPowerLaw([round(NOISE.normal)], 0.95)?.exponent, 0.92)),
     ).toBeGreaterThan(95 - SLACK);

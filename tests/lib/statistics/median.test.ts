@@ -5,7 +5,7 @@ import { median, medianInterval } from "../../../lib/statistics/median";
 const values = fc.array(fc.double({ min: 0, max: 1e9, noNaN: true }), { minLength: 1, maxLength: 60 });
 
 describe("medianInterval", () => {
-  it("holds the median, between values that were measured", () => {
+  it("contains the median, and ends at measured values", () => {
     fc.assert(
       fc.property(values, (all) => {
         const { median: middle, low, high } = medianInterval(all);
@@ -42,7 +42,7 @@ describe("medianInterval", () => {
     expect(interval.confidence).toBeCloseTo(confidence, 4);
   });
 
-  it("of no values is nobody's guess", () => {
+  it("of no values is an error", () => {
     expect(() => median([])).toThrow("no values");
   });
 });

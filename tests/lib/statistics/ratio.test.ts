@@ -11,7 +11,7 @@ const around = (ratio: number, ...deviations: number[]): PairedValues[] =>
   deviations.map((deviation) => ({ base: 1000, other: 1000 * ratio * (1 + deviation) }));
 
 describe("pairedRatio", () => {
-  it("says the inverse of what it says the other way round", () => {
+  it("is the inverse when the sides are exchanged", () => {
     fc.assert(
       fc.property(pairs, (all) => {
         const [ratio, inverse] = [
@@ -34,7 +34,7 @@ describe("pairedRatio", () => {
     );
   });
 
-  it("does not depend on how fast rounds were, nor on their order", () => {
+  it("depends neither on the speed of rounds nor on their order", () => {
     fc.assert(
       fc.property(
         pairs,
@@ -52,7 +52,7 @@ describe("pairedRatio", () => {
     );
   });
 
-  it("has a verdict of its own for each case", () => {
+  it("has a verdict for each case", () => {
     expect(pairedRatio(around(1.5, 0, 0.01, -0.01, 0.02), 0.05).verdict).toBe("greater");
     expect(pairedRatio(around(0.9, 0, 0.01, -0.01, 0.02), 0.05).verdict).toBe("less");
     expect(pairedRatio(around(1, 0, 0.01, -0.01, 0.005), 0.05).verdict).toBe("no-difference");
@@ -61,13 +61,13 @@ describe("pairedRatio", () => {
     expect(pairedRatio([], 0.05)).toMatchObject({ verdict: "not-enough-data", ratio: undefined });
   });
 
-  it("leaves out rounds in which nothing was measured", () => {
+  it("ignores rounds without a measurement", () => {
     expect(pairedRatio([...around(2, 0, 0.01, -0.01), { base: 0, other: 5 }], 0.05).rounds).toBe(3);
   });
 });
 
 describe("roundsNeeded", () => {
-  it("is what there is where that is enough, and four times as many for half the width", () => {
+  it("is the present number where that suffices, and four times as many for half the width", () => {
     const ratio = pairedRatio(around(1, 0.1, -0.1, 0.08, -0.05, 0.02, -0.09, 0.03, 0.06), 0.05);
     const half = (Math.log(ratio.high ?? NaN) - Math.log(ratio.low ?? NaN)) / 2;
     expect(roundsNeeded(ratio, Math.expm1(half * 1.01))).toBe(8);
@@ -79,7 +79,7 @@ describe("roundsNeeded", () => {
 });
 
 describe("random numbers from a seed", () => {
-  it("are the same for the same seed, even, and shuffle everything", () => {
+  it("are the same for the same seed and uniform, and shuffle into every order", () => {
     const [a, b] = [randomFrom(7), randomFrom(7)];
     const numbers = Array.from({ length: 5000 }, () => a());
     expect(numbers.slice(0, 100)).toEqual(Array.from({ length: 100 }, () => b()));

@@ -1,4 +1,4 @@
-/** The statistics against values that others have published. */
+/** Compares the statistics with published values. */
 import { describe, expect, it } from "vitest";
 import { welchInterval } from "../../../lib/statistics/independent";
 import { pairedInterval, signedRank, signedRankInterval, studentInterval } from "../../../lib/statistics/paired";
@@ -29,7 +29,7 @@ describe("Student's t", () => {
     }
   });
 
-  it("refuses what has no quantile", () => {
+  it("rejects arguments without a quantile", () => {
     expect(() => twoSidedT(1, 5)).toThrow("no t");
     expect(() => twoSidedT(0.95, 0)).toThrow("no t");
   });
@@ -65,7 +65,7 @@ describe("intervals of paired differences", () => {
     expect(signedRank(n, 0.05)).toBe(critical + 1);
   });
 
-  it("there are none by ranks of five values at 95 %", () => {
+  it("do not exist by ranks for five values at 95 %", () => {
     expect(signedRank(5, 0.05)).toBe(0);
     expect(() => signedRankInterval([1, 2, 3, 4, 5], 0.95)).toThrow("no interval");
   });
@@ -82,7 +82,7 @@ describe("intervals of paired differences", () => {
     expect([low, high].map((each) => Number(each.toFixed(3)))).toEqual([0.01, 0.786]);
   });
 
-  it("there are none of two", () => {
+  it("do not exist for two values", () => {
     expect(pairedInterval([1, 2], 0.95)).toBeUndefined();
   });
 });
@@ -105,15 +105,15 @@ describe("lines and power laws", () => {
     expect(line?.interceptError).toBeCloseTo(0.232818234301152, 9);
   });
 
-  it("give back the exponent of exact data", () => {
+  it("find the exponent of exact data", () => {
     const law = fitPowerLaw([[1, 2, 4, 8].map((x) => ({ x, y: 1984 * x ** 0.92 }))], 0.95);
     expect(law?.exponent.estimate).toBeCloseTo(0.92, 12);
     expect(law?.factor).toBeCloseTo(1984, 6);
     expect(law?.exponent.high).toBeCloseTo(0.92, 6);
   });
 
-  it("hold S5's own exponents of its unsaturated rows", () => {
-    // One CPU per shard, client not saturated: 1, 4 and 8 shards; S5 says 0.87 and 0.92 from the first point alone.
+  it('contain the exponents that "Single-node multi-shard" states for its unsaturated rows', () => {
+    // One CPU per shard, client not saturated: 1, 4 and 8 shards; the document states 0.87 and 0.92, each from the first point alone.
     const law = fitPowerLaw(
       [
         [

@@ -9,7 +9,7 @@ const anyRange = fc
   .map(([a, b]) => ({ low: Math.min(a, b), high: Math.max(a, b) }));
 
 describe("ports", () => {
-  it("are unprivileged, and outside the kernel's own range wherever that leaves enough", () => {
+  it("are unprivileged, and outside the ephemeral range where that leaves enough", () => {
     fc.assert(
       fc.property(anyRange, (ephemeral) => {
         const { low, high } = portsOutside(ephemeral);

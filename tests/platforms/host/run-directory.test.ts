@@ -35,8 +35,8 @@ function orphan(run: RunDirectory): void {
   writeFileSync(file, JSON.stringify({ ...info, runner: { ...info.runner, started: "before" } }));
 }
 
-describe("a run's directory", () => {
-  it("is the user's alone and knows its processes", async () => {
+describe("a run directory", () => {
+  it("is readable by the user only and lists its processes", async () => {
     const run = RunDirectory.create(runs, "local");
     const pid = await sleeper(run);
     expect(statSync(join(run.path, "processes")).mode & 0o077).toBe(0);
@@ -46,14 +46,14 @@ describe("a run's directory", () => {
     ]);
   });
 
-  it("says in one sentence when it cannot be made", () => {
+  it("fails with one sentence when it cannot be created", () => {
     writeFileSync(join(runs, "file"), "");
     expect(() => RunDirectory.create(join(runs, "file"), "local")).toThrow(/run directory .* cannot be created/);
   });
 });
 
 describe("stopping a run", () => {
-  it("ends its processes, by force where they will not, and nobody else's", async () => {
+  it("ends its processes, by SIGKILL where SIGTERM does not, and no other process", async () => {
     const run = RunDirectory.create(runs, "local");
     const stubborn = await sleeper(run, ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"]);
     const other = spawn("sleep", ["60"], { stdio: "ignore" });
@@ -71,7 +71,7 @@ describe("stopping a run", () => {
     expect(existsSync(run.path)).toBe(false);
   });
 
-  it("has nothing started any more, and ends what was about to be", async () => {
+  it("lets no process start any more, and ends processes that are about to start", async () => {
     const run = RunDirectory.create(runs, "local");
     const slow = await sleeper(run, ["sh", "-c", "trap 'sleep 0.4; exit' TERM; while :; do sleep 0.05; done"]);
     // One that has opened its record, and writes to it later.
@@ -92,7 +92,7 @@ describe("stopping a run", () => {
     expect(existsSync(run.path)).toBe(false);
   });
 
-  it("that was killed in the middle leaves one that can be gone on with", async () => {
+  it("leaves a run that can be continued when it is killed half-way", async () => {
     const run = RunDirectory.create(runs, "local");
     const pid = await sleeper(run);
     renameSync(join(run.path, "processes"), join(run.path, "processes.closed"));
@@ -102,7 +102,7 @@ describe("stopping a run", () => {
     expect(await stopRun(again.path)).toBe(2);
   });
 
-  it("leaves nothing standing still of what its processes forked", async () => {
+  it("leaves no frozen child of its processes", async () => {
     const run = RunDirectory.create(runs, "local");
     const file = join(runs, "forked");
     const pid = await sleeper(run, ["sh", "-c", `sleep 0.5 & echo $! > ${file}; wait`]);
@@ -119,8 +119,8 @@ describe("stopping a run", () => {
   });
 });
 
-describe("what killed runs left", () => {
-  it("is stopped; runs at work and kept runs are left alone", async () => {
+describe("processes that killed runs left behind", () => {
+  it("are stopped; running and kept runs are not affected", async () => {
     const abandoned = RunDirectory.create(runs, "local");
     const atWork = RunDirectory.create(runs, "local");
     const kept = RunDirectory.create(runs, "local");
@@ -133,7 +133,7 @@ describe("what killed runs left", () => {
     expect([abandoned, atWork, kept].map(({ path }) => existsSync(path))).toEqual([false, true, true]);
   });
 
-  it("may be looked for by two runs at once", async () => {
+  it("may be stopped by two runs at once", async () => {
     const abandoned = RunDirectory.create(runs, "local");
     const pid = await sleeper(abandoned);
     orphan(abandoned);
@@ -142,7 +142,7 @@ describe("what killed runs left", () => {
     expect(existsSync(abandoned.path)).toBe(false);
   });
 
-  it("is nothing where there is no directory, and a damaged one is nobody's", async () => {
+  it("do not exist without a run directory; damaged ones are ignored", async () => {
     mkdirSync(join(runs, "damaged", "processes"), { recursive: true });
     writeFileSync(join(runs, "damaged", "run.json"), "{");
     expect(await stopAbandonedRuns(runs)).toBe(0);

@@ -23,7 +23,7 @@ const lines = (...args: Parameters<typeof serverConfig>): string[] =>
     .split("\n");
 
 describe("a server's configuration on this machine", () => {
-  it("has the interval of pings for servers that know it, and every other directive for all", () => {
+  it("has the ping interval for servers that know it, and every other directive for all", () => {
     const told = (product: "valkey" | "redis", version: string): boolean[] =>
       ["cluster-ping-interval", "io-threads"].map((name) =>
         lines(planned({}), PLACE, { product, version }).some((line) => line.startsWith(`${name} `)),
@@ -36,7 +36,7 @@ describe("a server's configuration on this machine", () => {
     expect(told("redis", "7.0.15")).toEqual([false, true]);
   });
 
-  it("binds the source of its links only where the kernel would choose another: bound ones use up the ports of large clusters", () => {
+  it("binds the source address of its links only where the kernel would choose another one", () => {
     expect(lines(planned({}), PLACE, VALKEY).filter((line) => line.startsWith("bind"))).toEqual([`bind ${LOOPBACK}`]);
     expect(lines(planned({ host: "127.0.1.4" }), PLACE, VALKEY).filter((line) => line.startsWith("bind"))).toEqual([
       "bind 127.0.1.4",
@@ -44,7 +44,7 @@ describe("a server's configuration on this machine", () => {
     ]);
   });
 
-  it("names its own bus port in a cluster only, and its primary by the name that the product knows", () => {
+  it("has a bus port in cluster mode only, and the product's name for the primary's password", () => {
     expect(lines(planned({}), PLACE, VALKEY)).toEqual(
       expect.arrayContaining([
         "cluster-enabled yes",

@@ -6,8 +6,8 @@ const status = (message: string): string => JSON.stringify({ kind: "Status", sta
 const answered = (code: number, message: string): Error =>
   Object.assign(new Error("HTTP-Code: …"), { code, body: status(message) });
 
-describe("what the API server refuses", () => {
-  it("names the permission to grant, as RBAC counts it", () => {
+describe("an error of the API server", () => {
+  it("names the permission to grant", () => {
     const message =
       'pods "valkey-0" is forbidden: User "system:serviceaccount:ci:bot" cannot create resource "pods/portforward" in API group "" in the namespace "data"';
     expect(explainStatus(parseStatus(403, status(message)), "a port-forward to valkey-0", api)).toBe(
@@ -23,7 +23,7 @@ describe("what the API server refuses", () => {
     );
   });
 
-  it("keeps what a quota or an admission check says", () => {
+  it("contains the message of a quota or an admission check", () => {
     const message = 'pods "x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1';
     expect(explainApiError(answered(403, message), "creating Job x", api)).toBe(`creating Job x: ${message}`);
   });
@@ -34,7 +34,7 @@ describe("what the API server refuses", () => {
     );
   });
 
-  it("takes an answer that is no Status", () => {
+  it("accepts a response that is no Status", () => {
     expect(parseStatus(502, "<html>bad gateway</html>").message).toBe("<html>bad gateway</html>");
     expect(parseStatus(500, "").message).toBe("HTTP status 500");
   });

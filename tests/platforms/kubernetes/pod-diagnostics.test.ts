@@ -65,13 +65,13 @@ describe("pods that do not run", () => {
     expect(troubles.map((trouble) => trouble.permanent)).toEqual([stays]);
   });
 
-  it("name no storage classes where those may not be read, and wait for what is not known to be missing", () => {
+  it("do not name storage classes where those may not be read", () => {
     expect(diagnosePods({ ...seen("storage-class"), storageClasses: undefined }).map(formatDiagnostic)).toEqual([
       'valkey-0, valkey-1: storage class nope provisions no volume for it: storageclass.storage.k8s.io "nope" not found',
     ]);
   });
 
-  it("are said to be missing where nothing says why", () => {
+  it("are reported as missing where no event gives a reason", () => {
     expect(diagnosePods({ ...seen("root"), events: [] }).map(formatDiagnostic)).toEqual([
       "0 of 2 pods exist: no event gives a reason",
     ]);
@@ -81,7 +81,7 @@ describe("pods that do not run", () => {
 describe("a pod that runs", () => {
   const [pod] = seen("quota").pods;
 
-  it("is one whose container has started and that has an address", () => {
+  it("has a started container and an address", () => {
     if (pod === undefined) throw new Error("the fixture has no pod");
     expect(diagnosePods({ ...seen("quota"), wanted: 1 })).toEqual([]);
     expect(isPodRunning(pod, undefined)).toBe(true);

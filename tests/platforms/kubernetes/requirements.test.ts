@@ -43,8 +43,8 @@ const problems = (
   changedFacts: Partial<KubernetesFacts> = {},
 ): string[] => unmetRequirements({ ...needs, ...changedNeeds }, { ...facts, ...changedFacts }, "valkey/kind");
 
-describe("what a cluster must have", () => {
-  it("is not complained of where it is there, or may not be read", () => {
+describe("requirements of a Kubernetes cluster", () => {
+  it("are met where the cluster has everything, or it may not be read", () => {
     expect(problems({})).toEqual([]);
     expect(
       problems(
@@ -121,17 +121,17 @@ describe("what a cluster must have", () => {
       { mayForwardPorts: false },
       /^context: kind may not forward ports .* bind its user a Role in namespace valkey with .*pods\/portforward/,
     ],
-  ])("%s is said", (_what, changedNeeds, changedFacts, message) => {
+  ])("report %s", (_what, changedNeeds, changedFacts, message) => {
     const found = problems(changedNeeds, changedFacts);
     expect(found).toHaveLength(1);
     expect(found[0]).toMatch(message);
   });
 
-  it("may be a namespace that the stack itself kept, for its volumes", () => {
+  it("accept a namespace that the stack itself kept for its volumes", () => {
     expect(problems({}, { namespace: { state: "lives", keptBy: "valkey/kind" } })).toEqual([]);
   });
 
-  it("comes by itself in a cluster that grows", () => {
+  it("do not include machines where the cluster autoscales", () => {
     expect(
       problems({ zones: ["a", "d"], servers: [servers({ onePerMachine: true })], runner: {} }, { autoscales: true }),
     ).toEqual([]);
@@ -147,7 +147,7 @@ describe("a machine for the load generator", () => {
   const tainted = machine("load", "b", { labels: { pool: "load" }, taints: [{ key: "load", effect: "NoSchedule" }] });
   const tolerations = [{ key: "load", operator: "Exists" as const }];
 
-  it("is refused where the servers take all that it may use", () => {
+  it("is missing where the servers occupy all that it may use", () => {
     expect(problems({ runner: {} })).toEqual([
       "clients: no machine is left for a load generator of cluster: its 6 nodes occupy all 4 machines that a load generator may use. Add a machine, select others (clients.nodeSelector, clients.tolerations), or set clients.sharing: true, which every result then records",
     ]);
@@ -156,20 +156,20 @@ describe("a machine for the load generator", () => {
     );
   });
 
-  it("is there where a zone has more machines than nodes", () => {
+  it("exists where a zone has more machines than nodes", () => {
     expect(left({ nodes: 4 }, FOUR)).toBe(true);
     expect(left({ nodes: 4 }, FOUR.slice(0, 3))).toBe(false);
     expect(left({ nodes: 6 }, [...FOUR, machine("m4", "a")])).toBe(true);
   });
 
-  it("is there where it has machines of its own", () => {
+  it("exists where it has separate machines", () => {
     expect(left({}, [...FOUR, tainted])).toBe(false);
     expect(left({}, [...FOUR, tainted], { tolerations })).toBe(true);
     expect(left({}, [...FOUR, tainted], { nodeSelector: { pool: "load" }, tolerations })).toBe(true);
     expect(left({}, [...FOUR, tainted], { nodeSelector: { pool: "load" } })).toBe(false);
   });
 
-  it("is not asked for where it may share, or nothing is measured", () => {
+  it("is not required where it may share, or nothing is measured", () => {
     expect(problems({ runner: undefined })).toEqual([]);
   });
 });

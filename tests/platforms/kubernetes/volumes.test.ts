@@ -26,7 +26,7 @@ function reader(lists: readonly (readonly Plain<V1PersistentVolume>[])[]): Volum
 }
 
 describe("awaitVolumesGone", () => {
-  it("waits for the volumes of a namespace, not for others', nor for those that are kept", async () => {
+  it("waits for the volumes of a namespace, but not for retained ones or those of other namespaces", async () => {
     const others = [volume("theirs", "other"), volume("kept", "valkey", "Retain")];
     const kubernetes = reader([
       [volume("a", "valkey"), volume("b", "valkey"), ...others],
@@ -37,7 +37,7 @@ describe("awaitVolumesGone", () => {
     expect(kubernetes.asked()).toBe(3);
   });
 
-  it("names those that are left in the end", async () => {
+  it("names the volumes that still exist when the time is up", async () => {
     const left = Array.from({ length: 6 }, (_, index) => volume(`pvc-${index}`, "valkey"));
     await expect(awaitVolumesGone(reader([left]), "valkey", { timeoutMs: 5 }, 1)).rejects.toThrow(
       "volumes of namespace valkey still exist: pvc-0, pvc-1, pvc-2, pvc-3 and 2 more; run destroy again when they are gone",
