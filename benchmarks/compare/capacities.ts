@@ -1,4 +1,4 @@
-/** Capacities of two runs against each other: a search knows between which two loads the answer lies, and a ratio lies between what these allow. Pure. */
+/** Compares capacities of two runs. A search gives a capacity between two rates, so a ratio has bounds. Pure. */
 import { formatObjective } from "../capacity/objective";
 import type { Ratio } from "../../lib/statistics/ratio";
 import type { CapacityRecord, Results, TopologyRecord } from "../results/schema";
@@ -9,15 +9,19 @@ export interface ComparedCapacity {
   readonly workload: string;
   readonly before: CapacityRecord;
   readonly after: CapacityRecord;
-  /** What differs about objective or load: capacities of different work have no ratio. */
+  /** Differences of objective or load; with any of these there is no ratio. */
   readonly workDifferences: readonly Change[];
-  /** `high` is infinite, and `low` 0, where a search ended without a load that did not hold. Undefined where there is no ratio. */
+  /** `high` is infinite, or `low` 0, where every rate of a search met the objective. Undefined without a ratio. */
   readonly bounds: { readonly ratio: number; readonly low: number; readonly high: number } | undefined;
-  /** Why the ratio may be of more than the servers. */
+  /** Influences on the ratio besides the servers. */
   readonly notes: readonly string[];
 }
 
-/** @param matched deployments of the one run beside those of the other @param notes of both runs as wholes */
+/**
+ * Compares each capacity that both runs have.
+ * @param matched deployments of the first run with those of the second
+ * @param notes influences that concern both runs as a whole
+ */
 export function compareCapacities(
   before: Results,
   after: Results,
@@ -55,10 +59,10 @@ export function compareCapacities(
 }
 
 /**
- * What may be said of it. Both searches must be apart by more than their steps, and by more than a fixed load moved; that they are
- * not apart takes steps as small as the precision.
- * @param referenceLoad of both runs, second over first
- * @param precision part of the metric that matters
+ * The judgement. A difference must exceed the steps of both searches and the change of the reference load;
+ * "no difference" needs steps as small as the precision.
+ * @param referenceLoad its rate in the second run over that in the first
+ * @param precision relative difference that matters: 0.05 is 5 %
  */
 export function judgeCapacities(
   { bounds, workDifferences }: ComparedCapacity,
@@ -74,7 +78,7 @@ export function judgeCapacities(
   return ratio > 1 ? "faster" : "slower";
 }
 
-/** Whether a ratio is no further from 1 than the machine may have moved by itself. @param referenceLoad of both runs, second over first */
+/** Whether a ratio is no further from 1 than the change of the machine itself. @param referenceLoad its rate in the second run over that in the first */
 export function isWithinDrift(referenceLoad: Ratio | undefined, ratio: number): boolean {
   const ends = [referenceLoad?.low ?? referenceLoad?.ratio ?? 1, referenceLoad?.high ?? referenceLoad?.ratio ?? 1];
   return Math.abs(Math.log(ratio)) <= Math.max(...ends.map((end) => Math.abs(Math.log(end))));
@@ -90,32 +94,32 @@ function notesOn(first: CapacityRecord, second: CapacityRecord): string[] {
   return [
     ...(unknown.length === 0
       ? []
-      : [
-          `what was offered in the ${unknown.join(" and the ")} is not on record: whether it is the same work nobody can tell`,
-        ]),
+      : [`the ${unknown.join(" and the ")} run has no record of its load, so the loads may differ`]),
     ...(first.load === null || second.load === null
       ? []
-      : capacityGeneratorChanges(first.load, second.load).map((change) => `sent otherwise: ${describeChange(change)}`)),
+      : capacityGeneratorChanges(first.load, second.load).map(
+          (change) => `other load generation: ${describeChange(change)}`,
+        )),
     ...[first, second].flatMap(({ warnings }, index) =>
       warnings.length === 0
         ? []
-        : [`warnings in the ${index === 0 ? "first" : "second"}: ${warnings.map(({ code }) => code).join(", ")}`],
+        : [`warnings in the ${index === 0 ? "first" : "second"} run: ${warnings.map(({ code }) => code).join(", ")}`],
     ),
   ];
 }
 
-/** Undefined where not even the lowest load held in one of them: a ratio of nothing. */
+/** Undefined where the lowest rate of a search missed the objective: there is no capacity to divide by. */
 function boundsOf(before: CapacityRecord, after: CapacityRecord): ComparedCapacity["bounds"] {
   if (before.capacity === 0 || after.capacity === 0) return undefined;
   return {
     ratio: after.capacity / before.capacity,
-    low: after.capacity / tooMuch(before),
-    high: tooMuch(after) / before.capacity,
+    low: after.capacity / lowestMissedRate(before),
+    high: lowestMissedRate(after) / before.capacity,
   };
 }
 
-/** The lowest load above the answer that did not hold in most of its probes. Infinite where none was tried. */
-function tooMuch({ capacity, points }: CapacityRecord): number {
+/** The lowest rate above the capacity that missed the objective in most probes. Infinite where none did. */
+function lowestMissedRate({ capacity, points }: CapacityRecord): number {
   return Math.min(
     Infinity,
     ...points.filter(({ rate, held, probes }) => rate > capacity && 2 * held <= probes).map(({ rate }) => rate),

@@ -1,8 +1,9 @@
-/** What is different about two runs: the machine, the versions, the settings, the topology, the load. Pure. */
+/** Differences between two runs: machine, versions, settings, topology, load. Pure. */
 import type { CapacityLoad, Environment, MeasurementRecord, Results, TopologyRecord } from "../results/schema";
 import { describeShape } from "../results/formats/summary";
 import { formatBytes } from "../../lib/units";
 
+/** One difference, before and after as text. */
 export interface Change {
   /** `machine`, `version of cluster`, `cluster maxmemory`. */
   readonly what: string;
@@ -15,7 +16,7 @@ export function describeChange({ what, before, after }: Change): string {
   return `${what}: ${before} → ${after}`;
 }
 
-/** Facts of an environment that bear on figures, in words. */
+/** Facts of an environment that influence results, as text. */
 function factsOf(environment: Environment): [string, string][] {
   const {
     cpuModel,
@@ -37,7 +38,12 @@ function factsOf(environment: Environment): [string, string][] {
     ["system", `${platform}, kernel ${kernel}`],
     [
       "kernel settings",
-      `huge pages ${transparentHugePages ?? "unknown"}, overcommit ${overcommitMemory ?? "unknown"}, somaxconn ${somaxconn ?? "unknown"}, governor ${governor ?? "unknown"}`,
+      [
+        `huge pages ${transparentHugePages ?? "unknown"}`,
+        `overcommit ${overcommitMemory ?? "unknown"}`,
+        `somaxconn ${somaxconn ?? "unknown"}`,
+        `governor ${governor ?? "unknown"}`,
+      ].join(", "),
     ],
     [
       "machines of the cluster",
@@ -57,11 +63,12 @@ function factsOf(environment: Environment): [string, string][] {
     ["Node", node],
     [
       "load generator",
-      environment.programs === null ? "not of this machine" : `valkey-benchmark ${environment.programs.version}`,
+      environment.programs === null ? "on another machine" : `valkey-benchmark ${environment.programs.version}`,
     ],
   ];
 }
 
+/** Differences of machine, system and load generator. */
 export function environmentChanges(before: Environment, after: Environment): Change[] {
   const now = new Map(factsOf(after));
   return factsOf(before).flatMap(([what, was]) =>
@@ -69,13 +76,14 @@ export function environmentChanges(before: Environment, after: Environment): Cha
   );
 }
 
-/** Whether a ratio between the two is of the servers and the machine at once. */
+/** Whether both runs used the same machine; otherwise a ratio contains the difference of machines. */
 export function isSameMachine(before: Environment, after: Environment): boolean {
   return !environmentChanges(before, after).some(
     ({ what }) => what === "machine" || what === "machines of the cluster",
   );
 }
 
+/** Differences of version, shape and settings of a deployment. */
 export function topologyChanges(before: TopologyRecord, after: TopologyRecord): Change[] {
   const of = before.deployment === after.deployment ? before.deployment : `${before.deployment} → ${after.deployment}`;
   const settings = [...new Set([...Object.keys(before.settings), ...Object.keys(after.settings)])].sort();
@@ -93,15 +101,15 @@ export function topologyChanges(before: TopologyRecord, after: TopologyRecord): 
 
 function valueOf({ settings }: TopologyRecord, name: string): string {
   const value = settings[name];
-  return value === undefined ? "not known there" : value === "" ? '""' : value;
+  return value === undefined ? "unknown" : value === "" ? '""' : value;
 }
 
-/** A hit ratio may differ by so much before reads are other work. */
+/** Hit ratios that differ by more are different work. */
 const HIT_LIMIT = 0.001;
-/** An offered rate likewise, as a part of it. */
+/** Offered rates that differ by more, relatively, are different work. */
 const RATE_LIMIT = 0.01;
 
-/** How the work itself differs: figures of different work have no ratio. */
+/** Differences of the work; results of different work have no ratio. */
 export function workChanges(before: readonly MeasurementRecord[], after: readonly MeasurementRecord[]): Change[] {
   const [a, b] = [before[0], after[0]];
   if (a === undefined || b === undefined) return [];
@@ -111,7 +119,7 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
   };
   const [hitsBefore, hitsAfter] = [hits(before), hits(after)];
   const isOffered = (record: MeasurementRecord): string =>
-    record.rate === null ? "as fast as can be" : `${record.rate}/s offered`;
+    record.rate === null ? "full speed" : `${record.rate}/s offered`;
   return [
     ...differing("test", a.title, b.title),
     ...mixChanges(a.requestMix, b.requestMix),
@@ -126,7 +134,7 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
   ];
 }
 
-/** Of capacities: how the work differs that was offered, at whatever rates. */
+/** Differences of the work in capacity searches, at any rates. */
 export function capacityWorkChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
   return [
     ...mixChanges(before.requestMix, after.requestMix),
@@ -136,7 +144,7 @@ export function capacityWorkChanges(before: CapacityLoad, after: CapacityLoad): 
   ];
 }
 
-/** Over how many connections and from how many threads the same work was offered. */
+/** Differences in connections and threads of the load generators in capacity searches. */
 export function capacityGeneratorChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
   return (["clients", "pipeline", "workers", "runners"] as const).flatMap((what) =>
     differing(what === "runners" ? "load generators" : what, String(before[what]), String(after[what])),
@@ -154,10 +162,10 @@ function mixChanges(before: MeasurementRecord["requestMix"], after: MeasurementR
   ];
 }
 
-/** How the same work is sent: a ratio is then of the servers and of that. */
+/** Differences in how the same work is sent; a ratio contains their effect. */
 export function generatorChanges(before: MeasurementRecord, after: MeasurementRecord): Change[] {
   return [
-    ...differing("loadGenerator", before.loadGenerator, after.loadGenerator),
+    ...differing("load generator", before.loadGenerator, after.loadGenerator),
     ...differing("clients", String(before.clients), String(after.clients)),
     ...differing("pipeline", String(before.pipeline), String(after.pipeline)),
     ...differing("threads", String(before.threads), String(after.threads)),
@@ -177,7 +185,7 @@ function percent(part: number): string {
   return `${(100 * part).toFixed(1)} %`;
 }
 
-/** A deployment of the one run beside that of the other: of the same name, else the only one of its mode in each. */
+/** Pairs deployments of both runs: by name, else the only deployment of a mode in each run. */
 export function matchDeployments(
   before: Results,
   after: Results,

@@ -1,4 +1,4 @@
-/** Results of two runs, of any age and machine, against each other. Pure. */
+/** Compares the results of two runs of any date and machine. Pure. */
 import { formatObjective } from "../capacity/objective";
 import { Histogram } from "../../lib/histogram";
 import { histogramOf } from "../results/rows";
@@ -20,41 +20,44 @@ import {
   workChanges,
 } from "./changes";
 
-/** Part of a metric that matters where nobody says. */
+/** Relative difference that matters by default. */
 export const DEFAULT_PRECISION = 0.05;
 
-const ANOTHER_MACHINE = "another machine: the ratio is of both";
+const ANOTHER_MACHINE = "another machine: the ratio contains the difference of machines and of servers";
 
-/** `noise`: shown in the figures, and no more than the machine itself moved meanwhile. */
+/** `noise`: a significant difference that the reference load shows as well. `other-work`: no ratio. */
 export type Judgement = "faster" | "slower" | "noise" | "no-difference" | "not-enough-data" | "other-work";
 
+/** One test of a deployment in both runs. */
 export interface ComparedRow {
   readonly title: string;
-  /** Deployments in either run. */
+  /** Name of the deployment in the first and in the second run. */
   readonly before: string;
   readonly after: string;
-  /** What is compared: at an offered rate throughput is what was offered, and latency tells. */
+  /** Throughput at full speed, p99 at an offered rate. */
   readonly metric: "throughput" | "p99";
-  /** Requests per second, the median of the repeats; or milliseconds, of all repeats' requests together. */
+  /** Requests per second: the median of the repeats. Or milliseconds: the p99 of all repeats together. */
   readonly valueBefore: number;
   readonly valueAfter: number;
-  /** Of the second over the first; undefined where the work is another. */
+  /** Second over first; undefined for different work. */
   readonly ratio: Ratio | undefined;
   readonly judgement: Judgement;
-  /** Why the ratio is refused, or is of more than the servers. */
+  /** Why there is no ratio, or influences on it besides the servers. */
   readonly notes: readonly string[];
 }
 
+/** Everything that two runs can be compared by. */
 export interface RunComparison {
   readonly changes: readonly Change[];
-  /** Of the fixed load, second over first: how the machine itself moved. Undefined without reference loads, or on another machine. */
+  /** Rate of the reference load, second over first. Undefined without reference loads or on another machine. */
   readonly referenceLoad: Ratio | undefined;
   readonly rows: readonly ComparedRow[];
   readonly capacities: readonly (ComparedCapacity & { readonly judgement: Judgement })[];
-  /** What one has and the other has not. */
+  /** Results that only one run has. */
   readonly unmatched: readonly string[];
 }
 
+/** Compares two runs. @param precision relative difference that matters: 0.05 is 5 % */
 export function compareRuns(before: Results, after: Results, precision = DEFAULT_PRECISION): RunComparison {
   const isSame = isSameMachine(before.environment, after.environment);
   const matched = matchDeployments(before, after);
@@ -117,7 +120,7 @@ function rowOf(
   const ratio = independentRatio(eachOf(before, metric), eachOf(after, metric), precision);
   const notes = [
     ...(metric === "p99" && (a.offering === null || b.offering === null) ? [CLOSED_LOOP_NOTE] : []),
-    ...generatorChanges(a, b).map((change) => `sent otherwise: ${describeChange(change)}`),
+    ...generatorChanges(a, b).map((change) => `other load generation: ${describeChange(change)}`),
     ...(isSame ? [] : [ANOTHER_MACHINE]),
     ...warningsOf(before, "first"),
     ...warningsOf(after, "second"),
@@ -129,14 +132,14 @@ function eachOf(records: readonly MeasurementRecord[], metric: ComparedRow["metr
   return records.map(({ client }) => (metric === "throughput" ? client.rps : client.p99Ms));
 }
 
-/** A percentile of several repeats is that of their merged counts. */
+/** The percentile of several repeats is that of their merged counts. */
 function valueOf(records: readonly MeasurementRecord[], metric: ComparedRow["metric"]): number {
   return metric === "throughput"
     ? median(eachOf(records, metric))
     : Histogram.merge(records.map(histogramOf)).percentileMs(0.99);
 }
 
-/** Repeats of one run are near each other; two runs are further apart than those say. What a fixed load moved by is no finding. */
+/** Two runs differ by more than the repeats of one run do; the reference load shows by how much. */
 function judge(ratio: Ratio, referenceLoad: Ratio | undefined, metric: ComparedRow["metric"]): Judgement {
   if (ratio.verdict === "no-difference" || ratio.verdict === "not-enough-data") return ratio.verdict;
   if (isWithinDrift(referenceLoad, ratio.ratio ?? 1)) return "noise";
@@ -145,7 +148,7 @@ function judge(ratio: Ratio, referenceLoad: Ratio | undefined, metric: ComparedR
 
 function warningsOf(records: readonly MeasurementRecord[], which: string): string[] {
   const codes = [...new Set(records.flatMap(({ warnings }) => warnings.map(({ code }) => code)))];
-  return codes.length === 0 ? [] : [`warnings in the ${which}: ${codes.join(", ")}`];
+  return codes.length === 0 ? [] : [`warnings in the ${which} run: ${codes.join(", ")}`];
 }
 
 function unmatchedOf(before: Results, after: Results, rows: readonly ComparedRow[]): string[] {
@@ -156,7 +159,7 @@ function unmatchedOf(before: Results, after: Results, rows: readonly ComparedRow
   ): string[] =>
     [...new Set(results.records.map(({ deployment, title }) => `${title} of ${deployment}`))].flatMap((name) => {
       const [title = "", deployment = ""] = name.split(" of ");
-      return isThere(deployment, title) ? [] : [`${name}: in the ${which} only`];
+      return isThere(deployment, title) ? [] : [`${name}: in the ${which} run only`];
     });
   return [
     ...missing(before, "first", (deployment, title) =>
@@ -174,7 +177,7 @@ function unmatchedCapacities(before: Results, after: Results, compared: readonly
       .filter((capacity) => !compared.some((each) => each[side] === capacity))
       .map(
         ({ workload, deployment, objective }) =>
-          `capacity of ${deployment} for ${workload} at ${formatObjective(objective)}: in the ${which} only`,
+          `capacity of ${deployment} for ${workload} at ${formatObjective(objective)}: in the ${which} run only`,
       );
   return [...missing(before, "first", "before"), ...missing(after, "second", "after")];
 }

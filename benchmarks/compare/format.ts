@@ -1,7 +1,9 @@
-/** A comparison of runs as lines for a terminal. Pure. */
+/** A comparison of two runs as lines of text. Pure. */
+import { compact } from "../../lib/compact";
 import { formatObjective } from "../capacity/objective";
 import type { CapacityRecord, Results } from "../results/schema";
 import { textTable } from "../../lib/table";
+import type { Ratio } from "../../lib/statistics/ratio";
 import { formatCount, formatMs } from "../../lib/units";
 import type { Judgement, RunComparison } from "./compare";
 import { describeChange } from "./changes";
@@ -9,17 +11,32 @@ import { describeChange } from "./changes";
 const JUDGEMENTS: Readonly<Record<Judgement, string>> = {
   faster: "faster",
   slower: "slower",
-  noise: "noise: the machine itself moved as much",
+  noise: "noise: the reference load changed as much",
   "no-difference": "no difference shown",
   "not-enough-data": "not enough data",
-  "other-work": "other work, no ratio",
+  "other-work": "different work, no ratio",
 };
 
-/** @param name of a run, for people */
+/** `first: stack local, 20261121-090000 UTC, 36 measurements` */
 export function formatRun(name: string, { stack, timestamp, complete, reason, records, capacities }: Results): string {
-  return `${name}: stack ${stack}, ${timestamp} UTC, ${records.length} measurements${capacities.length === 0 ? "" : `, ${capacities.length} ${capacities.length === 1 ? "capacity" : "capacities"}`}${complete ? "" : `, incomplete (${reason ?? "stopped"})`}`;
+  const counted = `${capacities.length} ${capacities.length === 1 ? "capacity" : "capacities"}`;
+  const parts = compact([
+    `${name}: stack ${stack}`,
+    `${timestamp} UTC`,
+    `${records.length} measurements`,
+    capacities.length === 0 ? undefined : counted,
+    complete ? undefined : `incomplete (${reason ?? "stopped"})`,
+  ]);
+  return parts.join(", ");
 }
 
+/** `0.98× (0.97 … 0.99)` */
+function describeReferenceLoad({ ratio, low, high }: Ratio): string {
+  const interval = low === undefined || high === undefined ? "" : ` (${low.toFixed(2)} … ${high.toFixed(2)})`;
+  return `${ratio?.toFixed(2) ?? "–"}×${interval}`;
+}
+
+/** Changes, results, capacities and notes of a comparison. */
 export function formatComparison({ changes, referenceLoad, rows, capacities, unmatched }: RunComparison): string[] {
   const notes = [...new Set([...rows, ...capacities].flatMap((row) => row.notes))];
   const letter = (note: string): string => `[${notes.indexOf(note) + 1}]`;
@@ -34,17 +51,17 @@ export function formatComparison({ changes, referenceLoad, rows, capacities, unm
     [JUDGEMENTS[judgement], ...own.map(letter)].join(" "),
   ]);
   return [
-    changes.length === 0 ? "Nothing about machine, versions, settings or topology has changed." : "Changed:",
+    changes.length === 0 ? "Machine, versions, settings and topology are the same." : "Changes:",
     ...changes.map((change) => `  ${describeChange(change)}`),
     ...(referenceLoad === undefined
       ? []
       : [
-          `Reference load: ${referenceLoad.ratio?.toFixed(2) ?? "–"}×${referenceLoad.low === undefined || referenceLoad.high === undefined ? "" : ` (${referenceLoad.low.toFixed(2)} … ${referenceLoad.high.toFixed(2)})`}: what the same load on the same machine differs by, with nothing of yours in it`,
+          `Reference load: ${describeReferenceLoad(referenceLoad)}: the change of the machine itself, without your servers`,
         ]),
     "",
     ...(rows.length === 0
       ? capacities.length === 0
-        ? ["Nothing was measured in both."]
+        ? ["The runs have no measurement in common."]
         : []
       : textTable([["Test", "Deployment", "First", "Second", "Ratio", "95 %", ""], ...lines], "  rrr")),
     ...capacityTable(capacities, letter),
@@ -53,7 +70,7 @@ export function formatComparison({ changes, referenceLoad, rows, capacities, unm
   ];
 }
 
-/** The interval of a ratio of capacities is what the steps of both searches leave open. */
+/** The bounds of a ratio of capacities come from the steps of both searches. */
 function capacityTable(capacities: RunComparison["capacities"], letter: (note: string) => string): string[] {
   if (capacities.length === 0) return [];
   const rate = ({ capacity, isOpenEnded }: CapacityRecord): string =>
@@ -72,6 +89,6 @@ function capacityTable(capacities: RunComparison["capacities"], letter: (note: s
   return [
     "",
     ...textTable([["Capacity", "Deployment", "First", "Second", "Ratio", "within", ""], ...lines], "  rrr"),
-    "(one search on each side: within are the steps of both, not how far two searches of the same servers lie apart)",
+    "(within: bounds by the steps of both searches; two searches of the same servers may differ by more)",
   ];
 }

@@ -1,20 +1,20 @@
-/** What one primary was measured to serve, by mix of reads and writes. Pure. */
+/** Measured capacity of one primary, for reads, writes and mixes of both. Pure. */
 import type { ResultRow } from "../results/rows";
 import { resultRows } from "../results/rows";
 import type { CapacityLoad, Results } from "../results/schema";
 
-/** A figure of a run, and how far it can be trusted. */
+/** A measured rate, with its interval and source. */
 export interface MeasuredCapacity {
-  /** Requests per second that one primary serves at full speed: the lower end of the interval. */
+  /** Requests per second of one primary at full speed: the lower end of the interval. */
   readonly perPrimary: number;
-  /** The upper end. */
+  /** The upper end of the interval. */
   readonly perPrimaryHigh: number;
   /** `GET of cluster, 20261121-090000` */
   readonly source: string;
   readonly mode: Results["topologies"][number]["mode"];
-  /** Requests that its clients sent at a time. */
+  /** Pipeline of its clients. */
   readonly pipeline: number;
-  /** True where something else than the servers was the limit: they serve at least this. */
+  /** True where the servers were not the limit, so their capacity is at least this. */
   readonly isLowerBound: boolean;
   readonly ioThreads: number;
   readonly primaries: number;
@@ -24,8 +24,8 @@ export interface MeasuredCapacity {
 
 const READS = ["get"] as const;
 const WRITES = ["set", "setex"] as const;
-/** What makes a figure useless here, rather than too low. */
-const SPOILT = new Set([
+/** Warnings that make a result unusable here; other warnings only make it too low. */
+const UNUSABLE = new Set([
   "servers-unknown",
   "clocks-disagree",
   "too-short",
@@ -35,20 +35,20 @@ const SPOILT = new Set([
   "ran-empty",
 ]);
 
-/** Capacities of every deployment that was measured at full speed and without faults, reads or writes. */
+/** Capacities of every deployment that was measured at full speed with reads or writes. */
 export function measuredCapacities(all: readonly Results[], kind: "reads" | "writes"): MeasuredCapacity[] {
   const tests: readonly string[] = kind === "reads" ? READS : WRITES;
   return all.flatMap((results) =>
     resultRows(results).flatMap((row): MeasuredCapacity[] => {
       const topology = results.topologies.find(({ deployment }) => deployment === row.deployment);
       const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
-      const isSpoilt = row.warnings.some(({ code }) => SPOILT.has(code));
-      // A mixed workload may be called like a test.
+      const isUnusable = row.warnings.some(({ code }) => UNUSABLE.has(code));
+      // A mixed workload may have the name of a test.
       if (
         !tests.includes(row.test) ||
         row.records.some(({ requestMix }) => requestMix !== null) ||
         primaries === 0 ||
-        isSpoilt ||
+        isUnusable ||
         row.records.some(({ rate }) => rate !== null)
       )
         return [];
@@ -75,9 +75,9 @@ export function measuredCapacities(all: readonly Results[], kind: "reads" | "wri
 }
 
 /**
- * Of a mix: what an operation takes is what its parts take, so the times add up and the rates do not.
+ * Capacity for a mix of reads and writes. Times per operation add up, rates do not.
  * @param reads part of the requests, 0 … 1
- * @returns undefined where a part that is needed was not measured
+ * @returns undefined where a needed part was not measured
  */
 export function mixedCapacity(reads: number, get: number | undefined, set: number | undefined): number | undefined {
   if ((reads > 0 && get === undefined) || (reads < 1 && set === undefined)) return undefined;
@@ -86,20 +86,20 @@ export function mixedCapacity(reads: number, get: number | undefined, set: numbe
   return 1 / seconds;
 }
 
-/** The rate that an objective was measured to hold at. */
+/** A rate at which a latency objective was met. */
 export interface SustainedRate {
   readonly perPrimary: number;
   readonly source: string;
-  /** What was offered; null where it is not on record. */
+  /** The offered load; null where it is not on record. */
   readonly load: CapacityLoad | null;
-  /** True where no more was offered, or more connections would have held more. */
+  /** True where the search was open-ended or the client was the bottleneck. */
   readonly isLowerBound: boolean;
-  /** Whether the machine was another meanwhile. */
+  /** Whether the reference load moved during the search. */
   readonly machineChanged: boolean;
   readonly results: Results;
 }
 
-/** The load that is needed, as far as one that was offered can be like it. */
+/** The needed load, as far as offered loads are compared with it. */
 export interface ComparableLoad {
   readonly p99Ms: number;
   readonly reads: number;
@@ -108,19 +108,19 @@ export interface ComparableLoad {
   readonly ioThreads: number;
 }
 
-/** Parts of reads may differ by so much before a load is another. */
+/** Loads whose parts of reads differ by more are not comparable. */
 const READS_APART = 0.1;
 
-/** Whether values are of about the size that is needed. */
+/** Whether value sizes differ by a factor of four at most. */
 export function isSimilarSize(dataSize: number, valueSize: number): boolean {
   return Math.abs(Math.log2(dataSize / valueSize)) <= 2;
 }
 
 /**
- * The rate at which 99 % were answered within the objective or a stricter one, by intended times, of loads like the one that is needed; where
- * there is none, of those whose load is not on record. What came at random counts before what came evenly spaced, for queues are of chance, and
- * what a moved reference load spoilt comes last; of those that are left the highest.
- * @returns undefined where nobody measured that
+ * The highest rate at which 99 % of the requests met the objective or a stricter one. Preferred, in this order: loads on
+ * record that are like the needed one, searches during which the reference load did not move, and random arrivals
+ * (evenly spaced arrivals make shorter queues).
+ * @returns undefined where no search fits
  */
 export function sustainedRate(all: readonly Results[], need: ComparableLoad): SustainedRate | undefined {
   const held = all.flatMap((results) =>

@@ -1,19 +1,21 @@
-/** A recommendation as lines for a terminal. Pure. */
+/** A recommendation as lines of text. Pure. */
 import { textTable } from "../../lib/table";
 import type { Recommendation } from "./recommend";
 
+/** The recommended deployment, alternatives, arithmetic and assumptions; or what is missing. */
 export function formatRecommendation({ options, arithmetic, assumptions, missing }: Recommendation): string[] {
   const [best] = options;
+  const counted = (replicas: number): string => (replicas === 1 ? "1 replica" : `${replicas} replicas`);
   const bullets = (title: string, lines: readonly string[]): string[] =>
     lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  ${line}`)];
   if (best === undefined) {
-    const [first = "nothing will do", ...others] = missing;
+    const [first = "no machine fits", ...others] = missing;
     return [`No recommendation: ${first}`, ...others.map((line) => `  ${line}`), ...bullets("Assumed", assumptions)];
   }
   const shape =
     best.mode === "replication"
-      ? `replication, 1 primary with ${best.replicas} replicas`
-      : `cluster, ${best.primaries} primaries with ${best.replicas} replicas each`;
+      ? `replication, 1 primary with ${counted(best.replicas)}`
+      : `cluster, ${best.primaries} primaries with ${counted(best.replicas)} each`;
   const rows = options.map(({ mode, primaries, replicas, machine, ioThreads, usdPerMonth, utilisation }) => [
     mode,
     String(primaries),

@@ -1,35 +1,36 @@
-/** From measured capacity, a load and prices to a deployment, with the arithmetic. Pure. */
+/** Recommends a deployment from measured capacity, a load and prices, with the arithmetic. Pure. */
 import { HOURS_PER_MONTH } from "../../lib/dollars";
 import type { Results } from "../results/schema";
 import type { MeasuredCapacity, SustainedRate } from "./capacity";
 import { measuredCapacities, sustainedRate, isSimilarSize, mixedCapacity } from "./capacity";
 
-/** What somebody needs. */
+/** The load and data that a deployment has to serve. */
 export interface Requirements {
-  /** Requests per second at the busiest. */
+  /** Peak requests per second. */
   readonly rate: number;
-  /** Part of them that read, 0 … 1. */
+  /** Part of the requests that read, 0 … 1. */
   readonly reads: number;
   /** Bytes of keys and values, each counted once. */
   readonly workingSet: number;
   /** Bytes of a typical value. */
   readonly valueSize: number;
-  /** Requests that a client sends at a time on a connection; 1 is none of the next before the reply to the last. */
+  /** Requests that a client sends before it waits for replies; 1 is no pipelining. */
   readonly pipeline: number;
-  /** Milliseconds that 99 % of the requests must be answered within, at a primary; undefined where it does not matter. */
+  /** Objective for the 99th percentile of latency at a primary, milliseconds; undefined for none. */
   readonly p99Ms: number | undefined;
   readonly replicas: number;
 }
 
-/** A machine that can be had, one server on each. */
+/** A machine type with its price; each machine runs one server. */
 export interface PricedMachine {
   readonly type: string;
   readonly vcpus: number;
-  /** Bytes that a pod can have. */
+  /** Bytes that a pod can request. */
   readonly memoryBytes: number;
   readonly usdPerHour: number;
 }
 
+/** A deployment that meets the requirements. */
 export interface DeploymentOption {
   readonly mode: "replication" | "cluster";
   readonly primaries: number;
@@ -37,34 +38,37 @@ export interface DeploymentOption {
   readonly machine: PricedMachine;
   readonly ioThreads: number;
   readonly usdPerMonth: number;
-  /** Part of what its primaries serve that the load takes. */
+  /** The load as a part of the capacity of all primaries. */
   readonly utilisation: number;
 }
 
+/** Options with their reasons, or what is missing. */
 export interface Recommendation {
-  /** Cheapest first; empty where there is not enough data, or nothing will do. */
+  /** Cheapest first; empty where data are missing or no machine fits. */
   readonly options: readonly DeploymentOption[];
   readonly arithmetic: readonly string[];
   readonly assumptions: readonly string[];
-  /** Why there is none. */
+  /** Why there is no option. */
   readonly missing: readonly string[];
 }
 
-/** Part of a primary's capacity that is used at the busiest: the rest is for failovers, snapshots and growth. */
+/** Part of a primary's capacity that the peak load may use; the rest is for failovers, snapshots and growth. */
 const USE = 0.7;
-/** Part of a machine's memory for data: the rest is for buffers, fragmentation, and pages copied while a snapshot is written. */
+/** Part of a machine's memory for data; the rest is for buffers, fragmentation and copy-on-write of snapshots. */
 const MEMORY_USE = 0.6;
 /** Bytes an entry takes beside its key and value, and what a doubling table swings by: see `dataNeeded`. */
 const ENTRY = 90;
 const SWING = 1.13;
-/** Bytes of a key where nobody says. */
+/** Assumed bytes of a key. */
 const KEY = 20;
-/** Most primaries that are tried. */
+/** Limit of primaries per option. */
 const MOST_PRIMARIES = 500;
-const SHOWN = 5;
-/** Rounds that an interval takes. */
-const LEAST_REPEATS = 3;
+/** Number of options in a recommendation. */
+const MAX_OPTIONS = 5;
+/** An interval needs this many rounds. */
+const MIN_REPEATS = 3;
 
+/** Options for the requirements from all results, cheapest first. */
 export function recommend(
   need: Requirements,
   all: readonly Results[],
@@ -72,7 +76,7 @@ export function recommend(
 ): Recommendation {
   const { chosen, missing } = chosenFor(need, all);
   const capacity = mixedCapacity(need.reads, chosen.get?.perPrimary, chosen.set?.perPrimary);
-  const without = [...missing, ...(offers.length === 0 ? ["there are no prices"] : [])];
+  const without = [...missing, ...(offers.length === 0 ? ["no prices of machines are known"] : [])];
   if (capacity === undefined || without.length > 0)
     return { options: [], arithmetic: [], assumptions: [], missing: ["not enough data", ...without] };
   const used = [chosen.get, chosen.set].filter((each) => each !== undefined);
@@ -85,14 +89,14 @@ export function recommend(
       arithmetic: [],
       assumptions: assumptionsOf(used, need, held, []),
       missing: [
-        `p99 ≤ ${need.p99Ms ?? 0} ms cannot be kept by a primary that serves ${round(capacity)}/s, however little it is used`,
+        `a primary with a capacity of ${round(capacity)}/s cannot meet p99 ≤ ${need.p99Ms ?? 0} ms at any load`,
       ],
     };
   const bytes = dataNeeded(need);
   const options = offers
     .flatMap((offer) => optionOf(need, offer, usable, capacity, bytes, ioThreads) ?? [])
     .sort((a, b) => a.usdPerMonth - b.usdPerMonth || a.primaries - b.primaries)
-    .slice(0, SHOWN);
+    .slice(0, MAX_OPTIONS);
   return {
     options,
     arithmetic: [
@@ -102,26 +106,26 @@ export function recommend(
     ],
     assumptions: assumptionsOf(used, need, held, options),
     missing:
-      options.length === 0 ? [`no machine in the price table will do with at most ${MOST_PRIMARIES} primaries`] : [],
+      options.length === 0 ? [`no machine of the price table fits with at most ${MOST_PRIMARIES} primaries`] : [],
   };
 }
 
-/** What is gone by: undefined where it is not needed. */
+/** The capacities that a recommendation uses; undefined where one is not needed. */
 interface Chosen {
   readonly get: MeasuredCapacity | undefined;
   readonly set: MeasuredCapacity | undefined;
 }
 
-/** The figures for a load, and what they lack for it: what nobody batches is not served at the rate of batches. */
+/** Chooses capacities for a load, and lists what is missing. A capacity with pipelining says nothing without it. */
 function chosenFor(
   { reads, valueSize, pipeline }: Requirements,
   all: readonly Results[],
 ): { readonly chosen: Chosen; readonly missing: readonly string[] } {
   const isFit = ({ row }: MeasuredCapacity): boolean =>
-    row.repeats >= LEAST_REPEATS && isSimilarSize(row.records[0]?.dataSize ?? 0, valueSize);
+    row.repeats >= MIN_REPEATS && isSimilarSize(row.records[0]?.dataSize ?? 0, valueSize);
   const measured = (kind: "reads" | "writes"): MeasuredCapacity[] => {
     const alike = measuredCapacities(all, kind).filter((each) => each.pipeline === pipeline);
-    // A better figure that will not do is no reason to go without one that will.
+    // A higher capacity that does not fit must not hide a lower one that fits.
     const fit = alike.filter(isFit);
     return fit.length === 0 ? alike : fit;
   };
@@ -139,7 +143,9 @@ function chosenFor(
       ),
     ].sort();
     const instead = others.length === 0 ? "" : `, but at ${others.join(" and ")}`;
-    return `no ${what} was measured at full speed${fault}, at pipeline ${pipeline}${what === "SET" && get !== undefined ? ` and io-threads ${get.ioThreads}` : ""}${instead} (npm start -- --tests ${what.toLowerCase()} --pipeline ${pipeline})`;
+    const threads = what === "SET" && get !== undefined ? ` and io-threads ${get.ioThreads}` : "";
+    const command = `npm start -- --tests ${what.toLowerCase()} --pipeline ${pipeline}`;
+    return `no ${what} was measured at full speed${fault}, at pipeline ${pipeline}${threads}${instead} (${command})`;
   };
   const missing = [
     ...(reads > 0 && get === undefined ? [lacking("GET", "reads", ", with hits and without errors")] : []),
@@ -147,7 +153,7 @@ function chosenFor(
     ...[get, set]
       .filter((each) => each !== undefined)
       .flatMap(({ source, row }) => [
-        ...(row.repeats < LEAST_REPEATS
+        ...(row.repeats < MIN_REPEATS
           ? [
               `${source}: ${row.repeats} ${row.repeats === 1 ? "round is" : "rounds are"} too few for an interval (--repeats 6)`,
             ]
@@ -158,7 +164,8 @@ function chosenFor(
             isSimilarSize(dataSize, valueSize)
               ? []
               : [
-                  `${source} had values of ${dataSize} B, more than four times off the ${valueSize} B that are needed (--datasize ${valueSize})`,
+                  `${source} had values of ${dataSize} B; needed are ${valueSize} B, ` +
+                    `within a factor of four (--datasize ${valueSize})`,
                 ],
           ),
       ]),
@@ -166,7 +173,10 @@ function chosenFor(
   return { chosen: { get, set }, missing };
 }
 
-/** The fewest io-threads that no other number is shown to beat: threads spin, and take a larger machine. Of each number the most that was measured. */
+/**
+ * The capacity with the fewest io-threads that no other number beats: idle threads spin and need a larger machine.
+ * Of each number of threads the highest capacity counts.
+ */
 function bestOf(capacities: readonly MeasuredCapacity[]): MeasuredCapacity | undefined {
   const most = [...capacities].sort((a, b) => b.perPrimary - a.perPrimary);
   const ladder = [...new Set(most.map(({ ioThreads }) => ioThreads))]
@@ -175,7 +185,7 @@ function bestOf(capacities: readonly MeasuredCapacity[]): MeasuredCapacity | und
   return ladder.find((each) => ladder.every((other) => other.perPrimary <= each.perPrimaryHigh));
 }
 
-/** What was measured to hold the objective, else what a model says. */
+/** The measured rate that meets the objective, else the rate of a model. */
 function usableRate(capacity: number, { p99Ms, pipeline }: Requirements, held: SustainedRate | undefined): number {
   if (p99Ms === undefined) return USE * capacity;
   const model = modelled(capacity, p99Ms, pipeline);
@@ -185,11 +195,15 @@ function usableRate(capacity: number, { p99Ms, pipeline }: Requirements, held: S
   );
 }
 
-/** By the p99 of a queue with random arrivals and times of service (M/M/1), in which batches stand: ln(100) / (batches it serves − batches that come). */
+/**
+ * The rate at which a queue of batches with random arrivals and service times (M/M/1) has this p99, which is
+ * ln(100) / (served batches per second − arriving batches per second).
+ */
 function modelled(capacity: number, p99Ms: number, pipeline: number): number {
   return capacity - (pipeline * Math.log(100)) / (p99Ms / 1000);
 }
 
+/** Bytes of memory for the working set, with the overhead of entries and of a growing table. */
 function dataNeeded({ workingSet, valueSize }: Requirements): number {
   const entries = workingSet / (KEY + valueSize);
   return (workingSet + entries * ENTRY) * SWING;
@@ -203,7 +217,7 @@ function optionOf(
   bytes: number,
   ioThreads: number,
 ): DeploymentOption | undefined {
-  // Threads spin: one core stays free of them.
+  // io-threads spin, so one core stays free for everything else.
   const threads = Math.max(1, Math.min(ioThreads, offer.vcpus - 1));
   if (threads < ioThreads || offer.vcpus < 2) return undefined;
   const least = Math.max(Math.ceil(need.rate / usable), Math.ceil(bytes / (offer.memoryBytes * MEMORY_USE)), 1);
@@ -226,12 +240,16 @@ function capacityLines({ reads }: Requirements, { get, set }: Chosen, capacity: 
     each === undefined
       ? []
       : [
-          `${what}: ${each.source}, pipeline ${each.pipeline}, io-threads ${each.ioThreads}: ${round(each.row.rps.low)}/s over ${each.primaries} ${each.primaries === 1 ? "primary" : "primaries"} = ${round(each.perPrimary)}/s each (lower end of the interval)${each.isLowerBound ? ", at least: the servers were not the limit" : ""}`,
+          `${what}: ${each.source}, pipeline ${each.pipeline}, io-threads ${each.ioThreads}: ` +
+            `${round(each.row.rps.low)}/s over ${each.primaries} ${each.primaries === 1 ? "primary" : "primaries"} ` +
+            `= ${round(each.perPrimary)}/s each (lower end of the interval)` +
+            (each.isLowerBound ? ", at least: the servers were not the limit" : ""),
         ];
   const mix =
     reads > 0 && reads < 1
       ? [
-          `mix of ${percent(reads)} reads: 1 / (${reads} / ${round(get?.perPrimary ?? 0)} + ${Number((1 - reads).toFixed(4))} / ${round(set?.perPrimary ?? 0)}) = ${round(capacity)}/s for each primary`,
+          `mix of ${percent(reads)} reads: 1 / (${reads} / ${round(get?.perPrimary ?? 0)} + ` +
+            `${Number((1 - reads).toFixed(4))} / ${round(set?.perPrimary ?? 0)}) = ${round(capacity)}/s for each primary`,
         ]
       : [];
   return [...(reads > 0 ? line("reads", get) : []), ...(reads < 1 ? line("writes", set) : []), ...mix];
@@ -247,25 +265,31 @@ function rateLines(
     p99Ms === undefined || held === undefined
       ? []
       : [
-          `p99 ≤ ${p99Ms} ms, measured: ${held.source} = ${round(held.perPrimary)}/s ${held.isLowerBound ? "at least: no more was offered, or the load generator was the limit" : "at most"}`,
+          `p99 ≤ ${p99Ms} ms, measured: ${held.source} = ${round(held.perPrimary)}/s ` +
+            (held.isLowerBound ? "at least: the highest offered rate, or the load generator was the limit" : "at most"),
         ];
   const model =
     p99Ms === undefined || held?.isLowerBound === false
       ? []
       : [
-          `p99 ≤ ${p99Ms} ms: ${round(capacity)}/s − ${pipeline === 1 ? "" : `${pipeline} × `}ln(100) / ${p99Ms} ms = ${round(modelled(capacity, p99Ms, pipeline))}/s at most`,
+          `p99 ≤ ${p99Ms} ms, modelled: ${round(capacity)}/s − ${pipeline === 1 ? "" : `${pipeline} × `}` +
+            `ln(100) / ${p99Ms} ms = ${round(modelled(capacity, p99Ms, pipeline))}/s at most`,
         ];
   return [
     ...measured,
     ...model,
-    `usable: ${percent(USE)} of ${round(capacity)}/s${p99Ms === undefined ? "" : ", or what the objective leaves"} = ${round(usable)}/s for each primary`,
+    `usable: ${percent(USE)} of ${round(capacity)}/s${p99Ms === undefined ? "" : ", limited by the objective"} ` +
+      `= ${round(usable)}/s for each primary`,
     `primaries for the rate: ${round(rate)} / ${round(usable)} → ${Math.ceil(rate / usable)}`,
   ];
 }
 
 function memoryLine({ workingSet, valueSize }: Requirements, bytes: number): string {
   const gib = (value: number): string => `${(value / 1024 ** 3).toFixed(1)} GiB`;
-  return `memory: ${gib(workingSet)} in entries of ${KEY} + ${valueSize} B, ${ENTRY} B more for each, and ${percent(SWING - 1)} for a table that doubles = ${gib(bytes)}; at most ${percent(MEMORY_USE)} of a machine's`;
+  return (
+    `memory: ${gib(workingSet)} in entries of ${KEY} + ${valueSize} B, with ${ENTRY} B overhead each ` +
+    `and ${percent(SWING - 1)} for a growing table = ${gib(bytes)}; at most ${percent(MEMORY_USE)} of a machine's memory`
+  );
 }
 
 function assumptionsOf(
@@ -286,39 +310,40 @@ function assumptionsOf(
     ),
   ];
   return [
-    `a primary serves on the recommended machine what it served where it was measured: ${machines.join(", ")}`,
-    `clients send ${pipeline === 1 ? "one request at a time" : `${pipeline} requests at a time`} on each connection, and have connections enough`,
+    `a primary serves as much on the recommended machine as on the measured one: ${machines.join(", ")}`,
+    `clients send ${pipeline === 1 ? "one request" : `${pipeline} requests`} at a time on each of enough connections`,
     ...elsewhere.map(
       (mode) =>
-        `a primary serves as much ${mode === "cluster" ? "in a cluster as in replication, where it was measured" : "in replication as in a cluster, where it was measured"}`,
+        `a primary serves as much ${mode === "cluster" ? "in a cluster as measured in replication" : "in replication as measured in a cluster"}`,
     ),
-    "keys and calls are spread evenly over the primaries, and no key is hotter than a primary can serve",
+    "keys and requests are spread evenly over the primaries, and one primary can serve the hottest key",
     "all reads go to primaries; replicas are for failover",
     ...(used.some(({ isLowerBound }) => isLowerBound)
-      ? [
-          "the servers were not the limit where they were measured: they serve more, and fewer or smaller machines may do",
-        ]
+      ? ["the servers were not the limit of the measurement, so fewer or smaller machines may be enough"]
       : []),
     ...(used.some(({ results: { study } }) => study?.referenceLoadMoved === true) ||
     used.some(({ row }) => row.warnings.some(({ code }) => code === "reference-load-moved")) ||
     held?.machineChanged === true
-      ? ["the machine was not the same throughout its measurements"]
+      ? ["the reference load moved, so the machine changed during the measurement"]
       : []),
     ...(held === undefined || held.load !== null
       ? []
-      : ["the load whose latency was measured is like the one that is needed: it is not on record"]),
+      : ["the load of the capacity search is like the needed one; it is not on record"]),
     ...(held?.load?.arrivals === "fixed"
       ? [
-          "requests come as evenly spaced as those whose latency was measured did: independent users' come in bunches, and less is held (arrivals: poisson)",
+          "requests arrive evenly spaced, as in the capacity search; independent users send bursts, " +
+            "which lowers the rate (measure with arrivals: poisson)",
         ]
       : []),
     ...(p99Ms === undefined || held?.isLowerBound === false
       ? []
       : [
-          `${pipeline === 1 ? "requests" : "batches"} come at random and are served one by one (M/M/1), the network's time is not counted; a capacity of such a load under the objective replaces this`,
+          `${pipeline === 1 ? "requests" : "batches"} arrive at random and are served one by one (M/M/1), without network ` +
+            "latency; a capacity search with this objective replaces the model",
         ]),
-    `${percent(1 - USE)} of each primary's capacity is kept free; one server on a machine, ${replicas} ${replicas === 1 ? "replica" : "replicas"} each`,
-    "prices are on demand; volumes, control plane, and traffic between zones come on top",
+    `${percent(1 - USE)} of each primary's capacity stays free; each machine runs one server, ` +
+      `each primary has ${replicas} ${replicas === 1 ? "replica" : "replicas"}`,
+    "prices are on demand, without volumes, control plane and traffic between zones",
   ];
 }
 

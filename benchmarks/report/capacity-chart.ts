@@ -10,12 +10,18 @@ export function capacityChart(capacities: readonly CapacityRecord[]): Chart {
   const [first] = capacities;
   const objective = first?.objective ?? { quantile: 0.99, ms: 1 };
   const knees = capacities.flatMap(({ deployment, knee }) =>
-    knee === null ? [] : [`${deployment}'s at ${formatCount(knee)}/s`],
+    knee === null ? [] : [`${deployment}: ${formatCount(knee)}/s`],
   );
   return {
     id: "capacity",
     title: `Latency against load: p${Number((objective.quantile * 100).toFixed(6))}`,
-    caption: `Milliseconds from the intended time, by requests offered per second; the dashed line is the objective, ${formatObjective(objective)}, and a filled point the highest load at which it was confirmed to hold. The knee, a hollow square, is where latency begins to rise faster than load${knees.length === 0 ? "; there is none" : `: ${knees.join(", ")}`}. Probes of one load are merged by their counts, so that one that did not hold can lift a load that did in most above the line; both axes are logarithmic.`,
+    caption: [
+      "Milliseconds from the intended time of each request, by offered requests per second; both axes are logarithmic.",
+      `The dashed line is the objective, ${formatObjective(objective)};`,
+      "a filled point is the capacity: the highest rate confirmed to meet the objective.",
+      `A hollow square is the knee, from which latency rises faster than the rate (${knees.join(", ") || "none"}).`,
+      "A point merges all probes of a rate, so it can lie above the line although most of its probes met the objective.",
+    ].join(" "),
     legend: capacities.map(({ deployment }, index) => ({ name: deployment, colour: colourOf(index) })),
     heights: { wide: 340, narrow: 300 },
     option: (width): EChartsOption => ({
@@ -40,7 +46,7 @@ function seriesOf(
   limitMs: number,
 ): SeriesOption[] {
   const colour = colourOf(index);
-  // A logarithmic axis has no room for nothing.
+  // A logarithmic axis has no zero.
   const shown = points.filter(({ ms }) => ms > 0);
   const at = (rate: number | null): number[][] =>
     shown.flatMap((point) => (point.rate === rate ? [[point.rate, point.ms]] : []));

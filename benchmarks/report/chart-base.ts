@@ -1,10 +1,10 @@
-/** What all charts share: sizes, colours, axes. */
+/** Sizes, colours and axes of all charts. Pure. */
 import type { EChartsOption } from "echarts";
 
-/** Wide for a desk, narrow for a telephone; both are in the report, and its style shows one. */
+/** Wide and narrow screens. The report contains both drawings; its style sheet shows one. */
 export type Width = "wide" | "narrow";
 
-/** Okabe and Ito's colours, told apart by every kind of eye; the deployments take them in order. */
+/** Colours of Okabe and Ito, which readers with colour blindness can tell apart, in the order of deployments. */
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"] as const;
 
 export const TEXT_COLOUR = "#1f2933";
@@ -18,7 +18,7 @@ export function colourOf(index: number): string {
 export interface Chart {
   readonly id: string;
   readonly title: string;
-  /** What to read in it, and how. */
+  /** What the chart shows and how to read it. */
   readonly caption: string;
   readonly legend: readonly { readonly name: string; readonly colour: string }[];
   readonly heights: Readonly<Record<Width, number>>;

@@ -1,4 +1,4 @@
-/** Charts of a run as ECharts options, for a width. Pure. */
+/** Charts of a run that compares deployments: throughput, latency, shares of primaries. Pure. */
 import type { SeriesOption } from "echarts";
 import type { CumulativeCount } from "../../lib/histogram";
 import type { ResultRow } from "../results/rows";
@@ -40,7 +40,7 @@ function throughput(deployments: readonly string[], results: Results): Chart {
   return {
     id: "throughput",
     title: "Throughput",
-    caption: `Requests per second by the load generator's clock: ${confidence > 0 ? `median over the repeats; the line is the interval that holds the true median with ${(confidence * 100).toFixed(0)} % confidence` : "of one repeat, which has no interval"}.`,
+    caption: `Requests per second by the load generator's clock, ${describeMedian(confidence)}.`,
     legend: deploymentLegend(deployments, deployments),
     heights: { wide: 320, narrow: 280 },
     option: (width) => ({
@@ -77,7 +77,14 @@ function throughput(deployments: readonly string[], results: Results): Chart {
   };
 }
 
-/** ECharts has no error bars: a vertical line with two caps, placed where the bar of the same series is. */
+/** What a bar and its line show. @param confidence of the interval; 0 without one */
+function describeMedian(confidence: number): string {
+  if (confidence === 0) return "of one repeat, which has no interval";
+  const percent = (confidence * 100).toFixed(0);
+  return `median of the repeats; the line is the interval that contains the true median with ${percent} % confidence`;
+}
+
+/** Error bars, which ECharts lacks: a vertical line with two caps over the bar of the same series. */
 function intervals(
   rows: readonly (ResultRow | undefined)[],
   index: number,
@@ -87,7 +94,7 @@ function intervals(
 ): SeriesOption {
   return {
     type: "custom",
-    // So that the axis reaches to the ends of the intervals.
+    // The axis then includes the ends of the intervals.
     encode: { x: 0, y: [1, 2] },
     silent: true,
     z: 10,
@@ -125,7 +132,7 @@ function intervals(
   };
 }
 
-/** The axis is stretched towards the tail: each decade of 1 − p takes the same room. */
+/** Ticks of the percentile axis, on which each decade of 1 − p has the same width. */
 const PERCENTILE_TICKS = [0, 50, 90, 99, 99.9, 99.99] as const;
 const stretch = (part: number): number => -Math.log10(1 - part);
 
@@ -176,12 +183,18 @@ function latency(title: string, rows: readonly ResultRow[], deployments: readonl
 
 function captionOf(rows: readonly ResultRow[]): string {
   const open = rows.find(({ isOpenLoop }) => isOpenLoop);
-  return open === undefined
-    ? "Milliseconds within which a part of the requests was answered, all repeats merged by their counts. A closed loop at full speed: it shows queueing at saturation, not what a client sees at an offered load."
-    : `Milliseconds from the moment a request was meant to be sent within which a part of them was answered, at ${formatCount(open.offered ?? 0)} requests offered per second, all repeats merged by their counts.`;
+  if (open === undefined)
+    return (
+      "Latency in milliseconds by percentile of all repeats together. A closed loop at full speed shows queueing " +
+      "at saturation, not the latency that clients see at an offered rate."
+    );
+  return (
+    "Latency in milliseconds by percentile of all repeats together, from the intended time of each request, " +
+    `at ${formatCount(open.offered ?? 0)} offered requests per second.`
+  );
 }
 
-/** Points of a cumulative distribution; ends where fewer than one request in ten thousand is left. */
+/** Points of a cumulative distribution, up to the 99.99th percentile. */
 function curve(counts: readonly CumulativeCount[]): [number, number][] {
   const total = counts.at(-1)?.count ?? 0;
   if (total === 0) return [];
@@ -195,7 +208,7 @@ function percentileLabel(value: number): string {
   return nearest === undefined ? "" : String(nearest);
 }
 
-/** How keys and calls fell on the primaries of each cluster. */
+/** Shares of keys and calls of each primary of a cluster. */
 function keyShares(results: Results): Chart[] {
   return results.topologies.flatMap((topology): Chart[] => {
     const primaries = topology.nodes.filter(({ role }) => role === "primary");
@@ -222,7 +235,9 @@ function keyShares(results: Results): Chart[] {
       {
         id: `shares-${topology.deployment}`,
         title: `Keys and calls by primary of ${topology.deployment}`,
-        caption: `Per cent of all keys after the run (${formatCount(total)}), and of the calls of each test. Even shares are ${(100 / primaries.length).toFixed(1)} % each; primaries are found by role, not by name.`,
+        caption:
+          `Per cent of all keys after the run (${formatCount(total)}), and of the calls of each test, ` +
+          `for each node that is a primary. Even shares are ${(100 / primaries.length).toFixed(1)} %.`,
         legend: [
           { name: "keys", colour: KEYS },
           ...titles.slice(0, 5).map((title, index) => ({ name: title, colour: colourOf(index) })),

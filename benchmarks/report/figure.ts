@@ -1,11 +1,11 @@
-/** A chart as it stands in a page: drawn here, wide and narrow, of which the page's style shows one. Pure. */
+/** A chart as HTML: drawings for wide and narrow screens, of which the style sheet shows one. Pure. */
 import { createRequire } from "node:module";
 import type * as Echarts from "echarts";
 import type { Chart, Width } from "./chart-base";
 import type { Html } from "./html";
 import { Html as RawHtml, html } from "./html";
 
-/** Loaded when the first chart is drawn: half a second that bad input and `--help` need not wait. */
+/** Loaded with the first chart, because loading takes half a second. */
 const echarts = (): typeof Echarts => createRequire(__filename)("echarts") as typeof Echarts;
 
 const CHART_WIDTHS: Readonly<Record<Width, number>> = { wide: 880, narrow: 360 };
@@ -24,7 +24,7 @@ export function renderFigure(chart: Chart): Html {
   </section>`;
 }
 
-/** SVG text; ids are made unique, for both widths and all charts stand in one document. */
+/** SVG text with ids that are unique in the document. */
 function renderChart(chart: Chart, width: Width): string {
   const instance = echarts().init(null, null, {
     renderer: "svg",

@@ -1,4 +1,4 @@
-/** How memory and rate went while keys were put in from nothing: a study of engines. Pure. */
+/** Bytes per entry and insertion rate while a table grows. Pure. */
 import { MIN_KEYS, insertionRates } from "../studies/evaluation/growth-analysis";
 import type { StudyRecord } from "../results/study-schema";
 import type { Chart } from "./chart-base";
@@ -9,7 +9,7 @@ interface Curve {
   readonly points: readonly (readonly [keys: number, value: number])[];
 }
 
-/** Of each treatment's first round. */
+/** Charts of the first round of each treatment. */
 export function growthCharts({ growth, treatments }: StudyRecord): Chart[] {
   const first = treatments.flatMap(({ id, label }) =>
     growth
@@ -30,13 +30,15 @@ export function growthCharts({ growth, treatments }: StudyRecord): Chart[] {
     chart(
       "growth-bytes",
       "Bytes per entry while the table grows",
-      "Memory over what the empty server had, without clients' buffers, by the number of keys. Each step up is a table that doubles: two engines are compared over a whole doubling, or not at all.",
+      "Memory beyond that of the empty server, without clients' buffers, by number of keys. Each step up is a table " +
+        "that doubles, so a fair comparison of engines covers a whole doubling.",
       entries,
     ),
     chart(
       "growth-rate",
       "New keys per second while the table grows",
-      "Over quarters of a second, by the number of keys there are by then (each treatment's first round). A dip that comes again at the same number of keys in other rounds is the table's; others are the machine's.",
+      "In windows of a quarter of a second, by number of keys (first round of each treatment). The growing table causes " +
+        "the dips that recur at the same number of keys in other rounds; the machine causes the others.",
       rates,
     ),
   ];

@@ -1,13 +1,13 @@
-/** HTML written by hand, with everything that comes from outside escaped. Pure. */
+/** HTML templates that escape all inserted text. Pure. */
 
-/** A piece of HTML that needs no escaping. */
+/** HTML that needs no escaping. */
 export class Html {
   constructor(readonly text: string) {}
 }
 
 type Content = Html | string | number | undefined | readonly Content[];
 
-/** A template whose values are escaped unless they are Html; lists are joined, undefined is nothing. */
+/** A template: escapes values other than `Html`, joins lists, omits undefined. */
 export function html(strings: TemplateStringsArray, ...values: readonly Content[]): Html {
   return new Html(
     strings.reduce((text, string, index) => text + string + (index < values.length ? render(values[index]) : ""), ""),

@@ -1,9 +1,9 @@
-/** The timeline of a fault: what clients got, and below it what each node was. Pure. */
+/** The timeline of a scenario: outcomes of writes above, states of nodes below. Pure. */
 import type { EChartsOption, SeriesOption } from "echarts";
 import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
 import type { Chart, Width } from "./chart-base";
 import { chartBase, TEXT_COLOUR, GRID_COLOUR } from "./chart-base";
-/** Okabe and Ito's: told apart by every kind of eye. */
+/** Colours of Okabe and Ito, which readers with colour blindness can tell apart. */
 const OUTCOMES = { acknowledged: "#009e73", failed: "#d55e00", unknown: "#e69f00" } as const;
 const STATES: readonly (readonly [name: string, colour: string])[] = [
   ["primary", "#0072b2"],
@@ -25,10 +25,7 @@ export function scenarioChart(record: ScenarioRecord): Chart {
   return {
     id: `failure-${record.id}`,
     title: `${record.scenario} on ${record.deployment}`,
-    caption: `Writes per second by outcome, and what each node was, by seconds from the fault${record.round > 1 ? `; round ${record.round}` : ""}. ${record.events
-      .map(({ atMs, what }) => `${(atMs / 1000).toFixed(1)} s: ${what}`)
-      .slice(0, 12)
-      .join(" · ")}`,
+    caption: captionOf(record),
     legend: [
       ...Object.entries(OUTCOMES)
         .filter(([name]) => record.timeline[name as keyof typeof OUTCOMES].some((count) => count > 0))
@@ -40,7 +37,16 @@ export function scenarioChart(record: ScenarioRecord): Chart {
   };
 }
 
-/** All of few nodes; of many those whose state changed. */
+/** Events that the caption lists. */
+const MAX_EVENTS = 12;
+
+function captionOf({ round, events }: ScenarioRecord): string {
+  const which = round > 1 ? `, round ${round}` : "";
+  const listed = events.slice(0, MAX_EVENTS).map(({ atMs, what }) => `${(atMs / 1000).toFixed(1)} s: ${what}`);
+  return `Writes per second by outcome, and the state of each node, by seconds from the fault${which}. ${listed.join(" · ")}`;
+}
+
+/** All nodes, or of more than `MOST_NODES` those whose state changed. */
 function shownNodes({ states }: ScenarioRecord): string[] {
   const names = [...new Set(states.map(({ node }) => node))];
   if (names.length <= MOST_NODES) return names.sort(byNumber);
@@ -125,7 +131,7 @@ function outcomes({ timeline }: ScenarioRecord): SeriesOption[] {
   });
 }
 
-/** A bar for each time that a node was something. */
+/** A bar for each state of a node, from its begin to its end. */
 function stateBars({ states, timeline }: ScenarioRecord, nodes: readonly string[], last: number): SeriesOption {
   const colours = new Map(STATES);
   const bars = nodes.flatMap((node, row) => {

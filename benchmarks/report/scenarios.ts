@@ -1,4 +1,4 @@
-/** The report's part on what was broken on purpose. Pure. */
+/** The sections of the report on faults. Pure. */
 import type { ScenarioRow } from "../results/scenario-rows";
 import {
   scenarioRows,
@@ -14,7 +14,7 @@ import { scenarioChart } from "./scenario-chart";
 import type { Html } from "./html";
 import { html } from "./html";
 
-/** A table of all scenarios, then each one's; the round with the longest outage is drawn. */
+/** A table of all scenarios, then a chart and details of each; the chart shows the round with the longest outage. */
 export function scenarioSections(failures: readonly ScenarioRecord[], figure: (chart: Chart) => Html): Html[] {
   const rows = scenarioRows(failures);
   if (rows.length === 0) return [];

@@ -1,4 +1,4 @@
-/** soak.html: how memory, files, lags and tails went over the hours of a soak. Pure. */
+/** soak.html: memory, files, replication lag and latencies over the hours of a soak. Pure. */
 import type { EChartsOption } from "echarts";
 import { Histogram } from "../../lib/histogram";
 import type { SoakFindings } from "../soak/findings";
@@ -20,7 +20,7 @@ export interface SoakReport {
   readonly header: SoakHeader;
   readonly windows: readonly SoakWindow[];
   readonly findings: readonly SoakFindings[];
-  /** Why it ended early; null where it did not. */
+  /** Why the soak ended early; null where it did not. */
   readonly reason: string | null;
 }
 
@@ -44,7 +44,7 @@ export function renderSoak({ header, windows, findings, reason }: SoakReport): s
               deployment, ${Math.round(header.reads * 100)} % of them reads, ${header.keySpace} keys, values of
               ${header.bytes} B, for ${formatDuration(header.seconds)} in windows of ${header.windowSeconds} s.
             </p>
-            ${reason === null ? undefined : html`<p class="warning">Incomplete: ${reason}. What was seen until then is shown.</p>`}
+            ${reason === null ? undefined : html`<p class="warning">Incomplete: ${reason}. Partial results follow.</p>`}
           </header>
           ${findings.map(
             (each) =>
@@ -93,31 +93,32 @@ function chartsOf(deployment: string, windows: readonly SoakWindow[]): Chart[] {
     lines(
       `${deployment}-memory`,
       `${deployment}: memory`,
-      "MiB that each server takes for its data and itself.",
+      "MiB that each server uses (used_memory).",
       perNode(({ usedBytes }) => (usedBytes === null ? null : usedBytes / MEBI)),
     ),
     lines(
       `${deployment}-resident`,
       `${deployment}: resident memory`,
-      "MiB that the system has given each server; its distance from the figure above is fragmentation and copies made by forks.",
+      "MiB of physical memory of each server; the difference to the chart above is fragmentation and copy-on-write of forks.",
       perNode(({ residentBytes }) => (residentBytes === null ? null : residentBytes / MEBI)),
     ),
     lines(
       `${deployment}-aof`,
       `${deployment}: append-only files`,
-      "MiB; where a line falls, the file was rewritten.",
+      "MiB; a line falls where the file was rewritten.",
       perNode(({ aofBytes }) => (aofBytes === null ? null : aofBytes / MEBI)),
     ),
-    lines(`${deployment}-tails`, `${deployment}: tails`, "Milliseconds from the intended time, by window.", [
-      perWindow("p50", tail(0.5)),
-      perWindow("p99", tail(0.99)),
-      perWindow("p99.9", tail(0.999)),
-    ]),
+    lines(
+      `${deployment}-tails`,
+      `${deployment}: latency`,
+      "Milliseconds from the intended time of each request, by window.",
+      [perWindow("p50", tail(0.5)), perWindow("p99", tail(0.99)), perWindow("p99.9", tail(0.999))],
+    ),
     lines(
       `${deployment}-behind`,
-      `${deployment}: replicas behind`,
-      "KiB of the replication stream by which the slowest replica was behind its primary.",
-      [perWindow("most behind", ({ samples }) => maxReplicaLag(samples) / 1024)],
+      `${deployment}: replication lag`,
+      "KiB of the replication stream that the slowest replica lacks.",
+      [perWindow("slowest replica", ({ samples }) => maxReplicaLag(samples) / 1024)],
     ),
   ];
 }

@@ -1,6 +1,6 @@
-/** Charts of a study: each treatment's metric with its interval, ratios beside one, and what its kind is about. Pure. */
+/** Charts of a study: throughput with intervals, ratios, scaling, table growth, reference load. Pure. */
 import type { CustomSeriesOption, EChartsOption, SeriesOption } from "echarts";
-import { resultRows } from "../results/rows";
+import { microsecondsPerOperation, resultRows } from "../results/rows";
 import type { ResultRow } from "../results/rows";
 import type { Results } from "../results/schema";
 import { REFERENCE_LOAD_MOVED, VERDICT_LABELS } from "../results/formats/study-summary";
@@ -36,12 +36,12 @@ export function studyCharts(results: Results): Chart[] {
   ];
 }
 
-/** Room for the names of treatments, pixels. */
+/** Width of the column with names of treatments, pixels. */
 const NAMES: Readonly<Record<Width, number>> = { wide: 260, narrow: 132 };
-/** What browsers' fonts are wider by than what the chart is laid out with, pixels. */
+/** Reserve for fonts of browsers that are wider than the font of the layout, pixels. */
 const FONT_SLACK = 44;
 
-/** Horizontal, for treatments have long names. */
+/** A chart of horizontal rows, which leave room for long names. */
 function rowsChart(width: Width, names: readonly string[]): EChartsOption {
   const labels = {
     ...axisLabel(width),
@@ -63,13 +63,13 @@ function rowsChart(width: Width, names: readonly string[]): EChartsOption {
   };
 }
 
-/** So high that a name in two lines fits. */
+/** Height in which names of two lines fit. */
 const heightOf = (count: number, each: number): Chart["heights"] => ({
   wide: 60 + count * each,
   narrow: 64 + count * (each + 12),
 });
 
-/** A line from low to high with caps, at the middle of its row. */
+/** Intervals: a line from low to high with caps, in the middle of each row. */
 function rowIntervals(data: readonly (readonly [low: number, high: number, row: number])[]): CustomSeriesOption {
   return {
     type: "custom",
@@ -112,10 +112,15 @@ function throughput(title: string, rows: readonly ResultRow[], { treatments }: S
     return row === undefined ? [] : [{ label, row }];
   });
   const confidence = Math.min(1, ...shown.map(({ row }) => row.rps.confidence));
+  const percent = (confidence * 100).toFixed(0);
+  const interval =
+    confidence > 0 ? `; the line is the interval that contains the true median with ${percent} % confidence` : "";
   return {
     id: `treatments-${slug(title)}`,
     title: `${title} by treatment`,
-    caption: `Requests per second by the load generator's clock: median over the rounds${confidence > 0 ? `; the line is the interval that holds the true median with ${(confidence * 100).toFixed(0)} % confidence` : ""}. Rounds differ by what the machine did meanwhile: differences are judged round by round, below.`,
+    caption:
+      `Requests per second by the load generator's clock: median over the rounds${interval}. ` +
+      "The machine differs between rounds, so the comparisons below are paired by round.",
     legend: [],
     heights: heightOf(shown.length, 30),
     option: (width) => ({
@@ -137,7 +142,7 @@ function throughput(title: string, rows: readonly ResultRow[], { treatments }: S
   };
 }
 
-/** Colour and shape say the same, so that neither is needed alone. */
+/** Colour and shape both show the verdict. */
 const MARKS: Readonly<
   Record<StudyComparison["verdict"], { readonly symbol: string; readonly rotate: number; readonly colour: string }>
 > = {
@@ -179,7 +184,9 @@ function forests(study: StudyRecord): Chart[] {
         id: `compared-${metric}`,
         title: METRIC_TITLES[metric],
         caption:
-          "Ratio of the first treatment over the second, paired by round, with its 95 % interval, on a logarithmic scale. Where the interval crosses 1 no difference is shown; whether that is because there is none, or because too little is known, depends on its width.",
+          "Ratio of the first treatment over the second, paired by round, with its 95 % interval, on a logarithmic " +
+          "scale. An interval that contains 1 shows no difference: a narrow one excludes a difference that matters, " +
+          "a wide one means that there are too few data.",
         legend: verdicts.map((verdict) => ({ name: VERDICT_LABELS[verdict], colour: MARKS[verdict].colour })),
         heights: heightOf(known.length, 34),
         option: (width) => ({
@@ -232,12 +239,7 @@ function forests(study: StudyRecord): Chart[] {
 
 function scaling(fit: StudyFit, rows: readonly ResultRow[], { treatments }: StudyRecord, index: number): Chart[] {
   const isCost = fit.what.includes("CPU");
-  const value = ({ rps, serverCpu, serverRps }: ResultRow): number =>
-    isCost
-      ? serverCpu === null || serverRps === null || serverRps === 0
-        ? 0
-        : (1e6 * serverCpu) / serverRps
-      : rps.median;
+  const value = (row: ResultRow): number => (isCost ? (microsecondsPerOperation(row) ?? 0) : row.rps.median);
   const point = (id: string): [number, number][] => {
     const row = rows.find(({ deployment }) => deployment === id);
     const shards = Number(treatments.find((treatment) => treatment.id === id)?.levels["primaries"] ?? NaN);
@@ -258,12 +260,14 @@ function scaling(fit: StudyFit, rows: readonly ResultRow[], { treatments }: Stud
       id: `scaling-${index}`,
       title: `${fit.title}: ${fit.what}`,
       caption:
-        exponent === null
-          ? "Both scales are logarithmic. Too few treatments were limited by their servers alone for an exponent; the reasons are among the findings."
-          : `Both scales are logarithmic, so a power law is a straight line: exponent ${exponent.estimate.toFixed(2)} (${exponent.low.toFixed(2)} … ${exponent.high.toFixed(2)}); 1 is perfect scaling, 0 is none. Hollow treatments are left out of it, for the reasons among the findings.`,
+        "Both scales are logarithmic, so a power law is a straight line. " +
+        (exponent === null
+          ? "There is no exponent, because the servers were the limit of too few treatments (see the findings)."
+          : `Exponent ${exponent.estimate.toFixed(2)} (${exponent.low.toFixed(2)} … ${exponent.high.toFixed(2)}): ` +
+            "1 is perfect scaling, 0 is none. Hollow treatments are excluded from the fit (see the findings)."),
       legend: [
         { name: "in the fit", colour: colourOf(0) },
-        { name: "left out (hollow)", colour: colourOf(1) },
+        { name: "excluded (hollow)", colour: colourOf(1) },
       ],
       heights: { wide: 320, narrow: 280 },
       option: (width) => ({
@@ -309,7 +313,11 @@ function referenceLoads({ referenceLoads: all }: Results, { referenceLoadMoved }
   return {
     id: "reference-loads",
     title: "The reference load",
-    caption: `A fixed load on a server that is the same throughout, among the treatments: PINGs per second by its step.${referenceLoadMoved ? ` ${REFERENCE_LOAD_MOVED}` : " It stayed within a tenth of its median, so the machine was the same throughout."}`,
+    caption:
+      "PINGs per second of a fixed load on a server with fixed settings, in the order of measuring. " +
+      (referenceLoadMoved
+        ? REFERENCE_LOAD_MOVED
+        : "Every rate is within a tenth of the median, so the machine did not change during the study."),
     legend: [],
     heights: { wide: 220, narrow: 200 },
     option: (width) => ({

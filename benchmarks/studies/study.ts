@@ -1,13 +1,13 @@
-/** A study as it is put on record: what is measured, how well it should be known, and from which seed. Plain data. */
+/** A study as plain data: its treatments, precision, budget and seed. */
 import { createHash } from "node:crypto";
 import type { Treatment } from "./factors";
 import type { StudyLimits } from "./rounds";
 
-/** What a study is evaluated as: one of the five documents', or only as comparisons. */
+/** The document whose claims a study tests; `comparison` tests none. */
 export const STUDY_KINDS = ["topologies", "io-threads", "engines", "density", "billion", "comparison"] as const;
 export type StudyKind = (typeof STUDY_KINDS)[number];
 
-/** Keys put in from nothing, while memory and rate are watched: how an engine's table grows. */
+/** Insertion of keys into an empty server while memory and rate are sampled. */
 export interface TableGrowthPlan {
   /** Keys at the end. */
   readonly keys: number;
@@ -15,20 +15,21 @@ export interface TableGrowthPlan {
   readonly dataSize: number;
 }
 
+/** What is measured, and when it ends. */
 export interface Study extends StudyLimits {
   readonly name: string;
   readonly kind: StudyKind;
-  /** The first is what the others are compared with. */
+  /** The first treatment is the baseline of comparisons. */
   readonly treatments: readonly Treatment[];
   readonly seed: number;
-  /** Measured on every treatment as well, in every round. */
+  /** Table growth to measure on every treatment in every round; undefined for none. */
   readonly tableGrowth: TableGrowthPlan | undefined;
 }
 
-/** How treatments are held against each other. Another number when that changes: an older log lacks what is decided by now. */
-const METHOD = "side-by-side 2";
+/** The method of comparing treatments. Its number changes with the method, so that an older log is not resumed. */
+const METHOD = "interleaved 3";
 
-/** Two studies with the same fingerprint measure the same things in the same way; how well and how long may differ. */
+/** Studies with the same fingerprint measure the same treatments in the same way; precision and budget may differ. */
 export function fingerprint({ kind, treatments, tableGrowth }: Study): string {
   const text = JSON.stringify(
     { method: METHOD, kind, treatments: treatments, growth: tableGrowth ?? null },

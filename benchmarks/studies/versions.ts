@@ -1,17 +1,17 @@
-/** Servers of a study that goes on must be of the versions it was begun with. Pure. */
+/** A resumed study needs the server versions that it began with. Pure. */
 import type { StudyLogEntry } from "./checkpoint-log";
 
-/** By engine, as treatments name it. */
+/** Engine, as treatments name it, to its version. */
 type Found = ReadonlyMap<string | undefined, { readonly version: string }>;
 
-/** As a reference load has them on record: the engine that nobody named, which also has the load generator of all, by an empty name. */
+/** Versions as a reference load records them; the default engine, which has the load generator, has an empty name. */
 export function recordedVersions(found: Found): Record<string, string> {
   return Object.fromEntries([...found].map(([engine, { version }]) => [engine ?? "", version]));
 }
 
 /**
- * @param found now
- * @returns a sentence for each engine that is another than when a reference load ran
+ * @param found versions now
+ * @returns a sentence for each engine whose version differs from a recorded one
  */
 export function changedVersions(entries: readonly StudyLogEntry[], found: Found): string[] {
   return [...found].flatMap(([engine, { version }]) => {
@@ -21,7 +21,8 @@ export function changedVersions(entries: readonly StudyLogEntry[], found: Found)
     const others = [...new Set(before)].filter((each) => each !== version);
     return others.map(
       (other) =>
-        `${engine ?? "Valkey"} was ${other} when it was begun, and is ${version} now; put that version on the PATH again, or begin anew without --resume`,
+        `the study began with ${engine ?? "Valkey"} ${other}, and finds ${version} now; ` +
+        `put ${other} on the PATH, or start a new study without --resume`,
     );
   });
 }

@@ -118,8 +118,8 @@ describe.skipIf(executablePath === undefined)(`a study's report.html in a browse
   it("shows the numbers of results.json", async () => {
     const page = await open(1280);
     const text = (await page.locator("main").innerText()).replaceAll(/\s+/g, " ");
-    expect(text).toContain("sent to in alternating slices");
-    expect(text.match(/throughput side by side/g)).toHaveLength(interleavedPairs(STUDY.treatments).length);
+    expect(text).toContain("got load in alternating slices");
+    expect(text.match(/throughput interleaved/g)).toHaveLength(interleavedPairs(STUDY.treatments).length);
     for (const { ratio, low, high } of RESULTS.study?.comparisons ?? []) {
       expect(text).toContain(`${ratio?.toFixed(2) ?? ""}×`);
       if (low !== null && high !== null) expect(text).toContain(`${low.toFixed(2)} … ${high.toFixed(2)}`);
@@ -127,7 +127,7 @@ describe.skipIf(executablePath === undefined)(`a study's report.html in a browse
     for (const { claim, why } of RESULTS.study?.claims ?? [])
       expect(text).toContain(`${claim} ${why}`.replaceAll(/\s+/g, " "));
     for (const { exponent } of RESULTS.study?.fits ?? [])
-      expect(text).toContain(`exponent ${exponent?.estimate.toFixed(2) ?? ""}`);
+      expect(text).toContain(`Exponent ${exponent?.estimate.toFixed(2) ?? ""}`);
     await page.close();
   });
 

@@ -30,7 +30,7 @@ const base = run(100_000);
 const other = (results: Results): RunComparison => compareRuns(base, results);
 
 describe("comparing two runs", () => {
-  it("tells a difference from none and from too little data", () => {
+  it("tells a difference from no difference and from too little data", () => {
     expect(judgement(other(run(150_000)))).toBe("faster");
     expect(judgement(other(run(80_000)))).toBe("slower");
     expect(judgement(other(run(100_500)))).toBe("no-difference");
@@ -38,7 +38,7 @@ describe("comparing two runs", () => {
     expect(other(run(150_000)).rows[0]?.ratio?.ratio).toBeCloseTo(1.5, 5);
   });
 
-  it("calls noise what the reference load moved as well", () => {
+  it("calls a difference noise where the reference load shows it as well", () => {
     expect(judgement(other(run(92_000, {}, {}, 0.9e6)))).toBe("noise");
     expect(judgement(other(run(70_000, {}, {}, 0.9e6)))).toBe("slower");
   });
@@ -46,7 +46,7 @@ describe("comparing two runs", () => {
   it.each<[string, Partial<MeasurementRecord>, string]>([
     ["another value size", { dataSize: 64 }, "value size: 256 B → 64 B"],
     ["another number of keys", { keySpace: 1 }, "keys: 98304 → 1"],
-    ["an offered rate", { rate: 5000 }, "rate: as fast as can be → 5000/s offered"],
+    ["an offered rate", { rate: 5000 }, "rate: full speed → 5000/s offered"],
     [
       "reads that miss",
       {
@@ -65,7 +65,7 @@ describe("comparing two runs", () => {
     expect(row).toMatchObject({ judgement: "other-work", ratio: undefined, notes: [note] });
   });
 
-  it("holds latencies against each other where a rate was offered, for throughput is that rate", () => {
+  it("compares latencies at an offered rate, where throughput is that rate", () => {
     const at = (p99Ms: number, changes: Partial<MeasurementRecord> = {}): Results => {
       const records = NOISE.map((noise, index) => {
         const histogram = Histogram.empty();
@@ -113,7 +113,7 @@ describe("comparing two runs", () => {
     );
   });
 
-  it("refuses a ratio of mixed workloads that are mixed otherwise, and knows nothing of those of older results", () => {
+  it("refuses a ratio of different request mixes, and compares results without a recorded mix", () => {
     const mix = {
       data: "strings",
       reads: 0.9,
@@ -132,13 +132,13 @@ describe("comparing two runs", () => {
     expect(compareRuns(base, run(100_000, { requestMix: mix })).rows[0]?.notes).toEqual([]);
   });
 
-  it("shows that the same work was sent otherwise, and warnings", () => {
+  it("notes other load generation, and warnings", () => {
     const [row] = other(run(150_000, { clients: 96, warnings: [{ code: "neighbour", text: "others" }] })).rows;
     expect(row?.judgement).toBe("faster");
-    expect(row?.notes).toEqual(["sent otherwise: clients: 48 → 96", "warnings in the second: neighbour"]);
+    expect(row?.notes).toEqual(["other load generation: clients: 48 → 96", "warnings in the second run: neighbour"]);
   });
 
-  it("says what changed about machine, versions, settings and shape", () => {
+  it("lists changes of machine, versions, settings and shape", () => {
     const topologies = base.topologies.map((topology) => ({
       ...topology,
       version: "valkey 8.1.1",
@@ -157,15 +157,15 @@ describe("comparing two runs", () => {
       "maxmemory of replication",
     ]);
     expect(comparison.referenceLoad).toBeUndefined();
-    expect(comparison.rows[0]?.notes).toContain("another machine: the ratio is of both");
-    expect(formatComparison(comparison).join("\n")).toContain("hz of cluster: not known there → 10");
-    expect(other(run(1)).changes).toEqual([]);
-    expect(formatComparison(other(run(1)))[0]).toContain(
-      "Nothing about machine, versions, settings or topology has changed",
+    expect(comparison.rows[0]?.notes).toContain(
+      "another machine: the ratio contains the difference of machines and of servers",
     );
+    expect(formatComparison(comparison).join("\n")).toContain("hz of cluster: unknown → 10");
+    expect(other(run(1)).changes).toEqual([]);
+    expect(formatComparison(other(run(1)))[0]).toContain("Machine, versions, settings and topology are the same");
   });
 
-  it("matches deployments by name, else the only one of a mode, and says what is in one only", () => {
+  it("matches deployments by name, else the only one of a mode, and lists results of one run only", () => {
     const renamed = run(150_000, { deployment: "sharded" });
     const topologies = renamed.topologies.map((topology) =>
       topology.deployment === "cluster" ? { ...topology, deployment: "sharded" } : topology,
@@ -176,10 +176,10 @@ describe("comparing two runs", () => {
       records: [...renamed.records, { ...measurementRecord(), deployment: "sharded", title: "INCR", test: "incr" }],
     });
     expect(comparison.rows).toMatchObject([{ before: "cluster", after: "sharded", judgement: "faster" }]);
-    expect(comparison.unmatched).toEqual(["INCR of sharded: in the second only"]);
+    expect(comparison.unmatched).toEqual(["INCR of sharded: in the second run only"]);
   });
 
-  it("reads the same both ways", () => {
+  it("gives the inverse ratio for swapped runs", () => {
     const [forth, back] = [compareRuns(base, run(130_000)), compareRuns(run(130_000), base)];
     expect((forth.rows[0]?.ratio?.ratio ?? 0) * (back.rows[0]?.ratio?.ratio ?? 0)).toBeCloseTo(1, 10);
     expect([judgement(forth), judgement(back)]).toEqual(["faster", "slower"]);
@@ -233,7 +233,7 @@ describe("comparing capacities", () => {
   const judged = (...args: Parameters<typeof compared>): string | undefined =>
     compared(...args).capacities[0]?.judgement;
 
-  it("needs more than what the steps of both searches leave open", () => {
+  it("needs a difference beyond the steps of both searches", () => {
     expect(judged(capacity(10_000, 11_000), capacity(13_000, 14_000))).toBe("faster");
     expect(judged(capacity(13_000, 14_000), capacity(10_000, 11_000))).toBe("slower");
     expect(judged(capacity(10_000, 10_200), capacity(10_100, 10_300))).toBe("no-difference");
@@ -254,18 +254,18 @@ describe("comparing capacities", () => {
     });
   });
 
-  it("knows only what was tried: an open end bounds one side, and nothing that held bounds none", () => {
+  it("has one bound where a search is open-ended, and none where no rate met the objective", () => {
     expect(judged(capacity(10_000, 11_000), capacity(20_000, undefined))).toBe("faster");
     expect(judged(capacity(10_000, undefined), capacity(20_000, undefined))).toBe("not-enough-data");
     expect(judged(capacity(10_000, undefined), capacity(5000, 6000))).toBe("slower");
     expect(judged(capacity(10_000, 11_000), capacity(0, 1000))).toBe("not-enough-data");
   });
 
-  it("calls noise what the reference load moved as well", () => {
+  it("calls a difference noise where the reference load shows it as well", () => {
     expect(judged(capacity(10_000, 10_100), capacity(9000, 9100), 0.85e6)).toBe("noise");
   });
 
-  it("takes for too much what did not hold, not what did in the end of a search", () => {
+  it("bounds a capacity by the lowest rate that missed the objective", () => {
     const wavering = capacity(10_000, undefined, {
       isOpenEnded: false,
       points: [point(10_000, 2), point(11_000, 2), point(12_000, 1)],
@@ -273,7 +273,7 @@ describe("comparing capacities", () => {
     expect(compared(wavering, wavering).capacities[0]?.bounds).toMatchObject({ low: 10 / 12, high: 1.2 });
   });
 
-  it("has no ratio of another objective", () => {
+  it("has no ratio for another objective", () => {
     expect(
       compared(capacity(10_000, 11_000), capacity(13_000, 14_000, { objective: { quantile: 0.99, ms: 5 } }))
         .capacities[0],
@@ -291,13 +291,13 @@ describe("comparing capacities", () => {
     ["arrivals", { arrivals: "poisson" }],
     ["value size", { dataSize: 4096 }],
     ["keys", { keySpace: 5 }],
-  ])("has no ratio of another load of the same name: other %s", (what, changes) => {
+  ])("has no ratio for another load of the same name: other %s", (what, changes) => {
     expect(
       compared(capacity(10_000, 11_000), capacity(20_000, 21_000, { load: { ...LOAD, ...changes } })).capacities[0],
     ).toMatchObject({ judgement: "other-work", bounds: undefined, workDifferences: [{ what }] });
   });
 
-  it("says where the same work was sent otherwise, from another machine, with warnings, or is not on record", () => {
+  it("notes other load generation, another machine, warnings, and a load without a record", () => {
     const notes = (after: Partial<CapacityRecord>, environment = base.environment): readonly string[] | undefined =>
       compareRuns(
         run(1000, {}, { capacities: [capacity(10_000, 11_000)] }),
@@ -305,27 +305,27 @@ describe("comparing capacities", () => {
       ).capacities[0]?.notes;
     expect(notes({})).toEqual([]);
     expect(notes({ load: { ...LOAD, clients: 200, pipeline: 16, runners: 4 } })).toEqual([
-      "sent otherwise: clients: 50 → 200",
-      "sent otherwise: pipeline: 1 → 16",
-      "sent otherwise: load generators: 1 → 4",
+      "other load generation: clients: 50 → 200",
+      "other load generation: pipeline: 1 → 16",
+      "other load generation: load generators: 1 → 4",
     ]);
-    expect(notes({ load: null })).toEqual([
-      "what was offered in the second is not on record: whether it is the same work nobody can tell",
-    ]);
+    expect(notes({ load: null })).toEqual(["the second run has no record of its load, so the loads may differ"]);
     expect(notes({ warnings: [{ code: "generator-late", text: "late" }] })).toEqual([
-      "warnings in the second: generator-late",
+      "warnings in the second run: generator-late",
     ]);
-    expect(notes({}, { ...base.environment, hostname: "there" })).toEqual(["another machine: the ratio is of both"]);
+    expect(notes({}, { ...base.environment, hostname: "there" })).toEqual([
+      "another machine: the ratio contains the difference of machines and of servers",
+    ]);
   });
 
-  it("prints them, and names those that only one has", () => {
+  it("prints them, and names those that only one run has", () => {
     const lines = formatComparison(compared(capacity(10_000, 11_000), capacity(20_000, undefined)));
     expect(lines.join("\n")).toMatch(
       /steady, p99 ≤ 2 ms\s+cluster\s+10,000\/s\s+≥ 20,000\/s\s+2\.00×\s+\(1\.82 … \?\)\s+faster/,
     );
     expect(compared(capacity(10_000, 11_000), capacity(10_000, 11_000, { workload: "other" })).unmatched).toEqual([
-      "capacity of cluster for steady at p99 ≤ 2 ms: in the first only",
-      "capacity of cluster for other at p99 ≤ 2 ms: in the second only",
+      "capacity of cluster for steady at p99 ≤ 2 ms: in the first run only",
+      "capacity of cluster for other at p99 ≤ 2 ms: in the second run only",
     ]);
   });
 });

@@ -218,10 +218,10 @@ describe("a study", () => {
     expect(changedVersions(entries, found({ "": "9.1.2", "redis-7": "7.0.15" }))).toEqual([]);
     // The load generator's and the reference load's, though no treatment may run it.
     expect(changedVersions(entries, found({ "": "8.1.1", "redis-7": "7.0.15" }))).toEqual([
-      expect.stringContaining("Valkey was 9.1.2 when it was begun, and is 8.1.1 now"),
+      expect.stringContaining("the study began with Valkey 9.1.2, and finds 8.1.1 now"),
     ]);
     expect(changedVersions(entries, found({ "": "9.1.2", "redis-7": "7.2.4" }))).toEqual([
-      expect.stringContaining("redis-7 was 7.0.15"),
+      expect.stringContaining("the study began with redis-7 7.0.15"),
     ]);
     expect(changedVersions([referenceLoadEntry(1, 1)], found({ "": "9.1.2" }))).toEqual([]);
   });
