@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { accountForWrites } from "../writes/accounting";
 import type { Recovery } from "./await-recovery";
-import { nodeTimeout } from "./directives";
+import { nodeTimeout } from "../actions/directives";
 import type { Healing } from "./heal";
 import type { Injection } from "./inject";
 import type { ScenarioObservation } from "./observe";

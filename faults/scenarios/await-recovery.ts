@@ -8,7 +8,7 @@ import { verify } from "../../valkey/verification/verify";
 import { holdsInTime } from "../../lib/polling";
 import type { ScenarioObservation } from "./observe";
 import { failedAssertions } from "./prepare";
-import { repairZones } from "./roles";
+import { repairZones } from "../actions/roles";
 import type { ScenarioRun } from "./scenario-run";
 
 /** The assertions that an orderly failover can make pass again. */

@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WriteClient } from "../writes/write-client";
 import { holdsInTime } from "../../lib/polling";
-import { nodeTimeout } from "./directives";
+import { nodeTimeout } from "../actions/directives";
 import type { Injection } from "./inject";
 import type { ScenarioObservation } from "./observe";
-import { performAction } from "./perform-action";
+import { performAction } from "../actions/perform-action";
 import type { PreparedScenario } from "./prepare";
 import type { ScenarioRun } from "./scenario-run";
 

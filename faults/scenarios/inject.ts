@@ -1,6 +1,6 @@
 /** Phase 3: undisturbed writes for a while, then the fault. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { performAction } from "./perform-action";
+import { performAction } from "../actions/perform-action";
 import type { ScenarioObservation } from "./observe";
 import type { PreparedScenario } from "./prepare";
 import type { ScenarioRun } from "./scenario-run";

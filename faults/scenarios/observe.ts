@@ -4,7 +4,7 @@ import { DeploymentObserver } from "../observation/deployment-observer";
 import type { FaultInjector } from "../injectors/fault-injector";
 import type { Dialer } from "../writes/connection-pool";
 import { WriteClient } from "../writes/write-client";
-import type { FaultContext } from "./fault-context";
+import type { FaultContext } from "../actions/fault-context";
 import type { PreparedScenario } from "./prepare";
 import type { ScenarioRun } from "./scenario-run";
 

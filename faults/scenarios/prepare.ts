@@ -8,7 +8,7 @@ import { verify } from "../../valkey/verification/verify";
 import { attemptAll } from "../injectors/fault-injector";
 import type { FaultPlan } from "../plan/fault-plan";
 import { planFault } from "../plan/plan-fault";
-import { resetDirectives, setDirectives } from "./directives";
+import { resetDirectives, setDirectives } from "../actions/directives";
 import { outlineOf } from "./outline";
 import type { ScenarioRun } from "./scenario-run";
 import { holdsInTime } from "../../lib/polling";

@@ -5,7 +5,7 @@ import type { Shape } from "../../valkey/topology/placement";
 import type { FaultInjector } from "../injectors/fault-injector";
 import { DeploymentObserver } from "../observation/deployment-observer";
 import type { Scenario } from "../plan/scenario";
-import { restoreRoles } from "./roles";
+import { restoreRoles } from "../actions/roles";
 import { runScenario } from "./run-scenario";
 import type { ScenarioResult } from "./scenario-run";
 

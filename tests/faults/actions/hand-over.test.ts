@@ -2,8 +2,8 @@
  * A hand-over in a cluster whose replica refuses at first: the request is repeated until the replica has taken over.
  */
 import { describe, expect, it } from "vitest";
-import type { FaultContext } from "../../../faults/scenarios/fault-context";
-import { handOver } from "../../../faults/scenarios/hand-over";
+import type { FaultContext } from "../../../faults/actions/fault-context";
+import { handOver } from "../../../faults/actions/hand-over";
 
 /** Two nodes, and the replies of the replica to CLUSTER FAILOVER; with the last one it takes over. */
 function fakeContext(replies: readonly (Error | "OK")[]): {
