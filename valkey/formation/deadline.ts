@@ -1,6 +1,6 @@
 /** Waits for a deployment to become what it should be, under one time limit for all that is waited for. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, messageOf } from "../../lib/errors";
+import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
 import type { DeploymentNode } from "../node";
 
@@ -58,17 +58,16 @@ export class Deadline {
    * @throws Failure with what is missing when the time is up; the signal's reason when stopped
    */
   async poll(missing: () => Promise<string | undefined>): Promise<void> {
-    for (;;) {
+    const check = async (): Promise<true | undefined> => {
       const message = await missing().catch(timeoutMessage);
-      if (message === undefined) return;
+      if (message === undefined) return true;
       this.options.signal?.throwIfAborted();
       this.options.report?.(message, true);
-      if (performance.now() > this.#deadline) {
-        const seconds = Math.round(this.elapsedMs / 1000);
-        throw new Failure(`${this.deployment} is not ${this.goal} after ${seconds} s: ${message}`);
-      }
-      await sleep(this.#pollMs);
-    }
+      if (performance.now() <= this.#deadline) return undefined;
+      const seconds = Math.round(this.elapsedMs / 1000);
+      throw new Failure(`${this.deployment} is not ${this.goal} after ${seconds} s: ${message}`);
+    };
+    await poll(check, { intervalMs: this.#pollMs, signal: this.options.signal });
   }
 
   /** Grants the whole time again, at the end of one step of several. */

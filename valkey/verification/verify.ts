@@ -1,5 +1,5 @@
 /** Verifies a deployment: reads the facts from every node, then judges them. */
-import { setTimeout as sleep } from "node:timers/promises";
+import { poll } from "../../lib/polling";
 import type { Deployment } from "../deployment";
 import { clusterVerdict } from "./cluster-verdict";
 import type { DeploymentFacts, OptionalAssertion } from "./facts";
@@ -26,12 +26,12 @@ const POLL_MS = 500;
 
 /** Verifies until the verdict passes, at most for so many milliseconds: for a deployment that has just started. */
 export async function verifyUntilPass(deployment: Deployment, milliseconds: number): Promise<Verification> {
-  const deadline = Date.now() + milliseconds;
-  for (;;) {
+  const deadline = performance.now() + milliseconds;
+  const verifyOnce = async (): Promise<Verification | undefined> => {
     const verification = await verify(deployment);
-    if (verification.verdict.pass || Date.now() > deadline) return verification;
-    await sleep(POLL_MS);
-  }
+    return verification.verdict.pass || performance.now() >= deadline ? verification : undefined;
+  };
+  return (await poll(verifyOnce, { intervalMs: POLL_MS })) ?? verify(deployment);
 }
 
 /** Verifies several deployments in parallel, in their order. */
