@@ -1,4 +1,4 @@
-/** The Grafana dashboard of a namespace: the servers' live metrics, and beside them what they were measured to do. */
+/** The Grafana dashboard of a namespace: live metrics of the servers, and the results of measurements. */
 import { VizLegendOptionsBuilder, LegendDisplayMode, LegendPlacement } from "@grafana/grafana-foundation-sdk/common";
 import type { DataSourceRef } from "@grafana/grafana-foundation-sdk/common";
 import { DashboardBuilder, DatasourceVariableBuilder, RowBuilder } from "@grafana/grafana-foundation-sdk/dashboard";
@@ -7,7 +7,7 @@ import { PanelBuilder } from "@grafana/grafana-foundation-sdk/timeseries";
 import * as k8s from "./kubernetes/kubernetes-sdk";
 import type * as pulumi from "@pulumi/pulumi";
 
-/** What Grafana's own sidecar, as its chart sets it up, looks for. */
+/** Label that the sidecar of Grafana's chart selects by. */
 const SIDECAR_LABEL = { grafana_dashboard: "1" };
 
 const DATASOURCE: DataSourceRef = { type: "prometheus", uid: "${datasource}" };
@@ -15,9 +15,9 @@ const DATASOURCE: DataSourceRef = { type: "prometheus", uid: "${datasource}" };
 interface Graph {
   readonly title: string;
   readonly description: string;
-  /** As Grafana names units. */
+  /** Grafana's name of the unit. */
   readonly unit: string;
-  /** Expression to the legend of its lines. */
+  /** Expressions and the legends of their lines. */
   readonly queries: readonly (readonly [expression: string, legend: string])[];
 }
 
@@ -25,7 +25,7 @@ interface Graph {
 const rate = (metric: string, namespace: string, by: string): string =>
   `sum by (${by}) (rate(redis_${metric}{namespace="${namespace}"}[$__rate_interval]))`;
 
-/** Metrics are the exporter's (github.com/oliver006/redis_exporter), which has the servers' former name in all of theirs. */
+/** Metrics of github.com/oliver006/redis_exporter, whose names begin with redis_ for every engine. */
 function liveGraphs(namespace: string): Graph[] {
   const only = `{namespace="${namespace}"}`;
   return [
@@ -128,7 +128,7 @@ function liveGraphs(namespace: string): Graph[] {
   ];
 }
 
-/** From results.om, wherever that was put: a run is a moment, so the last one before the end of the range is what is shown. */
+/** Metrics of results.om. Each graph shows the last run before the end of the time range. */
 function measuredGraphs(): Graph[] {
   const last = (metric: string): string => `last_over_time(valkey_measured_${metric}[90d])`;
   return [
@@ -181,7 +181,7 @@ function measuredGraphs(): Graph[] {
   ];
 }
 
-/** Of twenty-four columns, so that three are side by side. */
+/** Grafana has 24 columns: three panels side by side. */
 const WIDTH = 8;
 const HEIGHT = 8;
 
@@ -228,7 +228,7 @@ function panelOf({ title, description, unit, queries }: Graph): PanelBuilder {
   return panel;
 }
 
-/** In the namespace of the servers, for Grafana's sidecar to find. */
+/** A ConfigMap in the servers' namespace, which Grafana's sidecar loads. */
 export function createDashboard(namespace: string, options: pulumi.CustomResourceOptions): k8s.core.v1.ConfigMap {
   return new k8s.core.v1.ConfigMap(
     "grafana-dashboard",

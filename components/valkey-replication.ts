@@ -1,6 +1,6 @@
 /**
- * Valkey in replication mode on Kubernetes: the upstream chart, with what it lacks around it. Pod 0 is the primary, for ever
- * where there are no Sentinels: the chart has no failover.
+ * Valkey in replication mode on Kubernetes: the upstream chart, with readiness, network policy and failover added.
+ * Without Sentinels pod 0 is always the primary.
  */
 import * as k8s from "./kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
@@ -30,36 +30,38 @@ export const UPSTREAM_CHART: ChartSource = {
 };
 
 export interface ValkeyReplicationArgs extends ServerArgs {
-  /** Besides the one primary. */
+  /** Number of replicas of the one primary. */
   readonly replicas: number;
-  /** Who has a replica take over when the primary fails; not with TLS. @default nobody does */
+  /** Sentinels that promote a replica when the primary fails; not with TLS. @default no failover */
   readonly sentinel?: SentinelSettings | undefined;
   /** @default UPSTREAM_CHART */
   readonly chart?: ChartSource | undefined;
 }
 
 /**
- * The chart's StatefulSet, Services, configuration, disruption budget and service account; its password, network policy
- * and readiness are ours. The name given is the deployment's: it names every object, so it never changes. The chart
- * takes a password of letters, digits and `.`, `_`, `-` only: it writes it to files unquoted.
+ * The chart creates the StatefulSet, Services, configuration, disruption budget and service account; this component
+ * creates the password, the network policy and the probes' scripts. The name is the deployment's and is part of every
+ * object's name: another name is another deployment. A password has letters, digits, `.`, `_` and `-` only, because the
+ * chart writes it to files unquoted.
  */
 export class ValkeyReplication extends pulumi.ComponentResource {
-  /** Where the nodes are found, one by one. */
+  /** Where each node is. */
   readonly pods: ServerPods;
-  /** Changes with what the pods are made of. */
+  /** Changes with the pod template. */
   readonly revision: pulumi.Output<string>;
   /** `HOST:PORT` of the primary, for clients in the Kubernetes cluster. */
   readonly endpoint: pulumi.Output<string>;
-  /** `HOST:PORT` of all nodes, the primary among them. */
+  /** `HOST:PORT` of all nodes, with the primary. */
   readonly readEndpoint: pulumi.Output<string>;
 
-  /** @throws BadInput when the name makes no host name, or there are not the zones for its nodes */
+  /** @throws BadInput when the name is no host name, or there are too few zones */
   constructor(name: string, args: ValkeyReplicationArgs, options?: pulumi.ComponentResourceOptions) {
     const { nodes } = planZones(name, { primaries: 1, replicasPerPrimary: args.replicas }, args.placement.zones);
     const names = objectNames(name);
     const wanted = args.chart ?? UPSTREAM_CHART;
     const from = source(wanted);
-    // Of a chart itself the engine is told nothing, and policies see what it is told. One on this machine is what it is.
+    // Policies do not see the inputs of a chart, so the chart is an input of this component. A local chart has no
+    // version.
     super("valkey:kubernetes:ValkeyReplication", name, { charts: wanted.from === "path" ? [] : [from] }, options);
     const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
 
@@ -69,7 +71,7 @@ export class ValkeyReplication extends pulumi.ComponentResource {
       createNetworkPolicy(context, [CLIENT_PORT], args.sentinel !== undefined),
     ];
     const chart = { ...from, values: chartValues(context, args.replicas, args.sentinel) };
-    // Whether pods run is for `Rollout` to say, and nobody can tell a chart how long to wait.
+    // `Rollout` waits for the pods: Pulumi has no time limit for the resources of a chart.
     new k8s.helmV4.Chart(
       name,
       { name, namespace: args.namespace, ...chart, skipAwait: true },

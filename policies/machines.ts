@@ -1,4 +1,4 @@
-/** Machines that carry data: on demand, never expired unawares, of an image that is named. */
+/** Machines with data: on demand, with an explicit expiry, with a pinned image. */
 import type { CheckedResource, Rule } from "./rule";
 import { hasProperty, listAt, textAt } from "./rule";
 
@@ -6,12 +6,12 @@ const isNodePool = ({ type }: CheckedResource): boolean => /^kubernetes:karpente
 const isNodeClass = ({ type }: CheckedResource): boolean =>
   /^kubernetes:karpenter\.k8s\.aws\/v1(beta1)?:EC2NodeClass$/.test(type);
 
-/** Pools that may be lost at any moment without losing data. */
+/** Pool without data. */
 const CLIENTS = "clients";
 
 export const noSpotServers: Rule = {
   name: "no-spot-servers",
-  description: "Machines that carry servers are on demand: spot machines are taken away with two minutes' notice.",
+  description: "Machines of servers are on demand. AWS takes spot machines away after a warning of two minutes.",
   check: (resource) => {
     if (resource.type === "aws:eks/nodeGroup:NodeGroup")
       return textAt(resource.props, "capacityType") === "SPOT"
@@ -21,7 +21,7 @@ export const noSpotServers: Rule = {
     const capacity = listAt(resource.props, "spec", "template", "spec", "requirements").filter(
       (each) => textAt(each, "key") === "karpenter.sh/capacity-type",
     );
-    // Without a requirement Karpenter takes what is cheapest.
+    // Without a requirement Karpenter takes the cheapest capacity.
     const only =
       capacity.length > 0 &&
       capacity.every(
@@ -35,7 +35,8 @@ export const noSpotServers: Rule = {
 
 export const explicitExpiry: Rule = {
   name: "explicit-expiry",
-  description: "A pool says when its machines expire: the default replaces them after 720 hours, whatever budgets say.",
+  description:
+    "A pool sets the expiry of its machines. The default replaces them after 720 hours, regardless of budgets.",
   check: (resource) =>
     isNodePool(resource) && textAt(resource.props, "spec", "template", "spec", "expireAfter") === undefined
       ? ["expireAfter is missing; Never, or a duration on purpose"]
@@ -44,7 +45,7 @@ export const explicitExpiry: Rule = {
 
 export const pinnedImages: Rule = {
   name: "pinned-machine-images",
-  description: "Machines are of an image that is named: @latest replaces them on the day that a newer one is released.",
+  description: "Machines have a pinned image. @latest replaces all machines when AWS releases a newer image.",
   check: (resource) => {
     if (resource.type === "aws:eks/nodeGroup:NodeGroup")
       return !hasProperty(resource.props, "releaseVersion") && textAt(resource.props, "amiType") !== "CUSTOM"

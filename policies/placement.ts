@@ -1,4 +1,4 @@
-/** Servers are kept apart by zone, or not scheduled. */
+/** Servers are spread over zones by a hard constraint. */
 import { podsOf } from "./pods";
 import type { Rule } from "./rule";
 import { propertyAt, entriesAt, listAt, textAt } from "./rule";
@@ -8,7 +8,8 @@ const ZONE = "topology.kubernetes.io/zone";
 export const hardZoneSpread: Rule = {
   name: "hard-zone-spread",
   description:
-    "Pods of Valkey that there is more than one of are spread over zones as a condition, not a wish: a wish puts a primary beside its replica when a zone is full.",
+    "Replicated Valkey pods are spread over zones by a hard constraint. A soft one puts a primary beside its replica " +
+    "when a zone is full.",
   check: (resource) =>
     podsOf(resource).flatMap(({ labels, spec, replicated }) => {
       if (!replicated || labels["app.kubernetes.io/name"] !== "valkey") return [];
@@ -21,7 +22,7 @@ export const hardZoneSpread: Rule = {
     }),
 };
 
-/** To one zone, by a selector or by required affinity. */
+/** Whether a pod is bound to one zone, by a selector or by required affinity. */
 function isBoundToZone(spec: unknown): boolean {
   if (entriesAt(spec, "nodeSelector").some(([key]) => key === ZONE)) return true;
   const terms = listAt(

@@ -1,10 +1,11 @@
-/** Containers of ours hold to the restricted Pod Security Standard. */
+/** Containers comply with the restricted Pod Security Standard. */
+import { compact } from "../lib/compact";
 import type { PodTemplate } from "./pods";
 import { containersOf, podsOf } from "./pods";
 import type { Rule } from "./rule";
 import { propertyAt, entriesAt, listAt, textAt } from "./rule";
 
-/** Where others' pods run as their charts and add-ons have them. */
+/** Namespaces of pods that charts and add-ons of others configure. */
 const NOT_OURS = ["kube-system"];
 
 const VOLUMES = [
@@ -59,7 +60,7 @@ function inPod({ spec }: PodTemplate): string[] {
 
 function inContainer(container: unknown, { spec }: PodTemplate): string[] {
   const name = textAt(container, "name") ?? "a container";
-  /** A container's own word counts before its pod's. */
+  /** A container's setting overrides its pod's. */
   const either = (...path: readonly string[]): string | undefined =>
     textAt(container, "securityContext", ...path) ?? textAt(spec, "securityContext", ...path);
   const added = listAt(container, "securityContext", "capabilities", "add")
@@ -83,5 +84,5 @@ function inContainer(container: unknown, { spec }: PodTemplate): string[] {
       ? "takes a port of the machine"
       : undefined,
   ];
-  return wrong.flatMap((each) => (each === undefined ? [] : [`${name}: ${each}`]));
+  return compact(wrong).map((each) => `${name}: ${each}`);
 }

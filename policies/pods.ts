@@ -1,4 +1,4 @@
-/** Pods as resources declare them, whatever makes them. */
+/** Pod templates of Kubernetes resources. */
 import type { CheckedResource } from "./rule";
 import { propertyAt, entriesAt, listAt } from "./rule";
 
@@ -7,13 +7,13 @@ export interface PodTemplate {
   readonly namespace: string | undefined;
   readonly labels: Readonly<Record<string, unknown>>;
   readonly spec: unknown;
-  /** Whether more than one of them is made of it. */
+  /** Whether the resource has more than one replica. */
   readonly replicated: boolean;
 }
 
 const TEMPLATED = /^kubernetes:(apps|batch)\/v1:(Deployment|StatefulSet|DaemonSet|ReplicaSet|Job)$/;
 
-/** The pods that a resource makes; none where it makes none. */
+/** The pod templates of a resource; empty for other resources. */
 export function podsOf({ type, props }: CheckedResource): PodTemplate[] {
   const path =
     type === "kubernetes:core/v1:Pod"

@@ -1,6 +1,6 @@
-/** What a guardrail is: a plain function from a resource to what is wrong with it. */
+/** A guardrail: a pure function from a resource to its violations. */
 
-/** A resource as its program declares it; secrets are unwrapped. */
+/** A declared resource, with secrets unwrapped. */
 export interface CheckedResource {
   /** Such as `kubernetes:apps/v1:StatefulSet`. */
   readonly type: string;
@@ -9,14 +9,14 @@ export interface CheckedResource {
 }
 
 export interface Rule {
-  /** Small letters, digits and hyphens: how the policy pack knows it. */
+  /** Name in the policy pack: lower-case letters, digits and hyphens. */
   readonly name: string;
   readonly description: string;
-  /** @returns a sentence per violation; none where the rule holds or has nothing to say */
+  /** @returns a sentence per violation; empty where the rule holds or does not apply */
   readonly check: (resource: CheckedResource) => string[];
 }
 
-/** A value where a path leads, whatever is on the way. */
+/** The value at a path; undefined where a part of the path is missing. */
 export function propertyAt(value: unknown, ...path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>(
     (each, key) =>
@@ -25,7 +25,7 @@ export function propertyAt(value: unknown, ...path: readonly (string | number)[]
   );
 }
 
-/** Whether there is something where a path leads, also what a preview cannot know yet: that cannot be read, but is there. */
+/** Whether a path has a value. In a preview a value may exist without being known. */
 export function hasProperty(value: unknown, ...path: readonly [string, ...string[]]): boolean {
   const parent = propertyAt(value, ...path.slice(0, -1));
   return (
@@ -35,7 +35,7 @@ export function hasProperty(value: unknown, ...path: readonly [string, ...string
   );
 }
 
-/** A remote component is a resource of which the engine is told no inputs, by the providers that there are; only what is made of it has some. */
+/** Whether the engine knows the resource's inputs. It knows none of a remote component, only those of its children. */
 export function hasInputs({ props }: CheckedResource): boolean {
   return Object.keys(props).length > 0;
 }

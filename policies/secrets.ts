@@ -1,10 +1,12 @@
-/** No password where whoever may look at an object can read it. */
+/** Passwords are kept in Secrets only. */
 import { containersOf, podsOf } from "./pods";
 import type { Rule } from "./rule";
 import { propertyAt, entriesAt, listAt, textAt } from "./rule";
 
 const SECRET_NAME = /(pass(word|wd|phrase)?|secret|token|auth|credential|private[_-]?key)$/i;
-/** `-a x`, `--pass x`, `--requirepass x`: whoever lists processes reads it. A variable in its place is none. */
+/**
+ * `-a x`, `--pass x`, `--requirepass x`: a list of processes shows the password. A reference to a variable is allowed.
+ */
 const SECRET_FLAG = /^(-a|--pass|--requirepass|--masterauth|--primaryauth|--authenticate)$/;
 const SECRET_DIRECTIVE = /^\s*(requirepass|masterauth|primaryauth)\s+(?!["']?\s*$)/m;
 const ACL_PASSWORD = /^\s*user\s+.*\s>\S/m;

@@ -1,4 +1,4 @@
-/** Nothing is kept unencrypted. */
+/** Everything stored is encrypted. */
 import type { Rule } from "./rule";
 import { propertyAt, hasProperty, hasInputs, listAt, textAt } from "./rule";
 

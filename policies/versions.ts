@@ -1,15 +1,15 @@
-/** Charts and add-ons of versions that are named. */
+/** Charts and add-ons have exact versions. */
 import type { Rule } from "./rule";
 import { entriesAt, hasProperty, hasInputs, listAt, textAt } from "./rule";
 
 const exact = /^v?\d+\.\d+\.\d+([.+-].*)?$/;
 
-/** Components of this project's, which tell the engine what it is not told of the charts and clusters in them. */
+/** Components of this project, which have the versions of their charts and add-ons as inputs. */
 const OWN = /^valkey:/;
 
 export const pinnedCharts: Rule = {
   name: "pinned-charts",
-  description: "A chart has an exact version: a range or none is another chart tomorrow.",
+  description: "A chart has an exact version. A range selects another chart tomorrow.",
   check: (resource) => {
     const { type, props } = resource;
     if (OWN.test(type)) return listAt(props, "charts").flatMap(loose);
@@ -19,7 +19,7 @@ export const pinnedCharts: Rule = {
 
 function loose(chart: unknown): string[] {
   const from = textAt(chart, "chart") ?? "";
-  // A directory or an archive is what it is.
+  // A local directory or archive has no version.
   if (/^\.{0,2}\//.test(from)) return [];
   const version = textAt(chart, "version");
   return version !== undefined && exact.test(version)
@@ -29,7 +29,7 @@ function loose(chart: unknown): string[] {
 
 export const pinnedAddons: Rule = {
   name: "pinned-addons",
-  description: "An add-on of EKS has a version: without, the newest is taken at each update.",
+  description: "An EKS add-on has a version. Without one, each update takes the newest.",
   check: (resource) => {
     const { type, props } = resource;
     if (OWN.test(type))

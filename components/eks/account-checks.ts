@@ -1,4 +1,4 @@
-/** What can be known of an account and a region before anything is made: asked of AWS, then judged. */
+/** Checks of an AWS account and region before anything is created: facts are read from AWS, then judged. */
 import * as aws from "./aws-sdk";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import type { ExistingNetworkArgs } from "./network";
@@ -9,27 +9,27 @@ import { demandByZone } from "../../platforms/eks/plan";
 import type { Problem } from "../../platforms/eks/problem";
 import { quotaProblems } from "../../platforms/eks/quotas";
 
-/** What AWS says. */
+/** Facts about an account in a region. */
 export interface AccountFacts {
   /** Names of the region's zones that this account can use. */
   readonly zones: readonly string[];
-  /** Zones in which each machine type is offered; types offered nowhere are not in it. */
+  /** Zones in which each machine type is offered. Types that no zone offers are missing. */
   readonly offers: ReadonlyMap<string, readonly string[]>;
-  /** Quotas by code; those that could not be read are not in it. */
+  /** Quotas by code. Quotas that could not be read are missing. */
   readonly quotas: ReadonlyMap<string, number>;
-  /** Why the given key cannot be used; undefined where it can, or none is given. */
+  /** Why the configured key cannot be used; undefined where it can, or without a key. */
   readonly keyProblem: string | undefined;
-  /** Of the network that is to be used; undefined where the stack makes one. */
+  /** An existing network; undefined where the stack creates its own. */
   readonly network: { readonly vpcId: string; readonly facts: NetworkFacts } | undefined;
 }
 
-/** What of the account's own a stack uses. */
+/** Existing resources of the account that a stack uses. */
 export interface ExistingResources {
   readonly keyArn: string | undefined;
   readonly network: Pick<ExistingNetworkArgs, "vpcId" | "privateSubnetIds"> | undefined;
 }
 
-/** Every reason why the plan cannot be had in this account and region. Pure. */
+/** Every reason why the account cannot run the plan in this region. Pure. */
 export function accountProblems(
   plan: Pick<EksPlan, "region" | "zones" | "machines" | "quotas">,
   facts: AccountFacts,
@@ -54,7 +54,7 @@ export function accountProblems(
       path: ["region"],
       message:
         nowhere.length === types.length
-          ? `${region} offers none of the planned machines (${types.join(", ")}), all of them Graviton: it has no Graviton, or not these; another region, or types that it offers`
+          ? `${region} offers none of the planned machines (${types.join(", ")}), all of them Graviton; choose another region, or types that it offers`
           : `${region} does not offer ${nowhere.join(", ")}; another region, or types that it offers`,
     });
   for (const type of types) {
@@ -75,7 +75,7 @@ export function accountProblems(
   return problems;
 }
 
-/** Asks AWS, during preview too. A quota that may not be read is left out; it would be found out later. */
+/** Reads from AWS, also in a preview. Quotas that may not be read are left out. */
 export async function readAccount(
   plan: Pick<EksPlan, "machines" | "quotas">,
   { keyArn, network }: ExistingResources,
@@ -135,8 +135,8 @@ async function keyProblemOf(
 }
 
 /**
- * @param label turns a problem's path into how the user wrote it
- * @throws BadInput with everything that is wrong
+ * @param label formats a problem's path as the configuration has it
+ * @throws BadInput with every problem
  * @throws Failure when AWS does not answer
  */
 export async function checkAccount(

@@ -1,4 +1,4 @@
-/** Which account, region and partition a stack is in, and the names that follow from it. */
+/** The account, region and partition of a stack, and ARNs made of them. */
 import * as aws from "./aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 
@@ -8,7 +8,7 @@ export interface Account {
   readonly accountId: string;
 }
 
-/** @param parent by whose provider AWS is asked */
+/** @param parent the resource whose AWS provider is used */
 export function currentAccount(parent: pulumi.Resource): pulumi.Output<Account> {
   return pulumi
     .all([
@@ -19,7 +19,7 @@ export function currentAccount(parent: pulumi.Resource): pulumi.Output<Account> 
     .apply(([{ partition }, { region }, { accountId }]) => ({ partition, region, accountId }));
 }
 
-/** Known before the cluster is there, because its name is fixed. */
+/** Known before the cluster exists, because its name is fixed. */
 export function clusterArn(clusterName: string, parent: pulumi.Resource): pulumi.Output<string> {
   return currentAccount(parent).apply(
     ({ partition, region, accountId }) => `arn:${partition}:eks:${region}:${accountId}:cluster/${clusterName}`,

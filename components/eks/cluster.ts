@@ -1,4 +1,4 @@
-/** The control plane with its add-ons, its system machines and who may use it. */
+/** The control plane with its add-ons, its system machines and its access rights. */
 import * as aws from "./aws-sdk";
 import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
@@ -21,27 +21,27 @@ export interface AccessArgs {
 }
 
 export interface EksClusterArgs {
-  /** Fixed, because IAM conditions and tags are made of it before the cluster is there. */
+  /** Fixed: IAM conditions and tags contain it before the cluster exists. */
   readonly clusterName: string;
   /** Such as `us-west-2`. */
   readonly region: string;
   readonly vpcId: pulumi.Input<string>;
   readonly subnetIds: pulumi.Input<string[]>;
   readonly publicAccess: PublicAccess;
-  /** By a name of the user's own. Whoever creates the cluster is an administrator anyway. */
+  /** By any name. The principal that creates the cluster is always an administrator. */
   readonly access: Readonly<Record<string, AccessArgs>>;
-  /** Key that secrets are encrypted with in etcd. @default a key of the stack's own, removed with it */
+  /** ARN of the key that encrypts secrets in etcd. @default a key that the stack creates and deletes */
   readonly keyArn?: string | undefined;
-  /** Days that the control plane's logs are kept. @default 7 */
+  /** Retention of the control plane's logs, days. @default 7 */
   readonly logRetentionInDays: number;
   readonly system: SystemArgs;
-  /** Whether AWS refuses to delete the cluster; to be switched off before it can be destroyed. @default false */
+  /** Whether AWS refuses to delete the cluster. Set it to false before `pulumi destroy`. @default false */
   readonly deletionProtection: boolean;
   readonly versions: EksVersions;
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** Tag of a cluster whose API server everyone may reach because that was said twice; policies look for it. */
+/** Tag of a cluster with `openToTheWorld: true`. The policy pack reads it. */
 export const WORLD_OPEN_TAG = "valkey-measured/open-to-the-world";
 
 export const CONTROL_PLANE_LOG_TYPES = ["api", "audit", "authenticator", "controllerManager", "scheduler"] as const;
@@ -54,20 +54,20 @@ const RIGHTS: Readonly<Record<AccessArgs["rights"], string>> = {
 export class EksCluster extends pulumi.ComponentResource {
   readonly clusterName: string;
   readonly provider: k8s.Provider;
-  /** The group that EKS makes for control plane and machines. */
+  /** The security group that EKS creates for the control plane and the machines. */
   readonly securityGroupId: pulumi.Output<string>;
-  /** Pods can be scheduled, named, and given volumes once this is there. */
+  /** Pods that depend on these have machines, DNS and volumes. */
   readonly ready: pulumi.Resource[];
-  /** What is to be there before machines of Karpenter's come and until they are gone. */
+  /** Karpenter's machines need the system machines as long as they exist. */
   readonly nodes: SystemNodes;
-  /** A kubeconfig that has the AWS CLI ask for a token: whoever has it needs rights of their own, so there is nothing secret in it. */
+  /** A kubeconfig that gets a token from the AWS CLI. It holds no secret: its user needs AWS credentials. */
   readonly kubeconfig: pulumi.Output<string>;
 
-  /** @throws BadInput when the API server would be open to everyone without that being said twice */
+  /** @throws BadInput when the API server would be open to the world without `openToTheWorld: true` */
   constructor(name: string, args: EksClusterArgs, opts?: pulumi.ComponentResourceOptions) {
     requireClosedAccess(args.publicAccess);
     const { clusterName, versions } = args;
-    // Of a remote component the engine is told nothing, and policies see what it is told.
+    // Policies do not see the inputs of a remote component, so the versions are inputs of this one.
     super(
       "valkey:eks:Cluster",
       name,
@@ -79,8 +79,8 @@ export class EksCluster extends pulumi.ComponentResource {
     const keyArn = args.keyArn === undefined ? ownKey(name, this, clusterName) : pulumi.output(args.keyArn);
     const cluster = controlPlane(name, this, args, keyArn);
     this.kubeconfig = kubeconfigOf(clusterName, args.region, cluster);
-    // A change of configuration is an update of the object pods are told about, not another object; what an interrupted update
-    // has made without getting to record it is taken over.
+    // ConfigMaps and Secrets are updated in place, as the pods refer to them by name. Objects that an interrupted
+    // update created without recording them are adopted.
     this.provider = new k8s.Provider(
       `${name}-provider`,
       {
@@ -110,13 +110,13 @@ export class EksCluster extends pulumi.ComponentResource {
   }
 }
 
-/** Before anything is made. @throws BadInput */
+/** Runs before anything is created. @throws BadInput */
 export function requireClosedAccess(access: PublicAccess): void {
   const problem = publicAccessProblem(access);
   if (problem !== undefined) throw new BadInput("publicAccess", [problem]);
 }
 
-/** As the AWS CLI writes it (`aws eks update-kubeconfig`). */
+/** The kubeconfig that `aws eks update-kubeconfig` writes. */
 function kubeconfigOf(clusterName: string, region: string, { eksCluster }: aws.EksControlPlane): pulumi.Output<string> {
   const exec = {
     apiVersion: "client.authentication.k8s.io/v1beta1",
@@ -160,7 +160,7 @@ function controlPlane(
   keyArn: pulumi.Output<string>,
 ): aws.EksControlPlane {
   const { clusterName, publicAccess, versions } = args;
-  // EKS makes this group itself where it is missing, and leaves it behind.
+  // Without this log group EKS creates one itself and never deletes it.
   const logs = new aws.cloudwatch.LogGroup(
     `${name}-control-plane`,
     { name: `/aws/eks/${clusterName}/cluster`, retentionInDays: args.logRetentionInDays },
@@ -198,7 +198,7 @@ function controlPlane(
       skipDefaultSecurityGroups: true,
       createOidcProvider: false,
       bootstrapSelfManagedAddons: false,
-      // A spare address instead of a spare prefix: half the addresses for machines that carry few pods.
+      // A spare address instead of a spare prefix halves the addresses of machines with few pods.
       vpcCniOptions: {
         addonVersion: versions.vpcCni,
         enablePrefixDelegation: true,
@@ -206,7 +206,7 @@ function controlPlane(
         enableNetworkPolicy: true,
       },
       kubeProxyAddonOptions: { enabled: true, version: versions.kubeProxy },
-      // Before there is a machine CoreDNS waits for 20 minutes and ends degraded: it comes after them.
+      // Without machines CoreDNS waits for 20 minutes and ends degraded, so NodeAddons adds it later.
       corednsAddonOptions: { enabled: false },
       upgradePolicy: { supportType: "STANDARD" },
       clusterTags: isOpenToTheWorld(publicAccess.cidrs) ? { [WORLD_OPEN_TAG]: "true" } : {},

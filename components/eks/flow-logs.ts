@@ -4,11 +4,11 @@ import * as pulumi from "@pulumi/pulumi";
 
 export interface FlowLogsArgs {
   readonly vpcId: pulumi.Input<string>;
-  /** Days that logs are kept. @default 7 */
+  /** Retention of the logs, days. @default 7 */
   readonly retentionInDays?: number | undefined;
 }
 
-/** Accepted and refused connections, to a log group that goes when the network goes. Costs by the volume of logs. */
+/** Accepted and refused connections, in a log group that is deleted with the network. AWS charges by volume. */
 export class FlowLogs extends pulumi.ComponentResource {
   constructor(name: string, { vpcId, retentionInDays = 7 }: FlowLogsArgs, opts?: pulumi.ComponentResourceOptions) {
     super("valkey:eks:FlowLogs", name, {}, opts);

@@ -1,4 +1,4 @@
-/** What can be known of a network that exists before anything is put into it: asked of AWS, then judged. */
+/** Checks of an existing network before anything is created in it: facts are read from AWS, then judged. */
 import * as aws from "./aws-sdk";
 import { messageOf } from "../../lib/errors";
 import type { ExistingNetworkArgs } from "./network";
@@ -10,18 +10,18 @@ export interface SubnetFacts {
   readonly id: string;
   readonly vpcId: string;
   readonly zone: string;
-  /** Addresses that nothing has. */
+  /** Number of unused addresses. */
   readonly free: number;
 }
 
-/** What AWS says; in place of what it does not say, why. */
+/** Facts about a network. A text in place of a fact is AWS's error. */
 export interface NetworkFacts {
   readonly vpc: { readonly dnsHostnames: boolean; readonly dnsSupport: boolean } | string;
   readonly subnets: readonly (SubnetFacts | { readonly id: string; readonly why: string })[];
 }
 
 /**
- * Every reason why the planned machines cannot be in the network. Pure.
+ * Every reason why the network cannot hold the planned machines. Pure.
  * @param demand of each zone that has machines
  */
 export function networkProblems(
@@ -48,7 +48,7 @@ export function networkProblems(
         message: `${subnet.id} is in ${subnet.vpcId}; one of ${vpcId} is needed`,
       });
   }
-  // Where one could not be read, nobody knows its zone.
+  // A subnet that could not be read may be in any zone.
   if (known.length < subnets.length) return problems;
   for (const [zone, { machines, prefixes }] of demand) {
     const here = known.filter((subnet) => subnet.zone === zone);
@@ -68,7 +68,7 @@ export function networkProblems(
   return problems;
 }
 
-/** Asks AWS, during preview too. */
+/** Reads from AWS, also in a preview. */
 export async function readNetwork(
   { vpcId, privateSubnetIds }: Pick<ExistingNetworkArgs, "vpcId" | "privateSubnetIds">,
   opts?: { readonly provider: aws.Provider },

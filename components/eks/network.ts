@@ -1,4 +1,4 @@
-/** The network of a cluster: one of its own, or one that exists. */
+/** The network of a cluster: its own, or an existing one. */
 import * as aws from "./aws-sdk";
 import type { NatGatewayStrategy } from "@pulumi/awsx/types/enums/ec2";
 import * as pulumi from "@pulumi/pulumi";
@@ -8,30 +8,30 @@ import type { NatStrategy } from "../../platforms/eks/plan";
 import { INTERFACE_ENDPOINTS } from "../../platforms/eks/plan";
 import { DISCOVERY_TAG } from "./karpenter/pool-objects";
 
-/** A network to make. */
+/** A network that the stack creates. */
 export interface OwnNetworkArgs {
   readonly kind: "own";
   /** Addresses of every subnet; as many zones as `zones` names. */
   readonly plan: NetworkPlan;
   readonly nat: NatStrategy;
-  /** Whether accepted and refused connections are logged, for 7 days. @default false */
+  /** Whether connections are logged and kept for 7 days. @default false */
   readonly flowLogs: boolean;
 }
 
-/** A network that exists: nothing in it is changed. Its subnets need a way to the registries, by NAT or endpoints. */
+/** An existing network, which stays unchanged. Its subnets must reach the registries, by NAT or endpoints. */
 export interface ExistingNetworkArgs {
   readonly kind: "existing";
   readonly vpcId: string;
-  /** One or more per zone of `zones`; machines and the control plane's interfaces go there. */
+  /** At least one per zone of `zones`, for machines and the control plane's interfaces. */
   readonly privateSubnetIds: readonly string[];
 }
 
 export interface NetworkArgs {
-  /** Of the cluster that the subnets are tagged for. */
+  /** Name in the tags of the subnets. */
   readonly clusterName: string;
   /** Such as `us-west-2`. */
   readonly region: string;
-  /** Names, in order. */
+  /** Names of the zones, in order. */
   readonly zones: readonly string[];
   readonly network: OwnNetworkArgs | ExistingNetworkArgs;
 }
@@ -40,7 +40,7 @@ export interface NetworkArgs {
 export class Network extends pulumi.ComponentResource {
   readonly vpcId: pulumi.Output<string>;
   readonly privateSubnetIds: pulumi.Output<string[]>;
-  /** Ids that machines are to be put in by; undefined where the subnets' tags say it. */
+  /** Subnets of the machines; undefined where Karpenter selects subnets by tags. */
   readonly selectedSubnetIds: readonly string[] | undefined;
 
   constructor(
@@ -102,7 +102,7 @@ function ownVpc(
       natGateways: { strategy: NAT[nat] },
       enableDnsHostnames: true,
       enableDnsSupport: true,
-      // Auto, because without it the gateway gets no routes.
+      // Without Auto the gateway gets no routes.
       vpcEndpointStrategy: "Auto",
       vpcEndpointSpecs: [{ serviceName: `com.amazonaws.${region}.s3`, vpcEndpointType: "Gateway" }],
       tags: { Name: name },
@@ -111,7 +111,7 @@ function ownVpc(
   );
 }
 
-/** Keeps single addresses out of most of each private subnet, so that prefixes of 16 are found to the end. */
+/** Reserves most of each private subnet for prefixes, so that single addresses never fragment it. */
 function reservePrefixes(name: string, parent: Network, vpc: aws.awsx.Vpc, { zones }: NetworkPlan): void {
   for (const [zone, { prefixCidrs }] of zones.entries()) {
     const subnetId = vpc.privateSubnetIds.apply((ids) => ids[zone] ?? "");

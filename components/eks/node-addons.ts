@@ -57,7 +57,7 @@ export class NodeAddons extends pulumi.ComponentResource {
 
 const SYSTEM_ONLY = [{ key: "CriticalAddonsOnly", operator: "Exists" }];
 
-/** One per zone as far as there are machines. */
+/** One replica per zone that has machines. */
 const COREDNS = {
   tolerations: SYSTEM_ONLY,
   topologySpreadConstraints: [
@@ -70,5 +70,5 @@ const COREDNS = {
   ],
 };
 
-/** Its own class is not made: the stack's are. */
+/** The stack creates its own storage classes instead of the driver's default one. */
 const EBS_CSI = { defaultStorageClass: { enabled: false }, controller: { tolerations: SYSTEM_ONLY } };

@@ -1,4 +1,7 @@
-/** EKS from nothing: network, cluster, storage, Karpenter and its pools, in the order in which they come and go. */
+/**
+ * A complete EKS platform: network, cluster, storage, Karpenter and its pools, created in this order and deleted in
+ * reverse.
+ */
 import type * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { EksClusterArgs } from "./cluster";
@@ -28,20 +31,20 @@ export interface EksPlatformArgs
       "clusterName" | "publicAccess" | "access" | "keyArn" | "logRetentionInDays" | "system" | "deletionProtection"
     > {
   readonly pools: Pools;
-  /** What was planned: how many vCPUs each pool needs. */
+  /** The plan, for the vCPUs that each pool needs. */
   readonly plan: Pick<EksPlan, "machines">;
-  /** Of everything that is made, machines and volumes with it. @default none */
+  /** Tags of every resource, with machines and volumes. @default none */
   readonly tags?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A pool may have a quarter more than planned, so that a machine can be replaced before it goes. */
+/** A pool may grow by a quarter, so that a machine can be replaced before it is removed. */
 const SPARE = 1.25;
 
-/** Most vCPUs of each pool: as configured, or what the plan needs and some more. Pure. */
+/** Limit of each pool's vCPUs: as configured, or the plan's vCPUs with a reserve. Pure. */
 export function vcpuLimits(pools: Pools, { machines }: Pick<EksPlan, "machines">): Partial<Record<PoolName, number>> {
   const planned = (pool: PoolName): number =>
     machines.filter((group) => group.pool === pool).reduce((sum, { count, vcpus }) => sum + count * vcpus, 0);
-  // At least one more machine of any kind, because a quarter of two machines is none.
+  // At least one machine more: a quarter of two machines is none.
   const spare = (pool: PoolName): number =>
     Math.max(
       planned(pool) * SPARE,
@@ -55,18 +58,18 @@ export function vcpuLimits(pools: Pools, { machines }: Pick<EksPlan, "machines">
 }
 
 export class EksPlatform extends pulumi.ComponentResource {
-  /** Of the cluster: for everything that is put into it. */
+  /** Kubernetes provider of the cluster. */
   readonly provider: k8s.Provider;
-  /** A kubeconfig that has the AWS CLI ask for a token; nothing in it is secret. */
+  /** A kubeconfig that gets a token from the AWS CLI. It holds no secret. */
   readonly kubeconfig: pulumi.Output<string>;
   readonly network: Network;
   readonly cluster: EksCluster;
   readonly storage: StorageClasses;
   readonly pools: MachinePools;
-  /** What workloads depend on, so that their pods and volumes go while there is still who removes them. */
+  /** Workloads depend on these: the controllers that delete pods and volumes outlive the workloads. */
   readonly ready: pulumi.Resource[];
 
-  /** @throws BadInput as `Cluster` does, before anything is made */
+  /** @throws BadInput as `EksCluster` does, before anything is created */
   constructor(name: string, args: EksPlatformArgs, opts?: pulumi.ComponentResourceOptions) {
     requireClosedAccess(args.publicAccess);
     super("valkey:eks:EksPlatform", name, {}, opts);

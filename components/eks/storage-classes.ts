@@ -5,11 +5,11 @@ import type { StorageClassName } from "../../platforms/eks/storage-classes";
 import { DEFAULT_STORAGE_CLASS, STORAGE_CLASS_NAMES, STORAGE_CLASSES } from "../../platforms/eks/storage-classes";
 
 /**
- * Encrypted gp3 volumes at the speeds there are. A volume is made once its pod has a machine, so that both are in
- * the same zone, and goes with its claim. The driver is to be there as long as any volume: pass it as `dependsOn`.
+ * Encrypted gp3 volumes at every configured speed. A volume is created after its pod has a machine, in the machine's
+ * zone, and is deleted with its claim. Pass the CSI driver as `dependsOn`: it has to outlive the volumes.
  */
 export class StorageClasses extends pulumi.ComponentResource {
-  /** Classes by name; what uses one is to depend on it. */
+  /** Classes by name. A claim depends on its class. */
   readonly classes: Readonly<Record<StorageClassName, k8s.storage.v1.StorageClass>>;
 
   /** @param tags of every volume */

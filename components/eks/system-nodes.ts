@@ -1,4 +1,4 @@
-/** Machines that carry Karpenter, CoreDNS and the volume controller, and nothing else. */
+/** The machines of Karpenter, CoreDNS and the volume controller. */
 import * as aws from "./aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { serviceTrust } from "./karpenter/karpenter-policies";
@@ -8,13 +8,13 @@ import type { EksVersions } from "./versions";
 
 export interface SystemNodesArgs extends SystemArgs {
   readonly clusterName: string;
-  /** In every zone: the group spreads over them. */
+  /** One per zone; the group spreads over all of them. */
   readonly subnetIds: pulumi.Input<string[]>;
   readonly versions: EksVersions;
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** What machines of any kind may do: join the cluster, run the CNI, pull images, be reached by Session Manager. */
+/** Rights of every machine: join the cluster, run the CNI, pull images, accept Session Manager. */
 export const NODE_POLICIES = [
   "AmazonEKSWorkerNodePolicy",
   "AmazonEKS_CNI_Policy",
@@ -22,10 +22,10 @@ export const NODE_POLICIES = [
   "AmazonSSMManagedInstanceCore",
 ] as const;
 
-/** Karpenter's charts, CoreDNS and the CSI controller tolerate this taint as they come. */
+/** Karpenter's charts, CoreDNS and the CSI controller tolerate this taint by default. */
 export const SYSTEM_TAINT = { key: "CriticalAddonsOnly", value: "true", effect: "NO_SCHEDULE" } as const;
 
-/** A managed group, because Karpenter cannot make the machines that it runs on. */
+/** A managed node group: Karpenter cannot start the machines that it runs on. */
 export class SystemNodes extends pulumi.ComponentResource {
   readonly group: aws.eks.NodeGroup;
 
@@ -74,14 +74,14 @@ export class SystemNodes extends pulumi.ComponentResource {
         labels: { "valkey-measured/pool": "system" },
         tags: { ...tags },
       },
-      // The policies stay until the machines are gone: without them the CNI cannot give interfaces back.
+      // The policies outlive the machines: the CNI needs them to release interfaces.
       { parent: this, dependsOn: role.policies },
     );
     this.registerOutputs({});
   }
 }
 
-/** A role for machines, apart from any other's. @param roleName at AWS, at most 64 characters */
+/** A role of its own for a group of machines. @param roleName name in AWS, at most 64 characters */
 export function createNodeRole(
   name: string,
   roleName: string,

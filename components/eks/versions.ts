@@ -1,19 +1,19 @@
-/** Versions of everything that EKS and Karpenter bring, pinned, so that a later run makes the same machines. */
+/** Pinned versions of EKS, Karpenter and the add-ons: a later run creates the same machines. */
 
-/** What goes together; change them together. */
+/** Versions that are tested together; change them together. */
 export interface EksVersions {
   /** Of the control plane and the machines, such as `1.35`. */
   readonly kubernetes: string;
   /** Release of Amazon's AL2023 image, such as `20260714`: of the system machines and of every pool. */
   readonly machineImage: string;
-  /** Patch level of the kubelet in that release; the system machines' release is named by both. */
+  /** Version of the kubelet in that release. AWS names the system machines' release by both. */
   readonly kubelet: string;
   readonly vpcCni: string;
   readonly kubeProxy: string;
   readonly coredns: string;
   readonly podIdentityAgent: string;
   readonly ebsCsi: string;
-  /** Of the charts karpenter-crd and karpenter, and of the policies that the controller's role has. */
+  /** Version of the charts karpenter-crd and karpenter, and of the controller's policies. */
   readonly karpenter: string;
 }
 

@@ -1,4 +1,4 @@
-/** What both kinds of deployment are told: plain types where they decide what exists, `Input` where they are mere values. */
+/** Arguments of all deployments. Plain types decide which resources exist; values are `Input`. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { types } from "@pulumi/kubernetes";
 import type { Engine } from "../../valkey/engines";
@@ -6,7 +6,7 @@ import type { ServerSettings } from "../../valkey/settings";
 
 export interface ServerArgs {
   readonly namespace: pulumi.Input<string>;
-  /** What serves. @default "valkey" */
+  /** The servers' engine. @default "valkey" */
   readonly engine?: Engine | undefined;
   /**
    * Of the server, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`; has sh, timeout, and the engine's server and client. A scan (checkov's
@@ -52,22 +52,31 @@ export interface Resources {
  * volumes without the data.
  */
 export interface Storage {
-  /** None: the data is on the machine's own disk and goes with the pod. Of a cluster only; the chart has no such thing. @default false */
+  /**
+   * Keeps the data on the machine's disk and loses it with the pod. Clusters only: the chart has no such option.
+   * @default false
+   */
   readonly ephemeral?: boolean | undefined;
   /** @default the Kubernetes cluster's default class */
   readonly className?: pulumi.Input<string> | undefined;
   /** As Kubernetes has it: `"20Gi"`. */
   readonly size: pulumi.Input<string>;
-  /** What becomes of the volumes when the deployment is destroyed. Those of nodes that are scaled away are always deleted. */
+  /** What happens to the volumes when the deployment is destroyed. Volumes of removed nodes are always deleted. */
   readonly onDestroy: "keep" | "delete";
 }
 
 export interface Placement {
-  /** Values of `topology.kubernetes.io/zone`. Nodes go to these only, and as many to each as to any other, or one more. */
+  /** Values of `topology.kubernetes.io/zone`. The numbers of nodes in two of these zones differ by one at most. */
   readonly zones: readonly string[];
-  /** `required`: never two nodes of the deployment on one machine. `preferred`: only if there is no other. `none`: as they fit. */
+  /**
+   * `required`: no two nodes of the deployment on one machine. `preferred`: two only where no other machine has room.
+   * `none`: no rule.
+   */
   readonly hostAntiAffinity: "required" | "preferred" | "none";
-  /** All of the deployment's nodes on one machine, whatever `hostAntiAffinity` says; wants one zone. @default false */
+  /**
+   * Puts all nodes of the deployment on one machine, regardless of `hostAntiAffinity`. Needs one zone.
+   * @default false
+   */
   readonly oneMachine?: boolean | undefined;
   /** Labels that machines must have. */
   readonly nodeSelector?: Readonly<Record<string, string>> | undefined;

@@ -1,4 +1,4 @@
-/** What every function that creates an object of a deployment works from. */
+/** What the functions that create a deployment's objects have in common. */
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { ServerArgs } from "./arguments";
@@ -14,10 +14,10 @@ export interface DeploymentContext {
   readonly options: pulumi.CustomResourceOptions;
 }
 
-/** Whether pods run is for `Rollout` to say; that the object is there is enough. Its end is awaited all the same. */
+/** Pulumi waits until the object exists, and `Rollout` waits for its pods. Deletion is awaited. */
 export const AWAIT_CREATION_ONLY = { "pulumi.com/waitFor": "jsonpath={.metadata.uid}" };
 
-/** Changes with what pods are made of. */
+/** Changes with the pod template. */
 export function podRevision(made: pulumi.Input<unknown>): pulumi.Output<string> {
   return pulumi.jsonStringify(made).apply(checksum);
 }

@@ -1,4 +1,4 @@
-/** What differs between engines in a pod: programs, the words for a password, flags instead of directives. Pure. */
+/** What differs between engines in a pod: programs, names of directives, flags instead of directives. Pure. */
 import type { Engine } from "../../valkey/engines";
 import type { ServerSettings } from "../../valkey/settings";
 import { CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY } from "./layout";
@@ -14,13 +14,13 @@ export const ENGINE_PROGRAMS: Readonly<
   redis: { server: "redis-server", client: "redis-cli", primaryPassword: "masterauth" },
 };
 
-/** @throws Error for an engine that reads no directives, which whoever calls has excluded */
+/** @throws Error for Dragonfly, which reads flags: callers handle it before */
 export function directiveEngine(engine: Engine | undefined): DirectiveEngine {
   if (engine === "dragonfly") throw new Error("Dragonfly reads flags, not directives");
   return engine ?? "valkey";
 }
 
-/** File of the secret that tells Dragonfly its password: a command line is for everyone to read. */
+/** File of the secret with Dragonfly's password flags: other users can read a command line. */
 export const DRAGONFLY_FLAGS_FILE = "flags";
 
 export function dragonflyPasswordFlags(password: string): string {
@@ -28,8 +28,8 @@ export function dragonflyPasswordFlags(password: string): string {
 }
 
 /**
- * Dragonfly's command line, as S3 has it: nothing is kept on disk, and the engine takes a thread per CPU it finds.
- * Scripts may touch keys that they are not told of, which is how keys are put in place.
+ * Dragonfly's command line in "Dragonfly head-to-head": nothing is kept on disk, and the engine starts a thread per
+ * CPU. Scripts may use undeclared keys, as the script that writes the key space does.
  */
 export function dragonflyFlags({ maxmemory, other }: ServerSettings): string[] {
   const own = Object.entries(other ?? {}).map(([name, value]) =>

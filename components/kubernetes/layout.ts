@@ -1,4 +1,4 @@
-/** What is the same in every pod: ports, where files are mounted, how long things may take. */
+/** What all pods have in common: ports, mount paths, time limits. */
 
 export const CLIENT_PORT = 6379;
 /** Of the cluster bus: the client port + 10000, as servers take it to be. */
@@ -16,7 +16,7 @@ export const TLS_DIRECTORY = "/valkey/tls";
 export const SERVER_CONTAINER = "valkey";
 export const DATA_VOLUME = "data";
 
-/** Most seconds a primary may take to hand its slots over before its pod goes. */
+/** Seconds that a primary may take to hand its slots over before its pod stops. */
 export const HAND_OVER_SECONDS = 30;
-/** Seconds a pod has to end: handing over, then the snapshot that a server with `save` rules writes when told to end. */
+/** Seconds that a pod has to stop: it hands its slots over and, with `save` rules, writes a snapshot. */
 export const TERMINATION_GRACE_SECONDS = 180;

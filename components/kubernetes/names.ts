@@ -1,4 +1,4 @@
-/** Names of a deployment's Kubernetes objects. They follow from its name alone and never change. Pure. */
+/** Names of a deployment's Kubernetes objects. They depend on its name alone. Pure. */
 import { BadInput } from "../../lib/errors";
 
 /** Names of a deployment's objects in its namespace. */

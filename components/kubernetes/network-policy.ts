@@ -1,4 +1,6 @@
-/** Who may talk to a deployment's pods, and whom they may talk to. Binding only where the network plugin enforces it. */
+/**
+ * Connections to and from a deployment's pods that are allowed. Effective where the network plugin enforces policies.
+ */
 import * as k8s from "./kubernetes-sdk";
 import type * as pulumi from "@pulumi/pulumi";
 import { JOB_LABELS } from "../../benchmarks/load/jobs/job-plan";
@@ -9,7 +11,7 @@ import { selectorLabels, sentinelLabels, writeProxyLabels } from "./names";
 
 type Peer = k8s.types.input.networking.v1.NetworkPolicyPeer;
 
-/** Wherever this Kubernetes has it: in pods, on the machines, outside. */
+/** DNS servers may run in pods, on the machines, or outside the cluster. */
 const DNS: k8s.types.input.networking.v1.NetworkPolicyEgressRule = { ports: [{ protocol: "UDP", port: 53 }, tcp(53)] };
 
 /**
@@ -56,7 +58,10 @@ export function createNetworkPolicy(
   );
 }
 
-/** Sentinels are asked by each other, by servers and by clients, and ask the servers; the proxies in front of the primary do so for clients. */
+/**
+ * Sentinels, servers and clients connect to Sentinels; clients connect to the write proxies; both connect to the
+ * servers.
+ */
 export function createFailoverPolicies(context: DeploymentContext): void {
   const { deployment, names, args, options } = context;
   const servers: Peer = { podSelector: { matchLabels: selectorLabels(deployment) } };
@@ -75,7 +80,7 @@ export function createFailoverPolicies(context: DeploymentContext): void {
   policy(names.writeProxy, writeProxyLabels(deployment), CLIENT_PORT, []);
 }
 
-/** Load generators, the Jobs of a measurement, are talked to by nobody and talk to servers of their namespace only. */
+/** Load generators accept no connections and connect to servers of their namespace only. */
 export function createLoadGeneratorPolicy(
   namespace: pulumi.Input<string>,
   options: pulumi.CustomResourceOptions,

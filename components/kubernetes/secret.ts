@@ -1,4 +1,4 @@
-/** The deployment's secret: its password, in the forms that its readers want. */
+/** The deployment's secret: its password in the form that each reader needs. */
 import * as k8s from "./kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { DeploymentContext } from "./deployment-context";

@@ -7,7 +7,7 @@ import type { DirectiveEngine } from "./engines";
 import { ENGINE_PROGRAMS } from "./engines";
 import { BUS_PORT, CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } from "./layout";
 
-/** File of the secret that sets the password: valkey.conf itself is for everyone to read. */
+/** File of the secret that sets the password: valkey.conf is in a ConfigMap, which holds no secrets. */
 export const PASSWORD_CONFIG = "password.conf";
 /** File of the secret with the password and nothing else, for tools. */
 export const PASSWORD_FILE = "password";
@@ -19,7 +19,7 @@ export const TLS_FILES = {
   authority: `${TLS_DIRECTORY}/ca.crt`,
 } as const;
 
-/** What every cluster node is told alike; what differs between pods is on the server's command line. */
+/** Configuration that all cluster nodes have in common. The server's command line has what differs between pods. */
 export function clusterConfig(settings: ServerSettings, tls: Tls | undefined): string {
   const own = new Map([
     ...(tls === undefined ? [["port", String(CLIENT_PORT)] as const] : tlsDirectives()),
@@ -27,7 +27,7 @@ export function clusterConfig(settings: ServerSettings, tls: Tls | undefined): s
     ["cluster-enabled", "yes"],
     ["cluster-config-file", "nodes.conf"],
     ["cluster-port", String(BUS_PORT)],
-    // Clients are told addresses: names lag behind a restarted pod as long as DNS caches them. A certificate, though, holds names.
+    // Clients get addresses, because DNS caches the name of a restarted pod. A certificate needs names.
     ["cluster-preferred-endpoint-type", tls === undefined ? "ip" : "hostname"],
   ]);
   return (
@@ -44,14 +44,14 @@ function tlsDirectives(): (readonly [string, string])[] {
     ["tls-cert-file", TLS_FILES.certificate],
     ["tls-key-file", TLS_FILES.key],
     ["tls-ca-cert-file", TLS_FILES.authority],
-    // Clients show the password; nodes show certificates to each other.
+    // Clients authenticate by password, nodes by certificate.
     ["tls-auth-clients", "optional"],
     ["tls-replication", "yes"],
     ["tls-cluster", "yes"],
   ];
 }
 
-/** What every node in replication is told; of whom it is a replica is on its command line. */
+/** Configuration that all nodes in replication mode have in common. The command line names a replica's primary. */
 export function replicationConfig(settings: ServerSettings): string {
   const own = new Map([
     ["port", String(CLIENT_PORT)],
@@ -70,12 +70,12 @@ export function passwordConfig(password: string, engine: DirectiveEngine = "valk
   return `requirepass ${quoted}\n${ENGINE_PROGRAMS[engine].primaryPassword} ${quoted}\n`;
 }
 
-/** One argument for valkey.conf, whatever is in it. */
+/** Quotes one argument of valkey.conf. */
 function quote(value: string): string {
   return `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 }
 
-/** Changes when pods must start anew to have the text. */
+/** A new checksum restarts the pods that read the text. */
 export function checksum(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }

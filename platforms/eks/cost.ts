@@ -9,18 +9,18 @@ export interface CostLine {
   /** Such as `r7g.large (servers)`. */
   readonly what: string;
   readonly count: number;
-  /** For all of them; undefined where the table has no price. */
+  /** Sum for all of them; undefined where the table has no price. */
   readonly usdPerHour: number | undefined;
 }
 
 export interface Cost {
   readonly region: string;
-  /** Of the price table; undefined where there is none. */
+  /** Date of the price table; undefined without one. */
   readonly date: string | undefined;
   readonly lines: readonly CostLine[];
-  /** Of every line that has a price; undefined where none has. */
+  /** Sum of all lines with a price; undefined without any. */
   readonly usdPerHour: number | undefined;
-  /** What is not in the sum: lines without a price, and what depends on use. */
+  /** What the sum leaves out: lines without a price, and charges by use. */
   readonly notCounted: readonly string[];
 }
 
@@ -34,7 +34,7 @@ export interface CostArgs {
   readonly natGateways: number;
   /** Interface endpoints × zones. */
   readonly endpointZones: number;
-  /** Keys of one's own that the stack makes. */
+  /** Number of KMS keys that the stack creates. */
   readonly kmsKeys: number;
 }
 
@@ -112,7 +112,7 @@ function volumeLines({ machines, groups, prices, rootVolumeGib }: CostArgs): Cos
   ];
 }
 
-/** Dollars per hour of gp3 volumes of so many GiB together. */
+/** Dollars per hour of gp3 volumes with so many GiB in total. */
 function volumePrice(
   prices: PriceTable | undefined,
   gib: number,
@@ -126,7 +126,10 @@ function volumePrice(
   return (gib * perGibMonth + count * extra) / HOURS_PER_MONTH;
 }
 
-/** Dollars per hour of traffic between zones, which is charged in each direction. @returns undefined where the table has no price */
+/**
+ * Dollars per hour of traffic between zones. AWS charges both directions.
+ * @returns undefined where the table has no price
+ */
 export function crossZoneUsdPerHour(bytesPerSecond: number, prices: PriceTable | undefined): number | undefined {
   return prices?.crossZonePerGb === undefined ? undefined : (bytesPerSecond / 1e9) * 3600 * prices.crossZonePerGb * 2;
 }

@@ -4,7 +4,7 @@ import { formatCount } from "../../lib/units";
 import type { MachineGroup } from "./machine-plan";
 import type { EksPlan } from "./plan";
 
-/** Lines of text: machines by pool and zone, cost, quotas, notes. Problems are the caller's to say. */
+/** Lines of text: machines by pool and zone, cost, quotas, notes. The caller formats the problems. */
 export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
   const { cost, network, volumes } = plan;
   return [

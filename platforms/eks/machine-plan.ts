@@ -1,4 +1,4 @@
-/** How many machines of which type each pool needs in each zone. Pure. */
+/** Machines that each pool needs in each zone, by type. Pure. */
 import { groupByZone } from "../../valkey/topology/placement";
 import type { Problem } from "./problem";
 import type { MachineType, AllocatableResources } from "./machines";
@@ -8,21 +8,21 @@ import type { PoolArgs, PoolName } from "./pools";
 import { POOLS } from "./pools";
 import type { PriceTable } from "./prices";
 
-/** Machines alike. */
+/** Machines of one pool, type and zone. */
 export interface MachineGroup {
   readonly pool: PoolName | "system";
   readonly type: string;
   readonly zone: string;
   readonly count: number;
   readonly vcpus: number;
-  /** Most addresses that the pods of one of them take, besides the machine's own. */
+  /** Most addresses that the pods of one machine take. */
   readonly podAddresses: number;
 }
 
-/** Those that are configured. */
+/** The configured pools. */
 export type Pools = Readonly<Partial<Record<PoolName, PoolArgs | undefined>>>;
 
-/** The type that holds the largest of some pods at the least price; by vCPUs where prices are not known. */
+/** The cheapest type that holds the largest pod; without prices, the one with the fewest vCPUs. */
 interface Choice {
   readonly name: string;
   readonly type: MachineType;
@@ -30,9 +30,9 @@ interface Choice {
 }
 
 /**
- * Machines for the groups, zone by zone: pods are put where they first fit, largest first, those of a group that keeps them
- * apart on different ones, a group that stays together as one. Karpenter decides in the end, and takes a wish to be
- * apart for a condition as long as it can start machines; with one machine type in a pool it decides the same.
+ * Machines for the groups, zone by zone, by first fit with the largest pods first. Karpenter decides at run time; with
+ * one machine type in a pool it decides the same. Karpenter treats a preference for separate machines as a requirement
+ * while it can start machines.
  * @param prices of the region; undefined where there are none
  */
 export function planMachines(
@@ -65,7 +65,7 @@ export function planMachines(
   return { machines, problems };
 }
 
-/** What has to fit on one machine, of a group. */
+/** The pods of a group that have to fit on one machine. */
 function unitOf({ cpuMilli, memoryMiB, pods, volume, together = false }: PodGroup): AllocatableResources {
   const count = together ? pods.length : 1;
   return {
@@ -117,7 +117,7 @@ function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceT
   });
 }
 
-/** Which there are, of the family or else by family. */
+/** Suggestions for an unknown type: sizes of its family, or the known families. */
 export function machineTypeSuggestion(name: string): string {
   const family = familyOf(name);
   const sizes = MACHINE_TYPES.filter((type) => familyOf(type) === family);
@@ -147,7 +147,7 @@ function roomProblems(pool: PoolName, args: PoolArgs, groups: readonly PodGroup[
     const room = allocatableOn(type, args.tuning);
     return [`${name} ${room.cpuMilli}m and ${room.memoryMiB} MiB, for ${room.pods} pods and ${room.volumes} volumes`];
   });
-  // Types that are not known have been said already.
+  // `typeProblems` reports unknown types.
   if (rooms.length === 0) return [];
   const asked = groups
     .map(
@@ -176,10 +176,14 @@ function fillZones(pool: PoolName, { name, type, room }: Choice, groups: readonl
   });
 }
 
-/** First fit, largest first. @param groups one for each unit @returns how many machines, and the most pods on one */
+/**
+ * First fit, largest first.
+ * @param groups one entry per unit
+ * @returns the number of machines, and the most pods on one
+ */
 function pack(groups: readonly PodGroup[], room: AllocatableResources): { machines: number; fullest: number } {
   const machines: { left: AllocatableResources; readonly groups: Set<PodGroup> }[] = [];
-  // Before this one no machine has room for another unit of the group.
+  // Index of the first machine that may have room for another unit of the group.
   const from = new Map<PodGroup, number>();
   const largestFirst = [...groups].sort(
     (a, b) => unitOf(b).cpuMilli - unitOf(a).cpuMilli || unitOf(b).memoryMiB - unitOf(a).memoryMiB,

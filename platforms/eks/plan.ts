@@ -1,4 +1,4 @@
-/** What a stack on EKS would create, what it costs and what it needs of the account; or every reason why it cannot be. Pure. */
+/** The plan of a stack on EKS: machines, network, cost, quotas; or every reason why it is impossible. Pure. */
 import type { Cost } from "./cost";
 import { costOf } from "./cost";
 import type { MachineGroup, Pools } from "./machine-plan";
@@ -13,11 +13,14 @@ import type { Problem } from "./problem";
 import type { QuotaNeed } from "./quotas";
 import { quotaNeeds } from "./quotas";
 
-/** How many NAT gateways: `one` is cheaper, `perZone` survives a zone. Without any, machines reach neither EC2 and IAM, which Karpenter asks, nor the servers' images. */
+/**
+ * NAT gateways: `one` is cheaper, `perZone` survives the loss of a zone. At least one is needed: Karpenter calls EC2
+ * and IAM, and machines pull images.
+ */
 export const NAT_STRATEGIES = ["one", "perZone"] as const;
 export type NatStrategy = (typeof NAT_STRATEGIES)[number];
 
-/** Interface endpoints beside S3's, which is a gateway and free. */
+/** Interface endpoints. The endpoint of Amazon S3 is a gateway and free. */
 export const INTERFACE_ENDPOINTS = ["ecr.api", "ecr.dkr", "sts"] as const;
 
 /** Machines that carry Karpenter, CoreDNS and the volume controller. */
@@ -30,14 +33,14 @@ export interface SystemArgs {
 
 export interface EksPlanArgs {
   readonly region: string;
-  /** Names, in the order in which they are filled. */
+  /** Names, in the order in which nodes are placed. */
   readonly zones: readonly string[];
   readonly network:
     { readonly existing: true } | { readonly existing: false; readonly cidr: string; readonly nat: NatStrategy };
   readonly system: SystemArgs;
   readonly pools: Pools;
   readonly groups: readonly PodGroup[];
-  /** Whether the stack makes a KMS key; not where one is given. */
+  /** Whether the stack creates a KMS key. */
   readonly ownKey: boolean;
 }
 
@@ -50,9 +53,9 @@ export interface EksPlan {
   readonly volumes: { readonly count: number; readonly gib: number };
   readonly quotas: readonly QuotaNeed[];
   readonly cost: Cost;
-  /** What holds and should be known. */
+  /** Limits of the plan that a user should know. */
   readonly notes: readonly string[];
-  /** Why it cannot be; empty when it can. */
+  /** Every reason why the plan is impossible; empty when it is possible. */
   readonly problems: readonly Problem[];
 }
 
@@ -112,7 +115,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
 
 function systemMachines({ instanceType, machines }: SystemArgs, zones: readonly string[]): MachineGroup[] {
   const vcpus = machineType(instanceType)?.vcpus ?? 0;
-  // A managed group spreads over its zones in turn; some eight pods with addresses run on each.
+  // A managed group spreads over its zones in turn. About eight pods with addresses run on each machine.
   return zones.slice(0, machines).map((zone, index) => ({
     pool: "system",
     type: instanceType,
@@ -224,7 +227,7 @@ function networkProblems(
   ];
 }
 
-/** Numbers of zones over which the same machines would fit; subnets are powers of two, so more are not always better. */
+/** Numbers of zones that would hold the same machines. Subnets are powers of two, so more zones may hold fewer. */
 function otherZones(machines: readonly MachineGroup[], zones: number, most: number): string {
   const all = [...demandByZone(machines).values()].reduce(
     (sum, each) => ({ machines: sum.machines + each.machines, prefixes: sum.prefixes + each.prefixes }),
@@ -241,7 +244,7 @@ function otherZones(machines: readonly MachineGroup[], zones: number, most: numb
   return fitting.length === 0 ? "" : `, or for ${fitting.join(" or ")} zones`;
 }
 
-/** Of each zone that has machines. */
+/** Demand of each zone with machines. */
 export function demandByZone(machines: readonly MachineGroup[]): Map<string, ZoneDemand> {
   const zones = new Map<string, ZoneDemand>();
   for (const { zone, count, podAddresses } of machines) {
@@ -251,7 +254,7 @@ export function demandByZone(machines: readonly MachineGroup[]): Map<string, Zon
   return zones;
 }
 
-/** Of the busiest zone by each measure. */
+/** Highest demand of any zone, for each measure. */
 function demandOf(machines: readonly MachineGroup[]): ZoneDemand {
   const zones = [...demandByZone(machines).values()];
   return {

@@ -1,36 +1,36 @@
-/** What is to run: groups of pods alike, by zone. Pure. */
+/** Groups of equal pods, by zone. Pure. */
 import type { PlacedNode, Shape } from "../../valkey/topology/placement";
 import { nodeCount, spreadOverZones } from "../../valkey/topology/placement";
 import type { PoolName } from "./pools";
 import type { StorageClassName } from "./storage-classes";
 
-/** Pods that ask for the same, such as a deployment's servers or a benchmark's load generators. */
+/** Pods with equal requests, such as a deployment's servers or a benchmark's load generators. */
 export interface PodGroup {
   readonly name: string;
   readonly pool: PoolName;
-  /** Each pod and the zone it is to be in. */
+  /** Each pod and its zone. */
   readonly pods: readonly PlacedNode[];
   /** Requests: thousandths of a CPU, and MiB. */
   readonly cpuMilli: number;
   readonly memoryMiB: number;
-  /** Each pod's own volume; none without. */
+  /** Volume of each pod. @default none */
   readonly volume?: { readonly gib: number; readonly storageClass: StorageClassName } | undefined;
-  /** Whether no two of the group share a machine; pods of other groups may, where they fit. */
+  /** Whether no two pods of the group share a machine. Pods of other groups may share it. */
   readonly separate: boolean;
-  /** Whether all of them are on one machine, whatever `alone` says. @default false */
+  /** Whether all pods share one machine, regardless of `separate`. @default false */
   readonly together?: boolean | undefined;
-  /** One of the pool's types. @default whichever fits all groups that leave it open, at the least price */
+  /** One of the pool's types. @default the cheapest type that fits all groups without a type */
   readonly instanceType?: string | undefined;
 }
 
-/** A deployment's servers, as far as machines are concerned. */
+/** The servers of a deployment. */
 export interface ServerGroupArgs extends Omit<PodGroup, "pods"> {
   readonly shape: Shape;
-  /** In the order in which they are filled. */
+  /** In the order in which nodes are placed. */
   readonly zones: readonly string[];
 }
 
-/** Servers over the zones as the scheduler is held to spread them, which knows nothing of primaries: zones differ by one pod at most. */
+/** Servers spread as the scheduler spreads them, without regard to roles: zones differ by one pod at most. */
 export function serverPodGroup({ shape, zones, ...group }: ServerGroupArgs): PodGroup {
   const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${group.name}-${index}`);
   return { ...group, pods: spreadOverZones(names, zones) };

@@ -1,4 +1,4 @@
-/** Pools of machines: their names, the taint that keeps others out, and the toleration and selector that let a pod in. Pure. */
+/** Machine pools: names, taints, and the toleration and selector of a pod in a pool. Pure. */
 import type { Tuning } from "./machines";
 import { UNTUNED } from "./machines";
 
@@ -9,28 +9,28 @@ import { UNTUNED } from "./machines";
 export const POOLS = ["servers", "networkOptimized", "clients"] as const;
 export type PoolName = (typeof POOLS)[number];
 
-/** A pool as configured. */
+/** Configuration of a pool. */
 export interface PoolArgs {
   /**
-   * Machine types that may be started, such as `r7g.large` (S1). Several let Karpenter choose the cheapest that fits; one
-   * makes measurements comparable.
+   * Machine types that Karpenter may start, such as `r7g.large` in "Valkey on EKS". With several types Karpenter takes
+   * the cheapest that fits. One type makes measurements comparable.
    */
   readonly instanceTypes: readonly string[];
   readonly tuning: Tuning;
   /** Size of each machine's root volume, GiB. @default 20 */
   readonly rootVolumeGiB: number;
-  /** Most vCPUs the pool may have in all: a brake on cost. @default what the plan needs, and a quarter more */
+  /** Limit of the pool's vCPUs, to limit cost. @default the plan's vCPUs and a quarter more */
   readonly vcpuLimit?: number | undefined;
 }
 
-/** What a pool is without further wishes: S1's machines for servers, machines of more bandwidth for the others. */
+/** Defaults of the pools: machines of "Valkey on EKS" for servers, machines with more bandwidth for the others. */
 export const POOL_DEFAULTS: Readonly<Record<PoolName, PoolArgs>> = {
   servers: { instanceTypes: ["r7g.large"], tuning: UNTUNED, rootVolumeGiB: 20 },
   networkOptimized: { instanceTypes: ["r8gn.large"], tuning: UNTUNED, rootVolumeGiB: 20 },
   clients: { instanceTypes: ["c7gn.xlarge"], tuning: UNTUNED, rootVolumeGiB: 20 },
 };
 
-/** Names of pools as Kubernetes objects have them. */
+/** Names of the pools' Kubernetes objects. */
 const OBJECT_NAMES: Readonly<Record<PoolName, string>> = {
   servers: "servers",
   networkOptimized: "network-optimized",
@@ -41,7 +41,7 @@ export function poolObjectName(pool: PoolName): string {
   return OBJECT_NAMES[pool];
 }
 
-/** Of the label and the taint that every machine of a pool has. */
+/** Key of the label and the taint of every machine of a pool. */
 export const POOL_KEY = "valkey-measured/pool";
 
 export interface Taint {
@@ -54,7 +54,7 @@ export function poolTaint(pool: PoolName): Taint {
   return { key: POOL_KEY, value: poolObjectName(pool), effect: "NoSchedule" };
 }
 
-/** What a pod needs to be let onto a pool's machines. */
+/** Toleration of a pod that may run on a pool's machines. */
 export function poolToleration(pool: PoolName): {
   readonly key: string;
   readonly operator: "Equal";
@@ -64,7 +64,7 @@ export function poolToleration(pool: PoolName): {
   return { ...poolTaint(pool), operator: "Equal" };
 }
 
-/** What a pod needs to be kept off all others. */
+/** Node selector of a pod that runs only on a pool's machines. */
 export function poolSelector(pool: PoolName): Readonly<Record<string, string>> {
   return { [POOL_KEY]: poolObjectName(pool) };
 }

@@ -1,4 +1,4 @@
-/** What things cost, by region. Pure; each table is a file under `../prices` with its date and its sources. */
+/** Prices by region. Pure; each table is a file of `prices/` with its date and its sources. */
 import { z } from "zod";
 import usWest2 from "./prices/us-west-2.json";
 
@@ -7,7 +7,7 @@ const price = z.number().positive();
 const priceTableSchema = z.strictObject({
   region: z.string(),
   currency: z.literal("USD"),
-  /** Of the oldest source. */
+  /** Date of the oldest source. */
   date: z.iso.date(),
   sources: z
     .array(z.strictObject({ what: z.string(), url: z.url(), date: z.iso.date(), note: z.string().optional() }))
@@ -21,13 +21,13 @@ const priceTableSchema = z.strictObject({
   kmsKeyPerMonth: price.optional(),
   /** IOPS beyond 3,000 and throughput beyond 125 MiB/s; the baseline is free. */
   gp3: z.strictObject({ perGibMonth: price, perIopsMonth: price, perMibpsMonth: price }).optional(),
-  /** In each direction, so a byte that crosses costs twice this. */
+  /** For each direction: a byte costs twice this. */
   crossZonePerGb: price.optional(),
-  /** Linux, on demand; in how many of the zones the type is offered. */
+  /** Linux, on demand; and the number of zones that offer the type. */
   machines: z.record(z.string(), z.strictObject({ usdPerHour: price, zones: z.int().min(1) })),
 });
 
-/** Prices of one region. What is not in it could not be found, and is said to be missing wherever it is asked for. */
+/** Prices of one region. A missing price is reported wherever a plan needs it. */
 export type PriceTable = z.infer<typeof priceTableSchema>;
 
 const TABLES: ReadonlyMap<string, PriceTable> = new Map(

@@ -1,8 +1,8 @@
-/** What is wrong with what is asked for, and where, for whoever knows how the user wrote it. */
+/** A problem of a plan, with the path of the configuration that causes it. */
 
 export interface Problem {
   /** Below the platform's section, such as `["pools", "servers", "instanceTypes", 0]`. */
   readonly path: readonly (string | number)[];
-  /** What is wrong and what would be allowed. */
+  /** What is wrong, and what is allowed. */
   readonly message: string;
 }

@@ -1,28 +1,28 @@
-/** Which of an account's service quotas a plan needs, and how much of each. Pure. */
+/** Service quotas that a plan needs. Pure. */
 import type { MachineGroup } from "./machine-plan";
 import type { Problem } from "./problem";
 
-/** A quota of AWS's, by the codes that Service Quotas knows it by. */
+/** A quota, with its codes in AWS Service Quotas. */
 export interface QuotaNeed {
   readonly service: "ec2" | "ebs" | "vpc";
   readonly code: string;
   readonly name: string;
   readonly needed: number;
-  /** What a new account has. */
+  /** Value in a new account. */
   readonly usual: number;
 }
 
 export interface QuotaArgs {
   readonly machines: readonly MachineGroup[];
-  /** GiB of gp3 volumes in all, root volumes with them. */
+  /** GiB of all gp3 volumes, with root volumes. */
   readonly volumeGib: number;
-  /** In the busiest zone, and in all. */
+  /** In the busiest zone, and in all zones. */
   readonly natGateways: { readonly perZone: number; readonly total: number };
   /** Network interfaces besides the machines'. */
   readonly otherInterfaces: number;
 }
 
-/** Every machine has one interface; prefixes of more pods than fit it are not planned for. */
+/** Assumes one interface per machine, whose prefixes hold all of its pods. */
 export function quotaNeeds({ machines, volumeGib, natGateways, otherInterfaces }: QuotaArgs): QuotaNeed[] {
   const vcpus = machines.reduce((sum, group) => sum + group.count * group.vcpus, 0);
   const count = machines.reduce((sum, group) => sum + group.count, 0);
@@ -53,7 +53,7 @@ export function quotaNeeds({ machines, volumeGib, natGateways, otherInterfaces }
   ];
 }
 
-/** @param granted an account's values by code; what is not in it could not be read and is not judged */
+/** @param granted the account's values by code; a quota that is missing could not be read and is not judged */
 export function quotaProblems(needs: readonly QuotaNeed[], granted: ReadonlyMap<string, number>): Problem[] {
   return needs.flatMap(({ service, code, name, needed }) => {
     const value = granted.get(code);

@@ -1,4 +1,4 @@
-/** The storage classes there are: encrypted gp3 volumes at two speeds. Pure. */
+/** The storage classes: encrypted gp3 volumes at two speeds. Pure. */
 
 /** Speed of a gp3 volume. */
 export interface VolumeSpeed {
@@ -11,7 +11,7 @@ export interface VolumeSpeed {
 /** What every gp3 volume has without extra charge. */
 export const GP3_BASELINE: VolumeSpeed = { iops: 3000, throughput: 125 };
 
-/** By name; `gp3` is the cluster's default class. `gp3-fast` is what S1's stack gives larger shards. */
+/** By name. `gp3` is the cluster's default class; "Valkey on EKS" uses `gp3-fast` for larger shards. */
 export const STORAGE_CLASSES = {
   gp3: GP3_BASELINE,
   "gp3-fast": { iops: 6000, throughput: 500 },

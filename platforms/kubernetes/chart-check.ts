@@ -1,4 +1,4 @@
-/** Whether the upstream chart is to be had where a stack looks for it, asked before anything is made. */
+/** Checks that the upstream chart can be fetched from its configured source, before anything is created. */
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parse } from "yaml";
@@ -10,7 +10,9 @@ const REPOSITORY = "https://valkey.io/valkey-helm/";
 const MOST_VERSIONS = 5;
 /** How long a repository may take to answer, milliseconds. */
 const ANSWER_TIMEOUT_MS = 15_000;
-/** Of a way that is no better for Helm; certificates are another matter, for it trusts others than Node does. */
+/**
+ * Errors of a connection that fail for Helm too. Certificate errors may be Node's alone: Helm trusts other authorities.
+ */
 const UNREACHABLE: readonly string[] = [
   "ENOTFOUND",
   "EAI_AGAIN",
@@ -21,14 +23,14 @@ const UNREACHABLE: readonly string[] = [
   "ETIMEDOUT",
   "UND_ERR_CONNECT_TIMEOUT",
 ];
-/** Helm goes by way of these, Node does not. */
+/** Helm uses these proxies, Node does not. */
 const PROXIES = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy"];
 
 const indexSchema = z.object({ entries: z.record(z.string(), z.array(z.object({ version: z.string() }))) });
 
 /**
- * A relative path is seen from the program's directory, as Pulumi's plugins see it.
- * @returns a sentence for each thing that keeps it from being fetched, each beginning with the key that it is about
+ * A relative path begins at the program's directory, as for Pulumi's plugins.
+ * @returns a sentence per problem, beginning with the key of the configuration
  */
 export async function chartProblems(source: ChartSource): Promise<string[]> {
   if (source.from === "path") return pathProblems(source.path);
@@ -42,11 +44,11 @@ export async function chartProblems(source: ChartSource): Promise<string[]> {
   if (answer === undefined) return [];
   const elsewhere = `name a source that this machine reaches: a copy (helm pull ${NAME} --repo ${REPOSITORY} --version ${version}) by chart: { from: path, path: … }, or a registry's by { from: oci, url: oci://…, version: ${version} }`;
   if ("why" in answer) return [`chart: ${asked} cannot be fetched (${answer.why}); ${elsewhere}`];
-  // A registry wants to know who asks for more than that.
+  // A registry answers other requests only after authentication.
   if (source.from === "oci") return [];
   if (answer.status >= 400) return [`chart: ${asked} cannot be fetched (HTTP status ${answer.status}); ${elsewhere}`];
   const index = indexSchema.safeParse(readYaml(answer.text));
-  if (!index.success) return [`chart: ${asked} is no index of a chart repository; ${elsewhere}`];
+  if (!index.success) return [`chart: ${asked} is not the index of a chart repository; ${elsewhere}`];
   const versions = (index.data.entries[NAME] ?? []).map((each) => each.version);
   if (versions.length === 0) return [`chart.url: ${url} has no chart ${NAME}; ${elsewhere}`];
   return versions.includes(version)
@@ -59,13 +61,13 @@ export async function chartProblems(source: ChartSource): Promise<string[]> {
 function pathProblems(told: string): string[] {
   const path = resolve(told);
   const copy = `make a copy by helm pull ${NAME} --repo ${REPOSITORY} --untar`;
-  if (!existsSync(path)) return [`chart.path: there is no ${path}; ${copy}`];
+  if (!existsSync(path)) return [`chart.path: ${path} does not exist; ${copy}`];
   return statSync(path).isDirectory() && !existsSync(join(path, "Chart.yaml"))
-    ? [`chart.path: ${path} is no chart, for it has no Chart.yaml; ${copy}`]
+    ? [`chart.path: ${path} is not a chart: Chart.yaml is missing; ${copy}`]
     : [];
 }
 
-/** @returns undefined where what is wrong may be so for Node only */
+/** @returns undefined where Helm may succeed although Node does not */
 async function ask(
   url: string,
 ): Promise<{ readonly status: number; readonly text: string } | { readonly why: string } | undefined> {
@@ -88,10 +90,10 @@ function readYaml(text: string): unknown {
   }
 }
 
-/** Where the chart is fetched from. */
+/** Source of the chart. */
 export type ChartSource =
   | { readonly from: "repository"; readonly url: string; readonly version: string }
   /** `oci://REGISTRY/PATH` */
   | { readonly from: "oci"; readonly url: string; readonly version: string }
-  /** A directory or an archive on this machine, for networks that reach neither. */
+  /** A directory or an archive on this machine, for networks without either. */
   | { readonly from: "path"; readonly path: string };

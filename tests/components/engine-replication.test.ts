@@ -97,7 +97,7 @@ describe("Dragonfly", () => {
     });
   });
 
-  it("has the flags of the document, its settings as flags, and its password from a file", () => {
+  it("has the flags of Dragonfly head-to-head, its settings as flags, and its password from a file", () => {
     const { command } = containerOf(resources);
     expect(command.slice(3)).toEqual([
       "dragonfly",

@@ -60,7 +60,7 @@ describe("ValkeyReplication", () => {
     expect(local).not.toHaveProperty("version");
   });
 
-  it("is as S1 measured it: one primary and three replicas, zones hard, AOF and RDB, gp3", async () => {
+  it("is as in Valkey on EKS: one primary and three replicas, zones hard, AOF and RDB, gp3", async () => {
     expect(await values(studyServers)).toMatchObject({
       fullnameOverride: "replication",
       replica: {

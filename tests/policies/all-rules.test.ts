@@ -229,13 +229,13 @@ const CASES: Readonly<
     conforming: {
       "named blocks": cluster({}),
       closed: cluster({ endpointPublicAccess: false, publicAccessCidrs: undefined }),
-      "said twice": cluster({
+      "tagged as open": cluster({
         publicAccessCidrs: ["0.0.0.0/0"],
         clusterTags: { "valkey-measured/open-to-the-world": "true" },
       }),
       "AWS's own resource": controlPlane(),
       "closed, there": controlPlane({ vpcConfig: { endpointPublicAccess: false } }),
-      "said twice, there": controlPlane({
+      "tagged as open, there": controlPlane({
         vpcConfig: { publicAccessCidrs: ["0.0.0.0/0"] },
         tags: { "valkey-measured/open-to-the-world": "true" },
       }),

@@ -12,7 +12,7 @@ export const EKS_ZONES = ["us-west-2a", "us-west-2b", "us-west-2c"];
 export const ACCOUNT_ID = "123456789012";
 export const EKS_CLUSTER_NAME = "valkey";
 
-/** S1: a primary with three replicas beside three primaries with a replica each, and a load generator. */
+/** "Valkey on EKS": a primary with three replicas beside three primaries with a replica each, and a load generator. */
 export const VALKEY_ON_EKS_PLAN: EksPlanArgs = {
   region: "us-west-2",
   zones: EKS_ZONES,

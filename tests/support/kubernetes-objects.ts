@@ -13,7 +13,7 @@ export interface KubernetesObject {
   readonly spec?: unknown;
 }
 
-/** Objects of every native Kubernetes resource that a program registers; charts are rendered by nobody here. */
+/** Objects of every native Kubernetes resource that a program registers; charts are not rendered. */
 export async function renderObjects(program: () => unknown): Promise<KubernetesObject[]> {
   return (await evaluateProgram(program)).filter(isObject).map(({ inputs }) => inputs as unknown as KubernetesObject);
 }

@@ -105,7 +105,7 @@ export async function runProgram(
     false,
   );
   let returned: unknown;
-  // Kept for later: the stack would wait for a program that failed, and report it to nobody.
+  // Thrown after the run: the stack would wait for a program that failed, and report nothing.
   let failure: { readonly error: unknown } | undefined;
   await pulumi.runtime.runInPulumiStack(async () => {
     pulumi.runtime.registerStackTransformation(({ resource, type, name, opts }) => {

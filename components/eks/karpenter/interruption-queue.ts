@@ -1,9 +1,9 @@
-/** What tells Karpenter that AWS is about to take a machine away. */
+/** The queue that tells Karpenter when AWS takes a machine away. */
 import * as aws from "../aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { queuePolicy } from "./karpenter-policies";
 
-/** What EventBridge passes on, by a name of ours. */
+/** Events that EventBridge forwards, by rule name. */
 export const INTERRUPTION_EVENTS = {
   "scheduled-change": { source: "aws.health", "detail-type": "AWS Health Event" },
   "spot-interruption": { source: "aws.ec2", "detail-type": "EC2 Spot Instance Interruption Warning" },
@@ -15,10 +15,10 @@ export const INTERRUPTION_EVENTS = {
   },
 } as const satisfies Readonly<Record<string, { readonly source: string; readonly "detail-type": string }>>;
 
-/** Seconds that a message is kept: one that nobody read for so long is of a machine that is gone. */
+/** Retention of a message, seconds. The machine of an older message is gone. */
 const RETENTION = 300;
 
-/** A queue of the cluster's name, and the rules that fill it. */
+/** A queue with the cluster's name, and the rules that fill it. */
 export class InterruptionQueue extends pulumi.ComponentResource {
   readonly queueName: pulumi.Output<string>;
   readonly queueArn: pulumi.Output<string>;

@@ -1,6 +1,7 @@
 /**
- * What Karpenter's controller may do: the statements of the CloudFormation template that Karpenter 1.14 comes with, less
- * what is not used here (zonal shift, spot). Whatever creates, changes or removes is bound to the cluster's own tags. Pure.
+ * The rights of Karpenter's controller: the statements of the CloudFormation template of Karpenter 1.14, without those
+ * for features that are not used here (zonal shift, spot). Every right to create, change or delete is limited to the
+ * cluster's own tags. Pure.
  */
 
 /** A statement of an IAM policy. */
@@ -18,7 +19,7 @@ export interface PolicyDocument {
   readonly Statement: readonly Statement[];
 }
 
-/** Where a cluster is and what belongs to it. */
+/** A cluster and the resources that belong to it. */
 export interface PolicyScope {
   /** `aws`, `aws-cn` or `aws-us-gov`. */
   readonly partition: string;
@@ -38,7 +39,7 @@ export const CONTROLLER_POLICIES = [
 ] as const;
 export type ControllerPolicy = (typeof CONTROLLER_POLICIES)[number];
 
-/** The policies of the controller's role, by name; apart, because one alone would be longer than AWS allows. */
+/** The policies of the controller's role, by name. One policy would be longer than AWS allows. */
 export function controllerPolicies(scope: PolicyScope): Readonly<Record<ControllerPolicy, PolicyDocument>> {
   return {
     NodeLifecycle: policy(...nodeLifecycle(scope)),
@@ -228,7 +229,7 @@ function resourceDiscovery({ partition, region, accountId }: PolicyScope): State
 }
 
 /**
- * Who may write to the interruption queue: EventBridge, and for the cluster's own rules only; nobody without TLS.
+ * Lets EventBridge write to the interruption queue, for the cluster's own rules only, and refuses access without TLS.
  * @param ruleArns of the rules that have the queue as their target
  */
 export function queuePolicy(queueArn: string, ruleArns: readonly string[]): PolicyDocument {
@@ -252,7 +253,7 @@ export function queuePolicy(queueArn: string, ruleArns: readonly string[]): Poli
   );
 }
 
-/** For roles that pods have through EKS Pod Identity, by a service account of one cluster only. */
+/** Trust policy of a role that pods of one cluster assume by EKS Pod Identity. */
 export function podIdentityTrust(clusterArn: string): object {
   return {
     Version: "2012-10-17",
@@ -267,7 +268,7 @@ export function podIdentityTrust(clusterArn: string): object {
   };
 }
 
-/** For roles that EC2 or EKS itself takes on. */
+/** Trust policy of a role that EC2 or EKS assumes. */
 export function serviceTrust(service: "ec2.amazonaws.com" | "eks.amazonaws.com"): object {
   return {
     Version: "2012-10-17",

@@ -13,25 +13,25 @@ export interface KarpenterArgs {
   readonly versions: Pick<EksVersions, "karpenter">;
 }
 
-/** Where the controller runs, and as whom. */
+/** Namespace and service account of the controller. */
 export const KARPENTER_NAMESPACE = "kube-system";
 export const KARPENTER_SERVICE_ACCOUNT = "karpenter";
 
 const CHARTS = "oci://public.ecr.aws/karpenter";
 
 /**
- * Destroyed from the last to the first: controller, definitions, rights, queue, the machines' role. Whatever has machines
- * is to depend on this, so that there is a controller until the last machine is gone.
+ * Deleted in reverse order: controller, definitions, rights, queue, role of the machines. Resources with machines
+ * depend on this component, so that the controller outlives the last machine.
  */
 export class Karpenter extends pulumi.ComponentResource {
-  /** Name of the role of its machines. */
+  /** Name of the machines' role. */
   readonly nodeRoleName: string;
 
-  /** @param opts `provider` of the cluster; `dependsOn` what its pods need: system machines, CoreDNS, the Pod Identity agent */
+  /** @param opts `provider` of the cluster; `dependsOn` the system machines, CoreDNS and the Pod Identity agent */
   constructor(name: string, { clusterName, versions }: KarpenterArgs, opts: pulumi.ComponentResourceOptions) {
     const definitions = { chart: `${CHARTS}/karpenter-crd`, version: versions.karpenter };
     const controller = { chart: `${CHARTS}/karpenter`, version: versions.karpenter };
-    // Of charts themselves the engine is told nothing, and policies see what it is told.
+    // Policies do not see the inputs of a chart, so the charts are inputs of this component.
     super("valkey:eks:Karpenter", name, { charts: [definitions, controller] }, opts);
     this.nodeRoleName = `${clusterName}-karpenter-node`;
     const node = createNodeRole(`${name}-karpenter`, this.nodeRoleName, this);
@@ -67,7 +67,10 @@ export class Karpenter extends pulumi.ComponentResource {
     this.registerOutputs({ nodeRoleName: this.nodeRoleName });
   }
 
-  /** The controller's role, bound to its service account of this cluster. @returns what the controller cannot work without */
+  /**
+   * The controller's role and its association with the service account.
+   * @returns resources that the controller needs
+   */
   private controllerRights(
     name: string,
     clusterName: string,

@@ -1,4 +1,4 @@
-/** The pools of a cluster: what Karpenter may start, for whom. */
+/** The machine pools of a cluster, as Karpenter's objects. */
 import * as k8s from "../../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { Pools } from "../../../platforms/eks/machine-plan";
@@ -9,17 +9,17 @@ import { nodeClassOf, nodePoolOf } from "./pool-objects";
 
 export interface MachinePoolsArgs {
   readonly pools: Pools;
-  /** Most vCPUs of each pool in all. */
+  /** Limit of each pool's vCPUs. */
   readonly vcpuLimits: Readonly<Partial<Record<PoolName, number>>>;
   readonly cluster: PoolCluster;
 }
 
-/** Time that machines have to come or to go. A machine that waits for its volumes to be let go takes minutes. */
+/** Time limits for machines to start and stop. A machine that detaches volumes takes minutes. */
 const TIMEOUTS = { create: "10m", delete: "30m" };
 
 /**
- * A NodePool and an EC2NodeClass per pool. Deleting waits: a NodePool goes when its machines are gone, its class after
- * that, and only then may the controller go. What runs on the machines is to depend on this.
+ * A NodePool and an EC2NodeClass per pool. A NodePool is deleted after its machines, and its class and the controller
+ * after it. The pods on the machines depend on this component.
  */
 export class MachinePools extends pulumi.ComponentResource {
   /** By pool; those that are configured. */
@@ -64,7 +64,7 @@ export class MachinePools extends pulumi.ComponentResource {
     }: { readonly metadata: { readonly name: string }; readonly spec: Readonly<Record<string, unknown>> },
     dependsOn: pulumi.Resource[],
   ): k8s.apiextensions.CustomResource {
-    // Custom resources are not waited for otherwise; in the foreground, so that a pool's machines go before it does.
+    // Pulumi waits for a custom resource only with waitFor. Deletion in the foreground removes a pool's machines first.
     const annotations = {
       "pulumi.com/waitFor": "condition=Ready",
       "pulumi.com/deletionPropagationPolicy": "foreground",

@@ -38,7 +38,7 @@ export function nodeClassOf(
   return {
     metadata: { name: poolObjectName(pool) },
     spec: {
-      // Karpenter replaces machines whose image is no longer the newest: `@latest` would empty the pool on release days.
+      // Karpenter replaces machines with an older image: `@latest` would empty the pool on release days.
       amiSelectorTerms: [{ alias: `al2023@v${cluster.machineImage}` }],
       role: cluster.nodeRole,
       subnetSelectorTerms: cluster.subnetIds === undefined ? [discovery] : cluster.subnetIds.map((id) => ({ id })),

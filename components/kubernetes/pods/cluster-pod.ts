@@ -27,7 +27,7 @@ import { scriptEnvironment, serverMounts, podVolumes } from "./volumes";
 type PodTemplate = types.input.core.v1.PodTemplateSpec;
 type Container = types.input.core.v1.Container;
 
-/** @param config valkey.conf; another one makes other pods, and so replaces the running ones one by one */
+/** @param config text of valkey.conf; another text restarts the pods one by one */
 export function clusterPod(context: DeploymentContext, config: string): PodTemplate {
   const { deployment, names, args } = context;
   const { metrics, tls } = args;
@@ -55,7 +55,7 @@ function serverContainer(
     image,
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
     securityContext: CONTAINER_SECURITY_CONTEXT,
-    // The address is told, for a server that has one in its nodes.conf would go on believing in that.
+    // A server announces the address in its nodes.conf, which is old after a restart, unless the command line has one.
     command: [
       ENGINE_PROGRAMS[directiveEngine(engine)].server,
       `${CONFIG_DIRECTORY}/valkey.conf`,

@@ -1,4 +1,4 @@
-/** The scheduling part of a pod: zones hard, machines as asked. Pure. */
+/** Scheduling of a pod: zones as a hard constraint, machines as configured. Pure. */
 import type { types } from "@pulumi/kubernetes";
 import type { Placement } from "../arguments";
 import { selectorLabels } from "../names";
@@ -6,7 +6,7 @@ import { selectorLabels } from "../names";
 const ZONE = "topology.kubernetes.io/zone";
 const MACHINE = "kubernetes.io/hostname";
 
-/** In the names of a pod's specification, which are also those of the upstream chart's values. */
+/** Keys of a pod's specification, and of the upstream chart's values. */
 export interface Scheduling {
   readonly affinity: types.input.core.v1.Affinity;
   readonly topologySpreadConstraints: types.input.core.v1.TopologySpreadConstraint[];
@@ -23,9 +23,9 @@ export function scheduling(deployment: string, placement: Placement, labels = se
         topologyKey: ZONE,
         maxSkew: 1,
         whenUnsatisfiable: "DoNotSchedule",
-        // Zones without a machine count too: pods then wait for one instead of crowding into the others.
+        // Counts zones without a machine: pods wait for a machine there instead of filling the other zones.
         minDomains: placement.zones.length,
-        // A zone whose machines these pods may not use has none, and would leave nowhere to go.
+        // Ignores zones whose machines these pods may not use; pods would wait for those zones for ever.
         nodeAffinityPolicy: "Honor",
         nodeTaintsPolicy: "Honor",
         labelSelector: { matchLabels: labels },

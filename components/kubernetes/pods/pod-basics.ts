@@ -1,4 +1,4 @@
-/** What every pod of a deployment has: no rights in Kubernetes, none on its machine, and its zones. Pure. */
+/** What all pods of a deployment have in common: no rights in Kubernetes or on the machine, and zones. Pure. */
 import type { types } from "@pulumi/kubernetes";
 import type { Placement } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
@@ -6,9 +6,9 @@ import { scheduling } from "./placement";
 import { POD_SECURITY_CONTEXT } from "./security-context";
 
 export interface PodBasics {
-  /** For it to end by itself. @default Kubernetes' own, 30 s */
+  /** Seconds to stop. @default Kubernetes' own, 30 s */
   readonly graceSeconds?: number;
-  /** Of pods that are no servers, to be spread among themselves. @default the servers' */
+  /** Labels of pods that are spread over zones together. @default the servers' */
   readonly labels?: Record<string, string>;
   /** @default the servers' */
   readonly placement?: Placement;

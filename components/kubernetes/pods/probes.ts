@@ -1,4 +1,4 @@
-/** How Kubernetes knows that a server is alive and ready. Pure. */
+/** Liveness and readiness probes of a server. Pure. */
 import type { types } from "@pulumi/kubernetes";
 import type { DirectiveEngine } from "../engines";
 import { ENGINE_PROGRAMS } from "../engines";
@@ -6,9 +6,9 @@ import { CLIENT_PORT } from "../layout";
 import { scriptCommand } from "../scripts";
 
 /**
- * Alive is who answers at all: also that it wants a password, that it is loading, that a script keeps it busy. No password
- * is needed to learn that, and a minute without any answer is needed to be taken for dead: being restarted costs a busy
- * server more than being slow.
+ * Liveness: any reply counts, also an error for the missing password, while loading, or during a script. The probe
+ * needs no password. A server is restarted after a minute without a reply: a restart costs a busy server more than a
+ * slow reply.
  * @param authority file of the certificate authority, where connections are encrypted
  */
 export function livenessProbe(
@@ -25,7 +25,7 @@ export function livenessProbe(
   };
 }
 
-/** What ready means is in the script. Every start of one costs the machine some milliseconds, so not more often than this. */
+/** Readiness is decided by a script. Each run costs the machine some milliseconds, so the period is 5 s. */
 export function readinessProbe(mode: "cluster" | "replication"): types.input.core.v1.Probe {
   return {
     exec: { command: scriptCommand(`ready-${mode}.sh`) },

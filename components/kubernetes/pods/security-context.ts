@@ -1,7 +1,7 @@
-/** What the restricted Pod Security Standard asks for, the same for every container of ours. Pure. */
+/** Security contexts of all pods and containers, for the restricted Pod Security Standard. Pure. */
 import type { types } from "@pulumi/kubernetes";
 
-/** Above 10000, so that it is nobody's on the machine. Files of a volume belong to it through the group. */
+/** Above 10000, so that no user of the machine has this ID. The group owns the files of a volume. */
 const USER = 10_001;
 
 export const POD_SECURITY_CONTEXT = {
@@ -9,7 +9,7 @@ export const POD_SECURITY_CONTEXT = {
   runAsUser: USER,
   runAsGroup: USER,
   fsGroup: USER,
-  // Without this, every start of a pod walks through its whole volume.
+  // Otherwise every start of a pod changes the owner of every file of its volume.
   fsGroupChangePolicy: "OnRootMismatch",
   seccompProfile: { type: "RuntimeDefault" },
 } as const satisfies types.input.core.v1.PodSecurityContext;

@@ -1,4 +1,4 @@
-/** Where a deployment's pods are to be found: all that forming, verifying and loading them needs to know of their making. */
+/** Where the pods of a deployment are, for formation, verification and load generators. */
 import * as pulumi from "@pulumi/pulumi";
 import type { DeploymentContext } from "../deployment-context";
 import { CLIENT_PORT } from "../layout";

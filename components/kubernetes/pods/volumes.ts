@@ -1,4 +1,4 @@
-/** Files that a server's container finds: configuration, scripts, password, certificates. Pure. */
+/** Files in a server's container: configuration, scripts, password, certificates. Pure. */
 import type { types } from "@pulumi/kubernetes";
 import type { Engine } from "../../../valkey/engines";
 import type { Tls } from "../arguments";
@@ -35,7 +35,7 @@ export function secretMounts(tls: Tls | undefined): types.input.core.v1.VolumeMo
 }
 
 /**
- * What the scripts are told, see node.sh.
+ * Environment variables that node.sh reads.
  * @param authority file of the certificate authority, where connections are encrypted
  */
 export function scriptEnvironment(authority: string | undefined, engine?: Engine): Record<string, string> {

@@ -1,4 +1,4 @@
-/** How many nodes each zone gets, and whether replicas can be kept apart from their primaries then. Pure. */
+/** Nodes per zone, and whether this spread can keep replicas apart from their primaries. Pure. */
 import { BadInput } from "../../../lib/errors";
 import type { Shape } from "../../../valkey/topology/placement";
 import { nodeCount, distributePrimaries } from "../../../valkey/topology/placement";
@@ -6,13 +6,13 @@ import { nodeCount, distributePrimaries } from "../../../valkey/topology/placeme
 export interface ZonePlan {
   readonly zones: readonly string[];
   readonly nodes: number;
-  /** Nodes of a zone, the fullest zones first. Which zones these are is the scheduler's choice. */
+  /** Nodes per zone, in descending order. The scheduler chooses which zone gets how many. */
   readonly sizes: readonly number[];
 }
 
 /**
- * The spread that the scheduler is held to: zones differ by one node at most.
- * @throws BadInput with every reason why there is none
+ * The spread that the scheduler keeps: zones differ by one node at most.
+ * @throws BadInput with every reason why the nodes cannot be spread
  */
 export function planZones(deployment: string, shape: Shape, zones: readonly string[], leastPrimaries = 1): ZonePlan {
   const problems = [...countProblems(shape, leastPrimaries), ...zoneProblems(shape, zones)];
@@ -26,8 +26,8 @@ function spreadSizes(nodes: number, zones: readonly string[]): number[] {
 }
 
 /**
- * Why a cluster of this shape cannot keep its replicas in other zones than their primaries, however the scheduler spreads it: it knows no
- * roles, they are given afterwards. @returns undefined when it can
+ * The scheduler knows no roles, so every spread with zones that differ by one node has to work.
+ * @returns why replicas cannot be kept in other zones than their primaries; undefined when they can
  */
 export function zoneSpreadProblem(shape: Shape, zones: readonly string[]): string | undefined {
   const nodes = nodeCount(shape);
@@ -39,7 +39,7 @@ export function zoneSpreadProblem(shape: Shape, zones: readonly string[]): strin
 
 /**
  * The same for a cluster.
- * @throws BadInput with every reason why there is none, or a replica would have no primary in another zone
+ * @throws BadInput with every reason why the nodes cannot be spread, or replicas cannot be kept in other zones
  */
 export function planClusterZones(deployment: string, shape: Shape, zones: readonly string[]): ZonePlan {
   const plan = planZones(deployment, shape, zones, 3);

@@ -1,4 +1,4 @@
-/** Values for the upstream valkey chart that make of it what our own resources make of a cluster. Pure. */
+/** Values of the upstream valkey chart, for pods like those of a cluster. Pure. */
 import type { SentinelSettings } from "../../../valkey/sentinel/plan";
 import { formatConfigFile, toDirectives } from "../../../valkey/settings";
 import { parseImage, pullPolicy } from "../pods/image";
@@ -13,10 +13,7 @@ import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../pods/securi
 import { PASSWORD_FILE } from "../server-config";
 import { scriptEnvironment } from "../pods/volumes";
 
-/**
- * @param replicas besides the primary
- * @param sentinel who has a replica take over; undefined where nobody does
- */
+/** @param replicas of the one primary @param sentinel settings of the Sentinels; undefined without failover */
 export function chartValues(
   context: DeploymentContext,
   replicas: number,
@@ -67,7 +64,7 @@ export function chartValues(
   };
 }
 
-/** The password is read from our secret, and every other name than `default` stays unknown. */
+/** The chart reads the password from the deployment's secret. `default` is the only user. */
 function authentication({ names }: DeploymentContext): Record<string, unknown> {
   return {
     auth: {
@@ -78,7 +75,7 @@ function authentication({ names }: DeploymentContext): Record<string, unknown> {
   };
 }
 
-/** The chart's own ask for an answer of any kind; ours also whether a replica follows its primary. */
+/** Probes in place of the chart's, which do not check whether a replica follows its primary. */
 function probes({ names, args }: DeploymentContext): Record<string, unknown> {
   const authority = args.tls === undefined ? undefined : "/tls/ca.crt";
   return {
@@ -101,7 +98,7 @@ function metrics({ args }: DeploymentContext): Record<string, unknown> {
       port: METRICS_PORT,
       resources: sidecarResources(args.resources, EXPORTER_RESOURCES),
       securityContext: CONTAINER_SECURITY_CONTEXT,
-      // The chart hands the exporter its password as a variable of the environment (CKV_K8S_35); it offers no other way.
+      // The chart passes the exporter's password as an environment variable (CKV_K8S_35) and has no other option.
       extraEnvs:
         args.tls === undefined
           ? {}

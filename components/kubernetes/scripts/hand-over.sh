@@ -1,7 +1,7 @@
 #!/bin/sh
-# Before a pod goes: a primary with slots hands them to the replica that has most of its writes, and is let go only as a
-# replica itself. CLUSTER FAILOVER holds writes back until the replica has them all, so no acknowledged one is lost.
-# Ends after SECONDS in any case; the server is then shut down as it is.
+# hand-over.sh SECONDS, before a pod stops: a primary with slots fails over to the replica with the highest offset, and
+# stops as a replica. CLUSTER FAILOVER pauses writes until the replica has them all, so no acknowledged write is lost.
+# After SECONDS the server stops in any case.
 . "${0%/*}/node.sh"
 
 now() { date +%s; }
@@ -30,7 +30,7 @@ best() {
 }
 
 end=$(($(now) + ${1:?seconds}))
-# A replica may be on its way back; one that does not come within this is gone, as when all pods are told to end.
+# A replica may be restarting. Without one after 5 s all pods are stopping.
 patience=$(($(now) + 5))
 handed=no
 while [ "$(now)" -lt $end ] && serves; do
@@ -42,7 +42,7 @@ while [ "$(now)" -lt $end ] && serves; do
   fi
   echo 'CLUSTER FAILOVER' | tell "$address" 3 >/dev/null
   handed=yes
-  # The server itself gives one up after 5 s.
+  # The server abandons a failover after 5 s.
   attempt=$(($(now) + 6))
   while [ "$(now)" -lt $attempt ] && [ "$(now)" -lt $end ]; do
     sleep 0.2
@@ -50,6 +50,6 @@ while [ "$(now)" -lt $end ] && serves; do
     [ "$role" = master ] || break
   done
 done
-# Clients that still believe in the old primary are redirected, rather than cut off.
+# For a moment the old primary redirects clients instead of closing their connections.
 [ "$handed" = no ] || sleep 1
 exit 0

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2034
-# How to talk to nodes; read by the other scripts. What varies comes from the container's environment:
+# Functions that send commands to nodes; sourced by the other scripts. The container's environment sets
 # VALKEY_PASSWORD_FILE, VALKEY_TLS_CA where connections are encrypted, VALKEY_CLI where the client has another name.
 
 CARRIAGE_RETURN=$(printf '\r')
@@ -11,7 +11,8 @@ tell() {
     timeout "$2" "${VALKEY_CLI:-valkey-cli}" -h "$1" -p 6379 -t 2 ${VALKEY_TLS_CA:+--tls --cacert "$VALKEY_TLS_CA"} --askpass --no-auth-warning 2>/dev/null
 }
 
-# look: sets what this node says of itself. Without an answer role and state stay empty; state also while it is loading.
+# look: sets variables from this node's INFO and CLUSTER INFO. Without an answer role and state stay empty; state also
+# while the node loads its data.
 look() {
   role='' loading='' link='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas=''
   answer=$(printf 'INFO server persistence replication\nCLUSTER INFO\n' | tell localhost 3)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Readiness of a cluster node: does it do its part?
-#   not formed yet   it answers; forming is somebody else's work and waits for all pods to be ready
+# Readiness of a cluster node: does it serve its part of the cluster?
+#   not formed yet   it answers; formation waits until all pods are ready
 #   replica          its data set is loaded and its link to the primary is up
 #   any member       it reaches the majority of primaries, and the cluster's state is ok; or it is not because slots
 #                    elsewhere are lost: one lost shard must not take every pod out of the Service, nor stop the very
@@ -14,7 +14,7 @@ look
 [ "$known" -gt 1 ] || exit 0
 linked=yes
 [ "$role" = master ] || [ "$link" = up ] || linked=no
-# Addresses that are nobody's any more are found out within the node timeout; until then the state may still be ok.
+# A node detects old addresses within the node timeout; until then the state may still be ok.
 if [ "$state" = ok ] && [ "$uptime" -gt 60 ]; then
   [ $linked = yes ]
   exit
@@ -22,7 +22,7 @@ fi
 
 reached=0 met=0 now=$(date +%s)
 while read -r _id address flags _primary pinged _received _epoch connection slots; do
-  # A connection that is still being made, to nobody, counts as one; but its ping stays unanswered.
+  # A connection attempt to an old address counts as a connection, but its ping stays unanswered.
   [ "$pinged" = 0 ] || pinged=$((now - pinged / 1000))
   case $flags,$connection in
     *myself*) silent=no ;;
@@ -35,10 +35,10 @@ while read -r _id address flags _primary pinged _received _epoch connection slot
   fi
   peer=${address#*,}
   peer=${peer%%,*}
-  # Few at a time, so that the probe ends in time: who is met passes on who else is there.
+  # Few at a time, so that the probe ends in time; gossip spreads the rest.
   [ "$met" -lt 8 ] && [ -n "$peer" ] && [ "$peer" != "$address" ] || continue
   met=$((met + 1))
-  # Asked of the peer, which knows the password: whoever else may have got its old address meanwhile does not.
+  # The peer sends the MEET: it knows the password, and another pod with this node's old address does not.
   echo "CLUSTER MEET $POD_IP 6379" | tell "$peer" 2 >/dev/null &
 done <<NODES
 $(echo 'CLUSTER NODES' | tell localhost 3)

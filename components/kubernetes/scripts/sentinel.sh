@@ -1,16 +1,16 @@
 #!/bin/sh
-# Starts a Sentinel, or tells a server whom to follow before it starts. What varies comes from the container's environment:
+# Starts a Sentinel, or writes the primary into a server's configuration. The container's environment sets
 # DEPLOYMENT, POD_NAME, SERVERS and SENTINELS (what follows a pod's name in its host name), COUNT, QUORUM, DOWN_AFTER, FAILOVER_TIMEOUT.
 set -eu
 password=$(cat "$VALKEY_PASSWORD_FILE")
 
-# ask HOST: where that Sentinel takes the primary to be; nothing where it does not answer.
+# ask HOST: the primary's host by that Sentinel; nothing without an answer.
 ask() {
   { printf '%s\n' "$password" && printf 'SENTINEL GET-MASTER-ADDR-BY-NAME %s\n' "$DEPLOYMENT"; } |
     timeout 3 valkey-cli -h "$1" -p 26379 -t 2 --askpass --no-auth-warning --raw 2>/dev/null | awk -v servers="$SERVERS" 'index($0, servers) { print; exit }'
 }
 
-# watched: whom most of the Sentinels that answer take for the primary.
+# watched: the primary by most of the Sentinels that answer.
 watched() {
   number=0
   while [ "$number" -lt "$COUNT" ]; do
@@ -22,7 +22,7 @@ watched() {
 
 case $1 in
   watch)
-    # A container that starts again in its pod goes on with what it knew.
+    # A container that restarts in its pod keeps its state.
     if [ ! -e /data/sentinel.conf ]; then
       primary=$(watched)
       cat >/data/new.conf <<CONF
@@ -47,9 +47,9 @@ CONF
     exec valkey-server /data/sentinel.conf --sentinel
     ;;
   find-primary)
-    # A server that does not know who leads must not take it for itself: it may have been replaced meanwhile.
+    # Without an answer the server waits: another pod may be the primary by now.
     until primary=$(watched) && [ -n "$primary" ]; do
-      echo "no Sentinel says who is the primary of $DEPLOYMENT" >&2
+      echo "waiting for a Sentinel to name the primary of $DEPLOYMENT" >&2
       sleep 1
     done
     own=$POD_NAME$SERVERS

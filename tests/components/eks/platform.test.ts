@@ -292,7 +292,7 @@ describe("pools", () => {
   });
 
   it("may have what the plan needs and a machine more", () => {
-    // S1: 10 servers of 2 vCPUs each, and a quarter; one client machine of 4, and one more.
+    // "Valkey on EKS": 10 servers of 2 vCPUs each, and a quarter; one client machine of 4, and one more.
     expect(pools().map(({ inputs }) => inputs.spec.limits.cpu)).toEqual(["25", "8"]);
   });
 

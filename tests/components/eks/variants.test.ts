@@ -17,16 +17,16 @@ import {
 import type { MockCalls, ProgramRun } from "../../support/pulumi-mocks";
 import { runProgram } from "../../support/pulumi-mocks";
 
-/** A stack as S1's, with changes. */
+/** The stack of "Valkey on EKS" with changes. */
 async function platform(changes: Partial<EksPlatformArgs>): Promise<ProgramRun> {
   const { EksPlatform } = await import("../../../components/eks/platform.js");
   return declare(() => new EksPlatform("valkey", platformArgs(planEks(VALKEY_ON_EKS_PLAN), changes)));
 }
 
-describe("a stack open to everyone", () => {
+describe("a stack whose API server is open to the world", () => {
   const open = { cidrs: ["198.51.100.0/24", "0.0.0.0/0"], openToTheWorld: false };
 
-  it("is refused before anything is made, unless it is said twice", async () => {
+  it("is refused before anything is created, unless openToTheWorld is true", async () => {
     await expect(platform({ publicAccess: open })).rejects.toThrow(BadInput);
     await expect(platform({ publicAccess: open })).rejects.toThrow(
       "0.0.0.0/0 also needs openToTheWorld: true; or name the blocks that need the API server",
@@ -164,7 +164,7 @@ describe("what an account has", () => {
     [
       "no Graviton",
       { offers: new Map() },
-      "region: us-west-2 offers none of the planned machines (m7g.large, r7g.large, c7gn.xlarge), all of them Graviton: it has no Graviton, or not these; another region, or types that it offers",
+      "region: us-west-2 offers none of the planned machines (m7g.large, r7g.large, c7gn.xlarge), all of them Graviton; choose another region, or types that it offers",
     ],
     [
       "one type nowhere",

@@ -10,7 +10,7 @@ import { VALKEY_ON_EKS_PLAN } from "../../support/eks";
 const prices = pricesOf("us-west-2");
 
 describe("the cost of a plan", () => {
-  it("is the sum of what it has, by the table: S1 by hand", () => {
+  it("is the sum of what it has, by the table: Valkey on EKS by hand", () => {
     const { cost } = planEks(VALKEY_ON_EKS_PLAN);
     const byHand = {
       machines: 10 * 0.1071 + 0.2496 + 2 * 0.0816,

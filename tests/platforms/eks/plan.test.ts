@@ -20,7 +20,7 @@ const pool = (instanceTypes: readonly string[], changes: Partial<PoolArgs> = {})
 const zonesOf = (count: number, region = "us-west-2"): string[] =>
   ["a", "b", "c", "d", "e", "f"].slice(0, count).map((letter) => region + letter);
 
-/** S4: r7g.2xlarge for each server, c7g.16xlarge for each load generator, at any number of shards. */
+/** "One billion requests per second": r7g.2xlarge for each server, c7g.16xlarge for each load generator, at any number of shards. */
 function billion(shards: number, zones: readonly string[], changes: Partial<EksPlanArgs> = {}): EksPlanArgs {
   return {
     ...VALKEY_ON_EKS_PLAN,
@@ -55,7 +55,7 @@ const total = (plan: EksPlan, what: "servers" | "clients"): number =>
   plan.machines.filter((group) => group.pool === what).reduce((sum, { count }) => sum + count, 0);
 
 describe("planEks", () => {
-  it("gives S1 its ten servers, spread over three zones, a client machine and two system machines", () => {
+  it("gives Valkey on EKS its ten servers, spread over three zones, a client machine and two system machines", () => {
     const plan = planEks(VALKEY_ON_EKS_PLAN);
     expect(plan.problems).toEqual([]);
     expect(total(plan, "servers")).toBe(10);
@@ -74,7 +74,7 @@ describe("planEks", () => {
     expect(plan.volumes).toEqual({ count: 10, gib: 500 });
   });
 
-  it("holds S4 at its own size in one /16: 2,000 servers, 750 load generators, 65,000 vCPUs", () => {
+  it("holds One billion requests per second at its own size in one /16: 2,000 servers, 750 load generators, 65,000 vCPUs", () => {
     const plan = planEks(billion(1000, EKS_ZONES));
     expect(plan.problems).toEqual([]);
     expect([total(plan, "servers"), total(plan, "clients")]).toEqual([2000, 750]);
@@ -406,7 +406,7 @@ describe("the price table of us-west-2", () => {
     for (const type of Object.keys(table?.machines ?? {})) expect(machineType(type), type).toBeDefined();
   });
 
-  it("has what the studies run on: S1, S3 and S4 and their clients", () => {
+  it("has what the studies run on: servers and clients of every document", () => {
     for (const type of [
       "r7g.large",
       "r7g.2xlarge",

@@ -49,7 +49,7 @@ describe("where the chart comes from", () => {
     [
       "a page that is no index",
       "page",
-      /^chart: \S+\/page\/index\.yaml is no index of a chart repository; name a source/,
+      /^chart: \S+\/page\/index\.yaml is not the index of a chart repository; name a source/,
     ],
     ["a repository that is not there", "none", /^chart: \S+ cannot be fetched \(HTTP status 404\); name a source/],
   ])("says what to do about %s", async (_what, at, message) => {
@@ -79,7 +79,7 @@ describe("where the chart comes from", () => {
       expect.stringMatching(/^chart\.path: there is no \S+\/none; make a copy by helm pull valkey --repo \S+ --untar$/),
     ]);
     expect(await chartProblems({ from: "path", path: tmpdir() })).toEqual([
-      expect.stringMatching(/^chart\.path: \S+ is no chart, for it has no Chart\.yaml; make a copy/),
+      expect.stringMatching(/^chart\.path: \S+ is not a chart: Chart\.yaml is missing; make a copy/),
     ]);
   });
 });

@@ -74,7 +74,7 @@ describe("a preview on EKS", () => {
     expect(problems).toEqual([
       "valkey:platform.region: us-west-2 has 2 zones for this account and at least 3 are needed",
       "valkey:platform.zones: us-west-2c: no such zone of us-west-2 for this account; there are us-west-2a, us-west-2b",
-      "valkey:platform.region: us-west-2 offers none of the planned machines (m7g.large, r7g.large, c7gn.xlarge), all of them Graviton: it has no Graviton, or not these; another region, or types that it offers",
+      "valkey:platform.region: us-west-2 offers none of the planned machines (m7g.large, r7g.large, c7gn.xlarge), all of them Graviton; choose another region, or types that it offers",
       expect.stringMatching(
         /^the account's quota L-1216C47A .* is 5 and the plan needs 28; ask AWS for more or plan for less$/,
       ),
