@@ -76,7 +76,9 @@ describe("where the chart comes from", () => {
 
   it("says what is wrong with a copy", async () => {
     expect(await chartProblems({ from: "path", path: join(directory, "none") })).toEqual([
-      expect.stringMatching(/^chart\.path: there is no \S+\/none; make a copy by helm pull valkey --repo \S+ --untar$/),
+      expect.stringMatching(
+        /^chart\.path: \S+\/none does not exist; make a copy by helm pull valkey --repo \S+ --untar$/,
+      ),
     ]);
     expect(await chartProblems({ from: "path", path: tmpdir() })).toEqual([
       expect.stringMatching(/^chart\.path: \S+ is not a chart: Chart\.yaml is missing; make a copy/),
