@@ -1,4 +1,4 @@
-/** The directory of a run's results: files appear there whole or not at all. */
+/** The output directory of a run; files are written under a temporary name and renamed. */
 import { appendFileSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { BadInput, codeOf, Failure, messageOf } from "../../lib/errors";
@@ -9,7 +9,7 @@ import type { Results } from "./schema";
 import { formatStudy } from "./formats/study-summary";
 import { formatSummary } from "./formats/summary";
 
-/** What a run leaves behind. */
+/** Files of a run. */
 export const ARTIFACT_NAMES = [
   "results.csv",
   "results.json",
@@ -20,9 +20,10 @@ export const ARTIFACT_NAMES = [
 ] as const;
 export type ArtifactName = (typeof ARTIFACT_NAMES)[number];
 
-/** Room that must be there before a run starts, bytes; artifacts of an ordinary run are smaller. */
-const LEAST_ROOM = 1024 * 1024;
+/** Free space that a run needs before it starts, bytes; files of an ordinary run are smaller. */
+const MIN_FREE_BYTES = 1024 * 1024;
 
+/** Writes the files of a run. */
 export class Artifacts {
   private constructor(
     readonly directory: string,
@@ -31,8 +32,8 @@ export class Artifacts {
 
   /**
    * Makes the directory and tries it.
-   * @param root where `results/` is, for runs that name no directory
-   * @param output the directory the user names
+   * @param root parent of `results/`, for runs without `output`
+   * @param output directory that the user chose
    * @throws BadInput when it cannot be written, has no room, or holds another run's results
    */
   static open(
@@ -51,7 +52,7 @@ export class Artifacts {
         ]);
       const trial = join(directory, `.trial-${process.pid}`);
       try {
-        writeFileSync(trial, Buffer.alloc(LEAST_ROOM));
+        writeFileSync(trial, Buffer.alloc(MIN_FREE_BYTES));
       } finally {
         rmSync(trial, { force: true });
       }
@@ -62,7 +63,7 @@ export class Artifacts {
     return new Artifacts(directory, renderReport);
   }
 
-  /** Goes on in the directory of a run that was interrupted. */
+  /** Opens the directory of an interrupted run. */
   static reopen(directory: string, renderReport: (results: Results) => string): Artifacts {
     return new Artifacts(resolve(directory), renderReport);
   }
@@ -71,13 +72,13 @@ export class Artifacts {
     return join(this.directory, name);
   }
 
-  /** What cannot be made again after a crash: the records, and the tool's own words. */
+  /** Writes what a crash would lose: records and the output of load generators. */
   writeProgress(results: Results, raw: string): void {
     this.#write("results.json", `${JSON.stringify(results, null, 1)}\n`);
     this.#write("raw.txt", raw);
   }
 
-  /** The tool's own words, added as they come. */
+  /** Appends output of a load generator to raw.txt. */
   addRaw(heading: string, output: string): void {
     appendFileSync(this.path("raw.txt"), `### ${heading}\n${output.endsWith("\n") ? output : `${output}\n`}\n`);
   }
@@ -87,7 +88,7 @@ export class Artifacts {
     this.writeAllButRaw(results);
   }
 
-  /** Everything but the tool's own words. */
+  /** Writes every file but raw.txt. */
   writeAllButRaw(results: Results): void {
     this.#write("results.json", `${JSON.stringify(results, null, 1)}\n`);
     this.#write("results.csv", formatCsv(results));
@@ -101,7 +102,7 @@ export class Artifacts {
     this.#write("report.html", this.renderReport(results));
   }
 
-  /** Takes away a directory in which nothing has been put. */
+  /** Removes the directory where it is empty. */
   discardIfEmpty(): void {
     if (existsSync(this.directory) && readdirSync(this.directory).length === 0)
       rmSync(this.directory, { recursive: true });
@@ -137,7 +138,7 @@ function reasonOf(error: unknown): string {
   return reasons[codeOf(error) ?? ""] ?? messageOf(error);
 }
 
-/** Two runs may begin in the same second. */
+/** A directory with a number appended where another run began in the same second. */
 function unusedDirectory(wanted: string): string {
   for (let number = 1; ; number++) {
     const directory = number === 1 ? wanted : `${wanted}-${number}`;
@@ -145,12 +146,12 @@ function unusedDirectory(wanted: string): string {
   }
 }
 
-/** UTC, `20261121-090000`, as S1 has it. */
+/** UTC, `20261121-090000`, as in the files of the document "Valkey on EKS". */
 export function timestampOf(date: Date): string {
   return date.toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-");
 }
 
-/** Relative to where the user is, where that is shorter. */
+/** The path relative to the working directory, where it is inside. */
 export function shortPath(path: string): string {
   const short = relative(process.cwd(), path);
   return short === "" || short.startsWith("..") ? path : short;

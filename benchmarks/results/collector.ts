@@ -1,4 +1,4 @@
-/** Results as they come to be: written after each record, so that nothing measured is lost when the rest is. */
+/** Collects the results of a run, and writes them after each record, so that a crash loses no measurement. */
 import type { MeasurementListener } from "../measuring/measurement-series";
 import { referenceLoadWarnings } from "../measuring/warnings";
 import type { Verification } from "../../valkey/verification/verify";
@@ -18,14 +18,15 @@ import type {
 import { SCHEMA_VERSION } from "./schema";
 import { topologyOf } from "./topology";
 
-/** What is known of a run before it begins. */
+/** Facts of a run that are known at its start. */
 export interface RunDescription {
   readonly timestamp: string;
   readonly stack: string;
-  /** As parsed, without secrets. */
+  /** The parsed configuration without secrets. */
   readonly configuration: unknown;
 }
 
+/** The results of a run so far. */
 export class ResultsCollector {
   readonly #environment: Environment;
   #programs: Environment["programs"] = null;
@@ -62,7 +63,7 @@ export class ResultsCollector {
     },
   };
 
-  /** @param lost all of its lost writes, a line each */
+  /** Adds the record of a scenario. @param lost all lost writes, a line each */
   addFailure(failure: ScenarioRecord, lost: readonly string[]): void {
     this.#failures.push(failure);
     if (lost.length > 0)
@@ -74,12 +75,12 @@ export class ResultsCollector {
     this.#programs = { version, source };
   }
 
-  /** Those of a Kubernetes cluster that take part. */
+  /** Machines of a Kubernetes cluster that the run uses. */
   setMachines(machines: readonly Machine[]): void {
     this.#machines = machines;
   }
 
-  /** Of deployments whose machines' prices are known. */
+  /** Costs of deployments whose machines have known prices. */
   setCosts(costs: readonly DeploymentCost[]): void {
     this.#costs = costs;
   }
@@ -93,7 +94,7 @@ export class ResultsCollector {
     this.artifacts.writeProgress(this.#results("the run has not ended"), this.#rawText());
   }
 
-  /** Keys after the run, of the nodes in the roles they have then. */
+  /** Adds keys and roles of nodes after the run. */
   addAfterwards({ facts, verdict }: Verification): void {
     const topology = this.#topologies.find(({ deployment }) => deployment === facts.deployment);
     if (topology === undefined) return;
@@ -126,7 +127,7 @@ export class ResultsCollector {
       topologies: this.#topologies,
       referenceLoads: this.#referenceLoads,
       ...(this.#costs.length === 0 ? {} : { costs: [...this.#costs] }),
-      // Whether a reference load moved is known only beside all the others.
+      // Only all reference loads together show whether one moved.
       records: this.#records.map((record) => ({
         ...record,
         warnings: [...record.warnings, ...referenceLoadWarnings(record.round, this.#referenceLoads)],

@@ -3,7 +3,7 @@ import { formatUsd, usdPerMillionOperations, usdPerGibMonth } from "../../lib/do
 
 type Costs = Pick<Results, "costs">;
 
-/** Of a deployment's servers at a rate; null where their price is not known. */
+/** Dollars per million operations at the rate of a row; null where the price is unknown. */
 export function rowCost(
   { costs = [] }: Costs,
   { deployment, rps }: { readonly deployment: string; readonly rps: { readonly median: number } },
@@ -12,14 +12,15 @@ export function rowCost(
   return cost === undefined ? null : (usdPerMillionOperations(cost.usdPerHour, rps.median) ?? null);
 }
 
-/** What a server may hold: its maxmemory, or without one the memory that its pod asks for. */
+/** What limits the data of a server: its maxmemory, or without one the memory request of its pod. */
 export type DataLimit = "maxmemory" | "memory asked for";
 
+/** The limit that applies to a deployment. */
 export function dataLimitOf({ settings }: Pick<TopologyRecord, "settings">): DataLimit {
   return Number(settings["maxmemory"] ?? 0) > 0 ? "maxmemory" : "memory asked for";
 }
 
-/** Of a GiB that the deployment's primaries may hold and a month; null where price or GiB are not known. */
+/** Dollars per GiB of data and month; null where the price or the limit is unknown. */
 export function storageCost(
   { costs = [] }: Costs,
   { deployment, nodes, settings }: Pick<TopologyRecord, "deployment" | "nodes" | "settings">,

@@ -1,10 +1,10 @@
-/** The machine a run was made on, as far as it bears on the figures. */
+/** Facts about the machine of a run that influence results. */
 import { readFileSync } from "node:fs";
 import { arch, cpus, freemem, hostname, loadavg, release, totalmem, type } from "node:os";
 import { availableCores } from "../../platforms/host/cpu";
 import type { Environment } from "./schema";
 
-/** @param programs null where no servers of this machine take part */
+/** Reads the facts of this machine. @param programs null where the run uses no servers of this machine */
 export function describeEnvironment(programs: Environment["programs"]): Environment {
   const [cpu] = cpus();
   return {
@@ -27,7 +27,7 @@ export function describeEnvironment(programs: Environment["programs"]): Environm
   };
 }
 
-/** Null where the system has no such file. */
+/** The first line of a file; null where the file does not exist. */
 function firstLine(path: string): string | null {
   try {
     return readFileSync(path, "utf8").trim().split("\n")[0] ?? null;

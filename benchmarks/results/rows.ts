@@ -1,4 +1,4 @@
-/** One row per deployment and test from a run's records, and rows side by side. Pure. */
+/** One row per deployment and test from the records of a run, and the comparison of deployments. Pure. */
 import type { CumulativeCount } from "../../lib/histogram";
 import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import { latencyHistogram } from "../load/merge-reports";
@@ -6,7 +6,7 @@ import type { Warning, MeasurementRecord, Results } from "./schema";
 import { median, medianInterval } from "../../lib/statistics/median";
 import type { MedianInterval } from "../../lib/statistics/median";
 
-/** The repeats of one test on one deployment. Rates and CPU are medians over the repeats, latencies are of all their requests together. */
+/** The repeats of a test on a deployment: medians of rates and CPU, latencies of all requests together. */
 export interface ResultRow {
   readonly deployment: string;
   readonly mode: MeasurementRecord["mode"];
@@ -16,46 +16,48 @@ export interface ResultRow {
   readonly repeats: number;
   /** Requests per second by the load generator's clock. */
   readonly rps: MedianInterval;
-  /** By the primaries' counters; null when any repeat lacks them. */
+  /** Requests per second by the primaries' counters; null where a repeat lacks them. */
   readonly serverRps: number | null;
-  /** Of all repeats together, by their counts. */
+  /** Of all repeats together. */
   readonly avgMs: number;
   readonly p50Ms: number;
   readonly p95Ms: number;
   readonly p99Ms: number;
-  /** The greatest of all repeats. */
+  /** Maximum of all repeats. */
   readonly maxMs: number;
   readonly hitRatio: number | null;
   /** Cores. */
   readonly clientCpu: number | null;
   /** Cores of all nodes of the deployment together. */
   readonly serverCpu: number | null;
-  /** Offered per second; null for as many as can be. */
+  /** Offered requests per second; null at full speed. */
   readonly offered: number | null;
-  /** Whether latencies count from intended times. */
+  /** Whether latencies count from the intended times of requests. */
   readonly isOpenLoop: boolean;
   /** Cumulative counts of all repeats together: counts can be added, percentiles cannot. */
   readonly latencies: readonly CumulativeCount[];
-  /** The first of each code. */
+  /** The first warning of each code. */
   readonly warnings: readonly Warning[];
   /** In order of rounds. */
   readonly records: readonly MeasurementRecord[];
 }
 
+/** A test on all deployments. */
 export interface TestComparison {
   readonly title: string;
-  /** By deployment, in their order; undefined where it was not measured. */
+  /** One per deployment; undefined where it was not measured. */
   readonly rows: readonly (ResultRow | undefined)[];
-  /** Rate of the last deployment over that of the first, round by round, for both were measured beside each other in each. */
+  /** Rate of the last deployment over that of the first, paired by round. */
   readonly speedUp: MedianInterval | undefined;
 }
 
+/** All tests on all deployments. */
 export interface DeploymentComparison {
   readonly deployments: readonly string[];
   readonly comparisons: readonly TestComparison[];
 }
 
-/** Replication before clusters, so that the speed-up is the cluster's; else as the run had them. */
+/** All tests with a row per deployment. Replication precedes clusters, so that the speed-up is that of the cluster. */
 export function compareDeployments(results: Pick<Results, "records" | "topologies">): DeploymentComparison {
   const modes = new Map([...results.topologies, ...results.records].map(({ deployment, mode }) => [deployment, mode]));
   const measured = new Set(results.records.map(({ deployment }) => deployment));
@@ -134,12 +136,12 @@ export function formatCpuPerOperation(row: ResultRow): string {
   return microseconds === null ? "–" : `${microseconds.toFixed(2)} µs`;
 }
 
-/** A record's latencies: counts as exact as its load generator gives them. */
+/** Latencies of a record, as exact as its load generator reports them. */
 export function histogramOf({ histogram, client }: Pick<MeasurementRecord, "histogram" | "client">): Histogram {
   return histogram === null ? latencyHistogram(client) : Histogram.decode(histogram);
 }
 
-/** Null when any repeat lacks the figure: a median of the rest would be of other repeats than its neighbours. */
+/** The median; null where a repeat lacks the value, because all columns of a row must have the same repeats. */
 function medianOfAll(
   records: readonly MeasurementRecord[],
   figure: (record: MeasurementRecord) => number | null,
@@ -148,7 +150,7 @@ function medianOfAll(
   return values.length === records.length ? median(values) : null;
 }
 
-/** None where a rate was offered: it is the same for all, and says nothing of what they could do. */
+/** Undefined at an offered rate, which is the same for all deployments. */
 function speedUp(first: ResultRow | undefined, last: ResultRow | undefined): MedianInterval | undefined {
   if ([...(first?.records ?? []), ...(last?.records ?? [])].some(({ rate }) => rate !== null)) return undefined;
   const before = new Map(first?.records.map((record) => [record.round, record.client.rps]));

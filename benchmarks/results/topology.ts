@@ -1,11 +1,11 @@
-/** A verification as a record of the topology that was found. Pure. */
+/** The record of a verified topology. Pure. */
 import { formatRanges } from "../../valkey/topology/slots";
 import { selfOf } from "../../valkey/verification/shards";
 import { serverVersion } from "../../valkey/verification/shared-assertions";
 import type { Verification } from "../../valkey/verification/verify";
 import type { TopologyRecord } from "./schema";
 
-/** @param formationMs null where nobody formed it here */
+/** @param formationMs null where this run did not form the deployment */
 export function topologyOf({ facts, verdict }: Verification, formationMs: number | null): TopologyRecord {
   const primaries = new Set(verdict.shards.map(({ primary }) => primary));
   const [first] = facts.nodes.flatMap(({ info }) => (info.known ? [serverVersion(info.value)] : []));

@@ -1,10 +1,11 @@
-/** checkpoints.jsonl: everything a study has finished, a line each. */
+/** checkpoints.jsonl: one line for each finished step of a study. */
 import { z } from "zod";
 import type { CheckpointLog } from "../../lib/checkpoint-log";
 import { CheckpointLogStore } from "../../lib/checkpoint-log";
 import { measurementSchema, topologySchema } from "../results/schema";
 import { tableGrowthSchema, interleavedTestSchema } from "../results/study-schema";
 
+/** Name of the log in the output directory. */
 export const STUDY_CHECKPOINT_FILE = "checkpoints.jsonl";
 
 const count = z.number().min(0);
@@ -14,9 +15,9 @@ const headerSchema = z.strictObject({
   name: z.string(),
   fingerprint: z.string(),
   seed: z.int(),
-  /** UTC, as results have it. */
+  /** UTC, in the format of results. */
   timestamp: z.string(),
-  /** What the machine is told apart by. */
+  /** Identity of the machine; a study is resumed on the same machine only. */
   machine: z.string(),
 });
 export type StudyLogHeader = z.infer<typeof headerSchema>;
@@ -29,21 +30,20 @@ const entrySchema = z.discriminatedUnion("kind", [
     rps: count,
     startedAt: z.iso.datetime(),
     seconds: count,
-    /** Of every engine there was, by its name; that without one has none. */ versions: z
-      .record(z.string(), z.string())
-      .optional(),
+    /** Engine to version; the default engine has an empty name. */
+    versions: z.record(z.string(), z.string()).optional(),
   }),
   z.strictObject({
     kind: z.literal("treatment"),
     round: z.int(),
     treatment: z.string(),
-    /** From the start of its servers to their end. */
+    /** From the start of its servers to their end, seconds. */
     seconds: count,
     records: z.array(measurementSchema),
     topology: topologySchema,
     growth: tableGrowthSchema.nullable(),
   }),
-  /** Two treatments in alternating slices; see `slices.ts`. */
+  /** Two treatments under load in alternating slices; see `running/interleaving.ts`. */
   z.strictObject({
     kind: z.literal("interleaved"),
     round: z.int(),
@@ -52,7 +52,7 @@ const entrySchema = z.discriminatedUnion("kind", [
     seconds: count,
     tests: z.array(interleavedTestSchema),
   }),
-  /** `treatment` is a treatment's, or what two of them are called: see `subjectOf`. */
+  /** A failed step; `treatment` is its subject, see `stepSubject`. */
   z.strictObject({
     kind: z.literal("failure"),
     round: z.int(),
@@ -66,8 +66,10 @@ export type TreatmentEntry = Extract<StudyLogEntry, { kind: "treatment" }>;
 export type InterleavedEntry = Extract<StudyLogEntry, { kind: "interleaved" }>;
 export type SliceCounts = InterleavedEntry["tests"][number]["base"];
 
+/** The checkpoint log of one study. */
 export type StudyCheckpointLog = CheckpointLog<StudyLogHeader, StudyLogEntry>;
 
+/** Creates, resumes and finds checkpoint logs of studies. */
 export const studyCheckpointLogs = new CheckpointLogStore<StudyLogHeader, StudyLogEntry>({
   subject: "study",
   file: STUDY_CHECKPOINT_FILE,

@@ -1,22 +1,24 @@
+/** Factors that a study varies, and the treatments: every combination of levels on every deployment. Pure. */
 import type { Mode } from "../../valkey/node";
 import type { ServerSettings } from "../../valkey/settings";
 import type { Shape } from "../../valkey/topology/placement";
 import type { Workload } from "../workloads/workload";
 
+/** Levels of the factor persistence. */
 export const PERSISTENCE = ["none", "rdb", "aof-everysec", "aof-always"] as const;
 export type Persistence = (typeof PERSISTENCE)[number];
 
-/** Factor to its level. */
+/** Factor to level. */
 export interface Levels {
   readonly mode?: Mode;
-  /** One is a single primary outside cluster mode: a cluster has at least three. */
+  /** 1 is replication mode; a cluster has at least three. */
   readonly primaries?: number;
-  /** Of each primary. */
+  /** Replicas of each primary. */
   readonly replicas?: number;
   readonly "io-threads"?: number;
-  /** A server by name and version, as far as one is given: `valkey`, `valkey-8.1`, `redis`; or the directory it is in. */
+  /** Server program by name and version (`valkey`, `valkey-8.1`, `redis`), or the directory that contains it. */
   readonly engine?: string;
-  /** CPUs that each server is pinned to, its alone as far as the machine has so many. */
+  /** CPUs that each server is pinned to; servers share CPUs where the machine has too few. */
   readonly cpus?: number;
   /** Bytes per value. */
   readonly dataSize?: number;
@@ -25,21 +27,22 @@ export interface Levels {
   readonly clients?: number;
   /** Threads of each load generator. */
   readonly threads?: number;
-  /** Load generators side by side. */
+  /** Number of runners. */
   readonly runners?: number;
-  /** Requests offered per second in all; 0 is as many as can be. */
+  /** Offered requests per second of all runners together; 0 is full speed. */
   readonly rate?: number;
   readonly persistence?: Persistence;
   /** Bytes of the replication backlog. */
   readonly backlog?: number;
 }
 
+/** A setting that a study varies. */
 export type Factor = keyof Levels;
 
-/** Factor to the levels it takes, in the order of their comparison: the first is what others are held against. */
+/** Factor to its levels; the first level is the baseline. */
 export type Variation = { readonly [F in Factor]?: readonly NonNullable<Levels[F]>[] };
 
-/** A deployment before anything is varied. */
+/** A deployment before any factor is varied. */
 export interface BaseDeployment {
   readonly name: string;
   readonly mode: Mode;
@@ -47,29 +50,29 @@ export interface BaseDeployment {
   readonly settings: ServerSettings;
 }
 
-/** One combination: what is deployed, and what is sent to it. */
+/** One combination of settings: a deployment and its load. */
 export interface Treatment {
-  /** Names its directory, its nodes and its records: small letters, digits, dots and hyphens. */
+  /** Name of its directory, nodes and records: small letters, digits, dots and hyphens. */
   readonly id: string;
-  /** For people: `io-threads 2`. */
+  /** Name in reports: `io-threads 2`. */
   readonly label: string;
-  /** The deployment it is a variation of. */
+  /** Name of the deployment that it varies. */
   readonly baseDeployment: string;
   readonly levels: Levels;
   readonly mode: Mode;
   readonly shape: Shape;
   readonly settings: ServerSettings;
-  /** Undefined is the Valkey that is found first. */
+  /** Undefined is the first Valkey found. */
   readonly engine: string | undefined;
-  /** Undefined is wherever the kernel puts them. */
+  /** CPUs of each server; undefined without pinning. */
   readonly cpus: number | undefined;
   readonly workload: Workload;
   readonly runners: number;
 }
 
 /**
- * Every level of every factor with every other, on every deployment. The order is that of the deployments, then of the
- * levels, the last factor changing first; the first treatment is what the others are compared with.
+ * Every combination of levels on every deployment, by deployment, then by level; the last factor changes first. The first
+ * treatment is the baseline.
  */
 export function treatmentsOf(
   bases: readonly BaseDeployment[],

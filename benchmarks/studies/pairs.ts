@@ -1,17 +1,16 @@
-/** Which treatments are compared with each other, and which of them side by side. Pure. */
+/** Pairs of treatments that are compared, and those that are measured interleaved. Pure. */
 import { nodeCount } from "../../valkey/topology/placement";
 import type { TestName } from "../workloads/named-tests";
 import { namedTest } from "../workloads/named-tests";
 import type { Treatment, Factor, Levels } from "./factors";
 
+/** A treatment and its baseline. */
 export interface TreatmentPair {
   readonly base: Treatment;
   readonly other: Treatment;
 }
 
-/**
- * Each treatment beside those that differ from it in one thing only, which is at its first level there: one factor, or the deployment.
- */
+/** Each treatment with those that differ in one factor (or the deployment), which is at its first level in the baseline. */
 export function comparedPairs(treatments: readonly Treatment[]): TreatmentPair[] {
   const [first] = treatments;
   if (first === undefined) return [];
@@ -31,9 +30,8 @@ export function comparedPairs(treatments: readonly Treatment[]): TreatmentPair[]
 }
 
 /**
- * Those whose throughput is compared (at an offered rate it is what was offered), of as many nodes each: halting and waking takes
- * every process some 0.2 ms in each step, which is nothing to a ratio where both lose as much, and a sixth of it where twelve are
- * held against three.
+ * Compared pairs at full speed with equally many nodes. Pausing and resuming costs each process about 0.2 ms per slice:
+ * that cancels out between equal numbers of processes, and would be a sixth of the ratio of twelve to three.
  */
 export function interleavedPairs(treatments: readonly Treatment[]): TreatmentPair[] {
   const isAtFullSpeed = ({ workload }: Treatment): boolean => workload.rate === undefined;
@@ -46,7 +44,7 @@ export function interleavedPairs(treatments: readonly Treatment[]): TreatmentPai
   );
 }
 
-/** Tests that both can be sent for as long as one likes: those that leave their data as they were. */
+/** Tests of both treatments that leave their data unchanged, so that they can run for any time. */
 export function commonTests({ base, other }: TreatmentPair): TestName[] {
   return base.workload.tests.filter((test) => other.workload.tests.includes(test) && namedTest(test).leaves === "same");
 }

@@ -1,22 +1,23 @@
-/** Which CPUs servers and load generators are held to. Pure but for asking which there are. */
+/** CPUs that servers and load generators are pinned to. */
 import { readFileSync } from "node:fs";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { Treatment } from "./factors";
 
+/** CPU lists in the format of taskset: `0,1`. */
 export interface Pinning {
-  /** By node, as taskset takes lists: `0,1`. */
+  /** One list per server. */
   readonly servers: readonly string[];
   readonly clients: string;
-  /** Why the treatment says less than it should; undefined where everyone has CPUs of their own. */
+  /** Which CPUs are shared, as a warning; undefined where servers and load generators have CPUs of their own. */
   readonly sharedCpus: string | undefined;
 }
 
 /**
- * Each server its own CPUs from the first on, the load generators what is left. Where the machine has too few, servers take
- * steps at those there are; a load generator without a CPU of its own shares all of them.
- * @param cpus the machine's, at least one
- * @param servers how many there are
- * @param each CPUs of each server
+ * Servers get CPUs of their own from the first CPU on, load generators get the rest. Where the machine has too few,
+ * servers share CPUs in rotation, and load generators share all CPUs.
+ * @param cpus CPUs of the machine, at least one
+ * @param servers number of servers
+ * @param each number of CPUs of each server
  */
 export function planPinning(cpus: readonly number[], servers: number, each: number): Pinning {
   const wanted = servers * each;
@@ -28,17 +29,17 @@ export function planPinning(cpus: readonly number[], servers: number, each: numb
   );
   const left = cpus.slice(Math.min(wanted, cpus.length));
   const clients = (left.length === 0 ? cpus : left).join(",");
-  const who = `${servers} ${servers === 1 ? "server" : "servers"} of ${each} ${each === 1 ? "CPU" : "CPUs"} each`;
+  const servedBy = `${servers} ${servers === 1 ? "server" : "servers"} of ${each} ${each === 1 ? "CPU" : "CPUs"} each`;
   const shared =
     wanted > cpus.length
-      ? `${who}: ${wanted} of the machine's ${cpus.length} CPUs, and the load generator's`
+      ? `${servedBy} need ${wanted} CPUs and one for the load generator; the machine has ${cpus.length}`
       : left.length === 0
-        ? `${who}: all ${cpus.length} CPUs of the machine, so the load generator shares them`
+        ? `${servedBy} use all ${cpus.length} CPUs of the machine, so the load generator shares them`
         : undefined;
   return { servers: masks, clients, sharedCpus: shared };
 }
 
-/** The numbers of a list as the kernel writes it: `0-2,5` is 0, 1, 2 and 5. */
+/** CPUs of a list in the format of the kernel: `0-2,5` is 0, 1, 2 and 5. */
 export function parseCpuList(text: string): number[] {
   return text
     .trim()
@@ -52,15 +53,14 @@ export function parseCpuList(text: string): number[] {
     });
 }
 
-/** Which CPUs a treatment's servers and load generators get; undefined where it pins nothing. */
+/** The pinning of a treatment; undefined where it has no factor cpus. */
 export function pinningOf({ cpus: each, shape }: Treatment, cpus: readonly number[]): Pinning | undefined {
   return each === undefined ? undefined : planPinning(cpus, nodeCount(shape), each);
 }
 
 /**
- * CPUs this process may use, no more than it has the time of: a container with a quota of two may run on all of its machine's.
- * The first numbers where the system does not say which.
- * @param cores how many it has the time of, see `availableCores`
+ * CPUs that this process may use, at most as many as its CPU quota allows. Outside Linux, the first numbers.
+ * @param cores CPU quota, see `availableCores`
  */
 export function availableCpus(cores: number): number[] {
   const most = Math.max(1, Math.floor(cores));

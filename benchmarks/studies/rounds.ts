@@ -1,19 +1,21 @@
-/** The order of a study's measurements, and when it knows enough. Pure: the same seed and the same findings give the same. */
+/** The order of a study's steps, and the decision on another round. Pure: the same seed gives the same order. */
 import type { Ratio } from "../../lib/statistics/ratio";
 import { isPrecise, roundsNeeded } from "../../lib/statistics/ratio";
 import { randomFrom, shuffled } from "../../lib/statistics/random";
 
-/** Fewer rounds than this a study never plans, unless its budget ends: below it spread is hardly known. See `ASKED_CONFIDENCE`. */
+/** Minimum of rounds within the budget; fewer rounds hardly show the spread. See `ASKED_CONFIDENCE`. */
 export const MIN_ROUNDS = 6;
 
+/** One measurement of a study. */
 export type StudyStep =
   | { readonly kind: "reference-load"; readonly round: number; readonly place: number }
   | { readonly kind: "treatment"; readonly round: number; readonly treatment: string }
   | { readonly kind: "interleaved"; readonly round: number; readonly base: string; readonly other: string };
 
 /**
- * One round: every treatment once and every pair side by side once, in an order of its own, a reference load before the first of them and one somewhere among them.
- * @param pairs of treatments, by their ids
+ * The steps of a round in random order: every treatment and every pair once, with a reference load at the begin and another
+ * one in between.
+ * @param pairs ids of treatments that are measured interleaved
  * @param round from 1
  */
 export function stepsOfRound(
@@ -35,43 +37,48 @@ export function stepsOfRound(
     : [referenceLoad(1), ...steps.slice(0, among), referenceLoad(2), ...steps.slice(among)];
 }
 
-/** What a step measures: a treatment's id, or what two of them are called together. */
+/** What a step measures: a treatment's id, or `other beside base` for a pair. */
 export function stepSubject(step: Exclude<StudyStep, { kind: "reference-load" }>): string {
   return step.kind === "treatment" ? step.treatment : `${step.other} beside ${step.base}`;
 }
 
-/** What a step is on the log. */
+/** Identifies a step of a study: `3 cluster`, `3 reference load 1`. */
 export function stepKey(step: StudyStep): string {
   return `${step.round} ${step.kind === "reference-load" ? `reference load ${step.place}` : stepSubject(step)}`;
 }
 
+/** What the decision on another round depends on. */
 export interface StudyProgress {
-  /** Rounds that are finished. */
+  /** Number of finished rounds. */
   readonly rounds: number;
-  /** Seconds of measuring so far, without pauses between interruption and resumption. */
+  /** Seconds of measuring, without the time between interruption and resumption. */
   readonly elapsed: number;
-  /** What decides: each comparison as it stands. */
+  /** The deciding ratios so far. */
   readonly ratios: readonly Ratio[];
 }
 
+/** When a study ends. */
 export interface StudyLimits {
-  /** Part of the metric that matters: 0.05 is 5 %. */
+  /** Target relative precision: 0.05 is 5 %. */
   readonly precision: number;
-  /** Seconds. */
+  /** Seconds of measuring. */
   readonly budget: number;
 }
 
+/** Whether to measure another round. */
 export type NextDecision =
   | {
       readonly kind: "go-on";
-      /** Rounds in all, as far as can be foreseen. */ readonly planned: number;
-      /** Seconds. */ readonly remaining: number | undefined;
+      /** Expected number of rounds. */
+      readonly planned: number;
+      /** Expected seconds to the end; undefined before the first round. */
+      readonly remaining: number | undefined;
     }
   | { readonly kind: "stop"; readonly reason: "precise" | "budget" };
 
 /**
- * Whether another round is worth it: until six are done and every comparison is as precise as wanted, or until another would
- * not fit into the budget. The first round is always done.
+ * Stops after six rounds once every deciding ratio has the target precision, or where another round exceeds the budget.
+ * The first round is always measured.
  */
 export function decideNext(
   { rounds, elapsed, ratios }: StudyProgress,

@@ -41,10 +41,10 @@ const linesOf = (): string[] =>
     : [];
 
 describe("npm start -- study", () => {
-  it("is killed, resumed, and has everything that was finished, in the order of its seed", async () => {
+  it("keeps every finished step when it is killed and resumed, in the order of its seed", async () => {
     const killed = await place.start(args("--budget", "1", "--seed", "42"));
     await eventually(
-      "two measurements are on the log, and a third under way",
+      "the log has two measurements, and a third is running",
       () => linesOf().length >= 3 && living().length > 0,
       60_000,
     );
@@ -79,14 +79,14 @@ describe("npm start -- study", () => {
     ]);
     expect(results.topologies.map(({ settings }) => settings["io-threads"])).toEqual(["1", "2", "3", "4"]);
     for (const { servers } of results.records) expect(servers?.hitRatio).toBe(1);
-    // Every measurement's own words are there, those of before the kill as well.
+    // raw.txt has the output of every measurement, also of those before the kill.
     expect(
       readFileSync(join(place.output(), "raw.txt"), "utf8").match(/^### round 1, .*GET on io-threads-\d/gm)?.length,
     ).toBeGreaterThanOrEqual(4);
     expect(living()).toEqual([]);
     if (memory !== place.runs) expect(existsSync(memory)).toBe(false);
 
-    // Another version than it was begun with: nothing is measured, and what is there stays as it is.
+    // With another version than at the start, nothing is measured and the files stay unchanged.
     const written = readFileSync(join(place.output(), "results.json"), "utf8");
     const log = join(place.output(), CHECKPOINTS);
     writeFileSync(log, readFileSync(log, "utf8").replaceAll(/"versions":\{"":"[\d.]+"\}/g, '"versions":{"":"7.2.4"}'));
@@ -97,14 +97,14 @@ describe("npm start -- study", () => {
     expect(readFileSync(join(place.output(), "results.json"), "utf8")).toBe(written);
   });
 
-  it("refuses what cannot be gone on with, and what is no study", async () => {
+  it("refuses a directory without a log, an unknown study, and a stack without one", async () => {
     mkdirSync(place.output());
     const nothing = await place.call(args("--resume"));
     expect([nothing.status, nothing.output]).toEqual([2, expect.stringContaining("holds no checkpoints.jsonl")]);
     const unknown = await place.call(["study", "io-thread"]);
     expect([unknown.status, unknown.output]).toEqual([
       2,
-      expect.stringContaining("Studies here: billion, density, engines, io-threads, topologies"),
+      expect.stringContaining("Studies: billion, density, engines, io-threads, topologies"),
     ]);
     const plain = await place.call(["study", "local"]);
     expect([plain.status, plain.output]).toEqual([2, expect.stringContaining("has no section valkey:study")]);

@@ -1,4 +1,4 @@
-/** results.csv: S1's nine columns by the same names, then what they leave out. Pure. */
+/** results.csv: the nine columns of the document "Valkey on EKS" under the same names, then further columns. Pure. */
 import { rowCost, storageCost } from "../cost";
 import type { ResultRow } from "../rows";
 import { resultRows } from "../rows";
@@ -6,7 +6,7 @@ import type { Results } from "../schema";
 
 type Cell = string | number | null;
 
-/** Column to its value. Settings are the first repeat's, which all repeats share. */
+/** Columns and their values. Settings come from the first repeat; all repeats share them. */
 const COLUMNS: readonly (readonly [name: string, value: (row: ResultRow, results: Results) => Cell])[] = [
   ["workload", ({ workload }) => workload],
   ["mode", ({ mode }) => mode],
@@ -40,7 +40,7 @@ const COLUMNS: readonly (readonly [name: string, value: (row: ResultRow, results
   ["warnings", ({ warnings }) => warnings.map(({ code }) => code).join(" ")],
 ];
 
-/** One row per deployment and test; what is not known is empty. */
+/** One row per deployment and test; unknown values are empty. */
 export function formatCsv(results: Results): string {
   const lines = resultRows(results).map((row) => COLUMNS.map(([, value]) => quote(value(row, results))).join(","));
   return [COLUMNS.map(([name]) => name).join(","), ...lines].map((line) => `${line}\n`).join("");
@@ -50,7 +50,7 @@ const milliseconds = (value: number): string => value.toFixed(3);
 const dollars = (value: number | null): string | null => (value === null ? null : value.toPrecision(4));
 const cores = (value: number | null): string | null => (value === null ? null : value.toFixed(2));
 
-/** As RFC 4180 has it. */
+/** Quotes a value by RFC 4180. */
 function quote(cell: Cell): string {
   const text = cell === null ? "" : String(cell);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

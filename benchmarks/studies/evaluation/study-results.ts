@@ -1,4 +1,4 @@
-/** A study as results: what its log holds, in the form every other run's results have. Pure. */
+/** The checkpoints of a study as results, in the format of every run. Pure. */
 import { referenceLoadWarnings } from "../../measuring/warnings";
 import type {
   ReferenceLoadRecord,
@@ -12,15 +12,16 @@ import { SCHEMA_VERSION } from "../../results/schema";
 import type { StudyState } from "./evaluate";
 import { treatmentEntries, evaluateStudy } from "./evaluate";
 
+/** Facts of a run that are not in its log. */
 export interface StudyDescription {
   readonly timestamp: string;
   readonly stack: string;
-  /** As parsed, without secrets. */
+  /** The parsed configuration without secrets. */
   readonly configuration: unknown;
   readonly environment: Environment;
 }
 
-/** @param reason why the results are incomplete; null when they are not */
+/** Results of a study. @param reason why the results are incomplete; null when they are not */
 export function studyResults(state: StudyState, description: StudyDescription, reason: string | null): Results {
   const treatments = treatmentEntries(state.entries);
   const topologies = new Map<string, TopologyRecord>();
@@ -34,7 +35,7 @@ export function studyResults(state: StudyState, description: StudyDescription, r
     ...description,
     complete: reason === null,
     reason,
-    // In the order of the study's treatments, the first of which the others are compared with.
+    // In the order of treatments; the first is the baseline.
     topologies: state.study.treatments.flatMap(({ id }) => topologies.get(id) ?? []),
     referenceLoads,
     records: treatments
@@ -46,7 +47,7 @@ export function studyResults(state: StudyState, description: StudyDescription, r
   };
 }
 
-/** One reference load that moved marks every record: nobody knows since when the machine was another. */
+/** One reference load that moved gives every record a warning, because the time of the change is unknown. */
 function movedWarning(referenceLoads: readonly ReferenceLoadRecord[]): Warning[] {
   const rounds = [...new Set(referenceLoads.map(({ round }) => round))];
   return rounds.flatMap((round) => referenceLoadWarnings(round, referenceLoads)).slice(0, 1);

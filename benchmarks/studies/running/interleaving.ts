@@ -1,24 +1,25 @@
 /**
- * Two under load in alternating slices of some milliseconds, so that both meet the same machine. What a neighbour takes for longer than a
- * slice it takes from both; what it takes for less is spread over hundreds of slices.
+ * Two sides under load in alternating slices of some milliseconds, so that both have the same machine. Noise that lasts
+ * longer than a slice affects both sides; shorter noise averages out over hundreds of slices.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Milliseconds, drawn anew for each pair of slices: a fixed length would beat with whatever else has a period. */
-const LEAST_SLICE_MS = 5;
-const MOST_SLICE_MS = 15;
+/** Bounds of random slice lengths, milliseconds; a fixed length would interfere with periodic noise. */
+const MIN_SLICE_MS = 5;
+const MAX_SLICE_MS = 15;
 
-/** One of the two. Its slice is from the end of `go` to the beginning of `halt`: what sends is to be woken last and halted first. */
+/** Controls one side. Its slice lasts from the end of `resume` to the begin of `pause`. */
 export interface SideControl {
-  /** Goes on where it was halted. */
+  /** Resumes the servers, then their load generators. */
   readonly resume: () => void;
-  /** Stands still altogether: what is under way is answered in a later slice of its own, not in one of the other's. */
+  /** Pauses the load generators, then the servers, so that no request is answered in a slice of the other side. */
   readonly pause: () => void;
 }
 
+/** A value for each of the two sides. */
 export type Pair<T> = readonly [T, T];
 
-/** What time is told by. Milliseconds. */
+/** Time in milliseconds; tests replace it. */
 export interface Clock {
   readonly now: () => number;
   readonly sleep: (length: number) => Promise<unknown>;
@@ -27,11 +28,11 @@ export interface Clock {
 const CLOCK: Clock = { now: () => performance.now(), sleep };
 
 /**
- * @param sides both halted
- * @param seconds of slices that each is given, about
- * @param random from 0 to below 1: who is first in each pair of slices, and how long both are
- * @returns seconds of slices that each had, exactly; both are halted then
- * @throws the signal's reason; then, too, both are halted
+ * Gives both sides slices in turn; both are paused before and afterwards.
+ * @param seconds of slices for each side, approximately
+ * @param random from 0 to below 1: order and length of each pair of slices
+ * @returns the exact seconds of slices of each side
+ * @throws the reason of the signal
  */
 export async function interleaveSlices(
   sides: Pair<SideControl>,
@@ -42,15 +43,15 @@ export async function interleaveSlices(
 ): Promise<Pair<number>> {
   const had: [number, number] = [0, 0];
   while ((had[0] + had[1]) / 2 < seconds * 1000) {
-    const length = LEAST_SLICE_MS + random() * (MOST_SLICE_MS - LEAST_SLICE_MS);
-    for (const who of random() < 0.5 ? ([0, 1] as const) : ([1, 0] as const)) {
+    const length = MIN_SLICE_MS + random() * (MAX_SLICE_MS - MIN_SLICE_MS);
+    for (const side of random() < 0.5 ? ([0, 1] as const) : ([1, 0] as const)) {
       signal.throwIfAborted();
-      sides[who].resume();
+      sides[side].resume();
       const began = clock.now();
       await clock.sleep(length);
-      // What it had, not what it was to have: a timer that is late gives a longer slice, and who has more to wake and to halt no shorter one.
-      had[who] += clock.now() - began;
-      sides[who].pause();
+      // The measured length: a late timer makes a slice longer, and the time to pause and resume does not count.
+      had[side] += clock.now() - began;
+      sides[side].pause();
     }
   }
   return [had[0] / 1000, had[1] / 1000];

@@ -1,4 +1,4 @@
-/** Two treatments side by side: the servers of both run, and are sent to in alternating slices of some milliseconds. */
+/** Measures two treatments interleaved: the servers of both run and get load in alternating slices of some milliseconds. */
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readInfoSections } from "../../../valkey/connection";
@@ -22,24 +22,24 @@ import type { SideControl, Pair } from "./interleaving";
 import { interleaveSlices } from "./interleaving";
 
 /**
- * Seconds of slices that each side has for each test: as many as a measurement of it alone, within these. On a noisy machine of two
- * cores six rounds of three seconds know a ratio to some 4 %.
+ * Bounds of the seconds of slices per side and test; within them, as many as a separate measurement has. On a noisy
+ * machine with two cores, six rounds of three seconds give a ratio a precision of about 4 %.
  */
-const LEAST_SECONDS = 1;
-const MOST_SECONDS = 3;
-/** The same before anything counts: connections are made, memory is touched for the first time. */
-const LEAD_SECONDS = 0.2;
-/** How long servers may hear nothing of their load generators, milliseconds. */
-const PATIENCE_MS = 10_000;
+const MIN_SECONDS = 1;
+const MAX_SECONDS = 3;
+/** Seconds of slices before counting, for connections and the first use of memory. */
+const WARMUP_SECONDS = 0.2;
+/** Time for the first request of a load generator, milliseconds. */
+const START_TIMEOUT_MS = 10_000;
 const POLL_MS = 10;
-/** What was under way when the slices ended is answered within it, which is as much before what is counted as after it. */
+/** Time for replies to requests in flight, before each reading of the counters. */
 const SETTLE_MS = 20;
 
 /**
- * Tests that leave their data as they were, which is what can be sent for as long as one likes.
- * @param pinnings CPUs of each side's servers and load generators; undefined where nothing is pinned
- * @param random from 0 to below 1: who is started first, and the order and lengths of slices
- * @throws Failure when servers or load generators fail; the environment's signal's reason
+ * Measures the common tests of a pair, see `commonTests`.
+ * @param pinnings CPUs of each side's servers and load generators; undefined without pinning
+ * @param random from 0 to below 1: order of starting, and order and lengths of slices
+ * @throws Failure when servers or load generators fail; the reason of the signal
  */
 export async function measureInterleaved(
   { base, other }: TreatmentPair,
@@ -53,10 +53,10 @@ export async function measureInterleaved(
   const measured = async (sides: Pair<Side>, signal: AbortSignal): Promise<void> => {
     for (const test of commonTests({ base, other })) {
       const what = `${namedTest(test).title} on ${base.label} and ${other.label}`;
-      environment.report(`round ${round}: ${what}, side by side`, true);
+      environment.report(`round ${round}: ${what}, interleaved`, true);
       const counts = await inSlices(test, sides, secondsOf({ base, other }), random, signal);
       environment.raw(
-        `round ${round}, ${what}, side by side`,
+        `round ${round}, ${what}, interleaved`,
         sides.map((side, index) => `${side.command}\n${JSON.stringify(counts[index])}`).join("\n"),
       );
       tests.push({
@@ -71,7 +71,7 @@ export async function measureInterleaved(
     { treatment: base, pinning: pinnings[0] },
     { treatment: other, pinning: pinnings[1] },
   ] as const;
-  // What is started second finds another machine: memory is taken, and CPUs are.
+  // The side that starts second finds less free memory and CPU, so the order is random.
   const [first, second] = random() < 0.5 ? both : [both[1], both[0]];
   await withServers(first.treatment, first.pinning, environment, (one) =>
     withServers(second.treatment, second.pinning, { ...environment, signal: one.signal }, (two) =>
@@ -90,9 +90,9 @@ export async function measureInterleaved(
   };
 }
 
-/** One of the two: its servers and connections to them, and load generators for one test after the other. */
+/** One side: its servers, connections to them, and load generators for one test after the other. */
 class Side {
-  /** Of the load generators that were begun last. */
+  /** Command line of the last load generators. */
   command = "";
 
   constructor(
@@ -103,13 +103,13 @@ class Side {
     private readonly environment: Pick<StudyEnvironment, "benchmark" | "features">,
   ) {}
 
-  /** Puts the test's keys in place. */
+  /** Writes the keys of a test. */
   async prepare(test: TestName, signal: AbortSignal): Promise<void> {
     const { keySpace, dataSize } = this.treatment.workload;
     await this.session.prepareKeys(namedTest(test), { keySpace, dataSize, stock: 0 }, signal);
   }
 
-  /** Has load generators send. The caller ends them. */
+  /** Starts load generators; the caller ends them. */
   begin(test: TestName): PausableLoad {
     const { workload, runners } = this.treatment;
     const { deployment, endpoint, user } = this.session;
@@ -136,7 +136,7 @@ class Side {
     return generators;
   }
 
-  /** Calls of the test's commands at all primaries, which is where clients send. @throws Failure that names the node that does not tell */
+  /** Calls of the test's commands on all primaries. @throws Failure that names the node without counters */
   async count(test: TestName): Promise<number> {
     const primaries = this.session.nodes.filter(({ role }) => role === "primary");
     const calls = await Promise.all(
@@ -148,7 +148,7 @@ class Side {
             epochMs(),
           ).calls;
         } catch (error) {
-          throw new Failure(`${name} does not tell its counters: ${messageOf(error)}`, { cause: error });
+          throw new Failure(`the counters of ${name} cannot be read: ${messageOf(error)}`, { cause: error });
         }
       }),
     );
@@ -156,8 +156,8 @@ class Side {
   }
 
   /**
-   * Servers stand still with their load generators and with what they forked: io-threads that spin, replicas that follow, files that are
-   * rewritten and requests under way would take from the other side's slices.
+   * Pauses servers together with load generators and forked processes: spinning io-threads, replication, file rewrites
+   * and requests in flight would use CPU in the slices of the other side.
    */
   control(generators: PausableLoad): SideControl {
     return {
@@ -206,8 +206,8 @@ async function withSide<T>(
 }
 
 function secondsOf({ base, other }: TreatmentPair): number {
-  const wanted = [base, other].map(({ workload: { length } }) => ("seconds" in length ? length.seconds : MOST_SECONDS));
-  return Math.min(MOST_SECONDS, Math.max(LEAST_SECONDS, ...wanted));
+  const wanted = [base, other].map(({ workload: { length } }) => ("seconds" in length ? length.seconds : MAX_SECONDS));
+  return Math.min(MAX_SECONDS, Math.max(MIN_SECONDS, ...wanted));
 }
 
 async function inSlices(
@@ -224,7 +224,7 @@ async function inSlices(
       const before = await side.count(test);
       const generators = side.begin(test);
       running.push(generators);
-      await heard(side, test, before, AbortSignal.any([signal, generators.failed]));
+      await started(side, test, before, AbortSignal.any([signal, generators.failed]));
       generators.pause();
       return generators;
     };
@@ -235,7 +235,7 @@ async function inSlices(
       for (const control of controls) control.pause();
       return interleaveSlices(controls, wanted, random, any);
     };
-    await alternated(LEAD_SECONDS);
+    await alternated(WARMUP_SECONDS);
     const before = await settled(test, sides);
     const had = await alternated(seconds);
     const after = await settled(test, sides);
@@ -244,7 +244,7 @@ async function inSlices(
     const silent = sides.filter((_, which) => both[which]?.requests === 0);
     if (silent.length > 0)
       throw new Failure(
-        `${namedTest(test).title}: ${silent.map(({ treatment }) => treatment.label).join(" and ")} got no request in ${seconds} s of slices`,
+        `${namedTest(test).title}: ${silent.map(({ treatment }) => treatment.label).join(" and ")} received no request in ${seconds} s of slices`,
       );
     return both;
   } finally {
@@ -259,12 +259,12 @@ async function settled(test: TestName, sides: Pair<Side>): Promise<Pair<number>>
   return [await sides[0].count(test), await sides[1].count(test)];
 }
 
-/** @throws Failure when the servers hear nothing; the signal's reason */
-async function heard(side: Side, test: TestName, before: number, signal: AbortSignal): Promise<void> {
+/** Waits for the first request of a side. @throws Failure when none arrives; the reason of the signal */
+async function started(side: Side, test: TestName, before: number, signal: AbortSignal): Promise<void> {
   const began = performance.now();
   while ((await side.count(test)) === before) {
     signal.throwIfAborted();
-    if (performance.now() - began > PATIENCE_MS)
+    if (performance.now() - began > START_TIMEOUT_MS)
       throw new Failure(`${namedTest(test).title}: the load generator sends nothing`);
     await sleep(POLL_MS);
   }

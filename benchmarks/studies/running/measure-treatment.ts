@@ -1,4 +1,4 @@
-/** One measurement of one treatment, on servers of its own. */
+/** Measures one treatment, or the reference load, on servers of its own. */
 import type { MeasurementSeries } from "../../measuring/measurement-series";
 import { REFERENCE_LOAD } from "../../measuring/reference-load";
 import { runMeasurements } from "../../measuring/run-measurements";
@@ -18,7 +18,11 @@ import { parseCpuList } from "../pinning";
 import type { TableGrowthPlan } from "../study";
 import { recordedVersions } from "../versions";
 
-/** @throws Failure when its servers do not come up, do not pass verification or cannot be measured; the signal's reason */
+/**
+ * Measures every test of a treatment once, and table growth where the study asks for it.
+ * @param ceiling requests per second of the last reference load
+ * @throws Failure when servers do not start, fail verification or cannot be measured; the reason of the signal
+ */
 export async function measureTreatment(
   treatment: Treatment,
   round: number,
@@ -75,7 +79,7 @@ export async function measureTreatment(
   );
 }
 
-/** The fixed load on a server that is the same for every study and treatment. */
+/** Measures the reference load on a server with fixed settings. */
 export async function measureReferenceLoad(
   round: number,
   place: number,
@@ -84,7 +88,7 @@ export async function measureReferenceLoad(
   const began = performance.now();
   const treatment: Treatment = {
     id: "reference-load",
-    label: "reference-load",
+    label: "reference load",
     baseDeployment: "reference-load",
     levels: {},
     mode: "replication",

@@ -1,4 +1,4 @@
-/** Load generators that send until they are ended, and can be halted at any moment and go on: SIGSTOP and SIGCONT. */
+/** Load generators that run until `end`, and can be paused (SIGSTOP) and resumed (SIGCONT) at any time. */
 import type { RecordedProcess } from "../../../platforms/host/processes";
 import { formatExit, pinnedCommand, signalChildGroup, startRecorded } from "../../../platforms/host/processes";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
@@ -8,39 +8,41 @@ import { valkeyBenchmarkArguments, withoutSecrets } from "../../load/valkey-benc
 import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/features";
 
 /**
- * Longer than they are wanted: they are ended, they do not end. Not for ever, for nobody ends them where this process is killed.
- * Without `--duration` so many requests, which is a minute of the fastest.
+ * An upper bound for load generators that outlive this process when it is killed. Without `--duration`, the number of
+ * requests that the fastest load generator sends in a minute.
  */
-const LONG_SECONDS = 600;
-const LONG_REQUESTS = 200_000_000;
-/** What is kept of their last words, characters. */
-const KEPT = 500;
+const MAX_SECONDS = 600;
+const MAX_REQUESTS = 200_000_000;
+/** Characters of their output that a failure can show. */
+const KEPT_CHARACTERS = 500;
 
+/** What load generators send, and where they run. */
 export interface PausableLoadPlan {
   readonly run: RunDirectory;
   /** Path of valkey-benchmark. */
   readonly benchmark: string;
   readonly features: ValkeyBenchmarkFeatures;
-  /** What all of them together send; its length is not asked for. */
+  /** The load of all together; its length is ignored. */
   readonly tool: ValkeyBenchmarkRun;
-  /** Side by side. */
+  /** Number of load generators. */
   readonly count: number;
-  /** CPUs they are held to. @default wherever the kernel puts them */
+  /** CPUs that they are pinned to. @default none */
   readonly cpus: readonly number[] | undefined;
 }
 
+/** Running load generators. */
 export class PausableLoad {
   readonly #processes: readonly RecordedProcess[];
   readonly #failure = new AbortController();
   #ending = false;
-  /** Arguments of the first, for the record; secrets are replaced. */
+  /** Command line of the first load generator, with secrets replaced. */
   readonly command: string;
 
-  /** Starts them; they send at once. */
+  /** Starts the load generators. */
   constructor({ run, benchmark, features, tool, count, cpus }: PausableLoadPlan) {
     const long = {
       ...tool,
-      length: features.duration ? { seconds: LONG_SECONDS } : { requests: LONG_REQUESTS * count },
+      length: features.duration ? { seconds: MAX_SECONDS } : { requests: MAX_REQUESTS * count },
     };
     const parts = Array.from({ length: count }, (_, index) =>
       valkeyBenchmarkArguments(runnerShare(long, index, count)),
@@ -54,7 +56,7 @@ export class PausableLoad {
     });
   }
 
-  /** Aborted, with a ToolFailure as its reason, when one ends without being told to. */
+  /** Aborted with a LoadGeneratorFailure when a load generator exits before `end`. */
   get failed(): AbortSignal {
     return this.#failure.signal;
   }
@@ -67,7 +69,7 @@ export class PausableLoad {
     this.#signal("SIGCONT");
   }
 
-  /** Resolves when all are gone. */
+  /** Kills all; resolves when all have exited. */
   async end(): Promise<void> {
     this.#ending = true;
     this.#signal("SIGKILL");
@@ -79,22 +81,22 @@ export class PausableLoad {
   }
 
   #watched(started: RecordedProcess): RecordedProcess {
-    let said = "";
-    // Read all the same: who writes into a full pipe stands still.
+    let output = "";
+    // Output must be read, because a full pipe blocks the load generator.
     for (const stream of [started.child.stdout, started.child.stderr])
       stream?.on("data", (chunk: Buffer) => {
-        said = (said + chunk.toString()).slice(-KEPT);
+        output = (output + chunk.toString()).slice(-KEPT_CHARACTERS);
       });
     void started.ended.then((exit) => {
-      const lines = said
+      const lines = output
         .split(/[\r\n]+/)
         .map((line) => line.trim())
         .filter((line) => line !== "");
       if (!this.#ending)
         this.#failure.abort(
           new LoadGeneratorFailure(
-            `valkey-benchmark ended with ${formatExit(exit)}: ${lines.slice(-2).join(" / ") || "it printed nothing"}`,
-            said,
+            `valkey-benchmark ended with ${formatExit(exit)}: ${lines.slice(-2).join(" / ") || "no output"}`,
+            output,
           ),
         );
     });

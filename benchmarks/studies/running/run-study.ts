@@ -1,4 +1,4 @@
-/** A study from where its log ends until it knows enough. */
+/** Runs a study from the end of its checkpoint log to its target precision or budget. */
 import { Failure, messageOf } from "../../../lib/errors";
 import type { ReportProgress } from "../../../lib/progress";
 import { randomFrom } from "../../../lib/statistics/random";
@@ -17,16 +17,16 @@ import { measureReferenceLoad, measureTreatment } from "./measure-treatment";
 import { measureInterleaved } from "./measure-interleaved";
 import type { Study } from "../study";
 
-/** Who measures a step; told apart so that the order of things is tested without servers. */
+/** Measures steps; tests replace it to check the order of steps without servers. */
 export interface StepRunner {
   readonly referenceLoad: (round: number, place: number) => Promise<StudyLogEntry>;
   /** @param ceiling requests per second of the last reference load */
   readonly treatment: (treatment: Treatment, round: number, ceiling: number) => Promise<StudyLogEntry>;
-  /** Both at once, in alternating slices. */
+  /** Measures both treatments in alternating slices. */
   readonly interleaved: (pair: TreatmentPair, round: number) => Promise<StudyLogEntry>;
 }
 
-/** On real servers of this machine. */
+/** Measures steps on servers of this machine. */
 export function hostStepRunner(study: Study, cpus: readonly number[], environment: StudyEnvironment): StepRunner {
   return {
     referenceLoad: (round, place) => measureReferenceLoad(round, place, environment),
@@ -43,24 +43,25 @@ export function hostStepRunner(study: Study, cpus: readonly number[], environmen
   };
 }
 
-/** Of a pair and a round: other numbers than its neighbours', and the same when the study is measured again. */
+/** Random numbers of a pair in a round; a study with the same seed gets the same numbers. */
 function randomOf({ treatments, seed }: Study, { base, other }: TreatmentPair, round: number): () => number {
   return randomFrom(
     seed + Math.imul(round, 0x9e3779b1) + treatments.indexOf(base) * treatments.length + treatments.indexOf(other) + 1,
   );
 }
 
+/** Receives progress and the state after each round. */
 export interface StudyListener {
   readonly report: ReportProgress;
-  /** After each round. @param isNew whether any of it was measured just now, rather than before the study was interrupted */
+  /** Called after each round. @param isNew whether the round has a step that was measured after the last resumption */
   readonly round: (state: StudyState, isNew: boolean) => void;
 }
 
 /**
- * Measures until `decide` says that it is enough. Each finished step is on the log before the next begins; a step that is
- * there already is not measured again. What fails twice in succession, a treatment or a pair, is left out from then on, and tried again when the study is
- * gone on with: whoever does so may have mended it.
- * @throws the signal's reason when told to stop; Failure when a reference load fails, or every treatment
+ * Measures rounds until `decideNext` stops the study. Each finished step is in the checkpoint log before the next begins,
+ * and logged steps are not measured again. A treatment or pair that fails twice in succession is given up until the study
+ * is resumed.
+ * @throws the reason of the signal; Failure when a reference load fails or all treatments were given up
  */
 export async function runStudy(
   study: Study,
@@ -89,7 +90,7 @@ export async function runStudy(
     if (decision.kind === "stop") return state(rounds, decision.reason);
     const before = log.entries.length;
     for (const step of steps) {
-      // What a finished round lacks it lacks for good: measured now it would be held against what was measured then.
+      // A missing step of an earlier round is never measured later, because the machine may have changed since.
       if (
         done.has(stepKey(step)) ||
         step.round < lastRound ||
@@ -104,13 +105,13 @@ export async function runStudy(
     const failures = study.treatments.map((treatment) => givenUpReason(treatment, sinceBegun()));
     if (failures.every((failure) => failure !== undefined))
       throw new Failure(
-        `no treatment can be measured: ${study.treatments.map(({ label }, index) => `${label}: ${failures[index] ?? ""}`).join("; ")}`,
+        `all treatments failed: ${study.treatments.map(({ label }, index) => `${label}: ${failures[index] ?? ""}`).join("; ")}`,
       );
     listener.round(state(rounds + 1, "not-yet"), log.entries.length > before);
   }
 }
 
-/** Treatments that were given up decide nothing. @param tried entries since the study was begun or gone on with */
+/** Ratios of given-up treatments do not count. @param tried entries since the study was started or resumed */
 function decisionOf(
   study: Study,
   entries: readonly StudyLogEntry[],
@@ -157,11 +158,11 @@ async function measured(
 
 function treatmentOf({ treatments }: Study, id: string): Treatment {
   const treatment = treatments.find((each) => each.id === id);
-  if (treatment === undefined) throw new Error(`there is no treatment ${id}`);
+  if (treatment === undefined) throw new Error(`the study has no treatment ${id}`);
   return treatment;
 }
 
-/** Two are measured side by side while each of them is, and both together. */
+/** A pair is given up with either of its treatments. */
 function isGivenUp(step: StudyStep, entries: readonly StudyLogEntry[]): boolean {
   if (step.kind === "reference-load") return false;
   const subjects = step.kind === "treatment" ? [step.treatment] : [step.base, step.other, stepSubject(step)];
@@ -175,7 +176,7 @@ function lastReferenceLoad(entries: readonly StudyLogEntry[]): number {
 function describeStep(study: Study, step: StudyStep): string {
   switch (step.kind) {
     case "reference-load":
-      return "reference-load";
+      return "reference load";
     case "treatment":
       return treatmentOf(study, step.treatment).label;
     case "interleaved":

@@ -1,4 +1,4 @@
-/** How memory and rate go while keys are put into a server that had none: both are read off the server's own counters. */
+/** Measures table growth: memory and rate of an empty server while keys are inserted, by the server's own counters. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../../lib/errors";
 import type { ProcessExit } from "../../../platforms/host/processes";
@@ -10,16 +10,17 @@ import type { TableGrowth } from "../../results/study-schema";
 import { infoFields, infoNumber, parseInfo } from "../../../valkey/topology/info";
 import type { TableGrowthPlan } from "../study";
 
+/** Interval of samples. */
 const INTERVAL_MS = 50;
-/** As S3 writes: a value with a time to live that outlasts the run. */
-const WORDS = ["SETEX", "key:__rand_int__", "10000", "__data__"];
+/** The write of the document "Dragonfly head-to-head": a value with a time to live that outlasts the run. */
+const COMMAND = ["SETEX", "key:__rand_int__", "10000", "__data__"];
 const CLIENTS = 48;
 const PIPELINE = 16;
 
 /**
- * Puts keys in one after the other, as fast as can be, and looks on. What was there before, and what was put there, is flushed.
- * @param session of servers of the study's own, one primary outside cluster mode
- * @throws Failure when the load generator fails; the signal's reason
+ * Flushes the server, inserts keys at full speed while it samples the counters, and flushes the server again.
+ * @param session of one primary in replication mode that belongs to the study
+ * @throws Failure when the load generator fails; the reason of the signal
  */
 export async function measureTableGrowth(
   session: Session,
@@ -29,7 +30,7 @@ export async function measureTableGrowth(
 ): Promise<TableGrowth> {
   const { connection } = session.primary;
   const read = async (): Promise<Sample> => sampleOf(await connection.info("everything"));
-  // Valkey flushes in the background unless told otherwise, and memory that is yet to be freed would be taken for its own.
+  // A flush in the background would free memory during the measurement.
   await connection.flushall("SYNC");
   const before = await read();
   const credentials = session.user === undefined ? [] : ["--user", session.user.username, "-a", session.user.password];
@@ -55,7 +56,7 @@ export async function measureTableGrowth(
     String(port),
     ...credentials,
     ...load,
-    ...WORDS,
+    ...COMMAND,
   ]);
   signal.throwIfAborted();
   const child = startRecorded(tool.run, "valkey-benchmark-growth", command, args, { stdio: "ignore" });
@@ -73,7 +74,7 @@ export async function measureTableGrowth(
     }
     signal.throwIfAborted();
     if (exit.code !== 0)
-      throw new Failure(`valkey-benchmark failed with ${formatExit(exit)} while ${keys} keys were put in`);
+      throw new Failure(`valkey-benchmark failed with ${formatExit(exit)} while it inserted ${keys} keys`);
     await connection.flushall("SYNC");
     return tableGrowthOf(samples);
   } finally {
@@ -85,7 +86,7 @@ export async function measureTableGrowth(
 interface Sample {
   readonly ms: number;
   readonly keys: number;
-  /** What clients' buffers take is not data. */
+  /** Memory without the buffers of clients. */
   readonly bytes: number;
 }
 
@@ -104,13 +105,13 @@ function sampleOf(text: string): Sample {
   };
 }
 
-/** From the last sample without keys to the first with all. Pure. */
+/** Samples from the last without keys to the first with all. Pure. */
 export function tableGrowthOf(samples: readonly Sample[]): TableGrowth {
   const start = samples.filter(({ keys }) => keys === 0).at(-1) ?? samples[0];
   if (start === undefined) return { samples: [] };
   const most = Math.max(...samples.map(({ keys }) => keys));
   const end = samples.findIndex(({ keys }) => keys === most);
-  // The last one is read when nobody writes any more: its memory is that of the data alone.
+  // The last sample follows the last write, so its memory is that of the data alone.
   const during = [...samples.slice(0, end), ...samples.slice(-1)].filter(({ ms }) => ms > start.ms);
   return {
     samples: [start, ...during].map(({ ms, keys, bytes }) => ({

@@ -1,4 +1,4 @@
-/** The servers of one treatment: started for one measurement, formed, verified, and stopped whatever comes of it. */
+/** Servers of one treatment: started, formed and verified for one step, and always stopped after it. */
 import type { Deployment } from "../../../valkey/deployment";
 import { Failure, messageOf } from "../../../lib/errors";
 import { Host } from "../../../platforms/host/host";
@@ -13,34 +13,37 @@ import { verify } from "../../../valkey/verification/verify";
 import type { Treatment } from "../factors";
 import type { Pinning } from "../pinning";
 
-/** What treatments are measured with. */
+/** Programs, directories and listeners that all treatments share. */
 export interface StudyEnvironment {
-  /** Where run directories go. */
+  /** Parent of run directories. */
   readonly runs: string;
-  /** By a treatment's engine; undefined is the Valkey found first. */
+  /** Engine to its programs; undefined is the first Valkey found. */
   readonly engines: ReadonlyMap<string | undefined, Programs>;
-  /** The one load generator of all treatments, so that engines are compared by the same. */
+  /** Path of valkey-benchmark, the same for all engines. */
   readonly benchmark: string;
   readonly features: ValkeyBenchmarkFeatures;
-  /** Labels given to servers in step; of fewer servers the first ones. */
+  /** Zone labels of servers, in order. */
   readonly zones: readonly string[];
   readonly signal: AbortSignal;
   readonly report: ReportProgress;
-  /** The tool's output, untouched. */
+  /** Receives the unchanged output of load generators. */
   readonly raw: (heading: string, output: string) => void;
 }
 
-/** A treatment's servers while they run. */
+/** Running servers of a treatment. */
 export interface TreatmentServers {
   readonly host: Host;
   readonly deployment: Deployment;
   readonly verification: Verification;
   readonly formationMs: number;
-  /** Aborted when the user says so or a server ends by itself. */
+  /** Aborted when the user interrupts or a server exits. */
   readonly signal: AbortSignal;
 }
 
-/** @throws Failure when they do not come up or do not pass verification; what `use` throws; the environment's signal's reason */
+/**
+ * Starts, forms and verifies the servers of a treatment, and stops them after `use`.
+ * @throws Failure when servers do not start or fail verification; what `use` throws; the reason of the signal
+ */
 export async function withServers<T>(
   treatment: Treatment,
   pinning: Pinning | undefined,
@@ -48,7 +51,7 @@ export async function withServers<T>(
   use: (servers: TreatmentServers) => Promise<T>,
 ): Promise<T> {
   const programs = environment.engines.get(treatment.engine);
-  if (programs === undefined) throw new Error(`nobody looked for ${treatment.engine ?? "Valkey"}`);
+  if (programs === undefined) throw new Error(`the programs of ${treatment.engine ?? "Valkey"} were not looked up`);
   const host = new Host(RunDirectory.create(environment.runs, "study"), programs);
   try {
     const signal = AbortSignal.any([environment.signal, host.unexpectedExit]);
@@ -69,10 +72,10 @@ export async function withServers<T>(
     if (!verification.verdict.pass) throw new Failure(verdictLine(verification.verdict));
     return await use({ host, deployment, verification, formationMs: milliseconds, signal });
   } catch (error) {
-    // A server that dies takes connections with it, whose errors say less than its log.
-    const death: unknown = host.unexpectedExit.reason;
+    // The exit of a server explains more than the connection errors that it causes.
+    const exit: unknown = host.unexpectedExit.reason;
     if (environment.signal.aborted) throw environment.signal.reason;
-    throw death instanceof Error ? new Failure(messageOf(death), { cause: error }) : error;
+    throw exit instanceof Error ? new Failure(messageOf(exit), { cause: error }) : error;
   } finally {
     await host.stop();
   }

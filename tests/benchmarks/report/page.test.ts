@@ -9,7 +9,7 @@ const records = [1, 2, 3].flatMap((round) => [
 ]);
 
 describe("html", () => {
-  it("escapes what comes from outside and nothing else", () => {
+  it("escapes inserted text and nothing else", () => {
     expect(html`<p title="${'"'}">${"<&>"}${html`<b>${1}</b>`}${undefined}${["a", html`<i></i>`]}</p>`.text).toBe(
       '<p title="&#34;">&#60;&#38;&#62;<b>1</b>a<i></i></p>',
     );
@@ -20,18 +20,18 @@ describe("html", () => {
 describe("report.html", () => {
   const page = renderReport(results(records));
 
-  it("is one file that asks for nothing: no script, no link, no image, no font", () => {
+  it("is one file without script, link, image or font", () => {
     expect(page.match(/<script|<link|<img|@import|url\((?!#)|src=|https?:\/\/(?!www\.w3\.org)/g)).toBeNull();
   });
 
-  it("has every chart twice, wide and narrow, with no id twice", () => {
+  it("has every chart wide and narrow, with unique ids", () => {
     for (const id of ["throughput", "latency-get", "shares-cluster"]) expect(page).toContain(`<figure id="${id}">`);
     expect(page.match(/<svg /g)).toHaveLength(6);
     const ids = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it("shows the figures that are in the results, and the interval", () => {
+  it("shows the results with their intervals", () => {
     expect(page).toContain("<b>100,002</b>/s");
     expect(page).toContain("100,001 … 100,003");
     expect(page).toContain("<b>2.00×</b>");
@@ -39,7 +39,7 @@ describe("report.html", () => {
     expect(page).toContain("CPU &#60;b&#62;");
   });
 
-  it("names the machines of a Kubernetes cluster, those of a kind together", () => {
+  it("lists machines of a Kubernetes cluster by kind", () => {
     const base = results(records);
     const machine = {
       instanceType: "c7g.xlarge",
@@ -77,7 +77,7 @@ describe("report.html", () => {
     expect(bad).toMatch(/Verification of cluster:\s*<span class="fail">FAIL/);
   });
 
-  it("can be made of nothing measured", () => {
+  it("renders without measurements", () => {
     expect(renderReport(results([]))).toContain("Nothing was measured side by side.");
   });
 });

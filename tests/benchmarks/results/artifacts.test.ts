@@ -21,20 +21,20 @@ afterEach(() => {
 const open = (output?: string): Artifacts => Artifacts.open(root, "20261121-090000", output, () => "<html>");
 
 describe("the directory of results", () => {
-  it("is named by the time, and once more for a run of the same second", () => {
+  it("has the time as its name, with a number for a run of the same second", () => {
     expect(timestampOf(new Date("2026-11-21T09:00:07.123Z"))).toBe("20261121-090007");
     expect(open().directory).toBe(join(root, "results", "20261121-090000"));
     expect(open().directory).toBe(join(root, "results", "20261121-090000-2"));
   });
 
-  it("holds whole files only", () => {
+  it("holds complete files only", () => {
     const artifacts = open();
     artifacts.writeAll(results([recordAt("cluster", 1, 5)]), "raw\n");
     expect(readdirSync(artifacts.directory).sort()).toEqual([...ARTIFACT_NAMES].sort());
     expect(readFileSync(artifacts.path("raw.txt"), "utf8")).toBe("raw\n");
   });
 
-  it("goes again when nothing came of the run", () => {
+  it("is removed when it stays empty", () => {
     const artifacts = open();
     artifacts.discardIfEmpty();
     expect(readdirSync(join(root, "results"))).toEqual([]);
@@ -56,14 +56,14 @@ describe("the directory of results", () => {
       },
       /is not a directory; name another with --output/,
     ],
-  ])("is refused where it %s", (_what, make, message) => {
+  ])("is refused when it %s", (_what, make, message) => {
     const path = join(root, "there");
     make(path);
     expect(() => open(path)).toThrow(message);
     expect(() => open(path)).toThrow(BadInput);
   });
 
-  it("that goes away meanwhile is a failure in one sentence", () => {
+  it("fails with one sentence when it disappears", () => {
     const artifacts = open();
     rmSync(artifacts.directory, { recursive: true });
     expect(() => {
@@ -77,7 +77,7 @@ describe("the collector", () => {
   const verification = { facts, verdict: judgeFacts(facts) };
   const description = { timestamp: "20261121-090000", stack: "local", configuration: {} };
 
-  it("has each record on disk at once, incomplete until the end", () => {
+  it("writes each record at once, incomplete until the end", () => {
     const artifacts = open();
     const collector = new ResultsCollector(artifacts, description);
     collector.addTopology(verification, 12);
@@ -125,7 +125,7 @@ describe("the collector", () => {
     ]);
   });
 
-  it("counts keys of the primaries there are afterwards, by role", () => {
+  it("counts keys by the roles after the run", () => {
     const collector = new ResultsCollector(open(), description);
     collector.addTopology(verification, null);
     const [shard] = verification.verdict.shards;

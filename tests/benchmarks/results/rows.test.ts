@@ -18,8 +18,8 @@ const withServers = (changes: Partial<NonNullable<MeasurementRecord["servers"]>>
   return { ...base, servers: base.servers === null ? null : { ...base.servers, ...changes } };
 };
 
-describe("side by side", () => {
-  it("has replication first, and the speed-up of the cluster round by round", () => {
+describe("the comparison of deployments", () => {
+  it("has replication first, and the speed-up of the cluster paired by round", () => {
     const { deployments, comparisons } = compareDeployments(results(three));
     expect(deployments).toEqual(["replication", "cluster"]);
     expect(comparisons).toHaveLength(1);
@@ -28,7 +28,7 @@ describe("side by side", () => {
     expect(comparisons[0]?.speedUp?.high).toBeCloseTo(200_003 / 99_997, 9);
   });
 
-  it("leaves a gap where something was not measured, and no speed-up", () => {
+  it("leaves a gap without a speed-up where a test was not measured", () => {
     const { comparisons } = compareDeployments(
       results([recordAt("replication", 1, 5), { ...recordAt("cluster", 1, 9), title: "SET" }]),
     );
@@ -39,14 +39,14 @@ describe("side by side", () => {
     expect(comparisons.map(({ speedUp }) => speedUp)).toEqual([undefined, undefined]);
   });
 
-  it("gives no figure of the servers when one repeat lacks it", () => {
+  it("has no value of the servers where a repeat lacks it", () => {
     const [row] = resultRows(results([measurementRecord(), { ...measurementRecord({ round: 2 }), servers: null }]));
     expect(row).toMatchObject({ serverRps: null, hitRatio: null, clientCpu: 0.5, serverCpu: 0.95 });
   });
 });
 
 describe("the percentiles of a row", () => {
-  it("are those of all repeats' requests together, and no mean of the repeats' own", () => {
+  it("are those of all requests together, not means of the repeats", () => {
     const histogram = (us: number, count: number): string => {
       const one = Histogram.empty();
       one.record(us, count);
@@ -92,7 +92,7 @@ describe("mergeCounts", () => {
 });
 
 describe("results.csv", () => {
-  it("begins with S1's nine columns by their names", () => {
+  it("begins with the nine columns of Valkey on EKS", () => {
     const [head, first] = formatCsv(results([recordAt("cluster", 1, 1_000_000, 0.567)])).split("\n");
     expect(head).toBe(
       "workload,mode,test,rps,p50_ms,clients,pipeline,datasize,timestamp,avg_ms,p95_ms,p99_ms,max_ms,server_rps,hit_ratio,repeats,rps_low,rps_high,client_cpu,server_cpu,usd_per_million,usd_per_gib_month,warnings",
@@ -102,7 +102,7 @@ describe("results.csv", () => {
     );
   });
 
-  it("leaves empty what is not known, quotes what needs it, and names warnings", () => {
+  it("leaves unknown values empty, quotes values, and names warnings", () => {
     const csv = formatCsv(
       results([
         {
@@ -127,7 +127,7 @@ describe("results.csv", () => {
 });
 
 describe("warnings as notes", () => {
-  it("are said once each, with all they concern", () => {
+  it("are listed once, with all results that they concern", () => {
     const warningful = three.map((each) => ({
       ...each,
       warnings: [{ code: "too-short" as const, text: `round ${each.round}` }],
@@ -139,7 +139,7 @@ describe("warnings as notes", () => {
 });
 
 describe("summary.txt", () => {
-  it("reads as S1's table does: rates, p50, speed-up, keys by the primaries there are", () => {
+  it("has rates, p50, speed-up and keys of each primary", () => {
     const text = formatSummary(results(three)).join("\n");
     expect(text).toMatch(
       /^=== Side by side ===\nTest +replication +cluster +cluster speed-up\n +1 primary \+ 1 replica +3 primaries \+ 3 replicas/,
@@ -165,7 +165,7 @@ describe("summary.txt", () => {
 });
 
 describe("results.json", () => {
-  it("is what its schema says, and nothing more", () => {
+  it("matches its schema, without further keys", () => {
     expect(resultsSchema.parse(results(three))).toEqual(results(three));
     expect(resultsSchema.safeParse({ ...results(three), schema: 2 }).success).toBe(false);
     expect(resultsSchema.safeParse({ ...results(three), password: "x" }).success).toBe(false);

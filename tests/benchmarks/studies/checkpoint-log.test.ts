@@ -35,8 +35,8 @@ function written(): StudyCheckpointLog {
   return log;
 }
 
-describe("a log", () => {
-  it("gives back what was put there, line by line", () => {
+describe("a checkpoint log", () => {
+  it("returns its entries, one per line", () => {
     const log = written();
     const lines = readFileSync(file(), "utf8").trimEnd().split("\n");
     expect(lines).toHaveLength(4);
@@ -49,7 +49,7 @@ describe("a log", () => {
     expect(studyCheckpointLogs.parse(readFileSync(file(), "utf8"), "log").entries).toHaveLength(4);
   });
 
-  it("cuts off a line that was never finished, at whatever byte its writer died", () => {
+  it("drops an unfinished last line of any length", () => {
     written().close();
     const whole = readFileSync(file());
     const line = Buffer.from(`${JSON.stringify(referenceLoadEntry(2, 1, 12_345))}\n`);
@@ -65,16 +65,16 @@ describe("a log", () => {
     }
   });
 
-  it("is not gone on with when a line in it is broken: it would be evaluated without that", () => {
+  it("is not resumed with a broken line", () => {
     written().close();
     appendFileSync(file(), '{"kind":"treatment"}\n');
     expect(() => studyCheckpointLogs.resume(directory)).toThrow(/line 5 /);
-    // And nothing is left locked.
+    // The lock is released.
     writeFileSync(file(), `${JSON.stringify(HEADER)}\n`);
     studyCheckpointLogs.resume(directory).close();
   });
 
-  it("is one process' at a time", () => {
+  it("is locked by one process at a time", () => {
     const log = written();
     expect(() => studyCheckpointLogs.resume(directory)).toThrow(/another process writes/);
     log.close();
@@ -82,13 +82,13 @@ describe("a log", () => {
     studyCheckpointLogs.resume(directory).close();
   });
 
-  it("has to be there, and is not begun where one is", () => {
+  it("must exist to be resumed, and must not exist to be created", () => {
     expect(() => studyCheckpointLogs.resume(directory)).toThrow(BadInput);
     written().close();
     expect(() => studyCheckpointLogs.create(directory, HEADER)).toThrow(/holds a study already/);
   });
 
-  it("is found again by what it is of: the one that was begun last, whatever else is there", () => {
+  it("is found by its header: the latest that matches", () => {
     const begin = (place: string, changes: Partial<StudyLogHeader>): void => {
       studyCheckpointLogs.create(join(directory, place), { ...HEADER, ...changes }).close();
     };
@@ -104,7 +104,7 @@ describe("a log", () => {
 });
 
 describe("a study's fingerprint", () => {
-  it("changes with what is measured, and not with how well or how long", () => {
+  it("changes with what is measured, not with precision, budget or seed", () => {
     const changed = (changes: Parameters<typeof study>[1]): string => fingerprint({ ...STUDY, ...changes });
     expect(changed({ seed: 8, budget: 5, precision: 0.2, name: "other" })).toBe(fingerprint(STUDY));
     expect(changed({ treatments: study({ "io-threads": [1, 3] }).treatments })).not.toBe(fingerprint(STUDY));

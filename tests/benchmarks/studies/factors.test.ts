@@ -33,7 +33,7 @@ const treatments = (variation: Variation, ...bases: BaseDeployment[]): ReturnTyp
   treatmentsOf(bases, variation, WORKLOAD, 1);
 
 describe("the treatments of a study", () => {
-  it("are every level with every other on every deployment, each by a name of its own", () => {
+  it("are every combination of levels on every deployment, with unique names", () => {
     const levels = fc.uniqueArray(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(levels, levels, levels, (ioThreads, pipeline, clients) => {
@@ -52,7 +52,7 @@ describe("the treatments of a study", () => {
     );
   });
 
-  it("are the deployments themselves where nothing is varied", () => {
+  it("are the deployments themselves without factors", () => {
     expect(treatments({}, replication, cluster)).toMatchObject([
       { id: "replication", mode: "replication" },
       { id: "cluster", mode: "cluster", shape: cluster.shape },
@@ -60,7 +60,7 @@ describe("the treatments of a study", () => {
     expect(treatments({}, cluster).map(({ label }) => label)).toEqual(["cluster"]);
   });
 
-  it("have what each factor stands for", () => {
+  it("have the settings of each factor", () => {
     const only = (variation: Variation, base = cluster): ReturnType<typeof treatmentsOf>[number] | undefined =>
       treatments(variation, base)[0];
     expect(only({ primaries: [1] })).toMatchObject({
@@ -103,7 +103,7 @@ describe("the treatments of a study", () => {
 });
 
 describe("pinning", () => {
-  it("gives nobody's CPU away while there are enough, and says when there are not", () => {
+  it("gives every server CPUs of its own while there are enough, and else names the shared CPUs", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 64 }),
@@ -126,24 +126,26 @@ describe("pinning", () => {
     );
   });
 
-  it("says how many CPUs it would take", () => {
+  it("names the number of CPUs that are needed", () => {
     expect(planPinning([0, 1], 1, 1)).toEqual({ servers: ["0"], clients: "1", sharedCpus: undefined });
     expect(planPinning([0, 1], 2, 1)).toMatchObject({
       servers: ["0", "1"],
       clients: "0,1",
-      sharedCpus: expect.stringContaining("2 servers of 1 CPU each: all 2 CPUs of the machine") as string,
+      sharedCpus: expect.stringContaining("2 servers of 1 CPU each use all 2 CPUs of the machine") as string,
     });
-    expect(planPinning([0, 1], 3, 1).sharedCpus).toContain("3 of the machine's 2 CPUs");
+    expect(planPinning([0, 1], 3, 1).sharedCpus).toContain(
+      "need 3 CPUs and one for the load generator; the machine has 2",
+    );
   });
 
-  it("reads the kernel's lists", () => {
+  it("parses CPU lists of the kernel", () => {
     expect(parseCpuList("0-2,5\n")).toEqual([0, 1, 2, 5]);
     expect(parseCpuList("")).toEqual([]);
   });
 });
 
 describe("the CPUs of this process", () => {
-  it("are no more than it has the time of, where a quota gives it less than its machine has", () => {
+  it("are at most as many as its CPU quota", () => {
     expect(availableCpus(1)).toHaveLength(1);
     expect(availableCpus(0.5)).toHaveLength(1);
     expect(availableCpus(4096).length).toBeGreaterThanOrEqual(1);

@@ -12,7 +12,7 @@ const seed = fc.integer({ min: 1, max: 1_000_000_000 });
 const round = fc.integer({ min: 1, max: 200 });
 
 describe("a round", () => {
-  it("has every treatment and every pair once, a reference load first and one among them, and no step twice", () => {
+  it("has every treatment and pair once, a reference load first and one in between, and no step twice", () => {
     fc.assert(
       fc.property(treatments, seed, round, (all, s, r) => {
         const steps = stepsOfRound(all, pairsOf(all), s, r);
@@ -32,7 +32,7 @@ describe("a round", () => {
     );
   });
 
-  it("is the same from the same seed, which is how a study is resumed", () => {
+  it("is the same for the same seed, so that a study can be resumed", () => {
     fc.assert(
       fc.property(treatments, seed, round, (all, s, r) => {
         expect(stepsOfRound(all, pairsOf(all), s, r)).toEqual(stepsOfRound(all, pairsOf(all), s, r));
@@ -40,7 +40,7 @@ describe("a round", () => {
     );
   });
 
-  it("puts each treatment before each other one about as often as behind it", () => {
+  it("orders treatments at random", () => {
     fc.assert(
       fc.property(seed, (s) => {
         const all = ["a", "b", "c", "d"];
@@ -72,7 +72,7 @@ const planned = (decision: NextDecision): number | undefined =>
   decision.kind === "go-on" ? decision.planned : undefined;
 
 describe("deciding on another round", () => {
-  it("stops when all is precise, not before six rounds", () => {
+  it("stops when all ratios are precise, not before six rounds", () => {
     expect(decideNext({ rounds: 6, elapsed: 60, ratios: [ratio(0.01, 6), ratio(0.04, 6)] }, LIMITS)).toEqual({
       kind: "stop",
       reason: "precise",
@@ -85,14 +85,14 @@ describe("deciding on another round", () => {
     expect(decideNext({ rounds: 6, elapsed: 60, ratios: [ratio(0.01, 6), ratio(0.06, 6)] }, LIMITS).kind).toBe("go-on");
   });
 
-  it("plans as many as the spread asks for and the budget has room for", () => {
+  it("plans the rounds that the spread needs and the budget allows", () => {
     // Twice as wide as wanted takes four times as many.
     expect(planned(decideNext({ rounds: 6, elapsed: 60, ratios: [ratio(2 * Math.log1p(0.05), 6)] }, LIMITS))).toBe(24);
     expect(planned(decideNext({ rounds: 6, elapsed: 60, ratios: [ratio(20 * Math.log1p(0.05), 6)] }, LIMITS))).toBe(60);
     expect(planned(decideNext({ rounds: 1, elapsed: 10, ratios: [unknown] }, LIMITS))).toBe(MIN_ROUNDS);
   });
 
-  it("always does the first round, never begins one that does not fit, and foresees no more than the budget", () => {
+  it("always measures the first round, starts no round beyond the budget, and plans none", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 50 }),
@@ -114,7 +114,7 @@ describe("deciding on another round", () => {
     );
   });
 
-  it("ends, whatever is found", () => {
+  it("ends for any ratios", () => {
     fc.assert(
       fc.property(
         fc.infiniteStream(fc.double({ min: 0, max: 3, noNaN: true })),

@@ -9,7 +9,7 @@ interface Slice {
   to?: number;
 }
 
-/** A clock that goes on when somebody sleeps or works, and is late by what it is told. */
+/** A clock that advances with sleep and work, with a given delay of timers. */
 class FakeClock implements Clock {
   #now = 1000;
   #sleeps = 0;
@@ -28,7 +28,7 @@ class FakeClock implements Clock {
   }
 }
 
-/** Two that write down when they went and halted. @param halted told before each halt takes effect */
+/** Two sides that record their slices. @param halted called before each pause */
 function sides(
   slices: Slice[],
   clock: Clock,
@@ -53,7 +53,7 @@ const secondsOf = (slices: readonly Slice[], who: number): number =>
   slices.filter((slice) => slice.who === who).reduce((sum, { from, to = NaN }) => sum + to - from, 0) / 1000;
 
 describe("alternating slices", () => {
-  it("never overlap, and come in pairs of one each, in an order that changes", async () => {
+  it("never overlap, and come in pairs of one per side, in random order", async () => {
     const slices: Slice[] = [];
     const clock = new FakeClock();
     await interleaveSlices(sides(slices, clock), 0.25, randomFrom(1), never, clock);
@@ -66,7 +66,7 @@ describe("alternating slices", () => {
     expect(new Set(first).size).toBe(2);
   });
 
-  it("are short, of the same length for both in a pair, and of many lengths over all", async () => {
+  it("are short, of equal length within a pair, and of different lengths between pairs", async () => {
     const slices: Slice[] = [];
     const clock = new FakeClock();
     await interleaveSlices(sides(slices, clock), 1, randomFrom(3), never, clock);
@@ -78,7 +78,7 @@ describe("alternating slices", () => {
     expect(Math.max(...lengths) - Math.min(...lengths)).toBeGreaterThan(8);
   });
 
-  it("count what each had: that is what it was on for, not what was planned", async () => {
+  it("count their measured length, not the planned one", async () => {
     const slices: Slice[] = [];
     const clock = new FakeClock((sleeps) => (sleeps % 3 === 0 ? 4 : 0.1));
     const had = await interleaveSlices(sides(slices, clock), 0.2, randomFrom(2), never, clock);
@@ -86,7 +86,7 @@ describe("alternating slices", () => {
     expect((had[0] + had[1]) / 2).toBeGreaterThanOrEqual(0.2);
   });
 
-  it("count nothing of what it takes to wake and to halt: who has more processes had no longer slices", async () => {
+  it("do not count the time of pausing and resuming", async () => {
     const slices: Slice[] = [];
     const clock = new FakeClock();
     const [quick, slow] = sides(slices, clock);
@@ -105,7 +105,7 @@ describe("alternating slices", () => {
     expect(had[1]).toBeCloseTo(had[0], 9);
   });
 
-  it("last by the machine's own clock", async () => {
+  it("use the clock of the machine by default", async () => {
     const slices: Slice[] = [];
     const clock: Clock = { now: () => performance.now(), sleep: () => Promise.reject(new Error("not this one")) };
     const had = await interleaveSlices(sides(slices, clock), 0.1, randomFrom(5), never);
@@ -114,7 +114,7 @@ describe("alternating slices", () => {
     for (const { from, to = NaN } of slices) expect(to - from).toBeGreaterThan(3.5);
   });
 
-  it("end with both halted when told to stop, at once", async () => {
+  it("end at once with both sides paused on abort", async () => {
     const slices: Slice[] = [];
     const clock = new FakeClock();
     const stopping = new AbortController();

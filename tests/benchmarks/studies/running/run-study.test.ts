@@ -1,4 +1,4 @@
-/** The order of things in a study, with measurements that take no time: interrupted anywhere, it ends as if it had not been. */
+/** The order of steps in a study, with measurements that take no time. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ const begin = (place: string, of: Study): StudyCheckpointLog =>
   });
 const open = (name: string, of: Study): StudyCheckpointLog => begin(mkdtempSync(join(directory, name)), of);
 
-/** Rates that depend on nothing but the treatment and the round. */
+/** Rates that depend on treatment and round only. */
 function runner(of: Study, spread: number, told: (step: string) => void = () => undefined): StepRunner {
   return {
     referenceLoad: (round, place) => {
@@ -72,7 +72,7 @@ function runner(of: Study, spread: number, told: (step: string) => void = () => 
 }
 
 describe("a study", () => {
-  it("stops after six rounds when all is exact, and measures every treatment in each", async () => {
+  it("stops after six rounds when all ratios are precise, and measures every treatment in each", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
     const state = await runStudy(of, open("a", of), [0, 1], runner(of, 0.02), never, QUIET);
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
@@ -81,14 +81,14 @@ describe("a study", () => {
     expect(state.entries.filter(({ kind }) => kind === "reference-load")).toHaveLength(12);
   });
 
-  it("goes on while it is not, as far as the budget", async () => {
+  it("goes on within the budget until the ratios are precise", async () => {
     const of = study({ "io-threads": [1, 2] }, { budget: 290 });
     // Two treatments of 10 s, a pair of 5 s and two reference loads of 2 s make a round.
     const state = await runStudy(of, open("b", of), [0, 1], runner(of, 2), never, QUIET);
     expect(state).toMatchObject({ rounds: 10, ended: "budget" });
   });
 
-  it("interrupted at any moment, and as often as one likes, finds in the end exactly what it would have found", async () => {
+  it("has the same entries when it is interrupted at any step, any number of times", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
     const whole = await runStudy(of, open("whole", of), [0, 1], runner(of, 0.1), never, QUIET);
     await fc.assert(
@@ -123,7 +123,7 @@ describe("a study", () => {
     );
   });
 
-  it("gives a treatment up that fails twice in succession, and goes on with the others", async () => {
+  it("gives up a treatment that fails twice in succession, and goes on with the others", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
     const good = runner(of, 0.02);
     const state = await runStudy(
@@ -149,7 +149,7 @@ describe("a study", () => {
     expect(state.entries.filter(({ kind }) => kind === "failure")).toHaveLength(2);
   });
 
-  it("says that nothing was compared where the treatment that all are compared with is given up", async () => {
+  it("reports that no comparison was possible when the baseline is given up", async () => {
     const of = study({ "io-threads": [1, 2, 3] });
     const good = runner(of, 0.02);
     const state = await runStudy(
@@ -187,7 +187,7 @@ describe("a study", () => {
     );
   });
 
-  it("tells of a round only what is new, and has all of it in the end", async () => {
+  it("reports rounds as new only when they were measured after the resumption", async () => {
     const of = study({ "io-threads": [1, 2] });
     const place = mkdtempSync(join(directory, "j"));
     const first: boolean[] = [];
@@ -209,7 +209,7 @@ describe("a study", () => {
     expect(state).toMatchObject({ rounds: 6, ended: "precise" });
   });
 
-  it("goes on with the versions it was begun with only", () => {
+  it("resumes only with the versions that it began with", () => {
     const found = (versions: Record<string, string>): Map<string | undefined, { version: string }> =>
       new Map(Object.entries(versions).map(([engine, version]) => [engine === "" ? undefined : engine, { version }]));
     const entries: StudyLogEntry[] = [
@@ -226,7 +226,7 @@ describe("a study", () => {
     expect(changedVersions([referenceLoadEntry(1, 1)], found({ "": "9.1.2" }))).toEqual([]);
   });
 
-  it("loses nothing in its last line of what a treatment had shown before it was given up", async () => {
+  it("keeps the ratios of a treatment from before it was given up", async () => {
     const of = study({ "io-threads": [1, 2] }, { precision: 0.0001, budget: 300 });
     const good = runner(of, 0.02);
     const state = await runStudy(
@@ -249,7 +249,7 @@ describe("a study", () => {
     );
   });
 
-  it("tries again what was given up when it is gone on with, in new rounds only", async () => {
+  it("tries given-up treatments again after resumption, in new rounds only", async () => {
     const of = study({ "io-threads": [1, 2, 3] }, { precision: 0.0001, budget: 100_000 });
     const good = runner(of, 0.02);
     const failing = (which: (id: string) => boolean, from: number, to: number): StepRunner => ({
@@ -270,7 +270,7 @@ describe("a study", () => {
         never,
         QUIET,
       ),
-    ).rejects.toThrow(/no treatment can be measured: .*the disk is full/);
+    ).rejects.toThrow(/all treatments failed: .*the disk is full/);
     log.close();
 
     const goOn = async (with_: StepRunner, until: number): Promise<readonly StudyLogEntry[]> => {
@@ -299,7 +299,7 @@ describe("a study", () => {
     expect(new Set(entries.map(entryKey)).size).toBe(entries.length);
   });
 
-  it("does not end for want of what was given up, when it is gone on with", async () => {
+  it("does not end after resumption without the given-up treatment", async () => {
     const of = study({ "io-threads": [1, 2] });
     const good = runner(of, 0.02);
     const place = mkdtempSync(join(directory, "m"));
@@ -331,7 +331,7 @@ describe("a study", () => {
     expect(of.treatments.map((treatment) => givenUpReason(treatment, state.entries))).toEqual([undefined, undefined]);
   });
 
-  it("gives a pair up that fails twice in succession, and goes by what its treatments say alone", async () => {
+  it("gives up a pair that fails twice in succession, and uses separate measurements", async () => {
     const of = study({ "io-threads": [1, 2] });
     const state = await runStudy(
       of,
@@ -346,7 +346,7 @@ describe("a study", () => {
     expect(state.entries.filter(({ kind }) => kind === "failure")).toHaveLength(2);
   });
 
-  it("measures no pair of which a treatment was given up", async () => {
+  it("measures no pair with a given-up treatment", async () => {
     const of = study({ "io-threads": [1, 2] });
     const told: string[] = [];
     const good = runner(of, 0.02, (step) => told.push(step));
@@ -367,11 +367,11 @@ describe("a study", () => {
     expect(told.filter((step) => step.includes("beside")).every((step) => / [12]$/.test(step))).toBe(true);
   });
 
-  it("fails when nothing can be measured, and where the program itself is at fault", async () => {
+  it("fails when all treatments fail, and on an internal error", async () => {
     const of = study({ "io-threads": [1, 2] });
     const failing = (error: Error): StepRunner => ({ ...runner(of, 0), treatment: () => Promise.reject(error) });
     await expect(runStudy(of, open("d", of), [0], failing(new Failure("no")), never, QUIET)).rejects.toThrow(
-      /no treatment can be measured: io-threads 1: no/,
+      /all treatments failed: io-threads 1: no/,
     );
     await expect(runStudy(of, open("e", of), [0], failing(new TypeError("defect")), never, QUIET)).rejects.toThrow(
       TypeError,
