@@ -1,4 +1,4 @@
-/** The open-loop generator on real servers: what it offers is sent, a stall is seen by all who would have called, redirections and failures are told apart. */
+/** The open-loop generator on real servers: it sends all requests, measures stalls, and tells failures from unknown outcomes. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../valkey/deployment";
@@ -134,7 +134,7 @@ async function measure(mixes: readonly MixedWorkload[]): Promise<MeasurementReco
 }
 
 describe("a mixed workload", () => {
-  it("by the open loop is all sent, answered and counted by the servers, on keys that are there", async () => {
+  it("from the open-loop generator is sent, answered and counted by the servers, and every read is a hit", async () => {
     const records = await measure([
       MIX,
       {
@@ -166,10 +166,10 @@ describe("a mixed workload", () => {
     }
   });
 
-  it("by valkey-benchmark has the share of reads that was asked for, in both modes", async () => {
+  it("from valkey-benchmark has the configured share of reads in both modes", async () => {
     const closed = {
       loadGenerator: "valkey-benchmark",
-      name: "s5",
+      name: "sorted-sets",
       data: "sorted-sets",
       reads: 0.9,
       keySpace: 16_384,
@@ -184,30 +184,30 @@ describe("a mixed workload", () => {
     } as const;
     for (const { id, servers, client } of await measure([closed])) {
       expect(servers?.hitRatio, id).toBe(1);
-      // What is under way at the end is no request of the tool's.
+      // valkey-benchmark does not count requests in flight at its end.
       expect(Math.abs((servers?.calls ?? 0) / client.requests - 1), id).toBeLessThan(0.01);
-      // Every read is a hit; writes look nothing up.
+      // Every read is a hit; writes look up no key.
       expect((servers?.hits ?? 0) / (servers?.calls ?? 1), id).toBeCloseTo(0.9, 2);
     }
   });
 });
 
-describe("the generator", () => {
-  it("sees a stall through the eyes of all who would have called meanwhile", async () => {
+describe("the open-loop generator", () => {
+  it("measures a stall for every request intended during it", async () => {
     const pause = async (): Promise<void> => {
       await sleep(300);
       await withNode(replication, 0, (connection) => connection.call("CLIENT", "PAUSE", "400", "ALL"));
     };
     const tally = await generate(planFor(replication, { arrivals: "fixed", seconds: 2, rate: 1_000 }), pause);
     expect(tally.acknowledged).toBe(2_000);
-    // A fifth came in the 0.4 s of 2 s, and waited for what was left of it: the slowest tenth of all for 0.2 s and more.
+    // A fifth of the requests was intended in the 0.4 s of 2 s and waited for the rest of it: a tenth of all for 0.2 s or more.
     expect(tally.latencies().percentileMs(0.9)).toBeGreaterThan(180);
     expect(tally.latencies().maxMs).toBeGreaterThan(380);
-    // Before it and after what it held up nothing waits.
+    // Requests before the stall and after its backlog do not wait.
     expect(tally.latencies().percentileMs(0.5)).toBeLessThan(100);
   });
 
-  it("goes on through the death of a primary, and says what failed and of what nobody knows", async () => {
+  it("continues after a primary is killed, and counts failed and unknown requests", async () => {
     const own = await sandbox.cluster("dying", 3, 1, { "cluster-node-timeout": 500 });
     await form(own, { primaries: 3, replicasPerPrimary: 1 });
     const dies = async (): Promise<void> => {
@@ -217,14 +217,14 @@ describe("the generator", () => {
     const tally = await generate(planFor(own, { reads: 0, seconds: 6, rate: 1_000, timeoutMs: 800 }), dies);
     const { offered, acknowledged, failures, unknowns } = tally;
     expect(acknowledged + failures + unknowns).toBe(offered);
-    // Those under way at that time; later ones wait for the replica that takes over, for as long as they may.
+    // Requests in flight at that time; later ones wait for the new primary until they time out.
     expect(failures + unknowns).toBeGreaterThan(0);
-    // Three seconds at the end in which everything is answered again.
+    // In the last three seconds every request is answered.
     expect(acknowledged).toBeGreaterThan(0.6 * offered);
     expect(tally.toMs - tally.fromMs).toBeLessThan(7_000);
   });
 
-  it("sends no more than it says it can hold, and counts the rest", async () => {
+  it("fails requests that exceed its queue, and counts them", async () => {
     const pause = async (): Promise<void> => {
       await sleep(100);
       await withNode(replication, 0, (connection) => connection.call("CLIENT", "PAUSE", "600", "ALL"));
@@ -235,12 +235,12 @@ describe("the generator", () => {
     expect(tally.sent + tally.failures).toBe(tally.offered);
   });
 
-  it("refuses what it cannot reach or may not enter, in a sentence", async () => {
+  it("names the server that it cannot reach or log in to", async () => {
     await expect(
       GeneratorProcess.start(sandbox.host.run, planFor(replication, { access: { password: "wrong" } })),
     ).rejects.toThrow(/WRONGPASS/);
     await expect(
       GeneratorProcess.start(sandbox.host.run, planFor(cluster, { endpoints: [{ host: "127.0.0.1", port: 1 }] })),
-    ).rejects.toThrow(/no node of the cluster says which has which slots:\n.*127\.0\.0\.1:1/);
+    ).rejects.toThrow(/no node of the cluster answers CLUSTER SLOTS:\n.*127\.0\.0\.1:1/);
   });
 });

@@ -53,7 +53,10 @@ function base64(files: NonNullable<JobPlan["files"]>): Record<string, string> {
   return Object.fromEntries(Object.entries(files).map(([file, content]) => [file, content.toString("base64")]));
 }
 
-/** Prints valkey-benchmark's options only: a container's termination message holds 4096 bytes, and the whole help is longer. */
+/**
+ * Prints valkey-benchmark's options only: a container's termination message holds 4096 bytes, and the whole help is
+ * longer.
+ */
 const FEATURES_SCRIPT = `valkey-benchmark --help | grep '^ *--' > /dev/termination-log`;
 
 /** A Job of one pod whose termination message lists the options of valkey-benchmark in the image. */

@@ -186,7 +186,7 @@ function overlapWarnings(runs: readonly RunnerMeasurement[]): Warning[] {
   const part = Math.max(0, common) / whole;
   if (part >= OVERLAP_LIMIT) return [];
   const share = `${(part * 100).toFixed(1)} % of the time`;
-  const text = `all runners ran at once only ${share}; the sum of their rates is higher than any rate the servers reached`;
+  const text = `all runners ran at once only ${share}; the sum of their rates is higher than the rate of the servers`;
   return [{ code: "runners-apart", text }];
 }
 

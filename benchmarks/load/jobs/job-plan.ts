@@ -9,7 +9,9 @@ import type { BinaryFiles, LoadSidecar } from "./sidecar";
 export interface RunnerPlan {
   /** Number of runners. */
   readonly runners: number;
-  /** Whether runners may share machines with servers of the deployment under test. Every record then carries a warning. */
+  /**
+   * Whether runners may share machines with servers of the deployment under test. Every record then carries a warning.
+   */
   readonly sharing: boolean;
   /**
    * Requests and limits of each runner. A CPU limit slows the load generator down (scanners ask for one, CKV_K8S_11).
@@ -18,7 +20,10 @@ export interface RunnerPlan {
   readonly resources?: { readonly requests: Labels; readonly limits?: Labels } | undefined;
   /** Image that holds valkey-benchmark and valkey-cli. @default the servers' image */
   readonly image?: string | undefined;
-  /** Images of the load generators that the servers' image does not hold. @default pinned images of Node and memtier_benchmark */
+  /**
+   * Images of the load generators that the servers' image does not hold.
+   * @default pinned images of Node and memtier_benchmark
+   */
   readonly images?: { readonly node?: string | undefined; readonly memtier?: string | undefined } | undefined;
   /** Pull policy of all images. @default Kubernetes' own */
   readonly imagePullPolicy?: "Always" | "IfNotPresent" | undefined;
@@ -59,8 +64,8 @@ export interface JobPlan {
   /** Files of the sidecar. */
   readonly files?: BinaryFiles | undefined;
   /**
-   * The user made for the run and deleted after it. Load generators take a password on their command line only; the runner
-   * takes it from its environment, so that the Job's objects do not hold it (CKV_K8S_35).
+   * The user made for the run and deleted after it. Load generators take a password on their command line only; the
+   * runner takes it from its environment, so that the Job's objects do not hold it (CKV_K8S_35).
    */
   readonly user: BenchmarkUser | undefined;
   /** TLS options besides the files, which are the runner's own. */

@@ -15,7 +15,9 @@ import type { RunnerRecord } from "./runner-record";
 import { parseRunnerRecord } from "./runner-record";
 import type { RunnerKeys } from "./runner-script";
 
-/** Between queries for arrived runners. The queries go to the server under test, so none are sent while it is measured. */
+/**
+ * Between queries for arrived runners. The queries go to the server under test, so none are sent while it is measured.
+ */
 const ARRIVAL_POLL_MS = 50;
 /** Between queries for the pods. */
 const POD_POLL_MS = 1_000;
@@ -186,8 +188,8 @@ export async function runFeaturesJob(
 }
 
 /**
- * Creates the Job and what it needs. The Job owns its Secret and ConfigMap, so that Kubernetes deletes them with it; an owner must
- * exist first, so the Job starts suspended.
+ * Creates the Job and what it needs. The Job owns its Secret and ConfigMap, so that Kubernetes deletes them with it; an
+ * owner must exist first, so the Job starts suspended.
  */
 async function createJob(kubernetes: KubernetesClient, { job, secret, files }: JobObjects): Promise<void> {
   const namespace = job.metadata?.namespace ?? "";

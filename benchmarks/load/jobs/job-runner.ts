@@ -27,7 +27,10 @@ export interface JobLoadRunnerOptions {
   readonly plan: RunnerPlan;
   /** Deployments to measure. */
   readonly deployments: readonly KubernetesDeployment[];
-  /** Image of the runners, the same for all deployments, so that one load generator compares them. @default the first deployment's */
+  /**
+   * Image of the runners, the same for all deployments, so that one load generator compares them.
+   * @default the first deployment's
+   */
   readonly image?: string | undefined;
   /** Longest start of the runners, milliseconds. @default 300000 */
   readonly timeoutMs?: number | undefined;

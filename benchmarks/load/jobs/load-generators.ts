@@ -84,7 +84,8 @@ export function memtierInJobs(image = MEMTIER_IMAGE): JobLoadGenerator<MemtierRu
 
 const BUNDLE = "open-loop.cjs.gz";
 const UNPACKED = "/tmp/open-loop.cjs";
-const UNPACK = `fs.writeFileSync("${UNPACKED}", zlib.gunzipSync(fs.readFileSync("${SIDECAR_FILES_DIRECTORY}/${BUNDLE}")))`;
+const PACKED = `${SIDECAR_FILES_DIRECTORY}/${BUNDLE}`;
+const UNPACK = `fs.writeFileSync("${UNPACKED}", zlib.gunzipSync(fs.readFileSync("${PACKED}")))`;
 
 /** The open-loop generator in a sidecar with Node; a ConfigMap holds its bundle. */
 export function openLoopInJobs(image = NODE_IMAGE): JobLoadGenerator<OpenLoopRun> {
@@ -99,8 +100,8 @@ export function openLoopInJobs(image = NODE_IMAGE): JobLoadGenerator<OpenLoopRun
     user: ({ credentials }) => credentials,
     phase: (run, { tls, runners }, deployment) => {
       const endpoints = endpointsPrimaryFirst(deployment, run.primary);
-      // Certificates name stable host names, but the generator connects to addresses. Without an SNI it accepts any name in
-      // a certificate of the authority, as Valkey's own programs do.
+      // Certificates name stable host names, but the generator connects to addresses. Without an SNI it accepts any
+      // name in a certificate of the authority, as Valkey's own programs do.
       const access = {
         ...deployment.access,
         tls: tls === undefined ? undefined : { ...tls, anyName: tls.sni === undefined },

@@ -1,4 +1,4 @@
-# The container of a runner: waits for the other runners, runs the load generator once per phase and hands over its record.
+# The container of a runner: waits for the other runners, runs the load generator once per phase, writes its record.
 # POSIX shell, because the servers' image holds a shell and Valkey's own programs and possibly nothing else.
 #
 # Environment:
@@ -12,7 +12,8 @@
 #   REQUESTS, RATE            requests and requests per second of all runners together
 #   SEEDS                     seed of the first runner, one per phase
 #   TIMEOUT_SECONDS           longest wait for the other runners
-#   EXCHANGE                  directory shared with the sidecar that runs the load generator (sidecar.sh); empty: valkey-benchmark runs here
+#   EXCHANGE                  directory shared with the sidecar that runs the load generator (sidecar.sh);
+#                             empty: valkey-benchmark runs in this container
 # Arguments: those of the load generator, with placeholders (runner-script.ts); @THEN@ stands between two phases.
 set -u
 record=$RECORD

@@ -1,4 +1,6 @@
-/** A second container in the runner's pod, for a load generator that the servers' image does not hold (`sidecar.sh`). */
+/**
+ * A second container in the runner's pod, for a load generator that the servers' image does not hold (`sidecar.sh`).
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 

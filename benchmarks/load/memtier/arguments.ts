@@ -21,8 +21,9 @@ export interface MemtierRun {
 }
 
 /**
- * The arguments in order. The credentials follow `-a`; memtier_benchmark reads them from nowhere else, so they are those of a
- * user made for the run. Its keys are numbered from 1 after a prefix and have no hash tag: it routes by the slot of the key.
+ * The arguments in order. The credentials follow `-a`; memtier_benchmark reads them from nowhere else, so they are
+ * those of a user made for the run. Its keys are numbered from 1 after a prefix and have no hash tag: it routes by the
+ * slot of the key.
  * @param json file for the results
  * @param word `user:password`, or a placeholder for it
  * @throws BadInput when the rate is not a whole number of requests per second on each connection

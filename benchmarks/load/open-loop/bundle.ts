@@ -1,10 +1,10 @@
-/** The generator as one file that needs nothing but Node: for a process on this machine and for a Job. */
+/** The open-loop generator as one file that needs only Node: for a process on this machine and for a Job. */
 import { build } from "esbuild";
 import { join } from "node:path";
 
 let bundled: Promise<string> | undefined;
 
-/** CommonJS text; made once. */
+/** CommonJS text, built once per process. */
 export function generatorBundle(): Promise<string> {
   bundled ??= bundle();
   return bundled;
@@ -20,7 +20,7 @@ async function bundle(): Promise<string> {
     minify: true,
     legalComments: "none",
     write: false,
-    // hdr-histogram-js asks for zlib by eval, which is what works here.
+    // hdr-histogram-js loads zlib by eval, which works in Node.
     logOverride: { "direct-eval": "silent" },
   });
   return outputFiles[0]?.text ?? "";

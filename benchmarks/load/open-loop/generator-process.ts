@@ -1,4 +1,4 @@
-/** The generator as a process on this machine. */
+/** The open-loop generator as a process on this machine. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -12,39 +12,39 @@ import type { OpenLoopPlan, ProcessMessage } from "./plan";
 import { START_COMMAND, processMessageSchema, STOP_COMMAND } from "./plan";
 import { Tally } from "./tally";
 
+/** Starts the process, exchanges messages with it over its standard streams and reads its result. */
 export class GeneratorProcess {
-  #waiting: { readonly resolve: (said: ProcessMessage) => void; readonly reject: (error: Error) => void } | undefined;
-  #said: ProcessMessage[] = [];
+  #waiting:
+    { readonly resolve: (message: ProcessMessage) => void; readonly reject: (error: Error) => void } | undefined;
+  #messages: ProcessMessage[] = [];
   #errors = "";
-  #ended: Error | undefined;
+  #failure: Error | undefined;
 
   private constructor(private readonly recorded: RecordedProcess) {
     const { child, ended } = recorded;
-    // A busy machine tells of its end before the last of what it said has been read.
-    const silent = new Promise<void>((resolve) => {
+    // On a busy machine the exit of the process is reported before its last output has been read.
+    const outputRead = new Promise<void>((resolve) => {
       if (child.stdout === null) resolve();
       else
         createInterface({ input: child.stdout })
           .on("line", (line) => {
-            this.#hear(line);
+            this.#receive(line);
           })
           .once("close", resolve);
     });
     child.stderr?.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));
-    // A process that is gone is noticed by its end, and not by what cannot be told to it.
+    // The exit reports that the process is gone; a failed write adds nothing.
     child.stdin?.on("error", () => undefined);
-    void Promise.all([ended, silent]).then(([exit]) => {
-      this.#end(
-        new Failure(
-          `the generator ended with ${formatExit(exit)}${this.#errors.trim() === "" ? "" : `: ${this.#errors.trim().split("\n").at(-1) ?? ""}`}`,
-        ),
-      );
+    void Promise.all([ended, outputRead]).then(([exit]) => {
+      const lastLine = this.#errors.trim().split("\n").at(-1) ?? "";
+      const reason = lastLine === "" ? "" : `: ${lastLine}`;
+      this.#fail(new Failure(`the open-loop generator ended with ${formatExit(exit)}${reason}`));
     });
   }
 
   /**
-   * Starts it and waits until all its connections are there.
-   * @throws Failure when a server cannot be reached, or the process ends
+   * Starts the process and waits until all its connections are open.
+   * @throws Failure when a server cannot be reached or the process ends
    */
   static async start(run: RunDirectory, plan: OpenLoopPlan): Promise<GeneratorProcess> {
     const file = join(run.path, "open-loop.cjs");
@@ -53,7 +53,7 @@ export class GeneratorProcess {
       startRecorded(run, "open-loop", process.execPath, [file], { stdio: ["pipe", "pipe", "pipe"] }),
     );
     try {
-      started.#tell(JSON.stringify(plan));
+      started.#send(JSON.stringify(plan));
       await started.#next("ready");
       return started;
     } catch (error) {
@@ -62,60 +62,69 @@ export class GeneratorProcess {
     }
   }
 
+  /** The ID of the process. */
   get pid(): number {
     return this.recorded.pid;
   }
 
-  /** What came of it, a tally of each worker, when it is done. @throws Failure when it ends without saying so */
+  /**
+   * Starts the load and waits for its end.
+   * @returns a tally per worker
+   * @throws Failure when the process ends without a result
+   */
   async run(): Promise<Tally[]> {
-    this.#tell(START_COMMAND);
+    this.#send(START_COMMAND);
     const { tallies } = await this.#next("result");
     await this.recorded.ended;
     return tallies.map((data) => Tally.ofData(data));
   }
 
-  /** Ends the offering early; `run` then says what came of what was offered. */
+  /** Stops offering requests early; `run` then returns the tallies so far. */
   stop(): void {
-    this.#tell(STOP_COMMAND);
+    this.#send(STOP_COMMAND);
   }
 
+  /** Kills the process and waits for its end. */
   async kill(): Promise<void> {
     const identity = identifyProcess(this.pid);
     if (identity !== undefined) signalProcess(identity, "SIGKILL");
     await this.recorded.ended;
   }
 
-  #tell(line: string): void {
+  #send(line: string): void {
     this.recorded.child.stdin?.write(`${line}\n`);
   }
 
   async #next<E extends ProcessMessage["event"]>(event: E): Promise<Extract<ProcessMessage, { event: E }>> {
-    const said =
-      this.#said.shift() ??
+    const message =
+      this.#messages.shift() ??
       (await new Promise<ProcessMessage>((resolve, reject) => {
-        if (this.#ended !== undefined) reject(this.#ended);
+        if (this.#failure !== undefined) reject(this.#failure);
         else this.#waiting = { resolve, reject };
       }));
-    if (said.event === "failed") throw new Failure(said.message);
-    if (said.event !== event) throw new Error(`the generator says ${said.event} where it should say ${event}`);
-    return said as Extract<ProcessMessage, { event: E }>;
+    if (message.event === "failed") throw new Failure(message.message);
+    if (message.event !== event) throw new Error(`the open-loop generator sent ${message.event} in place of ${event}`);
+    return message as Extract<ProcessMessage, { event: E }>;
   }
 
-  #hear(line: string): void {
-    let said: ProcessMessage;
+  #receive(line: string): void {
+    let message: ProcessMessage;
     try {
-      said = processMessageSchema.parse(JSON.parse(line));
+      message = processMessageSchema.parse(JSON.parse(line));
     } catch (error) {
-      said = { event: "failed", message: `the generator says what is not understood: ${messageOf(error)}` };
+      message = {
+        event: "failed",
+        message: `the open-loop generator sent a message that is not understood: ${messageOf(error)}`,
+      };
     }
     const waiting = this.#waiting;
     this.#waiting = undefined;
-    if (waiting === undefined) this.#said.push(said);
-    else waiting.resolve(said);
+    if (waiting === undefined) this.#messages.push(message);
+    else waiting.resolve(message);
   }
 
-  #end(error: Error): void {
-    this.#ended = error;
+  #fail(error: Error): void {
+    this.#failure = error;
     this.#waiting?.reject(error);
     this.#waiting = undefined;
   }

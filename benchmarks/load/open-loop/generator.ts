@@ -1,3 +1,8 @@
+/**
+ * The open-loop generator. It sends requests at intended times, whether or not earlier requests have been answered, and
+ * measures latency from the intended time. A stall of the server thus counts for every request intended during the
+ * stall, also for those that a closed loop would not have sent (coordinated omission).
+ */
 import type { Access, Mode } from "../../../valkey/node";
 import { Failure } from "../../../lib/errors";
 import type { ReadFrom } from "../../workloads/mixed-workload";
@@ -16,111 +21,108 @@ import type { ArrivalSchedule } from "./requests/schedule";
 import type { RequestOutcome } from "./tally";
 import { addCount, Tally } from "./tally";
 
+/** What one generator sends, and where. */
 export interface OpenLoopGeneratorOptions {
   readonly mode: Mode;
   readonly access: Access;
+  /** Finds the servers and their slots. */
   readonly discoverRoutes: DiscoverRoutes;
-  /** Connections, shared evenly by the servers that requests go to. */
+  /** Connections in all, divided evenly among the servers that requests go to. */
   readonly clients: number;
-  /** Requests of one arrival, which are sent together where they go to the same server. */
+  /** Requests per arrival; those for the same server are sent together. */
   readonly pipeline: number;
   readonly readFrom: ReadFrom;
+  /** Milliseconds from the intended time after which a request fails. */
   readonly timeoutMs: number;
-  /** Requests that may wait for a connection; more are not sent. */
+  /** Requests that may wait for a connection; further requests fail unsent. */
   readonly queue: number;
+  /** Length of the load. */
   readonly seconds: number;
   readonly schedule: ArrivalSchedule;
   readonly source: OperationSource;
-  /** For the choice of replicas. */
+  /** Chooses replicas. */
   readonly random: Random;
 }
 
-/** How long connections may take at the start. */
-const OPEN_TIMEOUT_MS = 10_000;
-/** Between looks for requests that have waited too long. */
-const TIMEOUT_LOOK_MS = 10;
-/** What a server says to whom it does not want, now or later. */
-const REFUSED = /^(WRONGPASS|NOAUTH|NOPERM|ERR) /;
-/** A request that is sent so often from one server to the next is given up on. */
-const MOST_REDIRECTS = 16;
+/** Longest time until all connections are open. */
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Between checks for timed-out requests. */
+const TIMEOUT_CHECK_MS = 10;
+/** Errors at the start that a retry does not cure. */
+const PERMANENT_ERROR = /^(WRONGPASS|NOAUTH|NOPERM|ERR) /;
+/** Redirects of one request after which it fails. */
+const MAX_REDIRECTS = 16;
+/** Delay of a request after TRYAGAIN. */
 const TRY_AGAIN_MS = 2;
-/** Errors that say that the routes are not what they were. */
-const STALE = new Set(["READONLY", "MASTERDOWN", "CLUSTERDOWN", "LOADING"]);
+/** Errors after which the routes are read again. */
+const STALE_ROUTE_ERRORS = new Set(["READONLY", "MASTERDOWN", "CLUSTERDOWN", "LOADING"]);
 
 const ACKNOWLEDGED: RequestOutcome = { kind: "acknowledged" };
 
+/** One worker: its connections, its pacer and its tally. */
 export class OpenLoopGenerator {
   readonly tally = new Tally();
   #router: Router | undefined;
   readonly #refresher: RouteRefresher;
-  /** Offered, and not yet settled; and of these, sent and not yet answered. */
+  /** Requests offered and not settled. */
   #unsettled = 0;
+  /** Of these, requests sent and not answered. */
   #inFlight = 0;
-  /** Servers with something new in their queue. */
-  readonly #touched = new Set<LoadNode>();
+  /** Servers with new requests in their queue. */
+  readonly #queuedNodes = new Set<LoadNode>();
   #pacer: Pacer | undefined;
   #endMs = Infinity;
-  #lookAt = 0;
-  #isOver = false;
-  #finished: (() => void) | undefined;
+  #checkAtMs = 0;
+  #hasEnded = false;
+  #endIfDone: (() => void) | undefined;
 
   constructor(
-    private readonly plan: OpenLoopGeneratorOptions,
-    private readonly sink: RequestObserver = () => undefined,
+    private readonly options: OpenLoopGeneratorOptions,
+    private readonly observer: RequestObserver = () => undefined,
   ) {
-    this.#refresher = new RouteRefresher(plan.discoverRoutes, (routes) => this.#router?.applyRoutes(routes));
+    this.#refresher = new RouteRefresher(options.discoverRoutes, (routes) => this.#router?.applyRoutes(routes));
   }
 
   /**
-   * Connects to every server.
-   * @throws Failure naming every server that no connection reaches in time; the signal's reason
+   * Opens all connections.
+   * @throws Failure that names the servers without all their connections; the signal's reason
    */
   async open(signal: AbortSignal): Promise<void> {
-    const { plan } = this;
+    const { options } = this;
     const router = new Router(
-      plan,
-      await plan.discoverRoutes(),
+      options,
+      await options.discoverRoutes(),
       {
         reply: (node, request, error) => {
           this.#reply(node, request, error);
         },
         disconnected: (_node, unanswered, reason) => {
-          this.#lost(unanswered, reason);
+          this.#disconnected(unanswered, reason);
         },
         sent: (request) => {
           this.#sent(request);
         },
       },
-      plan.random,
+      options.random,
     );
     this.#router = router;
-    const deadline = Date.now() + OPEN_TIMEOUT_MS;
+    const deadline = Date.now() + CONNECT_TIMEOUT_MS;
     while (router.nodes.some((node) => !node.isReady)) {
       signal.throwIfAborted();
-      const refused = router.nodes.find(({ lastError }) => REFUSED.test(lastError ?? ""));
-      if (refused !== undefined) throw new Failure(`${refused.name}: ${refused.lastError ?? ""}`);
-      if (Date.now() > deadline) {
-        const missing = router.nodes.filter((node) => !node.isReady);
-        throw new Failure(
-          missing
-            .map(
-              (node) =>
-                `${node.name}: ${node.readyConnections} connections within ${OPEN_TIMEOUT_MS / 1000} s (${node.lastError ?? "no answer"})`,
-            )
-            .join("; "),
-        );
-      }
+      const rejecting = router.nodes.find(({ lastError }) => PERMANENT_ERROR.test(lastError ?? ""));
+      if (rejecting !== undefined) throw new Failure(`${rejecting.name}: ${rejecting.lastError ?? ""}`);
+      if (Date.now() > deadline) throw new Failure(missingConnections(router.nodes));
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }
 
   /**
-   * Offers requests from a moment on for the plan's seconds, and waits until each is settled.
+   * Offers requests for the configured time, and waits until each is settled.
    * @param startMs milliseconds since the epoch
-   * @param signal ends the offering early; what is under way then is unknown
+   * @param signal stops early; the outcome of requests in flight is then unknown
    */
   run(startMs: number, signal: AbortSignal): Promise<Tally> {
-    const { schedule, seconds, pipeline } = this.plan;
+    const { schedule, seconds, pipeline } = this.options;
     const { tally } = this;
     tally.fromMs = startMs;
     this.#endMs = startMs + seconds * 1000;
@@ -132,17 +134,17 @@ export class OpenLoopGenerator {
         for (let i = 0; i < pipeline; i++) this.#offer(intendedMs);
       },
       afterArrivals: () => {
-        this.#pump();
+        this.#sendQueued();
       },
       onTurn: (nowMs) => {
-        this.#look(nowMs);
+        this.#checkTimeouts(nowMs);
       },
       isAwaitingReplies: () => this.#unsettled > 0,
     }));
     return new Promise((resolve) => {
       const end = (): void => {
-        if (this.#isOver) return;
-        this.#isOver = true;
+        if (this.#hasEnded) return;
+        this.#hasEnded = true;
         signal.removeEventListener("abort", end);
         pacer.stop();
         tally.busySeconds = pacer.busySeconds;
@@ -150,16 +152,16 @@ export class OpenLoopGenerator {
         tally.toMs = Math.max(tally.toMs, Math.min(this.#endMs, epochMs()));
         resolve(tally);
       };
-      this.#finished = () => {
+      this.#endIfDone = () => {
         if (pacer.isDone && this.#unsettled === 0) end();
       };
       signal.addEventListener("abort", end);
       if (signal.aborted) end();
-      else pacer.start(() => this.#finished?.());
+      else pacer.start(() => this.#endIfDone?.());
     });
   }
 
-  /** Ends all connections; for a generator that has not run. */
+  /** Closes all connections of a generator that has not run. */
   close(): void {
     this.#close();
   }
@@ -176,12 +178,12 @@ export class OpenLoopGenerator {
 
   #offer(intendedMs: number): void {
     const { tally } = this;
-    const request = new TimedRequest(this.plan.source.next(), intendedMs);
+    const request = new TimedRequest(this.options.source.next(), intendedMs);
     tally.offered++;
     this.#unsettled++;
     if (this.#unsettled > tally.mostInFlight) tally.mostInFlight = this.#unsettled;
-    // An arrival is put in the queue whole before any of it is sent.
-    if (this.#unsettled - this.#inFlight > this.plan.queue + this.plan.pipeline)
+    // All requests of an arrival are queued before any is sent.
+    if (this.#unsettled - this.#inFlight > this.options.queue + this.options.pipeline)
       this.#settle(request, { kind: "failed", error: "queue-full" });
     else this.#dispatch(request);
   }
@@ -190,13 +192,13 @@ export class OpenLoopGenerator {
     if (to === undefined) this.#settle(request, { kind: "failed", error: "no-server" });
     else {
       to.enqueue(request);
-      this.#touched.add(to);
+      this.#queuedNodes.add(to);
     }
   }
 
-  #pump(): void {
-    for (const node of this.#touched) node.sendQueued();
-    this.#touched.clear();
+  #sendQueued(): void {
+    for (const node of this.#queuedNodes) node.sendQueued();
+    this.#queuedNodes.clear();
   }
 
   #sent(request: TimedRequest): void {
@@ -209,62 +211,61 @@ export class OpenLoopGenerator {
     this.#inFlight--;
     this.#pacer?.markBusy();
     if (error === undefined) this.#settle(request, ACKNOWLEDGED);
-    else if (!this.#redirected(node, request, error)) {
+    else if (!this.#followRedirect(node, request, error)) {
       const kind = errorPrefix(error);
-      if (STALE.has(kind)) this.#refresher.requestRefresh();
+      if (STALE_ROUTE_ERRORS.has(kind)) this.#refresher.requestRefresh();
       this.#settle(request, { kind: "failed", error: kind });
     }
   }
 
-  /** Follows a redirection. @returns whether the error was one */
-  #redirected(node: LoadNode, request: TimedRequest, error: string): boolean {
+  /** Sends a redirected request again. @returns whether the error was a redirect */
+  #followRedirect(node: LoadNode, request: TimedRequest, error: string): boolean {
     const redirect = parseRedirect(error, node.endpoint);
-    // REDIRECT is sent only to clients that asked for it by CLIENT CAPA.
+    // Servers send REDIRECT only to clients that asked for it with CLIENT CAPA.
     if (redirect === undefined || redirect.kind === "REDIRECT") return false;
     addCount(this.tally.redirects, redirect.kind);
-    if (++request.redirects > MOST_REDIRECTS) {
+    if (++request.redirects > MAX_REDIRECTS) {
       this.#settle(request, { kind: "failed", error: "redirects" });
       return true;
     }
     if (redirect.kind === "TRYAGAIN") {
       setTimeout(() => {
-        this.#again(request);
+        this.#resend(request);
       }, TRY_AGAIN_MS);
       return true;
     }
     request.isAsking = redirect.kind === "ASK";
     if (redirect.kind === "MOVED") {
       this.#refresher.requestRefresh();
-      this.#again(request, this.#router?.setSlotOwner(redirect.slot, redirect.endpoint));
-    } else this.#again(request, this.#router?.nodeAt(redirect.endpoint));
+      this.#resend(request, this.#router?.setSlotOwner(redirect.slot, redirect.endpoint));
+    } else this.#resend(request, this.#router?.nodeAt(redirect.endpoint));
     return true;
   }
 
-  #again(request: TimedRequest, to?: LoadNode): void {
-    if (this.#isOver) this.#settle(request, { kind: "failed", error: "stopped" });
+  #resend(request: TimedRequest, to?: LoadNode): void {
+    if (this.#hasEnded) this.#settle(request, { kind: "failed", error: "stopped" });
     else {
       this.#dispatch(request, to ?? this.#router?.route(request));
-      this.#pump();
+      this.#sendQueued();
     }
   }
 
-  #lost(unanswered: readonly TimedRequest[], reason: string): void {
+  #disconnected(unanswered: readonly TimedRequest[], reason: string): void {
     this.#pacer?.markBusy();
-    if (!this.#isOver) this.#refresher.requestRefresh();
-    const deadlineMs = epochMs() - this.plan.timeoutMs;
+    if (!this.#hasEnded) this.#refresher.requestRefresh();
+    const deadlineMs = epochMs() - this.options.timeoutMs;
     for (const request of unanswered) {
       this.#inFlight--;
-      this.#settle(request, {
-        kind: "unknown",
-        error: reason === "stopped" ? "stopped" : request.intendedMs < deadlineMs ? "timeout" : "disconnected",
-      });
+      const isLate = request.intendedMs < deadlineMs;
+      const error = reason === "stopped" ? "stopped" : isLate ? "timeout" : "disconnected";
+      this.#settle(request, { kind: "unknown", error });
     }
   }
 
-  #look(nowMs: number): void {
-    if (nowMs < this.#lookAt) return;
-    this.#lookAt = nowMs + TIMEOUT_LOOK_MS;
-    const deadlineMs = nowMs - this.plan.timeoutMs;
+  #checkTimeouts(nowMs: number): void {
+    if (nowMs < this.#checkAtMs) return;
+    this.#checkAtMs = nowMs + TIMEOUT_CHECK_MS;
+    const deadlineMs = nowMs - this.options.timeoutMs;
     for (const node of this.#router?.nodes ?? []) {
       for (const request of node.takeQueuedBefore(deadlineMs))
         this.#settle(request, { kind: "failed", error: "unavailable" });
@@ -282,7 +283,17 @@ export class OpenLoopGenerator {
       tally[request.operation.kind === "read" ? "reads" : "writes"].record((doneMs - request.intendedMs) * 1000);
     } else addCount(tally[outcome.kind], outcome.error);
     if (doneMs > tally.toMs) tally.toMs = doneMs;
-    this.sink(request, outcome);
-    if (this.#unsettled === 0) this.#finished?.();
+    this.observer(request, outcome);
+    if (this.#unsettled === 0) this.#endIfDone?.();
   }
+}
+
+/** Lists the servers without all their connections. */
+function missingConnections(nodes: readonly LoadNode[]): string {
+  const missing = nodes.filter(({ isReady }) => !isReady);
+  return missing
+    .map(({ name, readyConnections, lastError = "no reply" }) => {
+      return `${name}: ${readyConnections} connections within ${CONNECT_TIMEOUT_MS / 1000} s (${lastError})`;
+    })
+    .join("; ");
 }

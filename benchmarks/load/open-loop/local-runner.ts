@@ -1,4 +1,4 @@
-/** The open-loop generator as a load generator: processes on this machine, with their CPU and the machine's sampled beside them. */
+/** Runs the open-loop generator as a process on this machine, and samples its CPU and the machine's. */
 import type { Deployment } from "../../../valkey/deployment";
 import { Failure, messageOf } from "../../../lib/errors";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
@@ -18,43 +18,47 @@ import type { OpenLoopPlan } from "./plan";
 import { workloadPlan } from "./plan";
 import { Tally } from "./tally";
 
-/** One run of the generator. */
+/** One run of the open-loop generator. */
 export interface OpenLoopRun {
   readonly mix: OpenLoopWorkload;
-  /** By name: who is written to where there are no slots. */
+  /** Name of the node that gets writes in replication mode. */
   readonly primary: string;
   readonly seed: number;
   readonly credentials: BenchmarkUser | undefined;
 }
 
+/** What all runs have in common. */
 export interface LocalOpenLoopOptions {
   readonly run: RunDirectory;
-  /** Whether the servers run on this machine too. */
+  /** Whether the servers run on this machine. */
   readonly serversHere: boolean;
 }
 
+/** Between two samples of the CPU. */
 const CPU_INTERVAL_MS = 100;
 
+/** Runs the open-loop generator as a process on this machine. */
 export class LocalOpenLoopRunner implements LoadRunner<OpenLoopRun> {
   readonly count = 1;
 
-  constructor(private readonly local: LocalOpenLoopOptions) {}
+  constructor(private readonly options: LocalOpenLoopOptions) {}
 
   async run(
-    { deployment, run: tool, warmUp }: LoadRequest<OpenLoopRun>,
-    watch: LoadObserver,
+    { deployment, run, warmUp }: LoadRequest<OpenLoopRun>,
+    observer: LoadObserver,
     signal: AbortSignal,
   ): Promise<LoadOutcome> {
-    const endpoints = endpointsPrimaryFirst(deployment, tool.primary);
-    if (warmUp !== undefined) await this.#once(openLoopPlan(warmUp, deployment, endpoints), signal);
-    const plan = openLoopPlan(tool, deployment, endpoints);
-    const { tallies, startedAt, cpu, runnerCores } = await this.#once(plan, signal, watch);
+    const endpoints = endpointsPrimaryFirst(deployment, run.primary);
+    if (warmUp !== undefined) await this.#runOnce(openLoopPlan(warmUp, deployment, endpoints), signal);
+    const plan = openLoopPlan(run, deployment, endpoints);
+    const { tallies, startedAt, cpu, programCores } = await this.#runOnce(plan, signal, observer);
     const tally = Tally.merge(tallies);
     const { fromMs, toMs } = tally;
     const latencies = tally.latencies();
+    const data = tallies.map((each) => each.data());
     const seconds = Math.max(toMs - fromMs, 1) / 1000;
     return {
-      report: openLoopReport(tally, tool.mix.name),
+      report: openLoopReport(tally, run.mix.name),
       latencies,
       offering: offeringOf(tally, seconds),
       fromMs,
@@ -65,48 +69,44 @@ export class LocalOpenLoopRunner implements LoadRunner<OpenLoopRun> {
           warmUp: false,
           runner: undefined,
           command: ["open-loop", JSON.stringify({ ...plan, access: "***" })],
-          text: `${JSON.stringify(
-            tallies.map((each) => each.data()),
-            null,
-            1,
-          )}\n`,
+          text: `${JSON.stringify(data, null, 1)}\n`,
         },
       ],
       cpu: clientCpu([cpuWithin(cpu, fromMs, toMs)], {
         threads: plan.workers,
-        program: runnerCores,
-        serversHere: this.local.serversHere,
+        program: programCores,
+        serversHere: this.options.serversHere,
       }),
       runners: [],
       warnings: [],
     };
   }
 
-  async #once(
+  async #runOnce(
     plan: OpenLoopPlan,
     signal: AbortSignal,
-    watch?: LoadObserver,
-  ): Promise<{ tallies: Tally[]; startedAt: string; cpu: readonly CpuSample[]; runnerCores: number }> {
+    observer?: LoadObserver,
+  ): Promise<{ tallies: Tally[]; startedAt: string; cpu: readonly CpuSample[]; programCores: number }> {
     signal.throwIfAborted();
-    const generator = await GeneratorProcess.start(this.local.run, plan);
+    const generator = await GeneratorProcess.start(this.options.run, plan);
     const kill = (): void => {
       void generator.kill();
     };
     signal.addEventListener("abort", kill);
     try {
-      await watch?.begin();
+      await observer?.begin();
       const startedAt = new Date().toISOString();
-      const begun = epochMs();
+      const beganMs = epochMs();
       const ownCpu = process.cpuUsage();
-      const cpu: CpuSample[] = [sampleCpu(generator.pid, begun)];
+      const cpu: CpuSample[] = [sampleCpu(generator.pid, beganMs)];
       const timer = setInterval(() => cpu.push(sampleCpu(generator.pid, epochMs())), CPU_INTERVAL_MS);
       const tallies = await generator.run().finally(() => {
         clearInterval(timer);
       });
       const { user, system } = process.cpuUsage(ownCpu);
-      const runnerCores = (user + system) / 1000 / (epochMs() - begun);
-      await watch?.end();
-      return { tallies, startedAt, cpu, runnerCores };
+      const programCores = (user + system) / 1000 / (epochMs() - beganMs);
+      await observer?.end();
+      return { tallies, startedAt, cpu, programCores };
     } catch (error) {
       signal.throwIfAborted();
       throw error instanceof Failure ? new LoadGeneratorFailure(messageOf(error), "", { cause: error }) : error;
@@ -117,7 +117,7 @@ export class LocalOpenLoopRunner implements LoadRunner<OpenLoopRun> {
   }
 }
 
-/** As valkey-benchmark's is: of what was acknowledged. */
+/** The acknowledged requests in the form of valkey-benchmark's report. */
 export function openLoopReport(tally: Tally, title: string): LoadReport {
   const seconds = Math.max(tally.toMs - tally.fromMs, 1) / 1000;
   return {
@@ -128,7 +128,7 @@ export function openLoopReport(tally: Tally, title: string): LoadReport {
   };
 }
 
-/** The primary first, so that replication knows which it is. */
+/** The endpoints of all nodes, the primary first: in replication mode the plan's first endpoint gets the writes. */
 export function endpointsPrimaryFirst(
   { nodes }: Pick<Deployment, "nodes">,
   primary: string,
@@ -138,19 +138,19 @@ export function endpointsPrimaryFirst(
     .map(({ endpoint }) => ({ ...endpoint }));
 }
 
-/** What the first of so many processes is told. */
+/** The plan of the first of several processes. */
 export function openLoopPlan(
   { mix, seed, credentials }: OpenLoopRun,
   { mode, access }: Pick<Deployment, "mode" | "access">,
   endpoints: OpenLoopPlan["endpoints"],
   processes = 1,
 ): OpenLoopPlan {
-  // Keys that are not there are left out, as JSON does.
+  // JSON leaves out keys with undefined values, which the schema refuses.
   const given = JSON.parse(JSON.stringify({ ...credentials, tls: access.tls })) as OpenLoopPlan["access"];
   return { ...workloadPlan(mix), mode, endpoints, access: given, seed, process: 0, processes };
 }
 
-/** What records say of an open loop. @param seconds that it took */
+/** The entry of a record about the offered load. @param seconds length of the measurement */
 export function offeringOf(tally: Tally, seconds: number): Offering {
   const { offered, sent, acknowledged, failed, unknown, redirects, reconnects, mostInFlight, lag, busySeconds } = tally;
   return {

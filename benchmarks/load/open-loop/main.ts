@@ -1,7 +1,8 @@
 /**
- * A process of the generator: reads its plan from standard input, connects, says that it is ready, waits for `go` and says what
- * came of it. One worker runs in the process' own thread, several in threads of theirs. Bundled to one file, it is what runs on a
- * host and in a Job. The password is in the plan, and so neither on a command line nor in the environment.
+ * A process of the open-loop generator. On this machine it reads its plan from standard input, connects, reports that
+ * it is ready, waits for the start and prints its result; the plan holds the password, which is thus neither on a
+ * command line nor in the environment. In a Job the plan is its argument and the environment holds the credentials. One
+ * worker runs in the main thread, several run in threads of their own.
  */
 import { createInterface } from "node:readline";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
@@ -11,20 +12,20 @@ import { START_COMMAND, openLoopPlanSchema, STOP_COMMAND } from "./plan";
 import type { TallyData } from "./tally";
 import { workerGenerator } from "./worker";
 
-/** From `go` to the first intended time, so that no worker is late for it. */
+/** From the start command to the first intended time, so that every worker is ready for it. */
 const LEAD_MS = 20;
 
-/** What a thread is told and says. */
+/** Messages to and from threads. */
 type ToThread = { readonly startMs: number } | "stop";
 type FromThread = { readonly ready: true } | { readonly tally: TallyData } | { readonly failed: string };
 
-/** A generator here or in a thread: ready when it resolves. */
-interface Runner {
+/** A worker in this thread or in its own, with all connections open. */
+interface OpenWorker {
   readonly run: (startMs: number) => Promise<TallyData>;
   readonly stop: () => void;
 }
 
-async function here(plan: OpenLoopPlan): Promise<Runner> {
+async function workerHere(plan: OpenLoopPlan): Promise<OpenWorker> {
   const controller = new AbortController();
   const generator = workerGenerator(plan, 0);
   await generator.open(controller.signal);
@@ -36,7 +37,7 @@ async function here(plan: OpenLoopPlan): Promise<Runner> {
   };
 }
 
-function inThread(plan: OpenLoopPlan, index: number): Promise<Runner> {
+function workerInThread(plan: OpenLoopPlan, index: number): Promise<OpenWorker> {
   const worker = new Worker(__filename, { workerData: { plan, index } });
   return new Promise((resolve, reject) => {
     let finish: ((tally: TallyData) => void) | undefined;
@@ -67,7 +68,7 @@ function inThread(plan: OpenLoopPlan, index: number): Promise<Runner> {
   });
 }
 
-async function asThread(): Promise<void> {
+async function runThread(): Promise<void> {
   const { plan, index } = workerData as { plan: OpenLoopPlan; index: number };
   const say = (message: FromThread): void => {
     parentPort?.postMessage(message);
@@ -90,10 +91,10 @@ async function asThread(): Promise<void> {
   parentPort?.close();
 }
 
-async function runnersOf(plan: OpenLoopPlan): Promise<Runner[]> {
+async function openWorkers(plan: OpenLoopPlan): Promise<OpenWorker[]> {
   return plan.workers === 1
-    ? [await here(plan)]
-    : Promise.all(Array.from({ length: plan.workers }, (_, index) => inThread(plan, index)));
+    ? [await workerHere(plan)]
+    : Promise.all(Array.from({ length: plan.workers }, (_, index) => workerInThread(plan, index)));
 }
 
 function say(message: ProcessMessage): Promise<void> {
@@ -104,7 +105,7 @@ function say(message: ProcessMessage): Promise<void> {
   );
 }
 
-async function asProcess(): Promise<number> {
+async function runProcess(): Promise<number> {
   const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   const next = async (): Promise<string | undefined> => {
     const line = await lines.next();
@@ -112,15 +113,15 @@ async function asProcess(): Promise<number> {
   };
   try {
     const plan = openLoopPlanSchema.parse(JSON.parse((await next()) ?? ""));
-    const runners = await runnersOf(plan);
+    const openedWorkers = await openWorkers(plan);
     await say({ event: "ready" });
     if ((await next()) !== START_COMMAND) return 0;
     const startMs = performance.timeOrigin + performance.now() + LEAD_MS;
-    const running = Promise.all(runners.map(({ run }) => run(startMs)));
+    const running = Promise.all(openedWorkers.map(({ run }) => run(startMs)));
     void (async () => {
-      // Whoever started this process may tell it to stop, or be gone.
+      // A closed standard input means that the program that started this process is gone.
       const line = await next();
-      if (line === STOP_COMMAND || line === undefined) for (const { stop } of runners) stop();
+      if (line === STOP_COMMAND || line === undefined) for (const { stop } of openedWorkers) stop();
     })();
     await say({ event: "result", tallies: await running });
     return 0;
@@ -131,21 +132,21 @@ async function asProcess(): Promise<number> {
 }
 
 /**
- * In a Job: the plan is its argument, which of the processes it is and whose credentials it has stand in its environment, and it
- * begins at once, for whoever starts it has the others wait for each other.
+ * Runs in a Job: the plan is an argument, the number of the process and the credentials are in the environment. It
+ * starts at once, because the runners wait for each other before they start it.
  */
-async function asJob(text: string): Promise<number> {
+async function runJob(text: string): Promise<number> {
   try {
     const { JOB_COMPLETION_INDEX: index = "0", TOOL_USER: username, TOOL_PASSWORD: password } = process.env;
-    const told = JSON.parse(text) as OpenLoopPlan;
+    const given = JSON.parse(text) as OpenLoopPlan;
     const plan = openLoopPlanSchema.parse({
-      ...told,
-      access: { ...told.access, username, password },
+      ...given,
+      access: { ...given.access, username, password },
       process: Number(index),
     });
-    const runners = await runnersOf(plan);
+    const openedWorkers = await openWorkers(plan);
     const startMs = performance.timeOrigin + performance.now() + LEAD_MS;
-    const tallies = await Promise.all(runners.map(({ run }) => run(startMs)));
+    const tallies = await Promise.all(openedWorkers.map(({ run }) => run(startMs)));
     await say({ event: "result", tallies, endedMs: performance.timeOrigin + performance.now() });
     return 0;
   } catch (error) {
@@ -155,5 +156,6 @@ async function asJob(text: string): Promise<number> {
 }
 
 const [, , planText] = process.argv;
-if (isMainThread) void (planText === undefined ? asProcess() : asJob(planText)).then((status) => process.exit(status));
-else void asThread();
+if (isMainThread)
+  void (planText === undefined ? runProcess() : runJob(planText)).then((status) => process.exit(status));
+else void runThread();

@@ -1,42 +1,46 @@
 /**
- * Wakes at intended times. Timers of the event loop come up to a millisecond late, which would be part of every latency; so
- * while an answer is awaited or the next time is near, the loop turns without sleeping, and else it naps to within a tenth of a
- * millisecond. How late it is all the same is what `arrive` is told.
+ * Wakes at intended times. Timers of the event loop are up to a millisecond late, which would add to every latency. So
+ * the loop spins while a reply is awaited or the next time is near; otherwise it sleeps to within a tenth of a
+ * millisecond. `onArrival` gets the remaining lateness.
  */
 import { epochMs } from "../../../lib/clock";
 
+/** What the pacer asks and reports. */
 export interface PacerCallbacks {
   /** The next intended time, milliseconds after the start. */
   readonly nextMs: () => number;
-  /** No intended time at or after this one counts. */
+  /** End of the load, milliseconds after the start; later intended times are dropped. */
   readonly endMs: number;
-  /** An intended time has come. Both in milliseconds since the epoch. */
+  /** Called at each intended time. Both times are in milliseconds since the epoch. */
   readonly onArrival: (intendedMs: number, nowMs: number) => void;
-  /** All that have come by now have been told. */
+  /** Called after all arrivals of a turn. */
   readonly afterArrivals: () => void;
-  /** Between arrivals, at every turn. */
+  /** Called at the end of every turn. */
   readonly onTurn: (nowMs: number) => void;
-  /** Whether an answer may come at any moment. */
+  /** Whether a reply may come at any moment. */
   readonly isAwaitingReplies: () => boolean;
 }
 
-/** Arrivals told in one turn, so that answers are read in between however far behind it is. */
-const MOST_PER_TURN = 128;
-/** Nearer than this, the loop turns; farther, it sleeps in a timer that answers wake it from. */
+/** Most arrivals in one turn, so that replies are read in between even when the pacer is late. */
+const MAX_PER_TURN = 128;
+/**
+ * Up to this distance from the next time the loop spins; beyond it a timer sleeps, from which replies wake the loop.
+ */
 const TIMER_MS = 2.5;
-/** A timer is late by up to so much. */
+/** Greatest lateness of a timer. */
 const TIMER_LATE_MS = 1.5;
-/** A nap is late by about so much, and too short to be worth it below twice that. */
+/** Usual lateness of a nap; a nap below twice this is not worth it. */
 const NAP_LATE_MS = 0.08;
-/** While nothing more is to be sent, between looks. */
+/** Length of a turn after the last arrival. */
 const DRAIN_MS = 2;
 
 const NAPPING = new Int32Array(new SharedArrayBuffer(4));
 
+/** Calls back at intended times until all have come. */
 export class Pacer {
   #dueMs: number;
   #turnMs = 0;
-  #hasWorked = false;
+  #wasBusy = false;
   #isStopped = false;
   #timer: NodeJS.Timeout | undefined;
   #immediate: NodeJS.Immediate | undefined;
@@ -48,9 +52,9 @@ export class Pacer {
   /** @param startMs milliseconds since the epoch */
   constructor(
     private readonly startMs: number,
-    private readonly pace: PacerCallbacks,
+    private readonly callbacks: PacerCallbacks,
   ) {
-    this.#dueMs = pace.nextMs();
+    this.#dueMs = callbacks.nextMs();
   }
 
   /** @param done called when every intended time has come */
@@ -65,46 +69,47 @@ export class Pacer {
     this.#next(turn);
   }
 
+  /** Ends the loop without waiting for the remaining times. */
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     clearImmediate(this.#immediate);
   }
 
-  /** Says that something was done between two turns. */
+  /** Reports work between two turns. */
   markBusy(): void {
-    this.#hasWorked = true;
+    this.#wasBusy = true;
   }
 
-  /** Seconds of the time until now in which there was something to do. */
+  /** Seconds in which the pacer or its caller had work. */
   get busySeconds(): number {
     return Math.max(0, (this.#turnMs - this.#begunMs - this.#idleMs) / 1000);
   }
 
-  /** Asked after a call that may have stopped it. */
+  /** Read after a call that may have stopped the pacer; TypeScript would keep the earlier value of the field. */
   get #stoppedNow(): boolean {
     return this.#isStopped;
   }
 
   #turn(): void {
-    const { pace, startMs } = this;
+    const { callbacks, startMs } = this;
     let nowMs = epochMs();
     let arrivals = 0;
-    while (!this.isDone && arrivals < MOST_PER_TURN) {
-      if (this.#dueMs >= pace.endMs) this.isDone = true;
+    while (!this.isDone && arrivals < MAX_PER_TURN) {
+      if (this.#dueMs >= callbacks.endMs) this.isDone = true;
       else if (startMs + this.#dueMs > nowMs) break;
       else {
-        pace.onArrival(startMs + this.#dueMs, nowMs);
+        callbacks.onArrival(startMs + this.#dueMs, nowMs);
         arrivals++;
-        this.#dueMs = pace.nextMs();
+        this.#dueMs = callbacks.nextMs();
         nowMs = epochMs();
       }
     }
-    if (arrivals > 0) pace.afterArrivals();
-    if (arrivals === 0 && !this.#hasWorked) this.#idleMs += nowMs - this.#turnMs;
+    if (arrivals > 0) callbacks.afterArrivals();
+    if (arrivals === 0 && !this.#wasBusy) this.#idleMs += nowMs - this.#turnMs;
     this.#turnMs = nowMs;
-    this.#hasWorked = false;
-    pace.onTurn(nowMs);
+    this.#wasBusy = false;
+    callbacks.onTurn(nowMs);
   }
 
   #next(turn: () => void): void {
@@ -116,7 +121,7 @@ export class Pacer {
       );
       return;
     }
-    if (gap > 2 * NAP_LATE_MS && !this.pace.isAwaitingReplies()) Atomics.wait(NAPPING, 0, 0, gap - NAP_LATE_MS);
+    if (gap > 2 * NAP_LATE_MS && !this.callbacks.isAwaitingReplies()) Atomics.wait(NAPPING, 0, 0, gap - NAP_LATE_MS);
     this.#immediate = setImmediate(turn);
   }
 }

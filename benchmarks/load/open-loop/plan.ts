@@ -1,4 +1,7 @@
-/** What a process of the generator is told, as plain data, and what it says: a line of JSON each, over its standard streams. */
+/**
+ * The plan of a process of the open-loop generator, and its messages: plain data, a line of JSON each, over the
+ * standard streams.
+ */
 import { z } from "zod";
 import type { OpenLoopWorkload } from "../../workloads/mixed-workload";
 import { ARRIVALS, DATA_KINDS, READ_FROM } from "../../workloads/mixed-workload";
@@ -22,11 +25,12 @@ const values = z.discriminatedUnion("sizes", [
   }),
 ]);
 
+/** The plan of one process. */
 export const openLoopPlanSchema = z.strictObject({
   mode: z.enum(["replication", "cluster"]),
-  /** Replication: the primary, then its replicas. A cluster: any nodes. */
+  /** In replication mode the primary, then its replicas; in cluster mode any nodes. */
   endpoints: z.array(endpoint).min(1),
-  /** Files of certificates are the process' own. */
+  /** Paths of certificates are those on the machine of the process. */
   access: z.strictObject({
     username: z.string().optional(),
     password: z.string().optional(),
@@ -47,44 +51,44 @@ export const openLoopPlanSchema = z.strictObject({
   keys,
   values,
   arrivals: z.enum(ARRIVALS),
-  /** Requests per second of all workers of all processes. */
+  /** Requests per second of all workers of all processes together. */
   rate: z.number(),
   /** Connections of this process. */
   clients: z.int(),
   pipeline: z.int(),
   readFrom: z.enum(READ_FROM),
   timeoutMs: z.number(),
-  /** Of this process. */
+  /** Requests of this process that may wait for a connection. */
   queue: z.number(),
   seconds: z.number(),
   seed: z.int(),
-  /** Of this process. */
+  /** Threads of this process. */
   workers: z.int(),
-  /** Which of how many processes this is. */
+  /** Number of this process, from 0. */
   process: z.int(),
   processes: z.int(),
 });
 export type OpenLoopPlan = z.infer<typeof openLoopPlanSchema>;
 
-/** What a process says, a line each. */
+/** A message of the process. */
 export const processMessageSchema = z.discriminatedUnion("event", [
-  /** All connections are there; it waits for `go`. */
+  /** All connections are open; the process waits for the start command. */
   z.strictObject({ event: z.literal("ready") }),
   z.strictObject({
     event: z.literal("result"),
     tallies: z.array(tallySchema),
-    /** When it said so, milliseconds since the epoch. */ endedMs: z.number().optional(),
+    /** When the process sent the result, milliseconds since the epoch. */ endedMs: z.number().optional(),
   }),
   z.strictObject({ event: z.literal("failed"), message: z.string() }),
 ]);
 export type ProcessMessage = z.infer<typeof processMessageSchema>;
 
-/** What it is told after its plan. */
+/** The line after the plan: starts the load. */
 export const START_COMMAND = "go";
-/** Ends the offering early; the result comes all the same. */
+/** Stops offering requests early; the result follows. */
 export const STOP_COMMAND = "stop";
 
-/** The parts of a plan that a workload decides. */
+/** The part of a plan that the workload decides. */
 export function workloadPlan(
   mix: OpenLoopWorkload,
 ): Omit<OpenLoopPlan, "mode" | "endpoints" | "access" | "seed" | "process" | "processes"> {

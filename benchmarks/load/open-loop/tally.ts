@@ -1,52 +1,54 @@
-/** What became of the requests: counts by outcome, latencies from the intended time, and the generator's own lateness. */
+/** Counts of requests by outcome, latencies from the intended time, and the lateness of the generator. */
 import { z } from "zod";
 import { Histogram } from "../../../lib/histogram";
 
 const count = z.number().min(0);
 
-/** A tally as plain data: what a worker hands over. Histograms are in HDR's own format, microseconds. */
+/** A tally as plain data. Histograms are in the encoding of HdrHistogram, in microseconds. */
 export const tallySchema = z.strictObject({
-  /** Requests whose intended time came. */
+  /** Requests whose intended time has come. */
   offered: count,
-  /** Of those, sent at least once; the others found no room in the queue or no server in time. */
+  /** Of those, requests sent at least once; the others found no place in the queue or no server in time. */
   sent: count,
-  /** Answered without an error. */
+  /** Requests answered without an error. */
   acknowledged: count,
-  /** Of those, before the offering ended. */
+  /** Of those, requests answered before the load ended. */
   acknowledgedInTime: count,
-  /** Answered with an error, or never sent: certainly not done. By kind. */
+  /** Requests answered with an error or never sent, by error: certainly not executed. */
   failed: z.record(z.string(), count),
-  /** Sent and never answered: done or not, nobody here knows. By kind. */
+  /** Requests sent and never answered, by reason: executed or not. */
   unknown: z.record(z.string(), count),
-  /** Followed, by kind: MOVED, ASK. */
+  /** Redirects followed, by kind: MOVED, ASK, TRYAGAIN. */
   redirects: z.record(z.string(), count),
   reconnects: count,
-  /** Most requests at a time that had been offered and not yet settled. */
+  /** Highest number of requests offered and not settled at one time. */
   mostInFlight: count,
-  /** Acknowledged requests, from the intended time. */
+  /** Latencies of acknowledged requests, from the intended time. */
   reads: z.string(),
   writes: z.string(),
-  /** From the intended time until the generator took notice of it: its own lateness, part of the latencies above. */
+  /** Lateness of the generator: from the intended time until it notices that time; part of the latencies above. */
   lag: z.string(),
-  /** Milliseconds since the epoch. */
+  /** Start of the load, milliseconds since the epoch. */
   fromMs: z.number(),
-  /** When the last request was settled, or the offering ended. */
+  /** When the last request was settled or the load ended, whichever is later. */
   toMs: z.number(),
-  /** Seconds for which there was something to do. */
+  /** Seconds in which the generator had work. */
   busySeconds: count,
 });
+/** See `tallySchema`. */
 export type TallyData = z.infer<typeof tallySchema>;
 
-/** Outcomes of one request. */
+/** The outcome of one request. */
 export type RequestOutcome =
   | { readonly kind: "acknowledged" }
-  /** Refused, or never sent: certainly not done. */
+  /** Refused or never sent: certainly not executed. */
   | { readonly kind: "failed"; readonly error: string }
-  /** Sent, and no reply: done or not. */
+  /** Sent without a reply: executed or not. */
   | { readonly kind: "unknown"; readonly error: string };
 
 type Kinds = Record<string, number>;
 
+/** The counts of one worker, or of several merged; fields as in `tallySchema`. */
 export class Tally {
   offered = 0;
   sent = 0;
@@ -64,6 +66,7 @@ export class Tally {
   readonly writes = Histogram.empty();
   readonly lag = Histogram.empty();
 
+  /** Reads a tally from plain data. */
   static ofData(data: TallyData): Tally {
     const tally = new Tally();
     tally.#addCounts(data);
@@ -71,6 +74,7 @@ export class Tally {
     return tally;
   }
 
+  /** Adds tallies. */
   static merge(tallies: readonly Tally[]): Tally {
     const sum = new Tally();
     for (const tally of tallies) {
@@ -80,6 +84,7 @@ export class Tally {
     return sum;
   }
 
+  /** The tally as plain data. */
   data(): TallyData {
     const {
       offered,
@@ -114,15 +119,17 @@ export class Tally {
     };
   }
 
-  /** Reads and writes together. */
+  /** Latencies of reads and writes together. */
   latencies(): Histogram {
     return Histogram.merge([this.reads, this.writes]);
   }
 
+  /** Number of failed requests. */
   get failures(): number {
     return sumOf(this.failed);
   }
 
+  /** Number of requests with an unknown outcome. */
   get unknowns(): number {
     return sumOf(this.unknown);
   }
@@ -142,6 +149,7 @@ export class Tally {
   }
 }
 
+/** Adds to the count of one kind. */
 export function addCount(kinds: Kinds, kind: string, by = 1): void {
   kinds[kind] = (kinds[kind] ?? 0) + by;
 }

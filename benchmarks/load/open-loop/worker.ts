@@ -1,4 +1,4 @@
-/** One worker's generator from the plan of its process. */
+/** Makes the generator of one worker from the plan of its process. */
 import { OpenLoopGenerator } from "./generator";
 import { MixedOperationSource } from "./requests/operations";
 import type { OpenLoopPlan } from "./plan";
@@ -6,9 +6,10 @@ import { Random } from "../../../lib/statistics/random";
 import { routeDiscovery } from "./connections/routes";
 import { arrivalSchedule } from "./requests/schedule";
 
-/** Uses of random numbers in one worker that must not be alike: when, what, and where to. */
+/** Independent streams of random numbers in one worker: arrivals, operations, choice of replicas. */
 const STREAMS = 3;
 
+/** @param index number of the worker in its process, from 0 */
 export function workerGenerator(plan: OpenLoopPlan, index: number): OpenLoopGenerator {
   const { mode, access, endpoints, workers, processes, process: own, pipeline, seed } = plan;
   const worker = own * workers + index;

@@ -39,8 +39,8 @@ export interface RunnerPlaceholders {
 /**
  * The arguments in order. The password follows `-a`; valkey-benchmark reads it from nowhere else.
  *
- * `--warmup` is not used: 9.1 clears its histogram while its threads count into it, and about one run in thirty never ends. A
- * separate run before the measured one warms up instead.
+ * `--warmup` is not used: 9.1 clears its histogram while its threads count into it, and about one run in thirty never
+ * ends. A separate run before the measured one warms up instead.
  */
 export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, placeholders?: RunnerPlaceholders): string[] {
   const { workload, test, credentials, readFrom = "primary", length } = run;
@@ -85,8 +85,8 @@ const READ_FROM_ARGUMENTS: Readonly<Record<ReadFrom, readonly string[]>> = {
 };
 
 /**
- * Whether valkey-benchmark runs threads, and so reads the clock in ticks. In cluster mode it always does. One thread is as
- * fast as none, but without threads a count of requests ends exactly.
+ * Whether valkey-benchmark runs threads, and so reads the clock in ticks. In cluster mode it always does. One thread is
+ * as fast as none, but without threads a count of requests ends exactly.
  */
 export function usesThreads({
   mode,
@@ -117,8 +117,8 @@ export function withoutSecrets(args: readonly string[]): string[] {
 }
 
 /**
- * The length of a measurement with this version of valkey-benchmark. Without `--duration`, seconds become a count of requests,
- * from the expected rate, and long enough that a tick is at most 1 %.
+ * The length of a measurement with this version of valkey-benchmark. Without `--duration`, seconds become a count of
+ * requests, from the expected rate, and long enough that a tick is at most 1 %.
  * @param expectedRate requests per second
  */
 export function effectiveLength(

@@ -2,7 +2,10 @@
 import { Failure } from "../../../lib/errors";
 import type { CumulativeCount } from "../../../lib/histogram";
 
-/** The results of one run of a load generator. Latencies are in milliseconds; with a pipeline they are those of the whole batch. */
+/**
+ * The results of one run of a load generator. Latencies are in milliseconds; with a pipeline they are those of the
+ * whole batch.
+ */
 export interface LoadReport {
   readonly title: string;
   readonly requests: number;
@@ -19,13 +22,16 @@ export interface LoadReport {
   /** Counts by latency from "Latency by percentile distribution", ascending. */
   readonly percentiles: readonly CumulativeCount[];
   /**
-   * Counts by latency from "Cumulative distribution of latencies": every 0.1 ms up to 2 ms, then every 1 ms; steps without a
-   * change are absent.
+   * Counts by latency from "Cumulative distribution of latencies": every 0.1 ms up to 2 ms, then every 1 ms; steps
+   * without a change are absent.
    */
   readonly cumulative: readonly CumulativeCount[];
 }
 
-/** Two printed values of one latency may differ by the last digit and by the resolution of a histogram with three digits. */
+/**
+ * Two printed values of one latency may differ by the last digit and by the resolution of a histogram with three
+ * digits.
+ */
 const SAME_MS = 0.002;
 const SAME_PART = 0.002;
 

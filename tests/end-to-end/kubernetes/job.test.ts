@@ -67,7 +67,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
     return { records, referenceLoads, raw };
   }
 
-  /** Of all that a run makes: objects, users, keys by which runners meet. */
+  /** Names of what a run creates: objects, users, keys by which runners meet. */
   async function leftOvers(deployment: KubernetesDeployment): Promise<string[]> {
     const selector = { namespace: namespace.name, labelSelector: formatLabelSelector(JOB_LABELS) };
     const [jobs, secrets] = await Promise.all([
@@ -104,11 +104,11 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
       );
     });
 
-    it("asks the tool in the image what it can do", () => {
+    it("reads the options of valkey-benchmark in the image", () => {
       expect(runner.features).toEqual({ duration: true, rate: true, readFrom: true });
     });
 
-    it("adds what two runners did, each with a seed of its own, and counts what the servers count", async () => {
+    it("adds the results of two runners with different seeds, and counts what the servers count", async () => {
       const load = workload({
         tests: ["set", "get"],
         clients: 12,
@@ -133,7 +133,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
         const underWay = client.requests - (client.cumulative.at(-1)?.count ?? 0);
         expect(underWay).toBeGreaterThanOrEqual(0);
         expect(underWay).toBeLessThanOrEqual(2 * load.clients * load.pipeline);
-        // What is under way when a runner's time is up is the servers' work, too.
+        // Servers also execute requests in flight at the end of a runner.
         expect(counted).toMatchObject({ rejectedCalls: 0 });
         const unread = (counted?.calls ?? 0) - client.requests;
         expect(unread).toBeGreaterThanOrEqual(0);
@@ -150,7 +150,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
       expect(await leftOvers(replication.deployment)).toEqual([]);
     });
 
-    it("shares a number of requests, odd ones too", async () => {
+    it("divides an odd number of requests", async () => {
       const { records } = await measureBy(
         runner,
         [replication.contender],
@@ -161,7 +161,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
       expect(records[0]?.servers?.calls).toBe(30_001);
     });
 
-    it("leaves nothing when it is stopped in the middle of a measurement", async () => {
+    it("leaves nothing behind when it is stopped during a measurement", async () => {
       const stop = new AbortController();
       const load = workload({ tests: ["set"], length: { seconds: 60 }, warmup: 0 });
       let jobs: V1Job[] = [];
@@ -179,7 +179,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
       expect(await leftOvers(replication.deployment)).toEqual([]);
     });
 
-    it("says what a tool that fails said, and leaves nothing", async () => {
+    it("shows the output of a load generator that fails, and leaves nothing behind", async () => {
       const wrong = await ValkeyBenchmarkJobRunner.open(
         kubernetes,
         {
@@ -219,7 +219,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
       });
     });
 
-    it("says that there is no machine left, and what could be allowed", async () => {
+    it("says that no machine is left, and what to change", async () => {
       const opened = ValkeyBenchmarkJobRunner.open(
         kubernetes,
         { plan: { runners: 1, sharing: false }, deployments: [everywhere.deployment], timeoutMs: 10_000 },
@@ -231,7 +231,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
       expect(await leftOvers(everywhere.deployment)).toEqual([]);
     });
 
-    it("shares machines where that is allowed, and every record says so", async () => {
+    it("shares machines where that is allowed, and warns in every record", async () => {
       const runner = await ValkeyBenchmarkJobRunner.open(
         kubernetes,
         { plan: { runners: 1, sharing: true }, deployments: [everywhere.deployment], timeoutMs },

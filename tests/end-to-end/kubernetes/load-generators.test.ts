@@ -1,4 +1,4 @@
-/** Mixed workloads from Jobs, by programs that the servers' image has not got: what was offered, what the servers count, nothing left. */
+/** Mixed workloads from Jobs with sidecars: the load generators and the servers count the same, and nothing is left behind. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { measureCapacity } from "../../../benchmarks/capacity/measure-capacity";
 import { form } from "../../../valkey/formation/form";
@@ -18,7 +18,7 @@ import type { MemtierWorkload, MixedWorkload, OpenLoopWorkload } from "../../../
 import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes";
 import { workload } from "../../support/tool-runs";
 
-/** Images that the throw-away cluster can pull. */
+/** Images that the cluster for tests can pull. */
 const NODE = process.env["VALKEY_TEST_NODE_IMAGE"];
 const MEMTIER = process.env["VALKEY_TEST_MEMTIER_IMAGE"];
 const WHY =
@@ -43,10 +43,10 @@ const STEADY: OpenLoopWorkload = {
   timeoutMs: 20_000,
   queue: 10_000,
 };
-const S5: MemtierWorkload = {
+const SORTED_SETS: MemtierWorkload = {
   ...common,
   loadGenerator: "memtier",
-  name: "s5",
+  name: "sorted-sets",
   data: "sorted-sets",
   reads: 0.9,
   dataSize: 16,
@@ -128,7 +128,7 @@ describe.skipIf(THROWAWAY === undefined || WHY !== "")(
     }
 
     it.skipIf(NODE === undefined)(
-      "are offered at their rate by two generators, and what they count the servers count",
+      "are offered at their rate by two runners, and the servers count the same requests",
       async () => {
         const records = await measure(STEADY);
         expect(records.map(({ deployment }) => deployment)).toEqual(["replication", "cluster"]);
@@ -147,7 +147,7 @@ describe.skipIf(THROWAWAY === undefined || WHY !== "")(
     );
 
     it.skipIf(NODE === undefined)(
-      "are offered in search of a capacity, until an objective no longer holds or no more may be offered",
+      "are offered at rising rates by a capacity search, up to the maximum rate",
       async () => {
         const options = { plan: { runners: 1, sharing: true, images: { node: NODE } }, deployments, timeoutMs };
         const found: CapacityRecord[] = [];
@@ -174,19 +174,22 @@ describe.skipIf(THROWAWAY === undefined || WHY !== "")(
       },
     );
 
-    it.skipIf(MEMTIER === undefined)("are sent by memtier_benchmark, whose histograms are merged", async () => {
-      for (const record of await measure(S5)) {
-        const { id, client, servers, runners } = record;
-        expect(
-          runners.map(({ requests }) => requests).reduce((sum, each) => sum + each, 0),
-          id,
-        ).toBe(client.requests);
-        expect(histogramOf(record).count, id).toBe(client.requests);
-        expect(Math.abs((servers?.calls ?? 0) / client.requests - 1), id).toBeLessThan(0.01);
-        expect((servers?.hits ?? 0) / (servers?.calls ?? 1), id).toBeCloseTo(0.9, 1);
-        expect(Math.abs(servers?.disagreement ?? 1), id).toBeLessThan(0.05);
-      }
-      expect(await leftOvers()).toEqual([]);
-    });
+    it.skipIf(MEMTIER === undefined)(
+      "are sent by memtier_benchmark in two runners, whose histograms are merged",
+      async () => {
+        for (const record of await measure(SORTED_SETS)) {
+          const { id, client, servers, runners } = record;
+          expect(
+            runners.map(({ requests }) => requests).reduce((sum, each) => sum + each, 0),
+            id,
+          ).toBe(client.requests);
+          expect(histogramOf(record).count, id).toBe(client.requests);
+          expect(Math.abs((servers?.calls ?? 0) / client.requests - 1), id).toBeLessThan(0.01);
+          expect((servers?.hits ?? 0) / (servers?.calls ?? 1), id).toBeCloseTo(0.9, 1);
+          expect(Math.abs(servers?.disagreement ?? 1), id).toBeLessThan(0.05);
+        }
+        expect(await leftOvers()).toEqual([]);
+      },
+    );
   },
 );

@@ -1,4 +1,4 @@
-/** One connection of the generator: commands go out as text, replies come back in order and are only counted. */
+/** One connection of the open-loop generator: it sends commands as text and counts the replies, which come in order. */
 import { connect as connectTcp } from "node:net";
 import type { Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -7,22 +7,23 @@ import type { Access, Endpoint } from "../../../../valkey/node";
 import type { TimedRequest } from "../requests/request";
 import { encodeCommand, ReplyScanner } from "./resp";
 
-/** Told by a connection of what happens to it. */
+/** Events of a connection. */
 export interface LoadConnectionEvents {
-  /** Commands may be sent. */
+  /** The connection is open and authenticated. */
   readonly ready: (connection: LoadConnection) => void;
-  /** @param error the reply's text where it is an error */
+  /** A reply has arrived. @param error its text where it is an error */
   readonly reply: (request: TimedRequest, error: string | undefined) => void;
-  /** A chunk has been read to its end: the moment to send what replies made room for. */
+  /** All replies of a chunk have been read: the connection may be free for new requests. */
   readonly chunkProcessed: (connection: LoadConnection) => void;
-  /** It is over, once. @param unanswered requests sent and not answered */
+  /** The connection has closed; called once. @param unanswered requests sent and not answered */
   readonly closed: (connection: LoadConnection, unanswered: readonly TimedRequest[], reason: string) => void;
 }
 
+/** Where and how to connect. */
 export interface LoadConnectionOptions {
   readonly endpoint: Endpoint;
   readonly access: Access;
-  /** Whether reads of a cluster's replica are wanted. */
+  /** Whether to send READONLY, without which a cluster's replica redirects reads. */
   readonly readsFromReplica: boolean;
 }
 
@@ -30,6 +31,7 @@ const RECEIVE_BYTES = 64 * 1024;
 const CONNECT_TIMEOUT_MS = 2_000;
 const ASKING = encodeCommand(["ASKING"]);
 
+/** A connection without a client library: a client library would parse each reply and use more CPU. */
 export class LoadConnection {
   readonly #socket: Socket;
   readonly #scanner = new ReplyScanner((error) => {
@@ -37,10 +39,10 @@ export class LoadConnection {
   });
   #waiting: (TimedRequest | "asking")[] = [];
   #head = 0;
-  /** Replies to what introduces this connection, before any request's. */
-  #introductions = 0;
+  /** Outstanding replies to AUTH, READONLY and PING, which precede all requests. */
+  #handshakeReplies = 0;
   #isReady = false;
-  /** For its node's use: whether it is among those that wait for something to send. */
+  /** Whether the connection is in its node's list of idle connections. */
   isIdle = false;
   #isClosed = false;
   #reason: string | undefined;
@@ -52,25 +54,27 @@ export class LoadConnection {
     this.#socket = this.#open(plan);
     this.#socket.setNoDelay(true);
     this.#socket.setTimeout(CONNECT_TIMEOUT_MS, () => {
-      if (!this.#isReady) this.close("cannot be reached in time");
+      if (!this.#isReady) this.close("timed out while connecting");
     });
     this.#socket.on("error", (error) => {
       this.#reason ??= error.message;
     });
     this.#socket.on("close", () => {
-      this.#end(this.#reason ?? "was closed by the server");
+      this.#end(this.#reason ?? "closed by the server");
     });
   }
 
+  /** Number of requests sent and not answered. */
   get inFlight(): number {
     return this.#waiting.length - this.#head;
   }
 
+  /** Whether requests may be sent. */
   get isReady(): boolean {
     return this.#isReady && !this.#isClosed;
   }
 
-  /** The oldest request that is not answered. */
+  /** The oldest request without a reply. */
   get oldestUnanswered(): TimedRequest | undefined {
     for (let i = this.#head; i < this.#waiting.length; i++) {
       const each = this.#waiting[i];
@@ -79,7 +83,7 @@ export class LoadConnection {
     return undefined;
   }
 
-  /** In one write. */
+  /** Sends requests in one write. */
   send(requests: readonly TimedRequest[]): void {
     let text = "";
     for (const request of requests) {
@@ -93,6 +97,7 @@ export class LoadConnection {
     this.#socket.write(text, "latin1");
   }
 
+  /** Closes the connection; `closed` is called with the reason. */
   close(reason: string): void {
     this.#reason ??= reason;
     this.#socket.destroy();
@@ -100,17 +105,17 @@ export class LoadConnection {
   }
 
   #open({ endpoint, access, readsFromReplica }: LoadConnectionOptions): Socket {
-    const introduce = (): void => {
-      this.#introduce(access, readsFromReplica);
+    const handshake = (): void => {
+      this.#handshake(access, readsFromReplica);
     };
     if (access.tls !== undefined) {
-      const socket = connectTls({ ...endpoint, ...tlsOptions(access, endpoint.host) }, introduce);
+      const socket = connectTls({ ...endpoint, ...tlsOptions(access, endpoint.host) }, handshake);
       socket.on("data", (chunk: Buffer) => {
         this.#feed(chunk, chunk.length);
       });
       return socket;
     }
-    // One buffer for all that is received: nothing to collect afterwards.
+    // One buffer for all received data leaves no garbage to collect.
     const buffer = Buffer.allocUnsafe(RECEIVE_BYTES);
     const onread = {
       buffer,
@@ -119,17 +124,17 @@ export class LoadConnection {
         return true;
       },
     };
-    return connectTcp({ ...endpoint, onread }, introduce);
+    return connectTcp({ ...endpoint, onread }, handshake);
   }
 
-  #introduce({ username, password }: Access, readsFromReplica: boolean): void {
+  #handshake({ username, password }: Access, readsFromReplica: boolean): void {
     const commands = [
       ...(password === undefined ? [] : [["AUTH", ...(username === undefined ? [] : [username]), password]]),
       ...(readsFromReplica ? [["READONLY"]] : []),
-      // The reply that shows that the server is there, and wants no password where none is given.
+      // Its reply shows that the server answers and, without a password, that it wants none.
       ["PING"],
     ];
-    this.#introductions = commands.length;
+    this.#handshakeReplies = commands.length;
     this.#socket.write(commands.map(encodeCommand).join(""), "latin1");
   }
 
@@ -140,9 +145,9 @@ export class LoadConnection {
 
   #reply(error: string | undefined): void {
     if (this.#isClosed) return;
-    if (this.#introductions > 0) {
+    if (this.#handshakeReplies > 0) {
       if (error !== undefined) this.close(error);
-      else if (--this.#introductions === 0) this.#begin();
+      else if (--this.#handshakeReplies === 0) this.#begin();
       return;
     }
     const request = this.#waiting[this.#head++];

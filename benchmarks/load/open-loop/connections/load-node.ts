@@ -1,25 +1,33 @@
+/** A server in the open-loop generator: its connections, and the requests that wait for one of them. */
 import type { Endpoint } from "../../../../valkey/node";
 import { formatEndpoint } from "../../../../valkey/node";
 import type { LoadConnectionOptions } from "./load-connection";
 import { LoadConnection } from "./load-connection";
 import type { TimedRequest } from "../requests/request";
 
+/** A server and its connections. */
 export interface LoadNodeOptions extends LoadConnectionOptions {
+  /** Number of connections. */
   readonly connections: number;
-  /** Requests in one write, and so in flight on one connection. */
+  /** Most requests in one write, and thus in flight on one connection. */
   readonly pipeline: number;
 }
 
-/** Told of what happens on any connection of a node. */
+/** Events of all connections of a node. */
 export interface LoadNodeEvents {
+  /** A reply has arrived. @param error its text where it is an error */
   readonly reply: (node: LoadNode, request: TimedRequest, error: string | undefined) => void;
+  /** A connection has closed. @param unanswered requests sent and not answered */
   readonly disconnected: (node: LoadNode, unanswered: readonly TimedRequest[], reason: string) => void;
+  /** A request is about to be sent. */
   readonly sent: (request: TimedRequest) => void;
 }
 
-const LEAST_PAUSE_MS = 20;
-const MOST_PAUSE_MS = 500;
+/** Shortest and longest time between two attempts to connect; the time doubles. */
+const MIN_RETRY_MS = 20;
+const MAX_RETRY_MS = 500;
 
+/** Keeps the connections open and sends queued requests on idle ones. */
 export class LoadNode {
   readonly #connections = new Set<LoadConnection>();
   readonly #idle: LoadConnection[] = [];
@@ -27,47 +35,49 @@ export class LoadNode {
   #head = 0;
   #isClosed = false;
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** Why the last connection ended. */
+  /** Reason why a connection closed last; undefined once one is open again. */
   lastError: string | undefined;
+  /** Number of attempts to connect again. */
   reconnects = 0;
 
   constructor(
-    private readonly plan: LoadNodeOptions,
+    private readonly options: LoadNodeOptions,
     private readonly events: LoadNodeEvents,
   ) {
-    for (let i = 0; i < plan.connections; i++) this.#connect(LEAST_PAUSE_MS);
+    for (let i = 0; i < options.connections; i++) this.#connect(MIN_RETRY_MS);
   }
 
+  /** Address of the server. */
   get endpoint(): Endpoint {
-    return this.plan.endpoint;
+    return this.options.endpoint;
   }
 
+  /** `host:port` */
   get name(): string {
-    return formatEndpoint(this.plan.endpoint);
+    return formatEndpoint(this.options.endpoint);
   }
 
+  /** Number of open connections. */
   get readyConnections(): number {
     return [...this.#connections].filter(({ isReady }) => isReady).length;
   }
 
+  /** Whether all connections are open. */
   get isReady(): boolean {
-    return this.readyConnections === this.plan.connections;
+    return this.readyConnections === this.options.connections;
   }
 
-  get queued(): number {
-    return this.#queue.length - this.#head;
-  }
-
+  /** Adds a request to the queue; `sendQueued` sends it. */
   enqueue(request: TimedRequest): void {
     this.#queue.push(request);
   }
 
-  /** Sends what waits, as far as there are connections with nothing in flight. */
+  /** Sends queued requests while there are idle connections. */
   sendQueued(): void {
     while (this.#head < this.#queue.length) {
       const connection = this.#idle.shift();
       if (connection === undefined) return;
-      const requests = this.#queue.slice(this.#head, this.#head + this.plan.pipeline);
+      const requests = this.#queue.slice(this.#head, this.#head + this.options.pipeline);
       this.#head += requests.length;
       this.#compact();
       for (const request of requests) this.events.sent(request);
@@ -76,7 +86,7 @@ export class LoadNode {
     }
   }
 
-  /** Takes away every request that waits, to be sent elsewhere. */
+  /** Removes and returns all queued requests. */
   takeQueued(): TimedRequest[] {
     const taken = this.#queue.slice(this.#head);
     this.#queue = [];
@@ -84,7 +94,10 @@ export class LoadNode {
     return taken;
   }
 
-  /** Takes away those intended before that time, which are the first. */
+  /**
+   * Removes and returns the queued requests intended before a time, milliseconds since the epoch; they are first in the
+   * queue.
+   */
   takeQueuedBefore(ms: number): TimedRequest[] {
     const taken: TimedRequest[] = [];
     for (;;) {
@@ -97,7 +110,10 @@ export class LoadNode {
     return taken;
   }
 
-  /** Ends connections whose oldest request was intended before that time: what comes of it cannot be told from what follows. */
+  /**
+   * Closes connections whose oldest request was intended before a time, milliseconds since the epoch. Replies come in
+   * order, so a late reply cannot be skipped.
+   */
   closeTimedOut(ms: number): void {
     for (const connection of this.#connections) {
       const { oldestUnanswered } = connection;
@@ -105,6 +121,7 @@ export class LoadNode {
     }
   }
 
+  /** Closes all connections for good. */
   close(): void {
     this.#isClosed = true;
     for (const timer of this.#timers) clearTimeout(timer);
@@ -121,45 +138,45 @@ export class LoadNode {
     }
   }
 
-  /** @param pauseMs how long to wait with the next attempt, should this one fail */
-  #connect(pauseMs: number): void {
+  /** @param retryMs time until the next attempt if this one fails */
+  #connect(retryMs: number): void {
     let wasReady = false;
-    const connection = new LoadConnection(this.plan, {
+    const connection = new LoadConnection(this.options, {
       ready: (ready) => {
         wasReady = true;
         this.lastError = undefined;
-        this.#rest(ready);
+        this.#setIdle(ready);
       },
       reply: (request, error) => {
         this.events.reply(this, request, error);
       },
       chunkProcessed: (drained) => {
-        if (drained.isReady && drained.inFlight === 0 && !drained.isIdle) this.#rest(drained);
+        if (drained.isReady && drained.inFlight === 0 && !drained.isIdle) this.#setIdle(drained);
       },
       closed: (closed, unanswered, reason) => {
         this.#connections.delete(closed);
         const index = this.#idle.indexOf(closed);
         if (index >= 0) this.#idle.splice(index, 1);
         this.lastError = reason;
-        if (!this.#isClosed) this.#reconnect(wasReady ? LEAST_PAUSE_MS : pauseMs);
+        if (!this.#isClosed) this.#reconnect(wasReady ? MIN_RETRY_MS : retryMs);
         this.events.disconnected(this, unanswered, reason);
       },
     });
     this.#connections.add(connection);
   }
 
-  #rest(connection: LoadConnection): void {
+  #setIdle(connection: LoadConnection): void {
     connection.isIdle = true;
     this.#idle.push(connection);
     this.sendQueued();
   }
 
-  #reconnect(pauseMs: number): void {
+  #reconnect(retryMs: number): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       this.reconnects++;
-      this.#connect(Math.min(MOST_PAUSE_MS, pauseMs * 2));
-    }, pauseMs);
+      this.#connect(Math.min(MAX_RETRY_MS, retryMs * 2));
+    }, retryMs);
     this.#timers.add(timer);
   }
 }

@@ -1,6 +1,5 @@
-/** Valkey's protocol (RESP2) as far as a load generator needs it: commands as text, replies counted and not read. */
-
-/** A command as it goes over the wire; every character is a byte. */
+/** The part of Valkey's protocol (RESP2) that a load generator needs: it writes commands as text and counts replies. */
+/** Encodes a command; every character is one byte (latin1). */
 export function encodeCommand(words: readonly string[]): string {
   return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join("")}`;
 }
@@ -12,27 +11,28 @@ const ZERO = 48;
 const DOLLAR = 36;
 const STAR = 42;
 
-/** Called once for each reply. @param error its text without the minus; undefined for any other reply */
+/** Called once per reply. @param error text of an error reply without the minus; undefined for other replies */
 export type OnReply = (error: string | undefined) => void;
 
 /**
- * Finds the ends of replies in chunks as they come, however they are cut. What a reply holds is skipped, but for the text of
- * an error that is the whole reply.
+ * Finds the ends of replies in a stream of chunks. It skips the contents of replies, except the text of error replies
+ * that are not elements of an array.
  */
 export class ReplyScanner {
-  /** Of the line under way: its first byte, or 0 between lines. */
+  /** First byte of the current line; 0 between lines. */
   #type = 0;
   #number = 0;
   #negative = false;
   #error = "";
-  /** Bytes of a bulk string still to be skipped, with its line end. */
+  /** Remaining bytes of a bulk string, with its line end. */
   #skip = 0;
-  /** Elements, over all levels, that the reply under way still lacks. */
+  /** Elements that the current reply still lacks, over all levels of nesting. */
   #missing = 1;
   #isError = false;
 
   constructor(private readonly onReply: OnReply) {}
 
+  /** Reads the first `length` bytes of a chunk. */
   feed(chunk: Buffer, length = chunk.length): void {
     let at = 0;
     while (at < length) {
@@ -55,7 +55,7 @@ export class ReplyScanner {
     this.#type = byte;
     this.#number = 0;
     this.#negative = false;
-    // An error within an array is an element like any other.
+    // An error within an array is an ordinary element.
     this.#isError = byte === MINUS && this.#missing === 1 && !this.#inArray;
     this.#error = "";
   }

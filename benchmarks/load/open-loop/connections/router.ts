@@ -1,3 +1,4 @@
+/** The servers that requests go to, and the choice of one of them for each request. */
 import type { Access, Endpoint, Mode } from "../../../../valkey/node";
 import { formatEndpoint } from "../../../../valkey/node";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
@@ -8,10 +9,11 @@ import type { Random } from "../../../../lib/statistics/random";
 import type { TimedRequest } from "../requests/request";
 import type { ShardRoute } from "./routes";
 
+/** How to connect to servers, and which of them get reads. */
 export interface RouterOptions {
   readonly mode: Mode;
   readonly access: Access;
-  /** Connections in all, shared evenly by the servers that requests go to at the start. */
+  /** Connections in all, divided evenly among the servers that requests go to at the start. */
   readonly clients: number;
   readonly pipeline: number;
   readonly readFrom: ReadFrom;
@@ -22,32 +24,34 @@ interface Shard {
   readonly replicas: readonly LoadNode[];
 }
 
+/** Chooses the server of a request by its slot and kind. */
 export class Router {
   readonly #nodes = new Map<string, LoadNode>();
   readonly #shards: (Shard | undefined)[] = new Array<undefined>(SLOT_COUNT).fill(undefined);
   readonly #connections: number;
 
   constructor(
-    private readonly plan: RouterOptions,
+    private readonly options: RouterOptions,
     routes: readonly ShardRoute[],
     private readonly events: LoadNodeEvents,
     private readonly random: Random,
   ) {
-    this.#connections = Math.max(1, Math.floor(plan.clients / this.#used(routes).size));
+    this.#connections = Math.max(1, Math.floor(options.clients / this.#used(routes).size));
     this.applyRoutes(routes);
   }
 
+  /** All servers with connections. */
   get nodes(): readonly LoadNode[] {
     return [...this.#nodes.values()];
   }
 
-  /** New routes from now on; what waits for a server that is no more the right one goes to the one that is. */
+  /** Replaces the routes. Queued requests move to the servers of the new routes; other servers are disconnected. */
   applyRoutes(routes: readonly ShardRoute[]): void {
     const used = this.#used(routes);
     for (const shard of routes) {
       const found: Shard = {
         primary: this.#node(shard.primary),
-        replicas: this.plan.readFrom === "primary" ? [] : shard.replicas.map((each) => this.#node(each)),
+        replicas: this.options.readFrom === "primary" ? [] : shard.replicas.map((each) => this.#node(each)),
       };
       for (const { from, to } of shard.slots) this.#shards.fill(found, from, to + 1);
     }
@@ -61,10 +65,10 @@ export class Router {
     for (const node of this.#nodes.values()) node.sendQueued();
   }
 
-  /** A slot's owner from now on, as a server said. */
+  /** Sets the owner of a slot after a MOVED redirect. */
   setSlotOwner(slot: number, endpoint: Endpoint): LoadNode {
     const primary = this.#node(endpoint);
-    if (this.plan.mode === "cluster")
+    if (this.options.mode === "cluster")
       this.#shards[slot] = {
         primary,
         replicas: (this.#shards[slot]?.replicas ?? []).filter((each) => each !== primary),
@@ -72,19 +76,20 @@ export class Router {
     return primary;
   }
 
-  /** The server at an endpoint, connected to if it is new. */
+  /** The server at an endpoint; connects to it where it is new. */
   nodeAt(endpoint: Endpoint): LoadNode {
     return this.#node(endpoint);
   }
 
-  /** Undefined where nobody has the slot. */
+  /** Undefined where no server owns the slot. */
   route({ operation: { slot, kind } }: TimedRequest): LoadNode | undefined {
     const shard = this.#shards[slot];
     if (shard === undefined || kind === "write" || shard.replicas.length === 0) return shard?.primary;
-    const all = this.plan.readFrom === "any" ? shard.replicas.length + 1 : shard.replicas.length;
+    const all = this.options.readFrom === "any" ? shard.replicas.length + 1 : shard.replicas.length;
     return shard.replicas[this.random.below(all)] ?? shard.primary;
   }
 
+  /** Closes all connections. */
   close(): void {
     for (const node of this.#nodes.values()) node.close();
   }
@@ -92,7 +97,7 @@ export class Router {
   #used(routes: readonly ShardRoute[]): ReadonlySet<string> {
     return new Set(
       routes
-        .flatMap(({ primary, replicas }) => [primary, ...(this.plan.readFrom === "primary" ? [] : replicas)])
+        .flatMap(({ primary, replicas }) => [primary, ...(this.options.readFrom === "primary" ? [] : replicas)])
         .map(formatEndpoint),
     );
   }
@@ -101,7 +106,7 @@ export class Router {
     const name = formatEndpoint(endpoint);
     let node = this.#nodes.get(name);
     if (node === undefined) {
-      const { mode, access, pipeline, readFrom } = this.plan;
+      const { mode, access, pipeline, readFrom } = this.options;
       node = new LoadNode(
         {
           endpoint,

@@ -1,4 +1,7 @@
-/** Which server takes a request: by slot and role, as the cluster says it, asked anew when it says otherwise. */
+/**
+ * Routes: which servers own which slots. In a cluster they are read with CLUSTER SLOTS, again after every sign of a
+ * change.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "../../../../valkey/connection";
 import type { Access, Endpoint, Mode } from "../../../../valkey/node";
@@ -6,30 +9,35 @@ import { formatEndpoint } from "../../../../valkey/node";
 import { Failure, messageOf } from "../../../../lib/errors";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 
-/** Servers of one shard. */
+/** The servers of one shard. */
 export interface ShardRoute {
   readonly primary: Endpoint;
   readonly replicas: readonly Endpoint[];
-  /** Inclusive; all of them where there are no slots. */
+  /** Ranges of slots, both ends inclusive; all slots in replication mode. */
   readonly slots: readonly { readonly from: number; readonly to: number }[];
 }
 
-/** Asks what the routes are now. @throws Failure when nobody can say */
+/** Reads the current routes. @throws Failure when no node answers */
 export type DiscoverRoutes = () => Promise<readonly ShardRoute[]>;
 
+/** The deployment whose routes are read. */
 export interface RouteDiscoveryOptions {
   readonly mode: Mode;
-  /** Known before; the first is the primary where there are no slots, the others its replicas. */
+  /** In replication mode the primary, then its replicas; in cluster mode any nodes. */
   readonly endpoints: readonly Endpoint[];
   readonly access: Access;
 }
 
-const ASK_TIMEOUT_MS = 1_000;
+/** Longest wait for one node. */
+const QUERY_TIMEOUT_MS = 1_000;
 
-/** Replication stays as it was given; a cluster is asked, one of its nodes after the other until one answers. */
+/**
+ * In replication mode the routes are the endpoints; in cluster mode one node after the other is asked until one
+ * answers.
+ */
 export function routeDiscovery({ mode, endpoints, access }: RouteDiscoveryOptions): DiscoverRoutes {
   const [primary, ...replicas] = endpoints;
-  if (primary === undefined) throw new Failure("there are no servers to send to");
+  if (primary === undefined) throw new Failure("the open-loop generator has no endpoint");
   if (mode === "replication")
     return () => Promise.resolve([{ primary, replicas, slots: [{ from: 0, to: SLOT_COUNT - 1 }] }]);
   let known = endpoints;
@@ -38,7 +46,7 @@ export function routeDiscovery({ mode, endpoints, access }: RouteDiscoveryOption
     for (const endpoint of known) {
       try {
         const shards = await slotsOf(endpoint, access);
-        // Those that served last are asked first, and those given at the start when they are all gone.
+        // The nodes of the latest routes are asked first, then the endpoints of the options.
         const serving = shards.flatMap((shard) => [shard.primary, ...shard.replicas]);
         known = [...new Map([...serving, ...endpoints].map((each) => [formatEndpoint(each), each])).values()];
         return shards;
@@ -47,13 +55,13 @@ export function routeDiscovery({ mode, endpoints, access }: RouteDiscoveryOption
       }
     }
     throw new Failure(
-      `no node of the cluster says which has which slots:\n${reasons.map((reason) => `  - ${reason}`).join("\n")}`,
+      `no node of the cluster answers CLUSTER SLOTS:\n${reasons.map((reason) => `  - ${reason}`).join("\n")}`,
     );
   };
 }
 
 async function slotsOf(endpoint: Endpoint, access: Access): Promise<ShardRoute[]> {
-  const connection = await connect(formatEndpoint(endpoint), endpoint, access, ASK_TIMEOUT_MS);
+  const connection = await connect(formatEndpoint(endpoint), endpoint, access, QUERY_TIMEOUT_MS);
   try {
     return parseClusterSlots(await connection.cluster("SLOTS"), endpoint);
   } finally {
@@ -61,7 +69,7 @@ async function slotsOf(endpoint: Endpoint, access: Access): Promise<ShardRoute[]
   }
 }
 
-/** A reply to CLUSTER SLOTS; an empty host is that of the node that was asked. Pure. */
+/** Reads a reply to CLUSTER SLOTS; an empty host means the node that was asked. Pure. */
 export function parseClusterSlots(reply: unknown, asked: Endpoint): ShardRoute[] {
   const shards = new Map<string, { primary: Endpoint; replicas: Endpoint[]; slots: { from: number; to: number }[] }>();
   for (const [from, to, ...nodes] of reply as [number, number, ...[string, number][]][]) {
@@ -77,10 +85,10 @@ export function parseClusterSlots(reply: unknown, asked: Endpoint): ShardRoute[]
   return [...shards.values()];
 }
 
-/** Between two refreshes, so that a failover is not slowed by those who want to hear of it. */
-const LEAST_PAUSE_MS = 50;
+/** Between two queries, so that queries do not slow a failover down. */
+const PAUSE_MS = 50;
 
-/** Runs one refresh at a time, and another after it where it was wanted again meanwhile. */
+/** Reads the routes again on request: one query at a time, and another one where a request came during it. */
 export class RouteRefresher {
   #running: Promise<void> | undefined;
   #isWanted = false;
@@ -91,16 +99,18 @@ export class RouteRefresher {
     private readonly apply: (routes: readonly ShardRoute[]) => void,
   ) {}
 
+  /** Requests new routes; `apply` gets them. */
   requestRefresh(): void {
     this.#isWanted = true;
     this.#running ??= this.#run().finally(() => (this.#running = undefined));
   }
 
+  /** Drops all further routes. */
   stop(): void {
     this.#isStopped = true;
   }
 
-  /** Asked after an await, in which they may have come true. */
+  /** Read after an await; TypeScript would keep the earlier value of the field. */
   get #isOver(): boolean {
     return this.#isStopped;
   }
@@ -116,10 +126,10 @@ export class RouteRefresher {
         const routes = await this.locate();
         if (!this.#isOver) this.apply(routes);
       } catch {
-        // Nobody answers: requests wait, and are given up on when their time is over.
+        // No node answers: requests wait until they time out, and the routes are read again.
         this.#isWanted = true;
       }
-      await sleep(LEAST_PAUSE_MS, undefined, { ref: false });
+      await sleep(PAUSE_MS, undefined, { ref: false });
     } while (this.#isAwaited);
   }
 }

@@ -1,12 +1,15 @@
-/** Which key is meant next, by its index from 0 to below the key space. Pure from a seed. */
+/** Draws the index of the next key, from 0 to below the key space. Pure from a seed. */
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 import type { KeyDistribution } from "../../../workloads/mixed-workload";
 import type { Random } from "../../../../lib/statistics/random";
 
+/** Draws keys. */
 export interface KeySampler {
+  /** Index of the next key. */
   next(): number;
 }
 
+/** A sampler of the workload's key distribution. */
 export function keySampler(keys: KeyDistribution, keySpace: number, random: Random): KeySampler {
   switch (keys.distribution) {
     case "uniform":
@@ -32,9 +35,9 @@ export function keySampler(keys: KeyDistribution, keySpace: number, random: Rand
 }
 
 /**
- * Ranks from 0, the k-th (from 1) with probability proportional to k^−theta, exactly and for any theta above 0: by
- * rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions",
- * ACM TOMACS 6(3), 1996), which needs no table and no sum over all keys.
+ * Draws ranks from 0; the k-th rank (from 1) has a probability proportional to k^−theta, exactly and for any theta
+ * above 0. Rejection-inversion needs no table and no sum over all keys (Hörmann and Derflinger, "Rejection-inversion to
+ * generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996).
  */
 export class ZipfianSampler {
   readonly #first: number;
@@ -86,18 +89,18 @@ function log1pOver(x: number): number {
   return Math.abs(x) > 1e-8 ? Math.log1p(x) / x : 1 - x / 2 + (x * x) / 3;
 }
 
-/** Of the key space, and of the slots: ranks that follow each other then lie far apart in both. */
-const GOLDEN = 0.618_033_988_749_895;
+/** Golden section: multiples of it modulo 1 lie far apart, so that consecutive ranks get distant keys and slots. */
+const GOLDEN_SECTION = 0.618_033_988_749_895;
 
 /**
- * Every rank to a key of its own, hot ones far from each other and so over all slots: multiplication by a number without a
- * common divisor with the key space. (YCSB's hash puts several ranks on one key.)
+ * Maps every rank to a key of its own, so that the hottest keys are spread over all slots: multiplication by a number
+ * that is coprime to the key space. (The hash of YCSB maps several ranks to one key.)
  */
 export function rankPermutation(keySpace: number): (rank: number) => number {
   const unit = keySpace % SLOT_COUNT === 0 ? SLOT_COUNT : 1;
-  // Odd within the slots, so that it passes through all of them.
-  const within = unit === 1 ? 0 : Math.round(SLOT_COUNT * GOLDEN) | 1;
-  let factor = Math.max(1, Math.floor((keySpace * GOLDEN) / unit)) * unit + within;
+  // An odd number is coprime to the number of slots.
+  const within = unit === 1 ? 0 : Math.round(SLOT_COUNT * GOLDEN_SECTION) | 1;
+  let factor = Math.max(1, Math.floor((keySpace * GOLDEN_SECTION) / unit)) * unit + within;
   while (commonDivisor(factor, keySpace) !== 1) factor += unit;
   factor %= keySpace;
   // Products above 2^53 are not exact.

@@ -1,5 +1,5 @@
+/** Makes the operations of a mixed workload from its keys, value sizes and share of reads. Pure from a seed. */
 import { slotTags } from "../../../../valkey/topology/slot-tags";
-/** What is sent: operations one after the other, by the keys, sizes and shares of a mixed workload. Pure from a seed. */
 import { keyNumber, keysPerInfix, zsetMember } from "../../../workloads/key-space";
 import type { DataKind, KeyDistribution, ValueSizes } from "../../../workloads/mixed-workload";
 import { KEY_FAMILIES, ZSET_MEMBERS } from "../../../workloads/mixed-workload";
@@ -9,31 +9,34 @@ import type { Random } from "../../../../lib/statistics/random";
 import { encodeCommand } from "../connections/resp";
 import { largestValueSize, sizeSampler } from "./values";
 
-/** One request. */
+/** One read or write. */
 export interface Operation {
   readonly kind: "read" | "write";
-  /** The slot of its key; 0 where there are no slots. */
+  /** Slot of the key; 0 in replication mode. */
   readonly slot: number;
-  /** As it goes over the wire, a character per byte. */
+  /** The encoded command, a character per byte. */
   readonly command: string;
 }
 
-/** Asked for the next operation at each intended time, in their order. */
+/** Gives the operation of each intended time, in their order. */
 export interface OperationSource<O extends Operation = Operation> {
   next(): O;
 }
 
+/** The part of a workload that decides its operations. */
 export interface MixedOperationOptions {
   readonly data: DataKind;
+  /** Share of reads, 0 to 1. */
   readonly reads: number;
+  /** Number of distinct keys. */
   readonly keySpace: number;
   readonly keys: KeyDistribution;
   readonly values: ValueSizes;
-  /** Whether keys carry the tags of slots. */
+  /** Whether keys have the hash tag of their slot. */
   readonly isCluster: boolean;
 }
 
-/** Bytes that values are cut from: none the same as its neighbour, so that nothing is made smaller on the way. */
+/** Random letters that values are cut from, so that no compression makes them smaller. */
 function payload(bytes: number, random: Random): string {
   const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
   let block = "";
@@ -41,51 +44,52 @@ function payload(bytes: number, random: Random): string {
   return block.repeat(Math.ceil(bytes / Math.max(1, block.length))).slice(0, bytes);
 }
 
-/** Written once and kept. */
-const NUMBERS = 65_536;
+/** Number of keys whose numbers are formatted once and kept. */
+const CACHED_NUMBERS = 65_536;
 
+/** Operations of a mixed workload. */
 export class MixedOperationSource implements OperationSource {
   readonly #keys: ReturnType<typeof keySampler>;
   readonly #sizes: ReturnType<typeof sizeSampler>;
   readonly #payload: string;
-  /** Of keys, by slot. */
+  /** Prefixes of keys, by slot. */
   readonly #prefixes: readonly string[];
-  /** The lowest numbers as keys have them, for writing one takes time. */
+  /** Formatted numbers of the first keys, because formatting takes time. */
   readonly #numbers: readonly string[];
 
   constructor(
-    private readonly shape: MixedOperationOptions,
+    private readonly options: MixedOperationOptions,
     private readonly random: Random,
   ) {
-    this.#keys = keySampler(shape.keys, shape.keySpace, random);
-    this.#sizes = sizeSampler(shape.values, random);
-    this.#payload = payload(largestValueSize(shape.values), random);
-    const family = KEY_FAMILIES[shape.data];
-    this.#prefixes = shape.isCluster ? slotTags().map((tag) => `${family}:{${tag.padEnd(3, "}")}}:`) : [`${family}:`];
+    this.#keys = keySampler(options.keys, options.keySpace, random);
+    this.#sizes = sizeSampler(options.values, random);
+    this.#payload = payload(largestValueSize(options.values), random);
+    const family = KEY_FAMILIES[options.data];
+    this.#prefixes = options.isCluster ? slotTags().map((tag) => `${family}:{${tag.padEnd(3, "}")}}:`) : [`${family}:`];
     this.#numbers = Array.from(
-      { length: Math.min(NUMBERS, keysPerInfix(shape.keySpace, shape.isCluster)) },
+      { length: Math.min(CACHED_NUMBERS, keysPerInfix(options.keySpace, options.isCluster)) },
       (_, number) => keyNumber(number),
     );
   }
 
   next(): Operation {
     const index = this.#keys.next();
-    const slot = this.shape.isCluster ? index % SLOT_COUNT : 0;
-    const number = this.shape.isCluster ? Math.floor(index / SLOT_COUNT) : index;
+    const slot = this.options.isCluster ? index % SLOT_COUNT : 0;
+    const number = this.options.isCluster ? Math.floor(index / SLOT_COUNT) : index;
     const key = `${this.#prefixes[slot] ?? ""}${this.#numbers[number] ?? keyNumber(number)}`;
-    return this.random.uniform() < this.shape.reads
+    return this.random.uniform() < this.options.reads
       ? { kind: "read", slot, command: this.#read(key) }
       : { kind: "write", slot, command: this.#write(key) };
   }
 
   #read(key: string): string {
-    return this.shape.data === "strings"
+    return this.options.data === "strings"
       ? `*2\r\n$3\r\nGET\r\n$${key.length}\r\n${key}\r\n`
       : `*4\r\n$6\r\nZRANGE\r\n$${key.length}\r\n${key}\r\n$1\r\n0\r\n$2\r\n-1\r\n`;
   }
 
   #write(key: string): string {
-    if (this.shape.data === "sorted-sets")
+    if (this.options.data === "sorted-sets")
       return encodeCommand([
         "ZADD",
         key,

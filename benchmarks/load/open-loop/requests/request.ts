@@ -1,15 +1,16 @@
-/** An operation on its way: when it was meant to be sent, when it was, and how it ended. */
+/** A request from its intended time to its outcome. */
 import type { Operation } from "./operations";
 import type { RequestOutcome } from "../tally";
 
-/** Times are milliseconds since the epoch, with fractions. */
+/** An operation with its times, in milliseconds since the epoch with fractions. */
 export class TimedRequest<O extends Operation = Operation> {
-  /** NaN while it has not been sent. */
+  /** When the request was sent last; NaN before. */
   sentMs = NaN;
-  /** NaN while it is not settled. */
+  /** When the request was settled; NaN before. */
   doneMs = NaN;
+  /** Number of redirects followed. */
   redirects = 0;
-  /** Whether ASKING goes before it, the next time it is sent. */
+  /** Whether ASKING precedes the request when it is sent next. */
   isAsking = false;
 
   constructor(
@@ -18,7 +19,7 @@ export class TimedRequest<O extends Operation = Operation> {
   ) {}
 }
 
-/** Told of every request once, when it is settled; it must be quick, for sending waits for it. */
+/** Called once per request when it is settled. It must return quickly, because it delays sending. */
 export type RequestObserver<O extends Operation = Operation> = (
   request: TimedRequest<O>,
   outcome: RequestOutcome,

@@ -1,24 +1,27 @@
-/** When requests are intended to be sent, whatever becomes of those before. Pure from a seed. */
+/** Intended times of requests, whatever the outcome of earlier requests. Pure from a seed. */
 import type { Arrivals } from "../../../workloads/mixed-workload";
 import type { Random } from "../../../../lib/statistics/random";
 
+/** The arrivals of one worker. */
 export interface ArrivalScheduleOptions {
+  /** `fixed` is evenly spaced; `poisson` has exponential gaps. */
   readonly arrivals: Arrivals;
-  /** Arrivals per second of all workers together; each arrival is a batch of requests. */
+  /** Arrivals per second of all workers together; an arrival is a batch of requests. */
   readonly rate: number;
-  /** Which of how many workers this one is. */
+  /** Number of this worker, from 0. */
   readonly worker: number;
   readonly workers: number;
 }
 
-/** Milliseconds after the start, ascending without end. */
+/** Intended times, ascending without end. */
 export interface ArrivalSchedule {
+  /** The next time, milliseconds after the start. */
   nextMs(): number;
 }
 
 /**
- * A worker's share of the arrivals. Evenly spaced ones are dealt out in turn; independent ones need no dealing, for the sum of
- * Poisson processes is one.
+ * A worker's share of the arrivals. Of evenly spaced arrivals worker w of n gets every n-th from w on. Poisson arrivals
+ * are drawn by each worker on its own, because the sum of Poisson processes is a Poisson process.
  */
 export function arrivalSchedule(
   { arrivals, rate, worker, workers }: ArrivalScheduleOptions,
@@ -41,7 +44,7 @@ class FixedSchedule implements ArrivalSchedule {
   }
 
   nextMs(): number {
-    // By multiplication: sums of rounded intervals drift.
+    // A product, because a sum of rounded intervals drifts.
     const at = this.#number * this.intervalMs;
     this.#number += this.workers;
     return at;

@@ -1,12 +1,14 @@
-/** How large the next value is, and its bytes. Pure from a seed. */
+/** Draws the sizes of values. Pure from a seed. */
 import type { ValueSizes } from "../../../workloads/mixed-workload";
 import type { Random } from "../../../../lib/statistics/random";
 
+/** Draws sizes. */
 export interface SizeSampler {
-  /** Bytes, at least 1. */
+  /** Next size, bytes, at least 1. */
   next(): number;
 }
 
+/** A sampler of the workload's value sizes. */
 export function sizeSampler(values: ValueSizes, random: Random): SizeSampler {
   switch (values.sizes) {
     case "fixed":
@@ -33,7 +35,7 @@ export function sizeSampler(values: ValueSizes, random: Random): SizeSampler {
   }
 }
 
-/** The greatest there can be. */
+/** The largest possible size, bytes. */
 export function largestValueSize(values: ValueSizes): number {
   switch (values.sizes) {
     case "fixed":
@@ -46,7 +48,10 @@ export function largestValueSize(values: ValueSizes): number {
   }
 }
 
-/** Sizes at evenly spaced parts of the distribution, for keys that are put in place before: drawn and sorted. */
+/**
+ * Sizes at evenly spaced quantiles of the distribution, from sorted draws: for keys that are written before a
+ * measurement.
+ */
 export function typicalSizes(values: ValueSizes, random: Random, count: number): number[] {
   if (values.sizes === "fixed") return [values.bytes];
   const draw = sizeSampler(values, random);

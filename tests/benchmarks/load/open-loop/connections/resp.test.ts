@@ -23,8 +23,8 @@ const array = (elements: fc.Arbitrary<Reply>): fc.Arbitrary<Reply> =>
   fc.array(elements, { maxLength: 4 }).map((all) => plain(`*${all.length}\r\n${all.map(({ text }) => text).join("")}`));
 const reply = fc.oneof(scalar, error, array(fc.oneof(scalar, error)), array(array(scalar)));
 
-describe("replies", () => {
-  it("are found one by one, however the bytes are cut, with the errors among them", () => {
+describe("ReplyScanner", () => {
+  it("finds every reply and the text of errors, wherever the chunks are cut", () => {
     fc.assert(
       fc.property(
         fc.array(reply, { maxLength: 12 }),
@@ -45,21 +45,21 @@ describe("replies", () => {
     );
   });
 
-  it("of a chunk are read to the length that is said", () => {
+  it("reads a chunk up to the given length", () => {
     let replies = 0;
     new ReplyScanner(() => replies++).feed(Buffer.from("+OK\r\n+OK\r\n"), 5);
     expect(replies).toBe(1);
   });
 });
 
-describe("a command", () => {
-  it("is an array of bulk strings", () => {
+describe("encodeCommand", () => {
+  it("writes an array of bulk strings", () => {
     expect(encodeCommand(["SET", "k", ""])).toBe("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$0\r\n\r\n");
   });
 });
 
-describe("CLUSTER SLOTS", () => {
-  it("gives the shards, a primary's ranges together, and a nameless host for the one that was asked", () => {
+describe("parseClusterSlots", () => {
+  it("joins the ranges of a primary, and takes an empty host as the node that was asked", () => {
     const reply = [
       [0, 5, ["10.0.0.1", 7000, "a"], ["10.0.0.2", 7001, "b"]],
       [6, 9, ["", 7005, "c"], ["?", 7006, "d"]],

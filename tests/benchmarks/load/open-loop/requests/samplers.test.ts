@@ -1,4 +1,4 @@
-/** Keys and sizes are drawn as the distributions say, by chi-square tests against their probabilities. */
+/** Chi-square tests of the drawn keys and sizes against the probabilities of their distributions. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { keySampler, rankPermutation, ZipfianSampler } from "../../../../../benchmarks/load/open-loop/requests/keys";
@@ -9,8 +9,8 @@ import type { KeyDistribution } from "../../../../../benchmarks/workloads/mixed-
 
 const DRAWS = 100_000;
 
-/** The statistic, standardised: (χ² − df) / √(2 df) is about normal for many cells. */
-function surprise(observed: readonly number[], probabilities: readonly number[]): number {
+/** The standardised statistic: (χ² − df) / √(2 df) is about normal for many cells. */
+function standardisedChiSquare(observed: readonly number[], probabilities: readonly number[]): number {
   const total = observed.reduce((sum, count) => sum + count, 0);
   const chi = observed.reduce(
     (sum, count, index) =>
@@ -21,7 +21,7 @@ function surprise(observed: readonly number[], probabilities: readonly number[])
   return (chi - freedom) / Math.sqrt(2 * freedom);
 }
 
-/** Improbable beyond one in ten thousand; the seeds are fixed. */
+/** Exceeded with a probability below one in ten thousand; the seeds are fixed. */
 const LIMIT = 4.5;
 
 function counts(size: number, next: () => number): number[] {
@@ -34,41 +34,38 @@ function counts(size: number, next: () => number): number[] {
 }
 
 describe("keys", () => {
-  it.each([0.5, 0.99, 1, 1.2, 2])(
-    "of a zipfian distribution with theta %d are drawn with weight rank^−theta",
-    (theta) => {
-      const SIZE = 60;
-      const weights = Array.from({ length: SIZE }, (_, rank) => (rank + 1) ** -theta);
-      const sum = weights.reduce((total, weight) => total + weight, 0);
-      const ranks = new ZipfianSampler(SIZE, theta, new Random(11));
-      expect(
-        surprise(
-          counts(SIZE, () => ranks.next()),
-          weights.map((weight) => weight / sum),
-        ),
-      ).toBeLessThan(LIMIT);
-    },
-  );
+  it.each([0.5, 0.99, 1, 1.2, 2])("follow a Zipf distribution with theta %d", (theta) => {
+    const SIZE = 60;
+    const weights = Array.from({ length: SIZE }, (_, rank) => (rank + 1) ** -theta);
+    const sum = weights.reduce((total, weight) => total + weight, 0);
+    const ranks = new ZipfianSampler(SIZE, theta, new Random(11));
+    expect(
+      standardisedChiSquare(
+        counts(SIZE, () => ranks.next()),
+        weights.map((weight) => weight / sum),
+      ),
+    ).toBeLessThan(LIMIT);
+  });
 
-  it("of a uniform distribution are drawn alike", () => {
+  it("follow a uniform distribution", () => {
     const draw = keySampler({ distribution: "uniform" }, 100, new Random(3));
     expect(
-      surprise(
+      standardisedChiSquare(
         counts(100, () => draw.next()),
         new Array<number>(100).fill(0.01),
       ),
     ).toBeLessThan(LIMIT);
   });
 
-  it("of a hot set get their part of the requests", () => {
+  it("of a hot set get their share of the requests", () => {
     const draw = keySampler({ distribution: "hot-set", keys: 0.1, requests: 0.7 }, 100, new Random(5));
     const found = counts(100, () => draw.next()).sort((a, b) => b - a);
     const hot = found.slice(0, 10).reduce((sum, count) => sum + count, 0);
     expect(Math.abs(hot / DRAWS - 0.7)).toBeLessThan(4 * Math.sqrt((0.7 * 0.3) / DRAWS));
-    expect(surprise(found.slice(0, 10), new Array<number>(10).fill(0.1))).toBeLessThan(LIMIT);
+    expect(standardisedChiSquare(found.slice(0, 10), new Array<number>(10).fill(0.1))).toBeLessThan(LIMIT);
   });
 
-  it("are each in the key space, whatever its size", () => {
+  it("lie in the key space, whatever its size", () => {
     const distributions: KeyDistribution[] = [
       { distribution: "uniform" },
       { distribution: "zipfian", theta: 0.99 },
@@ -90,7 +87,7 @@ describe("keys", () => {
     );
   });
 
-  it("of different ranks are different ones, and the hottest lie in all parts of the slots", () => {
+  it("differ for different ranks, and the hottest are spread over all slots", () => {
     for (const size of [1, 7, 100, 16_384])
       expect(new Set(Array.from({ length: size }, (_, rank) => rankPermutation(size)(rank))).size, String(size)).toBe(
         size,
@@ -109,7 +106,7 @@ describe("keys", () => {
 });
 
 describe("sizes", () => {
-  it("of a lognormal distribution have its median and its spread, up to the greatest", () => {
+  it("of a lognormal distribution have its median and its deviation, up to the maximum", () => {
     const draw = sizeSampler({ sizes: "lognormal", median: 1000, sigma: 0.5, max: 1_000_000 }, new Random(9));
     const drawn = Array.from({ length: DRAWS }, () => draw.next()).sort((a, b) => a - b);
     const at = (part: number): number => drawn[Math.floor(part * DRAWS)] ?? 0;
@@ -119,7 +116,7 @@ describe("sizes", () => {
     expect(Math.max(...Array.from({ length: 1000 }, () => cut.next()))).toBe(1100);
   });
 
-  it("of a list come by their weights", () => {
+  it("of a list follow their weights", () => {
     const draw = sizeSampler(
       {
         sizes: "weighted",
@@ -132,16 +129,19 @@ describe("sizes", () => {
     );
     const drawn = Array.from({ length: DRAWS }, () => draw.next());
     expect(
-      surprise([drawn.filter((each) => each === 10).length, drawn.filter((each) => each === 20).length], [0.25, 0.75]),
+      standardisedChiSquare(
+        [drawn.filter((each) => each === 10).length, drawn.filter((each) => each === 20).length],
+        [0.25, 0.75],
+      ),
     ).toBeLessThan(LIMIT);
   });
 
-  it("between two bounds reach both", () => {
+  it("of a uniform distribution reach both bounds", () => {
     const draw = sizeSampler({ sizes: "uniform", min: 3, max: 7 }, new Random(2));
     expect(new Set(Array.from({ length: 500 }, () => draw.next()))).toEqual(new Set([3, 4, 5, 6, 7]));
   });
 
-  it("for keys that are put in place before are spread as those that are written", () => {
+  it("for keys written before a measurement have the quantiles of the distribution", () => {
     expect(typicalSizes({ sizes: "fixed", bytes: 9 }, new Random(1), 8)).toEqual([9]);
     const typical = typicalSizes({ sizes: "uniform", min: 1, max: 1000 }, new Random(1), 10);
     for (const [index, size] of typical.entries()) expect(Math.abs(size - (100 * index + 50))).toBeLessThan(60);

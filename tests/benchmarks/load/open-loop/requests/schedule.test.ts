@@ -10,7 +10,7 @@ function times(count: number, arrivals: "fixed" | "poisson", rate: number, worke
 }
 
 describe("a schedule", () => {
-  it("of fixed arrivals is dealt out to workers without a gap or an overlap, and does not drift", () => {
+  it("of fixed arrivals is divided among workers without gap or overlap, and does not drift", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 200_000 }), fc.integer({ min: 1, max: 8 }), (rate, workers) => {
         const all = Array.from({ length: workers }, (_, worker) => times(50, "fixed", rate, worker, workers))
@@ -22,7 +22,7 @@ describe("a schedule", () => {
     );
   });
 
-  it("of independent arrivals has exponential gaps: mean and deviation as they must be, and the share below the mean", () => {
+  it("of Poisson arrivals has exponential gaps: mean, variance and the share below the mean", () => {
     const COUNT = 40_000;
     const at = times(COUNT, "poisson", 5_000);
     const gaps = at.map((each, index) => each - (at[index - 1] ?? 0));
@@ -41,7 +41,7 @@ describe("a schedule", () => {
     }
   });
 
-  it("is the same from the same seed, and another for another worker", () => {
+  it("is the same for the same seed, and differs between workers", () => {
     expect(times(5, "poisson", 100)).toEqual(times(5, "poisson", 100));
     expect(times(5, "poisson", 100, 1)).not.toEqual(times(5, "poisson", 100, 2));
   });
