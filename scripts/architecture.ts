@@ -2,13 +2,12 @@
  * `node --import tsx scripts/architecture.ts` draws docs/architecture.svg: the rooms of the program in the order of
  * rooms.json, the folders in each, and an arrow for every room that imports from another.
  */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { preProcessFile } from "typescript";
 import ROOM_NAMES from "./rooms.json";
 
 const ROOT = resolve(__dirname, "..");
-export const ARCHITECTURE_FILE = join(ROOT, "docs", "architecture.svg");
 
 interface Room {
   readonly name: string;
@@ -89,5 +88,3 @@ function arrow(from: number, to: number, top: (index: number) => number): string
   const reach = EDGE + 34 * (to - from);
   return `<path d="M${EDGE} ${start} C${reach} ${start} ${reach} ${end} ${EDGE + 2} ${end}" ${style}/>`;
 }
-
-if (require.main === module) writeFileSync(ARCHITECTURE_FILE, architectureSvg());

@@ -1,10 +1,12 @@
 /**
- * `npm run docs`: writes the JSON Schema of stack files and the two references that are made from the program itself.
+ * `npm run docs`: writes the JSON Schema of stack files, the two references and the drawing of the rooms, all made from the
+ * program itself.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildProgram } from "../cli/program";
 import { ROOT } from "../lib/paths";
+import { architectureSvg } from "./architecture";
 import { commandReference } from "./command-reference";
 import { configurationReference } from "./configuration-reference";
 import { stackFileSchema } from "./stack-file-schema";
@@ -14,6 +16,7 @@ export function generatedFiles(): Readonly<Record<string, string>> {
   return {
     "stacks/schema.json": `${JSON.stringify(stackFileSchema(), null, 1)}\n`,
     "docs/configuration.md": configurationReference(),
+    "docs/architecture.svg": architectureSvg(),
     "docs/cli.md": commandReference(buildProgram(new AbortController().signal, () => undefined)),
   };
 }
