@@ -78,7 +78,10 @@ export function judgeCapacities(
   return ratio > 1 ? "faster" : "slower";
 }
 
-/** Whether a ratio is no further from 1 than the change of the machine itself. @param referenceLoad its rate in the second run over that in the first */
+/**
+ * Whether a ratio is no further from 1 than the change of the machine itself.
+ * @param referenceLoad its rate in the second run over that in the first
+ */
 export function isWithinDrift(referenceLoad: Ratio | undefined, ratio: number): boolean {
   const ends = [referenceLoad?.low ?? referenceLoad?.ratio ?? 1, referenceLoad?.high ?? referenceLoad?.ratio ?? 1];
   return Math.abs(Math.log(ratio)) <= Math.max(...ends.map((end) => Math.abs(Math.log(end))));

@@ -1,4 +1,5 @@
 /** Measured capacity of one primary, for reads, writes and mixes of both. Pure. */
+import { formatCount } from "../../lib/units";
 import type { ResultRow } from "../results/rows";
 import { resultRows } from "../results/rows";
 import type { CapacityLoad, Results } from "../results/schema";
@@ -117,7 +118,8 @@ export function isSimilarSize(dataSize: number, valueSize: number): boolean {
 }
 
 /**
- * The highest rate at which 99 % of the requests met the objective or a stricter one. Preferred, in this order: loads on
+ * The highest rate at which 99 % of the requests met the objective or a stricter one. Preferred, in this order: loads
+ * on
  * record that are like the needed one, searches during which the reference load did not move, and random arrivals
  * (evenly spaced arrivals make shorter queues).
  * @returns undefined where no search fits
@@ -138,10 +140,8 @@ export function sustainedRate(all: readonly Results[], need: ComparableLoad): Su
             load.pipeline === need.pipeline);
         if (objective.quantile < 0.99 || objective.ms > need.p99Ms || primaries === 0 || capacity === 0 || !isLike)
           return [];
-        const offered =
-          load === null
-            ? ""
-            : `, ${load.keySpace.toLocaleString("en-US")} keys drawn ${load.requestMix.keys}, ${load.arrivals === "poisson" ? "at random times" : "evenly spaced"}`;
+        const rate = `${formatCount(capacity)}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"}`;
+        const met = `${100 * objective.quantile} % below ${objective.ms} ms`;
         const warned = warnings.length === 0 ? "" : ` (warnings: ${warnings.map(({ code }) => code).join(", ")})`;
         return [
           {
@@ -150,7 +150,7 @@ export function sustainedRate(all: readonly Results[], need: ComparableLoad): Su
             isLowerBound: isOpenEnded || bottleneck?.at === "client",
             machineChanged: warnings.some(({ code }) => code === "reference-load-moved"),
             results,
-            source: `${workload} of ${deployment}, ${results.timestamp}: ${Math.round(capacity).toLocaleString("en-US")}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"} with ${100 * objective.quantile} % below ${objective.ms} ms${offered}${warned}`,
+            source: `${workload} of ${deployment}, ${results.timestamp}: ${rate} with ${met}${describeLoad(load)}${warned}`,
           },
         ];
       },
@@ -159,4 +159,11 @@ export function sustainedRate(all: readonly Results[], need: ComparableLoad): Su
   const rank = ({ load, machineChanged }: SustainedRate): number =>
     Number(load?.arrivals !== "poisson") + 2 * Number(machineChanged) + 4 * Number(load === null);
   return held.sort((a, b) => rank(a) - rank(b) || b.perPrimary - a.perPrimary)[0];
+}
+
+/** `, 10,000 keys drawn uniform, evenly spaced`; empty for a load that is not on record */
+function describeLoad(load: CapacityLoad | null): string {
+  if (load === null) return "";
+  const arrivals = load.arrivals === "poisson" ? "at random times" : "evenly spaced";
+  return `, ${formatCount(load.keySpace)} keys drawn ${load.requestMix.keys}, ${arrivals}`;
 }

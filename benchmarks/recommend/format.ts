@@ -26,7 +26,8 @@ export function formatRecommendation({ options, arithmetic, assumptions, missing
     `$${Math.round(usdPerMonth).toLocaleString("en-US")}`,
   ]);
   return [
-    `Recommended: ${shape}, on ${best.machine.type} with io-threads ${best.ioThreads}: $${Math.round(best.usdPerMonth).toLocaleString("en-US")} a month for its machines`,
+    `Recommended: ${shape}, on ${best.machine.type} with io-threads ${best.ioThreads}: ` +
+      `$${Math.round(best.usdPerMonth).toLocaleString("en-US")} a month for its machines`,
     "",
     ...textTable([["Mode", "Primaries", "Machines", "Type", "io-threads", "Used", "A month"], ...rows], " rr rrr"),
     ...bullets("Because", arithmetic),

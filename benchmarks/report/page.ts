@@ -112,6 +112,7 @@ function comparison({ deployments, comparisons }: DeploymentComparison, notes: r
       <p>Nothing was measured side by side.</p>
     </section>`;
   const compared = deployments.length > 1;
+  const columns = compact([...deployments, compared ? `${deployments.at(-1) ?? ""} speed-up` : undefined]);
   return html`<section>
     <h2>Side by side</h2>
     <div class="scroll">
@@ -119,7 +120,7 @@ function comparison({ deployments, comparisons }: DeploymentComparison, notes: r
         <thead>
           <tr>
             <th>Test</th>
-            ${compact([...deployments, compared ? `${deployments.at(-1) ?? ""} speed-up` : undefined]).map((name) => html`<th>${name}</th>`)}
+            ${columns.map((name) => html`<th>${name}</th>`)}
           </tr>
         </thead>
         <tbody>

@@ -72,6 +72,7 @@ function overview(rows: readonly ScenarioRow[]): Html {
 function details(row: ScenarioRow): Html {
   const record = worst(row.records);
   const shards = record.shards.filter(({ longestMs }) => longestMs > 0);
+  const warnings = new Set(row.records.flatMap((each) => each.warnings));
   const settings = Object.entries(record.settings).map(([name, value]) => `${name} ${value}`);
   const conditions = [
     `${formatCount(record.load.rate)} writes/s of ${record.load.bytes} B`,
@@ -85,7 +86,7 @@ function details(row: ScenarioRow): Html {
     <h3>${row.scenario} on ${row.deployment}</h3>
     <p>${conditions.join(", ")}.</p>
     <ul>
-      ${[...new Set(row.records.flatMap(({ warnings }) => warnings))].map((warning) => html`<li>${warning}</li>`)}${scenarioRemarks(row).map((remark) => html`<li>${remark}</li>`)}
+      ${[...warnings, ...scenarioRemarks(row)].map((remark) => html`<li>${remark}</li>`)}
     </ul>
     <p>${describeErrors(record)}.</p>
     ${

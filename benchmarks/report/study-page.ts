@@ -118,12 +118,11 @@ function describeWarnings({ warnings }: ResultRow, shared: string | null): strin
 
 function comparisons(study: StudyRecord): Html {
   const name = (id: string): string => study.treatments.find((treatment) => treatment.id === id)?.label ?? id;
+  const isInterleaved = study.comparisons.some(({ interleaved }) => interleaved);
+  const notes = compact([isInterleaved ? INTERLEAVING_NOTE : undefined, ...intervalNotes(study)]);
   return html`<section>
     <h2>Comparisons</h2>
-    <p>
-      Ratios are paired by round. The interval contains the true ratio in 95 % of
-      studies.${study.comparisons.some(({ interleaved }) => interleaved) ? html` ${INTERLEAVING_NOTE}` : undefined}${intervalNotes(study).map((note) => html` ${note}`)}
-    </p>
+    <p>Ratios are paired by round. The interval contains the true ratio in 95 % of studies. ${notes.join(" ")}</p>
     <div class="scroll">
       <table>
         <thead>

@@ -34,5 +34,6 @@ export function storageCost(
 
 /** `$0.64 per hour: 6 × r7g.large, prices of us-west-2 of 2026-07-20` */
 export function describeCost({ usdPerHour, machines, region, date }: DeploymentCost): string {
-  return `$${formatUsd(usdPerHour)} per hour: ${machines.map(({ type, count }) => `${Number.isInteger(count) ? count : count.toFixed(2)} × ${type}`).join(", ")}, on-demand prices of ${region} of ${date}`;
+  const counted = machines.map(({ type, count }) => `${Number.isInteger(count) ? count : count.toFixed(2)} × ${type}`);
+  return `$${formatUsd(usdPerHour)} per hour: ${counted.join(", ")}, on-demand prices of ${region} of ${date}`;
 }

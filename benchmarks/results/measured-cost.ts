@@ -12,7 +12,8 @@ export interface MeasuredDeployment {
 }
 
 /**
- * Dollars per hour of each deployment's machines; a machine that several servers are on is shared by them equally. Volumes, load generators,
+ * Dollars per hour of each deployment's machines; a machine that several servers are on is shared by them equally.
+ * Volumes, load generators,
  * control plane and traffic are not in it. A deployment with a machine whose price is not known is left out.
  * @param prices of a region; undefined where there are none
  */

@@ -1,4 +1,4 @@
-/** One measurement of results.json, with the reasons not to take it at its word. Units are in the names; what is not known is null, never 0. */
+/** One measurement of results.json, with its warnings. Names contain units; unknown values are null, never 0. */
 import { z } from "zod";
 import { DATA_KINDS, LOAD_GENERATORS, READ_FROM } from "../workloads/mixed-workload";
 
@@ -83,7 +83,7 @@ const offeringSchema = z.strictObject({
 });
 export type Offering = z.infer<typeof offeringSchema>;
 
-/** One test on one deployment, once. */
+/** One test on one deployment in one round. */
 export const measurementSchema = z.strictObject({
   id: z.string(),
   round: z.int().min(1),
@@ -93,9 +93,9 @@ export const measurementSchema = z.strictObject({
   workload: z.string(),
   test: z.string(),
   title: z.string(),
-  /** Who sent the load. */
+  /** The program that sent the load. */
   loadGenerator: z.enum(LOAD_GENERATORS).default("valkey-benchmark"),
-  /** Null for a named test, and not known of older results. */
+  /** Null for a named test, and in older results. */
   requestMix: requestMixSchema.nullable().default(null),
   startedAt: z.iso.datetime(),
   /** Arguments of the load generator; secrets are replaced. */
@@ -124,7 +124,10 @@ export const measurementSchema = z.strictObject({
     percentiles: cumulativeSchema,
     cumulative: cumulativeSchema,
   }),
-  /** Every count of the latencies, where the load generator gives them: an HDR histogram of microseconds, version 2, deflated, base64. */
+  /**
+   * Every count of the latencies, where the load generator gives them: an HDR histogram of microseconds, version 2,
+   * deflated, base64.
+   */
   histogram: z.string().nullable().default(null),
   /** What an open loop offered and what became of it; null for a closed one. */
   offering: offeringSchema.nullable().default(null),
@@ -161,7 +164,10 @@ export const measurementSchema = z.strictObject({
     machineStolen: countSchema.nullable(),
     machineCores: countSchema,
   }),
-  /** The load generators, where there are several or they run on other machines than this program: clients and threads are each one's. */
+  /**
+   * The load generators, where there are several or they run on other machines than this program: clients and threads
+   * are each one's.
+   */
   runners: z.array(runnerSchema).default([]),
   warnings: z.array(warningSchema),
 });

@@ -148,6 +148,7 @@ export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow):
   const of = (number: number): string => (records.length === 1 ? "" : ` in ${number} of ${records.length}`);
   const assisted = count((record) => record.assisted);
   const repaired = count((record) => record.repaired);
+  const unreadReason = records.find((record) => record.unreadReason !== null)?.unreadReason ?? "";
   const unread = records.reduce((sum, record) => sum + record.unread, 0);
   return [
     ...(assisted === 0 ? [] : [`${where}: did not recover without help${of(assisted)}`]),
@@ -155,7 +156,8 @@ export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow):
     ...(unread === 0
       ? []
       : [
-          `${where}: ${formatCount(unread)} keys could not be read after recovery (${records.find((record) => record.unreadReason !== null)?.unreadReason ?? ""}); the fate of their writes is unknown`,
+          `${where}: ${formatCount(unread)} keys could not be read after recovery (${unreadReason}); ` +
+            "the fate of their writes is unknown",
         ]),
     ...[...new Set(records.flatMap(({ recoveryFailure }) => recoveryFailure ?? []))].map(
       (what) => `${where}: did not recover fully: ${what}`,

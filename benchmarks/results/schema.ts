@@ -1,4 +1,6 @@
-/** results.json: everything needed to judge a run and to repeat it. Units are in the names; what is not known is null, never 0. */
+/**
+ * results.json: everything needed to judge and to repeat a run. Names contain units; unknown values are null, never 0.
+ */
 import { z } from "zod";
 import { scenarioRecordSchema } from "../../faults/scenarios/scenario-schema";
 import {
@@ -15,7 +17,7 @@ import { machineSchema } from "../../platforms/machine";
 export { WARNING_CODES, measurementSchema } from "./measurement-schema";
 export type { Warning, MeasurementRecord, Offering } from "./measurement-schema";
 
-/** Raised when a reader of an older file could misread a newer one. */
+/** Increases when a reader of an older version could misread a newer file. */
 export const SCHEMA_VERSION = 1;
 
 /** The highest offered load under which an objective held, with the loads that were tried. */
@@ -25,7 +27,9 @@ const capacitySchema = z.strictObject({
   workload: z.string(),
   /** Of the reference load before the search; the one after it has the next. Not on record in older results. */
   round: z.int().min(1).nullable().default(null),
-  /** What was offered, at each of the rates; clients and workers of each of the runners. Not on record in older results. */
+  /**
+   * What was offered, at each of the rates; clients and workers of each of the runners. Not on record in older results.
+   */
   load: z
     .strictObject({
       requestMix: requestMixSchema,
@@ -64,7 +68,7 @@ const capacitySchema = z.strictObject({
   ),
   /** The rate beyond which latency rises faster than load; null where there is none. */
   knee: countSchema.nullable(),
-  /** Who was the limit at the lowest rate that did not hold; null where all held. */
+  /** The bottleneck at the lowest rate that missed the objective; null where every rate met it. */
   bottleneck: z
     .strictObject({ at: z.enum(["client", "server", "machine", "none"]), text: z.string().optional() })
     .nullable(),
@@ -116,7 +120,7 @@ export const topologySchema = z.strictObject({
   }),
 });
 export type TopologyRecord = z.infer<typeof topologySchema>;
-/** Of the machine this program runs on, and of the others that take part. */
+/** The machine that this program runs on, and other machines of the run. */
 const environmentSchema = z.strictObject({
   platform: z.string(),
   kernel: z.string(),
@@ -140,7 +144,7 @@ const environmentSchema = z.strictObject({
 });
 export type Environment = z.infer<typeof environmentSchema>;
 
-/** What a deployment's servers cost, where the price of every machine of theirs is known. */
+/** Cost of a deployment's servers, where the prices of all their machines are known. */
 const costSchema = z.strictObject({
   deployment: z.string(),
   usdPerHour: countSchema,
@@ -160,7 +164,7 @@ export const resultsSchema = z.strictObject({
   /** UTC, `20261121-090000`. */
   timestamp: z.string().regex(/^\d{8}-\d{6}$/),
   stack: z.string(),
-  /** False when something that was asked for is missing; `reason` says why. */
+  /** False when a requested result is missing; `reason` says why. */
   complete: z.boolean(),
   reason: z.string().nullable(),
   configuration: z.unknown(),

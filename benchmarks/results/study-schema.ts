@@ -1,9 +1,9 @@
-/** The part of results.json that only a study has. Units are in the names; what is not known is null, never 0. */
+/** The section of results.json on a study. Names contain units; unknown values are null, never 0. */
 import { z } from "zod";
 
 const count = z.number().min(0);
 
-/** How one engine's memory and rate went while keys were put in from nothing. */
+/** Memory and number of keys of a server while keys were inserted. */
 export const tableGrowthSchema = z.strictObject({
   /** In order of time, by the server's own counters. */
   samples: z.array(z.strictObject({ seconds: count, keys: count, bytes: count })),
@@ -33,9 +33,9 @@ const cellSchema = z.strictObject({
   label: z.string(),
   /** Factor to level. */
   levels: z.record(z.string(), z.union([z.string(), z.number()])),
-  /** Why its CPUs are not its own; null where nothing is pinned or everyone has his own. */
+  /** Which CPUs are shared; null without pinning, or where servers and load generators have CPUs of their own. */
   shared: z.string().nullable(),
-  /** Why it was given up; null where it was not. */
+  /** Why the treatment was given up; null where it was not. */
   failed: z.string().nullable(),
 });
 
@@ -97,7 +97,10 @@ export const studySchema = z.strictObject({
   treatments: z.array(cellSchema),
   /** Of all measurements, in the order in which they were made: `3 cluster`, `3 reference load 1`. */
   order: z.array(z.string()),
-  /** True when a reference load was off the median of all by more than the limit: then the machine was not the same throughout. */
+  /**
+   * True when a reference load was off the median of all by more than the limit: then the machine was not the same
+   * throughout.
+   */
   referenceLoadMoved: z.boolean(),
   comparisons: z.array(comparisonSchema),
   /** What comparisons that say `interleaved` are made of: one of each pair and round. */

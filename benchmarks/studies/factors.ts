@@ -71,7 +71,8 @@ export interface Treatment {
 }
 
 /**
- * Every combination of levels on every deployment, by deployment, then by level; the last factor changes first. The first
+ * Every combination of levels on every deployment, by deployment, then by level; the last factor changes first. The
+ * first
  * treatment is the baseline.
  */
 export function treatmentsOf(

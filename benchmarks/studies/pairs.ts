@@ -10,7 +10,9 @@ export interface TreatmentPair {
   readonly other: Treatment;
 }
 
-/** Each treatment with those that differ in one factor (or the deployment), which is at its first level in the baseline. */
+/**
+ * Each treatment with those that differ in one factor (or the deployment), which is at its first level in the baseline.
+ */
 export function comparedPairs(treatments: readonly Treatment[]): TreatmentPair[] {
   const [first] = treatments;
   if (first === undefined) return [];

@@ -13,7 +13,8 @@ export type StudyStep =
   | { readonly kind: "interleaved"; readonly round: number; readonly base: string; readonly other: string };
 
 /**
- * The steps of a round in random order: every treatment and every pair once, with a reference load at the begin and another
+ * The steps of a round in random order: every treatment and every pair once, with a reference load at the begin and
+ * another
  * one in between.
  * @param pairs ids of treatments that are measured interleaved
  * @param round from 1

@@ -1,5 +1,6 @@
 /**
- * results.om: the figures of a run in the OpenMetrics text format 1.0, dated by the run, for `promtool tsdb create-blocks-from openmetrics`.
+ * results.om: the figures of a run in the OpenMetrics text format 1.0, dated by the run, for `promtool tsdb
+ * create-blocks-from openmetrics`.
  * (The node exporter's textfile collector takes no samples with a date.) Pure.
  */
 import { formatObjective } from "../../capacity/objective";
@@ -220,7 +221,9 @@ function familiesOf(results: Results): Family[] {
   ];
 }
 
-/** 1 for those that hold and 0 for the others: who reads the last value of a series must not find one that held once. */
+/**
+ * 1 for those that hold and 0 for the others: who reads the last value of a series must not find one that held once.
+ */
 function stateOf<T extends string>(
   labels: Labels,
   name: string,

@@ -95,7 +95,8 @@ export class StudyAnalysis {
 
   /**
    * Rates of each round in which the two were interleaved with each other, in either order, else of each round in which
-   * both were interleaved with the same third, divided by its rate. Only throughput: a paused server delays its replies,
+   * both were interleaved with the same third, divided by its rate. Only throughput: a paused server delays its
+   * replies,
    * and pausing costs CPU.
    */
   #interleavedRates(base: Treatment, other: Treatment, test: string, metric: Metric): RatioPair[] {
@@ -166,7 +167,8 @@ export class StudyAnalysis {
   }
 
   /**
-   * The ratios whose precision decides when a study ends: throughput at full speed, CPU per operation at an offered rate.
+   * The ratios whose precision decides when a study ends: throughput at full speed, CPU per operation at an offered
+   * rate.
    * @param isOut whether a treatment was given up; its ratios decide nothing
    */
   decidingRatios(isOut: (treatment: Treatment) => boolean): Ratio[] {

@@ -1,4 +1,6 @@
-/** Measures two treatments interleaved: the servers of both run and get load in alternating slices of some milliseconds. */
+/**
+ * Measures two treatments interleaved: the servers of both run and get load in alternating slices of some milliseconds.
+ */
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readInfoSections } from "../../../valkey/connection";

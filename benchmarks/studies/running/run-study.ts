@@ -58,8 +58,10 @@ export interface StudyListener {
 }
 
 /**
- * Measures rounds until `decideNext` stops the study. Each finished step is in the checkpoint log before the next begins,
- * and logged steps are not measured again. A treatment or pair that fails twice in succession is given up until the study
+ * Measures rounds until `decideNext` stops the study. Each finished step is in the checkpoint log before the next
+ * begins,
+ * and logged steps are not measured again. A treatment or pair that fails twice in succession is given up until the
+ * study
  * is resumed.
  * @throws the reason of the signal; Failure when a reference load fails or all treatments were given up
  */

@@ -7,7 +7,10 @@ import { formatSummary } from "../../../benchmarks/results/formats/summary";
 import { stackOutputs } from "../../../stacks/program/outputs";
 import { recordAt, results } from "../../support/records";
 
-/** Three machines at $0.36 in all, 100,000/s: 360 million operations an hour, so a tenth of a cent for a million; 3 × 10 GiB are $262.80 a month. */
+/**
+ * Three machines at $0.36 in all, 100,000/s: 360 million operations an hour, so a tenth of a cent for a million; 3 × 10
+ * GiB are $262.80 a month.
+ */
 const priced = (): Results => {
   const plain = results([recordAt("cluster", 1, 100_000), recordAt("replication", 1, 100_000)]);
   const topologies = plain.topologies.map((each) => ({ ...each, settings: { maxmemory: String(10 * 2 ** 30) } }));
