@@ -28,7 +28,7 @@ export const comparisonPackagesDirectory = (): string => join(cacheDirectory(), 
 
 const SHARED_MEMORY = "/dev/shm";
 /** Bytes. The shared memory of a container may be tiny. */
-const LEAST_ROOM = 256 * 1024 ** 2;
+const MIN_FREE_BYTES = 256 * 1024 ** 2;
 
 /**
  * The directory for runs whose data should not wait for a disk and is not kept; undefined where shared memory has too
@@ -38,7 +38,7 @@ export function memoryRunsDirectory(environment: NodeJS.ProcessEnv = process.env
   const directory = ownInSharedMemory(environment);
   if (directory === undefined) return undefined;
   const { bavail, bsize } = statfsSync(SHARED_MEMORY);
-  return bavail * bsize < LEAST_ROOM ? undefined : directory;
+  return bavail * bsize < MIN_FREE_BYTES ? undefined : directory;
 }
 
 /** Removes the directory in shared memory, unless another run uses it. */

@@ -1,5 +1,5 @@
 /**
- * `node --import tsx scripts/architecture.ts` draws docs/architecture.svg: the rooms of the program in the order of
+ * Draws docs/architecture.svg: the rooms of the program in the order of
  * rooms.json, the folders in each, and an arrow for every room that imports from another.
  */
 import { readdirSync, readFileSync } from "node:fs";

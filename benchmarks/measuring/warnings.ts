@@ -1,6 +1,6 @@
 /**
- * Warns about measurements that are not to be trusted, from what was measured beside them. Pure; every limit is named
- * here.
+ * Warns about measurements that are not to be trusted, from what was measured beside them. Pure. `connection-check.ts`
+ * has the limit of `few-connections`.
  */
 import { median } from "../../lib/statistics/median";
 import { CLOCK_TICK_SECONDS } from "../load/valkey-benchmark/arguments";

@@ -62,7 +62,7 @@ const SWING = 1.13;
 /** Assumed bytes of a key. */
 const KEY = 20;
 /** Limit of primaries per option. */
-const MOST_PRIMARIES = 500;
+const MAX_PRIMARIES = 500;
 /** Number of options in a recommendation. */
 const MAX_OPTIONS = 5;
 /** An interval needs this many rounds. */
@@ -105,8 +105,7 @@ export function recommend(
       memoryLine(need, bytes),
     ],
     assumptions: assumptionsOf(used, need, held, options),
-    missing:
-      options.length === 0 ? [`no machine of the price table fits with at most ${MOST_PRIMARIES} primaries`] : [],
+    missing: options.length === 0 ? [`no machine of the price table fits with at most ${MAX_PRIMARIES} primaries`] : [],
   };
 }
 
@@ -222,7 +221,7 @@ function optionOf(
   if (threads < ioThreads || offer.vcpus < 2) return undefined;
   const least = Math.max(Math.ceil(need.rate / usable), Math.ceil(bytes / (offer.memoryBytes * MEMORY_USE)), 1);
   const primaries = least === 1 ? 1 : Math.max(3, least);
-  if (primaries > MOST_PRIMARIES) return undefined;
+  if (primaries > MAX_PRIMARIES) return undefined;
   const nodes = primaries * (1 + need.replicas);
   return {
     mode: primaries === 1 ? "replication" : "cluster",

@@ -37,7 +37,7 @@ export function renderReport(results: Results): string {
       </head>
       <body>
         <main>
-          ${header(results)} ${scenarioSections(results.failures, renderFigure)} ${capacities(results)}
+          ${header(results)} ${scenarioSections(results.scenarios, renderFigure)} ${capacities(results)}
           ${firstSections(results, table, notes)} ${costs(results, table)}
           ${table.comparisons.length === 0 ? undefined : warnings(notes)}
           ${(results.study === undefined ? measurementCharts(results) : studyCharts(results)).map(renderFigure)}
@@ -68,7 +68,7 @@ function header(results: Results): Html {
     <h1>Valkey, measured</h1>
     <p>
       Stack <b>${results.stack}</b>, ${results.timestamp} UTC, ${results.records.length}
-      measurements${results.failures.length === 0 ? "" : `, ${results.failures.length} faults`}.
+      measurements${results.scenarios.length === 0 ? "" : `, ${results.scenarios.length} scenarios`}.
     </p>
     ${status}
     <ul class="deployments">
@@ -92,7 +92,7 @@ function firstSections(
   notes: readonly WarningNote[],
 ): (Html | undefined)[] {
   if (results.study !== undefined) return studySections(results);
-  return results.capacities.length + results.failures.length > 0 && table.comparisons.length === 0
+  return results.capacities.length + results.scenarios.length > 0 && table.comparisons.length === 0
     ? []
     : [comparison(table, notes)];
 }

@@ -16,7 +16,7 @@ const STATES: readonly (readonly [name: string, colour: string])[] = [
 
 const TOP = { wide: 190, narrow: 150 } as const;
 const ROW = 16;
-const MOST_NODES = 40;
+const MAX_NODES = 40;
 
 export function scenarioChart(record: ScenarioRecord): Chart {
   const nodes = shownNodes(record);
@@ -49,10 +49,10 @@ function captionOf({ round, events }: ScenarioRecord): string {
 /** All nodes, or of more than `MOST_NODES` those whose state changed. */
 function shownNodes({ states }: ScenarioRecord): string[] {
   const names = [...new Set(states.map(({ node }) => node))];
-  if (names.length <= MOST_NODES) return names.sort(byNumber);
+  if (names.length <= MAX_NODES) return names.sort(byNumber);
   return names
     .filter((name) => states.filter(({ node }) => node === name).length > 1)
-    .slice(0, MOST_NODES)
+    .slice(0, MAX_NODES)
     .sort(byNumber);
 }
 

@@ -15,8 +15,8 @@ import type { Html } from "./html";
 import { html } from "./html";
 
 /** A table of all scenarios, then a chart and details of each; the chart shows the round with the longest outage. */
-export function scenarioSections(failures: readonly ScenarioRecord[], figure: (chart: Chart) => Html): Html[] {
-  const rows = scenarioRows(failures);
+export function scenarioSections(scenarios: readonly ScenarioRecord[], figure: (chart: Chart) => Html): Html[] {
+  const rows = scenarioRows(scenarios);
   if (rows.length === 0) return [];
   return [overview(rows), ...rows.flatMap((row) => [figure(scenarioChart(worst(row.records))), details(row)])];
 }

@@ -36,7 +36,7 @@ export class ResultsCollector {
   readonly #referenceLoads: ReferenceLoadRecord[] = [];
   readonly #records: MeasurementRecord[] = [];
   readonly #capacities: CapacityRecord[] = [];
-  readonly #failures: ScenarioRecord[] = [];
+  readonly #scenarios: ScenarioRecord[] = [];
   readonly #raw: string[] = [];
 
   constructor(
@@ -47,7 +47,7 @@ export class ResultsCollector {
   }
 
   get isEmpty(): boolean {
-    return this.#topologies.length === 0 && this.#records.length === 0 && this.#failures.length === 0;
+    return this.#topologies.length === 0 && this.#records.length === 0 && this.#scenarios.length === 0;
   }
 
   readonly listener: Omit<MeasurementListener, "progress"> = {
@@ -65,7 +65,7 @@ export class ResultsCollector {
 
   /** Adds the record of a scenario. @param lost all lost writes, a line each */
   addFailure(failure: ScenarioRecord, lost: readonly string[]): void {
-    this.#failures.push(failure);
+    this.#scenarios.push(failure);
     if (lost.length > 0)
       this.listener.raw(`${failure.id}: acknowledged writes lost`, lost.map((line) => `${line}\n`).join(""));
     this.artifacts.writeProgress(this.#results("the run has not ended"), this.#rawText());
@@ -139,7 +139,7 @@ export class ResultsCollector {
           ...(capacity.round === null ? [] : referenceLoadWarnings(capacity.round, this.#referenceLoads)),
         ],
       })),
-      failures: this.#failures,
+      scenarios: this.#scenarios,
     };
   }
 

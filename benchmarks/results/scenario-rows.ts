@@ -32,9 +32,9 @@ export interface ScenarioRow {
 }
 
 /** One row per scenario and deployment, in order of first appearance. */
-export function scenarioRows(failures: readonly ScenarioRecord[]): ScenarioRow[] {
+export function scenarioRows(scenarios: readonly ScenarioRecord[]): ScenarioRow[] {
   const groups = new Map<string, ScenarioRecord[]>();
-  for (const record of failures) {
+  for (const record of scenarios) {
     const name = `${record.scenario} ${record.deployment}`;
     groups.set(name, [...(groups.get(name) ?? []), record]);
   }
@@ -92,8 +92,8 @@ export const OUTAGE_NOTE =
   "Lost: writes that were acknowledged and are missing after recovery.";
 
 /** The section of summary.txt on faults; empty where no fault was injected. */
-export function formatScenarios(failures: readonly ScenarioRecord[]): string[] {
-  const rows = scenarioRows(failures);
+export function formatScenarios(scenarios: readonly ScenarioRecord[]): string[] {
+  const rows = scenarioRows(scenarios);
   if (rows.length === 0) return [];
   const head = [
     "Scenario",

@@ -178,6 +178,6 @@ export const resultsSchema = z.strictObject({
   study: studySchema.optional(),
   capacities: z.array(capacitySchema).default([]),
   /** What was broken on purpose. */
-  failures: z.array(scenarioRecordSchema).default([]),
+  scenarios: z.array(scenarioRecordSchema).default([]),
 });
 export type Results = z.infer<typeof resultsSchema>;

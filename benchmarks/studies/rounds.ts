@@ -3,7 +3,7 @@ import type { Ratio } from "../../lib/statistics/ratio";
 import { isPrecise, roundsNeeded } from "../../lib/statistics/ratio";
 import { randomFrom, shuffled } from "../../lib/statistics/random";
 
-/** Minimum of rounds within the budget; fewer rounds hardly show the spread. See `ASKED_CONFIDENCE`. */
+/** Minimum of rounds within the budget; fewer rounds hardly show the spread. See `STOPPING_CONFIDENCE`. */
 export const MIN_ROUNDS = 6;
 
 /** One measurement of a study. */

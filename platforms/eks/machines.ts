@@ -71,7 +71,7 @@ export interface AllocatableResources {
 }
 
 /** Volumes of a Nitro machine. Many types have 28 attachments, less the root volume and one network interface. */
-const MOST_VOLUMES = 26;
+const MAX_VOLUMES = 26;
 
 /**
  * Requests of the DaemonSets: aws-node 50m, kube-proxy 100m, ebs-csi-node 3 × 10m and 3 × 40 MiB, Pod Identity agent
@@ -91,6 +91,6 @@ export function allocatableOn(machine: MachineType, tuning: Tuning): Allocatable
     cpuMilli: Math.max(0, cpuMilli - DAEMONS.cpuMilli),
     memoryMiB: machine.allocatableMemoryMiB - DAEMONS.memoryMiB,
     pods: pods - DAEMONS.pods,
-    volumes: MOST_VOLUMES,
+    volumes: MAX_VOLUMES,
   };
 }

@@ -63,8 +63,8 @@ export interface EksPlan {
 export const SYSTEM_ROOT_GIB = 20;
 
 /** EKS takes subnets in two zones at least, and no region has more than six. */
-const LEAST_ZONES = 2;
-const MOST_ZONES = 6;
+const MIN_ZONES = 2;
+const MAX_ZONES = 6;
 
 export function planEks(args: EksPlanArgs): EksPlan {
   const { region, zones, network: wanted, system, pools, groups } = args;
@@ -108,7 +108,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
       ...zoneProblems(args, machines, prices),
       ...systemProblems(system, prices),
       ...pods.problems,
-      ...networkProblems(args, network, machines, prices?.zones ?? MOST_ZONES),
+      ...networkProblems(args, network, machines, prices?.zones ?? MAX_ZONES),
     ],
   };
 }
@@ -149,10 +149,10 @@ function zoneProblems(
 ): Problem[] {
   const path = ["zones"];
   const problems: Problem[] = [];
-  if (zones.length < LEAST_ZONES)
+  if (zones.length < MIN_ZONES)
     problems.push({
       path,
-      message: `${zones.length} are too few: EKS takes subnets in ${LEAST_ZONES} zones at least, and one zone cannot keep replicas apart from their primaries`,
+      message: `${zones.length} are too few: EKS takes subnets in ${MIN_ZONES} zones at least, and one zone cannot keep replicas apart from their primaries`,
     });
   if (new Set(zones).size < zones.length) problems.push({ path, message: "a zone is named twice" });
   if (prices === undefined) return problems;
@@ -233,7 +233,7 @@ function otherZones(machines: readonly MachineGroup[], zones: number, most: numb
     (sum, each) => ({ machines: sum.machines + each.machines, prefixes: sum.prefixes + each.prefixes }),
     { machines: 0, prefixes: 0 },
   );
-  const fitting = Array.from({ length: most - 1 }, (_, index) => index + LEAST_ZONES).filter(
+  const fitting = Array.from({ length: most - 1 }, (_, index) => index + MIN_ZONES).filter(
     (count) =>
       count !== zones &&
       smallestMaskFor(

@@ -7,7 +7,7 @@ import { codeOf, messageOf } from "../../lib/errors";
 
 const NAME = "valkey";
 const REPOSITORY = "https://valkey.io/valkey-helm/";
-const MOST_VERSIONS = 5;
+const MAX_VERSIONS = 5;
 /** How long a repository may take to answer, milliseconds. */
 const ANSWER_TIMEOUT_MS = 15_000;
 /**
@@ -54,7 +54,7 @@ export async function chartProblems(source: ChartSource): Promise<string[]> {
   return versions.includes(version)
     ? []
     : [
-        `chart.version: ${url} has no ${NAME} ${version}; there are ${versions.slice(0, MOST_VERSIONS).join(", ")}${versions.length > MOST_VERSIONS ? " …" : ""}`,
+        `chart.version: ${url} has no ${NAME} ${version}; there are ${versions.slice(0, MAX_VERSIONS).join(", ")}${versions.length > MAX_VERSIONS ? " …" : ""}`,
       ];
 }
 

@@ -369,7 +369,7 @@ describe("ValkeyCluster", () => {
 
   it("refuses zones that cannot be, before it registers anything", async () => {
     await expect(cluster({ placement: { zones: ["a"], hostAntiAffinity: "required" } })).rejects.toThrow(
-      "cluster cannot be placed: zones has 1; at least 2",
+      "cluster cannot be placed: zones names 1; at least 2 are needed",
     );
   });
 });

@@ -47,11 +47,11 @@ describe("npm start -- break", () => {
     ]);
     expect(status, output).toBe(0);
     expect(output).toMatch(/kill-zone +cluster +\d+\.\d\d s/);
-    const { failures, topologies, complete } = results(place);
+    const { scenarios, topologies, complete } = results(place);
     expect(complete).toBe(true);
     expect(topologies).toHaveLength(1);
-    expect(failures.map(({ scenario, deployment }) => `${scenario} ${deployment}`)).toEqual(["kill-zone cluster"]);
-    expect(failures[0]?.victims).toHaveLength(2);
+    expect(scenarios.map(({ scenario, deployment }) => `${scenario} ${deployment}`)).toEqual(["kill-zone cluster"]);
+    expect(scenarios[0]?.victims).toHaveLength(2);
     const page = readFileSync(join(place.output(), "report.html"), "utf8");
     expect(page).toContain("Faults");
     expect(page).toContain('id="failure-kill-zone-cluster-1"');
@@ -79,7 +79,7 @@ async function stoppedHalfway(place: Place): Promise<void> {
   expect(allRules().join("\n")).not.toContain(run);
   expect(place.living()).toEqual([]);
   expect(readdirSync(place.runs)).toEqual([]);
-  expect(results(place)).toMatchObject({ complete: false, reason: "stopped by SIGINT", failures: [] });
+  expect(results(place)).toMatchObject({ complete: false, reason: "stopped by SIGINT", scenarios: [] });
 }
 
 async function killedHalfway(place: Place): Promise<void> {

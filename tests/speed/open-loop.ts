@@ -30,7 +30,7 @@ const HELD = 0.99;
 const CEILING_SECONDS = 3;
 /** From one rate to the next. */
 const STEP = 1.15;
-const MOST_STEPS = 12;
+const MAX_STEPS = 12;
 /** Of the pause, seconds; requests per second; and how long the whole takes. */
 const STALL = { seconds: 1, rate: 5_000, of: 5, after: 1 };
 const DELAY_MS = 20;
@@ -126,8 +126,8 @@ async function ceiling(
     return part >= HELD;
   };
   let best = rate;
-  if (await holds(rate)) for (let step = 1; step < MOST_STEPS && (await holds(best * STEP)); step++) best *= STEP;
-  else for (let step = 1; step < MOST_STEPS && !(await holds(best)); step++) best /= STEP;
+  if (await holds(rate)) for (let step = 1; step < MAX_STEPS && (await holds(best * STEP)); step++) best *= STEP;
+  else for (let step = 1; step < MAX_STEPS && !(await holds(best)); step++) best /= STEP;
   const credentials = session.user === undefined ? [] : ["--user", session.user.username, "-a", session.user.password];
   const flags = [
     "-c",

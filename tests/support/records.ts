@@ -149,7 +149,7 @@ export function results(records: readonly MeasurementRecord[], changes: Partial<
     referenceLoads: [{ round: 1, rps: 1_000_000, startedAt: "2026-11-21T09:00:00.000Z" }],
     records: [...records],
     capacities: [],
-    failures: [],
+    scenarios: [],
     ...changes,
   };
 }

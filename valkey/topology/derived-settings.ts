@@ -4,7 +4,7 @@ import { busTraffic } from "./bus-traffic";
 
 /**
  * The shortest derived node timeout, milliseconds: a longer one prolongs every outage, a shorter one causes spurious
- * failovers (docs/failures.md).
+ * failovers (docs/findings.md).
  */
 export const MIN_NODE_TIMEOUT_MS = 5000;
 /** Valkey's default, and the longest derived node timeout. A longer one must be configured. */

@@ -16,14 +16,14 @@ import type { CapacityRecord, Results, TopologyRecord } from "../schema";
 export function formatSummary(results: Results): string[] {
   const { deployments, comparisons } = compareDeployments(results);
   const notes = warningNotes(comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
-  const hasOthers = results.capacities.length + results.failures.length > 0;
+  const hasOthers = results.capacities.length + results.scenarios.length > 0;
   const table =
     comparisons.length === 0
       ? ["Nothing was measured."]
       : tableLines(deployments, comparisons, notes, results.topologies);
   return [
     ...(results.complete ? [] : [`INCOMPLETE: ${results.reason ?? "the run was stopped"}`, ""]),
-    ...formatScenarios(results.failures),
+    ...formatScenarios(results.scenarios),
     ...(results.capacities.length > 0 ? ["=== Capacity ===", ...results.capacities.map(formatCapacity)] : []),
     ...(comparisons.length === 0 && hasOthers ? [] : [...(hasOthers ? [""] : []), "=== Side by side ===", ...table]),
     ...results.topologies.flatMap(keyLines),

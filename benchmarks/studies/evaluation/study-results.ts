@@ -42,7 +42,7 @@ export function studyResults(state: StudyState, description: StudyDescription, r
       .flatMap(({ records }) => records)
       .map((record): MeasurementRecord => ({ ...record, warnings: [...record.warnings, ...moved] })),
     capacities: [],
-    failures: [],
+    scenarios: [],
     study: evaluateStudy(state),
   };
 }

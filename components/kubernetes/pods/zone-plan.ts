@@ -64,7 +64,7 @@ function zoneProblems(shape: Shape, zones: readonly string[]): string[] {
   const least = shape.replicasPerPrimary > 0 ? 2 : 1;
   if (distinct < least)
     problems.push(
-      `zones has ${distinct}; at least ${least}${least === 2 ? ", for a replica is in another zone than its primary" : ""}`,
+      `zones names ${distinct}; at least ${least}${least === 2 ? " are needed, so that a replica is in another zone than its primary" : ""}`,
     );
   const nodes = nodeCount(shape);
   if (distinct > nodes) problems.push(`zones has ${distinct} for ${nodes} nodes; at most ${nodes}`);

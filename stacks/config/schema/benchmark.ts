@@ -78,7 +78,9 @@ export const benchmarkSchema = z
     keep: z.boolean().default(false).meta({
       description: "Whether `npm start` leaves the deployments running. Pulumi always does.",
     }),
-    trigger: count(0).default(1).meta({ description: "Any other number makes `pulumi up` measure again." }),
+    trigger: count(0)
+      .default(1)
+      .meta({ description: "Change this number to make the next `pulumi up` measure again." }),
   })
   .refine(({ duration, requests }) => duration === undefined || requests === undefined, {
     path: ["requests"],
@@ -91,7 +93,7 @@ export type BenchmarkConfig = Omit<z.infer<typeof benchmarkSchema>, "tests"> & {
 /** The section `verification`. */
 export const verificationSchema = z
   .strictObject({
-    trigger: count(0).default(1).meta({ description: "Any other number makes `pulumi up` verify again." }),
+    trigger: count(0).default(1).meta({ description: "Change this number to make the next `pulumi up` verify again." }),
     timeout: count(1, 86_400).default(600).meta({
       description: "Longest wait for the servers to start and to form.",
       unit: "seconds",
