@@ -28,6 +28,8 @@ const rate = (metric: string, namespace: string, by: string): string =>
 /** Metrics of github.com/oliver006/redis_exporter, whose names begin with redis_ for every engine. */
 function liveGraphs(namespace: string): Graph[] {
   const only = `{namespace="${namespace}"}`;
+  const hits = rate("keyspace_hits_total", namespace, "pod");
+  const misses = rate("keyspace_misses_total", namespace, "pod");
   return [
     {
       title: "Operations by server",
@@ -82,12 +84,7 @@ function liveGraphs(namespace: string): Graph[] {
       title: "Hit ratio",
       description: "Part of the reads that find their key: misses are faster, and other work.",
       unit: "percentunit",
-      queries: [
-        [
-          `${rate("keyspace_hits_total", namespace, "pod")} / (${rate("keyspace_hits_total", namespace, "pod")} + ${rate("keyspace_misses_total", namespace, "pod")})`,
-          "{{pod}}",
-        ],
-      ],
+      queries: [[`${hits} / (${hits} + ${misses})`, "{{pod}}"]],
     },
     {
       title: "Replication lag",
@@ -151,7 +148,7 @@ function measuredGraphs(): Graph[] {
     {
       title: "Measured capacity",
       description:
-        "The highest offered load at which the objective held, and the knee, beyond which latency rises faster than load.",
+        "The highest offered load within the objective, and the knee: above it latency rises faster than load.",
       unit: "ops",
       queries: [
         [last("capacity_requests_per_second"), "{{workload}} {{objective}} {{deployment}}"],
@@ -187,7 +184,7 @@ const HEIGHT = 8;
 
 /** The dashboard as Grafana imports it. Pure. */
 export function grafanaDashboard(namespace: string): object {
-  // eslint-disable-next-line @typescript-eslint/no-deprecated -- what replaces it is read by Grafana 12 and later only, and this by all that its sidecar serves
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- Grafana before 12 does not read what replaces it
   const builder = new DashboardBuilder(`Valkey: ${namespace}`)
     .uid(`valkey-${namespace}`.slice(0, 40))
     .tags(["valkey"])

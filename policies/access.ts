@@ -24,7 +24,8 @@ function accessViolations(access: unknown, tags: unknown): string[] {
   const cidrs = listAt(access, "publicAccessCidrs").map(String);
   if (cidrs.length === 0) {
     return [
-      "publicAccessCidrs is missing, so every address reaches the API server; name blocks, or set endpointPublicAccess: false",
+      "publicAccessCidrs is missing, so every address reaches the API server; " +
+        "name blocks, or set endpointPublicAccess: false",
     ];
   }
   return isOpenToTheWorld(cidrs) ? [`${cidrs.join(", ")} open the API server to the world`] : [];

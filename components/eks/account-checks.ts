@@ -54,7 +54,8 @@ export function accountProblems(
       path: ["region"],
       message:
         nowhere.length === types.length
-          ? `${region} offers none of the planned machines (${types.join(", ")}), all of them Graviton; choose another region, or types that it offers`
+          ? `${region} offers none of the planned machines (${types.join(", ")}), all of them Graviton; ` +
+            "choose another region, or types that it offers"
           : `${region} does not offer ${nowhere.join(", ")}; another region, or types that it offers`,
     });
   for (const type of types) {
@@ -147,7 +148,9 @@ export async function checkAccount(
 ): Promise<void> {
   const facts = await readAccount(plan, used, opts).catch((error: unknown) => {
     throw new Failure(
-      `AWS ${plan.region} does not say what the account has: ${messageOf(error)}\nCredentials are needed as AWS' tools find them (aws sts get-caller-identity tells whose they are), with ec2:Describe*. Without them: npm start -- plan`,
+      `AWS ${plan.region} does not say what the account has: ${messageOf(error)}\n` +
+        "Credentials are needed as AWS' tools find them (aws sts get-caller-identity tells whose they are), with " +
+        "ec2:Describe*. Without them: npm start -- plan",
       { cause: error },
     );
   });

@@ -37,7 +37,9 @@ export function networkProblems(
   else if (!vpc.dnsSupport || !vpc.dnsHostnames)
     problems.push({
       path: vpcPath,
-      message: `${vpcId} has no ${vpc.dnsSupport ? "DNS hostnames" : "DNS"}, by which machines find the API server inside the network; enableDnsSupport and enableDnsHostnames`,
+      message:
+        `${vpcId} has no ${vpc.dnsSupport ? "DNS hostnames" : "DNS"}, by which machines find the API server inside ` +
+        "the network; enableDnsSupport and enableDnsHostnames",
     });
   for (const [index, subnet] of subnets.entries()) {
     if ("why" in subnet)

@@ -19,8 +19,10 @@ import { EKS_VERSIONS } from "./versions";
 
 /**
  * @example
- * const plan = planEks({ region: "us-west-2", zones, network: { existing: false, cidr: "10.0.0.0/16", nat: "one" }, … });
- * const platform = new EksPlatform("valkey", { clusterName: "valkey", region: "us-west-2", zones, network: { kind: "own", plan: plan.network, nat: "one", flowLogs: false }, plan, … });
+ * const addresses = { existing: false, cidr: "10.0.0.0/16", nat: "one" };
+ * const plan = planEks({ region: "us-west-2", zones, network: addresses, … });
+ * const network = { kind: "own", plan: plan.network, nat: "one", flowLogs: false };
+ * const platform = new EksPlatform("valkey", { clusterName: "valkey", region: "us-west-2", zones, network, plan, … });
  * new ValkeyCluster("orders", { … }, { provider: platform.provider, dependsOn: platform.ready });
  */
 export interface EksPlatformArgs

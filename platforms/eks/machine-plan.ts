@@ -109,7 +109,9 @@ function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceT
         ? [
             {
               path: ["pools", pool, "tuning", "interruptCpus"],
-              message: `${interruptCpus} of the ${type.vcpus} CPUs of ${name} leave none for Valkey; at most ${type.vcpus - 1}`,
+              message:
+                `${interruptCpus} of the ${type.vcpus} CPUs of ${name} leave none for Valkey; ` +
+                `at most ${type.vcpus - 1}`,
             },
           ]
         : []),

@@ -62,7 +62,9 @@ export function quotaProblems(needs: readonly QuotaNeed[], granted: ReadonlyMap<
       : [
           {
             path: [],
-            message: `the account's quota ${code} (${service}: ${name}) is ${value} and the plan needs ${needed}; ask AWS for more or plan for less`,
+            message:
+              `the account's quota ${code} (${service}: ${name}) is ${value} and the plan needs ${needed}; ` +
+              "ask AWS for more or plan for less",
           },
         ];
   });

@@ -42,7 +42,9 @@ export async function chartProblems(source: ChartSource): Promise<string[]> {
       : `${url.replace(/\/$/, "")}/index.yaml`;
   const answer = await ask(asked);
   if (answer === undefined) return [];
-  const elsewhere = `name a source that this machine reaches: a copy (helm pull ${NAME} --repo ${REPOSITORY} --version ${version}) by chart: { from: path, path: … }, or a registry's by { from: oci, url: oci://…, version: ${version} }`;
+  const elsewhere =
+    `name a source that this machine reaches: a copy (helm pull ${NAME} --repo ${REPOSITORY} --version ${version}) ` +
+    `by chart: { from: path, path: … }, or a registry's by { from: oci, url: oci://…, version: ${version} }`;
   if ("why" in answer) return [`chart: ${asked} cannot be fetched (${answer.why}); ${elsewhere}`];
   // A registry answers other requests only after authentication.
   if (source.from === "oci") return [];

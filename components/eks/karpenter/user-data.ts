@@ -1,4 +1,4 @@
-/** User data of a machine: kernel settings for Valkey, interrupts, file descriptors, before the kubelet starts. Pure. */
+/** User data of a machine: kernel settings, interrupts, file descriptors, before the kubelet starts. Pure. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
@@ -22,7 +22,8 @@ const read = (file: string): string => readFileSync(join(__dirname, "user-data",
  * every byte written, or fail. Both settings are the machine's, so no pod needs privileges for them.
  */
 export function userDataOf(tuning: Tuning): string {
-  const script = `${read("kernel-settings.sh")}${tuning.interruptCpus > 0 ? interruptScript(tuning.interruptCpus) : ""}`;
+  const interrupts = tuning.interruptCpus > 0 ? interruptScript(tuning.interruptCpus) : "";
+  const script = `${read("kernel-settings.sh")}${interrupts}`;
   const parts = [
     part('text/x-shellscript; charset="us-ascii"', script),
     part("application/node.eks.aws", stringify(nodeConfigOf(tuning))),

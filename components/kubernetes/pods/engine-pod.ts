@@ -1,4 +1,4 @@
-/** The pod of a Redis or Dragonfly server in replication mode. Pod 0 is always the primary: there is no failover. Pure. */
+/** The pod of a Redis or Dragonfly server in replication mode. Pod 0 is always the primary. Pure. */
 import type { types } from "@pulumi/kubernetes";
 import type { Engine } from "../../../valkey/engines";
 import type { ServerArgs } from "../arguments";

@@ -10,7 +10,8 @@ export interface Image {
 }
 
 /**
- * Splits `[REGISTRY/]REPOSITORY:TAG[@DIGEST]` as container runtimes do: what comes first is a registry if it looks like a host.
+ * Splits `[REGISTRY/]REPOSITORY:TAG[@DIGEST]` as container runtimes do: the first part is a registry if it looks like a
+ * host.
  * @throws BadInput when there is no tag: what runs would not be known
  */
 export function parseImage(name: string): Image {

@@ -34,7 +34,10 @@ export function zoneSpreadProblem(shape: Shape, zones: readonly string[]): strin
   const sizes = spreadSizes(nodes, zones);
   if (distributePrimaries(new Map(sizes.map((size, index) => [String(index), size])), shape) !== undefined)
     return undefined;
-  return `${nodes} nodes in ${zones.length} zones (${sizes.join(" + ")}) cannot keep all replicas of ${shape.primaries} primaries in other zones; another number of zones, primaries or replicas can`;
+  return (
+    `${nodes} nodes in ${zones.length} zones (${sizes.join(" + ")}) cannot keep all replicas of ${shape.primaries} ` +
+    "primaries in other zones; another number of zones, primaries or replicas can"
+  );
 }
 
 /**
