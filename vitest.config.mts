@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** Tests that hold figures against a clock, break what must heal in time, or share one Kubernetes. */
+/** Tests that run one after the other: they compare figures with a clock, wait for healing, or share one Kubernetes. */
 const ALONE = [
   ...[
     "measuring",
@@ -12,17 +12,17 @@ const ALONE = [
     "sentinel",
     "soak",
     "pulumi-engine",
-  ].map((name) => `tests/end-to-end/${name}.test.ts`),
+  ].map((name) => `tests/end-to-end/*/${name}.test.ts`),
   "tests/end-to-end/kubernetes/**/*.test.ts",
 ];
 const REAL = { testTimeout: 120_000, hookTimeout: 180_000 };
-/** Real servers wait more than they work, so that more files than there are cores keep these busy. */
+/** More workers than cores: real servers wait more than they work. */
 const maxWorkers = 3;
 
 export default defineConfig({
   test: {
     projects: [
-      // Pure tests leave nothing behind, and may share what they import: it takes longer than most of them.
+      // Pure tests leave nothing behind, so they share their imports, which take longer than most of them.
       {
         test: {
           name: "pure",

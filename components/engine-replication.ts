@@ -19,8 +19,8 @@ export interface EngineReplicationArgs extends Omit<ServerArgs, "tls"> {
 }
 
 /**
- * Pod 0 is the primary; there is no failover, and connections are plain TCP. The name is the deployment's and is part of
- * every object's name: another name is another deployment.
+ * Pod 0 is the primary; there is no failover, and connections are plain TCP. The name is the deployment's and is part
+ * of every object's name: another name is another deployment.
  */
 export class EngineReplication extends pulumi.ComponentResource {
   /** Where each node is. */

@@ -1,6 +1,6 @@
 /**
- * `npm run docs`: writes the JSON Schema of stack files, the two references and the drawing of the rooms, all made from the
- * program itself.
+ * `npm run docs`: writes the JSON Schema of stack files, the two references and the drawing of the rooms, all made from
+ * the program itself.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

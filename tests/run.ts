@@ -1,7 +1,7 @@
 /**
  * `npm test`: first types, lint, order of rooms and format beside most tests, then the tests that need the machine for
- * themselves. The output ends with the skipped tests and their reasons, the failed tests and their messages, and the line
- * `N passed, N failed[, N skipped]`. Arguments go to vitest, and then only the tests run.
+ * themselves. The output ends with the skipped tests and their reasons, the failed tests and their messages, and the
+ * line `N passed, N failed[, N skipped]`. Arguments go to vitest, and then only the tests run.
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Types, lint, order of rooms and format. Types and lint share one program: reading a million lines of declarations twice
- * takes longer than either. Prints the problems; exit status 1 when there are any.
+ * Types, lint, order of rooms and format. Types and lint share one program: reading a million lines of declarations
+ * twice takes longer than either. Prints the problems; exit status 1 when there are any.
  */
 import { execFile } from "node:child_process";
 import { join, resolve } from "node:path";

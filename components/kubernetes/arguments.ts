@@ -9,14 +9,14 @@ export interface ServerArgs {
   /** The servers' engine. @default "valkey" */
   readonly engine?: Engine | undefined;
   /**
-   * Of the server, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`; has sh, timeout, and the engine's server and client. A scan (checkov's
-   * CKV_K8S_43) wants the digest, which is for the stack to know: a registry's copy may have one of its own.
+   * Of the server, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`; has sh, timeout, and the engine's server and client. A scan
+   * (checkov's CKV_K8S_43) wants the digest, which is for the stack to know: a registry's copy may have one of its own.
    */
   readonly image: string;
   /**
    * Whether machines ask the registry at every start of a container.
-   * @default "IfNotPresent" for an image with a digest, else "Always": a tag can be pushed anew, and all nodes must run one
-   * server. "IfNotPresent" with a tag is for images that machines were given by hand (CKV_K8S_15).
+   * @default "IfNotPresent" for an image with a digest, else "Always": a tag can be pushed anew, and all nodes must run
+   * one server. "IfNotPresent" with a tag is for images that machines were given by hand (CKV_K8S_15).
    */
   readonly imagePullPolicy?: PullPolicy | undefined;
   /**
@@ -48,8 +48,8 @@ export interface Resources {
 
 /**
  * One volume per node, for the data set and, of a cluster, for what the node knows of the others. Kubernetes lets no
- * StatefulSet change it: another size or class makes another StatefulSet, with all pods down at once, and with `delete` new
- * volumes without the data.
+ * StatefulSet change it: another size or class makes another StatefulSet, with all pods down at once, and with `delete`
+ * new volumes without the data.
  */
 export interface Storage {
   /**

@@ -46,8 +46,8 @@ export interface NativeServers {
 }
 
 /**
- * StatefulSet, Services, configuration, password, disruption budget, network policy, service account, and the exporter's
- * objects where metrics are configured.
+ * StatefulSet, Services, configuration, password, disruption budget, network policy, service account, and the
+ * exporter's objects where metrics are configured.
  */
 export function createNativeServers(context: DeploymentContext, plan: NativeServersPlan): NativeServers {
   const { names, args } = context;

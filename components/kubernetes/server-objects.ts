@@ -85,8 +85,8 @@ export function createStatefulSet(
         selector: { matchLabels: selectorLabels(deployment) },
         template,
         volumeClaimTemplates: hasVolumes ? [dataVolume(context)] : [],
-        // A removed node lost its slots and left the cluster. With its volume it would return with a node ID that the others
-        // have forgotten.
+        // A removed node lost its slots and left the cluster. With its volume it would return with a node ID that the
+        // others have forgotten.
         persistentVolumeClaimRetentionPolicy: {
           whenDeleted: args.storage.onDestroy === "keep" ? "Retain" : "Delete",
           whenScaled: "Delete",

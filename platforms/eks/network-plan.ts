@@ -30,8 +30,8 @@ export const WARM_ADDRESSES = 1;
 const RESERVED_BY_AWS = 5;
 
 /**
- * EKS recommends 16 addresses per subnet for the control plane's interfaces and upgrades. The endpoints of ECR (two) and
- * STS take one each.
+ * EKS recommends 16 addresses per subnet for the control plane's interfaces and upgrades. The endpoints of ECR (two)
+ * and STS take one each.
  */
 const OTHER_INTERFACES = 16 + 3;
 

@@ -3,7 +3,9 @@ import type { CustomResourceOptions } from "@pulumi/pulumi";
 import { DynamicResource } from "../dynamic-resource";
 import type { ClusterCheckInputs } from "../handlers/cluster-check";
 
-/** Checked in previews where the cluster answers, and before anything is created. Checked again when an input changes. */
+/**
+ * Checked in previews where the cluster answers, and before anything is created. Checked again when an input changes.
+ */
 export class ClusterCheck extends DynamicResource {
   constructor(name: string, inputs: ClusterCheckInputs, options: CustomResourceOptions = {}) {
     super("cluster-check", "ClusterCheck", name, { ...inputs }, options);

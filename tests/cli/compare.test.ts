@@ -7,8 +7,8 @@ import type { CapacityRecord, Results } from "../../benchmarks/results/schema";
 import { commandLine } from "../../cli/cli";
 import type { Ended } from "../support/captured";
 import { captured } from "../support/captured";
-import { recordAt, results } from "../support/records";
-import { never } from "../support/real";
+import { recordAt, results } from "../support/benchmarks/records";
+import { never } from "../support/valkey/real";
 
 let directory: string;
 beforeEach(() => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { formatOpenMetrics } from "../../benchmarks/results/formats/open-metrics";
 import { grafanaDashboard } from "../../components/dashboard";
-import { recordAt, results } from "../support/records";
+import { recordAt, results } from "../support/benchmarks/records";
 
 const panelSchema = z.object({
   type: z.string(),

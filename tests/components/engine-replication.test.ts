@@ -8,9 +8,9 @@ import type { EngineReplicationArgs } from "../../components/engine-replication"
 import { EngineReplication } from "../../components/engine-replication";
 import { ValkeyCluster } from "../../components/valkey-cluster";
 import { RULES } from "../../policies/all-rules";
-import type { DeclaredResource } from "../support/pulumi-mocks";
-import { onlyResource, runProgram } from "../support/pulumi-mocks";
-import { plainServers } from "../support/servers";
+import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
+import { onlyResource, runProgram } from "../support/pulumi/pulumi-mocks";
+import { plainServers } from "../support/valkey/servers";
 
 const args: EngineReplicationArgs = {
   ...plainServers,

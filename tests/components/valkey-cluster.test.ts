@@ -3,9 +3,9 @@ import type { Resources } from "../../components/kubernetes/arguments";
 import { isGuaranteed } from "../../components/kubernetes/pods/sidecar-resources";
 import type { ValkeyClusterArgs } from "../../components/valkey-cluster";
 import { ValkeyCluster } from "../../components/valkey-cluster";
-import type { DeclaredResource } from "../support/pulumi-mocks";
-import { evaluateProgram, onlyResource, outputValue } from "../support/pulumi-mocks";
-import { plainServers, studyServers } from "../support/servers";
+import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
+import { evaluateProgram, onlyResource, outputValue } from "../support/pulumi/pulumi-mocks";
+import { plainServers, studyServers } from "../support/valkey/servers";
 
 const shape = { primaries: 3, replicasPerPrimary: 1 };
 const plain: ValkeyClusterArgs = { ...plainServers, shape };

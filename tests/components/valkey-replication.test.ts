@@ -3,9 +3,9 @@ import type { Resources } from "../../components/kubernetes/arguments";
 import { isGuaranteed } from "../../components/kubernetes/pods/sidecar-resources";
 import type { ValkeyReplicationArgs } from "../../components/valkey-replication";
 import { ValkeyReplication } from "../../components/valkey-replication";
-import type { DeclaredResource } from "../support/pulumi-mocks";
-import { evaluateProgram, onlyResource } from "../support/pulumi-mocks";
-import { plainServers, studyServers } from "../support/servers";
+import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
+import { evaluateProgram, onlyResource } from "../support/pulumi/pulumi-mocks";
+import { plainServers, studyServers } from "../support/valkey/servers";
 
 const plain: ValkeyReplicationArgs = { ...plainServers, replicas: 3 };
 

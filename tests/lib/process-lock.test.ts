@@ -75,7 +75,10 @@ describe("a process lock", () => {
   });
 });
 
-/** A script that tries to take the lock of each round at a moment that all contenders know, and reports the rounds it won. */
+/**
+ * A script that tries to take the lock of each round at a moment that all contenders know, and reports the rounds it
+ * won.
+ */
 async function contender(): Promise<string> {
   const outfile = join(directory, "contender.js");
   const contents = `

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { RULES } from "../../policies/all-rules";
 import type { CheckedResource } from "../../policies/rule";
-import { declare, platformArgs } from "../support/eks";
-import type { ProgramRun } from "../support/pulumi-mocks";
+import { declare, platformArgs } from "../support/pulumi/eks";
+import type { ProgramRun } from "../support/pulumi/pulumi-mocks";
 
 const rule = (name: string): ((resource: CheckedResource) => string[]) => {
   const found = RULES.find((each) => each.name === name);

@@ -1,4 +1,6 @@
-/** Custom resources in Pulumi's own process for dynamic providers: created, reported on while they wait, and cancelled. */
+/**
+ * Custom resources in Pulumi's own process for dynamic providers: created, reported on while they wait, and cancelled.
+ */
 import type { Server } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,7 +10,7 @@ import { providerOf } from "../../provider/dynamic-provider";
 import { Password } from "../../provider/resources/password";
 import { Rollout } from "../../provider/resources/rollout";
 import { waitOptions } from "../../provider/waiting";
-import { ProviderProcess, registeredProperties } from "../support/provider-process";
+import { ProviderProcess, registeredProperties } from "../support/pulumi/provider-process";
 
 /** Answers of an API server whose storage class makes no volume. */
 const ANSWERS: Readonly<Record<string, unknown>> = {

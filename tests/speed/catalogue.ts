@@ -2,18 +2,18 @@
 import { BadInput } from "../../lib/errors";
 import { didYouMean } from "../../lib/did-you-mean";
 import type { Benchmark } from "./benchmark";
-import { failure } from "./failure";
-import { spuriousFailovers } from "./spurious-failovers";
-import { formation } from "./formation";
-import { kubernetes } from "./kubernetes";
-import { largeClusters } from "./large-clusters";
-import { largeLimit } from "./large-limit";
-import { openLoop } from "./open-loop";
-import { plan } from "./plan";
-import { programEvaluation } from "./program";
-import { studies } from "./studies";
-import { throughput } from "./throughput";
-import { verification } from "./verification";
+import { failure } from "./rows/failure";
+import { spuriousFailovers } from "./rows/spurious-failovers";
+import { formation } from "./rows/formation";
+import { kubernetes } from "./rows/kubernetes";
+import { largeClusters } from "./rows/large-clusters";
+import { largeLimit } from "./rows/large-limit";
+import { openLoop } from "./rows/open-loop";
+import { plan } from "./rows/plan";
+import { programEvaluation } from "./rows/program";
+import { studies } from "./rows/studies";
+import { throughput } from "./rows/throughput";
+import { verification } from "./rows/verification";
 
 /** All benchmarks, in the order in which they run. */
 export const BENCHMARKS: readonly Benchmark[] = [

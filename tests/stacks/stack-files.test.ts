@@ -161,7 +161,8 @@ describe("billion", () => {
           plan = planOf("billion", raw(primaries, zones));
         } catch (error) {
           if (!(error instanceof BadInput)) throw error;
-          // us-west-2 has four zones, EKS wants two, and the largest network holds some thousand machines in each of two.
+          // us-west-2 has four zones, EKS wants two, and the largest network holds some thousand machines in each of
+          // two.
           if (zoneCount > 1 && zoneCount < 5)
             for (const problem of error.problems)
               expect(problem).toMatch(/^valkey:platform\.network\.cidr: .* plan for fewer machines, or for 3 zones$/);

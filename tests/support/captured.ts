@@ -1,5 +1,6 @@
 /**
- * Runs commands in the process of the test, which saves a second each. For commands that end by themselves, one at a time.
+ * Runs commands in the process of the test, which saves a second each. For commands that end by themselves, one at a
+ * time.
  */
 /** The result of a command. */
 export interface Ended {

@@ -11,7 +11,7 @@ import { resultsSchema } from "../../benchmarks/results/schema";
 import { commandLine } from "../../cli/cli";
 import type { Ended } from "./captured";
 import { captured } from "./captured";
-import { never, valkeyHome } from "./real";
+import { never, valkeyHome } from "./valkey/real";
 
 export class Command {
   output = "";

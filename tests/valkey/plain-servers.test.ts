@@ -8,8 +8,8 @@ import type { Deployment } from "../../valkey/deployment";
 import { createBenchmarkUser } from "../../benchmarks/load/benchmark-user";
 import { CounterSampler } from "../../benchmarks/measuring/counters";
 import { verify } from "../../valkey/verification/verify";
-import type { PlainServer } from "../support/plain-server";
-import { startPlainServer } from "../support/plain-server";
+import type { PlainServer } from "../support/valkey/plain-server";
+import { startPlainServer } from "../support/valkey/plain-server";
 
 let server: PlainServer;
 let connection: Connection;

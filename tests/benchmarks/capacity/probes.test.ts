@@ -4,7 +4,7 @@ import type { Probe } from "../../../benchmarks/capacity/probes";
 import { capacityBottleneck, judgeProbe, lowestFailing, loadLatencyPoints } from "../../../benchmarks/capacity/probes";
 import { Histogram } from "../../../lib/histogram";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
-import { measurementRecord } from "../../support/records";
+import { measurementRecord } from "../../support/benchmarks/records";
 
 const OFFERED = 100_000;
 

@@ -5,7 +5,7 @@ import { Histogram } from "../../../lib/histogram";
 import { CLOSED_LOOP_NOTE } from "../../../benchmarks/results/formats/study-summary";
 import { formatComparison } from "../../../benchmarks/compare/format";
 import type { CapacityLoad, CapacityRecord, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
-import { recordAt, measurementRecord, results } from "../../support/records";
+import { recordAt, measurementRecord, results } from "../../support/benchmarks/records";
 
 const NOISE = [0, 0.01, -0.01, 0.02, -0.015, 0.005];
 

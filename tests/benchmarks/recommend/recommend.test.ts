@@ -6,7 +6,7 @@ import { formatRecommendation } from "../../../benchmarks/recommend/format";
 import type { Requirements, PricedMachine } from "../../../benchmarks/recommend/recommend";
 import { recommend } from "../../../benchmarks/recommend/recommend";
 import type { CapacityLoad, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
-import { recordAt, results } from "../../support/records";
+import { recordAt, results } from "../../support/benchmarks/records";
 
 const GIB = 1024 ** 3;
 const OFFERS: readonly PricedMachine[] = [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { escapeHtml, html } from "../../../benchmarks/report/html";
 import { renderReport } from "../../../benchmarks/report/page";
-import { recordAt, results } from "../../support/records";
+import { recordAt, results } from "../../support/benchmarks/records";
 
 const records = [1, 2, 3].flatMap((round) => [
   recordAt("replication", round, 100_000 + round),

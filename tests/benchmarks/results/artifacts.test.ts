@@ -7,8 +7,8 @@ import { ARTIFACT_NAMES, Artifacts, timestampOf } from "../../../benchmarks/resu
 import { ResultsCollector } from "../../../benchmarks/results/collector";
 import { resultsSchema } from "../../../benchmarks/results/schema";
 import { judgeFacts } from "../../../valkey/verification/verify";
-import { clusterFacts } from "../../support/facts";
-import { recordAt, results } from "../../support/records";
+import { clusterFacts } from "../../support/valkey/facts";
+import { recordAt, results } from "../../support/benchmarks/records";
 
 let root: string;
 beforeEach(() => {

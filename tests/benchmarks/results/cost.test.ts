@@ -5,7 +5,7 @@ import type { Results } from "../../../benchmarks/results/schema";
 import { resultsSchema } from "../../../benchmarks/results/schema";
 import { formatSummary } from "../../../benchmarks/results/formats/summary";
 import { stackOutputs } from "../../../stacks/program/outputs";
-import { recordAt, results } from "../../support/records";
+import { recordAt, results } from "../../support/benchmarks/records";
 
 /**
  * Three machines at $0.36 in all, 100,000/s: 360 million operations an hour, so a tenth of a cent for a million; 3 × 10

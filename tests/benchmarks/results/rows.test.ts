@@ -7,7 +7,7 @@ import { resultRows, compareDeployments } from "../../../benchmarks/results/rows
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
 import { resultsSchema } from "../../../benchmarks/results/schema";
 import { formatSummary } from "../../../benchmarks/results/formats/summary";
-import { recordAt, measurementRecord, results } from "../../support/records";
+import { recordAt, measurementRecord, results } from "../../support/benchmarks/records";
 
 const three = [1, 2, 3].flatMap((round) => [
   recordAt("cluster", round, 200_000 + round, 0.5),

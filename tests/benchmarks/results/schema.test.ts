@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { resultsSchema } from "../../../benchmarks/results/schema";
-import { measurementRecord, results } from "../../support/records";
+import { measurementRecord, results } from "../../support/benchmarks/records";
 
 describe("results.json", () => {
   it("is read from before there were several load generators and other machines", () => {

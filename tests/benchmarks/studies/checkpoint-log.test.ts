@@ -6,7 +6,7 @@ import { BadInput } from "../../../lib/errors";
 import type { StudyLogHeader, StudyCheckpointLog } from "../../../benchmarks/studies/checkpoint-log";
 import { STUDY_CHECKPOINT_FILE, studyCheckpointLogs } from "../../../benchmarks/studies/checkpoint-log";
 import { fingerprint } from "../../../benchmarks/studies/study";
-import { referenceLoadEntry, treatmentEntry, study } from "../../support/study";
+import { referenceLoadEntry, treatmentEntry, study } from "../../support/benchmarks/study";
 
 const HEADER: StudyLogHeader = {
   kind: "study",

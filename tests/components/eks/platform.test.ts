@@ -4,8 +4,8 @@ import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
 import { poolSelector, poolTaint, poolToleration } from "../../../platforms/eks/pools";
 import type { PoolName } from "../../../platforms/eks/pools";
 import { EKS_VERSIONS } from "../../../components/eks/versions";
-import { EKS_CLUSTER_NAME, declare, platformArgs, VALKEY_ON_EKS_PLAN, EKS_ZONES } from "../../support/eks";
-import type { DeclaredResource, ProgramRun } from "../../support/pulumi-mocks";
+import { EKS_CLUSTER_NAME, declare, platformArgs, VALKEY_ON_EKS_PLAN, EKS_ZONES } from "../../support/pulumi/eks";
+import type { DeclaredResource, ProgramRun } from "../../support/pulumi/pulumi-mocks";
 
 let program: ProgramRun;
 beforeAll(async () => {

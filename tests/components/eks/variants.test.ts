@@ -13,9 +13,9 @@ import {
   platformArgs,
   VALKEY_ON_EKS_PLAN,
   EKS_ZONES,
-} from "../../support/eks";
-import type { MockCalls, ProgramRun } from "../../support/pulumi-mocks";
-import { runProgram } from "../../support/pulumi-mocks";
+} from "../../support/pulumi/eks";
+import type { MockCalls, ProgramRun } from "../../support/pulumi/pulumi-mocks";
+import { runProgram } from "../../support/pulumi/pulumi-mocks";
 
 /** The stack of "Valkey on EKS" with changes. */
 async function platform(changes: Partial<EksPlatformArgs>): Promise<ProgramRun> {

@@ -6,7 +6,7 @@ import type { KubernetesDeployment } from "../../../platforms/kubernetes/deploym
 import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import { infoNumber, parseInfo } from "../../../valkey/topology/info";
 import { verify } from "../../../valkey/verification/verify";
-import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes";
+import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes/kubernetes";
 
 /** What the project promises of six pods, on a machine of its own. */
 const FORMATION_MS = 3_000;

@@ -8,11 +8,11 @@ import { openKubernetesClient, openKubernetesDeployment } from "../../../platfor
 import { verifyUntilPass } from "../../../valkey/verification/verify";
 import { SERVER_CONTAINER } from "../../../components/kubernetes/layout";
 import { ValkeyCluster } from "../../../components/valkey-cluster";
-import { renderObjects } from "../../support/kubernetes-objects";
-import { plainServers } from "../../support/servers";
-import { injectFault } from "../../support/fault-subject";
-import { KUBECONFIG, ThrowAway, WHERE } from "../../support/throw-away";
-import { never } from "../../support/real";
+import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
+import { plainServers } from "../../support/valkey/servers";
+import { injectFault } from "../../support/faults/fault-subject";
+import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
+import { never } from "../../support/valkey/real";
 
 const SHAPE = { primaries: 3, replicasPerPrimary: 1 };
 const PASSWORD = "broken on purpose";

@@ -14,9 +14,9 @@ import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
 import type { ReferenceLoadRecord, MeasurementRecord } from "../../../benchmarks/results/schema";
 import { verify } from "../../../valkey/verification/verify";
 import type { Workload } from "../../../benchmarks/workloads/workload";
-import type { TestServers } from "../../support/kubernetes";
-import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes";
-import { workload } from "../../support/tool-runs";
+import type { TestServers } from "../../support/kubernetes/kubernetes";
+import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes/kubernetes";
+import { workload } from "../../support/benchmarks/tool-runs";
 
 interface Measured {
   readonly records: readonly MeasurementRecord[];

@@ -1,4 +1,7 @@
-/** Mixed workloads from Jobs with sidecars: the load generators and the servers count the same, and nothing is left behind. */
+/**
+ * Mixed workloads from Jobs with sidecars: the load generators and the servers count the same, and nothing is left
+ * behind.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { measureCapacity } from "../../../benchmarks/capacity/measure-capacity";
 import { form } from "../../../valkey/formation/form";
@@ -15,8 +18,8 @@ import { histogramOf } from "../../../benchmarks/results/rows";
 import type { CapacityRecord, MeasurementRecord } from "../../../benchmarks/results/schema";
 import { verify } from "../../../valkey/verification/verify";
 import type { MemtierWorkload, MixedWorkload, OpenLoopWorkload } from "../../../benchmarks/workloads/mixed-workload";
-import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes";
-import { workload } from "../../support/tool-runs";
+import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes/kubernetes";
+import { workload } from "../../support/benchmarks/tool-runs";
 
 /** Images that the cluster for tests can pull. */
 const NODE = process.env["VALKEY_TEST_NODE_IMAGE"];

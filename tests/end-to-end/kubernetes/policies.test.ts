@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROOT } from "../../../lib/paths";
-import { pulumiPath, pulumiSkipNote } from "../../support/pulumi-stack";
-import { KUBECONFIG, WHERE } from "../../support/throw-away";
+import { pulumiPath, pulumiSkipNote } from "../../support/pulumi/pulumi-stack";
+import { KUBECONFIG, WHERE } from "../../support/kubernetes/throw-away";
 
 const FILES: Readonly<Record<string, string>> = {
   "Pulumi.yaml": "name: guarded\nruntime: { name: nodejs, options: { typescript: false } }\nmain: index.js\n",

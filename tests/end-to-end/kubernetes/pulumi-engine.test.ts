@@ -1,10 +1,12 @@
-/** The Kubernetes stack on a real Pulumi engine: up, again, changed, resized under writes, killed, refused, destroyed. */
+/**
+ * The Kubernetes stack on a real Pulumi engine: up, again, changed, resized under writes, killed, refused, destroyed.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { StackOutputs } from "../../../stacks/program/outputs";
 import { outputsSchema } from "../../../stacks/program/outputs";
-import { pulumiPath, PulumiStack, pulumiSkipNote } from "../../support/pulumi-stack";
-import { isReady, isStaying, KUBECONFIG, ThrowAway, WHERE } from "../../support/throw-away";
-import { valkeyCliScript, PRINT_ANSWERS, WRITER_POD, writerPod } from "../../support/writer-pod";
+import { pulumiPath, PulumiStack, pulumiSkipNote } from "../../support/pulumi/pulumi-stack";
+import { isReady, isStaying, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
+import { valkeyCliScript, PRINT_ANSWERS, WRITER_POD, writerPod } from "../../support/kubernetes/writer-pod";
 
 /** A copy of the upstream chart, for networks that do not reach it. */
 const CHART = process.env["VALKEY_TEST_CHART"];

@@ -1,4 +1,7 @@
-/** What a stack renders, applied without an engine, and what its resources then do: rolled out, formed, checked, scaled out and in under writes. */
+/**
+ * What a stack renders, applied without an engine, and what its resources then do: rolled out, formed, checked, scaled
+ * out and in under writes.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import scaleIn from "../../../provider/handlers/scale-in";
@@ -7,12 +10,12 @@ import rollout from "../../../provider/handlers/rollout";
 import topologyCheck from "../../../provider/handlers/topology-check";
 import { parseConfig } from "../../../stacks/config/parse";
 import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
-import { HANDLER_CONTEXT } from "../../support/handler-context";
-import type { KubernetesObject } from "../../support/kubernetes-objects";
-import { renderObjects } from "../../support/kubernetes-objects";
-import { outputValue } from "../../support/pulumi-mocks";
-import { isStaying, KUBECONFIG, ThrowAway, WHERE } from "../../support/throw-away";
-import { valkeyCliScript, PRINT_ANSWERS, WRITER_POD, writerPod } from "../../support/writer-pod";
+import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
+import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
+import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
+import { outputValue } from "../../support/pulumi/pulumi-mocks";
+import { isStaying, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
+import { valkeyCliScript, PRINT_ANSWERS, WRITER_POD, writerPod } from "../../support/kubernetes/writer-pod";
 
 /** The password that the mocks generate. */
 const password = "generated";

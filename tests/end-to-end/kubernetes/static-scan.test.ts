@@ -4,9 +4,9 @@ import { parseConfig } from "../../../stacks/config/parse";
 import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
 import { readStackFile } from "../../../stacks/config/stack-file";
-import { renderObjects } from "../../support/kubernetes-objects";
-import { scanObjects, SCAN_SKIP_NOTE } from "../../support/static-scan";
-import { jobPhase, toolRun } from "../../support/tool-runs";
+import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
+import { scanObjects, SCAN_SKIP_NOTE } from "../../support/kubernetes/static-scan";
+import { jobPhase, toolRun } from "../../support/benchmarks/tool-runs";
 
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 

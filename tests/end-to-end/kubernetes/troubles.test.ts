@@ -13,7 +13,7 @@ import { form } from "../../../valkey/formation/form";
 import { KubernetesClient } from "../../../platforms/kubernetes/client";
 import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import type { Plain } from "../../../platforms/kubernetes/plain";
-import type { TestServers } from "../../support/kubernetes";
+import type { TestServers } from "../../support/kubernetes/kubernetes";
 import {
   IMAGE,
   openThrowaway,
@@ -22,7 +22,7 @@ import {
   testServers,
   THROWAWAY,
   WHY_SKIPPED,
-} from "../../support/kubernetes";
+} from "../../support/kubernetes/kubernetes";
 
 describe.skipIf(THROWAWAY === undefined)(
   `what keeps pods from being a deployment${WHY_SKIPPED}`,

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ValkeyCluster } from "../../../components/valkey-cluster";
-import type { KubernetesObject } from "../../support/kubernetes-objects";
-import { renderObjects } from "../../support/kubernetes-objects";
-import { plainServers } from "../../support/servers";
-import { isReady, KUBECONFIG, ThrowAway, WHERE } from "../../support/throw-away";
-import { valkeyCliScript, PRINT_ANSWERS, WRITER_POD, writerPod } from "../../support/writer-pod";
+import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
+import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
+import { plainServers } from "../../support/valkey/servers";
+import { isReady, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
+import { valkeyCliScript, PRINT_ANSWERS, WRITER_POD, writerPod } from "../../support/kubernetes/writer-pod";
 
 const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "shop" };
 const NODES = 6;

@@ -4,7 +4,7 @@ import { welchInterval } from "../../../lib/statistics/independent";
 import { pairedInterval, signedRank, signedRankInterval, studentInterval } from "../../../lib/statistics/paired";
 import { fitLine, fitPowerLaw } from "../../../lib/statistics/power-law";
 import { twoSidedTail, twoSidedT } from "../../../lib/statistics/student";
-import { NORRIS } from "../../support/norris";
+import { NORRIS } from "../../support/benchmarks/norris";
 
 describe("Student's t", () => {
   // NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2, columns 0.90, 0.975 and 0.995.
@@ -35,7 +35,10 @@ describe("Student's t", () => {
   });
 });
 
-/** Hours of sleep gained by each of ten patients, of two drugs (Student, The probable error of a mean, 1908; R's data set `sleep`). */
+/**
+ * Hours of sleep gained by each of ten patients, of two drugs (Student, The probable error of a mean, 1908; R's data
+ * set `sleep`).
+ */
 const FIRST_DRUG = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0, 2];
 const SECOND_DRUG = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
 const SLEEP = FIRST_DRUG.map((first, index) => (SECOND_DRUG[index] ?? NaN) - first);
@@ -49,7 +52,8 @@ describe("intervals of paired differences", () => {
     expect(twoSidedTail(4.0621, 9)).toBeCloseTo(0.002833, 6);
   });
 
-  // Wilcoxon's signed-rank table, two-sided 5 %: the greatest sum of ranks that is significant. The interval's rank is one more.
+  // Wilcoxon's signed-rank table, two-sided 5 %: the greatest sum of ranks that is significant. The interval's rank is
+  // one more.
   it.each([
     [6, 0],
     [7, 2],
@@ -113,7 +117,8 @@ describe("lines and power laws", () => {
   });
 
   it('contain the exponents that "Single-node multi-shard" states for its unsaturated rows', () => {
-    // One CPU per shard, client not saturated: 1, 4 and 8 shards; the document states 0.87 and 0.92, each from the first point alone.
+    // One CPU per shard, client not saturated: 1, 4 and 8 shards; the document states 0.87 and 0.92, each from the
+    // first point alone.
     const law = fitPowerLaw(
       [
         [

@@ -5,7 +5,7 @@ import { crossZoneUsdPerHour } from "../../../platforms/eks/cost";
 import { planEks } from "../../../platforms/eks/plan";
 import { pricesOf } from "../../../platforms/eks/prices";
 import { quotaNeeds, quotaProblems } from "../../../platforms/eks/quotas";
-import { VALKEY_ON_EKS_PLAN } from "../../support/eks";
+import { VALKEY_ON_EKS_PLAN } from "../../support/pulumi/eks";
 
 const prices = pricesOf("us-west-2");
 

@@ -9,7 +9,7 @@ import { planEks } from "../../../platforms/eks/plan";
 import { clientPodGroup, serverPodGroup } from "../../../platforms/eks/pod-groups";
 import type { PoolArgs } from "../../../platforms/eks/pools";
 import { pricesOf } from "../../../platforms/eks/prices";
-import { VALKEY_ON_EKS_PLAN, EKS_ZONES } from "../../support/eks";
+import { VALKEY_ON_EKS_PLAN, EKS_ZONES } from "../../support/pulumi/eks";
 
 const pool = (instanceTypes: readonly string[], changes: Partial<PoolArgs> = {}): PoolArgs => ({
   instanceTypes,
@@ -20,7 +20,10 @@ const pool = (instanceTypes: readonly string[], changes: Partial<PoolArgs> = {})
 const zonesOf = (count: number, region = "us-west-2"): string[] =>
   ["a", "b", "c", "d", "e", "f"].slice(0, count).map((letter) => region + letter);
 
-/** "One billion requests per second": r7g.2xlarge for each server, c7g.16xlarge for each load generator, at any number of shards. */
+/**
+ * "One billion requests per second": r7g.2xlarge for each server, c7g.16xlarge for each load generator, at any number
+ * of shards.
+ */
 function billion(shards: number, zones: readonly string[], changes: Partial<EksPlanArgs> = {}): EksPlanArgs {
   return {
     ...VALKEY_ON_EKS_PLAN,
@@ -160,7 +163,8 @@ describe("planEks", () => {
           const args = billion(shards, zones, { region, network: { existing: false, cidr, nat: "one" } });
           const groups = args.groups.map((group) => ({ ...group, alone }));
           const plan = planEks({ ...args, groups });
-          // EKS wants two zones; us-west-2 has four, and of us-east-1 there is no table. Anything else that is refused is refused for its size.
+          // EKS wants two zones; us-west-2 has four, and of us-east-1 there is no table. Anything else that is refused
+          // is refused for its size.
           expect(plan.problems.some(({ path }) => path[0] === "zones")).toBe(
             zoneCount === 1 || (region === "us-west-2" && zoneCount > 4),
           );
@@ -361,7 +365,10 @@ function busiest(plan: EksPlan): { machines: number; prefixes: number } {
   };
 }
 
-/** By counting, not by placing again: each zone's machines have room for its pods in all, and the network for the machines. */
+/**
+ * By counting, not by placing again: each zone's machines have room for its pods in all, and the network for the
+ * machines.
+ */
 function checkPlaceable(plan: EksPlan, groups: EksPlanArgs["groups"]): void {
   for (const group of groups) {
     for (const zone of plan.zones) {

@@ -17,7 +17,7 @@ function problems(raw: Raw): string[] {
 }
 
 describe("the platform eks", () => {
-  it("is S1's without further words: three zones of us-west-2, r7g.large, closed to the outside", () => {
+  it('has the defaults of "Valkey on EKS": three zones of us-west-2, r7g.large, closed to the outside', () => {
     expect(eksPlatformSchema.parse({ type: "eks" })).toEqual({
       type: "eks",
       region: "us-west-2",

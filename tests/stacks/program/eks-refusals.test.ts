@@ -1,4 +1,6 @@
-/** What a preview finds wrong with an account before anything is made: the whole program, AWS's answers and no engine. */
+/**
+ * What a preview finds wrong with an account before anything is made: the whole program, AWS's answers and no engine.
+ */
 import { beforeAll, describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
 import { parseConfig } from "../../../stacks/config/parse";
@@ -7,9 +9,9 @@ import { program } from "../../../stacks/program/program";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import { applyOverrides } from "../../../stacks/config/overrides";
 import { readStackFile } from "../../../stacks/config/stack-file";
-import { accountCalls, awsOutputs } from "../../support/eks";
-import type { MockCalls } from "../../support/pulumi-mocks";
-import { runProgram } from "../../support/pulumi-mocks";
+import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
+import type { MockCalls } from "../../support/pulumi/pulumi-mocks";
+import { runProgram } from "../../support/pulumi/pulumi-mocks";
 
 const KEY = "arn:aws:kms:us-west-2:123456789012:key/gone";
 const configOf = (...assignments: readonly string[]): StackConfig =>

@@ -14,9 +14,9 @@ import { podSettings } from "../../../stacks/plan/pods";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import type { EksPlatformConfig } from "../../../stacks/config/schema/eks";
 import { readStackFile, stackNames } from "../../../stacks/config/stack-file";
-import { accountCalls, awsOutputs } from "../../support/eks";
-import type { DeclaredResource, ProgramRun } from "../../support/pulumi-mocks";
-import { runProgram } from "../../support/pulumi-mocks";
+import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
+import type { DeclaredResource, ProgramRun } from "../../support/pulumi/pulumi-mocks";
+import { runProgram } from "../../support/pulumi/pulumi-mocks";
 
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 type EksStack = StackConfig & { readonly platform: EksPlatformConfig };

@@ -6,7 +6,7 @@ import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import { applyOverrides } from "../../../stacks/config/overrides";
 import { readStackFile } from "../../../stacks/config/stack-file";
-import { results } from "../../support/records";
+import { results } from "../../support/benchmarks/records";
 
 const plannedOf = (stack: string, ...assignments: readonly string[]): StackOutputs["planned"] => {
   const config = parseConfig(`stack ${stack}`, applyOverrides(readStackFile(STACKS_DIRECTORY, stack), assignments), {

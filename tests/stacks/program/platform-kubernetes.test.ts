@@ -6,8 +6,8 @@ import { planStack } from "../../../stacks/plan/stack-plan";
 import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import { readStackFile } from "../../../stacks/config/stack-file";
-import type { DeclaredResource } from "../../support/pulumi-mocks";
-import { evaluateProgram } from "../../support/pulumi-mocks";
+import type { DeclaredResource } from "../../support/pulumi/pulumi-mocks";
+import { evaluateProgram } from "../../support/pulumi/pulumi-mocks";
 
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 const config: StackConfig = parseConfig("stack kind", readStackFile(STACKS_DIRECTORY, "kind"), MACHINE);

@@ -6,9 +6,9 @@ import { parseConfig } from "../../../stacks/config/parse";
 import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { program } from "../../../stacks/program/program";
 import { readStackFile } from "../../../stacks/config/stack-file";
-import type { DeclaredResource, MockOutputs, ProgramRun } from "../../support/pulumi-mocks";
-import { runProgram, outputValue } from "../../support/pulumi-mocks";
-import { recordAt, results } from "../../support/records";
+import type { DeclaredResource, MockOutputs, ProgramRun } from "../../support/pulumi/pulumi-mocks";
+import { runProgram, outputValue } from "../../support/pulumi/pulumi-mocks";
+import { recordAt, results } from "../../support/benchmarks/records";
 
 const DYNAMIC = "pulumi-nodejs:dynamic/valkey:";
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };

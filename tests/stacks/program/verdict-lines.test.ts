@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { datedVerdictLines, oldVerdictLines } from "../../../stacks/program/verdict-lines";
-import { recordAt, results } from "../../support/records";
+import { recordAt, results } from "../../support/benchmarks/records";
 
 const { topologies } = results([recordAt("cluster", 1, 200_000), recordAt("replication", 1, 100_000)]);
 const at = (minute: number): string => `2026-07-20T10:0${minute}:00.000Z`;

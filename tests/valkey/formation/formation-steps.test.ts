@@ -6,8 +6,8 @@ import type { MemberState } from "../../../valkey/formation/member-state";
 import { planCluster } from "../../../valkey/topology/cluster-plan";
 import { nodeCount, rotateOverZones } from "../../../valkey/topology/placement";
 import { countSlots, formatRanges, SLOT_COUNT } from "../../../valkey/topology/slots";
-import type { FakeNode } from "../../support/cluster-text";
-import { fakeView } from "../../support/cluster-text";
+import type { FakeNode } from "../../support/valkey/cluster-text";
+import { fakeView } from "../../support/valkey/cluster-text";
 
 const shape = { primaries: 3, replicasPerPrimary: 1 };
 const placed = rotateOverZones(

@@ -8,8 +8,8 @@ import {
   resizeNodes,
   servesAllSlots,
 } from "../../../valkey/resize/resize-facts";
-import type { FakeNode } from "../../support/cluster-text";
-import { fakeView, nodeIdOf } from "../../support/cluster-text";
+import type { FakeNode } from "../../support/valkey/cluster-text";
+import { fakeView, nodeIdOf } from "../../support/valkey/cluster-text";
 
 const NODES: readonly FakeNode[] = [
   { name: "n-0", slots: "0-5460", epoch: 1 },

@@ -5,7 +5,7 @@ import { groupByZone, nodeCount, distributePrimaries } from "../../../valkey/top
 import type { ResizeNode, ResizePlan } from "../../../valkey/resize/resize-plan";
 import { planResize } from "../../../valkey/resize/resize-plan";
 import { countSlots, SLOT_COUNT } from "../../../valkey/topology/slots";
-import { FakeCluster } from "../../support/fake-cluster";
+import { FakeCluster } from "../../support/valkey/fake-cluster";
 
 const ZONES = ["a", "b", "c"];
 const shape = (primaries: number, replicasPerPrimary: number): Shape => ({ primaries, replicasPerPrimary });

@@ -4,9 +4,9 @@ import type { DeploymentFacts, NodeFacts } from "../../../valkey/verification/fa
 import { observed, unobserved } from "../../../valkey/observation";
 import { judgeFacts } from "../../../valkey/verification/verify";
 import { formatRanges } from "../../../valkey/topology/slots";
-import type { FakeNode } from "../../support/cluster-text";
-import { fakeView } from "../../support/cluster-text";
-import { CLUSTER_INFO, clusterFacts, infoReply } from "../../support/facts";
+import type { FakeNode } from "../../support/valkey/cluster-text";
+import { fakeView } from "../../support/valkey/cluster-text";
+import { CLUSTER_INFO, clusterFacts, infoReply } from "../../support/valkey/facts";
 
 const good = clusterFacts(3, 1);
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { JobPlan } from "../../../../benchmarks/load/jobs/job-plan";
 import { benchmarkJob, featuresJob } from "../../../../benchmarks/load/jobs/benchmark-job";
 import { runnerTls } from "../../../../benchmarks/load/jobs/runner-pod";
-import { jobPhase, toolRun, workload } from "../../../support/tool-runs";
+import { jobPhase, toolRun, workload } from "../../../support/benchmarks/tool-runs";
 
 function plan(changes: Partial<JobPlan> = {}): JobPlan {
   return {

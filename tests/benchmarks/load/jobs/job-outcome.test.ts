@@ -8,7 +8,7 @@ import { LoadGeneratorFailure } from "../../../../benchmarks/load/load-runner";
 import type { ValkeyBenchmarkRun } from "../../../../benchmarks/load/valkey-benchmark/arguments";
 import { parseSingleReport } from "../../../../benchmarks/load/valkey-benchmark/output";
 import { fixture } from "../../../support/fixtures";
-import { toolRun, workload } from "../../../support/tool-runs";
+import { toolRun, workload } from "../../../support/benchmarks/tool-runs";
 
 const real = parseRunnerRecord(fixture("runner-record"));
 const [, measured] = real.phases;

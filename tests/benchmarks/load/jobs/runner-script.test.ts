@@ -14,7 +14,7 @@ import { valkeyBenchmarkArguments } from "../../../../benchmarks/load/valkey-ben
 import { parseSingleReport } from "../../../../benchmarks/load/valkey-benchmark/output";
 import { namedTest } from "../../../../benchmarks/workloads/named-tests";
 import { fixture } from "../../../support/fixtures";
-import { jobPhase, toolRun, workload } from "../../../support/tool-runs";
+import { jobPhase, toolRun, workload } from "../../../support/benchmarks/tool-runs";
 
 const directory = mkdtempSync(join(tmpdir(), "runner-script-"));
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { formatOpenMetrics } from "../../../../benchmarks/results/formats/open-metrics";
-import { recordAt, results } from "../../../support/records";
+import { recordAt, results } from "../../../support/benchmarks/records";
 
 /** The lines of the format, by its ABNF: https://prometheus.io/docs/specs/om/open_metrics_spec/ */
 const NAME = "[a-zA-Z_:][a-zA-Z0-9_:]*";

@@ -10,8 +10,14 @@ import { resultsSchema } from "../../../../benchmarks/results/schema";
 import type { StudyRecord } from "../../../../benchmarks/results/study-schema";
 import { studyResults } from "../../../../benchmarks/studies/evaluation/study-results";
 import { formatStudy, intervalNotes } from "../../../../benchmarks/results/formats/study-summary";
-import { measurementRecord, results } from "../../../support/records";
-import { referenceLoadEntry, treatmentEntry, interleavedEntry, study, WORKLOAD } from "../../../support/study";
+import { measurementRecord, results } from "../../../support/benchmarks/records";
+import {
+  referenceLoadEntry,
+  treatmentEntry,
+  interleavedEntry,
+  study,
+  WORKLOAD,
+} from "../../../support/benchmarks/study";
 
 /** Seven rounds at each treatment's rate with noise of 1 %. */
 function entriesOfRates(of: Study, rate: (treatment: Treatment) => number, entry = treatmentEntry): StudyLogEntry[] {

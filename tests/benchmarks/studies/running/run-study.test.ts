@@ -16,7 +16,7 @@ import { runStudy } from "../../../../benchmarks/studies/running/run-study";
 import { changedVersions, recordedVersions } from "../../../../benchmarks/studies/versions";
 import { describeEnd } from "../../../../benchmarks/results/formats/study-summary";
 import type { Study } from "../../../../benchmarks/studies/study";
-import { referenceLoadEntry, treatmentEntry, interleavedEntry, study } from "../../../support/study";
+import { referenceLoadEntry, treatmentEntry, interleavedEntry, study } from "../../../support/benchmarks/study";
 
 let directory: string;
 beforeEach(() => {

@@ -1,8 +1,8 @@
 import { runSimulation } from "@cloud-copilot/iam-simulate";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { PolicyDocument } from "../../../../components/eks/karpenter/karpenter-policies";
-import { ACCOUNT_ID, declare, plainArn, platformArgs } from "../../../support/eks";
-import type { ProgramRun } from "../../../support/pulumi-mocks";
+import { ACCOUNT_ID, declare, plainArn, platformArgs } from "../../../support/pulumi/eks";
+import type { ProgramRun } from "../../../support/pulumi/pulumi-mocks";
 
 const CONTROLLER = `arn:aws:iam::${ACCOUNT_ID}:role/valkey-karpenter`;
 const ec2 = (kind: string, id = `${kind}-1`): string => `arn:aws:ec2:us-west-2:${ACCOUNT_ID}:${kind}/${id}`;

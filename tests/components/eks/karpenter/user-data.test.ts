@@ -99,7 +99,10 @@ describe("user data", () => {
     },
   );
 
-  /** The image's set-up names cgroups (awslabs/amazon-eks-ami, nodeadm's case kubelet-config-set-empty), with which no kubelet starts that is given reserved CPUs. */
+  /**
+   * The image's set-up names cgroups (awslabs/amazon-eks-ami, nodeadm's case kubelet-config-set-empty), with which no
+   * kubelet starts that is given reserved CPUs.
+   */
   const NO_CGROUPS = { kubeReservedCgroup: "", systemReservedCgroup: "" };
 
   it("gives pods whole CPUs only where it is asked to, and never the one that the system and interrupts have", () => {

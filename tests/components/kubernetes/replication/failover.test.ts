@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { writeProxyConfig } from "../../../../components/kubernetes/replication/write-proxy-config";
 import { ValkeyReplication } from "../../../../components/valkey-replication";
-import type { DeclaredResource } from "../../../support/pulumi-mocks";
-import { evaluateProgram, onlyResource } from "../../../support/pulumi-mocks";
-import { plainServers } from "../../../support/servers";
+import type { DeclaredResource } from "../../../support/pulumi/pulumi-mocks";
+import { evaluateProgram, onlyResource } from "../../../support/pulumi/pulumi-mocks";
+import { plainServers } from "../../../support/valkey/servers";
 
 const SENTINEL = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
 const replication = (): Promise<readonly DeclaredResource[]> =>

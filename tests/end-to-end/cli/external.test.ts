@@ -1,0 +1,329 @@
+/** `verify` and `bench` against servers that exist already, as a user has them. */
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { connect } from "../../../valkey/connection";
+import type { Deployment } from "../../../valkey/deployment";
+import { form } from "../../../valkey/formation/form";
+import { startRecorded } from "../../../platforms/host/processes";
+import { findFreePorts } from "../../../platforms/host/ports";
+import { Place, resultsIn, TIMED } from "../../support/command";
+import { eventually, Sandbox, withNode } from "../../support/valkey/real";
+
+const run = promisify(execFile);
+let sandbox: Sandbox;
+let cluster: Deployment;
+let replication: Deployment;
+let place: Place;
+beforeAll(async () => {
+  sandbox = await Sandbox.open();
+  [cluster, replication] = await Promise.all([sandbox.cluster("cluster", 3, 1), sandbox.replication("replication", 1)]);
+  await Promise.all([
+    form(cluster, { primaries: 3, replicasPerPrimary: 1 }),
+    form(replication, { primaries: 1, replicasPerPrimary: 1 }),
+  ]);
+});
+afterAll(() => sandbox.close());
+beforeEach(() => {
+  place = new Place();
+});
+afterEach(() => place.close());
+
+const nodes = (deployment: Deployment): string[] =>
+  deployment.nodes.flatMap(({ endpoint, zone }) => ["--node", `127.0.0.1:${endpoint.port}=${zone ?? ""}`]);
+const password = (deployment: Deployment): NodeJS.ProcessEnv => ({ VALKEY_PASSWORD: deployment.access.password });
+const BENCH = [
+  "--tests",
+  "set,get",
+  "--requests",
+  "12000",
+  "--warmup",
+  "0",
+  "--repeats",
+  "1",
+  "--clients",
+  "12",
+  "--threads",
+  "1",
+  "--keyspace-len",
+  "16384",
+];
+
+describe("verify", () => {
+  it('passes a cluster that is as it should be, in the format of "Valkey on EKS"', async () => {
+    const { status, output } = await place.run(
+      ["verify", "--mode", "cluster", "--primaries", "3", "--replicas", "1", ...nodes(cluster)],
+      password(cluster),
+    );
+    expect(output).toMatch(
+      /PRIMARY +127\.0\.0\.1:\d+ +a +slots 0-5460 \(5461\)\n +replica +127\.0\.0\.1:\d+ +[bc] +other zone ✓/,
+    );
+    expect(output).toContain("VERIFY cluster: PASS — all 18 assertions hold.");
+    expect(status).toBe(0);
+  });
+
+  it("takes nodes from a file, and answers tools in JSON", async () => {
+    const file = join(place.directory, "nodes");
+    writeFileSync(
+      file,
+      `# ours\n${replication.nodes.map(({ endpoint, zone }) => `127.0.0.1:${endpoint.port} ${zone ?? ""}\n`).join("\n")}`,
+    );
+    const { status, output } = await place.call(
+      ["verify", "--mode", "replication", "--nodes", file, "--json"],
+      password(replication),
+    );
+    expect(status, output).toBe(0);
+    expect(JSON.parse(output)).toMatchObject({ pass: true, deployment: "replication" });
+  });
+
+  it.each<[string, (all: string[]) => string[], string[]]>([
+    ["a node is left out", (all) => all.slice(2), ["members"]],
+    ["more primaries are wanted", (all) => [...all, "--primaries", "4"], ["primaries"]],
+    [
+      "a zone is wrong",
+      (all) => ["--node", (all[1] ?? "").replace(/=.*/, "=nowhere"), ...all.slice(2), "--replicas", "2"],
+      ["replicas"],
+    ],
+  ])("fails with status 1 when %s", async (_what, change, rows) => {
+    const { status, output } = await place.call(
+      ["verify", "--mode", "cluster", ...change(nodes(cluster))],
+      password(cluster),
+    );
+    expect(status).toBe(1);
+    for (const row of rows) expect(output).toContain(`[${row}]`);
+    expect(output).toMatch(/VERIFY cluster: FAIL — \d+ of 18 assertions do not hold/);
+  });
+
+  it.each<[string, NodeJS.ProcessEnv, RegExp]>([
+    ["no password where one is wanted", { VALKEY_PASSWORD: "" }, /the server requires a password: set VALKEY_PASSWORD/],
+    ["a wrong password", { VALKEY_PASSWORD: "hunter2" }, /the server refuses the password/],
+  ])("fails on %s, in words to act on", async (_what, environment, message) => {
+    const { status, output } = await place.call(
+      ["verify", "--mode", "replication", ...nodes(replication)],
+      environment,
+    );
+    expect(status).toBe(1);
+    expect(output).toMatch(message);
+    expect(output).not.toContain("hunter2");
+  });
+
+  it("fails on a password where there is none, and on a port where nobody is", async () => {
+    const { host } = sandbox;
+    const [port = 0, nobody = 0] = await findFreePorts(2);
+    const process = startRecorded(
+      host.run,
+      "open",
+      host.programs.server,
+      ["--port", String(port), "--bind", "127.0.0.1", "--save", ""],
+      { stdio: "ignore" },
+    );
+    await eventually("it answers", async () =>
+      connect("open", { host: "127.0.0.1", port }, {}).then(
+        (connection) => {
+          connection.disconnect();
+          return true;
+        },
+        () => false,
+      ),
+    );
+    const { status, output } = await place.call(
+      ["verify", "--mode", "replication", "--replicas", "0", "--node", `127.0.0.1:${port}=a`],
+      { VALKEY_PASSWORD: "x" },
+    );
+    expect(status).toBe(1);
+    expect(output).toMatch(/the server has no password: give none/);
+    expect(
+      (
+        await place.call(["verify", "--mode", "replication", "--replicas", "0", "--node", `127.0.0.1:${port}=a`], {
+          VALKEY_PASSWORD: "",
+        })
+      ).status,
+    ).toBe(0);
+    expect((await place.call(["verify", "--mode", "replication", "--node", `127.0.0.1:${nobody}=a`])).output).toMatch(
+      /cannot be reached: .*ECONNREFUSED/,
+    );
+    process.child.kill();
+  });
+
+  it.each<[string, string[], RegExp]>([
+    ["no nodes", ["--mode", "cluster"], /name every node/],
+    ["no mode", ["--node", "127.0.0.1:1=a"], /--mode: is missing; expected cluster or replication/],
+    [
+      "nodes that are none",
+      ["--mode", "cluster", "--node", "nonsense", "--node", "127.0.0.1:99999"],
+      /nonsense is not a node[\s\S]*127\.0\.0\.1:99999 is not a node/,
+    ],
+    ["a file that is not there", ["--mode", "cluster", "--nodes", "/nowhere"], /--nodes: ENOENT/],
+    ["a password as an option", ["--mode", "cluster", "--password", "x"], /unknown option '--password'/],
+  ])("refuses %s with status 2", async (_what, args, message) => {
+    const { status, output } = await place.call(["verify", ...args]);
+    expect(status, output).toBe(2);
+    expect(output).toMatch(message);
+  });
+});
+
+describe("measure", () => {
+  it("measures, and leaves the servers as they were: no key, no user", async () => {
+    const keys = (): Promise<number[]> =>
+      Promise.all(cluster.nodes.map((_node, index) => withNode(cluster, index, (connection) => connection.dbsize())));
+    const users = (): Promise<unknown[]> =>
+      Promise.all(
+        cluster.nodes.map((_node, index) => withNode(cluster, index, (connection) => connection.call("ACL", "USERS"))),
+      );
+    // By whichever node serves it.
+    await Promise.any(
+      cluster.nodes.map((_node, index) => withNode(cluster, index, (connection) => connection.set("{0}theirs", "1"))),
+    );
+    await eventually(
+      "a primary and its replica have the key",
+      async () => (await keys()).filter((count) => count > 0).length === 2,
+    );
+    const before = [await keys(), await users()];
+    const { status, output } = await place.run(
+      ["measure", "--mode", "cluster", ...nodes(cluster), ...BENCH, "--output", place.output()],
+      password(cluster),
+    );
+    expect(status, output).toBe(0);
+    expect(output).toMatch(/GET +[\d,]+\/s/);
+    await eventually(
+      "the replicas have followed",
+      async () => JSON.stringify(await keys()) === JSON.stringify(before[0]),
+    );
+    expect(await users()).toEqual(before[1]);
+    expect(resultsIn(place.output())).toMatchObject({ stack: "external", complete: true });
+  });
+
+  it("does not touch keys of its names that are there already, unless told to", async () => {
+    const args = ["measure", "--mode", "replication", ...nodes(replication), ...BENCH];
+    await withNode(replication, 0, (connection) => connection.set("key:000000000007", "theirs"));
+    const { status, output } = await place.call([...args, "--output", place.output("a")], password(replication));
+    expect(status, output).toBe(2);
+    expect(output).toMatch(/1 keys with names that valkey-benchmark uses .* exist already/);
+    expect(await withNode(replication, 0, (connection) => connection.get("key:000000000007"))).toBe("theirs");
+    expect(
+      (await place.run([...args, "--overwrite", "--output", place.output("b")], password(replication))).status,
+    ).toBe(0);
+    expect(await withNode(replication, 0, (connection) => connection.dbsize())).toBe(0);
+  });
+
+  it("measures nothing after FAIL, and nothing with a load that cannot be shared evenly", async () => {
+    const failed = await place.call(
+      ["measure", "--mode", "cluster", "--primaries", "4", ...nodes(cluster), ...BENCH, "--output", place.output("a")],
+      password(cluster),
+    );
+    expect(failed.status).toBe(1);
+    expect(failed.output).toMatch(/found: +3 primaries\n[\s\S]*Verification failed; nothing was measured/);
+    expect(existsSync(join(place.output("a"), "results.json"))).toBe(true);
+    const uneven = await place.call(
+      ["measure", "--mode", "cluster", ...nodes(cluster), ...BENCH, "--clients", "50", "--output", place.output("b")],
+      password(cluster),
+    );
+    expect(uneven.status, uneven.output).toBe(2);
+    expect(uneven.output).toMatch(/--clients: 50 clients cannot be shared evenly by 3 primaries.*48 or 51/);
+  });
+
+  it("takes its keys and its user away again when it is stopped half-way", async () => {
+    const command = await place.start(
+      [
+        "measure",
+        "--mode",
+        "replication",
+        ...nodes(replication),
+        ...TIMED,
+        "--clients",
+        "12",
+        "--duration",
+        "5",
+        "--output",
+        place.output(),
+      ],
+      password(replication),
+    );
+    await command.printed(/❯ Measure/);
+    await eventually(
+      "keys are in place",
+      async () => (await withNode(replication, 0, (connection) => connection.dbsize())) === 16_384,
+    );
+    command.child.kill("SIGTERM");
+    expect((await command.ended).status).toBe(143);
+    expect(await withNode(replication, 0, (connection) => connection.dbsize())).toBe(0);
+    expect(await withNode(replication, 0, (connection) => connection.call("ACL", "USERS"))).toEqual(["default"]);
+    expect(place.living()).toEqual([]);
+  });
+});
+
+describe("over TLS", () => {
+  it("verifies and measures with a certificate that is trusted, and says why one is not", async () => {
+    const directory = join(place.directory, "tls");
+    mkdirSync(directory);
+    const key = join(directory, "key.pem");
+    const cert = join(directory, "cert.pem");
+    await run("openssl", [
+      "req",
+      "-x509",
+      "-newkey",
+      "rsa:2048",
+      "-nodes",
+      "-days",
+      "1",
+      "-subj",
+      "/CN=localhost",
+      "-addext",
+      "subjectAltName=DNS:localhost,IP:127.0.0.1",
+      "-keyout",
+      key,
+      "-out",
+      cert,
+    ]);
+    const { host } = sandbox;
+    const [port = 0] = await findFreePorts(1);
+    const server = startRecorded(
+      host.run,
+      "tls",
+      host.programs.server,
+      [
+        "--port",
+        "0",
+        "--tls-port",
+        String(port),
+        "--bind",
+        "127.0.0.1",
+        "--save",
+        "",
+        "--tls-cert-file",
+        cert,
+        "--tls-key-file",
+        key,
+        "--tls-ca-cert-file",
+        cert,
+        "--tls-auth-clients",
+        "no",
+      ],
+      { stdio: "ignore" },
+    );
+    const tls = { insecure: true };
+    await eventually("it answers", async () =>
+      connect("tls", { host: "127.0.0.1", port }, { tls }).then(
+        (connection) => {
+          connection.disconnect();
+          return true;
+        },
+        () => false,
+      ),
+    );
+    const args = ["--mode", "replication", "--replicas", "0", "--node", `localhost:${port}=a`];
+    const environment = { VALKEY_PASSWORD: "" };
+    expect((await place.call(["verify", ...args, "--cacert", cert], environment)).status).toBe(0);
+    const distrusted = await place.call(["verify", ...args, "--tls"], environment);
+    expect(distrusted.status).toBe(1);
+    expect(distrusted.output).toMatch(/self-signed certificate/);
+    const { status, output } = await place.run(
+      ["measure", ...args, "--cacert", cert, ...BENCH, "--output", place.output()],
+      environment,
+    );
+    expect(status, output).toBe(0);
+    server.child.kill();
+  });
+});

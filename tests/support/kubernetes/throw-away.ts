@@ -1,0 +1,190 @@
+/**
+ * Real Kubernetes for tests: only where a variable names a cluster that may be written to, and in a namespace of their
+ * own.
+ */
+import type * as ClientNode from "@kubernetes/client-node";
+import { PassThrough, Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { holdsInTime } from "../../../lib/polling";
+import type { KubernetesObject } from "./kubernetes-objects";
+
+/** Path of a kubeconfig whose current context is a cluster that tests may do anything to. */
+export const KUBECONFIG = process.env["VALKEY_TEST_KUBECONFIG"];
+/** For titles of tests that need one. */
+export const WHERE = KUBECONFIG === undefined ? " (skipped: VALKEY_TEST_KUBECONFIG names no throw-away cluster)" : "";
+
+const ZONE = "topology.kubernetes.io/zone";
+const POLL_MS = 250;
+
+export class ThrowAway {
+  private constructor(
+    private readonly library: typeof ClientNode,
+    private readonly config: ClientNode.KubeConfig,
+    readonly namespace: string,
+  ) {}
+
+  /** A fresh namespace in which only pods of the restricted Pod Security Standard are let in. */
+  static async open(): Promise<ThrowAway> {
+    const here = await ThrowAway.at(`valkey-test-${process.pid}-${Date.now().toString(36)}`);
+    await here.apply([
+      {
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: here.namespace, labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
+      },
+    ]);
+    return here;
+  }
+
+  /** A namespace that somebody else makes and removes. */
+  static async at(namespace: string): Promise<ThrowAway> {
+    const library = await import("@kubernetes/client-node");
+    const config = new library.KubeConfig();
+    config.loadFromFile(KUBECONFIG ?? "");
+    return new ThrowAway(library, config, namespace);
+  }
+
+  get core(): ClientNode.CoreV1Api {
+    return this.config.makeApiClient(this.library.CoreV1Api);
+  }
+
+  /** By server-side apply, as Pulumi does it, in the order given. */
+  async apply(objects: readonly KubernetesObject[]): Promise<void> {
+    const api = this.library.KubernetesObjectApi.makeApiClient(this.config);
+    for (const object of objects) {
+      await api.patch(object, undefined, undefined, "valkey-test", true, this.library.PatchStrategy.ServerSideApply);
+    }
+  }
+
+  /** What became of an object that was applied. */
+  async read(object: KubernetesObject | undefined): Promise<unknown> {
+    if (object === undefined) throw new Error("there is no such object");
+    const {
+      apiVersion,
+      kind,
+      metadata: { name },
+    } = object;
+    return this.library.KubernetesObjectApi.makeApiClient(this.config).read({
+      apiVersion,
+      kind,
+      metadata: { name, namespace: this.namespace },
+    });
+  }
+
+  async pods(labels: Readonly<Record<string, string>>): Promise<ClientNode.V1Pod[]> {
+    const labelSelector = Object.entries(labels)
+      .map(([name, value]) => `${name}=${value}`)
+      .join(",");
+    return (await this.core.listNamespacedPod({ namespace: this.namespace, labelSelector })).items;
+  }
+
+  /** @throws Error with the last of what was missing when the time is up */
+  async until(seconds: number, missing: () => Promise<string | undefined>): Promise<void> {
+    let last: string | undefined;
+    const isComplete = async (): Promise<boolean> => (last = await missing()) === undefined;
+    if (await holdsInTime(isComplete, { timeoutMs: seconds * 1000, intervalMs: POLL_MS })) return;
+    throw new Error(`after ${seconds} s: ${last ?? ""}${await this.#events()}`);
+  }
+
+  /** Zones of the machines that pods can be put on, sorted. */
+  async zones(): Promise<string[]> {
+    const { items } = await this.core.listNode();
+    const zones = items
+      .filter(({ spec }) => spec?.unschedulable !== true)
+      .flatMap(({ metadata }) => metadata?.labels?.[ZONE] ?? []);
+    return [...new Set(zones)].sort();
+  }
+
+  /** Zone of the machine that each pod is on. */
+  async zonesOf(pods: readonly ClientNode.V1Pod[]): Promise<string[]> {
+    const { items } = await this.core.listNode();
+    const byName = new Map(items.map(({ metadata }) => [metadata?.name, metadata?.labels?.[ZONE] ?? ""]));
+    return pods.map(({ spec }) => byName.get(spec?.nodeName) ?? "");
+  }
+
+  /** Deletes an object, and waits until it and all that belongs to it are gone. */
+  async delete(object: KubernetesObject): Promise<void> {
+    const api = this.library.KubernetesObjectApi.makeApiClient(this.config);
+    await api.delete(object, undefined, undefined, undefined, undefined, "Foreground");
+    const gone = async (): Promise<boolean> => {
+      try {
+        await api.read({
+          apiVersion: object.apiVersion,
+          kind: object.kind,
+          metadata: { name: object.metadata.name, namespace: this.namespace },
+        });
+        return false;
+      } catch (error) {
+        if (error instanceof this.library.ApiException && error.code === 404) return true;
+        throw error;
+      }
+    };
+    await this.until(120, async () =>
+      (await gone()) ? undefined : `${object.kind} ${object.metadata.name} is still there`,
+    );
+  }
+
+  /** Waits until so many pods with these labels are ready. */
+  untilReady(labels: Readonly<Record<string, string>>, count: number, seconds: number): Promise<void> {
+    return this.until(seconds, async () => {
+      const pods = await this.pods(labels);
+      const ready = pods.filter(isReady).length;
+      return pods.length === count && ready === count
+        ? undefined
+        : `${ready} of ${count} pods are ready: ${pods.map((pod) => `${pod.metadata?.name ?? ""} ${pod.status?.phase ?? ""}`).join(", ")}`;
+    });
+  }
+
+  /** Runs a shell script in a pod. @throws Error with what it printed when it fails */
+  async run(pod: string, container: string, script: string): Promise<string> {
+    const output = new PassThrough();
+    const printed = text(output);
+    const status = await new Promise<ClientNode.V1Status>((resolve, reject) => {
+      new this.library.Exec(this.config)
+        .exec(this.namespace, pod, container, ["sh", "-c", script], output, output, Readable.from([]), false, resolve)
+        .catch(reject);
+    });
+    output.end();
+    const said = await printed;
+    if (status.status !== "Success") throw new Error(`${pod}: ${status.message ?? "failed"}: ${said}`);
+    return said;
+  }
+
+  /** Ends all that was applied, and waits until nothing of it is left. */
+  async close(): Promise<void> {
+    const { namespace } = this;
+    // Pods first: a namespace that still has some when it is deleted is looked at again only after their longest grace.
+    await this.config.makeApiClient(this.library.AppsV1Api).deleteCollectionNamespacedStatefulSet({ namespace });
+    await this.core.deleteCollectionNamespacedPod({ namespace });
+    await this.until(120, async () => {
+      const { items } = await this.core.listNamespacedPod({ namespace });
+      return items.length === 0 ? undefined : `${items.length} pods are still there`;
+    });
+    await this.core.deleteNamespace({ name: namespace });
+    await this.until(120, async () => {
+      const { items } = await this.core.listNamespace({ fieldSelector: `metadata.name=${namespace}` });
+      return items.length === 0 ? undefined : `namespace ${namespace} is still there`;
+    });
+  }
+
+  async #events(): Promise<string> {
+    const { items } = await this.core.listNamespacedEvent({ namespace: this.namespace });
+    const warnings = items
+      .filter(({ type }) => type === "Warning")
+      .slice(-8)
+      .map(({ involvedObject, message }) => `\n  ${involvedObject.name ?? ""}: ${message ?? ""}`);
+    return warnings.join("");
+  }
+}
+
+export function isReady(pod: ClientNode.V1Pod): boolean {
+  return (
+    pod.metadata?.deletionTimestamp === undefined &&
+    (pod.status?.conditions ?? []).some(({ type, status }) => type === "Ready" && status === "True")
+  );
+}
+
+/** Not being deleted, which takes a while on a busy machine. */
+export function isStaying({ metadata }: ClientNode.V1Pod): boolean {
+  return metadata?.deletionTimestamp === undefined;
+}

@@ -1,0 +1,53 @@
+/** A pod that writes numbered values to a cluster, one after the other, and records the reply to each. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/security-context";
+import type { KubernetesObject } from "./kubernetes-objects";
+import { IMAGE } from "../valkey/servers";
+
+export const WRITER_POD = "writer";
+
+const WRITE = readFileSync(join(__dirname, "writer-pod.sh"), "utf8");
+
+/** A script for the writer's pod: prints number and reply of each write so far, one line each. */
+export const PRINT_ANSWERS = "cat /journal/answers";
+
+/** A script for the writer's pod: prints the replies to the commands that another script prints, one line each. */
+export function valkeyCliScript(commands: string): string {
+  // valkey-cli prints redirects as well.
+  const client = 'valkey-cli -h "$HOST" -c --askpass --no-auth-warning';
+  return `{ cat /secret/password; echo; ${commands}; } | ${client} | grep -v '^-> '`;
+}
+
+/** @param service name of the deployment's Service @param secret name of the Secret with the password */
+export function writerPod(namespace: string, service: string, secret: string): KubernetesObject {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: WRITER_POD, namespace },
+    spec: {
+      automountServiceAccountToken: false,
+      terminationGracePeriodSeconds: 0,
+      securityContext: POD_SECURITY_CONTEXT,
+      containers: [
+        {
+          name: WRITER_POD,
+          image: IMAGE,
+          imagePullPolicy: "IfNotPresent",
+          command: ["sh", "-c", WRITE],
+          env: [{ name: "HOST", value: `${service}.${namespace}.svc.cluster.local` }],
+          securityContext: CONTAINER_SECURITY_CONTEXT,
+          volumeMounts: [
+            { name: "secret", mountPath: "/secret", readOnly: true },
+            { name: "journal", mountPath: "/journal" },
+          ],
+        },
+      ],
+      // A file, because a machine may discard logs.
+      volumes: [
+        { name: "secret", secret: { secretName: secret, defaultMode: 0o440 } },
+        { name: "journal", emptyDir: {} },
+      ],
+    },
+  };
+}

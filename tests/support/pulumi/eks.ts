@@ -1,0 +1,156 @@
+/** A stack on EKS as tests declare it, and AWS's answers to it. */
+import type * as pulumi from "@pulumi/pulumi";
+import type { EksPlatformArgs } from "../../../components/eks/platform";
+import { planEks } from "../../../platforms/eks/plan";
+import type { EksPlan, EksPlanArgs } from "../../../platforms/eks/plan";
+import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
+import { serverPodGroup, clientPodGroup } from "../../../platforms/eks/pod-groups";
+import type { MockCalls, MockOutputs, ProgramRun } from "./pulumi-mocks";
+import { runProgram } from "./pulumi-mocks";
+
+export const EKS_ZONES = ["us-west-2a", "us-west-2b", "us-west-2c"];
+export const ACCOUNT_ID = "123456789012";
+export const EKS_CLUSTER_NAME = "valkey";
+
+/** "Valkey on EKS": a primary with three replicas beside three primaries with a replica each, and a load generator. */
+export const VALKEY_ON_EKS_PLAN: EksPlanArgs = {
+  region: "us-west-2",
+  zones: EKS_ZONES,
+  network: { existing: false, cidr: "10.0.0.0/16", nat: "one" },
+  system: { instanceType: "m7g.large", machines: 2 },
+  pools: { servers: POOL_DEFAULTS.servers, clients: POOL_DEFAULTS.clients },
+  groups: [
+    serverPodGroup({
+      name: "replication",
+      pool: "servers",
+      shape: { primaries: 1, replicasPerPrimary: 3 },
+      zones: EKS_ZONES,
+      cpuMilli: 1000,
+      memoryMiB: 12 * 1024,
+      volume: { gib: 50, storageClass: "gp3" },
+      separate: true,
+    }),
+    serverPodGroup({
+      name: "cluster",
+      pool: "servers",
+      shape: { primaries: 3, replicasPerPrimary: 1 },
+      zones: EKS_ZONES,
+      cpuMilli: 1000,
+      memoryMiB: 12 * 1024,
+      volume: { gib: 50, storageClass: "gp3-fast" },
+      separate: true,
+    }),
+    clientPodGroup({
+      name: "load",
+      pool: "clients",
+      count: 1,
+      zones: EKS_ZONES,
+      cpuMilli: 1000,
+      memoryMiB: 1024,
+      separate: true,
+    }),
+  ],
+  ownKey: true,
+};
+
+export function platformArgs(
+  plan: EksPlan = planEks(VALKEY_ON_EKS_PLAN),
+  changes: Partial<EksPlatformArgs> = {},
+): EksPlatformArgs {
+  if (plan.network === undefined) throw new Error("the plan has no network");
+  return {
+    clusterName: EKS_CLUSTER_NAME,
+    region: plan.region,
+    zones: plan.zones,
+    network: { kind: "own", plan: plan.network, nat: "one", flowLogs: false },
+    publicAccess: { cidrs: ["198.51.100.0/24"], openToTheWorld: false },
+    access: { platform: { principalArn: `arn:aws:iam::${ACCOUNT_ID}:role/platform`, rights: "admin" } },
+    logRetentionInDays: 7,
+    system: VALKEY_ON_EKS_PLAN.system,
+    deletionProtection: false,
+    pools: VALKEY_ON_EKS_PLAN.pools,
+    plan,
+    tags: { project: "valkey-measured" },
+    ...changes,
+  };
+}
+
+const arnOf = (service: string, rest: string): string => `arn:aws:${service}:us-west-2:${ACCOUNT_ID}:${rest}`;
+
+/** What AWS would add to what it is given, as far as anything reads it. ARNs hold ids where tests follow them. */
+export const awsOutputs: MockOutputs = (type, name, inputs) => {
+  const id = `id:${type}:${name}`;
+  switch (type) {
+    case "awsx:ec2:Vpc":
+      return {
+        vpcId: id,
+        privateSubnetIds: EKS_ZONES.map((_, index) => `${id}:private-${index}`),
+        publicSubnetIds: EKS_ZONES.map((_, index) => `${id}:public-${index}`),
+      };
+    case "eks:index:Cluster":
+      return {
+        eksCluster: {
+          name: inputs["name"],
+          endpoint: `https://${id}`,
+          certificateAuthority: { data: "Q0E=" },
+          vpcConfig: { clusterSecurityGroupId: `sg-of:${id}` },
+        },
+      };
+    case "aws:iam/role:Role":
+      return { arn: `arn:aws:iam::${ACCOUNT_ID}:role/${String(inputs["name"])}?${id}` };
+    case "aws:iam/policy:Policy":
+      return { arn: `arn:aws:iam::${ACCOUNT_ID}:policy/${String(inputs["name"])}?${id}` };
+    case "aws:sqs/queue:Queue":
+      return { arn: arnOf("sqs", `${String(inputs["name"])}?${id}`), url: `https://sqs/${id}` };
+    case "aws:cloudwatch/eventRule:EventRule":
+      return { arn: arnOf("events", `rule/${String(inputs["name"])}?${id}`) };
+    case "aws:cloudwatch/logGroup:LogGroup":
+    case "aws:kms/key:Key":
+      return { arn: arnOf("any", id) };
+    case "aws:ec2/launchTemplate:LaunchTemplate":
+      return { latestVersion: 1 };
+    default:
+      return type.endsWith(":Password")
+        ? { password: "generated" }
+        : /^(aws|valkey|kubernetes|pulumi|pulumi-nodejs):/.test(type)
+          ? {}
+          : undefined;
+  }
+};
+
+export const awsCalls: MockCalls = {
+  "aws:index/getPartition:getPartition": () => ({ partition: "aws" }),
+  "aws:index/getRegion:getRegion": () => ({ region: "us-west-2" }),
+  "aws:index/getCallerIdentity:getCallerIdentity": () => ({ accountId: ACCOUNT_ID }),
+};
+
+/** An account that has everything that is asked of it. */
+export const accountCalls: MockCalls = {
+  ...awsCalls,
+  "aws:index/getAvailabilityZones:getAvailabilityZones": () => ({ names: [...EKS_ZONES, "us-west-2d"], zoneIds: [] }),
+  "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": ({ filters }) => {
+    const types = (filters as readonly { readonly values: readonly string[] }[])[0]?.values ?? [];
+    const pairs = types.flatMap((type) => EKS_ZONES.map((zone) => [type, zone] as const));
+    return {
+      instanceTypes: pairs.map(([type]) => type),
+      locations: pairs.map(([, zone]) => zone),
+      locationTypes: pairs.map(() => "availability-zone"),
+    };
+  },
+  "aws:servicequotas/getServiceQuota:getServiceQuota": () => ({ value: 1e6 }),
+};
+
+/** Without the ids that tests follow, as AWS would write it. */
+export function plainArn(text: string): string {
+  return text.replace(/\?id:[^"]*?(?=["]|$)/g, "");
+}
+
+export function declare(program: () => pulumi.Resource | Promise<pulumi.Resource>): Promise<ProgramRun> {
+  return runProgram(
+    async () => {
+      await program();
+    },
+    awsOutputs,
+    awsCalls,
+  );
+}

@@ -1,0 +1,99 @@
+/** Pulumi's own process for dynamic providers, called as the engine calls it. */
+import type { ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import type * as pulumi from "@pulumi/pulumi";
+import { ROOT } from "../../../lib/paths";
+import { runProgram } from "./pulumi-mocks";
+
+const load = createRequire(__filename);
+const requireAsPulumi = createRequire(load.resolve("@pulumi/pulumi"));
+const grpc = requireAsPulumi("@grpc/grpc-js") as { readonly credentials: { createInsecure(): unknown } };
+const services = load("@pulumi/pulumi/proto/provider_grpc_pb.js") as Readonly<
+  Record<string, new (address: string, credentials: unknown) => Client>
+>;
+const messages = load("@pulumi/pulumi/proto/provider_pb.js") as Readonly<Record<string, new () => Message>>;
+const empty = load("google-protobuf/google/protobuf/empty_pb.js") as { readonly Empty: new () => Message };
+const struct = load("google-protobuf/google/protobuf/struct_pb.js") as {
+  readonly Struct: { fromJavaScript(value: object): unknown };
+};
+
+type Message = Readonly<Record<string, (value?: unknown) => unknown>>;
+type Client = Readonly<
+  Record<string, (request: unknown, answered: (error: Error | null, answer: Message) => void) => void>
+>;
+
+export class ProviderProcess {
+  /** What the process has printed since it listens. */
+  output = "";
+
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly client: Client,
+  ) {}
+
+  static async start(): Promise<ProviderProcess> {
+    const program = load.resolve("@pulumi/pulumi/cmd/dynamic-provider/index.js");
+    // The engine runs the process in the directory of the program's main file.
+    const child = spawn(process.execPath, [program, "127.0.0.1:1"], { cwd: join(ROOT, "stacks", "program") });
+    let printed = "";
+    const port = await new Promise<string>((resolve, reject) => {
+      child.once("exit", () => {
+        reject(new Error(printed));
+      });
+      child.stderr.on("data", (chunk: Buffer) => (printed += chunk.toString()));
+      child.stdout.once("data", (chunk: Buffer) => {
+        resolve(chunk.toString().trim());
+      });
+    });
+    const Service = services["ResourceProviderClient"];
+    if (Service === undefined) throw new Error("Pulumi has no service for providers");
+    const started = new ProviderProcess(child, new Service(`127.0.0.1:${port}`, grpc.credentials.createInsecure()));
+    child.stdout.on("data", (chunk: Buffer) => (started.output += chunk.toString()));
+    return started;
+  }
+
+  /** @returns the resource's ID and properties */
+  async create(properties: object): Promise<{ readonly id: string; readonly properties: Record<string, unknown> }> {
+    const answer = await this.call("create", "CreateRequest", {
+      setProperties: struct.Struct.fromJavaScript(properties),
+    });
+    const outputs = answer["getProperties"]?.() as { toJavaScript(): Record<string, unknown> };
+    return { id: String(answer["getId"]?.()), properties: outputs.toJavaScript() };
+  }
+
+  /** As Ctrl-C does. */
+  async cancel(): Promise<void> {
+    await this.send("cancel", new empty.Empty());
+  }
+
+  stop(): void {
+    this.child.kill("SIGKILL");
+  }
+
+  private call(method: string, type: string, fields: Readonly<Record<string, unknown>>): Promise<Message> {
+    const Request = messages[type];
+    if (Request === undefined) throw new Error(`Pulumi has no message ${type}`);
+    const request = new Request();
+    for (const [setter, value] of Object.entries(fields)) request[setter]?.(value);
+    return this.send(method, request);
+  }
+
+  private send(method: string, request: Message): Promise<Message> {
+    return new Promise((resolve, reject) => {
+      this.client[method]?.(request, (error, answer) => {
+        if (error === null) resolve(answer);
+        else reject(error);
+      });
+    });
+  }
+}
+
+/** The properties with which a program registers a custom resource, its provider's code among them. */
+export async function registeredProperties(declare: () => pulumi.Resource, type: string): Promise<object> {
+  const program = await runProgram(declare, () => ({}));
+  const [resource] = program.ofType(`pulumi-nodejs:dynamic/valkey:${type}`);
+  if (resource === undefined) throw new Error(`the program declares no ${type}`);
+  return resource.inputs;
+}

@@ -1,0 +1,204 @@
+/**
+ * Pulumi without an engine: every resource that a program declares, with its inputs and its options, which mocks do not
+ * see. Types that are not expected are refused, so that nothing is made unnoticed.
+ */
+import * as pulumi from "@pulumi/pulumi";
+import type { DeclaredResource } from "./declared-resources";
+import { isDeletedBefore, resourceId, resourceKey, withAncestors, onlyResource } from "./declared-resources";
+
+export type { DeclaredResource } from "./declared-resources";
+export { onlyResource } from "./declared-resources";
+
+export interface ProgramRun {
+  /** In the order in which they are declared; without the stack. */
+  readonly resources: readonly DeclaredResource[];
+  /** What the program returned. */
+  readonly returned: unknown;
+  /** Every resource of a type. */
+  ofType(type: string): DeclaredResource[];
+  /** The only resource of a type and, where given, of a name. */
+  one(type: string, name?: string): DeclaredResource;
+  /** Whether the engine deletes the first before the second: it depends on it, through options, parents and inputs. */
+  isDeletedBefore(first: DeclaredResource, second: DeclaredResource): boolean;
+  /** Of a resource of Kubernetes: which provider it is made by. */
+  providerOf(resource: DeclaredResource): string | undefined;
+}
+
+/** Outputs of a resource besides its inputs, by its type. */
+export type MockOutputs = (
+  type: string,
+  name: string,
+  inputs: Readonly<Record<string, unknown>>,
+) => Readonly<Record<string, unknown>> | undefined;
+
+/** Answers of functions, such as `aws:index/getRegion:getRegion`. */
+export type MockCalls = Readonly<
+  Record<string, (inputs: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>>
+>;
+
+/**
+ * Types of Kubernetes' and the project's own that its components may declare. Any other is a mistake, in the program or
+ * in this list.
+ */
+const OWN_TYPES: ReadonlySet<string> = new Set([
+  "pulumi:providers:kubernetes",
+  "pulumi-nodejs:dynamic/valkey:ClusterCheck",
+  "pulumi-nodejs:dynamic/valkey:ScaleIn",
+  "pulumi-nodejs:dynamic/valkey:Password",
+  "pulumi-nodejs:dynamic/valkey:Rollout",
+  "valkey:kubernetes:ValkeyCluster",
+  "valkey:kubernetes:ValkeyReplication",
+  "kubernetes:apps/v1:Deployment",
+  "kubernetes:apps/v1:StatefulSet",
+  "kubernetes:core/v1:ConfigMap",
+  "kubernetes:core/v1:Namespace",
+  "kubernetes:core/v1:Secret",
+  "kubernetes:core/v1:Service",
+  "kubernetes:core/v1:ServiceAccount",
+  "kubernetes:helm.sh/v4:Chart",
+  "kubernetes:monitoring.coreos.com/v1:ServiceMonitor",
+  "kubernetes:networking.k8s.io/v1:NetworkPolicy",
+  "kubernetes:policy/v1:PodDisruptionBudget",
+]);
+
+/** Runs a program that uses no cloud to its end. */
+export async function evaluateProgram(program: () => unknown): Promise<readonly DeclaredResource[]> {
+  const { resources } = await runProgram(program, (type) =>
+    !OWN_TYPES.has(type) ? undefined : type.endsWith(":Password") ? { password: "generated" } : {},
+  );
+  return resources;
+}
+
+/**
+ * Runs a program to its end.
+ * @param outputs undefined for a type that is not expected
+ * @throws whatever the program throws, and for types and functions that are not expected
+ */
+export async function runProgram(
+  program: () => unknown,
+  outputs: MockOutputs,
+  calls: MockCalls = {},
+  stack = "test",
+): Promise<ProgramRun> {
+  const inputs = new Map<string, unknown>();
+  const seen: {
+    readonly resource: pulumi.Resource;
+    readonly type: string;
+    readonly name: string;
+    readonly options: pulumi.ResourceOptions;
+  }[] = [];
+  const unexpected: string[] = [];
+  await pulumi.runtime.setMocks(
+    {
+      newResource: ({ type, name, inputs: given }) => {
+        inputs.set(resourceKey({ type, name }), given);
+        const own = withoutSignatures(given, [], []) as Record<string, unknown>;
+        const state = type === "pulumi:pulumi:Stack" ? {} : outputs(type, name, own);
+        if (state === undefined) unexpected.push(resourceKey({ type, name }));
+        return { id: resourceId(type, name), state: { ...own, ...state } };
+      },
+      call: ({ token, inputs: given }) => {
+        const answer = calls[token];
+        if (answer === undefined) throw new Error(`${token} is not expected`);
+        return answer(given as Record<string, unknown>);
+      },
+    },
+    "valkey",
+    stack,
+    false,
+  );
+  let returned: unknown;
+  // Thrown after the run: the stack would wait for a program that failed, and report nothing.
+  let failure: { readonly error: unknown } | undefined;
+  await pulumi.runtime.runInPulumiStack(async () => {
+    pulumi.runtime.registerStackTransformation(({ resource, type, name, opts }) => {
+      seen.push({ resource, type, name, options: opts });
+      return undefined;
+    });
+    try {
+      returned = await program();
+    } catch (error) {
+      failure = { error };
+    }
+  });
+  await pulumi.runtime.disconnect();
+  if (failure !== undefined) throw failure.error;
+  if (unexpected.length > 0) throw new Error(`not expected: ${unexpected.sort().join(", ")}`);
+  const keys = new Map(seen.map((each) => [each.resource, resourceKey(each)]));
+  const resources = seen.map(({ resource, type, name, options }): DeclaredResource => {
+    const secrets: string[] = [];
+    const plain = withoutSignatures(inputs.get(resourceKey({ type, name })) ?? {}, [], secrets) as Record<
+      string,
+      unknown
+    >;
+    return {
+      type,
+      name,
+      inputs: plain,
+      secrets,
+      parent: options.parent && keys.get(options.parent),
+      dependsOn: dependenciesOf(options, keys),
+      provider: providerOf(resource, options, keys),
+      options,
+    };
+  });
+  return {
+    resources,
+    returned,
+    ofType: (type) => resources.filter((each) => each.type === type),
+    one: (type, name) => onlyResource(resources, type, name),
+    isDeletedBefore: (first, second) => isDeletedBefore(resources, first, second),
+    providerOf: (resource) =>
+      withAncestors(resources, resource).find(({ provider }) => provider !== undefined)?.provider,
+  };
+}
+
+type Keys = ReadonlyMap<pulumi.Resource, string>;
+
+function dependenciesOf({ dependsOn }: pulumi.ResourceOptions, keys: Keys): string[] {
+  const all: unknown[] = Array.isArray(dependsOn) ? dependsOn : dependsOn === undefined ? [] : [dependsOn];
+  return all
+    .map((each) =>
+      pulumi.Resource.isInstance(each)
+        ? (keys.get(each) ?? "a resource outside the program")
+        : "something that is known later",
+    )
+    .sort();
+}
+
+function providerOf(resource: pulumi.Resource, options: pulumi.ResourceOptions, keys: Keys): string | undefined {
+  const { providers } = options as pulumi.ComponentResourceOptions;
+  const ofComponent = providers === undefined || Array.isArray(providers) ? [] : Object.values(providers);
+  const { provider } = options as pulumi.CustomResourceOptions;
+  const given = provider ?? (pulumi.CustomResource.isInstance(resource) ? undefined : ofComponent[0]);
+  return given && keys.get(given);
+}
+
+/** What marks a secret between a program and the engine. */
+const SIGNATURE = "4dabf18193072939515e22adb298388d";
+const SECRET = "1b47061264138c4ac30d75fd1eb44270";
+
+/** The value without the marks of secrets, whose paths are collected. A secret leaf counts, not what it is in. */
+function withoutSignatures(value: unknown, path: readonly string[], secrets: string[]): unknown {
+  if (Array.isArray(value))
+    return value.map((each: unknown, index) => withoutSignatures(each, [...path, String(index)], secrets));
+  if (value === null || typeof value !== "object") return value;
+  const record = value as Readonly<Record<string, unknown>>;
+  if (record[SIGNATURE] === SECRET) {
+    secrets.push(path.join("."));
+    return withoutSignatures(record["value"], path, []);
+  }
+  return Object.fromEntries(
+    Object.entries(record).map(([key, each]) => [key, withoutSignatures(each, [...path, key], secrets)]),
+  );
+}
+
+/** Of a program that has been run. */
+export function outputValue<T>(output: pulumi.Output<T>): Promise<T> {
+  return new Promise((resolve) => {
+    output.apply((value) => {
+      resolve(value);
+      return value;
+    });
+  });
+}
