@@ -6,7 +6,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { Failure, messageOf } from "../../lib/errors";
-import { identifyProcess } from "../../lib/process-identity";
+import { identifyProcess } from "../../lib/system/process-identity";
 import type { SampledNode } from "../measuring/counters";
 
 /** Credentials of one run. */

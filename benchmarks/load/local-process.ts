@@ -1,7 +1,7 @@
 /** A load generator as one process on this machine, with its CPU and the machine's sampled beside it. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { epochMs } from "../../lib/clock";
-import { identifyProcess, signalProcess } from "../../lib/process-identity";
+import { identifyProcess, signalProcess } from "../../lib/system/process-identity";
 import type { CpuSample } from "../../platforms/host/cpu";
 import { sampleCpu } from "../../platforms/host/cpu";
 import { formatExit, startRecorded } from "../../platforms/host/processes";

@@ -2,7 +2,7 @@
 import { appendFileSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { BadInput, codeOf, Failure, messageOf } from "../../lib/errors";
-import { makeDirectory } from "../../lib/make-directory";
+import { makeDirectory } from "../../lib/system/make-directory";
 import { formatCsv } from "./formats/csv";
 import { formatOpenMetrics } from "./formats/open-metrics";
 import type { Results } from "./schema";

@@ -1,6 +1,6 @@
 /** Collects the results of a run, and writes them after each record, so that a crash loses no measurement. */
 import type { MeasurementListener } from "../measuring/measurement-series";
-import { referenceLoadWarnings } from "../measuring/warnings";
+import { referenceLoadWarnings } from "../measuring/warnings/warnings";
 import type { Verification } from "../../valkey/verification/verify";
 import type { Artifacts } from "./artifacts";
 import { describeEnvironment } from "./environment";

@@ -1,7 +1,7 @@
 /** soak.jsonl, the checkpoint log of a soak: a header, then a line per window. */
 import { z } from "zod";
-import type { CheckpointLog } from "../../lib/checkpoint-log";
-import { CheckpointLogStore } from "../../lib/checkpoint-log";
+import type { CheckpointLog } from "../../lib/system/checkpoint-log";
+import { CheckpointLogStore } from "../../lib/system/checkpoint-log";
 import { nodeSampleSchema } from "./node-sample";
 
 /** Name of the log in the output directory. */

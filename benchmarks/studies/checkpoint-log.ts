@@ -1,7 +1,7 @@
 /** checkpoints.jsonl: one line for each finished step of a study. */
 import { z } from "zod";
-import type { CheckpointLog } from "../../lib/checkpoint-log";
-import { CheckpointLogStore } from "../../lib/checkpoint-log";
+import type { CheckpointLog } from "../../lib/system/checkpoint-log";
+import { CheckpointLogStore } from "../../lib/system/checkpoint-log";
 import { measurementSchema, topologySchema } from "../results/schema";
 import { tableGrowthSchema, interleavedTestSchema } from "../results/study-schema";
 

@@ -4,7 +4,7 @@ import { BadInput, messageOf } from "../../lib/errors";
 import type { ScenarioTask } from "../../faults/scenarios/run-scenarios";
 import { runScenarios } from "../../faults/scenarios/run-scenarios";
 import { availableCores } from "../../platforms/host/cpu";
-import { ROOT } from "../../lib/paths";
+import { ROOT } from "../../lib/system/paths";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";

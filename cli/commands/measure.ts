@@ -1,10 +1,10 @@
 /** `npm start -- measure`: verification and then measurements of servers that exist already. */
 import { BadInput, messageOf } from "../../lib/errors";
-import { findPrograms } from "../../platforms/host/programs";
+import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
 import type { BenchmarkPlan } from "../../benchmarks/measuring/measure-all";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
-import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../lib/paths";
+import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../lib/system/paths";
 import { mixedLoadRunners, assertLoadGeneratorsInstalled } from "../../benchmarks/load/mixed-load-runners";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import { renderReport } from "../../benchmarks/report/page";

@@ -7,10 +7,10 @@ import { BadInput, Failure, messageOf } from "../../lib/errors";
 import type { Deployment } from "../../valkey/deployment";
 import { Host } from "../../platforms/host/host";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
-import { findPrograms } from "../../platforms/host/programs";
+import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
 import { availableCores } from "../../platforms/host/cpu";
-import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../lib/paths";
+import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../lib/system/paths";
 import { renderSoak } from "../../benchmarks/report/soak-page";
 import { shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { describeSoakFindings } from "../../benchmarks/soak/describe-findings";
@@ -40,14 +40,14 @@ import { runSteps } from "../steps";
 export async function soakStack(options: SoakOptions, interruption: AbortSignal): Promise<number> {
   const { stack } = options;
   const config = readConfig(stack);
-  const { directory, journal } = options.resume ? resume(options) : begin(options, config);
-  const run = new SoakRun(stack, config, journal, interruption);
+  const { directory, checkpoints } = options.resume ? resume(options) : begin(options, config);
+  const run = new SoakRun(stack, config, checkpoints, interruption);
   let reason: string | null = null;
   try {
     await runSteps([
       { title: "Start, form and verify", run: () => run.prepare() },
       {
-        title: `Soak for ${formatDuration(journal.header.seconds - soakedSeconds(windowsOf(journal)))}`,
+        title: `Soak for ${formatDuration(checkpoints.header.seconds - soakedSeconds(windowsOf(checkpoints)))}`,
         run: (report) => run.soak(report),
       },
       { title: "Verify", run: () => run.verifyAgain() },
@@ -59,8 +59,8 @@ export async function soakStack(options: SoakOptions, interruption: AbortSignal)
     try {
       await run.stop();
     } finally {
-      journal.close();
-      run.troubled = report(directory, journal, Object.keys(config.deployments), reason);
+      checkpoints.close();
+      run.troubled = report(directory, checkpoints, Object.keys(config.deployments), reason);
     }
     if (reason !== null)
       print(
@@ -74,20 +74,20 @@ export async function soakStack(options: SoakOptions, interruption: AbortSignal)
 /** Writes the finished windows, if any. @returns whether there are problems */
 function report(
   directory: string,
-  journal: SoakCheckpointLog,
+  checkpoints: SoakCheckpointLog,
   deployments: readonly string[],
   reason: string | null,
 ): boolean {
-  const windows = windowsOf(journal);
+  const windows = windowsOf(checkpoints);
   if (windows.length === 0) return false;
   const findings = deployments.map((name) => soakFindings(name, windows));
   const lines = [...(reason === null ? [] : [`Incomplete: ${reason}`]), ...findings.flatMap(describeSoakFindings)];
   writeFileSync(join(directory, "summary.txt"), lines.map((line) => `${line}\n`).join(""));
   writeFileSync(
     join(directory, "soak.json"),
-    `${JSON.stringify({ ...journal.header, complete: reason === null, reason, findings }, null, 1)}\n`,
+    `${JSON.stringify({ ...checkpoints.header, complete: reason === null, reason, findings }, null, 1)}\n`,
   );
-  writeFileSync(join(directory, "soak.html"), renderSoak({ header: journal.header, windows, findings, reason }));
+  writeFileSync(join(directory, "soak.html"), renderSoak({ header: checkpoints.header, windows, findings, reason }));
   print("", ...lines, `Report: ${shortPath(join(directory, "soak.html"))}`);
   return findings.some(({ problems }) => problems.length > 0);
 }
@@ -107,7 +107,7 @@ function readConfig(stack: string): HostStackConfig {
 
 interface Begun {
   readonly directory: string;
-  readonly journal: SoakCheckpointLog;
+  readonly checkpoints: SoakCheckpointLog;
 }
 
 function begin(
@@ -129,7 +129,7 @@ function begin(
     seed: randomInt(1, 1_000_000_000),
     diskBytes,
   };
-  return { directory, journal: soakCheckpointLogs.create(directory, header) };
+  return { directory, checkpoints: soakCheckpointLogs.create(directory, header) };
 }
 
 /** @throws BadInput when there is no soak to resume, or it is another stack's */
@@ -141,10 +141,10 @@ function resume({ stack, output }: SoakOptions): Begun {
     throw new BadInput("--resume", [
       `no soak of ${stack} is in ${shortPath(results)}; start one without --resume, or name its directory with --output`,
     ]);
-  const journal = soakCheckpointLogs.resume(directory);
-  if (journal.header.stack === stack) return { directory, journal };
-  journal.close();
-  throw new BadInput(`--resume of ${shortPath(directory)}`, [`it is a soak of the stack ${journal.header.stack}`]);
+  const checkpoints = soakCheckpointLogs.resume(directory);
+  if (checkpoints.header.stack === stack) return { directory, checkpoints };
+  checkpoints.close();
+  throw new BadInput(`--resume of ${shortPath(directory)}`, [`it is a soak of the stack ${checkpoints.header.stack}`]);
 }
 
 class SoakRun {
@@ -155,7 +155,7 @@ class SoakRun {
   constructor(
     private readonly stack: string,
     private readonly config: HostStackConfig,
-    private readonly journal: SoakCheckpointLog,
+    private readonly checkpoints: SoakCheckpointLog,
     private readonly interruption: AbortSignal,
   ) {}
 
@@ -164,7 +164,7 @@ class SoakRun {
     await stopAbandonedRuns(...allRunsDirectories());
     const programs = await findPrograms(packagesDirectory(), () => undefined, this.interruption);
     const plans = hostPlans(this.config.platform, this.config);
-    const before = this.journal.entries.filter((entry) => entry.kind === "servers").at(-1);
+    const before = this.checkpoints.entries.filter((entry) => entry.kind === "servers").at(-1);
     if (before !== undefined && existsSync(before.run)) {
       if (await this.#adopt(new Host(RunDirectory.open(before.run), programs), plans))
         return "Servers that were left by a soak that was killed go on";
@@ -173,7 +173,7 @@ class SoakRun {
     const run = RunDirectory.create(runsDirectory(), this.stack);
     // Whoever kills this process leaves the servers, for the soak to go on with.
     run.keep();
-    this.journal.add({ kind: "servers", run: run.path, version: programs.version, at: new Date().toISOString() });
+    this.checkpoints.add({ kind: "servers", run: run.path, version: programs.version, at: new Date().toISOString() });
     const host = new Host(run, programs);
     this.#host = host;
     this.#deployments = await Promise.all(
@@ -205,7 +205,7 @@ class SoakRun {
 
   async soak(report: (line: string, passing?: boolean) => void): Promise<string> {
     const host = this.#running();
-    const { rate, reads, keySpace, bytes, seconds } = this.journal.header;
+    const { rate, reads, keySpace, bytes, seconds } = this.checkpoints.header;
     const mix: OpenLoopWorkload = {
       name: "soak",
       loadGenerator: "open-loop",
@@ -225,14 +225,14 @@ class SoakRun {
       timeoutMs: 5000,
       queue: 100_000,
     };
-    await runSoak(this.journal, {
+    await runSoak(this.checkpoints, {
       run: host.run,
       deployments: this.#deployments,
       mix,
       report,
       signal: AbortSignal.any([this.interruption, host.unexpectedExit]),
     });
-    return `Soaked for ${formatDuration(seconds)} in ${windowsOf(this.journal).length} windows`;
+    return `Soaked for ${formatDuration(seconds)} in ${windowsOf(this.checkpoints).length} windows`;
   }
 
   async verifyAgain(): Promise<string> {

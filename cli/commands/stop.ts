@@ -1,9 +1,9 @@
 /** `npm start -- stop`: stops deployments that `--keep` left running. */
 import { BadInput } from "../../lib/errors";
-import { isProcessAlive } from "../../lib/process-identity";
+import { isProcessAlive } from "../../lib/system/process-identity";
 import type { RunInfo } from "../../platforms/host/run-directory";
 import { runningProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
-import { runsDirectory } from "../../lib/paths";
+import { runsDirectory } from "../../lib/system/paths";
 import { print } from "../terminal";
 
 /**

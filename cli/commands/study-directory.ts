@@ -7,14 +7,14 @@ import { studyCheckpointLogs } from "../../benchmarks/studies/checkpoint-log";
 import type { Study } from "../../benchmarks/studies/study";
 import { fingerprint } from "../../benchmarks/studies/study";
 import { availableCores } from "../../platforms/host/cpu";
-import { ROOT } from "../../lib/paths";
+import { ROOT } from "../../lib/system/paths";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 
 /** Checkpoint log and results of a study. */
 export interface StudyDirectory {
   readonly artifacts: Artifacts;
-  readonly journal: StudyCheckpointLog;
+  readonly checkpoints: StudyCheckpointLog;
 }
 
 /** Starts a study. @throws BadInput when the directory cannot be used */
@@ -23,7 +23,7 @@ export function beginStudy(study: Study, output: string | undefined): StudyDirec
   const artifacts = Artifacts.open(ROOT, `${timestamp}-${study.name}`, output, renderReport);
   return {
     artifacts,
-    journal: studyCheckpointLogs.create(artifacts.directory, {
+    checkpoints: studyCheckpointLogs.create(artifacts.directory, {
       kind: "study",
       name: study.name,
       fingerprint: fingerprint(study),
@@ -46,10 +46,10 @@ export function resumeStudy(study: Study, output: string | undefined): StudyDire
     throw new BadInput("--resume", [
       `no study ${study.name} is in ${shortPath(results)}; start one without --resume, or name its directory with --output`,
     ]);
-  const journal = studyCheckpointLogs.resume(directory);
-  const problems = differences(journal.header, study);
-  if (problems.length === 0) return { journal, artifacts: Artifacts.reopen(directory, renderReport) };
-  journal.close();
+  const checkpoints = studyCheckpointLogs.resume(directory);
+  const problems = differences(checkpoints.header, study);
+  if (problems.length === 0) return { checkpoints, artifacts: Artifacts.reopen(directory, renderReport) };
+  checkpoints.close();
   throw new BadInput(`--resume of ${shortPath(directory)}`, problems);
 }
 

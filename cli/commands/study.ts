@@ -15,7 +15,7 @@ import { hostStepRunner, runStudy } from "../../benchmarks/studies/running/run-s
 import type { Study } from "../../benchmarks/studies/study";
 import { studyResults } from "../../benchmarks/studies/evaluation/study-results";
 import { changedVersions } from "../../benchmarks/studies/versions";
-import { findEngines } from "../../platforms/host/engines";
+import { findEngines } from "../../platforms/host/programs/engines";
 import { stopAbandonedRuns } from "../../platforms/host/run-directory";
 import { availableCores } from "../../platforms/host/cpu";
 import {
@@ -25,7 +25,7 @@ import {
   comparisonPackagesDirectory,
   packagesDirectory,
   runsDirectory,
-} from "../../lib/paths";
+} from "../../lib/system/paths";
 import type { Artifacts } from "../../benchmarks/results/artifacts";
 import { shortPath } from "../../benchmarks/results/artifacts";
 import { describeEnvironment } from "../../benchmarks/results/environment";
@@ -74,11 +74,18 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
     budget: study.budget,
     tableGrowth: study.growth,
   };
-  const { artifacts, journal } = options.resume
+  const { artifacts, checkpoints } = options.resume
     ? resumeStudy(plan, benchmark.output)
     : beginStudy(plan, benchmark.output);
-  const run = new StudyRun({ ...plan, seed: journal.header.seed }, config, stack, journal, artifacts, interruption);
-  const already = journal.entries.length;
+  const run = new StudyRun(
+    { ...plan, seed: checkpoints.header.seed },
+    config,
+    stack,
+    checkpoints,
+    artifacts,
+    interruption,
+  );
+  const already = checkpoints.entries.length;
   let reason: string | null = null;
   let isRefused = false;
   try {
@@ -89,13 +96,13 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
     throw error;
   } finally {
     removeEmptyMemoryDirectory();
-    journal.close();
-    if (journal.entries.length === 0) artifacts.discardIfEmpty();
+    checkpoints.close();
+    if (checkpoints.entries.length === 0) artifacts.discardIfEmpty();
     else {
       // Without a new measurement, the results of the earlier run stay as they are.
       if (
         run.hasBegun &&
-        (reason === null || journal.entries.length > already || !existsSync(artifacts.path("results.json")))
+        (reason === null || checkpoints.entries.length > already || !existsSync(artifacts.path("results.json")))
       )
         print("", ...formatStudy(run.write(reason)), `Report: ${shortPath(artifacts.path("report.html"))}`);
       if (reason !== null && !isRefused)
@@ -119,13 +126,13 @@ class StudyRun {
     private readonly study: Study,
     private readonly config: StudyConfig,
     private readonly stack: string,
-    private readonly journal: StudyCheckpointLog,
+    private readonly checkpoints: StudyCheckpointLog,
     private readonly artifacts: Artifacts,
     private readonly interruption: AbortSignal,
   ) {
     this.#state = {
       study,
-      entries: journal.entries,
+      entries: checkpoints.entries,
       cpus: availableCpus(availableCores()),
       rounds: 0,
       ended: "not-yet",
@@ -146,7 +153,7 @@ class StudyRun {
         );
         const own = engines.get(undefined);
         if (own === undefined) throw new Error("Valkey was not looked for");
-        const changed = changedVersions(this.journal.entries, engines);
+        const changed = changedVersions(this.checkpoints.entries, engines);
         if (changed.length > 0) throw new BadInput(`--resume of ${shortPath(this.artifacts.directory)}`, changed);
         this.#environment = { ...this.#environment, programs: { version: own.version, source: own.source } };
         this.#environmentOfStudy = {
@@ -171,7 +178,7 @@ class StudyRun {
 
   carryOut(): Step {
     const { name, treatments, precision, budget } = this.study;
-    const already = this.journal.entries.length;
+    const already = this.checkpoints.entries.length;
     const goal = `to ${Number((100 * precision).toFixed(1))} %, ${formatDuration(budget)} at most`;
     const resumed = already === 0 ? "" : `; ${already} measurements exist already`;
     return {
@@ -186,7 +193,7 @@ class StudyRun {
         this.hasBegun = true;
         this.#state = await runStudy(
           this.study,
-          this.journal,
+          this.checkpoints,
           cpus,
           hostStepRunner(this.study, cpus, { ...this.#environmentOfStudy, report }),
           this.interruption,
@@ -200,9 +207,9 @@ class StudyRun {
   /** Writes all results but the checkpoint log and raw.txt, which are on the disk already. */
   write(reason: string | null): Results {
     const results = studyResults(
-      { ...this.#state, entries: this.journal.entries },
+      { ...this.#state, entries: this.checkpoints.entries },
       {
-        timestamp: this.journal.header.timestamp,
+        timestamp: this.checkpoints.header.timestamp,
         stack: this.stack,
         configuration: this.config,
         environment: this.#environment,

@@ -4,9 +4,9 @@ import { HostFaultInjector } from "../../faults/injectors/host-injector";
 import { unmetHostPrecondition } from "../../faults/injectors/preconditions";
 import { Host } from "../../platforms/host/host";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
-import { findPrograms } from "../../platforms/host/programs";
+import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
-import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/paths";
+import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import { verify } from "../../valkey/verification/verify";
 import type { FaultTarget, FaultTargetListener } from "./fault-targets";
 import type { PlannedScenarioRun } from "../../stacks/plan/scenario-runs";
@@ -23,7 +23,7 @@ export class HostFaultTarget implements FaultTarget {
   readonly title = "Start and form";
   readonly unmetPrecondition = unmetHostPrecondition;
   readonly plans: readonly (HostDeploymentPlan & { readonly machines: "one" })[];
-  readonly #sufferers = new Map<string, FaultSubject>();
+  readonly #subjects = new Map<string, FaultSubject>();
   #host: Host | undefined;
 
   constructor(
@@ -39,7 +39,7 @@ export class HostFaultTarget implements FaultTarget {
     return this.#host?.unexpectedExit;
   }
 
-  readonly subject = (deployment: string): FaultSubject | undefined => this.#sufferers.get(deployment);
+  readonly subject = (deployment: string): FaultSubject | undefined => this.#subjects.get(deployment);
 
   readonly open = async (possible: readonly PlannedScenarioRun[], opened: FaultTargetListener): Promise<string> => {
     await stopAbandonedRuns(...allRunsDirectories());
@@ -70,7 +70,7 @@ export class HostFaultTarget implements FaultTarget {
     const verification = await verify(deployment);
     opened.onVerified(verification, milliseconds);
     const primaries = verification.verdict.shards.flatMap(({ primary }) => primary ?? []);
-    this.#sufferers.set(plan.name, {
+    this.#subjects.set(plan.name, {
       injector: new HostFaultInjector(host, deployment, signal),
       shape: plan.shape,
       hasAutomaticFailover: plan.mode === "cluster" || plan.sentinel !== undefined,

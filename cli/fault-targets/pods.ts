@@ -27,7 +27,7 @@ export class PodFaultTarget implements FaultTarget {
   /** Exits are not watched: Kubernetes replaces pods that end. */
   readonly unexpectedExit = undefined;
   readonly plans: readonly SubjectPlan[];
-  readonly #sufferers = new Map<string, FaultSubject & { readonly injector: PodFaultInjector }>();
+  readonly #subjects = new Map<string, FaultSubject & { readonly injector: PodFaultInjector }>();
 
   constructor(
     private readonly platform: PodPlatform,
@@ -37,7 +37,7 @@ export class PodFaultTarget implements FaultTarget {
     this.plans = podSubjectPlans(platform, config);
   }
 
-  readonly subject = (deployment: string): FaultSubject | undefined => this.#sufferers.get(deployment);
+  readonly subject = (deployment: string): FaultSubject | undefined => this.#subjects.get(deployment);
 
   readonly open = async (possible: readonly PlannedScenarioRun[], opened: FaultTargetListener): Promise<string> => {
     const plans = this.plans.filter(({ name }) => possible.some(({ deployment }) => deployment === name));
@@ -47,7 +47,7 @@ export class PodFaultTarget implements FaultTarget {
 
   readonly stop = async (): Promise<void> => {
     const left = await Promise.all(
-      [...this.#sufferers.values()].map(async ({ injector }) => {
+      [...this.#subjects.values()].map(async ({ injector }) => {
         injector.close();
         return (await injector.restore()).map((why) => `${injector.deployment.name} may still be cut: ${why}`);
       }),
@@ -64,18 +64,18 @@ export class PodFaultTarget implements FaultTarget {
     const pods = await openKubernetesDeployment(kubernetes, target, await passwordOf(kubernetes, target), {
       timeoutMs: WAIT_SECONDS * 1000,
     });
-    const breaker = new PodFaultInjector(pods, {
+    const injector = new PodFaultInjector(pods, {
       kubernetes,
       port: target.port,
       container: target.container,
       networkPolicy: objectNames(name).networkPolicy,
       signal: this.interruption,
     });
-    await breaker.healLeftoverCut();
+    await injector.healLeftoverCut();
     const verification = await verify(pods);
     opened.onVerified(verification, null);
-    this.#sufferers.set(name, {
-      injector: breaker,
+    this.#subjects.set(name, {
+      injector,
       shape: target.shape,
       hasAutomaticFailover: target.mode === "cluster" || target.sentinel !== undefined,
       initialPrimaries: verification.verdict.shards.flatMap(({ primary }) => primary ?? []),

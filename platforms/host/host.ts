@@ -15,7 +15,7 @@ import { hostDirectives, planAddedServers, planServers } from "./deployment-plan
 import type { RestartOptions } from "./launcher";
 import { ServerLauncher } from "./launcher";
 import { LOOPBACK } from "./ports";
-import type { Programs } from "./programs";
+import type { Programs } from "./programs/programs";
 import { ServerRegistry, toNode } from "./registry";
 import type { RunDirectory } from "./run-directory";
 import { stopRun } from "./run-directory";

@@ -2,7 +2,7 @@
 import type { Endpoint } from "../../valkey/node";
 import type { PlacedServerPlan } from "./deployment-plan";
 import type { ProcessExit } from "./processes";
-import type { Programs } from "./programs";
+import type { Programs } from "./programs/programs";
 import type { ServerRegistry, ServerRole } from "./registry";
 import type { RunDirectory } from "./run-directory";
 import type { PlacedServer } from "./server-records";

@@ -2,8 +2,8 @@
 import type { ChildProcess, StdioOptions } from "node:child_process";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import type { ProcessIdentity } from "../../lib/process-identity";
-import { isProcessAlive, sendSignal } from "../../lib/process-identity";
+import type { ProcessIdentity } from "../../lib/system/process-identity";
+import { isProcessAlive, sendSignal } from "../../lib/system/process-identity";
 import type { RunDirectory } from "./run-directory";
 
 /** How a process ended: its exit code or the signal that ended it. */

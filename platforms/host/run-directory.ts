@@ -14,14 +14,14 @@ import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, Failure, messageOf } from "../../lib/errors";
 import { holdsInTime } from "../../lib/polling";
-import type { ProcessIdentity } from "../../lib/process-identity";
+import type { ProcessIdentity } from "../../lib/system/process-identity";
 import {
   identifyProcess,
   isProcessAlive,
   parseProcessRecord,
   signalProcessGroup,
   signalProcess,
-} from "../../lib/process-identity";
+} from "../../lib/system/process-identity";
 import { removeSideEffects } from "./side-effects";
 
 const runSchema = z.object({

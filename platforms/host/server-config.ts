@@ -6,7 +6,7 @@ import { sentinelConfig } from "../../valkey/sentinel/plan";
 import { formatConfigFile } from "../../valkey/settings";
 import { supportsPingInterval, PING_INTERVAL_DIRECTIVE } from "../../valkey/topology/derived-settings";
 import { LOOPBACK } from "./ports";
-import type { Programs } from "./programs";
+import type { Programs } from "./programs/programs";
 
 /** A server to start. */
 export interface ServerPlan {

@@ -1,5 +1,5 @@
 /** Signals to servers of this machine. */
-import { identifyProcess, signalProcess } from "../../lib/process-identity";
+import { identifyProcess, signalProcess } from "../../lib/system/process-identity";
 import type { ServerProcess } from "./servers";
 
 /** The signals that faults send to servers. */

@@ -1,10 +1,10 @@
 /** Starts, resizes and stops valkey-server processes on this machine. */
 import { Failure } from "../../lib/errors";
-import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/paths";
+import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { Host } from "../../platforms/host/host";
-import { findPrograms } from "../../platforms/host/programs";
+import { findPrograms } from "../../platforms/host/programs/programs";
 import { runningProcesses, RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
 import type { Deployment } from "../../valkey/deployment";
 import type { Shape } from "../../valkey/topology/placement";

@@ -1,7 +1,7 @@
 /** The load generators of a measurement: processes for servers on this machine, Jobs for servers in pods. */
 import type { Deployment } from "../../valkey/deployment";
 import { Failure } from "../../lib/errors";
-import { findPrograms } from "../../platforms/host/programs";
+import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
 import { JobLoadRunner, ValkeyBenchmarkJobRunner } from "../../benchmarks/load/jobs/job-runner";
 import { memtierInJobs, openLoopInJobs } from "../../benchmarks/load/jobs/load-generators";
@@ -10,7 +10,7 @@ import type { LoadRunners } from "../../benchmarks/measuring/measurement-series"
 import { mixedLoadRunners } from "../../benchmarks/load/mixed-load-runners";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import type { ValkeyBenchmarkRunner } from "../../benchmarks/load/load-runner";
-import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/paths";
+import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { Machine } from "../../platforms/machine";

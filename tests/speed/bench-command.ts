@@ -14,7 +14,7 @@ import {
   memoryRunsDirectory,
   ROOT,
   runsDirectory,
-} from "../../lib/paths";
+} from "../../lib/system/paths";
 import { runSteps } from "../../cli/steps";
 import { BenchFile } from "./bench-file";
 import { ALL_IDS, BENCHMARKS, selectIds, listRows } from "./catalogue";

@@ -6,13 +6,13 @@ import { Failure } from "../../lib/errors";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { Host } from "../../platforms/host/host";
 import { formatExit, startRecorded } from "../../platforms/host/processes";
-import { identifyProcess, signalProcess } from "../../lib/process-identity";
-import type { Programs } from "../../platforms/host/programs";
-import { findPrograms } from "../../platforms/host/programs";
+import { identifyProcess, signalProcess } from "../../lib/system/process-identity";
+import type { Programs } from "../../platforms/host/programs/programs";
+import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory } from "../../platforms/host/run-directory";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import type { ValkeyBenchmarkRunner } from "../../benchmarks/load/load-runner";
-import { packagesDirectory } from "../../lib/paths";
+import { packagesDirectory } from "../../lib/system/paths";
 import type { Shape } from "../../valkey/topology/placement";
 import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 

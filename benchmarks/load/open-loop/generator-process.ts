@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Failure, messageOf } from "../../../lib/errors";
-import { identifyProcess, signalProcess } from "../../../lib/process-identity";
+import { identifyProcess, signalProcess } from "../../../lib/system/process-identity";
 import type { RecordedProcess } from "../../../platforms/host/processes";
 import { formatExit, startRecorded } from "../../../platforms/host/processes";
 import type { RunDirectory } from "../../../platforms/host/run-directory";

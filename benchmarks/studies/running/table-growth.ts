@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../../lib/errors";
 import type { ProcessExit } from "../../../platforms/host/processes";
 import { formatExit, pinnedCommand, startRecorded } from "../../../platforms/host/processes";
-import { identifyProcess, signalProcess } from "../../../lib/process-identity";
+import { identifyProcess, signalProcess } from "../../../lib/system/process-identity";
 import type { LocalValkeyBenchmarkOptions } from "../../load/valkey-benchmark/local-runner";
 import type { Session } from "../../measuring/session";
 import type { TableGrowth } from "../../results/study-schema";

@@ -2,7 +2,7 @@
 import type { Deployment } from "../../../valkey/deployment";
 import { Failure, messageOf } from "../../../lib/errors";
 import { Host } from "../../../platforms/host/host";
-import type { Programs } from "../../../platforms/host/programs";
+import type { Programs } from "../../../platforms/host/programs/programs";
 import { RunDirectory } from "../../../platforms/host/run-directory";
 import type { ReportProgress } from "../../../lib/progress";
 import { nodeCount } from "../../../valkey/topology/placement";

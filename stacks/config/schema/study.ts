@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Variation } from "../../../benchmarks/studies/factors";
 import { PERSISTENCE } from "../../../benchmarks/studies/factors";
 import { STUDY_KINDS } from "../../../benchmarks/studies/study";
-import { ENGINE_PATTERN } from "../../../platforms/host/engines";
+import { ENGINE_PATTERN } from "../../../platforms/host/programs/engines";
 import { count, size, valueBytes } from "./fields";
 
 const MAX_BUDGET_SECONDS = 30 * 86_400;

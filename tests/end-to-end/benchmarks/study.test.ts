@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { STUDY_CHECKPOINT_FILE as CHECKPOINTS, studyCheckpointLogs } from "../../../benchmarks/studies/checkpoint-log";
-import { memoryRunsDirectory } from "../../../lib/paths";
+import { memoryRunsDirectory } from "../../../lib/system/paths";
 import { runningProcesses, RunDirectory, stopRun } from "../../../platforms/host/run-directory";
 import { Place, resultsIn } from "../../support/command";
 import { eventually } from "../../support/valkey/real";

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { identifyProcess } from "../../../lib/process-identity";
+import { identifyProcess } from "../../../lib/system/process-identity";
 import { unmetPartitionPrecondition, unmetDiskPrecondition } from "../../../platforms/host/side-effects";
 import { RunDirectory, stopAbandonedRuns } from "../../../platforms/host/run-directory";
 import { resultsSchema } from "../../../benchmarks/results/schema";

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { identifyProcess } from "../../../lib/process-identity";
+import { identifyProcess } from "../../../lib/system/process-identity";
 import { ARTIFACTS, Place, resultsIn, SHORT, TIMED } from "../../support/command";
 import { realPrograms } from "../../support/valkey/real";
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runningProcesses, RunDirectory, stopRun } from "../../../platforms/host/run-directory";
-import { memoryRunsDirectory, ROOT } from "../../../lib/paths";
+import { memoryRunsDirectory, ROOT } from "../../../lib/system/paths";
 import { eventually, valkeyHome } from "../../support/valkey/real";
 
 let directory: string;

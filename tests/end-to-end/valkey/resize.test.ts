@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { DeploymentNode } from "../../../valkey/node";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
-import type { Programs } from "../../../platforms/host/programs";
+import type { Programs } from "../../../platforms/host/programs/programs";
 import { parseInfo } from "../../../valkey/topology/info";
 import { verify } from "../../../valkey/verification/verify";
 import { slotTags } from "../../../valkey/topology/slot-tags";

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
-import { signalProcess, identifyProcess } from "../../../lib/process-identity";
+import { signalProcess, identifyProcess } from "../../../lib/system/process-identity";
 import { verify } from "../../../valkey/verification/verify";
 import { eventually, Sandbox, withNode } from "../../support/valkey/real";
 

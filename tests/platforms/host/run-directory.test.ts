@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, s
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { identifyProcess, isProcessAlive } from "../../../lib/process-identity";
+import { identifyProcess, isProcessAlive } from "../../../lib/system/process-identity";
 import { startRecorded } from "../../../platforms/host/processes";
 import { runningProcesses, RunDirectory, stopAbandonedRuns, stopRun } from "../../../platforms/host/run-directory";
 

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "../../../valkey/connection";
 import type { Connection } from "../../../valkey/connection";
 import { LOOPBACK } from "../../../platforms/host/ports";
-import type { ProcessIdentity } from "../../../lib/process-identity";
-import { isProcessAlive, parseProcessRecord } from "../../../lib/process-identity";
+import type { ProcessIdentity } from "../../../lib/system/process-identity";
+import { isProcessAlive, parseProcessRecord } from "../../../lib/system/process-identity";
 import { RunDirectory } from "../../../platforms/host/run-directory";
 import { cpuSeconds } from "../proc";
 

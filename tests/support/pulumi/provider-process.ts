@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import type * as pulumi from "@pulumi/pulumi";
-import { ROOT } from "../../../lib/paths";
+import { ROOT } from "../../../lib/system/paths";
 import { runProgram } from "./pulumi-mocks";
 
 const load = createRequire(__filename);

@@ -9,11 +9,11 @@ import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { Host } from "../../../platforms/host/host";
 import type { HostDeploymentPlan } from "../../../platforms/host/deployment-plan";
-import type { Programs } from "../../../platforms/host/programs";
-import { fetchPrograms, unpackedPrograms } from "../../../platforms/host/debian-packages";
-import { findPrograms, inspectPrograms } from "../../../platforms/host/programs";
+import type { Programs } from "../../../platforms/host/programs/programs";
+import { fetchPrograms, unpackedPrograms } from "../../../platforms/host/programs/debian-packages";
+import { findPrograms, inspectPrograms } from "../../../platforms/host/programs/programs";
 import { RunDirectory } from "../../../platforms/host/run-directory";
-import { cacheDirectory, packagesDirectory } from "../../../lib/paths";
+import { cacheDirectory, packagesDirectory } from "../../../lib/system/paths";
 import type { Condition } from "../../../lib/polling";
 import { awaitCondition } from "../../../lib/polling";
 

@@ -6,7 +6,7 @@ import type { DeploymentNode } from "../../../valkey/node";
 import type { Deployment } from "../../../valkey/deployment";
 import type { FormationOptions } from "../../../valkey/formation/deadline";
 import { form } from "../../../valkey/formation/form";
-import type { Programs } from "../../../platforms/host/programs";
+import type { Programs } from "../../../platforms/host/programs/programs";
 import type { Shape } from "../../../valkey/topology/placement";
 import { countSlots } from "../../../valkey/topology/slots";
 import { verify } from "../../../valkey/verification/verify";

@@ -4,7 +4,7 @@ import { existsSync, lstatSync, readdirSync, rmdirSync, statfsSync } from "node:
 import { join, resolve } from "node:path";
 
 /** The project's directory. */
-export const ROOT = resolve(__dirname, "..");
+export const ROOT = resolve(__dirname, "..", "..");
 
 /**
  * The directory for unpacked packages and run directories, which can be created again. VALKEY_MEASURED_CACHE sets

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { makeDirectory } from "../../lib/make-directory";
+import { makeDirectory } from "../../../lib/system/make-directory";
 
 let root: string;
 beforeEach(() => {

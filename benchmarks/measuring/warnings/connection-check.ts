@@ -2,12 +2,12 @@
  * Checks whether a closed loop had too few connections. Where no CPU explains its rate, the same load is sent once more
  * over twice as many connections: a higher rate says that their number was the bottleneck.
  */
-import type { ReportProgress } from "../../lib/progress";
-import { formatCount } from "../../lib/units";
-import type { MeasurementRecord, Warning } from "../results/schema";
+import type { ReportProgress } from "../../../lib/progress";
+import { formatCount } from "../../../lib/units";
+import type { MeasurementRecord, Warning } from "../../results/schema";
 import type { BottleneckEvidence } from "./bottleneck";
 import { bottleneckOf } from "./bottleneck";
-import type { MeasuredLoad } from "./measure";
+import type { MeasuredLoad } from "../measure";
 
 /** Connections of a check, for each connection of the measurement. */
 export const CHECK_CONNECTION_FACTOR = 2;

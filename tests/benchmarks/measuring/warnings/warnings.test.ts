@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { WarningEvidence } from "../../../benchmarks/measuring/warnings";
-import { referenceLoadWarnings, warningsOf } from "../../../benchmarks/measuring/warnings";
-import type { MeasurementRecord, Offering } from "../../../benchmarks/results/schema";
-import { measurementRecord } from "../../support/benchmarks/records";
+import type { WarningEvidence } from "../../../../benchmarks/measuring/warnings/warnings";
+import { referenceLoadWarnings, warningsOf } from "../../../../benchmarks/measuring/warnings/warnings";
+import type { MeasurementRecord, Offering } from "../../../../benchmarks/results/schema";
+import { measurementRecord } from "../../../support/benchmarks/records";
 
 const good = measurementRecord();
 const evidence = (changes: Partial<MeasurementRecord>, more: Partial<WarningEvidence> = {}): WarningEvidence => ({

@@ -1,7 +1,7 @@
 /** Directories for results. */
 import { mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { codeOf } from "./errors";
+import { codeOf } from "../errors";
 
 /**
  * Makes a directory and its missing parents, one at a time. Node's own recursive mkdir never returns below /proc, where

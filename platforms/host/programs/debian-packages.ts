@@ -20,8 +20,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { compact } from "../../lib/compact";
-import { Failure, messageOf } from "../../lib/errors";
+import { compact } from "../../../lib/compact";
+import { Failure, messageOf } from "../../../lib/errors";
 
 const run = promisify(execFile);
 const PROGRAM_TEMPLATE = join(__dirname, "unpacked-program.sh");

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { acquireProcessLock } from "../../lib/process-lock";
-import { ROOT } from "../../lib/paths";
+import { acquireProcessLock } from "../../../lib/system/process-lock";
+import { ROOT } from "../../../lib/system/paths";
 
 /** A process that ended long ago. */
 const DEAD = JSON.stringify({ pid: 999_999_999, started: "long ago" });

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
-import { BadInput, messageOf } from "../../lib/errors";
+import { BadInput, messageOf } from "../../../lib/errors";
 import { fetchPrograms, hasApt, MIN_MAJOR_VERSION, programNames, unpackedPrograms } from "./debian-packages";
 import type { Product } from "./debian-packages";
 

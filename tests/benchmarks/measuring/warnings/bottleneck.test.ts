@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { connectionWarnings, needsConnectionCheck } from "../../../benchmarks/measuring/connection-check";
-import { bottleneckOf } from "../../../benchmarks/measuring/bottleneck";
-import type { MeasurementRecord, Offering } from "../../../benchmarks/results/schema";
-import { measurementRecord } from "../../support/benchmarks/records";
+import { connectionWarnings, needsConnectionCheck } from "../../../../benchmarks/measuring/warnings/connection-check";
+import { bottleneckOf } from "../../../../benchmarks/measuring/warnings/bottleneck";
+import type { MeasurementRecord, Offering } from "../../../../benchmarks/results/schema";
+import { measurementRecord } from "../../../support/benchmarks/records";
 
 const good = measurementRecord();
 const offering: Offering = {

@@ -2,9 +2,9 @@
  * Warns about measurements that are not to be trusted, from what was measured beside them. Pure. `connection-check.ts`
  * has the limit of `few-connections`.
  */
-import { median } from "../../lib/statistics/median";
-import { CLOCK_TICK_SECONDS } from "../load/valkey-benchmark/arguments";
-import type { MeasurementRecord, Offering, ReferenceLoadRecord, Warning } from "../results/schema";
+import { median } from "../../../lib/statistics/median";
+import { CLOCK_TICK_SECONDS } from "../../load/valkey-benchmark/arguments";
+import type { MeasurementRecord, Offering, ReferenceLoadRecord, Warning } from "../../results/schema";
 import { bottleneckOf } from "./bottleneck";
 
 /** Share by which the rates of the load generator and of the servers may differ. */

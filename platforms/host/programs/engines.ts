@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
-import { BadInput, Failure, messageOf } from "../../lib/errors";
+import { BadInput, Failure, messageOf } from "../../../lib/errors";
 import { fetchPrograms, hasApt, unpackedPrograms } from "./debian-packages";
 import type { Product } from "./debian-packages";
 import type { Programs } from "./programs";

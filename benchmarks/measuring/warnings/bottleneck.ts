@@ -1,7 +1,7 @@
 /**
  * Finds the bottleneck of a load by CPU on both sides and by the requests in flight. Pure; every limit is named here.
  */
-import type { MeasurementRecord } from "../results/schema";
+import type { MeasurementRecord } from "../../results/schema";
 
 /** Where a load has its bottleneck, with the figures that say so. */
 export type Bottleneck =

@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { BadInput, Failure, messageOf } from "./errors";
+import { BadInput, Failure, messageOf } from "../errors";
 import { makeDirectory } from "./make-directory";
 import { acquireProcessLock } from "./process-lock";
 

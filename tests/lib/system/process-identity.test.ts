@@ -4,8 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { identifyProcess, isProcessAlive, parseProcessRecord, signalProcess } from "../../lib/process-identity";
-import { RECORD_AND_EXEC } from "../../platforms/host/processes";
+import {
+  identifyProcess,
+  isProcessAlive,
+  parseProcessRecord,
+  signalProcess,
+} from "../../../lib/system/process-identity";
+import { RECORD_AND_EXEC } from "../../../platforms/host/processes";
 
 describe("a process's identity", () => {
   it("stays the same until the process ends, and matches no process afterwards", async () => {

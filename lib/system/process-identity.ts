@@ -1,7 +1,7 @@
 /** Identifies processes by their pid and start time, because a later process may have the same pid. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { codeOf } from "./errors";
+import { codeOf } from "../errors";
 
 /** A process, as opposed to a later one with the same pid. */
 export interface ProcessIdentity {
