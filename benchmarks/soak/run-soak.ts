@@ -58,7 +58,7 @@ export async function runSoak(log: SoakCheckpointLog, context: SoakContext): Pro
     report(`${progress}: ${windows.map(describeWindow).join("; ")}; files ${formatBytes(diskBytes)}`, true);
     if (diskBytes > header.diskBytes)
       throw new Failure(
-        `the servers' files take ${formatBytes(diskBytes)}, more than --disk ${formatBytes(header.diskBytes)} allows`,
+        `the servers' files take ${formatBytes(diskBytes)}, more than --max-disk ${formatBytes(header.diskBytes)} allows`,
       );
   }
 }

@@ -131,7 +131,7 @@ function runnerProblems(
       : `its ${need.nodes} nodes occupy all ${forRunners.length} machines that a load generator may use`;
   return [
     `clients: no machine is left for a load generator of ${need.name}: ${why}. Add a machine, select others ` +
-      "(clients.nodeSelector, clients.tolerations), or set clients.sharing: true, which every result then records",
+      "(clients.nodeSelector, clients.tolerations), or set clients.shareMachines: true, which every result then records",
   ];
 }
 

@@ -149,7 +149,7 @@ describe("a machine for the load generator", () => {
 
   it("is missing where the servers occupy all that it may use", () => {
     expect(problems({ runner: {} })).toEqual([
-      "clients: no machine is left for a load generator of cluster: its 6 nodes occupy all 4 machines that a load generator may use. Add a machine, select others (clients.nodeSelector, clients.tolerations), or set clients.sharing: true, which every result then records",
+      "clients: no machine is left for a load generator of cluster: its 6 nodes occupy all 4 machines that a load generator may use. Add a machine, select others (clients.nodeSelector, clients.tolerations), or set clients.shareMachines: true, which every result then records",
     ]);
     expect(problems({ runner: { nodeSelector: { pool: "load" } } })[0]).toMatch(
       /no machine has the required labels and only tolerated taints/,
