@@ -41,12 +41,12 @@ describe.skipIf(THROWAWAY === undefined)(
       [
         "an image that cannot be pulled",
         { name: "image", image: "registry.invalid/nothing:1" },
-        /0 of 3 pods .* run after \d+ s: image-0, image-1, image-2: image registry\.invalid\/nothing:1 cannot be pulled .*; name one that the machines can pull/,
+        /0 of 3 pods .* run after \d+ s: image-0, image-1, image-2: image registry\.invalid\/nothing:1 cannot be pulled .*; name an image that the machines can pull/,
       ],
       [
         "no such storage class",
         { name: "storage", storageClass: "nope" },
-        /storage-0, storage-1, storage-2: the cluster has no storage class nope for its volume; there are? \S/,
+        /storage-0, storage-1, storage-2: the cluster has no storage class nope for its volume; available: \S/,
       ],
       [
         "no machine with room",
