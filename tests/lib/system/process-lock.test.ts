@@ -83,7 +83,7 @@ async function contender(): Promise<string> {
   const outfile = join(directory, "contender.js");
   const contents = `
     import { join } from "node:path";
-    import { acquireProcessLock } from "./lib/process-lock";
+    import { acquireProcessLock } from "./lib/system/process-lock";
     const [directory, rounds] = process.argv.slice(2);
     process.on("message", (start) => {
       const won = [];
