@@ -54,6 +54,8 @@ const RIGHTS: Readonly<Record<AccessArgs["rights"], string>> = {
 export class EksCluster extends pulumi.ComponentResource {
   readonly clusterName: string;
   readonly provider: k8s.Provider;
+  /** There minutes before `ready`: what depends on it alone needs no machine. */
+  readonly controlPlane: pulumi.Resource;
   /** The security group that EKS creates for the control plane and the machines. */
   readonly securityGroupId: pulumi.Output<string>;
   /** Pods that depend on these have machines, DNS and volumes. */
@@ -78,6 +80,7 @@ export class EksCluster extends pulumi.ComponentResource {
 
     const keyArn = args.keyArn === undefined ? ownKey(name, this, clusterName) : pulumi.output(args.keyArn);
     const cluster = controlPlane(name, this, args, keyArn);
+    this.controlPlane = cluster;
     this.kubeconfig = kubeconfigOf(clusterName, args.region, cluster);
     // ConfigMaps and Secrets are updated in place, as the pods refer to them by name. Objects that an interrupted
     // update created without recording them are adopted.

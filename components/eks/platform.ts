@@ -7,6 +7,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { EksClusterArgs } from "./cluster";
 import { EksCluster, requireClosedAccess } from "./cluster";
 import { Karpenter } from "./karpenter/karpenter";
+import { KarpenterIdentity } from "./karpenter/karpenter-identity";
 import { MachinePools } from "./karpenter/machine-pools";
 import type { NetworkArgs } from "./network";
 import { Network } from "./network";
@@ -75,7 +76,7 @@ export class EksPlatform extends pulumi.ComponentResource {
   constructor(name: string, args: EksPlatformArgs, opts?: pulumi.ComponentResourceOptions) {
     requireClosedAccess(args.publicAccess);
     super("valkey:eks:EksPlatform", name, {}, opts);
-    const { clusterName, zones, pools, tags = {} } = args;
+    const { clusterName, region, zones, pools, tags = {} } = args;
 
     this.network = new Network(name, args, { parent: this });
     this.cluster = new EksCluster(
@@ -86,11 +87,16 @@ export class EksPlatform extends pulumi.ComponentResource {
     this.provider = this.cluster.provider;
     this.kubeconfig = this.cluster.kubeconfig;
 
+    const identity = new KarpenterIdentity(
+      name,
+      { clusterName },
+      { parent: this, dependsOn: [this.cluster.controlPlane] },
+    );
     const inside = { parent: this, providers: { kubernetes: this.provider } };
     this.storage = new StorageClasses(name, { tags }, { ...inside, dependsOn: this.cluster.ready });
     const karpenter = new Karpenter(
       name,
-      { clusterName, versions: EKS_VERSIONS },
+      { clusterName, region, identity, versions: EKS_VERSIONS },
       { ...inside, dependsOn: this.cluster.ready },
     );
     this.pools = new MachinePools(
@@ -102,7 +108,7 @@ export class EksPlatform extends pulumi.ComponentResource {
           clusterName,
           zones,
           machineImage: EKS_VERSIONS.machineImage,
-          nodeRole: karpenter.nodeRoleName,
+          nodeRole: identity.nodeRoleName,
           subnetIds: this.network.selectedSubnetIds,
           tags,
         },

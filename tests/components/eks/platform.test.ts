@@ -338,6 +338,40 @@ describe("pools", () => {
   });
 });
 
+describe("Karpenter's credentials", () => {
+  const one = (type: string, name?: string): DeclaredResource => program.one(type, name);
+  const association = (): DeclaredResource =>
+    one("aws:eks/podIdentityAssociation:PodIdentityAssociation", "valkey-karpenter");
+  /** What takes minutes, and what the controller's pods wait for. */
+  const slow = (): DeclaredResource[] => [
+    one("aws:eks/nodeGroup:NodeGroup"),
+    ...program.ofType("aws:eks/addon:Addon"),
+    ...program.ofType("aws:ec2/launchTemplate:LaunchTemplate"),
+  ];
+
+  it("are made right after the control plane, while machines and add-ons take minutes, and the controller waits for both", () => {
+    const rights = program
+      .ofType("aws:iam/rolePolicyAttachment:RolePolicyAttachment")
+      .filter(({ name }) => /^valkey-karpenter-(?!node)/.test(name));
+    expect(rights).toHaveLength(5);
+    expect(program.isDeletedBefore(association(), one("eks:index:Cluster"))).toBe(true);
+    for (const right of rights) expect(program.isDeletedBefore(association(), right), right.name).toBe(true);
+    expect(slow().length).toBe(5);
+    for (const each of slow()) {
+      for (const early of [association(), ...rights])
+        expect(program.isDeletedBefore(early, each), `${early.name} waits for ${each.name}`).toBe(false);
+      expect(program.isDeletedBefore(one(CHART, "valkey-karpenter"), each), each.name).toBe(true);
+    }
+    expect(program.isDeletedBefore(one(CHART, "valkey-karpenter"), association())).toBe(true);
+  });
+
+  it("come with the region, which no pod can ask the machine for", () => {
+    expect(one(CHART, "valkey-karpenter").inputs["values"]).toMatchObject({
+      controller: { env: [{ name: "AWS_REGION", value: "us-west-2" }] },
+    });
+  });
+});
+
 describe("destroying", () => {
   it("removes pools before classes, both before the controller, it before its definitions and rights, and all before the cluster and its network", () => {
     const [controller, definitions] = [

@@ -1,0 +1,80 @@
+/** The rights of Karpenter and of its machines, which the controller's pods find when they start. */
+import * as aws from "../aws-sdk";
+import * as pulumi from "@pulumi/pulumi";
+import { currentAccount, clusterArn } from "../account";
+import { InterruptionQueue } from "./interruption-queue";
+import { CONTROLLER_POLICIES, controllerPolicies, podIdentityTrust } from "./karpenter-policies";
+import { createNodeRole } from "../system-nodes";
+
+/** Namespace and service account of the controller. */
+export const KARPENTER_NAMESPACE = "kube-system";
+export const KARPENTER_SERVICE_ACCOUNT = "karpenter";
+
+/**
+ * Role and Pod Identity association of the controller, its queue, and the role of its machines.
+ *
+ * EKS puts credentials into a pod when it admits it, and an association takes effect some seconds after it is made. A
+ * pod that is admitted before never gets credentials, and its restarts do not help. So this component depends on the
+ * control plane alone: system machines and add-ons, which the controller waits for, take minutes after it.
+ */
+export class KarpenterIdentity extends pulumi.ComponentResource {
+  /** Name of the machines' role. */
+  readonly nodeRoleName: string;
+  readonly queueName: pulumi.Output<string>;
+
+  /** @param opts `dependsOn` the control plane, and nothing that takes longer */
+  constructor(name: string, { clusterName }: { readonly clusterName: string }, opts: pulumi.ComponentResourceOptions) {
+    super("valkey:eks:KarpenterIdentity", name, {}, opts);
+    this.nodeRoleName = `${clusterName}-karpenter-node`;
+    const node = createNodeRole(`${name}-karpenter`, this.nodeRoleName, this);
+    new aws.eks.AccessEntry(
+      `${name}-karpenter-nodes`,
+      { clusterName, principalArn: node.role.arn, type: "EC2_LINUX" },
+      { parent: this },
+    );
+    const interruption = new InterruptionQueue(name, { clusterName }, { parent: this });
+    this.queueName = interruption.queueName;
+    this.controllerRights(name, clusterName, node.role, interruption);
+    this.registerOutputs({ nodeRoleName: this.nodeRoleName });
+  }
+
+  /** The controller's role and its association with the service account. */
+  private controllerRights(
+    name: string,
+    clusterName: string,
+    nodeRoleOfMachines: aws.iam.Role,
+    interruption: InterruptionQueue,
+  ): void {
+    const role = new aws.iam.Role(
+      `${name}-karpenter`,
+      {
+        name: `${clusterName}-karpenter`,
+        assumeRolePolicy: pulumi.jsonStringify(clusterArn(clusterName, this).apply(podIdentityTrust)),
+      },
+      { parent: this },
+    );
+    const documents = pulumi
+      .all([currentAccount(this), nodeRoleOfMachines.arn, interruption.queueArn])
+      .apply(([where, nodeRoleArn, queueArn]) => controllerPolicies({ ...where, clusterName, nodeRoleArn, queueArn }));
+    const attachments = CONTROLLER_POLICIES.map((which) => {
+      const policy = new aws.iam.Policy(
+        `${name}-karpenter-${which}`,
+        {
+          name: `${clusterName}-karpenter-${which}`,
+          policy: pulumi.jsonStringify(documents.apply((all) => all[which])),
+        },
+        { parent: this },
+      );
+      return new aws.iam.RolePolicyAttachment(
+        `${name}-karpenter-${which}`,
+        { role: role.name, policyArn: policy.arn },
+        { parent: this },
+      );
+    });
+    new aws.eks.PodIdentityAssociation(
+      `${name}-karpenter`,
+      { clusterName, namespace: KARPENTER_NAMESPACE, serviceAccount: KARPENTER_SERVICE_ACCOUNT, roleArn: role.arn },
+      { parent: this, dependsOn: attachments },
+    );
+  }
+}
