@@ -72,8 +72,15 @@ export interface NodePool {
 }
 
 /**
- * Machines that carry data leave only when they are empty: never expired, never consolidated while in use. Those of
- * clients leave soon after the last load generator.
+ * Karpenter replaces no machine because its pool or class has changed: another tag, tuning, volume or image would drain
+ * servers with their data, or a load generator in a measurement. An empty machine leaves all the same, as no budget
+ * names that reason.
+ */
+const KEEP_DRIFTED = { nodes: "0", reasons: ["Drifted"] };
+
+/**
+ * Machines leave only when they are empty: never expired, never consolidated while in use, never replaced for drift.
+ * Those of clients leave soon after the last load generator.
  * @param vcpuLimit most vCPUs of the pool in all
  */
 export function nodePoolOf(
@@ -101,7 +108,11 @@ export function nodePoolOf(
           expireAfter: "Never",
         },
       },
-      disruption: { consolidationPolicy: "WhenEmpty", consolidateAfter: pool === "clients" ? "1m" : "5m" },
+      disruption: {
+        consolidationPolicy: "WhenEmpty",
+        consolidateAfter: pool === "clients" ? "1m" : "5m",
+        budgets: [KEEP_DRIFTED],
+      },
       limits: { cpu: String(vcpuLimit) },
     },
   };

@@ -13,8 +13,13 @@ const cluster = {
 };
 
 interface PoolSpec {
+  readonly disruption: {
+    readonly consolidationPolicy: string;
+    readonly budgets: readonly { readonly nodes: string; readonly reasons?: readonly string[] }[];
+  };
   readonly template: {
     readonly spec: {
+      readonly expireAfter: string;
       readonly requirements: readonly {
         readonly key: string;
         readonly operator: string;
@@ -41,6 +46,16 @@ describe("a pool's objects", () => {
       expect(requirements.find(({ key }) => key === "kubernetes.io/arch")?.values).toEqual(["arm64"]);
     },
   );
+
+  it.each(POOLS)("of %s let only empty machines go, however much the pool or its class changes", (pool) => {
+    const { disruption, template } = nodePoolOf(pool, POOL_DEFAULTS[pool], 100, cluster).spec as unknown as PoolSpec;
+    expect(disruption.consolidationPolicy).toBe("WhenEmpty");
+    expect(template.spec.expireAfter).toBe("Never");
+    // As Karpenter counts: the least of the budgets that name the reason, or none; without one there is no limit.
+    const allowed = (reason: string): string =>
+      disruption.budgets.find(({ reasons }) => reasons?.includes(reason) ?? true)?.nodes ?? "unlimited";
+    expect(["Drifted", "Empty"].map(allowed)).toEqual(["0", "unlimited"]);
+  });
 
   it("tell Karpenter of the CPUs that the kubelet keeps", () => {
     const kubelet = (interruptCpus: number, staticCpus: boolean): unknown =>
