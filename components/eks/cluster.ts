@@ -2,6 +2,8 @@
 import * as aws from "./aws-sdk";
 import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
+import type { Access } from "./access";
+import { accessEntries } from "./access";
 import { isOpenToTheWorld } from "../../lib/cidr";
 import { BadInput } from "../../lib/errors";
 import type { PublicAccess } from "../../platforms/eks/public-access";
@@ -13,13 +15,6 @@ import { DISCOVERY_TAG } from "./karpenter/pool-objects";
 import { SystemNodes } from "./system-nodes";
 import type { EksVersions } from "./versions";
 
-/** A person or role with rights on the whole cluster. */
-export interface AccessArgs {
-  readonly principalArn: pulumi.Input<string>;
-  /** `admin` may do everything; `view` may read all but secrets. */
-  readonly rights: "admin" | "view";
-}
-
 export interface EksClusterArgs {
   /** Fixed: IAM conditions and tags contain it before the cluster exists. */
   readonly clusterName: string;
@@ -29,7 +24,7 @@ export interface EksClusterArgs {
   readonly subnetIds: pulumi.Input<string[]>;
   readonly publicAccess: PublicAccess;
   /** By any name. The principal that creates the cluster is always an administrator. */
-  readonly access: Readonly<Record<string, AccessArgs>>;
+  readonly access: Access;
   /** ARN of the key that encrypts secrets in etcd. @default a key that the stack creates and deletes */
   readonly keyArn?: string | undefined;
   /** Retention of the control plane's logs, days. @default 7 */
@@ -45,11 +40,6 @@ export interface EksClusterArgs {
 export const WORLD_OPEN_TAG = "valkey-measured/open-to-the-world";
 
 export const CONTROL_PLANE_LOG_TYPES = ["api", "audit", "authenticator", "controllerManager", "scheduler"] as const;
-
-const RIGHTS: Readonly<Record<AccessArgs["rights"], string>> = {
-  admin: "AmazonEKSClusterAdminPolicy",
-  view: "AmazonEKSAdminViewPolicy",
-};
 
 export class EksCluster extends pulumi.ComponentResource {
   readonly clusterName: string;
@@ -180,20 +170,7 @@ function controlPlane(
       endpointPublicAccess: publicAccess.cidrs.length > 0,
       ...(publicAccess.cidrs.length > 0 && { publicAccessCidrs: [...publicAccess.cidrs] }),
       authenticationMode: aws.AuthenticationMode.Api,
-      accessEntries: Object.fromEntries(
-        Object.entries(args.access).map(([who, { principalArn, rights }]) => [
-          who,
-          {
-            principalArn,
-            accessPolicies: {
-              [rights]: {
-                policyArn: `arn:aws:eks::aws:cluster-access-policy/${RIGHTS[rights]}`,
-                accessScope: { type: "cluster" },
-              },
-            },
-          },
-        ]),
-      ),
+      accessEntries: accessEntries(args.access),
       encryptionConfigKeyArn: keyArn,
       enabledClusterLogTypes: [...CONTROL_PLANE_LOG_TYPES],
       deletionProtection: args.deletionProtection,
@@ -207,6 +184,9 @@ function controlPlane(
         enablePrefixDelegation: true,
         warmIpTarget: WARM_ADDRESSES,
         enableNetworkPolicy: true,
+        // The component's defaults are DEBUG, which writes for every address of every pod; of the plugin's there is no option.
+        logLevel: "INFO",
+        configurationValues: { env: { AWS_VPC_K8S_PLUGIN_LOG_LEVEL: "INFO" } },
       },
       kubeProxyAddonOptions: { enabled: true, version: versions.kubeProxy },
       // Without machines CoreDNS waits for 20 minutes and ends degraded, so NodeAddons adds it later.

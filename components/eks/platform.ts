@@ -4,6 +4,7 @@
  */
 import type * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
+import { hasViewers, ViewerRole } from "./access";
 import type { EksClusterArgs } from "./cluster";
 import { EksCluster, requireClosedAccess } from "./cluster";
 import { Karpenter } from "./karpenter/karpenter";
@@ -93,6 +94,7 @@ export class EksPlatform extends pulumi.ComponentResource {
       { parent: this, dependsOn: [this.cluster.controlPlane] },
     );
     const inside = { parent: this, providers: { kubernetes: this.provider } };
+    if (hasViewers(args.access)) new ViewerRole(name, { ...inside, dependsOn: this.cluster.ready });
     this.storage = new StorageClasses(name, { tags }, { ...inside, dependsOn: this.cluster.ready });
     const karpenter = new Karpenter(
       name,

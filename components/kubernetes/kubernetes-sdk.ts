@@ -9,5 +9,6 @@ export * as helmV4 from "@pulumi/kubernetes/helm/v4";
 export * as networking from "@pulumi/kubernetes/networking";
 export * as policy from "@pulumi/kubernetes/policy";
 export { Provider } from "@pulumi/kubernetes/provider";
+export * as rbac from "@pulumi/kubernetes/rbac/v1";
 export * as storage from "@pulumi/kubernetes/storage";
 export type * as types from "@pulumi/kubernetes/types";

@@ -2,7 +2,7 @@
 import { groupByZone } from "../../valkey/topology/placement";
 import type { Problem } from "./problem";
 import type { MachineType, AllocatableResources } from "./machines";
-import { DAEMON_ADDRESSES, familyOf, machineType, MACHINE_TYPES, allocatableOn } from "./machines";
+import { DAEMON_ADDRESSES, familyOf, machineType, allocatableOn, unknownTypeProblem } from "./machines";
 import type { PodGroup } from "./pod-groups";
 import type { PoolArgs, PoolName } from "./pools";
 import { POOLS } from "./pools";
@@ -89,8 +89,7 @@ function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceT
   return (args?.instanceTypes ?? []).flatMap((name, index) => {
     const path = ["pools", pool, "instanceTypes", index];
     const type = machineType(name);
-    if (type === undefined)
-      return [{ path, message: `${name} is not in the table of machine types${machineTypeSuggestion(name)}` }];
+    if (type === undefined) return [{ path, message: unknownTypeProblem(name) }];
     const { interruptCpus } = args?.tuning ?? { interruptCpus: 0 };
     return [
       ...(prices !== undefined && prices.machines[name] === undefined
@@ -117,15 +116,6 @@ function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceT
         : []),
     ];
   });
-}
-
-/** Suggestions for an unknown type: sizes of its family, or the known families. */
-export function machineTypeSuggestion(name: string): string {
-  const family = familyOf(name);
-  const sizes = MACHINE_TYPES.filter((type) => familyOf(type) === family);
-  if (sizes.length > 0) return `; of ${family} there are ${sizes.join(", ")}`;
-  const families = [...new Set(MACHINE_TYPES.map(familyOf))];
-  return `, which has none of the family ${family}; known families: ${families.join(", ")}`;
 }
 
 function chooseType(args: PoolArgs, groups: readonly PodGroup[], prices: PriceTable | undefined): Choice | undefined {

@@ -1,5 +1,6 @@
 /** Machine types: processors, memory, network, and what is left for pods. Pure; the table is `prices/machines.json`. */
 import { z } from "zod";
+import existing from "./prices/families.json";
 import table from "./prices/machines.json";
 
 const positive = z.int().min(1);
@@ -36,6 +37,26 @@ export function machineType(name: string): MachineType | undefined {
 /** `r7g` of `r7g.large`. */
 export function familyOf(type: string): string {
   return type.split(".")[0] ?? type;
+}
+
+const EC2 = z
+  .strictObject({ source: z.object({ values: positive }), families: z.array(z.string()).min(1) })
+  .parse(existing);
+
+/**
+ * The problem with a type that the table does not know, with what it knows instead: a family that EC2 does not have, a
+ * family that the table does not have, or a size.
+ */
+export function unknownTypeProblem(name: string): string {
+  const family = familyOf(name);
+  const sizes = MACHINE_TYPES.filter((type) => familyOf(type) === family);
+  if (sizes.length > 0)
+    return `${name} is not in the table of machine types; of ${family} there are ${sizes.join(", ")}`;
+  const known = `known families: ${[...new Set(MACHINE_TYPES.map(familyOf))].join(", ")}`;
+  if (EC2.families.includes(family))
+    return `${name} is not in the table of machine types, which has none of the family ${family}; ${known}`;
+  const values = EC2.source.values.toLocaleString("en-US");
+  return `${name} does not exist: none of EC2's ${values} machine types is of the family ${family}; ${known}`;
 }
 
 /** CPU settings of a pool's machines. */

@@ -2,8 +2,8 @@
 import type { Cost } from "./cost";
 import { costOf } from "./cost";
 import type { MachineGroup, Pools } from "./machine-plan";
-import { planMachines, machineTypeSuggestion } from "./machine-plan";
-import { machineType } from "./machines";
+import { planMachines } from "./machine-plan";
+import { machineType, unknownTypeProblem } from "./machines";
 import type { NetworkPlan, ZoneDemand } from "./network-plan";
 import { zoneCapacity, planNetwork, prefixesNeeded, smallestMaskFor } from "./network-plan";
 import type { PodGroup } from "./pod-groups";
@@ -183,7 +183,7 @@ function systemProblems({ instanceType, machines }: SystemArgs, prices: PriceTab
       ? [
           {
             path: ["system", "instanceType"],
-            message: `${instanceType} is not in the table of machine types${machineTypeSuggestion(instanceType)}`,
+            message: unknownTypeProblem(instanceType),
           },
         ]
       : prices !== undefined && prices.machines[instanceType] === undefined

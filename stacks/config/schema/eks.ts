@@ -103,7 +103,7 @@ const existingNetwork = z
 const access = z.strictObject({
   principalArn: arn("iam", "(role|user)/").meta({ description: "ARN of a role or a user." }),
   rights: z.enum(["admin", "view"]).default("view").meta({
-    description: "Rights on the cluster. `view` reads everything except secrets.",
+    description: "Rights on the cluster. `view` reads workloads, logs, machines, volumes, pools and roles; no secrets.",
   }),
 });
 

@@ -182,6 +182,8 @@ describe("the cluster", () => {
       enablePrefixDelegation: true,
       warmIpTarget: WARM_ADDRESSES,
       enableNetworkPolicy: true,
+      logLevel: "INFO",
+      configurationValues: { env: { AWS_VPC_K8S_PLUGIN_LOG_LEVEL: "INFO" } },
     });
     expect(cluster()).toMatchObject({
       bootstrapSelfManagedAddons: false,

@@ -241,7 +241,12 @@ describe("planEks", () => {
     [
       "a family that AWS does not have",
       { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7gn.large"]) } },
-      /r7gn\.large is not in the table of machine types, which has none of the family r7gn; known families: r7g, r8g, m7g, m8g, c7g, c8g, c7gn, r8gn, m8gn/,
+      /^pools\.servers\.instanceTypes\.0: r7gn\.large does not exist: none of EC2's 1,437 machine types is of the family r7gn; known families: r7g, .*r8gn/,
+    ],
+    [
+      "another one",
+      { pools: { ...VALKEY_ON_EKS_PLAN.pools, clients: pool(["m7gn.xlarge"]) } },
+      /^pools\.clients\.instanceTypes\.0: m7gn\.xlarge does not exist: /,
     ],
     [
       "a type without a price",

@@ -1,0 +1,106 @@
+/** The rights of persons and roles on the whole cluster: access entries of EKS, and RBAC for what their policies lack. */
+import * as k8s from "../kubernetes/kubernetes-sdk";
+import * as pulumi from "@pulumi/pulumi";
+
+/** A person or role with rights on the whole cluster. */
+export interface AccessArgs {
+  readonly principalArn: pulumi.Input<string>;
+  /** `admin` may do everything; `view` may read all but secrets. */
+  readonly rights: "admin" | "view";
+}
+
+/** By any name. */
+export type Access = Readonly<Record<string, AccessArgs>>;
+
+/** Kubernetes group of everyone with the right `view`, and name of the role and the binding that it has. */
+export const VIEWERS = "valkey-measured:viewers";
+
+/**
+ * EKS has no policy that reads everything but secrets: AmazonEKSAdminViewPolicy includes them, and AmazonEKSViewPolicy
+ * has only what lies in namespaces. The group gives the rest.
+ */
+const RIGHTS: Readonly<Record<AccessArgs["rights"], { readonly policy: string; readonly groups: readonly string[] }>> =
+  {
+    admin: { policy: "AmazonEKSClusterAdminPolicy", groups: [] },
+    view: { policy: "AmazonEKSViewPolicy", groups: [VIEWERS] },
+  };
+
+/** Whether somebody needs `ViewerRole`. */
+export function hasViewers(access: Access): boolean {
+  return Object.values(access).some(({ rights }) => RIGHTS[rights].groups.includes(VIEWERS));
+}
+
+interface AccessEntry {
+  readonly principalArn: pulumi.Input<string>;
+  readonly kubernetesGroups?: string[];
+  readonly accessPolicies: Readonly<
+    Record<string, { readonly policyArn: string; readonly accessScope: { readonly type: "cluster" } }>
+  >;
+}
+
+/** Access entries by name, as the cluster component takes them. Pure. */
+export function accessEntries(access: Access): Record<string, AccessEntry> {
+  return Object.fromEntries(
+    Object.entries(access).map(([who, { principalArn, rights }]) => {
+      const { policy, groups } = RIGHTS[rights];
+      const policyArn = `arn:aws:eks::aws:cluster-access-policy/${policy}`;
+      return [
+        who,
+        {
+          principalArn,
+          ...(groups.length > 0 && { kubernetesGroups: [...groups] }),
+          accessPolicies: { [rights]: { policyArn, accessScope: { type: "cluster" } } },
+        },
+      ];
+    }),
+  );
+}
+
+interface Rule {
+  readonly apiGroups: string[];
+  readonly resources: string[];
+  readonly verbs: string[];
+}
+
+const read = (group: string, ...resources: string[]): Rule => ({
+  apiGroups: [group],
+  resources,
+  verbs: ["get", "list", "watch"],
+});
+
+/** What AmazonEKSViewPolicy lacks. No secrets; no `nodes/proxy`, which runs commands in pods. */
+export const VIEWER_RULES: readonly Rule[] = [
+  read("", "nodes", "persistentvolumes"),
+  read("storage.k8s.io", "storageclasses", "volumeattachments", "csinodes", "csidrivers"),
+  read("karpenter.sh", "nodepools", "nodeclaims"),
+  read("karpenter.k8s.aws", "ec2nodeclasses"),
+  read("apiextensions.k8s.io", "customresourcedefinitions"),
+  read("events.k8s.io", "events"),
+  read("metrics.k8s.io", "nodes", "pods"),
+  read("monitoring.coreos.com", "servicemonitors"),
+  read("networking.k8s.aws", "policyendpoints"),
+  read("rbac.authorization.k8s.io", "roles", "rolebindings", "clusterroles", "clusterrolebindings"),
+];
+
+/** The role of the viewers' group. */
+export class ViewerRole extends pulumi.ComponentResource {
+  /** @param opts `provider` of the cluster */
+  constructor(name: string, opts: pulumi.ComponentResourceOptions) {
+    super("valkey:eks:ViewerRole", name, {}, opts);
+    const role = new k8s.rbac.ClusterRole(
+      `${name}-viewers`,
+      { metadata: { name: VIEWERS }, rules: VIEWER_RULES.map((rule) => ({ ...rule })) },
+      { parent: this },
+    );
+    new k8s.rbac.ClusterRoleBinding(
+      `${name}-viewers`,
+      {
+        metadata: { name: VIEWERS },
+        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role.metadata.name },
+        subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: VIEWERS }],
+      },
+      { parent: this },
+    );
+    this.registerOutputs({});
+  }
+}
