@@ -9,7 +9,7 @@ import { BadInput } from "../../lib/errors";
 import type { PublicAccess } from "../../platforms/eks/public-access";
 import { publicAccessProblem } from "../../platforms/eks/public-access";
 import { NodeAddons } from "./node-addons";
-import type { SystemArgs } from "../../platforms/eks/plan";
+import type { SystemPlan } from "../../platforms/eks/scale/system-machines";
 import { WARM_ADDRESSES } from "../../platforms/eks/network-plan";
 import { DISCOVERY_TAG } from "./karpenter/pool-objects";
 import { SystemNodes } from "./system-nodes";
@@ -29,7 +29,7 @@ export interface EksClusterArgs {
   readonly keyArn?: string | undefined;
   /** Retention of the control plane's logs, days. @default 7 */
   readonly logRetentionInDays: number;
-  readonly system: SystemArgs;
+  readonly system: SystemPlan;
   /** Whether AWS refuses to delete the cluster. Set it to false before `pulumi destroy`. @default false */
   readonly deletionProtection: boolean;
   readonly versions: EksVersions;
@@ -97,7 +97,11 @@ export class EksCluster extends pulumi.ComponentResource {
       { clusterName, subnetIds: args.subnetIds, ...args.system, versions, tags: args.tags },
       { parent: this, dependsOn: [cluster] },
     );
-    const addons = new NodeAddons(name, { clusterName, versions }, { parent: this, dependsOn: [cluster, this.nodes] });
+    const addons = new NodeAddons(
+      name,
+      { clusterName, versions, dnsReplicas: args.system.dnsReplicas },
+      { parent: this, dependsOn: [cluster, this.nodes] },
+    );
     this.ready = [cluster, discovery, this.nodes, addons];
     this.registerOutputs({ clusterName, access: this.kubeconfig });
   }

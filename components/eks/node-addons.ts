@@ -8,10 +8,16 @@ import type { EksVersions } from "./versions";
 export interface NodeAddonsArgs {
   readonly clusterName: string;
   readonly versions: EksVersions;
+  /** Replicas of CoreDNS. */
+  readonly dnsReplicas: number;
 }
 
 export class NodeAddons extends pulumi.ComponentResource {
-  constructor(name: string, { clusterName, versions }: NodeAddonsArgs, opts?: pulumi.ComponentResourceOptions) {
+  constructor(
+    name: string,
+    { clusterName, versions, dnsReplicas }: NodeAddonsArgs,
+    opts?: pulumi.ComponentResourceOptions,
+  ) {
     super("valkey:eks:NodeAddons", name, {}, opts);
     const child = { parent: this };
     const common = { clusterName, resolveConflictsOnCreate: "OVERWRITE", resolveConflictsOnUpdate: "OVERWRITE" };
@@ -23,7 +29,12 @@ export class NodeAddons extends pulumi.ComponentResource {
     );
     new aws.eks.Addon(
       `${name}-coredns`,
-      { ...common, addonName: "coredns", addonVersion: versions.coredns, configurationValues: JSON.stringify(COREDNS) },
+      {
+        ...common,
+        addonName: "coredns",
+        addonVersion: versions.coredns,
+        configurationValues: JSON.stringify({ ...COREDNS, replicaCount: dnsReplicas }),
+      },
       child,
     );
 
@@ -57,7 +68,7 @@ export class NodeAddons extends pulumi.ComponentResource {
 
 const SYSTEM_ONLY = [{ key: "CriticalAddonsOnly", operator: "Exists" }];
 
-/** One replica per zone that has machines. */
+/** Spread over the zones. A replica that has no machine in another zone is better than none. */
 const COREDNS = {
   tolerations: SYSTEM_ONLY,
   topologySpreadConstraints: [

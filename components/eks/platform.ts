@@ -32,11 +32,11 @@ export interface EksPlatformArgs
     Omit<NetworkArgs, "clusterName">,
     Pick<
       EksClusterArgs,
-      "clusterName" | "publicAccess" | "access" | "keyArn" | "logRetentionInDays" | "system" | "deletionProtection"
+      "clusterName" | "publicAccess" | "access" | "keyArn" | "logRetentionInDays" | "deletionProtection"
     > {
   readonly pools: Pools;
-  /** The plan, for the vCPUs that each pool needs. */
-  readonly plan: Pick<EksPlan, "machines">;
+  /** The plan: the vCPUs that each pool needs, and the system machines. */
+  readonly plan: Pick<EksPlan, "machines" | "system">;
   /** Tags of every resource, with machines and volumes. @default none */
   readonly tags?: Readonly<Record<string, string>> | undefined;
 }
@@ -82,7 +82,14 @@ export class EksPlatform extends pulumi.ComponentResource {
     this.network = new Network(name, args, { parent: this });
     this.cluster = new EksCluster(
       name,
-      { ...args, vpcId: this.network.vpcId, subnetIds: this.network.privateSubnetIds, versions: EKS_VERSIONS, tags },
+      {
+        ...args,
+        system: args.plan.system,
+        vpcId: this.network.vpcId,
+        subnetIds: this.network.privateSubnetIds,
+        versions: EKS_VERSIONS,
+        tags,
+      },
       { parent: this, dependsOn: [this.network] },
     );
     this.provider = this.cluster.provider;
@@ -98,7 +105,7 @@ export class EksPlatform extends pulumi.ComponentResource {
     this.storage = new StorageClasses(name, { tags }, { ...inside, dependsOn: this.cluster.ready });
     const karpenter = new Karpenter(
       name,
-      { clusterName, region, identity, versions: EKS_VERSIONS },
+      { clusterName, region, identity, versions: EKS_VERSIONS, size: args.plan.system.karpenter },
       { ...inside, dependsOn: this.cluster.ready },
     );
     this.pools = new MachinePools(

@@ -3,10 +3,10 @@ import * as aws from "./aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { serviceTrust } from "./karpenter/karpenter-policies";
 import { SYSTEM_ROOT_GIB } from "../../platforms/eks/plan";
-import type { SystemArgs } from "../../platforms/eks/plan";
+import type { SystemPlan } from "../../platforms/eks/scale/system-machines";
 import type { EksVersions } from "./versions";
 
-export interface SystemNodesArgs extends SystemArgs {
+export interface SystemNodesArgs extends Pick<SystemPlan, "instanceType" | "machines"> {
   readonly clusterName: string;
   /** One per zone; the group spreads over all of them. */
   readonly subnetIds: pulumi.Input<string[]>;

@@ -3,6 +3,7 @@ import { textTable } from "../../lib/table";
 import { formatCount } from "../../lib/units";
 import type { MachineGroup } from "./machine-plan";
 import type { EksPlan } from "./plan";
+import type { SystemPlan } from "./scale/system-machines";
 
 /** Lines of text: machines by pool and zone, cost, quotas, notes. The caller formats the problems. */
 export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
@@ -10,6 +11,7 @@ export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
   return [
     `machines in ${plan.region}:`,
     ...indent(machineTable(plan.machines, plan.zones)),
+    `system machines: ${describeSystem(plan.system)}`,
     ...(volumes.count > 0 ? [`volumes: ${formatCount(volumes.count)}, ${formatCount(volumes.gib)} GiB`] : []),
     ...(network === undefined
       ? []
@@ -42,6 +44,12 @@ export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
     ),
     ...plan.notes.map((note) => `note: ${note}`),
   ];
+}
+
+function describeSystem({ startedMachines, karpenter, dnsReplicas }: SystemPlan): string {
+  const size = `${karpenter.cpuMilli / 1000} CPU and ${karpenter.memoryMiB / 1024} GiB`;
+  const machines = `${formatCount(startedMachines)} ${startedMachines === 1 ? "machine" : "machines"}`;
+  return `Karpenter with ${size} for ${machines}, ${formatCount(dnsReplicas)} replicas of CoreDNS`;
 }
 
 function machineTable(machines: readonly MachineGroup[], zones: readonly string[]): string[] {

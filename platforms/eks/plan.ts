@@ -3,7 +3,7 @@ import type { Cost } from "./cost";
 import { costOf } from "./cost";
 import type { MachineGroup, Pools } from "./machine-plan";
 import { planMachines } from "./machine-plan";
-import { machineType, unknownTypeProblem } from "./machines";
+import { machineType } from "./machines";
 import type { NetworkPlan, ZoneDemand } from "./network-plan";
 import { zoneCapacity, planNetwork, prefixesNeeded, smallestMaskFor } from "./network-plan";
 import type { PodGroup } from "./pod-groups";
@@ -12,6 +12,8 @@ import { PRICED_REGIONS, pricesOf } from "./prices";
 import type { Problem } from "./problem";
 import type { QuotaNeed } from "./quotas";
 import { quotaNeeds } from "./quotas";
+import type { SystemArgs, SystemPlan } from "./scale/system-machines";
+import { planSystem, systemPodAddresses, systemProblems } from "./scale/system-machines";
 
 /**
  * NAT gateways: `one` is cheaper, `perZone` survives the loss of a zone. At least one is needed: Karpenter calls EC2
@@ -22,14 +24,6 @@ export type NatStrategy = (typeof NAT_STRATEGIES)[number];
 
 /** Interface endpoints. The endpoint of Amazon S3 is a gateway and free. */
 export const INTERFACE_ENDPOINTS = ["ecr.api", "ecr.dkr", "sts"] as const;
-
-/** Machines that carry Karpenter, CoreDNS and the volume controller. */
-export interface SystemArgs {
-  /** @default m7g.large */
-  readonly instanceType: string;
-  /** At least 2, so that Karpenter's two replicas have machines of their own. @default 2 */
-  readonly machines: number;
-}
 
 export interface EksPlanArgs {
   readonly region: string;
@@ -48,6 +42,7 @@ export interface EksPlan {
   readonly region: string;
   readonly zones: readonly string[];
   readonly machines: readonly MachineGroup[];
+  readonly system: SystemPlan;
   /** Undefined with an existing network. */
   readonly network: NetworkPlan | undefined;
   readonly volumes: { readonly count: number; readonly gib: number };
@@ -67,9 +62,11 @@ const MIN_ZONES = 2;
 const MAX_ZONES = 6;
 
 export function planEks(args: EksPlanArgs): EksPlan {
-  const { region, zones, network: wanted, system, pools, groups } = args;
+  const { region, zones, network: wanted, pools, groups } = args;
   const prices = pricesOf(region);
   const pods = planMachines(groups, pools, prices);
+  const started = pods.machines.reduce((sum, { count }) => sum + count, 0);
+  const system = planSystem(args.system, started, prices);
   const machines = [...systemMachines(system, zones), ...pods.machines];
   const network = wanted.existing ? undefined : planNetwork(wanted.cidr, Math.max(1, zones.length));
   const rootVolumeGib = (pool: MachineGroup["pool"]): number =>
@@ -82,6 +79,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
     region,
     zones,
     machines,
+    system,
     network,
     volumes: {
       count: groups.reduce((sum, group) => sum + (group.volume === undefined ? 0 : group.pods.length), 0),
@@ -113,16 +111,17 @@ export function planEks(args: EksPlanArgs): EksPlan {
   };
 }
 
-function systemMachines({ instanceType, machines }: SystemArgs, zones: readonly string[]): MachineGroup[] {
+function systemMachines(system: SystemPlan, zones: readonly string[]): MachineGroup[] {
+  const { instanceType, machines } = system;
   const vcpus = machineType(instanceType)?.vcpus ?? 0;
-  // A managed group spreads over its zones in turn. About eight pods with addresses run on each machine.
+  // A managed group spreads over its zones in turn.
   return zones.slice(0, machines).map((zone, index) => ({
     pool: "system",
     type: instanceType,
     zone,
     count: Math.ceil((machines - index) / zones.length),
     vcpus,
-    podAddresses: 8,
+    podAddresses: systemPodAddresses(system),
   }));
 }
 
@@ -167,34 +166,6 @@ function zoneProblems(
       });
   }
   return problems;
-}
-
-function systemProblems({ instanceType, machines }: SystemArgs, prices: PriceTable | undefined): Problem[] {
-  return [
-    ...(machines < 2
-      ? [
-          {
-            path: ["system", "machines"],
-            message: `${machines} are too few: each of Karpenter's two replicas needs a machine; at least 2`,
-          },
-        ]
-      : []),
-    ...(machineType(instanceType) === undefined
-      ? [
-          {
-            path: ["system", "instanceType"],
-            message: unknownTypeProblem(instanceType),
-          },
-        ]
-      : prices !== undefined && prices.machines[instanceType] === undefined
-        ? [
-            {
-              path: ["system", "instanceType"],
-              message: `${instanceType} has no price in the table of ${prices.region} of ${prices.date}`,
-            },
-          ]
-        : []),
-  ];
 }
 
 /** @param most zones of the region */

@@ -83,13 +83,14 @@ function withoutProblems({
   region,
   zones,
   machines,
+  system,
   network,
   volumes,
   quotas,
   cost,
   notes,
 }: EksPlan): Omit<EksPlan, "problems"> {
-  return { region, zones, machines, network, volumes, quotas, cost, notes };
+  return { region, zones, machines, system, network, volumes, quotas, cost, notes };
 }
 
 function planDeployment(name: string, deployment: DeploymentConfig, platform: PlatformConfig): DeploymentPlan {

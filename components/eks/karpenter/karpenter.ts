@@ -3,6 +3,8 @@ import * as k8s from "../../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { KarpenterIdentity } from "./karpenter-identity";
 import { KARPENTER_NAMESPACE, KARPENTER_SERVICE_ACCOUNT } from "./karpenter-identity";
+import type { ControllerSize } from "../../../platforms/eks/scale/controller-size";
+import { KARPENTER_REPLICAS } from "../../../platforms/eks/scale/controller-size";
 import type { EksVersions } from "../versions";
 
 export interface KarpenterArgs {
@@ -12,6 +14,8 @@ export interface KarpenterArgs {
   /** Its rights, which are older than the controller's pods. */
   readonly identity: KarpenterIdentity;
   readonly versions: Pick<EksVersions, "karpenter">;
+  /** Resources of each replica. */
+  readonly size: ControllerSize;
 }
 
 const CHARTS = "oci://public.ecr.aws/karpenter";
@@ -24,7 +28,7 @@ export class Karpenter extends pulumi.ComponentResource {
   /** @param opts `provider` of the cluster; `dependsOn` the system machines, CoreDNS and the Pod Identity agent */
   constructor(
     name: string,
-    { clusterName, region, identity, versions }: KarpenterArgs,
+    { clusterName, region, identity, versions, size }: KarpenterArgs,
     opts: pulumi.ComponentResourceOptions,
   ) {
     const definitions = { chart: `${CHARTS}/karpenter-crd`, version: versions.karpenter };
@@ -45,13 +49,13 @@ export class Karpenter extends pulumi.ComponentResource {
         namespace: KARPENTER_NAMESPACE,
         skipCrds: true,
         values: {
-          replicas: 2,
+          replicas: KARPENTER_REPLICAS,
           serviceAccount: { create: true, name: KARPENTER_SERVICE_ACCOUNT },
           settings: { clusterName, interruptionQueue: identity.queueName, eksControlPlane: true },
           controller: {
             // Without it the controller asks the machine's metadata, which the hop limit of 1 keeps from pods.
             env: [{ name: "AWS_REGION", value: region }],
-            resources: { requests: { cpu: "500m", memory: "1Gi" }, limits: { memory: "1Gi" } },
+            resources: resourcesOf(size),
           },
         },
       },
@@ -59,4 +63,9 @@ export class Karpenter extends pulumi.ComponentResource {
     );
     this.registerOutputs({});
   }
+}
+
+function resourcesOf({ cpuMilli, memoryMiB }: ControllerSize): object {
+  const memory = `${memoryMiB}Mi`;
+  return { requests: { cpu: `${cpuMilli}m`, memory }, limits: { memory } };
 }

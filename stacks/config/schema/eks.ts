@@ -133,7 +133,10 @@ const clusterSchema = z.strictObject({
 });
 
 const systemSchema = z.strictObject({
-  instanceType: instanceType.default("m7g.large").meta({ description: "Machine type." }),
+  instanceType: instanceType.optional().meta({
+    description: "Machine type. It must have room for Karpenter and CoreDNS, which grow with the planned machines.",
+    fallback: "the smallest m7g that has room",
+  }),
   machines: z
     .int()
     .min(2, "each of Karpenter's two replicas needs a machine")

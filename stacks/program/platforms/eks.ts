@@ -83,7 +83,7 @@ export function clusterName(stack: string, { clusterName: own }: Pick<EksPlatfor
 }
 
 function platformArgs(name: string, platform: EksPlatformConfig, plan: EksPlan): EksPlatformArgs {
-  const { region, network, cluster, system, pools, tags } = platform;
+  const { region, network, cluster, pools, tags } = platform;
   const { publicAccessCidrs, openToTheWorld, ...rest } = cluster;
   return {
     clusterName: name,
@@ -95,7 +95,6 @@ function platformArgs(name: string, platform: EksPlatformConfig, plan: EksPlan):
         : { kind: "own", plan: ownNetwork(plan), nat: network.nat, flowLogs: network.flowLogs },
     publicAccess: { cidrs: publicAccessCidrs, openToTheWorld },
     ...rest,
-    system,
     pools,
     plan,
     tags,

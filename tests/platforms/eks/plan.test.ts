@@ -81,7 +81,7 @@ describe("planEks", () => {
     const plan = planEks(billion(1000, EKS_ZONES));
     expect(plan.problems).toEqual([]);
     expect([total(plan, "servers"), total(plan, "clients")]).toEqual([2000, 750]);
-    expect(plan.quotas.find(({ code }) => code === "L-1216C47A")?.needed).toBe(2000 * 8 + 750 * 64 + 4);
+    expect(plan.quotas.find(({ code }) => code === "L-1216C47A")?.needed).toBe(2000 * 8 + 750 * 64 + 2 * 16);
   });
 
   it("puts a group that stays together on one machine, beside others as far as there is room, and one that stays apart on several", () => {

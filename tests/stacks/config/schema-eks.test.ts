@@ -30,7 +30,7 @@ describe("the platform eks", () => {
         logRetentionInDays: 7,
         deletionProtection: false,
       },
-      system: { instanceType: "m7g.large", machines: 2 },
+      system: { machines: 2 },
       pools: {
         servers: { instanceTypes: ["r7g.large"], tuning: { interruptCpus: 0, staticCpus: false }, rootVolumeGiB: 20 },
         clients: { instanceTypes: ["c7gn.xlarge"], tuning: { interruptCpus: 0, staticCpus: false }, rootVolumeGiB: 20 },

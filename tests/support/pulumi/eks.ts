@@ -17,7 +17,7 @@ export const VALKEY_ON_EKS_PLAN: EksPlanArgs = {
   region: "us-west-2",
   zones: EKS_ZONES,
   network: { existing: false, cidr: "10.0.0.0/16", nat: "one" },
-  system: { instanceType: "m7g.large", machines: 2 },
+  system: { machines: 2 },
   pools: { servers: POOL_DEFAULTS.servers, clients: POOL_DEFAULTS.clients },
   groups: [
     serverPodGroup({
@@ -66,7 +66,6 @@ export function platformArgs(
     publicAccess: { cidrs: ["198.51.100.0/24"], openToTheWorld: false },
     access: { platform: { principalArn: `arn:aws:iam::${ACCOUNT_ID}:role/platform`, rights: "admin" } },
     logRetentionInDays: 7,
-    system: VALKEY_ON_EKS_PLAN.system,
     deletionProtection: false,
     pools: VALKEY_ON_EKS_PLAN.pools,
     plan,

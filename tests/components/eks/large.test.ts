@@ -1,0 +1,44 @@
+/** A platform for thousands of machines: what grows with their number. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { planEks } from "../../../platforms/eks/plan";
+import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
+import { clientPodGroup } from "../../../platforms/eks/pod-groups";
+import { declare, EKS_ZONES, platformArgs, VALKEY_ON_EKS_PLAN } from "../../support/pulumi/eks";
+import type { ProgramRun } from "../../support/pulumi/pulumi-mocks";
+
+const large = planEks({
+  ...VALKEY_ON_EKS_PLAN,
+  pools: { clients: POOL_DEFAULTS.clients },
+  groups: [
+    clientPodGroup({
+      name: "load",
+      pool: "clients",
+      count: 2750,
+      zones: EKS_ZONES,
+      cpuMilli: 2000,
+      memoryMiB: 1024,
+      separate: true,
+    }),
+  ],
+});
+let program: ProgramRun;
+beforeAll(async () => {
+  const { EksPlatform } = await import("../../../components/eks/platform.js");
+  program = await declare(() => new EksPlatform("valkey", platformArgs(large)));
+}, 120_000);
+
+describe("a platform for 2,750 machines", () => {
+  it("gives Karpenter and CoreDNS what the plan says, on system machines that have room", () => {
+    expect(large.problems).toEqual([]);
+    expect(program.one("kubernetes:helm.sh/v4:Chart", "valkey-karpenter").inputs["values"]).toMatchObject({
+      replicas: 2,
+      controller: { resources: { requests: { cpu: "3000m", memory: "4096Mi" }, limits: { memory: "4096Mi" } } },
+    });
+    const coredns = program.one("aws:eks/addon:Addon", "valkey-coredns").inputs["configurationValues"];
+    expect(JSON.parse(String(coredns))).toMatchObject({ replicaCount: 172 });
+    expect(program.one("aws:eks/nodeGroup:NodeGroup").inputs).toMatchObject({
+      instanceTypes: ["m7g.4xlarge"],
+      scalingConfig: { desiredSize: 2 },
+    });
+  });
+});
