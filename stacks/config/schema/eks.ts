@@ -109,7 +109,7 @@ const access = z.strictObject({
 
 const accessName = z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, "expected lower-case letters, digits and hyphens");
 
-const clusterSchema = z.strictObject({
+export const clusterSchema = z.strictObject({
   publicAccessCidrs: z.array(block).default([]).meta({
     description: "Blocks that may reach the API server. An empty list closes it to the outside.",
   }),
@@ -169,6 +169,20 @@ const clientsSchema = z.strictObject({
   zone: zoneLetter.optional().meta({ description: "Letter of the load generators' zone.", fallback: "any zone" }),
 });
 
+/** What every service of AWS takes as the key or the value of a tag. */
+const tagText = (start: RegExp, min: number, max: number): z.ZodString =>
+  z
+    .string()
+    .min(min)
+    .max(max)
+    .regex(
+      new RegExp(String.raw`${start.source}[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`, "u"),
+      "expected letters, digits, spaces and _.:/=+-@, and not aws: in front of a key",
+    );
+
+/** AWS allows 50, and Karpenter, EKS and this program add theirs. */
+const MAX_TAGS = 40;
+
 /** The platform `eks`. */
 export const eksPlatformSchema = z
   .strictObject({
@@ -198,9 +212,13 @@ export const eksPlatformSchema = z
     clients: clientsSchema.prefault({}).meta({
       description: "Load generators, on machines of the pool `clients`, one each as far as there are enough.",
     }),
-    tags: z.record(z.string().min(1).max(127), z.string().max(255)).default({}).meta({
-      description: "Tags of every resource.",
-    }),
+    tags: z
+      .record(tagText(/^(?!aws:)/, 1, 127), tagText(/^/, 0, 255))
+      .refine((tags) => Object.keys(tags).length <= MAX_TAGS, `at most ${MAX_TAGS} tags`)
+      .default({})
+      .meta({
+        description: "Tags of every resource.",
+      }),
   })
   .superRefine(({ cluster, zones, network, clients }, context) => {
     const problem = (path: (string | number)[], message: string): void => {

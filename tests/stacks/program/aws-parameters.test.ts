@@ -1,0 +1,186 @@
+/** What the program registers for each stack on EKS, held against AWS' own models of the calls that it leads to. */
+import { beforeAll, describe, expect, it } from "vitest";
+import type { EksPlatformArgs } from "../../../components/eks/platform";
+import { MACHINE_TYPES } from "../../../platforms/eks/machines";
+import { planEks } from "../../../platforms/eks/plan";
+import { parseConfig } from "../../../stacks/config/parse";
+import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
+import { clusterSchema, eksPlatformSchema } from "../../../stacks/config/schema/eks";
+import type { StackConfig } from "../../../stacks/config/schema/stack";
+import { readStackFile, stackNames } from "../../../stacks/config/stack-file";
+import { isOfAws, parameterProblems } from "../../support/aws/requests";
+import { requestProblems, shapeOf } from "../../support/aws/shapes";
+import {
+  ACCOUNT_ID,
+  accountCalls,
+  awsOutputs,
+  declare,
+  platformArgs,
+  VALKEY_ON_EKS_PLAN,
+} from "../../support/pulumi/eks";
+import type { DeclaredResource, ProgramRun } from "../../support/pulumi/pulumi-mocks";
+import { runProgram } from "../../support/pulumi/pulumi-mocks";
+
+const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
+const stackConfig = (name: string): StackConfig =>
+  parseConfig(`stack ${name}`, readStackFile(STACKS_DIRECTORY, name), MACHINE);
+const stacks = stackNames(STACKS_DIRECTORY).filter((name) => stackConfig(name).platform.type === "eks");
+
+/** The platform of "Valkey on EKS" with changes. */
+async function platform(changes: Partial<EksPlatformArgs>): Promise<ProgramRun> {
+  const { EksPlatform } = await import("../../../components/eks/platform.js");
+  const args = platformArgs(planEks(VALKEY_ON_EKS_PLAN), changes);
+  return declare(() => new EksPlatform(args.clusterName, args));
+}
+
+const ofAws = ({ resources }: ProgramRun): DeclaredResource[] => resources.filter(({ type }) => isOfAws(type));
+const problemsOf = (program: ProgramRun): string[] => ofAws(program).flatMap(parameterProblems);
+
+describe("AWS' models have nothing against", () => {
+  it.each(stacks)(
+    "the stack %s",
+    async (name) => {
+      const config = stackConfig(name);
+      const { deployOnEks } = await import("../../../stacks/program/platforms/eks.js");
+      const { platform: eks } = config;
+      if (eks.type !== "eks") throw new Error(name);
+      const program = await runProgram(() => deployOnEks(name, eks, config), awsOutputs, accountCalls, name);
+      expect(ofAws(program).length).toBeGreaterThan(40);
+      expect(problemsOf(program)).toEqual([]);
+    },
+    60_000,
+  );
+
+  const { network: ownPlan } = planEks(VALKEY_ON_EKS_PLAN);
+  if (ownPlan === undefined) throw new Error("the plan has no network");
+  const longest = "a".repeat(38);
+  it.each<[string, Partial<EksPlatformArgs>]>([
+    [
+      "the longest name with flow logs, NAT in every zone and tags",
+      {
+        clusterName: longest,
+        network: { kind: "own", plan: ownPlan, nat: "perZone", flowLogs: true },
+        tags: { team: "valkey", "cost/centre": "a b" },
+      },
+    ],
+    [
+      "a network and a key that exist, deletion protection and access for others",
+      {
+        clusterName: longest,
+        network: { kind: "existing", vpcId: "vpc-1", privateSubnetIds: ["subnet-1", "subnet-2", "subnet-3"] },
+        keyArn: `arn:aws:kms:us-west-2:${ACCOUNT_ID}:key/1`,
+        deletionProtection: true,
+        access: {
+          team: { principalArn: `arn:aws:iam::${ACCOUNT_ID}:role/team`, rights: "view" },
+          owner: { principalArn: `arn:aws:iam::${ACCOUNT_ID}:user/owner`, rights: "admin" },
+        },
+      },
+    ],
+  ])("%s", async (_what, changes) => {
+    expect(problemsOf(await platform(changes))).toEqual([]);
+  });
+
+  it("the retentions of logs that the configuration allows", () => {
+    const values = clusterSchema.shape.logRetentionInDays.unwrap().values;
+    expect(values.size).toBeGreaterThan(5);
+    for (const retentionInDays of values)
+      expect(requestProblems("logs.PutRetentionPolicy", { logGroupName: "a", retentionInDays })).toEqual([]);
+  });
+
+  const tagged = (tags: object): string[] =>
+    parameterProblems({ type: "pulumi:providers:aws", name: "aws", inputs: { defaultTags: { tags } } });
+  const admitted = (tags: object): boolean => eksPlatformSchema.safeParse({ type: "eks", tags }).success;
+
+  it.each([{ team: "valkey" }, { "cost/centre:1": "É 100+" }, { "a b": "" }])(
+    "the tags %j, which the configuration admits",
+    (tags) => {
+      expect([tagged(tags), admitted(tags)]).toEqual([[], true]);
+    },
+  );
+
+  it.each([{ "aws:team": "valkey" }, { "a;b": "c" }, { a: "100 %" }, { ["a".repeat(128)]: "b" }])(
+    "the configuration, which refuses the tags %j as they do",
+    (tags) => {
+      expect(tagged(tags).length).toBeGreaterThan(0);
+      expect(admitted(tags)).toBe(false);
+    },
+  );
+
+  it("the machine types of the table, which EC2 has", () => {
+    const known = new Set(shapeOf("ec2", "InstanceType").enum);
+    expect(MACHINE_TYPES.filter((type) => !known.has(type))).toEqual([]);
+  });
+});
+
+describe("AWS' models find", () => {
+  it("a retention of logs that there is not", async () => {
+    expect(problemsOf(await platform({ logRetentionInDays: 8 }))).toEqual([
+      expect.stringMatching(
+        /LogGroup valkey-control-plane: logs.PutRetentionPolicy.retentionInDays: 8 is none of 1, 3,/,
+      ),
+    ]);
+  });
+
+  it("a name of 65 characters", async () => {
+    const clusterName = "a".repeat(65 - "-karpenter-node".length);
+    expect(problemsOf(await platform({ clusterName }))).toContain(
+      `aws:iam/role:Role ${clusterName}-karpenter-node: iam.CreateRole.RoleName: 65 characters, at most 64`,
+    );
+  });
+
+  let program: ProgramRun;
+  beforeAll(async () => {
+    program = await platform({});
+  }, 60_000);
+
+  it.each<[string, string, object, RegExp]>([
+    ["a wrong enum", "aws:eks/nodeGroup:NodeGroup", { amiType: "AL2023_ARM" }, /amiType: "AL2023_ARM" is none of /],
+    [
+      "a wrong enum in a list",
+      "aws:eks/nodeGroup:NodeGroup",
+      { taints: [{ key: "a", value: "b", effect: "NoSchedule" }] },
+      /taints.0.effect: "NoSchedule" is none of NO_SCHEDULE,/,
+    ],
+    ["a list too short", "aws:eks/nodeGroup:NodeGroup", { scalingConfig: { minSize: -1 } }, /minSize: -1, at least 0/],
+    [
+      "a wrong type",
+      "aws:eks/nodeGroup:NodeGroup",
+      { updateConfig: { maxUnavailable: "1" } },
+      /maxUnavailable: "1" is no integer/,
+    ],
+    [
+      "a name that does not match",
+      "aws:iam/policy:Policy",
+      { name: "valkey policy" },
+      /PolicyName: "valkey policy" does not match/,
+    ],
+    ["a missing parameter", "aws:eks/addon:Addon", { clusterName: undefined }, /CreateAddon.clusterName: is missing/],
+    [
+      "a tag of AWS' own",
+      "aws:ec2/vpcEndpoint:VpcEndpoint",
+      { tags: { "aws:a": "b" } },
+      /Tags.0.Key: "aws:a" does not/,
+    ],
+    ["a key kept too short", "aws:kms/key:Key", { deletionWindowInDays: 3 }, /PendingWindowInDays: 3, at least 7/],
+    ["an attribute that no queue has", "aws:sqs/queue:Queue", { fifo: true }, /fifo: the input has no rule/],
+    [
+      "an input inside of one",
+      "aws:eks/nodeGroup:NodeGroup",
+      { scalingConfig: { size: 1 } },
+      /scalingConfig.size: the/,
+    ],
+  ])("%s", (_what, type, inputs, problem) => {
+    const [one] = program.ofType(type);
+    if (one === undefined) throw new Error(type);
+    expect(parameterProblems(one)).toEqual([]);
+    expect(parameterProblems({ ...one, inputs: { ...one.inputs, ...inputs } })).toEqual([
+      expect.stringMatching(problem),
+    ]);
+  });
+
+  it("a type without rules", () => {
+    expect(parameterProblems({ type: "aws:s3/bucket:Bucket", name: "a", inputs: {} })).toEqual([
+      "aws:s3/bucket:Bucket a: the type has no rules in pulumi-inputs.ts",
+    ]);
+  });
+});

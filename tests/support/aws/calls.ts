@@ -1,0 +1,30 @@
+/** The calls whose models `shapes.json` holds, by the service's name in botocore. */
+export const CALLS: Readonly<Record<string, readonly string[]>> = {
+  ec2: [
+    "AuthorizeSecurityGroupIngress",
+    "CreateFlowLogs",
+    "CreateLaunchTemplate",
+    "CreateSecurityGroup",
+    "CreateSubnet",
+    "CreateSubnetCidrReservation",
+    "CreateTags",
+    "CreateVpc",
+    "CreateVpcEndpoint",
+    "ModifyVpcAttribute",
+  ],
+  eks: [
+    "AssociateAccessPolicy",
+    "CreateAccessEntry",
+    "CreateAddon",
+    "CreateCluster",
+    "CreateNodegroup",
+    "CreatePodIdentityAssociation",
+    "TagResource",
+    "UpdateAddon",
+  ],
+  events: ["PutRule", "PutTargets", "TagResource"],
+  iam: ["AttachRolePolicy", "CreatePolicy", "CreateRole", "PutRolePolicy", "TagRole"],
+  kms: ["CreateKey", "ScheduleKeyDeletion", "TagResource"],
+  logs: ["CreateLogGroup", "PutRetentionPolicy", "TagResource"],
+  sqs: ["CreateQueue", "SetQueueAttributes", "TagQueue"],
+};

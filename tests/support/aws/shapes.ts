@@ -1,0 +1,156 @@
+/**
+ * AWS' own models of its calls, and what they have against a request. `shapes.json` is an extract of botocore's models
+ * with only what a request is checked by; `extract-shapes.ts` makes it.
+ */
+import { z } from "zod";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** Limits of a value. botocore has them on shapes; those that only its documentation states are on members. */
+const limitsSchema = {
+  enum: z.array(z.union([z.string(), z.number()])).optional(),
+  pattern: z.string().optional(),
+  /** Of a number; of the length of a string, list or map. */
+  min: z.number().optional(),
+  max: z.number().optional(),
+};
+const referenceSchema = z.strictObject({ shape: z.string(), ...limitsSchema });
+const shapeSchema = z.strictObject({
+  type: z.enum(["structure", "list", "map", "string", "integer", "long", "boolean", "double", "float", "timestamp"]),
+  required: z.array(z.string()).optional(),
+  members: z.record(z.string(), referenceSchema).optional(),
+  member: referenceSchema.optional(),
+  key: referenceSchema.optional(),
+  value: referenceSchema.optional(),
+  ...limitsSchema,
+});
+const extractSchema = z.strictObject({
+  source: z.strictObject({ package: z.string(), version: z.string(), licence: z.string() }),
+  services: z.record(
+    z.string(),
+    z.strictObject({
+      version: z.string(),
+      /** Shape of each call's input, by the call's name. */
+      operations: z.record(z.string(), z.string()),
+      shapes: z.record(z.string(), shapeSchema),
+    }),
+  ),
+});
+
+export type Reference = z.infer<typeof referenceSchema>;
+export type Shape = z.infer<typeof shapeSchema>;
+export type Extract = z.infer<typeof extractSchema>;
+type Limits = Pick<Reference, "enum" | "pattern" | "min" | "max">;
+
+export const SHAPES_FILE = join(__dirname, "shapes.json");
+
+const EXTRACT = extractSchema.parse(JSON.parse(readFileSync(SHAPES_FILE, "utf8")));
+
+/** A shape of a service. @throws where the extract has none of the name */
+export function shapeOf(service: string, name: string): Shape {
+  const shape = EXTRACT.services[service]?.shapes[name];
+  if (shape === undefined) throw new Error(`shapes.json has no ${name} of ${service}: run extract-shapes.ts`);
+  return shape;
+}
+
+/**
+ * What a call's model has against a request.
+ * @param call such as `eks.CreateCluster`
+ * @returns one line per problem, each with its path; empty for a valid request
+ */
+export function requestProblems(call: string, request: unknown): string[] {
+  const [service = "", operation = ""] = call.split(".");
+  const input = EXTRACT.services[service]?.operations[operation];
+  if (input === undefined) return [`${call}: shapes.json has no such call: run extract-shapes.ts`];
+  return problemsOf({ service, path: call }, { shape: input }, request);
+}
+
+interface Place {
+  readonly service: string;
+  readonly path: string;
+}
+
+function problemsOf({ service, path }: Place, reference: Reference, value: unknown): string[] {
+  const shape = shapeOf(service, reference.shape);
+  const at = (key: string | number): Place => ({ service, path: `${path}.${key}` });
+  const wrongType = [`${path}: ${JSON.stringify(value)} is no ${shape.type}`];
+  switch (shape.type) {
+    case "structure": {
+      if (!isRecord(value)) return wrongType;
+      const members = shape.members ?? {};
+      return [
+        ...(shape.required ?? []).filter((key) => value[key] === undefined).map((key) => `${path}.${key}: is missing`),
+        ...Object.entries(value).flatMap(([key, each]) => {
+          const member = members[key];
+          if (member === undefined) return [`${path}.${key}: there is no such member`];
+          return each === undefined ? [] : problemsOf(at(key), member, each);
+        }),
+      ];
+    }
+    case "list": {
+      if (!Array.isArray(value)) return wrongType;
+      const { member } = shape;
+      if (member === undefined) throw new Error(`${reference.shape} has no member`);
+      return [
+        ...limitProblems(path, shape, value.length, "elements"),
+        ...value.flatMap((each: unknown, index) => problemsOf(at(index), member, each)),
+      ];
+    }
+    case "map": {
+      if (!isRecord(value)) return wrongType;
+      const { key, value: element } = shape;
+      if (key === undefined || element === undefined) throw new Error(`${reference.shape} has no key or value`);
+      return [
+        ...limitProblems(path, shape, Object.keys(value).length, "entries"),
+        ...Object.entries(value).flatMap(([name, each]) => [
+          ...problemsOf(at(`key ${name}`), key, name),
+          ...problemsOf(at(name), element, each),
+        ]),
+      ];
+    }
+    case "boolean":
+      return typeof value === "boolean" ? [] : wrongType;
+    case "string":
+    case "timestamp":
+      return typeof value === "string"
+        ? [shape, reference].flatMap((limits) => [
+            ...limitProblems(path, limits, [...value].length, "characters"),
+            ...wordProblems(path, limits, value),
+          ])
+        : wrongType;
+    case "integer":
+    case "long":
+    case "double":
+    case "float":
+      return typeof value === "number" && (Number.isInteger(value) || shape.type === "double" || shape.type === "float")
+        ? [shape, reference].flatMap((limits) => [
+            ...limitProblems(path, limits, value),
+            ...wordProblems(path, limits, value),
+          ])
+        : wrongType;
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function limitProblems(path: string, { min, max }: Limits, size: number, unit?: string): string[] {
+  const of = unit === undefined ? String(size) : `${size} ${unit}`;
+  return [
+    ...(min !== undefined && size < min ? [`${path}: ${of}, at least ${min}`] : []),
+    ...(max !== undefined && size > max ? [`${path}: ${of}, at most ${max}`] : []),
+  ];
+}
+
+function wordProblems(path: string, { enum: allowed, pattern }: Limits, value: string | number): string[] {
+  const text = JSON.stringify(value);
+  return [
+    ...(allowed !== undefined && !allowed.includes(value)
+      ? [`${path}: ${text} is none of ${allowed.length > 30 ? `${allowed.length} values` : allowed.join(", ")}`]
+      : []),
+    ...(pattern !== undefined && !new RegExp(`^(?:${pattern})$`, "u").test(String(value))
+      ? [`${path}: ${text} does not match ${pattern}`]
+      : []),
+  ];
+}
