@@ -10,6 +10,7 @@ const componentAddon = (name: string): Inputs => ({
   enabled: COMPONENT,
   resolveConflictsOnCreate: `eks.CreateAddon#${name}.resolveConflicts`,
   resolveConflictsOnUpdate: `eks.UpdateAddon#${name}.resolveConflicts`,
+  configurationValues: { to: `eks.CreateAddon#${name}.configurationValues`, as: (values) => JSON.stringify(values) },
 });
 
 /** Becomes an environment variable of the CNI's pods. */
@@ -73,6 +74,7 @@ export const EKS_INPUTS: Readonly<Record<string, Mapping>> = {
           enablePrefixDelegation: ENVIRONMENT,
           warmIpTarget: ENVIRONMENT,
           enableNetworkPolicy: ENVIRONMENT,
+          logLevel: ENVIRONMENT,
         },
       },
       kubeProxyAddonOptions: {

@@ -114,7 +114,7 @@ function problemsOf({ service, path }: Place, reference: Reference, value: unkno
     case "timestamp":
       return typeof value === "string"
         ? [shape, reference].flatMap((limits) => [
-            ...limitProblems(path, limits, [...value].length, "characters"),
+            ...limitProblems(path, limits, Array.from(value).length, "characters"),
             ...wordProblems(path, limits, value),
           ])
         : wrongType;
