@@ -24,6 +24,8 @@ export interface Requirements {
 /** A machine type with its price; each machine runs one server. */
 export interface PricedMachine {
   readonly type: string;
+  /** `arm64` or `amd64` */
+  readonly architecture: string;
   readonly vcpus: number;
   /** Bytes that a pod can request. */
   readonly memoryBytes: number;
@@ -93,7 +95,7 @@ export function recommend(
       ],
     };
   const bytes = dataNeeded(need);
-  const options = offers
+  const options = alikeOffers(offers, [...used, ...(held === undefined ? [] : [held])])
     .flatMap((offer) => optionOf(need, offer, usable, capacity, bytes, ioThreads) ?? [])
     .sort((a, b) => a.usdPerMonth - b.usdPerMonth || a.primaries - b.primaries)
     .slice(0, MAX_OPTIONS);
@@ -107,6 +109,23 @@ export function recommend(
     assumptions: assumptionsOf(used, need, held, options),
     missing: options.length === 0 ? [`no machine of the price table fits with at most ${MAX_PRIMARIES} primaries`] : [],
   };
+}
+
+/** Offers of the architecture that was measured: a primary does not serve as much on another one. All, where it is open. */
+function alikeOffers(
+  offers: readonly PricedMachine[],
+  measured: readonly { readonly results: Results }[],
+): readonly PricedMachine[] {
+  const platforms = measured.flatMap(({ results: { environment } }) =>
+    environment.machines.length > 0 ? environment.machines.map(({ platform }) => platform) : [environment.platform],
+  );
+  const architectures = new Set(
+    platforms.map((platform) =>
+      /arm64$/.test(platform) ? "arm64" : /(amd64|x64)$/.test(platform) ? "amd64" : platform,
+    ),
+  );
+  const alike = offers.filter(({ architecture }) => architectures.has(architecture));
+  return alike.length > 0 ? alike : offers;
 }
 
 /** The capacities that a recommendation uses; undefined where one is not needed. */

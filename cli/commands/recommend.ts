@@ -97,7 +97,15 @@ function readNeed(
     const price = prices.machines[type];
     return facts === undefined || price === undefined
       ? []
-      : [{ type, vcpus: facts.vcpus, memoryBytes: facts.allocatableMemoryMiB * MIB, usdPerHour: price.usdPerHour }];
+      : [
+          {
+            type,
+            architecture: facts.architecture,
+            vcpus: facts.vcpus,
+            memoryBytes: facts.allocatableMemoryMiB * MIB,
+            usdPerHour: price.usdPerHour,
+          },
+        ];
   });
   return { need, offers, region, date: prices.date };
 }

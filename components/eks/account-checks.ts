@@ -4,6 +4,7 @@ import { BadInput, Failure, messageOf } from "../../lib/errors";
 import type { ExistingNetworkArgs } from "./network";
 import type { NetworkFacts } from "./network-checks";
 import { networkProblems, readNetwork } from "./network-checks";
+import { architecturesOf } from "../../platforms/eks/architectures";
 import type { EksPlan } from "../../platforms/eks/plan";
 import { demandByZone } from "../../platforms/eks/plan";
 import type { Problem } from "../../platforms/eks/problem";
@@ -54,7 +55,7 @@ export function accountProblems(
       path: ["region"],
       message:
         nowhere.length === types.length
-          ? `${region} offers none of the planned machines (${types.join(", ")}), all of them Graviton; ` +
+          ? `${region} offers none of the planned machines (${types.join(", ")})${kindOf(types)}; ` +
             "choose another region, or types that it offers"
           : `${region} does not offer ${nowhere.join(", ")}; another region, or types that it offers`,
     });
@@ -74,6 +75,12 @@ export function accountProblems(
   if (facts.network !== undefined)
     problems.push(...networkProblems(facts.network, facts.network.facts, demandByZone(machines)));
   return problems;
+}
+
+/** Regions without Graviton refuse all its types. */
+function kindOf(types: readonly string[]): string {
+  const [only, ...others] = architecturesOf(types);
+  return only === "arm64" && others.length === 0 ? ", all of them Graviton" : "";
 }
 
 /** Reads from AWS, also in a preview. Quotas that may not be read are left out. */

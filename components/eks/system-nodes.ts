@@ -2,6 +2,8 @@
 import * as aws from "./aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { serviceTrust } from "./karpenter/karpenter-policies";
+import { architecturesOf } from "../../platforms/eks/architectures";
+import type { Architecture } from "../../platforms/eks/machines";
 import { SYSTEM_ROOT_GIB } from "../../platforms/eks/plan";
 import type { SystemPlan } from "../../platforms/eks/scale/system-machines";
 import type { EksVersions } from "./versions";
@@ -24,6 +26,12 @@ export const NODE_POLICIES = [
 
 /** Karpenter's charts, CoreDNS and the CSI controller tolerate this taint by default. */
 export const SYSTEM_TAINT = { key: "CriticalAddonsOnly", value: "true", effect: "NO_SCHEDULE" } as const;
+
+/** Amazon's image of the system machines. */
+const SYSTEM_IMAGES: Readonly<Record<Architecture, string>> = {
+  arm64: "AL2023_ARM_64_STANDARD",
+  amd64: "AL2023_x86_64_STANDARD",
+};
 
 /** A managed node group: Karpenter cannot start the machines that it runs on. */
 export class SystemNodes extends pulumi.ComponentResource {
@@ -62,7 +70,7 @@ export class SystemNodes extends pulumi.ComponentResource {
         nodeGroupName: `${clusterName}-system`,
         nodeRoleArn: role.role.arn,
         subnetIds,
-        amiType: "AL2023_ARM_64_STANDARD",
+        amiType: SYSTEM_IMAGES[architecturesOf([instanceType])[0] ?? "arm64"],
         version: versions.kubernetes,
         releaseVersion: `${versions.kubelet}-${versions.machineImage}`,
         capacityType: "ON_DEMAND",

@@ -5,7 +5,13 @@ import table from "./prices/machines.json";
 
 const positive = z.int().min(1);
 
+/** As the label `kubernetes.io/arch` has it. */
+export const ARCHITECTURES = ["arm64", "amd64"] as const;
+export type Architecture = (typeof ARCHITECTURES)[number];
+
 const machineSchema = z.strictObject({
+  /** `arm64` is Graviton, `amd64` is Intel and AMD. */
+  architecture: z.enum(ARCHITECTURES),
   vcpus: positive,
   memoryMiB: positive,
   /** Sustained rate, without bursts. */
@@ -13,7 +19,7 @@ const machineSchema = z.strictObject({
   /** What the kubelet leaves for pods, thousandths of a CPU. */
   allocatableCpuMilli: positive,
   allocatableMemoryMiB: positive,
-  /** Network interfaces that can be attached. */
+  /** Network interfaces of the first network card, which carry pods. */
   interfaces: positive,
   /** IPv4 addresses per interface, with its own. */
   addressesPerInterface: positive,
@@ -26,7 +32,7 @@ const MACHINES = z
   .strictObject({ sources: z.array(z.unknown()), machines: z.record(z.string(), machineSchema) })
   .parse(table).machines;
 
-/** Names of the known machine types, such as `r7g.large`. All are Graviton. */
+/** Names of the known machine types, such as `r7g.large`: current families c, m and r. */
 export const MACHINE_TYPES: readonly string[] = Object.keys(MACHINES);
 
 /** @returns undefined where the table does not know the type */
@@ -52,7 +58,9 @@ export function unknownTypeProblem(name: string): string {
   const sizes = MACHINE_TYPES.filter((type) => familyOf(type) === family);
   if (sizes.length > 0)
     return `${name} is not in the table of machine types; of ${family} there are ${sizes.join(", ")}`;
-  const known = `known families: ${[...new Set(MACHINE_TYPES.map(familyOf))].join(", ")}`;
+  const families = [...new Set(MACHINE_TYPES.map(familyOf))];
+  const alike = families.filter((each) => each[0] === family[0]);
+  const known = `known families: ${(alike.length > 0 ? alike : families).join(", ")}`;
   if (EC2.families.includes(family))
     return `${name} is not in the table of machine types, which has none of the family ${family}; ${known}`;
   const values = EC2.source.values.toLocaleString("en-US");

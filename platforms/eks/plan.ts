@@ -1,4 +1,5 @@
 /** The plan of a stack on EKS: machines, network, cost, quotas; or every reason why it is impossible. Pure. */
+import { architectureProblems } from "./architectures";
 import type { Cost } from "./cost";
 import { costOf } from "./cost";
 import type { MachineGroup, Pools } from "./machine-plan";
@@ -105,6 +106,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
     problems: [
       ...zoneProblems(args, machines, prices),
       ...systemProblems(system, prices),
+      ...architectureProblems(pools),
       ...pods.problems,
       ...networkProblems(args, network, machines, prices?.zones ?? MAX_ZONES),
     ],

@@ -1,4 +1,5 @@
 /** The Kubernetes objects of a pool: its NodePool and its EC2NodeClass, as Karpenter's v1 schemas have them. Pure. */
+import { architecturesOf } from "../../../platforms/eks/architectures";
 import { reservedCpus } from "../../../platforms/eks/machines";
 import type { PoolArgs, PoolName } from "../../../platforms/eks/pools";
 import { poolObjectName, poolSelector, poolTaint } from "../../../platforms/eks/pools";
@@ -100,7 +101,7 @@ export function nodePoolOf(
           taints: [poolTaint(pool)],
           requirements: [
             only("karpenter.sh/capacity-type", ["on-demand"]),
-            only("kubernetes.io/arch", ["arm64"]),
+            only("kubernetes.io/arch", architecturesOf(instanceTypes)),
             only("kubernetes.io/os", ["linux"]),
             only("node.kubernetes.io/instance-type", instanceTypes),
             only("topology.kubernetes.io/zone", zones),

@@ -35,6 +35,8 @@ export interface SystemPlan {
 
 /** The family of the default type: Graviton, with 4 GiB for each CPU, in every region with prices. */
 const FAMILY = "m7g";
+/** One with a single CPU has addresses for four pods besides the daemons, and none for what a user adds. */
+const MIN_VCPUS = 2;
 
 /** Requests of one replica. CoreDNS as its add-on; the volume controller has six containers of 10m and 40 MiB. */
 const DNS = { cpuMilli: 100, memoryMiB: 70 };
@@ -94,7 +96,9 @@ function candidates(prices: PriceTable | undefined): { readonly name: string; re
   return MACHINE_TYPES.flatMap((name) => {
     const type = machineType(name);
     const isOffered = prices === undefined || prices.machines[name] !== undefined;
-    return familyOf(name) === FAMILY && type !== undefined && isOffered ? [{ name, type }] : [];
+    return familyOf(name) === FAMILY && type !== undefined && type.vcpus >= MIN_VCPUS && isOffered
+      ? [{ name, type }]
+      : [];
   }).sort((a, b) => a.type.vcpus - b.type.vcpus);
 }
 

@@ -56,7 +56,8 @@ function pool(defaults: PoolArgs) {
       .default([...defaults.instanceTypes])
       .meta({
         description:
-          "Machine types. Of several, Karpenter takes the cheapest that has room; one makes measurements comparable.",
+          "Machine types of one architecture: Graviton (r7g, …) or x86 (r7i, r7a, …). Of several, Karpenter takes the " +
+          "cheapest that has room; one makes measurements comparable.",
       }),
     tuning: tuningSchema.prefault({}).meta({ description: "Tuning of the machines." }),
     rootVolumeGiB: count(20, 16_384).default(defaults.rootVolumeGiB).meta({

@@ -10,9 +10,20 @@ import { recordAt, results } from "../../support/benchmarks/records";
 
 const GIB = 1024 ** 3;
 const OFFERS: readonly PricedMachine[] = [
-  { type: "small", vcpus: 2, memoryBytes: 14 * GIB, usdPerHour: 0.1 },
-  { type: "large", vcpus: 8, memoryBytes: 58 * GIB, usdPerHour: 0.42 },
+  { type: "small", architecture: "amd64", vcpus: 2, memoryBytes: 14 * GIB, usdPerHour: 0.1 },
+  { type: "large", architecture: "amd64", vcpus: 8, memoryBytes: 58 * GIB, usdPerHour: 0.42 },
 ];
+const MACHINE = {
+  name: "a",
+  zone: null,
+  instanceType: null,
+  cores: 2,
+  memoryBytes: 1,
+  platform: "",
+  kernel: "",
+  system: "",
+  kubelet: "",
+};
 const NEED: Requirements = {
   rate: 50_000,
   reads: 0.9,
@@ -308,6 +319,31 @@ describe("a recommendation", () => {
     expect(formatRecommendation(recommend({ ...NEED, ...changes }, [from], OFFERS))[0]).toBe(
       "No recommendation: not enough data",
     );
+  });
+
+  it("offers machines of the architecture that was measured, and all where none has it", () => {
+    const cheaper = {
+      ...OFFERS[0],
+      type: "other",
+      architecture: "arm64",
+      vcpus: 2,
+      memoryBytes: 14 * GIB,
+      usdPerHour: 0.05,
+    };
+    const types = (platform: string, machines: readonly string[]): string[] => {
+      const measured = run({ get: 200_000, set: 100_000 });
+      const environment = {
+        ...measured.environment,
+        platform,
+        machines: machines.map((each) => ({ ...MACHINE, platform: each })),
+      };
+      const from = { ...measured, environment };
+      return [...new Set(recommend(NEED, [from], [...OFFERS, cheaper]).options.map(({ machine }) => machine.type))];
+    };
+    expect(types("Linux x64", [])).toEqual(["small", "large"]);
+    expect(types("Darwin arm64", [])).toEqual(["other"]);
+    expect(types("Linux x64", ["linux/arm64"])).toEqual(["other"]);
+    expect(types("Linux riscv64", [])).toEqual(["other", "small", "large"]);
   });
 
   it("does with one kind of request what only that kind needs", () => {

@@ -92,6 +92,40 @@ describe("a stack in an existing network, with a key that is given, pools of mor
   });
 });
 
+describe("a stack on x86", () => {
+  it("has images, pools and problems of that architecture", async () => {
+    const args = {
+      ...VALKEY_ON_EKS_PLAN,
+      system: { instanceType: "m7i.large", machines: 2 },
+      pools: {
+        servers: { ...POOL_DEFAULTS.servers, instanceTypes: ["r7i.large"] },
+        clients: { ...POOL_DEFAULTS.clients, instanceTypes: ["c7a.large"] },
+      },
+    };
+    const plan = planEks(args);
+    expect(plan.problems).toEqual([]);
+    const { EksPlatform } = await import("../../../components/eks/platform.js");
+    const program = await declare(() => new EksPlatform("valkey", platformArgs(plan, { pools: args.pools })));
+    expect(program.one("aws:eks/nodeGroup:NodeGroup").inputs).toMatchObject({
+      amiType: "AL2023_x86_64_STANDARD",
+      instanceTypes: ["m7i.large"],
+    });
+    for (const { inputs } of program.ofType("kubernetes:karpenter.sh/v1:NodePool"))
+      expect(JSON.stringify(inputs["spec"])).toContain(
+        '{"key":"kubernetes.io/arch","operator":"In","values":["amd64"]}',
+      );
+    const facts = { zones: EKS_ZONES, offers: new Map(), quotas: new Map(), keyProblem: undefined, network: undefined };
+    const { accountProblems } = await import("../../../components/eks/account-checks.js");
+    expect(accountProblems(plan, facts)).toMatchObject([
+      {
+        message:
+          "us-west-2 offers none of the planned machines (m7i.large, r7i.large, c7a.large); " +
+          "choose another region, or types that it offers",
+      },
+    ]);
+  }, 60_000);
+});
+
 describe("a stack closed to the outside, with flow logs and a gateway in each zone", () => {
   let program: ProgramRun;
   beforeAll(async () => {

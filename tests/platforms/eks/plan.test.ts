@@ -241,7 +241,7 @@ describe("planEks", () => {
     [
       "a family that AWS does not have",
       { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7gn.large"]) } },
-      /^pools\.servers\.instanceTypes\.0: r7gn\.large does not exist: none of EC2's 1,437 machine types is of the family r7gn; known families: r7g, .*r8gn/,
+      /^pools\.servers\.instanceTypes\.0: r7gn\.large does not exist: none of EC2's 1,437 machine types is of the family r7gn; known families: r6a, r6g, .*r8gn/,
     ],
     [
       "another one",
@@ -250,8 +250,13 @@ describe("planEks", () => {
     ],
     [
       "a type without a price",
-      { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["m8gn.large"]) } },
-      /^pools\.servers\.instanceTypes\.0: m8gn\.large has no price in the table of us-west-2 of \d{4}-\d\d-\d\d; known there: none of its family/,
+      { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["m8gn.metal-24xl"]) } },
+      /^pools\.servers\.instanceTypes\.0: m8gn\.metal-24xl has no price in the table of us-west-2 of \d{4}-\d\d-\d\d; known there: m8gn.medium, m8gn.large, /,
+    ],
+    [
+      "a pool of both architectures",
+      { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.large", "r7i.large", "r8g.large"]) } },
+      /^pools\.servers\.instanceTypes: types of arm64 \(r7g\.large, r8g\.large\) and amd64 \(r7i\.large\); expected one architecture$/,
     ],
     [
       "a pod too large for any type",
@@ -286,7 +291,7 @@ describe("planEks", () => {
     [
       "a system type that is not in the table",
       { system: { instanceType: "t4g.small", machines: 2 } },
-      /^system\.instanceType: t4g\.small is not in the table of machine types, which has none of the family t4g; known families: r7g, /,
+      /^system\.instanceType: t4g\.small is not in the table of machine types, which has none of the family t4g; known families: c6a, /,
     ],
     [
       "a network too small",
