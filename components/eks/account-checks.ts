@@ -1,6 +1,7 @@
 /** Checks of an AWS account and region before anything is created: facts are read from AWS, then judged. */
 import * as aws from "./aws-sdk";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
+import { hasLeftoverLogGroup } from "./control-plane-logs";
 import type { ExistingNetworkArgs } from "./network";
 import type { NetworkFacts } from "./network-checks";
 import { networkProblems, readNetwork } from "./network-checks";
@@ -22,10 +23,14 @@ export interface AccountFacts {
   readonly keyProblem: string | undefined;
   /** An existing network; undefined where the stack creates its own. */
   readonly network: { readonly vpcId: string; readonly facts: NetworkFacts } | undefined;
+  /** Whether the control plane's log group is there without a cluster: an earlier stack of the name left it. */
+  readonly leftoverLogGroup: boolean;
 }
 
 /** Existing resources of the account that a stack uses. */
 export interface ExistingResources {
+  /** Name of the cluster that the stack makes, of whose log group an earlier stack may have left one. */
+  readonly clusterName: string;
   readonly keyArn: string | undefined;
   readonly network: Pick<ExistingNetworkArgs, "vpcId" | "privateSubnetIds"> | undefined;
 }
@@ -86,11 +91,11 @@ function kindOf(types: readonly string[]): string {
 /** Reads from AWS, also in a preview. Quotas that may not be read are left out. */
 export async function readAccount(
   plan: Pick<EksPlan, "machines" | "quotas">,
-  { keyArn, network }: ExistingResources,
+  { clusterName, keyArn, network }: ExistingResources,
   opts?: { readonly provider: aws.Provider },
 ): Promise<AccountFacts> {
   const types = [...new Set(plan.machines.map((group) => group.type))];
-  const [zones, offers, quotas, keyProblem, found] = await Promise.all([
+  const [zones, offers, quotas, keyProblem, found, leftoverLogGroup] = await Promise.all([
     aws.getAvailabilityZones(
       { state: "available", filters: [{ name: "opt-in-status", values: ["opt-in-not-required"] }] },
       opts,
@@ -102,6 +107,7 @@ export async function readAccount(
     Promise.all(plan.quotas.map(async ({ service, code }) => [code, await quotaOf(service, code, opts)] as const)),
     keyProblemOf(keyArn, opts),
     network === undefined ? undefined : readNetwork(network, opts),
+    hasLeftoverLogGroup(clusterName, opts),
   ]);
   const byType = new Map<string, string[]>();
   for (const [index, type] of offers.instanceTypes.entries())
@@ -112,6 +118,7 @@ export async function readAccount(
     quotas: new Map(quotas.flatMap(([code, value]) => (value === undefined ? [] : [[code, value]]))),
     keyProblem,
     network: network === undefined || found === undefined ? undefined : { vpcId: network.vpcId, facts: found },
+    leftoverLogGroup,
   };
 }
 
@@ -144,6 +151,7 @@ async function keyProblemOf(
 
 /**
  * @param label formats a problem's path as the configuration has it
+ * @returns what was found
  * @throws BadInput with every problem
  * @throws Failure when AWS does not answer
  */
@@ -152,12 +160,12 @@ export async function checkAccount(
   used: ExistingResources,
   label: (path: Problem["path"]) => string,
   opts?: { readonly provider: aws.Provider },
-): Promise<void> {
+): Promise<AccountFacts> {
   const facts = await readAccount(plan, used, opts).catch((error: unknown) => {
     throw new Failure(
       `AWS ${plan.region} does not say what the account has: ${messageOf(error)}\n` +
         "Credentials are needed as AWS' tools find them (aws sts get-caller-identity tells whose they are), with " +
-        "ec2:Describe*. Without them: npm start -- plan",
+        "ec2:Describe*, eks:ListClusters and logs:DescribeLogGroups. Without them: npm start -- plan",
       { cause: error },
     );
   });
@@ -167,4 +175,5 @@ export async function checkAccount(
       `AWS ${plan.region}`,
       problems.map(({ path, message }) => (path.length === 0 ? message : `${label(path)}: ${message}`)),
     );
+  return facts;
 }

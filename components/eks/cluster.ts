@@ -4,6 +4,7 @@ import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { Access } from "./access";
 import { accessEntries } from "./access";
+import { CONTROL_PLANE_LOG_TYPES, createLogGroup } from "./control-plane-logs";
 import { isOpenToTheWorld } from "../../lib/cidr";
 import { BadInput } from "../../lib/errors";
 import type { PublicAccess } from "../../platforms/eks/public-access";
@@ -29,6 +30,8 @@ export interface EksClusterArgs {
   readonly keyArn?: string | undefined;
   /** Retention of the control plane's logs, days. @default 7 */
   readonly logRetentionInDays: number;
+  /** Whether the log group of an earlier cluster of this name is there, as `checkAccount` finds out. */
+  readonly takesOverLogGroup: boolean;
   readonly system: SystemPlan;
   /** Whether AWS refuses to delete the cluster. Set it to false before `pulumi destroy`. @default false */
   readonly deletionProtection: boolean;
@@ -38,8 +41,6 @@ export interface EksClusterArgs {
 
 /** Tag of a cluster with `openToTheWorld: true`. The policy pack reads it. */
 export const WORLD_OPEN_TAG = "valkey-measured/open-to-the-world";
-
-export const CONTROL_PLANE_LOG_TYPES = ["api", "audit", "authenticator", "controllerManager", "scheduler"] as const;
 
 export class EksCluster extends pulumi.ComponentResource {
   readonly clusterName: string;
@@ -157,11 +158,10 @@ function controlPlane(
   keyArn: pulumi.Output<string>,
 ): aws.EksControlPlane {
   const { clusterName, publicAccess, versions } = args;
-  // Without this log group EKS creates one itself and never deletes it.
-  const logs = new aws.cloudwatch.LogGroup(
-    `${name}-control-plane`,
-    { name: `/aws/eks/${clusterName}/cluster`, retentionInDays: args.logRetentionInDays },
-    { parent },
+  const logs = createLogGroup(
+    name,
+    { clusterName, retentionInDays: args.logRetentionInDays, takenOver: args.takesOverLogGroup },
+    parent,
   );
   return new aws.EksControlPlane(
     name,

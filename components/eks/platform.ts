@@ -32,7 +32,13 @@ export interface EksPlatformArgs
     Omit<NetworkArgs, "clusterName">,
     Pick<
       EksClusterArgs,
-      "clusterName" | "publicAccess" | "access" | "keyArn" | "logRetentionInDays" | "deletionProtection"
+      | "clusterName"
+      | "publicAccess"
+      | "access"
+      | "keyArn"
+      | "logRetentionInDays"
+      | "takesOverLogGroup"
+      | "deletionProtection"
     > {
   readonly pools: Pools;
   /** The plan: the vCPUs that each pool needs, and the system machines. */

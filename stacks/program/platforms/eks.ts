@@ -43,15 +43,21 @@ export async function deployOnEks(
     region: platform.region,
     ...(Object.keys(platform.tags).length > 0 && { defaultTags: { tags: platform.tags } }),
   });
-  await checkAccount(
+  const name = clusterName(stack, platform);
+  const { leftoverLogGroup } = await checkAccount(
     plan,
-    { keyArn: platform.cluster.keyArn, network: "vpcId" in platform.network ? platform.network : undefined },
+    {
+      clusterName: name,
+      keyArn: platform.cluster.keyArn,
+      network: "vpcId" in platform.network ? platform.network : undefined,
+    },
     label,
     { provider },
   );
 
-  const name = clusterName(stack, platform);
-  const eks = new EksPlatform(name, platformArgs(name, platform, plan), { providers: { aws: provider } });
+  const eks = new EksPlatform(name, platformArgs(name, platform, plan, leftoverLogGroup), {
+    providers: { aws: provider },
+  });
   const { timeout } = config.verification;
   // Namespace and claims go first, then this waits for the volumes, and only then may who deletes them go.
   const swept = new VolumeDeletionWait(
@@ -82,7 +88,12 @@ export function clusterName(stack: string, { clusterName: own }: Pick<EksPlatfor
     .replace(/-+$/, "");
 }
 
-function platformArgs(name: string, platform: EksPlatformConfig, plan: EksPlan): EksPlatformArgs {
+function platformArgs(
+  name: string,
+  platform: EksPlatformConfig,
+  plan: EksPlan,
+  takesOverLogGroup: boolean,
+): EksPlatformArgs {
   const { region, network, cluster, pools, tags } = platform;
   const { publicAccessCidrs, openToTheWorld, ...rest } = cluster;
   return {
@@ -95,6 +106,7 @@ function platformArgs(name: string, platform: EksPlatformConfig, plan: EksPlan):
         : { kind: "own", plan: ownNetwork(plan), nat: network.nat, flowLogs: network.flowLogs },
     publicAccess: { cidrs: publicAccessCidrs, openToTheWorld },
     ...rest,
+    takesOverLogGroup,
     pools,
     plan,
     tags,

@@ -114,7 +114,14 @@ describe("a stack on x86", () => {
       expect(JSON.stringify(inputs["spec"])).toContain(
         '{"key":"kubernetes.io/arch","operator":"In","values":["amd64"]}',
       );
-    const facts = { zones: EKS_ZONES, offers: new Map(), quotas: new Map(), keyProblem: undefined, network: undefined };
+    const facts: AccountFacts = {
+      zones: EKS_ZONES,
+      offers: new Map(),
+      quotas: new Map(),
+      keyProblem: undefined,
+      network: undefined,
+      leftoverLogGroup: false,
+    };
     const { accountProblems } = await import("../../../components/eks/account-checks.js");
     expect(accountProblems(plan, facts)).toMatchObject([
       {
@@ -174,6 +181,7 @@ describe("what an account has", () => {
     quotas: new Map([["L-1216C47A", 100]]),
     keyProblem: undefined,
     network: undefined,
+    leftoverLogGroup: false,
   };
   const problems = async (changes: Partial<AccountFacts>): Promise<string[]> => {
     const { accountProblems } = await import("../../../components/eks/account-checks.js");
@@ -247,7 +255,7 @@ describe("asking an account", () => {
       async () => {
         await checkAccount(
           planEks(VALKEY_ON_EKS_PLAN),
-          { keyArn: "arn:aws:kms:us-west-2:1:key/gone", network: undefined },
+          { clusterName: "valkey", keyArn: "arn:aws:kms:us-west-2:1:key/gone", network: undefined },
           (path) => `valkey:platform.${path.join(".")}`,
         ).catch((error: unknown) => {
           thrown = error;
@@ -270,11 +278,10 @@ describe("asking an account", () => {
     let thrown: unknown;
     await runProgram(
       async () => {
-        await checkAccount(planEks(VALKEY_ON_EKS_PLAN), { keyArn: undefined, network: undefined }, () => "").catch(
-          (error: unknown) => {
-            thrown = error;
-          },
-        );
+        const used = { clusterName: "valkey", keyArn: undefined, network: undefined };
+        await checkAccount(planEks(VALKEY_ON_EKS_PLAN), used, () => "").catch((error: unknown) => {
+          thrown = error;
+        });
       },
       awsOutputs,
       { ...answers, "aws:index/getAvailabilityZones:getAvailabilityZones": refuse("no EC2 IMDS role found") },

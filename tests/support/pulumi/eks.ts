@@ -66,6 +66,7 @@ export function platformArgs(
     publicAccess: { cidrs: ["198.51.100.0/24"], openToTheWorld: false },
     access: { platform: { principalArn: `arn:aws:iam::${ACCOUNT_ID}:role/platform`, rights: "admin" } },
     logRetentionInDays: 7,
+    takesOverLogGroup: false,
     deletionProtection: false,
     pools: VALKEY_ON_EKS_PLAN.pools,
     plan,
@@ -137,6 +138,8 @@ export const accountCalls: MockCalls = {
     };
   },
   "aws:servicequotas/getServiceQuota:getServiceQuota": () => ({ value: 1e6 }),
+  "aws:eks/getClusters:getClusters": () => ({ names: [] }),
+  "aws:cloudwatch/getLogGroups:getLogGroups": () => ({ logGroupNames: [] }),
 };
 
 /** Without the ids that tests follow, as AWS would write it. */
