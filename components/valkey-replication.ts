@@ -14,6 +14,7 @@ import { CLIENT_PORT } from "./kubernetes/layout";
 import { objectNames } from "./kubernetes/names";
 import { createNetworkPolicy } from "./kubernetes/network-policy";
 import { scriptFiles } from "./kubernetes/scripts";
+import type { FailoverNodeSelectors } from "./kubernetes/replication/failover";
 import { createFailover } from "./kubernetes/replication/failover";
 import { createSecret } from "./kubernetes/secret";
 import { PASSWORD_FILE } from "./kubernetes/server-config";
@@ -34,6 +35,8 @@ export interface ValkeyReplicationArgs extends ServerArgs {
   readonly replicas: number;
   /** Sentinels that promote a replica when the primary fails; not with TLS. @default no failover */
   readonly sentinel?: SentinelSettings | undefined;
+  /** Labels that machines of Sentinels and proxies must have. @default those of the servers' placement */
+  readonly failoverNodeSelectors?: FailoverNodeSelectors | undefined;
   /** @default UPSTREAM_CHART */
   readonly chart?: ChartSource | undefined;
 }
@@ -78,7 +81,7 @@ export class ValkeyReplication extends pulumi.ComponentResource {
       { parent: this, dependsOn: needed },
     );
 
-    if (args.sentinel !== undefined) createFailover(context, args.sentinel, nodes);
+    if (args.sentinel !== undefined) createFailover(context, args.sentinel, nodes, args.failoverNodeSelectors);
     this.pods = serverPods(context, nodes, name);
     this.revision = podRevision(chart);
     this.endpoint = serviceEndpoint(args.sentinel === undefined ? names.client : names.writeProxy, context);

@@ -1,7 +1,8 @@
 import { formatUsd } from "../../lib/dollars";
 import { textTable } from "../../lib/table";
-import { formatCount } from "../../lib/units";
+import { formatCount, formatList } from "../../lib/units";
 import type { MachineGroup } from "./machine-plan";
+import type { MachineSet } from "./machine-sets";
 import type { EksPlan } from "./plan";
 import type { SystemPlan } from "./scale/system-machines";
 
@@ -12,6 +13,7 @@ export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
     `machines in ${plan.region}:`,
     ...indent(machineTable(plan.machines, plan.zones)),
     `system machines: ${describeSystem(plan.system)}`,
+    ...indent(plan.sets.flatMap(describeShared)),
     ...(volumes.count > 0 ? [`volumes: ${formatCount(volumes.count)}, ${formatCount(volumes.gib)} GiB`] : []),
     ...(network === undefined
       ? []
@@ -73,6 +75,14 @@ function machineTable(machines: readonly MachineGroup[], zones: readonly string[
     ],
     `  ${"r".repeat(zones.length + 1)}`,
   );
+}
+
+/** A line for machines with the pods of several groups. All other groups have machines of their own. */
+function describeShared({ type, groups, machines }: MachineSet): string[] {
+  if (groups.length < 2) return [];
+  const count = Object.values(machines).reduce((sum, each) => sum + each, 0);
+  const names = groups.map(({ name }) => name);
+  return [`${formatCount(count)} ${type} shared by ${formatList(names, names.length)}`];
 }
 
 function indent(lines: readonly string[]): string[] {

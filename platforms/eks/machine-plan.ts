@@ -1,8 +1,10 @@
 /** Machines that each pool needs in each zone, by type. Pure. */
-import { groupByZone } from "../../valkey/topology/placement";
+import { groupBy } from "../../lib/group-by";
 import type { Problem } from "./problem";
 import type { MachineType, AllocatableResources } from "./machines";
 import { DAEMON_ADDRESSES, familyOf, machineType, allocatableOn, unknownTypeProblem } from "./machines";
+import type { MachineSet, SetLayout } from "./machine-sets";
+import { fits, layoutOf, unitOf } from "./machine-sets";
 import type { PodGroup } from "./pod-groups";
 import type { PoolArgs, PoolName } from "./pools";
 import { POOLS } from "./pools";
@@ -22,67 +24,148 @@ export interface MachineGroup {
 /** The configured pools. */
 export type Pools = Readonly<Partial<Record<PoolName, PoolArgs | undefined>>>;
 
-/** The cheapest type that holds the largest pod; without prices, the one with the fewest vCPUs. */
+/** The cheapest type that holds the pods of some groups; without prices, the one with the fewest vCPUs. */
 interface Choice {
   readonly name: string;
   readonly type: MachineType;
   readonly room: AllocatableResources;
 }
 
-/**
- * Machines for the groups, zone by zone, by first fit with the largest pods first. Karpenter decides at run time; with
- * one machine type in a pool it decides the same. Karpenter treats a preference for separate machines as a requirement
- * while it can start machines.
- * @param prices of the region; undefined where there are none
- */
-export function planMachines(
-  groups: readonly PodGroup[],
-  pools: Pools,
-  prices: PriceTable | undefined,
-): { machines: MachineGroup[]; problems: Problem[] } {
-  const problems: Problem[] = POOLS.flatMap((pool) => typeProblems(pool, pools[pool], prices));
-  const machines = POOLS.flatMap((pool) => {
-    const members = groups.filter((group) => group.pool === pool && group.pods.length > 0);
-    if (members.length === 0) return [];
-    const args = pools[pool];
-    if (args === undefined) {
-      problems.push({
-        path: ["pools", pool],
-        message: `is missing, and ${members.map(({ name }) => name).join(", ")} would run there`,
-      });
-      return [];
-    }
-    const kinds = [...new Set(members.map(({ instanceType }) => instanceType))];
-    return kinds.flatMap((instanceType) => {
-      const alike = members.filter((group) => group.instanceType === instanceType);
-      const open = instanceType === undefined ? args : { ...args, instanceTypes: [instanceType] };
-      const choice = chooseType(open, alike, prices);
-      if (choice !== undefined) return fillZones(pool, choice, alike);
-      problems.push(...roomProblems(pool, open, alike));
-      return [];
-    });
-  });
-  return { machines, problems };
+/** A set as it grows, group by group. */
+interface GrowingSet {
+  readonly choice: Choice;
+  readonly instanceType: string | undefined;
+  readonly pinsType: boolean;
+  /** Whether groups of other owners may join: only machines of a known type are known to have room. */
+  readonly open: boolean;
+  groups: readonly PodGroup[];
+  layout: SetLayout;
 }
 
-/** The pods of a group that have to fit on one machine. */
-function unitOf({ cpuMilli, memoryMiB, pods, volume, together = false }: PodGroup): AllocatableResources {
-  const count = together ? pods.length : 1;
+export interface MachinePlan {
+  readonly machines: MachineGroup[];
+  readonly sets: MachineSet[];
+  readonly notes: string[];
+  readonly problems: Problem[];
+}
+
+/**
+ * Machines for the groups, set by set (`machine-sets.ts`). An owner's groups join the first set of the configuration in
+ * which that is safe, else they get a set of their own; groups of one owner that cannot share get one each.
+ * @param prices of the region; undefined where there are none
+ */
+export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: PriceTable | undefined): MachinePlan {
+  const notes: string[] = [];
+  const problems: Problem[] = POOLS.flatMap((pool) => typeProblems(pool, pools[pool], prices));
+  const byPool = POOLS.map((pool) => {
+    const members = groups.filter((group) => group.pool === pool && group.pods.length > 0);
+    const args = pools[pool];
+    if (members.length === 0 || args === undefined) {
+      problems.push(...members.slice(0, 1).map(() => missingPool(pool, members)));
+      return { pool, sets: [] };
+    }
+    const planned = planSets(members, args, prices);
+    notes.push(...planned.notes);
+    if (planned.unfitting.length > 0) problems.push(...roomProblems(pool, args, planned.unfitting));
+    return { pool, sets: planned.sets };
+  });
   return {
-    cpuMilli: cpuMilli * count,
-    memoryMiB: memoryMiB * count,
-    pods: count,
-    volumes: volume === undefined ? 0 : count,
+    machines: byPool.flatMap(({ pool, sets }) => machinesOf(pool, sets)),
+    sets: byPool.flatMap(({ pool, sets }) => sets.map((set) => finished(pool, set))),
+    notes,
+    problems,
   };
 }
 
-function fits(unit: AllocatableResources, room: AllocatableResources): boolean {
-  return (
-    unit.cpuMilli <= room.cpuMilli &&
-    unit.memoryMiB <= room.memoryMiB &&
-    unit.pods <= room.pods &&
-    unit.volumes <= room.volumes
-  );
+function missingPool(pool: PoolName, members: readonly PodGroup[]): Problem {
+  return {
+    path: ["pools", pool],
+    message: `is missing, and ${members.map(({ name }) => name).join(", ")} would run there`,
+  };
+}
+
+const labelOf = ({ label, name }: PodGroup): string => label ?? name;
+
+/** @returns also the groups with a pod that no type has room for */
+function planSets(
+  members: readonly PodGroup[],
+  args: PoolArgs,
+  prices: PriceTable | undefined,
+): { sets: GrowingSet[]; notes: string[]; unfitting: PodGroup[] } {
+  const sets: GrowingSet[] = [];
+  const notes: string[] = [];
+  const unfitting: PodGroup[] = [];
+  const place = (groups: readonly PodGroup[]): void => {
+    const [first, ...rest] = groups;
+    if (first === undefined) return;
+    const { instanceType } = first;
+    for (const set of sets) {
+      if (!set.open || set.instanceType !== instanceType) continue;
+      const joined = [...set.groups, ...groups];
+      const layout = layoutOf(joined, set.choice.room);
+      if (layout === undefined) continue;
+      set.groups = joined;
+      set.layout = layout;
+      return;
+    }
+    const types = instanceType === undefined ? args.instanceTypes : [instanceType];
+    const choice = chooseType({ ...args, instanceTypes: types }, groups, prices);
+    const layout = choice && layoutOf(groups, choice.room);
+    if (choice !== undefined && layout !== undefined) {
+      const pinsType = instanceType === undefined && types.length > 1 && layout.fullest > 1;
+      sets.push({ choice, instanceType, pinsType, open: types.length === 1 || pinsType, groups, layout });
+    } else if (rest.length > 0) {
+      for (const group of groups) place([group]);
+      const beside = sets.find((set) => set.groups.includes(first))?.groups ?? groups;
+      const others = rest.filter((group) => !beside.includes(group));
+      if (others.length > 0) notes.push(splitNote(first, others));
+    } else {
+      unfitting.push(first);
+    }
+  };
+  for (const groups of groupBy(
+    members,
+    ({ owner, instanceType, ...group }) => `${owner ?? labelOf(group)} ${instanceType ?? ""}`,
+  ).values())
+    place(groups);
+  return { sets, notes, unfitting };
+}
+
+function splitNote(first: PodGroup, others: readonly PodGroup[]): string {
+  const names = others.map(({ name }) => name).join(" and ");
+  return `${names} are on other machines than ${first.name}: not every order of scheduling would find room for all of them`;
+}
+
+function finished(pool: PoolName, { choice, pinsType, groups, layout }: GrowingSet): MachineSet {
+  const named = groups.map((group) => ({ name: group.name, label: labelOf(group) }));
+  return {
+    name: named[0]?.label ?? "",
+    pool,
+    type: choice.name,
+    pinsType,
+    groups: named,
+    machines: Object.fromEntries(layout.machines),
+  };
+}
+
+/** The machines of all sets, in a group for each type and zone. */
+function machinesOf(pool: PoolName, sets: readonly GrowingSet[]): MachineGroup[] {
+  const found = new Map<string, MachineGroup>();
+  for (const { choice, layout } of sets) {
+    for (const [zone, count] of layout.machines) {
+      const key = `${choice.name} ${zone}`;
+      const { count: before = 0, podAddresses = 0 } = found.get(key) ?? {};
+      found.set(key, {
+        pool,
+        type: choice.name,
+        zone,
+        count: before + count,
+        vcpus: choice.type.vcpus,
+        podAddresses: Math.max(podAddresses, layout.fullest + DAEMON_ADDRESSES),
+      });
+    }
+  }
+  return [...found.values()];
 }
 
 function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceTable | undefined): Problem[] {
@@ -153,59 +236,4 @@ function roomProblems(pool: PoolName, args: PoolArgs, groups: readonly PodGroup[
       message: `no type has room for every pod: ${asked}; beside what runs on every machine there are: ${rooms.join(", ")}`,
     },
   ];
-}
-
-function fillZones(pool: PoolName, { name, type, room }: Choice, groups: readonly PodGroup[]): MachineGroup[] {
-  const placed = groups.flatMap((group) =>
-    (group.together === true ? group.pods.slice(0, 1) : group.pods).map((pod) => ({ zone: pod.zone, group })),
-  );
-  return [...groupByZone(placed)].map(([zone, units]) => {
-    const { machines, fullest } = pack(
-      units.map(({ group }) => group),
-      room,
-    );
-    return { pool, type: name, zone, count: machines, vcpus: type.vcpus, podAddresses: fullest + DAEMON_ADDRESSES };
-  });
-}
-
-/**
- * First fit, largest first.
- * @param groups one entry per unit
- * @returns the number of machines, and the most pods on one
- */
-function pack(groups: readonly PodGroup[], room: AllocatableResources): { machines: number; fullest: number } {
-  const machines: { left: AllocatableResources; readonly groups: Set<PodGroup> }[] = [];
-  // Index of the first machine that may have room for another unit of the group.
-  const from = new Map<PodGroup, number>();
-  const largestFirst = [...groups].sort(
-    (a, b) => unitOf(b).cpuMilli - unitOf(a).cpuMilli || unitOf(b).memoryMiB - unitOf(a).memoryMiB,
-  );
-  for (const group of largestFirst) {
-    const unit = unitOf(group);
-    let index = from.get(group) ?? 0;
-    while (index < machines.length && !takes(machines[index], group, unit)) index++;
-    from.set(group, index);
-    const machine = machines[index] ?? { left: room, groups: new Set<PodGroup>() };
-    machines[index] = machine;
-    machine.left = {
-      cpuMilli: machine.left.cpuMilli - unit.cpuMilli,
-      memoryMiB: machine.left.memoryMiB - unit.memoryMiB,
-      pods: machine.left.pods - unit.pods,
-      volumes: machine.left.volumes - unit.volumes,
-    };
-    machine.groups.add(group);
-  }
-  return { machines: machines.length, fullest: Math.max(0, ...machines.map(({ left }) => room.pods - left.pods)) };
-}
-
-function takes(
-  machine: { readonly left: AllocatableResources; readonly groups: ReadonlySet<PodGroup> } | undefined,
-  group: PodGroup,
-  unit: AllocatableResources,
-): boolean {
-  return (
-    machine !== undefined &&
-    fits(unit, machine.left) &&
-    !(group.separate && group.together !== true && machine.groups.has(group))
-  );
 }

@@ -4,6 +4,7 @@ import type { Cost } from "./cost";
 import { costOf } from "./cost";
 import type { MachineGroup, Pools } from "./machine-plan";
 import { planMachines } from "./machine-plan";
+import type { MachineSet } from "./machine-sets";
 import { machineType } from "./machines";
 import type { NetworkPlan, ZoneDemand } from "./network-plan";
 import { zoneCapacity, planNetwork, prefixesNeeded, smallestMaskFor } from "./network-plan";
@@ -44,6 +45,8 @@ export interface EksPlan {
   readonly zones: readonly string[];
   readonly machines: readonly MachineGroup[];
   readonly system: SystemPlan;
+  /** The machines of the pools by what runs on them. */
+  readonly sets: readonly MachineSet[];
   /** Undefined with an existing network. */
   readonly network: NetworkPlan | undefined;
   readonly volumes: { readonly count: number; readonly gib: number };
@@ -81,6 +84,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
     zones,
     machines,
     system,
+    sets: pods.sets,
     network,
     volumes: {
       count: groups.reduce((sum, group) => sum + (group.volume === undefined ? 0 : group.pods.length), 0),
@@ -102,7 +106,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
       endpointZones,
       kmsKeys: args.ownKey ? 1 : 0,
     }),
-    notes: notesOf(args, prices),
+    notes: [...notesOf(args, prices), ...pods.notes],
     problems: [
       ...zoneProblems(args, machines, prices),
       ...systemProblems(system, prices),

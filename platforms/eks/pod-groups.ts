@@ -7,9 +7,15 @@ import type { StorageClassName } from "./storage-classes";
 /** Pods with equal requests, such as a deployment's servers or a benchmark's load generators. */
 export interface PodGroup {
   readonly name: string;
+  /** What the group is called where machines are labelled: a valid label. @default the name */
+  readonly label?: string | undefined;
+  /** Groups of one owner share machines with each other rather than with those of another. @default the label */
+  readonly owner?: string | undefined;
   readonly pool: PoolName;
   /** Each pod and its zone. */
   readonly pods: readonly PlacedNode[];
+  /** Zones that the pods are spread over, in the order in which they are filled. */
+  readonly zones: readonly string[];
   /** Requests: thousandths of a CPU, and MiB. */
   readonly cpuMilli: number;
   readonly memoryMiB: number;
@@ -19,34 +25,23 @@ export interface PodGroup {
   readonly separate: boolean;
   /** Whether all pods share one machine, regardless of `separate`. @default false */
   readonly together?: boolean | undefined;
-  /** One of the pool's types. @default the cheapest type that fits all groups without a type */
+  /** One of the pool's types. @default the cheapest type with room for a pod */
   readonly instanceType?: string | undefined;
 }
 
 /** The servers of a deployment. */
 export interface ServerGroupArgs extends Omit<PodGroup, "pods"> {
   readonly shape: Shape;
-  /** In the order in which nodes are placed. */
-  readonly zones: readonly string[];
 }
 
 /** Servers spread as the scheduler spreads them, without regard to roles: zones differ by one pod at most. */
-export function serverPodGroup({ shape, zones, ...group }: ServerGroupArgs): PodGroup {
+export function serverPodGroup({ shape, ...group }: ServerGroupArgs): PodGroup {
   const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${group.name}-${index}`);
-  return { ...group, pods: spreadOverZones(names, zones) };
+  return { ...group, pods: spreadOverZones(names, group.zones) };
 }
 
 /** Load generators, spread over the zones in turn. */
-export function clientPodGroup({
-  count,
-  zones,
-  ...group
-}: Omit<PodGroup, "pods"> & { readonly count: number; readonly zones: readonly string[] }): PodGroup {
-  return {
-    ...group,
-    pods: spreadOverZones(
-      Array.from({ length: count }, (_, index) => `${group.name}-${index}`),
-      zones,
-    ),
-  };
+export function clientPodGroup({ count, ...group }: Omit<PodGroup, "pods"> & { readonly count: number }): PodGroup {
+  const names = Array.from({ length: count }, (_, index) => `${group.name}-${index}`);
+  return { ...group, pods: spreadOverZones(names, group.zones) };
 }

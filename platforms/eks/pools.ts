@@ -68,3 +68,14 @@ export function poolToleration(pool: PoolName): {
 export function poolSelector(pool: PoolName): Readonly<Record<string, string>> {
   return { [POOL_KEY]: poolObjectName(pool) };
 }
+
+/** Key of the label of every machine, and of the node selector of every pod, that says which set it belongs to. */
+export const MACHINE_SET_KEY = "valkey-measured/machines";
+
+/** The set of the load generators. */
+export const LOAD_GENERATOR_SET = "load-generators";
+
+/** Node selector of a pod that runs only on the machines of a set. Sets of different pools have no machine in common. */
+export function machineSetSelector(set: string): Readonly<Record<string, string>> {
+  return { [MACHINE_SET_KEY]: set };
+}

@@ -4,6 +4,7 @@ import type { EksPlan, EksPlanArgs } from "../../platforms/eks/plan";
 import { planEks } from "../../platforms/eks/plan";
 import type { PodGroup } from "../../platforms/eks/pod-groups";
 import { clientPodGroup, serverPodGroup } from "../../platforms/eks/pod-groups";
+import { LOAD_GENERATOR_SET } from "../../platforms/eks/pools";
 import type { StorageClassName } from "../../platforms/eks/storage-classes";
 import { STORAGE_CLASS_NAMES } from "../../platforms/eks/storage-classes";
 import {
@@ -12,8 +13,9 @@ import {
   PROXY_COUNT,
   FAILOVER_RESOURCES,
 } from "../../components/kubernetes/pods/sidecar-resources";
+import { objectNames } from "../../components/kubernetes/names";
 import { configuredSentinels, configuredShape } from "./benchmark-plans";
-import { podSettings, runnerCount } from "./pods";
+import { podSettings, runnerCount, runnerZones } from "./pods";
 import type { BenchmarkConfig } from "../config/schema/benchmark";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { EksPlatformConfig } from "../config/schema/eks";
@@ -96,16 +98,26 @@ function watcherGroups(name: string, deployment: DeploymentConfig, platform: Eks
   const sentinel = configuredSentinels(deployment);
   if (sentinel === undefined) return [];
   const { placement, pool = "servers", instanceType } = podSettings(platform, deployment);
+  const names = objectNames(name);
   const common = {
+    owner: name,
     pool,
     zones: placement.zones,
     ...amounts(FAILOVER_RESOURCES.requests),
     separate: placement.hostAntiAffinity !== "none",
+    together: placement.oneMachine === true,
     instanceType,
   };
+  const proxyZones = placement.zones.slice(0, PROXY_COUNT);
   return [
-    clientPodGroup({ ...common, name: `Sentinels of ${name}`, count: sentinel.count }),
-    clientPodGroup({ ...common, name: `proxies of ${name}`, count: PROXY_COUNT }),
+    clientPodGroup({ ...common, name: `Sentinels of ${name}`, label: names.sentinel, count: sentinel.count }),
+    clientPodGroup({
+      ...common,
+      name: `proxies of ${name}`,
+      label: names.writeProxy,
+      count: PROXY_COUNT,
+      zones: proxyZones,
+    }),
   ];
 }
 
@@ -113,11 +125,10 @@ function watcherGroups(name: string, deployment: DeploymentConfig, platform: Eks
 function clientGroup(platform: EksPlatformConfig, deployments: Readonly<Record<string, DeploymentConfig>>): PodGroup {
   return clientPodGroup({
     name: "load generators",
+    label: LOAD_GENERATOR_SET,
     pool: "clients",
     count: runnerCount(platform, Object.values(deployments).map(configuredShape)),
-    zones: zoneNames(
-      platform.clients.zone === undefined ? platform : { region: platform.region, zones: [platform.clients.zone] },
-    ),
+    zones: runnerZones(platform),
     ...amounts(platform.clients.requests),
     separate: true,
     together: false,

@@ -5,7 +5,7 @@ import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import { toDirectives } from "../../valkey/settings";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import type { PoolName } from "../../platforms/eks/pools";
-import { poolSelector, poolToleration } from "../../platforms/eks/pools";
+import { LOAD_GENERATOR_SET, machineSetSelector, poolSelector, poolToleration } from "../../platforms/eks/pools";
 import type { Placement } from "../../components/kubernetes/arguments";
 import { pullPolicy } from "../../components/kubernetes/pods/image";
 import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "../../components/kubernetes/layout";
@@ -26,9 +26,8 @@ const IMAGES: Readonly<Record<Exclude<Engine, "valkey">, string>> = {
   dragonfly: "docker.dragonflydb.io/dragonflydb/dragonfly:v1.37.2",
 };
 
-/** Labels that every provider gives its machines. */
+/** Label that every provider gives its machines. */
 const INSTANCE_TYPE = "node.kubernetes.io/instance-type";
-const ZONE = "topology.kubernetes.io/zone";
 
 interface Amounts {
   readonly cpu: string;
@@ -82,13 +81,22 @@ export function podSettings(platform: PodPlatform, deployment: Pick<DeploymentCo
     },
     placement: {
       zones: deploymentZones(platform, deployment),
-      hostAntiAffinity: platform.hostAntiAffinity,
+      ...spreadOf(platform),
       oneMachine: pods?.oneMachine ?? false,
       ...whereOf(platform, pool, pods?.instanceType),
     },
     pool,
     instanceType: pods?.instanceType,
   };
+}
+
+/**
+ * Where machines are started for pods, a preference is a requirement: Karpenter starts a machine for each pod, and the
+ * scheduler would put two pods on the first one that is ready.
+ */
+function spreadOf({ type, hostAntiAffinity }: PodPlatform): Pick<Placement, "hostAntiAffinity" | "zonesInOrder"> {
+  if (type !== "eks") return { hostAntiAffinity };
+  return { hostAntiAffinity: hostAntiAffinity === "preferred" ? "required" : hostAntiAffinity, zonesInOrder: true };
 }
 
 function whereOf(
@@ -114,6 +122,11 @@ export function runnerCount({ clients }: PodPlatform, deployments: readonly { re
   );
 }
 
+/** Names of the zones of the load generators. */
+export function runnerZones({ region, zones, clients: { zone } }: EksPlatformConfig): string[] {
+  return zoneNames({ region, zones: zone === undefined ? zones : [zone] });
+}
+
 /** Load generators as pods. Undefined keys are left out, because Kubernetes' objects have none. */
 export function runnerPlan(platform: PodPlatform, runners: number, otherEngines: boolean): RunnerPlan {
   const { clients, tls, image, imagePullPolicy } = platform;
@@ -130,17 +143,13 @@ export function runnerPlan(platform: PodPlatform, runners: number, otherEngines:
   };
 }
 
-function placeOfRunners(platform: PodPlatform): Pick<RunnerPlan, "nodeSelector" | "tolerations"> {
-  if (platform.type === "eks") {
-    const { zone } = platform.clients;
+function placeOfRunners(platform: PodPlatform): Pick<RunnerPlan, "nodeSelector" | "tolerations" | "ownMachinesIn"> {
+  if (platform.type === "eks")
     return {
-      nodeSelector: {
-        ...poolSelector("clients"),
-        ...(zone === undefined ? {} : { [ZONE]: zoneNames({ region: platform.region, zones: [zone] })[0] ?? "" }),
-      },
+      nodeSelector: { ...poolSelector("clients"), ...machineSetSelector(LOAD_GENERATOR_SET) },
       tolerations: [poolToleration("clients")],
+      ownMachinesIn: runnerZones(platform),
     };
-  }
   const { nodeSelector, tolerations } = platform.clients;
   return {
     ...(nodeSelector === undefined ? {} : { nodeSelector }),

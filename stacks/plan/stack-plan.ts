@@ -84,13 +84,14 @@ function withoutProblems({
   zones,
   machines,
   system,
+  sets,
   network,
   volumes,
   quotas,
   cost,
   notes,
 }: EksPlan): Omit<EksPlan, "problems"> {
-  return { region, zones, machines, system, network, volumes, quotas, cost, notes };
+  return { region, zones, machines, system, sets, network, volumes, quotas, cost, notes };
 }
 
 function planDeployment(name: string, deployment: DeploymentConfig, platform: PlatformConfig): DeploymentPlan {

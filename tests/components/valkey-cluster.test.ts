@@ -147,6 +147,22 @@ describe("ValkeyCluster", () => {
     expect(Object.keys(strict.affinity.podAntiAffinity)).toEqual(["requiredDuringSchedulingIgnoredDuringExecution"]);
     expect(strict.topologySpreadConstraints).toMatchObject([{ minDomains: 2 }]);
     expect(strict).toMatchObject({ nodeSelector: { pool: "servers" }, tolerations: [toleration] });
+    const ordered = podOf(
+      await statefulSet({ placement: { zones: ["a", "b", "c"], hostAntiAffinity: "required", zonesInOrder: true } }),
+    ).spec;
+    const zone = (...values: string[]): object => ({
+      matchExpressions: [{ key: "topology.kubernetes.io/zone", operator: "In", values }],
+    });
+    expect([strict, ordered].map(({ affinity }) => affinity.nodeAffinity)).toEqual([
+      { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [zone("a", "b")] } },
+      {
+        requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [zone("a", "b", "c")] },
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          { weight: 2, preference: zone("a") },
+          { weight: 1, preference: zone("b") },
+        ],
+      },
+    ]);
   });
 
   it("announces an address that is the pod's own and a host name that stays", async () => {
@@ -377,7 +393,7 @@ describe("ValkeyCluster", () => {
 interface Pod {
   readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
   readonly spec: {
-    readonly affinity: { readonly podAntiAffinity: object };
+    readonly affinity: { readonly nodeAffinity: object; readonly podAntiAffinity: object };
     readonly topologySpreadConstraints: unknown;
     readonly terminationGracePeriodSeconds: number;
     readonly volumes: readonly unknown[];

@@ -30,6 +30,12 @@ export interface RunnerPlan {
   /** Labels of the machines that runners may use, such as those of a pool of their own. */
   readonly nodeSelector?: Labels | undefined;
   readonly tolerations?: readonly Toleration[] | undefined;
+  /**
+   * Zones that runners are spread over evenly, each on a machine without another runner, in the order in which they
+   * are filled. For machines that are started for the runners: as many as planned.
+   * @default any zone, on other machines where there are any
+   */
+  readonly ownMachinesIn?: readonly string[] | undefined;
   /** Labels added to the pods, so that a NetworkPolicy can admit them. */
   readonly labels?: Labels | undefined;
   /** Names of Secrets in the runners' namespace. */

@@ -2,6 +2,7 @@
 import type { V1Job } from "@kubernetes/client-node";
 import { compact } from "../../../lib/compact";
 import type { Plain } from "../../../platforms/kubernetes/plain";
+import { zoneAffinity, zoneSpread } from "../../../platforms/kubernetes/zone-spread";
 import type { TlsFiles } from "../../../valkey/node";
 import { tlsArguments } from "../valkey-benchmark/arguments";
 import type { JobPlan, RunnerPlan } from "./job-plan";
@@ -44,6 +45,7 @@ export function podSpec(plan: JobPlan): PodSpec {
       seccompProfile: { type: "RuntimeDefault" },
     },
     affinity: affinity(plan),
+    ...(runner.ownMachinesIn && { topologySpreadConstraints: [zoneSpread(JOB_LABELS, runner.ownMachinesIn)] }),
     ...(nodeSelector && { nodeSelector: { ...nodeSelector } }),
     ...(tolerations && { tolerations: tolerations.map((each) => ({ ...each })) }),
     ...(imagePullSecrets && { imagePullSecrets: imagePullSecrets.map((name) => ({ name })) }),
@@ -142,7 +144,7 @@ function credentials({ name, user }: JobPlan): Environment {
   ];
 }
 
-/** Keeps runners off the servers' machines, or prefers that where sharing is allowed; spreads runners over machines. */
+/** Keeps runners off the servers' machines, or prefers that where sharing is allowed; keeps runners apart likewise. */
 function affinity({ servers, runner }: JobPlan): NonNullable<PodSpec["affinity"]> {
   const topologyKey = "kubernetes.io/hostname";
   const fromServers = {
@@ -150,11 +152,15 @@ function affinity({ servers, runner }: JobPlan): NonNullable<PodSpec["affinity"]
     namespaces: [servers.namespace],
     labelSelector: { matchLabels: { ...servers.labels } },
   };
-  const fromRunners = {
-    weight: 10,
-    podAffinityTerm: { topologyKey, labelSelector: { matchLabels: { ...JOB_LABELS } } },
-  };
-  const preferred = runner.sharing ? [{ weight: 100, podAffinityTerm: fromServers }, fromRunners] : [fromRunners];
+  const fromRunners = { topologyKey, labelSelector: { matchLabels: { ...JOB_LABELS } } };
+  const { ownMachinesIn } = runner;
+  if (ownMachinesIn !== undefined)
+    return {
+      nodeAffinity: zoneAffinity(ownMachinesIn, true),
+      podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [fromServers, fromRunners] },
+    };
+  const preferOthers = { weight: 10, podAffinityTerm: fromRunners };
+  const preferred = runner.sharing ? [{ weight: 100, podAffinityTerm: fromServers }, preferOthers] : [preferOthers];
   return {
     podAntiAffinity: {
       ...(!runner.sharing && { requiredDuringSchedulingIgnoredDuringExecution: [fromServers] }),

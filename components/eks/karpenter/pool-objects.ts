@@ -2,7 +2,7 @@
 import { architecturesOf } from "../../../platforms/eks/architectures";
 import { reservedCpus } from "../../../platforms/eks/machines";
 import type { PoolArgs, PoolName } from "../../../platforms/eks/pools";
-import { poolObjectName, poolSelector, poolTaint } from "../../../platforms/eks/pools";
+import { MACHINE_SET_KEY, poolObjectName, poolSelector, poolTaint } from "../../../platforms/eks/pools";
 import { userDataOf } from "./user-data";
 
 /** A cluster as its machines know it. */
@@ -105,6 +105,8 @@ export function nodePoolOf(
             only("kubernetes.io/os", ["linux"]),
             only("node.kubernetes.io/instance-type", instanceTypes),
             only("topology.kubernetes.io/zone", zones),
+            // A machine for each set that a pod names, with the set as its label.
+            { key: MACHINE_SET_KEY, operator: "Exists" },
           ],
           expireAfter: "Never",
         },

@@ -1,9 +1,9 @@
 /** Scheduling of a pod: zones as a hard constraint, machines as configured. Pure. */
 import type { types } from "@pulumi/kubernetes";
+import { zoneAffinity, zoneSpread } from "../../../platforms/kubernetes/zone-spread";
 import type { Placement } from "../arguments";
 import { selectorLabels } from "../names";
 
-const ZONE = "topology.kubernetes.io/zone";
 const MACHINE = "kubernetes.io/hostname";
 
 /** Keys of a pod's specification, and of the upstream chart's values. */
@@ -16,31 +16,12 @@ export interface Scheduling {
 
 /** @param labels of the pods. @default those of the deployment's servers */
 export function scheduling(deployment: string, placement: Placement, labels = selectorLabels(deployment)): Scheduling {
+  const { zones, zonesInOrder = false } = placement;
   return {
-    affinity: { nodeAffinity: onlyIn(placement.zones), ...machines(labels, placement) },
-    topologySpreadConstraints: [
-      {
-        topologyKey: ZONE,
-        maxSkew: 1,
-        whenUnsatisfiable: "DoNotSchedule",
-        // Counts zones without a machine: pods wait for a machine there instead of filling the other zones.
-        minDomains: placement.zones.length,
-        // Ignores zones whose machines these pods may not use; pods would wait for those zones for ever.
-        nodeAffinityPolicy: "Honor",
-        nodeTaintsPolicy: "Honor",
-        labelSelector: { matchLabels: labels },
-      },
-    ],
+    affinity: { nodeAffinity: zoneAffinity(zones, zonesInOrder), ...machines(labels, placement) },
+    topologySpreadConstraints: [zoneSpread(labels, zones)],
     nodeSelector: { ...placement.nodeSelector },
     tolerations: [...(placement.tolerations ?? [])],
-  };
-}
-
-function onlyIn(zones: readonly string[]): types.input.core.v1.NodeAffinity {
-  return {
-    requiredDuringSchedulingIgnoredDuringExecution: {
-      nodeSelectorTerms: [{ matchExpressions: [{ key: ZONE, operator: "In", values: [...zones] }] }],
-    },
   };
 }
 

@@ -8,9 +8,29 @@ import { createFailoverPolicies } from "../network-policy";
 import { createSentinelPods } from "./sentinel-pods";
 import { createWriteProxy } from "./write-proxy";
 
-/** @param nodes number of servers, with the primary */
-export function createFailover(context: DeploymentContext, settings: SentinelSettings, nodes: number): void {
+/** Labels that machines must have. */
+export interface FailoverNodeSelectors {
+  readonly sentinels: Readonly<Record<string, string>>;
+  readonly proxies: Readonly<Record<string, string>>;
+}
+
+/**
+ * @param nodes number of servers, with the primary
+ * @param selectors @default those of the servers
+ */
+export function createFailover(
+  context: DeploymentContext,
+  settings: SentinelSettings,
+  nodes: number,
+  selectors?: FailoverNodeSelectors,
+): void {
   createFailoverPolicies(context);
-  createSentinelPods(context, settings);
-  createWriteProxy(context, nodes);
+  createSentinelPods(onMachines(context, selectors?.sentinels), settings);
+  createWriteProxy(onMachines(context, selectors?.proxies), nodes);
+}
+
+function onMachines(context: DeploymentContext, nodeSelector?: Readonly<Record<string, string>>): DeploymentContext {
+  if (nodeSelector === undefined) return context;
+  const { args } = context;
+  return { ...context, args: { ...args, placement: { ...args.placement, nodeSelector } } };
 }

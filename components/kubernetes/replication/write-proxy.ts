@@ -38,6 +38,8 @@ export function createWriteProxy(context: DeploymentContext, nodes: number): voi
       metadata: { ...metadata, annotations: AWAIT_CREATION_ONLY },
       spec: {
         replicas: PROXY_COUNT,
+        // Another proxy would need another machine where proxies are kept apart.
+        strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
         selector: { matchLabels: labels },
         template: { metadata: { labels }, spec: podSpec(context, labels) },
       },

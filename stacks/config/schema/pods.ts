@@ -71,7 +71,7 @@ export const podKeys = {
   }),
   hostAntiAffinity: z.enum(["required", "preferred", "none"]).default("preferred").meta({
     description:
-      "Whether each node of a deployment needs a machine of its own: always, where there are enough machines, or never.",
+      "Whether each node of a deployment needs a machine of its own: always, where there are enough machines, or never. On EKS machines are started for them, so `preferred` is `required`.",
   }),
   chart: chartSchema.optional().meta({
     description: "Helm chart of Valkey replication.",

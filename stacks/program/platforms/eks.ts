@@ -8,6 +8,7 @@ import { BadInput } from "../../../lib/errors";
 import { checkAccount } from "../../../components/eks/account-checks";
 import { EksPlatform } from "../../../components/eks/platform";
 import type { EksPlatformArgs } from "../../../components/eks/platform";
+import { setNodeSelectors } from "../../../platforms/eks/machine-sets";
 import type { EksPlan } from "../../../platforms/eks/plan";
 import { VolumeDeletionWait } from "../../../provider/resources/volume-deletion-wait";
 import { eksPlan } from "../../plan/eks";
@@ -75,6 +76,7 @@ export async function deployOnEks(
     namespace,
     kubeconfig: eks.kubeconfig,
     context: undefined,
+    nodeSelectors: setNodeSelectors(plan.sets),
   });
 }
 

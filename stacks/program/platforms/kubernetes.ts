@@ -48,7 +48,7 @@ export function deployOnKubernetes(
     { metadata: { name: platform.namespace, labels: POD_SECURITY } },
     { provider, dependsOn: [check], retainOnDelete: keepsVolumes },
   );
-  return deployPodsOfStack(platform, config, { provider, namespace, kubeconfig, context });
+  return deployPodsOfStack(platform, config, { provider, namespace, kubeconfig, context, nodeSelectors: undefined });
 }
 
 function clusterNeeds(platform: KubernetesConfig, { deployments, measures }: StackConfig): KubernetesRequirements {

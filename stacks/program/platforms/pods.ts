@@ -4,7 +4,9 @@ import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { ScaleIn } from "../../../provider/resources/scale-in";
 import { EngineReplication } from "../../../components/engine-replication";
-import type { ServerArgs } from "../../../components/kubernetes/arguments";
+import type { Labels } from "../../../platforms/kubernetes/pods";
+import type { Placement, ServerArgs } from "../../../components/kubernetes/arguments";
+import { objectNames } from "../../../components/kubernetes/names";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";
 import type { ServerPods } from "../../../components/kubernetes/pods/server-pods";
 import { Password } from "../../../provider/resources/password";
@@ -31,6 +33,8 @@ export interface PodDestination {
   /** A kubeconfig's path, or its text without secrets. */
   readonly kubeconfig: pulumi.Input<string> | undefined;
   readonly context: string | undefined;
+  /** What machines are labelled with, for each StatefulSet and Deployment, by its name; undefined where they exist. */
+  readonly nodeSelectors: ReadonlyMap<string, Labels> | undefined;
 }
 
 /** Every deployment of a stack, the network policy of its load generators, and the dashboard of its metrics. */
@@ -63,7 +67,9 @@ function deployPods(
 ): StartedDeployment {
   const { password } = new Password(name);
   const settings = podSettings(platform, deployment);
-  const args = serverArgs(deployment, platform, settings, password, place.namespace.metadata.name);
+  const on = (object: string): Placement => onMachines(settings.placement, object, place.nodeSelectors);
+  const own = { ...settings, placement: on(name) };
+  const args = serverArgs(deployment, platform, own, password, place.namespace.metadata.name);
   // A preview knows it, and so does what must happen before the servers change.
   const planned = pulumi.output(place.kubeconfig).apply((kubeconfig): KubernetesReference => ({
     ...podTarget(name, deployment, platform),
@@ -78,7 +84,7 @@ function deployPods(
     storage: { className, size },
   });
   const options = { provider: place.provider, dependsOn: [place.namespace, drain] };
-  const servers = createServers(name, deployment, platform, args, options);
+  const servers = createServers(name, deployment, platform, args, on, options);
   const target = pulumi
     .all([planned, servers.endpoint, servers.pods.namespace])
     .apply(([known, service]) => ({ ...withPods(known, servers.pods), ...sentinelTarget(name, deployment), service }));
@@ -104,17 +110,28 @@ function createServers(
   deployment: DeploymentConfig,
   { chart }: PodPlatform,
   args: ServerArgs,
+  on: (object: string) => Placement,
   options: pulumi.ComponentResourceOptions,
 ): ValkeyCluster | ValkeyReplication | EngineReplication {
   const { engine, mode } = deployment;
   if (mode === "cluster") return new ValkeyCluster(name, { ...args, shape: configuredShape(deployment) }, options);
-  return engine === "valkey"
-    ? new ValkeyReplication(
-        name,
-        { ...args, replicas: deployment.replicas, chart, sentinel: configuredSentinels(deployment) },
-        options,
-      )
-    : new EngineReplication(name, { ...args, engine, replicas: deployment.replicas }, options);
+  if (engine !== "valkey")
+    return new EngineReplication(name, { ...args, engine, replicas: deployment.replicas }, options);
+  const sentinel = configuredSentinels(deployment);
+  const { sentinel: sentinels, writeProxy: proxies } = objectNames(name);
+  const failoverNodeSelectors =
+    sentinel === undefined
+      ? undefined
+      : { sentinels: { ...on(sentinels).nodeSelector }, proxies: { ...on(proxies).nodeSelector } };
+  const { replicas } = deployment;
+  return new ValkeyReplication(name, { ...args, replicas, chart, sentinel, failoverNodeSelectors }, options);
+}
+
+function onMachines(placement: Placement, object: string, selectors: PodDestination["nodeSelectors"]): Placement {
+  if (selectors === undefined) return placement;
+  const own = selectors.get(object);
+  if (own === undefined) throw new Error(`no machines are planned for ${object}`);
+  return { ...placement, nodeSelector: { ...placement.nodeSelector, ...own } };
 }
 
 function serverArgs(

@@ -1,7 +1,7 @@
 /** Every stack on EKS as a whole: what it declares, how its parts relate, and whether it holds to the guardrails. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { nodeCount } from "../../../valkey/topology/placement";
-import { poolSelector, poolToleration } from "../../../platforms/eks/pools";
+import { MACHINE_SET_KEY, machineSetSelector, poolSelector, poolToleration } from "../../../platforms/eks/pools";
 import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
 import type { Resources } from "../../../components/kubernetes/arguments";
 import { isGuaranteed } from "../../../components/kubernetes/pods/sidecar-resources";
@@ -106,18 +106,22 @@ describe.each(stacks)("the stack %s", (name, config) => {
         },
       ]),
     );
+    const sets = planStack(name, config).eks?.sets ?? [];
     for (const { deployment, spec, set } of servers()) {
       const own = config.deployments[deployment];
       if (own === undefined) throw new Error(`no ${deployment}`);
       const { pool = "servers", instanceType } = podSettings(platform, own);
       expect(spec.nodeSelector).toMatchObject(poolSelector(pool));
       expect(spec.tolerations).toEqual([poolToleration(pool)]);
+      const machines = sets.find(({ groups }) => groups.some(({ label }) => label === deployment));
+      expect(spec.nodeSelector).toMatchObject(machineSetSelector(machines?.name ?? ""));
       const { taints, requirements } = limits.get(Object.values(poolSelector(pool))[0] ?? "")?.template.spec ?? {
         taints: [],
         requirements: [],
       };
       const { operator, ...tolerated } = poolToleration(pool);
       expect([taints, operator]).toEqual([[tolerated], "Equal"]);
+      expect(requirements).toContainEqual({ key: MACHINE_SET_KEY, operator: "Exists" });
       if (instanceType !== undefined) {
         expect(spec.nodeSelector).toMatchObject({ "node.kubernetes.io/instance-type": instanceType });
         expect(requirements.find(({ key }) => key === "node.kubernetes.io/instance-type")?.values).toContain(

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { JOB_LABELS } from "../../../../benchmarks/load/jobs/job-plan";
 import type { JobPlan } from "../../../../benchmarks/load/jobs/job-plan";
 import { benchmarkJob, featuresJob } from "../../../../benchmarks/load/jobs/benchmark-job";
 import { runnerTls } from "../../../../benchmarks/load/jobs/runner-pod";
@@ -85,6 +86,27 @@ describe("a benchmark Job", () => {
       weight: 100,
       podAffinityTerm: term,
     });
+  });
+
+  it("spreads runners over zones, each on a machine without another, where machines are started for them", () => {
+    const { affinity, topologySpreadConstraints } = podOf({
+      runner: { runners: 3, sharing: false, ownMachinesIn: ["a", "b", "c"] },
+    });
+    const labels = { matchLabels: JOB_LABELS };
+    expect(topologySpreadConstraints).toMatchObject([
+      {
+        topologyKey: "topology.kubernetes.io/zone",
+        whenUnsatisfiable: "DoNotSchedule",
+        minDomains: 3,
+        labelSelector: labels,
+      },
+    ]);
+    expect(affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution).toMatchObject([
+      { labelSelector: { matchLabels: { app: "cluster" } } },
+      { topologyKey: "kubernetes.io/hostname", labelSelector: labels },
+    ]);
+    expect(affinity?.podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution).toBeUndefined();
+    expect(podOf().topologySpreadConstraints).toBeUndefined();
   });
 
   it("meets the restricted Pod Security Standard", () => {

@@ -94,6 +94,8 @@ describe("Sentinels around the upstream chart", () => {
       .inputs as unknown as Workload;
     expect(spec).toMatchObject({
       replicas: 2,
+      // No third proxy during an update: it would need a third machine.
+      strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
       selector: { matchLabels: { "app.kubernetes.io/name": "valkey-write", "app.kubernetes.io/instance": "shop" } },
     });
     const [container] = spec.template.spec.containers;
