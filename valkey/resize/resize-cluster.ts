@@ -15,7 +15,7 @@ import { awaitMigrations } from "./atomic-migration";
 import { readMemoryUse } from "./memory-use";
 import { finishOpenMigrations, openMigrations } from "./open-migrations";
 import { ResizeExecutor } from "./resize-executor";
-import { halfJoinedNodes, resizeBlockers, resizeNodes } from "./resize-facts";
+import { halfJoinedNodes, lostIdentities, resizeBlockers, resizeNodes } from "./resize-facts";
 import type { ResizePlan } from "./resize-plan";
 import { planResize } from "./resize-plan";
 import type { ResizeHandlers, ResizeState } from "./resize-states";
@@ -64,6 +64,7 @@ class Resize {
 
   readonly #handlers: ResizeHandlers = {
     inspect: () => this.#inspect(),
+    forgetLost: () => this.#forgetLost(),
     resetHalfJoined: () => this.#resetHalfJoined(),
     agree: () => this.#agree(),
     awaitMigrations: () => this.#awaitMigrations(),
@@ -98,9 +99,10 @@ class Resize {
     return this.#handlers[state]();
   }
 
-  async #inspect(): Promise<"resetHalfJoined" | "agree"> {
+  async #inspect(): Promise<"forgetLost" | "resetHalfJoined" | "agree"> {
     this.#patience = this.#newPatience();
     let { states } = await this.#read();
+    if (lostIdentities(states, this.#leaving).length > 0) return "forgetLost";
     const began = performance.now();
     await this.#patience.poll(async () => {
       const unknown = halfJoinedNodes(states, this.#leaving).filter((name) => !this.#leaving.has(name));
@@ -109,6 +111,15 @@ class Resize {
       return `some nodes do not know ${unknown.join(", ")}`;
     });
     return halfJoinedNodes(states, this.#leaving).length > 0 ? "resetHalfJoined" : "agree";
+  }
+
+  async #forgetLost(): Promise<"inspect"> {
+    const { states, executor } = this.#last();
+    const ids = lostIdentities(states, this.#leaving);
+    this.options.report?.(`forgetting nodes that have lost their data: ${ids.join(", ")}`);
+    await executor.forgetIds(ids);
+    this.#changed = true;
+    return "inspect";
   }
 
   async #resetHalfJoined(): Promise<"agree"> {

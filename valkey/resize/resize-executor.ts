@@ -118,11 +118,9 @@ export class ResizeExecutor {
     const removed = names.map(this.#member);
     for (const name of names) this.#taking.delete(name);
     const ids = new Set(removed.map(({ id }) => id));
-    const others = this.members.filter(({ id }) => !ids.has(id));
-    await Promise.all(
-      others.flatMap(({ connection }) =>
-        removed.map(({ id }) => ignoreError(/Unknown node/i, connection.cluster("FORGET", id))),
-      ),
+    await this.#sendForget(
+      this.members.filter(({ id }) => !ids.has(id)),
+      [...ids],
     );
     // HARD gives a new node ID: under the old one, a node could not come back within the 60 s.
     await Promise.all(removed.map(({ connection }) => connection.cluster("RESET", "HARD")));
@@ -132,6 +130,19 @@ export class ResizeExecutor {
       return isKnown ? `some node still knows ${names.join(", ")}` : undefined;
     });
     await this.waitForAgreement();
+  }
+
+  /** Makes all participants forget node IDs that no node has any more. */
+  forgetIds(ids: readonly string[]): Promise<void> {
+    return this.#sendForget(this.participants, ids);
+  }
+
+  async #sendForget(members: readonly Member[], ids: readonly string[]): Promise<void> {
+    await Promise.all(
+      members.flatMap(({ connection }) =>
+        ids.map((id) => ignoreError(/Unknown node/i, connection.cluster("FORGET", id))),
+      ),
+    );
   }
 
   /** @param twice whether present nodes meet the new ones too, which then learn sooner which node serves which slots */

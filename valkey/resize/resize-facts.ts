@@ -3,7 +3,7 @@
  */
 import type { MemberState } from "../formation/member-state";
 import { selfEntry, unknownNodes } from "../formation/member-state";
-import type { KnownNode } from "../topology/cluster-view";
+import type { ClusterView, KnownNode } from "../topology/cluster-view";
 import { countSlots, normaliseRanges, SLOT_COUNT } from "../topology/slots";
 import type { MemoryUse } from "./memory-use";
 import type { ResizeNode } from "./resize-plan";
@@ -63,8 +63,32 @@ function isAlone(state: MemberState, states: readonly MemberState[]): boolean {
   return state.view.topology.nodes.size === 1 && states.every((other) => other === state || !knows(other, state));
 }
 
+/**
+ * Node IDs under which members were known until they lost their data: they came back empty, each under another ID. No
+ * node has such an ID any more, it serves no slots, nobody replicates it, and all who know it find it failed. There are
+ * as many empty nodes that nobody knows.
+ */
+export function lostIdentities(states: readonly MemberState[], leaving: ReadonlySet<string>): string[] {
+  const ids = new Set(states.map(({ view }) => view.selfId));
+  const taking = participants(states);
+  const strangers = new Set(taking.flatMap(({ view }) => [...view.topology.nodes.keys()].filter((id) => !ids.has(id))));
+  const lost = [...strangers].filter(
+    (id) => taking.every(({ view }) => isGone(view, id)) && states.every((state) => selfEntry(state).primaryId !== id),
+  );
+  const empty = states.filter((state) => isAlone(state, states) && state.keys === 0 && !leaving.has(state.name));
+  return lost.length <= empty.length ? lost : [];
+}
+
+/** Whether a node does not know another, or finds it failed and without slots. */
+function isGone({ topology, unhealthy }: ClusterView, id: string): boolean {
+  const known = topology.nodes.get(id);
+  if (known === undefined) return true;
+  return known.slots.length === 0 && unhealthy.some((each) => each.id === id && each.flag !== "handshake");
+}
+
 /** The reasons not to change the cluster at all. */
 export function resizeBlockers(states: readonly MemberState[], leaving: ReadonlySet<string>): string[] {
+  const lost = new Set(lostIdentities(states, leaving));
   const taking = new Set(participants(states));
   const outside = states.filter((state) => !taking.has(state));
   const isJoiningPrimary = (state: MemberState): boolean =>
@@ -72,7 +96,7 @@ export function resizeBlockers(states: readonly MemberState[], leaving: Readonly
   const strayPrimaries = outside.filter(hasSlots);
   const withKeys = outside.filter((state) => isJoiningPrimary(state) && state.keys > 0);
   return [
-    ...unknownNodes(states, (knower, known) => isFormerIdentity(states, knower, known)),
+    ...unknownNodes(states, (knower, known) => lost.has(known.id) || isFormerIdentity(states, knower, known)),
     ...strayPrimaries.map(({ name }) => `${name} serves slots, and some other primary and it do not know each other`),
     ...withKeys.map(({ name, keys }) => `${name} cannot join: it holds ${keys} keys of its own, which would be lost`),
   ];

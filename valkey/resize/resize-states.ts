@@ -2,6 +2,7 @@
  * The state machine of a resize.
  *
  * ```
+ * inspect ⇄ forgetLost
  * inspect ──► resetHalfJoined ──► agree ──► awaitMigrations ──► finishOpenMigrations ──► awaitDeletedKeys ──► plan
  *  ▲   │                            ▲                                                                        │  │
  *  │   └────────────────────────────┘                                                                        │  ▼
@@ -10,8 +11,9 @@
  *
  * A resize writes down nothing: every state reads from the nodes what has to be done, and doing it twice does no harm.
  * An interrupted resize is continued by calling `resizeCluster` again, for the same shape or for another one. The
- * states repair what the interruption left:
+ * states repair what the interruption left, and what failures did:
  *
+ * - members that came back without their data, under other node IDs: `forgetLost` makes the others forget the old IDs;
  * - directives that a resize changes for its duration: `restoreLeftoverSettings`, before the first state;
  * - nodes that some members have met, and others have not yet: `inspect` waits for gossip;
  * - nodes that some members have forgotten, and others have not: `resetHalfJoined` resets them to new node IDs;
@@ -23,7 +25,9 @@
  */
 export const RESIZE_TRANSITIONS = {
   /** Reads every node. Throws when a change could lose keys, or break a cluster that others use. */
-  inspect: ["resetHalfJoined", "agree"],
+  inspect: ["forgetLost", "resetHalfJoined", "agree"],
+  /** Makes the members forget the node IDs of members that have lost their data. */
+  forgetLost: ["inspect"],
   /** Makes the members forget nodes that only some of them know, and resets those nodes. */
   resetHalfJoined: ["agree"],
   /** Waits until all participants see the same healthy cluster and all replication links are up. */

@@ -67,6 +67,25 @@ describe("formation of a cluster", () => {
     expect(await views()).toEqual(before);
   });
 
+  it.each([
+    ["a primary", 0],
+    ["a replica", 5],
+  ])("takes %s back that has lost its data and its node ID", async (_role, lost) => {
+    const deployment = await sandbox.cluster(`lost-${lost}`, 3, 1, { "cluster-node-timeout": 1000 });
+    await form(deployment, SHAPE);
+    await withNode(deployment, lost, (connection) => connection.cluster("RESET", "HARD"));
+    await eventually("the others find it failed, and its replica has taken over", () =>
+      withNode(deployment, 1, async (connection) => {
+        const views = String(await connection.cluster("NODES"));
+        const info = await connection.cluster("INFO");
+        return /fail|noaddr/.test(views) && info.includes("cluster_slots_ok:16384");
+      }),
+    );
+    expect(await failing(deployment)).not.toEqual([]);
+    expect(await form(deployment, SHAPE)).toMatchObject({ changed: true });
+    expect(await failing(deployment)).toEqual([]);
+  });
+
   it("completes an interrupted formation", async () => {
     const deployment = await sandbox.cluster("half", 3, 1);
     const stop = new AbortController();

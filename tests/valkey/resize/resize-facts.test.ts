@@ -3,6 +3,7 @@ import type { MemberState } from "../../../valkey/formation/member-state";
 import { openMigrations } from "../../../valkey/resize/open-migrations";
 import {
   halfJoinedNodes,
+  lostIdentities,
   participants,
   resizeBlockers,
   resizeNodes,
@@ -136,6 +137,21 @@ describe("a cluster that is to be resized", () => {
       }
     },
   );
+
+  it.each<[string, Partial<FakeNode>, Record<string, number>, boolean]>([
+    ["failed", { flags: "fail" }, {}, true],
+    ["has no address any more", { host: "", port: 0, flags: "noaddr" }, {}, true],
+    ["still answers", {}, {}, false],
+    ["serves slots", { flags: "fail", slots: "7" }, {}, false],
+    ["failed, and the new node holds keys", { flags: "fail" }, { "n-9": 1 }, false],
+  ])("has lost a member that came back empty when its former identity %s", (_what, former, keys, isLost) => {
+    const remembered = [...NODES, { name: "n-77", epoch: 0, ...former }];
+    const list = states([...NODES, NEW], (name) => (name === "n-9" ? [NEW] : remembered), {}, keys);
+    expect(lostIdentities(list, none)).toEqual(isLost ? [nodeIdOf("n-77")] : []);
+    expect(resizeBlockers(list, none).length === 0).toBe(isLost);
+    // A node that leaves takes nobody's place.
+    expect(lostIdentities(list, new Set(["n-9"]))).toEqual([]);
+  });
 
   it("is blocked by a node that remembers a node without an address and knows no primary of this cluster", () => {
     const list = states([...NODES, NEW], (name) =>
