@@ -5,8 +5,16 @@ import type { ReportProgress } from "../lib/progress";
 export interface HandlerContext {
   /** Aborted when the update is cancelled. A handler that waits ends then. */
   readonly signal: AbortSignal;
-  /** Prints a line below the update's progress. */
+  /** Prints a line below the resource's progress. */
   readonly report: ReportProgress;
+}
+
+/** A reason to refuse a resource's inputs. */
+export interface InputProblem {
+  /** The input, such as `storage.size`; empty where no single input is the reason. */
+  readonly property: string;
+  /** A sentence. */
+  readonly reason: string;
 }
 
 /**
@@ -23,27 +31,25 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
   readonly update?: (id: string, olds: Inputs & Outputs, news: Inputs, context: HandlerContext) => Promise<Outputs>;
   /** @default nothing is done */
   readonly delete?: (id: string, olds: Inputs & Outputs, context: HandlerContext) => Promise<void>;
-  /** Whether the resource still exists, for `pulumi refresh`. @default it does */
-  readonly exists?: (id: string, olds: Inputs & Outputs) => Promise<boolean>;
+  /**
+   * Looks at what is there, for `pulumi refresh`.
+   * @returns the outputs as they are now; undefined when the resource is gone
+   * @default the outputs of the state
+   */
+  readonly read?: (id: string, state: Inputs & Outputs, context: HandlerContext) => Promise<Outputs | undefined>;
+  /**
+   * Whether the outputs of the state, which a refresh may have read anew, need an update although no input changed.
+   * @default false
+   */
+  readonly drifted?: (state: Inputs & Outputs) => boolean;
   /** Names of inputs whose change needs a replacement. */
   readonly replaceOn?: readonly string[];
+  /** Names of outputs that are secret. Outputs of secret inputs always are. */
+  readonly secretOutputs?: readonly string[];
   /**
    * Runs before any resource changes, also in a preview, and only when an input differs from the state.
    * @param olds undefined before the resource exists
    * @param news inputs that depend on resources that do not exist yet are undefined
-   * @returns a sentence for each reason to refuse the inputs
    */
-  readonly check?: (olds: Inputs | undefined, news: Partial<Inputs>) => Promise<readonly string[]>;
+  readonly check?: (olds: Inputs | undefined, news: Partial<Inputs>) => Promise<readonly InputProblem[]>;
 }
-
-/** Modules of `provider/handlers` that export a handler. */
-export type HandlerName =
-  | "password"
-  | "cluster-check"
-  | "host-servers"
-  | "scale-in"
-  | "rollout"
-  | "formation"
-  | "topology-check"
-  | "measurement"
-  | "volume-deletion-wait";

@@ -64,7 +64,7 @@ const handler: ResourceHandler<ClusterCheckInputs, object> = {
       inputs.chart === undefined ? [] : chartProblems(inputs.chart),
       previewProblems(inputs, olds),
     ]);
-    return [...ofCluster, ...ofChart.map(withPrefix)];
+    return [...ofCluster, ...ofChart.map(withPrefix)].map((reason) => ({ property: "", reason }));
   },
   create: async (inputs) => ({ id: inputs.needs.namespace, outputs: await requireCluster(inputs, undefined) }),
   update: (_id, olds, news) => requireCluster(news, olds),

@@ -2,6 +2,7 @@
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment } from "../../platforms/deployment-reference";
 import { form } from "../../valkey/formation/form";
+import { inspectDeployment } from "../drift";
 import type { ResourceHandler } from "../resource-handler";
 import { waitOptions } from "../waiting";
 
@@ -15,6 +16,8 @@ export interface FormationInputs {
 export interface FormationOutputs {
   /** From running nodes to a cluster that serves. */
   readonly milliseconds: number;
+  /** What `pulumi refresh` found that a new formation has to mend, a sentence each; empty when nothing. */
+  readonly drift: readonly string[];
 }
 
 const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
@@ -22,7 +25,12 @@ const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
     const options = waitOptions(target.name, timeoutSeconds, context);
     const deployment = await openDeployment(target, password, options);
     const { milliseconds } = await form(deployment, target.shape, { timeoutMs: options.timeoutMs });
-    return { id: target.name, outputs: { milliseconds } };
+    return { id: target.name, outputs: { milliseconds, drift: [] } };
   },
+  read: async (_id, { target, password, milliseconds }, { signal }) => ({
+    milliseconds,
+    drift: (await inspectDeployment(target, password, signal)).drift,
+  }),
+  drifted: ({ drift }) => drift.length > 0,
 };
 export default handler;

@@ -65,9 +65,9 @@ const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
   delete: async (_id, { directory }) => {
     await stopRun(directory);
   },
-  exists: (_id, { directory, plan, shape }) => {
+  read: (_id, { directory, plan, shape, target, version }) => {
     const running = runningProcesses(directory).length;
-    if (running === 0) return Promise.resolve(false);
+    if (running === 0) return Promise.resolve(undefined);
     const expected = nodeCount(shape) + (plan.sentinel?.count ?? 0);
     if (running < expected) {
       throw new Failure(`${plan.name}: ${running} of ${expected} servers run; ${ADVICE}`);
@@ -78,7 +78,7 @@ const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
           `Run pulumi up again to finish it, or ${ADVICE}`,
       );
     }
-    return Promise.resolve(true);
+    return Promise.resolve({ target, version, directory });
   },
 };
 export default handler;

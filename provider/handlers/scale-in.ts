@@ -5,7 +5,7 @@ import { openDeployment, openKubernetesClient } from "../../platforms/deployment
 import { boundClaims } from "../../platforms/kubernetes/volumes";
 import { form } from "../../valkey/formation/form";
 import { nodeCount } from "../../valkey/topology/placement";
-import type { ResourceHandler } from "../resource-handler";
+import type { InputProblem, ResourceHandler } from "../resource-handler";
 import { waitOptions } from "../waiting";
 
 export interface ScaleInInputs {
@@ -32,19 +32,19 @@ function replacements(
   before: KubernetesReference,
   after: KubernetesReference,
   storage: VolumeRequest,
-): string[] {
+): InputProblem[] {
   const [from, to] = [describe(olds.storage), describe(storage)];
   const { name, namespace } = before;
   return compact([
-    from === to ? undefined : `valkey:platform.storage: volumes of ${from} cannot become ${to}`,
+    from === to ? undefined : { property: "storage", reason: `volumes of ${from} cannot become ${to}` },
     after.namespace === namespace
       ? undefined
-      : `valkey:platform.namespace: ${name} cannot move from ${namespace} to ${after.namespace}`,
+      : { property: "target.namespace", reason: `${name} cannot move from ${namespace} to ${after.namespace}` },
   ]);
 }
 
 /** @returns why volumes that hold data keep the change from being made */
-async function refusals(olds: ScaleInInputs, { target, storage }: Partial<ScaleInInputs>): Promise<string[]> {
+async function refusals(olds: ScaleInInputs, { target, storage }: Partial<ScaleInInputs>): Promise<InputProblem[]> {
   const before = olds.target;
   if (before.platform !== "kubernetes" || target?.platform !== "kubernetes" || storage === undefined) return [];
   const changes = replacements(olds, before, target, storage);
@@ -55,7 +55,7 @@ async function refusals(olds: ScaleInInputs, { target, storage }: Partial<ScaleI
   const why =
     `the ${claims.length} volumes of ${before.name} (${first} …) hold its data, and new volumes start empty. ` +
     "Undo the change; or deploy a second stack and move the data; or destroy this stack first, with its data";
-  return changes.map((change) => `${change}: ${why}`);
+  return changes.map(({ property, reason }) => ({ property, reason: `${reason}: ${why}` }));
 }
 
 const handler: ResourceHandler<ScaleInInputs, object> = {

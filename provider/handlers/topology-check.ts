@@ -6,6 +6,7 @@ import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment } from "../../platforms/deployment-reference";
 import { formatVerification } from "../../valkey/verification/format";
 import { verifyUntilPass } from "../../valkey/verification/verify";
+import { inspectDeployment } from "../drift";
 import type { ResourceHandler } from "../resource-handler";
 import { waitOptions } from "../waiting";
 
@@ -27,6 +28,8 @@ export interface TopologyCheckOutputs {
   readonly topology: TopologyRecord;
   /** When the deployment was verified, ISO 8601. */
   readonly verifiedAt: string;
+  /** What `pulumi refresh` found not to hold any more, a sentence each; empty when nothing. */
+  readonly drift: readonly string[];
 }
 
 /** Pods are ready a little before primaries count their replicas and all views agree. */
@@ -43,7 +46,13 @@ const handler: ResourceHandler<TopologyCheckInputs, TopologyCheckOutputs> = {
       );
     }
     const topology = topologyOf(verification, formationMs);
-    return { id: target.name, outputs: { topology, verifiedAt: new Date().toISOString() } };
+    return { id: target.name, outputs: { topology, verifiedAt: new Date().toISOString(), drift: [] } };
   },
+  read: async (_id, { target, password, topology, verifiedAt, formationMs }, { signal }) => {
+    const { verification, drift } = await inspectDeployment(target, password, signal);
+    if (drift.length === 0 || verification === undefined) return { topology, verifiedAt, drift };
+    return { topology: topologyOf(verification, formationMs), verifiedAt: new Date().toISOString(), drift };
+  },
+  drifted: ({ drift }) => drift.length > 0,
 };
 export default handler;

@@ -1,13 +1,13 @@
 /** Checks that an existing Kubernetes cluster can hold the stack, and that the Helm chart can be fetched. */
 import type { CustomResourceOptions } from "@pulumi/pulumi";
-import { DynamicResource } from "../dynamic-resource";
+import { ValkeyResource } from "../custom-resource";
 import type { ClusterCheckInputs } from "../handlers/cluster-check";
 
 /**
  * Checked in previews where the cluster answers, and before anything is created. Checked again when an input changes.
  */
-export class ClusterCheck extends DynamicResource {
+export class ClusterCheck extends ValkeyResource {
   constructor(name: string, inputs: ClusterCheckInputs, options: CustomResourceOptions = {}) {
-    super("cluster-check", "ClusterCheck", name, { ...inputs }, options);
+    super("ClusterCheck", name, { ...inputs }, options);
   }
 }

@@ -1,7 +1,7 @@
 /** valkey-server processes on this machine. */
 import type { CustomResourceOptions, Input, Output } from "@pulumi/pulumi";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { DynamicResource } from "../dynamic-resource";
+import { ValkeyResource } from "../custom-resource";
 import type { HostServersInputs } from "../handlers/host-servers";
 
 /** What a program knows before any resource exists, but for the password. */
@@ -11,7 +11,7 @@ export type HostServersArgs = Omit<HostServersInputs, "password"> & { readonly p
  * The processes outlive the engine and share one directory per deployment. Another shape is an update: processes start,
  * or lose their slots and stop, while the others serve.
  */
-export class HostServers extends DynamicResource {
+export class HostServers extends ValkeyResource {
   declare readonly target: Output<DeploymentReference>;
   /** Of valkey-server, such as `9.1.2`. */
   declare readonly version: Output<string>;
@@ -20,6 +20,6 @@ export class HostServers extends DynamicResource {
 
   constructor(name: string, args: HostServersArgs, options: CustomResourceOptions = {}) {
     const outputs = { target: undefined, version: undefined, directory: undefined };
-    super("host-servers", "HostServers", name, { ...args, ...outputs }, options);
+    super("HostServers", name, { ...args, ...outputs }, options);
   }
 }

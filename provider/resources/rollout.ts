@@ -1,15 +1,15 @@
 /** Waits for the pods of a StatefulSet. */
 import type { CustomResourceOptions } from "@pulumi/pulumi";
-import type { InputsOf } from "../dynamic-resource";
-import { DynamicResource } from "../dynamic-resource";
+import type { InputsOf } from "../custom-resource";
+import { ValkeyResource } from "../custom-resource";
 import type { RolloutInputs } from "../handlers/rollout";
 
 /**
  * Done when all pods run the StatefulSet's newest revision and are ready. It replaces Pulumi's own waiting, which does
  * not say why pods do not run, and which has no time limit for the resources of a chart.
  */
-export class Rollout extends DynamicResource {
+export class Rollout extends ValkeyResource {
   constructor(name: string, inputs: InputsOf<RolloutInputs>, options: CustomResourceOptions = {}) {
-    super("rollout", "Rollout", name, { ...inputs }, options);
+    super("Rollout", name, { ...inputs }, options);
   }
 }

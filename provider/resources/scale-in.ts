@@ -1,15 +1,15 @@
 /** What has to happen before the pods of a deployment change. */
 import type { CustomResourceOptions } from "@pulumi/pulumi";
-import type { InputsOf } from "../dynamic-resource";
-import { DynamicResource } from "../dynamic-resource";
+import type { InputsOf } from "../custom-resource";
+import { ValkeyResource } from "../custom-resource";
 import type { ScaleInInputs } from "../handlers/scale-in";
 
 /**
  * Updated before the servers. A smaller shape is carried out here, while all nodes run: the leaving nodes lose their
  * slots before Kubernetes deletes their pods. A change that would delete volumes with data is refused, in previews too.
  */
-export class ScaleIn extends DynamicResource {
+export class ScaleIn extends ValkeyResource {
   constructor(name: string, inputs: InputsOf<ScaleInInputs>, options: CustomResourceOptions = {}) {
-    super("scale-in", "ScaleIn", name, { ...inputs }, options);
+    super("ScaleIn", name, { ...inputs }, options);
   }
 }

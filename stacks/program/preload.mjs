@@ -2,8 +2,7 @@
  * Loaded by Node before the Pulumi program (`nodeargs` in Pulumi.yaml), so that a preview starts sooner.
  *
  * Pulumi's SDK loads the TypeScript compiler and npm's dependency resolver with its first file. It needs them only to
- * serialize functions into the state, and no resource of this project has a function serialized
- * (provider/dynamic-resource.ts). Both are loaded when one of their members is first used.
+ * serialize functions into the state, and the resources of this project have none. Both are loaded when one of their members is first used.
  */
 import Module from "node:module";
 

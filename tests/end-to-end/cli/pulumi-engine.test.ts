@@ -7,7 +7,7 @@ import type { StackOutputs } from "../../../stacks/program/outputs";
 import { outputsSchema } from "../../../stacks/program/outputs";
 import { Clients } from "../../support/valkey/clients";
 import { pulumiPath, PulumiStack, pulumiSkipNote } from "../../support/pulumi/pulumi-stack";
-import { valkeyHome } from "../../support/valkey/real";
+import { valkeyHome, withNode } from "../../support/valkey/real";
 
 const config = (
   changes: { clients?: number; policy?: string; primaries?: number; replicas?: number; capacity?: boolean } = {},
@@ -166,6 +166,18 @@ describe.skipIf(pulumiPath() === undefined)(
       trial.configure(config());
       await trial.up();
       expect(trial.living()).toBe(9);
+    });
+
+    it("sees on refresh that a node has lost its data and its cluster, and takes it back", async () => {
+      const lost = (await clusterNow()).nodes.length - 1;
+      await withNode(await clusterNow(), lost, (connection) => connection.cluster("RESET", "HARD"));
+      expect((await trial.stack.refresh({ onOutput: trial.onOutput })).summary.resourceChanges).toMatchObject({
+        update: 2,
+      });
+      expect(trial.state()).toMatch(/"drift":\s*\[\s*"[a-z-]+: /);
+      await trial.up();
+      expect(trial.state()).not.toMatch(/"drift":\s*\[\s*"/);
+      expect((await outputs()).topologies.map(({ verdict }) => verdict.pass)).toEqual([true, true]);
     });
 
     it("refuses bad configuration in one message, with nothing touched", async () => {

@@ -170,7 +170,7 @@ describe.each(stacks)("the stack %s", (name, config) => {
 
   it("goes from servers to namespace to volumes to machines to the cluster, made by the cluster's own provider", () => {
     const namespace = program.one("kubernetes:core/v1:Namespace");
-    const volumes = program.one("pulumi-nodejs:dynamic/valkey:VolumeDeletionWait");
+    const volumes = program.one("valkey:index:VolumeDeletionWait");
     const cluster = program.one("eks:index:Cluster");
     for (const { deployment } of servers()) {
       const made = program.resources.find(
@@ -204,7 +204,7 @@ describe.each(stacks)("the stack %s", (name, config) => {
     });
     expect(
       program
-        .ofType("pulumi-nodejs:dynamic/valkey:ScaleIn")
+        .ofType("valkey:index:ScaleIn")
         .map(({ inputs }) => (inputs["target"] as { kubeconfig: string }).kubeconfig)
         .every((text) => text === JSON.stringify(kubeconfig)),
     ).toBe(true);

@@ -42,9 +42,9 @@ describe("the stack kind under mocks", () => {
       ["valkey:kubernetes:ValkeyCluster", "cluster"],
       ["valkey:kubernetes:ValkeyReplication", "replication"],
     ] as const) {
-      expect(find(type, name).dependsOn).toContain(`pulumi-nodejs:dynamic/valkey:ScaleIn ${name}`);
+      expect(find(type, name).dependsOn).toContain(`valkey:index:ScaleIn ${name}`);
     }
-    expect(find("pulumi-nodejs:dynamic/valkey:ScaleIn", "cluster").inputs).toMatchObject({
+    expect(find("valkey:index:ScaleIn", "cluster").inputs).toMatchObject({
       target: {
         platform: "kubernetes",
         namespace: "valkey",
@@ -53,7 +53,7 @@ describe("the stack kind under mocks", () => {
         shape: { primaries: 3, replicasPerPrimary: 1 },
       },
     });
-    expect(find("pulumi-nodejs:dynamic/valkey:ScaleIn", "replication").inputs).toMatchObject({
+    expect(find("valkey:index:ScaleIn", "replication").inputs).toMatchObject({
       target: { statefulSet: "replication", container: "replication" },
     });
   });
@@ -85,7 +85,7 @@ describe("the stack kind under mocks", () => {
         },
       ],
     });
-    expect(find("pulumi-nodejs:dynamic/valkey:ClusterCheck", "kubernetes").inputs["chart"]).toEqual({
+    expect(find("valkey:index:ClusterCheck", "kubernetes").inputs["chart"]).toEqual({
       from: "repository",
       url: "https://valkey.io/valkey-helm/",
       version: "0.11.0",

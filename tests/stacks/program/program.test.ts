@@ -10,7 +10,7 @@ import type { DeclaredResource, MockOutputs, ProgramRun } from "../../support/pu
 import { runProgram, outputValue } from "../../support/pulumi/pulumi-mocks";
 import { recordAt, results } from "../../support/benchmarks/records";
 
-const DYNAMIC = "pulumi-nodejs:dynamic/valkey:";
+const CUSTOM = "valkey:index:";
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 
 const VERIFIED_AT = "2026-07-20T10:00:00.000Z";
@@ -18,7 +18,7 @@ const VERIFIED_AT = "2026-07-20T10:00:00.000Z";
 /** Outputs of the custom resources. */
 const some = results([recordAt("cluster", 1, 200_000), recordAt("replication", 1, 100_000)]);
 const outputsOf: MockOutputs = (type, name) => {
-  switch (type.replace(DYNAMIC, "")) {
+  switch (type.replace(CUSTOM, "")) {
     case "Password":
       return { password: "s3cret" };
     case "HostServers":
@@ -59,7 +59,7 @@ describe("the stack local under mocks", () => {
   });
 
   it("has servers, formation and check for each deployment, and one measurement of all", () => {
-    const names = recorded.map(({ type, name }) => `${type.replace(DYNAMIC, "")} ${name}`).sort();
+    const names = recorded.map(({ type, name }) => `${type.replace(CUSTOM, "")} ${name}`).sort();
     expect(names).toEqual([
       "Formation cluster",
       "Formation replication",

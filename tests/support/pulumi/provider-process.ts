@@ -1,11 +1,9 @@
-/** Pulumi's own process for dynamic providers, called as the engine calls it. */
+/** The provider `valkey` as the engine starts and calls it: by Pulumi's loader of plugins, over gRPC. */
 import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import type * as pulumi from "@pulumi/pulumi";
 import { ROOT } from "../../../lib/system/paths";
-import { runProgram } from "./pulumi-mocks";
 
 const load = createRequire(__filename);
 const requireAsPulumi = createRequire(load.resolve("@pulumi/pulumi"));
@@ -34,9 +32,9 @@ export class ProviderProcess {
   ) {}
 
   static async start(): Promise<ProviderProcess> {
-    const program = load.resolve("@pulumi/pulumi/cmd/dynamic-provider/index.js");
-    // The engine runs the process in the directory of the program's main file.
-    const child = spawn(process.execPath, [program, "127.0.0.1:1"], { cwd: join(ROOT, "stacks", "program") });
+    const loader = load.resolve("@pulumi/pulumi/cmd/run-plugin/index.js");
+    const plugin = join(ROOT, "plugin");
+    const child = spawn(process.execPath, [loader, plugin, "127.0.0.1:1"], { cwd: plugin });
     let printed = "";
     const port = await new Promise<string>((resolve, reject) => {
       child.once("exit", () => {
@@ -55,8 +53,12 @@ export class ProviderProcess {
   }
 
   /** @returns the resource's ID and properties */
-  async create(properties: object): Promise<{ readonly id: string; readonly properties: Record<string, unknown> }> {
+  async create(
+    type: string,
+    properties: object,
+  ): Promise<{ readonly id: string; readonly properties: Record<string, unknown> }> {
     const answer = await this.call("create", "CreateRequest", {
+      setUrn: `urn:pulumi:stack::project::${type}::name`,
       setProperties: struct.Struct.fromJavaScript(properties),
     });
     const outputs = answer["getProperties"]?.() as { toJavaScript(): Record<string, unknown> };
@@ -88,12 +90,4 @@ export class ProviderProcess {
       });
     });
   }
-}
-
-/** The properties with which a program registers a custom resource, its provider's code among them. */
-export async function registeredProperties(declare: () => pulumi.Resource, type: string): Promise<object> {
-  const program = await runProgram(declare, () => ({}));
-  const [resource] = program.ofType(`pulumi-nodejs:dynamic/valkey:${type}`);
-  if (resource === undefined) throw new Error(`the program declares no ${type}`);
-  return resource.inputs;
 }

@@ -42,10 +42,10 @@ export type MockCalls = Readonly<
  */
 const OWN_TYPES: ReadonlySet<string> = new Set([
   "pulumi:providers:kubernetes",
-  "pulumi-nodejs:dynamic/valkey:ClusterCheck",
-  "pulumi-nodejs:dynamic/valkey:ScaleIn",
-  "pulumi-nodejs:dynamic/valkey:Password",
-  "pulumi-nodejs:dynamic/valkey:Rollout",
+  "valkey:index:ClusterCheck",
+  "valkey:index:ScaleIn",
+  "valkey:index:Password",
+  "valkey:index:Rollout",
   "valkey:kubernetes:ValkeyCluster",
   "valkey:kubernetes:ValkeyReplication",
   "kubernetes:apps/v1:Deployment",

@@ -1,0 +1,24 @@
+/** The handlers of all custom resources. Each is loaded when a resource of its name is first met. */
+import type { ResourceHandler } from "./resource-handler";
+import type { ResourceName } from "./resource-names";
+
+/** Inputs and outputs of any resource. */
+export type Values = Readonly<Record<string, unknown>>;
+export type AnyHandler = ResourceHandler<Values, Values>;
+
+const LOADERS: Readonly<Record<ResourceName, () => Promise<{ readonly default: unknown }>>> = {
+  Password: () => import("./handlers/password.js"),
+  ClusterCheck: () => import("./handlers/cluster-check.js"),
+  HostServers: () => import("./handlers/host-servers.js"),
+  ScaleIn: () => import("./handlers/scale-in.js"),
+  Rollout: () => import("./handlers/rollout.js"),
+  Formation: () => import("./handlers/formation.js"),
+  TopologyCheck: () => import("./handlers/topology-check.js"),
+  Measurement: () => import("./handlers/measurement.js"),
+  VolumeDeletionWait: () => import("./handlers/volume-deletion-wait.js"),
+};
+
+/** The handler of a resource. The engine gives it only what the resource of that name was declared with. */
+export async function loadHandler(name: ResourceName): Promise<AnyHandler> {
+  return (await LOADERS[name]()).default as AnyHandler;
+}

@@ -1,0 +1,148 @@
+/** The provider `valkey` as Pulumi's engine calls it: creates, changes, reads and deletes its custom resources. */
+import { setTimeout as sleep } from "node:timers/promises";
+import * as pulumi from "@pulumi/pulumi";
+import type * as provider from "@pulumi/pulumi/provider";
+import { Failure } from "../lib/errors";
+import { canonicalJson, engineValues, plainValues } from "./engine-values";
+import type { AnyHandler, Values } from "./handlers";
+import { loadHandler } from "./handlers";
+import type { HandlerContext } from "./resource-handler";
+import type { ResourceName } from "./resource-names";
+import { resourceNameOf } from "./resource-names";
+
+/** Milliseconds that a handler has to end by itself after the update was cancelled. */
+const CANCEL_GRACE_MS = 5_000;
+
+/** Prints a line below the progress of a resource. */
+const logLine = (urn: string, line: string): void => {
+  void pulumi.log.info(line, new pulumi.DependencyResource(urn));
+};
+
+/** One process serves all resources of an update. */
+export class ValkeyProvider implements provider.Provider {
+  readonly #cancelled = new AbortController();
+
+  /**
+   * @param version of the package
+   * @param load loads the handler of a resource
+   * @param log prints a line for a resource
+   */
+  constructor(
+    readonly version: string,
+    private readonly load: (name: ResourceName) => Promise<AnyHandler> = loadHandler,
+    private readonly log: (urn: string, line: string) => void = logLine,
+  ) {}
+
+  readonly check = async (urn: string, olds: Values, news: Values): Promise<provider.CheckResult> => {
+    const handler = await this.#handler(urn);
+    const before = plainValues(olds).values;
+    const { values } = plainValues(news);
+    if (handler.check === undefined || changedInputs(before, values).length === 0) return { inputs: news };
+    const isNew = Object.keys(before).length === 0;
+    const failures = await handler.check(isNew ? undefined : before, values);
+    return { inputs: news, failures: [...failures] };
+  };
+
+  readonly diff = async (_id: string, urn: string, olds: Values, news: Values): Promise<provider.DiffResult> => {
+    const handler = await this.#handler(urn);
+    const state = plainValues(olds).values;
+    const { values } = plainValues(news);
+    // An input that is not known yet may change.
+    const unknown = Object.keys(news).filter((key) => !(key in values));
+    const changed = [...changedInputs(state, values), ...unknown];
+    return {
+      changes: changed.length > 0 || (handler.drifted?.(state) ?? false),
+      replaces: changed.filter((key) => (handler.replaceOn ?? []).includes(key)),
+      deleteBeforeReplace: true,
+    };
+  };
+
+  readonly create = async (urn: string, inputs: Values): Promise<provider.CreateResult> => {
+    const handler = await this.#handler(urn);
+    const { values, secrets } = plainValues(inputs);
+    const { id, outputs } = await this.#untilCancelled(handler.create(values, this.#context(urn)));
+    return { id, outs: withSecrets(handler, { ...values, ...outputs }, secrets) };
+  };
+
+  readonly update = async (id: string, urn: string, olds: Values, news: Values): Promise<provider.UpdateResult> => {
+    const handler = await this.#handler(urn);
+    const { values, secrets } = plainValues(news);
+    const context = this.#context(urn);
+    const work =
+      handler.update === undefined
+        ? handler.create(values, context).then(({ outputs }) => outputs)
+        : handler.update(id, plainValues(olds).values, values, context);
+    return { outs: withSecrets(handler, { ...values, ...(await this.#untilCancelled(work)) }, secrets) };
+  };
+
+  readonly delete = async (id: string, urn: string, properties: Values): Promise<void> => {
+    const handler = await this.#handler(urn);
+    const work = handler.delete?.(id, plainValues(properties).values, this.#context(urn));
+    if (work !== undefined) await this.#untilCancelled(work);
+  };
+
+  readonly read = async (id: string, urn: string, properties?: Values): Promise<provider.ReadResult> => {
+    const handler = await this.#handler(urn);
+    if (handler.read === undefined) return { id, props: properties };
+    const { values, secrets } = plainValues(properties);
+    const outputs = await this.#untilCancelled(handler.read(id, values, this.#context(urn)));
+    if (outputs === undefined) return { id: "", props: {} };
+    return { id, props: withSecrets(handler, { ...values, ...outputs }, secrets) };
+  };
+
+  /** The engine calls this at Ctrl-C and at `pulumi cancel`. */
+  readonly cancel = (): Promise<void> => {
+    this.#cancelled.abort(new Failure("the update was cancelled"));
+    return Promise.resolve();
+  };
+
+  async #handler(urn: string): Promise<AnyHandler> {
+    return this.load(resourceNameOf(urn));
+  }
+
+  /** @throws the reason of the cancellation, where the update was cancelled before the work began */
+  #context(urn: string): HandlerContext {
+    this.#cancelled.signal.throwIfAborted();
+    return {
+      signal: this.#cancelled.signal,
+      report: (line) => {
+        this.log(urn, line);
+      },
+    };
+  }
+
+  /**
+   * The work's result. A handler that goes on after the update was cancelled is left to itself; the next update takes
+   * up what it leaves.
+   * @throws what the work throws, or the reason of the cancellation
+   */
+  async #untilCancelled<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#cancelled;
+    const done = new AbortController();
+    const cancelled = new Promise<never>((_resolve, reject) => {
+      const giveUp = (): void => {
+        void sleep(CANCEL_GRACE_MS, undefined, { signal: done.signal }).then(
+          () => {
+            reject(signal.reason as Error);
+          },
+          () => undefined,
+        );
+      };
+      if (signal.aborted) giveUp();
+      else signal.addEventListener("abort", giveUp, { once: true, signal: done.signal });
+    });
+    try {
+      return await Promise.race([work, cancelled]);
+    } finally {
+      done.abort();
+    }
+  }
+}
+
+function withSecrets({ secretOutputs = [] }: AnyHandler, values: Values, secrets: ReadonlySet<string>): Values {
+  return engineValues(values, new Set([...secrets, ...secretOutputs]));
+}
+
+function changedInputs(olds: Values, news: Values): string[] {
+  return Object.keys(news).filter((key) => canonicalJson(olds[key]) !== canonicalJson(news[key]));
+}

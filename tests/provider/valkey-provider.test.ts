@@ -1,0 +1,237 @@
+/** The provider `valkey`: in its own process, as the engine starts it, and with handlers of the tests' own. */
+import type { Server } from "node:http";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import * as pulumi from "@pulumi/pulumi";
+import type { AnyHandler } from "../../provider/handlers";
+import { loadHandler } from "../../provider/handlers";
+import { RESOURCE_NAMES, resourceType } from "../../provider/resource-names";
+import { ValkeyProvider } from "../../provider/valkey-provider";
+import { waitOptions } from "../../provider/waiting";
+import { ProviderProcess } from "../support/pulumi/provider-process";
+
+const { specialSecretSig, specialSigKey, unknownValue } = pulumi.runtime as unknown as Readonly<Record<string, string>>;
+/** A secret as the engine sends it. */
+const secret = (value: unknown): object => ({ [String(specialSigKey)]: specialSecretSig, value });
+
+/** Answers of an API server whose storage class makes no volume. */
+const ANSWERS: Readonly<Record<string, unknown>> = {
+  "/version": { major: "1", minor: "35", gitVersion: "v1.35.0" },
+  "/apis/apps/v1/namespaces/valkey/statefulsets/cluster": {
+    metadata: { name: "cluster", generation: 1 },
+    spec: { selector: { matchLabels: { app: "valkey" } }, template: { metadata: { labels: { app: "valkey" } } } },
+    status: { observedGeneration: 1, updateRevision: "1" },
+  },
+  "/apis/apps/v1/namespaces/valkey/statefulsets": { items: [] },
+  "/api/v1/namespaces/valkey/pods": {
+    items: [
+      {
+        metadata: { name: "cluster-0" },
+        spec: { containers: [], volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data-cluster-0" } }] },
+        status: { phase: "Pending" },
+      },
+    ],
+  },
+  "/api/v1/namespaces/valkey/persistentvolumeclaims": {
+    items: [{ metadata: { name: "data-cluster-0" }, spec: { storageClassName: "slow" }, status: { phase: "Pending" } }],
+  },
+  "/api/v1/namespaces/valkey/events": {
+    items: [
+      {
+        metadata: { name: "event" },
+        involvedObject: { name: "data-cluster-0" },
+        type: "Warning",
+        reason: "ProvisioningFailed",
+        message: "no disk is left",
+      },
+    ],
+  },
+  "/apis/storage.k8s.io/v1/storageclasses": { items: [{ metadata: { name: "slow" } }] },
+};
+
+function kubeconfig(server: string): string {
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "test",
+    clusters: [{ name: "test", cluster: { server, "insecure-skip-tls-verify": true } }],
+    users: [{ name: "test", user: {} }],
+    contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
+  });
+}
+
+describe("the process of the provider", { timeout: 60_000 }, () => {
+  let provider: ProviderProcess;
+  let api: Server;
+  beforeEach(async () => {
+    provider = await ProviderProcess.start();
+    api = createServer((request, response) => {
+      const answer = ANSWERS[(request.url ?? "").split("?")[0] ?? ""];
+      response.writeHead(answer === undefined ? 404 : 200, { "content-type": "application/json" });
+      response.end(JSON.stringify(answer ?? {}));
+    });
+    await new Promise<void>((resolve) => api.listen(0, "127.0.0.1", resolve));
+  });
+  afterEach(() => {
+    provider.stop();
+    api.closeAllConnections();
+    api.close();
+  });
+
+  it("creates a resource by its handler, and marks what is secret", async () => {
+    const { id, properties } = await provider.create(resourceType("Password"), {});
+    expect(id).toMatch(/^[0-9a-f]{16}$/);
+    expect(properties["password"]).toEqual(secret(expect.stringMatching(/^[0-9a-f]{48}$/)));
+  });
+
+  it("says within half a minute which volume it waits for, and ends when the update is cancelled", async () => {
+    const { port } = api.address() as AddressInfo;
+    const target = {
+      platform: "kubernetes",
+      name: "cluster",
+      mode: "cluster",
+      shape: { primaries: 1, replicasPerPrimary: 0 },
+      zones: [],
+      directives: {},
+      kubeconfig: kubeconfig(`http://127.0.0.1:${port}`),
+      namespace: "valkey",
+      statefulSet: "cluster",
+      container: "valkey",
+      port: 6379,
+      tls: false,
+      service: "",
+    } as const;
+    const inputs = { target, revision: "1", timeoutSeconds: 600 };
+    const outcome = provider.create(resourceType("Rollout"), inputs).then(
+      () => "created",
+      (error: unknown) => String(error),
+    );
+    await expect
+      .poll(() => provider.output, { timeout: 30_000, interval: 200 })
+      .toMatch(/cluster: waiting for \d+ s of at most 600 s: .*storage class slow .*no disk is left/);
+    await provider.cancel();
+    expect(await outcome).toContain("the update was cancelled");
+  });
+});
+
+describe("the provider", () => {
+  const URN = `urn:pulumi:stack::project::parent$${resourceType("Formation")}::orders`;
+  const providerOf = (handler: Partial<AnyHandler>): ValkeyProvider =>
+    new ValkeyProvider(
+      "1.2.3",
+      () =>
+        Promise.resolve({ create: (inputs) => Promise.resolve({ id: "1", outputs: { seen: inputs } }), ...handler }),
+      () => undefined,
+    );
+
+  it("has a handler for every resource, and refuses resources of others", async () => {
+    for (const name of RESOURCE_NAMES) expect((await loadHandler(name)).create, name).toBeTypeOf("function");
+    const foreign = "urn:pulumi:stack::project::aws:s3/bucket:Bucket::b";
+    await expect(providerOf({}).create(foreign, {})).rejects.toThrow(
+      "has no resource of the type aws:s3/bucket:Bucket",
+    );
+  });
+
+  it("gives handlers plain values, and returns secrets as secrets", async () => {
+    const created = await providerOf({ secretOutputs: ["made"] }).create(URN, {
+      password: secret("p"),
+      inside: { of: secret("q") },
+      open: [1],
+    });
+    expect(created.outs).toEqual({
+      password: secret("p"),
+      inside: secret({ of: "q" }),
+      open: [1],
+      seen: { password: "p", inside: { of: "q" }, open: [1] },
+    });
+  });
+
+  it("compares inputs whatever the order of their keys, and names those that replace", async () => {
+    const { diff } = providerOf({ replaceOn: ["a"] });
+    const olds = { a: { x: 1, y: 2 }, b: secret(1), made: "output" };
+    expect(await diff("1", URN, olds, { a: { y: 2, x: 1 }, b: secret(1) })).toMatchObject({ changes: false });
+    expect(await diff("1", URN, olds, { a: { x: 2 }, b: 2 })).toMatchObject({ changes: true, replaces: ["a"] });
+    expect(await diff("1", URN, olds, { a: olds.a, b: unknownValue })).toMatchObject({ changes: true, replaces: [] });
+  });
+
+  it("checks inputs that are known and have changed, and passes on which of them are refused", async () => {
+    const asked: unknown[] = [];
+    const { check } = providerOf({
+      check: (olds, news) => {
+        asked.push([olds, news]);
+        return Promise.resolve([{ property: "size", reason: "is too small" }]);
+      },
+    });
+    const failures = [{ property: "size", reason: "is too small" }];
+    expect(await check(URN, {}, { size: 1, later: unknownValue })).toMatchObject({ failures });
+    expect(await check(URN, { size: 1 }, { size: 1 })).toEqual({ inputs: { size: 1 } });
+    expect(await check(URN, { size: secret(1) }, { size: 2 })).toMatchObject({ failures });
+    expect(asked).toEqual([
+      [undefined, { size: 1 }],
+      [{ size: 1 }, { size: 2 }],
+    ]);
+  });
+
+  it("has what a refresh reads made good by the next update", async () => {
+    const { read, diff } = providerOf({
+      read: (_id, { target }) => Promise.resolve({ drift: target === "broken" ? ["slots-covered"] : [] }),
+      drifted: ({ drift }) => Array.isArray(drift) && drift.length > 0,
+    });
+    const broken = await read("1", URN, { target: "broken", password: secret("p"), drift: [] });
+    expect(broken).toEqual({ id: "1", props: { target: "broken", password: secret("p"), drift: ["slots-covered"] } });
+    const inputs = { target: "broken", password: secret("p") };
+    expect(await diff("1", URN, broken.props as never, inputs)).toMatchObject({ changes: true, replaces: [] });
+    expect(await diff("1", URN, { ...inputs, drift: [] }, inputs)).toMatchObject({ changes: false });
+  });
+
+  it("tells the engine that a resource is gone", async () => {
+    const { read } = providerOf({ read: () => Promise.resolve(undefined) });
+    expect(await read("1", URN, {})).toEqual({ id: "", props: {} });
+  });
+
+  it("lets a handler end by itself after a cancellation", async () => {
+    let begin: () => void;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const provider = providerOf({
+      create: async (_inputs, { signal }) => {
+        begin();
+        await new Promise((resolve) => {
+          signal.addEventListener("abort", resolve);
+        });
+        throw new Error("partial results are kept");
+      },
+    });
+    const created = provider.create(URN, {});
+    await begun;
+    await provider.cancel();
+    await expect(created).rejects.toThrow("partial results are kept");
+    await expect(provider.create(URN, {})).rejects.toThrow("the update was cancelled");
+  });
+});
+
+describe("the lines of a handler that waits", () => {
+  it("begin after a while, and do not repeat themselves at every look", () => {
+    const lines: string[] = [];
+    const now = Date.now();
+    const clock = { now };
+    const realNow = Date.now;
+    Date.now = () => clock.now;
+    try {
+      const { report } = waitOptions("cluster", 600, {
+        signal: new AbortController().signal,
+        report: (line) => lines.push(line),
+      });
+      for (let second = 0; second < 100; second += 2) {
+        clock.now = now + second * 1000;
+        report(second < 50 ? "no volume" : "no machine");
+      }
+    } finally {
+      Date.now = realNow;
+    }
+    expect(lines).toEqual([
+      "cluster: waiting for 10 s of at most 600 s: no volume",
+      "cluster: waiting for 50 s of at most 600 s: no machine",
+    ]);
+  });
+});
