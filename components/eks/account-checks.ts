@@ -10,6 +10,7 @@ import type { EksPlan } from "../../platforms/eks/plan";
 import { demandByZone } from "../../platforms/eks/plan";
 import type { Problem } from "../../platforms/eks/problem";
 import { quotaProblems } from "../../platforms/eks/quotas";
+import { SECRET_CONTENT, secretCommand } from "../../platforms/eks/scale/image-pulls";
 
 /** Facts about an account in a region. */
 export interface AccountFacts {
@@ -19,6 +20,8 @@ export interface AccountFacts {
   readonly offers: ReadonlyMap<string, readonly string[]>;
   /** Quotas by code. Quotas that could not be read are missing. */
   readonly quotas: ReadonlyMap<string, number>;
+  /** Why the secret of the image cache cannot be used; undefined where it can, or without a cache. */
+  readonly secretProblem?: string | undefined;
   /** Why the configured key cannot be used; undefined where it can, or without a key. */
   readonly keyProblem: string | undefined;
   /** An existing network; undefined where the stack creates its own. */
@@ -33,6 +36,8 @@ export interface ExistingResources {
   readonly clusterName: string;
   readonly keyArn: string | undefined;
   readonly network: Pick<ExistingNetworkArgs, "vpcId" | "privateSubnetIds"> | undefined;
+  /** Name of the image cache's secret. @default no cache */
+  readonly credentialsSecret?: string | undefined;
 }
 
 /** Every reason why the account cannot run the plan in this region. Pure. */
@@ -77,6 +82,8 @@ export function accountProblems(
   }
   problems.push(...quotaProblems(quotas, facts.quotas));
   if (facts.keyProblem !== undefined) problems.push({ path: ["cluster", "keyArn"], message: facts.keyProblem });
+  if (facts.secretProblem !== undefined)
+    problems.push({ path: ["imageCache", "credentialsSecret"], message: facts.secretProblem });
   if (facts.network !== undefined)
     problems.push(...networkProblems(facts.network, facts.network.facts, demandByZone(machines)));
   return problems;
@@ -90,12 +97,12 @@ function kindOf(types: readonly string[]): string {
 
 /** Reads from AWS, also in a preview. Quotas that may not be read are left out. */
 export async function readAccount(
-  plan: Pick<EksPlan, "machines" | "quotas">,
-  { clusterName, keyArn, network }: ExistingResources,
+  plan: Pick<EksPlan, "region" | "machines" | "quotas">,
+  { clusterName, keyArn, network, credentialsSecret }: ExistingResources,
   opts?: { readonly provider: aws.Provider },
 ): Promise<AccountFacts> {
   const types = [...new Set(plan.machines.map((group) => group.type))];
-  const [zones, offers, quotas, keyProblem, found, leftoverLogGroup] = await Promise.all([
+  const [zones, offers, quotas, keyProblem, found, secretProblem, leftoverLogGroup] = await Promise.all([
     aws.getAvailabilityZones(
       { state: "available", filters: [{ name: "opt-in-status", values: ["opt-in-not-required"] }] },
       opts,
@@ -107,6 +114,7 @@ export async function readAccount(
     Promise.all(plan.quotas.map(async ({ service, code }) => [code, await quotaOf(service, code, opts)] as const)),
     keyProblemOf(keyArn, opts),
     network === undefined ? undefined : readNetwork(network, opts),
+    secretProblemOf(credentialsSecret, plan.region, opts),
     hasLeftoverLogGroup(clusterName, opts),
   ]);
   const byType = new Map<string, string[]>();
@@ -117,6 +125,7 @@ export async function readAccount(
     offers: byType,
     quotas: new Map(quotas.flatMap(([code, value]) => (value === undefined ? [] : [[code, value]]))),
     keyProblem,
+    secretProblem,
     network: network === undefined || found === undefined ? undefined : { vpcId: network.vpcId, facts: found },
     leftoverLogGroup,
   };
@@ -146,6 +155,22 @@ async function keyProblemOf(
       : `${keyArn} is ${enabled ? `for ${keyUsage}` : "not enabled"}; an enabled key for ENCRYPT_DECRYPT is needed`;
   } catch (error) {
     return `${keyArn} cannot be used: ${messageOf(error)}`;
+  }
+}
+
+/** The secret's content is not read: only ECR may. */
+async function secretProblemOf(
+  name: string | undefined,
+  region: string,
+  opts?: { readonly provider: aws.Provider },
+): Promise<string | undefined> {
+  if (name === undefined) return undefined;
+  try {
+    await aws.getSecret({ name }, opts);
+    return undefined;
+  } catch (error) {
+    const remedy = `make it of a file with ${SECRET_CONTENT}: ${secretCommand(name, region)}`;
+    return `the secret ${name} of ${region} cannot be read: ${messageOf(error)}; ${remedy}`;
   }
 }
 

@@ -4,14 +4,17 @@
  */
 export * as cloudwatch from "@pulumi/aws/cloudwatch";
 export * as ec2 from "@pulumi/aws/ec2";
+export { PullThroughCacheRule } from "@pulumi/aws/ecr/pullThroughCacheRule";
+export { Repository as EcrRepository } from "@pulumi/aws/ecr/repository";
 export * as eks from "@pulumi/aws/eks";
 export { getAvailabilityZones } from "@pulumi/aws/getAvailabilityZones";
-export { getCallerIdentityOutput } from "@pulumi/aws/getCallerIdentity";
+export { getCallerIdentity, getCallerIdentityOutput } from "@pulumi/aws/getCallerIdentity";
 export { getPartitionOutput } from "@pulumi/aws/getPartition";
 export { getRegionOutput } from "@pulumi/aws/getRegion";
 export * as iam from "@pulumi/aws/iam";
 export * as kms from "@pulumi/aws/kms";
 export { Provider } from "@pulumi/aws/provider";
+export { getSecret, getSecretOutput } from "@pulumi/aws/secretsmanager/getSecret";
 export * as servicequotas from "@pulumi/aws/servicequotas";
 export * as sqs from "@pulumi/aws/sqs";
 export * as awsx from "@pulumi/awsx/ec2";

@@ -7,6 +7,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { hasViewers, ViewerRole } from "./access";
 import type { EksClusterArgs } from "./cluster";
 import { EksCluster, requireClosedAccess } from "./cluster";
+import { ImageCache } from "./image-cache";
 import { Karpenter } from "./karpenter/karpenter";
 import { KarpenterIdentity } from "./karpenter/karpenter-identity";
 import { MachinePools } from "./karpenter/machine-pools";
@@ -16,6 +17,7 @@ import type { Pools } from "../../platforms/eks/machine-plan";
 import type { EksPlan } from "../../platforms/eks/plan";
 import type { PoolName } from "../../platforms/eks/pools";
 import { POOLS } from "../../platforms/eks/pools";
+import { cachePrefix } from "../../platforms/eks/scale/image-pulls";
 import { StorageClasses } from "./storage-classes";
 import { EKS_VERSIONS } from "./versions";
 
@@ -41,8 +43,8 @@ export interface EksPlatformArgs
       | "deletionProtection"
     > {
   readonly pools: Pools;
-  /** The plan: the vCPUs that each pool needs, and the system machines. */
-  readonly plan: Pick<EksPlan, "machines" | "system">;
+  /** The plan: the vCPUs that each pool needs, the system machines, and images for the cache. */
+  readonly plan: Pick<EksPlan, "machines" | "system" | "images">;
   /** Tags of every resource, with machines and volumes. @default none */
   readonly tags?: Readonly<Record<string, string>> | undefined;
 }
@@ -130,7 +132,15 @@ export class EksPlatform extends pulumi.ComponentResource {
       },
       { ...inside, dependsOn: [karpenter] },
     );
+    const { cache, hubImages } = args.plan.images;
     this.ready = [this.storage, this.pools];
+    if (cache !== null && hubImages.length > 0) {
+      const { credentialsSecret } = cache;
+      const prefix = cachePrefix(clusterName);
+      const { nodeRoleName: nodeRole } = identity;
+      const options = { parent: this, dependsOn: [identity] };
+      this.ready.push(new ImageCache(name, { credentialsSecret, prefix, images: hubImages, nodeRole }, options));
+    }
     this.registerOutputs({ access: this.kubeconfig });
   }
 }

@@ -28,6 +28,8 @@ export interface ServerArgs {
   readonly resources: Resources;
   readonly storage: Storage;
   readonly placement: Placement;
+  /** Of HAProxy 3, in front of a primary with Sentinels. @default `PROXY_IMAGE` */
+  readonly proxyImage?: string | undefined;
   readonly access?: NetworkAccess | undefined;
   /** An exporter for Prometheus beside every server. @default none */
   readonly metrics?: Metrics | undefined;

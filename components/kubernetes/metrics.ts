@@ -4,6 +4,7 @@ import type { Metrics, ServerArgs, Tls } from "./arguments";
 import type { DeploymentContext } from "./deployment-context";
 import { objectMetadata } from "./deployment-context";
 import { sidecarResources, EXPORTER_RESOURCES } from "./pods/sidecar-resources";
+import { EXPORTER_IMAGE } from "./pods/default-images";
 import { pullPolicy } from "./pods/image";
 import { CLIENT_PORT, METRICS_PORT, SECRET_DIRECTORY } from "./layout";
 import { selectorLabels } from "./names";
@@ -11,7 +12,6 @@ import { CONTAINER_SECURITY_CONTEXT } from "./pods/security-context";
 import { TLS_FILES } from "./server-config";
 import { secretMounts } from "./pods/volumes";
 
-export const EXPORTER_IMAGE = "ghcr.io/oliver006/redis_exporter:v1.79.0";
 /** File of the secret that tells the exporter the password: JSON of address to password. */
 export const EXPORTER_FILE = "exporter.json";
 

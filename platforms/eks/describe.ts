@@ -4,6 +4,7 @@ import { formatCount, formatList } from "../../lib/units";
 import type { MachineGroup } from "./machine-plan";
 import type { MachineSet } from "./machine-sets";
 import type { EksPlan } from "./plan";
+import { ANONYMOUS_PULLS, SECRET_CONTENT, secretCommand } from "./scale/image-pulls";
 import type { SystemPlan } from "./scale/system-machines";
 
 /** Lines of text: machines by pool and zone, cost, quotas, notes. The caller formats the problems. */
@@ -14,6 +15,7 @@ export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
     ...indent(machineTable(plan.machines, plan.zones)),
     `system machines: ${describeSystem(plan.system)}`,
     ...indent(plan.sets.flatMap(describeShared)),
+    ...describeImages(plan),
     ...(volumes.count > 0 ? [`volumes: ${formatCount(volumes.count)}, ${formatCount(volumes.gib)} GiB`] : []),
     ...(network === undefined
       ? []
@@ -52,6 +54,16 @@ function describeSystem({ startedMachines, karpenter, dnsReplicas }: SystemPlan)
   const size = `${karpenter.cpuMilli / 1000} CPU and ${karpenter.memoryMiB / 1024} GiB`;
   const machines = `${formatCount(startedMachines)} ${startedMachines === 1 ? "machine" : "machines"}`;
   return `Karpenter with ${size} for ${machines}, ${formatCount(dnsReplicas)} replicas of CoreDNS`;
+}
+
+function describeImages({ region, images: { hubImages, pulls, cache } }: Pick<EksPlan, "region" | "images">): string[] {
+  if (cache === null || hubImages.length === 0) return [];
+  const rule = `Docker Hub lets an address without an account pull ${ANONYMOUS_PULLS} times in 6 hours`;
+  return [
+    `images: ${hubImages.join(", ")} through a cache in ECR, for ${formatCount(pulls)} pulls; ${rule}`,
+    `  needed before pulumi up: an account at Docker Hub as the secret ${cache.credentialsSecret}, ${SECRET_CONTENT}:`,
+    `  ${secretCommand(cache.credentialsSecret, region)}`,
+  ];
 }
 
 function machineTable(machines: readonly MachineGroup[], zones: readonly string[]): string[] {

@@ -14,6 +14,8 @@ import { PRICED_REGIONS, pricesOf } from "./prices";
 import type { Problem } from "./problem";
 import type { QuotaNeed } from "./quotas";
 import { quotaNeeds } from "./quotas";
+import type { ImageCacheArgs, ImagePlan } from "./scale/image-pulls";
+import { imageProblems, planImages } from "./scale/image-pulls";
 import type { SystemArgs, SystemPlan } from "./scale/system-machines";
 import { planSystem, systemPodAddresses, systemProblems } from "./scale/system-machines";
 
@@ -36,6 +38,8 @@ export interface EksPlanArgs {
   readonly system: SystemArgs;
   readonly pools: Pools;
   readonly groups: readonly PodGroup[];
+  /** Cache of Docker Hub's images that the stack creates. @default none */
+  readonly imageCache?: ImageCacheArgs | undefined;
   /** Whether the stack creates a KMS key. */
   readonly ownKey: boolean;
 }
@@ -49,6 +53,7 @@ export interface EksPlan {
   readonly sets: readonly MachineSet[];
   /** Undefined with an existing network. */
   readonly network: NetworkPlan | undefined;
+  readonly images: ImagePlan;
   readonly volumes: { readonly count: number; readonly gib: number };
   readonly quotas: readonly QuotaNeed[];
   readonly cost: Cost;
@@ -72,6 +77,9 @@ export function planEks(args: EksPlanArgs): EksPlan {
   const started = pods.machines.reduce((sum, { count }) => sum + count, 0);
   const system = planSystem(args.system, started, prices);
   const machines = [...systemMachines(system, zones), ...pods.machines];
+  // Of an existing network the addresses are not known here.
+  const addresses = wanted.existing ? "one" : wanted.nat;
+  const images = planImages(groups, pods.machines, addresses, args.imageCache);
   const network = wanted.existing ? undefined : planNetwork(wanted.cidr, Math.max(1, zones.length));
   const rootVolumeGib = (pool: MachineGroup["pool"]): number =>
     pool === "system" ? SYSTEM_ROOT_GIB : (pools[pool]?.rootVolumeGiB ?? 0);
@@ -86,6 +94,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
     system,
     sets: pods.sets,
     network,
+    images,
     volumes: {
       count: groups.reduce((sum, group) => sum + (group.volume === undefined ? 0 : group.pods.length), 0),
       gib,
@@ -112,6 +121,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
       ...systemProblems(system, prices),
       ...architectureProblems(pools),
       ...pods.problems,
+      ...imageProblems(images),
       ...networkProblems(args, network, machines, prices?.zones ?? MAX_ZONES),
     ],
   };

@@ -19,6 +19,8 @@ export interface PodGroup {
   /** Requests: thousandths of a CPU, and MiB. */
   readonly cpuMilli: number;
   readonly memoryMiB: number;
+  /** Images of each pod's containers. @default none that is known */
+  readonly images?: readonly string[] | undefined;
   /** Volume of each pod. @default none */
   readonly volume?: { readonly gib: number; readonly storageClass: StorageClassName } | undefined;
   /** Whether no two pods of the group share a machine. Pods of other groups may share it. */

@@ -15,17 +15,26 @@ import {
 } from "../../components/kubernetes/pods/sidecar-resources";
 import { objectNames } from "../../components/kubernetes/names";
 import { configuredSentinels, configuredShape } from "./benchmark-plans";
+import { clientImages, proxyImage, serverImages } from "./images";
 import { podSettings, runnerCount, runnerZones } from "./pods";
 import type { BenchmarkConfig } from "../config/schema/benchmark";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { EksPlatformConfig } from "../config/schema/eks";
 import { zoneNames } from "../config/schema/eks";
+import type { StackConfig } from "../config/schema/stack";
+import type { WorkloadConfig } from "../config/schema/workloads";
 
 /** The deployments and the load that run on the platform. */
 export interface EksLoad {
   readonly deployments: Readonly<Record<string, DeploymentConfig>>;
   /** Undefined where nothing is measured, and no load generator runs. */
   readonly benchmark: BenchmarkConfig | undefined;
+  readonly workloads: Readonly<Record<string, WorkloadConfig>>;
+}
+
+/** What a stack runs. */
+export function eksLoad({ deployments, measures, benchmark, workloads }: StackConfig): EksLoad {
+  return { deployments, benchmark: measures ? benchmark : undefined, workloads };
 }
 
 /** The plan of machines, network, volumes, quotas and cost, with every problem. */
@@ -34,8 +43,8 @@ export function eksPlan(platform: EksPlatformConfig, load: EksLoad): EksPlan {
 }
 
 /** The arguments of that plan. */
-export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmark }: EksLoad): EksPlanArgs {
-  const { region, network, system, pools, cluster } = platform;
+export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmark, workloads }: EksLoad): EksPlanArgs {
+  const { region, network, system, pools, cluster, imageCache } = platform;
   return {
     region,
     zones: zoneNames(platform),
@@ -47,8 +56,9 @@ export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmar
         serverGroup(name, deployment, platform),
         ...watcherGroups(name, deployment, platform),
       ]),
-      ...(benchmark === undefined ? [] : [clientGroup(platform, deployments)]),
+      ...(benchmark === undefined ? [] : [clientGroup(platform, deployments, workloads)]),
     ],
+    imageCache,
     ownKey: cluster.keyArn === undefined,
   };
 }
@@ -75,6 +85,7 @@ function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPl
   return serverPodGroup({
     name,
     pool,
+    images: serverImages(platform, deployment),
     shape: configuredShape(deployment),
     zones: placement.zones,
     cpuMilli: server.cpuMilli + exporter.cpuMilli,
@@ -97,7 +108,7 @@ function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPl
 function watcherGroups(name: string, deployment: DeploymentConfig, platform: EksPlatformConfig): PodGroup[] {
   const sentinel = configuredSentinels(deployment);
   if (sentinel === undefined) return [];
-  const { placement, pool = "servers", instanceType } = podSettings(platform, deployment);
+  const { image, placement, pool = "servers", instanceType } = podSettings(platform, deployment);
   const names = objectNames(name);
   const common = {
     owner: name,
@@ -110,23 +121,35 @@ function watcherGroups(name: string, deployment: DeploymentConfig, platform: Eks
   };
   const proxyZones = placement.zones.slice(0, PROXY_COUNT);
   return [
-    clientPodGroup({ ...common, name: `Sentinels of ${name}`, label: names.sentinel, count: sentinel.count }),
+    clientPodGroup({
+      ...common,
+      name: `Sentinels of ${name}`,
+      label: names.sentinel,
+      count: sentinel.count,
+      images: [image],
+    }),
     clientPodGroup({
       ...common,
       name: `proxies of ${name}`,
       label: names.writeProxy,
       count: PROXY_COUNT,
       zones: proxyZones,
+      images: [proxyImage(platform)],
     }),
   ];
 }
 
 /** Load generators of one measurement: Jobs run one after the other. */
-function clientGroup(platform: EksPlatformConfig, deployments: Readonly<Record<string, DeploymentConfig>>): PodGroup {
+function clientGroup(
+  platform: EksPlatformConfig,
+  deployments: EksLoad["deployments"],
+  workloads: EksLoad["workloads"],
+): PodGroup {
   return clientPodGroup({
     name: "load generators",
     label: LOAD_GENERATOR_SET,
     pool: "clients",
+    images: clientImages(platform, deployments, workloads),
     count: runnerCount(platform, Object.values(deployments).map(configuredShape)),
     zones: runnerZones(platform),
     ...amounts(platform.clients.requests),

@@ -34,7 +34,7 @@ import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
 import type { StackConfig } from "../config/schema/stack";
 import { planDuration } from "./duration";
-import { eksPlan } from "./eks";
+import { eksLoad, eksPlan } from "./eks";
 import type {
   StackPlan,
   DeploymentPlan,
@@ -48,11 +48,8 @@ import { PLAN_VERSION } from "./stack-plan-types";
 
 /** The plan of a stack from its parsed configuration. */
 export function planStack(stack: string, config: StackConfig): StackPlan {
-  const { platform, measures, benchmark } = config;
-  const eks =
-    platform.type === "eks"
-      ? eksPlan(platform, { deployments: config.deployments, benchmark: measures ? benchmark : undefined })
-      : undefined;
+  const { platform, measures } = config;
+  const eks = platform.type === "eks" ? eksPlan(platform, eksLoad(config)) : undefined;
   const deployments = Object.entries(config.deployments).map(([name, deployment]) =>
     planDeployment(name, deployment, platform),
   );
@@ -86,12 +83,13 @@ function withoutProblems({
   system,
   sets,
   network,
+  images,
   volumes,
   quotas,
   cost,
   notes,
 }: EksPlan): Omit<EksPlan, "problems"> {
-  return { region, zones, machines, system, sets, network, volumes, quotas, cost, notes };
+  return { region, zones, machines, system, sets, network, images, volumes, quotas, cost, notes };
 }
 
 function planDeployment(name: string, deployment: DeploymentConfig, platform: PlatformConfig): DeploymentPlan {

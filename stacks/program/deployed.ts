@@ -2,6 +2,14 @@
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import type * as pulumi from "@pulumi/pulumi";
 import type { DeploymentConfig } from "../config/schema/deployments";
+import type { PlatformConfig } from "../config/schema/platform";
+
+/** What a platform started. */
+export interface Started {
+  readonly deployments: readonly StartedDeployment[];
+  /** The platform with images under the names by which its machines pull them. */
+  readonly platform: PlatformConfig;
+}
 
 /** A deployment whose servers run, not yet formed. */
 export interface StartedDeployment {

@@ -17,14 +17,14 @@ import { planStack } from "../plan/stack-plan";
 import { hasCluster, configuredCapacitySearch, fittedWorkload, mixedWorkloads } from "../plan/benchmark-plans";
 import { isPodPlatform, runnerPlan } from "../plan/pods";
 import type { StackConfig } from "../config/schema/stack";
-import type { StartedDeployment } from "./deployed";
+import type { Started } from "./deployed";
 
 /** Declares the resources of a stack. @returns the stack outputs */
 export async function program(stack: string, config: StackConfig): Promise<Record<string, unknown>> {
   const plan = planStack(stack, config);
   const words = describePlan(plan).join("\n");
   void pulumi.log.info(words);
-  const deployed = await deploy(stack, config);
+  const { deployments: deployed, platform } = await deploy(stack, config);
   const { timeout, trigger } = config.verification;
   const verified = deployed.map(({ name, target, password, revision, dependsOn, formsWithoutHelp }) => {
     const formation = formsWithoutHelp
@@ -60,9 +60,9 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
           configuration: config,
           trigger: config.benchmark.trigger,
           clients:
-            isPodPlatform(config.platform) && plan.measurement !== null
+            isPodPlatform(platform) && plan.measurement !== null
               ? runnerPlan(
-                  config.platform,
+                  platform,
                   plan.measurement.runners,
                   plan.deployments.some(({ engine }) => engine !== "valkey"),
                 )
@@ -125,16 +125,16 @@ function asMeasured([target, password, formationMs]: readonly [
 }
 
 /** A platform's modules are loaded only by stacks that use it: some of them take seconds. */
-async function deploy(stack: string, config: StackConfig): Promise<readonly StartedDeployment[]> {
+async function deploy(stack: string, config: StackConfig): Promise<Started> {
   const { platform } = config;
   switch (platform.type) {
     case "host": {
       const { deployOnHost } = await import("./platforms/host.js");
-      return deployOnHost(stack, platform, config);
+      return { deployments: deployOnHost(stack, platform, config), platform };
     }
     case "kubernetes": {
       const { deployOnKubernetes } = await import("./platforms/kubernetes.js");
-      return deployOnKubernetes(stack, platform, config);
+      return { deployments: await deployOnKubernetes(stack, platform, config), platform };
     }
     case "eks": {
       const { deployOnEks } = await import("./platforms/eks.js");

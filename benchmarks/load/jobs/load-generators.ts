@@ -15,12 +15,8 @@ import { valkeyBenchmarkArguments, withoutSecrets } from "../valkey-benchmark/ar
 import { parseSingleReport } from "../valkey-benchmark/output";
 import { SIDECAR_FILES_DIRECTORY } from "./sidecar";
 import type { JobPhase, JobLoadGenerator } from "./load-generator";
+import { MEMTIER_IMAGE, NODE_IMAGE } from "./default-images";
 import { PLACEHOLDERS } from "./runner-script";
-
-/** Image for the open-loop generator: any with Node 20 and a shell. */
-export const NODE_IMAGE = "docker.io/library/node:22.20.0-bookworm-slim";
-/** Image for memtier_benchmark: any with version 2 and a shell. */
-export const MEMTIER_IMAGE = "docker.io/redislabs/memtier_benchmark:2.4.2";
 
 /** valkey-benchmark of the runners' own image. */
 export const valkeyBenchmarkInJobs: JobLoadGenerator<ValkeyBenchmarkRun> = {

@@ -5,7 +5,7 @@ import { parseImage, pullPolicy } from "../pods/image";
 import type { DeploymentContext } from "../deployment-context";
 import { CLIENT_PORT, METRICS_PORT, SCRIPTS_DIRECTORY, SECRET_DIRECTORY } from "../layout";
 import { sidecarResources, EXPORTER_RESOURCES, INIT_RESOURCES } from "../pods/sidecar-resources";
-import { EXPORTER_IMAGE } from "../metrics";
+import { EXPORTER_IMAGE } from "../pods/default-images";
 import { scheduling } from "../pods/placement";
 import { findPrimaryContainer } from "./find-primary-container";
 import { livenessProbe, readinessProbe } from "../pods/probes";

@@ -6,6 +6,7 @@ import { AWAIT_CREATION_ONLY } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
 import { CLIENT_PORT } from "../layout";
 import { writeProxyLabels } from "../names";
+import { PROXY_IMAGE } from "../pods/default-images";
 import { pullPolicy } from "../pods/image";
 import { podBasics } from "../pods/pod-basics";
 import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
@@ -14,7 +15,6 @@ import { PASSWORD_FILE } from "../server-config";
 import { createSupportService } from "./support-service";
 import { writeProxyConfig } from "./write-proxy-config";
 
-export const PROXY_IMAGE = "docker.io/library/haproxy:3.2.4-alpine";
 const CONFIG_DIRECTORY = "/valkey/proxy";
 const CONFIG_FILE = "haproxy.cfg";
 
@@ -69,10 +69,11 @@ function podSpec(context: DeploymentContext, labels: Record<string, string>): ty
 }
 
 function proxyContainer({ names, args }: DeploymentContext): types.input.core.v1.Container {
+  const image = args.proxyImage ?? PROXY_IMAGE;
   return {
     name: "proxy",
-    image: PROXY_IMAGE,
-    imagePullPolicy: pullPolicy(PROXY_IMAGE, args.imagePullPolicy),
+    image,
+    imagePullPolicy: pullPolicy(image, args.imagePullPolicy),
     args: ["haproxy", "-W", "-db", "-f", `${CONFIG_DIRECTORY}/${CONFIG_FILE}`],
     env: [{ name: "PASSWORD", valueFrom: { secretKeyRef: { name: names.secret, key: PASSWORD_FILE } } }],
     ports: [{ name: "valkey", containerPort: CLIENT_PORT }],

@@ -146,6 +146,21 @@ const systemSchema = z.strictObject({
     .meta({ description: "Number of machines." }),
 });
 
+const imageCacheSchema = z.strictObject({
+  credentialsSecret: z
+    .string()
+    .regex(
+      /^ecr-pullthroughcache\/[a-zA-Z0-9/_+=.@-]{1,490}$/,
+      "expected a name such as ecr-pullthroughcache/docker-hub: ECR reads no secret of another prefix",
+    )
+    .default("ecr-pullthroughcache/docker-hub")
+    .meta({
+      description:
+        "Name of the secret in Secrets Manager, in the platform's region, with `username` and `accessToken` of an " +
+        "account at Docker Hub.",
+    }),
+});
+
 const poolsSchema = z.strictObject({
   servers: pool(POOL_DEFAULTS.servers).prefault({}).meta({ description: "Machines for servers." }),
   networkOptimized: pool(POOL_DEFAULTS.networkOptimized).optional().meta({
@@ -205,6 +220,11 @@ export const eksPlatformSchema = z
       description: "Machines for Karpenter, CoreDNS and the volume controller.",
     }),
     pools: poolsSchema.prefault({}).meta({ description: "Pools of machines, started by Karpenter." }),
+    imageCache: imageCacheSchema.optional().meta({
+      description:
+        "Cache of Docker Hub's images in ECR. Machines pull docker.io's images from it; needed from 100 pulls on.",
+      fallback: "no cache",
+    }),
     ...podKeys,
     resources: resources
       .default({ requests: { cpu: "1", memory: "12Gi" }, limits: { cpu: "2", memory: "16Gi" } })

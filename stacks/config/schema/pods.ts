@@ -65,6 +65,10 @@ export const podKeys = {
   image: z.string().min(1).default("docker.io/valkey/valkey:9.1.2").meta({
     description: "Image of the Valkey servers and of valkey-benchmark.",
   }),
+  proxyImage: z.string().min(1).optional().meta({
+    description: "Image of HAProxy 3, for the proxies in front of primaries with Sentinels.",
+    fallback: "a pinned image",
+  }),
   imagePullPolicy: z.enum(["Always", "IfNotPresent"]).optional().meta({
     description: "When images are pulled.",
     fallback: "Kubernetes' own default",

@@ -20,7 +20,7 @@ export function crossFieldProblems(sections: ParsedSections, machine: MachineFac
     ...keySpaceProblems(context),
     ...workloadProblems(workloads, deployments, label),
     ...(capacity === undefined ? [] : capacityProblems(capacity, workloads, label)),
-    ...(platform === undefined ? [] : podPlatformProblems(platform, deployments, benchmark, label)),
+    ...(platform === undefined ? [] : podPlatformProblems(platform, deployments, { benchmark, workloads }, label)),
     ...scenarioProblems(context),
   ];
 }

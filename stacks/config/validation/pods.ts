@@ -12,7 +12,14 @@ import type { BenchmarkConfig } from "../schema/benchmark";
 import type { DeploymentConfig } from "../schema/deployments";
 import type { EksPlatformConfig } from "../schema/eks";
 import type { PlatformConfig } from "../schema/platform";
+import type { WorkloadConfig } from "../schema/workloads";
 import type { Named } from "../section-parser";
+
+/** What load generators are planned for. */
+export interface PlannedLoad {
+  readonly benchmark: BenchmarkConfig | undefined;
+  readonly workloads: readonly Named<WorkloadConfig>[];
+}
 
 type PodsConfig = NonNullable<DeploymentConfig["pods"]>;
 
@@ -23,7 +30,7 @@ const DRAGONFLY_SETTINGS: readonly string[] = ["maxmemory", "other"];
 export function podPlatformProblems(
   platform: PlatformConfig,
   deployments: readonly Named<DeploymentConfig>[],
-  benchmark: BenchmarkConfig | undefined,
+  load: PlannedLoad,
   label: Label,
 ): string[] {
   return [
@@ -32,7 +39,7 @@ export function podPlatformProblems(
       ...podProblems(name, deployment, platform, label),
       ...spreadProblems(name, deployment, platform, label),
     ]),
-    ...(platform.type === "eks" ? planProblems(platform, deployments, benchmark, label) : []),
+    ...(platform.type === "eks" ? planProblems(platform, deployments, load, label) : []),
   ];
 }
 
@@ -121,10 +128,14 @@ function spreadProblems(name: string, deployment: DeploymentConfig, platform: Pl
 function planProblems(
   platform: EksPlatformConfig,
   deployments: readonly Named<DeploymentConfig>[],
-  benchmark: BenchmarkConfig | undefined,
+  { benchmark, workloads }: PlannedLoad,
   label: Label,
 ): string[] {
-  const { problems } = eksPlan(platform, { deployments: Object.fromEntries(deployments), benchmark });
+  const { problems } = eksPlan(platform, {
+    deployments: Object.fromEntries(deployments),
+    benchmark,
+    workloads: Object.fromEntries(workloads),
+  });
   return problems.map(({ path, message }) =>
     path.length === 0 ? message : `${label(["platform", ...path])}: ${message}`,
   );

@@ -10,9 +10,11 @@ import { EksPlatform } from "../../../components/eks/platform";
 import type { EksPlatformArgs } from "../../../components/eks/platform";
 import { setNodeSelectors } from "../../../platforms/eks/machine-sets";
 import type { EksPlan } from "../../../platforms/eks/plan";
+import { cachedImage, cachePrefix } from "../../../platforms/eks/scale/image-pulls";
 import { VolumeDeletionWait } from "../../../provider/resources/volume-deletion-wait";
-import { eksPlan } from "../../plan/eks";
-import type { StartedDeployment } from "../deployed";
+import { eksLoad, eksPlan } from "../../plan/eks";
+import { withImages } from "../../plan/images";
+import type { Started } from "../deployed";
 import type { StackConfig } from "../../config/schema/stack";
 import type { EksPlatformConfig } from "../../config/schema/eks";
 import { CONFIG_NAMESPACE } from "../../config/stack-file";
@@ -26,15 +28,8 @@ const label = (path: readonly PropertyKey[]): string =>
  * @throws BadInput with every reason why the plan or the account does not allow it
  * @throws Failure when AWS does not answer
  */
-export async function deployOnEks(
-  stack: string,
-  platform: EksPlatformConfig,
-  config: StackConfig,
-): Promise<StartedDeployment[]> {
-  const plan = eksPlan(platform, {
-    deployments: config.deployments,
-    benchmark: config.measures ? config.benchmark : undefined,
-  });
+export async function deployOnEks(stack: string, platform: EksPlatformConfig, config: StackConfig): Promise<Started> {
+  const plan = eksPlan(platform, eksLoad(config));
   if (plan.problems.length > 0)
     throw new BadInput(
       `stack ${stack}`,
@@ -51,6 +46,7 @@ export async function deployOnEks(
       clusterName: name,
       keyArn: platform.cluster.keyArn,
       network: "vpcId" in platform.network ? platform.network : undefined,
+      credentialsSecret: platform.imageCache?.credentialsSecret,
     },
     label,
     { provider },
@@ -71,13 +67,28 @@ export async function deployOnEks(
     { metadata: { name: platform.namespace, labels: POD_SECURITY } },
     { provider: eks.provider, dependsOn: [...eks.ready, swept] },
   );
-  return deployPodsOfStack(platform, config, {
+  const pulled = await withCachedImages(name, platform, config, provider);
+  const deployments = await deployPodsOfStack(pulled.platform, pulled.config, {
     provider: eks.provider,
     namespace,
     kubeconfig: eks.kubeconfig,
     context: undefined,
     nodeSelectors: setNodeSelectors(plan.sets),
   });
+  return { deployments, platform: pulled.platform };
+}
+
+/** Images of Docker Hub under their names in the stack's cache; unchanged without a cache. */
+async function withCachedImages(
+  name: string,
+  platform: EksPlatformConfig,
+  config: StackConfig,
+  provider: aws.Provider,
+): Promise<{ readonly platform: EksPlatformConfig; readonly config: StackConfig }> {
+  if (platform.imageCache === undefined) return { platform, config };
+  const { accountId } = await aws.getCallerIdentity({}, { provider });
+  const registry = { host: `${accountId}.dkr.ecr.${platform.region}.amazonaws.com`, prefix: cachePrefix(name) };
+  return withImages(platform, config, (image) => cachedImage(image, registry));
 }
 
 /** Letters, digits and hyphens of the project's and the stack's names, as many as AWS allows. */

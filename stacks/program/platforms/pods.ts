@@ -136,12 +136,25 @@ function onMachines(placement: Placement, object: string, selectors: PodDestinat
 
 function serverArgs(
   { engine, settings }: DeploymentConfig,
-  { imagePullPolicy, metrics, tls }: PodPlatform,
+  { proxyImage, imagePullPolicy, metrics, tls }: PodPlatform,
   { image, resources, storage, placement }: PodSettings,
   password: pulumi.Output<string>,
   namespace: pulumi.Output<string>,
 ): ServerArgs {
-  return { namespace, engine, image, imagePullPolicy, password, settings, resources, storage, placement, metrics, tls };
+  return {
+    namespace,
+    engine,
+    image,
+    proxyImage,
+    imagePullPolicy,
+    password,
+    settings,
+    resources,
+    storage,
+    placement,
+    metrics,
+    tls,
+  };
 }
 
 function withPods(target: KubernetesReference, { statefulSet, container, port }: ServerPods): KubernetesReference {

@@ -12,6 +12,7 @@ export const CALLS: Readonly<Record<string, readonly string[]>> = {
     "CreateVpcEndpoint",
     "ModifyVpcAttribute",
   ],
+  ecr: ["CreatePullThroughCacheRule", "CreateRepository", "TagResource"],
   eks: [
     "AssociateAccessPolicy",
     "CreateAccessEntry",

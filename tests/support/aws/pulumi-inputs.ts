@@ -31,6 +31,7 @@ const OTHERS: Readonly<Record<string, Mapping>> = {
       "iam.TagRole.RoleName": "supplied",
       "kms.TagResource.KeyId": "supplied",
       "ec2.CreateTags.Resources": ["vpc-supplied"],
+      "ecr.TagResource.resourceArn": "supplied",
       "eks.TagResource.resourceArn": "supplied",
       "sqs.TagQueue.QueueUrl": "supplied",
       "logs.TagResource.resourceArn": "arn:aws:logs:us-west-2:123456789012:log-group:supplied",
@@ -45,7 +46,10 @@ const OTHERS: Readonly<Record<string, Mapping>> = {
           tags: {
             all: [
               { to: "eks.TagResource.tags" },
-              { to: ["iam.TagRole.Tags", "ec2.CreateTags.Tags", "events.TagResource.Tags"], as: pairs },
+              {
+                to: ["iam.TagRole.Tags", "ec2.CreateTags.Tags", "events.TagResource.Tags", "ecr.TagResource.tags"],
+                as: pairs,
+              },
               { to: ["sqs.TagQueue.Tags", "logs.TagResource.tags"] },
               kmsTags("kms.TagResource.Tags"),
             ],
@@ -79,6 +83,20 @@ const OTHERS: Readonly<Record<string, Mapping>> = {
   },
   "aws:sqs/queuePolicy:QueuePolicy": {
     inputs: { queueUrl: "sqs.SetQueueAttributes.QueueUrl", policy: "sqs.SetQueueAttributes.Attributes.Policy" },
+  },
+  "aws:ecr/pullThroughCacheRule:PullThroughCacheRule": {
+    inputs: {
+      ecrRepositoryPrefix: "ecr.CreatePullThroughCacheRule.ecrRepositoryPrefix",
+      upstreamRegistryUrl: "ecr.CreatePullThroughCacheRule.upstreamRegistryUrl",
+      credentialArn: "ecr.CreatePullThroughCacheRule.credentialArn",
+    },
+  },
+  "aws:ecr/repository:Repository": {
+    inputs: {
+      name: "ecr.CreateRepository.repositoryName",
+      imageTagMutability: "ecr.CreateRepository.imageTagMutability",
+      forceDelete: { provider: "whether a repository with images is deleted" },
+    },
   },
   "aws:kms/key:Key": {
     supplied: { "kms.ScheduleKeyDeletion.KeyId": "supplied" },

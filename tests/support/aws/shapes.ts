@@ -149,8 +149,13 @@ function wordProblems(path: string, { enum: allowed, pattern }: Limits, value: s
     ...(allowed !== undefined && !allowed.includes(value)
       ? [`${path}: ${text} is none of ${allowed.length > 30 ? `${allowed.length} values` : allowed.join(", ")}`]
       : []),
-    ...(pattern !== undefined && !new RegExp(`^(?:${pattern})$`, "u").test(String(value))
+    ...(pattern !== undefined && !wholeText(pattern).test(String(value))
       ? [`${path}: ${text} does not match ${pattern}`]
       : []),
   ];
+}
+
+/** With the flag `u`, which classes such as `\p{L}` need, JavaScript refuses escapes that other languages allow. */
+function wholeText(pattern: string): RegExp {
+  return new RegExp(`^(?:${pattern})$`, /\\p\{/.test(pattern) ? "u" : "");
 }

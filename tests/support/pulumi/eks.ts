@@ -137,6 +137,10 @@ export const accountCalls: MockCalls = {
       locationTypes: pairs.map(() => "availability-zone"),
     };
   },
+  "aws:secretsmanager/getSecret:getSecret": ({ name }) => ({
+    name,
+    arn: arnOf("secretsmanager", `secret:${String(name)}-AbCdEf`),
+  }),
   "aws:servicequotas/getServiceQuota:getServiceQuota": () => ({ value: 1e6 }),
   "aws:eks/getClusters:getClusters": () => ({ names: [] }),
   "aws:cloudwatch/getLogGroups:getLogGroups": () => ({ logGroupNames: [] }),

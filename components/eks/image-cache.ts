@@ -1,0 +1,58 @@
+/** A cache of Docker Hub's images in the account's registry: machines pull from it, and it pulls each image once. */
+import * as aws from "./aws-sdk";
+import * as pulumi from "@pulumi/pulumi";
+import { currentAccount } from "./account";
+import { cacheRepository } from "../../platforms/eks/scale/image-pulls";
+
+export interface ImageCacheComponentArgs {
+  /** Name of the secret in Secrets Manager with the account at Docker Hub. */
+  readonly credentialsSecret: string;
+  /** Before the name of each repository. No two rules of an account and region have the same. */
+  readonly prefix: string;
+  /** Images of Docker Hub. */
+  readonly images: readonly string[];
+  /** Name of the machines' role. */
+  readonly nodeRole: string;
+}
+
+/**
+ * The repositories are the stack's: those that ECR makes on the first pull would outlive the stack, and machines would
+ * need the right to make them.
+ */
+export class ImageCache extends pulumi.ComponentResource {
+  /** @param opts `dependsOn` the machines' role */
+  constructor(
+    name: string,
+    { credentialsSecret, prefix, images, nodeRole }: ImageCacheComponentArgs,
+    opts: pulumi.ComponentResourceOptions,
+  ) {
+    super("valkey:eks:ImageCache", name, {}, opts);
+    const child = { parent: this };
+    const secret = aws.getSecretOutput({ name: credentialsSecret }, child);
+    const rule = new aws.PullThroughCacheRule(
+      `${name}-docker-hub`,
+      { ecrRepositoryPrefix: prefix, upstreamRegistryUrl: "registry-1.docker.io", credentialArn: secret.arn },
+      child,
+    );
+    for (const repository of new Set(images.map((image) => cacheRepository(image, prefix))))
+      // A tag stays writable: ECR asks Docker Hub for its present image once a day.
+      new aws.EcrRepository(
+        `${name}-${repository.replaceAll("/", "-")}`,
+        { name: repository, forceDelete: true, imageTagMutability: "MUTABLE" },
+        { ...child, dependsOn: [rule] },
+      );
+    const policy = currentAccount(this).apply(({ partition, region, accountId }) => ({
+      Version: "2012-10-17",
+      Statement: [
+        {
+          Sid: "AllowImportFromDockerHub",
+          Effect: "Allow",
+          Action: "ecr:BatchImportUpstreamImage",
+          Resource: `arn:${partition}:ecr:${region}:${accountId}:repository/${prefix}/*`,
+        },
+      ],
+    }));
+    new aws.iam.RolePolicy(`${name}-image-cache`, { role: nodeRole, policy: pulumi.jsonStringify(policy) }, child);
+    this.registerOutputs({});
+  }
+}
