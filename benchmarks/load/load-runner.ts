@@ -85,15 +85,18 @@ export interface LoadGeneratorOutput {
 export class LoadGeneratorFailure extends Failure {
   /** Whether it had to be killed because it did not end. */
   readonly hung: boolean;
+  /** Whether its machine or its pod was taken away, which says nothing of the load. */
+  readonly interrupted: boolean;
 
   constructor(
     message: string,
     readonly output: string,
-    options: ErrorOptions & { readonly hung?: boolean } = {},
+    options: ErrorOptions & { readonly hung?: boolean; readonly interrupted?: boolean } = {},
   ) {
     super(message, options);
     this.name = "LoadGeneratorFailure";
     this.hung = options.hung ?? false;
+    this.interrupted = options.interrupted ?? false;
   }
 }
 

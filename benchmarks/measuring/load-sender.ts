@@ -12,7 +12,7 @@ import { countedCommands, measure } from "./measure";
 import type { LoadRunners, MeasurementListener } from "./measurement-series";
 import type { Session } from "./session";
 
-/** How often a run of valkey-benchmark that hangs is started. */
+/** How often a run is started that is interrupted, or in which valkey-benchmark hangs. */
 const ATTEMPTS = 2;
 
 /** One run of a load generator. @typeParam R what such a run is */
@@ -67,14 +67,16 @@ export class LoadSender {
   }
 
   /**
-   * Sends one load.
+   * Sends one load, and once more if a machine of its load generators is taken away: nothing of that run counts.
    * @param label what the run is, for progress and raw output
    * @throws what `measure` throws
    */
   async send<R>(label: string, session: Session, sending: Sending<R>): Promise<MeasuredLoad> {
     const { run, warmUp, commands, runner, nodes = session.nodes } = sending;
     const request = { deployment: session.deployment, primary: session.primary, run, warmUp };
-    const measured = await measure(request, commands, nodes, runner, this.runners.signal);
+    const measured = await this.#uninterrupted(label, () =>
+      measure(request, commands, nodes, runner, this.runners.signal),
+    );
     for (const output of measured.outputs) {
       const phase = output.warmUp ? ", warm-up" : "";
       const place = output.runner === undefined ? "" : `, ${output.runner}`;
@@ -99,10 +101,23 @@ export class LoadSender {
         if (!error.hung || attempt === ATTEMPTS) {
           throw new LoadGeneratorFailure(`${label}: ${messageOf(error)}`, error.output, {
             hung: error.hung,
+            interrupted: error.interrupted,
             cause: error,
           });
         }
         this.listener.progress(`${label}: valkey-benchmark hung and was killed; starting it again`);
+      }
+    }
+  }
+
+  async #uninterrupted<T>(label: string, run: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await run();
+      } catch (error) {
+        if (!(error instanceof LoadGeneratorFailure) || !error.interrupted || attempt === ATTEMPTS) throw error;
+        this.listener.raw(`${label}: interrupted`, error.output);
+        this.listener.progress(`${label}: ${messageOf(error)}; measuring it again`);
       }
     }
   }

@@ -20,6 +20,8 @@ export interface AccountFacts {
   readonly offers: ReadonlyMap<string, readonly string[]>;
   /** Quotas by code. Quotas that could not be read are missing. */
   readonly quotas: ReadonlyMap<string, number>;
+  /** Whether the account has AWS' role for spot machines; undefined where it could not be read, or is not needed. */
+  readonly spotRole: boolean | undefined;
   /** Why the secret of the image cache cannot be used; undefined where it can, or without a cache. */
   readonly secretProblem?: string | undefined;
   /** Why the configured key cannot be used; undefined where it can, or without a key. */
@@ -36,9 +38,14 @@ export interface ExistingResources {
   readonly clusterName: string;
   readonly keyArn: string | undefined;
   readonly network: Pick<ExistingNetworkArgs, "vpcId" | "privateSubnetIds"> | undefined;
+  /** Whether any pool is of spot machines. @default false */
+  readonly spot?: boolean | undefined;
   /** Name of the image cache's secret. @default no cache */
   readonly credentialsSecret?: string | undefined;
 }
+
+/** AWS makes it with an account's first spot machine, which Karpenter has no right to. */
+const SPOT_ROLE = "AWSServiceRoleForEC2Spot";
 
 /** Every reason why the account cannot run the plan in this region. Pure. */
 export function accountProblems(
@@ -81,6 +88,13 @@ export function accountProblems(
       });
   }
   problems.push(...quotaProblems(quotas, facts.quotas));
+  if (facts.spotRole === false)
+    problems.push({
+      path: ["pools", "clients", "capacity"],
+      message:
+        `spot needs the role ${SPOT_ROLE}, which the account does not have; ` +
+        "make it once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com",
+    });
   if (facts.keyProblem !== undefined) problems.push({ path: ["cluster", "keyArn"], message: facts.keyProblem });
   if (facts.secretProblem !== undefined)
     problems.push({ path: ["imageCache", "credentialsSecret"], message: facts.secretProblem });
@@ -98,11 +112,11 @@ function kindOf(types: readonly string[]): string {
 /** Reads from AWS, also in a preview. Quotas that may not be read are left out. */
 export async function readAccount(
   plan: Pick<EksPlan, "region" | "machines" | "quotas">,
-  { clusterName, keyArn, network, credentialsSecret }: ExistingResources,
+  { clusterName, keyArn, network, credentialsSecret, spot = false }: ExistingResources,
   opts?: { readonly provider: aws.Provider },
 ): Promise<AccountFacts> {
   const types = [...new Set(plan.machines.map((group) => group.type))];
-  const [zones, offers, quotas, keyProblem, found, secretProblem, leftoverLogGroup] = await Promise.all([
+  const [zones, offers, quotas, spotRole, keyProblem, found, secretProblem, leftoverLogGroup] = await Promise.all([
     aws.getAvailabilityZones(
       { state: "available", filters: [{ name: "opt-in-status", values: ["opt-in-not-required"] }] },
       opts,
@@ -112,6 +126,7 @@ export async function readAccount(
       opts,
     ),
     Promise.all(plan.quotas.map(async ({ service, code }) => [code, await quotaOf(service, code, opts)] as const)),
+    spot ? hasSpotRole(opts) : undefined,
     keyProblemOf(keyArn, opts),
     network === undefined ? undefined : readNetwork(network, opts),
     secretProblemOf(credentialsSecret, plan.region, opts),
@@ -124,6 +139,7 @@ export async function readAccount(
     zones: zones.names,
     offers: byType,
     quotas: new Map(quotas.flatMap(([code, value]) => (value === undefined ? [] : [[code, value]]))),
+    spotRole,
     keyProblem,
     secretProblem,
     network: network === undefined || found === undefined ? undefined : { vpcId: network.vpcId, facts: found },
@@ -138,6 +154,15 @@ async function quotaOf(
 ): Promise<number | undefined> {
   try {
     return (await aws.servicequotas.getServiceQuota({ serviceCode, quotaCode }, opts)).value;
+  } catch {
+    return undefined;
+  }
+}
+
+async function hasSpotRole(opts?: { readonly provider: aws.Provider }): Promise<boolean | undefined> {
+  try {
+    const { names } = await aws.iam.getRoles({ pathPrefix: "/aws-service-role/spot.amazonaws.com/" }, opts);
+    return names.includes(SPOT_ROLE);
   } catch {
     return undefined;
   }

@@ -13,6 +13,7 @@ import { KarpenterIdentity } from "./karpenter/karpenter-identity";
 import { MachinePools } from "./karpenter/machine-pools";
 import type { NetworkArgs } from "./network";
 import { Network } from "./network";
+import { isSpot } from "../../platforms/eks/capacity";
 import type { Pools } from "../../platforms/eks/machine-plan";
 import type { EksPlan } from "../../platforms/eks/plan";
 import type { PoolName } from "../../platforms/eks/pools";
@@ -105,7 +106,7 @@ export class EksPlatform extends pulumi.ComponentResource {
 
     const identity = new KarpenterIdentity(
       name,
-      { clusterName },
+      { clusterName, spot: POOLS.some((pool) => isSpot(pools, pool)) },
       { parent: this, dependsOn: [this.cluster.controlPlane] },
     );
     const inside = { parent: this, providers: { kubernetes: this.provider } };

@@ -29,6 +29,8 @@ export interface CostArgs {
   readonly prices: PriceTable | undefined;
   readonly machines: readonly MachineGroup[];
   readonly groups: readonly PodGroup[];
+  /** Spot machines cost at most what they cost on demand. */
+  readonly isSpot: (pool: MachineGroup["pool"]) => boolean;
   /** GiB of one machine's root volume, by its pool. */
   readonly rootVolumeGib: (pool: MachineGroup["pool"]) => number;
   readonly natGateways: number;
@@ -80,10 +82,10 @@ export function costOf(args: CostArgs): Cost {
   };
 }
 
-function machineLines({ machines, prices }: CostArgs): CostLine[] {
+function machineLines({ machines, prices, isSpot }: CostArgs): CostLine[] {
   const counts = new Map<string, { what: string; type: string; count: number }>();
   for (const { pool, type, count } of machines) {
-    const what = `${type} (${pool})`;
+    const what = `${type} (${pool}${isSpot(pool) ? ", spot: at most" : ""})`;
     counts.set(what, { what, type, count: (counts.get(what)?.count ?? 0) + count });
   }
   return [...counts.values()].map(({ what, type, count }) => {

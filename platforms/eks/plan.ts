@@ -1,5 +1,6 @@
 /** The plan of a stack on EKS: machines, network, cost, quotas; or every reason why it is impossible. Pure. */
 import { architectureProblems } from "./architectures";
+import { capacityProblems, isSpot, SPOT_NOTE } from "./capacity";
 import type { Cost } from "./cost";
 import { costOf } from "./cost";
 import type { MachineGroup, Pools } from "./machine-plan";
@@ -101,6 +102,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
     },
     quotas: quotaNeeds({
       machines,
+      isSpot: (pool) => isSpot(pools, pool),
       volumeGib: gib + rootGib,
       natGateways: { total: natGateways, perZone: Math.min(1, natGateways) },
       otherInterfaces: endpointZones + natGateways + 2 * zones.length,
@@ -110,6 +112,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
       prices,
       machines,
       groups,
+      isSpot: (pool) => isSpot(pools, pool),
       rootVolumeGib,
       natGateways,
       endpointZones,
@@ -120,6 +123,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
       ...zoneProblems(args, machines, prices),
       ...systemProblems(system, prices),
       ...architectureProblems(pools),
+      ...capacityProblems(pools),
       ...pods.problems,
       ...imageProblems(images),
       ...networkProblems(args, network, machines, prices?.zones ?? MAX_ZONES),
@@ -141,7 +145,7 @@ function systemMachines(system: SystemPlan, zones: readonly string[]): MachineGr
   }));
 }
 
-function notesOf({ region, network }: EksPlanArgs, prices: PriceTable | undefined): string[] {
+function notesOf({ region, network, pools }: EksPlanArgs, prices: PriceTable | undefined): string[] {
   return [
     ...(prices === undefined
       ? [
@@ -151,6 +155,7 @@ function notesOf({ region, network }: EksPlanArgs, prices: PriceTable | undefine
     ...(network.existing
       ? ["the existing network's addresses are not known here; each machine takes one and its pods a /28 or more"]
       : []),
+    ...(isSpot(pools, "clients") ? [SPOT_NOTE] : []),
     ...(!network.existing && network.nat === "one"
       ? ["one NAT gateway: when its zone fails, no other zone reaches what is outside"]
       : []),

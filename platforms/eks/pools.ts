@@ -17,6 +17,8 @@ export interface PoolArgs {
    */
   readonly instanceTypes: readonly string[];
   readonly tuning: Tuning;
+  /** `spot` for load generators only. @default on-demand */
+  readonly capacity?: "on-demand" | "spot" | undefined;
   /** Size of each machine's root volume, GiB. @default 20 */
   readonly rootVolumeGiB: number;
   /** Limit of the pool's vCPUs, to limit cost. @default the plan's vCPUs and a quarter more */
@@ -25,9 +27,9 @@ export interface PoolArgs {
 
 /** Defaults of the pools: machines of "Valkey on EKS" for servers, machines with more bandwidth for the others. */
 export const POOL_DEFAULTS: Readonly<Record<PoolName, PoolArgs>> = {
-  servers: { instanceTypes: ["r7g.large"], tuning: UNTUNED, rootVolumeGiB: 20 },
-  networkOptimized: { instanceTypes: ["r8gn.large"], tuning: UNTUNED, rootVolumeGiB: 20 },
-  clients: { instanceTypes: ["c7gn.xlarge"], tuning: UNTUNED, rootVolumeGiB: 20 },
+  servers: { instanceTypes: ["r7g.large"], tuning: UNTUNED, capacity: "on-demand", rootVolumeGiB: 20 },
+  networkOptimized: { instanceTypes: ["r8gn.large"], tuning: UNTUNED, capacity: "on-demand", rootVolumeGiB: 20 },
+  clients: { instanceTypes: ["c7gn.xlarge"], tuning: UNTUNED, capacity: "on-demand", rootVolumeGiB: 20 },
 };
 
 /** Names of the pools' Kubernetes objects. */

@@ -14,6 +14,7 @@ export interface QuotaNeed {
 
 export interface QuotaArgs {
   readonly machines: readonly MachineGroup[];
+  readonly isSpot: (pool: MachineGroup["pool"]) => boolean;
   /** GiB of all gp3 volumes, with root volumes. */
   readonly volumeGib: number;
   /** In the busiest zone, and in all zones. */
@@ -23,17 +24,30 @@ export interface QuotaArgs {
 }
 
 /** Assumes one interface per machine, whose prefixes hold all of its pods. */
-export function quotaNeeds({ machines, volumeGib, natGateways, otherInterfaces }: QuotaArgs): QuotaNeed[] {
-  const vcpus = machines.reduce((sum, group) => sum + group.count * group.vcpus, 0);
+export function quotaNeeds({ machines, isSpot, volumeGib, natGateways, otherInterfaces }: QuotaArgs): QuotaNeed[] {
+  const vcpusOf = (spot: boolean): number =>
+    machines.filter(({ pool }) => isSpot(pool) === spot).reduce((sum, group) => sum + group.count * group.vcpus, 0);
+  const spotVcpus = vcpusOf(true);
   const count = machines.reduce((sum, group) => sum + group.count, 0);
   return [
     {
       service: "ec2",
       code: "L-1216C47A",
       name: "vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)",
-      needed: vcpus,
+      needed: vcpusOf(false),
       usual: 5,
     },
+    ...(spotVcpus === 0
+      ? []
+      : [
+          {
+            service: "ec2" as const,
+            code: "L-34B43A08",
+            name: "vCPUs of spot standard instances (A, C, D, H, I, M, R, T, Z)",
+            needed: spotVcpus,
+            usual: 5,
+          },
+        ]),
     {
       service: "ebs",
       code: "L-7A658B76",

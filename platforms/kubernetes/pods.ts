@@ -147,12 +147,21 @@ export async function listPods(
   namespace: string,
   labelSelector: string,
 ): Promise<V1Pod[]> {
+  const pods = await listAllPods(kubernetes, namespace, labelSelector);
+  return pods.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
+}
+
+/** In the order of their ordinals, with those being deleted. */
+export async function listAllPods(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  labelSelector: string,
+): Promise<V1Pod[]> {
   const { items } = await kubernetes.call(
     `reading the pods of namespace ${namespace}`,
     kubernetes.core.listNamespacedPod({ namespace, labelSelector }),
   );
-  const alive = items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
-  return alive.sort((a, b) => resourceName(a).localeCompare(resourceName(b), "en", { numeric: true }));
+  return items.sort((a, b) => resourceName(a).localeCompare(resourceName(b), "en", { numeric: true }));
 }
 
 /** Reads what `diagnosePods` needs. What may not be read is left out. */

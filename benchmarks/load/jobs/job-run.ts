@@ -1,18 +1,17 @@
 /** One Job from the creation of its objects to their deletion. */
 import type { V1ConfigMap, V1Job, V1Pod, V1Secret } from "@kubernetes/client-node";
-import { compact } from "../../../lib/compact";
 import { LoadGeneratorFailure } from "../load-runner";
 import type { PrimaryNode } from "../../workloads/prefill";
 import type { KubernetesClient } from "../../../platforms/kubernetes/client";
 import type { JobObjects } from "./benchmark-job";
 import type { JobPhase } from "./load-generator";
-import { resourceName } from "../../../platforms/kubernetes/pod-diagnostics";
 import type { Plain } from "../../../platforms/kubernetes/plain";
 import type { PodWaitOptions } from "../../../platforms/kubernetes/pods";
-import { pause } from "../../../lib/polling";
-import { formatLabelSelector, listPods, PodWatch } from "../../../platforms/kubernetes/pods";
+import { holdsInTime, pause } from "../../../lib/polling";
+import { formatLabelSelector, listAllPods, PodWatch } from "../../../platforms/kubernetes/pods";
 import type { RunnerRecord } from "./runner-record";
 import { parseRunnerRecord } from "./runner-record";
+import { assertRunnersWork, hasEnded, runnerIndex } from "./runner-state";
 import type { RunnerKeys } from "./runner-script";
 
 /**
@@ -21,6 +20,8 @@ import type { RunnerKeys } from "./runner-script";
 const ARRIVAL_POLL_MS = 50;
 /** Between queries for the pods. */
 const POD_POLL_MS = 1_000;
+/** Longest wait for the runners of a removed run, seconds. */
+const STOP_SECONDS = 30;
 /** Longest time in which runners on busy machines write their records, seconds. */
 const HANDOVER_SECONDS = 30;
 
@@ -60,8 +61,8 @@ export class JobRun {
     let pollAt = 0;
     while (!(await this.#arrived(1))) {
       if (Date.now() > pollAt) {
-        const { pods } = await watch.poll();
-        assertNoneFailed(pods);
+        await watch.poll();
+        assertRunnersWork(await this.#pods());
         pollAt = Date.now() + POD_POLL_MS / 4;
       }
       await pause(ARRIVAL_POLL_MS, this.waiting.signal);
@@ -86,7 +87,7 @@ export class JobRun {
     let pollAt = Date.now() + POD_POLL_MS;
     while (!(await this.#arrived(phase + 1))) {
       if (Date.now() > pollAt) {
-        assertNoneFailed(await this.#pods());
+        assertRunnersWork(await this.#pods(), this.#runners);
         pollAt = Date.now() + POD_POLL_MS;
       }
       if (Date.now() > sent + seconds * 1000)
@@ -107,7 +108,7 @@ export class JobRun {
     const texts = await Promise.all(
       Array.from({ length: this.#runners }, (_, index) => this.primary.connection.get(this.keys.record(index))),
     );
-    const machines = new Map((await this.#pods()).map((pod) => [indexOf(pod), pod.spec?.nodeName ?? ""]));
+    const machines = new Map((await this.#pods()).map((pod) => [runnerIndex(pod), pod.spec?.nodeName ?? ""]));
     return {
       records: texts.map((text) => parseRunnerRecord(text ?? "")),
       machines: texts.map((_, index) => machines.get(index) ?? ""),
@@ -133,12 +134,21 @@ export class JobRun {
     ]);
   }
 
+  /**
+   * Waits until no runner of a removed run is left, so that the next run does not share the servers with it. A pod on a
+   * machine that died is waited for no longer than half a minute.
+   */
+  async stopped(): Promise<void> {
+    const isStopped = async (): Promise<boolean> => (await this.#pods().catch(() => [])).every(hasEnded);
+    await holdsInTime(isStopped, { intervalMs: POD_POLL_MS / 4, timeoutMs: STOP_SECONDS * 1000 });
+  }
+
   get #labels(): Readonly<Record<string, string>> {
     return { "batch.kubernetes.io/job-name": this.#name };
   }
 
   #pods(): Promise<V1Pod[]> {
-    return listPods(this.kubernetes, this.#namespace, formatLabelSelector(this.#labels));
+    return listAllPods(this.kubernetes, this.#namespace, formatLabelSelector(this.#labels));
   }
 
   /** Reads a length with SETRANGE, which counts as neither hit nor miss: hits are counted during the measurement. */
@@ -151,7 +161,7 @@ export class JobRun {
     const until = Date.now() + milliseconds;
     for (let left = milliseconds; left > 0; left = until - Date.now()) {
       await pause(Math.min(left, POD_POLL_MS), this.waiting.signal);
-      if (left > POD_POLL_MS) assertNoneFailed(await this.#pods());
+      if (left > POD_POLL_MS) assertRunnersWork(await this.#pods(), this.#runners);
     }
   }
 }
@@ -175,7 +185,7 @@ export async function runFeaturesJob(
     const watch = new PodWatch(kubernetes, { namespace, labels, count: 1, otherwise: advice }, waiting);
     for (;;) {
       const { pods } = await watch.poll();
-      assertNoneFailed(pods);
+      assertRunnersWork(pods);
       const ended = pods[0]?.status?.containerStatuses?.[0]?.state?.terminated;
       if (ended !== undefined) return ended.message ?? "";
       await pause(POD_POLL_MS / 4, waiting.signal);
@@ -219,36 +229,4 @@ async function createJob(kubernetes: KubernetesClient, { job, secret, files }: J
     `starting Job ${name} in namespace ${namespace}`,
     kubernetes.batch.patchNamespacedJob({ namespace, name, body: resume }),
   );
-}
-
-/** @throws LoadGeneratorFailure when the container of a runner failed; its output lists all of them */
-function assertNoneFailed(pods: readonly V1Pod[]): void {
-  const failed = pods.flatMap((pod) => {
-    const reason = failureReason(pod);
-    const runner = `runner ${indexOf(pod) ?? "?"} on ${pod.spec?.nodeName ?? "no machine"} (${resourceName(pod)})`;
-    return reason === undefined ? [] : [{ runner, reason }];
-  });
-  const [first] = failed;
-  if (first === undefined) return;
-  const others = failed.length === 1 ? "" : `, and ${failed.length - 1} more runners failed`;
-  throw new LoadGeneratorFailure(
-    `${first.runner} failed: ${first.reason}${others}`,
-    failed.map(({ runner, reason }) => `${runner}: ${reason}`).join("\n"),
-  );
-}
-
-/** Undefined where the pod has not failed. */
-function failureReason({ status }: V1Pod): string | undefined {
-  const ends = (status?.containerStatuses ?? []).flatMap(({ state }) => state?.terminated ?? []);
-  const end = ends.find(({ exitCode }) => exitCode !== 0);
-  if (end !== undefined) {
-    const cause = end.reason === "OOMKilled" ? "its memory limit is too small" : `exit status ${end.exitCode}`;
-    return compact([cause, end.message?.trim()]).join(", ");
-  }
-  return status?.phase === "Failed" ? (status.message ?? status.reason ?? "no reason given") : undefined;
-}
-
-function indexOf(pod: V1Pod): number | undefined {
-  const index = pod.metadata?.annotations?.["batch.kubernetes.io/job-completion-index"];
-  return index === undefined ? undefined : Number(index);
 }

@@ -94,6 +94,7 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
       signal,
       report,
     });
+    let failed = true;
     try {
       signal.throwIfAborted();
       await run.start(sharingAdvice(servers));
@@ -103,6 +104,7 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
       const begunMs = await run.runPhase(phases.length);
       await observer.end();
       const { records, machines } = await run.read();
+      failed = false;
       const limit = plan.resources?.limits?.["cpu"];
       return jobOutcome({
         loadGenerator: this.loadGenerator,
@@ -118,6 +120,7 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
       });
     } finally {
       await run.remove();
+      if (failed && !signal.aborted) await run.stopped();
     }
   }
 }

@@ -10,6 +10,12 @@ import { createNodeRole } from "../system-nodes";
 export const KARPENTER_NAMESPACE = "kube-system";
 export const KARPENTER_SERVICE_ACCOUNT = "karpenter";
 
+export interface KarpenterIdentityArgs {
+  readonly clusterName: string;
+  /** Whether any pool is of spot machines. */
+  readonly spot: boolean;
+}
+
 /**
  * Role and Pod Identity association of the controller, its queue, and the role of its machines.
  *
@@ -23,7 +29,7 @@ export class KarpenterIdentity extends pulumi.ComponentResource {
   readonly queueName: pulumi.Output<string>;
 
   /** @param opts `dependsOn` the control plane, and nothing that takes longer */
-  constructor(name: string, { clusterName }: { readonly clusterName: string }, opts: pulumi.ComponentResourceOptions) {
+  constructor(name: string, { clusterName, spot }: KarpenterIdentityArgs, opts: pulumi.ComponentResourceOptions) {
     super("valkey:eks:KarpenterIdentity", name, {}, opts);
     this.nodeRoleName = `${clusterName}-karpenter-node`;
     const node = createNodeRole(`${name}-karpenter`, this.nodeRoleName, this);
@@ -34,14 +40,14 @@ export class KarpenterIdentity extends pulumi.ComponentResource {
     );
     const interruption = new InterruptionQueue(name, { clusterName }, { parent: this });
     this.queueName = interruption.queueName;
-    this.controllerRights(name, clusterName, node.role, interruption);
+    this.controllerRights(name, { clusterName, spot }, node.role, interruption);
     this.registerOutputs({ nodeRoleName: this.nodeRoleName });
   }
 
   /** The controller's role and its association with the service account. */
   private controllerRights(
     name: string,
-    clusterName: string,
+    { clusterName, spot }: KarpenterIdentityArgs,
     nodeRoleOfMachines: aws.iam.Role,
     interruption: InterruptionQueue,
   ): void {
@@ -55,7 +61,9 @@ export class KarpenterIdentity extends pulumi.ComponentResource {
     );
     const documents = pulumi
       .all([currentAccount(this), nodeRoleOfMachines.arn, interruption.queueArn])
-      .apply(([where, nodeRoleArn, queueArn]) => controllerPolicies({ ...where, clusterName, nodeRoleArn, queueArn }));
+      .apply(([where, nodeRoleArn, queueArn]) =>
+        controllerPolicies({ ...where, clusterName, nodeRoleArn, queueArn, spot }),
+      );
     const attachments = CONTROLLER_POLICIES.map((which) => {
       const policy = new aws.iam.Policy(
         `${name}-karpenter-${which}`,

@@ -1,6 +1,6 @@
 /**
  * The rights of Karpenter's controller: the statements of the CloudFormation template of Karpenter 1.14, without those
- * for features that are not used here (zonal shift, spot). Every right to create, change or delete is limited to the
+ * for features that are not used (zonal shift; spot, unless a pool is of it). Every right to create, change or delete is limited to the
  * cluster's own tags. Pure.
  */
 
@@ -28,6 +28,8 @@ export interface PolicyScope {
   readonly clusterName: string;
   readonly nodeRoleArn: string;
   readonly queueArn: string;
+  /** Whether the controller may start spot machines. */
+  readonly spot: boolean;
 }
 
 export const CONTROLLER_POLICIES = [
@@ -73,7 +75,7 @@ export function ownershipTag(clusterName: string): string {
   return `kubernetes.io/cluster/${clusterName}`;
 }
 
-function nodeLifecycle({ partition, region, clusterName }: PolicyScope): Statement[] {
+function nodeLifecycle({ partition, region, clusterName, spot }: PolicyScope): Statement[] {
   const ec2 = (account: "" | "*", ...kinds: readonly string[]): string[] =>
     kinds.map((kind) => `arn:${partition}:ec2:${region}:${account}:${kind}/*`);
   const owned = { [`aws:ResourceTag/${ownershipTag(clusterName)}`]: "owned" };
@@ -81,7 +83,8 @@ function nodeLifecycle({ partition, region, clusterName }: PolicyScope): Stateme
     [`aws:RequestTag/${ownershipTag(clusterName)}`]: "owned",
     [`aws:RequestTag/${CLUSTER_NAME}`]: clusterName,
   };
-  const created = ec2("*", "fleet", "instance", "volume", "network-interface", "launch-template");
+  const requests = spot ? ["spot-instances-request"] : [];
+  const created = ec2("*", "fleet", "instance", "volume", "network-interface", "launch-template", ...requests);
   return [
     {
       Sid: "AllowScopedEC2InstanceAccessActions",

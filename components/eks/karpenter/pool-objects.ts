@@ -86,7 +86,7 @@ const KEEP_DRIFTED = { nodes: "0", reasons: ["Drifted"] };
  */
 export function nodePoolOf(
   pool: PoolName,
-  { instanceTypes }: Pick<PoolArgs, "instanceTypes">,
+  { instanceTypes, capacity = "on-demand" }: Pick<PoolArgs, "instanceTypes" | "capacity">,
   vcpuLimit: number,
   { zones }: Pick<PoolCluster, "zones">,
 ): NodePool {
@@ -100,7 +100,7 @@ export function nodePoolOf(
           nodeClassRef: { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: poolObjectName(pool) },
           taints: [poolTaint(pool)],
           requirements: [
-            only("karpenter.sh/capacity-type", ["on-demand"]),
+            only("karpenter.sh/capacity-type", [capacity]),
             only("kubernetes.io/arch", architecturesOf(instanceTypes)),
             only("kubernetes.io/os", ["linux"]),
             only("node.kubernetes.io/instance-type", instanceTypes),

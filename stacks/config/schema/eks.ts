@@ -2,6 +2,7 @@
 import { publicAccessProblem } from "../../../platforms/eks/public-access";
 import { z } from "zod";
 import { planNetwork } from "../../../platforms/eks/network-plan";
+import { CAPACITIES, SERVERS_ON_DEMAND } from "../../../platforms/eks/capacity";
 import { NAT_STRATEGIES } from "../../../platforms/eks/plan";
 import type { PoolArgs } from "../../../platforms/eks/pools";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
@@ -48,7 +49,21 @@ const tuningSchema = z.strictObject({
   }),
 });
 
-function pool(defaults: PoolArgs) {
+const serversCapacity = z
+  .literal("on-demand", { error: SERVERS_ON_DEMAND })
+  .default("on-demand")
+  .meta({ description: "How AWS sells the machines; servers are never spot machines." });
+
+const clientsCapacity = z
+  .enum(CAPACITIES)
+  .default("on-demand")
+  .meta({
+    description:
+      "How AWS sells the machines. `spot` costs less, and AWS may take them away: an interrupted measurement is repeated " +
+      "once, then fails.",
+  });
+
+function pool<C extends z.ZodType>(defaults: PoolArgs, capacity: C) {
   return z.strictObject({
     instanceTypes: z
       .array(instanceType)
@@ -59,6 +74,7 @@ function pool(defaults: PoolArgs) {
           "Machine types of one architecture: Graviton (r7g, …) or x86 (r7i, r7a, …). Of several, Karpenter takes the " +
           "cheapest that has room; one makes measurements comparable.",
       }),
+    capacity,
     tuning: tuningSchema.prefault({}).meta({ description: "Tuning of the machines." }),
     rootVolumeGiB: count(20, 16_384).default(defaults.rootVolumeGiB).meta({
       description: "Size of each machine's root volume.",
@@ -162,12 +178,14 @@ const imageCacheSchema = z.strictObject({
 });
 
 const poolsSchema = z.strictObject({
-  servers: pool(POOL_DEFAULTS.servers).prefault({}).meta({ description: "Machines for servers." }),
-  networkOptimized: pool(POOL_DEFAULTS.networkOptimized).optional().meta({
+  servers: pool(POOL_DEFAULTS.servers, serversCapacity).prefault({}).meta({ description: "Machines for servers." }),
+  networkOptimized: pool(POOL_DEFAULTS.networkOptimized, serversCapacity).optional().meta({
     description: "Machines with more bandwidth, for deployments with `pods.pool: networkOptimized`.",
     fallback: "no such pool",
   }),
-  clients: pool(POOL_DEFAULTS.clients).prefault({}).meta({ description: "Machines for load generators." }),
+  clients: pool(POOL_DEFAULTS.clients, clientsCapacity)
+    .prefault({})
+    .meta({ description: "Machines for load generators." }),
 });
 
 const storageSchema = z.strictObject({

@@ -8,6 +8,7 @@ import { BadInput } from "../../../lib/errors";
 import { checkAccount } from "../../../components/eks/account-checks";
 import { EksPlatform } from "../../../components/eks/platform";
 import type { EksPlatformArgs } from "../../../components/eks/platform";
+import { isSpot } from "../../../platforms/eks/capacity";
 import { setNodeSelectors } from "../../../platforms/eks/machine-sets";
 import type { EksPlan } from "../../../platforms/eks/plan";
 import { cachedImage, cachePrefix } from "../../../platforms/eks/scale/image-pulls";
@@ -44,6 +45,7 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
     plan,
     {
       clusterName: name,
+      spot: isSpot(platform.pools, "clients"),
       keyArn: platform.cluster.keyArn,
       network: "vpcId" in platform.network ? platform.network : undefined,
       credentialsSecret: platform.imageCache?.credentialsSecret,

@@ -118,6 +118,7 @@ describe("a stack on x86", () => {
       zones: EKS_ZONES,
       offers: new Map(),
       quotas: new Map(),
+      spotRole: undefined,
       keyProblem: undefined,
       network: undefined,
       leftoverLogGroup: false,
@@ -179,6 +180,7 @@ describe("what an account has", () => {
     zones: [...EKS_ZONES, "us-west-2d"],
     offers: new Map(["r7g.large", "m7g.large", "c7gn.xlarge"].map((type) => [type, EKS_ZONES])),
     quotas: new Map([["L-1216C47A", 100]]),
+    spotRole: undefined,
     keyProblem: undefined,
     network: undefined,
     leftoverLogGroup: false,
@@ -207,6 +209,11 @@ describe("what an account has", () => {
       "no Graviton",
       { offers: new Map() },
       "region: us-west-2 offers none of the planned machines (m7g.large, r7g.large, c7gn.xlarge), all of them Graviton; choose another region, or types that it offers",
+    ],
+    [
+      "no role for spot machines",
+      { spotRole: false },
+      "pools.clients.capacity: spot needs the role AWSServiceRoleForEC2Spot, which the account does not have; make it once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com",
     ],
     [
       "one type nowhere",

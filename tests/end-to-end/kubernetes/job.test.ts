@@ -1,4 +1,4 @@
-import type { V1Job } from "@kubernetes/client-node";
+import type { V1Eviction, V1Job } from "@kubernetes/client-node";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { withConnections } from "../../../valkey/connections";
@@ -7,6 +7,7 @@ import type { KubernetesClient } from "../../../platforms/kubernetes/client";
 import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import { ValkeyBenchmarkJobRunner } from "../../../benchmarks/load/jobs/job-runner";
+import type { Plain } from "../../../platforms/kubernetes/plain";
 import { formatLabelSelector } from "../../../platforms/kubernetes/pods";
 import { JOB_LABELS } from "../../../benchmarks/load/jobs/job-plan";
 import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
@@ -159,6 +160,40 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
       );
       expect(records[0]?.runners.map(({ requests }) => requests)).toEqual([15_001, 15_000]);
       expect(records[0]?.servers?.calls).toBe(30_001);
+    });
+
+    it("measures again when a runner is evicted, and counts nothing of the first time", async () => {
+      const load = workload({ tests: ["set"], length: { seconds: 8 }, warmup: 0 });
+      const lines: string[] = [];
+      const evictions: Promise<unknown>[] = [];
+      const evictOne = async (): Promise<void> => {
+        await sleep(5_000);
+        const { items } = await kubernetes.core.listNamespacedPod({
+          namespace: namespace.name,
+          labelSelector: formatLabelSelector(JOB_LABELS),
+        });
+        const name = items.find(({ status }) => status?.phase === "Running")?.metadata?.name ?? "";
+        const body: Plain<V1Eviction> = { metadata: { name, namespace: namespace.name } };
+        await kubernetes.core.createNamespacedPodEviction({ name, namespace: namespace.name, body });
+      };
+      const began = Date.now();
+      const { records } = await measureBy(runner, [replication.contender], load, going, (line) => {
+        lines.push(line);
+        if (line === "round 1 of 1: SET on replication" && evictions.length === 0) evictions.push(evictOne());
+      });
+      await Promise.all(evictions);
+      expect(lines.filter((line) => line.includes("interrupted"))).toEqual([
+        expect.stringMatching(/SET on replication: runner \d on .* was interrupted: .*; measuring it again$/),
+      ]);
+      expect(records).toHaveLength(1);
+      expect(records[0]?.runners).toHaveLength(2);
+      expect(records[0]?.runners.every(({ seconds }) => seconds > 7)).toBe(true);
+      // No runner of the first time is left to send requests.
+      const sent = records[0]?.runners.reduce((sum, { requests }) => sum + requests, 0) ?? 0;
+      expect(Math.abs((records[0]?.servers?.calls ?? 0) / sent - 1)).toBeLessThan(0.001);
+      // Its timeout is not waited for.
+      expect(Date.now() - began).toBeLessThan(100_000);
+      expect(await leftOvers(replication.deployment)).toEqual([]);
     });
 
     it("leaves nothing behind when it is stopped during a measurement", async () => {

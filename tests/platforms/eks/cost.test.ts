@@ -85,6 +85,7 @@ describe("dollars per use", () => {
 
 describe("quotas", () => {
   const needs = quotaNeeds({
+    isSpot: () => false,
     machines: [{ pool: "servers", type: "r7g.large", zone: "a", count: 10, vcpus: 2, podAddresses: 2 }],
     volumeGib: 1536,
     natGateways: { perZone: 1, total: 3 },

@@ -8,6 +8,7 @@ import type { EksPlan, EksPlanArgs } from "../../../platforms/eks/plan";
 import { planEks } from "../../../platforms/eks/plan";
 import { clientPodGroup, serverPodGroup } from "../../../platforms/eks/pod-groups";
 import type { PoolArgs } from "../../../platforms/eks/pools";
+import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
 import { pricesOf } from "../../../platforms/eks/prices";
 import { VALKEY_ON_EKS_PLAN, EKS_ZONES } from "../../support/pulumi/eks";
 
@@ -259,6 +260,11 @@ describe("planEks", () => {
       /^pools\.servers\.instanceTypes: types of arm64 \(r7g\.large, r8g\.large\) and amd64 \(r7i\.large\); expected one architecture$/,
     ],
     [
+      "servers on spot machines",
+      { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.large"], { capacity: "spot" }) } },
+      /^pools\.servers\.capacity: servers are on demand, because AWS takes spot machines away with a notice of two minutes; expected on-demand$/,
+    ],
+    [
       "a pod too large for any type",
       { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.medium"]) } },
       /^pools\.servers\.instanceTypes: no type has room for every pod: replication asks for 1000m and 12288 MiB.*r7g\.medium 760m and 6955 MiB/,
@@ -415,6 +421,30 @@ function checkSurvivesAnyZone(
     for (const { primary, replicas } of shards)
       expect([primary, ...replicas].some((node) => zoneOf.get(node) !== lost)).toBe(true);
 }
+
+describe("load generators on spot machines", () => {
+  const spot = (capacity: "spot" | "on-demand"): EksPlan =>
+    planEks({
+      ...VALKEY_ON_EKS_PLAN,
+      pools: { ...VALKEY_ON_EKS_PLAN.pools, clients: { ...POOL_DEFAULTS.clients, capacity } },
+    });
+
+  it("are the same machines, cost at most what they cost on demand, and need a quota of their own", () => {
+    const [plan, onDemand] = [spot("spot"), spot("on-demand")];
+    expect(plan.problems).toEqual([]);
+    expect(plan.machines).toEqual(onDemand.machines);
+    expect(plan.cost.usdPerHour).toBe(onDemand.cost.usdPerHour);
+    expect(plan.cost.lines.map(({ what }) => what)).toContain("c7gn.xlarge (clients, spot: at most)");
+    const vcpus = ({ quotas }: EksPlan): unknown[] =>
+      ["L-1216C47A", "L-34B43A08"].map((code) => quotas.find((each) => each.code === code)?.needed);
+    expect([vcpus(plan), vcpus(onDemand)]).toEqual([
+      [24, 4],
+      [28, undefined],
+    ]);
+    expect(plan.notes.filter((note) => note.includes("spot"))).toHaveLength(1);
+    expect(onDemand.notes.filter((note) => note.includes("spot"))).toEqual([]);
+  });
+});
 
 describe("the price table of us-west-2", () => {
   it("has a date, sources, and only machines whose hardware is known", () => {

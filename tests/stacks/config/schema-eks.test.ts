@@ -32,8 +32,18 @@ describe("the platform eks", () => {
       },
       system: { machines: 2 },
       pools: {
-        servers: { instanceTypes: ["r7g.large"], tuning: { interruptCpus: 0, staticCpus: false }, rootVolumeGiB: 20 },
-        clients: { instanceTypes: ["c7gn.xlarge"], tuning: { interruptCpus: 0, staticCpus: false }, rootVolumeGiB: 20 },
+        servers: {
+          instanceTypes: ["r7g.large"],
+          tuning: { interruptCpus: 0, staticCpus: false },
+          capacity: "on-demand",
+          rootVolumeGiB: 20,
+        },
+        clients: {
+          instanceTypes: ["c7gn.xlarge"],
+          tuning: { interruptCpus: 0, staticCpus: false },
+          capacity: "on-demand",
+          rootVolumeGiB: 20,
+        },
       },
       namespace: "valkey",
       image: "docker.io/valkey/valkey:9.1.2",
@@ -115,6 +125,21 @@ describe("the platform eks", () => {
       /^platform\.pools\.servers\.instanceTypes\.0.*expected a machine type such as r7g\.large/,
     ],
     ["no machine type", { pools: { servers: { instanceTypes: [] } } }, /^platform\.pools\.servers\.instanceTypes/],
+    [
+      "servers on spot machines",
+      { pools: { servers: { capacity: "spot" } } },
+      /^platform\.pools\.servers\.capacity is "spot": servers are on demand, because AWS takes spot machines away/,
+    ],
+    [
+      "servers with more bandwidth on spot machines",
+      { pools: { networkOptimized: { capacity: "spot" } } },
+      /^platform\.pools\.networkOptimized\.capacity is "spot": servers are on demand/,
+    ],
+    [
+      "another capacity",
+      { pools: { clients: { capacity: "reserved" } } },
+      /^platform\.pools\.clients\.capacity is "reserved": expected one of on-demand, spot/,
+    ],
     ["a pool that is none", { pools: { server: {} } }, /^platform\.pools\.server: unknown key; did you mean servers\?/],
     ["one system machine", { system: { machines: 1 } }, /^platform\.system\.machines.*two replicas/],
     ["a name that is too long", { clusterName: "x".repeat(39) }, /^platform\.clusterName.*at most 38/],
@@ -147,6 +172,7 @@ describe("the platform eks", () => {
 
   it("takes everyone when it is said twice", () => {
     expect(problems({ cluster: { publicAccessCidrs: ["0.0.0.0/0"], openToTheWorld: true } })).toEqual([]);
+    expect(problems({ pools: { servers: { capacity: "on-demand" }, clients: { capacity: "spot" } } })).toEqual([]);
   });
 
   it("never fails in any other way, whatever it is given", () => {

@@ -137,6 +137,7 @@ export const accountCalls: MockCalls = {
       locationTypes: pairs.map(() => "availability-zone"),
     };
   },
+  "aws:iam/getRoles:getRoles": () => ({ names: ["AWSServiceRoleForEC2Spot"], arns: [] }),
   "aws:secretsmanager/getSecret:getSecret": ({ name }) => ({
     name,
     arn: arnOf("secretsmanager", `secret:${String(name)}-AbCdEf`),

@@ -1,6 +1,8 @@
-import { runSimulation } from "@cloud-copilot/iam-simulate";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { PolicyDocument } from "../../../../components/eks/karpenter/karpenter-policies";
+import { POOL_DEFAULTS } from "../../../../platforms/eks/pools";
+import type { NamedPolicy, PolicyRequest } from "../../../support/aws/policy-simulation";
+import { declaredPolicies, isAllowed } from "../../../support/aws/policy-simulation";
 import { ACCOUNT_ID, declare, plainArn, platformArgs } from "../../../support/pulumi/eks";
 import type { ProgramRun } from "../../../support/pulumi/pulumi-mocks";
 
@@ -9,49 +11,30 @@ const ec2 = (kind: string, id = `${kind}-1`): string => `arn:aws:ec2:us-west-2:$
 
 let program: ProgramRun;
 /** The documents as declared, by name. */
-let policies: { readonly name: string; readonly policy: PolicyDocument }[];
-let queue: { readonly name: string; readonly policy: PolicyDocument };
+let policies: readonly NamedPolicy[];
+let queue: NamedPolicy;
 
 beforeAll(async () => {
   const { EksPlatform } = await import("../../../../components/eks/platform.js");
   program = await declare(() => new EksPlatform("valkey", platformArgs()));
   const documentOf = (text: unknown): PolicyDocument => JSON.parse(plainArn(String(text))) as PolicyDocument;
-  policies = program
-    .ofType("aws:iam/policy:Policy")
-    .map(({ inputs }) => ({ name: String(inputs["name"]), policy: documentOf(inputs["policy"]) }));
+  policies = declaredPolicies(program);
   queue = { name: "queue", policy: documentOf(program.one("aws:sqs/queuePolicy:QueuePolicy").inputs["policy"]) };
 }, 120_000);
 
-interface Request {
-  readonly action: string;
-  readonly resource: string;
-  readonly context?: Readonly<Record<string, string | string[]>>;
-}
+type Request = PolicyRequest;
 
 /** What AWS would decide, with every policy of the controller's role. */
-async function decide(
-  { action, resource, context = {} }: Request,
+function decide(
+  request: Request,
   extra: { readonly principal?: string; readonly resourcePolicy?: PolicyDocument } = {},
 ): Promise<boolean> {
-  const result = await runSimulation(
-    {
-      request: {
-        action,
-        principal: extra.principal ?? CONTROLLER,
-        resource: { resource, accountId: ACCOUNT_ID },
-        contextVariables: { ...context },
-      },
-      identityPolicies: extra.principal === undefined ? policies.map(({ name, policy }) => ({ name, policy })) : [],
-      resourcePolicy: extra.resourcePolicy,
-      serviceControlPolicies: [],
-      resourceControlPolicies: [],
-    },
-    {},
+  return isAllowed(
+    request,
+    extra.principal ?? CONTROLLER,
+    extra.principal === undefined ? policies : [],
+    extra.resourcePolicy,
   );
-  if (result.resultType === "error") throw new Error(JSON.stringify(result.errors));
-  const analysis =
-    result.resultType === "single" ? [result.result.analysis] : result.results.map((each) => each.analysis);
-  return analysis.length > 0 && analysis.every((each) => each.result === "Allowed");
 }
 
 const OWN = "valkey";
@@ -277,6 +260,35 @@ describe("Karpenter's controller", () => {
       serviceAccount: (chart["values"] as { serviceAccount: { name: string } }).serviceAccount.name,
     });
   });
+});
+
+describe("Karpenter's controller, where load generators are spot machines", () => {
+  const request = (kind: string, cluster: string): Request => ({
+    action: "ec2:RunInstances",
+    resource: ec2(kind),
+    context: asksFor(cluster),
+  });
+  const tagging = (kind: string, cluster: string): Request => ({
+    action: "ec2:CreateTags",
+    resource: ec2(kind),
+    context: { ...asksFor(cluster), "ec2:CreateAction": "RunInstances", "aws:TagKeys": ["Name"] },
+  });
+
+  it("may ask for them and tag the requests for its own cluster only, and else not at all", async () => {
+    const { EksPlatform } = await import("../../../../components/eks/platform.js");
+    const args = platformArgs();
+    const clients = { ...POOL_DEFAULTS.clients, capacity: "spot" as const };
+    const withSpot = declaredPolicies(
+      await declare(() => new EksPlatform("valkey", { ...args, pools: { ...args.pools, clients } })),
+    );
+    for (const make of [request, tagging]) {
+      const kind = "spot-instances-request";
+      expect(await isAllowed(make(kind, OWN), CONTROLLER, withSpot)).toBe(true);
+      expect(await isAllowed(make(kind, FOREIGN), CONTROLLER, withSpot)).toBe(false);
+      expect(await isAllowed(make(kind, OWN), CONTROLLER, policies)).toBe(false);
+    }
+    for (const { policy } of withSpot) expect(JSON.stringify(policy).length).toBeLessThanOrEqual(6144);
+  }, 60_000);
 });
 
 describe("the interruption queue", () => {

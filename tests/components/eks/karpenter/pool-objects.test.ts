@@ -55,6 +55,16 @@ describe("a pool's objects", () => {
     expect(requirements.find(({ key }) => key === "kubernetes.io/arch")?.values).toEqual([architecture]);
   });
 
+  it("require on-demand machines, or spot ones where the pool is of them", () => {
+    const required = (capacity?: "spot" | "on-demand"): unknown =>
+      (
+        nodePoolOf("clients", { ...POOL_DEFAULTS.clients, capacity }, 100, cluster).spec as unknown as PoolSpec
+      ).template.spec.requirements.find(({ key }) => key === "karpenter.sh/capacity-type");
+    expect(required()).toMatchObject({ operator: "In", values: ["on-demand"] });
+    expect(required("on-demand")).toMatchObject({ operator: "In", values: ["on-demand"] });
+    expect(required("spot")).toMatchObject({ operator: "In", values: ["spot"] });
+  });
+
   it.each(POOLS)("of %s let only empty machines go, however much the pool or its class changes", (pool) => {
     const { disruption, template } = nodePoolOf(pool, POOL_DEFAULTS[pool], 100, cluster).spec as unknown as PoolSpec;
     expect(disruption.consolidationPolicy).toBe("WhenEmpty");
