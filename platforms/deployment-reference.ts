@@ -10,6 +10,7 @@ import { awaitKubernetesDeployment } from "./kubernetes/deployment";
 import type { PodWaitOptions } from "./kubernetes/pods";
 import type { Sentinels, SentinelSettings } from "../valkey/sentinel/plan";
 import type { Shape } from "../valkey/topology/placement";
+import type { PromisedTuning } from "../valkey/verification/machine-settings";
 
 interface ReferenceBase {
   readonly name: string;
@@ -40,6 +41,8 @@ export interface KubernetesReference extends ReferenceBase {
   readonly container: string;
   readonly port: number;
   readonly tls: boolean;
+  /** What the platform promises of the machines. @default nothing */
+  readonly tuning?: PromisedTuning | undefined;
   /** Sentinels that promote a replica, in replication mode. @default no Sentinels */
   readonly sentinel?:
     { readonly statefulSet: string; readonly port: number; readonly settings: SentinelSettings } | undefined;
@@ -91,7 +94,7 @@ export function openKubernetesDeployment(
   password: string | undefined,
   waiting: PodWaitOptions = {},
 ): Promise<KubernetesDeployment> {
-  const { name, mode, shape, zones, namespace, statefulSet, container, port, tls, sentinel } = target;
+  const { name, mode, shape, zones, namespace, statefulSet, container, port, tls, tuning, sentinel } = target;
   // Port-forwards connect to an address, and the pods' certificates name hosts inside the cluster.
   const access: Access = { password, ...(tls ? { tls: { insecure: true } } : {}) };
   const plan = {
@@ -104,6 +107,7 @@ export function openKubernetesDeployment(
     port,
     zones,
     directives: directivesOf(target),
+    tuning,
     access,
     ...(sentinel === undefined
       ? {}

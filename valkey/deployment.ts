@@ -3,6 +3,7 @@ import type { Connection } from "./connection";
 import type { Access, DeploymentNode, Mode } from "./node";
 import type { Sentinels } from "./sentinel/plan";
 import type { Shape } from "./topology/placement";
+import type { MachineSettings, PromisedTuning } from "./verification/machine-settings";
 
 /** The nodes of one data set, with everything that is needed to reach, verify and measure them. */
 export interface Deployment {
@@ -22,6 +23,14 @@ export interface Deployment {
   readonly connect: (node: DeploymentNode) => Promise<Connection>;
   /** The Sentinels that fail over to a replica in replication mode; undefined where nothing does. */
   readonly sentinels?: Sentinels | undefined;
+  /** What the platform promises of the nodes' machines, and the way to see it; undefined where it promises nothing. */
+  readonly tuning?:
+    | {
+        readonly promised: PromisedTuning;
+        /** @throws Failure when nothing can be read */
+        readonly read: (node: DeploymentNode) => Promise<MachineSettings>;
+      }
+    | undefined;
   /** Credentials for tools that open connections of their own. */
   readonly access: Access;
 }

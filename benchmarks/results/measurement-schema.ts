@@ -23,6 +23,7 @@ export const WARNING_CODES = [
   "neighbour",
   "uneven-shares",
   "shared-machine",
+  "machine-untuned",
   "runners-apart",
   "reference-load-moved",
 ] as const;

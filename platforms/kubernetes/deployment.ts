@@ -8,7 +8,9 @@ import { Failure } from "../../lib/errors";
 import type { SentinelSettings, Sentinels } from "../../valkey/sentinel/plan";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
+import type { PromisedTuning } from "../../valkey/verification/machine-settings";
 import type { KubernetesClient } from "./client";
+import { MachineSettingsReader } from "./machine-settings";
 import { describeMachines } from "./machines";
 import { resourceName } from "./pod-diagnostics";
 import type { Labels, PodSelection, PodWaitOptions } from "./pods";
@@ -33,6 +35,8 @@ export interface KubernetesDeploymentPlan {
   readonly zones?: readonly string[] | undefined;
   /** The values that directives must have on every node, as CONFIG GET prints them. */
   readonly directives: ReadonlyMap<string, string>;
+  /** What the platform promises of the machines. @default nothing, and machines are not looked at */
+  readonly tuning?: PromisedTuning | undefined;
   /** Paths of TLS files are those of this machine. */
   readonly access: Access;
   /** The pods of Sentinels. @default no Sentinels */
@@ -89,6 +93,7 @@ export async function awaitKubernetesDeployment(
     image: serverOf(pods[0], container)?.image ?? "",
     memoryBytes: memoryOf(serverOf(pods[0], container)),
     ...watching,
+    tuning: plan.tuning && { promised: plan.tuning, read: machineReader(kubernetes, namespace, pods, container) },
     connect: (node) =>
       connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, undefined, () =>
         openings.run(() => openPortForward(kubernetes, { namespace, pod: node.name, port: node.endpoint.port })),
@@ -97,6 +102,18 @@ export async function awaitKubernetesDeployment(
   const left = (waiting.timeoutMs ?? POD_TIMEOUT_MS) - (Date.now() - began);
   await Promise.all(nodes.map((node) => awaitAnswer(deployment, node, Date.now() + left, waiting.signal)));
   return deployment;
+}
+
+/** Reads what the server's container of a node sees of its machine. */
+function machineReader(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  pods: readonly V1Pod[],
+  container: string | undefined,
+): NonNullable<Deployment["tuning"]>["read"] {
+  const reader = new MachineSettingsReader(kubernetes);
+  const server = new Map(pods.map((pod) => [resourceName(pod), serverOf(pod, container)?.name ?? ""]));
+  return ({ name, machine }) => reader.read({ namespace, pod: name, container: server.get(name) ?? "", machine });
 }
 
 async function sentinelPods(

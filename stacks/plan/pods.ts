@@ -6,6 +6,11 @@ import { toDirectives } from "../../valkey/settings";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import type { PoolName } from "../../platforms/eks/pools";
 import { LOAD_GENERATOR_SET, machineSetSelector, poolSelector, poolToleration } from "../../platforms/eks/pools";
+import { promisedTuning } from "../../platforms/eks/tuning";
+import { UNTUNED } from "../../platforms/eks/machines";
+import { parseQuantity } from "../../platforms/kubernetes/quantity";
+import type { PromisedTuning } from "../../valkey/verification/machine-settings";
+import { isGuaranteed } from "../../components/kubernetes/pods/sidecar-resources";
 import type { Placement } from "../../components/kubernetes/arguments";
 import { pullPolicy } from "../../components/kubernetes/pods/image";
 import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "../../components/kubernetes/layout";
@@ -132,6 +137,7 @@ export function runnerPlan(platform: PodPlatform, runners: number, otherEngines:
   const { clients, tls, image, imagePullPolicy } = platform;
   return {
     runners,
+    ...(platform.type === "eks" && { tuning: promisedTuning(platform.pools.clients.tuning) }),
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
     sharing: platform.type === "kubernetes" && platform.clients.shareMachines,
     ...(clients.requests === undefined ? {} : { resources: { requests: clients.requests } }),
@@ -197,6 +203,20 @@ export function podTarget(
     container: mode === "cluster" || engine !== "valkey" ? SERVER_CONTAINER : name,
     port: CLIENT_PORT,
     tls: tls !== undefined,
+    ...(platform.type === "eks" && { tuning: promisedToServers(platform, deployment) }),
     service: `${client}.${namespace}`,
   };
+}
+
+/** What the machines of a deployment promise its servers. */
+function promisedToServers(platform: EksPlatformConfig, deployment: DeploymentConfig): PromisedTuning {
+  const { pool = "servers", resources } = podSettings(platform, deployment);
+  const backlog = toDirectives(deployment.settings).get("tcp-backlog");
+  return promisedTuning(platform.pools[pool]?.tuning ?? UNTUNED, { wholeCpus: wholeCpus(resources), backlog });
+}
+
+/** CPUs that a kubelet with static CPUs gives a server alone; undefined where it shares them. */
+export function wholeCpus(resources: PodSettings["resources"]): number | undefined {
+  const cpus = parseQuantity(resources.limits.cpu);
+  return isGuaranteed(resources) && Number.isInteger(cpus) ? cpus : undefined;
 }

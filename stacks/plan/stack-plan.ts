@@ -4,7 +4,6 @@
  */
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import { forecastCluster } from "../../valkey/forecast/forecast";
-import { parseQuantity } from "../../platforms/kubernetes/quantity";
 import { measuredClusters } from "../../valkey/forecast/measured-clusters";
 import { toDirectives } from "../../valkey/settings";
 import { busTraffic } from "../../valkey/topology/bus-traffic";
@@ -20,7 +19,6 @@ import { nodeCount, rotateOverZones, spreadOverZones } from "../../valkey/topolo
 import { crossZoneUsdPerHour } from "../../platforms/eks/cost";
 import type { EksPlan } from "../../platforms/eks/plan";
 import { pricesOf } from "../../platforms/eks/prices";
-import { isGuaranteed } from "../../components/kubernetes/pods/sidecar-resources";
 import { planFailures } from "./scenario-runs";
 import {
   configuredCapacitySearch,
@@ -29,7 +27,7 @@ import {
   configuredSentinels,
   configuredShape,
 } from "./benchmark-plans";
-import { deploymentZones, isPodPlatform, podSettings, runnerCount, platformZones } from "./pods";
+import { deploymentZones, isPodPlatform, podSettings, runnerCount, platformZones, wholeCpus } from "./pods";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
 import type { StackConfig } from "../config/schema/stack";
@@ -262,8 +260,5 @@ function notesOf(
 function sharesCpus(platform: PlatformConfig, deployment: DeploymentConfig): boolean {
   if (platform.type !== "eks") return false;
   const { pool = "servers", resources } = podSettings(platform, deployment);
-  return (
-    platform.pools[pool]?.tuning.staticCpus === true &&
-    !(isGuaranteed(resources) && Number.isInteger(parseQuantity(resources.limits.cpu)))
-  );
+  return platform.pools[pool]?.tuning.staticCpus === true && wholeCpus(resources) === undefined;
 }

@@ -7,6 +7,7 @@ import { countSlots, formatRanges, normaliseRanges, SLOT_COUNT, subtractRanges }
 import type { Assertion, Violation } from "./assertion";
 import { assertion, listNames, unobservedViolations, violationsOf } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
+import { tuningAssertions } from "./machine-tuning";
 import { primaryCount, replicaCount, replicaElsewhere, zonesApart } from "./shard-assertions";
 import { notLoading, reachable, replicationHealth, sameSettings, sameVersion, zonesKnown } from "./shared-assertions";
 import { selfOf, shardsOf } from "./shards";
@@ -34,6 +35,7 @@ export function clusterVerdict(facts: DeploymentFacts): Verdict {
     zonesApart(facts, shards),
     sameVersion(facts),
     ...sameSettings(facts),
+    ...tuningAssertions(facts),
   ];
   return makeVerdict(facts, assertions, shards);
 }

@@ -5,6 +5,7 @@ import type { SentinelFacts } from "../sentinel/facts";
 import type { SentinelSettings } from "../sentinel/plan";
 import type { ClusterView } from "../topology/cluster-view";
 import type { Shape } from "../topology/placement";
+import type { MachineSettings, PromisedTuning } from "./machine-settings";
 
 /** One node, as it reports itself. */
 export interface NodeFacts {
@@ -19,6 +20,8 @@ export interface NodeFacts {
   readonly settings: Observation<ReadonlyMap<string, string>>;
   /** DBSIZE. */
   readonly keys: Observation<number>;
+  /** What the node's container sees of its machine; undefined where nothing is promised of machines. */
+  readonly machineSettings?: Observation<MachineSettings> | undefined;
 }
 
 /** Assertions that can be left out, because managed services forbid their commands. */
@@ -34,6 +37,8 @@ export interface DeploymentFacts {
   /** Directives that must have these values on every node. */
   readonly directives: ReadonlyMap<string, string>;
   readonly nodes: readonly NodeFacts[];
+  /** What the platform promises of the nodes' machines, where it does. */
+  readonly tuning?: PromisedTuning | undefined;
   /** The zones to spread the nodes over, where they are known apart from the nodes. */
   readonly zones?: readonly string[] | undefined;
   /** The facts about the Sentinels, where there should be any. */

@@ -6,12 +6,14 @@ import type { ConnectionAttempt } from "../connections";
 import { withEveryNode } from "../connections";
 import type { Deployment } from "../deployment";
 import type { Observation } from "../observation";
+import type { DeploymentNode } from "../node";
 import { mapObservation, observed, unobserved } from "../observation";
 import { gatherSentinelFacts } from "../sentinel/facts";
 import { COMPARED_DIRECTIVES } from "../settings";
 import { ViewParser } from "../topology/cluster-view";
 import { parseFlatReply, parseInfo } from "../topology/info";
 import type { DeploymentFacts, NodeFacts, OptionalAssertion } from "./facts";
+import type { MachineSettings } from "./machine-settings";
 
 /**
  * Asks every node of a deployment. A value that cannot be read is among the facts, with the reason; this function never
@@ -23,16 +25,37 @@ export async function gatherFacts(
   skippedAssertions: readonly OptionalAssertion[] = [],
 ): Promise<DeploymentFacts> {
   const parser = new ViewParser();
-  const { name, mode, shape, directives, zones, sentinels } = deployment;
-  const [nodes, sentinelNodes] = await Promise.all([
+  const { name, mode, shape, directives, zones, sentinels, tuning } = deployment;
+  const [nodes, sentinelNodes, machineSettings] = await Promise.all([
     withEveryNode(deployment, (attempts) =>
       Promise.all(attempts.map((each) => askNode(each, deployment, skippedAssertions, parser))),
     ),
     sentinels === undefined ? undefined : gatherSentinelFacts(deployment, sentinels),
+    tuning === undefined ? undefined : Promise.all(deployment.nodes.map((node) => askMachine(node, tuning))),
   ]);
-  const facts = { deployment: name, mode, shape, directives, zones, nodes, skippedAssertions };
+  const facts = {
+    deployment: name,
+    mode,
+    shape,
+    directives,
+    zones,
+    nodes: nodes.map((node, index) => ({ ...node, machineSettings: machineSettings?.[index] })),
+    tuning: tuning?.promised,
+    skippedAssertions,
+  };
   if (sentinels === undefined || sentinelNodes === undefined) return facts;
   return { ...facts, sentinels: { settings: sentinels.settings, nodes: sentinelNodes } };
+}
+
+async function askMachine(
+  node: DeploymentNode,
+  { read }: NonNullable<Deployment["tuning"]>,
+): Promise<Observation<MachineSettings>> {
+  try {
+    return observed(await read(node));
+  } catch (error) {
+    return unobserved(messageOf(error));
+  }
 }
 
 async function askNode(

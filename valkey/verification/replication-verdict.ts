@@ -8,6 +8,7 @@ import type { Assertion, Violation } from "./assertion";
 import { assertion, unobservedViolations, violationsOf } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import { notLoading, reachable, replicationHealth, sameSettings, sameVersion, zonesKnown } from "./shared-assertions";
+import { tuningAssertions } from "./machine-tuning";
 import type { Shard } from "./shards";
 import { shardsOf } from "./shards";
 import type { Verdict } from "./verdict";
@@ -29,6 +30,7 @@ export function replicationVerdict(facts: DeploymentFacts): Verdict {
     evenSpread(facts),
     sameVersion(facts),
     ...sameSettings(facts),
+    ...tuningAssertions(facts),
     ...sentinelRows(facts, shards),
   ];
   return makeVerdict(facts, assertions, shards);

@@ -31,6 +31,8 @@ export interface JobFacts<R> {
   readonly servers: ReadonlySet<string>;
   /** Whether runners were allowed on those machines. */
   readonly sharing: boolean;
+  /** What is not as promised of the runners' machines, a sentence for each machine. */
+  readonly untuned: readonly string[];
 }
 
 /** Smallest share of the whole time in which all runners must run at once. */
@@ -79,6 +81,7 @@ export function jobOutcome<R>(facts: JobFacts<R>): LoadOutcome {
       ...runs.flatMap(({ output }) => output.warnings),
       ...sharingWarnings(runs, facts),
       ...overlapWarnings(runs),
+      ...facts.untuned.map((text): Warning => ({ code: "machine-untuned", text })),
     ],
   };
 }

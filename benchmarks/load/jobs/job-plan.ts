@@ -1,5 +1,6 @@
 /** What a benchmark Job is made from: plain data. */
 import type { Labels, Toleration } from "../../../platforms/kubernetes/pods";
+import type { PromisedTuning } from "../../../valkey/verification/machine-settings";
 import type { TlsFiles } from "../../../valkey/node";
 import type { BenchmarkUser } from "../benchmark-user";
 import type { JobPhase } from "./load-generator";
@@ -36,6 +37,8 @@ export interface RunnerPlan {
    * @default any zone, on other machines where there are any
    */
   readonly ownMachinesIn?: readonly string[] | undefined;
+  /** What the platform promises of the runners' machines. What does not hold is a warning in every record. */
+  readonly tuning?: PromisedTuning | undefined;
   /** Labels added to the pods, so that a NetworkPolicy can admit them. */
   readonly labels?: Labels | undefined;
   /** Names of Secrets in the runners' namespace. */

@@ -5,6 +5,8 @@ import type { PrimaryNode } from "../../workloads/prefill";
 import type { KubernetesClient } from "../../../platforms/kubernetes/client";
 import type { JobObjects } from "./benchmark-job";
 import type { JobPhase } from "./load-generator";
+import type { PlacedContainer } from "../../../platforms/kubernetes/machine-settings";
+import { resourceName } from "../../../platforms/kubernetes/pod-diagnostics";
 import type { Plain } from "../../../platforms/kubernetes/plain";
 import type { PodWaitOptions } from "../../../platforms/kubernetes/pods";
 import { holdsInTime, pause } from "../../../lib/polling";
@@ -101,6 +103,17 @@ export class JobRun {
       await pause(plan.seconds !== undefined ? ARRIVAL_POLL_MS : POD_POLL_MS / 4, this.waiting.signal);
     }
     return begunMs;
+  }
+
+  /** The runners' containers, after the start. */
+  async containers(): Promise<readonly PlacedContainer[]> {
+    const pods = (await this.#pods()).filter((pod) => !hasEnded(pod));
+    return pods.map((pod) => ({
+      namespace: this.#namespace,
+      pod: resourceName(pod),
+      container: pod.spec?.containers[0]?.name ?? "",
+      machine: pod.spec?.nodeName ?? "",
+    }));
   }
 
   /** The records and the machines of the runners, both in the order of the runners. */

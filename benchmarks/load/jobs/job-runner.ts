@@ -1,12 +1,14 @@
 /** Runs load generators as Kubernetes Jobs: one Job per run, deleted when its results have been read. */
 import { randomBytes } from "node:crypto";
 import { compact } from "../../../lib/compact";
-import { BadInput, Failure } from "../../../lib/errors";
+import { BadInput, Failure, messageOf } from "../../../lib/errors";
 import type { LoadRequest, LoadRunner, LoadOutcome, ValkeyBenchmarkRunner, LoadObserver } from "../load-runner";
 import type { ReportProgress } from "../../../lib/progress";
 import type { ValkeyBenchmarkRun } from "../valkey-benchmark/arguments";
 import type { ValkeyBenchmarkFeatures } from "../valkey-benchmark/features";
 import { parseFeatures } from "../valkey-benchmark/features";
+import { observed, unobserved } from "../../../valkey/observation";
+import { untunedMachines } from "../../../valkey/verification/machine-tuning";
 import { slotTags } from "../../../valkey/topology/slot-tags";
 import type { PrimaryNode } from "../../workloads/prefill";
 import type { KubernetesClient } from "../../../platforms/kubernetes/client";
@@ -17,6 +19,7 @@ import type { RunnerPlan } from "./job-plan";
 import { JobRun, runFeaturesJob } from "./job-run";
 import type { JobAccess, JobLoadGenerator } from "./load-generator";
 import { valkeyBenchmarkInJobs } from "./load-generators";
+import { MachineSettingsReader } from "../../../platforms/kubernetes/machine-settings";
 import { POD_TIMEOUT_MS } from "../../../platforms/kubernetes/pods";
 import { parseQuantity } from "../../../platforms/kubernetes/quantity";
 import { runnerTls } from "./runner-pod";
@@ -43,11 +46,15 @@ const DEADLINE_SLACK_SECONDS = 120;
 
 /** Runs one load generator in Jobs. @typeParam R one run of the load generator */
 export class JobLoadRunner<R> implements LoadRunner<R> {
+  readonly #machines: MachineSettingsReader;
+
   constructor(
     protected readonly kubernetes: KubernetesClient,
     protected readonly options: JobLoadRunnerOptions,
     private readonly loadGenerator: JobLoadGenerator<R>,
-  ) {}
+  ) {
+    this.#machines = new MachineSettingsReader(kubernetes);
+  }
 
   get count(): number {
     return this.options.plan.runners;
@@ -98,6 +105,7 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
     try {
       signal.throwIfAborted();
       await run.start(sharingAdvice(servers));
+      const untuned = await this.#untuned(run);
       if (warmUp !== undefined) await run.runPhase(1);
       await observer.begin();
       const startedAt = new Date().toISOString();
@@ -117,11 +125,28 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
         cpuLimit: limit === undefined ? undefined : parseQuantity(limit),
         servers: new Set(servers.nodes.map(({ machine }) => machine)),
         sharing: plan.sharing,
+        untuned,
       });
     } finally {
       await run.remove();
       if (failed && !signal.aborted) await run.stopped();
     }
+  }
+
+  /** What is not as promised of the runners' machines. Each machine is asked once, while the runners wait to start. */
+  async #untuned(run: JobRun): Promise<string[]> {
+    const { tuning } = this.options.plan;
+    if (tuning === undefined) return [];
+    const containers = new Map((await run.containers()).map((each) => [each.machine, each]));
+    const found = await Promise.all(
+      [...containers.values()].map(async (container) => ({
+        machine: container.machine,
+        settings: await this.#machines
+          .read(container, container.machine)
+          .then(observed, (error: unknown) => unobserved(messageOf(error))),
+      })),
+    );
+    return untunedMachines(tuning, found);
   }
 }
 

@@ -4,9 +4,7 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Tuning } from "../../../platforms/eks/machines";
 import { reservedCpus } from "../../../platforms/eks/machines";
-
-/** File descriptors of every container, as many as the servers of "One billion requests per second" have. */
-export const FILE_DESCRIPTORS = 1_048_544;
+import { FILE_DESCRIPTORS } from "../../../platforms/eks/tuning";
 
 const BOUNDARY = "valkey-measured";
 const INTERRUPTS = "/usr/local/sbin/valkey-interrupts";
@@ -19,7 +17,8 @@ const read = (file: string): string => readFileSync(join(__dirname, "user-data",
  * and a NodeConfig, which Karpenter merges with its own.
  *
  * Transparent huge pages are off and memory is overcommitted: a fork for a snapshot would otherwise copy 2 MiB for
- * every byte written, or fail. Both settings are the machine's, so no pod needs privileges for them.
+ * every byte written, or fail. Both settings are the machine's, so no pod needs privileges for them. somaxconn is not
+ * among them: each pod has its own, which begins at the kernel's 4,096, whatever the machine's is.
  */
 export function userDataOf(tuning: Tuning): string {
   const interrupts = tuning.interruptCpus > 0 ? interruptScript(tuning.interruptCpus) : "";

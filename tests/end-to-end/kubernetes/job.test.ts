@@ -266,10 +266,15 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
       expect(await leftOvers(everywhere.deployment)).toEqual([]);
     });
 
-    it("shares machines where that is allowed, and warns in every record", async () => {
+    it("shares machines where that is allowed, and warns in every record, as of machines that are not tuned as promised", async () => {
       const runner = await ValkeyBenchmarkJobRunner.open(
         kubernetes,
-        { plan: { runners: 1, sharing: true }, deployments: [everywhere.deployment], timeoutMs },
+        {
+          // No machine lets a process open so many files.
+          plan: { runners: 1, sharing: true, tuning: { openFiles: 2 ** 40 } },
+          deployments: [everywhere.deployment],
+          timeoutMs,
+        },
         going,
       );
       const { records } = await measureBy(
@@ -282,6 +287,10 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
       expect(records[0]?.warnings).toContainEqual({
         code: "shared-machine",
         text: expect.stringMatching(/^1 of 1 runners shared machines with servers of the deployment \(\S+\)/) as string,
+      });
+      expect(records[0]?.warnings).toContainEqual({
+        code: "machine-untuned",
+        text: expect.stringMatching(/^\S+: .*may open \d+ files/) as string,
       });
     });
   });

@@ -8,7 +8,10 @@ ethtool -L "$interface" combined "$cpus" || [ "$(ethtool -l "$interface" | awk '
 systemctl disable --now irqbalance.service 2>/dev/null || true
 last=$(($(nproc --all) - 1))
 turn=0
-for irq in $(awk -v name="$interface" 'index($0, name) {sub(":", "", $1); print $1}' /proc/interrupts); do
+mapfile -t irqs < <(awk -v name="$interface" 'index($0, name) {sub(":", "", $1); print $1}' /proc/interrupts)
+# None means that they have another name, and stay where the kernel put them.
+[ "${#irqs[@]}" -gt 0 ]
+for irq in "${irqs[@]}"; do
   [ "$turn" = 0 ] && cpu=0 || cpu=$((last - turn + 1))
   echo "$cpu" >"/proc/irq/$irq/smp_affinity_list"
   turn=$(((turn + 1) % cpus))

@@ -1,9 +1,27 @@
 #!/bin/bash
 # Runs once on a new machine, before the kubelet starts. The files keep the settings over a restart.
-set -euo pipefail
+# A machine whose script fails joins all the same. So a failure is told to people (console and cloud-init's status) and
+# to verification: as a label of the Node, which nodeadm adds to the kubelet's flags.
+set -Eeuo pipefail
+where=
+trap 'where="line $LINENO: $BASH_COMMAND"' ERR
+report() {
+  code=$?
+  [ "$code" = 0 ] && return
+  echo "valkey-measured: the boot script failed with status $code${where:+ in $where}" | tee /dev/console >&2 || true
+  mkdir -p /etc/eks/nodeadm.d
+  cat >/etc/eks/nodeadm.d/90-valkey-boot.yaml <<'END'
+apiVersion: node.eks.aws/v1alpha1
+kind: NodeConfig
+spec:
+  kubelet:
+    flags:
+      - --node-labels=valkey-measured/boot=failed
+END
+}
+trap report EXIT
 cat >/etc/sysctl.d/90-valkey.conf <<'END'
 vm.overcommit_memory = 1
-net.core.somaxconn = 65535
 END
 sysctl --quiet --load=/etc/sysctl.d/90-valkey.conf
 cat >/etc/tmpfiles.d/90-valkey.conf <<'END'
@@ -11,3 +29,5 @@ w /sys/kernel/mm/transparent_hugepage/enabled - - - - never
 w /sys/kernel/mm/transparent_hugepage/defrag - - - - never
 END
 systemd-tmpfiles --create /etc/tmpfiles.d/90-valkey.conf
+grep -q '\[never\]' /sys/kernel/mm/transparent_hugepage/enabled
+[ "$(cat /proc/sys/vm/overcommit_memory)" = 1 ]

@@ -34,6 +34,7 @@ function facts(changes: Partial<JobFacts<ValkeyBenchmarkRun>> = {}): JobFacts<Va
     cpuLimit: undefined,
     servers: new Set(["node-0", "node-1"]),
     sharing: false,
+    untuned: [],
     ...changes,
   };
 }
@@ -83,6 +84,11 @@ describe("the outcome of a Job", () => {
       machineBusy: null,
       machineStolen: null,
     });
+  });
+
+  it("warns of machines that are not tuned as promised", () => {
+    const untuned = ["node-3: transparent huge pages are always"];
+    expect(jobOutcome(facts({ untuned })).warnings).toEqual([{ code: "machine-untuned", text: untuned[0] }]);
   });
 
   it("warns where runners may share machines, and names the shared ones", () => {

@@ -1,11 +1,12 @@
-import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import type { Tuning } from "../../../../platforms/eks/machines";
 import { UNTUNED } from "../../../../platforms/eks/machines";
+import { BOOT_LABEL } from "../../../../platforms/kubernetes/machine-settings";
 import { userDataOf } from "../../../../components/eks/karpenter/user-data";
 
 /** The parts of a MIME document, by content type. */
@@ -40,14 +41,13 @@ describe("user data", () => {
     expect(configOf(tuning)).toMatchObject({ apiVersion: "node.eks.aws/v1alpha1", kind: "NodeConfig" });
   });
 
-  it("turns huge pages off, overcommits memory, lengthens queues and raises file descriptors, on every machine, also after a restart", () => {
+  it("turns huge pages off, overcommits memory and raises file descriptors, on every machine, also after a restart", () => {
     for (const tuning of TUNINGS) {
       for (const line of [
         "w /sys/kernel/mm/transparent_hugepage/enabled - - - - never",
         "w /sys/kernel/mm/transparent_hugepage/defrag - - - - never",
         "sysctl --quiet --load=/etc/sysctl.d/90-valkey.conf",
         "vm.overcommit_memory = 1",
-        "net.core.somaxconn = 65535",
       ])
         expect(scriptOf(tuning)).toContain(line);
       expect(scriptOf(tuning)).toContain("systemd-tmpfiles --create");
@@ -59,6 +59,54 @@ describe("user data", () => {
         },
       });
     }
+  });
+
+  /** Runs the boot script on a machine that is a directory. @param stubs shell functions in place of its programs */
+  function boot(stubs: string): { readonly status: number; readonly console: string; readonly dropIn: unknown } {
+    const root = mkdtempSync(join(tmpdir(), "boot-"));
+    try {
+      for (const directory of [
+        "etc/sysctl.d",
+        "etc/tmpfiles.d",
+        "sys/kernel/mm/transparent_hugepage",
+        "proc/sys/vm",
+        "dev",
+      ])
+        mkdirSync(join(root, directory), { recursive: true });
+      writeFileSync(join(root, "sys/kernel/mm/transparent_hugepage/enabled"), "always [madvise] never\n");
+      writeFileSync(join(root, "proc/sys/vm/overcommit_memory"), "0\n");
+      const script = scriptOf(UNTUNED).replaceAll(/(?<![\w.$])\/(etc|sys|proc|dev)\//g, `${root}/$1/`);
+      const { status } = spawnSync("bash", ["-s"], { input: stubs.replaceAll("ROOT", root) + script });
+      const read = (path: string): string =>
+        existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : "";
+      const dropIn = read("etc/eks/nodeadm.d/90-valkey-boot.yaml");
+      return { status: status ?? -1, console: read("dev/console"), dropIn: dropIn === "" ? undefined : parse(dropIn) };
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  }
+  const SYSCTL = "sysctl() { echo 1 >ROOT/proc/sys/vm/overcommit_memory; }\n";
+  const TMPFILES =
+    "systemd-tmpfiles() { echo 'always madvise [never]' >ROOT/sys/kernel/mm/transparent_hugepage/enabled; }\n";
+
+  it("says nothing when everything is set", () => {
+    expect(boot(SYSCTL + TMPFILES)).toEqual({ status: 0, console: "", dropIn: undefined });
+  });
+
+  it.each([
+    ["a program fails", `${SYSCTL}systemd-tmpfiles() { return 73; }\n`, /status 73 in line \d+: .*return 73/],
+    ["a setting stays as it was", `${SYSCTL}systemd-tmpfiles() { :; }\n`, /status 1 in line \d+: grep -q .*never/],
+    ["another one does", `sysctl() { :; }\n${TMPFILES}`, /status 1 in line \d+: \[.*overcommit_memory/],
+  ])("when %s, fails, says so on the console, and labels the Node", (_what, stubs, line) => {
+    const { status, console, dropIn } = boot(stubs);
+    expect(status).not.toBe(0);
+    expect(console).toMatch(/^valkey-measured: the boot script failed with /);
+    expect(console).toMatch(line);
+    expect(dropIn).toEqual({
+      apiVersion: "node.eks.aws/v1alpha1",
+      kind: "NodeConfig",
+      spec: { kubelet: { flags: [`--node-labels=${BOOT_LABEL}=failed`] } },
+    });
   });
 
   it("moves interrupts only where it is asked to", () => {

@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { FILE_DESCRIPTORS } from "../../../platforms/eks/tuning";
+import { parseConfig } from "../../../stacks/config/parse";
+import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
+import { readStackFile } from "../../../stacks/config/stack-file";
+import { podTarget, runnerPlan } from "../../../stacks/plan/pods";
+
+const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
+
+describe("what a pool promises", () => {
+  it("is in the reference of every deployment on EKS and in the plan of its load generators, and nowhere else", () => {
+    for (const [stack, promises] of [
+      ["density", true],
+      ["billion", true],
+      ["kind", false],
+    ] as const) {
+      const { platform, deployments } = parseConfig(`stack ${stack}`, readStackFile(STACKS_DIRECTORY, stack), MACHINE);
+      if (platform.type === "host") throw new Error(`${stack} has no pods`);
+      for (const [name, deployment] of Object.entries(deployments)) {
+        const { tuning } = podTarget(name, deployment, platform);
+        expect(tuning?.openFiles, `${stack} ${name}`).toBe(promises ? FILE_DESCRIPTORS : undefined);
+        if (promises) expect(tuning?.ownCpus, `${stack} ${name}`).toBeGreaterThan(0);
+      }
+      expect(runnerPlan(platform, 1, false).tuning?.openFiles).toBe(promises ? FILE_DESCRIPTORS : undefined);
+    }
+  });
+});

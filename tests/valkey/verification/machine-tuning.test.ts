@@ -1,0 +1,155 @@
+import { describe, expect, it } from "vitest";
+import { observed, unobserved } from "../../../valkey/observation";
+import type { DeploymentFacts } from "../../../valkey/verification/facts";
+import type { MachineSettings, PromisedTuning } from "../../../valkey/verification/machine-settings";
+import { formatCpus, tuningAssertions, untunedMachines } from "../../../valkey/verification/machine-tuning";
+import { judgeFacts } from "../../../valkey/verification/verify";
+import { clusterFacts } from "../../support/valkey/facts";
+
+const PROMISED: PromisedTuning = { openFiles: 1_048_544, acceptQueue: 511, interruptCpus: 2, ownCpus: 2 };
+
+/** Of a machine with 8 CPUs; the server of this index has two of its own. */
+const tuned = (index = 0): MachineSettings => ({
+  hugePages: observed("never"),
+  overcommit: observed("1"),
+  acceptQueue: observed(4096),
+  openFiles: observed(1_048_544),
+  cpus: observed([1 + 2 * index, 2 + 2 * index]),
+  machineCpus: observed(8),
+  interrupts: observed([
+    { name: "ens5-Tx-Rx-0", cpus: [0] },
+    { name: "ens5-Tx-Rx-1", cpus: [7] },
+  ]),
+  boot: observed("ok"),
+});
+
+/** A cluster of three primaries on one machine. @param change of the first server's settings */
+function factsWith(change: Partial<MachineSettings> = {}, promised: PromisedTuning = PROMISED): DeploymentFacts {
+  const facts = clusterFacts(3, 0);
+  const nodes = facts.nodes.map((node, index) => ({
+    ...node,
+    machineSettings: observed({ ...tuned(index), ...(index === 0 ? change : {}) }),
+  }));
+  return { ...facts, nodes, tuning: promised };
+}
+const failed = (facts: DeploymentFacts): string[] =>
+  tuningAssertions(facts)
+    .filter(({ pass }) => !pass)
+    .map(({ id, found }) => `${id}: ${found}`);
+
+describe("the tuning of machines", () => {
+  it("is part of the verdict, and nothing where the platform promises nothing", () => {
+    const { verdict, ids } = {
+      verdict: judgeFacts(factsWith()),
+      ids: tuningAssertions(factsWith()).map(({ id }) => id),
+    };
+    expect(verdict.pass).toBe(true);
+    expect(ids).toEqual([
+      "boot-script",
+      "huge-pages-off",
+      "memory-overcommitted",
+      "open-files",
+      "accept-queue",
+      "interrupts-pinned",
+      "own-cpus",
+    ]);
+    expect(verdict.assertions.map(({ id }) => id)).toEqual(expect.arrayContaining(ids));
+    expect(judgeFacts(factsWith({ hugePages: observed("always") })).pass).toBe(false);
+    const without = judgeFacts(clusterFacts(3, 0));
+    expect(without.pass).toBe(true);
+    for (const id of ids) expect(without.assertions.map((each) => each.id)).not.toContain(id);
+  });
+
+  it("promises what a pool without tuning has, and no more", () => {
+    expect(tuningAssertions(factsWith({}, { openFiles: 1024 })).map(({ id }) => id)).toEqual([
+      "boot-script",
+      "huge-pages-off",
+      "memory-overcommitted",
+      "open-files",
+    ]);
+  });
+
+  it.each<[string, Partial<MachineSettings>, string]>([
+    [
+      "the boot script failed",
+      { boot: observed("failed") },
+      "boot-script: n-0: the boot script of its machine failed: aws ec2 get-console-output has the line",
+    ],
+    [
+      "huge pages stayed on",
+      { hugePages: observed("madvise") },
+      "huge-pages-off: n-0: transparent huge pages are madvise",
+    ],
+    [
+      "memory is not overcommitted",
+      { overcommit: observed("0") },
+      "memory-overcommitted: n-0: vm.overcommit_memory is 0",
+    ],
+    ["descriptors are few", { openFiles: observed(65_536) }, "open-files: n-0: may open 65536 files"],
+    ["the accept queue is short", { acceptQueue: observed(128) }, "accept-queue: n-0: net.core.somaxconn is 128"],
+    [
+      "an interrupt stayed with every CPU",
+      { interrupts: observed([{ name: "ens5-Tx-Rx-0", cpus: [0, 1, 2, 3, 4, 5, 6, 7] }]) },
+      "interrupts-pinned: n-0: ens5-Tx-Rx-0 is handled by CPUs 0-7",
+    ],
+    [
+      "an interrupt is on a server's CPU",
+      { interrupts: observed([{ name: "ens5-Tx-Rx-1", cpus: [6] }]) },
+      "interrupts-pinned: n-0: ens5-Tx-Rx-1 is handled by CPUs 6",
+    ],
+    [
+      "no interrupt can be seen",
+      { interrupts: observed([]) },
+      "interrupts-pinned: n-0: no interrupt of a network card's queue can be seen",
+    ],
+    ["a server shares CPUs with the system", { cpus: observed([0, 1]) }, "own-cpus: n-0: runs on CPUs 0-1"],
+    [
+      "a server has all CPUs",
+      { cpus: observed([1, 2, 3, 4, 5, 6]) },
+      "own-cpus: n-0: runs on CPUs 1-6; n-1, n-2: shares CPUs with n-0",
+    ],
+    ["two servers have the same CPUs", { cpus: observed([3, 4]) }, "own-cpus: n-1: shares CPUs with n-0"],
+    ["a setting cannot be read", { overcommit: unobserved("no file") }, "memory-overcommitted: n-0: unknown (no file)"],
+    [
+      "the number of CPUs is not known",
+      { machineCpus: unobserved("no file") },
+      "interrupts-pinned: n-0: unknown (no file)",
+    ],
+  ])("fails where %s", (_what, change, row) => {
+    expect(failed(factsWith(change))).toEqual([row]);
+  });
+
+  it("fails in every row where a machine cannot be seen at all", () => {
+    const facts = factsWith();
+    const [first, ...others] = facts.nodes;
+    if (first === undefined) throw new Error("there is no node");
+    for (const machineSettings of [undefined, unobserved("no right to create pods/exec")]) {
+      const rows = failed({ ...facts, nodes: [{ ...first, machineSettings }, ...others] });
+      expect(rows).toHaveLength(7);
+      for (const row of rows) expect(row).toMatch(/: n-0: unknown \((not read|no right to create pods\/exec)\)$/);
+    }
+  });
+
+  it("of load generators is said in a sentence for the machines that have the same problems", () => {
+    const promised = { openFiles: 1_048_544 };
+    const machine = (name: string, change: Partial<MachineSettings>) => ({
+      machine: name,
+      settings: observed({ ...tuned(), ...change }),
+    });
+    expect(untunedMachines(promised, [machine("a", {}), machine("b", { cpus: observed([0]) })])).toEqual([]);
+    expect(
+      untunedMachines(promised, [
+        machine("a", { hugePages: observed("always"), overcommit: unobserved("no file") }),
+        machine("b", { hugePages: observed("always"), overcommit: unobserved("no file") }),
+        { machine: "c", settings: unobserved("no answer") },
+      ]),
+    ).toEqual([
+      "a, b: transparent huge pages are always, unknown whether every machine overcommits memory (no file)",
+      "c: the machine's settings are unknown (no answer)",
+    ]);
+  });
+
+  it("writes CPUs as the kernel does", () => {
+    expect([[], [3], [0, 1, 2], [0, 6, 7], [1, 3]].map(formatCpus)).toEqual(["", "3", "0-2", "0, 6-7", "1, 3"]);
+  });
+});

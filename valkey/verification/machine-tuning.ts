@@ -1,0 +1,178 @@
+/**
+ * Whether machines are tuned as their platform promises. A machine whose tuning failed joins and runs servers too, and
+ * measures something else. Pure.
+ */
+import { groupBy } from "../../lib/group-by";
+import type { Observation } from "../observation";
+import type { Assertion, Violation } from "./assertion";
+import { assertion, listNames, violationsOf } from "./assertion";
+import type { DeploymentFacts, NodeFacts } from "./facts";
+import type { MachineSettings, PromisedTuning } from "./machine-settings";
+
+/** One promise: a row of a verdict. */
+interface TuningPromise {
+  readonly id: string;
+  readonly what: string;
+  readonly expected: string;
+  /** The problem; undefined where the promise holds. Unknown where a setting could not be read. */
+  readonly judge: (settings: MachineSettings) => Observation<string | undefined>;
+}
+
+function judged<T>(
+  setting: Observation<T>,
+  problem: (value: T) => string | undefined,
+): Observation<string | undefined> {
+  return setting.known ? { known: true, value: problem(setting.value) } : setting;
+}
+
+/** The promises that are made. */
+function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: PromisedTuning): TuningPromise[] {
+  const rows: (TuningPromise | undefined)[] = [
+    {
+      id: "boot-script",
+      what: "the boot script of every machine succeeded",
+      expected: "ok",
+      judge: ({ boot }) =>
+        judged(boot, (state) =>
+          state === "ok"
+            ? undefined
+            : `the boot script of its machine ${state}: aws ec2 get-console-output has the line`,
+        ),
+    },
+    {
+      id: "huge-pages-off",
+      what: "transparent huge pages are off on every machine",
+      expected: "never",
+      judge: ({ hugePages }) =>
+        judged(hugePages, (value) => (value === "never" ? undefined : `transparent huge pages are ${value}`)),
+    },
+    {
+      id: "memory-overcommitted",
+      what: "every machine overcommits memory",
+      expected: "vm.overcommit_memory 1",
+      judge: ({ overcommit }) =>
+        judged(overcommit, (value) => (value === "1" ? undefined : `vm.overcommit_memory is ${value}`)),
+    },
+    {
+      id: "open-files",
+      what: "every process may open as many files as promised",
+      expected: `${openFiles} or more`,
+      judge: (settings) =>
+        judged(settings.openFiles, (value) => (value >= openFiles ? undefined : `may open ${value} files`)),
+    },
+    acceptQueue === undefined
+      ? undefined
+      : {
+          id: "accept-queue",
+          what: "the accept queue of every server is as long as it asks for",
+          expected: `net.core.somaxconn ${acceptQueue} or more`,
+          judge: (settings) =>
+            judged(settings.acceptQueue, (value) =>
+              value >= acceptQueue ? undefined : `net.core.somaxconn is ${value}`,
+            ),
+        },
+    interruptCpus === 0 ? undefined : interruptPromise(interruptCpus),
+    ownCpus === undefined
+      ? undefined
+      : {
+          id: "own-cpus",
+          what: "every server has its CPUs to itself",
+          expected: `${ownCpus} CPUs each, not CPU 0`,
+          judge: ({ cpus }) =>
+            judged(cpus, (list) =>
+              list.length === ownCpus && !list.includes(0) ? undefined : `runs on CPUs ${formatCpus(list)}`,
+            ),
+        },
+  ];
+  return rows.flatMap((row) => (row === undefined ? [] : [row]));
+}
+
+function interruptPromise(count: number): TuningPromise {
+  return {
+    id: "interrupts-pinned",
+    what: "the network card's interrupts stay on the CPUs meant for them",
+    expected: count === 1 ? "CPU 0" : `CPU 0 and the last ${count - 1}`,
+    judge: ({ interrupts, machineCpus }) => {
+      if (!interrupts.known) return interrupts;
+      return judged(machineCpus, (total) => {
+        if (interrupts.value.length === 0) return "no interrupt of a network card's queue can be seen";
+        const allowed = new Set([0, ...Array.from({ length: count - 1 }, (_, index) => total - 1 - index)]);
+        const stray = interrupts.value.find(({ cpus }) => cpus.length !== 1 || !cpus.every((cpu) => allowed.has(cpu)));
+        return stray === undefined ? undefined : `${stray.name} is handled by CPUs ${formatCpus(stray.cpus)}`;
+      });
+    },
+  };
+}
+
+/** The rows of a verdict: one for each promise, none where nothing is promised. */
+export function tuningAssertions({ nodes, tuning }: DeploymentFacts): Assertion[] {
+  if (tuning === undefined) return [];
+  return promisesOf(tuning).map(({ id, what, expected, judge }) => {
+    const violations = violationsOf(
+      nodes,
+      (node) => judgedOf(node, judge),
+      (problem) => problem,
+    );
+    const shared = id === "own-cpus" ? sharedCpus(nodes) : [];
+    return assertion(id, what, expected, [...violations, ...shared], "all");
+  });
+}
+
+const NOT_READ: Observation<never> = { known: false, why: "not read" };
+
+function judgedOf(
+  { machineSettings = NOT_READ }: NodeFacts,
+  judge: TuningPromise["judge"],
+): Observation<string | undefined> {
+  return machineSettings.known ? judge(machineSettings.value) : machineSettings;
+}
+
+/** Servers of one machine that have a CPU in common. */
+function sharedCpus(nodes: readonly NodeFacts[]): Violation[] {
+  const ownerOf = new Map<string, string>();
+  return nodes.flatMap(({ node, machineSettings }) => {
+    const cpus = machineSettings?.known === true ? machineSettings.value.cpus : NOT_READ;
+    if (!cpus.known) return [];
+    const taken = cpus.value.flatMap((cpu) => ownerOf.get(`${node.machine} ${cpu}`) ?? []);
+    for (const cpu of cpus.value) ownerOf.set(`${node.machine} ${cpu}`, node.name);
+    return taken[0] === undefined ? [] : [{ node: node.name, problem: `shares CPUs with ${taken[0]}` }];
+  });
+}
+
+/** What is not as promised under one process, in words; empty where everything is. */
+function tuningProblems(promised: PromisedTuning, settings: Observation<MachineSettings>): string[] {
+  if (!settings.known) return [`the machine's settings are unknown (${settings.why})`];
+  return promisesOf(promised).flatMap(({ what, judge }) => {
+    const problem = judge(settings.value);
+    if (!problem.known) return [`unknown whether ${what} (${problem.why})`];
+    return problem.value === undefined ? [] : [problem.value];
+  });
+}
+
+/** What was read of a machine, or why nothing was. */
+export interface MachineFinding {
+  readonly machine: string;
+  readonly settings: Observation<MachineSettings>;
+}
+
+/** A sentence for each machine that is not as promised; those with the same problems share one. */
+export function untunedMachines(promised: PromisedTuning, found: readonly MachineFinding[]): string[] {
+  const untuned = found.flatMap(({ machine, settings }) => {
+    const problems = tuningProblems(promised, settings).join(", ");
+    return problems === "" ? [] : [{ machine, problems }];
+  });
+  return [...groupBy(untuned, ({ problems }) => problems)].map(
+    ([problems, machines]) => `${listNames(machines.map(({ machine }) => machine))}: ${problems}`,
+  );
+}
+
+/** `0, 6-7` */
+export function formatCpus(cpus: readonly number[]): string {
+  const parts: string[] = [];
+  for (let index = 0; index < cpus.length; index++) {
+    const from = index;
+    while (cpus[index + 1] === (cpus[index] ?? 0) + 1) index++;
+    parts.push(from === index ? String(cpus[from]) : `${cpus[from]}-${cpus[index]}`);
+  }
+  return parts.join(", ");
+}
