@@ -10,6 +10,8 @@ import { BadInput } from "../../lib/errors";
 import type { PublicAccess } from "../../platforms/eks/public-access";
 import { publicAccessProblem } from "../../platforms/eks/public-access";
 import { NodeAddons } from "./node-addons";
+import { tierTransforms } from "./control-plane-tier";
+import type { ControlPlaneTier } from "../../platforms/eks/scale/control-plane";
 import type { SystemPlan } from "../../platforms/eks/scale/system-machines";
 import { WARM_ADDRESSES } from "../../platforms/eks/network-plan";
 import { DISCOVERY_TAG } from "./karpenter/pool-objects";
@@ -33,6 +35,7 @@ export interface EksClusterArgs {
   /** Whether the log group of an earlier cluster of this name is there, as `checkAccount` finds out. */
   readonly takesOverLogGroup: boolean;
   readonly system: SystemPlan;
+  readonly controlPlaneTier: ControlPlaneTier;
   /** Whether AWS refuses to delete the cluster. Set it to false before `pulumi destroy`. @default false */
   readonly deletionProtection: boolean;
   readonly versions: EksVersions;
@@ -199,6 +202,6 @@ function controlPlane(
       clusterTags: isOpenToTheWorld(publicAccess.cidrs) ? { [WORLD_OPEN_TAG]: "true" } : {},
       tags: { ...args.tags },
     },
-    { parent, dependsOn: [logs] },
+    { parent, dependsOn: [logs], transforms: tierTransforms(args.controlPlaneTier) },
   );
 }

@@ -44,8 +44,8 @@ export interface EksPlatformArgs
       | "deletionProtection"
     > {
   readonly pools: Pools;
-  /** The plan: the vCPUs that each pool needs, the system machines, and images for the cache. */
-  readonly plan: Pick<EksPlan, "machines" | "system" | "images">;
+  /** The plan: the vCPUs that each pool needs, the system machines, the control plane's tier, images for the cache. */
+  readonly plan: Pick<EksPlan, "machines" | "system" | "controlPlane" | "images">;
   /** Tags of every resource, with machines and volumes. @default none */
   readonly tags?: Readonly<Record<string, string>> | undefined;
 }
@@ -94,6 +94,7 @@ export class EksPlatform extends pulumi.ComponentResource {
       {
         ...args,
         system: args.plan.system,
+        controlPlaneTier: args.plan.controlPlane.tier,
         vpcId: this.network.vpcId,
         subnetIds: this.network.privateSubnetIds,
         versions: EKS_VERSIONS,

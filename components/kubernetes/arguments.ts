@@ -93,6 +93,8 @@ export interface Placement {
 
 /** Who may connect, where the network plugin enforces NetworkPolicy. */
 export interface NetworkAccess {
+  /** To all of the servers' ports, from servers, Sentinels and proxies of the deployment. @default these pods */
+  readonly nodes?: readonly types.input.networking.v1.NetworkPolicyPeer[] | undefined;
   /** To the servers' client port. @default every pod of the namespace */
   readonly clients?: readonly types.input.networking.v1.NetworkPolicyPeer[] | undefined;
   /** To the exporters' port. @default every pod of every namespace, as the figures are no secret */

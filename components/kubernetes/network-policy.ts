@@ -24,13 +24,15 @@ export function createNetworkPolicy(
   watched = false,
 ): k8s.networking.v1.NetworkPolicy {
   const { deployment, names, args, options } = context;
-  const own: Peer = { podSelector: { matchLabels: selectorLabels(deployment) } };
-  const watchers: readonly Peer[] = watched
-    ? [
-        { podSelector: { matchLabels: sentinelLabels(deployment) } },
-        { podSelector: { matchLabels: writeProxyLabels(deployment) } },
-      ]
-    : [];
+  const own: readonly Peer[] = args.access?.nodes ?? [{ podSelector: { matchLabels: selectorLabels(deployment) } }];
+  const isAmongNodes = args.access?.nodes !== undefined;
+  const watchers: readonly Peer[] =
+    watched && !isAmongNodes
+      ? [
+          { podSelector: { matchLabels: sentinelLabels(deployment) } },
+          { podSelector: { matchLabels: writeProxyLabels(deployment) } },
+        ]
+      : [];
   const clients: readonly Peer[] = args.access?.clients ?? [{ podSelector: {} }];
   const monitoring: readonly Peer[] = args.access?.monitoring ?? [{ namespaceSelector: {} }];
   return new k8s.networking.v1.NetworkPolicy(
@@ -41,14 +43,21 @@ export function createNetworkPolicy(
         podSelector: { matchLabels: selectorLabels(deployment) },
         policyTypes: ["Ingress", "Egress"],
         ingress: [
-          { from: [own, ...watchers, ...clients], ports: [tcp(CLIENT_PORT)] },
-          { from: [own], ports: between.map(tcp) },
-          ...(args.metrics === undefined ? [] : [{ from: [own, ...monitoring], ports: [tcp(METRICS_PORT)] }]),
+          { from: unique([...own, ...watchers, ...clients]), ports: [tcp(CLIENT_PORT)] },
+          { from: [...own], ports: between.map(tcp) },
+          ...(args.metrics === undefined
+            ? []
+            : [{ from: unique([...own, ...monitoring]), ports: [tcp(METRICS_PORT)] }]),
         ],
         egress: [
-          { to: [own], ports: between.map(tcp) },
+          { to: [...own], ports: between.map(tcp) },
           ...(watched
-            ? [{ to: [{ podSelector: { matchLabels: sentinelLabels(deployment) } }], ports: [tcp(SENTINEL_PORT)] }]
+            ? [
+                {
+                  to: isAmongNodes ? [...own] : [{ podSelector: { matchLabels: sentinelLabels(deployment) } }],
+                  ports: [tcp(SENTINEL_PORT)],
+                },
+              ]
             : []),
           DNS,
         ],
@@ -64,26 +73,30 @@ export function createNetworkPolicy(
  */
 export function createFailoverPolicies(context: DeploymentContext): void {
   const { deployment, names, args, options } = context;
-  const servers: Peer = { podSelector: { matchLabels: selectorLabels(deployment) } };
+  const servers: readonly Peer[] = args.access?.nodes ?? [{ podSelector: { matchLabels: selectorLabels(deployment) } }];
   const clients: readonly Peer[] = args.access?.clients ?? [{ podSelector: {} }];
   const policy = (name: string, labels: Record<string, string>, port: number, also: readonly Peer[]): void => {
-    const own: Peer = { podSelector: { matchLabels: labels } };
+    const own: readonly Peer[] = args.access?.nodes ?? [{ podSelector: { matchLabels: labels } }];
     const spec: k8s.types.input.networking.v1.NetworkPolicySpec = {
       podSelector: { matchLabels: labels },
       policyTypes: ["Ingress", "Egress"],
-      ingress: [{ from: [own, ...also, ...clients], ports: [tcp(port)] }],
-      egress: [{ to: [own], ports: [tcp(port)] }, { to: [servers], ports: [tcp(CLIENT_PORT)] }, DNS],
+      ingress: [{ from: unique([...own, ...also, ...clients]), ports: [tcp(port)] }],
+      egress: [{ to: [...own], ports: [tcp(port)] }, { to: [...servers], ports: [tcp(CLIENT_PORT)] }, DNS],
     };
     new k8s.networking.v1.NetworkPolicy(name, { metadata: objectMetadata(context, name), spec }, options);
   };
-  policy(names.sentinel, sentinelLabels(deployment), SENTINEL_PORT, [servers]);
+  policy(names.sentinel, sentinelLabels(deployment), SENTINEL_PORT, servers);
   policy(names.writeProxy, writeProxyLabels(deployment), CLIENT_PORT, []);
 }
 
-/** Load generators accept no connections and connect to servers of their namespace only. */
+/**
+ * Load generators accept no connections and connect to servers only.
+ * @param servers @default every pod of the namespace
+ */
 export function createLoadGeneratorPolicy(
   namespace: pulumi.Input<string>,
   options: pulumi.CustomResourceOptions,
+  servers: readonly Peer[] = [{ podSelector: {} }],
 ): k8s.networking.v1.NetworkPolicy {
   const name = "load-generators";
   return new k8s.networking.v1.NetworkPolicy(
@@ -94,11 +107,16 @@ export function createLoadGeneratorPolicy(
         podSelector: { matchLabels: { ...JOB_LABELS } },
         policyTypes: ["Ingress", "Egress"],
         ingress: [],
-        egress: [{ to: [{ podSelector: {} }], ports: [tcp(CLIENT_PORT)] }, DNS],
+        egress: [{ to: [...servers], ports: [tcp(CLIENT_PORT)] }, DNS],
       },
     },
     options,
   );
+}
+
+/** Peers without repetition: a block may stand for several kinds of pods. */
+function unique(peers: readonly Peer[]): Peer[] {
+  return [...new Map(peers.map((peer) => [JSON.stringify(peer), peer])).values()];
 }
 
 function tcp(port: number): k8s.types.input.networking.v1.NetworkPolicyPort {

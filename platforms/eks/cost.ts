@@ -2,6 +2,7 @@ import { HOURS_PER_MONTH } from "../../lib/dollars";
 import type { MachineGroup } from "./machine-plan";
 import type { PodGroup } from "./pod-groups";
 import type { PriceTable } from "./prices";
+import type { ControlPlaneTier } from "./scale/control-plane";
 import type { VolumeSpeed } from "./storage-classes";
 import { GP3_BASELINE, STORAGE_CLASSES } from "./storage-classes";
 
@@ -36,18 +37,22 @@ export interface CostArgs {
   readonly natGateways: number;
   /** Interface endpoints × zones. */
   readonly endpointZones: number;
+  readonly controlPlaneTier: ControlPlaneTier;
   /** Number of KMS keys that the stack creates. */
   readonly kmsKeys: number;
 }
 
 export function costOf(args: CostArgs): Cost {
-  const { region, prices, natGateways, endpointZones, kmsKeys } = args;
+  const { region, prices, natGateways, endpointZones, kmsKeys, controlPlaneTier: tier } = args;
   const times = (count: number, price: number | undefined): number | undefined =>
     price === undefined ? undefined : count * price;
   const lines: CostLine[] = [
     ...machineLines(args),
     ...volumeLines(args),
     { what: "EKS control plane", count: 1, usdPerHour: prices?.eksControlPlanePerHour },
+    ...(tier === "standard"
+      ? []
+      : [{ what: `EKS control plane, ${tier}`, count: 1, usdPerHour: prices?.eksTierPerHour?.[tier] }]),
     {
       what: "NAT gateways with their addresses",
       count: natGateways,

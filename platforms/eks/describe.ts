@@ -4,7 +4,9 @@ import { formatCount, formatList } from "../../lib/units";
 import type { MachineGroup } from "./machine-plan";
 import type { MachineSet } from "./machine-sets";
 import type { EksPlan } from "./plan";
+import { describeControlPlane } from "./scale/control-plane";
 import { ANONYMOUS_PULLS, SECRET_CONTENT, secretCommand } from "./scale/image-pulls";
+import type { PolicyPeers } from "./scale/policy-peers";
 import type { SystemPlan } from "./scale/system-machines";
 
 /** Lines of text: machines by pool and zone, cost, quotas, notes. The caller formats the problems. */
@@ -13,6 +15,8 @@ export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
   return [
     `machines in ${plan.region}:`,
     ...indent(machineTable(plan.machines, plan.zones)),
+    `control plane: ${describeControlPlane(plan.controlPlane)}`,
+    ...describePolicies(plan.policies),
     `system machines: ${describeSystem(plan.system)}`,
     ...indent(plan.sets.flatMap(describeShared)),
     ...describeImages(plan),
@@ -54,6 +58,12 @@ function describeSystem({ startedMachines, karpenter, dnsReplicas }: SystemPlan)
   const size = `${karpenter.cpuMilli / 1000} CPU and ${karpenter.memoryMiB / 1024} GiB`;
   const machines = `${formatCount(startedMachines)} ${startedMachines === 1 ? "machine" : "machines"}`;
   return `Karpenter with ${size} for ${machines}, ${formatCount(dnsReplicas)} replicas of CoreDNS`;
+}
+
+function describePolicies({ pods, cidr }: PolicyPeers): string[] {
+  if (cidr === null) return [];
+  const why = `EKS would send the addresses of ${formatCount(pods)} pods to every machine`;
+  return [`network policies: peers are the addresses of ${cidr}, because ${why}`];
 }
 
 function describeImages({ region, images: { hubImages, pulls, cache } }: Pick<EksPlan, "region" | "images">): string[] {

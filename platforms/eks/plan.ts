@@ -15,8 +15,12 @@ import { PRICED_REGIONS, pricesOf } from "./prices";
 import type { Problem } from "./problem";
 import type { QuotaNeed } from "./quotas";
 import { quotaNeeds } from "./quotas";
+import type { ControlPlanePlan, ControlPlaneTier } from "./scale/control-plane";
+import { planControlPlane } from "./scale/control-plane";
 import type { ImageCacheArgs, ImagePlan } from "./scale/image-pulls";
 import { imageProblems, planImages } from "./scale/image-pulls";
+import type { PolicyPeers } from "./scale/policy-peers";
+import { planPolicyPeers, policyNotes } from "./scale/policy-peers";
 import type { SystemArgs, SystemPlan } from "./scale/system-machines";
 import { planSystem, systemPodAddresses, systemProblems } from "./scale/system-machines";
 
@@ -39,6 +43,8 @@ export interface EksPlanArgs {
   readonly system: SystemArgs;
   readonly pools: Pools;
   readonly groups: readonly PodGroup[];
+  /** Tier of the control plane. @default as the machines and pods need */
+  readonly controlPlaneTier?: ControlPlaneTier | undefined;
   /** Cache of Docker Hub's images that the stack creates. @default none */
   readonly imageCache?: ImageCacheArgs | undefined;
   /** Whether the stack creates a KMS key. */
@@ -54,6 +60,8 @@ export interface EksPlan {
   readonly sets: readonly MachineSet[];
   /** Undefined with an existing network. */
   readonly network: NetworkPlan | undefined;
+  readonly controlPlane: ControlPlanePlan;
+  readonly policies: PolicyPeers;
   readonly images: ImagePlan;
   readonly volumes: { readonly count: number; readonly gib: number };
   readonly quotas: readonly QuotaNeed[];
@@ -80,6 +88,9 @@ export function planEks(args: EksPlanArgs): EksPlan {
   const machines = [...systemMachines(system, zones), ...pods.machines];
   // Of an existing network the addresses are not known here.
   const addresses = wanted.existing ? "one" : wanted.nat;
+  const podCount = groups.reduce((sum, group) => sum + group.pods.length, 0);
+  const controlPlane = planControlPlane(started + system.machines, podCount, args.controlPlaneTier);
+  const policies = planPolicyPeers(podCount, wanted.existing ? undefined : wanted.cidr);
   const images = planImages(groups, pods.machines, addresses, args.imageCache);
   const network = wanted.existing ? undefined : planNetwork(wanted.cidr, Math.max(1, zones.length));
   const rootVolumeGib = (pool: MachineGroup["pool"]): number =>
@@ -95,6 +106,8 @@ export function planEks(args: EksPlanArgs): EksPlan {
     system,
     sets: pods.sets,
     network,
+    controlPlane,
+    policies,
     images,
     volumes: {
       count: groups.reduce((sum, group) => sum + (group.volume === undefined ? 0 : group.pods.length), 0),
@@ -117,8 +130,9 @@ export function planEks(args: EksPlanArgs): EksPlan {
       natGateways,
       endpointZones,
       kmsKeys: args.ownKey ? 1 : 0,
+      controlPlaneTier: controlPlane.tier,
     }),
-    notes: [...notesOf(args, prices), ...pods.notes],
+    notes: [...notesOf(args, prices), ...policyNotes(policies), ...pods.notes],
     problems: [
       ...zoneProblems(args, machines, prices),
       ...systemProblems(system, prices),

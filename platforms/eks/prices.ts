@@ -1,5 +1,6 @@
 /** Prices by region. Pure; each table is a file of `prices/` with its date and its sources. */
 import { z } from "zod";
+import { CONTROL_PLANE_TIERS } from "./scale/control-plane";
 import usWest2 from "./prices/us-west-2.json";
 
 const price = z.number().positive();
@@ -15,6 +16,8 @@ const priceTableSchema = z.strictObject({
   /** Zones of the region. */
   zones: z.int().min(1),
   eksControlPlanePerHour: price.optional(),
+  /** On top of the control plane's price. */
+  eksTierPerHour: z.partialRecord(z.enum(CONTROL_PLANE_TIERS).exclude(["standard"]), price).optional(),
   natGateway: z.strictObject({ perHour: price, perGb: price }).optional(),
   publicIpv4PerHour: price.optional(),
   interfaceEndpoint: z.strictObject({ perZoneHour: price, perGb: price }).optional(),

@@ -58,6 +58,7 @@ export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmar
       ]),
       ...(benchmark === undefined ? [] : [clientGroup(platform, deployments, workloads)]),
     ],
+    controlPlaneTier: cluster.controlPlaneTier,
     imageCache,
     ownKey: cluster.keyArn === undefined,
   };

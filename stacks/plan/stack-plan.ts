@@ -81,13 +81,29 @@ function withoutProblems({
   system,
   sets,
   network,
+  controlPlane,
+  policies,
   images,
   volumes,
   quotas,
   cost,
   notes,
 }: EksPlan): Omit<EksPlan, "problems"> {
-  return { region, zones, machines, system, sets, network, images, volumes, quotas, cost, notes };
+  return {
+    region,
+    zones,
+    machines,
+    system,
+    sets,
+    network,
+    controlPlane,
+    policies,
+    images,
+    volumes,
+    quotas,
+    cost,
+    notes,
+  };
 }
 
 function planDeployment(name: string, deployment: DeploymentConfig, platform: PlatformConfig): DeploymentPlan {

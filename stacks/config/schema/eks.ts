@@ -4,6 +4,7 @@ import { z } from "zod";
 import { planNetwork } from "../../../platforms/eks/network-plan";
 import { CAPACITIES, SERVERS_ON_DEMAND } from "../../../platforms/eks/capacity";
 import { NAT_STRATEGIES } from "../../../platforms/eks/plan";
+import { CONTROL_PLANE_TIERS } from "../../../platforms/eks/scale/control-plane";
 import type { PoolArgs } from "../../../platforms/eks/pools";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
 import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
@@ -143,6 +144,11 @@ export const clusterSchema = z.strictObject({
   logRetentionInDays: z.literal([1, 3, 5, 7, 14, 30, 60, 90, 180, 365]).default(7).meta({
     description: "Retention of the control plane's logs.",
     unit: "days",
+  }),
+  controlPlaneTier: z.enum(CONTROL_PLANE_TIERS).optional().meta({
+    description:
+      "Tier of the control plane: `standard`, which AWS scales as it sees fit, or a provisioned one, which costs more.",
+    fallback: "the least that the planned machines and pods need",
   }),
   deletionProtection: z.boolean().default(false).meta({
     description: "Whether EKS refuses to delete the cluster. `pulumi destroy` needs false.",

@@ -75,6 +75,7 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
     namespace,
     kubeconfig: eks.kubeconfig,
     context: undefined,
+    policyBlock: plan.policies.cidr ?? undefined,
     nodeSelectors: setNodeSelectors(plan.sets),
   });
   return { deployments, platform: pulled.platform };

@@ -5,7 +5,7 @@ import type { KubernetesReference } from "../../../platforms/deployment-referenc
 import { ScaleIn } from "../../../provider/resources/scale-in";
 import { EngineReplication } from "../../../components/engine-replication";
 import type { Labels } from "../../../platforms/kubernetes/pods";
-import type { Placement, ServerArgs } from "../../../components/kubernetes/arguments";
+import type { NetworkAccess, Placement, ServerArgs } from "../../../components/kubernetes/arguments";
 import { objectNames } from "../../../components/kubernetes/names";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";
 import type { ServerPods } from "../../../components/kubernetes/pods/server-pods";
@@ -33,6 +33,8 @@ export interface PodDestination {
   /** A kubeconfig's path, or its text without secrets. */
   readonly kubeconfig: pulumi.Input<string> | undefined;
   readonly context: string | undefined;
+  /** Block of addresses that network policies name in place of pods; undefined where they select pods. */
+  readonly policyBlock?: string | undefined;
   /** What machines are labelled with, for each StatefulSet and Deployment, by its name; undefined where they exist. */
   readonly nodeSelectors: ReadonlyMap<string, Labels> | undefined;
 }
@@ -49,10 +51,11 @@ export async function deployPodsOfStack(
     createDashboard(platform.namespace, { provider: place.provider, dependsOn: [place.namespace] });
   }
   if (config.measures)
-    createLoadGeneratorPolicy(place.namespace.metadata.name, {
-      provider: place.provider,
-      dependsOn: [place.namespace],
-    });
+    createLoadGeneratorPolicy(
+      place.namespace.metadata.name,
+      { provider: place.provider, dependsOn: [place.namespace] },
+      accessOf(place)?.nodes,
+    );
   return Object.entries(config.deployments).map(([name, deployment]) =>
     deployPods(name, deployment, platform, config, place),
   );
@@ -69,7 +72,10 @@ function deployPods(
   const settings = podSettings(platform, deployment);
   const on = (object: string): Placement => onMachines(settings.placement, object, place.nodeSelectors);
   const own = { ...settings, placement: on(name) };
-  const args = serverArgs(deployment, platform, own, password, place.namespace.metadata.name);
+  const args = {
+    ...serverArgs(deployment, platform, own, password, place.namespace.metadata.name),
+    access: accessOf(place),
+  };
   // A preview knows it, and so does what must happen before the servers change.
   const planned = pulumi.output(place.kubeconfig).apply((kubeconfig): KubernetesReference => ({
     ...podTarget(name, deployment, platform),
@@ -103,6 +109,13 @@ function deployPods(
     dependsOn: [rollout],
     formsWithoutHelp: deployment.mode === "replication",
   };
+}
+
+/** Who may connect: whatever has an address of the block, or the default. */
+function accessOf({ policyBlock }: PodDestination): NetworkAccess | undefined {
+  if (policyBlock === undefined) return undefined;
+  const peers = [{ ipBlock: { cidr: policyBlock } }];
+  return { nodes: peers, clients: peers, monitoring: peers };
 }
 
 function createServers(

@@ -4,6 +4,7 @@ import { planEks } from "../../../platforms/eks/plan";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
 import { clientPodGroup } from "../../../platforms/eks/pod-groups";
 import { declare, EKS_ZONES, platformArgs, VALKEY_ON_EKS_PLAN } from "../../support/pulumi/eks";
+import { requestProblems } from "../../support/aws/shapes";
 import type { ProgramRun } from "../../support/pulumi/pulumi-mocks";
 
 const large = planEks({
@@ -40,5 +41,37 @@ describe("a platform for 2,750 machines", () => {
       instanceTypes: ["m7g.4xlarge"],
       scalingConfig: { desiredSize: 2 },
     });
+  });
+
+  it("asks for the planned tier of the control plane, in the resource that the component makes, and for nothing else", async () => {
+    const transformed = (type: string): Promise<unknown> =>
+      Promise.all(
+        (program.one("eks:index:Cluster").options.transforms ?? []).map((transform) =>
+          transform({
+            type,
+            name: "valkey-eksCluster",
+            custom: true,
+            props: { name: "valkey" },
+            opts: { protect: true },
+          }),
+        ),
+      );
+    expect(large.controlPlane.tier).toBe("tier-2xl");
+    expect(await transformed("aws:eks/cluster:Cluster")).toEqual([
+      {
+        props: { name: "valkey", controlPlaneScalingConfig: { tier: "tier-2xl" } },
+        opts: { protect: true },
+      },
+    ]);
+    expect(await transformed("aws:eks/addon:Addon")).toEqual([undefined]);
+    // AWS' model of the call knows the member and the value.
+    const request = { name: "valkey", controlPlaneScalingConfig: { tier: large.controlPlane.tier } };
+    expect(requestProblems("eks.CreateCluster", request).filter((problem) => /scaling/i.test(problem))).toEqual([]);
+  });
+
+  it("asks for no tier where standard suffices", async () => {
+    const { EksPlatform } = await import("../../../components/eks/platform.js");
+    const small = await declare(() => new EksPlatform("valkey", platformArgs()));
+    expect(small.one("eks:index:Cluster").options.transforms ?? []).toEqual([]);
   });
 });

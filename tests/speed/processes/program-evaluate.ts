@@ -10,6 +10,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { parseConfig } from "../../../stacks/config/parse";
 import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { program } from "../../../stacks/program/program";
+import { acceptTransforms } from "../../support/pulumi/mock-transforms";
 import { readStackFile } from "../../../stacks/config/stack-file";
 
 /** What a stack on one machine has no use for, and what costs seconds to load. */
@@ -34,6 +35,7 @@ async function evaluate(stack: string): Promise<void> {
     stack,
     true,
   );
+  acceptTransforms();
   let failure: unknown;
   await pulumi.runtime.runInPulumiStack(async () => {
     try {

@@ -168,6 +168,25 @@ describe.each(stacks)("the stack %s", (name, config) => {
     expect(planStack(name, config).eks?.volumes.count).toBe(claims);
   });
 
+  it("lets policies name pods, or the network's block where these are too many", () => {
+    const { cidr } = planStack(name, config).eks?.policies ?? { cidr: undefined };
+    const policies = program.ofType("kubernetes:networking.k8s.io/v1:NetworkPolicy");
+    expect(policies.length).toBeGreaterThan(0);
+    for (const { inputs } of policies) {
+      const { ingress, egress } = inputs["spec"] as Record<
+        "ingress" | "egress",
+        readonly { readonly from?: readonly object[]; readonly to?: readonly object[] }[]
+      >;
+      const peers = [...ingress.flatMap(({ from = [] }) => from), ...egress.flatMap(({ to = [] }) => to)];
+      expect(peers.length).toBeGreaterThan(0);
+      for (const peer of peers) {
+        if (cidr === null) expect(peer).not.toHaveProperty("ipBlock");
+        else expect(peer).toEqual({ ipBlock: { cidr } });
+      }
+    }
+    expect(cidr !== null).toBe(name === "billion");
+  });
+
   it("goes from servers to namespace to volumes to machines to the cluster, made by the cluster's own provider", () => {
     const namespace = program.one("kubernetes:core/v1:Namespace");
     const volumes = program.one("valkey:index:VolumeDeletionWait");

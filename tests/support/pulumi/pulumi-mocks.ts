@@ -4,6 +4,7 @@
  */
 import * as pulumi from "@pulumi/pulumi";
 import type { DeclaredResource } from "./declared-resources";
+import { acceptTransforms } from "./mock-transforms";
 import { isDeletedBefore, resourceId, resourceKey, withAncestors, onlyResource } from "./declared-resources";
 
 export type { DeclaredResource } from "./declared-resources";
@@ -107,6 +108,7 @@ export async function runProgram(
     stack,
     false,
   );
+  acceptTransforms();
   let returned: unknown;
   // Thrown after the run: the stack would wait for a program that failed, and report nothing.
   let failure: { readonly error: unknown } | undefined;

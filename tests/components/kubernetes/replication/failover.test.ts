@@ -34,6 +34,25 @@ interface Workload {
 }
 
 describe("Sentinels around the upstream chart", () => {
+  it("may be reached by block instead of by label, each block once in a rule", async () => {
+    const block = { ipBlock: { cidr: "10.0.0.0/16" } };
+    const access = { nodes: [block], clients: [block] };
+    const resources = await evaluateProgram(() => {
+      new ValkeyReplication("shop", { ...plainServers, replicas: 2, sentinel: SENTINEL, access });
+    });
+    const policies = resources.filter(({ type }) => type.endsWith(":NetworkPolicy"));
+    expect(policies.length).toBe(3);
+    for (const { inputs } of policies) {
+      const { ingress, egress } = inputs["spec"] as Record<
+        "ingress" | "egress",
+        readonly { readonly from?: readonly object[]; readonly to?: readonly object[] }[]
+      >;
+      const rules = [...ingress.map(({ from }) => from), ...egress.map(({ to }) => to)];
+      // DNS servers may be anywhere.
+      expect(rules.filter((peers) => peers !== undefined)).toEqual(rules.slice(0, -1).map(() => [block]));
+    }
+  });
+
   it("are a StatefulSet over the zones, with all that it takes", async () => {
     const resources = await replication();
     expect(
