@@ -123,7 +123,7 @@ function describePods({ requests, limits, volume, pool, instanceType, oneMachine
   const type = instanceType === null ? "" : ` (${instanceType})`;
   return [
     isFixed ? reserved : `${reserved} (at most ${limits.cpu} and ${limits.memory})`,
-    ...(volume === null ? [] : [`a volume of ${volume.size}${className}`]),
+    volume === null ? "no volume" : `a volume of ${volume.size}${className}`,
     ...(pool === null ? [] : [`pool ${pool}${type}`]),
     ...(oneMachine ? ["all on one machine"] : []),
     image,

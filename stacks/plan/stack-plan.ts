@@ -20,6 +20,7 @@ import { crossZoneUsdPerHour } from "../../platforms/eks/cost";
 import type { EksPlan } from "../../platforms/eks/plan";
 import { pricesOf } from "../../platforms/eks/prices";
 import { planFailures } from "./scenario-runs";
+import { storageNotes } from "./storage-notes";
 import {
   configuredCapacitySearch,
   studyTreatments,
@@ -255,6 +256,7 @@ function notesOf(
     if (!sharesCpus(platform, deployment)) continue;
     notes.push(`${name} shares its CPUs: staticCpus needs whole CPUs, with requests equal to limits`);
   }
+  notes.push(...storageNotes(config));
   const workload = measurement?.workload ?? benchmark;
   if (workload.clients !== benchmark.clients || workload.threads !== benchmark.threads) {
     const wanted = `${benchmark.clients} on ${benchmark.threads}`;

@@ -44,9 +44,10 @@ describe("a platform for 2,750 machines", () => {
   });
 
   it("asks for the planned tier of the control plane, in the resource that the component makes, and for nothing else", async () => {
+    const transforms = program.one("eks:index:Cluster").options.transforms ?? [];
     const transformed = (type: string): Promise<unknown> =>
       Promise.all(
-        (program.one("eks:index:Cluster").options.transforms ?? []).map((transform) =>
+        transforms.map(async (transform) =>
           transform({
             type,
             name: "valkey-eksCluster",

@@ -31,6 +31,30 @@ describe("formation of a cluster", () => {
     }
   });
 
+  it("takes in a node that comes back at another address without its nodes.conf, as a pod without a volume does", async () => {
+    const settings = { "cluster-node-timeout": 2000 };
+    const cluster = await sandbox.cluster("lost", 3, 1, settings);
+    await form(cluster, SHAPE);
+    const spare = await sandbox.cluster("spare", 3, 0, settings);
+    const [lost, fresh] = [cluster.nodes[0], spare.nodes[0]];
+    if (lost === undefined || fresh === undefined) throw new Error("no node");
+    await withNode(spare, 0, (connection) => connection.config("SET", "primaryauth", cluster.access.password ?? ""));
+    await withNode(cluster, 0, (connection) => connection.call("SHUTDOWN", "NOSAVE")).catch(() => undefined);
+    const connect: Deployment["connect"] = (node, ...rest) =>
+      node.endpoint === fresh.endpoint ? spare.connect(fresh, ...rest) : cluster.connect(node, ...rest);
+    const nodes = cluster.nodes.map((node) => (node === lost ? { ...fresh, name: lost.name, zone: lost.zone } : node));
+    const deployment = { ...cluster, nodes, connect };
+    await eventually("its replica has taken over", () =>
+      withNode(deployment, 1, async (connection) => /cluster_state:ok/.test(await connection.cluster("INFO"))),
+    );
+    await eventually("it is known to have failed", () =>
+      withNode(deployment, 1, async (connection) => /master,fail /.test(String(await connection.cluster("NODES")))),
+    );
+    expect(await failing(deployment)).toContainEqual(expect.stringMatching(/^members: /));
+    expect(await form(deployment, SHAPE)).toMatchObject({ changed: true });
+    expect(await failing(deployment)).toEqual([]);
+  });
+
   it("restores hidden directives, also those that a killed formation left changed", async () => {
     const deployment = await sandbox.cluster("hidden", 3, 1);
     const hidden = async (index: number): Promise<string[]> =>

@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import { parseConfig } from "../../../stacks/config/parse";
+import { planStack } from "../../../stacks/plan/stack-plan";
+import { storageNotes } from "../../../stacks/plan/storage-notes";
+import type { StackConfig } from "../../../stacks/config/schema/stack";
+
+const config = (deployments: object): StackConfig =>
+  parseConfig(
+    "stack x",
+    { platform: { type: "kubernetes", zones: ["a", "b", "c"] }, deployments },
+    { cores: 2, memoryBytes: 2 ** 34 },
+  );
+const notes = (deployments: object): string[] => storageNotes(config(deployments));
+const cluster = { mode: "cluster", primaries: 3, replicasPerPrimary: 1 };
+const ephemeral = { storage: { ephemeral: true } };
+
+describe("the plan", () => {
+  it("says what a pod without a volume loses, once for all clusters alike", () => {
+    const unsaved = { ...cluster, settings: { save: "" }, pods: ephemeral };
+    expect(notes({ one: unsaved, two: unsaved, three: { ...cluster, pods: ephemeral } })).toEqual([
+      "one, two: nodes.conf, all that is written, lies on the machines' disks: a pod that is deleted comes back as a new node without keys, while the rest of its shard serves; pulumi up --refresh takes the pod in",
+      expect.stringMatching(/^three: keys and nodes\.conf lie on the machines' disks/),
+    ]);
+    expect(notes({ bare: { ...unsaved, replicasPerPrimary: 0 } })).toEqual([
+      expect.stringMatching(/, and nothing serves its slots;/),
+    ]);
+  });
+
+  it("says where many volumes hold nodes.conf alone, and nothing of others", () => {
+    const large = { ...cluster, primaries: 51, settings: { save: "" } };
+    expect(notes({ large })).toEqual([
+      "large: 102 volumes hold nodes.conf alone; pods: { storage: { ephemeral: true } } makes none",
+    ]);
+    expect(notes({ small: { ...large, primaries: 3 }, saved: { ...large, settings: {} } })).toEqual([]);
+    const { notes: planned } = planStack("x", config({ large }));
+    expect(planned).toEqual(expect.arrayContaining(notes({ large })));
+  });
+});
