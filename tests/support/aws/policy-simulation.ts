@@ -39,6 +39,9 @@ export async function isAllowed(
   identityPolicies: readonly NamedPolicy[],
   resourcePolicy?: PolicyDocument,
 ): Promise<boolean> {
+  // AWS' own parameters are in no account, which the simulator's resource types do not know.
+  if (/^arn:[^:]*:ssm:[^:]*::/.test(resource))
+    return identityPolicies.some(({ policy }) => grants(policy, action, resource));
   const contextVariables = Object.fromEntries(
     Object.entries(context).map(([key, value]) => [key, typeof value === "string" ? value : [...value]]),
   );
@@ -56,4 +59,24 @@ export async function isAllowed(
   const analysis =
     result.resultType === "single" ? [result.result.analysis] : result.results.map((each) => each.analysis);
   return analysis.length > 0 && analysis.every((each) => each.result === "Allowed");
+}
+
+/** Whether a statement without conditions allows an action on a resource. */
+function grants({ Statement }: PolicyDocument, action: string, resource: string): boolean {
+  return Statement.some(
+    (each) =>
+      each.Effect === "Allow" &&
+      each.Condition === undefined &&
+      [each.Action].flat().includes(action) &&
+      [each.Resource].flat().some((pattern) => matches(pattern, resource)),
+  );
+}
+
+/** IAM's wildcards: `*` and `?`. */
+function matches(pattern: string, text: string): boolean {
+  const source = pattern
+    .replace(/[.+^${}()|[\]\\]/g, "\\$&")
+    .replace(/\*/g, ".*")
+    .replace(/\?/g, ".");
+  return new RegExp(`^${source}$`, "s").test(text);
 }
