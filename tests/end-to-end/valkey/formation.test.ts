@@ -44,11 +44,14 @@ describe("formation of a cluster", () => {
       node.endpoint === fresh.endpoint ? spare.connect(fresh, ...rest) : cluster.connect(node, ...rest);
     const nodes = cluster.nodes.map((node) => (node === lost ? { ...fresh, name: lost.name, zone: lost.zone } : node));
     const deployment = { ...cluster, nodes, connect };
-    await eventually("its replica has taken over", () =>
-      withNode(deployment, 1, async (connection) => /cluster_state:ok/.test(await connection.cluster("INFO"))),
-    );
-    await eventually("it is known to have failed", () =>
-      withNode(deployment, 1, async (connection) => /master,fail /.test(String(await connection.cluster("NODES")))),
+    // Forming before every node has found it failed is refused.
+    const hasTakenOver = (index: number): Promise<boolean> =>
+      withNode(deployment, index, async (connection) => {
+        const [views, info] = [String(await connection.cluster("NODES")), await connection.cluster("INFO")];
+        return / master,fail .*connected$/m.test(views) && info.includes("cluster_slots_ok:16384");
+      });
+    await eventually("all others find it failed, and its replica has taken over", async () =>
+      (await Promise.all([1, 2, 3, 4, 5].map(hasTakenOver))).every(Boolean),
     );
     expect(await failing(deployment)).toContainEqual(expect.stringMatching(/^members: /));
     expect(await form(deployment, SHAPE)).toMatchObject({ changed: true });
