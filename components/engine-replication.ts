@@ -1,71 +1,30 @@
-/** Redis or Dragonfly in replication mode on Kubernetes, to compare Valkey with: native resources, without a chart. */
-import * as pulumi from "@pulumi/pulumi";
+/** Redis or Dragonfly in replication mode on Kubernetes, verified, to compare Valkey with. */
+import type * as pulumi from "@pulumi/pulumi";
 import type { Engine } from "../valkey/engines";
-import type { ServerArgs } from "./kubernetes/arguments";
-import type { DeploymentContext } from "./kubernetes/deployment-context";
-import { directiveEngine, DRAGONFLY_FLAGS_FILE, dragonflyFlags, dragonflyPasswordFlags } from "./kubernetes/engines";
-import { CLIENT_PORT } from "./kubernetes/layout";
-import { objectNames } from "./kubernetes/names";
-import { createNativeServers } from "./kubernetes/native-servers";
-import { enginePod, hasVolumes } from "./kubernetes/pods/engine-pod";
-import type { ServerPods } from "./kubernetes/pods/server-pods";
-import { planZones } from "./kubernetes/pods/zone-plan";
-import { PASSWORD_CONFIG, passwordConfig, replicationConfig } from "./kubernetes/server-config";
+import type { DeploymentArgs } from "./deployment-args";
+import { KubernetesDeployment } from "./kubernetes-deployment";
+import { EngineServers } from "./servers/engine-servers";
 
-export interface EngineReplicationArgs extends Omit<ServerArgs, "tls"> {
+export interface EngineReplicationArgs extends Omit<DeploymentArgs, "tls" | "image"> {
   readonly engine: Exclude<Engine, "valkey">;
+  readonly image: string;
   /** Number of replicas of the one primary. */
   readonly replicas: number;
 }
 
-/**
- * Pod 0 is the primary; there is no failover, and connections are plain TCP. The name is the deployment's and is part
- * of every object's name: another name is another deployment.
- */
-export class EngineReplication extends pulumi.ComponentResource {
-  /** Where each node is. */
-  readonly pods: ServerPods;
-  /** Changes with the pod template. */
-  readonly revision: pulumi.Output<string>;
-  /** `HOST:PORT` of all nodes, with the primary. */
-  readonly endpoint: pulumi.Output<string>;
-
+/** Pod 0 is the primary; there is no failover, and connections are plain TCP. */
+export class EngineReplication extends KubernetesDeployment {
   /** @throws BadInput when the name is no host name, or there are too few zones */
   constructor(name: string, args: EngineReplicationArgs, options?: pulumi.ComponentResourceOptions) {
-    const { nodes } = planZones(name, { primaries: 1, replicasPerPrimary: args.replicas }, args.placement.zones);
-    const names = objectNames(name);
-    super("valkey:kubernetes:EngineReplication", name, {}, options);
-    const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
-    const { config, passwordFiles } = serverFiles(args);
-
-    const servers = createNativeServers(context, {
-      nodes,
-      config,
-      scripts: "engine",
-      ports: [CLIENT_PORT],
-      template: enginePod(context, config),
-      hasVolumes: hasVolumes(args),
-      passwordFiles,
-    });
-
-    this.pods = servers.pods;
-    this.revision = servers.revision;
-    this.endpoint = servers.endpoint;
-    this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint });
+    const { engine, replicas } = args;
+    const shape = { primaries: 1, replicasPerPrimary: replicas };
+    super(
+      "valkey:index:EngineReplication",
+      name,
+      { engine, mode: "replication", shape },
+      args,
+      options,
+      (own, inside) => new EngineServers(name, { ...own, engine, replicas }, inside),
+    );
   }
-}
-
-interface ServerFiles {
-  readonly config: string;
-  readonly passwordFiles: Record<string, (password: string) => string>;
-}
-
-/** The configuration and the password, in the form that the engine reads: flags for Dragonfly, directives for Redis. */
-function serverFiles({ engine, settings }: EngineReplicationArgs): ServerFiles {
-  if (engine === "dragonfly") {
-    const config = `${dragonflyFlags(settings).join("\n")}\n`;
-    return { config, passwordFiles: { [DRAGONFLY_FLAGS_FILE]: dragonflyPasswordFlags } };
-  }
-  const passwordFile = (password: string): string => passwordConfig(password, directiveEngine(engine));
-  return { config: replicationConfig(settings), passwordFiles: { [PASSWORD_CONFIG]: passwordFile } };
 }

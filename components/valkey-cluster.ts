@@ -1,56 +1,40 @@
-/** A Valkey cluster on Kubernetes, or a Redis cluster to compare it with: native resources, without a chart. */
-import * as pulumi from "@pulumi/pulumi";
+/** A Valkey cluster on Kubernetes, formed and verified; or a Redis cluster to compare it with. */
+import type * as pulumi from "@pulumi/pulumi";
 import type { Shape } from "../valkey/topology/placement";
-import type { ServerArgs } from "./kubernetes/arguments";
-import type { DeploymentContext } from "./kubernetes/deployment-context";
-import { directiveEngine } from "./kubernetes/engines";
-import { BUS_PORT, CLIENT_PORT } from "./kubernetes/layout";
-import { objectNames } from "./kubernetes/names";
-import { createNativeServers } from "./kubernetes/native-servers";
-import { clusterPod } from "./kubernetes/pods/cluster-pod";
-import type { ServerPods } from "./kubernetes/pods/server-pods";
-import { planClusterZones } from "./kubernetes/pods/zone-plan";
-import { clusterConfig, PASSWORD_CONFIG, passwordConfig } from "./kubernetes/server-config";
+import type { DeploymentArgs } from "./deployment-args";
+import { KubernetesDeployment } from "./kubernetes-deployment";
+import { ClusterServers } from "./servers/cluster-servers";
 
-export interface ValkeyClusterArgs extends ServerArgs {
-  /** Shards, and replicas of each. Another number of nodes changes the StatefulSet's `replicas` and nothing else. */
+export interface ValkeyClusterArgs extends DeploymentArgs {
+  /** Shards, and replicas of each. Another shape moves slots while clients work. */
   readonly shape: Shape;
+  /** @default "valkey" */
+  readonly engine?: "valkey" | "redis" | undefined;
 }
 
 /**
- * The pods are ready as soon as they answer; the resource `Formation` makes a cluster of them. From then on a pod is
- * ready while its node serves its part of the cluster. The name is the deployment's and is part of every object's name:
- * another name is another deployment.
+ * What depends on it finds a cluster that serves all slots and has passed verification. Every later change is an update
+ * of the same component. The name is the deployment's and is part of every object's name: another name is another
+ * deployment.
+ *
+ * @example
+ * const orders = new ValkeyCluster("orders", {
+ *   shape: { primaries: 3, replicasPerPrimary: 1 },
+ *   zones: ["us-west-2a", "us-west-2b", "us-west-2c"],
+ * });
+ * export const url = orders.url;
  */
-export class ValkeyCluster extends pulumi.ComponentResource {
-  /** Where each node is. */
-  readonly pods: ServerPods;
-  /** Changes with the pod template. */
-  readonly revision: pulumi.Output<string>;
-  /** `HOST:PORT` at which clients in the Kubernetes cluster discover all nodes. */
-  readonly endpoint: pulumi.Output<string>;
-
+export class ValkeyCluster extends KubernetesDeployment {
   /** @throws BadInput when the name is no host name, or the zones cannot keep replicas apart from their primaries */
   constructor(name: string, args: ValkeyClusterArgs, options?: pulumi.ComponentResourceOptions) {
-    const { nodes } = planClusterZones(name, args.shape, args.placement.zones);
-    const names = objectNames(name);
-    super("valkey:kubernetes:ValkeyCluster", name, {}, options);
-    const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
-    const config = clusterConfig(args.settings, args.tls);
-
-    const servers = createNativeServers(context, {
-      nodes,
-      config,
-      scripts: "cluster",
-      ports: [CLIENT_PORT, BUS_PORT],
-      template: clusterPod(context, config),
-      hasVolumes: args.storage.ephemeral !== true,
-      passwordFiles: { [PASSWORD_CONFIG]: (password) => passwordConfig(password, directiveEngine(args.engine)) },
-    });
-
-    this.pods = servers.pods;
-    this.revision = servers.revision;
-    this.endpoint = servers.endpoint;
-    this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint });
+    const { shape, engine = "valkey" } = args;
+    super(
+      "valkey:index:ValkeyCluster",
+      name,
+      { engine, mode: "cluster", shape },
+      args,
+      options,
+      (own, inside) => new ClusterServers(name, { ...own, engine, shape }, inside),
+    );
   }
 }

@@ -1,102 +1,43 @@
-/**
- * Valkey in replication mode on Kubernetes: the upstream chart, with readiness, network policy and failover added.
- * Without Sentinels pod 0 is always the primary.
- */
-import * as k8s from "./kubernetes/kubernetes-sdk";
-import * as pulumi from "@pulumi/pulumi";
-import type { SentinelSettings } from "../valkey/sentinel/plan";
-import type { ServerArgs } from "./kubernetes/arguments";
-import { chartValues } from "./kubernetes/replication/chart-values";
-import { createConfigMap } from "./kubernetes/config-map";
-import type { DeploymentContext } from "./kubernetes/deployment-context";
-import { podRevision } from "./kubernetes/deployment-context";
-import { CLIENT_PORT } from "./kubernetes/layout";
-import { objectNames } from "./kubernetes/names";
-import { createNetworkPolicy } from "./kubernetes/network-policy";
-import { scriptFiles } from "./kubernetes/scripts";
-import type { FailoverNodeSelectors } from "./kubernetes/replication/failover";
-import { createFailover } from "./kubernetes/replication/failover";
-import { createSecret } from "./kubernetes/secret";
-import { PASSWORD_FILE } from "./kubernetes/server-config";
-import type { ServerPods } from "./kubernetes/pods/server-pods";
-import { serverPods, serviceEndpoint } from "./kubernetes/pods/server-pods";
-import { planZones } from "./kubernetes/pods/zone-plan";
-import type { ChartSource } from "../platforms/kubernetes/chart-check";
+/** Valkey in replication mode on Kubernetes, by the upstream chart, verified. */
+import type * as pulumi from "@pulumi/pulumi";
+import type { DeploymentArgs } from "./deployment-args";
+import { KubernetesDeployment } from "./kubernetes-deployment";
+import type { ReplicationServersArgs } from "./servers/replication-servers";
+import { ReplicationServers } from "./servers/replication-servers";
 
-/** The version whose values this component is written for. */
-export const UPSTREAM_CHART: ChartSource = {
-  from: "repository",
-  url: "https://valkey.io/valkey-helm/",
-  version: "0.11.0",
-};
-
-export interface ValkeyReplicationArgs extends ServerArgs {
-  /** Number of replicas of the one primary. */
-  readonly replicas: number;
-  /** Sentinels that promote a replica when the primary fails; not with TLS. @default no failover */
-  readonly sentinel?: SentinelSettings | undefined;
-  /** Labels that machines of Sentinels and proxies must have. @default those of the servers' placement */
-  readonly failoverNodeSelectors?: FailoverNodeSelectors | undefined;
-  /** @default UPSTREAM_CHART */
-  readonly chart?: ChartSource | undefined;
-}
+export interface ValkeyReplicationArgs
+  extends DeploymentArgs, Pick<ReplicationServersArgs, "replicas" | "sentinel" | "chart" | "failoverNodeSelectors"> {}
 
 /**
- * The chart creates the StatefulSet, Services, configuration, disruption budget and service account; this component
- * creates the password, the network policy and the probes' scripts. The name is the deployment's and is part of every
- * object's name: another name is another deployment. A password has letters, digits, `.`, `_` and `-` only, because the
- * chart writes it to files unquoted.
+ * What depends on it finds a primary whose replicas are linked, and that has passed verification. Without Sentinels pod
+ * 0 is always the primary. The name is the deployment's and is part of every object's name: another name is another
+ * deployment.
+ *
+ * @example
+ * const sessions = new ValkeyReplication("sessions", { replicas: 2, zones: ["us-west-2a", "us-west-2b"] });
+ * export const url = sessions.url;
  */
-export class ValkeyReplication extends pulumi.ComponentResource {
-  /** Where each node is. */
-  readonly pods: ServerPods;
-  /** Changes with the pod template. */
-  readonly revision: pulumi.Output<string>;
-  /** `HOST:PORT` of the primary, for clients in the Kubernetes cluster. */
-  readonly endpoint: pulumi.Output<string>;
+export class ValkeyReplication extends KubernetesDeployment {
   /** `HOST:PORT` of all nodes, with the primary. */
   readonly readEndpoint: pulumi.Output<string>;
 
   /** @throws BadInput when the name is no host name, or there are too few zones */
   constructor(name: string, args: ValkeyReplicationArgs, options?: pulumi.ComponentResourceOptions) {
-    const { nodes } = planZones(name, { primaries: 1, replicasPerPrimary: args.replicas }, args.placement.zones);
-    const names = objectNames(name);
-    const wanted = args.chart ?? UPSTREAM_CHART;
-    const from = source(wanted);
-    // Policies do not see the inputs of a chart, so the chart is an input of this component. A local chart has no
-    // version.
-    super("valkey:kubernetes:ValkeyReplication", name, { charts: wanted.from === "path" ? [] : [from] }, options);
-    const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
-
-    const needed = [
-      createSecret(context, { [PASSWORD_FILE]: (password) => password }),
-      createConfigMap(context, names.scripts, scriptFiles(args.sentinel === undefined ? "replication" : "sentinel")),
-      createNetworkPolicy(context, [CLIENT_PORT], args.sentinel !== undefined),
-    ];
-    const chart = { ...from, values: chartValues(context, args.replicas, args.sentinel) };
-    // `Rollout` waits for the pods: Pulumi has no time limit for the resources of a chart.
-    new k8s.helmV4.Chart(
+    const { replicas, sentinel, chart, failoverNodeSelectors } = args;
+    const shape = { primaries: 1, replicasPerPrimary: replicas };
+    let servers: ReplicationServers | undefined;
+    super(
+      "valkey:index:ValkeyReplication",
       name,
-      { name, namespace: args.namespace, ...chart, skipAwait: true },
-      { parent: this, dependsOn: needed },
+      { engine: "valkey", mode: "replication", shape, sentinel },
+      args,
+      options,
+      (own, inside) => {
+        servers = new ReplicationServers(name, { ...own, replicas, sentinel, chart, failoverNodeSelectors }, inside);
+        return servers;
+      },
     );
-
-    if (args.sentinel !== undefined) createFailover(context, args.sentinel, nodes, args.failoverNodeSelectors);
-    this.pods = serverPods(context, nodes, name);
-    this.revision = podRevision(chart);
-    this.endpoint = serviceEndpoint(args.sentinel === undefined ? names.client : names.writeProxy, context);
-    this.readEndpoint = serviceEndpoint(names.read, context);
-    this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint, readEndpoint: this.readEndpoint });
-  }
-}
-
-function source(chart: ChartSource): Pick<k8s.helmV4.ChartArgs, "chart" | "version" | "repositoryOpts"> {
-  switch (chart.from) {
-    case "repository":
-      return { chart: "valkey", version: chart.version, repositoryOpts: { repo: chart.url } };
-    case "oci":
-      return { chart: chart.url, version: chart.version };
-    case "path":
-      return { chart: chart.path };
+    if (servers === undefined) throw new Error(`${name} has no servers`);
+    this.readEndpoint = servers.readEndpoint;
   }
 }

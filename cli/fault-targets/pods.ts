@@ -13,7 +13,7 @@ import type { FaultTarget, FaultTargetListener } from "./fault-targets";
 import type { SubjectPlan, PlannedScenarioRun } from "../../stacks/plan/scenario-runs";
 import { podSubjectPlans } from "../../stacks/plan/scenario-runs";
 import type { PodPlatform } from "../../stacks/plan/pods";
-import { podTarget, sentinelTarget } from "../../stacks/plan/pods";
+import { podTarget } from "../../stacks/plan/pods";
 import type { DeploymentConfig } from "../../stacks/config/schema/deployments";
 import type { StackConfig } from "../../stacks/config/schema/stack";
 
@@ -85,7 +85,7 @@ export class PodFaultTarget implements FaultTarget {
 
 function targetOf(name: string, deployment: DeploymentConfig, platform: PodPlatform): KubernetesReference {
   const access = platform.type === "kubernetes" ? { kubeconfig: platform.kubeconfig, context: platform.context } : {};
-  return { ...podTarget(name, deployment, platform), ...access, ...sentinelTarget(name, deployment) };
+  return { ...podTarget(name, deployment, platform), ...access };
 }
 
 /** The password in the Secret of the deployment. @throws Failure when there is none, or it may not be read */

@@ -28,7 +28,7 @@ import { EKS_VERSIONS } from "./versions";
  * const plan = planEks({ region: "us-west-2", zones, network: addresses, … });
  * const network = { kind: "own", plan: plan.network, nat: "one", flowLogs: false };
  * const platform = new EksPlatform("valkey", { clusterName: "valkey", region: "us-west-2", zones, network, plan, … });
- * new ValkeyCluster("orders", { … }, { provider: platform.provider, dependsOn: platform.ready });
+ * new ClusterServers("orders", { … }, { provider: platform.provider, dependsOn: platform.ready });
  */
 export interface EksPlatformArgs
   extends

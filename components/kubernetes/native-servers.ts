@@ -1,4 +1,4 @@
-/** The servers of a deployment without a chart: everything that ValkeyCluster and EngineReplication have in common. */
+/** The servers of a deployment without a chart: everything that ClusterServers and EngineServers have in common. */
 import type { types } from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import type { ServerArgs } from "./arguments";

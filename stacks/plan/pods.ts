@@ -1,8 +1,8 @@
 /** Settings of pods: the platform's, with the differences of each deployment. Pure. */
 import type { Engine } from "../../valkey/engines";
 import type { Toleration } from "../../platforms/kubernetes/pods";
-import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import { toDirectives } from "../../valkey/settings";
+import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import type { PoolName } from "../../platforms/eks/pools";
 import { LOAD_GENERATOR_SET, machineSetSelector, poolSelector, poolToleration } from "../../platforms/eks/pools";
@@ -13,8 +13,7 @@ import type { PromisedTuning } from "../../valkey/verification/machine-settings"
 import { isGuaranteed } from "../../components/kubernetes/pods/sidecar-resources";
 import type { Placement } from "../../components/kubernetes/arguments";
 import { pullPolicy } from "../../components/kubernetes/pods/image";
-import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "../../components/kubernetes/layout";
-import { objectNames } from "../../components/kubernetes/names";
+import { podReference } from "../../components/kubernetes/reference";
 import { configuredSentinels, configuredShape } from "./benchmark-plans";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
@@ -172,44 +171,29 @@ export function withoutUndefinedKeys<T extends object>(value: T): { [K in keyof 
   };
 }
 
-/** The part of a deployment's reference that locates its Sentinels; empty without Sentinels. */
-export function sentinelTarget(name: string, deployment: DeploymentConfig): Pick<KubernetesReference, "sentinel"> {
-  const settings = configuredSentinels(deployment);
-  return settings === undefined
-    ? {}
-    : { sentinel: { statefulSet: objectNames(name).sentinel, port: SENTINEL_PORT, settings } };
-}
-
 /** The reference to a deployment's pods, without the access to the cluster. */
 export function podTarget(
   name: string,
   deployment: DeploymentConfig,
   platform: PodPlatform,
-): Omit<KubernetesReference, "kubeconfig" | "context" | "sentinel"> {
-  const { statefulSet, client } = objectNames(name);
+): Omit<KubernetesReference, "kubeconfig" | "context"> {
   const { engine, mode, settings } = deployment;
-  const { namespace, tls } = platform;
-  return {
-    platform: "kubernetes",
+  return podReference(
     name,
-    mode,
-    shape: configuredShape(deployment),
-    zones: deploymentZones(platform, deployment),
-    // Dragonfly is told by flags, and says nothing of directives.
-    directives: engine === "dragonfly" ? {} : Object.fromEntries(toDirectives(settings)),
-    namespace,
-    statefulSet,
-    // The upstream chart names it after its release.
-    container: mode === "cluster" || engine !== "valkey" ? SERVER_CONTAINER : name,
-    port: CLIENT_PORT,
-    tls: tls !== undefined,
-    ...(platform.type === "eks" && { tuning: promisedToServers(platform, deployment) }),
-    service: `${client}.${namespace}`,
-  };
+    { engine, mode, shape: configuredShape(deployment), sentinel: configuredSentinels(deployment) },
+    {
+      namespace: platform.namespace,
+      zones: deploymentZones(platform, deployment),
+      settings,
+      tls: platform.tls !== undefined,
+      tuning: promisedToServers(platform, deployment),
+    },
+  );
 }
 
-/** What the machines of a deployment promise its servers. */
-function promisedToServers(platform: EksPlatformConfig, deployment: DeploymentConfig): PromisedTuning {
+/** What the machines of a deployment promise its servers; undefined where the machines are not the platform's own. */
+export function promisedToServers(platform: PodPlatform, deployment: DeploymentConfig): PromisedTuning | undefined {
+  if (platform.type !== "eks") return undefined;
   const { pool = "servers", resources } = podSettings(platform, deployment);
   const backlog = toDirectives(deployment.settings).get("tcp-backlog");
   return promisedTuning(platform.pools[pool]?.tuning ?? UNTUNED, { wholeCpus: wholeCpus(resources), backlog });

@@ -5,10 +5,8 @@ import type { Results, TopologyRecord } from "../../benchmarks/results/schema";
 import { formatSummary } from "../../benchmarks/results/formats/summary";
 import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { Formation } from "../../provider/resources/formation";
 import type { MeasuredTarget } from "../../provider/handlers/load-generator";
 import { Measurement } from "../../provider/resources/measurement";
-import { TopologyCheck } from "../../provider/resources/topology-check";
 import type { EndpointOutput } from "./outputs";
 import { stackOutputs } from "./outputs";
 import { datedVerdictLines, oldVerdictLines } from "./verdict-lines";
@@ -17,7 +15,7 @@ import { planStack } from "../plan/stack-plan";
 import { hasCluster, configuredCapacitySearch, fittedWorkload, mixedWorkloads } from "../plan/benchmark-plans";
 import { isPodPlatform, runnerPlan } from "../plan/pods";
 import type { StackConfig } from "../config/schema/stack";
-import type { Started } from "./deployed";
+import type { Deployed } from "./deployed";
 
 /** Declares the resources of a stack. @returns the stack outputs */
 export async function program(stack: string, config: StackConfig): Promise<Record<string, unknown>> {
@@ -25,19 +23,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   const words = describePlan(plan).join("\n");
   void pulumi.log.info(words);
   const { deployments: deployed, platform } = await deploy(stack, config);
-  const { timeout, trigger } = config.verification;
-  const verified = deployed.map(({ name, target, password, revision, dependsOn, formsWithoutHelp }) => {
-    const formation = formsWithoutHelp
-      ? undefined
-      : new Formation(name, { target, password, timeoutSeconds: timeout }, { dependsOn: [...dependsOn] });
-    const formationMs = formation?.milliseconds ?? pulumi.output(null);
-    const check = new TopologyCheck(
-      name,
-      { target, password, formationMs, revision, timeoutSeconds: timeout, trigger },
-      { dependsOn: [...dependsOn] },
-    );
-    return { name, target, password, formationMs, check };
-  });
+  const verified = deployed.map(({ component }) => component);
   const mixes = withoutUndefined<readonly MixedWorkload[]>(
     mixedWorkloads({ ...config, anyCluster: hasCluster(config) }),
   );
@@ -47,8 +33,8 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
         "measurement",
         {
           targets: pulumi.all(
-            verified.map(({ target, password, formationMs }) =>
-              pulumi.all([target, password, formationMs]).apply(asMeasured),
+            verified.map(({ reference, password, formationMs }) =>
+              pulumi.all([reference, password, formationMs]).apply(asMeasured),
             ),
           ),
           workload: fittedWorkload(config),
@@ -67,20 +53,20 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
                   plan.deployments.some(({ engine }) => engine !== "valkey"),
                 )
               : undefined,
-          timeoutSeconds: timeout,
+          timeoutSeconds: config.verification.timeout,
         },
-        { dependsOn: verified.map(({ check }) => check) },
+        { dependsOn: verified },
       )
     : undefined;
-  const endpoints = pulumi.all(verified.map(({ target }) => target.apply(endpointOf)));
-  const topologies = pulumi.all(verified.map(({ check }) => check.topology));
-  const verifiedAt = pulumi.all(verified.map(({ check }) => check.verifiedAt));
+  const endpoints = pulumi.all(verified.map(({ reference }) => reference.apply(endpointOf)));
+  const topologies = pulumi.all(verified.map(({ topology }) => topology));
+  const verifiedAt = pulumi.all(verified.map(({ verifiedAt }) => verifiedAt));
   return {
     // Targets and topologies are public; results are made of them and of figures.
     valkey: pulumi
       .all([endpoints, topologies, measurement?.results ?? null])
       .apply(([where, topologies, results]) => stackOutputs(plan, where, topologies, results)),
-    passwords: pulumi.secret(Object.fromEntries(verified.map(({ name, password }) => [name, password]))),
+    passwords: pulumi.secret(Object.fromEntries(deployed.map(({ name, component }) => [name, component.password]))),
     ...(measurement === undefined ? {} : { report: measurement.report }),
     plan: words,
     summary: pulumi.all([topologies, verifiedAt, measurement?.results ?? null]).apply(summaryOf),
@@ -125,7 +111,7 @@ function asMeasured([target, password, formationMs]: readonly [
 }
 
 /** A platform's modules are loaded only by stacks that use it: some of them take seconds. */
-async function deploy(stack: string, config: StackConfig): Promise<Started> {
+async function deploy(stack: string, config: StackConfig): Promise<Deployed> {
   const { platform } = config;
   switch (platform.type) {
     case "host": {

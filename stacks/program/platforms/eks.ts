@@ -15,7 +15,7 @@ import { cachedImage, cachePrefix } from "../../../platforms/eks/scale/image-pul
 import { VolumeDeletionWait } from "../../../provider/resources/volume-deletion-wait";
 import { eksLoad, eksPlan } from "../../plan/eks";
 import { withImages } from "../../plan/images";
-import type { Started } from "../deployed";
+import type { Deployed } from "../deployed";
 import type { StackConfig } from "../../config/schema/stack";
 import type { EksPlatformConfig } from "../../config/schema/eks";
 import { CONFIG_NAMESPACE } from "../../config/stack-file";
@@ -29,7 +29,7 @@ const label = (path: readonly PropertyKey[]): string =>
  * @throws BadInput with every reason why the plan or the account does not allow it
  * @throws Failure when AWS does not answer
  */
-export async function deployOnEks(stack: string, platform: EksPlatformConfig, config: StackConfig): Promise<Started> {
+export async function deployOnEks(stack: string, platform: EksPlatformConfig, config: StackConfig): Promise<Deployed> {
   const plan = eksPlan(platform, eksLoad(config));
   if (plan.problems.length > 0)
     throw new BadInput(

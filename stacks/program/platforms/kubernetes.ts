@@ -5,10 +5,10 @@ import type { Toleration } from "../../../platforms/kubernetes/pods";
 import type { KubernetesRequirements } from "../../../platforms/kubernetes/requirements";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { ClusterCheck } from "../../../provider/resources/cluster-check";
-import { UPSTREAM_CHART } from "../../../components/valkey-replication";
+import { UPSTREAM_CHART } from "../../../components/servers/replication-servers";
 import { configuredShape } from "../../plan/benchmark-plans";
 import { withoutUndefinedKeys, deploymentZones, podSettings } from "../../plan/pods";
-import type { StartedDeployment } from "../deployed";
+import type { VerifiedDeployment } from "../deployed";
 import type { StackConfig } from "../../config/schema/stack";
 import type { KubernetesConfig } from "../../config/schema/kubernetes";
 import { deployPodsOfStack, POD_SECURITY } from "./pods";
@@ -18,7 +18,7 @@ export function deployOnKubernetes(
   stack: string,
   platform: KubernetesConfig,
   config: StackConfig,
-): Promise<StartedDeployment[]> {
+): Promise<VerifiedDeployment[]> {
   const keepsVolumes = platform.storage.onDestroy === "keep";
   const { kubeconfig, context } = platform;
   const charts = Object.values(config.deployments).some(

@@ -1,22 +1,18 @@
 /** Deployments as pods, on any Kubernetes. */
 import type * as k8s from "../../../components/kubernetes/kubernetes-sdk";
-import * as pulumi from "@pulumi/pulumi";
-import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import { ScaleIn } from "../../../provider/resources/scale-in";
+import type * as pulumi from "@pulumi/pulumi";
 import { EngineReplication } from "../../../components/engine-replication";
+import type { DeploymentArgs } from "../../../components/deployment-args";
 import type { Labels } from "../../../platforms/kubernetes/pods";
-import type { NetworkAccess, Placement, ServerArgs } from "../../../components/kubernetes/arguments";
+import type { NetworkAccess, Placement } from "../../../components/kubernetes/arguments";
 import { objectNames } from "../../../components/kubernetes/names";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";
-import type { ServerPods } from "../../../components/kubernetes/pods/server-pods";
-import { Password } from "../../../provider/resources/password";
-import { Rollout } from "../../../provider/resources/rollout";
 import { ValkeyCluster } from "../../../components/valkey-cluster";
 import { ValkeyReplication } from "../../../components/valkey-replication";
 import { configuredSentinels, configuredShape } from "../../plan/benchmark-plans";
 import type { PodPlatform, PodSettings } from "../../plan/pods";
-import { podSettings, podTarget, sentinelTarget } from "../../plan/pods";
-import type { StartedDeployment } from "../deployed";
+import { podSettings, promisedToServers } from "../../plan/pods";
+import type { VerifiedDeployment } from "../deployed";
 import type { DeploymentConfig } from "../../config/schema/deployments";
 import type { StackConfig } from "../../config/schema/stack";
 
@@ -44,7 +40,7 @@ export async function deployPodsOfStack(
   platform: PodPlatform,
   config: StackConfig,
   place: PodDestination,
-): Promise<StartedDeployment[]> {
+): Promise<VerifiedDeployment[]> {
   if (platform.metrics !== undefined) {
     // Grafana's SDK is loaded only by stacks with metrics.
     const { createDashboard } = await import("../../../components/dashboard.js");
@@ -67,48 +63,21 @@ function deployPods(
   platform: PodPlatform,
   { verification }: StackConfig,
   place: PodDestination,
-): StartedDeployment {
-  const { password } = new Password(name);
+): VerifiedDeployment {
   const settings = podSettings(platform, deployment);
   const on = (object: string): Placement => onMachines(settings.placement, object, place.nodeSelectors);
-  const own = { ...settings, placement: on(name) };
   const args = {
-    ...serverArgs(deployment, platform, own, password, place.namespace.metadata.name),
+    ...deploymentArgs(deployment, platform, { ...settings, placement: on(name) }),
     access: accessOf(place),
-  };
-  // A preview knows it, and so does what must happen before the servers change.
-  const planned = pulumi.output(place.kubeconfig).apply((kubeconfig): KubernetesReference => ({
-    ...podTarget(name, deployment, platform),
-    kubeconfig,
+    namespace: place.namespace.metadata.name,
+    kubeconfig: place.kubeconfig,
     context: place.context,
-  }));
-  const { className, size } = settings.storage;
-  const drain = new ScaleIn(name, {
-    target: planned,
-    password,
+    tuning: promisedToServers(platform, deployment),
     timeoutSeconds: verification.timeout,
-    storage: { className, size },
-  });
-  const options = { provider: place.provider, dependsOn: [place.namespace, drain] };
-  const servers = createServers(name, deployment, platform, args, on, options);
-  const target = pulumi
-    .all([planned, servers.endpoint, servers.pods.namespace])
-    .apply(([known, service]) => ({ ...withPods(known, servers.pods), ...sentinelTarget(name, deployment), service }));
-  const { revision } = servers;
-  const rollout = new Rollout(
-    name,
-    { target, revision, timeoutSeconds: verification.timeout },
-    { dependsOn: [servers] },
-  );
-  return {
-    name,
-    config: deployment,
-    target,
-    password,
-    revision,
-    dependsOn: [rollout],
-    formsWithoutHelp: deployment.mode === "replication",
+    trigger: verification.trigger,
   };
+  const options = { provider: place.provider, dependsOn: [place.namespace] };
+  return { name, component: createDeployment(name, deployment, platform, args, on, options) };
 }
 
 /** Who may connect: whatever has an address of the block, or the default. */
@@ -118,25 +87,26 @@ function accessOf({ policyBlock }: PodDestination): NetworkAccess | undefined {
   return { nodes: peers, clients: peers, monitoring: peers };
 }
 
-function createServers(
+function createDeployment(
   name: string,
   deployment: DeploymentConfig,
   { chart }: PodPlatform,
-  args: ServerArgs,
+  args: DeploymentArgs & { readonly image: string },
   on: (object: string) => Placement,
   options: pulumi.ComponentResourceOptions,
-): ValkeyCluster | ValkeyReplication | EngineReplication {
+): VerifiedDeployment["component"] {
   const { engine, mode } = deployment;
-  if (mode === "cluster") return new ValkeyCluster(name, { ...args, shape: configuredShape(deployment) }, options);
-  if (engine !== "valkey")
-    return new EngineReplication(name, { ...args, engine, replicas: deployment.replicas }, options);
+  if (mode === "cluster" && engine !== "dragonfly")
+    return new ValkeyCluster(name, { ...args, engine, shape: configuredShape(deployment) }, options);
+  if (mode === "cluster") throw new Error(`${name}: the configuration lets ${engine} have no cluster`);
+  const { replicas } = deployment;
+  if (engine !== "valkey") return new EngineReplication(name, { ...args, engine, replicas }, options);
   const sentinel = configuredSentinels(deployment);
   const { sentinel: sentinels, writeProxy: proxies } = objectNames(name);
   const failoverNodeSelectors =
     sentinel === undefined
       ? undefined
       : { sentinels: { ...on(sentinels).nodeSelector }, proxies: { ...on(proxies).nodeSelector } };
-  const { replicas } = deployment;
   return new ValkeyReplication(name, { ...args, replicas, chart, sentinel, failoverNodeSelectors }, options);
 }
 
@@ -147,29 +117,10 @@ function onMachines(placement: Placement, object: string, selectors: PodDestinat
   return { ...placement, nodeSelector: { ...placement.nodeSelector, ...own } };
 }
 
-function serverArgs(
-  { engine, settings }: DeploymentConfig,
+function deploymentArgs(
+  { settings }: DeploymentConfig,
   { proxyImage, imagePullPolicy, metrics, tls }: PodPlatform,
-  { image, resources, storage, placement }: PodSettings,
-  password: pulumi.Output<string>,
-  namespace: pulumi.Output<string>,
-): ServerArgs {
-  return {
-    namespace,
-    engine,
-    image,
-    proxyImage,
-    imagePullPolicy,
-    password,
-    settings,
-    resources,
-    storage,
-    placement,
-    metrics,
-    tls,
-  };
-}
-
-function withPods(target: KubernetesReference, { statefulSet, container, port }: ServerPods): KubernetesReference {
-  return { ...target, statefulSet, container, port };
+  { image, resources, storage, placement: { zones, ...placement } }: PodSettings,
+): DeploymentArgs & { readonly image: string } {
+  return { zones, placement, image, proxyImage, imagePullPolicy, settings, resources, storage, metrics, tls };
 }

@@ -7,7 +7,7 @@ import type { KubernetesReference } from "../../../platforms/deployment-referenc
 import { openKubernetesClient, openKubernetesDeployment } from "../../../platforms/deployment-reference";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
 import { SERVER_CONTAINER } from "../../../components/kubernetes/layout";
-import { ValkeyCluster } from "../../../components/valkey-cluster";
+import { ClusterServers } from "../../../components/servers/cluster-servers";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
 import { plainServers } from "../../support/valkey/servers";
 import { injectFault } from "../../support/faults/fault-subject";
@@ -40,7 +40,7 @@ describe.skipIf(KUBECONFIG === undefined)(`faults in pods${WHERE}`, { timeout: 4
     const zones = (await here.zones()).slice(0, 3);
     await here.apply(
       await renderObjects(() => {
-        new ValkeyCluster("broken", {
+        new ClusterServers("broken", {
           ...plainServers,
           namespace: here.namespace,
           imagePullPolicy: "IfNotPresent",

@@ -141,7 +141,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
     it("refuses other volumes, which would begin without the data", async () => {
       trial.configure(config({ maxmemory: "65mb", size: "2Gi" }));
       await expect(trial.stack.preview({ onOutput: trial.onOutput })).rejects.toThrow(
-        /valkey:platform\.storage: volumes of 1Gi of the default class cannot become 2Gi .*volumes of (cluster|replication) .* hold its data/,
+        /property storage .* volumes of 1Gi of the default class cannot become 2Gi .*volumes of (cluster|replication) .* hold its data/,
       );
     });
 

@@ -62,7 +62,7 @@ describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHER
     });
     const [cluster] = deployed;
     if (cluster === undefined) throw new Error("nothing is deployed");
-    return { objects, target: (await outputValue(cluster.target)) as KubernetesReference };
+    return { objects, target: (await outputValue(cluster.component.reference)) as KubernetesReference };
   }
 
   /** In the engine's order. @returns whether the verdict is PASS */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ValkeyCluster } from "../../../components/valkey-cluster";
+import { ClusterServers } from "../../../components/servers/cluster-servers";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
 import { plainServers } from "../../support/valkey/servers";
@@ -11,13 +11,13 @@ const NODES = 6;
 /** As hard to quote as a password can be. */
 const PASSWORD = `a "hard" one\\'s #1 $HOME`;
 
-describe.skipIf(KUBECONFIG === undefined)(`ValkeyCluster on Kubernetes${WHERE}`, () => {
+describe.skipIf(KUBECONFIG === undefined)(`ClusterServers on Kubernetes${WHERE}`, () => {
   let here: ThrowAway;
   let zones: string[];
 
   const rendered = (maxmemory: number): Promise<KubernetesObject[]> =>
     renderObjects(() => {
-      new ValkeyCluster("shop", {
+      new ClusterServers("shop", {
         ...plainServers,
         namespace: here.namespace,
         imagePullPolicy: "IfNotPresent",

@@ -39,8 +39,8 @@ describe("the stack kind under mocks", () => {
 
   it("empties nodes before servers change: each deployment comes after its drain", () => {
     for (const [type, name] of [
-      ["valkey:kubernetes:ValkeyCluster", "cluster"],
-      ["valkey:kubernetes:ValkeyReplication", "replication"],
+      ["valkey:kubernetes:ClusterServers", "cluster"],
+      ["valkey:kubernetes:ReplicationServers", "replication"],
     ] as const) {
       expect(find(type, name).dependsOn).toContain(`valkey:index:ScaleIn ${name}`);
     }

@@ -37,6 +37,8 @@ const outputsOf: MockOutputs = (type, name) => {
       return { milliseconds: 12 };
     case "TopologyCheck":
       return { topology: some.topologies.find(({ deployment }) => deployment === name), verifiedAt: VERIFIED_AT };
+    case "HostDeployment":
+      return {};
     case "Measurement":
       return { results: some, report: "results/x/report.html" };
     default:
@@ -63,6 +65,8 @@ describe("the stack local under mocks", () => {
     expect(names).toEqual([
       "Formation cluster",
       "Formation replication",
+      "HostDeployment cluster",
+      "HostDeployment replication",
       "HostServers cluster",
       "HostServers replication",
       "Measurement measurement",

@@ -47,8 +47,12 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:index:ScaleIn",
   "valkey:index:Password",
   "valkey:index:Rollout",
-  "valkey:kubernetes:ValkeyCluster",
-  "valkey:kubernetes:ValkeyReplication",
+  "valkey:index:Formation",
+  "valkey:index:TopologyCheck",
+  "valkey:index:ValkeyCluster",
+  "valkey:index:ValkeyReplication",
+  "valkey:kubernetes:ClusterServers",
+  "valkey:kubernetes:ReplicationServers",
   "kubernetes:apps/v1:Deployment",
   "kubernetes:apps/v1:StatefulSet",
   "kubernetes:core/v1:ConfigMap",
@@ -62,10 +66,22 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "kubernetes:policy/v1:PodDisruptionBudget",
 ]);
 
+/** What the project's own resources answer. */
+const OWN_OUTPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  "valkey:index:Password": { password: "generated" },
+  "valkey:index:Formation": { milliseconds: 1500, drift: [] },
+  "valkey:index:TopologyCheck": {
+    topology: { nodes: [{ name: "orders-0", role: "primary" }] },
+    verifiedAt: "2026-07-20T10:00:00.000Z",
+    drift: [],
+  },
+  "kubernetes:core/v1:Secret": { data: { "ca.crt": Buffer.from("authority").toString("base64") } },
+};
+
 /** Runs a program that uses no cloud to its end. */
 export async function evaluateProgram(program: () => unknown): Promise<readonly DeclaredResource[]> {
   const { resources } = await runProgram(program, (type) =>
-    !OWN_TYPES.has(type) ? undefined : type.endsWith(":Password") ? { password: "generated" } : {},
+    OWN_TYPES.has(type) ? (OWN_OUTPUTS[type] ?? {}) : undefined,
   );
   return resources;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { writeProxyConfig } from "../../../../components/kubernetes/replication/write-proxy-config";
-import { ValkeyReplication } from "../../../../components/valkey-replication";
+import { ReplicationServers } from "../../../../components/servers/replication-servers";
 import type { DeclaredResource } from "../../../support/pulumi/pulumi-mocks";
 import { evaluateProgram, onlyResource } from "../../../support/pulumi/pulumi-mocks";
 import { plainServers } from "../../../support/valkey/servers";
@@ -8,7 +8,7 @@ import { plainServers } from "../../../support/valkey/servers";
 const SENTINEL = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
 const replication = (): Promise<readonly DeclaredResource[]> =>
   evaluateProgram(() => {
-    new ValkeyReplication("shop", { ...plainServers, replicas: 2, sentinel: SENTINEL });
+    new ReplicationServers("shop", { ...plainServers, replicas: 2, sentinel: SENTINEL });
   });
 
 /** The parts that tests look into. */
@@ -38,7 +38,7 @@ describe("Sentinels around the upstream chart", () => {
     const block = { ipBlock: { cidr: "10.0.0.0/16" } };
     const access = { nodes: [block], clients: [block] };
     const resources = await evaluateProgram(() => {
-      new ValkeyReplication("shop", { ...plainServers, replicas: 2, sentinel: SENTINEL, access });
+      new ReplicationServers("shop", { ...plainServers, replicas: 2, sentinel: SENTINEL, access });
     });
     const policies = resources.filter(({ type }) => type.endsWith(":NetworkPolicy"));
     expect(policies.length).toBe(3);
@@ -138,7 +138,7 @@ describe("Sentinels around the upstream chart", () => {
 
   it("are not there unless they are asked for", async () => {
     const without = await evaluateProgram(() => {
-      new ValkeyReplication("shop", { ...plainServers, replicas: 2 });
+      new ReplicationServers("shop", { ...plainServers, replicas: 2 });
     });
     expect(without.map(({ name }) => name).filter((name) => /sentinel|write/.test(name))).toEqual([]);
     expect(JSON.stringify(without)).not.toContain("26379");

@@ -1,18 +1,18 @@
-import { ROOT } from "../../lib/system/paths";
+import { ROOT } from "../../../lib/system/paths";
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { EngineReplicationArgs } from "../../components/engine-replication";
-import { EngineReplication } from "../../components/engine-replication";
-import { ValkeyCluster } from "../../components/valkey-cluster";
-import { RULES } from "../../policies/all-rules";
-import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
-import { onlyResource, runProgram } from "../support/pulumi/pulumi-mocks";
-import { plainServers } from "../support/valkey/servers";
+import type { EngineServersArgs } from "../../../components/servers/engine-servers";
+import { EngineServers } from "../../../components/servers/engine-servers";
+import { ClusterServers } from "../../../components/servers/cluster-servers";
+import { RULES } from "../../../policies/all-rules";
+import type { DeclaredResource } from "../../support/pulumi/pulumi-mocks";
+import { onlyResource, runProgram } from "../../support/pulumi/pulumi-mocks";
+import { plainServers } from "../../support/valkey/servers";
 
-const args: EngineReplicationArgs = {
+const args: EngineServersArgs = {
   ...plainServers,
   engine: "redis",
   image: "docker.io/library/redis:8.2.1",
@@ -21,9 +21,9 @@ const args: EngineReplicationArgs = {
 };
 const declare = async (make: () => unknown): Promise<readonly DeclaredResource[]> =>
   (await runProgram(make, (type) => (/^(kubernetes|valkey):/.test(type) ? {} : undefined))).resources;
-const engine = (changes: Partial<EngineReplicationArgs> = {}): Promise<readonly DeclaredResource[]> =>
+const engine = (changes: Partial<EngineServersArgs> = {}): Promise<readonly DeclaredResource[]> =>
   declare(() => {
-    new EngineReplication("server", { ...args, ...changes });
+    new EngineServers("server", { ...args, ...changes });
   });
 
 interface Container {
@@ -167,7 +167,7 @@ describe("how a server starts", () => {
 describe("a cluster of Redis", () => {
   it("is Valkey's with Redis' programs and words", async () => {
     const resources = await declare(() => {
-      new ValkeyCluster("cluster", {
+      new ClusterServers("cluster", {
         ...plainServers,
         engine: "redis",
         image: args.image,

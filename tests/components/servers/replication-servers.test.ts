@@ -1,37 +1,37 @@
 import { describe, expect, it } from "vitest";
-import type { Resources } from "../../components/kubernetes/arguments";
-import { isGuaranteed } from "../../components/kubernetes/pods/sidecar-resources";
-import type { ValkeyReplicationArgs } from "../../components/valkey-replication";
-import { ValkeyReplication } from "../../components/valkey-replication";
-import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
-import { evaluateProgram, onlyResource } from "../support/pulumi/pulumi-mocks";
-import { plainServers, studyServers } from "../support/valkey/servers";
+import type { Resources } from "../../../components/kubernetes/arguments";
+import { isGuaranteed } from "../../../components/kubernetes/pods/sidecar-resources";
+import type { ReplicationServersArgs } from "../../../components/servers/replication-servers";
+import { ReplicationServers } from "../../../components/servers/replication-servers";
+import type { DeclaredResource } from "../../support/pulumi/pulumi-mocks";
+import { evaluateProgram, onlyResource } from "../../support/pulumi/pulumi-mocks";
+import { plainServers, studyServers } from "../../support/valkey/servers";
 
-const plain: ValkeyReplicationArgs = { ...plainServers, replicas: 3 };
+const plain: ReplicationServersArgs = { ...plainServers, replicas: 3 };
 
-function replication(changes: Partial<ValkeyReplicationArgs> = {}): Promise<readonly DeclaredResource[]> {
+function replication(changes: Partial<ReplicationServersArgs> = {}): Promise<readonly DeclaredResource[]> {
   return evaluateProgram(() => {
-    new ValkeyReplication("replication", { ...plain, ...changes });
+    new ReplicationServers("replication", { ...plain, ...changes });
   });
 }
 
-const chart = async (changes: Partial<ValkeyReplicationArgs> = {}): Promise<DeclaredResource> =>
+const chart = async (changes: Partial<ReplicationServersArgs> = {}): Promise<DeclaredResource> =>
   onlyResource(await replication(changes), "kubernetes:helm.sh/v4:Chart");
-const values = async (changes: Partial<ValkeyReplicationArgs> = {}): Promise<unknown> =>
+const values = async (changes: Partial<ReplicationServersArgs> = {}): Promise<unknown> =>
   (await chart(changes)).inputs["values"];
 
-describe("ValkeyReplication", () => {
+describe("ReplicationServers", () => {
   it("is the upstream chart, with what it lacks around it", async () => {
     const resources = await replication();
     expect(resources.map(({ type, name }) => `${type} ${name}`)).toEqual([
-      "valkey:kubernetes:ValkeyReplication replication",
+      "valkey:kubernetes:ReplicationServers replication",
       "kubernetes:core/v1:Secret replication-password",
       "kubernetes:core/v1:ConfigMap replication-scripts",
       "kubernetes:networking.k8s.io/v1:NetworkPolicy replication",
       "kubernetes:helm.sh/v4:Chart replication",
     ]);
     expect(new Set(resources.slice(1).map(({ parent }) => parent))).toEqual(
-      new Set(["valkey:kubernetes:ValkeyReplication replication"]),
+      new Set(["valkey:kubernetes:ReplicationServers replication"]),
     );
     const upstream = onlyResource(resources, "kubernetes:helm.sh/v4:Chart");
     expect(upstream.inputs).toMatchObject({
@@ -124,7 +124,7 @@ describe("ValkeyReplication", () => {
 
   it("is of the class Guaranteed where its server asks for its limits, with every container of it: only such pods are given whole CPUs", async () => {
     const whole = { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "1000m", memory: "1024Mi" } };
-    const asked = async (changes: Partial<ValkeyReplicationArgs>): Promise<boolean[]> => {
+    const asked = async (changes: Partial<ReplicationServersArgs>): Promise<boolean[]> => {
       const {
         resources,
         initResources,
@@ -193,9 +193,9 @@ describe("ValkeyReplication", () => {
   });
 
   it("says where its nodes are, and where to write and read", async () => {
-    let made: ValkeyReplication | undefined;
+    let made: ReplicationServers | undefined;
     await evaluateProgram(() => {
-      made = new ValkeyReplication("replication", plain);
+      made = new ReplicationServers("replication", plain);
     });
     expect(made?.pods).toMatchObject({
       statefulSet: "replication",

@@ -1,0 +1,70 @@
+/** Arguments of a whole deployment on Kubernetes, and their defaults. */
+import type * as pulumi from "@pulumi/pulumi";
+import type { PromisedTuning } from "../valkey/verification/machine-settings";
+import type { Placement, Resources, ServerArgs, Storage } from "./kubernetes/arguments";
+
+/** How the provider reaches the pods: by port-forwards of the API server. */
+export interface ClusterAccess {
+  /** A path, or a text without secrets. @default KUBECONFIG, else ~/.kube/config */
+  readonly kubeconfig?: pulumi.Input<string> | undefined;
+  /** @default the kubeconfig's current context */
+  readonly context?: string | undefined;
+}
+
+/**
+ * Plain values decide which objects exist; `Input`s may come from other resources. The Kubernetes provider of the
+ * component's options and `kubeconfig` must name the same cluster.
+ */
+export interface DeploymentArgs
+  extends
+    ClusterAccess,
+    Pick<ServerArgs, "proxyImage" | "imagePullPolicy" | "access" | "metrics" | "tls" | "clusterDomain">,
+    Partial<Pick<ServerArgs, "settings">> {
+  /** The namespace must exist. @default "default" */
+  readonly namespace?: pulumi.Input<string> | undefined;
+  /** Values of `topology.kubernetes.io/zone`. The numbers of nodes in two of these zones differ by one at most. */
+  readonly zones: readonly string[];
+  /** Where else the pods may be. @default `preferred` anti-affinity, any machine */
+  readonly placement?: Partial<Omit<Placement, "zones">> | undefined;
+  /** @default DEFAULT_IMAGE */
+  readonly image?: string | undefined;
+  /** @default a password of 48 hexadecimal digits, made once and kept in the state as a secret */
+  readonly password?: pulumi.Input<string> | undefined;
+  /** @default requests of 500m and 1Gi, limits of 2 and 1Gi */
+  readonly resources?: Resources | undefined;
+  /** @default volumes of 8Gi in the default class, deleted with the deployment */
+  readonly storage?: Partial<Storage> | undefined;
+  /** Time limit for pods to start and for the deployment to form, seconds. @default 600 */
+  readonly timeoutSeconds?: number | undefined;
+  /** What the machines promise, which verification then holds them to. @default nothing */
+  readonly tuning?: PromisedTuning | undefined;
+  /** Any number. Another one verifies the deployment again. @default 0 */
+  readonly trigger?: number | undefined;
+}
+
+export const DEFAULT_IMAGE = "docker.io/valkey/valkey:9.1.2";
+const DEFAULT_RESOURCES: Resources = {
+  requests: { cpu: "500m", memory: "1Gi" },
+  limits: { cpu: "2", memory: "1Gi" },
+};
+
+/** The arguments of the servers alone. */
+export function serverArgs(args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
+  const { namespace = "default", zones, placement, image = DEFAULT_IMAGE, settings = {}, resources, storage } = args;
+  const { proxyImage, imagePullPolicy, access, metrics, tls, clusterDomain } = args;
+  return {
+    namespace,
+    image,
+    password,
+    settings,
+    resources: resources ?? DEFAULT_RESOURCES,
+    storage: { size: "8Gi", onDestroy: "delete", ...storage },
+    placement: { hostAntiAffinity: "preferred", ...placement, zones },
+    proxyImage,
+    imagePullPolicy,
+    access,
+    metrics,
+    tls,
+    clusterDomain,
+  };
+}

@@ -1,0 +1,50 @@
+/** A deployment as processes on this machine, formed and verified. */
+import * as pulumi from "@pulumi/pulumi";
+import type { TopologyRecord } from "../benchmarks/results/schema";
+import type { DeploymentReference } from "../platforms/deployment-reference";
+import { Formation } from "../provider/resources/formation";
+import type { HostServersArgs } from "../provider/resources/host-servers";
+import { HostServers } from "../provider/resources/host-servers";
+import { Password } from "../provider/resources/password";
+import { TopologyCheck } from "../provider/resources/topology-check";
+
+export interface HostDeploymentArgs extends Omit<HostServersArgs, "password"> {
+  /** Any number. Another one verifies the deployment again. */
+  readonly trigger: number;
+}
+
+/** The processes outlive the engine, until the deployment is destroyed. */
+export class HostDeployment extends pulumi.ComponentResource {
+  /** Of the user `default`. Secret. */
+  readonly password: pulumi.Output<string>;
+  readonly reference: pulumi.Output<DeploymentReference>;
+  /** From running servers to a deployment that serves, milliseconds. */
+  readonly formationMs: pulumi.Output<number>;
+  /** What was found when the deployment was verified, with every row of the verdict. */
+  readonly topology: pulumi.Output<TopologyRecord>;
+  /** When that was, ISO 8601. */
+  readonly verifiedAt: pulumi.Output<string>;
+
+  constructor(name: string, args: HostDeploymentArgs, options?: pulumi.ComponentResourceOptions) {
+    super("valkey:index:HostDeployment", name, {}, options);
+    const { trigger, ...plan } = args;
+    const { timeoutSeconds } = plan;
+    const inside = { parent: this };
+    const { password } = new Password(name, inside);
+    const servers = new HostServers(name, { ...plan, password }, inside);
+    const { target } = servers;
+    const running = { ...inside, dependsOn: [servers] };
+    const { milliseconds } = new Formation(name, { target, password, timeoutSeconds }, running);
+    const check = new TopologyCheck(
+      name,
+      { target, password, formationMs: milliseconds, revision: null, timeoutSeconds, trigger },
+      running,
+    );
+    this.password = password;
+    this.reference = target;
+    this.formationMs = milliseconds;
+    this.topology = check.topology;
+    this.verifiedAt = check.verifiedAt;
+    this.registerOutputs({ topology: this.topology, verifiedAt: this.verifiedAt });
+  }
+}

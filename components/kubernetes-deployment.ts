@@ -1,0 +1,127 @@
+/** What all whole deployments on Kubernetes have in common: from nothing to servers that are formed and verified. */
+import * as pulumi from "@pulumi/pulumi";
+import type { KubernetesReference } from "../platforms/deployment-reference";
+import type { TopologyRecord } from "../benchmarks/results/schema";
+import { Formation } from "../provider/resources/formation";
+import { Password } from "../provider/resources/password";
+import { Rollout } from "../provider/resources/rollout";
+import { ScaleIn } from "../provider/resources/scale-in";
+import { TopologyCheck } from "../provider/resources/topology-check";
+import type { DeploymentArgs } from "./deployment-args";
+import { serverArgs } from "./deployment-args";
+import type { ServerArgs } from "./kubernetes/arguments";
+import * as k8s from "./kubernetes/kubernetes-sdk";
+import type { DeploymentKind } from "./kubernetes/reference";
+import { podReference } from "./kubernetes/reference";
+
+const DEFAULT_TIMEOUT_SECONDS = 600;
+
+/** The servers of a deployment: one of `components/servers`. */
+interface Servers extends pulumi.Resource {
+  readonly revision: pulumi.Output<string>;
+  readonly endpoint: pulumi.Output<string>;
+}
+
+export abstract class KubernetesDeployment extends pulumi.ComponentResource {
+  /** `HOST:PORT` for clients in the Kubernetes cluster. */
+  readonly endpoint: pulumi.Output<string>;
+  /** The same with scheme, user and password: `redis://default:PASSWORD@HOST:PORT`, `rediss://` with TLS. Secret. */
+  readonly url: pulumi.Output<string>;
+  /** Of the user `default`. Secret. */
+  readonly password: pulumi.Output<string>;
+  /** The certificate of the authority, PEM; undefined without TLS. */
+  readonly caCertificate: pulumi.Output<string | undefined>;
+  /** What was found when the deployment was verified, with every row of the verdict. */
+  readonly topology: pulumi.Output<TopologyRecord>;
+  /** When that was, ISO 8601. */
+  readonly verifiedAt: pulumi.Output<string>;
+  /** From running pods to a cluster that serves, milliseconds; null where servers form without help. */
+  readonly formationMs: pulumi.Output<number | null>;
+  /** What load generators and the command `verify` reach the deployment by. Not secret. */
+  readonly reference: pulumi.Output<KubernetesReference>;
+
+  /** @param createServers declares the servers: children of this component that wait for `options.dependsOn` */
+  constructor(
+    type: string,
+    name: string,
+    kind: DeploymentKind,
+    args: DeploymentArgs,
+    options: pulumi.ComponentResourceOptions | undefined,
+    createServers: (args: ServerArgs, options: pulumi.ComponentResourceOptions) => Servers,
+  ) {
+    super(type, name, {}, options);
+    const { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS, trigger = 0 } = args;
+    const inside = { parent: this };
+    this.password = pulumi.secret(args.password ?? new Password(name, inside).password);
+    const password = this.password;
+    const own = serverArgs(args, password);
+    const { className, size } = own.storage;
+    // A preview knows it, and so does what must happen before the servers change.
+    const planned = plannedReference(name, kind, own, args);
+    const scaleIn = new ScaleIn(
+      name,
+      { target: planned, password, timeoutSeconds, storage: pulumi.output({ className, size }) },
+      inside,
+    );
+    const servers = createServers(own, { ...inside, dependsOn: [scaleIn] });
+    this.endpoint = servers.endpoint;
+    this.reference = pulumi.all([planned, servers.endpoint]).apply(([known, service]) => ({ ...known, service }));
+    const target = this.reference;
+    const { revision } = servers;
+    const rollout = new Rollout(name, { target, revision, timeoutSeconds }, { ...inside, dependsOn: [servers] });
+    const running = { ...inside, dependsOn: [rollout] };
+    // Servers in replication mode find their primary by themselves.
+    this.formationMs =
+      kind.mode === "cluster"
+        ? new Formation(name, { target, password, timeoutSeconds }, running).milliseconds
+        : pulumi.output(null);
+    const check = new TopologyCheck(
+      name,
+      { target, password, formationMs: this.formationMs, revision, timeoutSeconds, trigger },
+      running,
+    );
+    this.topology = check.topology;
+    this.verifiedAt = check.verifiedAt;
+    const scheme = own.tls === undefined ? "redis" : "rediss";
+    this.url = pulumi.secret(
+      pulumi
+        .all([password, servers.endpoint])
+        .apply(([secret, at]) => `${scheme}://default:${encodeURIComponent(secret)}@${at}`),
+    );
+    this.caCertificate =
+      own.tls === undefined ? pulumi.output(undefined) : authorityOf(name, own, own.tls.secretName, this);
+    const { endpoint, url, caCertificate, topology } = this;
+    this.registerOutputs({ endpoint, url, password, caCertificate, topology });
+  }
+
+  /** The nodes as they were when the deployment was verified. */
+  get nodes(): pulumi.Output<TopologyRecord["nodes"]> {
+    return this.topology.nodes;
+  }
+}
+
+/** The reference before the servers exist. */
+function plannedReference(
+  name: string,
+  kind: DeploymentKind,
+  { namespace, settings, placement: { zones }, tls }: ServerArgs,
+  { kubeconfig, context, tuning }: DeploymentArgs,
+): pulumi.Output<KubernetesReference> {
+  return pulumi.all([namespace, kubeconfig]).apply(([where, access]) => ({
+    ...podReference(name, kind, { namespace: where, zones, settings, tls: tls !== undefined, tuning }),
+    kubeconfig: access,
+    context,
+  }));
+}
+
+function authorityOf(
+  name: string,
+  { namespace }: ServerArgs,
+  secretName: string,
+  parent: pulumi.Resource,
+): pulumi.Output<string> {
+  const id = pulumi.interpolate`${namespace}/${secretName}`;
+  const { data } = k8s.core.v1.Secret.get(`${name}-tls`, id, { parent });
+  // A certificate is no secret, and clients need it as it is.
+  return pulumi.unsecret(data).apply((files) => Buffer.from(files["ca.crt"] ?? "", "base64").toString());
+}

@@ -1,0 +1,59 @@
+/** How the provider and the commands find a deployment's pods. Pure. */
+import type { KubernetesReference } from "../../platforms/deployment-reference";
+import type { Engine } from "../../valkey/engines";
+import type { Mode } from "../../valkey/node";
+import type { SentinelSettings } from "../../valkey/sentinel/plan";
+import type { ServerSettings } from "../../valkey/settings";
+import { toDirectives } from "../../valkey/settings";
+import type { Shape } from "../../valkey/topology/placement";
+import type { PromisedTuning } from "../../valkey/verification/machine-settings";
+import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "./layout";
+import { objectNames } from "./names";
+
+/** What a deployment is, whoever runs it. */
+export interface DeploymentKind {
+  readonly engine: Engine;
+  readonly mode: Mode;
+  readonly shape: Shape;
+  /** Sentinels that promote a replica, in replication mode. @default no Sentinels */
+  readonly sentinel?: SentinelSettings | undefined;
+}
+
+/** Where its pods are. */
+export interface PodLocation {
+  readonly namespace: string;
+  readonly zones: readonly string[];
+  readonly settings: ServerSettings;
+  readonly tls: boolean;
+  /** What the machines promise, which verification then holds them to. @default nothing */
+  readonly tuning?: PromisedTuning | undefined;
+}
+
+/** The reference without the access to the Kubernetes cluster. @throws BadInput when the name is no host name */
+export function podReference(
+  name: string,
+  { engine, mode, shape, sentinel }: DeploymentKind,
+  { namespace, zones, settings, tls, tuning }: PodLocation,
+): Omit<KubernetesReference, "kubeconfig" | "context"> {
+  const names = objectNames(name);
+  return {
+    platform: "kubernetes",
+    name,
+    mode,
+    shape,
+    zones,
+    // Dragonfly is told by flags, and says nothing of directives.
+    directives: engine === "dragonfly" ? {} : Object.fromEntries(toDirectives(settings)),
+    namespace,
+    statefulSet: names.statefulSet,
+    // The upstream chart names it after its release.
+    container: mode === "cluster" || engine !== "valkey" ? SERVER_CONTAINER : name,
+    port: CLIENT_PORT,
+    tls,
+    ...(tuning === undefined ? {} : { tuning }),
+    ...(sentinel === undefined
+      ? {}
+      : { sentinel: { statefulSet: names.sentinel, port: SENTINEL_PORT, settings: sentinel } }),
+    service: `${names.client}.${namespace}`,
+  };
+}

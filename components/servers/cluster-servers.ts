@@ -1,0 +1,56 @@
+/** A Valkey cluster on Kubernetes, or a Redis cluster to compare it with: native resources, without a chart. */
+import * as pulumi from "@pulumi/pulumi";
+import type { Shape } from "../../valkey/topology/placement";
+import type { ServerArgs } from "../kubernetes/arguments";
+import type { DeploymentContext } from "../kubernetes/deployment-context";
+import { directiveEngine } from "../kubernetes/engines";
+import { BUS_PORT, CLIENT_PORT } from "../kubernetes/layout";
+import { objectNames } from "../kubernetes/names";
+import { createNativeServers } from "../kubernetes/native-servers";
+import { clusterPod } from "../kubernetes/pods/cluster-pod";
+import type { ServerPods } from "../kubernetes/pods/server-pods";
+import { planClusterZones } from "../kubernetes/pods/zone-plan";
+import { clusterConfig, PASSWORD_CONFIG, passwordConfig } from "../kubernetes/server-config";
+
+export interface ClusterServersArgs extends ServerArgs {
+  /** Shards, and replicas of each. Another number of nodes changes the StatefulSet's `replicas` and nothing else. */
+  readonly shape: Shape;
+}
+
+/**
+ * The pods are ready as soon as they answer; the resource `Formation` makes a cluster of them. From then on a pod is
+ * ready while its node serves its part of the cluster. The name is the deployment's and is part of every object's name:
+ * another name is another deployment.
+ */
+export class ClusterServers extends pulumi.ComponentResource {
+  /** Where each node is. */
+  readonly pods: ServerPods;
+  /** Changes with the pod template. */
+  readonly revision: pulumi.Output<string>;
+  /** `HOST:PORT` at which clients in the Kubernetes cluster discover all nodes. */
+  readonly endpoint: pulumi.Output<string>;
+
+  /** @throws BadInput when the name is no host name, or the zones cannot keep replicas apart from their primaries */
+  constructor(name: string, args: ClusterServersArgs, options?: pulumi.ComponentResourceOptions) {
+    const { nodes } = planClusterZones(name, args.shape, args.placement.zones);
+    const names = objectNames(name);
+    super("valkey:kubernetes:ClusterServers", name, {}, options);
+    const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
+    const config = clusterConfig(args.settings, args.tls);
+
+    const servers = createNativeServers(context, {
+      nodes,
+      config,
+      scripts: "cluster",
+      ports: [CLIENT_PORT, BUS_PORT],
+      template: clusterPod(context, config),
+      hasVolumes: args.storage.ephemeral !== true,
+      passwordFiles: { [PASSWORD_CONFIG]: (password) => passwordConfig(password, directiveEngine(args.engine)) },
+    });
+
+    this.pods = servers.pods;
+    this.revision = servers.revision;
+    this.endpoint = servers.endpoint;
+    this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint });
+  }
+}
