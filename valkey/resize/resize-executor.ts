@@ -1,4 +1,5 @@
 /** Carries out the plan of a resize: the commands of each step, and the waiting until all nodes agree on its result. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";
 import type { Deployment } from "../deployment";
 import type { Deadline, FormationOptions } from "../formation/deadline";
@@ -32,6 +33,9 @@ const KEEP_EMPTY_SHARDS: ReadonlyMap<string, string> = new Map([["cluster-allow-
 const DEFAULTS: ReadonlyMap<string, string> = new Map([["cluster-allow-replica-migration", "yes"]]);
 /** How often CLUSTER FAILOVER is sent, milliseconds: a replica gives up after 5 s by default. */
 const FAILOVER_RETRY_MS = 6000;
+
+/** How long clients have to learn that leaving nodes serve no slots, milliseconds: they ask again after a redirect. */
+const REDIRECTION_MS = 1000;
 
 /** The steps of a resize. One executor serves for one reading of the nodes. */
 export class ResizeExecutor {
@@ -82,8 +86,7 @@ export class ResizeExecutor {
       const setbacks = await this.#migrate(plan.migrate);
       if (setbacks.length > 0) return setbacks;
       await this.#makeReplicas(plan.reassign);
-      if (plan.forget.length > 0) this.options.report?.(`removing nodes: ${plan.forget.join(", ")}`);
-      await this.forget(plan.forget);
+      await this.#remove(plan.forget);
       return [];
     } finally {
       await ofEmptied.restore();
@@ -143,6 +146,14 @@ export class ResizeExecutor {
         ids.map((id) => ignoreError(/Unknown node/i, connection.cluster("FORGET", id))),
       ),
     );
+  }
+
+  async #remove(names: readonly string[]): Promise<void> {
+    if (names.length === 0) return;
+    // Until they are reset, nodes without slots redirect clients whose routes are old. Afterwards they refuse them.
+    await sleep(REDIRECTION_MS, undefined, { signal: this.options.signal });
+    this.options.report?.(`removing nodes: ${names.join(", ")}`);
+    await this.forget(names);
   }
 
   /** @param twice whether present nodes meet the new ones too, which then learn sooner which node serves which slots */
